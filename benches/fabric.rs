@@ -7,7 +7,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use onesided::{
     Group, ProgramResult, Rank,
     barrier::{self},
-    lock::RpLock,
+    lock::locks::RpLock,
     sim::shm::Threads,
 };
 use rdma_fabric::Fabric;
@@ -35,7 +35,7 @@ enum Work {
     WriteLock,
 }
 
-/// Rank 0 does the work `times` times; its result is the elapsed time in picoseconds. Ranks are threads here, so that
+/// Repeats the work `times` times on rank 0, which returns the elapsed time in picoseconds. Ranks are threads here, so that
 /// `asleep` can hold rank 1 outside the fabric.
 async fn repeat(fabric: Fabric, work: Work, times: u64, asleep: Option<Arc<Barrier>>) -> ProgramResult<u64> {
     let mut world = Group::world(&fabric).await?;
@@ -73,7 +73,7 @@ async fn repeat(fabric: Fabric, work: Work, times: u64, asleep: Option<Arc<Barri
     Ok(elapsed)
 }
 
-/// `times` barriers of both ranks, by the barrier unit or by the group's own; the result is as above.
+/// Meets `times` times in a barrier of both ranks, by the barrier unit or by the group's own. Returns the elapsed time in picoseconds.
 async fn meet(fabric: Fabric, unit: bool, times: u64) -> ProgramResult<u64> {
     let mut world = Group::world(&fabric).await?;
     let mut barrier = barrier::Barrier::new(&mut world).await?;
@@ -90,7 +90,7 @@ async fn meet(fabric: Fabric, unit: bool, times: u64) -> ProgramResult<u64> {
     Ok(fabric.now().picos_since(begun))
 }
 
-/// The time of `times` barriers.
+/// Returns the time of `times` barriers.
 fn measure_barriers(unit: bool, times: u64) -> Duration {
     match Threads::new(2).run(&async |fabric| meet(fabric, unit, times).await) {
         Ok(elapsed) => Duration::from_nanos(elapsed[ME.index()] / 1000),
@@ -105,7 +105,7 @@ enum Peer {
     Waiting,
 }
 
-/// The time of `times` repetitions.
+/// Returns the time of `times` repetitions of the work.
 fn measure(work: Work, peer: Peer, times: u64) -> Duration {
     let asleep = match peer {
         Peer::Asleep => Some(Arc::new(Barrier::new(2))),

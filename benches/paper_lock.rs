@@ -12,7 +12,7 @@ use std::{cell::Cell, time::Duration};
 const PAIRS: u32 = 50;
 const JITTER: Duration = Duration::from_nanos(10);
 
-/// One pair of the slowest rank, in nanoseconds of virtual time.
+/// Returns the time of one pair of the slowest rank, in nanoseconds of virtual time.
 fn slowest_pair(platform: &Platform, ranks: usize, ranks_per_node: u32, seed: u64) -> f64 {
     let job = Job::new(platform, ranks).ranks_per_node(ranks_per_node).seed(seed).jitter(JITTER);
     match job.run(&reader_pairs(PAIRS, Together::Barrier)) {

@@ -24,7 +24,7 @@ fn exchange(ranks: usize, form: Form, size: usize, iterations: u32) -> impl Prog
     async move |fabric| exchanges(fabric, exchange.clone(), Together::Barrier).await
 }
 
-/// A whole simulated job of 20 iterations, per rank and iteration.
+/// Measures a whole simulated job of 20 iterations, per rank and iteration.
 fn simulating(c: &mut Criterion) {
     let mut group = c.benchmark_group("simulate_36_ranks_20_iterations");
     group.sample_size(10).throughput(Throughput::Elements(36 * 20));
@@ -44,7 +44,7 @@ fn simulating(c: &mut Criterion) {
     group.finish();
 }
 
-/// Start and wait of the slower of two ranks, each the other's both neighbours.
+/// Measures start and wait of the slower of two ranks, each the other's both neighbours.
 fn on_threads(c: &mut Criterion) {
     let mut group = c.benchmark_group("threads_start_wait");
     group.sample_size(10).measurement_time(Duration::from_secs(2));

@@ -1,6 +1,6 @@
-//! Every rank locks a word of rank 0's memory and adds to it: `cargo run --example counter -- --ranks 4`.
+//! Every rank locks a word of rank 0's memory and adds to it: `cargo example counter -- --ranks 4`.
 
-use onesided::{lock::RpLock, prelude::*};
+use onesided::{lock::locks::RpLock, prelude::*};
 
 async fn counter(fabric: Fabric) -> ProgramResult<()> {
     let home = Rank::new(0);

@@ -1,8 +1,8 @@
 //! A rank kills itself in the middle of an update under a lock. The others find out, mend the record, and go on.
 //!
 //! ```text
-//! cargo run --release --example crash_recovery -- --ranks 4
-//! cargo run --release --example crash_recovery -- --ranks 4 --fabric virt
+//! cargo example crash_recovery --release -- --ranks 4
+//! cargo example crash_recovery --release -- --ranks 4 --fabric virt
 //! ```
 //!
 //! Between processes the rank is killed as by `kill -9`. Elsewhere its program panics, which makes it as lost to the others. A job that has lost a rank ends with its
@@ -10,7 +10,10 @@
 
 use onesided::{
     Group, ProgramResult, Provider, Rank, RemoteWord,
-    lock::{Lock, LockError, RecoverableLock, Recovery},
+    lock::{
+        Lock, LockError,
+        locks::{RecoverableLock, Recovery},
+    },
 };
 use rdma_fabric::Fabric;
 use std::{process::Command, time::Duration};
@@ -73,7 +76,7 @@ async fn look(fabric: &Fabric, record: &Record) -> ProgramResult<[u64; 2]> {
     Ok([fabric.get_word(&record[0]).await?, fabric.get_word(&record[1]).await?])
 }
 
-/// The first half is newer or the same; here it can be undone.
+/// Undoes the first half, which is newer than the second, or the same.
 async fn mend(fabric: &Fabric, record: &Record, by: Rank) -> ProgramResult<()> {
     let [a, b] = look(fabric, record).await?;
     println!("{} finds {a} and {b}, torn by {by}, and mends that", fabric.rank());
@@ -81,7 +84,7 @@ async fn mend(fabric: &Fabric, record: &Record, by: Rank) -> ProgramResult<()> {
     Ok(fabric.flush(HOME).await?)
 }
 
-/// Without a word to anybody.
+/// Ends this rank without a word to anybody.
 fn die(processes: bool) {
     if processes {
         let _ = Command::new("kill").args(["-9", &std::process::id().to_string()]).status();

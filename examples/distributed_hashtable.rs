@@ -4,9 +4,9 @@
 //! table is [`repro::workloads::hashtable`], generic over the lock. Run it between real processes, and in virtual time:
 //!
 //! ```text
-//! cargo run --release --example distributed_hashtable -- --ranks 4
-//! cargo run --release --example distributed_hashtable -- --ranks 4 --fabric virt
-//! cargo run --release --example distributed_hashtable -- --ranks 4 --lock back-off
+//! cargo example distributed_hashtable --release -- --ranks 4
+//! cargo example distributed_hashtable --release -- --ranks 4 --fabric virt
+//! cargo example distributed_hashtable --release -- --ranks 4 --lock back-off
 //! ```
 
 use onesided::{Fabric, Group, ProgramResult, Rank, lock::RmaLock};
@@ -21,7 +21,7 @@ const KEYS: u64 = 500;
 /// Fewer buckets than keys, so that the heap is used.
 const SIZE: VolumeSize = VolumeSize { buckets: 400, heap: 4000 };
 
-/// Insert and look up, with that lock.
+/// Inserts and looks up, with the lock `L`.
 async fn distributed_hashtable(fabric: Fabric, lock: LockKind) -> ProgramResult<()> {
     let name = lock.name();
     lock.over(Insert { fabric, name }).await
@@ -97,7 +97,7 @@ One hashtable in the memory of all ranks; every rank inserts, looks up, and in t
   --lock NAME          the lock of each part (that of the paper)
 ";
 
-/// The lock that `--lock` names; the queue lock that prefers readers if there is none.
+/// Reads the lock that `--lock` names; by default the queue lock that prefers readers.
 fn lock(rest: Vec<OsString>) -> Result<LockKind, String> {
     match &rest[..] {
         [] => Ok(LockKind::ReaderPreference),

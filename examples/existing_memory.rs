@@ -1,5 +1,5 @@
 //! Registers vectors that the program has, lets the next rank use them, and takes them back; prints what each step costs:
-//! `cargo run --release --example existing_memory -- --ranks 2`, with `--fabric threads` or `--fabric virt` for other ways.
+//! `cargo example existing_memory --release -- --ranks 2`, with `--fabric threads` or `--fabric virt` for other ways.
 
 use onesided::{Existing, Fabric, Group, ProgramResult, Rank, RemoteAddr};
 use std::time::Duration;
@@ -42,7 +42,7 @@ async fn existing_memory(fabric: Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// The least times of a put and a get of `elements` words.
+/// Returns the least times of a put and a get of `elements` words.
 async fn transfers(fabric: &Fabric, there: RemoteAddr, elements: usize) -> ProgramResult<(Duration, Duration)> {
     let span = fabric.remote_span::<u64>(there, elements)?;
     let mut buffer = vec![1u64; elements];
@@ -64,7 +64,7 @@ async fn transfers(fabric: &Fabric, there: RemoteAddr, elements: usize) -> Progr
     Ok((put, get))
 }
 
-/// The least times of a registration and of taking `elements` words back.
+/// Returns the least times of a registration and of taking `elements` words back.
 async fn registrations(fabric: &Fabric, elements: usize, atomics: bool) -> ProgramResult<(Duration, Duration)> {
     let mut memory = vec![1u64; elements];
     let (mut register, mut take) = (Duration::MAX, Duration::MAX);

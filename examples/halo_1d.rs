@@ -1,9 +1,9 @@
 //! A halo exchange along a ring that the network runs by itself: each rank sends a block to both neighbours in every step, and checks what it got.
 //!
 //! ```text
-//! cargo run --release --example halo_1d -- --ranks 4
-//! cargo run --release --example halo_1d -- --ranks 4 --fabric virt --form mrc --bytes 16384
-//! cargo run --release --example halo_1d -- --ranks 4 --fabric virt --steps 1 --timeline halo.json
+//! cargo example halo_1d --release -- --ranks 4
+//! cargo example halo_1d --release -- --ranks 4 --fabric virt --form mrc --bytes 16384
+//! cargo example halo_1d --release -- --ranks 4 --fabric virt --steps 1 --timeline halo.json
 //! ```
 //!
 //! `--help` tells its options. What is printed is the form that all ranks agreed on: a thriftier one than asked for where queues run out. With one step, `--timeline FILE`
@@ -15,7 +15,7 @@ use onesided::{
 };
 use std::{ffi::OsString, process::ExitCode};
 
-/// Start, wait, compare; again and again.
+/// Starts, waits and compares, again and again.
 async fn halo_1d(fabric: Fabric, form: Form, bytes: usize, steps: u32) -> ProgramResult<()> {
     let world = Group::world(&fabric).await?;
     let (me, ranks) = (world.me(), world.len());
@@ -76,7 +76,7 @@ Halo exchange along a ring: each rank sends a block to both neighbours in every 
   --steps N            steps (1000)
 ";
 
-/// The program that the rest of the command line asks for.
+/// Returns the program that the rest of the command line asks for.
 fn program(rest: Vec<OsString>) -> Result<impl Program<Out = ()>, String> {
     let mut rest = pico_args::Arguments::from_vec(rest);
     let mut told = || {

@@ -1,9 +1,9 @@
 //! A heat solver on a grid of ranks whose halos the network exchanges while the inside is computed.
 //!
 //! ```text
-//! cargo run --release --example heat_2d -- --ranks 4
-//! cargo run --release --example heat_2d -- --ranks 4 --picture heat.pgm
-//! cargo run --release --example heat_2d -- --ranks 6 --fabric virt
+//! cargo example heat_2d --release -- --ranks 4
+//! cargo example heat_2d --release -- --ranks 4 --picture heat.pgm
+//! cargo example heat_2d --release -- --ranks 6 --fabric virt
 //! ```
 //!
 //! A tile and its halos are one buffer: rows are sent from it and received in it as they are, columns as vectors. Each step starts the exchange,
@@ -41,7 +41,7 @@ struct Tile {
 }
 
 impl Tile {
-    /// That of one member; the first ones are one cell longer where the side does not divide.
+    /// Returns the tile of one member; the first ones are one cell longer where the side does not divide.
     fn of(grid: &Cartesian, member: usize, side: usize) -> ProgramResult<Tile> {
         let at = grid.coordinates(member)?;
         let part = |dim: usize| {
@@ -55,7 +55,7 @@ impl Tile {
         Ok(Tile { at: [rows.start, columns.start], rows: rows.len(), columns: columns.len(), side })
     }
 
-    /// The whole plate.
+    /// Returns the tile that is the whole plate.
     fn plate(side: usize) -> Tile {
         Tile { at: [0, 0], rows: side, columns: side, side }
     }
@@ -68,7 +68,7 @@ impl Tile {
         (self.rows + 2) * self.width()
     }
 
-    /// Cold inside, and around the plate as it is for ever.
+    /// Makes a field that is cold inside, and around the plate as it is for ever.
     fn at_first(&self) -> Vec<f64> {
         let mut field = vec![0.0; self.cells()];
         let [top, left] = self.at;
@@ -84,7 +84,7 @@ impl Tile {
         field
     }
 
-    /// One step for these rows and columns of the field.
+    /// Computes one step for these rows and columns of the field.
     fn step(&self, old: &[f64], new: &mut [f64], rows: Range<usize>, columns: Range<usize>) {
         let width = self.width();
         for row in rows {
@@ -95,19 +95,19 @@ impl Tile {
         }
     }
 
-    /// Those that need no halo.
+    /// Computes the cells that need no halo.
     fn inside(&self, old: &[f64], new: &mut [f64]) {
         if self.rows > 2 && self.columns > 2 {
             self.step(old, new, 2..self.rows, 2..self.columns);
         }
     }
 
-    /// How many those are.
+    /// Returns how many cells need no halo.
     fn cells_inside(&self) -> u32 {
         (self.rows.saturating_sub(2) * self.columns.saturating_sub(2)) as u32
     }
 
-    /// The others.
+    /// Computes the cells that need the halo.
     fn border(&self, old: &[f64], new: &mut [f64]) {
         let (rows, columns) = (self.rows, self.columns);
         self.step(old, new, 1..2, 1..columns + 1);
@@ -116,7 +116,7 @@ impl Tile {
         self.step(old, new, 1..rows + 1, columns..columns + 1);
     }
 
-    /// What is sent in, and what is received from, the four directions: up, down, left, right.
+    /// Returns what is sent in, and what is received from, the four directions: up, down, left, right.
     fn halos(&self) -> ProgramResult<([Layout; 4], [Layout; 4])> {
         let (rows, columns) = (self.rows, self.columns);
         let row = |row: usize| Layout::contiguous::<f64>(row * self.width() + 1, columns);
@@ -125,7 +125,7 @@ impl Tile {
         Ok((sent, [row(0)?, row(rows + 1)?, column(0)?, column(columns + 1)?]))
     }
 
-    /// The plate, computed by one loop.
+    /// Computes the plate by one loop.
     fn alone(side: usize, steps: u32) -> Vec<f64> {
         let plate = Tile::plate(side);
         let mut old = plate.at_first();
@@ -138,7 +138,7 @@ impl Tile {
     }
 }
 
-/// Solve, compare, draw.
+/// Solves, compares and draws.
 async fn heat_2d(fabric: Fabric, side: usize, steps: u32, picture: Option<PathBuf>) -> ProgramResult<()> {
     let world = Group::world(&fabric).await?;
     let grid = Cartesian::new(&dims_create(world.len(), 2)?, &[false, false])?;
@@ -203,7 +203,7 @@ async fn heat_2d(fabric: Fabric, side: usize, steps: u32, picture: Option<PathBu
     Ok(())
 }
 
-/// The plate as grey pixels, in rank 0's memory; nothing at other ranks. Collective.
+/// Gathers the plate as grey pixels, in rank 0's memory; nothing at other ranks. Collective.
 async fn gather(fabric: &Fabric, grid: &Cartesian, side: usize, tile: &Tile, field: &[f64]) -> ProgramResult<Vec<u8>> {
     let most = side.div_ceil(grid.dims()[0]) * side.div_ceil(grid.dims()[1]);
     let window = fabric.alloc_symmetric(most.next_multiple_of(8)).await?;
@@ -243,7 +243,7 @@ A heat solver on a grid of ranks, compared bit by bit with one loop in the end.
   --picture FILE       write the plate as a picture (PGM, grey)
 ";
 
-/// The program that the rest of the command line asks for.
+/// Returns the program that the rest of the command line asks for.
 fn program(rest: Vec<OsString>) -> Result<impl Program<Out = ()>, String> {
     let mut rest = pico_args::Arguments::from_vec(rest);
     let mut told = || {

@@ -4,8 +4,8 @@
 //! processes, and in virtual time:
 //!
 //! ```text
-//! cargo run --release --example shared_counter -- --ranks 4
-//! cargo run --release --example shared_counter -- --ranks 4 --fabric virt
+//! cargo example shared_counter --release -- --ranks 4
+//! cargo example shared_counter --release -- --ranks 4 --fabric virt
 //! ```
 
 use onesided::{
@@ -25,7 +25,7 @@ fn samples(rank: Rank) -> impl Iterator<Item = usize> {
     std::iter::successors(Some(seed), next).map(|state| (state >> 60) as usize % BINS)
 }
 
-/// Count one sample in `home`'s memory.
+/// Counts one sample in `home`'s memory.
 async fn count(guard: &mut LockedWriteGuard<'_, u64>, home: Rank, bin: usize) -> Result<(), onesided::lock::LockError> {
     if guard.locked().maps() {
         let counts = guard.part_mut(home)?;

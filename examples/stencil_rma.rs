@@ -2,15 +2,15 @@
 //! all ranks with gets. Each rank checks its tile, bit by bit, against the same computed in one loop.
 //!
 //! ```text
-//! cargo run --release --example stencil_rma -- --ranks 4
-//! cargo run --release --example stencil_rma -- --ranks 4 --fabric virt
+//! cargo example stencil_rma --release -- --ranks 4
+//! cargo example stencil_rma --release -- --ranks 4 --fabric virt
 //! ```
 //!
-//! What a step takes on a modelled machine of any size: `cargo run --release -p onesided-repro --example stencil_scale`.
+//! What a step takes on a modelled machine of any size: `cargo example stencil_scale --release`.
 
 use onesided::{
     ProgramResult, Rank,
-    lock::{OneLock, RpLock},
+    lock::locks::{OneLock, RpLock},
 };
 use rdma_fabric::Fabric;
 use repro::workloads::{Stencil, Tile, with_fences, with_lock_all};

@@ -1,5 +1,4 @@
-//! Tasks of tokio's multi-thread runtime that wait for different words of one rank: `cargo run --example
-//! tokio_multi_thread -- --ranks 2`.
+//! Tasks of tokio's multi-thread runtime that wait for different words of one rank: `cargo example tokio_multi_thread -- --ranks 2`.
 //!
 //! Every rank spawns a task per mailbox; each takes what its right neighbour puts there, and answers.
 

@@ -4,11 +4,11 @@
 //! one version. Run it between real processes, and in virtual time:
 //!
 //! ```text
-//! cargo run --release --example window_lock -- --ranks 4
-//! cargo run --release --example window_lock -- --ranks 4 --fabric virt
+//! cargo example window_lock --release -- --ranks 4
+//! cargo example window_lock --release -- --ranks 4 --fabric virt
 //! ```
 
-use onesided::{Group, ProgramResult, Rank, lock::RpLock};
+use onesided::{Group, ProgramResult, Rank, lock::locks::RpLock};
 use rdma_fabric::Fabric;
 
 /// Words of the record.
@@ -56,7 +56,7 @@ async fn window_lock(fabric: Fabric, rounds: u64) -> ProgramResult<()> {
     Ok(world.barrier().await?)
 }
 
-/// The version that all words of the record carry.
+/// Returns the version that all words of the record carry.
 fn whole(record: &[u64]) -> Result<u64, String> {
     match record.iter().find(|&&word| word != record[0]) {
         None => Ok(record[0]),

@@ -16,7 +16,7 @@
 //! A program is an `async fn` over a fabric. [`launch`] starts its ranks:
 //!
 //! ```no_run
-//! use onesided::{lock::RpLock, prelude::*};
+//! use onesided::{lock::locks::RpLock, prelude::*};
 //!
 //! /// Every rank adds its number to a word of rank 0, under a lock.
 //! async fn sum(fabric: Fabric) -> ProgramResult<()> {
@@ -43,26 +43,24 @@
 //! Run it with `--ranks 4`, and with `--fabric virt` for virtual time.
 //!
 //! # Where to look next
-//! [`Fabric`] is what programs hold, whichever provider is below; [`lock::RpLock`] the
+//! [`Fabric`] is what programs hold, whichever provider is below; [`lock::locks::RpLock`] the
 //! readers-writer lock, [`lock::Window`] memory in MPI-3's epochs; [`prdma::Neighbourhood`] makes
 //! exchanges with fixed neighbours that the network runs by itself; [`Launch`] what `launch` does,
 //! step by step.
 
 #![forbid(unsafe_code)]
 
-mod amount;
-mod any_program;
-mod ended;
-mod faults_file;
 mod launch;
-mod launch_error;
-#[cfg_attr(not(feature = "observe"), path = "unobserved.rs")]
+mod launch_options;
+#[cfg(feature = "observe")]
 mod observing;
 mod provider;
 #[cfg(any(test, not(feature = "observe")))]
 mod refusal;
+mod report;
 mod settings;
-mod tell;
+#[cfg(not(feature = "observe"))]
+mod unobserved;
 
 /// What nearly every program names: `use onesided::prelude::*`.
 pub mod prelude {
@@ -73,7 +71,8 @@ pub mod prelude {
 #[cfg(feature = "explore")]
 #[doc(inline)]
 pub use explore;
-pub use launch::{Launch, launch, launch_shared, launch_with};
+pub use launch::{launch, launch_shared, launch_with};
+pub use launch_options::Launch;
 /// Counters and traces of operations and waits, with the feature `observe`.
 #[cfg(feature = "observe")]
 #[doc(inline)]
@@ -84,9 +83,8 @@ pub use provider::{Provider, UnknownProvider};
 pub use rdma_fabric::{
     self as fabric, Amo, AtomicWord, Caps, ControlQueue, Deps, Existing, Fabric, FabricError, GetSink, Group,
     GroupMemory, Handle, Keyring, LocalSpan, LocalWord, LockedMemory, Mapped, Node, Notice, Operation, OwnedMemory,
-    Pact, Pod, Program, ProgramResult, PutOptions, PutOrder, PutSource, Rank, Refused, Region, RegionKey,
-    RegisterError, Registered, RemoteAddr, RemoteSpan, RemoteWord, Result, Time, Uses, Zeroable, barrier,
-    control_queue, join, op,
+    Pact, Pod, Program, ProgramResult, PutOrder, PutSource, Rank, Refused, Region, RegionKey, RegisterError,
+    Registered, RemoteAddr, RemoteSpan, RemoteWord, Result, Time, Uses, Zeroable, barrier, control_queue, join, op,
 };
 // Alone, for an inlined page of it holds those of all of `core`.
 #[doc(no_inline)]
@@ -96,3 +94,5 @@ pub use rma_lock as lock;
 #[doc(inline)]
 pub use tofu2_sim as sim;
 pub use tofu2_sim::shm::block_on;
+#[cfg(not(feature = "observe"))]
+use unobserved as observing;

@@ -2,12 +2,10 @@
 
 use crate::{
     Launch, Provider,
-    launch::UNOBSERVED,
-    launch_error::LaunchError,
+    report::{LaunchError, UNOBSERVED, say},
     settings::{EMPTY, option, setting},
-    tell::say,
 };
-use observe::{Gathering, Observation, ObserveError, Output, Part};
+use observe::{Gathering, Observation, ObserveError, Output, RecordWriter};
 use rdma_fabric::{Fabric, FabricError, Program, Rank, Time};
 use std::path::PathBuf;
 use tofu2_sim::{
@@ -15,7 +13,7 @@ use tofu2_sim::{
     virt::{Job, Run, Timeline},
 };
 
-/// Read what is to be observed.
+/// Reads what is to be observed.
 pub(crate) fn from_args(launch: &mut Launch, args: &mut pico_args::Arguments) -> Result<(), FabricError> {
     launch.observe.stats = args.contains("--stats") || flag_variable("ONESIDED_STATS")?;
     launch.observe.trace = option::<PathBuf>(args, "--trace", Some("ONESIDED_TRACE"))?;
@@ -26,7 +24,7 @@ pub(crate) fn from_args(launch: &mut Launch, args: &mut pico_args::Arguments) ->
     Ok(())
 }
 
-/// Whether an environment variable says yes: anything but `0`. An empty one is an error.
+/// Returns whether an environment variable says yes: anything but `0`. An empty one is an error.
 fn flag_variable(name: &'static str) -> Result<bool, FabricError> {
     match std::env::var_os(name) {
         Some(value) if value.is_empty() => Err(setting(name, EMPTY.to_owned())),
@@ -34,30 +32,30 @@ fn flag_variable(name: &'static str) -> Result<bool, FabricError> {
     }
 }
 
-/// Of ranks that have the bare fabric: say so once a job, if somebody wants to observe it.
+/// Says once a job that its ranks have the bare fabric, if somebody wants to observe them.
 pub(crate) fn leave_out(endpoint: &Fabric) {
-    if endpoint.rank() == Rank::new(0) && Part::from_env().is_ok_and(|part| part.is_some()) {
+    if endpoint.rank() == Rank::new(0) && RecordWriter::from_env().is_ok_and(|part| part.is_some()) {
         say(UNOBSERVED);
     }
 }
 
-/// The same, where they are threads.
+/// Says that ranks that are threads have the bare fabric, if somebody wants to observe them.
 pub(crate) fn leave_out_threads(launch: &Launch) {
     if launch.observe.detail().is_some() {
         say(UNOBSERVED);
     }
 }
 
-/// Be a rank of a job of processes, observed if its launcher asks for it.
+/// Runs this process as a rank of its job, observed if its launcher asks for that.
 pub(crate) fn run_rank<P: Program>(endpoint: Fabric, program: &P) -> Result<(), LaunchError> {
-    let Some(part) = Part::from_env()? else { return Ok(shm::run_rank(endpoint, program).map(drop)?) };
+    let Some(part) = RecordWriter::from_env()? else { return Ok(shm::run_rank(endpoint, program).map(drop)?) };
     let gathering = Gathering::new(part.detail, 1);
     let ended = shm::run_rank(endpoint, &gathering.watch(program)).map(drop);
     // A rank that failed tells what it did until then, too.
     both(ended, part.write(&gathering.records()))
 }
 
-/// Start processes.
+/// Starts processes.
 pub(crate) fn start(launch: &Launch, launcher: Launcher) -> Result<i32, LaunchError> {
     let (ended, told) = launch.observe.of_processes(launch.ranks, |variable| match variable {
         Some((name, value)) => launcher.env(name, value).run(),
@@ -66,7 +64,7 @@ pub(crate) fn start(launch: &Launch, launcher: Launcher) -> Result<i32, LaunchEr
     both(ended, told)
 }
 
-/// All ranks in this process.
+/// Runs all ranks in this process.
 pub(crate) fn run_here<P: Program>(launch: &Launch, program: &P) -> Result<(), LaunchError> {
     let Some(detail) = launch.observe.detail() else { return launch.run_here(program) };
     let (prepared, gathering) = (launch.observe.prepare()?, Gathering::new(detail, launch.ranks));
@@ -75,14 +73,14 @@ pub(crate) fn run_here<P: Program>(launch: &Launch, program: &P) -> Result<(), L
 }
 
 /// Where the timeline of a simulated run goes.
-pub(crate) struct Drawing(Option<Output>);
+pub(crate) struct TimelineFile(Option<Output>);
 
-impl Drawing {
+impl TimelineFile {
     pub(crate) fn open(launch: &Launch) -> Result<Self, LaunchError> {
-        Ok(Drawing(launch.timeline.as_deref().map(Output::open).transpose()?))
+        Ok(TimelineFile(launch.timeline.as_deref().map(Output::open).transpose()?))
     }
 
-    /// `job`, recorded if there is somewhere to write that.
+    /// Returns `job`, recorded if there is somewhere to write that.
     pub(crate) fn of<'a>(&self, job: Job<'a>) -> Job<'a> {
         if self.0.is_some() { job.timeline(Timeline::ENTRIES, Time::ZERO) } else { job }
     }
@@ -97,7 +95,7 @@ impl Drawing {
     }
 }
 
-/// How the job ended, or else that it could not be reported. Of two errors the second goes to standard error.
+/// Returns how the job ended, or else that it could not be reported. Of two errors the second goes to standard error.
 pub(crate) fn both<T, E: Into<LaunchError>>(
     ended: Result<T, E>,
     told: Result<(), ObserveError>,

@@ -36,7 +36,7 @@ impl FromStr for Provider {
 }
 
 impl Provider {
-    /// The rank that this process is, for a library whose callers own `main`: a C library, for instance, between its
+    /// Returns the rank that this process is, for a library whose callers own `main`: a C library, for instance, between its
     /// calls of "open" and "close".
     ///
     /// `onesided run` starts the processes. Futures of the fabric run on the calling thread, by

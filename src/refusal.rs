@@ -11,7 +11,7 @@ fn unable(name: &'static str) -> FabricError {
     setting(name, UNABLE.to_owned())
 }
 
-/// Whether `args` or the environment ask for anything to be observed.
+/// Refuses `args` or an environment that ask for anything to be observed.
 pub(crate) fn refuse_options(
     args: &mut pico_args::Arguments,
     variable: impl Fn(&str) -> Option<OsString>,
@@ -30,9 +30,9 @@ pub(crate) fn refuse_options(
     Ok(())
 }
 
-/// Whether the launcher of this process asks for that.
+/// Refuses a launcher of this process that asks for anything to be observed.
 pub(crate) fn refuse_launcher(variable: impl Fn(&str) -> Option<OsString>) -> Result<(), FabricError> {
-    // `observe::PARTS_VARIABLE`.
+    // `observe::RECORDS_VARIABLE`.
     if variable("ONESIDED_OBSERVE").is_some() { Err(unable("ONESIDED_OBSERVE")) } else { Ok(()) }
 }
 
@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn the_launchers_variable_is_the_one_that_is_looked_at() {
         assert_eq!(
-            told(&[], &[(observe::PARTS_VARIABLE, "stats:/tmp")]).split(':').next(),
+            told(&[], &[(observe::RECORDS_VARIABLE, "stats:/tmp")]).split(':').next(),
             Some("setting ONESIDED_OBSERVE")
         );
     }

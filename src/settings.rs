@@ -1,7 +1,8 @@
 //! Options of the command line, and the environment variables that stand in for them.
 
 use rdma_fabric::FabricError;
-use std::{env, fmt::Display, str::FromStr};
+use std::{env, fmt::Display, fs::File, io::Read, path::Path, str::FromStr, sync::mpsc, thread, time::Duration};
+use tofu2_sim::virt::Faults;
 
 pub(crate) fn setting(name: &'static str, problem: String) -> FabricError {
     FabricError::setting(name, problem)
@@ -10,7 +11,7 @@ pub(crate) fn setting(name: &'static str, problem: String) -> FabricError {
 /// What is wrong with a setting without a value. Most likely a script's own variable was empty.
 pub(crate) const EMPTY: &str = "it is empty; give it a value or leave it away";
 
-/// An option's value, or else that of its environment variable.
+/// Reads an option's value, or else that of its environment variable.
 pub(crate) fn option<T: FromStr<Err: Display>>(
     args: &mut pico_args::Arguments,
     flag: &'static str,
@@ -30,4 +31,94 @@ pub(crate) fn option<T: FromStr<Err: Display>>(
         return Err(setting(name, EMPTY.to_owned()));
     }
     text.parse().map(Some).map_err(|error: T::Err| setting(name, format!("`{text}`: {error}")))
+}
+
+/// A number and its unit: `500ns`, `2us`, `1.5ms`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Amount(pub(crate) Duration);
+
+/// Why a text is no [`Amount`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it is no number with one of the units ns, us, ms, s, as in 2us")]
+pub(crate) struct NoAmount;
+
+impl FromStr for Amount {
+    type Err = NoAmount;
+
+    fn from_str(text: &str) -> Result<Self, NoAmount> {
+        let unit = text.find(|char: char| !char.is_ascii_digit() && char != '.').ok_or(NoAmount)?;
+        let (number, unit) = text.split_at(unit);
+        let nanos = match unit {
+            "ns" => 1.0,
+            "us" | "µs" => 1e3,
+            "ms" => 1e6,
+            "s" => 1e9,
+            _ => return Err(NoAmount),
+        };
+        let seconds = number.parse::<f64>().map_err(|_| NoAmount)? * nanos / 1e9;
+        Duration::try_from_secs_f64(seconds).map(Amount).map_err(|_| NoAmount)
+    }
+}
+
+/// Some hundred thousand faults, in bytes.
+const MOST: u64 = 16 << 20;
+
+/// Whoever writes a pipe must be done after that.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Reads the file of `--faults`, which may be a pipe, a device, or something else that never ends.
+///
+/// # Errors
+/// In words, with the path.
+pub(crate) fn faults_in(path: &Path) -> Result<Faults, String> {
+    within(path, MOST, PATIENCE).map_err(|problem| format!("{}: {problem}", path.display()))
+}
+
+fn within(path: &Path, most: u64, patience: Duration) -> Result<Faults, String> {
+    let (send, receive) = mpsc::channel();
+    let owned = path.to_owned();
+    // Opening and reading may block for ever; the thread then ends with the process.
+    let reader = move || {
+        let mut bytes = Vec::new();
+        let read = File::open(owned).and_then(|file| file.take(most + 1).read_to_end(&mut bytes));
+        let _ = send.send(read.map(|_| bytes));
+    };
+    thread::Builder::new().name("faults".to_owned()).spawn(reader).map_err(|error| error.to_string())?;
+    let bytes = match receive.recv_timeout(patience) {
+        Ok(read) => read.map_err(|error| error.to_string())?,
+        Err(_) => return Err(format!("it has no end, or none within {} s", patience.as_secs())),
+    };
+    if bytes.len() as u64 > most {
+        return Err(format!("it has no end, or more than {most} bytes"));
+    }
+    let text = String::from_utf8(bytes).map_err(|error| format!("it is no text: {error}"))?;
+    text.parse::<Faults>().map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_have_units() {
+        for (text, nanos) in [("500ns", 500), ("2us", 2_000), ("1.5ms", 1_500_000), ("3s", 3_000_000_000), ("0ns", 0)] {
+            assert_eq!(text.parse(), Ok(Amount(Duration::from_nanos(nanos))), "{text}");
+        }
+        for text in ["", "2", "us", "-2us", "2 us", "2m", "1.2.3us", "1e3us", "99999999999999999999999s"] {
+            assert_eq!(text.parse::<Amount>(), Err(NoAmount), "{text}");
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn files_without_end_are_refused() {
+        let error = faults_in(Path::new("/dev/zero")).unwrap_err();
+        assert_eq!(error, "/dev/zero: it has no end, or more than 16777216 bytes");
+        // A pipe that nobody closes.
+        let (reader, _writer) = std::io::pipe().unwrap();
+        let path = format!("/dev/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&reader));
+        let error = within(Path::new(&path), MOST, Duration::from_secs(1)).unwrap_err();
+        assert_eq!(error, "it has no end, or none within 1 s");
+        assert_eq!(faults_in(Path::new("/dev/null")), Ok(Faults::default()));
+    }
 }

@@ -2,10 +2,8 @@
 
 use crate::{
     Launch,
-    launch::UNOBSERVED,
-    launch_error::LaunchError,
     refusal::{refuse_launcher, refuse_options},
-    tell::say,
+    report::{LaunchError, UNOBSERVED, say},
 };
 use rdma_fabric::{Fabric, FabricError, Program, Rank};
 use std::{convert::Infallible, ffi::OsString};
@@ -44,11 +42,11 @@ pub(crate) fn run_here<P: Program>(launch: &Launch, program: &P) -> Result<(), L
 }
 
 /// No timeline.
-pub(crate) struct Drawing;
+pub(crate) struct TimelineFile;
 
-impl Drawing {
+impl TimelineFile {
     pub(crate) fn open(_: &Launch) -> Result<Self, LaunchError> {
-        Ok(Drawing)
+        Ok(TimelineFile)
     }
 
     pub(crate) fn of<'a>(&self, job: Job<'a>) -> Job<'a> {

@@ -7,4 +7,8 @@
 #![forbid(unsafe_code)]
 
 pub mod exchange;
+pub mod exploration;
 pub mod lock;
+
+#[doc(hidden)]
+pub use rma_lock;

@@ -1,6 +1,5 @@
 //! The command line.
 
-use crate::size;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use repro::{figures::Paper, lock_paper::Shapes};
 use std::{
@@ -54,7 +53,7 @@ pub(crate) struct Reproduce {
     pub(crate) report: Option<PathBuf>,
     /// Write the timeline of one job for Perfetto (ui.perfetto.dev) or Chrome's viewer: CPUs, TNIs, atomic units.
     ///
-    /// It begins when all ranks do; how many entries there was no room for is told.
+    /// It begins when all ranks do; it says how many entries there was no room for.
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
     /// Which job --trace is about, as progress numbers them.
@@ -83,7 +82,7 @@ pub(crate) enum ShapeChoice {
 }
 
 impl Reproduce {
-    /// The papers to simulate: all that can be, if none is named.
+    /// Returns the papers to simulate: all that can be, if none is named.
     pub(crate) fn papers(&self) -> Vec<Paper> {
         match self.paper {
             Some(paper) => vec![paper],
@@ -107,7 +106,7 @@ pub(crate) struct Run {
     #[arg(short = 'n', long, value_name = "N")]
     pub(crate) ranks: NonZeroUsize,
     /// Memory that each rank can register, e.g. 64M or 1G. Default: the provider's.
-    #[arg(long, value_name = "B", value_parser = size::bytes)]
+    #[arg(long, value_name = "B", value_parser = bytes)]
     pub(crate) segment_bytes: Option<usize>,
     /// Ranks that call themselves one node, in rank order. Default: all of them.
     #[arg(long, value_name = "N")]
@@ -129,7 +128,7 @@ pub(crate) struct Run {
     pub(crate) json: Option<PathBuf>,
     /// Write a trace for Perfetto (ui.perfetto.dev) or Chrome's viewer: operations and waits of each rank as slices.
     ///
-    /// Each rank keeps its latest 100,000; how many earlier ones were dropped is told.
+    /// Each rank keeps its latest 100,000; it says how many earlier ones were dropped.
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
     /// The program and its arguments.
@@ -148,7 +147,7 @@ pub(crate) struct Info {
 }
 
 impl Arguments {
-    /// Parse; on misuse, say what is wrong and exit. So after what `--help` and `--version` print.
+    /// Parses the command line. On misuse says what is wrong and exits; exits, too, after what `--help` and `--version` print.
     ///
     /// # Errors
     /// If standard output takes no help. A reader that has seen enough is no error.
@@ -167,7 +166,7 @@ impl Arguments {
     }
 }
 
-/// `cargo reproduce -- --check` arrives as `onesided reproduce -- --check`, because the alias itself ends behind
+/// Leaves out a lone `--` of `reproduce`: `cargo reproduce -- --check` arrives as `onesided reproduce -- --check`, because the alias itself ends behind
 /// cargo's own separator. `reproduce` has no positional arguments, so a `--` in it means nothing.
 fn without_lone_separator(given: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let given: Vec<OsString> = given.into_iter().collect();
@@ -182,6 +181,20 @@ fn paper(name: &str) -> Result<Paper, String> {
         let names: Vec<_> = Paper::ALL.iter().map(|paper| paper.name()).collect();
         format!("known papers: {}", names.join(", "))
     })
+}
+
+/// Reads a number of bytes, with an optional binary suffix K, M or G (or KiB, MiB, GiB).
+fn bytes(text: &str) -> Result<usize, String> {
+    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let shift = match &text[digits.len()..] {
+        "" | "B" => 0,
+        "K" | "KiB" => 10,
+        "M" | "MiB" => 20,
+        "G" | "GiB" => 30,
+        suffix => return Err(format!("`{suffix}` is none of K, M, G")),
+    };
+    let number: usize = digits.parse().map_err(|_| format!("`{text}` is not a number of bytes"))?;
+    number.checked_mul(1 << shift).filter(|&bytes| bytes > 0).ok_or_else(|| format!("`{text}` is 0 or too large"))
 }
 
 #[cfg(test)]
@@ -225,5 +238,15 @@ mod tests {
     fn unknown_papers_are_refused_with_the_known_ones() {
         let error = parse("onesided reproduce --paper mpi").expect_err("no such paper").to_string();
         assert!(error.contains("lock, acp, fmpl, prdma, xmp"), "{error}");
+    }
+
+    #[test]
+    fn sizes_have_binary_suffixes_and_nonsense_is_refused() {
+        for (text, size) in [("4096", 4096), ("64K", 64 << 10), ("64MiB", 64 << 20), ("2G", 2 << 30)] {
+            assert_eq!(bytes(text), Ok(size), "{text}");
+        }
+        for text in ["", "K", "0", "1.5M", "12X", "-1", "99999999999999999999", "18446744073709551615G"] {
+            assert!(bytes(text).is_err(), "{text}");
+        }
     }
 }

@@ -7,17 +7,17 @@ use serde::Serialize;
 use std::{error::Error, fmt::Write as _, process::ExitCode};
 use tofu2_sim::shm::Threads;
 
-/// What the fabric says about itself.
+/// Returns what the fabric says about itself.
 async fn caps_of(fabric: Fabric) -> ProgramResult<Caps> {
     Ok(fabric.caps())
 }
 
 #[derive(Debug, Serialize)]
-struct Report {
+struct MachineReport {
     machine: Machine,
     /// Missing where the system does not tell.
     #[serde(skip_serializing_if = "Option::is_none")]
-    placement: Option<placement::Report>,
+    placement: Option<placement::PlacementReport>,
     shared_memory: SharedMemory,
     platforms: Vec<Platform>,
 }
@@ -61,16 +61,17 @@ struct Constant {
     value: u64,
     /// Its unit, as the table names it.
     unit: String,
-    /// The same for people.
+    /// The value with a unit, for people.
     readable: String,
     set_by: Vec<&'static str>,
     source: String,
 }
 
-/// Print it.
+/// Prints what this machine and the modelled ones are like.
 pub(crate) fn info(options: &Info) -> Result<ExitCode, Box<dyn Error>> {
     let placement = placement::report(options.ranks.map(usize::from));
-    let report = Report { machine: machine(), placement, shared_memory: shared_memory()?, platforms: modelled() };
+    let report =
+        MachineReport { machine: machine(), placement, shared_memory: shared_memory()?, platforms: modelled() };
     let text = if options.json { serde_json::to_string_pretty(&report)? + "\n" } else { readable(&report)? };
     observe::print(&text)?;
     Ok(ExitCode::SUCCESS)
@@ -88,7 +89,7 @@ fn machine() -> Machine {
     }
 }
 
-/// Bytes of a page, and the kernel's name and release.
+/// Returns the bytes of a page, and the kernel's name and release.
 #[cfg(unix)]
 fn system() -> (Option<usize>, Option<String>) {
     let system = rustix::system::uname();
@@ -96,7 +97,7 @@ fn system() -> (Option<usize>, Option<String>) {
     (Some(rustix::param::page_size()), Some(kernel))
 }
 
-/// Not told.
+/// Returns nothing: other systems do not say.
 #[cfg(not(unix))]
 fn system() -> (Option<usize>, Option<String>) {
     (None, None)
@@ -145,7 +146,7 @@ fn modelled() -> Vec<Platform> {
     platforms::all().iter().map(|p| Platform { name: p.name().to_owned(), constants: constants(p) }).collect()
 }
 
-fn readable(report: &Report) -> Result<String, std::fmt::Error> {
+fn readable(report: &MachineReport) -> Result<String, std::fmt::Error> {
     let mut text = String::new();
     let known = |number: Option<usize>| number.map_or("unknown".into(), |n| n.to_string());
     let bytes = |number: Option<usize>| number.map_or("unknown".into(), |n| format!("{n} B"));
@@ -213,8 +214,12 @@ mod tests {
     #[test]
     fn both_forms_name_every_constant_and_capability() {
         let shared_memory = shared_memory().expect("threads can be ranks");
-        let report =
-            Report { machine: machine(), placement: placement::report(None), shared_memory, platforms: modelled() };
+        let report = MachineReport {
+            machine: machine(),
+            placement: placement::report(None),
+            shared_memory,
+            platforms: modelled(),
+        };
         let (text, json) = (readable(&report).expect("text"), serde_json::to_string(&report).expect("plain data"));
         for constant in report.platforms.iter().flat_map(|platform| &platform.constants) {
             assert!(text.contains(constant.name) && json.contains(constant.name), "{}", constant.name);

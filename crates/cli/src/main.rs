@@ -5,9 +5,7 @@
 mod arguments;
 mod info;
 mod placement;
-mod plans;
 mod reproduce;
-mod size;
 mod start;
 
 use arguments::{Arguments, Command};
@@ -26,7 +24,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// The error and its causes, on standard error.
+/// Writes the error and its causes to standard error.
 fn report(error: &dyn Error) {
     say(format_args!("error: {error}"));
     let mut said = error.to_string();

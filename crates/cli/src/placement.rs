@@ -3,9 +3,9 @@
 use serde::Serialize;
 use tofu2_sim::shm::{Bind, Placement};
 
-/// What the system does not tell is left out.
+/// The CPUs of this machine and where ranks would be bound. What the system does not tell is left out.
 #[derive(Debug, Serialize)]
-pub(crate) struct Report {
+pub(crate) struct PlacementReport {
     cpus: Vec<Cpu>,
     caches: Vec<Cache>,
     /// Number of ranks that the lists below are for.
@@ -35,12 +35,12 @@ struct Cache {
     cpus: Vec<usize>,
 }
 
-/// For `ranks` ranks, or as many as there are CPUs. `None` where the system does not tell which CPUs this process may use.
-pub(crate) fn report(ranks: Option<usize>) -> Option<Report> {
-    Placement::of_this_thread().ok().map(|placement| Report::of(&placement, ranks))
+/// Says where `ranks` ranks would be put, or as many as there are CPUs. `None` where the system does not tell which CPUs this process may use.
+pub(crate) fn report(ranks: Option<usize>) -> Option<PlacementReport> {
+    Placement::of_this_thread().ok().map(|placement| PlacementReport::of(&placement, ranks))
 }
 
-impl Report {
+impl PlacementReport {
     fn of(placement: &Placement, ranks: Option<usize>) -> Self {
         let ranks = ranks.unwrap_or(placement.cpus.len());
         let bound = |bind| placement.of_ranks(bind, ranks).ok().flatten();
@@ -52,7 +52,7 @@ impl Report {
             size: cache.size.clone(),
             cpus: cache.cpus.clone(),
         };
-        Report {
+        PlacementReport {
             cpus: placement.cpus.iter().map(cpu).collect(),
             caches: placement.caches.iter().map(cache).collect(),
             ranks,
@@ -61,7 +61,7 @@ impl Report {
         }
     }
 
-    /// Names and values, for people.
+    /// Returns names and values, for people.
     pub(crate) fn lines(&self) -> Vec<(String, String)> {
         let numbers = || self.cpus.iter().map(|cpu| cpu.number).collect::<Vec<_>>();
         let mut lines = vec![("CPUs allowed".to_owned(), list(&numbers()))];
@@ -99,7 +99,7 @@ impl Report {
     }
 }
 
-/// `0-3,8`.
+/// Writes a list of CPUs as `0-3,8`.
 fn list(cpus: &[usize]) -> String {
     let mut parts: Vec<(usize, usize)> = Vec::new();
     for &cpu in cpus {
@@ -119,7 +119,7 @@ fn sets<'a>(sets: impl Iterator<Item = &'a [usize]>) -> String {
     shortened(&sets.map(list).collect::<Vec<_>>())
 }
 
-/// The first ones of a long list.
+/// Writes the first items of a long list, and how many more there are.
 fn shortened(items: &[String]) -> String {
     const SHOWN: usize = 16;
     let shown = items.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(" | ");

@@ -1,20 +1,22 @@
 //! `onesided reproduce`.
 
-use crate::{arguments::Reproduce, plans::Plans};
+use crate::arguments::Reproduce;
 use observe::{Output, print, say};
 use repro::{
-    ReproError, exchange_table, figures, lock_paper,
+    ReproError, Traced,
+    figures::{self, Paper},
+    lock_paper::{self, LockPlan},
     outcome::Row,
-    prdma_paper,
+    prdma_paper::{self, PrdmaPlan},
     progress::Progress,
     provenance::Provenance,
     report::{self, Results},
-    table,
+    table, unpublished,
 };
 use std::{error::Error, io::Write as _, path::Path, process::ExitCode};
 use tofu2_sim::virt::Timeline;
 
-/// Simulate, compare, print. Exit code 1 if `--check` found a miss.
+/// Simulates, compares and prints. The exit code is 1 if `--check` found a miss.
 pub(crate) fn reproduce(options: &Reproduce) -> Result<ExitCode, Box<dyn Error>> {
     if options.trace_forms {
         for form in prdma_paper::forms()? {
@@ -66,11 +68,11 @@ pub(crate) fn reproduce(options: &Reproduce) -> Result<ExitCode, Box<dyn Error>>
     output(options, outputs.json, &rows, Some(&made))?;
     if options.json.as_deref() != Some(Path::new("-")) {
         if let Some(runs) = &lock {
-            print(&table::what_if(&runs.what_if))?;
-            print(&table::stencils(&runs.stencils))?;
+            print(&unpublished::what_if(&runs.what_if))?;
+            print(&unpublished::stencils(&runs.stencils))?;
         }
         if let Some(runs) = &prdma {
-            print(&exchange_table::exchanges(runs))?;
+            print(&unpublished::exchanges(runs))?;
         }
     }
 
@@ -81,6 +83,75 @@ pub(crate) fn reproduce(options: &Reproduce) -> Result<ExitCode, Box<dyn Error>>
         return Ok(ExitCode::from(1));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The plans of the papers that are asked for. By paper. They run in this order, and their jobs are numbered through.
+#[derive(Debug)]
+struct Plans {
+    lock: Option<LockPlan>,
+    prdma: Option<PrdmaPlan>,
+}
+
+impl Plans {
+    /// Returns the plans that the options ask for.
+    ///
+    /// # Errors
+    /// A `--trace-job` that leaves no timeline, in words.
+    fn of(options: &Reproduce) -> Result<Plans, String> {
+        let papers = options.papers();
+        let (shapes, seed) = (options.shapes.into(), options.seed);
+        let lock = papers.contains(&Paper::Lock).then(|| match options.quick {
+            true => LockPlan::quick(shapes, seed),
+            false => LockPlan::paper(shapes, seed),
+        });
+        let prdma = papers.contains(&Paper::Prdma).then(|| match options.quick {
+            true => PrdmaPlan::quick(seed),
+            false => PrdmaPlan::paper(seed),
+        });
+        let mut plans = Plans { lock, prdma };
+        if options.trace.is_some() {
+            plans.trace(options.trace_job.get())?;
+        }
+        Ok(plans)
+    }
+
+    fn trace(&mut self, number: usize) -> Result<(), String> {
+        let (mut before, mut possible) = (0, Vec::new());
+        let mut job = |jobs: usize, traceable: usize| {
+            let job = number.checked_sub(before).filter(|job| (1..=traceable).contains(job));
+            possible.push(format!("{} to {}", before + 1, before + traceable));
+            before += jobs;
+            job.map(|job| Traced { job, entries: Timeline::ENTRIES })
+        };
+        if let Some(plan) = &mut self.lock {
+            plan.traced = job(plan.jobs(), plan.traceable());
+        }
+        if let Some(plan) = &mut self.prdma {
+            plan.traced = job(plan.jobs.len(), plan.jobs.len());
+        }
+        let lock = self.lock.as_ref().and_then(|plan| plan.traced);
+        match lock.or(self.prdma.as_ref().and_then(|plan| plan.traced)) {
+            Some(_) => Ok(()),
+            None => {
+                Err(format!("--trace-job {number}: jobs with a timeline have the numbers {}", possible.join(" and ")))
+            }
+        }
+    }
+
+    /// Returns the number of jobs of all plans.
+    fn jobs(&self) -> usize {
+        self.lock.as_ref().map_or(0, LockPlan::jobs) + self.prdma.as_ref().map_or(0, |plan| plan.jobs.len())
+    }
+
+    /// Says what is less than in the papers, if anything is.
+    fn less(&self) -> Option<String> {
+        let lock = self.lock.as_ref().filter(|plan| plan.quick);
+        let prdma = self.prdma.as_ref().filter(|plan| plan.quick);
+        let lock = lock.map(|plan| format!("{} pairs per rank instead of {}", plan.pairs, LockPlan::PAPER_PAIRS));
+        let prdma = prdma.map(|_| format!("sizes in steps of 8 KiB instead of {} B", PrdmaPlan::STEP));
+        let all: Vec<String> = lock.into_iter().chain(prdma).collect();
+        (!all.is_empty()).then(|| all.join(", "))
+    }
 }
 
 /// The files that are asked for, open. What can't be written is known before the minutes that a simulation takes.
@@ -103,7 +174,7 @@ impl Outputs {
     }
 }
 
-/// Write the timeline of one job.
+/// Writes the timeline of one job.
 fn trace(out: Output, options: &Reproduce, timeline: Option<&Timeline>) -> Result<(), Box<dyn Error>> {
     let Some(timeline) = timeline else {
         return Err(
@@ -143,7 +214,7 @@ fn miss(row: &Row) -> String {
     )
 }
 
-/// The command that makes the same result again.
+/// Returns the command that makes the same result again.
 fn command(options: &Reproduce) -> String {
     let mut command = "cargo reproduce".to_owned();
     if let Some(paper) = options.paper {

@@ -1,11 +1,11 @@
 //! `onesided run`.
 
 use crate::arguments::Run;
-use observe::{Wanted, say};
+use observe::{WantedReport, say};
 use std::{error::Error, process::ExitCode};
 use tofu2_sim::shm::Launcher;
 
-/// Start the ranks and be their exit code.
+/// Starts the ranks and returns their exit code.
 pub(crate) fn start(options: Run) -> Result<ExitCode, Box<dyn Error>> {
     let mut program = options.program.into_iter();
     let executable = program.next().ok_or("no program given")?;
@@ -17,7 +17,7 @@ pub(crate) fn start(options: Run) -> Result<ExitCode, Box<dyn Error>> {
         launcher = launcher.ranks_per_node(ranks.get());
     }
     launcher = launcher.command(executable, program);
-    let wanted = Wanted { stats: options.stats, json: options.json, trace: options.trace };
+    let wanted = WantedReport { stats: options.stats, json: options.json, trace: options.trace };
     let (ended, told) = wanted.of_processes(options.ranks.get(), |variable| match variable {
         Some((name, value)) => launcher.env(name, value).run(),
         None => launcher.run(),

@@ -2,67 +2,55 @@
 
 use std::process::{Command, Output};
 
-fn onesided(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_onesided")).args(arguments).output().expect("the binary was built")
+/// Runs the command. Returns the exit code, and what was written to standard output and standard error.
+fn told(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_onesided")).args(arguments).output();
+    let Output { status, stdout, stderr } = output.expect("the binary was built");
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    (status.code(), text(stdout), text(stderr))
 }
 
 #[test]
-fn other_papers_come_later_and_the_message_says_so() {
-    let output = onesided(&["reproduce", "--paper", "xmp"]);
-    let text = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(text.contains("recorded but not simulated yet"), "{text}");
-    assert!(output.stdout.is_empty());
+fn what_cannot_be_is_refused_with_the_reason() {
+    for (arguments, reason) in [
+        (&["--paper", "xmp"][..], "recorded but not simulated yet"),
+        (&["--paper", "prdma", "--trace", "/nonexistent/trace", "--trace-job", "99"], "have the numbers 1 to 17"),
+        (&["--paper", "acp", "--all", "--json", "/nonexistent/rows.json"], "/nonexistent/rows.json"),
+    ] {
+        let (code, out, err) = told(&[&["reproduce"], arguments].concat());
+        assert!(code == Some(2) && err.contains(reason) && out.is_empty(), "{arguments:?}: {err}{out}");
+    }
 }
 
 #[test]
 fn recorded_figures_can_be_listed_without_simulating() {
-    let output = onesided(&["reproduce", "--paper", "fmpl", "--all"]);
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success());
-    assert!(text.contains("M4") && text.contains("not simulated yet") && !text.contains("Predictions:"), "{text}");
+    let (code, out, _) = told(&["reproduce", "--paper", "fmpl", "--all"]);
+    assert_eq!(code, Some(0));
+    assert!(out.contains("M4") && out.contains("not simulated yet") && !out.contains("Predictions:"), "{out}");
 }
 
 #[test]
 fn listed_json_is_an_array_of_rows() {
-    let output = onesided(&["reproduce", "--paper", "acp", "--all", "--json", "-"]);
-    let rows: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON and nothing else");
+    let (_, out, _) = told(&["reproduce", "--paper", "acp", "--all", "--json", "-"]);
+    let rows: serde_json::Value = serde_json::from_str(&out).expect("JSON and nothing else");
     let rows = rows.as_array().expect("an array");
     assert!(rows.len() > 20 && rows.iter().all(|row| row["paper"] == "acp" && row["simulated"].is_null()));
 }
 
 #[test]
 fn forms_of_exchange_are_shown_command_by_command() {
-    let output = onesided(&["reproduce", "--trace-forms"]);
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success());
+    let (code, out, _) = told(&["reproduce", "--trace-forms"]);
+    assert_eq!(code, Some(0));
     for part in ["Fig. 5", "Fig. 8 (C)", "RTR", "SD/EOD", "NOP", "SELF, releases 8"] {
-        assert!(text.contains(part), "{part} is missing:\n{text}");
+        assert!(out.contains(part), "{part} is missing:\n{out}");
     }
 }
 
 #[test]
 fn a_quick_reproduction_of_exchanges_passes_its_check() {
-    let output = onesided(&["reproduce", "--paper", "prdma", "--quick", "--check"]);
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(text.starts_with("QUICK RUN") && text.contains("R4") && text.contains("nobody has published"), "{text}");
-}
-
-#[test]
-fn a_timeline_is_of_a_job_that_there_is() {
-    let output = onesided(&["reproduce", "--paper", "prdma", "--trace", "/nonexistent/trace", "--trace-job", "99"]);
-    let text = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(text.contains("have the numbers 1 to 17"), "{text}");
-}
-
-#[test]
-fn a_result_that_cannot_be_written_is_an_error_with_its_path() {
-    let output = onesided(&["reproduce", "--paper", "acp", "--all", "--json", "/nonexistent/rows.json"]);
-    let text = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(text.contains("/nonexistent/rows.json"), "{text}");
+    let (code, out, err) = told(&["reproduce", "--paper", "prdma", "--quick", "--check"]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.starts_with("QUICK RUN") && out.contains("R4") && out.contains("nobody has published"), "{out}");
 }
 
 /// A simulation of this takes longer than any test may.
@@ -79,10 +67,9 @@ fn what_cannot_be_written_is_known_before_the_simulation() {
         // The good ones first: a look at them changes nothing.
         let others = [("--json", old), ("--trace", made)].into_iter().filter(|(other, _)| *other != option);
         let others: Vec<&str> = others.flat_map(|(other, path)| [other, path]).collect();
-        let output = onesided(&[&LONG[..], &["all"], &others, &[option, path]].concat());
-        let text = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.code() == Some(2) && text.contains(path), "{option}: {text}");
-        assert!(!text.contains("[1/"), "{option}: it was simulated: {text}");
+        let (code, _, err) = told(&[&LONG[..], &["all"], &others, &[option, path]].concat());
+        assert!(code == Some(2) && err.contains(path), "{option}: {err}");
+        assert!(!err.contains("[1/"), "{option}: it was simulated: {err}");
         assert!(!new.exists() && std::fs::read_to_string(old).expect("a file") == "old", "{option}");
     }
 }
@@ -130,8 +117,8 @@ fn full_and_closed_streams_are_survived() {
 
 #[test]
 fn information_comes_as_json_too() {
-    let output = onesided(&["info", "--json"]);
-    let info: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON and nothing else");
+    let (_, out, _) = told(&["info", "--json"]);
+    let info: serde_json::Value = serde_json::from_str(&out).expect("JSON and nothing else");
     assert!(info["machine"]["page_bytes"].as_u64().is_some_and(|bytes| bytes >= 4096));
     assert_eq!(info["platforms"][0]["name"], "FX100");
 }
@@ -139,11 +126,10 @@ fn information_comes_as_json_too() {
 #[cfg(unix)]
 #[test]
 fn run_passes_exit_codes_through() {
-    let output = onesided(&["run", "-n", "2", "--", "/bin/sh", "-c", "exit 7"]);
-    assert_eq!(output.status.code(), Some(7), "{}", String::from_utf8_lossy(&output.stderr));
-    let output = onesided(&["run", "-n", "2", "--", "/nonexistent/program"]);
-    assert!(!output.status.success());
-    assert!(String::from_utf8_lossy(&output.stderr).contains("error"), "it must say why");
+    let (code, _, err) = told(&["run", "-n", "2", "--", "/bin/sh", "-c", "exit 7"]);
+    assert_eq!(code, Some(7), "{err}");
+    let (code, _, err) = told(&["run", "-n", "2", "--", "/nonexistent/program"]);
+    assert!(code != Some(0) && err.contains("error"), "it must say why: {err}");
 }
 
 #[cfg(target_os = "linux")]

@@ -1,13 +1,13 @@
 //! What a rank's program does, and what it is told: the whole of its dealings with the world.
 
-use crate::{cell::Part, dropped::Holding, loss::Ranks};
-use rdma_fabric::{Amo, Notice, Rank, RegionKey};
+use crate::{cell::CellPart, dropped::Holding, loss::Ranks};
+use rdma_fabric::{Amo, Notice, Rank};
 use std::rc::Rc;
 
 /// Names an operation of a rank that somebody still holds the handle of: the smallest number that is free.
-pub(crate) type Slot = u8;
+pub(crate) type HandleId = u8;
 /// Of an operation whose handle was dropped.
-pub(crate) const NO_SLOT: Slot = u8::MAX;
+pub(crate) const NO_HANDLE: HandleId = u8::MAX;
 
 /// One thing that a program does. Those that are *told* need no answer; all others do.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -15,7 +15,7 @@ pub(crate) enum Act {
     /// Told: an operation is posted.
     Post(Op),
     /// Told: a handle is dropped before its result was taken.
-    Forget(Slot),
+    Forget(HandleId),
     /// Told: what follows depends on this value only.
     Step(u128),
     /// Told: a remark for the timeline.
@@ -26,17 +26,17 @@ pub(crate) enum Act {
     Drop(Holding),
 
     /// Own memory is read.
-    Load(Part),
+    Load(CellPart),
     /// Own memory is written.
-    Store(Part, u64),
+    Store(CellPart, u64),
     /// A fact is changed and read.
-    Fact(Part, Rmw),
+    Fact(CellPart, Amo<u64>),
     /// Is the operation complete? If so the slot is free again.
-    Await(Slot),
-    /// The same, and the slot stays.
-    Test(Slot),
+    Await(HandleId),
+    /// Is the operation complete? Its handle stays either way.
+    Test(HandleId),
     /// A word of own memory that is waited for is read.
-    Watch(Part),
+    Watch(CellPart),
     TryNotice,
     NextNotice,
     Now,
@@ -73,7 +73,7 @@ pub(crate) enum Answer {
     Words(Rc<[u64]>),
     /// Not yet.
     Pending,
-    Notice(Told),
+    Notice(Notice),
     /// The number of a task.
     Task(u8),
     /// The operation has failed: this rank is lost.
@@ -86,101 +86,34 @@ pub(crate) enum Answer {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Op {
     Atomic {
-        slot: Slot,
+        slot: HandleId,
         target: Holding,
-        at: Part,
-        rmw: Rmw,
+        at: CellPart,
+        amo: Amo<u64>,
     },
     /// Pieces, and where they go if that is registered memory; of which region it is.
     Get {
-        slot: Slot,
+        slot: HandleId,
         target: Holding,
-        pieces: Box<[(Part, Option<Part>)]>,
+        pieces: Box<[(CellPart, Option<CellPart>)]>,
         sink: u32,
     },
     /// The bytes were taken along.
     Put {
         target: Holding,
-        pieces: Box<[(Part, u64)]>,
-        notice: Option<Told>,
+        pieces: Box<[(CellPart, u64)]>,
+        notice: Option<Notice>,
     },
     /// The bytes are still read from own registered memory: to, from.
     PutFrom {
-        slot: Slot,
+        slot: HandleId,
         target: Holding,
-        pieces: Box<[(Part, Part)]>,
-        notice: Option<Told>,
+        pieces: Box<[(CellPart, CellPart)]>,
+        notice: Option<Notice>,
     },
     /// Complete when no put posted before is on its way (`None`: to anybody).
     Flush {
-        slot: Slot,
+        slot: HandleId,
         target: Option<Rank>,
     },
-}
-
-/// A [`Notice`] that can be hashed.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Told {
-    pub(crate) from: u32,
-    pub(crate) data: u64,
-    pub(crate) region: u64,
-    pub(crate) end: u64,
-}
-
-impl Told {
-    pub(crate) fn notice(self) -> Notice {
-        Notice { from: Rank::new(self.from), data: self.data, region: RegionKey::from_bits(self.region), end: self.end }
-    }
-}
-
-/// A read-modify-write, packed.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub(crate) struct Rmw {
-    pub(crate) code: u8,
-    pub(crate) a: u64,
-    pub(crate) b: u64,
-}
-
-impl Rmw {
-    pub(crate) fn new(amo: Amo<u64>) -> Self {
-        let (code, a, b) = match amo {
-            Amo::Add(v) => (0, v, 0),
-            Amo::Swap(v) => (1, v, 0),
-            Amo::CompareSwap { expected, new } => (2, expected, new),
-            Amo::Or(v) => (3, v, 0),
-            Amo::And(v) => (4, v, 0),
-            Amo::Xor(v) => (5, v, 0),
-        };
-        Rmw { code, a, b }
-    }
-
-    pub(crate) fn amo(self) -> Amo<u64> {
-        match self.code {
-            0 => Amo::Add(self.a),
-            1 => Amo::Swap(self.a),
-            2 => Amo::CompareSwap { expected: self.a, new: self.b },
-            3 => Amo::Or(self.a),
-            4 => Amo::And(self.a),
-            _ => Amo::Xor(self.a),
-        }
-    }
-
-    /// The word's value afterwards, as far as the word is wide.
-    pub(crate) fn apply(self, old: u64) -> u64 {
-        self.amo().apply(old)
-    }
-}
-
-impl std::fmt::Display for Rmw {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.amo() {
-            Amo::Add(v) if v > 1 << 63 => write!(f, "fetch-add -{}", v.wrapping_neg()),
-            Amo::Add(v) => write!(f, "fetch-add {v}"),
-            Amo::Swap(v) => write!(f, "swap {v:#x}"),
-            Amo::CompareSwap { expected, new } => write!(f, "compare-and-swap {expected:#x} to {new:#x}"),
-            Amo::Or(v) => write!(f, "fetch-or {v:#x}"),
-            Amo::And(v) => write!(f, "fetch-and {v:#x}"),
-            Amo::Xor(v) => write!(f, "fetch-xor {v:#x}"),
-        }
-    }
 }

@@ -8,7 +8,7 @@ mod audit;
 
 use crate::{
     act::{Act, Answer},
-    cpu::{Job, Outcome},
+    cpu::{JobConfig, Outcome},
     dropped::Holding,
     mix::{Mix, MixMap},
 };
@@ -45,7 +45,7 @@ impl Local {
         self.tasks.count_ones() == 1
     }
 
-    /// The tasks that may run next, or whatever else the rank's next move chooses from, by bits; `None` if it chooses from nothing.
+    /// Returns the tasks that may run next, or whatever else the rank's next move chooses from, by bits; `None` if it chooses from nothing.
     pub(crate) fn choices(&self) -> Option<u64> {
         match self.act {
             Act::Choose => Some(self.tasks),
@@ -76,7 +76,7 @@ pub(crate) struct Edge {
 }
 
 impl Edge {
-    /// Whether this is more than a look at something that is not there yet.
+    /// Returns whether this is more than a look at something that is not there yet.
     pub(crate) fn moves(&self) -> bool {
         self.ready || self.splits || self.does
     }
@@ -84,7 +84,7 @@ impl Edge {
 
 /// The local states of all ranks.
 pub(crate) struct Automaton<'a> {
-    pub(crate) job: Job<'a>,
+    pub(crate) job: JobConfig<'a>,
     locals: Vec<Local>,
     /// States after the end of a step.
     steps: MixMap<LocalId>,
@@ -95,7 +95,7 @@ pub(crate) struct Automaton<'a> {
 }
 
 impl<'a> Automaton<'a> {
-    pub(crate) fn new(job: Job<'a>, patience: u32) -> Self {
+    pub(crate) fn new(job: JobConfig<'a>, patience: u32) -> Self {
         Automaton { job, locals: Vec::new(), steps: MixMap::default(), patience, runs: 0 }
     }
 
@@ -121,13 +121,13 @@ impl<'a> Automaton<'a> {
         id
     }
 
-    /// Forget what was learned: programs are told something else from now on.
+    /// Forgets what was learned: programs are told something else from now on.
     pub(crate) fn forget(&mut self) {
         self.locals.clear();
         self.steps.clear();
     }
 
-    /// Whether `holding` was reached on the way to `id` since the last act that is `noticed`.
+    /// Returns whether `holding` was reached on the way to `id` since the last act that is `noticed`.
     pub(crate) fn has_just_reached(&self, id: LocalId, holding: Holding, noticed: impl Fn(&Act) -> bool) -> bool {
         let reached = |told: &[Act]| told.contains(&Act::Reach(holding));
         let (mut known, mut todo) = (HashSet::from([id]), vec![id]);
@@ -175,7 +175,7 @@ impl<'a> Automaton<'a> {
         self.locals.len() as LocalId - 1
     }
 
-    /// The answers that led to a state.
+    /// Returns the answers that led to a state.
     fn history(&self, mut id: LocalId) -> Vec<Answer> {
         let mut answers = Vec::new();
         loop {
@@ -189,7 +189,7 @@ impl<'a> Automaton<'a> {
         }
     }
 
-    /// What `answer` leads to from `id`.
+    /// Returns what `answer` leads to from `id`.
     #[inline]
     pub(crate) fn edge(&mut self, id: LocalId, answer: &Answer) -> &Edge {
         let edges = &self.locals[id as usize].edges;
@@ -238,7 +238,7 @@ impl<'a> Automaton<'a> {
         edges.len() - 1
     }
 
-    /// Whether an operation that `id` awaits is all it waits for, so that it goes on as soon as that is there, whatever else happens.
+    /// Returns whether an operation that `id` awaits is all it waits for, so that it goes on as soon as that is there, whatever else happens.
     pub(crate) fn is_sole(&mut self, id: LocalId) -> bool {
         if let Some(sole) = self.locals[id as usize].sole {
             return sole;

@@ -1,18 +1,22 @@
-//! What a rank waits for, other than its own operations, and flushes.
+//! What a rank's program waits for and flushes, other than its own operations, and what it asks about ranks that may die.
+//!
+//! A rank rests where all that it waits for was looked at in one moment. If a future heard that it has to wait, and another one did
+//! something in the same poll, the first has to look again: what it waits for may have come meanwhile. About ranks that can't die
+//! nothing is asked.
 
 use crate::{
-    act::{Act, Answer, Op},
+    act::{Act, Answer, HandleId, Op},
     cell::Agent,
     fabric::{OVER, Seat},
-    look::{Waiter, waiter_for},
-    slots::Parts,
-    transfer::bytes_of,
+    loss::{Ranks, bit, first},
+    operation::{Pieces, bytes_of},
+    session::Session,
 };
 use rdma_fabric::{
-    Rank, Result,
+    Deps, FabricError, Rank, Result,
     provider::{Ended, Goal, Place, Sink, Slot},
 };
-use std::task::Poll;
+use std::{collections::BTreeMap, task::Poll};
 
 impl Seat {
     /// A word that is waited for is looked at.
@@ -24,7 +28,7 @@ impl Seat {
         Ok(())
     }
 
-    /// Whether `goal` is reached. The slot holds who waits.
+    /// Returns whether `goal` is reached. The slot holds who waits.
     pub(crate) fn awaits(&self, slot: &mut Slot, goal: Goal<'_>) -> Poll<Result<()>> {
         match goal {
             Goal::Word(_, deps) | Goal::Notice(deps) => {
@@ -73,7 +77,7 @@ impl Seat {
                     return Poll::Ready(there);
                 }
             }
-            let number = self.session.take_slot(Parts::new());
+            let number = self.session.take_slot(Pieces::new());
             self.session.tell(Act::Post(Op::Flush { slot: number, target }));
             slot.0[0] = waiter_for(number);
         }
@@ -82,5 +86,111 @@ impl Seat {
             *slot = Slot::default();
         }
         stands.map_ok(drop)
+    }
+}
+
+impl Seat {
+    /// # Errors
+    /// [`FabricError::PeerLost`] if this rank knows that `rank` is lost.
+    pub(crate) fn alive(&self, rank: Rank) -> Result<()> {
+        if !self.session.others_that_may_die().any(|mortal| mortal == rank) {
+            return Ok(());
+        }
+        let answer = self.session.ask(Act::IsLost(rank));
+        self.session.went_on();
+        if answer == Some(Answer::Value(1)) { Err(FabricError::PeerLost { rank }) } else { Ok(()) }
+    }
+
+    /// To be asked by a wait that is not satisfied, in the same moment: the look that comes after an error would find the same, and is
+    /// [told so](Seat::look_after_a_loss).
+    ///
+    /// # Errors
+    /// [`FabricError::PeerLost`] if this rank knows that one of `deps` is lost.
+    pub(crate) fn hopeful(&self, deps: &Deps<'_>, waiter: Waiter) -> Result<()> {
+        let me = self.session.rank;
+        let mortal = self.session.others_that_may_die().filter(|rank| deps.contains(*rank, me));
+        let mortal = mortal.fold(0, |ranks, rank| ranks | bit(rank));
+        if mortal == 0 {
+            return Ok(());
+        }
+        let Some(Answer::Value(lost)) = self.session.ask(Act::LostAmong(mortal)) else { return Ok(()) };
+        match first(lost as Ranks) {
+            Some(rank) => {
+                self.session.went_on();
+                self.session.hopeless.set(Some(rank));
+                Err(FabricError::PeerLost { rank })
+            }
+            None => {
+                self.session.has_to_wait(waiter);
+                Ok(())
+            }
+        }
+    }
+
+    /// Checks, in a look that comes after the end of its wait, what that end was.
+    ///
+    /// # Errors
+    /// [`FabricError::PeerLost`] if that was the end.
+    pub(crate) fn look_after_a_loss(&self) -> Result<()> {
+        self.session.hopeless.take().map_or(Ok(()), |rank| Err(FabricError::PeerLost { rank }))
+    }
+}
+
+/// Names a future that waits, and is not 0: for its own operation, by that, or for something else.
+pub(crate) type Waiter = u64;
+
+/// Waiters below wait for an operation.
+const OTHERS: Waiter = 1 << HandleId::BITS;
+
+/// Who waits for an operation.
+pub(crate) fn waiter_for(slot: HandleId) -> Waiter {
+    Waiter::from(slot) + 1
+}
+
+/// Returns the operation that `waiter` waits for.
+pub(crate) fn waits_for(waiter: Waiter) -> HandleId {
+    (waiter - 1) as HandleId
+}
+
+/// Futures that have heard in this poll that they have to wait, and whether something was done since.
+#[derive(Debug, Default)]
+pub(crate) struct Looks {
+    made: u64,
+    stale: BTreeMap<Waiter, bool>,
+}
+
+impl Looks {
+    /// A future that waits for none of its operations.
+    pub(crate) fn next(&mut self) -> Waiter {
+        self.made += 1;
+        OTHERS + self.made
+    }
+
+    /// A new poll begins.
+    pub(crate) fn clear(&mut self) {
+        self.stale.clear();
+    }
+
+    /// Something is done.
+    pub(crate) fn age(&mut self) {
+        self.stale.values_mut().for_each(|stale| *stale = true);
+    }
+
+    /// Returns whether somebody has to look again.
+    pub(crate) fn are_stale(&self) -> bool {
+        self.stale.values().any(|stale| *stale)
+    }
+
+    /// It waits no more.
+    pub(crate) fn end(&mut self, waiter: Waiter) {
+        self.stale.remove(&waiter);
+    }
+}
+
+impl Session {
+    /// The last answer was not what `waiter` waits for.
+    pub(crate) fn has_to_wait(&self, waiter: Waiter) {
+        self.not_ready();
+        self.looks.borrow_mut().stale.insert(waiter, false);
     }
 }

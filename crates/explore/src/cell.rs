@@ -15,14 +15,14 @@ const FACTS: u32 = u32::MAX;
 
 /// Some bytes of one cell.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub(crate) struct Part {
+pub(crate) struct CellPart {
     pub(crate) cell: u32,
     /// Which bits; never none.
     pub(crate) mask: u64,
 }
 
-impl Part {
-    /// The value of a word that stands here.
+impl CellPart {
+    /// Returns the value of a word that stands here.
     pub(crate) fn get(self, bits: u64) -> u64 {
         (bits & self.mask) >> self.mask.trailing_zeros()
     }
@@ -77,7 +77,7 @@ impl Cells {
     /// No place is ever used again.
     pub(crate) const GENERATION: u32 = 1;
 
-    /// Where a fact's name stands among the others.
+    /// Returns where a fact's name stands among the others.
     pub(crate) fn name_of_fact(number: u32) -> (u32, u64) {
         (FACTS, number.into())
     }
@@ -120,12 +120,12 @@ impl Cells {
         Ok(RegionKey { index: ordinal, generation: Cells::GENERATION })
     }
 
-    /// Whether a region has no key.
+    /// Returns whether a region has no key.
     pub(crate) fn is_locked(&self, region: RegionKey) -> bool {
         self.symmetric.get(region.index as usize).is_some_and(|(_, terms)| *terms != [0; 3])
     }
 
-    /// All checks of [`rdma_fabric::Fabric::locate`].
+    /// Carries out all checks of [`rdma_fabric::Fabric::locate`].
     pub(crate) fn locate(&self, ranks: usize, addr: RemoteAddr, len: usize, align: usize) -> Result<()> {
         let RemoteAddr { rank, region, .. } = addr;
         if rank.index() >= ranks {
@@ -145,15 +145,15 @@ impl Cells {
     }
 
     /// Bytes `at.start..at.end` of `addr`'s region, which are in one cell.
-    pub(crate) fn part(&mut self, agent: Agent, addr: RemoteAddr, at: Range<u64>) -> Part {
+    pub(crate) fn part(&mut self, agent: Agent, addr: RemoteAddr, at: Range<u64>) -> CellPart {
         let cell = self.touch(agent, Home::Memory(RemoteAddr { offset: at.start / 8 * 8, ..addr }));
         let mut mask = [0u8; CELL];
         mask[(at.start % 8) as usize..][..(at.end - at.start) as usize].fill(0xff);
-        Part { cell, mask: u64::from_ne_bytes(mask) }
+        CellPart { cell, mask: u64::from_ne_bytes(mask) }
     }
 
-    pub(crate) fn fact(&mut self, rank: Rank, number: u32) -> Part {
-        Part { cell: self.touch(Agent::Cpu(rank), Home::Fact(number)), mask: u64::MAX }
+    pub(crate) fn fact(&mut self, rank: Rank, number: u32) -> CellPart {
+        CellPart { cell: self.touch(Agent::Cpu(rank), Home::Fact(number)), mask: u64::MAX }
     }
 
     fn touch(&mut self, agent: Agent, home: Home) -> u32 {
@@ -189,7 +189,7 @@ impl Cells {
         touched.map(|cell| cell.home).filter(|home| matches!(home, Home::Memory(_))).collect()
     }
 
-    /// Say that a cell is one of those.
+    /// Says that a cell is one of those.
     pub(crate) fn share(&mut self, home: Home) {
         let cell = self.touch(Agent::Network, home);
         self.cells[cell as usize].shared = true;
@@ -200,12 +200,12 @@ impl Cells {
         self.cells[cell as usize].stored = true;
     }
 
-    /// Whether its owner's CPU ever writes a cell.
+    /// Returns whether its owner's CPU ever writes a cell.
     pub(crate) fn is_stored(&self, cell: u32) -> bool {
         self.cells[cell as usize].stored
     }
 
-    /// Whether others than its owner's CPU touch a cell.
+    /// Returns whether others than its owner's CPU touch a cell.
     #[inline]
     pub(crate) fn is_shared(&self, cell: u32) -> bool {
         self.cells[cell as usize].shared

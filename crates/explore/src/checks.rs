@@ -1,6 +1,11 @@
-//! What must hold, and what must be possible.
+//! What must hold, what must be possible, and the view of a job that these look at.
 
-use crate::{cell::Cells, quiet, state::State, view::View};
+use crate::{
+    cell::{Cells, Home},
+    cpu,
+    state::State,
+};
+use rdma_fabric::{Rank, RemoteAddr};
 use std::{
     cell::Cell,
     panic::{AssertUnwindSafe, catch_unwind},
@@ -8,7 +13,7 @@ use std::{
 
 type Check<'a> = Box<dyn Fn(&View<'_>) -> bool + 'a>;
 
-struct Named<'a> {
+pub(crate) struct Named<'a> {
     name: String,
     check: Check<'a>,
     /// Whether it has held.
@@ -17,28 +22,16 @@ struct Named<'a> {
 
 #[derive(Default)]
 pub(crate) struct Checks<'a> {
-    always: Vec<Named<'a>>,
-    at_end: Vec<Named<'a>>,
-    possible: Vec<Named<'a>>,
+    pub(crate) always: Vec<Named<'a>>,
+    pub(crate) at_end: Vec<Named<'a>>,
+    pub(crate) possible: Vec<Named<'a>>,
 }
 
-fn named<'a>(name: &str, check: impl Fn(&View<'_>) -> bool + 'a) -> Named<'a> {
+pub(crate) fn named<'a>(name: &str, check: impl Fn(&View<'_>) -> bool + 'a) -> Named<'a> {
     Named { name: name.to_owned(), check: Box::new(check), seen: Cell::new(false) }
 }
 
 impl<'a> Checks<'a> {
-    pub(crate) fn add_always(&mut self, name: &str, check: impl Fn(&View<'_>) -> bool + 'a) {
-        self.always.push(named(name, check));
-    }
-
-    pub(crate) fn add_at_end(&mut self, name: &str, check: impl Fn(&View<'_>) -> bool + 'a) {
-        self.at_end.push(named(name, check));
-    }
-
-    pub(crate) fn add_possible(&mut self, name: &str, check: impl Fn(&View<'_>) -> bool + 'a) {
-        self.possible.push(named(name, check));
-    }
-
     /// In every state.
     pub(crate) fn always(&self, state: &State, cells: &Cells) -> Result<(), String> {
         if self.always.is_empty() && self.possible.is_empty() {
@@ -63,11 +56,54 @@ impl<'a> Checks<'a> {
 
 fn all(checks: &[Named<'_>], view: &View<'_>) -> Result<(), String> {
     for Named { name, check, .. } in checks {
-        match catch_unwind(AssertUnwindSafe(|| quiet::while_exploring(|| check(view)))) {
+        match catch_unwind(AssertUnwindSafe(|| cpu::while_exploring(|| check(view)))) {
             Ok(true) => {}
             Ok(false) => return Err(format!("{name}: does not hold")),
-            Err(panic) => return Err(format!("{name}: {}", quiet::message(&*panic))),
+            Err(panic) => return Err(format!("{name}: {}", cpu::panic_message(&*panic))),
         }
     }
     Ok(())
+}
+
+/// One moment of a job, seen from outside.
+#[derive(Debug)]
+pub struct View<'a> {
+    state: &'a State,
+    cells: &'a Cells,
+}
+
+impl<'a> View<'a> {
+    pub(crate) fn new(state: &'a State, cells: &'a Cells) -> Self {
+        View { state, cells }
+    }
+
+    /// Returns whether a [mortal](crate::Explorer::mortal) rank has died, whoever knows. Facts that it set, and its memory, stay as they were.
+    pub fn is_lost(&self, rank: Rank) -> bool {
+        self.state.losses.is_dead(rank)
+    }
+
+    /// A fact; see [`crate::Probe`].
+    pub fn fact(&self, fact: u32) -> u64 {
+        self.cells.find(Home::Fact(fact)).map_or(0, |cell| self.state.cell(cell))
+    }
+
+    /// Returns the 8-byte word at `addr`, whose offset is a multiple of 8, as it stands in its owner's memory. Words that only their owner's CPU
+    /// ever touches change together with the next thing that others could notice.
+    pub fn word(&self, addr: RemoteAddr) -> u64 {
+        self.cells.find(Home::Memory(addr)).map_or(0, |cell| self.state.cell(cell))
+    }
+
+    /// Returns all 8-byte words of registered memory that are not zero, in the order of their addresses. Those of regions that were dropped are as they
+    /// were then.
+    pub fn words(&self) -> impl Iterator<Item = (RemoteAddr, u64)> + use<> {
+        let all = self.state.cells().iter().enumerate().filter(|(_, bits)| **bits != 0);
+        let mut words: Vec<_> = all
+            .filter_map(|(cell, bits)| match self.cells.home(cell as u32) {
+                Home::Memory(addr) => Some((addr, *bits)),
+                Home::Fact(_) => None,
+            })
+            .collect();
+        words.sort_by_key(|(addr, _)| (addr.rank, addr.region.index, addr.offset));
+        words.into_iter()
+    }
 }

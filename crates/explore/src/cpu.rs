@@ -1,19 +1,20 @@
-//! A rank's CPU in a scripted run: it polls the rank's program, and what that has detached, as the script says.
+//! A rank's CPU in a scripted run: it polls the rank's program, and what that has detached, as the script says. Panics of explored
+//! programs are findings, told once and in place, and not printed as they come.
 
 use crate::{
     act::{Act, Answer},
     cell::Cells,
     fabric::Explored,
     loss::Ranks,
-    quiet,
-    session::{Frontier, Own, Session, Task, World},
+    session::{Frontier, Own, Session, Source, Task},
 };
 use rdma_fabric::{Fabric, Rank, provider::JobFacts};
 use std::{
-    cell::RefCell,
-    panic::{AssertUnwindSafe, catch_unwind},
+    any::Any,
+    cell::{Cell, RefCell},
+    panic::{self, AssertUnwindSafe, catch_unwind},
     rc::Rc,
-    sync::Arc,
+    sync::{Arc, Once},
     task::{Context, Poll, Waker},
 };
 
@@ -38,7 +39,7 @@ pub(crate) struct Outcome {
 }
 
 /// What is the same for all runs of a job.
-pub(crate) struct Job<'a> {
+pub(crate) struct JobConfig<'a> {
     pub(crate) facts: Arc<JobFacts>,
     pub(crate) start: &'a Start<'a>,
     pub(crate) cells: Rc<RefCell<Cells>>,
@@ -48,15 +49,15 @@ pub(crate) struct Job<'a> {
     pub(crate) together: bool,
 }
 
-impl Job<'_> {
-    /// Run `rank` from its start, given these answers.
+impl JobConfig<'_> {
+    /// Runs `rank` from its start, given these answers.
     pub(crate) fn run(&self, rank: Rank, script: Vec<Answer>) -> Outcome {
-        let session = Session::new(rank, self.facts.clone(), self.cells.clone(), World::Script(script));
+        let session = Session::new(rank, self.facts.clone(), self.cells.clone(), Source::Script(script));
         session.mortal.set(self.mortal);
         session.together.set(self.together);
         let mut tasks = Vec::new();
         let run = catch_unwind(AssertUnwindSafe(|| {
-            quiet::while_exploring(|| {
+            while_exploring(|| {
                 tasks.push(Some((self.start)(Explored::fabric(&session))));
                 go_on(&session, &mut tasks)
             })
@@ -66,7 +67,7 @@ impl Job<'_> {
             Ok(next) if session.caught_up() => next,
             Ok(_) => Some(Act::Failed("the program did something else than before, being told the same".into())),
             Err(payload) if payload.is::<Frontier>() => session.asked(),
-            Err(payload) => Some(Act::Failed(quiet::message(&*payload).into())),
+            Err(payload) => Some(Act::Failed(panic_message(&*payload).into())),
         };
         let live = |(i, task): (usize, &Option<Task>)| u64::from(task.is_some()) << i;
         tasks.truncate(MOST_TASKS);
@@ -85,7 +86,7 @@ impl Job<'_> {
 /// Tasks of a rank have bits.
 const MOST_TASKS: usize = 64;
 
-/// Poll until the rank is over or waits for what it waited for before (`None`).
+/// Polls until the rank is over or waits for what it waited for before (`None`).
 fn go_on(session: &Session, tasks: &mut Vec<Option<Task>>) -> Option<Act> {
     let mut cx = Context::from_waker(Waker::noop());
     loop {
@@ -133,5 +134,44 @@ fn go_on(session: &Session, tasks: &mut Vec<Option<Task>>) -> Option<Act> {
             Poll::Pending if session.moved.get() => {}
             Poll::Pending => return None,
         }
+    }
+}
+
+thread_local! {
+    static EXPLORING: Cell<bool> = const { Cell::new(false) };
+    /// Where this thread's last panic came from.
+    static PLACE: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// Runs `f`, whose panics are not printed.
+pub(crate) fn while_exploring<T>(f: impl FnOnce() -> T) -> T {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if EXPLORING.get() {
+                PLACE.set(info.location().map(ToString::to_string).unwrap_or_default());
+            } else {
+                before(info);
+            }
+        }));
+    });
+    struct Reset(bool);
+    impl Drop for Reset {
+        fn drop(&mut self) {
+            EXPLORING.set(self.0);
+        }
+    }
+    let _reset = Reset(EXPLORING.replace(true));
+    f()
+}
+
+/// Returns what a panic said, and where.
+pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("a panic");
+    match PLACE.take() {
+        place if place.is_empty() => text.to_owned(),
+        place => format!("{text} ({place})"),
     }
 }

@@ -6,10 +6,10 @@
 //! exploration begins anew.
 
 use crate::{
-    act::{Answer, NO_SLOT, Slot},
+    act::{Answer, HandleId, NO_HANDLE},
     cell::Cells,
     mix::Mix,
-    state::{ALL, Item, Kind, State},
+    state::{ALL, Item, ItemKind, State},
     world::{Halt, World},
 };
 use rdma_fabric::{FabricError, Rank, RegionKey, RemoteAddr};
@@ -24,7 +24,7 @@ pub(crate) struct Holding {
 }
 
 impl Holding {
-    /// What `addr` is in.
+    /// Returns what `addr` is in.
     pub(crate) fn of(addr: RemoteAddr) -> Self {
         Holding { rank: addr.rank, index: addr.region.index }
     }
@@ -87,7 +87,7 @@ impl Drops {
         !self.dropped.is_empty() && self.dropped.binary_search(&holding).is_ok()
     }
 
-    /// What a flush of `target`, or of all, has to tell `by`.
+    /// Returns what a flush of `target`, or of all, has to tell `by`.
     fn owed_to(&self, by: Rank, target: Rank) -> Option<Holding> {
         let mut owed = self.owed.iter().filter(|(to, at)| *to == by && (target == ALL || at.rank == target));
         owed.next().map(|(_, holding)| *holding)
@@ -124,14 +124,14 @@ impl Drops {
 }
 
 impl State {
-    /// The region that the item at `place`, which is about to happen, comes too late for.
+    /// Returns the region that the item at `place`, which is about to happen, comes too late for.
     pub(crate) fn too_late(&self, place: usize) -> Option<Holding> {
         let item = &self.items[place];
         let holding = match item.kind {
-            Kind::Atomic | Kind::Begun | Kind::Get | Kind::GetInto | Kind::Put => item.there(),
+            ItemKind::Atomic | ItemKind::Begun | ItemKind::Get | ItemKind::GetInto | ItemKind::Put => item.there(),
             // A put of no bytes is as late as its notice.
-            Kind::Notice if !item.tied => item.there(),
-            Kind::Landing => Holding { rank: item.by, index: item.sink },
+            ItemKind::Notice if !item.tied => item.there(),
+            ItemKind::Landing => Holding { rank: item.by, index: item.sink },
             _ => return None,
         };
         self.drops.contains(holding).then_some(holding)
@@ -141,48 +141,48 @@ impl State {
     pub(crate) fn comes_too_late(&mut self, place: usize, holding: Holding) {
         let item = self.items[place];
         match item.kind {
-            Kind::Put | Kind::Notice => {
+            ItemKind::Put | ItemKind::Notice => {
                 self.drops.owe(item.by, holding);
                 self.forget_notice(place);
                 self.items.remove(place);
             }
-            _ if item.slot == NO_SLOT => drop(self.items.remove(place)),
+            _ if item.slot == NO_HANDLE => drop(self.items.remove(place)),
             _ => {
                 let item = &mut self.items[place];
                 item.happened(holding.to_bits());
-                item.kind = Kind::Stale;
+                item.kind = ItemKind::Stale;
             }
         }
     }
 
     /// The notice of the put that the item at `place` is a piece of will not come: not all of its bytes have.
     fn forget_notice(&mut self, place: usize) {
-        let Item { by, tied: true, kind: Kind::Put, .. } = self.items[place] else { return };
-        let mine = |item: &Item| item.by == by && item.kind == Kind::Notice;
+        let Item { by, tied: true, kind: ItemKind::Put, .. } = self.items[place] else { return };
+        let mine = |item: &Item| item.by == by && item.kind == ItemKind::Notice;
         let Some(notice) = (place..self.items.len()).find(|at| mine(&self.items[*at])) else { return };
         let first = (0..place).rev().find(|at| mine(&self.items[*at])).map_or(0, |before| before + 1);
         self.items[first..notice].iter_mut().filter(|item| item.by == by).for_each(|item| item.tied = false);
         self.items.remove(notice);
     }
 
-    /// What the pieces of an operation that is complete have to tell of regions that were dropped.
+    /// Returns what the pieces of an operation that is complete have to tell of regions that were dropped.
     pub(crate) fn stale<'a>(&self, by: Rank, mut pieces: impl Iterator<Item = &'a Item>) -> Option<Answer> {
         pieces.find_map(|item| match item.kind {
-            Kind::Stale => Some(Answer::Stale(Holding::from_bits(item.bits))),
-            Kind::Flush => self.drops.owed_to(by, item.target).map(Answer::Stale),
+            ItemKind::Stale => Some(Answer::Stale(Holding::from_bits(item.bits))),
+            ItemKind::Flush => self.drops.owed_to(by, item.target).map(Answer::Stale),
             _ => None,
         })
     }
 }
 
 impl World<'_> {
-    /// Explore again, and let the drop of `holding` be a move.
+    /// Explores again, and lets the drop of `holding` be a move.
     pub(crate) fn contest(&mut self, holding: Holding) -> Halt {
         self.automaton.job.cells.borrow_mut().contested.add(holding);
         Halt::Again
     }
 
-    /// Whether what happens next comes too late for a region of which nobody knew that this may be.
+    /// Fails with [`Halt::Again`] if what happens next comes too late for a region that is not known to be contested.
     pub(crate) fn notice_lateness(&mut self, state: &State, place: usize) -> Result<(), Halt> {
         match state.too_late(place) {
             Some(holding) if !self.automaton.job.cells.borrow().contested.contains(holding) => {
@@ -192,22 +192,22 @@ impl World<'_> {
         }
     }
 
-    /// Whether a flush that could be complete may hear of an error if it is complete later. It waits for the bytes that were put before it: not for a
+    /// Returns whether a flush that could be complete may hear of an error if it is complete later. It waits for the bytes that were put before it: not for a
     /// put without any, nor for one that a future which was detached has posted since.
-    pub(crate) fn may_hear_more(&self, state: &State, rank: Rank, slot: Slot) -> bool {
+    pub(crate) fn may_hear_more(&self, state: &State, rank: Rank, slot: HandleId) -> bool {
         let flush =
-            state.items.iter().position(|item| item.by == rank && item.slot == slot && item.kind == Kind::Flush);
+            state.items.iter().position(|item| item.by == rank && item.slot == slot && item.kind == ItemKind::Flush);
         let Some(place) = flush else { return false };
         let target = state.items[place].target;
         let cells = self.automaton.job.cells.borrow();
         state.items.iter().enumerate().any(|(at, item)| {
-            let empty = item.kind == Kind::Notice && !item.tied;
+            let empty = item.kind == ItemKind::Notice && !item.tied;
             let unawaited = item.by == rank && (empty || at > place && item.is_put());
             unawaited && (target == ALL || item.target == target) && cells.contested.contains(item.there())
         })
     }
 
-    /// Whether another rank has just resolved a place in `holding`, and could as well have come to it after the drop.
+    /// Returns whether another rank has just resolved a place in `holding`, and could as well have come to it after the drop.
     pub(crate) fn is_being_reached(&self, state: &State, holding: Holding) -> bool {
         let others = (0..state.ranks.len() as u32).map(Rank::new).filter(|rank| *rank != holding.rank);
         others.filter(|rank| !state.losses.is_dead(*rank)).any(|rank| {

@@ -2,8 +2,8 @@
 
 use crate::{
     act::{Act, Answer},
-    cell::{Cells, Home, Part},
-    state::{Kind, State},
+    cell::{CellPart, Cells, Home},
+    state::{ItemKind, State},
 };
 use rdma_fabric::{Amo, Rank, RemoteAddr};
 
@@ -37,7 +37,7 @@ pub struct Effect {
     pub bits: u64,
 }
 
-fn address(cells: &Cells, part: Part) -> Option<RemoteAddr> {
+fn address(cells: &Cells, part: CellPart) -> Option<RemoteAddr> {
     match cells.home(part.cell) {
         Home::Memory(addr) => {
             Some(RemoteAddr { offset: addr.offset + u64::from(part.mask.trailing_zeros() / 8), ..addr })
@@ -52,10 +52,10 @@ impl Effect {
         let item = &state.items[place];
         let (access, bits) = match item.kind {
             _ if state.too_late(place).is_some() => return None,
-            Kind::Atomic => (Access::Atomic(item.rmw.amo()), state.read(item.at)),
-            Kind::Begun => (Access::Atomic(item.rmw.amo()), item.at.place(item.bits)),
-            Kind::Get | Kind::GetInto => (Access::Get, state.read(item.at)),
-            Kind::Put => (Access::Put, item.bits),
+            ItemKind::Atomic => (Access::Atomic(item.amo()), state.read(item.at)),
+            ItemKind::Begun => (Access::Atomic(item.amo()), item.at.place(item.bits)),
+            ItemKind::Get | ItemKind::GetInto => (Access::Get, state.read(item.at)),
+            ItemKind::Put => (Access::Put, item.bits),
             _ => return None,
         };
         Some(Effect { by: item.by, at: address(cells, item.at)?, access, bits: item.at.get(bits) })

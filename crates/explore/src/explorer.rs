@@ -1,32 +1,21 @@
 //! The entry point.
 
+mod run;
+
 use crate::{
-    automaton::Automaton,
     cell::Cells,
-    checks::Checks,
-    cpu::{Job, Start},
+    checks::{Checks, View, named},
     effect::Effect,
-    fabric::facts,
     live::LiveJob,
     loss::{Ranks, bit},
-    report::{CounterExample, Report, Stop, Verdict},
+    report::Report,
     sample::{self, Failure, Sample},
     schedule::{MOST_RANKS, Schedule},
-    search::{self, End, Progress, Search},
+    search::{self, Progress},
     session::Task,
-    view::View,
-    world::{Halt, Move, World},
 };
 use rdma_fabric::{Caps, Fabric, Program, ProgramResult, Rank};
-use std::{
-    cell::RefCell,
-    collections::{BTreeMap, HashMap},
-    fmt,
-    future::Future,
-    ops::ControlFlow,
-    rc::Rc,
-    sync::Arc,
-};
+use std::{collections::HashMap, fmt, future::Future, ops::ControlFlow, sync::Arc};
 
 type Watch<'a> = dyn FnMut(&Progress) -> ControlFlow<()> + 'a;
 
@@ -70,7 +59,7 @@ impl fmt::Debug for Explorer<'_> {
 }
 
 impl<'a> Explorer<'a> {
-    /// Explore jobs of so many ranks, 1 to 26.
+    /// Explores jobs of so many ranks, 1 to 26.
     ///
     /// # Panics
     /// If it is another number.
@@ -91,7 +80,7 @@ impl<'a> Explorer<'a> {
         }
     }
 
-    /// The node of each rank, from 0 on; each rank has one of its own unless said. Nothing that operations do depends on it.
+    /// Puts each rank on a node, numbered from 0 on; each rank has one of its own unless said. Nothing that operations do depends on it.
     ///
     /// # Panics
     /// If these are not as many as ranks, or a number below the highest is no rank's node.
@@ -104,7 +93,7 @@ impl<'a> Explorer<'a> {
         self
     }
 
-    /// What the provider is to guarantee; [`Caps::weakest`] unless said. Of these, `put_order`, `coherent_atomics`
+    /// Sets what the provider guarantees; [`Caps::weakest`] unless said. Of these, `put_order`, `coherent_atomics`
     /// and `notice_bits` matter here.
     #[must_use]
     pub fn caps(mut self, caps: Caps) -> Self {
@@ -112,35 +101,35 @@ impl<'a> Explorer<'a> {
         self
     }
 
-    /// Stop at so many states; ten million unless said. Each takes 16 to 40 bytes.
+    /// Stops at so many states; ten million unless said. Each takes 16 to 40 bytes.
     #[must_use]
     pub fn state_limit(mut self, states: u64) -> Self {
         self.states = states;
         self
     }
 
-    /// Cut paths on which a rank is given more than so many answers in one [step](crate::Probe::step); 1000 unless said.
+    /// Cuts paths on which a rank is given more than so many answers in one [step](crate::Probe::step); 1000 unless said.
     #[must_use]
     pub fn patience(mut self, answers: u32) -> Self {
         self.patience = answers;
         self
     }
 
-    /// What timelines call the word at byte `offset` of the symmetric region that is allocated as the `region`-th, from 0.
+    /// Sets what timelines call the word at byte `offset` of the symmetric region that is allocated as the `region`-th, from 0.
     #[must_use]
     pub fn name(mut self, region: u32, offset: u64, name: &str) -> Self {
         self.names.insert((region, offset), name.to_owned());
         self
     }
 
-    /// What timelines call a [fact](crate::Probe).
+    /// Sets what timelines call a [fact](crate::Probe).
     #[must_use]
     pub fn name_fact(mut self, fact: u32, name: &str) -> Self {
         self.names.insert(Cells::name_of_fact(fact), name.to_owned());
         self
     }
 
-    /// Take no shortcut: let all that a rank does be a move of its own, even what nobody else could notice. There are many more states and the
+    /// Takes no shortcut: all that a rank does is a move of its own, even what nobody else could notice. There are many more states and the
     /// same outcomes; this is how the explorer itself is checked. Counter-examples found so are replayed so.
     #[must_use]
     pub fn unreduced(mut self) -> Self {
@@ -148,7 +137,7 @@ impl<'a> Explorer<'a> {
         self
     }
 
-    /// Explore one order only of what ranks do before what is of interest: rank `r` sets up until fact `first + r` is not 0. From when all are
+    /// Explores one order only of what ranks do before what is of interest: rank `r` sets up until fact `first + r` is not 0. From when all are
     /// done on every order is explored, of what is still on its way, too; nobody dies before. A set-up that copies tables would else be all
     /// that there is to explore. [`Explorer::sample`] draws orders of the set-up as well.
     #[must_use]
@@ -157,7 +146,7 @@ impl<'a> Explorer<'a> {
         self
     }
 
-    /// Let `rank` die at any moment before it has ended, or not at all; call it again for more ranks. The others learn of it, each at a moment
+    /// Lets `rank` die at any moment before it has ended, or not at all; call it again for more ranks. The others learn of it, each at a moment
     /// of its own, or end without. [The crate](crate#the-loss-of-ranks) says what they see.
     ///
     /// # Panics
@@ -169,7 +158,7 @@ impl<'a> Explorer<'a> {
         self
     }
 
-    /// Let what a rank owns when its program returns live until the job ends, as it does where all ranks leave behind a last barrier, which has
+    /// Lets what a rank owns when its program returns live until the job ends, as it does where all ranks leave behind a last barrier, which has
     /// many orders of its own. Without this, regions go when their rank's program returns, and whoever still addresses them is told
     /// [`StaleRegion`](rdma_fabric::FabricError::StaleRegion). What is dropped earlier goes then in either case.
     #[must_use]
@@ -178,35 +167,35 @@ impl<'a> Explorer<'a> {
         self
     }
 
-    /// What must hold in every state.
+    /// Adds what must hold in every state.
     #[must_use]
     pub fn always(mut self, name: &str, check: impl Fn(&View<'_>) -> bool + 'a) -> Self {
-        self.checks.add_always(name, check);
+        self.checks.always.push(named(name, check));
         self
     }
 
-    /// What must hold when all ranks have ended or died and nothing is on its way any more.
+    /// Adds what must hold when all ranks have ended or died and nothing is on its way any more.
     #[must_use]
     pub fn at_end(mut self, name: &str, check: impl Fn(&View<'_>) -> bool + 'a) -> Self {
-        self.checks.add_at_end(name, check);
+        self.checks.at_end.push(named(name, check));
         self
     }
 
-    /// What must hold in some state: that something which should be possible is.
+    /// Adds what must hold in some state: that something which should be possible is.
     #[must_use]
     pub fn possible(mut self, name: &str, check: impl Fn(&View<'_>) -> bool + 'a) -> Self {
-        self.checks.add_possible(name, check);
+        self.checks.possible.push(named(name, check));
         self
     }
 
-    /// Be told of the progress now and then, and stop if it says so.
+    /// Shows `watch` the progress now and then, and stops if it says so.
     #[must_use]
     pub fn watch(mut self, watch: impl FnMut(&Progress) -> ControlFlow<()> + 'a) -> Self {
         self.watch = Box::new(watch);
         self
     }
 
-    /// Explore what `program` makes for each rank. It is called often, and must make the same each time.
+    /// Explores what `program` makes for each rank. It is called often, and must make the same each time.
     pub fn run<Fut>(self, program: impl Fn(Fabric) -> Fut + 'a) -> Report
     where
         Fut: Future<Output = ProgramResult<()>> + 'static,
@@ -214,7 +203,7 @@ impl<'a> Explorer<'a> {
         self.explore(&tasks(program))
     }
 
-    /// Explore a [`Program`].
+    /// Explores a [`Program`].
     pub fn run_program<P: Program<Out = ()> + Clone + 'static>(self, program: P) -> Report {
         self.run(move |fabric| {
             let program = program.clone();
@@ -222,7 +211,7 @@ impl<'a> Explorer<'a> {
         })
     }
 
-    /// Run one schedule of a counter-example again, and tell what happens. Yields what is wrong, if anything is, and the timeline.
+    /// Runs one schedule of a counter-example again, and tells what happens: what is wrong, if anything is, and the timeline.
     ///
     /// # Panics
     /// If `schedule` is not what a counter-example printed.
@@ -240,7 +229,7 @@ impl<'a> Explorer<'a> {
         search::follow(&mut world, &self.checks, &schedule.moves)
     }
 
-    /// Run `runs` jobs in random order, the first from `seed`, each further one from the next number. Stops at the first that goes wrong.
+    /// Runs `runs` jobs in random order, the first from `seed`, each further one from the next number. Stops at the first that goes wrong.
     pub fn sample<Fut>(self, seed: u64, runs: u64, program: impl Fn(Fabric) -> Fut + 'a) -> Sample
     where
         Fut: Future<Output = ProgramResult<()>> + 'static,
@@ -266,7 +255,7 @@ impl<'a> Explorer<'a> {
         sample
     }
 
-    /// One of the runs of [`Explorer::sample`], that from `seed`: how it accesses memory, and what goes wrong in the end, if anything does.
+    /// Repeats one of the runs of [`Explorer::sample`], that from `seed`: returns how it accesses memory, and what goes wrong in the end, if anything does.
     pub fn effects<Fut>(self, seed: u64, program: impl Fn(Fabric) -> Fut + 'a) -> (Vec<Effect>, Option<String>)
     where
         Fut: Future<Output = ProgramResult<()>> + 'static,
@@ -284,102 +273,6 @@ impl<'a> Explorer<'a> {
         let ranks = (0..self.nodes.len() as u32).map(Rank::new).filter(|rank| self.mortal & bit(*rank) != 0);
         let job = ranks.fold(LiveJob::on_nodes(self.nodes.clone(), self.caps, program), LiveJob::mortal);
         if self.together { job.leave_together() } else { job }
-    }
-
-    fn world<'s>(&self, start: &'s Start<'s>) -> World<'s> {
-        let cells = Rc::new(RefCell::new(Cells::named(&self.names)));
-        cells.borrow_mut().contested.all = !self.reduced;
-        let job = Job {
-            facts: facts(self.nodes.clone(), self.caps),
-            start,
-            cells,
-            mortal: self.mortal,
-            together: self.together,
-        };
-        World {
-            automaton: Automaton::new(job, self.patience),
-            order: self.caps.put_order,
-            coherent: self.caps.coherent_atomics,
-            reduced: self.reduced,
-            set_up: self.set_up,
-            timeline: None,
-        }
-    }
-
-    fn explore(mut self, start: &Start<'_>) -> Report {
-        let mut world = self.world(start);
-        let mut restarts = 0;
-        let (verdict, progress, endless) = loop {
-            let mut search = Search {
-                world: &mut world,
-                checks: &self.checks,
-                limit: self.states,
-                watch: &mut *self.watch,
-                progress: Progress::default(),
-                endless: BTreeMap::new(),
-            };
-            let end = search.depth_first();
-            let (progress, endless) = (search.progress, search.endless);
-            match end.and_then(|end| self.verdict(&mut world, end, progress.cut)) {
-                Ok(verdict) => break (verdict, progress, endless.into_values().collect()),
-                Err(_) => {
-                    restarts += 1;
-                    let mut cells = world.automaton.job.cells.borrow_mut();
-                    cells.grown = false;
-                    let contested = std::mem::take(&mut cells.contested.grown);
-                    drop(cells);
-                    if contested {
-                        world.automaton.forget();
-                    }
-                }
-            }
-        };
-        let (compared, contradiction) = world.automaton.audit();
-        Report {
-            states: progress.states,
-            transitions: progress.transitions,
-            longest: progress.longest,
-            ends: progress.ends,
-            circles: progress.circles,
-            cut: progress.cut,
-            endless,
-            local_states: world.automaton.len() as u64,
-            runs: world.automaton.runs,
-            restarts,
-            possible: self.checks.seen(),
-            contradiction,
-            compared,
-            verdict,
-        }
-    }
-
-    /// Fails with [`Halt::Again`] only.
-    fn verdict(&self, world: &mut World<'_>, end: End, cut: u64) -> Result<Verdict, Halt> {
-        Ok(match end {
-            End::All if cut > 0 => Verdict::Stopped(Stop::Steps(self.patience)),
-            End::All => Verdict::Exhausted,
-            End::Limit => Verdict::Stopped(Stop::States(self.states)),
-            End::Asked => Verdict::Stopped(Stop::Asked),
-            End::Wrong(what, moves) => Verdict::Violated(Box::new(self.example(world, what, moves)?)),
-        })
-    }
-
-    /// The counter-example, made shorter if that is cheap.
-    fn example(&self, world: &mut World<'_>, what: String, moves: Vec<Move>) -> Result<CounterExample, Halt> {
-        const STATES: usize = 300_000;
-        let shorter = search::breadth_first(world, &self.checks, STATES)?;
-        let shortest = shorter.is_some();
-        let moves = shorter.unwrap_or(moves);
-        let (again, timeline) = search::follow(world, &self.checks, &moves);
-        let cells = world.automaton.job.cells.borrow();
-        let (shared, contested) = (cells.shared(), cells.contested.iter().collect());
-        Ok(CounterExample {
-            what: again.unwrap_or(what),
-            moves: moves.len(),
-            schedule: Schedule { shared, contested, moves }.to_string(),
-            shortest,
-            timeline,
-        })
     }
 }
 

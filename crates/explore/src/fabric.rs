@@ -2,11 +2,11 @@
 
 use crate::{
     act::{Act, Answer},
+    awaiting::Waiter,
     cell::Agent,
     dropped::Holding,
-    look::Waiter,
+    operation::{bits_of, bytes_of},
     session::Session,
-    transfer::{bits_of, bytes_of},
 };
 use rdma_fabric::{
     Amo, Caps, Fabric, FabricError, Keyring, LockedMemory, Notice, Pact, Rank, Region, RemoteAddr, Result, Time,
@@ -36,14 +36,14 @@ pub(crate) struct Seat {
 /// What calls answer in a run that is over. Nobody hears it.
 pub(crate) const OVER: FabricError = FabricError::Unsupported { feature: &"a run that is over" };
 
-/// The facts of a job with the node of each rank.
+/// Returns the facts of a job with the node of each rank.
 pub(crate) fn facts(nodes: Arc<[u32]>, mut caps: Caps) -> Arc<JobFacts> {
     caps.locked_memory = LockedMemory::Copies;
     Arc::new(JobFacts { ranks: nodes.len(), nodes: Nodes::Table(nodes), caps })
 }
 
 impl Explored {
-    /// What a program is run with.
+    /// Returns what a program is run with.
     pub(crate) fn fabric(session: &Rc<Session>) -> Fabric {
         Fabric::new(session.rank, session.facts.clone(), Explored::new(session, None))
     }
@@ -183,9 +183,9 @@ impl Provider for Explored {
             self.look_after_a_loss()?;
         }
         match self.session.ask(act).ok_or(OVER)? {
-            Answer::Notice(told) => {
+            Answer::Notice(notice) => {
                 self.session.went_on();
-                Ok(Some(told.notice()))
+                Ok(Some(notice))
             }
             _ => {
                 if !waiting {

@@ -2,17 +2,21 @@
 //!
 //! The rules are those of the exploration, with one difference: a rank's CPU does all it can in one go.
 
+mod events;
+
+pub use events::Event;
+
 use crate::{
     act::{Act, Answer},
     cell::Cells,
+    checks::View,
+    cpu,
     effect::Effect,
     fabric::{Explored, facts},
     loss::{Ranks, bit},
-    quiet,
-    session::{Session, Task, World},
-    state::{At, Kind, State},
+    session::{Session, Source, Task},
+    state::{At, State},
     timeline::Timeline,
-    view::View,
     words,
 };
 use rdma_fabric::{Caps, Fabric, ProgramResult, Rank};
@@ -64,7 +68,14 @@ impl Live {
         answer
     }
 
-    /// Whether the last answer was what the program waits for.
+    /// Shows the timeline, if there is one, what happens.
+    fn note(&mut self, tell: impl FnOnce(&mut Timeline, &Cells, &State)) {
+        if let Some(timeline) = &mut self.timeline {
+            tell(timeline, &self.cells.borrow(), &self.state);
+        }
+    }
+
+    /// Tells whether the last answer was what the program waits for.
     pub(crate) fn heard(&mut self, ready: bool) {
         let (Some(timeline), Some((rank, act, answer))) = (&mut self.timeline, self.look.take()) else { return };
         let cells = self.cells.borrow();
@@ -83,28 +94,6 @@ impl Live {
     }
 }
 
-/// What may happen next in a [`LiveJob`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Event {
-    /// A rank's CPU goes on.
-    Go(Rank),
-    /// The n-th part of the operations on their way takes effect, or its poster learns of it.
-    Happen(usize),
-    /// The n-th part, an atomic where [`Caps::coherent_atomics`] is not promised, reads its word, which it will write later.
-    Begin(usize),
-    /// A rank's clock comes to its next deadline.
-    Tick(Rank),
-    /// A [mortal](LiveJob::mortal) rank dies. It need not.
-    Die(Rank),
-    /// A rank learns of another one's loss.
-    Learn {
-        /// Who learns.
-        by: Rank,
-        /// Who died.
-        lost: Rank,
-    },
-}
-
 /// A job of which each next event is chosen by the caller.
 pub struct LiveJob {
     live: Rc<RefCell<Live>>,
@@ -121,7 +110,7 @@ impl fmt::Debug for LiveJob {
 }
 
 impl LiveJob {
-    /// Every rank is about to begin what `program` makes for it.
+    /// Makes a job of which every rank is about to begin what `program` makes for it.
     pub fn new<Fut>(ranks: usize, caps: Caps, program: impl Fn(Fabric) -> Fut) -> Self
     where
         Fut: Future<Output = ProgramResult<()>> + 'static,
@@ -129,7 +118,7 @@ impl LiveJob {
         LiveJob::on_nodes((0..ranks as u32).collect(), caps, program)
     }
 
-    /// The same, with the node of each rank: [`Explorer::nodes`](crate::Explorer::nodes).
+    /// Makes a job of which every rank is about to begin, with the node of each rank: [`Explorer::nodes`](crate::Explorer::nodes).
     pub(crate) fn on_nodes<Fut>(nodes: Arc<[u32]>, caps: Caps, program: impl Fn(Fabric) -> Fut) -> Self
     where
         Fut: Future<Output = ProgramResult<()>> + 'static,
@@ -152,7 +141,7 @@ impl LiveJob {
         let live = Rc::new(RefCell::new(live));
         let (mut sessions, mut tasks) = (Vec::new(), Vec::new());
         for rank in 0..ranks as u32 {
-            let session = Session::new(Rank::new(rank), facts.clone(), cells.clone(), World::Live(live.clone()));
+            let session = Session::new(Rank::new(rank), facts.clone(), cells.clone(), Source::Live(live.clone()));
             let run = program(Explored::fabric(&session));
             let task: Task = Box::pin(async move { run.await.map_err(|error| format!("an error: {error}")) });
             tasks.push(vec![task]);
@@ -161,7 +150,7 @@ impl LiveJob {
         LiveJob { live, caps, sessions, tasks }
     }
 
-    /// Let `rank` die at any moment before it has ended, as [`Explorer::mortal`](crate::Explorer::mortal) does.
+    /// Lets `rank` die at any moment before it has ended, as [`Explorer::mortal`](crate::Explorer::mortal) does.
     ///
     /// # Panics
     /// If there is no such rank.
@@ -175,21 +164,21 @@ impl LiveJob {
         self
     }
 
-    /// Let ranks leave together, as [`Explorer::leave_together`](crate::Explorer::leave_together) does.
+    /// Lets ranks leave together, as [`Explorer::leave_together`](crate::Explorer::leave_together) does.
     #[must_use]
     pub fn leave_together(self) -> Self {
         self.sessions.iter().for_each(|session| session.together.set(true));
         self
     }
 
-    /// Keep a timeline from now on.
+    /// Keeps a timeline from now on.
     pub(crate) fn record(&mut self, names: &HashMap<(u32, u64), String>) {
         let live = &mut *self.live.borrow_mut();
         live.timeline = Some(Timeline::default());
         live.cells.borrow_mut().names.clone_from(names);
     }
 
-    /// The timeline so far.
+    /// Returns the timeline so far.
     pub(crate) fn timeline(&mut self) -> Vec<String> {
         let live = &mut *self.live.borrow_mut();
         let mut timeline = live.timeline.take().unwrap_or_default();
@@ -197,69 +186,17 @@ impl LiveJob {
         timeline.into_lines()
     }
 
-    /// Keep what happens to memory from now on.
+    /// Keeps what happens to memory from now on.
     pub(crate) fn keep_effects(&mut self) {
         self.live.borrow_mut().effects = Some(Vec::new());
     }
 
-    /// That, so far.
+    /// Returns what has happened to memory so far.
     pub(crate) fn effects(&mut self) -> Vec<Effect> {
         self.live.borrow_mut().effects.take().unwrap_or_default()
     }
 
-    /// What may happen now, in a fixed order.
-    pub fn events(&self, into: &mut Vec<Event>) {
-        into.clear();
-        let live = self.live.borrow();
-        let ranks = || (0..self.tasks.len()).map(|rank| (rank, Rank::new(rank as u32)));
-        into.extend(
-            ranks().filter(|(r, _)| live.awake[*r] && !self.tasks[*r].is_empty()).map(|(_, rank)| Event::Go(rank)),
-        );
-        let order = self.caps.put_order;
-        // Here a handle knows as soon as its operation has happened.
-        let news = |place: &usize| live.state.may_happen(*place, order) && !live.state.only_tells(*place);
-        into.extend((0..live.state.items.len()).filter(news).map(Event::Happen));
-        if !self.caps.coherent_atomics {
-            into.extend((0..live.state.items.len()).filter(|place| self.may_begin(&live, *place)).map(Event::Begin));
-        }
-        into.extend(ranks().filter(|(r, _)| live.deadlines[*r].is_some()).map(|(_, rank)| Event::Tick(rank)));
-        for (r, lost) in ranks().filter(|(_, rank)| live.mortal & bit(*rank) != 0) {
-            if !live.state.losses.is_dead(lost) {
-                into.extend((!self.tasks[r].is_empty()).then_some(Event::Die(lost)));
-                continue;
-            }
-            // Who has ended asks for nothing any more, but may have heard what keeps others' operations from happening.
-            let under_way = live.state.items.iter().any(|item| item.by == lost);
-            let learns = ranks().filter(|(by, rank)| {
-                live.state.losses.may_learn(*rank, lost) && (under_way || !self.tasks[*by].is_empty())
-            });
-            into.extend(learns.map(|(_, by)| Event::Learn { by, lost }));
-        }
-    }
-
-    /// Whether something could be lost if the item at `place` read its word now and wrote it later.
-    fn may_begin(&self, live: &Live, place: usize) -> bool {
-        let item = &live.state.items[place];
-        let stores = || live.awake[item.target.index()] && live.cells.borrow().is_stored(item.at.cell);
-        item.kind == Kind::Atomic
-            && live.state.may_happen(place, self.caps.put_order)
-            && live.state.too_late(place).is_none()
-            && (live.state.is_arriving(item.at) || stores())
-    }
-
-    /// Whose event it is.
-    pub fn actor(&self, event: Event) -> Rank {
-        match event {
-            Event::Go(rank) | Event::Tick(rank) | Event::Die(rank) | Event::Learn { by: rank, .. } => rank,
-            Event::Happen(place) | Event::Begin(place) => self.live.borrow().state.items[place].by,
-        }
-    }
-
-    pub(crate) fn is_put(&self, place: usize) -> bool {
-        self.live.borrow().state.items[place].is_put()
-    }
-
-    /// Let `event` happen.
+    /// Lets `event` happen.
     ///
     /// # Errors
     /// What a rank's program failed with, panics included.
@@ -269,9 +206,7 @@ impl LiveJob {
         match event {
             Event::Happen(place) => {
                 let item = live.state.items[place];
-                if let Some(timeline) = &mut live.timeline {
-                    timeline.happens(&live.cells.borrow(), &live.state, place);
-                }
+                live.note(|timeline, cells, state| timeline.happens(cells, state, place));
                 if let Some(effects) = &mut live.effects {
                     effects.extend(Effect::of_item(&live.cells.borrow(), &live.state, place));
                 }
@@ -283,9 +218,7 @@ impl LiveJob {
                 }
             }
             Event::Begin(place) => {
-                if let Some(timeline) = &mut live.timeline {
-                    timeline.begins(&live.cells.borrow(), &live.state, place);
-                }
+                live.note(|timeline, cells, state| timeline.begins(cells, state, place));
                 live.state.begin(place);
             }
             Event::Tick(rank) => {
@@ -294,16 +227,12 @@ impl LiveJob {
                 live.awake[rank.index()] = true;
             }
             Event::Learn { by, lost } => {
-                if let Some(timeline) = &mut live.timeline {
-                    timeline.learns(by, lost);
-                }
+                live.note(|timeline, _, _| timeline.learns(by, lost));
                 live.state.learn(by, lost);
                 live.awake[by.index()] = true;
             }
             Event::Die(rank) => {
-                if let Some(timeline) = &mut live.timeline {
-                    timeline.dies(rank);
-                }
+                live.note(|timeline, _, _| timeline.dies(rank));
                 live.state.die(rank);
                 (live.awake[rank.index()], live.deadlines[rank.index()]) = (false, None);
                 drop(borrowed);
@@ -320,7 +249,7 @@ impl LiveJob {
         Ok(())
     }
 
-    /// Poll all that a rank runs, and what that detaches.
+    /// Polls all that a rank runs, and what that detaches.
     ///
     /// # Errors
     /// As [`LiveJob::act`].
@@ -330,11 +259,11 @@ impl LiveJob {
         let mut cx = Context::from_waker(Waker::noop());
         while !batch.is_empty() {
             for mut task in batch {
-                match catch_unwind(AssertUnwindSafe(|| quiet::while_exploring(|| task.as_mut().poll(&mut cx)))) {
+                match catch_unwind(AssertUnwindSafe(|| cpu::while_exploring(|| task.as_mut().poll(&mut cx)))) {
                     Ok(Poll::Pending) => tasks.push(task),
                     Ok(Poll::Ready(Ok(()))) => self.sessions[rank.index()].returned(),
                     Ok(Poll::Ready(Err(error))) => return Err(format!("{rank}: {error}")),
-                    Err(panic) => return Err(format!("{rank}: {}", quiet::message(&*panic))),
+                    Err(panic) => return Err(format!("{rank}: {}", cpu::panic_message(&*panic))),
                 }
             }
             batch = self.sessions[rank.index()].detached();
@@ -350,12 +279,12 @@ impl LiveJob {
         Ok(())
     }
 
-    /// Whether a rank, and all that it detached, is over, be it by its death.
+    /// Returns whether a rank, and all that it detached, is over, be it by its death.
     pub fn has_ended(&self, rank: Rank) -> bool {
         self.tasks[rank.index()].is_empty()
     }
 
-    /// Look at memory and facts.
+    /// Looks at memory and facts.
     pub fn look<T>(&self, look: impl FnOnce(&View<'_>) -> T) -> T {
         let live = self.live.borrow();
         let cells = live.cells.borrow();
@@ -371,7 +300,7 @@ impl LiveJob {
 
 impl Drop for LiveJob {
     fn drop(&mut self) {
-        // What tasks still do when they are dropped concerns nobody.
+        // What tasks do while they are dropped has no effect.
         self.sessions.iter().for_each(|session| session.end());
     }
 }

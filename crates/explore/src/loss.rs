@@ -1,14 +1,15 @@
-//! The loss of ranks, as the world sees it: who has died, who knows, and what becomes of operations.
+//! The loss of ranks: who has died, who knows, what becomes of operations, and when deaths come.
 //!
 //! A rank that dies does nothing more. What it had posted is still on its way, and its memory is still there. Each other rank learns
 //! of it at a moment of its own; from the first such moment on nothing of the dead rank's happens any more (E4), and for
 //! the one that has learned nothing happens in the dead rank's memory (E2).
 
 use crate::{
-    act::NO_SLOT,
+    act::{Act, NO_HANDLE},
     automaton::LocalId,
     mix::Mix,
-    state::{ALL, At, Item, Kind, Phase, State},
+    state::{ALL, At, Item, ItemKind, Phase, State},
+    world::{Halt, Move, World},
 };
 use rdma_fabric::Rank;
 
@@ -22,7 +23,7 @@ pub(crate) fn bit(rank: Rank) -> Ranks {
     1 << rank.number()
 }
 
-/// The first of `ranks`.
+/// Returns the first of `ranks`.
 pub(crate) fn first(ranks: Ranks) -> Option<Rank> {
     (ranks != 0).then(|| Rank::new(ranks.trailing_zeros()))
 }
@@ -59,17 +60,17 @@ impl Losses {
         self.ended |= bit(rank);
     }
 
-    /// The losses that `by` knows of.
+    /// Returns the losses that `by` knows of.
     pub(crate) fn known_to(&self, by: Rank) -> Ranks {
         self.heard.get(by.index()).map_or(0, |heard| heard.lost)
     }
 
-    /// Whether `by` may learn of the loss of `lost`.
+    /// Returns whether `by` may learn of the loss of `lost`.
     pub(crate) fn may_learn(&self, by: Rank, lost: Rank) -> bool {
         by != lost && self.is_dead(lost) && !self.is_dead(by) && self.known_to(by) & bit(lost) == 0
     }
 
-    /// The first rank that a flush of all has to tell `by` of.
+    /// Returns the first rank that a flush of all has to tell `by` of.
     pub(crate) fn owed_to(&self, by: Rank) -> Option<Rank> {
         first(self.heard.get(by.index()).map_or(0, |heard| heard.owed))
     }
@@ -101,7 +102,7 @@ impl Item {
     /// It will not happen, and the handle that waits for it is to say so.
     fn lost(&mut self) {
         self.happened(0);
-        self.kind = Kind::Lost;
+        self.kind = ItemKind::Lost;
     }
 }
 
@@ -109,7 +110,7 @@ impl State {
     /// `rank` does nothing more. Nobody holds its handles, and nobody takes its notices.
     pub(crate) fn die(&mut self, rank: Rank) {
         self.items.iter_mut().filter(|item| item.by == rank).for_each(|item| {
-            item.slot = NO_SLOT;
+            item.slot = NO_HANDLE;
             item.phase = Phase::Posted;
         });
         self.forget_the_unheard();
@@ -130,11 +131,11 @@ impl State {
             if item.by != by || item.target != lost || item.phase == Phase::Complete {
                 return true;
             }
-            owed |= item.is_put() || item.kind == Kind::Notice;
-            if item.slot != NO_SLOT {
+            owed |= item.is_put() || item.kind == ItemKind::Notice;
+            if item.slot != NO_HANDLE {
                 item.lost();
             }
-            item.slot != NO_SLOT
+            item.slot != NO_HANDLE
         });
         let heard = &mut self.losses.heard[by.index()];
         heard.lost |= bit(lost);
@@ -146,8 +147,99 @@ impl State {
         self.items.retain(|item| item.by != lost);
     }
 
-    /// Whether `item` is a flush of all targets.
+    /// Returns whether `item` is a flush of all targets.
     pub(crate) fn flushes_all(item: &Item) -> bool {
-        item.kind == Kind::Flush && item.target == ALL
+        item.kind == ItemKind::Flush && item.target == ALL
+    }
+}
+
+impl World<'_> {
+    /// Deaths, and their becoming known.
+    pub(crate) fn losses(&self, state: &State, into: &mut Vec<Move>) {
+        let ranks = || (0..state.ranks.len() as u32).map(Rank::new);
+        let number = |rank: Rank| rank.number() as u8;
+        for rank in ranks().filter(|rank| self.automaton.job.mortal & bit(*rank) != 0) {
+            if !state.losses.is_dead(rank) {
+                if !state.losses.has_ended(rank) {
+                    into.push(Move::Die(number(rank)));
+                }
+                continue;
+            }
+            // Who has come to its end asks for nothing any more.
+            let goes_on = |other: &Rank| !state.losses.is_dead(*other) && !self.is_over(state, *other);
+            let learns = ranks().filter(|other| goes_on(other) && state.losses.may_learn(*other, rank));
+            into.extend(learns.map(|other| Move::Learn(number(other), number(rank))));
+            if !ranks().any(|other| goes_on(&other)) && state.items.iter().any(|item| item.by == rank) {
+                into.push(Move::Vanish(number(rank)));
+            }
+        }
+    }
+
+    pub(crate) fn lose(&mut self, state: &mut State, which: Move) -> Result<(), Halt> {
+        let never = |what: &str| Err(Halt::Failure(format!("the schedule {what}")));
+        let rank = |number: u8| Rank::new(number.into());
+        match which {
+            Move::Die(number) => {
+                let rank = rank(number);
+                let over = state.losses.is_dead(rank) || state.losses.has_ended(rank);
+                if over || self.automaton.job.mortal & bit(rank) == 0 {
+                    return never(&format!("lets {rank} die, which can't"));
+                }
+                self.note(|timeline, _| timeline.dies(rank));
+                state.die(rank);
+                Ok(())
+            }
+            Move::Learn(by, lost) => {
+                let (by, lost) = (rank(by), rank(lost));
+                if by.index() >= state.ranks.len() || !state.losses.may_learn(by, lost) {
+                    return never(&format!("lets {by} learn of the loss of {lost}, which it can't"));
+                }
+                self.note(|timeline, _| timeline.learns(by, lost));
+                state.learn(by, lost);
+                self.go_on_at_once(state, by)
+            }
+            Move::Vanish(number) => {
+                let rank = rank(number);
+                self.note(|timeline, _| timeline.vanishes(rank));
+                state.vanish(rank);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn is_over(&self, state: &State, rank: Rank) -> bool {
+        self.automaton.local(state.ranks[rank.index()].local).act == Act::Done
+    }
+
+    /// Returns whether a rank that may die has nothing more to do but to end, before which it may still die.
+    pub(crate) fn is_about_to_end(&self, state: &State, rank: Rank) -> bool {
+        self.automaton.job.mortal & bit(rank) != 0 && !state.losses.has_ended(rank) && self.is_over(state, rank)
+    }
+
+    pub(crate) fn end(&mut self, state: &mut State, rank: Rank) {
+        state.losses.end(rank);
+        self.note(|timeline, _| timeline.done(rank));
+    }
+
+    /// Returns whether a rank that awaits an operation goes on as soon as that has happened: it waits for nothing else, and the operation's target
+    /// can't be lost before it hears, nor can what is under way to it fail.
+    pub(crate) fn is_told_at_once(&mut self, state: &State, rank: Rank, local: LocalId) -> bool {
+        if !self.is_sole(local) {
+            return false;
+        }
+        let mortal: Ranks = self.automaton.job.mortal;
+        let &Act::Await(slot) = &self.automaton.local(local).act else { return false };
+        if self.may_hear_more(state, rank, slot) {
+            return false;
+        }
+        let lasts = |target: Rank| {
+            target == rank
+                || target == ALL
+                || mortal & bit(target) == 0
+                || state.losses.has_ended(target)
+                || state.losses.known_to(rank) & bit(target) != 0
+        };
+        mortal == 0 || state.items.iter().filter(|i| i.by == rank && i.slot == slot).all(|i| lasts(i.target))
     }
 }

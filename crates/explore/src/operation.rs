@@ -1,19 +1,17 @@
-//! Operations, from their posting to their results.
+//! Operations, from their posting to their results, and the pieces that transfers consist of: at most one cell each, on both sides.
 
 use crate::{
-    act::{Act, Answer, Op, Rmw, Told},
-    cell::Agent,
+    act::{Act, Answer, HandleId, Op},
+    awaiting::{Waiter, waiter_for, waits_for},
+    cell::{Agent, CELL, CellPart},
     dropped::Holding,
     fabric::Seat,
-    look::{Waiter, waiter_for, waits_for},
-    slots::Parts,
-    transfer::{bits_of, bytes_of},
 };
 use rdma_fabric::{
-    Amo, FabricError, Result,
+    Amo, FabricError, Notice, RemoteAddr, Result,
     provider::{Place, Posted, Sink, Source, Token},
 };
-use std::{num::NonZeroU64, slice, task::Poll};
+use std::{num::NonZeroU64, ops::Range, slice, task::Poll};
 
 impl Seat {
     /// # Errors
@@ -23,8 +21,8 @@ impl Seat {
         self.registered(place.addr())
     }
 
-    /// Post what `op` makes of its number. Its result is made of `parts`.
-    fn post(&self, parts: Parts, op: impl FnOnce(u8) -> Op) -> Posted {
+    /// Posts what `op` makes of its number. Its result is made of `parts`.
+    fn post(&self, parts: Pieces, op: impl FnOnce(u8) -> Op) -> Posted {
         let slot = self.session.take_slot(parts);
         self.session.tell(Act::Post(op(slot)));
         Posted::Pending(Token(NonZeroU64::new(waiter_for(slot)).expect("no waiter is 0")))
@@ -40,17 +38,17 @@ impl Seat {
             self.registered(own.addr())?;
         }
         let addr = to.addr();
-        let notice = notice.map(|data| Told {
-            from: self.me().number(),
+        let notice = notice.map(|data| Notice {
+            from: self.me(),
             data,
-            region: addr.region.to_bits(),
+            region: addr.region,
             end: addr.offset + to.len() as u64,
         });
         let target = Holding::of(addr);
         let pieces = match from {
             Source::Place(own) if !to.is_empty() => {
                 let pieces = self.across(to, own);
-                return Ok(self.post(Parts::new(), |slot| Op::PutFrom { slot, target, pieces, notice }));
+                return Ok(self.post(Pieces::new(), |slot| Op::PutFrom { slot, target, pieces, notice }));
             }
             Source::Place(_) => Box::default(),
             Source::Bytes(bytes) => {
@@ -75,7 +73,7 @@ impl Seat {
             Sink::Place(own) => {
                 let sink = own.addr().region.index;
                 let pieces = self.across(from, own).iter().map(|(part, own)| (*part, Some(*own))).collect();
-                self.post(Parts::new(), |slot| Op::Get { slot, target, pieces, sink })
+                self.post(Pieces::new(), |slot| Op::Get { slot, target, pieces, sink })
             }
             Sink::Bytes(_) => {
                 let parts = self.pieces(Agent::Network, from);
@@ -87,11 +85,11 @@ impl Seat {
 
     pub(crate) fn post_atomic(&self, word: &Place, amo: Amo<u64>) -> Result<Posted> {
         self.usable(word)?;
-        let (at, rmw, target) = (self.word(Agent::Network, word), Rmw::new(amo), Holding::of(word.addr()));
-        Ok(self.post(Parts::new(), |slot| Op::Atomic { slot, target, at, rmw }))
+        let (at, target) = (self.word(Agent::Network, word), Holding::of(word.addr()));
+        Ok(self.post(Pieces::new(), |slot| Op::Atomic { slot, target, at, amo }))
     }
 
-    /// The result of the operation that `waiter` waits for.
+    /// Returns the result of the operation that `waiter` waits for.
     pub(crate) fn take(&self, waiter: Waiter, into: Sink<'_>) -> Poll<Result<u64>> {
         let slot = waits_for(waiter);
         let answer = self.session.ask(Act::Await(slot));
@@ -129,5 +127,103 @@ impl Seat {
         let slot = waits_for(waiter);
         self.session.tell(Act::Forget(slot));
         self.session.free_slot(slot);
+    }
+}
+
+/// Bytes `start..start + len` of a region by cells: where they are, and which of the `len` they are.
+fn split(start: u64, len: usize) -> impl Iterator<Item = (Range<u64>, Range<usize>)> {
+    let mut done = 0;
+    std::iter::from_fn(move || {
+        let at = start + done as u64;
+        let count = (CELL - (at % CELL as u64) as usize).min(len - done);
+        done += count;
+        (count > 0).then_some((at..at + count as u64, done - count..done))
+    })
+}
+
+/// Returns the bits of a cell that holds `bytes` where `part` says.
+pub(crate) fn bits_of(part: CellPart, bytes: &[u8]) -> u64 {
+    let mut cell = [0u8; CELL];
+    let first = part.mask.to_ne_bytes().iter().position(|byte| *byte != 0).unwrap_or(0);
+    cell[first..][..bytes.len()].copy_from_slice(bytes);
+    u64::from_ne_bytes(cell)
+}
+
+pub(crate) fn bytes_of(part: CellPart, bits: u64, into: &mut [u8]) {
+    let first = part.mask.to_ne_bytes().iter().position(|byte| *byte != 0).unwrap_or(0);
+    into.copy_from_slice(&bits.to_ne_bytes()[first..][..into.len()]);
+}
+
+impl Seat {
+    fn part(&self, agent: Agent, addr: RemoteAddr, at: Range<u64>) -> CellPart {
+        self.session.cells.borrow_mut().part(agent, addr, at)
+    }
+
+    /// Returns the cell that a word is, or is a part of.
+    pub(crate) fn word(&self, agent: Agent, place: &Place) -> CellPart {
+        let start = place.addr().offset;
+        self.part(agent, place.addr(), start..start + place.len() as u64)
+    }
+
+    /// Returns the cells that `place` is made of, with their place in the transfer.
+    pub(crate) fn pieces(&self, agent: Agent, place: &Place) -> Pieces {
+        let addr = place.addr();
+        let all = split(addr.offset, place.len()).map(|(cell, at)| (self.part(agent, addr, cell), at));
+        all.collect()
+    }
+
+    /// Pieces of a transfer between registered places: each is within one cell on both sides.
+    pub(crate) fn across(&self, there: &Place, here: &Place) -> Box<[(CellPart, CellPart)]> {
+        let (there, len, here) = (there.addr(), there.len(), here.addr());
+        let mut pieces = Vec::new();
+        for (far, at) in split(there.offset, len) {
+            for (near, inside) in split(here.offset + at.start as u64, at.len()) {
+                let start = far.start + inside.start as u64;
+                let far = self.part(Agent::Network, there, start..start + inside.len() as u64);
+                pieces.push((far, self.part(Agent::Network, here, near)));
+            }
+        }
+        pieces.into()
+    }
+}
+
+/// The cells that a get reads, and which of its bytes each is.
+pub(crate) type Pieces = Vec<(CellPart, Range<usize>)>;
+
+/// Which numbers are taken.
+#[derive(Debug, Default)]
+pub(crate) struct Handles {
+    taken: Vec<bool>,
+    /// Of gets into bytes, by slot; empty for all else.
+    parts: Vec<Pieces>,
+}
+
+impl Handles {
+    /// For an operation whose result is made of `parts`.
+    pub(crate) fn take(&mut self, parts: Pieces) -> HandleId {
+        let free = self.taken.iter().position(|taken| !taken).unwrap_or_else(|| {
+            self.taken.push(false);
+            self.parts.push(Pieces::new());
+            self.taken.len() - 1
+        });
+        (self.taken[free], self.parts[free]) = (true, parts);
+        HandleId::try_from(free).expect("fewer than 255 handles at a time")
+    }
+
+    /// Nobody holds the operation any more. What its result was to be made of.
+    pub(crate) fn free(&mut self, slot: HandleId) -> Pieces {
+        self.taken[usize::from(slot)] = false;
+        std::mem::take(&mut self.parts[usize::from(slot)])
+    }
+
+    /// Returns whether any is taken.
+    pub(crate) fn are_taken(&self) -> bool {
+        self.taken.contains(&true)
+    }
+
+    /// Returns those up to the last that is taken.
+    pub(crate) fn up_to_the_last(&self) -> Vec<bool> {
+        let last = self.taken.iter().rposition(|taken| *taken);
+        self.taken[..last.map_or(0, |last| last + 1)].to_vec()
     }
 }

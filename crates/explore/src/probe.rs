@@ -1,7 +1,7 @@
 //! What a program under exploration says to the explorer.
 
 use crate::{
-    act::{Act, Answer, Rmw},
+    act::{Act, Answer},
     fabric::Explored,
     mix::Mix,
     session::Session,
@@ -32,27 +32,27 @@ impl Probe {
 
     fn fact_of(&self, fact: u32, amo: Amo<u64>) -> u64 {
         let part = self.session.cells.borrow_mut().fact(self.session.rank, fact);
-        let answer = self.session.ask(Act::Fact(part, Rmw::new(amo)));
+        let answer = self.session.ask(Act::Fact(part, amo));
         self.session.went_on();
         if let Some(Answer::Value(before)) = answer { before } else { 0 }
     }
 
-    /// Add to a fact, wrapping; yields what it was before.
+    /// Adds to a fact, wrapping; yields what it was before.
     pub fn add(&self, fact: u32, add: u64) -> u64 {
         self.fact_of(fact, Amo::Add(add))
     }
 
-    /// Subtract from a fact, wrapping; yields what it was before.
+    /// Subtracts from a fact, wrapping; yields what it was before.
     pub fn subtract(&self, fact: u32, subtract: u64) -> u64 {
         self.fact_of(fact, Amo::Add(subtract.wrapping_neg()))
     }
 
-    /// Change a fact; yields what it was before.
+    /// Changes a fact; yields what it was before.
     pub fn set(&self, fact: u32, value: u64) -> u64 {
         self.fact_of(fact, Amo::Swap(value))
     }
 
-    /// What a fact is.
+    /// Returns what a fact is.
     pub fn get(&self, fact: u32) -> u64 {
         self.fact_of(fact, Amo::Or(0))
     }

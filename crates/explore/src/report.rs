@@ -75,7 +75,7 @@ pub struct CounterExample {
 }
 
 impl Report {
-    /// The counter-example, if there is one.
+    /// Returns the counter-example, if there is one.
     pub fn violation(&self) -> Option<&CounterExample> {
         match &self.verdict {
             Verdict::Violated(example) => Some(example),

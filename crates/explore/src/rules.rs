@@ -1,45 +1,55 @@
 //! What may happen to operations on their way: the contract's freedom, and its limits.
+//!
+//! Where [`Caps::coherent_atomics`](rdma_fabric::Caps::coherent_atomics) is not promised, atomics are atomic against each other only:
+//! such an atomic reads its word at one moment and writes it at a later one. No other atomic on the word comes between; a put or its
+//! owner's store may, and is lost. As an atomic that reads earlier than it must is of interest only if something is lost by that, it
+//! reads where such a write could come next, and else when it writes.
 
 use crate::{
-    act::{Act, Answer, NO_SLOT, Slot},
-    cell::Part,
+    act::{Act, Answer, HandleId, NO_HANDLE},
+    cell::CellPart,
     loss::bit,
-    state::{Item, Kind, Phase, State},
+    state::{Item, ItemKind, Phase, State},
 };
-use rdma_fabric::{PutOrder, Rank};
+use rdma_fabric::{Amo, PutOrder, Rank};
 
 impl State {
-    /// Whether something may happen now to the item at `place`.
+    /// Returns whether something may happen now to the item at `place`.
     pub(crate) fn may_happen(&self, place: usize, order: PutOrder) -> bool {
         let item = &self.items[place];
         match item.kind {
-            Kind::Atomic if self.is_held(item.at) => false,
-            Kind::Atomic => match order {
+            ItemKind::Atomic if self.is_held(item.at) => false,
+            ItemKind::Atomic => match order {
                 PutOrder::None => true,
                 PutOrder::SameTarget => self.flushed(item.by, item.target, place),
                 PutOrder::AllTargets => self.flushed(item.by, crate::state::ALL, place),
             },
-            Kind::Begun | Kind::Get | Kind::GetInto | Kind::Landing | Kind::Put | Kind::PutFrom => true,
-            Kind::Notice => self.notice_may_arrive(place),
-            Kind::Flush => item.phase == Phase::Posted && self.flushed(item.by, item.target, place),
+            ItemKind::Begun
+            | ItemKind::Get
+            | ItemKind::GetInto
+            | ItemKind::Landing
+            | ItemKind::Put
+            | ItemKind::PutFrom => true,
+            ItemKind::Notice => self.notice_may_arrive(place),
+            ItemKind::Flush => item.phase == Phase::Posted && self.flushed(item.by, item.target, place),
             // The first piece stands for all of its operation.
-            Kind::Over | Kind::Lost | Kind::Stale => {
+            ItemKind::Over | ItemKind::Lost | ItemKind::Stale => {
                 item.phase == Phase::Happened && self.is_first(place) && self.happened(item.by, item.slot)
             }
         }
     }
 
-    /// Whether all that happens to the item is that its poster's handle knows.
+    /// Returns whether all that happens to the item is that its poster's handle knows.
     pub(crate) fn only_tells(&self, place: usize) -> bool {
-        matches!(self.items[place].kind, Kind::Flush | Kind::Over | Kind::Lost | Kind::Stale)
+        matches!(self.items[place].kind, ItemKind::Flush | ItemKind::Over | ItemKind::Lost | ItemKind::Stale)
     }
 
     /// After its own bytes; after the notices posted before to the same target.
     fn notice_may_arrive(&self, place: usize) -> bool {
         let (by, target) = (self.items[place].by, self.items[place].target);
         let before = || self.items[..place].iter().rev().filter(|item| item.by == by);
-        let bytes = before().take_while(|item| item.kind != Kind::Notice).any(|item| item.tied && item.is_put());
-        let earlier = before().any(|item| item.kind == Kind::Notice && item.target == target);
+        let bytes = before().take_while(|item| item.kind != ItemKind::Notice).any(|item| item.tied && item.is_put());
+        let earlier = before().any(|item| item.kind == ItemKind::Notice && item.target == target);
         !bytes && !earlier
     }
 
@@ -48,46 +58,46 @@ impl State {
         !self.items[..place].iter().any(|item| item.by == by && item.slot == slot)
     }
 
-    /// Whether all of an operation has happened.
-    fn happened(&self, by: Rank, slot: Slot) -> bool {
+    /// Returns whether all of an operation has happened.
+    fn happened(&self, by: Rank, slot: HandleId) -> bool {
         self.items.iter().enumerate().filter(|(_, item)| item.by == by && item.slot == slot).all(|(place, item)| {
-            item.phase >= Phase::Happened || item.kind == Kind::Flush && self.flushed(by, item.target, place)
+            item.phase >= Phase::Happened || item.kind == ItemKind::Flush && self.flushed(by, item.target, place)
         })
     }
 
-    /// Let it happen.
+    /// Lets it happen.
     pub(crate) fn happen(&mut self, place: usize) {
         if let Some(holding) = self.too_late(place) {
             return self.comes_too_late(place, holding);
         }
         let item = self.items[place];
-        let heard = item.slot != NO_SLOT;
+        let heard = item.slot != NO_HANDLE;
         match item.kind {
-            Kind::Atomic => {
-                let old = self.change(item.at, item.rmw);
+            ItemKind::Atomic => {
+                let old = self.change(item.at, item.amo());
                 self.over(place, old);
             }
-            Kind::Begun => {
+            ItemKind::Begun => {
                 self.finish(place);
                 self.over(place, item.bits);
             }
-            Kind::Get => {
+            ItemKind::Get => {
                 let bits = self.read(item.at);
                 self.over(place, bits);
             }
-            Kind::GetInto => {
+            ItemKind::GetInto => {
                 let bits = self.read(item.at) >> item.at.mask.trailing_zeros() << item.own.mask.trailing_zeros();
                 let item = &mut self.items[place];
-                (item.kind, item.bits, item.at) = (Kind::Landing, bits, Part::default());
+                (item.kind, item.bits, item.at) = (ItemKind::Landing, bits, CellPart::default());
             }
-            Kind::Landing => {
+            ItemKind::Landing => {
                 self.write(item.own, item.bits);
                 self.over(place, 0);
             }
-            Kind::PutFrom => {
+            ItemKind::PutFrom => {
                 let bits = self.read(item.own) >> item.own.mask.trailing_zeros() << item.at.mask.trailing_zeros();
                 // From now on the bytes travel, and the poster may know that they were taken: one does not wait for the other.
-                let put = Item { kind: Kind::Put, slot: NO_SLOT, bits, own: Part::default(), ..item };
+                let put = Item { kind: ItemKind::Put, slot: NO_HANDLE, bits, own: CellPart::default(), ..item };
                 if heard {
                     self.over(place, 0);
                     self.items.insert(place, put);
@@ -95,17 +105,17 @@ impl State {
                     self.items[place] = put;
                 }
             }
-            Kind::Put => {
+            ItemKind::Put => {
                 self.write(item.at, item.bits);
                 self.items.remove(place);
             }
-            Kind::Notice => {
+            ItemKind::Notice => {
                 if !self.losses.is_dead(item.target) {
-                    self.notices.push((item.target, item.told()));
+                    self.notices.push((item.target, item.notice()));
                 }
                 self.items.remove(place);
             }
-            Kind::Flush | Kind::Over | Kind::Lost | Kind::Stale => {
+            ItemKind::Flush | ItemKind::Over | ItemKind::Lost | ItemKind::Stale => {
                 for piece in &mut self.items {
                     if piece.by == item.by && piece.slot == item.slot {
                         piece.phase = Phase::Complete;
@@ -116,22 +126,22 @@ impl State {
     }
 
     fn over(&mut self, place: usize, bits: u64) {
-        if self.items[place].slot == NO_SLOT {
+        if self.items[place].slot == NO_HANDLE {
             self.items.remove(place);
         } else {
             self.items[place].happened(bits);
         }
     }
 
-    /// What a rank that asks for an operation's result is told. `at_once`: as soon as it has happened.
-    pub(crate) fn result(&self, by: Rank, slot: Slot, at_once: bool) -> Answer {
+    /// Returns what a rank that asks for an operation's result is told. `at_once`: as soon as it has happened.
+    pub(crate) fn result(&self, by: Rank, slot: HandleId, at_once: bool) -> Answer {
         let mut pieces = self.items.iter().filter(|item| item.by == by && item.slot == slot);
         let complete =
             if at_once { self.happened(by, slot) } else { pieces.clone().all(|item| item.phase == Phase::Complete) };
         if !complete {
             return Answer::Pending;
         }
-        if let Some(lost) = pieces.clone().find(|item| item.kind == Kind::Lost) {
+        if let Some(lost) = pieces.clone().find(|item| item.kind == ItemKind::Lost) {
             return Answer::Lost(lost.target);
         }
         if let Some(lost) = self.losses.owed_to(by)
@@ -149,10 +159,10 @@ impl State {
     }
 
     /// The slot is free: its result was taken, or its handle dropped.
-    pub(crate) fn release(&mut self, by: Rank, slot: Slot) {
+    pub(crate) fn release(&mut self, by: Rank, slot: HandleId) {
         for item in &mut self.items {
             if item.by == by && item.slot == slot {
-                item.slot = NO_SLOT;
+                item.slot = NO_HANDLE;
                 item.phase = Phase::Posted;
             }
         }
@@ -161,13 +171,15 @@ impl State {
 
     /// Without a hearer these do nothing more.
     pub(crate) fn forget_the_unheard(&mut self) {
-        let silent = |item: &Item| matches!(item.kind, Kind::Over | Kind::Get | Kind::Flush | Kind::Lost | Kind::Stale);
-        self.items.retain(|item| item.slot != NO_SLOT || !silent(item));
+        let silent = |item: &Item| {
+            matches!(item.kind, ItemKind::Over | ItemKind::Get | ItemKind::Flush | ItemKind::Lost | ItemKind::Stale)
+        };
+        self.items.retain(|item| item.slot != NO_HANDLE || !silent(item));
     }
 
     pub(crate) fn notice_for(&self, rank: Rank) -> Answer {
         let first = self.notices.iter().find(|(target, _)| *target == rank);
-        first.map_or(Answer::Pending, |(_, told)| Answer::Notice(*told))
+        first.map_or(Answer::Pending, |(_, notice)| Answer::Notice(*notice))
     }
 
     /// A rank tells something.
@@ -188,7 +200,7 @@ impl State {
                 self.write(*part, *bits);
                 Answer::Done
             }
-            Act::Fact(part, rmw) => Answer::Value(self.change(*part, *rmw)),
+            Act::Fact(part, amo) => Answer::Value(self.change(*part, *amo)),
             Act::Await(slot) => self.result(rank, *slot, at_once),
             Act::Test(slot) => Answer::Value(u64::from(self.result(rank, *slot, at_once) != Answer::Pending)),
             Act::TryNotice | Act::NextNotice => self.notice_for(rank),
@@ -222,7 +234,7 @@ impl State {
                 {
                     self.losses.paid(rank);
                 }
-                let flush = self.items.iter().find(|i| i.by == rank && i.slot == *slot && i.kind == Kind::Flush);
+                let flush = self.items.iter().find(|i| i.by == rank && i.slot == *slot && i.kind == ItemKind::Flush);
                 if let (Answer::Lost(_) | Answer::Stale(_), Some(Item { target, .. })) = (answer, flush) {
                     self.drops.paid(rank, *target);
                 }
@@ -234,6 +246,43 @@ impl State {
                 }
             }
             _ => {}
+        }
+    }
+}
+
+pub(crate) fn overlap(one: CellPart, other: CellPart) -> bool {
+    one.cell == other.cell && one.mask & other.mask != 0
+}
+
+impl State {
+    /// Returns whether an atomic on this word has read it and not written it yet.
+    pub(crate) fn is_held(&self, word: CellPart) -> bool {
+        self.items.iter().any(|item| item.kind == ItemKind::Begun && overlap(item.at, word))
+    }
+
+    /// Returns whether the network is about to write this word.
+    pub(crate) fn is_arriving(&self, word: CellPart) -> bool {
+        self.items.iter().any(|item| match item.kind {
+            ItemKind::Put => overlap(item.at, word),
+            ItemKind::Landing => overlap(item.own, word),
+            _ => false,
+        })
+    }
+
+    /// The atomic at `place` reads its word.
+    pub(crate) fn begin(&mut self, place: usize) {
+        let at = self.items[place].at;
+        let old = at.get(self.read(at));
+        let item = &mut self.items[place];
+        (item.kind, item.bits) = (ItemKind::Begun, old);
+    }
+
+    /// The atomic at `place` writes its word. A comparison that failed writes nothing.
+    pub(crate) fn finish(&mut self, place: usize) {
+        let item = self.items[place];
+        let fails = matches!(item.amo(), Amo::CompareSwap { expected, .. } if expected != item.bits);
+        if !fails {
+            self.write(item.at, item.at.place(item.amo().apply(item.bits)));
         }
     }
 }

@@ -66,7 +66,7 @@ impl fmt::Display for Schedule {
 }
 
 impl Schedule {
-    /// The inverse of [`Schedule::to_string`]; `None` if that is no schedule.
+    /// Returns the inverse of [`Schedule::to_string`]; `None` if that is no schedule.
     pub(crate) fn read(text: &str) -> Option<Schedule> {
         let (shared, moves) = text.split_once(':')?;
         let homes = || shared.split(',').filter(|home| !home.is_empty());

@@ -62,7 +62,7 @@ pub(crate) struct Search<'s, 'a> {
 const LOOK: u64 = 1 << 16;
 
 impl Search<'_, '_> {
-    /// All states. [`Halt::Again`] is for the caller; nothing else comes out as an error.
+    /// Returns all states. [`Halt::Again`] is for the caller; nothing else comes out as an error.
     pub(crate) fn depth_first(&mut self) -> Result<End, Halt> {
         let mut visited = MixSet::default();
         let mut path = vec![Frame::default()];
@@ -156,7 +156,7 @@ impl Search<'_, '_> {
     }
 }
 
-/// Check `state` and find its moves. True if it is an end.
+/// Checks `state` and find its moves. True if it is an end.
 fn visit(world: &mut World<'_>, checks: &Checks<'_>, state: &State, moves: &mut Vec<Move>) -> Result<bool, Halt> {
     moves.clear();
     checks.always(state, &world.automaton.job.cells.borrow()).map_err(Halt::Failure)?;
@@ -175,7 +175,7 @@ fn visit(world: &mut World<'_>, checks: &Checks<'_>, state: &State, moves: &mut 
     Ok(true)
 }
 
-/// The shortest way to something wrong, unless more than `limit` states come before it. [`Halt::Again`] is for the caller.
+/// Returns the shortest way to something wrong, unless more than `limit` states come before it. [`Halt::Again`] is for the caller.
 pub(crate) fn breadth_first(
     world: &mut World<'_>,
     checks: &Checks<'_>,
@@ -233,7 +233,7 @@ pub(crate) fn breadth_first(
     Ok(None)
 }
 
-/// Do exactly these moves and tell what happened. Yields what was wrong, if anything was.
+/// Does exactly these moves and tell what happened. Yields what was wrong, if anything was.
 pub(crate) fn follow(world: &mut World<'_>, checks: &Checks<'_>, moves: &[Move]) -> (Option<String>, Vec<String>) {
     world.timeline = Some(Timeline::default());
     let mut state = State::default();

@@ -3,15 +3,16 @@
 //! A scripted run is given the answers that it was given before, in the same order, and so comes to where it was; the first act
 //! beyond them ends it, by unwinding. A live run asks the world.
 
+mod regions;
+
 use crate::{
-    act::{Act, Answer, Slot},
+    act::{Act, Answer, HandleId},
+    awaiting::{Looks, waiter_for},
     cell::Cells,
-    dropped::Holding,
     live::Live,
-    look::{Looks, waiter_for},
     loss::Ranks,
     mix::Mix,
-    slots::{Parts, Slots},
+    operation::{Handles, Pieces},
 };
 use rdma_fabric::{Rank, provider::JobFacts};
 use std::{
@@ -38,7 +39,7 @@ const ENDLESS: usize = 10_000;
 pub(crate) struct Frontier;
 
 /// What the world is to a run.
-pub(crate) enum World {
+pub(crate) enum Source {
     Script(Vec<Answer>),
     Live(Rc<RefCell<Live>>),
 }
@@ -51,10 +52,10 @@ pub(crate) struct Session {
     pub(crate) mortal: Cell<Ranks>,
     /// Whether what a rank owns when its program returns lives until the job ends.
     pub(crate) together: Cell<bool>,
-    world: World,
+    source: Source,
     /// How many answers of the script were given.
     given: Cell<usize>,
-    /// The run is over; what its futures still do, being dropped, is nothing to anybody.
+    /// The run is over; what its futures do while they are dropped has no effect.
     over: Cell<bool>,
     /// Whether, since the last answer that let the program go on, it heard one that did not.
     pub(crate) unready: Cell<bool>,
@@ -81,7 +82,7 @@ struct Inner {
     asked: Option<Act>,
     /// Everything that was told or asked, to compare runs.
     trail: Option<Mix>,
-    slots: Slots,
+    slots: Handles,
     local_regions: u32,
     symmetric_regions: u32,
     detached: Vec<Task>,
@@ -110,14 +111,14 @@ pub(crate) struct Own {
 }
 
 impl Session {
-    pub(crate) fn new(rank: Rank, facts: Arc<JobFacts>, cells: Rc<RefCell<Cells>>, world: World) -> Rc<Self> {
+    pub(crate) fn new(rank: Rank, facts: Arc<JobFacts>, cells: Rc<RefCell<Cells>>, source: Source) -> Rc<Self> {
         Rc::new(Session {
             rank,
             facts,
             cells,
             mortal: Cell::new(0),
             together: Cell::new(false),
-            world,
+            source,
             given: Cell::new(0),
             over: Cell::new(false),
             unready: Cell::new(false),
@@ -136,7 +137,7 @@ impl Session {
         (0..Ranks::BITS).filter(move |rank| mortal >> rank & 1 == 1).map(Rank::new).filter(move |rank| *rank != me)
     }
 
-    /// Whether nobody hears the program any more. A program that panics is over: what its guards do on the way out would have to unwind a
+    /// Returns whether nobody hears the program any more. A program that panics is over: what its guards do on the way out would have to unwind a
     /// second time.
     fn is_over(&self) -> bool {
         if !self.over.get() && thread::panicking() {
@@ -154,9 +155,9 @@ impl Session {
         if let Act::Store(part, bits) = act {
             self.inner.borrow_mut().stored.insert((part.cell, part.mask), bits);
         }
-        match &self.world {
-            World::Live(live) => Some(live.borrow_mut().answer(self.rank, &act)),
-            World::Script(script) => {
+        match &self.source {
+            Source::Live(live) => Some(live.borrow_mut().answer(self.rank, &act)),
+            Source::Script(script) => {
                 let mut inner = self.inner.borrow_mut();
                 let trail = inner.trail.get_or_insert_with(Mix::new);
                 act.hash(trail);
@@ -204,9 +205,9 @@ impl Session {
         }
         self.let_go_before(&act);
         self.went_on();
-        match &self.world {
-            World::Live(live) => live.borrow_mut().told(self.rank, &act),
-            World::Script(script) => {
+        match &self.source {
+            Source::Live(live) => live.borrow_mut().told(self.rank, &act),
+            Source::Script(script) => {
                 let mut inner = self.inner.borrow_mut();
                 act.hash(inner.trail.get_or_insert_with(Mix::new));
                 if self.given.get() == script.len() {
@@ -238,7 +239,7 @@ impl Session {
     }
 
     fn heard(&self, ready: bool) {
-        if let World::Live(live) = &self.world {
+        if let Source::Live(live) = &self.source {
             live.borrow_mut().heard(ready);
         }
     }
@@ -252,69 +253,11 @@ impl Session {
         self.inner.borrow_mut().let_go.clear();
     }
 
-    /// Whether whether this region is dropped is asked at each use. Else it is only told that it is used.
-    fn asks_about(&self, holding: Holding) -> bool {
-        matches!(self.world, World::Live(_)) || self.cells.borrow().contested.contains(holding)
-    }
-
-    /// An own region is dropped.
-    pub(crate) fn drop_region(&self, index: u32) {
-        if self.is_over() {
-            return;
-        }
-        self.inner.borrow_mut().dropped.insert(index);
-        self.inner.borrow_mut().let_go.push(index);
-        if !self.together.get() {
-            self.let_go();
-        }
-    }
-
-    /// Regions go that were dropped before what the program does now. What it says to its probe is nothing that it does.
-    fn let_go_before(&self, act: &Act) {
-        if !matches!(act, Act::Fact(..) | Act::Note(_) | Act::Step(_)) {
-            self.let_go();
-        }
-    }
-
-    fn let_go(&self) {
-        let dropped = std::mem::take(&mut self.inner.borrow_mut().let_go);
-        for index in dropped {
-            let holding = Holding { rank: self.rank, index };
-            if self.asks_about(holding) {
-                self.ask(Act::Drop(holding));
-                self.went_on();
-            } else {
-                self.tell(Act::Drop(holding));
-            }
-        }
-    }
-
-    /// Whether a region can't be used any more.
-    pub(crate) fn finds_dropped(&self, holding: Holding) -> bool {
-        if holding.rank == self.rank {
-            return self.inner.borrow().dropped.contains(&holding.index);
-        }
-        if self.asks_about(holding) {
-            let answer = self.ask(Act::IsDropped(holding));
-            self.went_on();
-            return answer == Some(Answer::Value(1));
-        }
-        if let World::Script(script) = &self.world
-            && self.given.get() == script.len()
-        {
-            let told = &mut self.inner.borrow_mut().told;
-            if !told.contains(&Act::Reach(holding)) {
-                told.push(Act::Reach(holding));
-            }
-        }
-        false
-    }
-
-    /// All answers were given.
+    /// Returns all answers were given.
     pub(crate) fn caught_up(&self) -> bool {
-        match &self.world {
-            World::Script(script) => self.given.get() == script.len(),
-            World::Live(_) => true,
+        match &self.source {
+            Source::Script(script) => self.given.get() == script.len(),
+            Source::Live(_) => true,
         }
     }
 
@@ -341,26 +284,14 @@ impl Session {
         }
     }
 
-    pub(crate) fn take_slot(&self, parts: Parts) -> Slot {
+    pub(crate) fn take_slot(&self, parts: Pieces) -> HandleId {
         self.inner.borrow_mut().slots.take(parts)
     }
 
     /// Nobody holds the operation any more. What its result was to be made of.
-    pub(crate) fn free_slot(&self, slot: Slot) -> Parts {
+    pub(crate) fn free_slot(&self, slot: HandleId) -> Pieces {
         self.looks.borrow_mut().end(waiter_for(slot));
         self.inner.borrow_mut().slots.free(slot)
-    }
-
-    pub(crate) fn next_local_region(&self) -> u32 {
-        let next = &mut self.inner.borrow_mut().local_regions;
-        *next += 1;
-        *next - 1
-    }
-
-    pub(crate) fn next_symmetric_region(&self) -> u32 {
-        let next = &mut self.inner.borrow_mut().symmetric_regions;
-        *next += 1;
-        *next - 1
     }
 
     /// Providers may poll at once what is detached, or later.

@@ -1,24 +1,24 @@
 //! One moment of a job: memory, what is on its way, and where each rank is.
 
 use crate::{
-    act::{NO_SLOT, Op, Rmw, Slot, Told},
+    act::{HandleId, NO_HANDLE, Op},
     automaton::LocalId,
-    cell::Part,
+    cell::CellPart,
     dropped::{Drops, Holding},
     loss::Losses,
     mix::Mix,
 };
-use rdma_fabric::Rank;
+use rdma_fabric::{Amo, Notice, Rank, RegionKey};
 
 /// A part of a posted operation, at most one cell of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Item {
-    pub(crate) kind: Kind,
+    pub(crate) kind: ItemKind,
     pub(crate) by: Rank,
     /// Of a flush of all: [`ALL`].
     pub(crate) target: Rank,
-    /// Whose handle is waiting for it, or [`NO_SLOT`].
-    pub(crate) slot: Slot,
+    /// Whose handle is waiting for it, or [`NO_HANDLE`].
+    pub(crate) slot: HandleId,
     pub(crate) phase: Phase,
     /// Whether a notice, the next of this poster, comes after it; of a notice, whether bytes come before it.
     pub(crate) tied: bool,
@@ -26,10 +26,10 @@ pub(crate) struct Item {
     pub(crate) region: u32,
     /// The region of own memory that is written.
     pub(crate) sink: u32,
-    pub(crate) at: Part,
+    pub(crate) at: CellPart,
     /// Own memory that is read or written.
-    pub(crate) own: Part,
-    pub(crate) rmw: Rmw,
+    pub(crate) own: CellPart,
+    pub(crate) operand: Operand,
     /// What is put, or was got.
     pub(crate) bits: u64,
 }
@@ -37,7 +37,7 @@ pub(crate) struct Item {
 pub(crate) const ALL: Rank = Rank::new(u32::MAX);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum ItemKind {
     Atomic,
     /// An atomic that has read its word (`bits`) and not written it yet.
     Begun,
@@ -50,15 +50,40 @@ pub(crate) enum Kind {
     Put,
     /// Bytes that have not been read from the poster's own memory.
     PutFrom,
-    /// `bits`: data; `rmw`: region and end.
+    /// `bits`: data.
     Notice,
     Flush,
     /// What is left of something whose poster has not been told yet.
     Over,
-    /// The same, of something that failed because its target is lost.
+    /// What is left of something that failed because its target is lost, whose poster has not been told yet.
     Lost,
-    /// The same, of something that came too late for a region (`bits`).
+    /// What is left of something that came too late for a region (`bits`), whose poster has not been told yet.
     Stale,
+}
+
+/// What an atomic does, or a notice tells beside its data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Operand {
+    None,
+    Amo(Amo<u64>),
+    Notice { region: RegionKey, end: u64 },
+}
+
+impl Operand {
+    /// Three numbers that stand for it.
+    #[inline]
+    fn words(self) -> (u8, u64, u64) {
+        match self {
+            Operand::None => (0, 0, 0),
+            Operand::Amo(Amo::Add(value)) => (0, value, 0),
+            Operand::Amo(Amo::Swap(value)) => (1, value, 0),
+            Operand::Amo(Amo::CompareSwap { expected, new }) => (2, expected, new),
+            Operand::Amo(Amo::Or(value)) => (3, value, 0),
+            Operand::Amo(Amo::And(value)) => (4, value, 0),
+            Operand::Amo(Amo::Xor(value)) => (5, value, 0),
+            Operand::Notice { region, end } => (0, region.to_bits(), end),
+        }
+    }
 }
 
 /// How far a part of an operation is, as its poster sees it.
@@ -74,53 +99,61 @@ pub(crate) enum Phase {
 impl Item {
     /// A put that has not arrived, in whatever way.
     pub(crate) fn is_put(&self) -> bool {
-        matches!(self.kind, Kind::Put | Kind::PutFrom)
+        matches!(self.kind, ItemKind::Put | ItemKind::PutFrom)
     }
 
-    /// The region that it is for.
+    /// Returns the region that it is for.
     pub(crate) fn there(&self) -> Holding {
         Holding { rank: self.target, index: self.region }
     }
 
     #[inline]
     fn mix(&self, mix: &mut Mix) {
+        let (code, a, b) = self.operand.words();
         mix.add(
             self.kind as u64
                 | (self.phase as u64) << 8
                 | u64::from(self.tied) << 12
                 | u64::from(self.slot) << 16
-                | u64::from(self.rmw.code) << 24
+                | u64::from(code) << 24
                 | u64::from(self.target.number()) << 32,
         );
         mix.add(u64::from(self.at.cell) | u64::from(self.own.cell) << 32);
         mix.add(self.at.mask);
         mix.add(self.bits);
         match self.kind {
-            Kind::Atomic | Kind::Begun | Kind::Notice => {
-                mix.add(self.rmw.a);
-                mix.add(self.rmw.b);
+            ItemKind::Atomic | ItemKind::Begun | ItemKind::Notice => {
+                mix.add(a);
+                mix.add(b);
             }
-            Kind::GetInto | Kind::Landing | Kind::PutFrom => mix.add(self.own.mask),
-            Kind::Get | Kind::Put | Kind::Flush | Kind::Over | Kind::Lost | Kind::Stale => {}
+            ItemKind::GetInto | ItemKind::Landing | ItemKind::PutFrom => mix.add(self.own.mask),
+            ItemKind::Get | ItemKind::Put | ItemKind::Flush | ItemKind::Over | ItemKind::Lost | ItemKind::Stale => {}
         }
     }
 
     /// It has happened and left `bits`; only its poster is to know.
     pub(crate) fn happened(&mut self, bits: u64) {
-        let blank = Part::default();
+        let blank = CellPart::default();
         *self = Item {
-            kind: Kind::Over,
+            kind: ItemKind::Over,
             phase: Phase::Happened,
             at: blank,
             own: blank,
-            rmw: Rmw::default(),
+            operand: Operand::None,
             bits,
             ..*self
         };
     }
 
-    pub(crate) fn told(&self) -> Told {
-        Told { from: self.by.number(), data: self.bits, region: self.rmw.a, end: self.rmw.b }
+    /// Returns the atomic that this is, has begun or was; one that changes nothing for every other item.
+    pub(crate) fn amo(&self) -> Amo<u64> {
+        if let Operand::Amo(amo) = self.operand { amo } else { Amo::Or(0) }
+    }
+
+    /// Returns what the target is told, of a notice.
+    pub(crate) fn notice(&self) -> Notice {
+        let Operand::Notice { region, end } = self.operand else { panic!("{:?} is no notice", self.kind) };
+        Notice { from: self.by, data: self.bits, region, end }
     }
 }
 
@@ -139,7 +172,7 @@ pub(crate) struct State {
     pub(crate) items: Vec<Item>,
     pub(crate) ranks: Vec<At>,
     /// Notices that were not taken, by target, in order of arrival.
-    pub(crate) notices: Vec<(Rank, Told)>,
+    pub(crate) notices: Vec<(Rank, Notice)>,
     pub(crate) losses: Losses,
     pub(crate) drops: Drops,
 }
@@ -162,7 +195,7 @@ impl Clone for State {
 }
 
 impl State {
-    pub(crate) fn read(&self, part: Part) -> u64 {
+    pub(crate) fn read(&self, part: CellPart) -> u64 {
         self.cells.get(part.cell as usize).copied().unwrap_or(0) & part.mask
     }
 
@@ -174,7 +207,7 @@ impl State {
         &self.cells
     }
 
-    pub(crate) fn write(&mut self, part: Part, bits: u64) {
+    pub(crate) fn write(&mut self, part: CellPart, bits: u64) {
         let cell = part.cell as usize;
         if cell >= self.cells.len() {
             self.cells.resize(cell + 1, 0);
@@ -183,10 +216,10 @@ impl State {
         *word = *word & !part.mask | bits & part.mask;
     }
 
-    /// Do `rmw`, and yield the word before.
-    pub(crate) fn change(&mut self, part: Part, rmw: Rmw) -> u64 {
+    /// Does `amo` and returns the word before.
+    pub(crate) fn change(&mut self, part: CellPart, amo: Amo<u64>) -> u64 {
         let old = part.get(self.read(part));
-        let new = rmw.apply(old);
+        let new = amo.apply(old);
         if new != old {
             self.write(part, part.place(new));
         }
@@ -203,45 +236,48 @@ impl State {
             tied: false,
             region: 0,
             sink: 0,
-            at: Part::default(),
-            own: Part::default(),
-            rmw: Rmw::default(),
+            at: CellPart::default(),
+            own: CellPart::default(),
+            operand: Operand::None,
             bits: 0,
         };
         let there = |kind, slot, target: &Holding| Item { region: target.index, ..item(kind, slot, target.rank) };
         match op {
-            Op::Atomic { slot, target, at, rmw } => {
-                self.items.push(Item { at: *at, rmw: *rmw, ..there(Kind::Atomic, *slot, target) });
+            Op::Atomic { slot, target, at, amo } => {
+                self.items.push(Item {
+                    at: *at,
+                    operand: Operand::Amo(*amo),
+                    ..there(ItemKind::Atomic, *slot, target)
+                });
             }
             Op::Get { slot, target, pieces, sink } => {
                 self.items.extend(pieces.iter().map(|(at, own)| match own {
-                    None => Item { at: *at, ..there(Kind::Get, *slot, target) },
-                    Some(own) => Item { at: *at, own: *own, sink: *sink, ..there(Kind::GetInto, *slot, target) },
+                    None => Item { at: *at, ..there(ItemKind::Get, *slot, target) },
+                    Some(own) => Item { at: *at, own: *own, sink: *sink, ..there(ItemKind::GetInto, *slot, target) },
                 }));
             }
             Op::Put { target, pieces, notice } => {
-                let put = Item { tied: notice.is_some(), ..there(Kind::Put, NO_SLOT, target) };
+                let put = Item { tied: notice.is_some(), ..there(ItemKind::Put, NO_HANDLE, target) };
                 self.items.extend(pieces.iter().map(|(at, bits)| Item { at: *at, bits: *bits, ..put }));
                 let tied = !pieces.is_empty();
-                self.post_notice(Item { tied, ..there(Kind::Notice, NO_SLOT, target) }, *notice);
+                self.post_notice(Item { tied, ..there(ItemKind::Notice, NO_HANDLE, target) }, *notice);
             }
             Op::PutFrom { slot, target, pieces, notice } => {
-                let put = Item { tied: notice.is_some(), ..there(Kind::PutFrom, *slot, target) };
+                let put = Item { tied: notice.is_some(), ..there(ItemKind::PutFrom, *slot, target) };
                 self.items.extend(pieces.iter().map(|(at, own)| Item { at: *at, own: *own, ..put }));
-                self.post_notice(Item { tied: true, ..there(Kind::Notice, NO_SLOT, target) }, *notice);
+                self.post_notice(Item { tied: true, ..there(ItemKind::Notice, NO_HANDLE, target) }, *notice);
             }
-            Op::Flush { slot, target } => self.items.push(item(Kind::Flush, *slot, target.unwrap_or(ALL))),
+            Op::Flush { slot, target } => self.items.push(item(ItemKind::Flush, *slot, target.unwrap_or(ALL))),
         }
     }
 
-    fn post_notice(&mut self, item: Item, notice: Option<Told>) {
-        if let Some(told) = notice {
-            let rmw = Rmw { code: 0, a: told.region, b: told.end };
-            self.items.push(Item { bits: told.data, rmw, ..item });
+    fn post_notice(&mut self, item: Item, notice: Option<Notice>) {
+        if let Some(Notice { data, region, end, .. }) = notice {
+            self.items.push(Item { bits: data, operand: Operand::Notice { region, end }, ..item });
         }
     }
 
-    /// Whether no put that `by` posted to `target` before the item at `before` is still on its way.
+    /// Returns whether no put that `by` posted to `target` before the item at `before` is still on its way.
     pub(crate) fn flushed(&self, by: Rank, target: Rank, before: usize) -> bool {
         !self.items[..before]
             .iter()
@@ -265,8 +301,13 @@ impl State {
             mix.add(u64::from(at.local) | items << 32);
             mix.add(at.clock);
         }
-        for (target, told) in &self.notices {
-            for part in [u64::from(target.number()) << 32 | u64::from(told.from), told.data, told.region, told.end] {
+        for (target, notice) in &self.notices {
+            for part in [
+                u64::from(target.number()) << 32 | u64::from(notice.from.number()),
+                notice.data,
+                notice.region.to_bits(),
+                notice.end,
+            ] {
                 mix.add(part);
             }
         }

@@ -2,12 +2,12 @@
 
 use crate::{
     act::{Act, Answer},
-    cell::{Cells, Part},
+    cell::{CellPart, Cells},
     dropped::Holding,
-    state::{Kind, State},
-    words::{operation, place, under_way},
+    state::{ItemKind, State},
+    words::{atomic, operation, place, under_way},
 };
-use rdma_fabric::Rank;
+use rdma_fabric::{Amo, Rank};
 use std::collections::BTreeSet;
 
 /// Lines so far.
@@ -44,7 +44,7 @@ impl Timeline {
         let notices = state
             .notices
             .iter()
-            .map(|(at, told)| (*at, format!("notice {:#x} of rank {} was not taken", told.data, told.from)));
+            .map(|(at, notice)| (*at, format!("notice {:#x} of {} was not taken", notice.data, notice.from)));
         let all: Vec<_> = items.chain(notices).collect();
         self.lines.extend(all.iter().take(MOST_UNDER_WAY).map(|(rank, text)| format!("{rank}  … {text}")));
         if all.len() > MOST_UNDER_WAY {
@@ -67,22 +67,25 @@ impl Timeline {
     pub(crate) fn begins(&mut self, cells: &Cells, state: &State, place_of: usize) {
         let item = &state.items[place_of];
         let old = item.at.get(state.read(item.at));
-        self.line(item.by, format!("← {} at {} reads {old:#x} and will write", item.rmw, place(cells, item.at)));
+        self.line(
+            item.by,
+            format!("← {} at {} reads {old:#x} and will write", atomic(item.amo()), place(cells, item.at)),
+        );
     }
 
     /// The item at `place_of` of `state` is about to come too late.
     fn comes_too_late(&mut self, cells: &Cells, state: &State, place_of: usize, dropped: Holding) {
         let item = &state.items[place_of];
         let what = match item.kind {
-            Kind::Atomic | Kind::Begun => item.rmw.to_string(),
-            Kind::Get | Kind::GetInto => "get".to_owned(),
-            Kind::Landing => "what was got".to_owned(),
-            Kind::Notice => "put of no byte".to_owned(),
+            ItemKind::Atomic | ItemKind::Begun => atomic(item.amo()),
+            ItemKind::Get | ItemKind::GetInto => "get".to_owned(),
+            ItemKind::Landing => "what was got".to_owned(),
+            ItemKind::Notice => "put of no byte".to_owned(),
             _ => "put".to_owned(),
         };
         let Holding { rank, index } = dropped;
-        let there = if item.kind == Kind::Landing { item.own } else { item.at };
-        let at = if item.kind == Kind::Notice { String::new() } else { format!(" for {}", place(cells, there)) };
+        let there = if item.kind == ItemKind::Landing { item.own } else { item.at };
+        let at = if item.kind == ItemKind::Notice { String::new() } else { format!(" for {}", place(cells, there)) };
         self.line(item.by, format!("← {what}{at} comes too late: {rank} has dropped its region {index}"));
     }
 
@@ -102,28 +105,28 @@ impl Timeline {
         let item = &state.items[place_of];
         let there = || place(cells, item.at);
         let text = match item.kind {
-            Kind::Atomic => {
+            ItemKind::Atomic => {
                 let old = item.at.get(state.read(item.at));
-                format!("← {} at {}: {old:#x} becomes {:#x}", item.rmw, there(), item.rmw.apply(old))
+                format!("← {} at {}: {old:#x} becomes {:#x}", atomic(item.amo()), there(), item.amo().apply(old))
             }
-            Kind::Begun => {
-                let (now, new) = (item.at.get(state.read(item.at)), item.rmw.apply(item.bits));
-                format!("← {} at {} writes: {now:#x} becomes {new:#x}", item.rmw, there())
+            ItemKind::Begun => {
+                let (now, new) = (item.at.get(state.read(item.at)), item.amo().apply(item.bits));
+                format!("← {} at {} writes: {now:#x} becomes {new:#x}", atomic(item.amo()), there())
             }
-            Kind::Get | Kind::GetInto => {
+            ItemKind::Get | ItemKind::GetInto => {
                 format!("← get of {} reads {:#x}", there(), item.at.get(state.read(item.at)))
             }
-            Kind::Landing => format!("← what was got arrives in {}", place(cells, item.own)),
-            Kind::PutFrom => format!("← the put's bytes are taken from {}", place(cells, item.own)),
-            Kind::Put => {
+            ItemKind::Landing => format!("← what was got arrives in {}", place(cells, item.own)),
+            ItemKind::PutFrom => format!("← the put's bytes are taken from {}", place(cells, item.own)),
+            ItemKind::Put => {
                 let (old, new) = (item.at.get(state.read(item.at)), item.at.get(item.bits));
                 format!("← put arrives at {}: {old:#x} becomes {new:#x}", there())
             }
-            Kind::Notice => format!("← notice {:#x} arrives at {}", item.bits, item.target),
-            Kind::Flush => "flush is complete".to_owned(),
-            Kind::Over => format!("handle {} knows", item.slot),
-            Kind::Stale => format!("handle {} knows that it came too late", item.slot),
-            Kind::Lost => format!("handle {} knows that {} is lost", item.slot, item.target),
+            ItemKind::Notice => format!("← notice {:#x} arrives at {}", item.bits, item.target),
+            ItemKind::Flush => "flush is complete".to_owned(),
+            ItemKind::Over => format!("handle {} knows", item.slot),
+            ItemKind::Stale => format!("handle {} knows that it came too late", item.slot),
+            ItemKind::Lost => format!("handle {} knows that {} is lost", item.slot, item.target),
         };
         self.line(item.by, text);
     }
@@ -140,14 +143,14 @@ impl Timeline {
     }
 
     pub(crate) fn acts(&mut self, cells: &Cells, rank: Rank, act: &Act, answer: &Answer, moves: bool) {
-        let at = |part: &Part| place(cells, *part);
-        let value = |part: &Part| if let Answer::Value(bits) = answer { part.get(*bits) } else { 0 };
+        let at = |part: &CellPart| place(cells, *part);
+        let value = |part: &CellPart| if let Answer::Value(bits) = answer { part.get(*bits) } else { 0 };
         let text = match act {
             Act::Load(part) => format!("loads {:#x} from {}", value(part), at(part)),
             Act::Store(part, bits) => format!("stores {:#x} in {}", part.get(*bits), at(part)),
-            Act::Fact(part, rmw) if rmw.code == 3 => format!("   {} is {}", at(part), value(part)),
-            Act::Fact(part, rmw) => {
-                format!("   {} goes from {} to {}", at(part), value(part) as i64, rmw.apply(value(part)) as i64)
+            Act::Fact(part, Amo::Or(_)) => format!("   {} is {}", at(part), value(part)),
+            Act::Fact(part, amo) => {
+                format!("   {} goes from {} to {}", at(part), value(part) as i64, amo.apply(value(part)) as i64)
             }
             Act::Watch(part) if moves => format!("wakes: {} is {:#x}", at(part), value(part)),
             Act::Watch(part) => format!("looks at {}: {:#x}", at(part), value(part)),
@@ -162,7 +165,7 @@ impl Timeline {
             Act::Test(_) => format!("tests a handle: {}", *answer == Answer::Value(1)),
             Act::NextNotice if !moves => return,
             Act::TryNotice | Act::NextNotice => match answer {
-                Answer::Notice(told) => format!("takes notice {:#x} of rank {}", told.data, told.from),
+                Answer::Notice(notice) => format!("takes notice {:#x} of {}", notice.data, notice.from),
                 _ => "finds no notice".to_owned(),
             },
             Act::Sleep(_) if moves => "its deadline has come".to_owned(),

@@ -1,18 +1,18 @@
-//! Places, operations and waits, as people say them.
+//! Words of memory, operations and waits, as people say them: where a wait begins, and what a deadlock consists of.
 
 use crate::{
-    act::{Act, Op, Told},
-    cell::{Cells, Home, Part},
+    act::{Act, Op},
+    cell::{CellPart, Cells, Home},
     dropped::Holding,
-    state::{ALL, Item, Kind, Phase, State},
+    state::{ALL, Item, ItemKind, Phase, State},
 };
-use rdma_fabric::{Amo, Rank, RemoteAddr};
+use rdma_fabric::{Amo, Notice, Rank, RemoteAddr};
 
 /// So many words of one operation are told, each by itself.
 const MOST_WORDS: usize = 8;
 
-/// Where a word is.
-pub(crate) fn place(cells: &Cells, part: Part) -> String {
+/// Returns where a word is.
+pub(crate) fn place(cells: &Cells, part: CellPart) -> String {
     match cells.home(part.cell) {
         Home::Fact(number) => match cells.names.get(&Cells::name_of_fact(number)) {
             Some(name) => format!("“{name}”"),
@@ -28,7 +28,29 @@ pub(crate) fn place(cells: &Cells, part: Part) -> String {
     }
 }
 
-/// What each of `all` is, up to a bound, and how many more there are.
+fn name(amo: Amo<u64>) -> &'static str {
+    match amo {
+        Amo::Add(_) => "fetch-add",
+        Amo::Swap(_) => "swap",
+        Amo::CompareSwap { .. } => "compare-and-swap",
+        Amo::Or(_) => "fetch-or",
+        Amo::And(_) => "fetch-and",
+        Amo::Xor(_) => "fetch-xor",
+    }
+}
+
+/// Names an atomic with its operands.
+pub(crate) fn atomic(amo: Amo<u64>) -> String {
+    let name = name(amo);
+    match amo {
+        Amo::Add(v) if v > 1 << 63 => format!("{name} -{}", v.wrapping_neg()),
+        Amo::Add(v) => format!("{name} {v}"),
+        Amo::CompareSwap { expected, new } => format!("{name} {expected:#x} to {new:#x}"),
+        Amo::Swap(v) | Amo::Or(v) | Amo::And(v) | Amo::Xor(v) => format!("{name} {v:#x}"),
+    }
+}
+
+/// Returns what each of `all` is, up to a bound, and how many more there are.
 fn listed<T>(all: &[T], each: impl Fn(&T) -> String) -> String {
     let told = all.iter().take(MOST_WORDS).map(each).collect::<Vec<_>>().join(", ");
     match all.len().saturating_sub(MOST_WORDS) {
@@ -39,12 +61,13 @@ fn listed<T>(all: &[T], each: impl Fn(&T) -> String) -> String {
     }
 }
 
-/// What a rank does that posts `op`.
+/// Returns what a rank does that posts `op`.
 pub(crate) fn operation(cells: &Cells, op: &Op) -> String {
-    let at = |part: &Part| place(cells, *part);
-    let with = |notice: &Option<Told>| notice.map_or(String::new(), |told| format!(", with notice {:#x}", told.data));
+    let at = |part: &CellPart| place(cells, *part);
+    let with =
+        |notice: &Option<Notice>| notice.map_or(String::new(), |notice| format!(", with notice {:#x}", notice.data));
     match op {
-        Op::Atomic { at: part, rmw, .. } => format!("posts {rmw} at {}", at(part)),
+        Op::Atomic { at: part, amo, .. } => format!("posts {} at {}", atomic(*amo), at(part)),
         Op::Get { pieces, .. } => format!("posts get of {}", listed(pieces, |(part, _)| at(part))),
         Op::Put { pieces, notice, .. } => {
             let words = listed(pieces, |(part, bits)| format!("{:#x} to {}", part.get(*bits), at(part)));
@@ -59,34 +82,34 @@ pub(crate) fn operation(cells: &Cells, op: &Op) -> String {
     }
 }
 
-/// What `item` is.
+/// Returns what `item` is.
 fn named(cells: &Cells, item: &Item) -> String {
     let there = || place(cells, item.at);
     match item.kind {
-        Kind::Atomic => format!("{} at {}", item.rmw, there()),
-        Kind::Get | Kind::GetInto => format!("get of {}", there()),
-        Kind::Landing => format!("get into {}", place(cells, item.own)),
-        Kind::Put => format!("put of {:#x} to {}", item.at.get(item.bits), there()),
-        Kind::PutFrom => format!("put of {} to {}", place(cells, item.own), there()),
-        Kind::Notice => format!("notice {:#x} to {}", item.bits, item.target),
-        Kind::Flush if item.target == ALL => "flush of all".to_owned(),
-        Kind::Flush => format!("flush of {}", item.target),
-        Kind::Begun => format!("write of {} at {}", item.rmw, there()),
-        Kind::Over | Kind::Lost | Kind::Stale => "operation".to_owned(),
+        ItemKind::Atomic => format!("{} at {}", atomic(item.amo()), there()),
+        ItemKind::Get | ItemKind::GetInto => format!("get of {}", there()),
+        ItemKind::Landing => format!("get into {}", place(cells, item.own)),
+        ItemKind::Put => format!("put of {:#x} to {}", item.at.get(item.bits), there()),
+        ItemKind::PutFrom => format!("put of {} to {}", place(cells, item.own), there()),
+        ItemKind::Notice => format!("notice {:#x} to {}", item.bits, item.target),
+        ItemKind::Flush if item.target == ALL => "flush of all".to_owned(),
+        ItemKind::Flush => format!("flush of {}", item.target),
+        ItemKind::Begun => format!("write of {} at {}", atomic(item.amo()), there()),
+        ItemKind::Over | ItemKind::Lost | ItemKind::Stale => "operation".to_owned(),
     }
 }
 
 /// `item`, if it has not happened.
 pub(crate) fn under_way(cells: &Cells, item: &Item) -> Option<String> {
     match item.kind {
-        Kind::Over | Kind::Lost | Kind::Stale => None,
-        Kind::Flush if item.phase == Phase::Complete => None,
-        Kind::Flush => Some(format!("{} is not over", named(cells, item))),
+        ItemKind::Over | ItemKind::Lost | ItemKind::Stale => None,
+        ItemKind::Flush if item.phase == Phase::Complete => None,
+        ItemKind::Flush => Some(format!("{} is not over", named(cells, item))),
         _ => Some(format!("{} is still on its way", named(cells, item))),
     }
 }
 
-/// What a rank waits for that has done all of `acts` in vain.
+/// Says what a rank waits for after it has done all of `acts` in vain.
 pub(crate) fn awaited(cells: &Cells, state: &State, rank: Rank, acts: &[Act]) -> String {
     let each = acts.iter().filter_map(|act| {
         Some(match act {
@@ -105,34 +128,24 @@ pub(crate) fn awaited(cells: &Cells, state: &State, rank: Rank, acts: &[Act]) ->
     each.collect::<Vec<_>>().join(", or ")
 }
 
-/// What a program does, to the last bit.
+/// Returns what a program does, to the last bit.
 pub(crate) fn exactly(cells: &Cells, act: &Act) -> String {
     match act {
         Act::Post(op) => operation(cells, op),
         Act::Store(part, bits) => format!("store of {:#x} to {}", part.get(*bits), place(cells, *part)),
-        Act::Fact(part, rmw) => format!("{rmw} at {}", place(cells, *part)),
+        Act::Fact(part, amo) => format!("{} at {}", atomic(*amo), place(cells, *part)),
         Act::Await(_) => "wait for an operation".to_owned(),
         Act::Step(result) => format!("end of a step with result {result:x}"),
         _ => deed(cells, act).unwrap_or_else(|| format!("{act:?}")),
     }
 }
 
-/// What a program asks of the world, or tells it, without values: those change while it does the same again and again. `None` for what
+/// Returns what a program asks of the world, or tells it, without values: those change while it does the same again and again. `None` for what
 /// is not its own doing.
 pub(crate) fn deed(cells: &Cells, act: &Act) -> Option<String> {
-    let at = |part: &Part| place(cells, *part);
+    let at = |part: &CellPart| place(cells, *part);
     Some(match act {
-        Act::Post(Op::Atomic { at: part, rmw, .. }) => {
-            let what = match rmw.amo() {
-                Amo::Add(_) => "fetch-add",
-                Amo::Swap(_) => "swap",
-                Amo::CompareSwap { .. } => "compare-and-swap",
-                Amo::Or(_) => "fetch-or",
-                Amo::And(_) => "fetch-and",
-                Amo::Xor(_) => "fetch-xor",
-            };
-            format!("{what} at {}", at(part))
-        }
+        Act::Post(Op::Atomic { at: part, amo, .. }) => format!("{} at {}", name(*amo), at(part)),
         Act::Post(Op::Get { pieces, .. }) => format!("get of {}", listed(pieces, |(part, _)| at(part))),
         Act::Post(Op::Put { pieces, .. }) => format!("put to {}", listed(pieces, |(part, _)| at(part))),
         Act::Post(Op::PutFrom { pieces, .. }) => format!("put to {}", listed(pieces, |(to, _)| at(to))),

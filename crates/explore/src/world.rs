@@ -2,13 +2,13 @@
 //!
 //! A *move* is one of these: an operation's effect at its target (of each cell apart), the arrival of a notice, a handle's coming to
 //! know, a clock's coming to a deadline, a rank's death, another's learning of it, or a rank's going on. A rank goes on through what
-//! concerns nobody else and stops before the next act that others could tell from one done later: that is where another order could
+//! nobody else notices and stops before the next act that others could tell from one done later: that is where another order could
 //! matter.
 
 use crate::{
     act::{Act, Answer},
     automaton::{Automaton, LocalId},
-    cell::Part,
+    cell::Cells,
     loss::bit,
     state::{At, State},
     timeline::Timeline,
@@ -24,7 +24,7 @@ const SPINNING: u32 = 20_000;
 pub(crate) enum Move {
     /// A rank's CPU goes on.
     Go(u8),
-    /// The same, with one of its tasks.
+    /// One task of a rank's CPU goes on.
     GoWith(u8, u8),
     /// The n-th part of operations that a rank has on their way.
     Happen(u8, u8),
@@ -64,17 +64,8 @@ pub(crate) struct World<'a> {
     pub(crate) timeline: Option<Timeline>,
 }
 
-/// What a rank that rests could do.
-pub(crate) struct Outlook {
-    pub(crate) goes_on: bool,
-    /// The word that it would store to before anything else.
-    pub(crate) stores: Option<Part>,
-    /// The next deadline it waits for.
-    deadline: Option<u64>,
-}
-
 impl World<'_> {
-    /// The first state: every rank has come to its first act that others could notice.
+    /// Returns the first state: every rank has come to its first act that others could notice.
     pub(crate) fn start(&mut self, state: &mut State) -> Result<(), Halt> {
         for rank in 0..self.automaton.job.facts.ranks as u32 {
             let local = self.automaton.start(Rank::new(rank));
@@ -92,64 +83,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// What may happen in `state`, in a fixed order.
-    pub(crate) fn moves(&mut self, state: &State, into: &mut Vec<Move>) -> Result<(), Halt> {
-        into.clear();
-        for r in 0..state.ranks.len() as u8 {
-            self.moves_of_cpu(state, r, into)?;
-            let mut number = 0;
-            for place in 0..state.items.len() {
-                if state.items[place].by.index() == r as usize {
-                    if state.may_happen(place, self.order) {
-                        into.push(Move::Happen(r, number));
-                        if self.may_begin(state, place)? {
-                            into.push(Move::Begin(r, number));
-                        }
-                    }
-                    number += 1;
-                }
-            }
-        }
-        self.losses(state, into);
-        self.one_order_of_set_up(state, into);
-        Ok(())
-    }
-
-    fn moves_of_cpu(&mut self, state: &State, r: u8, into: &mut Vec<Move>) -> Result<(), Halt> {
-        let rank = Rank::new(r.into());
-        if state.losses.is_dead(rank) {
-            return Ok(());
-        }
-        if self.is_about_to_end(state, rank) {
-            into.push(Move::Go(r));
-            return Ok(());
-        }
-        let local = self.automaton.local(state.ranks[r as usize].local);
-        if let Some(tasks) = local.choices() {
-            let mut deadline = false;
-            for task in (0..64).filter(|task| tasks >> task & 1 == 1) {
-                let outlook = self.outlook(state, r, Some(task))?;
-                deadline |= outlook.deadline.is_some();
-                if outlook.goes_on {
-                    into.push(Move::GoWith(r, task));
-                }
-            }
-            if deadline {
-                into.push(Move::Tick(r));
-            }
-        } else {
-            let outlook = self.outlook(state, r, None)?;
-            if outlook.goes_on {
-                into.push(Move::Go(r));
-            }
-            if outlook.deadline.is_some() {
-                into.push(Move::Tick(r));
-            }
-        }
-        Ok(())
-    }
-
-    /// Do `which`, which is one of [`World::moves`].
+    /// Does `which`, which is one of [`World::moves`].
     pub(crate) fn act(&mut self, state: &mut State, which: Move) -> Result<(), Halt> {
         match which {
             Move::Go(rank) | Move::GoWith(rank, _) | Move::Tick(rank)
@@ -167,17 +101,13 @@ impl World<'_> {
             Move::Tick(rank) => {
                 if let Some(deadline) = self.next_deadline(state, rank)? {
                     state.ranks[rank as usize].clock = deadline;
-                    if let Some(timeline) = &mut self.timeline {
-                        timeline.tick(Rank::new(rank.into()), deadline);
-                    }
+                    self.note(|timeline, _| timeline.tick(Rank::new(rank.into()), deadline));
                 }
                 Ok(())
             }
             Move::Begin(rank, number) => {
                 let place = World::place_of(state, rank, number)?;
-                if let Some(timeline) = &mut self.timeline {
-                    timeline.begins(&self.automaton.job.cells.borrow(), state, place);
-                }
+                self.note(|timeline, cells| timeline.begins(cells, state, place));
                 state.begin(place);
                 Ok(())
             }
@@ -185,16 +115,14 @@ impl World<'_> {
                 let place = World::place_of(state, rank, number)?;
                 let rank = Rank::new(rank.into());
                 self.notice_lateness(state, place)?;
-                if let Some(timeline) = &mut self.timeline {
-                    timeline.happens(&self.automaton.job.cells.borrow(), state, place);
-                }
+                self.note(|timeline, cells| timeline.happens(cells, state, place));
                 state.happen(place);
                 self.go_on_at_once(state, rank)
             }
         }
     }
 
-    /// Where the n-th part of the operations of a rank stands.
+    /// Returns where the n-th part of the operations of a rank stands.
     fn place_of(state: &State, rank: u8, number: u8) -> Result<usize, Halt> {
         let rank = Rank::new(rank.into());
         let mut mine = (0..state.items.len()).filter(|place| state.items[*place].by == rank);
@@ -217,83 +145,11 @@ impl World<'_> {
         Ok(())
     }
 
-    fn next_deadline(&mut self, state: &State, rank: u8) -> Result<Option<u64>, Halt> {
-        let local = self.automaton.local(state.ranks[rank as usize].local);
-        let Some(tasks) = local.choices() else { return Ok(self.outlook(state, rank, None)?.deadline) };
-        let mut next = None::<u64>;
-        for task in (0..64).filter(|task| tasks >> task & 1 == 1) {
-            if let Some(deadline) = self.outlook(state, rank, Some(task))?.deadline {
-                next = Some(next.map_or(deadline, |next| next.min(deadline)));
-            }
-        }
-        Ok(next)
-    }
-
-    /// Ask everything that the rank waits for, and change nothing.
-    pub(crate) fn outlook(&mut self, state: &State, rank: u8, task: Option<u8>) -> Result<Outlook, Halt> {
-        self.ask_ahead(state, rank, task, |_| {})
-    }
-
-    /// The same; `asked` is told of each question.
-    pub(crate) fn ask_ahead(
-        &mut self,
-        state: &State,
-        rank: u8,
-        mut task: Option<u8>,
-        mut asked: impl FnMut(&Act),
-    ) -> Result<Outlook, Halt> {
-        let mut outlook = Outlook { goes_on: false, stores: None, deadline: None };
-        let mut local = state.ranks[rank as usize].local;
-        let me = Rank::new(rank.into());
-        loop {
-            asked(&self.automaton.local(local).act);
-            let answer = match &self.automaton.local(local).act {
-                Act::Done => return Ok(outlook),
-                Act::Choose | Act::Detach => match task.take() {
-                    Some(task) => Answer::Task(task),
-                    None => return Ok(outlook),
-                },
-                Act::Watch(part) => Answer::Value(state.read(*part)),
-                Act::Await(slot) => {
-                    let slot = *slot;
-                    let at_once = self.is_told_at_once(state, me, local);
-                    state.result(me, slot, at_once)
-                }
-                Act::NextNotice => state.notice_for(me),
-                Act::LostAmong(ranks) => Answer::Value(u64::from(state.losses.known_to(me) & ranks)),
-                Act::Sleep(until) => {
-                    if state.ranks[rank as usize].clock >= *until {
-                        Answer::Done
-                    } else {
-                        outlook.deadline = Some(outlook.deadline.map_or(*until, |next| next.min(*until)));
-                        Answer::Pending
-                    }
-                }
-                act => {
-                    outlook.goes_on = true;
-                    outlook.stores = if let Act::Store(part, _) = act { Some(*part) } else { None };
-                    return Ok(outlook);
-                }
-            };
-            let edge = self.automaton.edge(local, &answer);
-            let (moves, to) = (edge.moves(), edge.to);
-            self.check()?;
-            match to {
-                _ if moves => {
-                    outlook.goes_on = true;
-                    return Ok(outlook);
-                }
-                None => return Ok(outlook),
-                Some(next) => local = next,
-            }
-        }
-    }
-
-    fn check(&self) -> Result<(), Halt> {
+    pub(crate) fn check(&self) -> Result<(), Halt> {
         if self.automaton.job.cells.borrow().grown { Err(Halt::Again) } else { Ok(()) }
     }
 
-    /// Let a rank go on, through one act that others could notice, or none if it has `moved` already, and then through all that they
+    /// Lets a rank go on, through one act that others could notice, or none if it has `moved` already, and then through all that they
     /// could not.
     fn proceed(&mut self, state: &mut State, rank: Rank, mut task: Option<u8>, mut moved: bool) -> Result<(), Halt> {
         let mut local = state.ranks[rank.index()].local;
@@ -341,6 +197,13 @@ impl World<'_> {
         self.rest(state, rank, local)
     }
 
+    /// Shows the timeline, if anybody wants one, what happens.
+    pub(crate) fn note(&mut self, tell: impl FnOnce(&mut Timeline, &Cells)) {
+        if let Some(timeline) = &mut self.timeline {
+            tell(timeline, &self.automaton.job.cells.borrow());
+        }
+    }
+
     fn rest(&mut self, state: &mut State, rank: Rank, local: LocalId) -> Result<(), Halt> {
         let before = std::mem::replace(&mut state.ranks[rank.index()].local, local);
         if before != local {
@@ -359,7 +222,7 @@ impl World<'_> {
         self.reduced && self.automaton.is_sole(local)
     }
 
-    /// Whether doing `act` now or later could make a difference to anybody else.
+    /// Returns whether doing `act` now or later could make a difference to anybody else.
     pub(crate) fn is_noticed(&self, state: &State, rank: Rank, act: &Act) -> bool {
         match act {
             Act::Load(part) | Act::Watch(part) | Act::Store(part, _) => {
@@ -386,9 +249,7 @@ impl World<'_> {
                 Act::Drop(holding) if self.is_being_reached(state, *holding) => return Err(self.contest(*holding)),
                 _ => {}
             }
-            if let Some(timeline) = &mut self.timeline {
-                timeline.tells(&self.automaton.job.cells.borrow(), rank, act);
-            }
+            self.note(|timeline, cells| timeline.tells(cells, rank, act));
             state.tell(rank, act);
         }
         Ok(())

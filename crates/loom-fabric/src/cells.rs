@@ -1,6 +1,6 @@
 //! The memory of all ranks: words and data.
 
-use crate::memory::Kind;
+use crate::memory::CellUse;
 use loom::{
     cell::Cell as Watched,
     sync::atomic::{
@@ -27,7 +27,7 @@ enum Shared {
     Gone,
 }
 
-/// The newest value of a cell, in execution order: a comparison that changes nothing. A plain load may
+/// Returns the newest value of a cell, in execution order: a comparison that changes nothing. A plain load may
 /// return an older value for as long as no edge forbids it, which no network does to a wait or a get.
 pub(crate) fn newest(cell: &AtomicU64, order: Ordering) -> u64 {
     const SAME: u64 = 0x5afe_5afe_5afe_5afe;
@@ -43,11 +43,11 @@ impl Cells {
     }
 
     /// From now on ranks are threads, and loom sees what they do. `kind` tells each cell of a rank.
-    pub(crate) fn share(&self, kind: impl Fn(usize, usize) -> Kind) {
+    pub(crate) fn share(&self, kind: impl Fn(usize, usize) -> CellUse) {
         let shared = |(rank, (at, cell)): (usize, (usize, &Cell<u64>))| match kind(rank, at) {
-            Kind::Word => Shared::Word(AtomicU64::new(cell.get())),
-            Kind::Data => Shared::Data(Watched::new(cell.get())),
-            Kind::None => Shared::Gone,
+            CellUse::Word => Shared::Word(AtomicU64::new(cell.get())),
+            CellUse::Data => Shared::Data(Watched::new(cell.get())),
+            CellUse::None => Shared::Gone,
         };
         let ranks = self.quiet.iter().enumerate();
         let all = ranks.map(|(rank, cells)| cells.iter().enumerate().map(|cell| shared((rank, cell))).collect());
@@ -66,12 +66,12 @@ impl Cells {
         &self.quiet[rank.index()][cell]
     }
 
-    /// Whether loom takes it for plain memory.
+    /// Returns whether loom takes it for plain memory.
     pub(crate) fn is_data(&self, rank: Rank, cell: usize) -> bool {
         matches!(self.shared(rank, cell), Some(Shared::Data(_)))
     }
 
-    /// What a get or a wait sees.
+    /// Returns what a get or a wait sees.
     pub(crate) fn newest(&self, rank: Rank, cell: usize, order: Ordering) -> u64 {
         match self.shared(rank, cell) {
             None => self.quiet(rank, cell).get(),
@@ -81,7 +81,7 @@ impl Cells {
         }
     }
 
-    /// What its owner's load sees.
+    /// Returns what its owner's load sees.
     pub(crate) fn load(&self, rank: Rank, cell: usize, order: Ordering) -> u64 {
         match self.shared(rank, cell) {
             Some(Shared::Word(word)) => word.load(order),
@@ -98,7 +98,7 @@ impl Cells {
         }
     }
 
-    /// The word's old value.
+    /// Returns the word's old value.
     pub(crate) fn change(&self, rank: Rank, cell: usize, amo: Amo<u64>, order: Ordering) -> u64 {
         match self.shared(rank, cell) {
             None => {
@@ -121,7 +121,7 @@ impl Cells {
         }
     }
 
-    /// All that are not zero: rank, cell, value.
+    /// Returns all that are not zero: rank, cell, value.
     pub(crate) fn residue(&self) -> Vec<(usize, usize, u64)> {
         let ranks = self.quiet.iter().enumerate();
         let all = ranks.flat_map(|(rank, cells)| (0..cells.len()).map(move |cell| (rank, cell)));

@@ -22,7 +22,7 @@ fn explore(bound: Option<usize>, model: impl Fn() + Send + Sync + 'static) -> us
     executions.load(Relaxed)
 }
 
-/// Explore all executions with at most `bound` preemptions (`None`: all there are). Fails if there are
+/// Explores all executions with at most `bound` preemptions (`None`: all there are). Fails if there are
 /// fewer than were recorded: then the check has lost its object.
 pub fn check(bound: Option<usize>, at_least: usize, model: impl Fn() + Send + Sync + 'static) {
     let start = Instant::now();
@@ -31,7 +31,7 @@ pub fn check(bound: Option<usize>, at_least: usize, model: impl Fn() + Send + Sy
     assert!(executions >= at_least, "{executions} executions explored where {at_least} were recorded");
 }
 
-/// Explore until a failure is found, which there must be; its message is one of those `expected`.
+/// Explores until a failure is found, which there must be; its message is one of those `expected`.
 pub fn check_fails(bound: Option<usize>, expected: &[&str], model: impl Fn() + Send + Sync + 'static) {
     let start = Instant::now();
     let message = match catch_unwind(AssertUnwindSafe(|| explore(bound, model))) {

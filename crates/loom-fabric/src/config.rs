@@ -47,7 +47,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// The weakest network.
+    /// Returns the weakest network.
     pub fn new(ranks: usize, delivery: Delivery) -> Self {
         Config {
             ranks,

@@ -72,7 +72,7 @@ impl DataCell {
         self.inside(|i| i.readers -= 1);
     }
 
-    /// The most readers that were ever inside together.
+    /// Returns the most readers that were ever inside together.
     pub fn most_readers(&self) -> usize {
         self.inside(|i| i.most_readers)
     }

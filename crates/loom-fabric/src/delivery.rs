@@ -29,7 +29,7 @@ pub(crate) enum Content {
 }
 
 impl Job {
-    /// Whether puts of data are carried out by a thread of their own.
+    /// Returns whether puts of data are carried out by a thread of their own.
     pub(crate) fn has_nics(&self) -> bool {
         self.config.delivery == Delivery::Nic && self.cells.are_shared()
     }
@@ -64,7 +64,7 @@ impl Job {
         self.ring(put.target, put.cell);
     }
 
-    /// Deliver what `me` has pending, to one target or to all, where its own thread does that.
+    /// Delivers what `me` has pending, to one target or to all, where its own thread does that.
     pub(crate) fn drain(&self, me: Rank, target: Option<Rank>) {
         if self.config.delivery != Delivery::AtFlush {
             return;
@@ -131,7 +131,7 @@ impl Job {
         }
     }
 
-    /// Whether this rank's puts carry everything it did, or only what its last flush covered.
+    /// Returns whether this rank's puts carry everything it did, or only what its last flush covered.
     fn puts_release(&self, me: Rank) -> bool {
         !self.states()[me.index()].data_in_flight
     }

@@ -1,9 +1,9 @@
-//! A job under loom: memory, what its ranks are about, parking, time.
+//! A job under loom: memory, what its ranks are about, parking, time, and what dropped futures still owe.
 
 use crate::{
     Config,
     cells::{Cells, newest},
-    detached::Detached,
+    delivery::Posted,
     memory::Regions,
 };
 use loom::{
@@ -15,12 +15,14 @@ use loom::{
 };
 use rdma_fabric::Rank;
 use std::{
+    cell::RefCell,
     collections::VecDeque,
+    fmt,
+    future::Future,
+    pin::Pin,
     sync::{Mutex, MutexGuard},
-    task::Poll,
+    task::{Context, Poll},
 };
-
-use crate::delivery::Posted;
 
 #[derive(Debug, Default)]
 pub(crate) struct RankState {
@@ -81,19 +83,19 @@ impl Job {
         self.regions.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// What a get sees.
+    /// Returns what a get sees.
     pub(crate) fn newest(&self, rank: Rank, cell: usize) -> u64 {
         self.cells.newest(rank, cell, Acquire)
     }
 
-    /// All cells that are not zero, as rank, cell and value: what a protocol left behind.
+    /// Returns all cells that are not zero, as rank, cell and value: what a protocol left behind.
     pub fn residue(&self) -> Vec<(usize, usize, u64)> {
         self.cells.residue()
     }
 
     // ----- waiting ---------------------------------------------------------------------------
 
-    /// End the waits on this cell's next poll. In one step with the write before it: no operation that loom sees
+    /// Ends the waits on this cell's next poll. In one step with the write before it: no operation that loom sees
     /// stands between.
     pub(crate) fn ring(&self, rank: Rank, cell: usize) {
         let state = &mut self.states()[rank.index()];
@@ -114,7 +116,7 @@ impl Job {
         }
     }
 
-    /// Whether a counter has come to a value; if not, `me` is registered to be woken, in one step with the look.
+    /// Returns whether a counter has come to a value; if not, `me` is registered to be woken, in one step with the look.
     fn poll_counter(&self, me: Rank, name: usize, counter: &AtomicU64, wanted: u64) -> Poll<()> {
         if newest(counter, Acquire) >= wanted {
             return Poll::Ready(());
@@ -123,12 +125,12 @@ impl Job {
         Poll::Pending
     }
 
-    /// Whether the network interface of `me` has delivered so many puts.
+    /// Returns whether the network interface of `me` has delivered so many puts.
     pub(crate) fn has_delivered(&self, me: Rank, puts: u64) -> bool {
         newest(&self.delivered[me.index()], Acquire) >= puts
     }
 
-    /// Wait for that.
+    /// Waits for that.
     pub(crate) fn poll_delivered(&self, me: Rank, puts: u64) -> Poll<()> {
         self.poll_counter(me, DELIVERED, &self.delivered[me.index()], puts)
     }
@@ -140,14 +142,58 @@ impl Job {
         newest(&self.clocks[rank.index()], Relaxed)
     }
 
-    /// Let a rank's clock show `ps`. A test calls it from another rank, so that loom places the moment.
+    /// Lets a rank's clock show `ps`. A test calls it from another rank, so that loom places the moment.
     pub fn advance(&self, rank: Rank, ps: u64) {
         self.clocks[rank.index()].swap(ps, Relaxed);
         self.ring(rank, CLOCK);
     }
 
-    /// Wait until a rank's clock shows so much.
+    /// Waits until a rank's clock shows so much.
     pub(crate) fn poll_clock(&self, me: Rank, until: u64) -> Poll<()> {
         self.poll_counter(me, CLOCK, &self.clocks[me.index()], until)
+    }
+}
+
+type Rest = Pin<Box<dyn Future<Output = ()>>>;
+
+/// The detached futures of all ranks of a job.
+pub(crate) struct Detached {
+    /// Not borrowed while one of them runs.
+    by_rank: Vec<RefCell<Vec<Rest>>>,
+}
+
+impl fmt::Debug for Detached {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Detached({} ranks)", self.by_rank.len())
+    }
+}
+
+impl Detached {
+    pub(crate) fn new(ranks: usize) -> Self {
+        Detached { by_rank: (0..ranks).map(|_| RefCell::default()).collect() }
+    }
+
+    pub(crate) fn add(&self, rank: Rank, rest: Rest) {
+        self.by_rank[rank.index()].borrow_mut().push(rest);
+    }
+
+    /// Polls a rank's, and what they detach. True if all are over.
+    pub(crate) fn poll(&self, rank: Rank, cx: &mut Context<'_>) -> bool {
+        let mine = &self.by_rank[rank.index()];
+        let mut kept = Vec::new();
+        loop {
+            let batch = mine.take();
+            if batch.is_empty() {
+                break;
+            }
+            for mut rest in batch {
+                if rest.as_mut().poll(cx).is_pending() {
+                    kept.push(rest);
+                }
+            }
+        }
+        let over = kept.is_empty();
+        mine.replace(kept);
+        over
     }
 }

@@ -30,21 +30,17 @@
 mod cells;
 mod check;
 mod config;
-mod copies;
 mod data;
 mod delivery;
-mod detached;
 mod fabric;
 mod job;
 mod memory;
 mod operation;
 mod running;
-mod seat;
-mod spawn;
 
 pub use check::{check, check_fails};
 pub use config::{Access, Config, Delivery};
 pub use data::DataCell;
+pub use fabric::Seat;
 pub use job::Job;
 pub use running::{run, run_after};
-pub use seat::Seat;

@@ -16,7 +16,7 @@ const GENERATION: u32 = 1;
 
 /// What a cell is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum CellUse {
     Word,
     /// Of a region that was watched.
     Data,
@@ -58,7 +58,7 @@ struct Own {
 struct Local {
     extent: Extent,
     live: bool,
-    kind: Kind,
+    kind: CellUse,
 }
 
 impl Regions {
@@ -77,22 +77,22 @@ impl Regions {
         self.watching = watching;
     }
 
-    /// Make no more regions.
+    /// Makes no more regions.
     pub(crate) fn close(&mut self) {
         self.closed = true;
     }
 
-    /// What a rank's cell is for, by the regions there are; words that nobody has resolved are for nothing.
-    pub(crate) fn kind(&self, rank: usize, cell: usize) -> Kind {
-        let word = if self.resolved[rank][cell] { Kind::Word } else { Kind::None };
+    /// Returns what a rank's cell is for, by the regions there are; words that nobody has resolved are for nothing.
+    pub(crate) fn kind(&self, rank: usize, cell: usize) -> CellUse {
+        let word = if self.resolved[rank][cell] { CellUse::Word } else { CellUse::None };
         let own = &self.own[rank];
         let inside = |extent: &Extent| (extent.start..extent.start + extent.cells).contains(&cell);
         if let Some(local) = own.local.iter().find(|local| local.live && inside(&local.extent)) {
-            return if local.kind == Kind::Data { Kind::Data } else { word };
+            return if local.kind == CellUse::Data { CellUse::Data } else { word };
         }
         match self.symmetric.iter().zip(&own.symmetric_live).any(|(extent, live)| *live && inside(extent)) {
             true => word,
-            false => Kind::None,
+            false => CellUse::None,
         }
     }
 
@@ -115,7 +115,7 @@ impl Regions {
     pub(crate) fn alloc(&mut self, rank: Rank, bytes: usize) -> Result<RegionKey> {
         let cells = bytes.div_ceil(CELL);
         self.room(rank, cells)?;
-        let kind = if self.watching { Kind::Data } else { Kind::Word };
+        let kind = if self.watching { CellUse::Data } else { CellUse::Word };
         let own = &mut self.own[rank.index()];
         own.local_cells += cells;
         let extent = Extent { start: self.cells_per_rank - own.local_cells, cells };
@@ -123,7 +123,7 @@ impl Regions {
         Ok(RegionKey { index: LOCAL + own.local.len() as u32 - 1, generation: GENERATION })
     }
 
-    /// The rank's next symmetric region; the first rank to ask lays it out for all.
+    /// Returns the rank's next symmetric region; the first rank to ask lays it out for all.
     pub(crate) fn alloc_symmetric(&mut self, rank: Rank, bytes: usize) -> Result<RegionKey> {
         let cells = bytes.div_ceil(CELL);
         let ordinal = self.own[rank.index()].symmetric_live.len();
@@ -157,7 +157,7 @@ impl Regions {
         }
     }
 
-    /// All checks of [`rdma_fabric::Fabric::locate`].
+    /// Carries out all checks of [`rdma_fabric::Fabric::locate`].
     pub(crate) fn locate(&mut self, addr: RemoteAddr, len: usize, align: usize, width: usize) -> Result<()> {
         let RemoteAddr { rank, region, offset } = addr;
         let extent = self.extent(rank, region)?;
@@ -170,7 +170,7 @@ impl Regions {
         Ok(())
     }
 
-    /// Where `addr`, which was located before, is, if the region is still there.
+    /// Returns where `addr`, which was located before, is, if the region is still there.
     pub(crate) fn cell(&self, addr: RemoteAddr) -> Result<usize> {
         let extent = self.extent(addr.rank, addr.region)?;
         Ok(extent.start + addr.offset as usize / CELL)

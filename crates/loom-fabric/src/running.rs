@@ -1,8 +1,7 @@
-//! The threads that are a job's ranks.
+//! The threads that are a job's ranks, with stacks that are deep enough for protocols' futures.
 
-use crate::spawn::{join, spawn};
 use crate::{Config, Delivery, Job, fabric::Modelled};
-use loom::thread;
+use loom::thread::{self, Builder, JoinHandle};
 use rdma_fabric::{Fabric, Rank, join::join_all};
 use std::{
     cell::RefCell,
@@ -68,7 +67,7 @@ impl Job {
     }
 }
 
-/// Run `program` as every rank, rank 0 on the calling thread, and return the job when all have ended and
+/// Runs `program` as every rank, rank 0 on the calling thread, and return the job when all have ended and
 /// every put has been delivered. What the ranks return, their registered memory above all, lives until then.
 /// Call it inside a loom model.
 pub fn run<P, R>(config: Config, program: P) -> Rc<Job>
@@ -78,7 +77,7 @@ where
     R::Output: 'static,
 {
     let job = Rc::new(Job::new(config));
-    job.cells.share(|_, _| crate::memory::Kind::Word);
+    job.cells.share(|_, _| crate::memory::CellUse::Word);
     let program = Rc::new(program);
     let part = |fabric: Fabric| {
         let program = program.clone();
@@ -129,7 +128,7 @@ fn fabrics(job: &Rc<Job>) -> impl Iterator<Item = Fabric> + use<> {
     (0..job.config.ranks as u32).map(move |rank| Modelled::fabric(&job, Rank::new(rank)))
 }
 
-/// Carry a future out that waits for nobody else.
+/// Carries a future out that waits for nobody else.
 fn at_once<T>(future: impl Future<Output = T>) -> T {
     const POLLS: usize = 10_000;
     let (mut future, mut cx) = (pin!(future), Context::from_waker(Waker::noop()));
@@ -172,4 +171,32 @@ where
     threads.into_iter().chain(nics).for_each(join);
     drop(outs);
     job
+}
+
+/// Loom takes it for words.
+const STACK: usize = 1 << 17;
+
+type Body = Box<dyn FnOnce()>;
+
+thread_local! {
+    /// Bodies of threads that have not begun. Threads of loom are coroutines of one thread; so nothing is sent, whatever it takes a builder for.
+    static BODIES: RefCell<Vec<Option<Body>>> = const { RefCell::new(Vec::new()) };
+}
+
+pub(crate) fn spawn(body: impl FnOnce() + 'static) -> JoinHandle<()> {
+    let place = BODIES.with_borrow_mut(|bodies| {
+        let place = bodies.iter().position(Option::is_none).unwrap_or(bodies.len());
+        if place == bodies.len() {
+            bodies.push(None);
+        }
+        bodies[place] = Some(Box::new(body));
+        place
+    });
+    let take = move || BODIES.with_borrow_mut(|bodies| bodies[place].take());
+    let run = move || take().expect("each body is run once")();
+    Builder::new().stack_size(STACK).spawn(run).expect("loom spawns")
+}
+
+pub(crate) fn join(thread: JoinHandle<()>) {
+    thread.join().expect("loom reports a panic itself");
 }

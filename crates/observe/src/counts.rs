@@ -1,11 +1,10 @@
 //! Counters of one rank, and their sums.
 
-use crate::event::Kind;
-use rdma_fabric::Amo;
+use crate::event::EventKind;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, ops::AddAssign};
 
-/// Atomics by what they do.
+/// Counts of atomics by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Atomics {
     /// Fetch-and-add.
@@ -23,38 +22,26 @@ pub struct Atomics {
 }
 
 impl Atomics {
-    /// The counter of operations like `amo`.
-    pub(crate) fn of<W>(&mut self, amo: &Amo<W>) -> &mut u64 {
-        match amo {
-            Amo::Add(_) => &mut self.add,
-            Amo::Swap(_) => &mut self.swap,
-            Amo::CompareSwap { .. } => &mut self.compare_swap,
-            Amo::Or(_) => &mut self.or,
-            Amo::And(_) => &mut self.and,
-            Amo::Xor(_) => &mut self.xor,
-        }
-    }
-
-    /// The counter of operations of this kind; `None` if they are no atomics.
-    pub(crate) fn of_kind(&mut self, kind: Kind) -> Option<&mut u64> {
+    /// Returns the counter of operations of this kind; `None` if they are no atomics.
+    fn of(&mut self, kind: EventKind) -> Option<&mut u64> {
         Some(match kind {
-            Kind::Add => &mut self.add,
-            Kind::Swap => &mut self.swap,
-            Kind::CompareSwap => &mut self.compare_swap,
-            Kind::Or => &mut self.or,
-            Kind::And => &mut self.and,
-            Kind::Xor => &mut self.xor,
+            EventKind::Add => &mut self.add,
+            EventKind::Swap => &mut self.swap,
+            EventKind::CompareSwap => &mut self.compare_swap,
+            EventKind::Or => &mut self.or,
+            EventKind::And => &mut self.and,
+            EventKind::Xor => &mut self.xor,
             _ => return None,
         })
     }
 
-    /// Names and counts.
+    /// Returns the names and counts of all kinds.
     pub fn by_kind(&self) -> [(&'static str, u64); 6] {
         let Atomics { add, swap, compare_swap, or, and, xor } = *self;
         [("add", add), ("swap", swap), ("cas", compare_swap), ("or", or), ("and", and), ("xor", xor)]
     }
 
-    /// All of them.
+    /// Returns the sum over all kinds.
     pub fn sum(&self) -> u64 {
         self.by_kind().iter().map(|(_, count)| count).sum()
     }
@@ -96,7 +83,7 @@ impl AddAssign for Waits {
     }
 }
 
-/// What a wait was for.
+/// The goal of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitKind {
@@ -117,7 +104,7 @@ pub enum WaitKind {
 }
 
 impl WaitKind {
-    /// As people write it.
+    /// Returns its name for people.
     pub fn name(self) -> &'static str {
         match self {
             WaitKind::Word => "word",
@@ -131,16 +118,16 @@ impl WaitKind {
     }
 }
 
-/// What one rank did, to one peer or altogether.
+/// Counters of what one rank did, to one peer or altogether.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Puts posted.
     pub puts: u64,
-    /// Their bytes.
+    /// Bytes put.
     pub put_bytes: u64,
     /// Gets posted.
     pub gets: u64,
-    /// Their bytes.
+    /// Bytes got.
     pub get_bytes: u64,
     /// Atomics posted.
     pub atomics: Atomics,
@@ -152,7 +139,7 @@ pub struct Counts {
     pub flushes: u64,
     /// Postings that found no room, and came back.
     pub full: u64,
-    /// Waits for the peer: those whose only dependency it was, that a notice of its ended, and for its operations.
+    /// Waits for the peer: those whose only dependency it was, those that a notice of its ended, and those for operations on it.
     pub waits: Waits,
 }
 
@@ -171,12 +158,12 @@ impl AddAssign for Counts {
     }
 }
 
-/// [`Counts`] with one peer.
+/// The [`Counts`] of one peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct PeerCounts {
     /// The peer; it may be the rank itself.
     pub peer: u32,
-    /// What was done to it.
+    /// The counts.
     #[serde(flatten)]
     pub counts: Counts,
 }
@@ -184,20 +171,20 @@ pub struct PeerCounts {
 /// Counters of one rank.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankCounts {
-    /// By peer; those without any contact are not there.
+    /// By peer; peers without any contact are left out.
     pub peers: BTreeMap<u32, Counts>,
-    /// What concerns no single peer: flushes of all, waits for several.
+    /// Counts that concern no single peer: flushes of all, waits for several.
     pub nobody: Counts,
     /// Operations that do nothing.
     pub nops: u64,
     /// Waits for words that began, whether or not they had to wait.
     pub word_waits: u64,
-    /// All waits, by what they were for.
+    /// All waits, by their goals.
     pub waits: BTreeMap<WaitKind, Waits>,
 }
 
 impl RankCounts {
-    /// The counters with `peer`.
+    /// Returns the counters with `peer`.
     pub(crate) fn with(&mut self, peer: Option<u32>) -> &mut Counts {
         match peer {
             Some(peer) => self.peers.entry(peer).or_default(),
@@ -205,14 +192,30 @@ impl RankCounts {
         }
     }
 
-    /// All peers together.
+    /// Counts `operations` of one kind, which move `bytes` together.
+    pub(crate) fn note(&mut self, kind: EventKind, peer: Option<u32>, operations: u64, bytes: u64) {
+        if kind == EventKind::Nop {
+            self.nops += operations;
+            return;
+        }
+        let counts = self.with(peer);
+        match kind {
+            EventKind::Put | EventKind::PutNotify => {
+                (counts.puts, counts.put_bytes) = (counts.puts + operations, counts.put_bytes + bytes);
+            }
+            EventKind::Get => (counts.gets, counts.get_bytes) = (counts.gets + operations, counts.get_bytes + bytes),
+            _ => counts.atomics.of(kind).into_iter().for_each(|count| *count += operations),
+        }
+    }
+
+    /// Returns the sums over all peers.
     pub fn total(&self) -> Counts {
         let mut total = self.nobody;
         self.peers.values().for_each(|&counts| total += counts);
         total
     }
 
-    /// One line for each peer, in rank order.
+    /// Returns the counts of each peer, in rank order.
     pub fn by_peer(&self) -> impl Iterator<Item = PeerCounts> + Clone + '_ {
         self.peers.iter().map(|(&peer, &counts)| PeerCounts { peer, counts })
     }
@@ -221,6 +224,7 @@ impl RankCounts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rdma_fabric::Amo;
 
     #[test]
     fn sums_add_and_keep_the_longest_wait() {
@@ -230,7 +234,7 @@ mod tests {
         rank.with(Some(1)).puts = 5;
         rank.with(Some(1)).waits.note(900);
         rank.with(None).flushes = 1;
-        *rank.with(Some(1)).atomics.of(&Amo::Xor(1u64)) += 4;
+        rank.note(EventKind::Xor, Some(1), 4, 32);
         let total = rank.total();
         assert_eq!((total.puts, total.flushes, total.atomics.sum(), total.atomics.xor), (7, 1, 4, 4));
         assert_eq!(total.waits, Waits { count: 2, total_ns: 1400, longest_ns: 900 });
@@ -241,7 +245,9 @@ mod tests {
     fn every_atomic_has_a_counter_of_its_own() {
         let mut atomics = Atomics::default();
         let all = [Amo::Add(1u64), Amo::Swap(1), Amo::CompareSwap { expected: 0, new: 1 }];
-        all.iter().chain(&[Amo::Or(1), Amo::And(1), Amo::Xor(1)]).for_each(|amo| *atomics.of(amo) += 1);
+        for amo in all.iter().chain(&[Amo::Or(1), Amo::And(1), Amo::Xor(1)]) {
+            *atomics.of(EventKind::of_atomic(amo)).unwrap() += 1;
+        }
         assert!(atomics.by_kind().iter().all(|&(_, count)| count == 1), "{atomics:?}");
     }
 }

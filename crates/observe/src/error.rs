@@ -1,4 +1,4 @@
-//! What can go wrong with what was observed.
+//! Errors of observing.
 
 use std::{io, path::PathBuf};
 
@@ -9,17 +9,17 @@ pub enum ObserveError {
     /// A file or directory can't be used.
     #[error("{} can't be {done}: {error}", path.display())]
     File {
-        /// Which.
+        /// The file or directory.
         path: PathBuf,
         /// What was tried.
         done: &'static str,
         /// What the system says.
         error: io::Error,
     },
-    /// A rank's record is not what a rank writes.
+    /// A rank's record holds what no rank writes.
     #[error("{} is no record of a rank: {error}", path.display())]
     Record {
-        /// Where it is.
+        /// The record's file.
         path: PathBuf,
         /// What is wrong.
         error: serde_json::Error,
@@ -34,7 +34,7 @@ pub enum ObserveError {
     },
 }
 
-/// For `map_err`.
+/// Makes an error of a file, for `map_err`.
 pub(crate) fn file(path: &std::path::Path, done: &'static str) -> impl FnOnce(io::Error) -> ObserveError + use<> {
     let path = path.to_owned();
     move |error| ObserveError::File { path, done, error }

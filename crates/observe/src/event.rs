@@ -1,21 +1,21 @@
-//! What happened, in the order it ended.
+//! Events: what happened, in the order it ended.
 
 use crate::counts::WaitKind;
 use rdma_fabric::{Amo, Notice, RemoteAddr};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// What an event is.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum EventKind {
     /// A put.
     Put,
     /// A put with a notice.
     PutNotify,
     /// A get.
     Get,
-    /// Atomics.
+    /// Fetch-and-add.
     Add,
     /// Fetch-and-store.
     Swap,
@@ -49,68 +49,68 @@ pub enum Kind {
     Compute,
 }
 
-impl Kind {
-    /// Its name in a viewer.
+impl EventKind {
+    /// Returns its name in a viewer.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Put => "put",
-            Kind::PutNotify => "put with notice",
-            Kind::Get => "get",
-            Kind::Add => "fetch-add",
-            Kind::Swap => "swap",
-            Kind::CompareSwap => "compare-swap",
-            Kind::Or => "fetch-or",
-            Kind::And => "fetch-and",
-            Kind::Xor => "fetch-xor",
-            Kind::Nop => "nop",
-            Kind::Notice => "notice",
-            Kind::Flush => "flush",
-            Kind::WaitWord => "wait for word",
-            Kind::WaitNotice => "wait for notice",
-            Kind::WaitRoom => "wait for room",
-            Kind::WaitGate => "wait for gates",
-            Kind::Registration => "registration",
-            Kind::Sleep => "sleep",
-            Kind::Compute => "compute",
+            EventKind::Put => "put",
+            EventKind::PutNotify => "put with notice",
+            EventKind::Get => "get",
+            EventKind::Add => "fetch-add",
+            EventKind::Swap => "swap",
+            EventKind::CompareSwap => "compare-swap",
+            EventKind::Or => "fetch-or",
+            EventKind::And => "fetch-and",
+            EventKind::Xor => "fetch-xor",
+            EventKind::Nop => "nop",
+            EventKind::Notice => "notice",
+            EventKind::Flush => "flush",
+            EventKind::WaitWord => "wait for word",
+            EventKind::WaitNotice => "wait for notice",
+            EventKind::WaitRoom => "wait for room",
+            EventKind::WaitGate => "wait for gates",
+            EventKind::Registration => "registration",
+            EventKind::Sleep => "sleep",
+            EventKind::Compute => "compute",
         }
     }
 
-    /// Its category in a viewer: `operation`, `wait` or `program`.
+    /// Returns its category in a viewer: `operation`, `wait` or `program`.
     pub fn category(self) -> &'static str {
         match self {
-            Kind::Notice
-            | Kind::Flush
-            | Kind::WaitWord
-            | Kind::WaitNotice
-            | Kind::WaitRoom
-            | Kind::WaitGate
-            | Kind::Registration => "wait",
-            Kind::Sleep | Kind::Compute => "program",
+            EventKind::Notice
+            | EventKind::Flush
+            | EventKind::WaitWord
+            | EventKind::WaitNotice
+            | EventKind::WaitRoom
+            | EventKind::WaitGate
+            | EventKind::Registration => "wait",
+            EventKind::Sleep | EventKind::Compute => "program",
             _ => "operation",
         }
     }
 
-    /// What an atomic is.
-    pub(crate) fn of_atomic<W>(amo: &Amo<W>) -> Kind {
+    /// Returns the kind of an atomic.
+    pub(crate) fn of_atomic<W>(amo: &Amo<W>) -> EventKind {
         match amo {
-            Amo::Add(_) => Kind::Add,
-            Amo::Swap(_) => Kind::Swap,
-            Amo::CompareSwap { .. } => Kind::CompareSwap,
-            Amo::Or(_) => Kind::Or,
-            Amo::And(_) => Kind::And,
-            Amo::Xor(_) => Kind::Xor,
+            Amo::Add(_) => EventKind::Add,
+            Amo::Swap(_) => EventKind::Swap,
+            Amo::CompareSwap { .. } => EventKind::CompareSwap,
+            Amo::Or(_) => EventKind::Or,
+            Amo::And(_) => EventKind::And,
+            Amo::Xor(_) => EventKind::Xor,
         }
     }
 
-    /// What a wait of this kind looks like.
-    pub(crate) fn of_wait(kind: WaitKind) -> Option<Kind> {
+    /// Returns the kind of event that a wait is, if it is one.
+    pub(crate) fn of_wait(kind: WaitKind) -> Option<EventKind> {
         Some(match kind {
-            WaitKind::Word => Kind::WaitWord,
-            WaitKind::Notice => Kind::WaitNotice,
-            WaitKind::Room => Kind::WaitRoom,
-            WaitKind::Flush => Kind::Flush,
-            WaitKind::Registration => Kind::Registration,
-            WaitKind::Gate => Kind::WaitGate,
+            WaitKind::Word => EventKind::WaitWord,
+            WaitKind::Notice => EventKind::WaitNotice,
+            WaitKind::Room => EventKind::WaitRoom,
+            WaitKind::Flush => EventKind::Flush,
+            WaitKind::Registration => EventKind::Registration,
+            WaitKind::Gate => EventKind::WaitGate,
             // The operation is an event itself.
             WaitKind::Operation => return None,
         })
@@ -120,13 +120,13 @@ impl Kind {
 /// One operation or wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
-    /// What it was.
-    pub kind: Kind,
+    /// Its kind.
+    pub kind: EventKind,
     /// The other rank, if there was one.
     pub peer: Option<u32>,
     /// When it was posted or began, in picoseconds of the job's time.
     pub begin_ps: u64,
-    /// When the program learnt that it was over.
+    /// When the program learnt that it was over, in picoseconds of the job's time.
     pub end_ps: u64,
     /// Bytes moved.
     pub bytes: u64,
@@ -134,25 +134,25 @@ pub struct Event {
     pub region: Option<u64>,
     /// The first byte in it.
     pub offset: Option<u64>,
-    /// Of a notice, at both of its ends: which one it is between these two ranks, from 0.
+    /// The number of a notice between these two ranks, from 0; known at both of its ends.
     pub notice: Option<u64>,
 }
 
 impl Event {
-    /// An event without details.
-    pub(crate) fn new(kind: Kind, peer: Option<u32>, begin_ps: u64) -> Self {
+    /// Creates an event without details.
+    pub(crate) fn new(kind: EventKind, peer: Option<u32>, begin_ps: u64) -> Self {
         Event { kind, peer, begin_ps, end_ps: begin_ps, bytes: 0, region: None, offset: None, notice: None }
     }
 
-    /// The same, about `bytes` bytes at `addr`.
+    /// Adds that it was about `bytes` bytes at `addr`.
     pub(crate) fn at(self, addr: RemoteAddr, bytes: usize) -> Self {
         Event { bytes: bytes as u64, region: Some(addr.region.to_bits()), offset: Some(addr.offset), ..self }
     }
 
-    /// The same as the `number`th notice of its poster.
+    /// Makes it the arrival of the `number`th notice of its poster.
     pub(crate) fn arrived(self, notice: &Notice, number: u64) -> Self {
         let region = Some(notice.region.to_bits());
-        Event { kind: Kind::Notice, region, offset: Some(notice.end), notice: Some(number), ..self }
+        Event { kind: EventKind::Notice, region, offset: Some(notice.end), notice: Some(number), ..self }
     }
 }
 
@@ -162,7 +162,7 @@ pub struct Events {
     /// Never longer than `limit`.
     latest: VecDeque<Event>,
     limit: usize,
-    /// Earlier ones that were forgotten.
+    /// Number of earlier events that were forgotten.
     dropped: u64,
 }
 
@@ -181,27 +181,27 @@ impl Events {
         self.latest.push_back(event);
     }
 
-    /// The newest that `is_it`, as long as it is among the very latest.
+    /// Returns the newest event that `is_it`, if it is among the latest 64.
     pub(crate) fn newest(&mut self, is_it: impl Fn(&Event) -> bool) -> Option<&mut Event> {
         self.latest.iter_mut().rev().take(64).find(|event| is_it(event))
     }
 
-    /// In the order they ended.
+    /// Iterates over the events in the order they ended.
     pub fn iter(&self) -> impl Iterator<Item = &Event> {
         self.latest.iter()
     }
 
-    /// How many are kept.
+    /// Returns how many are kept.
     pub fn len(&self) -> usize {
         self.latest.len()
     }
 
-    /// Whether none is kept.
+    /// Returns whether none is kept.
     pub fn is_empty(&self) -> bool {
         self.latest.is_empty()
     }
 
-    /// How many earlier ones were forgotten.
+    /// Returns how many earlier events were forgotten.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
@@ -215,7 +215,7 @@ mod tests {
     fn the_latest_are_kept_and_the_rest_is_counted() {
         for (limit, kept) in [(0, vec![]), (1, vec![9]), (4, vec![6, 7, 8, 9]), (20, (0..10).collect())] {
             let mut events = Events::new(limit);
-            (0..10).for_each(|at| events.push(Event::new(Kind::Put, None, at)));
+            (0..10).for_each(|at| events.push(Event::new(EventKind::Put, None, at)));
             assert_eq!(events.iter().map(|event| event.begin_ps).collect::<Vec<_>>(), kept);
             assert_eq!(events.dropped(), 10 - kept.len() as u64);
         }

@@ -9,11 +9,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The most events that a rank keeps.
 const EVENTS_OF_A_RANK: usize = 100_000;
-/// The most that all ranks of a process keep together, at 96 bytes each; but at least [`EVENTS_AT_LEAST`] a rank.
+/// The most events that all ranks of a process keep together, at 96 bytes each; but each rank keeps at least [`EVENTS_AT_LEAST`].
 const EVENTS_OF_A_PROCESS: usize = 4_000_000;
 const EVENTS_AT_LEAST: usize = 16;
 
-/// How much is written down.
+/// How much is written down of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
     /// Counters.
@@ -31,26 +31,26 @@ pub struct Gathering {
 }
 
 impl Gathering {
-    /// For `ranks_here` ranks in this process: of events, each keeps the latest 100,000, or fewer if they would be
-    /// more than 4,000,000 together.
+    /// Creates it for `ranks_here` ranks in this process: each keeps the latest 100,000 events, or fewer if all together would be more than
+    /// 4,000,000.
     pub fn new(detail: Detail, ranks_here: usize) -> Self {
         let events = (EVENTS_OF_A_PROCESS / ranks_here.max(1)).clamp(EVENTS_AT_LEAST, EVENTS_OF_A_RANK);
         Gathering { events: (detail == Detail::Trace).then_some(events), recorders: Mutex::default() }
     }
 
-    /// `program`, each of whose ranks is observed.
+    /// Wraps `program` so that each of its ranks is observed.
     pub fn watch<'a, P: Program>(&'a self, program: &'a P) -> Watched<'a, P> {
         Watched { program, gathering: self }
     }
 
-    /// Begin the record of `rank`.
+    /// Begins the record of `rank`.
     pub fn begin(&self, rank: Rank) -> Recorder {
         let recorder = Recorder::new(rank, self.events);
         self.lock().push(recorder.clone());
         recorder
     }
 
-    /// What all ranks that began did until now, in rank order; whether they ended well doesn't matter.
+    /// Returns the records of all ranks that began, as they are now, in rank order; whether the ranks ended well doesn't matter.
     pub fn records(&self) -> Vec<RankRecord> {
         let mut records: Vec<_> = self.lock().iter().map(Recorder::record).collect();
         records.sort_by_key(|record| record.rank);

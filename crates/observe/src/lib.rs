@@ -1,25 +1,24 @@
-//! What a job's operations and waits were: counters, and traces for a timeline viewer.
+//! Counters of a job's operations and waits, and traces for a timeline viewer.
 //!
-//! The problem: a program is slow or stands still, and somebody wants to know which rank waited for
-//! whom, without changing the program and without every other program paying for it. Here what
-//! observes is a [provider](rdma_fabric::provider::Provider) that stands between the program and
-//! its fabric ([`observed`]). It is put there when a job starts, or not: the program is the same
-//! code, and who isn't observed pays nothing. Who is pays for each access to mapped memory too, for
-//! these are hidden from the program so that they can be seen here.
+//! The problem: a program is slow or stands still, and somebody wants to know which rank waited for which, without changing the program and
+//! without every other program paying for it. Here the observer is a [provider](rdma_fabric::provider::Provider) that stands between the
+//! program and its fabric ([`observed`]). It is put there when a job starts, or not: the program is the same code, and a job that isn't
+//! observed pays nothing. One that is pays for each access to mapped memory too: these are hidden from the program so that they are seen
+//! here.
 //!
 //! # Parts
 //! * [`Gathering`] wraps the programs of the ranks of this process and keeps their [`RankRecord`]s. Memory is bounded:
 //!   counters grow with the peers a rank has spoken to, and of its [events](Event) only the latest are kept.
-//! * [`Parts`] is how records of ranks that are processes reach their launcher: files in a directory that is
-//!   removed at the job's end. A rank that was killed leaves none, and everything below says so.
+//! * [`RecordDirectory`] is how records of ranks that are processes reach their launcher: files in a directory that is removed at the job's
+//!   end. A rank that was killed leaves none, and tables, JSON and traces say so.
 //! * [`Observation`] is the whole: a table, JSON, or a trace that Perfetto and Chrome's viewer read.
 //!
 //! # What is counted
-//! An operation counts when it has been posted, whatever becomes of it; a notice when it is taken; a flush when it
-//! begins. A *wait* is a future of the fabric that was not done when it was first polled; it lasts until it is done or
-//! dropped. Collectives of [`rdma_fabric::Group`] and locks are made of these and count as what they are made of.
-//! Waits that the program makes outside the fabric (a runtime's timers, blocking calls) are not seen.
-//! Time is the fabric's own, so virtual time is observed as well; a simulated run is not changed by it.
+//! An operation counts when it has been posted, whatever becomes of it; a notice when it is taken; a flush when it begins. A *wait* is a
+//! future of the fabric that was not done when it was first polled; it lasts until it is done or dropped. Collectives of
+//! [`rdma_fabric::Group`] and locks are made of these and count as what they are made of. Waits that the program makes outside the fabric (a
+//! runtime's timers, blocking calls) are not seen. Time is the fabric's own, so virtual time is observed as well; a simulated run is not
+//! changed by it.
 
 #![forbid(unsafe_code)]
 
@@ -30,21 +29,19 @@ mod gathering;
 mod observation;
 mod observer;
 mod output;
-mod parts;
-mod queue;
+mod record_files;
 mod recorder;
 mod table;
 mod trace;
-mod waiting;
 mod wanted;
 
 pub use counts::{Atomics, Counts, PeerCounts, RankCounts, WaitKind, Waits};
 pub use error::ObserveError;
-pub use event::{Event, Events, Kind};
+pub use event::{Event, EventKind, Events};
 pub use gathering::{Detail, Gathering, Watched};
 pub use observation::Observation;
 pub use observer::observed;
 pub use output::{Output, print, say};
-pub use parts::{PARTS_VARIABLE, Part, Parts};
+pub use record_files::{RECORDS_VARIABLE, RecordDirectory, RecordWriter};
 pub use recorder::{RankRecord, Recorder};
-pub use wanted::{Prepared, Wanted};
+pub use wanted::{PreparedReport, WantedReport};

@@ -1,4 +1,4 @@
-//! A whole job, as far as its ranks told.
+//! What is known of a whole job: the records of its ranks.
 
 use crate::{Counts, WaitKind, Waits};
 use crate::{counts::PeerCounts, recorder::RankRecord, table, trace};
@@ -37,7 +37,7 @@ struct Rank<'a> {
 }
 
 impl Observation {
-    /// Of a job of `ranks`; records of other ranks are left out.
+    /// Creates the observation of a job of `ranks`; records of other ranks are left out.
     pub fn new(ranks: usize, mut records: Vec<RankRecord>) -> Self {
         records.retain(|record| (record.rank as usize) < ranks);
         records.sort_by_key(|record| record.rank);
@@ -45,40 +45,40 @@ impl Observation {
         Observation { ranks, records }
     }
 
-    /// Number of ranks, with or without a record.
+    /// Returns the number of ranks, with or without a record.
     pub fn ranks(&self) -> usize {
         self.ranks
     }
 
-    /// What there is, in rank order.
+    /// Returns the records there are, in rank order.
     pub fn records(&self) -> &[RankRecord] {
         &self.records
     }
 
-    /// Ranks without a record: killed, not observed, or no programs of this library at all.
+    /// Returns the ranks without a record: killed, not observed, or no programs of this library at all.
     pub fn missing(&self) -> impl Iterator<Item = u32> + '_ {
-        let told = |rank: &u32| self.records.binary_search_by_key(rank, |record| record.rank).is_ok();
-        (0..self.ranks as u32).filter(move |rank| !told(rank))
+        let known = |rank: &u32| self.records.binary_search_by_key(rank, |record| record.rank).is_ok();
+        (0..self.ranks as u32).filter(move |rank| !known(rank))
     }
 
-    /// All ranks together.
+    /// Returns the sums over all ranks.
     pub fn total(&self) -> Counts {
         let mut total = Counts::default();
         self.records.iter().for_each(|record| total += record.counts.total());
         total
     }
 
-    /// Events that were forgotten for want of room.
+    /// Returns how many events were forgotten for want of room.
     pub fn dropped(&self) -> u64 {
         self.records.iter().filter_map(|record| record.events.as_ref()).map(|events| events.dropped()).sum()
     }
 
-    /// For people, ending with a newline.
+    /// Renders a table for people, ending with a newline.
     pub fn table(&self) -> String {
         table::render(self)
     }
 
-    /// For programs: one JSON object with `ranks`, `missing`, `total` and `by_rank`.
+    /// Writes JSON for programs: one object with `ranks`, `missing`, `total` and `by_rank`.
     ///
     /// # Errors
     /// Those of `out`.
@@ -95,7 +95,7 @@ impl Observation {
         out.flush()
     }
 
-    /// For a viewer: the trace-event format that Perfetto and Chrome read.
+    /// Writes a trace for a viewer, in the trace-event format that Perfetto and Chrome read.
     ///
     /// # Errors
     /// Those of `out`.

@@ -7,11 +7,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A file that a result will be written to. It is opened before the work that leads to the result, so that a path that can't be
-/// written costs nothing.
+/// A file that a result will be written to. It is opened before the work that leads to the result, so that a path that can't be written costs
+/// nothing.
 ///
-/// Opening destroys nothing: what the file holds stays until [`Output::write`]. A file that opening made is removed again
-/// if nothing was written to it, or not all.
+/// Opening destroys nothing: what the file holds stays until [`Output::write`]. A file that opening made is removed again if the result was
+/// not written to it in full.
 #[derive(Debug)]
 pub struct Output {
     path: PathBuf,
@@ -21,7 +21,7 @@ pub struct Output {
 }
 
 impl Output {
-    /// Open the file at `path`, or make it.
+    /// Opens the file at `path`, or makes it.
     ///
     /// # Errors
     /// [`ObserveError::File`].
@@ -36,7 +36,7 @@ impl Output {
         Ok(Output { path: path.to_owned(), file, empty })
     }
 
-    /// Replace what the file holds by what `content` writes, which flushes its buffers itself.
+    /// Replaces what the file holds by what `content` writes, which flushes its buffers itself.
     ///
     /// # Errors
     /// [`ObserveError::File`].
@@ -49,7 +49,7 @@ impl Output {
         Ok(())
     }
 
-    /// Where it is.
+    /// Returns the file's path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -64,7 +64,7 @@ impl Drop for Output {
     }
 }
 
-/// Write to standard output. A reader that has seen enough is no error.
+/// Writes to standard output. A reader that has seen enough is no error.
 ///
 /// # Errors
 /// [`ObserveError::File`].
@@ -76,7 +76,7 @@ pub fn print(text: &str) -> Result<(), ObserveError> {
     }
 }
 
-/// Write to standard error, and a line's end. Nobody can be told if that fails, and nothing else depends on it.
+/// Writes a line to standard error. A failure can't be reported, and nothing else depends on it.
 pub fn say(text: impl std::fmt::Display) {
     // At once, so that lines of several processes stay whole. `eprintln!` would panic.
     let _ = io::stderr().lock().write_all(format!("{text}\n").as_bytes());

@@ -8,10 +8,10 @@ use rdma_fabric::{Deps, Notice, Rank};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What one rank did.
+/// The record of what one rank did.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankRecord {
-    /// Which rank.
+    /// The rank.
     pub rank: u32,
     /// Its counters.
     pub counts: RankCounts,
@@ -20,7 +20,7 @@ pub struct RankRecord {
 }
 
 impl RankRecord {
-    /// A wait from `begin_ps` to `end_ps`.
+    /// Counts a wait from `begin_ps` to `end_ps`.
     pub(crate) fn waited(&mut self, kind: WaitKind, peer: Option<u32>, begin_ps: u64, end_ps: u64) {
         let ns = end_ps.saturating_sub(begin_ps) / 1000;
         self.counts.with(peer).waits.note(ns);
@@ -39,13 +39,13 @@ impl RankRecord {
 pub struct Recorder(Arc<Mutex<RankRecord>>);
 
 impl Recorder {
-    /// An empty record; with the latest `events` events if not `None`.
+    /// Creates an empty record, which keeps the latest `events` events if not `None`.
     pub fn new(rank: Rank, events: Option<usize>) -> Self {
         let record = RankRecord { rank: rank.number(), counts: RankCounts::default(), events: events.map(Events::new) };
         Recorder(Arc::new(Mutex::new(record)))
     }
 
-    /// The record as it is now.
+    /// Returns the record as it is now.
     pub fn record(&self) -> RankRecord {
         self.lock().clone()
     }
@@ -55,7 +55,7 @@ impl Recorder {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A notice was taken; which one of its poster it is.
+    /// Counts a notice that was taken; returns its number among those of its poster.
     pub(crate) fn taken(&self, notice: &Notice) -> u64 {
         let mut record = self.lock();
         let taken = &mut record.counts.with(Some(notice.from.number())).notices_taken;
@@ -64,7 +64,7 @@ impl Recorder {
     }
 }
 
-/// The one rank a wait depends on, if it is one.
+/// Returns the one rank that a wait depends on, if it depends on one.
 pub(crate) fn only(deps: &Deps<'_>) -> Option<u32> {
     match *deps {
         Deps::One(rank) | Deps::Ranks(&[rank]) | Deps::Step { writer: rank, .. } => Some(rank.number()),

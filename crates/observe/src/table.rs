@@ -1,4 +1,4 @@
-//! Counters for people.
+//! The counters as a table for people.
 
 use crate::{
     counts::{Counts, RankCounts},
@@ -12,7 +12,7 @@ const RULED_HEADER: TableStyle = TableStyle::new().header_separator(LineStyle::n
 /// Lines of a table; the rest is only counted.
 const LINES: usize = 64;
 
-/// A table of ranks, one of pairs, and what is missing. Ends with a newline.
+/// Renders a table of ranks, one of pairs, and what is missing. Ends with a newline.
 pub(crate) fn render(observation: &Observation) -> String {
     let mut out = String::new();
     let records = observation.records();
@@ -43,7 +43,7 @@ pub(crate) fn render(observation: &Observation) -> String {
     out
 }
 
-/// Who left no record.
+/// Says which ranks left no record.
 fn absent(missing: &[u32], ranks: usize) -> String {
     if missing.len() == ranks {
         return "no rank left a record: only programs started by `onesided::launch` are observed".into();
@@ -59,7 +59,7 @@ fn rest(out: &mut String, all: usize, what: &str) {
     }
 }
 
-/// Waits of all ranks by what they were for, in one line.
+/// Writes the waits of all ranks by their goals, in one line.
 fn waits<'a>(out: &mut String, ranks: impl Iterator<Item = &'a RankCounts>) {
     let mut all = RankCounts::default();
     for rank in ranks {
@@ -119,7 +119,7 @@ fn finish(mut table: Table) -> String {
     table.trim_fmt()
 }
 
-/// Four digits at most, and a unit.
+/// Renders a duration with four digits at most, and a unit.
 fn duration(ns: u64) -> String {
     match ns {
         0..10_000 => format!("{ns} ns"),

@@ -1,9 +1,8 @@
 //! The trace-event format: `{"traceEvents": [...]}`, times in microseconds.
 //!
-//! Each rank is a process of the viewer. Its operations and waits are slices of one track; what overlaps with others
-//! (joined futures, several operations on their way) goes to further tracks, because slices of one track must not.
-//! A put with a notice and the taking of that notice are joined by an arrow: notices of one poster arrive in order,
-//! so the n-th sent is the n-th taken.
+//! Each rank is a process of the viewer. Its operations and waits are slices of one track; slices that overlap with others (joined futures,
+//! several operations on their way) go to further tracks, because slices of one track must not overlap. A put with a notice and the taking
+//! of that notice are joined by an arrow: notices of one poster arrive in order, so the n-th sent is the n-th taken.
 
 use crate::{event::Event, observation::Observation, recorder::RankRecord};
 use rdma_fabric::RegionKey;
@@ -13,7 +12,7 @@ use std::{
     io::{self, BufWriter, Write},
 };
 
-/// One notice: from, to, number.
+/// Names a notice: from, to, number.
 type NoticeId = (u32, u32, u64);
 
 pub(crate) fn write(observation: &Observation, out: impl Write) -> io::Result<()> {
@@ -41,19 +40,19 @@ impl<W: Write> List<W> {
     }
 }
 
-/// Microseconds.
+/// Converts to microseconds.
 fn micros(ps: u64) -> f64 {
     ps as f64 / 1e6
 }
 
-/// Which notice an event is an end of.
+/// Returns the notice that an event is an end of, and whether it is the sending end.
 fn notice_of(rank: u32, event: &Event) -> Option<(NoticeId, bool)> {
     let (number, peer) = (event.notice?, event.peer?);
-    let sent = event.kind == crate::event::Kind::PutNotify;
+    let sent = event.kind == crate::event::EventKind::PutNotify;
     Some((if sent { (rank, peer, number) } else { (peer, rank, number) }, sent))
 }
 
-/// Notices both of whose ends are in the trace: an arrow needs both.
+/// Returns the notices both of whose ends are in the trace: an arrow needs both.
 fn whole_notices(observation: &Observation) -> HashSet<NoticeId> {
     let ends = |sending: bool| -> HashSet<NoticeId> {
         let events = |record: &'_ RankRecord| -> Vec<NoticeId> {
@@ -123,7 +122,7 @@ fn slice(pid: u32, tid: usize, event: &Event) -> Value {
     })
 }
 
-/// One end of an arrow, which lies inside the slice it belongs to.
+/// Returns one end of an arrow, which lies inside the slice it belongs to.
 fn arrow(pid: u32, tid: usize, event: &Event, (from, to, number): NoticeId, sent: bool) -> Value {
     let id = format!("{from}>{to}:{number}");
     let duration = event.end_ps.saturating_sub(event.begin_ps);
@@ -138,10 +137,10 @@ fn arrow(pid: u32, tid: usize, event: &Event, (from, to, number): NoticeId, sent
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{event::Kind, recorder::Recorder};
+    use crate::{event::EventKind, recorder::Recorder};
     use rdma_fabric::Rank;
 
-    fn event(kind: Kind, peer: u32, from: u64, to: u64, notice: Option<u64>) -> Event {
+    fn event(kind: EventKind, peer: u32, from: u64, to: u64, notice: Option<u64>) -> Event {
         Event { end_ps: to, notice, ..Event::new(kind, Some(peer), from) }
     }
 
@@ -160,7 +159,7 @@ mod tests {
 
     #[test]
     fn slices_of_one_track_never_overlap() {
-        let at = |from, to| event(Kind::Get, 1, from, to, None);
+        let at = |from, to| event(EventKind::Get, 1, from, to, None);
         let (events, _) =
             parsed(&Observation::new(1, vec![recorded(0, 9, &[at(5, 9), at(0, 10), at(10, 12), at(9, 11)])]));
         let mut slices: Vec<_> = (events.iter().filter(|event| event["ph"] == "X"))
@@ -176,8 +175,8 @@ mod tests {
 
     #[test]
     fn arrows_have_two_ends_or_none() {
-        let puts = [event(Kind::PutNotify, 1, 0, 10, Some(0)), event(Kind::PutNotify, 1, 20, 30, Some(1))];
-        let taken = [event(Kind::Notice, 0, 0, 4_000_000, Some(0))];
+        let puts = [event(EventKind::PutNotify, 1, 0, 10, Some(0)), event(EventKind::PutNotify, 1, 20, 30, Some(1))];
+        let taken = [event(EventKind::Notice, 0, 0, 4_000_000, Some(0))];
         let (events, about) = parsed(&Observation::new(3, vec![recorded(0, 9, &puts), recorded(1, 9, &taken)]));
         let ends: Vec<_> = events.iter().filter(|event| event["cat"] == "notice").collect();
         assert_eq!(ends.len(), 2, "{ends:?}");
@@ -188,7 +187,7 @@ mod tests {
 
     #[test]
     fn what_was_dropped_is_told() {
-        let events: Vec<_> = (0..5).map(|at| event(Kind::Put, 1, at, at, None)).collect();
+        let events: Vec<_> = (0..5).map(|at| event(EventKind::Put, 1, at, at, None)).collect();
         let (events, about) = parsed(&Observation::new(2, vec![recorded(0, 2, &events)]));
         assert_eq!(about["dropped"], 3);
         assert!(events.iter().any(|event| event["name"] == "dropped 3 events before this"));

@@ -1,20 +1,20 @@
-//! What is to be made of an observation, and making it.
+//! Reports: what is to be made of an observation, and making it.
 
 use crate::{
     error::ObserveError,
     gathering::Detail,
     observation::Observation,
     output::{Output, print, say},
-    parts::{PARTS_VARIABLE, Parts},
+    record_files::{RECORDS_VARIABLE, RecordDirectory},
 };
 use std::{
     ffi::OsString,
     path::{Path, PathBuf},
 };
 
-/// What somebody wants to see of a job.
+/// The reports that somebody wants of a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct WantedReport {
     /// A table on standard error.
     pub stats: bool,
     /// Counters as JSON in this file; `-` is standard output.
@@ -23,18 +23,18 @@ pub struct Wanted {
     pub trace: Option<PathBuf>,
 }
 
-impl Wanted {
-    /// What has to be written down for it; `None` if nothing is wanted.
+impl WantedReport {
+    /// Returns how much has to be written down for it; `None` if nothing is wanted.
     pub fn detail(&self) -> Option<Detail> {
         match self {
-            Wanted { trace: Some(_), .. } => Some(Detail::Trace),
-            Wanted { stats: false, json: None, .. } => None,
+            WantedReport { trace: Some(_), .. } => Some(Detail::Trace),
+            WantedReport { stats: false, json: None, .. } => None,
             _ => Some(Detail::Stats),
         }
     }
 
-    /// Run a job whose ranks are processes, and report. `run` gets the variable to start them with, if there is one.
-    /// Yields what `run` did, and whether the report was possible.
+    /// Runs a job whose ranks are processes, and reports. `run` gets the variable to start them with, if there is one. Returns the result of
+    /// `run`, and whether the report was possible.
     ///
     /// # Errors
     /// [`ObserveError`] if the job was not run, because its report won't be possible.
@@ -44,22 +44,22 @@ impl Wanted {
         run: impl FnOnce(Option<(&'static str, OsString)>) -> T,
     ) -> Result<(T, Result<(), ObserveError>), ObserveError> {
         let Some(detail) = self.detail() else { return Ok((run(None), Ok(()))) };
-        let (prepared, parts) = (self.prepare()?, Parts::create(detail)?);
-        let ended = run(Some((PARTS_VARIABLE, parts.variable())));
+        let (prepared, parts) = (self.prepare()?, RecordDirectory::create(detail)?);
+        let ended = run(Some((RECORDS_VARIABLE, parts.variable())));
         Ok((ended, parts.collect(ranks).and_then(|observation| prepared.report(&observation))))
     }
 
-    /// Open the files, so that what can't be written is known before the job runs.
+    /// Opens the files, so that what can't be written is known before the job runs.
     ///
     /// # Errors
     /// [`ObserveError::File`].
-    pub fn prepare(&self) -> Result<Prepared, ObserveError> {
+    pub fn prepare(&self) -> Result<PreparedReport, ObserveError> {
         let json = match self.json.as_deref() {
             None => None,
             Some(path) if path == Path::new("-") => Some(Json::StandardOutput),
             Some(path) => Some(Json::File(Output::open(path)?)),
         };
-        Ok(Prepared { stats: self.stats, json, trace: self.trace.as_deref().map(Output::open).transpose()? })
+        Ok(PreparedReport { stats: self.stats, json, trace: self.trace.as_deref().map(Output::open).transpose()? })
     }
 }
 
@@ -69,16 +69,16 @@ enum Json {
     File(Output),
 }
 
-/// [`Wanted`], with its files open.
+/// [`WantedReport`], with its files open.
 #[derive(Debug)]
-pub struct Prepared {
+pub struct PreparedReport {
     stats: bool,
     json: Option<Json>,
     trace: Option<Output>,
 }
 
-impl Prepared {
-    /// Write everything that is wanted.
+impl PreparedReport {
+    /// Writes everything that is wanted.
     ///
     /// # Errors
     /// [`ObserveError::File`].
@@ -104,7 +104,7 @@ impl Prepared {
     }
 }
 
-/// Write the trace, and say what there is in it.
+/// Writes the trace, and says on standard error how much is in it.
 fn write_trace(out: Output, observation: &Observation) -> Result<(), ObserveError> {
     let path = out.path().to_owned();
     out.write(|file| observation.trace(file))?;

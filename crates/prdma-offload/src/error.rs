@@ -69,7 +69,7 @@ pub enum PrdmaError {
         /// Bytes of the other.
         theirs: u64,
     },
-    /// Another member's part of a collective call failed: nobody has made the request.
+    /// A collective call failed at another member: nobody has made the request.
     #[error("the call failed at another member, which knows why; nothing was made anywhere")]
     ElsewhereFailed,
     /// Members asked for different things in one collective call: nobody has made the request.
@@ -202,14 +202,14 @@ pub enum PrdmaError {
 }
 
 impl PrdmaError {
-    /// The rank that is gone for this reason, with its memory or its queues: it was lost, has ended, or has dropped what was addressed. As
+    /// Returns the rank that is gone for this reason, with its memory or its queues: it was lost, has ended, or has dropped what was addressed. As
     /// [`FabricError::gone`]; also of a request that is [broken](PrdmaError::Broken) by it.
     pub fn gone(&self) -> Option<Rank> {
         match self {
             PrdmaError::Fabric(FabricError::Queue(error)) => match **error {
-                QueueError::NotOpen { queue }
-                | QueueError::NoSuchTag { queue, .. }
-                | QueueError::Stale { queue, .. } => Some(queue.rank()),
+                QueueError::NotOpen(queue) | QueueError::NoSuchTag { queue, .. } | QueueError::Stale { queue, .. } => {
+                    Some(queue.rank())
+                }
                 _ => None,
             },
             PrdmaError::Fabric(error) => error.gone(),
@@ -235,7 +235,7 @@ impl From<FabricError> for PrdmaError {
 impl From<QueueError> for PrdmaError {
     fn from(error: QueueError) -> Self {
         PrdmaError::Fabric(match error {
-            QueueError::PeerLost { queue } => FabricError::PeerLost { rank: queue.rank() },
+            QueueError::PeerLost(queue) => FabricError::PeerLost { rank: queue.rank() },
             other => other.into(),
         })
     }

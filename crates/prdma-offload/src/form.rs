@@ -14,13 +14,13 @@ pub enum Form {
     Queues(u32),
     /// One session queue for all neighbours: no data leaves before all are ready (PRDMA-SMCQ-MRC, *minimal resource consumption*).
     Mrc,
-    /// No control queue. The CPU looks for READYs, puts the data and tells its end: data moves in calls only, in whatever this rank waits for next, be it
+    /// No control queue. The CPU looks for READYs, puts the data and END behind it: data moves in calls only, in whatever this rank waits for next, be it
     /// another request or a collective of a group ([`rdma_fabric::triggered`]).
     Cpu,
 }
 
 impl Form {
-    /// Session queues that a member with so many neighbours to send to needs.
+    /// Returns how many session queues a member with so many neighbours to send to needs.
     pub fn queues(self, neighbours: u32) -> u32 {
         match self {
             Form::Fast => neighbours,
@@ -30,7 +30,7 @@ impl Form {
         }
     }
 
-    /// As many session queues a member may have.
+    /// Returns how many session queues a member may have.
     pub(crate) fn most(self) -> u32 {
         match self {
             Form::Fast => u32::MAX,
@@ -40,7 +40,7 @@ impl Form {
         }
     }
 
-    /// The form with at most so many queues a member, where no member sends to more than `degree`.
+    /// Returns the form with at most so many queues a member, where no member sends to more than `degree`.
     pub(crate) fn with_most(most: u32, degree: u32) -> Form {
         match most {
             0 => Form::Cpu,
@@ -50,7 +50,7 @@ impl Form {
         }
     }
 
-    /// The next thriftier one; [`Form::Cpu`] is the last.
+    /// Returns the next thriftier form; [`Form::Cpu`] is the last.
     pub(crate) fn thriftier(self, degree: u32) -> Form {
         Form::with_most(self.most().min(degree.max(1)) / 2, u32::MAX)
     }
@@ -67,17 +67,17 @@ impl fmt::Display for Form {
     }
 }
 
-/// What a member asks for when a request is made. The thriftiest wish of all members counts.
+/// What a member asks for when a request is made. The thriftiest options of all members count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// The form to begin with; if queues run out at any member, all go on to the next thriftier one.
     pub form: Form,
-    /// As many control queues this member is willing to spend on the request, whatever the form.
+    /// How many control queues this member is willing to spend on the request, whatever the form.
     pub budget: u32,
-    /// As many blocks an edge may have for the network to pick them up and lay them down itself. Above it they are packed at start and unpacked at
-    /// wait by the CPU.
+    /// How many blocks an edge may have for the network to pick them up and lay them down itself. If there are more, the CPU packs them at start and unpacks them
+    /// at wait.
     pub direct_blocks: u32,
-    /// Whether blocks between the same two nodes travel together. Of exchanges of a neighbourhood; points, partitions and collectives go by themselves.
+    /// Whether blocks between the same two nodes travel together. Only exchanges of a neighbourhood do; points, partitions and collectives go by themselves.
     pub aggregation: Aggregation,
 }
 
@@ -89,14 +89,14 @@ impl Default for Options {
 }
 
 impl Options {
-    /// What is fastest on a provider: [`Form::Fast`] where the network interface runs session queues; [`Form::Cpu`] where CPUs would have to do it
-    /// (shared memory), for there a queue's command costs many times what it does. Then data moves in calls only: who computes long between start
-    /// and wait, and wants its neighbours served meanwhile, asks for [`Form::Fast`].
+    /// Returns the options that are fastest on a provider: [`Form::Fast`] where the network interface runs session queues; [`Form::Cpu`] where CPUs would have to do it
+    /// (shared memory), for there a queue's command costs many times what it does. Then data moves in calls only: a program that
+    /// computes long between start and wait, and wants its neighbours served meanwhile, asks for [`Form::Fast`].
     pub fn auto(caps: &Caps) -> Self {
         Options::form(if caps.session_queues { Form::Fast } else { Form::Cpu })
     }
 
-    /// Beginning with `form`.
+    /// Returns options that begin with `form`, otherwise the default.
     pub fn form(form: Form) -> Self {
         Options { form, ..Options::default() }
     }

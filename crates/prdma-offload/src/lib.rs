@@ -23,20 +23,17 @@ mod buffer;
 mod collective;
 mod engine;
 mod error;
-mod exchanges;
-mod fate;
 mod form;
 mod init;
 pub mod layout;
 mod neighbourhood;
+mod nodes;
 mod partitioned;
 mod points;
 mod publish;
 mod request;
 #[cfg(test)]
 mod session_model;
-#[cfg(test)]
-mod test_ring;
 pub mod topology;
 mod transient;
 

@@ -1,14 +1,16 @@
-//! A group whose members know their neighbours.
+//! A group whose members know their neighbours, and its persistent exchanges: the general one and what is made of it.
 
 use crate::{
-    Result,
-    init::{self, Channel},
-    publish::Published,
+    Buffer, Layout, Options, Request, Result,
+    buffer::Memory,
+    init::{self, Block, Blocks, Channel, RequestBuilder, check, compiled_here},
+    layout::LayoutError,
+    publish::TableHeader,
     topology::Topology,
     transient::Mailboxes,
 };
 use core::fmt;
-use rdma_fabric::{Group, GroupMemory};
+use rdma_fabric::{Group, GroupMemory, Pod, provider::Boxed};
 
 /// A group of ranks with a topology (MPI: a communicator with one): what requests are made on.
 ///
@@ -30,28 +32,148 @@ impl fmt::Debug for Neighbourhood {
 }
 
 impl Neighbourhood {
-    /// Give the members of `group` the neighbours that each names. Collective.
+    /// Gives the members of `group` the neighbours that each names. Collective.
     ///
     /// # Errors
     /// As [`Group::memory`]; [`rdma_fabric::FabricError::NoSuchRank`] for an edge to nobody.
-    pub async fn new(mut group: Group, topology: Topology) -> Result<Self> {
-        let headers = group.memory(Published::BYTES).await?;
-        let channels = init::channels(&topology, &group)?;
-        Ok(Neighbourhood { group, topology, channels, headers, mailboxes: None })
+    pub fn new(mut group: Group, topology: Topology) -> impl Future<Output = Result<Self>> {
+        compiled_here(async move {
+            let headers = group.memory(TableHeader::BYTES).await?;
+            let channels = init::channels(&topology, &group)?;
+            Ok(Neighbourhood { group, topology, channels, headers, mailboxes: None })
+        })
     }
 
-    /// The group.
+    /// Returns the group.
     pub fn group(&self) -> &Group {
         &self.group
     }
 
-    /// The group, for collective calls between requests.
+    /// Returns the group, for collective calls between requests.
     pub fn group_mut(&mut self) -> &mut Group {
         &mut self.group
     }
 
-    /// The own neighbours.
+    /// This member's neighbours.
     pub fn topology(&self) -> &Topology {
         &self.topology
     }
+
+    /// Makes a persistent exchange, the general one: block `j` of `sends` goes along destination slot `j`, what comes along source slot `i` is laid
+    /// down as block `i` of `receives` (`MPI_Neighbor_alltoallw_init`). Blocks of slots without a neighbour are ignored.
+    ///
+    /// Both buffers may be one. Collective; sizes are compared. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// [`crate::PrdmaError::Slots`], [`crate::PrdmaError::OutOfBounds`], [`crate::PrdmaError::Overlap`], [`crate::PrdmaError::Unmatched`],
+    /// [`crate::PrdmaError::Size`] at the member with such blocks, and [`crate::PrdmaError::ElsewhereFailed`] at all others; no member has a request then.
+    pub async fn alltoallw_init<S: Pod, R: Pod>(
+        &mut self,
+        send: &Buffer<S>,
+        sends: &[Layout],
+        receive: &Buffer<R>,
+        receives: &[Layout],
+        options: &Options,
+    ) -> Result<Request> {
+        self.exchange((&send.memory, Ok(sends.to_vec())), (&receive.memory, Ok(receives.to_vec())), options).await
+    }
+
+    /// Makes a persistent exchange of `count` elements along each slot: block `j` starts at element `j * count` of its buffer, on both sides
+    /// (`MPI_Neighbor_alltoall_init`). Collective.
+    ///
+    /// # Errors
+    /// As [`Neighbourhood::alltoallw_init`].
+    pub async fn alltoall_init<T: Pod>(
+        &mut self,
+        send: &Buffer<T>,
+        receive: &Buffer<T>,
+        count: usize,
+        options: &Options,
+    ) -> Result<Request> {
+        let (sends, receives) = (self.topology.destinations().len(), self.topology.sources().len());
+        self.alltoallv_init(send, &rows(sends, count), receive, &rows(receives, count), options).await
+    }
+
+    /// Makes a persistent exchange of contiguous blocks, each given by its first element and their number (`MPI_Neighbor_alltoallv_init`). Collective.
+    ///
+    /// # Errors
+    /// As [`Neighbourhood::alltoallw_init`].
+    pub async fn alltoallv_init<T: Pod>(
+        &mut self,
+        send: &Buffer<T>,
+        sends: &[(usize, usize)],
+        receive: &Buffer<T>,
+        receives: &[(usize, usize)],
+        options: &Options,
+    ) -> Result<Request> {
+        self.exchange((&send.memory, ranges::<T>(sends)), (&receive.memory, ranges::<T>(receives)), options).await
+    }
+
+    /// Makes a persistent exchange in which the same `count` elements from `start` of the send buffer on go to every destination, and what comes from source
+    /// slot `i` starts at element `i * count` (`MPI_Neighbor_allgather_init`). Collective.
+    ///
+    /// # Errors
+    /// As [`Neighbourhood::alltoallw_init`].
+    pub async fn allgather_init<T: Pod>(
+        &mut self,
+        send: &Buffer<T>,
+        start: usize,
+        receive: &Buffer<T>,
+        count: usize,
+        options: &Options,
+    ) -> Result<Request> {
+        let receives = rows(self.topology.sources().len(), count);
+        self.allgatherv_init(send, (start, count), receive, &receives, options).await
+    }
+
+    /// Makes a persistent exchange in which the same elements (the first one, how many) go to every destination, and what comes along each source slot is laid
+    /// down at the elements given for it (`MPI_Neighbor_allgatherv_init`). Collective.
+    ///
+    /// # Errors
+    /// As [`Neighbourhood::alltoallw_init`].
+    pub async fn allgatherv_init<T: Pod>(
+        &mut self,
+        send: &Buffer<T>,
+        sent: (usize, usize),
+        receive: &Buffer<T>,
+        receives: &[(usize, usize)],
+        options: &Options,
+    ) -> Result<Request> {
+        let sends = vec![sent; self.topology.destinations().len()];
+        self.alltoallv_init(send, &sends, receive, receives, options).await
+    }
+
+    /// Makes an exchange, each side given by its memory and layouts, which may be impossible: then all members get an error. Collective.
+    fn exchange<'a>(
+        &'a mut self,
+        (send, sends): (&Memory, Result<Vec<Layout>, LayoutError>),
+        (receive, receives): (&Memory, Result<Vec<Layout>, LayoutError>),
+        options: &'a Options,
+    ) -> Boxed<'a, Result<Request>> {
+        let blocks = |memory: &Memory, layouts: Vec<Layout>| {
+            layouts.into_iter().map(|layout| Block { memory: memory.clone(), layout }).collect()
+        };
+        let blocks = || {
+            let blocks = Blocks { sends: blocks(send, sends?), receives: blocks(receive, receives?) };
+            check(&self.topology, &blocks.sends, &blocks.receives).map(|()| blocks)
+        };
+        let blocks = blocks();
+        compiled_here(async move {
+            let Neighbourhood { group, channels, headers, .. } = self;
+            let requests = [&channels[..]];
+            let builder = RequestBuilder { group, headers, requests: &requests, blocks: blocks.as_ref(), options };
+            let made = builder.make_by_node().await?;
+            Ok(Request::new(made, channels, &blocks?))
+        })
+    }
+}
+
+/// One row of `count` elements after the other: the first element and the number of each.
+fn rows(slots: usize, count: usize) -> Vec<(usize, usize)> {
+    (0..slots).map(|slot| (slot.saturating_mul(count), count)).collect()
+}
+
+/// Returns the layouts of elements given by the first one and their number.
+fn ranges<T: Pod>(ranges: &[(usize, usize)]) -> Result<Vec<Layout>, LayoutError> {
+    ranges.iter().map(|(start, len)| Layout::contiguous::<T>(*start, *len)).collect()
 }

@@ -9,8 +9,8 @@
 use crate::{
     Edge, Layout, Options, Request, Result,
     buffer::Buffer,
-    init::{Block, Blocks, Making, check, single},
-    publish::Published,
+    init::{Block, Blocks, Channel, RequestBuilder, check, compiled_here, single},
+    publish::TableHeader,
     topology::Topology,
 };
 use core::fmt;
@@ -29,50 +29,49 @@ impl fmt::Debug for Point {
 }
 
 impl Point {
-    /// To or from `member`, with `tag`. The k-th send to a member with a tag meets the k-th receive from there with this tag.
+    /// Makes a point to or from `member`, with `tag`. The k-th send to a member with a tag meets the k-th receive from there with this tag.
     pub fn new<T: Pod>(member: usize, tag: u32, buffer: &Buffer<T>, layout: Layout) -> Self {
         Point { edge: Edge { member, label: tag }, block: buffer.block(layout) }
     }
 }
 
-/// Make a request for each of `sends`, and one for each of `receives` (`MPI_Send_init`, `MPI_Recv_init`), in the order given.
+/// Makes a request for each of `sends`, and one for each of `receives` (`MPI_Send_init`, `MPI_Recv_init`), in the order given.
 ///
 /// Collective over the group, for sizes and tags are compared here; the requests are not: each is started by its two members when they like, and
 /// dropped by each when both have waited.
 ///
 /// # Errors
 /// As [`crate::Neighbourhood::alltoallw_init`]; slots are places in the two lists.
-pub async fn points_init(
-    group: &mut Group,
+pub fn points_init<'a>(
+    group: &'a mut Group,
     sends: Vec<Point>,
     receives: Vec<Point>,
-    options: &Options,
-) -> Result<(Vec<Request>, Vec<Request>)> {
-    let headers = group.memory(Published::BYTES).await?;
-    let edges = |points: &[Point]| points.iter().map(|point| Some(point.edge)).collect();
-    let topology = Topology::of(edges(&receives), edges(&sends));
-    let blocks = |points: Vec<Point>| points.into_iter().map(|point| point.block).collect::<Vec<_>>();
-    let many = sends.len();
-    let given = Blocks { sends: blocks(sends), receives: blocks(receives) };
-    let channels = single(&topology, group);
-    let checked = check(&topology, &given.sends, &given.receives);
-    let error = channels.as_ref().err().map(|error| error.clone().into()).or(checked.err());
-    let channels = channels.unwrap_or_default();
-    let requests: Vec<_> = channels.chunks(1).collect();
-    let blocks = match &error {
-        Some(error) => Err(error),
-        None => Ok(&given),
-    };
-    let making = Making { group, headers: &headers, requests: &requests, blocks, options };
-    let made = making.make().await?.into_iter().zip(&requests);
-    let mut made: Vec<_> = made.map(|(made, channels)| Request::new(made, channels, &given)).collect();
-    let received = made.split_off(many);
-    Ok((in_order(made, &channels[..many]), in_order(received, &channels[many..])))
+    options: &'a Options,
+) -> impl Future<Output = Result<(Vec<Request>, Vec<Request>)>> {
+    compiled_here(async move {
+        let headers = group.memory(TableHeader::BYTES).await?;
+        let edges = |points: &[Point]| points.iter().map(|point| Some(point.edge)).collect();
+        let topology = Topology::of(edges(&receives), edges(&sends));
+        let blocks = |points: Vec<Point>| points.into_iter().map(|point| point.block).collect::<Vec<_>>();
+        let many = sends.len();
+        let given = Blocks { sends: blocks(sends), receives: blocks(receives) };
+        let channels = single(&topology, group);
+        let checked = check(&topology, &given.sends, &given.receives);
+        let sound = channels.as_ref().map_err(Clone::clone).and(checked);
+        let channels = channels.unwrap_or_default();
+        let requests: Vec<_> = channels.chunks(1).collect();
+        let blocks = sound.as_ref().map(|()| &given);
+        let builder = RequestBuilder { group, headers: &headers, requests: &requests, blocks, options };
+        let made = builder.make().await?.into_iter().zip(&requests);
+        let mut made: Vec<_> = made.map(|(made, channels)| Request::new(made, channels, &given)).collect();
+        let received = made.split_off(many);
+        Ok((in_order(made, &channels[..many]), in_order(received, &channels[many..])))
+    })
 }
 
-/// Requests in the order of their channels' slots.
-fn in_order(requests: Vec<Request>, channels: &[crate::init::Channel]) -> Vec<Request> {
-    let slot = |channel: &crate::init::Channel| channel.out.or(channel.inn).map(|end| end.slot);
+/// Sorts requests by their channels' slots.
+fn in_order(requests: Vec<Request>, channels: &[Channel]) -> Vec<Request> {
+    let slot = |channel: &Channel| channel.out.or(channel.inn).map(|end| end.slot);
     let mut requests: Vec<_> = requests.into_iter().zip(channels.iter().map(slot)).collect();
     requests.sort_by_key(|(_, slot)| *slot);
     requests.into_iter().map(|(request, _)| request).collect()

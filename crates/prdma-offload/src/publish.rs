@@ -14,7 +14,7 @@ use rdma_fabric::{Fabric, FabricError, Group, GroupMemory, Rank, Region, RegionK
 /// What a header says: where a member's table is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
-pub(crate) struct Published {
+pub(crate) struct TableHeader {
     /// The region with the table; [`NOWHERE`] if there is none because it could not be registered. Of no meaning if the
     /// table is empty.
     pub(crate) key: u64,
@@ -25,22 +25,23 @@ pub(crate) struct Published {
 /// What no region is called.
 pub(crate) const NOWHERE: u64 = u64::MAX;
 
-impl Published {
+impl TableHeader {
     /// Bytes of a header: what `headers` of [`publish`] has at each member.
-    pub(crate) const BYTES: usize = size_of::<Published>();
+    pub(crate) const BYTES: usize = size_of::<TableHeader>();
 
-    /// Register `records` and say where they are. The region is to be kept until nobody reads any more.
-    pub(crate) fn register<T: Pod>(fabric: &Fabric, records: &[T]) -> Result<(Published, Option<Region>)> {
+    /// Registers `records` and returns a header that says where they are. The region is to be kept until nobody reads any more.
+    pub(crate) fn register<T: Pod>(fabric: &Fabric, records: &[T]) -> Result<(TableHeader, Option<Region>)> {
         let elements = records.len() as u64;
         if size_of_val(records) == 0 {
-            return Ok((Published { key: 0, elements }, None));
+            return Ok((TableHeader { key: 0, elements }, None));
         }
         let region = fabric.alloc(size_of_val(records).next_multiple_of(8))?;
         fabric.write(&region.span::<T>(fabric, 0, records.len())?, records)?;
-        Ok((Published { key: region.key().to_bits(), elements }, Some(region)))
+        Ok((TableHeader { key: region.key().to_bits(), elements }, Some(region)))
     }
 
-    pub(crate) fn tell(self, headers: &GroupMemory, fabric: &Fabric) -> Result<()> {
+    /// Writes the header to where the other members read it.
+    fn write(self, headers: &GroupMemory, fabric: &Fabric) -> Result<()> {
         for (place, value) in [(0, self.key), (8, self.elements)] {
             fabric.store(&fabric.local_word(headers.at(fabric.rank(), place)?)?, value)?;
         }
@@ -48,15 +49,15 @@ impl Published {
     }
 }
 
-/// Publish `records`, and read the tables of `members` (numbers in the group; in their order, which may name a member
+/// Publishes `records`, and reads the tables of `members` (numbers in the group; in their order, which may name a member
 /// again). Collective over the group; members may publish different lengths, and read different tables.
 ///
-/// `headers` has at least [`Published::BYTES`] bytes at each member of `group`, which nothing else uses meanwhile. It can
+/// `headers` has at least [`TableHeader::BYTES`] bytes at each member of `group`, which nothing else uses meanwhile. It can
 /// be used again at once.
 ///
 /// # Errors
 /// As [`Fabric::alloc`] here and [`FabricError::NoSuchRegion`] at who reads a member that had that error;
-/// [`FabricError::NoSuchRank`] for a number that is no member's; as [`Group::barrier`]. The first is told after all
+/// [`FabricError::NoSuchRank`] for a number that is no member's; as [`Group::barrier`]. The first comes after all
 /// members have met.
 pub(crate) async fn publish<T: Pod + Unpin>(
     group: &mut Group,
@@ -65,9 +66,9 @@ pub(crate) async fn publish<T: Pod + Unpin>(
     members: &[usize],
 ) -> Result<Vec<Vec<T>>> {
     let fabric = group.fabric().clone();
-    let mine = Published::register(&fabric, records);
-    let header = mine.as_ref().map_or(Published { key: NOWHERE, elements: 0 }, |(header, _)| *header);
-    let told = header.tell(headers, &fabric);
+    let mine = TableHeader::register(&fabric, records);
+    let header = mine.as_ref().map_or(TableHeader { key: NOWHERE, elements: 0 }, |(header, _)| *header);
+    let written = header.write(headers, &fabric);
     group.barrier().await?;
     let reads = members.iter().map(|member| {
         let rank = group.rank(*member);
@@ -78,11 +79,11 @@ pub(crate) async fn publish<T: Pod + Unpin>(
     group.barrier().await?;
     // The table has been registered until here.
     let _region = mine?;
-    told?;
+    written?;
     tables.into_iter().collect()
 }
 
-/// The table that `rank` has published.
+/// Returns the table that `rank` has published.
 async fn table<T: Pod + Unpin>(fabric: &Fabric, headers: &GroupMemory, rank: Rank) -> Result<Vec<T>> {
     let header = fabric.remote_span::<u64>(headers.at(rank, 0)?, 2)?;
     let [key, elements] = fabric.get(&header, [0; 2]).await?;
@@ -102,22 +103,22 @@ async fn table<T: Pod + Unpin>(fabric: &Fabric, headers: &GroupMemory, rank: Ran
 
 #[cfg(test)]
 mod tests {
-    use super::{Published, publish};
+    use super::{TableHeader, publish};
     use rdma_fabric::{Fabric, FabricError, Group, ProgramResult, Rank};
     use tofu2_sim::{
         shm::Threads,
         virt::{Job, Platform},
     };
 
-    /// A table as a member's number tells: longer for greater ones, none for the first.
+    /// Returns the table of a member: longer for greater numbers, empty for the first.
     fn table(member: usize, round: usize) -> Vec<[u32; 3]> {
         (0..member * 5).map(|at| [member as u32, at as u32, round as u32]).collect()
     }
 
-    /// Everybody reads the two after it, and itself; three times with the same headers.
+    /// Reads, at every member, the tables of the two after it and its own; three times with the same headers.
     async fn neighbours(fabric: Fabric) -> ProgramResult<()> {
         let mut group = Group::world(&fabric).await?;
-        let headers = group.memory(Published::BYTES).await?;
+        let headers = group.memory(TableHeader::BYTES).await?;
         let (n, me) = (group.len(), group.me());
         let asked = [(me + 2) % n, me, (me + 1) % n, (me + 2) % n];
         for round in 0..3 {
@@ -129,10 +130,10 @@ mod tests {
         Ok(())
     }
 
-    /// Member 1 has more to tell than it can register, and asks for a member that is none.
+    /// Publishes, at member 1, more than it can register, and reads a member that is none.
     async fn failing(fabric: Fabric) -> ProgramResult<String> {
         let mut group = Group::world(&fabric).await?;
-        let headers = group.memory(Published::BYTES).await?;
+        let headers = group.memory(TableHeader::BYTES).await?;
         let me = group.me();
         let told = match me {
             1 => publish(&mut group, &headers, &vec![1u64; 1 << 16], &[0]).await.expect_err("too much"),

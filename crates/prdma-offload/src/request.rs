@@ -2,14 +2,13 @@
 
 use crate::{
     Aggregation, Form, PrdmaError, Result,
-    buffer::Held,
+    buffer::ClaimSet,
     collective::Reduction,
-    engine::{AnyEngine, Engine, Progress},
-    fate,
-    init::{Blocks, Channel, Made, Wires},
+    engine::{Engine, Progress},
+    init::{Blocks, Channel, Made},
 };
 use core::fmt;
-use rdma_fabric::{Fabric, join};
+use rdma_fabric::join;
 
 /// A persistent exchange: made once, started and waited for again and again (MPI-4, section 6.13).
 ///
@@ -21,13 +20,8 @@ use rdma_fabric::{Fabric, join};
 ///
 /// Dropping it gives its queues back, also while it is active: what neighbours then send to it fails, so do it when they have waited, too.
 pub struct Request {
-    engine: AnyEngine,
-    wires: Wires,
-    fabric: Fabric,
-    form: Form,
-    obstacle: Option<PrdmaError>,
-    aggregation: Aggregation,
-    claims: Held,
+    made: Made,
+    claims: ClaimSet,
     /// What is left to the CPU.
     reduction: Option<Reduction>,
     state: State,
@@ -46,64 +40,50 @@ enum State {
 
 impl fmt::Debug for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Request({}, iteration {}, {:?})", self.form, self.iteration, self.state)
+        write!(f, "Request({}, iteration {}, {:?})", self.made.form, self.iteration, self.state)
     }
 }
 
 impl Request {
     pub(crate) fn new(made: Made, channels: &[Channel], blocks: &Blocks) -> Self {
-        Request::of(made, Held::of_channels(channels, blocks), None)
+        Request::of(made, ClaimSet::of_channels(channels, blocks), None)
     }
 
-    /// A request, of an allreduce if there is a reduction.
-    pub(crate) fn of(made: Made, claims: Held, reduction: Option<Reduction>) -> Self {
-        let Made { engine, wires, fabric, form, obstacle, aggregation } = made;
-        let state = State::Inactive;
-        Request {
-            engine,
-            wires,
-            fabric,
-            form,
-            obstacle,
-            aggregation,
-            claims,
-            state,
-            reduction,
-            iteration: 0,
-            scratch: Vec::new(),
-        }
+    /// Makes a request, of an allreduce if there is a reduction.
+    pub(crate) fn of(made: Made, claims: ClaimSet, reduction: Option<Reduction>) -> Self {
+        Request { made, claims, state: State::Inactive, reduction, iteration: 0, scratch: Vec::new() }
     }
 
-    /// How its iterations are carried out; the same at all members.
+    /// Returns the form in which iterations are carried out; the same at all members.
     pub fn form(&self) -> Form {
-        self.form
+        self.made.form
     }
 
-    /// Whether blocks travel together; the same at all members. [`Aggregation::None`] also where it was wished for and no two blocks have the same way, or there
-    /// are too few queues for it.
+    /// Returns whether blocks travel together; the same at all members. [`Aggregation::None`] also where aggregation was asked for and no two blocks have the same way,
+    /// or there are too few queues for it.
     pub fn aggregation(&self) -> Aggregation {
-        self.aggregation
+        self.made.aggregation
     }
 
-    /// Why the form is thriftier than members wished: the first thing that kept this member from having the queues it asked for.
+    /// Returns why the form is thriftier than members asked for: the first thing that kept this member from having the queues it wanted.
     /// [`FabricError::Unsupported`](rdma_fabric::FabricError::Unsupported) where the fabric has no control queues, [`PrdmaError::Limit`] where too few are free or an
     /// iteration needs a deeper one than the network allows, or another error of the fabric; [`PrdmaError::ElsewhereFailed`] where only
-    /// another member could not have its own. `None` if wishes and budgets alone made the form.
+    /// another member could not have its own. `None` if options alone made the form.
     pub fn obstacle(&self) -> Option<&PrdmaError> {
-        self.obstacle.as_ref()
+        self.made.obstacle.as_ref()
     }
 
-    /// Whether it is started and not waited for.
+    /// Returns whether the request is started and not waited for.
     pub fn is_active(&self) -> bool {
         self.state == State::Active
     }
 
-    /// Iterations started so far.
+    /// Returns how many iterations were started so far.
     pub fn iterations(&self) -> u64 {
         self.iteration
     }
 
-    /// Begin an iteration (`MPI_Start`). Waits for nobody: its future is there because the CPU takes time to post.
+    /// Begins an iteration (`MPI_Start`). Waits for nobody: its future is there because the CPU takes time to post.
     ///
     /// What was written to the buffers before is what is sent. Until it is waited for, the program may not write what is sent nor touch
     /// what is received: [`PrdmaError::InUse`].
@@ -118,9 +98,9 @@ impl Request {
             State::Broken(error) => return Err(PrdmaError::Broken(Box::new(error.clone()))),
         }
         self.iteration += 1;
-        // Until it is through: who drops it here leaves commands behind that no later start can tell from its own.
+        // Until it is through: a start that is dropped here leaves commands behind that a later one would take for its own.
         self.state = State::Broken(PrdmaError::HalfStarted { iteration: self.iteration });
-        let started = self.begin().await.map_err(|error| fate::known(&self.fabric, &self.wires, error));
+        let started = self.begin().await.map_err(|error| self.made.wires.name_loss(&self.made.fabric, error));
         self.state = match &started {
             Ok(()) => State::Active,
             Err(error) => State::Broken(error.clone()),
@@ -130,47 +110,47 @@ impl Request {
     }
 
     async fn begin(&mut self) -> Result<()> {
-        self.fabric.charge("prdma.start").await;
-        for staged in &self.wires.packs {
+        self.made.fabric.charge("prdma.start").await;
+        for staged in &self.made.wires.packs {
             staged.pack(&mut self.scratch)?;
         }
         if let Some(reduction) = &self.reduction {
             reduction.begin(self.iteration, &mut self.scratch)?;
         }
-        self.engine.start(self.iteration).await
+        self.made.engine.start(self.iteration).await
     }
 
-    /// Wait for the end of the iteration (`MPI_Wait`): what was to be received is here (acquire), what was sent may be written again. Returns at
+    /// Waits for the end of the iteration (`MPI_Wait`): what was to be received is here (acquire), what was sent may be written again. Returns at
     /// once if the request is inactive. May be dropped and called again.
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::PeerLost`] if a neighbour is lost, [`rdma_fabric::FabricError::PeersLeft`] if all have ended, and others of
     /// the fabric: the request is broken then. [`PrdmaError::Broken`] if it was.
     pub async fn wait(&mut self) -> Result<()> {
-        if self.settled()? {
+        if self.is_over()? {
             return Ok(());
         }
-        let waited = self.engine.wait(self.iteration).await;
+        let waited = self.made.engine.wait(self.iteration).await;
         self.end(waited)
     }
 
-    /// Look whether the iteration has ended, and end it if so (`MPI_Test`). `true` if the request is inactive now.
+    /// Looks whether the iteration has ended, and ends it if so (`MPI_Test`). `true` if the request is inactive now.
     ///
     /// # Errors
     /// As [`Request::wait`].
     pub async fn test(&mut self) -> Result<bool> {
-        if self.settled()? {
+        if self.is_over()? {
             return Ok(true);
         }
-        match self.engine.test(self.iteration).await {
+        match self.made.engine.test(self.iteration).await {
             Ok(Progress::Pending) => Ok(false),
             Ok(Progress::Done) => self.end(Ok(())).map(|()| true),
             Err(error) => self.end(Err(error)).map(|()| true),
         }
     }
 
-    /// Whether there is nothing to wait for.
-    fn settled(&self) -> Result<bool> {
+    /// Returns whether there is nothing to wait for.
+    fn is_over(&self) -> Result<bool> {
         match &self.state {
             State::Inactive => Ok(true),
             State::Active => Ok(false),
@@ -181,9 +161,9 @@ impl Request {
     fn end(&mut self, ended: Result<()>) -> Result<()> {
         let (k, scratch) = (self.iteration, &mut self.scratch);
         let unpacked = ended
-            .and_then(|()| self.wires.unpacks.iter().try_for_each(|staged| staged.unpack(scratch)))
+            .and_then(|()| self.made.wires.unpacks.iter().try_for_each(|staged| staged.unpack(scratch)))
             .and_then(|()| self.reduction.iter().try_for_each(|reduction| reduction.finish(k, scratch)))
-            .map_err(|error| fate::known(&self.fabric, &self.wires, error));
+            .map_err(|error| self.made.wires.name_loss(&self.made.fabric, error));
         self.state = match &unpacked {
             Ok(()) => State::Inactive,
             Err(error) => State::Broken(error.clone()),
@@ -193,7 +173,7 @@ impl Request {
     }
 }
 
-/// Start several requests (`MPI_Startall`).
+/// Starts several requests (`MPI_Startall`).
 ///
 /// # Errors
 /// Of the first one that can't be started; those before it are active.
@@ -204,7 +184,7 @@ pub async fn start_all(requests: &mut [Request]) -> Result<()> {
     Ok(())
 }
 
-/// Wait for several requests together (`MPI_Waitall`): none waits behind another.
+/// Waits for several requests together (`MPI_Waitall`): none waits behind another.
 ///
 /// # Errors
 /// The first in order; all have ended or are broken.

@@ -12,64 +12,63 @@ use core::{
     task::{Context, Poll, Waker},
 };
 
-/// A posted operation. Await it, [`test`](Handle::test) it, or [`wait`](Handle::wait) for it; it
-/// yields the old value of an atomic or gives back the buffer of a put or get.
+/// A posted operation. Await it, [`test`](Handle::test) it, or [`wait`](Handle::wait) for it; it yields the old value of an atomic or gives
+/// back the buffer of a put or get.
 ///
-/// *Complete* means: the source may be reused, the result is here. It does not mean that a put is
-/// visible at its target; that is what [`crate::Fabric::flush`] waits for. An atomic or a get is
-/// complete only after it took effect at its target.
+/// *Complete* means: the source may be reused, the result is here. It does not mean that a put is visible at its target; that is what
+/// [`crate::Fabric::flush`] waits for. An atomic or a get is complete only after it took effect at its target.
 ///
-/// Dropping a handle does not cancel the transfer: memory in flight stays alive, the result is
-/// discarded. A handle may be awaited from any task of its rank.
+/// Dropping a handle does not cancel the transfer: memory in flight stays alive, the result is discarded. A handle may be awaited from any
+/// task of its rank.
 #[must_use = "a handle tells when the operation is complete; drop it only if nobody needs to know"]
 pub struct Handle<T: 'static> {
-    /// The result, or what becomes it: `None` when it has been taken.
+    /// The result, or what becomes it; `None` after it was taken.
     value: Option<T>,
-    /// Of an operation that was not over when it was posted. Dropped by [`Handle::drop`] only, which the short path sees through.
-    under: ManuallyDrop<Option<Under<T>>>,
+    /// An operation that was not over when it was posted. Dropped only by [`Handle::drop`], which the short path sees through.
+    in_flight: ManuallyDrop<Option<InFlight<T>>>,
 }
 
-struct Under<T: 'static> {
+struct InFlight<T: 'static> {
     fabric: Fabric,
     token: Token,
-    shape: &'static Shape<T>,
+    returns: &'static ReturnedValue<T>,
 }
 
-/// How the result of an operation is made.
-pub(crate) struct Shape<T: 'static> {
+/// How a handle's value becomes the operation's result.
+pub(crate) struct ReturnedValue<T: 'static> {
     /// Where the bytes of a get go.
     pub(crate) sink: fn(&mut T) -> Sink<'_>,
     /// What an atomic makes of the word before.
     pub(crate) patch: fn(&mut T, u64),
 }
 
-impl<T> Shape<T> {
+impl<T> ReturnedValue<T> {
     /// Of an operation that gives back what it was given.
-    pub(crate) const PLAIN: &'static Shape<T> = &Shape { sink: |_| Sink::none(), patch: |_, _| () };
+    pub(crate) const UNCHANGED: &'static Self = &ReturnedValue { sink: |_| Sink::none(), patch: |_, _| () };
 }
 
 impl<T> Handle<T> {
     #[inline(always)]
     pub(crate) fn over(value: T) -> Self {
-        Handle { value: Some(value), under: ManuallyDrop::new(None) }
+        Handle { value: Some(value), in_flight: ManuallyDrop::new(None) }
     }
 
-    pub(crate) fn under(fabric: &Fabric, token: Token, value: T, shape: &'static Shape<T>) -> Self {
-        let under = Under { fabric: fabric.clone(), token, shape };
-        Handle { value: Some(value), under: ManuallyDrop::new(Some(under)) }
+    pub(crate) fn in_flight(fabric: &Fabric, token: Token, value: T, returns: &'static ReturnedValue<T>) -> Self {
+        let in_flight = InFlight { fabric: fabric.clone(), token, returns };
+        Handle { value: Some(value), in_flight: ManuallyDrop::new(Some(in_flight)) }
     }
 }
 
-/// How the operation of a handle stands that was not over when it was posted.
+/// Polls an operation that was not over when it was posted.
 #[inline(never)]
 fn go_on<T>(handle: &mut Handle<T>, cx: &mut Context<'_>) -> Poll<Result<T>> {
-    let (Some(under), Some(value)) = (&mut *handle.under, &mut handle.value) else { taken() };
-    let Under { fabric, token, shape } = under;
-    let Poll::Ready(outcome) = fabric.provider().poll(token, (shape.sink)(value), cx) else { return Poll::Pending };
+    let (Some(in_flight), Some(value)) = (&mut *handle.in_flight, &mut handle.value) else { taken() };
+    let InFlight { fabric, token, returns } = in_flight;
+    let Poll::Ready(outcome) = fabric.provider().poll(token, (returns.sink)(value), cx) else { return Poll::Pending };
     if let Ok(word) = &outcome {
-        (shape.patch)(value, *word);
+        (returns.patch)(value, *word);
     }
-    *handle.under = None;
+    *handle.in_flight = None;
     let value = handle.value.take();
     Poll::Ready(outcome.and(value.ok_or(TAKEN)))
 }
@@ -81,7 +80,7 @@ fn taken() -> ! {
     panic!("a completed operation was polled again")
 }
 
-// Nothing in it is pinned.
+// Nothing in the future is pinned.
 impl<T> Unpin for Handle<T> {}
 
 impl<T: Unpin> Future for Handle<T> {
@@ -89,13 +88,13 @@ impl<T: Unpin> Future for Handle<T> {
 
     #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<T>> {
-        if self.under.is_none() {
+        if self.in_flight.is_none() {
             match self.value.take() {
                 Some(value) => return Poll::Ready(Ok(value)),
                 None => taken(),
             }
         }
-        // Taken apart, so that what is over at once stays in registers.
+        // Taken apart, so that a result that is there at once stays in registers.
         match go_on(&mut self, cx) {
             Poll::Ready(Ok(value)) => Poll::Ready(Ok(value)),
             Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
@@ -105,24 +104,24 @@ impl<T: Unpin> Future for Handle<T> {
 }
 
 impl<T> Handle<T> {
-    /// Whether the operation is complete. Never blocks.
+    /// Returns whether the operation is complete. Never blocks.
     #[inline]
     pub fn test(&mut self) -> bool {
-        match &*self.under {
+        match &*self.in_flight {
             None => true,
-            Some(under) => under.fabric.provider().test(&under.token),
+            Some(in_flight) => in_flight.fabric.provider().test(&in_flight.token),
         }
     }
 
-    /// Take the result of an operation that is complete; where [`crate::Caps::blocking_wait`] allows it, block the calling thread
-    /// until it is.
+    /// Takes the result of an operation that is complete; where [`crate::Caps::blocking_wait`] allows it, blocks the calling thread until it
+    /// is.
     ///
     /// # Errors
-    /// What the operation itself fails with, and [`FabricError::Unsupported`] if it isn't complete and the
-    /// provider's operations can't be waited for so (virtual time).
+    /// What the operation itself fails with, and [`FabricError::Unsupported`] if it isn't complete and a thread can't block for the
+    /// provider's operations (virtual time).
     #[inline]
     pub fn wait(mut self) -> Result<T> {
-        if self.under.is_none() {
+        if self.in_flight.is_none() {
             return self.value.take().ok_or(TAKEN);
         }
         let blocking = FabricError::Unsupported { feature: &"blocking until an operation is complete" };
@@ -138,8 +137,8 @@ impl<T> Handle<T> {
 
 #[cold]
 #[inline(never)]
-fn give_up<T>(under: &mut Option<Under<T>>) {
-    if let Some(Under { fabric, token, .. }) = under.take() {
+fn give_up<T>(in_flight: &mut Option<InFlight<T>>) {
+    if let Some(InFlight { fabric, token, .. }) = in_flight.take() {
         fabric.provider().forget(token);
     }
 }
@@ -147,16 +146,16 @@ fn give_up<T>(under: &mut Option<Under<T>>) {
 impl<T: 'static> Drop for Handle<T> {
     #[inline(always)]
     fn drop(&mut self) {
-        if self.under.is_some() {
-            give_up(&mut self.under);
+        if self.in_flight.is_some() {
+            give_up(&mut self.in_flight);
         }
     }
 }
 
 impl<T> fmt::Debug for Handle<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &*self.under {
-            Some(under) => write!(f, "Handle({:?})", under.token),
+        match &*self.in_flight {
+            Some(in_flight) => write!(f, "Handle({:?})", in_flight.token),
             None => f.write_str(if self.value.is_some() { "Handle(over)" } else { "Handle(result taken)" }),
         }
     }

@@ -6,7 +6,7 @@ use core::{
     task::{Context, Poll, Waker},
 };
 
-/// Poll a future once and drop it; what it came to, if it was over by then.
+/// Polls a future once and drops it; returns its output, if it was over by then.
 pub fn now<T: Future>(future: T) -> Option<T::Output> {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(out) => Some(out),
@@ -14,7 +14,7 @@ pub fn now<T: Future>(future: T) -> Option<T::Output> {
     }
 }
 
-/// Run two futures together until both are done.
+/// Runs two futures together until both are done.
 pub async fn join<A: Future, B: Future>(a: A, b: B) -> (A::Output, B::Output) {
     let (mut a, mut b) = (pin!(a), pin!(b));
     let (mut left, mut right) = (None, None);
@@ -35,7 +35,7 @@ pub async fn join<A: Future, B: Future>(a: A, b: B) -> (A::Output, B::Output) {
     (left.expect("polled to the end"), right.expect("polled to the end"))
 }
 
-/// Run futures together until all are done; outputs in the order given.
+/// Runs futures together until all are done; returns their outputs in the order given.
 pub async fn join_all<T: Future>(futures: impl IntoIterator<Item = T>) -> Vec<T::Output> {
     let mut running: Vec<Option<Pin<Box<T>>>> = futures.into_iter().map(|f| Some(Box::pin(f))).collect();
     let mut done: Vec<Option<T::Output>> = running.iter().map(|_| None).collect();
@@ -55,7 +55,7 @@ pub async fn join_all<T: Future>(futures: impl IntoIterator<Item = T>) -> Vec<T:
     done.into_iter().map(|out| out.expect("polled to the end")).collect()
 }
 
-/// What the first of two futures to finish yielded.
+/// The output of whichever of two futures finished first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Either<A, B> {
     /// The first argument finished.
@@ -64,7 +64,7 @@ pub enum Either<A, B> {
     Second(B),
 }
 
-/// Run two futures until one is done and drop the other. The first has precedence in a tie.
+/// Runs two futures until one is done and drops the other. In a tie the first has precedence.
 pub async fn race<A: Future, B: Future>(a: A, b: B) -> Either<A::Output, B::Output> {
     let (mut a, mut b) = (pin!(a), pin!(b));
     poll_fn(|cx| match a.as_mut().poll(cx) {
@@ -74,7 +74,8 @@ pub async fn race<A: Future, B: Future>(a: A, b: B) -> Either<A::Output, B::Outp
     .await
 }
 
-/// Run futures together until one is done and drop the others. In a tie the one that was given first has precedence. Never done if there are none.
+/// Runs futures together until one is done and drops the others. In a tie the one that was given first has precedence. Never done if there
+/// are none.
 pub async fn race_all<T: Future>(futures: impl IntoIterator<Item = T>) -> T::Output {
     let mut running: Vec<Pin<Box<T>>> = futures.into_iter().map(Box::pin).collect();
     poll_fn(|cx| {

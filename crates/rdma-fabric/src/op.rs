@@ -1,20 +1,20 @@
-//! Operations as values, so that a refused one can come back.
+//! Operations as values, so that a refused one can be given back.
 //!
-//! [`Fabric::try_post`] and [`Fabric::post`] take any [`Operation`]; the short methods of [`Fabric`]
-//! (`put`, `get`, `fetch_add`, …) post and wait in one step.
+//! [`Fabric::try_post`] and [`Fabric::post`] take any [`Operation`]; the short methods of [`Fabric`] (`put`, `get`, `fetch_add`, …) post
+//! and wait in one step.
 
 use crate::{
-    Amo, AtomicWord, Fabric, FabricError, Handle, LocalSpan, PutOptions, Rank, Refused, RemoteSpan, RemoteWord, Result,
+    Amo, AtomicWord, Fabric, FabricError, Handle, LocalSpan, Rank, RegionKey, RemoteSpan, RemoteWord, Result,
+    fabric::DirectOp,
     provider::{Sink, Source},
 };
 use bytemuck::Pod;
 
-/// What a put may take its elements from: a `Vec<T>`, a `Box<[T]>`, an array (for short puts, which
-/// Tofu carries inside the descriptor), or a [`LocalSpan`] of registered memory. It comes back when the
-/// put is complete.
+/// A source of a put: a `Vec<T>`, a `Box<[T]>`, an array (for short puts, which Tofu carries in the descriptor), or a [`LocalSpan`] of
+/// registered memory. The put owns it and gives it back when it is complete.
 ///
-/// No slice is one: a put may still read its source when the future that posted it has been dropped.
-/// [`Fabric::put_slice`] takes one, and may copy it.
+/// A slice is no source: a put may still read its source after the future that posted it was dropped. [`Fabric::put_slice`] takes a slice,
+/// and may copy it.
 ///
 /// ```compile_fail,E0277
 /// # use rdma_fabric::{Fabric, RemoteSpan, Result};
@@ -23,7 +23,7 @@ use bytemuck::Pod;
 /// }
 /// ```
 ///
-/// Owned, it can be put:
+/// An owned source compiles:
 ///
 /// ```
 /// # use rdma_fabric::{Fabric, RemoteSpan, Result};
@@ -37,23 +37,22 @@ use bytemuck::Pod;
     note = "a put owns its source until it is complete, and gives it back: pass an array, a `Vec<{T}>` (`slice.to_vec()`), a `Box<[{T}]>`, or a `LocalSpan` of own registered memory; `put_slice` takes a slice"
 )]
 pub trait PutSource<T: Pod>: Unpin + 'static {
-    /// Number of elements.
+    /// Returns the number of elements.
     fn elements(&self) -> usize;
-    /// The bytes.
+    /// Returns the bytes.
     fn view(&self) -> Source<'_>;
 }
 
-/// What a get may deliver to: a `Vec<T>`, a `Box<[T]>`, an array, or a [`LocalSpan`]. The number of
-/// its elements says how much to get.
+/// A destination of a get: a `Vec<T>`, a `Box<[T]>`, an array, or a [`LocalSpan`]. Its number of elements says how much to get.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be where a get of `{T}` arrives",
     label = "not owned, or not made of `{T}`",
     note = "a get owns its buffer until it is complete, and gives it back filled: pass an array, a `Vec<{T}>` (`vec![…; n]`), a `Box<[{T}]>`, or a `LocalSpan` of own registered memory; `get_slice` takes a slice"
 )]
 pub trait GetSink<T: Pod>: Unpin + 'static {
-    /// Number of elements.
+    /// Returns the number of elements.
     fn elements(&self) -> usize;
-    /// The bytes.
+    /// Returns the bytes.
     fn view(&mut self) -> Sink<'_>;
 }
 
@@ -97,7 +96,7 @@ impl<T: Pod> GetSink<T> for LocalSpan<T> {
     }
 }
 
-/// Something that can be posted.
+/// An operation that can be posted: [`Put`], [`Get`], [`Atomic`] or [`Nop`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an operation that can be posted",
     note = "operations are `op::Put`, `op::Get`, `op::Atomic` and `op::Nop`; the methods of `Fabric` post and wait in one step"
@@ -106,27 +105,69 @@ pub trait Operation: Sized + Unpin {
     /// What its handle yields.
     type Output: Unpin + 'static;
 
-    /// Post it through `fabric`, or get it back.
+    /// Posts it through `fabric`, or gives it back.
     ///
     /// # Errors
     /// [`Refused::Full`] when there is no room now, [`Refused::Failed`] when it is impossible.
     fn start(self, fabric: &Fabric) -> Result<Handle<Self::Output>, Refused<Self>>;
 
-    /// Whose notice queue it needs room in, if any.
+    /// Returns the rank whose notice queue it needs room in, if any.
     fn notifies(&self) -> Option<Rank> {
         None
     }
 }
 
-/// Write elements into some rank's memory.
+/// An operation that was not posted. Nothing is lost: it is given back.
+#[derive(Debug)]
+pub enum Refused<Op> {
+    /// The queue, or the target's notice queue, has no room now. Post again later.
+    Full(Op),
+    /// The operation is not possible.
+    Failed(FabricError, Op),
+}
+
+impl<Op> Refused<Op> {
+    /// Returns the operation that was refused.
+    pub fn into_inner(self) -> Op {
+        match self {
+            Refused::Full(op) | Refused::Failed(_, op) => op,
+        }
+    }
+
+    /// Converts the operation that is given back.
+    #[inline(always)]
+    pub fn map<New>(self, f: impl FnOnce(Op) -> New) -> Refused<New> {
+        match self {
+            Refused::Full(op) => Refused::Full(f(op)),
+            Refused::Failed(error, op) => Refused::Failed(error, f(op)),
+        }
+    }
+}
+
+/// Writes elements into some rank's memory.
 #[derive(Debug)]
 pub struct Put<'a, T: Pod, S> {
-    /// Where to.
+    /// Destination.
     pub to: &'a RemoteSpan<T>,
-    /// What.
+    /// Source.
     pub from: S,
-    /// Notice and session advance.
-    pub options: PutOptions,
+    /// Data of a [`Notice`] to leave at the target.
+    pub notice: Option<u64>,
+}
+
+/// Tells the target of a put that the put arrived; left after the data is visible there, if the poster asked for it.
+///
+/// The counterpart of Tofu's remote MRQ notice (`edata`), libfabric's remote CQ data and notified access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Notice {
+    /// The poster.
+    pub from: Rank,
+    /// The poster's data, at most [`crate::Caps::notice_bits`] wide.
+    pub data: u64,
+    /// The region that was written.
+    pub region: RegionKey,
+    /// Offset of the byte *after* the last one written, as Tofu reports it.
+    pub end: u64,
 }
 
 impl<T: Pod, S: PutSource<T>> Operation for Put<'_, T, S> {
@@ -134,26 +175,25 @@ impl<T: Pod, S: PutSource<T>> Operation for Put<'_, T, S> {
 
     #[inline(always)]
     fn start(self, fabric: &Fabric) -> Result<Handle<S>, Refused<Self>> {
-        let Put { to, from, options } = self;
-        if from.elements() != to.len() {
-            let error = FabricError::length_mismatch(from.elements(), to.len());
-            return Err(Refused::Failed(error, Put { to, from, options }));
+        if self.from.elements() != self.to.len() {
+            let error = FabricError::length_mismatch(self.from.elements(), self.to.len());
+            return Err(Refused::Failed(error, self));
         }
-        fabric.try_put(to, from, options).map_err(|refused| refused.map(|from| Put { to, from, options }))
+        fabric.begin(self, |op| op)
     }
 
     #[inline]
     fn notifies(&self) -> Option<Rank> {
-        self.options.notice.map(|_| self.to.rank())
+        DirectOp::notifies(self)
     }
 }
 
-/// Read elements of some rank's memory.
+/// Reads elements of some rank's memory.
 #[derive(Debug)]
 pub struct Get<'a, T: Pod, D> {
-    /// Where from.
+    /// Source.
     pub from: &'a RemoteSpan<T>,
-    /// Where to.
+    /// Destination.
     pub to: D,
 }
 
@@ -162,21 +202,20 @@ impl<T: Pod, D: GetSink<T>> Operation for Get<'_, T, D> {
 
     #[inline(always)]
     fn start(self, fabric: &Fabric) -> Result<Handle<D>, Refused<Self>> {
-        let Get { from, to } = self;
-        if to.elements() != from.len() {
-            let error = FabricError::length_mismatch(to.elements(), from.len());
-            return Err(Refused::Failed(error, Get { from, to }));
+        if self.to.elements() != self.from.len() {
+            let error = FabricError::length_mismatch(self.to.elements(), self.from.len());
+            return Err(Refused::Failed(error, self));
         }
-        fabric.try_get(from, to).map_err(|refused| refused.map(|to| Get { from, to }))
+        fabric.begin(self, |op| op)
     }
 }
 
-/// A remote atomic; yields the value before.
+/// Changes a word by a remote atomic; yields the value before.
 #[derive(Debug)]
 pub struct Atomic<'a, W: AtomicWord> {
     /// The word.
     pub word: &'a RemoteWord<W>,
-    /// What to do to it.
+    /// The change.
     pub amo: Amo<W>,
 }
 
@@ -185,11 +224,11 @@ impl<W: AtomicWord> Operation for Atomic<'_, W> {
 
     #[inline(always)]
     fn start(self, fabric: &Fabric) -> Result<Handle<W>, Refused<Self>> {
-        fabric.try_atomic(self.word, self.amo).map_err(|refused| refused.map(|()| self))
+        fabric.begin(self, |op| op)
     }
 }
 
-/// Nothing, in order with the other commands of the queue.
+/// Does nothing, in order with the other commands of the queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Nop;
 
@@ -198,6 +237,6 @@ impl Operation for Nop {
 
     #[inline(always)]
     fn start(self, fabric: &Fabric) -> Result<Handle<()>, Refused<Self>> {
-        fabric.try_nop().map_err(|refused| refused.map(|()| Nop))
+        fabric.begin(self, |op| op)
     }
 }

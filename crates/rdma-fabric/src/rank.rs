@@ -4,26 +4,25 @@ use core::fmt;
 
 /// One member of the job, numbered from 0 without gaps.
 ///
-/// A rank is never called a process number: several ranks may be threads of one process or tasks
-/// of one simulator.
+/// A rank is no process number: several ranks may be threads of one process or tasks of one simulator.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(transparent)]
 pub struct Rank(u32);
 
 impl Rank {
-    /// Rank number `index`.
+    /// Creates the rank with number `index`.
     #[inline]
     pub const fn new(index: u32) -> Self {
         Rank(index)
     }
 
-    /// The rank's number, to index arrays with.
+    /// Returns the rank's number, to index arrays with.
     #[inline]
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 
-    /// The rank's number as it travels in memory.
+    /// Returns the rank's number as it travels in memory.
     #[inline]
     pub const fn number(self) -> u32 {
         self.0
@@ -47,13 +46,13 @@ impl fmt::Display for Rank {
 pub struct Node(u32);
 
 impl Node {
-    /// Node number `index`.
+    /// Creates the node with number `index`.
     #[inline]
     pub const fn new(index: u32) -> Self {
         Node(index)
     }
 
-    /// The node's number, to index arrays with.
+    /// Returns the node's number, to index arrays with.
     #[inline]
     pub const fn index(self) -> usize {
         self.0 as usize

@@ -4,8 +4,7 @@ use core::{fmt, ops, time::Duration};
 
 /// A moment, in picoseconds since the job started.
 ///
-/// 64 bits of picoseconds reach 213 days. Arithmetic saturates, so that "never" is
-/// [`Time::MAX`].
+/// 64 bits of picoseconds reach 213 days. Arithmetic saturates, so that "never" is [`Time::MAX`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Time(u64);
 
@@ -15,31 +14,31 @@ impl Time {
     /// The end of representable time.
     pub const MAX: Time = Time(u64::MAX);
 
-    /// The moment `ps` picoseconds after the start.
+    /// Returns the moment `ps` picoseconds after the start.
     #[inline]
     pub const fn from_picos(ps: u64) -> Self {
         Time(ps)
     }
 
-    /// Picoseconds since the start.
+    /// Returns the picoseconds since the start.
     #[inline]
     pub const fn as_picos(self) -> u64 {
         self.0
     }
 
-    /// Seconds since the start, for people.
+    /// Returns the seconds since the start, for people.
     #[inline]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 * 1e-12
     }
 
-    /// Time from `earlier` to `self`, in picoseconds; 0 if `earlier` is later.
+    /// Returns the time from `earlier` to `self`, in picoseconds; 0 if `earlier` is later.
     #[inline]
     pub const fn picos_since(self, earlier: Time) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
 
-    /// The moment `ps` picoseconds later.
+    /// Returns the moment `ps` picoseconds later.
     #[inline]
     pub const fn plus_picos(self, ps: u64) -> Time {
         Time(self.0.saturating_add(ps))
@@ -57,7 +56,7 @@ impl ops::Add<Duration> for Time {
 
 impl ops::Sub for Time {
     type Output = Duration;
-    /// The distance, rounded down to nanoseconds; zero if `earlier` is later.
+    /// Returns the distance, rounded down to nanoseconds; zero if `earlier` is later.
     #[inline]
     #[allow(clippy::suspicious_arithmetic_impl)] // picoseconds to nanoseconds
     fn sub(self, earlier: Time) -> Duration {

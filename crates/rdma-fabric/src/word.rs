@@ -11,9 +11,9 @@ mod sealed {
 
 /// An integer of 4 or 8 bytes that every provider's atomics support: `u32` or `u64`.
 ///
-/// Providers see the bits zero-extended to 64; arithmetic wraps at the word's own width, so adding
-/// `n.wrapping_neg()` subtracts. Signed integers are no words: a bare `1` would be an `i32`, and a word whose width
-/// nobody has named would silently be one of 4 bytes. Without them that is an error:
+/// Providers see the bits zero-extended to 64; arithmetic wraps at the word's own width, so adding `n.wrapping_neg()` subtracts. Signed
+/// integers are no words: a bare `1` would be an `i32`, and a word whose width nobody has named would silently be one of 4 bytes. Without
+/// them that is an error:
 ///
 /// ```compile_fail,E0277
 /// # use rdma_fabric::{Fabric, RemoteAddr, Result};
@@ -41,10 +41,10 @@ pub trait AtomicWord: Pod + Eq + Ord + Debug + Send + Sync + Unpin + sealed::Sea
     /// Size and required alignment in bytes: 4 or 8.
     const BYTES: usize;
 
-    /// The bits, zero-extended.
+    /// Returns the bits, zero-extended.
     fn to_bits(self) -> u64;
 
-    /// The word with these low bits; higher bits are ignored.
+    /// Returns the word with these low bits; higher bits are ignored.
     fn from_bits(bits: u64) -> Self;
 }
 
@@ -63,13 +63,12 @@ atomic_word!(u32, u64);
 
 /// A read-modify-write on one word. All of them return the value before.
 ///
-/// The set is what the Tofu2 NIC offers as ARMW (Hatanaka et al., section 4.1) plus the exclusive or
-/// of its programming interface.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The set is what the Tofu2 NIC offers as ARMW (Hatanaka et al., section 4.1) plus the exclusive or of its programming interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Amo<W> {
     /// Add, wrapping.
     Add(W),
-    /// Store, fetching what was there.
+    /// Store, and fetch what was there.
     Swap(W),
     /// Store `new` if the word equals `expected`.
     CompareSwap {
@@ -87,7 +86,7 @@ pub enum Amo<W> {
 }
 
 impl<W> Amo<W> {
-    /// The same with other operands.
+    /// Converts the operands.
     #[inline(always)]
     pub fn map<V>(self, f: impl Fn(W) -> V) -> Amo<V> {
         match self {
@@ -102,13 +101,13 @@ impl<W> Amo<W> {
 }
 
 impl<W: AtomicWord> Amo<W> {
-    /// The same with its operands' [bits](AtomicWord::to_bits).
+    /// Converts the operands to their [bits](AtomicWord::to_bits).
     #[inline(always)]
     pub fn to_bits(self) -> Amo<u64> {
         self.map(W::to_bits)
     }
 
-    /// The word's value after the operation on `old`: the arithmetic every provider must agree on.
+    /// Returns the word's value after the operation on `old`: the arithmetic every provider must agree on.
     #[inline]
     pub fn apply(self, old: W) -> W {
         let bits = |f: fn(u64, u64) -> u64, v: W| W::from_bits(f(old.to_bits(), v.to_bits()));

@@ -76,12 +76,7 @@ fn sources_and_sinks_are_owned() {
     for source in ["&all", "&all[..]", "&mut all[1..]", "all[0]", "vec![1u32]"] {
         refused(&items(&format!("fabric.put(&span, {source}).await")), &why);
     }
-    refused(
-        &items(
-            "fabric.try_post(op::Put { to: &span, from: &all, options: PutOptions::default() }).map_err(drop); Ok(())",
-        ),
-        &why,
-    );
+    refused(&items("fabric.try_post(op::Put { to: &span, from: &all, notice: None }).map_err(drop); Ok(())"), &why);
     let why = ["can't be where a get of `u64` arrives", "`vec![…; n]`"];
     refused(&items("fabric.get(&span, &mut all).await"), &why);
     for call in ["fabric.put(&span, all).await", "fabric.put(&span, [1]).await", "fabric.get(&span, vec![0; 3]).await"]

@@ -25,12 +25,12 @@ fn printed(id: &str) -> f64 {
     figures::find(id).and_then(Figure::value).unwrap_or(f64::NAN)
 }
 
-/// The straight line through L4: seconds per pair and rank.
+/// Returns the straight line through L4: seconds per pair and rank.
 fn line() -> f64 {
     printed("L4") / 1000.0 / 128.0
 }
 
-/// The null model of a predicted or derived figure; `None` where nothing is predicted.
+/// Returns the null model of a predicted or derived figure; `None` where nothing is predicted.
 pub fn of(id: &str) -> Option<Null> {
     const LINE: &str = "line through L4 and the origin";
     const PARTS: &str = "sum of printed parts";
@@ -80,12 +80,12 @@ pub(crate) fn doubled(size: f64) -> f64 {
     (constant + 2.0 * size * micros_per_byte) / (constant + size * micros_per_byte)
 }
 
-/// What leaving the node adds, from A9.
+/// Returns what leaving the node adds, from A9.
 fn wire() -> f64 {
     printed("A9-remote") - printed("A9-local")
 }
 
-/// Whether a model has to do better than the null model to meet the figure's bound.
+/// Returns whether a model has to do better than the null model to meet the figure's bound.
 ///
 /// Only predictions can be informative: what calibrates the model or follows by arithmetic is not.
 pub fn informative(figure: &Figure) -> bool {

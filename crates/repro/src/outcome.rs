@@ -1,9 +1,9 @@
 //! Rows: one figure, published and simulated, side by side.
 
 use crate::{
-    cost::Cost,
     figures::{Bound, Figure, Paper, Status},
     null_model,
+    simulate::Cost,
 };
 use serde::{Deserialize, Serialize};
 
@@ -80,7 +80,7 @@ impl Verdict {
         }
     }
 
-    /// Whether `--check` fails on it.
+    /// Returns whether `--check` fails on it.
     pub const fn fails(self) -> bool {
         matches!(self, Verdict::Outside | Verdict::CalibrationLost)
     }
@@ -118,19 +118,19 @@ impl Row {
         }
     }
 
-    /// The same row about one of several runs.
+    /// Returns the same row about one of several runs.
     pub fn case(mut self, case: impl Into<String>) -> Row {
         self.case = Some(case.into());
         self
     }
 
-    /// The same row with the cost of its run.
+    /// Returns the same row with the cost of its run.
     pub fn cost(mut self, cost: Cost) -> Row {
         self.cost = Some(cost);
         self
     }
 
-    /// What the row says.
+    /// Returns what the row says.
     pub fn verdict(&self) -> Verdict {
         match (self.kind, self.simulated, self.within) {
             (_, None, _) => Verdict::NotSimulated,
@@ -173,7 +173,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Count `rows`.
+    /// Counts `rows`.
     pub fn of(rows: &[Row]) -> Tally {
         let mut tally = Tally::default();
         for row in rows {

@@ -23,7 +23,7 @@ enum How {
 }
 
 impl Progress {
-    /// Say nothing.
+    /// Says nothing.
     pub fn silent() -> Self {
         Progress { how: How::Silent, stages: 0, done: 0 }
     }

@@ -44,14 +44,14 @@ impl Provenance {
         )
     }
 
-    /// What a reader must know first about a quick run.
+    /// Returns what a reader must know first about a quick run.
     pub fn warning(&self) -> Option<String> {
         let less = self.quick.as_ref()?;
         Some(format!("QUICK RUN: {less}. It shows that everything works, not how well it agrees."))
     }
 }
 
-/// The first half of a trace hash: enough to see that two differ.
+/// Returns the first half of a trace hash: enough to see that two differ.
 pub(crate) fn short(hash: u64) -> String {
     format!("{:08x}", hash >> 32)
 }
@@ -59,7 +59,7 @@ pub(crate) fn short(hash: u64) -> String {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::cost::Cost;
+    use crate::simulate::Cost;
 
     pub(crate) fn example() -> Provenance {
         let job = |label: &str, trace_hash| JobRecord {

@@ -2,11 +2,9 @@
 
 use crate::{
     figures::{Bound, Paper, Status},
-    lock_paper::{StencilForm, StencilRun, WhatIf},
     outcome::{Row, Tally, Verdict},
     provenance::{Provenance, short},
     quantity,
-    workloads::Form,
 };
 use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 use std::fmt::Write;
@@ -30,7 +28,7 @@ pub fn render(rows: &[Row], provenance: Option<&Provenance>) -> String {
                 "{}: {}\n{}\n\n",
                 paper.name().to_uppercase(),
                 paper.subject(),
-                table(&of_paper).trim_fmt()
+                terminal(table(&of_paper))
             ));
         }
     }
@@ -51,77 +49,8 @@ pub fn render(rows: &[Row], provenance: Option<&Provenance>) -> String {
     out
 }
 
-/// What other forms of the lock would do, a line for each number of ranks; nothing if none was run.
-pub fn what_if(waves: &[WhatIf]) -> String {
-    if waves.is_empty() {
-        return String::new();
-    }
-    let mut tnis: Vec<u32> = waves.iter().map(|wave| wave.tnis).collect();
-    tnis.dedup();
-    let mut table = Table::new();
-    table.load_style(RULED_HEADER).set_content_arrangement(ContentArrangement::Dynamic).set_width(WIDTH);
-    let columns = || tnis.iter().flat_map(|tnis| Form::ALL.map(|form| (*tnis, form)));
-    let head = columns().map(|(tnis, form)| number(format!("{form}, {tnis} TNI{}", if tnis == 1 { "" } else { "s" })));
-    table.set_header([number("ranks".into())].into_iter().chain(head));
-    let mut ranks: Vec<u32> = waves.iter().map(|wave| wave.ranks).collect();
-    ranks.sort_unstable();
-    ranks.dedup();
-    for ranks in ranks {
-        let pair = |(tnis, form)| {
-            let wave = waves.iter().find(|wave| (wave.ranks, wave.tnis, wave.form) == (ranks, tnis, form));
-            number(wave.map_or("–".into(), |wave| quantity::seconds(wave.pair())))
-        };
-        table.add_row([number(quantity::count(ranks.into()))].into_iter().chain(columns().map(pair)));
-    }
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 1));
-    }
-    format!(
-        "\nWHAT IF: all ranks lock_all at once and, when all have it, unlock_all; time of the slowest, 8 ranks a node\n{}\n{}",
-        table.trim_fmt(),
-        wrapped(
-            "No figures of the paper: the modelled machine of its figures, latency network, one lock. `by node` and `tree of 64` \
-             are its future work: the first and the last of each node, or group of nodes, go to the home for all of it."
-        )
-    )
-}
-
-/// What the stencils of the lock paper's Figures 4 and 5 take, a line for each number of ranks; nothing if none was run.
-pub fn stencils(runs: &[StencilRun]) -> String {
-    if runs.is_empty() {
-        return String::new();
-    }
-    let mut table = Table::new();
-    table.load_style(RULED_HEADER).set_content_arrangement(ContentArrangement::Dynamic).set_width(WIDTH);
-    table.set_header(
-        ["ranks", "fence, put, fence: a step", "lock_all, get, flush_all: a step", "its lock, once"]
-            .map(|head| number(head.into())),
-    );
-    for both in runs.chunks(StencilForm::ALL.len()) {
-        let last = both.last().map_or(f64::NAN, |run| run.lock);
-        let steps = both.iter().map(|run| number(quantity::seconds(run.step)));
-        let ranks = both.first().map_or(0, |run| run.ranks);
-        table.add_row(
-            [number(quantity::count(ranks.into()))].into_iter().chain(steps).chain([number(quantity::seconds(last))]),
-        );
-    }
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 1));
-    }
-    format!(
-        "\nDOES LOCK_ALL STENCIL CODE RUN? The paper's Figures 4 and 5, slowest rank, 8 ranks a node\n{}\n{}",
-        table.trim_fmt(),
-        wrapped(STENCIL_ANSWER)
-    )
-}
-
-/// What the stencils say to the paper's question.
-pub(crate) const STENCIL_ANSWER: &str = "Steps with lock_all are cheaper than fences at every size, for a step meets neighbours and a barrier only. What grows is the lock, taken once: linearly \
-     if all ranks go to one home, and hardly if each node goes for its ranks (see what if). No figures of the paper.";
-
 fn table(rows: &[&Row]) -> Table {
-    let mut table = Table::new();
-    table.load_style(RULED_HEADER).set_content_arrangement(ContentArrangement::Dynamic).set_width(WIDTH);
+    let mut table = ruled();
     table.set_header(["id", "what", "published", "ours", "deviation", "null model", "kind", "bound", "verdict"]);
     for row in rows {
         table.add_row([
@@ -136,17 +65,29 @@ fn table(rows: &[&Row]) -> Table {
             Cell::new(verdict(row)),
         ]);
     }
+    table
+}
+
+/// Makes a table as wide as the terminal, with one rule under its header.
+pub(crate) fn ruled() -> Table {
+    let mut table = Table::new();
+    table.load_style(RULED_HEADER).set_content_arrangement(ContentArrangement::Dynamic).set_width(WIDTH);
+    table
+}
+
+/// Formats a table with its columns close together.
+pub(crate) fn terminal(mut table: Table) -> String {
     for column in table.column_iter_mut() {
         column.set_padding((0, 1));
     }
-    table
+    table.trim_fmt()
 }
 
 pub(crate) fn number(text: String) -> Cell {
     Cell::new(text).set_alignment(CellAlignment::Right)
 }
 
-/// The workload, with the case in brackets.
+/// Returns the workload, with the case in brackets.
 pub(crate) fn what(row: &Row) -> String {
     match &row.case {
         Some(case) => format!("{} [{case}]", row.what),
@@ -176,7 +117,7 @@ pub(crate) fn verdict(row: &Row) -> String {
     if counts && row.informative { format!("{words}, informative") } else { words.to_owned() }
 }
 
-/// What the rows amount to, one sentence per kind of evidence.
+/// Returns what the rows amount to, one sentence per kind of evidence.
 pub(crate) fn summary(tally: &Tally) -> Vec<String> {
     let mut lines = Vec::new();
     if tally.predictions > 0 {
@@ -236,7 +177,7 @@ pub(crate) fn notes(rows: &[Row]) -> Vec<String> {
     notes
 }
 
-/// Break at spaces, second and later lines indented.
+/// Breaks at spaces, second and later lines indented.
 pub(crate) fn wrapped(text: &str) -> String {
     let mut out = String::new();
     let mut column = 0;

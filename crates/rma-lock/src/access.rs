@@ -4,7 +4,7 @@ use crate::{Guard, Lock, Result, RmaLock};
 use core::future::Future;
 use rdma_fabric::{Fabric, GroupMemory, Rank, Time};
 
-/// What of a window is accessed, and how.
+/// The memory of a window that is accessed, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// All ranks' memory, shared (MPI's `lock_all`).
@@ -23,7 +23,7 @@ pub trait AccessLock: Lock {
     /// Proof of access.
     type Guard<'a>: Guard;
 
-    /// Take the lock for `access`, or give up at `deadline`. What earlier holders put is visible to gets posted afterwards. Dropping the future
+    /// Takes the lock for `access`, or gives up at `deadline`. What earlier holders put is visible to gets posted afterwards. Dropping the future
     /// takes back what it has done.
     ///
     /// # Errors
@@ -31,7 +31,7 @@ pub trait AccessLock: Lock {
     /// else the lock's own method says.
     fn lock_before(&self, access: Access, deadline: Time) -> impl Future<Output = Result<Self::Guard<'_>>>;
 
-    /// The same without a deadline.
+    /// Takes the lock for `access`.
     ///
     /// # Errors
     /// As [`AccessLock::lock_before`], but for the deadline.
@@ -39,7 +39,7 @@ pub trait AccessLock: Lock {
         self.lock_before(access, Time::MAX)
     }
 
-    /// The same, if that needs no wait.
+    /// Takes the lock for `access` if that needs no wait.
     ///
     /// # Errors
     /// As [`AccessLock::lock`].

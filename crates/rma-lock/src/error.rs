@@ -48,23 +48,23 @@ pub enum LockError {
         /// As many as it can be.
         most: u32,
     },
-    /// The lock was taken at every attempt, as many as its [back-off](crate::BackOff) allows. Nothing is left to undo.
+    /// The lock was taken at every attempt, as many as its [back-off](crate::locks::BackOff) allows. Nothing is left to undo.
     #[error("the lock was taken at all {attempts} attempts that its back-off allows")]
     Contended {
         /// Attempts made.
         attempts: u32,
     },
     /// What the lock protects may be half-written: its writer died, panicked or is suspected. The lock is not held.
-    /// [`crate::RecoverableLock::mend`] takes it all the same; [`crate::RecoverableWriteGuard::clear_torn`] ends this.
+    /// [`crate::locks::RecoverableLock::mend`] takes it all the same; [`crate::locks::RecoverableWriteGuard::clear_torn`] ends this.
     #[error(
         "what the lock protects may be torn: {by} died or panicked while it wrote, or is suspected of it; take the lock by \
          `mend`, repair what it protects, and say so by `clear_torn`"
     )]
     Torn {
-        /// Who wrote.
+        /// The rank that wrote.
         by: Rank,
     },
-    /// More ranks have died, or in more turns, than the lock was made to survive ([`crate::Recovery`]).
+    /// More ranks have died, or in more turns, than the lock was made to survive ([`crate::locks::Recovery`]).
     #[error("the lock was made to survive {deaths} deaths in {epochs} epochs, and that was not enough")]
     Unrecoverable {
         /// Epochs it could have.
@@ -72,7 +72,7 @@ pub enum LockError {
         /// Deaths that could be written down.
         deaths: u32,
     },
-    /// A lock was to survive more than it can, or to have no epoch ([`crate::Recovery`]). It was not made.
+    /// A lock was to survive more than it can, or to have no epoch ([`crate::locks::Recovery`]). It was not made.
     #[error("a lock can survive up to 4095 deaths, in 1 to 256 epochs; {deaths} in {epochs} were asked for")]
     RecoveryLimits {
         /// Epochs asked for.
@@ -80,10 +80,6 @@ pub enum LockError {
         /// Deaths asked for.
         deaths: u32,
     },
-    /// The lock's home word keeps everybody out; nothing is left to undo. Told only inside this crate.
-    #[doc(hidden)]
-    #[error("the lock's home word keeps everybody out")]
-    KeptOut,
     /// A rank panicked while it wrote what the lock guards; the lock was let go again. [`crate::AcquireError::into_inner`] gives the guard
     /// all the same; [`crate::LockedWriteGuard::clear_poison`] ends this. See [`crate::PoisonError`].
     #[error(
@@ -113,6 +109,10 @@ pub struct CorruptWord {
 }
 
 impl LockError {
+    /// Tells [`crate::locks::RecoverableLock`] that its home word keeps everybody out; nothing is left to undo. No caller of this crate
+    /// sees it: every lock counts more holders than none.
+    pub(crate) const KEPT_OUT: LockError = LockError::TooManyHolders { most: 0 };
+
     #[cold]
     pub(crate) fn corrupt(word: &'static str, value: u64) -> Self {
         LockError::Corrupt(Box::new(CorruptWord { word, value }))
@@ -126,20 +126,20 @@ impl From<FabricError> for LockError {
     }
 }
 
-/// Result of a lock call.
+/// The result of a lock call.
 pub type Result<T, E = LockError> = core::result::Result<T, E>;
 
-/// How a step of the protocol ends when it does not go on.
+/// Why a protocol stopped half-way.
 #[derive(Debug)]
-pub(crate) enum Trouble {
+pub(crate) enum Stopped {
     /// In an orderly way: nothing is left to undo.
     GaveUp(LockError),
     /// Between two steps: what is in the lock's words is unknown.
     Broken(LockError),
 }
 
-impl From<FabricError> for Trouble {
+impl From<FabricError> for Stopped {
     fn from(error: FabricError) -> Self {
-        Trouble::Broken(error.into())
+        Stopped::Broken(error.into())
     }
 }

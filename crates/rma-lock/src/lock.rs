@@ -1,32 +1,32 @@
 //! What all locks of this crate can do.
 
-use crate::{CountedLock, ReadGuard, Result, Scheme, WriteGuard, counted::Writing, queue::LOCK_BYTES};
-use core::{fmt, future::Future, mem};
-use rdma_fabric::{Fabric, Group, GroupMemory, Rank, Time};
+use crate::Result;
+use core::{fmt, future::Future};
+use rdma_fabric::{Fabric, Group, GroupMemory, Rank, Time, provider::Boxed};
 
-/// How any lock is made, and what it says of itself. What it does is [`RmaLock`]'s or [`crate::AccessLock`]'s.
+/// How any lock is made, and what it says of itself. [`RmaLock`] and [`crate::AccessLock`] have what it does.
 pub trait Lock: Clone + fmt::Debug + 'static {
-    /// What is to be chosen when a lock is made; the same on all ranks, unless the lock says otherwise.
+    /// The choices made with a lock; the same on all ranks, unless the lock says otherwise.
     type Options: Clone + fmt::Debug + Default;
-    /// What the lock is called in tables.
+    /// The lock's name in tables.
     const NAME: &'static str;
-    /// Who gets in when several want to.
+    /// The order in which ranks that want the lock get it.
     const FAIRNESS: Fairness;
     /// Words of 8 bytes at the home.
     const HOME_WORDS: usize;
 
-    /// Bytes that the lock needs at each of `members` ranks.
+    /// Returns the bytes that the lock needs at each of `members` ranks.
     fn bytes(options: &Self::Options, members: usize) -> usize;
 
-    /// A lock homed at `home`, in [`Lock::bytes`] of zeroed memory that all its ranks have and use for nothing else. All of them make it, with the same home
-    /// and options.
+    /// Makes a lock homed at `home`, in [`Lock::bytes`] of zeroed memory that all its ranks have and use for nothing else. All of them make
+    /// it, with the same home and options.
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::NotInGroup`], [`rdma_fabric::FabricError::NoSuchRank`] of the home; [`rdma_fabric::FabricError::OutOfBounds`]
     /// where memory is too short; [`crate::LockError::TooManyRanks`] of a lock with queues.
     fn over(fabric: &Fabric, memory: GroupMemory, home: Rank, options: Self::Options) -> Result<Self>;
 
-    /// A lock of the whole job, homed at `home`. Collective over the job: all ranks call it in the same order relative to other
+    /// Makes a lock of the whole job, homed at `home`. Collective over the job: all ranks call it in the same order relative to other
     /// symmetric allocations.
     ///
     /// # Errors
@@ -39,7 +39,7 @@ pub trait Lock: Clone + fmt::Debug + 'static {
         }
     }
 
-    /// A lock of a group's members, homed at one of them. Collective over the group. Others are not concerned, alive or dead.
+    /// Makes a lock of a group's members, homed at one of them. Collective over the group; others are not concerned, alive or dead.
     ///
     /// # Errors
     /// As [`Group::memory`], and [`rdma_fabric::FabricError::NotInGroup`] of the home.
@@ -51,26 +51,26 @@ pub trait Lock: Clone + fmt::Debug + 'static {
         }
     }
 
-    /// [`Lock::symmetric_with`] the usual options.
+    /// Makes a lock of the whole job with the usual options: [`Lock::symmetric_with`].
     ///
     /// # Errors
-    /// As there.
+    /// As [`Lock::symmetric_with`].
     fn symmetric(fabric: &Fabric, home: Rank) -> impl Future<Output = Result<Self>> {
         Self::symmetric_with(fabric, home, Self::Options::default())
     }
 
-    /// The rank whose memory holds the lock words.
+    /// Returns the rank whose memory holds the lock words.
     fn home(&self) -> Rank;
 
-    /// The fabric the lock lives on.
+    /// Returns the fabric the lock lives on.
     fn fabric(&self) -> &Fabric;
 }
 
-/// Any readers-writer lock in a rank's memory: for programs and tests that leave it open which.
+/// Any readers-writer lock in a rank's memory, for programs and tests that leave it open which one.
 ///
-/// One value per rank refers to one lock for all; clones of it are the same value. What the promises in the crate's documentation are
-/// holds for all: exclusion, puts of a holder visible before the lock passes on, futures that may be dropped at any moment. What
-/// differs is what the lock says of itself here, and what it costs (`docs/locks.md`).
+/// One value per rank refers to one lock for all; clones of it are the same value. The promises in the crate's
+/// documentation hold for all: exclusion, puts of a holder visible before the lock passes on, futures that may be dropped at any
+/// moment. Locks differ in what they say of themselves here, and in what they cost (`docs/locks.md`).
 ///
 /// ```
 /// use rdma_fabric::{Fabric, ProgramResult, Rank};
@@ -90,7 +90,7 @@ pub trait RmaLock: Lock {
     /// Proof of exclusive access.
     type Exclusive<'a>: Guard;
 
-    /// Take the lock shared, or give up at `deadline`. What earlier holders put is visible to gets posted afterwards. Dropping the future
+    /// Takes the lock shared, or gives up at `deadline`. What earlier holders put is visible to gets posted afterwards. Dropping the future
     /// takes back what it has done.
     ///
     /// # Errors
@@ -99,7 +99,7 @@ pub trait RmaLock: Lock {
     /// half-way; what else the lock's own method says.
     fn read_before(&self, deadline: Time) -> impl Future<Output = Result<Self::Shared<'_>>>;
 
-    /// Take the lock shared.
+    /// Takes the lock shared.
     ///
     /// # Errors
     /// As [`RmaLock::read_before`], but for the deadline.
@@ -107,19 +107,20 @@ pub trait RmaLock: Lock {
         self.read_before(Time::MAX)
     }
 
-    /// Take the lock shared if that needs no wait.
+    /// Takes the lock shared if that needs no wait.
     ///
     /// # Errors
     /// As [`RmaLock::read`].
     fn try_read(&self) -> impl Future<Output = Result<Option<Self::Shared<'_>>>>;
 
-    /// Take the lock exclusively, or give up at `deadline`, as [`RmaLock::read_before`].
+    /// Takes the lock exclusively, or gives up at `deadline`. What earlier holders put is visible to gets posted afterwards. Dropping the
+    /// future takes back what it has done.
     ///
     /// # Errors
     /// As [`RmaLock::read_before`].
     fn write_before(&self, deadline: Time) -> impl Future<Output = Result<Self::Exclusive<'_>>>;
 
-    /// Take the lock exclusively.
+    /// Takes the lock exclusively.
     ///
     /// # Errors
     /// As [`RmaLock::read`].
@@ -127,16 +128,16 @@ pub trait RmaLock: Lock {
         self.write_before(Time::MAX)
     }
 
-    /// Take the lock exclusively if that needs no wait.
+    /// Takes the lock exclusively if that needs no wait.
     ///
     /// # Errors
     /// As [`RmaLock::read`].
     fn try_write(&self) -> impl Future<Output = Result<Option<Self::Exclusive<'_>>>>;
 }
 
-/// Proof of holding a lock. Dropping it releases the lock in the background and tells nobody about errors.
+/// Proof of holding a lock. Dropping it releases the lock in the background and reports no errors.
 pub trait Guard: fmt::Debug {
-    /// Make every put of this rank visible, then let go of the lock. If the future is dropped half-way, the rest is done in the
+    /// Makes every put of this rank visible, then lets go of the lock. If the future is dropped half-way, the rest is done in the
     /// background.
     ///
     /// # Errors
@@ -144,67 +145,66 @@ pub trait Guard: fmt::Debug {
     fn release(self) -> impl Future<Output = Result<()>>;
 }
 
-/// Given by those who call, and implement, what must be left to this crate: nobody else can name or
-/// make it.
+/// The argument of functions that only this crate may call: nobody else can make it.
 #[derive(Clone, Copy, Debug)]
 pub struct OfThisCrate(());
 
-/// This crate's.
+/// The argument by which this crate calls what only it may call.
 pub(crate) const OURS: OfThisCrate = OfThisCrate(());
 
-/// A lock whose words count readers without telling them apart, so that a shared hold which one
-/// rank began may be ended by another: what [`crate::Aggregated`] needs.
+/// A lock whose words count readers without telling them apart, so that a shared hold which one rank began may be ended by another:
+/// what [`crate::locks::Aggregated`] needs.
 ///
-/// A guard made of nothing would break every promise of the lock, so only the locks of this crate
-/// hand holds over, and only this crate can tell them to:
+/// A hold ended by somebody who has none would break every promise of the lock, so only the locks of this crate can be held without a
+/// guard, and only by this crate:
 /// ```compile_fail,E0061
-/// # use rdma_fabric::Fabric; use rma_lock::{AnonymousShared, Guard, RmaLock};
+/// # use rdma_fabric::Fabric; use rma_lock::locks::AnonymousShared;
 /// # async fn program<L: AnonymousShared>(lock: &L) {
-/// lock.adopt_shared().release().await.unwrap();
+/// lock.end_hold().await.unwrap();
 /// # }
 /// ```
-pub trait AnonymousShared: RmaLock {
-    /// Give a shared hold away: it is held until somebody who has [taken it
-    /// over](AnonymousShared::adopt_shared) releases it. What a rank publishes of its readers tells
-    /// of a hold only while somebody has its guard.
-    ///
-    /// Nothing is flushed. Puts made under the hold must be visible before the one who releases it is told so: flush before telling, for a release
-    /// flushes only its own rank's puts.
+pub trait AnonymousShared: RmaLock + Send + Sync {
+    /// Takes a shared hold, which lasts until any rank [ends it](AnonymousShared::end_hold). What a rank publishes of its readers does
+    /// not count it. Dropping the future takes back what it has done; when it fails nothing is held.
     #[doc(hidden)]
-    fn hand_over(guard: Self::Shared<'_>, ours: OfThisCrate);
+    fn hold(&self, deadline: Time, ours: OfThisCrate) -> Boxed<'_, Result<()>>;
 
-    /// Take over a shared hold that was [handed over](AnonymousShared::hand_over), by any rank, and by nobody taken over before. No operation.
-    ///
-    /// Taking over what nobody handed over breaks the lock: others' exclusion is lost, or they wait for ever.
+    /// Takes a shared hold if that needs no wait; yields whether it did.
     #[doc(hidden)]
-    fn adopt_shared(&self, ours: OfThisCrate) -> Self::Shared<'_>;
+    fn try_hold(&self, ours: OfThisCrate) -> Boxed<'_, Result<bool>>;
+
+    /// Ends a [hold](AnonymousShared::hold) of any rank, once, by a release of this rank: that flushes only this rank's puts, so others'
+    /// must be visible before. If the future is dropped the rest is done in the background.
+    #[doc(hidden)]
+    fn end_hold(&self, ours: OfThisCrate) -> Boxed<'_, Result<()>>;
 }
 
-/// A lock whose exclusive hold can be kept without its guard, by a protocol that holds the lock for
-/// longer than a borrow of it lasts: what [`crate::IndicatorLock`] needs.
+/// A lock whose exclusive hold can be kept without its guard, by a protocol that holds the lock for longer than a borrow of it lasts:
+/// what [`crate::locks::IndicatorLock`] needs.
 ///
 /// As with [`AnonymousShared`], only the locks of this crate do it, when this crate tells them to:
 /// ```compile_fail,E0061
-/// # use rdma_fabric::Fabric; use rma_lock::{BackOffLock, Guard, KeptExclusive};
+/// # use rdma_fabric::Fabric; use rma_lock::locks::{BackOffLock, KeptExclusive};
 /// # async fn program(lock: &BackOffLock) {
-/// lock.take_up(()).release().await.unwrap();
+/// lock.end_kept(0).await.unwrap();
 /// # }
 /// ```
-pub trait KeptExclusive: RmaLock {
-    /// What its rank must remember of a hold.
+pub trait KeptExclusive: RmaLock + Send + Sync {
+    /// Takes the lock exclusively, held by no guard; yields what its rank must remember of the hold. Dropping the future takes back what
+    /// it has done.
     #[doc(hidden)]
-    type Kept: fmt::Debug + Send + 'static;
+    fn keep(&self, deadline: Time, ours: OfThisCrate) -> Boxed<'_, Result<u64>>;
 
-    /// Keep the lock held, by no guard.
+    /// Takes the lock exclusively, held by no guard, if that needs no wait.
     #[doc(hidden)]
-    fn keep(guard: Self::Exclusive<'_>, ours: OfThisCrate) -> Self::Kept;
+    fn try_keep(&self, ours: OfThisCrate) -> Boxed<'_, Result<Option<u64>>>;
 
-    /// The guard of a hold that this rank [kept](KeptExclusive::keep), once.
+    /// Ends a hold that this rank [kept](KeptExclusive::keep), once. If the future is dropped the rest is done in the background.
     #[doc(hidden)]
-    fn take_up(&self, kept: Self::Kept, ours: OfThisCrate) -> Self::Exclusive<'_>;
+    fn end_kept(&self, kept: u64, ours: OfThisCrate) -> Boxed<'_, Result<()>>;
 }
 
-/// Who gets in when several want to.
+/// The order in which ranks that want a lock get it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fairness {
@@ -223,93 +223,46 @@ pub enum Fairness {
     Barging,
 }
 
-impl<S: Scheme> Lock for CountedLock<S> {
-    type Options = ();
+/// Implements [`RmaLock`] by a lock's own methods of the same names.
+macro_rules! lock_by_itself {
+    ([$($of:tt)*] $lock:ty, $shared:ty, $exclusive:ty) => {
+        impl<$($of)*> RmaLock for $lock {
+            type Shared<'a> = $shared;
+            type Exclusive<'a> = $exclusive;
 
-    const NAME: &'static str = S::NAME;
-    const FAIRNESS: Fairness = S::FAIRNESS;
-    const HOME_WORDS: usize = S::HOME_WORDS;
+            #[inline]
+            fn read_before(&self, deadline: Time) -> impl Future<Output = Result<Self::Shared<'_>>> {
+                <$lock>::read_before(self, deadline)
+            }
 
-    fn bytes((): &(), _: usize) -> usize {
-        LOCK_BYTES
-    }
+            #[inline]
+            fn try_read(&self) -> impl Future<Output = Result<Option<Self::Shared<'_>>>> {
+                <$lock>::try_read(self)
+            }
 
-    fn over(fabric: &Fabric, memory: GroupMemory, home: Rank, (): ()) -> Result<Self> {
-        CountedLock::over(fabric, memory, home)
-    }
+            #[inline]
+            fn write_before(&self, deadline: Time) -> impl Future<Output = Result<Self::Exclusive<'_>>> {
+                <$lock>::write_before(self, deadline)
+            }
 
-    fn home(&self) -> Rank {
-        CountedLock::home(self)
-    }
-
-    fn fabric(&self) -> &Fabric {
-        CountedLock::fabric(self)
-    }
+            #[inline]
+            fn try_write(&self) -> impl Future<Output = Result<Option<Self::Exclusive<'_>>>> {
+                <$lock>::try_write(self)
+            }
+        }
+    };
 }
+pub(crate) use lock_by_itself;
 
-impl<S: Scheme> RmaLock for CountedLock<S> {
-    type Shared<'a> = ReadGuard<'a, S>;
-    type Exclusive<'a> = WriteGuard<'a, S>;
-
-    #[inline]
-    fn read_before(&self, deadline: Time) -> impl Future<Output = Result<ReadGuard<'_, S>>> {
-        CountedLock::read_before(self, deadline)
-    }
-
-    #[inline]
-    fn try_read(&self) -> impl Future<Output = Result<Option<ReadGuard<'_, S>>>> {
-        CountedLock::try_read(self)
-    }
-
-    #[inline]
-    fn write_before(&self, deadline: Time) -> impl Future<Output = Result<WriteGuard<'_, S>>> {
-        CountedLock::write_before(self, deadline)
-    }
-
-    #[inline]
-    fn try_write(&self) -> impl Future<Output = Result<Option<WriteGuard<'_, S>>>> {
-        CountedLock::try_write(self)
-    }
+/// Implements [`Guard`] by a guard's own `release`.
+macro_rules! guard_by_itself {
+    ([$($of:tt)*] $guard:ty) => {
+        impl<$($of)*> Guard for $guard {
+            #[inline]
+            fn release(self) -> impl Future<Output = Result<()>> {
+                <$guard>::release(self)
+            }
+        }
+    };
 }
-
-impl<S: Scheme> AnonymousShared for CountedLock<S> {
-    #[inline]
-    fn hand_over(guard: ReadGuard<'_, S>, _: OfThisCrate) {
-        guard.lock().core.pass_reader_on();
-        mem::forget(guard);
-    }
-
-    #[inline]
-    fn adopt_shared(&self, _: OfThisCrate) -> ReadGuard<'_, S> {
-        self.core.take_reader_over();
-        ReadGuard::new(self)
-    }
-}
-
-impl<S: Scheme> KeptExclusive for CountedLock<S> {
-    type Kept = Writing;
-
-    #[inline]
-    fn keep(guard: WriteGuard<'_, S>, _: OfThisCrate) -> Writing {
-        guard.disarm()
-    }
-
-    #[inline]
-    fn take_up(&self, kept: Writing, _: OfThisCrate) -> WriteGuard<'_, S> {
-        WriteGuard::new(self, kept)
-    }
-}
-
-impl<S: Scheme> Guard for ReadGuard<'_, S> {
-    #[inline]
-    fn release(self) -> impl Future<Output = Result<()>> {
-        ReadGuard::release(self)
-    }
-}
-
-impl<S: Scheme> Guard for WriteGuard<'_, S> {
-    #[inline]
-    fn release(self) -> impl Future<Output = Result<()>> {
-        WriteGuard::release(self)
-    }
-}
+pub(crate) use guard_by_itself;

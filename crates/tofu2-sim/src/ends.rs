@@ -1,6 +1,6 @@
 //! How the ranks of a job ended, in words.
 
-/// A line for each way in which ranks ended, `ways` by rank: `rank 2: killed by signal 9 (SIGKILL)`, `ranks 0, 1 and 3: exited with 1`.
+/// Returns a line for each way in which ranks ended, `ways` by rank: `rank 2: killed by signal 9 (SIGKILL)`, `ranks 0, 1 and 3: exited with 1`.
 /// The way of the rank `first` comes first.
 pub fn ends_in_words(ways: &[impl AsRef<str>], first: Option<usize>) -> Vec<String> {
     let mut order: Vec<usize> = (0..ways.len()).collect();
@@ -18,7 +18,7 @@ pub fn ends_in_words(ways: &[impl AsRef<str>], first: Option<usize>) -> Vec<Stri
     groups.into_iter().map(|(way, ranks)| format!("{}: {way}", in_words(ranks))).collect()
 }
 
-/// `rank 3`, `ranks 0, 2 to 5 and 7`.
+/// Names ranks: `rank 3`, `ranks 0, 2 to 5 and 7`.
 fn in_words(mut ranks: Vec<usize>) -> String {
     ranks.sort_unstable();
     let mut runs: Vec<(usize, usize)> = Vec::new();

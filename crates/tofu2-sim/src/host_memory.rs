@@ -6,12 +6,12 @@
 /// Less than this, in bytes, is taken without a look.
 pub(crate) const LARGE: usize = 64 << 20;
 
-/// Bytes that can be had, as far as the system tells: of the machine, of the control group, and under this process's limits.
+/// Returns the bytes that can be had, as far as the system tells: of the machine, of the control group, and under this process's limits.
 pub(crate) fn available() -> Option<u64> {
     [of_machine(), of_group(), of_limits()].into_iter().flatten().min()
 }
 
-/// Whether `bytes` more can be had; if not, how many.
+/// Returns whether `bytes` more can be had; if not, how many.
 pub(crate) fn has(bytes: u64) -> Result<(), u64> {
     if bytes < LARGE as u64 {
         return Ok(());
@@ -22,7 +22,7 @@ pub(crate) fn has(bytes: u64) -> Result<(), u64> {
     }
 }
 
-/// The number after `name` in a file of lines like `MemFree:  123 kB`, in bytes.
+/// Returns the number after `name` in a file of lines like `MemFree:  123 kB`, in bytes.
 fn kilobytes(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
     line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
@@ -33,7 +33,7 @@ fn of_machine() -> Option<u64> {
     Some(kilobytes(&text, "MemAvailable")?.saturating_add(kilobytes(&text, "SwapFree").unwrap_or(0)))
 }
 
-/// Of the control group this process is in, version 2.
+/// Returns the bytes that are left to the control group (version 2) of this process.
 fn of_group() -> Option<u64> {
     let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
     let group = groups.lines().find_map(|line| line.strip_prefix("0::"))?;

@@ -5,7 +5,6 @@
 //! * [`virt`]: virtual time. One thread simulates up to a million ranks, deterministically, with a timing
 //!   model of the machine.
 
-mod awaited;
 mod control_queue;
 mod ends;
 mod host_memory;
@@ -13,7 +12,6 @@ mod job_error;
 pub mod shm;
 pub mod virt;
 
-pub use awaited::{Awaited, Stuck, Whom};
 pub use control_queue::QueueMachine;
 pub use ends::ends_in_words;
-pub use job_error::JobError;
+pub use job_error::{Awaited, JobError, Stuck, Whom};

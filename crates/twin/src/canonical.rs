@@ -13,7 +13,7 @@
 //! for each permutation that is compared; 10^9 states with 12 permutations 10^-19.
 
 use crate::{
-    job::{Job, Role},
+    model::{Model, Role},
     state::{MOST_RANKS, Rank, Slot, State},
     words::{INSIDE, Id, PASSED, WRITES, turn_of},
 };
@@ -28,19 +28,19 @@ const HIGH: u32 = 32;
 const LOW: u64 = 0xffff_ffff;
 
 /// Which ranks may be permuted: those with the same number.
-pub(crate) fn classes(job: &Job) -> [u8; MOST_RANKS] {
+pub(crate) fn classes(model: &Model) -> [u8; MOST_RANKS] {
     let mut classes = [0; MOST_RANKS];
-    for (me, class) in classes.iter_mut().enumerate().take(job.ranks()) {
-        let by_node = if job.second_is_levels(me) { job.nodes[me] } else { 0 };
-        *class = u8::from(job.roles[me] == Role::Write) << 1 | by_node;
+    for (me, class) in classes.iter_mut().enumerate().take(model.ranks()) {
+        let by_node = if model.second_is_levels(me) { model.nodes[me] } else { 0 };
+        *class = u8::from(model.roles[me] == Role::Write) << 1 | by_node;
     }
     classes
 }
 
 /// Where each rank is put, and from which turn its nodes' are counted.
 struct Names<'a> {
-    job: &'a Job,
-    place: [u8; MOST_RANKS],
+    model: &'a Model,
+    position: [u8; MOST_RANKS],
     base: [[u8; 2]; MOST_RANKS],
 }
 
@@ -52,10 +52,10 @@ impl Names<'_> {
             return bits;
         }
         let flag = bits & WRITES;
-        let Some(id) = Id::of(bits & !WRITES, self.job.ranks()) else { return bits };
+        let Some(id) = Id::of(bits & !WRITES, self.model.ranks()) else { return bits };
         let cell = if of_level { 1 } else { id.slot() };
         let turn = id.turn().wrapping_sub(self.base[id.rank()][cell as usize]);
-        Id::new(self.place[id.rank()] as usize, id.slot(), turn).bits() | flag
+        Id::new(self.position[id.rank()] as usize, id.slot(), turn).bits() | flag
     }
 
     /// A word with a node in its high half.
@@ -88,11 +88,11 @@ fn nameless(rank: &Rank) -> u64 {
         | u64::from(rank.data_put) << 37
 }
 
-/// What `s` is known by. `classes` are [those](classes) of `job`.
-pub(crate) fn fingerprint(job: &Job, classes: &[u8; MOST_RANKS], s: &State) -> u128 {
-    let ranks = job.ranks();
+/// What `s` is known by. `classes` are [those](classes) of `model`.
+pub(crate) fn fingerprint(model: &Model, classes: &[u8; MOST_RANKS], s: &State) -> u128 {
+    let ranks = model.ranks();
     let mut keys = [(0u8, 0u64, 0u8); MOST_RANKS];
-    let mut names = Names { job, place: [0; MOST_RANKS], base: [[0; 2]; MOST_RANKS] };
+    let mut names = Names { model, position: [0; MOST_RANKS], base: [[0; 2]; MOST_RANKS] };
     for me in 0..ranks {
         let rank = &s.ranks[me];
         keys[me] = (classes[me], nameless(rank), me as u8);
@@ -101,8 +101,8 @@ pub(crate) fn fingerprint(job: &Job, classes: &[u8; MOST_RANKS], s: &State) -> u
     keys[..ranks].sort_unstable();
     let mut least = u128::MAX;
     permuted(&mut keys, 0, ranks, &mut |keys| {
-        for (place, (_, _, me)) in keys.iter().enumerate().take(ranks) {
-            names.place[*me as usize] = place as u8;
+        for (position, (_, _, me)) in keys.iter().enumerate().take(ranks) {
+            names.position[*me as usize] = position as u8;
         }
         least = least.min(hash(&names, keys, s));
     });
@@ -130,8 +130,8 @@ fn permuted(
 }
 
 fn hash(names: &Names<'_>, keys: &[(u8, u64, u8); MOST_RANKS], s: &State) -> u128 {
-    let ranks = names.job.ranks();
-    let fair = names.job.lock == crate::Lock::Fair;
+    let ranks = names.model.ranks();
+    let fair = names.model.lock == crate::Lock::Fair;
     let mut all = [0u64; LENGTH];
     all[0] = names.count(s.home[0]);
     for (into, word) in all[1..4].iter_mut().zip(&s.home[1..]) {
@@ -142,10 +142,10 @@ fn hash(names: &Names<'_>, keys: &[(u8, u64, u8); MOST_RANKS], s: &State) -> u12
         all[5 + 2 * node] = names.node(s.level[node][1], true);
     }
     all[8] = u64::from(s.data) | u64::from(s.writes) << 8;
-    for (place, (_, nameless, me)) in keys.iter().enumerate().take(ranks) {
+    for (position, (_, nameless, me)) in keys.iter().enumerate().take(ranks) {
         let me = *me as usize;
         let rank = &s.ranks[me];
-        let levels = names.job.second_is_levels(me);
+        let levels = names.model.second_is_levels(me);
         let next = |cell: usize| {
             let next = names.node(rank.cells[cell].next, levels && cell == 1);
             let old = rank.slots[cell] == Slot::Worn && next != 0 && next != PASSED && next != INSIDE;
@@ -153,7 +153,7 @@ fn hash(names: &Names<'_>, keys: &[(u8, u64, u8); MOST_RANKS], s: &State) -> u12
         };
         // What a rank remembers while it deals with its level names nodes of that.
         let of_level = levels && rank.cell == 1;
-        let at = WORDS + PER_RANK * place;
+        let at = WORDS + PER_RANK * position;
         all[at] = *nameless;
         all[at + 1] = next(0);
         all[at + 2] = next(1);

@@ -1,10 +1,10 @@
 //! The fair lock. Steps are those of `docs/queued-locks.md`.
 
 use crate::{
-    job::{Job, Role, Wrong},
+    model::{Model, Role, Violation},
     op::{Flushed, Op, Pending},
     state::{Pc, Slot, State},
-    turn::{Turn, Went, wake},
+    turn::{StepResult, Turn, wake},
     words::{FAIR_TAIL, INSIDE, Id, PASSED, STATE, WRITES},
 };
 use rdma_fabric::Amo;
@@ -25,7 +25,7 @@ pub(crate) enum AtFair {
     G1Load,
     G1,
     G1Mark,
-    /// As the last, and woken by nobody: what the node said is taken back.
+    /// G1 of the last in the queue, woken by nobody: what the node said is taken back.
     G1Unsay,
     G1Retire,
     G2,
@@ -38,7 +38,7 @@ pub(crate) enum AtFair {
 const ONE: u64 = 1;
 const WRITER: u32 = 32;
 
-impl Job {
+impl Model {
     /// What the node of `me` says while it is inside.
     fn says(&self, me: usize) -> u64 {
         if self.roles[me] == Role::Read { INSIDE } else { 0 }
@@ -74,7 +74,7 @@ impl Job {
             AtFair::G1Mark => Op::Atomic(rank.next_word(me), Amo::CompareSwap { expected: says, new: PASSED }),
             AtFair::G1Unsay => Op::Store(rank.next_word(me), 0),
             AtFair::G1Retire => rank.retire(me),
-            AtFair::G3 => state(Amo::Add(Job::uncounts(rank.link))),
+            AtFair::G3 => state(Amo::Add(Model::uncounts(rank.link))),
             AtFair::G4 => state(Amo::Add((rank.other << WRITER).wrapping_neg())),
         };
         Pending { op, after: if at == AtFair::G1Load { Flushed::All } else { Flushed::Nothing } }
@@ -82,19 +82,19 @@ impl Job {
 }
 
 impl Turn<'_> {
-    fn at(&mut self, at: AtFair) -> Went {
+    fn at(&mut self, at: AtFair) -> StepResult {
         self.go(Pc::Fair(at))
     }
 
     /// The node and class of a link; 0 if nobody is linked.
-    fn link_of(&self, link: u64) -> Result<u64, Wrong> {
-        Id::decode("next", link & !WRITES, self.job.ranks()).map(|id| id.map_or(0, |_| link))
+    fn link_of(&self, link: u64) -> Result<u64, Violation> {
+        Id::decode("next", link & !WRITES, self.model.ranks()).map(|id| id.map_or(0, |_| link))
     }
 
     /// The step `at` has found `found`.
-    pub(crate) fn fair(&mut self, at: AtFair, found: u64) -> Went {
-        let (job, me, reads) = (self.job, self.me, self.role() == Role::Read);
-        let says = job.says(me);
+    pub(crate) fn fair(&mut self, at: AtFair, found: u64) -> StepResult {
+        let (model, me, reads) = (self.model, self.me, self.role() == Role::Read);
+        let says = model.says(me);
         match at {
             AtFair::F1 => {
                 self.rank().other = self.decode("tail", found)?;
@@ -107,7 +107,7 @@ impl Turn<'_> {
                     PASSED => self.ahead(),
                     INSIDE if reads => self.ahead(),
                     INSIDE => self.at(AtFair::F6),
-                    bits => Err(Wrong::Corrupt { what: "next", bits }),
+                    bits => Err(Violation::Corrupt { what: "next", bits }),
                 }
             }
             AtFair::F3 => self.at(AtFair::F7),
@@ -130,7 +130,7 @@ impl Turn<'_> {
             AtFair::F7Wake => self.enter(),
             AtFair::G1Load if found == says => self.at(AtFair::G1),
             AtFair::G1Load => self.out_before(found),
-            AtFair::G1 if found != job.own_id(self.s, me) => self.at(AtFair::G1Mark),
+            AtFair::G1 if found != model.own_id(self.s, me) => self.at(AtFair::G1Mark),
             AtFair::G1 if self.rank().woken => self.at(AtFair::G1Retire),
             AtFair::G1 if reads => self.at(AtFair::G1Unsay),
             AtFair::G1 => {
@@ -149,7 +149,7 @@ impl Turn<'_> {
             }
             AtFair::G2 => self.at(AtFair::G5),
             AtFair::G3 => {
-                let left = found.wrapping_add(Job::uncounts(self.rank().link));
+                let left = found.wrapping_add(Model::uncounts(self.rank().link));
                 self.rank().link = 0;
                 let first = left >> WRITER;
                 if left as u32 != 0 || first == 0 {
@@ -164,22 +164,22 @@ impl Turn<'_> {
     }
 
     /// The queue's first, or behind a reader inside.
-    fn ahead(&mut self) -> Went {
+    fn ahead(&mut self) -> StepResult {
         let at = if self.role() == Role::Read { AtFair::F3 } else { AtFair::F4 };
         self.at(at)
     }
 
     /// G1 is over, with a successor.
-    fn out_before(&mut self, link: u64) -> Went {
+    fn out_before(&mut self, link: u64) -> StepResult {
         let next = self.link_of(link)?;
         if next == 0 {
-            return Err(Wrong::Corrupt { what: "next", bits: link });
+            return Err(Violation::Corrupt { what: "next", bits: link });
         }
         self.rank().link = next;
         self.at(AtFair::G1Retire)
     }
 
-    fn out(&mut self) -> Went {
+    fn out(&mut self) -> StepResult {
         if self.role() == Role::Read {
             return self.at(AtFair::G3);
         }

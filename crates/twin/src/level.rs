@@ -1,10 +1,10 @@
 //! The level of nodes below a lock that counts readers. Steps are those of `docs/node-locks.md`, as far as nobody gives up.
 
 use crate::{
-    job::{Job, Wrong},
+    model::{Model, Violation},
     op::{Flushed, Op, Pending},
     state::{Goal, Pc, Slot, State},
-    turn::{Turn, Went, wake},
+    turn::{StepResult, Turn, wake},
     words::{HELD, LEVEL_COUNT, LEVEL_WAITING, READER, Word},
 };
 use rdma_fabric::Amo;
@@ -31,7 +31,7 @@ pub(crate) enum AtLevel {
 /// No leader gives up, so nobody is left without one.
 const ORPHAN: u64 = 2;
 
-impl Job {
+impl Model {
     /// What `me` is about to do.
     pub(crate) fn level(&self, at: AtLevel, s: &State, me: usize) -> Pending {
         let rank = &s.ranks[me];
@@ -56,20 +56,20 @@ impl Job {
 }
 
 impl Turn<'_> {
-    fn up(&mut self, at: AtLevel) -> Went {
+    fn up(&mut self, at: AtLevel) -> StepResult {
         self.go(Pc::Level(at))
     }
 
-    fn inside(&mut self) -> Went {
+    fn inside(&mut self) -> StepResult {
         let rank = self.rank();
         (rank.link, rank.other) = (0, 0);
         self.go(Pc::Look)
     }
 
     /// The step `at` has found `found`.
-    pub(crate) fn level(&mut self, at: AtLevel, found: u64) -> Went {
+    pub(crate) fn level(&mut self, at: AtLevel, found: u64) -> StepResult {
         match at {
-            AtLevel::N1 | AtLevel::N9 if found & ORPHAN != 0 => Err(Wrong::Corrupt { what: "node", bits: found }),
+            AtLevel::N1 | AtLevel::N9 if found & ORPHAN != 0 => Err(Violation::Corrupt { what: "node", bits: found }),
             AtLevel::N1 if found & HELD != 0 => self.inside(),
             AtLevel::N1 if found == 0 => self.go(Pc::Counted(crate::counted::At::R1)),
             AtLevel::N1 => self.take_node(Goal::N8),

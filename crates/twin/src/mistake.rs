@@ -4,8 +4,8 @@
 use crate::{
     counted::At,
     fair::AtFair,
-    job::Job,
     level::AtLevel,
+    model::Model,
     op::{Flushed, Op, Pending},
     state::{Pc, Rank},
     words::{HELD, INSIDE, PASSED, READER, WRITER_ACTIVE, WRITER_INTERESTED},
@@ -82,7 +82,7 @@ pub enum Mistake {
 /// Reads, and leaves what is there.
 const NOTHING: Amo<u64> = Amo::Or(0);
 
-impl Job {
+impl Model {
     /// What a rank is about to do, with the step done wrong.
     pub(crate) fn mistaken_pending(&self, rank: &Rank, right: Pending) -> Pending {
         use Mistake::*;

@@ -1,7 +1,7 @@
 //! A run of the lock's own code, followed by the model.
 
 use crate::{
-    job::{Job, Wrong},
+    model::{Model, Violation},
     op::{Move, Op},
     state::State,
     words::{HEAD, Word},
@@ -11,7 +11,7 @@ use std::fmt;
 
 /// What the code was seen to do to a word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Seen {
+pub enum Access {
     /// A remote atomic took effect.
     Atomic(Amo<u64>),
     /// A get read it.
@@ -46,20 +46,20 @@ impl fmt::Display for Refused {
 /// A run of the code so far, in the model.
 #[derive(Clone, Debug)]
 pub struct Replay<'a> {
-    job: &'a Job,
+    model: &'a Model,
     state: State,
 }
 
 impl<'a> Replay<'a> {
     /// At the beginning.
-    pub fn new(job: &'a Job) -> Self {
-        Replay { job, state: job.start() }
+    pub fn new(model: &'a Model) -> Self {
+        Replay { model, state: model.start() }
     }
 
     /// Posting a put changes no memory, so it is not seen: it happens as soon as it can.
-    fn post(&mut self, rank: usize) -> Result<(), Wrong> {
-        while let Some(Op::Put(..)) = self.job.pending(&self.state, rank).map(|pending| pending.op) {
-            self.job.take(&mut self.state, Move::Step(rank)).1?;
+    fn post(&mut self, rank: usize) -> Result<(), Violation> {
+        while let Some(Op::Put(..)) = self.model.pending(&self.state, rank).map(|pending| pending.op) {
+            self.model.take(&mut self.state, Move::Step(rank)).1?;
         }
         Ok(())
     }
@@ -69,27 +69,27 @@ impl<'a> Replay<'a> {
     /// # Errors
     /// If the model can't do the same now, with the same operand at the same word with the same result. Own loads that are no step of the model
     /// must find what the model's memory holds.
-    pub fn see(&mut self, rank: usize, word: Word, seen: Seen, bits: u64) -> Result<(), Refused> {
+    pub fn see(&mut self, rank: usize, word: Word, seen: Access, bits: u64) -> Result<(), Refused> {
         let refused = |instead: String| Refused { rank, seen: format!("{seen:x?} of {bits:#x} at {word:?}"), instead };
         self.post(rank).map_err(|wrong| refused(wrong.to_string()))?;
-        let (job, state) = (self.job, &mut self.state);
-        let pending = job.pending(state, rank);
+        let (model, state) = (self.model, &mut self.state);
+        let pending = model.pending(state, rank);
         let op = pending.map(|pending| pending.op);
         let next = match (seen, op) {
-            (Seen::Put, _) => {
+            (Access::Put, _) => {
                 let from = &state.ranks[rank];
                 let put = if word == HEAD { from.head_put } else { u64::from(from.data_put) };
                 let there = matches!(word, HEAD | Word::Data) && put == bits && bits != 0;
                 there.then_some(Move::Arrive(rank, word))
             }
-            (Seen::Store, Some(Op::Store(at, value))) if (at, value) == (word, bits) => Some(Move::Step(rank)),
-            (Seen::Store, _) => None,
+            (Access::Store, Some(Op::Store(at, value))) if (at, value) == (word, bits) => Some(Move::Step(rank)),
+            (Access::Store, _) => None,
             _ if state.read(word) != bits => None,
-            (Seen::Atomic(did), Some(Op::Atomic(at, amo))) if (at, amo) == (word, did) => Some(Move::Step(rank)),
-            (Seen::Get, Some(Op::Get(at))) if at == word => Some(Move::Step(rank)),
-            (Seen::Load, Some(Op::Load(at))) if at == word => Some(Move::Step(rank)),
-            (Seen::Load, _) => return Ok(()),
-            (Seen::Watch, Some(Op::Watch(at, value))) if at == word => {
+            (Access::Atomic(did), Some(Op::Atomic(at, amo))) if (at, amo) == (word, did) => Some(Move::Step(rank)),
+            (Access::Get, Some(Op::Get(at))) if at == word => Some(Move::Step(rank)),
+            (Access::Load, Some(Op::Load(at))) if at == word => Some(Move::Step(rank)),
+            (Access::Load, _) => return Ok(()),
+            (Access::Watch, Some(Op::Watch(at, value))) if at == word => {
                 if value != bits {
                     return Ok(());
                 }
@@ -97,25 +97,25 @@ impl<'a> Replay<'a> {
             }
             _ => None,
         };
-        let possible = |next: &Move| matches!(next, Move::Arrive(..)) || job.can_step(state, rank);
+        let possible = |next: &Move| matches!(next, Move::Arrive(..)) || model.can_step(state, rank);
         let Some(next) = next.filter(possible) else {
             let holds = state.read(word);
             return Err(refused(format!("{pending:x?}, and {word:?} holds {holds:#x}")));
         };
-        job.take(state, next).1.map_err(|wrong| refused(wrong.to_string()))?;
+        model.take(state, next).1.map_err(|wrong| refused(wrong.to_string()))?;
         self.post(rank).map_err(|wrong| refused(wrong.to_string()))
     }
 
     /// Whether the model could go on from here.
     pub fn can_go_on(&self) -> bool {
-        !self.job.moves(&self.state).is_none()
+        !self.model.moves(&self.state).is_none()
     }
 
     /// The code came to its end.
     ///
     /// # Errors
     /// If the model does not.
-    pub fn end(&self) -> Result<(), Wrong> {
-        self.job.end(&self.state)
+    pub fn end(&self) -> Result<(), Violation> {
+        self.model.end(&self.state)
     }
 }

@@ -1,6 +1,6 @@
 //! The jobs that the locks must be searched for.
 
-use crate::job::{Job, Lock, Role, Role::*};
+use crate::model::{Lock, Model, Role, Role::*};
 
 /// What ranks do, on which nodes, how often.
 #[derive(Clone, Copy, Debug)]
@@ -36,8 +36,8 @@ impl Case {
         case("R3W1x2", &[Read, Read, Read, Write], &[0, 0, 1, 1], 2),
     ];
 
-    /// This job of a lock.
-    pub fn of(&self, lock: Lock) -> Job {
-        Job::new(lock, self.roles, self.rounds).nodes(self.nodes)
+    /// This model of a lock.
+    pub fn of(&self, lock: Lock) -> Model {
+        Model::new(lock, self.roles, self.rounds).nodes(self.nodes)
     }
 }

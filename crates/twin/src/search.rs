@@ -1,8 +1,8 @@
-//! Going through all states of a job, depth first.
+//! Going through all states of a model, depth first.
 
 use crate::{
     canonical,
-    job::{Job, Wrong},
+    model::{Model, Violation},
     op::{Done, Move},
     state::State,
     step::Moves,
@@ -16,9 +16,9 @@ use std::{
 
 /// The hash of a fingerprint is a part of it.
 #[derive(Clone, Copy, Debug, Default)]
-struct Part(u64);
+struct FingerprintHasher(u64);
 
-impl Hasher for Part {
+impl Hasher for FingerprintHasher {
     fn write(&mut self, _: &[u8]) {
         unreachable!("only fingerprints are looked up");
     }
@@ -30,7 +30,7 @@ impl Hasher for Part {
     }
 }
 
-type Known = BuildHasherDefault<Part>;
+type Known = BuildHasherDefault<FingerprintHasher>;
 
 /// How far a search is.
 #[derive(Clone, Copy, Debug, Default)]
@@ -51,7 +51,7 @@ pub enum Verdict {
     /// So many states were seen, and others are left; or the caller asked for it.
     Stopped,
     /// This is wrong, after these moves.
-    Broken(Wrong, Vec<String>),
+    Broken(Violation, Vec<String>),
 }
 
 /// What a search came to.
@@ -88,9 +88,9 @@ impl fmt::Display for Report {
 
 type Watch<'a> = dyn FnMut(&Progress) -> ControlFlow<()> + 'a;
 
-/// A search of a [`Job`].
+/// A search of a [`Model`].
 pub struct Search<'a> {
-    job: &'a Job,
+    model: &'a Model,
     limit: u64,
     at_once: bool,
     whole: bool,
@@ -100,7 +100,7 @@ pub struct Search<'a> {
 
 impl fmt::Debug for Search<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Search({:?}, at most {} states)", self.job, self.limit)
+        write!(f, "Search({:?}, at most {} states)", self.model, self.limit)
     }
 }
 
@@ -112,41 +112,41 @@ struct Frame {
 }
 
 impl<'a> Search<'a> {
-    /// All states of `job`.
-    pub fn new(job: &'a Job) -> Self {
+    /// Prepares a search of all states of `model`.
+    pub fn new(model: &'a Model) -> Self {
         let watch = Box::new(|_: &Progress| ControlFlow::Continue(()));
-        Search { job, limit: u64::MAX, at_once: true, whole: false, watch, look: Box::new(|_| ()) }
+        Search { model, limit: u64::MAX, at_once: true, whole: false, watch, look: Box::new(|_| ()) }
     }
 
-    /// Stop at so many states. Each takes 17 to 34 bytes, and up to 51 while the set grows.
+    /// Stops at so many states. Each takes 17 to 34 bytes, and up to 51 while the set grows.
     #[must_use]
     pub fn limit(mut self, states: u64) -> Self {
         self.limit = states;
         self
     }
 
-    /// Let nothing [happen at once](crate#what-happens-at-once): every move is one of its own.
+    /// Lets nothing [happen at once](crate#what-happens-at-once): every move is one of its own.
     #[must_use]
     pub fn apart(mut self) -> Self {
         self.at_once = false;
         self
     }
 
-    /// Take no two states for [one](crate#what-is-taken-for-one). They are kept whole, with some 500 bytes each.
+    /// Takes no two states for [one](crate#what-is-taken-for-one). They are kept whole, with some 500 bytes each.
     #[must_use]
     pub fn whole(mut self) -> Self {
         self.whole = true;
         self
     }
 
-    /// Be told of the progress now and then, and stop if it says so.
+    /// Shows `watch` the progress now and then, and stops if it says so.
     #[must_use]
     pub fn watch(mut self, watch: impl FnMut(&Progress) -> ControlFlow<()> + 'a) -> Self {
         self.watch = Box::new(watch);
         self
     }
 
-    /// Be shown each state once.
+    /// Shows each state to `look` once.
     #[must_use]
     pub fn look(mut self, look: impl FnMut(&State) + 'a) -> Self {
         self.look = Box::new(look);
@@ -154,32 +154,32 @@ impl<'a> Search<'a> {
     }
 
     /// Where `by` leads from `state`.
-    fn next(&self, mut state: State, by: Move, mut note: impl FnMut(Done)) -> Result<State, Wrong> {
-        let (done, went) = self.job.take(&mut state, by);
+    fn next(&self, mut state: State, by: Move, mut note: impl FnMut(Done)) -> Result<State, Violation> {
+        let (done, went) = self.model.take(&mut state, by);
         note(done);
         went?;
         if self.at_once {
-            self.job.settle(&mut state, note)?;
+            self.model.settle(&mut state, note)?;
         }
         Ok(state)
     }
 
-    fn first(&self, mut note: impl FnMut(Done)) -> Result<State, Wrong> {
-        let mut state = self.job.start();
+    fn first(&self, mut note: impl FnMut(Done)) -> Result<State, Violation> {
+        let mut state = self.model.start();
         if self.at_once {
-            self.job.settle(&mut state, &mut note)?;
+            self.model.settle(&mut state, &mut note)?;
         }
         Ok(state)
     }
 
-    /// Go through them.
+    /// Goes through all states of the model, or to the first that is wrong.
     pub fn run(mut self) -> Report {
-        let classes = (!self.whole).then(|| canonical::classes(self.job));
+        let classes = (!self.whole).then(|| canonical::classes(self.model));
         let mut fingerprints: HashSet<u128, Known> = HashSet::default();
         let mut plain: HashSet<State> = HashSet::new();
-        let job = self.job;
+        let model = self.model;
         let mut is_new = |state: &State| match &classes {
-            Some(classes) => fingerprints.insert(canonical::fingerprint(job, classes, state)),
+            Some(classes) => fingerprints.insert(canonical::fingerprint(model, classes, state)),
             None => plain.insert(*state),
         };
         let mut report =
@@ -233,14 +233,14 @@ impl<'a> Search<'a> {
         by: Option<Move>,
         path: &mut Vec<Frame>,
         report: &mut Report,
-        broken: &mut Option<(Wrong, Option<Move>)>,
+        broken: &mut Option<(Violation, Option<Move>)>,
     ) {
         report.states += 1;
         (self.look)(&state);
-        report.together |= self.job.all_readers_inside(&state);
-        let left = self.job.moves(&state);
+        report.together |= self.model.all_readers_inside(&state);
+        let left = self.model.moves(&state);
         if left.is_none() {
-            match self.job.end(&state) {
+            match self.model.end(&state) {
                 Ok(()) => report.ends += 1,
                 Err(wrong) => *broken = Some((wrong, None)),
             }
@@ -265,7 +265,7 @@ impl<'a> Search<'a> {
     /// The shortest way to something wrong, if not too many states come before it.
     fn shortest(&self) -> Option<Vec<Move>> {
         const STATES: usize = 300_000;
-        let classes = canonical::classes(self.job);
+        let classes = canonical::classes(self.model);
         let mut seen: HashSet<u128, Known> = HashSet::default();
         let mut ways: Vec<(usize, Option<Move>)> = vec![(0, None)];
         let mut queue = VecDeque::from([(self.first(|_| ()).ok()?, 0)]);
@@ -279,15 +279,15 @@ impl<'a> Search<'a> {
             moves
         };
         while let Some((state, at)) = queue.pop_front() {
-            let left = self.job.moves(&state);
-            if left.is_none() && self.job.end(&state).is_err() {
+            let left = self.model.moves(&state);
+            if left.is_none() && self.model.end(&state).is_err() {
                 return Some(way(&ways, at, None));
             }
             for by in left {
                 match self.next(state, by, |_| ()) {
                     Err(_) => return Some(way(&ways, at, Some(by))),
                     Ok(state) => {
-                        let key = canonical::fingerprint(self.job, &classes, &state);
+                        let key = canonical::fingerprint(self.model, &classes, &state);
                         if ways.len() < STATES && seen.insert(key) {
                             ways.push((at, Some(by)));
                             queue.push_back((state, ways.len() - 1));

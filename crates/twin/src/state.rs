@@ -1,13 +1,13 @@
-//! One moment of a job: the words, and where each rank is.
+//! One moment of a model: the words, and where each rank is.
 
 use crate::{
-    counted::{At, Ctx},
+    counted::{At, Then},
     fair::AtFair,
     level::AtLevel,
     words::Word,
 };
 
-/// The most ranks of a job.
+/// The most ranks of a model.
 pub const MOST_RANKS: usize = 5;
 
 /// Where a rank is: what it does next.
@@ -45,7 +45,7 @@ pub(crate) enum Taking {
     /// Is a successor still on its way to it?
     Load,
     Clear,
-    /// The same, too late: after the node is in its queue.
+    /// The node is made ready too late: after it is in its queue.
     ClearLate,
 }
 
@@ -82,7 +82,7 @@ pub struct Rank {
     pub(crate) turns: [u8; 2],
     pub(crate) pc: Pc,
     pub(crate) goal: Goal,
-    pub(crate) ctx: Ctx,
+    pub(crate) ctx: Then,
     /// The cell in use.
     pub(crate) cell: u8,
     /// Rounds left, this one included.
@@ -103,7 +103,7 @@ pub struct Rank {
     pub(crate) data_put: u8,
 }
 
-/// One moment. It is plain data: a copy is another job.
+/// One moment. It is plain data: a copy is another model.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct State {
     /// The home's words.

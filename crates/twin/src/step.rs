@@ -1,12 +1,12 @@
 //! What may happen next, and what it does.
 //!
 //! # What happens at once
-//! Some of a rank's moves nobody else can notice, or can no longer influence. [`Job::settle`] makes them as soon as they are possible, and
+//! Some of a rank's moves nobody else can notice, or can no longer influence. [`Model::settle`] makes them as soon as they are possible, and
 //! no order is lost by it: each commutes with whatever others do, stays possible until it is made, and makes nothing visible that was not so before:
 //! * Posting a put; stores to own words of a node that is in no queue, or that only its owner reads there.
 //! * Going on after a wait: a wake word that says *granted* is changed by its owner only.
 //! * Loading a next word that names a successor: it has been written once, and is not written again before its owner is done with it.
-//! * Looking at the data. Its version changes only while a writer is inside, and if somebody else is there too, [`Wrong::Exclusion`] is told anyway.
+//! * Looking at the data. Its version changes only while a writer is inside, and if somebody else is there too, [`Violation::Exclusion`] is told anyway.
 //! * The arrival of a put to the data that its writer flushes now. Nobody else is inside to look.
 //!
 //! With [mistakes](crate::Mistake) this need not hold. There it means that fewer orders are tried; what is found is a run all the same.
@@ -15,9 +15,9 @@ use crate::{
     canonical,
     counted::At,
     fair::AtFair,
-    job::{Job, Lock, Role, Wrong},
     level::AtLevel,
     mistake::Mistake,
+    model::{Lock, Model, Role, Violation},
     op::{Done, Flushed, Move, Op, Pending},
     state::{MOST_RANKS, Pc, State, Taking},
     words::{HEAD, INSIDE, PASSED, Word},
@@ -51,7 +51,7 @@ impl Iterator for Moves {
     }
 }
 
-impl Job {
+impl Model {
     /// What `me` is about to do; `None` if it has ended.
     pub fn pending(&self, s: &State, me: usize) -> Option<Pending> {
         let right = self.right(s, me)?;
@@ -78,8 +78,8 @@ impl Job {
         Moves(bits)
     }
 
-    /// Let `next`, which must be possible, happen. What is wrong then, if anything is, comes with what happened.
-    pub fn take(&self, s: &mut State, next: Move) -> (Done, Result<(), Wrong>) {
+    /// Lets `next`, which must be possible, happen. What is wrong then, if anything is, comes with what happened.
+    pub fn take(&self, s: &mut State, next: Move) -> (Done, Result<(), Violation>) {
         match next {
             Move::Arrive(rank, word) => {
                 let from = &mut s.ranks[rank];
@@ -103,7 +103,7 @@ impl Job {
                         let from = &mut s.ranks[me];
                         let occupied = if word == HEAD { from.head_put != 0 } else { from.data_put != 0 };
                         if occupied {
-                            return (done, Err(Wrong::NoRoom("a second put of a rank to the same word")));
+                            return (done, Err(Violation::NoRoom("a second put of a rank to the same word")));
                         }
                         if word == HEAD { from.head_put = value } else { from.data_put = value as u8 }
                     }
@@ -116,8 +116,8 @@ impl Job {
         }
     }
 
-    /// Make all moves that [happen at once](self). `note` is told of each.
-    pub(crate) fn settle(&self, s: &mut State, mut note: impl FnMut(Done)) -> Result<(), Wrong> {
+    /// Makes all moves that [happen at once](self). `note` is told of each.
+    pub(crate) fn settle(&self, s: &mut State, mut note: impl FnMut(Done)) -> Result<(), Violation> {
         let mut me = 0;
         let mut quiet = 0;
         while quiet < self.ranks() {
@@ -168,7 +168,7 @@ impl Job {
     }
 
     /// A writer is alone.
-    fn exclusion(&self, s: &State) -> Result<(), Wrong> {
+    fn exclusion(&self, s: &State) -> Result<(), Violation> {
         let (mut readers, mut writers) = (0, 0);
         for me in 0..self.ranks() {
             if self.is_inside(s, me) {
@@ -178,7 +178,7 @@ impl Job {
                 }
             }
         }
-        if writers > 1 || writers == 1 && readers > 0 { Err(Wrong::Exclusion) } else { Ok(()) }
+        if writers > 1 || writers == 1 && readers > 0 { Err(Violation::Exclusion) } else { Ok(()) }
     }
 
     /// Whether all readers are inside together.
@@ -187,22 +187,22 @@ impl Job {
     }
 
     /// Nothing can happen any more: is it the proper end?
-    pub(crate) fn end(&self, s: &State) -> Result<(), Wrong> {
+    pub(crate) fn end(&self, s: &State) -> Result<(), Violation> {
         if let Some(rank) = (0..self.ranks()).find(|me| s.ranks[*me].pc != Pc::End) {
-            return Err(Wrong::Deadlock { rank });
+            return Err(Violation::Deadlock { rank });
         }
         let at_rest: &[&str] = if self.lock == Lock::Fair { &["state", "tail"] } else { &["count", "readers", "tail"] };
         let home = at_rest.iter().zip(s.home).map(|(word, bits)| (*word, bits));
         let levels = s.level.as_flattened().iter().map(|bits| ("a word of a node", *bits));
         if let Some((word, bits)) = home.chain(levels).find(|(_, bits)| *bits != 0) {
-            return Err(Wrong::Residue { word, bits });
+            return Err(Violation::Residue { word, bits });
         }
         for cell in s.ranks[..self.ranks()].iter().flat_map(|rank| rank.cells) {
             if cell.wake & 0xff != 0 {
-                return Err(Wrong::Residue { word: "wake", bits: cell.wake });
+                return Err(Violation::Residue { word: "wake", bits: cell.wake });
             }
             if cell.next == PASSED {
-                return Err(Wrong::Residue { word: "next", bits: cell.next });
+                return Err(Violation::Residue { word: "next", bits: cell.next });
             }
         }
         Ok(())

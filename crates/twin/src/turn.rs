@@ -1,11 +1,11 @@
 //! A rank's turn: what all locks have in common. Rounds, the data, taking a node, waking.
 
 use crate::{
-    counted::{At, Ctx},
+    counted::{At, Then},
     fair::AtFair,
-    job::{Job, Lock, Role, Wrong},
     level::AtLevel,
     mistake::Mistake,
+    model::{Lock, Model, Role, Violation},
     op::{Flushed, Op, Pending},
     state::{Goal, Pc, Rank, Slot, State, Taking},
     words::{BLOCKED, GRANTED, Id, PASSED, TURNS, Word, wake_word},
@@ -14,18 +14,18 @@ use rdma_fabric::Amo;
 
 /// A rank that goes on.
 pub(crate) struct Turn<'a> {
-    pub(crate) job: &'a Job,
+    pub(crate) model: &'a Model,
     pub(crate) s: &'a mut State,
     pub(crate) me: usize,
 }
 
 /// What a call yields that ends a step.
-pub(crate) type Went = Result<(), Wrong>;
+pub(crate) type StepResult = Result<(), Violation>;
 
 /// The operation that wakes the node `bits` name.
-pub(crate) fn wake(job: &Job, bits: u64, of_level: bool) -> Op {
+pub(crate) fn wake(model: &Model, bits: u64, of_level: bool) -> Op {
     // Only nodes that were decoded are woken.
-    let id = Id::of(bits, job.ranks()).expect("a node");
+    let id = Id::of(bits, model.ranks()).expect("a node");
     let cell = if of_level { 1 } else { id.slot() };
     let word = Word::Wake(id.rank() as u8, cell);
     Op::Atomic(word, Amo::CompareSwap { expected: wake_word(BLOCKED, id.turn()), new: wake_word(GRANTED, id.turn()) })
@@ -49,15 +49,15 @@ impl Rank {
         Op::Watch(self.wake_word(me), wake_word(GRANTED, self.turn()))
     }
 
-    /// Begin the node's next turn.
+    /// Begins the node's next turn.
     pub(crate) fn retire(&self, me: usize) -> Op {
         Op::Store(self.wake_word(me), wake_word(BLOCKED, self.turn() + 1))
     }
 }
 
-impl Job {
+impl Model {
     pub(crate) fn turn<'a>(&'a self, s: &'a mut State, me: usize) -> Turn<'a> {
-        Turn { job: self, s, me }
+        Turn { model: self, s, me }
     }
 
     /// The node that `me` uses, as words name it.
@@ -89,33 +89,33 @@ impl Turn<'_> {
         &mut self.s.ranks[self.me]
     }
 
-    pub(crate) fn go(&mut self, pc: Pc) -> Went {
+    pub(crate) fn go(&mut self, pc: Pc) -> StepResult {
         self.rank().pc = pc;
         Ok(())
     }
 
-    pub(crate) fn decode(&self, what: &'static str, bits: u64) -> Result<u64, Wrong> {
-        Id::decode(what, bits, self.job.ranks()).map(|id| id.map_or(0, Id::bits))
+    pub(crate) fn decode(&self, what: &'static str, bits: u64) -> Result<u64, Violation> {
+        Id::decode(what, bits, self.model.ranks()).map(|id| id.map_or(0, Id::bits))
     }
 
     pub(crate) fn role(&self) -> Role {
-        self.job.roles[self.me]
+        self.model.roles[self.me]
     }
 
     pub(crate) fn begin_round(&mut self) {
-        let begun = match (self.job.lock, self.role()) {
+        let begun = match (self.model.lock, self.role()) {
             (Lock::Fair, _) => self.take_node(Goal::F1),
-            (Lock::Aggregated, Role::Read) if self.job.has_level(self.me) => self.go(Pc::Level(AtLevel::N1)),
+            (Lock::Aggregated, Role::Read) if self.model.has_level(self.me) => self.go(Pc::Level(AtLevel::N1)),
             (_, Role::Read) => self.go(Pc::Counted(At::R1)),
             (_, Role::Write) => self.take_node(Goal::W2),
         };
         debug_assert!(begun.is_ok());
     }
 
-    pub(crate) fn end_round(&mut self) -> Went {
+    pub(crate) fn end_round(&mut self) -> StepResult {
         let rank = self.rank();
         (rank.link, rank.other, rank.word, rank.woken) = (0, 0, 0, false);
-        (rank.goal, rank.ctx, rank.cell) = (Goal::R3, Ctx::End, 0);
+        (rank.goal, rank.ctx, rank.cell) = (Goal::R3, Then::End, 0);
         rank.rounds -= 1;
         if rank.rounds == 0 {
             return self.go(Pc::End);
@@ -131,18 +131,18 @@ impl Turn<'_> {
     }
 
     /// R2, W1: go on to `goal` with a node.
-    pub(crate) fn take_node(&mut self, goal: Goal) -> Went {
+    pub(crate) fn take_node(&mut self, goal: Goal) -> StepResult {
         let cell = u8::from(goal == Goal::N8);
         let rank = self.rank();
         (rank.goal, rank.cell) = (goal, cell);
         match rank.slots[cell as usize] {
             Slot::Fresh => self.taken(),
             Slot::Worn => self.go(Pc::Take(Taking::Load)),
-            Slot::Taken => Err(Wrong::NoRoom("two acquisitions of a rank")),
+            Slot::Taken => Err(Violation::NoRoom("two acquisitions of a rank")),
         }
     }
 
-    fn taken(&mut self) -> Went {
+    fn taken(&mut self) -> StepResult {
         self.node_is(Slot::Taken);
         let pc = match self.rank().goal {
             Goal::R3 => Pc::Counted(At::R3),
@@ -153,15 +153,15 @@ impl Turn<'_> {
         self.go(pc)
     }
 
-    fn took(&mut self, taking: Taking, found: u64) -> Went {
-        let late = self.job.does(Mistake::LateInitialisation);
-        let levels = self.job.second_is_levels(self.me);
+    fn took(&mut self, taking: Taking, found: u64) -> StepResult {
+        let late = self.model.does(Mistake::LateInitialisation);
+        let levels = self.model.second_is_levels(self.me);
         let rank = self.rank();
         match taking {
             Taking::Load if found == PASSED => {
                 // A successor is on its way to the first; the second was never used.
                 if levels || rank.cell != 0 || rank.slots[1] != Slot::Fresh {
-                    return Err(Wrong::NoRoom("a third node of a rank"));
+                    return Err(Violation::NoRoom("a third node of a rank"));
                 }
                 rank.cell = 1;
                 self.taken()
@@ -170,7 +170,7 @@ impl Turn<'_> {
                 let cell = rank.cell as usize;
                 let turn = (rank.turns[cell] + 1) % TURNS;
                 if rank.cells[cell].wake != wake_word(BLOCKED, turn) {
-                    return Err(Wrong::Corrupt { what: "wake", bits: rank.cells[cell].wake });
+                    return Err(Violation::Corrupt { what: "wake", bits: rank.cells[cell].wake });
                 }
                 rank.turns[cell] = turn;
                 if found == 0 {
@@ -193,7 +193,7 @@ impl Turn<'_> {
     }
 
     /// The node is in its queue, in which `found` was.
-    fn reached(&mut self, goal: Goal, found: u64) -> Went {
+    fn reached(&mut self, goal: Goal, found: u64) -> StepResult {
         match goal {
             Goal::R3 => self.counted(At::R3, found),
             Goal::W2 => self.counted(At::W2, found),
@@ -203,27 +203,27 @@ impl Turn<'_> {
     }
 
     /// The lock is held.
-    pub(crate) fn enter(&mut self) -> Went {
+    pub(crate) fn enter(&mut self) -> StepResult {
         let rank = self.rank();
         (rank.link, rank.other, rank.word) = (0, 0, 0);
-        if self.role() == Role::Read && self.job.has_level(self.me) {
+        if self.role() == Role::Read && self.model.has_level(self.me) {
             return self.go(Pc::Level(AtLevel::N3));
         }
         self.go(Pc::Look)
     }
 
-    fn leave(&mut self) -> Went {
-        let pc = match (self.job.lock, self.role()) {
+    fn leave(&mut self) -> StepResult {
+        let pc = match (self.model.lock, self.role()) {
             (Lock::Fair, _) => Pc::Fair(AtFair::G1Load),
-            (_, Role::Write) => Pc::Counted(self.job.first_of_release()),
-            (Lock::Aggregated, Role::Read) if self.job.has_level(self.me) => Pc::Level(AtLevel::N5),
+            (_, Role::Write) => Pc::Counted(self.model.first_of_release()),
+            (Lock::Aggregated, Role::Read) if self.model.has_level(self.me) => Pc::Level(AtLevel::N5),
             (_, Role::Read) => Pc::Counted(At::U1),
         };
         self.go(pc)
     }
 
     /// What it was about to do has found `found`.
-    pub(crate) fn resume(&mut self, found: u64) -> Went {
+    pub(crate) fn resume(&mut self, found: u64) -> StepResult {
         let pc = self.rank().pc;
         if self.rank().late && !matches!(pc, Pc::Take(_)) {
             let rank = self.rank();
@@ -236,7 +236,7 @@ impl Turn<'_> {
             Pc::Look => {
                 let writes = u64::from(self.s.writes);
                 if found != writes {
-                    return Err(Wrong::Missed { version: found, writes });
+                    return Err(Violation::Missed { version: found, writes });
                 }
                 if self.role() == Role::Write { self.go(Pc::Write) } else { self.leave() }
             }

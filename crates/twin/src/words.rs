@@ -1,6 +1,6 @@
 //! The words of the locks, with the values that the locks themselves give them.
 
-use crate::job::Wrong;
+use crate::model::Violation;
 
 /// A word of a lock, or the data that it protects.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -80,15 +80,15 @@ impl Id {
         (owner >= 1 && owner as usize <= ranks && id.slot() < 2).then_some(id)
     }
 
-    /// The same of a word that may name nobody.
+    /// Returns what [`Id::of`] does, or `None` for a word that names nobody.
     ///
     /// # Errors
     /// Where the lock would call the word corrupt.
-    pub(crate) fn decode(what: &'static str, bits: u64, ranks: usize) -> Result<Option<Id>, Wrong> {
+    pub(crate) fn decode(what: &'static str, bits: u64, ranks: usize) -> Result<Option<Id>, Violation> {
         match (bits, Id::of(bits, ranks)) {
             (0, _) => Ok(None),
             (_, Some(id)) => Ok(Some(id)),
-            (bits, None) => Err(Wrong::Corrupt { what, bits }),
+            (bits, None) => Err(Violation::Corrupt { what, bits }),
         }
     }
 

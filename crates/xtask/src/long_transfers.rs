@@ -153,7 +153,7 @@ async fn there_and_back(fabric: &Fabric, world: &mut Group, whole: RemoteAddr, l
     Ok(world.barrier().await?)
 }
 
-/// Whether every marked byte, and the unmarked ones beside them, are as they were put.
+/// Checks that every marked byte, and the unmarked ones beside them, are as they were put.
 fn check(len: usize, byte: impl Fn(usize) -> ProgramResult<u8>) -> ProgramResult<()> {
     let marks = marks(len);
     for (number, &mark) in marks.iter().enumerate() {

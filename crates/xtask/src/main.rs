@@ -1,19 +1,14 @@
 //! `cargo xtask …`: what is too heavy for `cargo test`, or needs tools that not every machine has.
 
-#[cfg(target_os = "linux")]
 mod bench;
-mod death;
 mod explore;
-mod kill;
-mod killed;
 #[cfg(target_os = "linux")]
 mod long_transfers;
-mod matrix;
-mod miri;
+#[cfg(target_os = "linux")]
+mod nightly;
+mod page;
 mod progress;
-mod sanitize;
 mod suite;
-mod table;
 mod targets;
 mod twin;
 mod unsafe_table;
@@ -50,17 +45,19 @@ enum Task {
     #[cfg(target_os = "linux")]
     LongTransfers(long_transfers::Options),
     /// Run the tests of thread ranks under Miri.
-    Miri(miri::Options),
+    Miri(nightly::MiriOptions),
     /// Measure how soon the others know that a rank was killed, or are inside the lock that it held.
-    Death(death::Options),
+    Death(suite::DeathOptions),
     /// Explore the locks, and exchanges without queues, under every delivery order, right and with each of their steps done wrong.
     Explore(explore::Options),
     /// Kill ranks and launchers at random moments of the conformance cases; or ranks that use the lock that survives them.
-    Kill(kill::Options),
+    Kill(suite::KillOptions),
     /// Write the capability matrix of the contract's page anew.
     Matrix,
+    /// Explore random programs with and without the explorer's shortcuts, all that there are: they end in the same ways.
+    Reduction,
     /// Run the tests of shared memory, processes included, under AddressSanitizer.
-    Sanitize(sanitize::Options),
+    Sanitize(nightly::SanitizeOptions),
     /// Type-check the library crates for every target they support.
     Targets(targets::Options),
     /// Search the explicit-state models of the locks with queues to the last state.
@@ -81,12 +78,13 @@ fn main() -> ExitCode {
         Task::BenchLocksRank(options) => bench::contention::be_rank(&options),
         #[cfg(target_os = "linux")]
         Task::LongTransfers(options) => long_transfers::run(&options),
-        Task::Miri(options) => miri::run(&options),
-        Task::Death(options) => death::run(&options),
+        Task::Miri(options) => nightly::miri(&options),
+        Task::Death(options) => suite::death(&options),
         Task::Explore(options) => explore::run(&options),
-        Task::Kill(options) => kill::run(&options),
-        Task::Matrix => matrix::run(),
-        Task::Sanitize(options) => sanitize::run(&options),
+        Task::Kill(options) => suite::kill(&options),
+        Task::Matrix => suite::matrix(),
+        Task::Reduction => suite::reduction(),
+        Task::Sanitize(options) => nightly::sanitize(&options),
         Task::Targets(options) => targets::run(&options),
         Task::Twin(options) => twin::run(&options),
         Task::UnsafeTable(options) => unsafe_table::run(&options),

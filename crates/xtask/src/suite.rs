@@ -1,31 +1,134 @@
-//! Running one test, mostly of the conformance suite, with more than `cargo test` asks of it.
+//! Tests that are run with more than `cargo test` asks of them, and whose tables go into a page: `cargo xtask kill`, `death`, `matrix` and
+//! `reduction`.
 
+use crate::page;
+use clap::Args;
 use std::{
+    env,
     error::Error,
-    process::{Command, ExitCode},
+    fs,
+    path::Path,
+    process::{self, Command, ExitCode},
+    time::SystemTime,
 };
 
-/// Run the test `name`, with these environment variables, and be its exit code. What it prints is shown.
-pub(crate) fn run(name: &str, environment: &[(&str, String)]) -> Result<ExitCode, Box<dyn Error>> {
-    run_of("onesided", "conformance", name, environment)
-}
+type Outcome = Result<ExitCode, Box<dyn Error>>;
 
-/// The same with a test of another package's.
-pub(crate) fn run_of(
-    package: &str,
-    test: &str,
-    name: &str,
-    environment: &[(&str, String)],
-) -> Result<ExitCode, Box<dyn Error>> {
+/// Runs the test `name` of a package's target `test`, or all tests of a module (`name::`), with these environment variables, and is its exit code. What it prints is shown.
+fn run_of(package: &str, test: &str, name: &str, environment: &[(&str, String)]) -> Outcome {
     let mut cargo = Command::new("cargo");
     cargo.args(["test", "--quiet", "--package", package, "--test", test, "--"]);
-    cargo.args(["--exact", name, "--nocapture"]);
+    cargo.args(["--nocapture", name]);
+    if !name.ends_with("::") {
+        cargo.arg("--exact");
+    }
     cargo.envs(environment.iter().map(|(variable, value)| (variable, value)));
     let status = cargo.status().map_err(|error| format!("cargo: {error}"))?;
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The variable that lets a test rewrite its part of a page.
-pub(crate) fn writing() -> (&'static str, String) {
+/// Runs a test of the conformance suite.
+fn conformance(name: &str, environment: &[(&str, String)]) -> Outcome {
+    run_of("onesided", "it", &format!("conformance::{name}"), environment)
+}
+
+/// Runs a test of `rma-lock`'s killed processes; if it passes and `write` is asked for, its table goes into the `section` of
+/// `docs/verification.md`.
+fn killed(name: &str, mut environment: Vec<(&str, String)>, section: &str, write: bool) -> Outcome {
+    let table = env::temp_dir().join(format!("onesided-killed-{}.md", process::id()));
+    environment.push(("KILLED_TABLE", table.display().to_string()));
+    let code = run_of("rma-lock", "killed", name, &environment)?;
+    let found = fs::read_to_string(&table);
+    let _ = fs::remove_file(&table);
+    if write && code == ExitCode::SUCCESS {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/verification.md");
+        let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        fs::write(&path, page::rewritten(&text, page::named(section), &found?)?)?;
+        println!("docs/verification.md rewritten: {section}");
+    }
+    Ok(code)
+}
+
+/// Returns the variable that lets a test rewrite its part of a page.
+fn writing() -> (&'static str, String) {
     ("CONFORMANCE_WRITE", "1".to_owned())
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct KillOptions {
+    /// Ranks and launchers to kill, one after the other.
+    #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..))]
+    kills: u32,
+    /// Draws cases, victims and delays; by the clock unless given.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Kill ranks that hammer the lock that survives its ranks instead, at random moments.
+    #[arg(long)]
+    lock: bool,
+    /// Kill ranks at each of the calls of the fabric that its operations make, one after the other.
+    #[arg(long, conflicts_with_all = ["lock", "kills", "seed"])]
+    points: bool,
+}
+
+/// Runs the kill campaigns, whose results go into `docs/verification.md`.
+pub(crate) fn kill(options: &KillOptions) -> Outcome {
+    if options.points {
+        let all = vec![("KILLED_POINTS", "all".to_owned())];
+        return killed("points::a_rank_dies_at_its_points", all, "lock points", true);
+    }
+    let by_clock = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(1, |since| since.as_secs());
+    let (kills, seed) = (options.kills.to_string(), options.seed.unwrap_or_else(by_clock).to_string());
+    if options.lock {
+        let drawn = vec![("KILLED_KILLS", kills), ("KILLED_SEED", seed)];
+        return killed("hammered::ranks_are_killed_at_random", drawn, "lock kills", true);
+    }
+    let environment = [("CONFORMANCE_KILLS", kills), ("CONFORMANCE_SEED", seed), writing()];
+    conformance("kill::a_kill_leaves_losses_and_nothing_else", &environment)
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DeathOptions {
+    /// Deaths for each kind of wait and number of ranks, or of holder.
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    deaths: u32,
+    /// Measure until a survivor that waits for the lock is inside instead.
+    #[arg(long, conflicts_with = "json")]
+    lock: bool,
+    /// Print JSON at the end, times in nanoseconds.
+    #[arg(long)]
+    json: bool,
+    /// Put the table into `docs/verification.md`.
+    #[arg(long)]
+    write: bool,
+}
+
+/// Measures how soon the others know that a rank was killed.
+pub(crate) fn death(options: &DeathOptions) -> Outcome {
+    if options.lock {
+        let deaths = vec![("KILLED_DEATHS", options.deaths.to_string())];
+        return killed("delays::a_survivor_is_inside_soon", deaths, "lock death", options.write);
+    }
+    let report = env::temp_dir().join(format!("onesided-death-{}.json", process::id()));
+    let mut environment = vec![("CONFORMANCE_SAMPLES", options.deaths.to_string())];
+    environment.push(("CONFORMANCE_REPORT", report.display().to_string()));
+    if options.write {
+        environment.push(writing());
+    }
+    let code = conformance("death::the_others_know_soon", &environment)?;
+    let found = fs::read_to_string(&report);
+    let _ = fs::remove_file(&report);
+    if options.json {
+        print!("{}", found?);
+    }
+    Ok(code)
+}
+
+/// Writes the capability matrix of `docs/fabric-contract.md` anew.
+pub(crate) fn matrix() -> Outcome {
+    conformance("matrix::is_what_was_found", &[writing()])
+}
+
+/// Compares explorations with and without shortcuts over all the random programs, of which `cargo test` takes a fifth.
+pub(crate) fn reduction() -> Outcome {
+    run_of("onesided-explore", "it", "reduction::", &[("EXPLORE_PROGRAMS", "all".to_owned())])
 }

@@ -65,7 +65,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
         }
         if options.assemble && target == ASSEMBLED {
             let mut cargo = Command::new("cargo");
-            cargo.args(["test", "--quiet", "--no-run", "--package", "tofu2-sim", "--lib", "--test", "shm_threads"]);
+            cargo.args(["test", "--quiet", "--no-run", "--package", "tofu2-sim", "--lib", "--test", "it"]);
             // Nothing is linked: what does nothing does that well.
             cargo.args(["--target", target]).env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", "true");
             well &= succeeds(cargo.stdout(Stdio::null()))?;
@@ -76,7 +76,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// The targets whose standard libraries are here, one a line; `None` without rustup.
+/// Returns the targets whose standard libraries are here, one a line; `None` without rustup.
 fn installed() -> Result<Option<String>, Box<dyn Error>> {
     let mut rustup = Command::new("rustup");
     rustup.args(["target", "list", "--installed"]).stderr(Stdio::inherit());

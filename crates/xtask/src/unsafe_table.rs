@@ -3,12 +3,13 @@
 //!
 //! Files are read as tokens and not as syntax trees, because half of the uses stand in macros, whose bodies have none.
 
-mod page;
 mod scan;
 
 use clap::Args;
+use scan::{Source, Use, UseKind};
 use std::{
     error::Error,
+    fmt::Write as _,
     fs,
     path::{Path, PathBuf},
     process::ExitCode,
@@ -35,7 +36,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     for file in files {
         let name = file.strip_prefix(&root)?.to_string_lossy().replace('\\', "/");
         let text = fs::read_to_string(&file)?;
-        sources.push(scan::Source::read(&name, &text).map_err(|error| format!("{name}: {error}"))?);
+        sources.push(Source::read(&name, &text).map_err(|error| format!("{name}: {error}"))?);
     }
     let bare: Vec<_> =
         sources.iter().flat_map(|source| source.without_reason().map(move |use_| (source, use_))).collect();
@@ -45,7 +46,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     if !bare.is_empty() {
         return Ok(ExitCode::FAILURE);
     }
-    let page = page::write(&sources);
+    let page = write(&sources);
     let path = root.join(PAGE);
     if !options.check {
         fs::write(path, page)?;
@@ -60,7 +61,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     Ok(ExitCode::FAILURE)
 }
 
-/// All Rust files under `folder`, which may be missing.
+/// Returns all Rust files under `folder`, which may be missing.
 fn rust_files(folder: &Path, into: &mut Vec<PathBuf>) -> Result<(), Box<dyn Error>> {
     if !folder.is_dir() {
         return Ok(());
@@ -74,4 +75,71 @@ fn rust_files(folder: &Path, into: &mut Vec<PathBuf>) -> Result<(), Box<dyn Erro
         }
     }
     Ok(())
+}
+
+const HEAD: &str = "# Unsafe code
+
+Written by `cargo xtask unsafe-table` from the sources; CI fails when it is stale, or when a use has no reason. `unsafe_code` is denied in the whole
+workspace and allowed in the modules below, and in tests of them. What a *fn* says is what its callers promise; what a *block* or *impl* says is why
+it is sound. How these reasons are tested stands in [`soundness.md`](soundness.md).
+";
+
+fn write(sources: &[Source]) -> String {
+    let (tests, product): (Vec<_>, Vec<_>) = sources
+        .iter()
+        .flat_map(|source| source.uses.iter().map(move |use_| (source, use_)))
+        .partition(|(source, use_)| source.of_tests() || use_.of_tests());
+    let mut page = HEAD.to_owned();
+    let forbidding: Vec<_> = sources.iter().filter(|source| source.level == Some("forbid")).collect();
+    let names = forbidding.iter().map(|source| format!("`{}`", source.name)).collect::<Vec<_>>().join(", ");
+    line(&mut page, &format!("\nForbidden, so that no `allow` can bring it back, in the crates of {names}."));
+    line(&mut page, &format!("\n{} in product code, {} in tests.", counted(&product), counted(&tests)));
+    line(&mut page, "\n## Product code");
+    section(&mut page, &product);
+    line(&mut page, "\n## Tests, benches, examples");
+    section(&mut page, &tests);
+    page
+}
+
+fn line(page: &mut String, text: &str) {
+    // Writing to a string can't fail.
+    let _ = writeln!(page, "{text}");
+}
+
+fn counted(uses: &[(&Source, &Use)]) -> String {
+    let count = |kind| uses.iter().filter(|(_, use_)| use_.kind == kind).count();
+    let named = [
+        (UseKind::Block, "blocks"),
+        (UseKind::Function, "functions"),
+        (UseKind::Impl, "impls"),
+        (UseKind::Trait, "traits"),
+        (UseKind::Foreign, "extern blocks"),
+        (UseKind::Attribute, "attributes"),
+    ];
+    let all = named.into_iter().map(|(kind, name)| (count(kind), name)).filter(|(count, _)| *count > 0);
+    let all: Vec<_> = all.map(|(count, name)| format!("{count} {name}")).collect();
+    if all.is_empty() { "Nothing".to_owned() } else { all.join(", ") }
+}
+
+fn section(page: &mut String, uses: &[(&Source, &Use)]) {
+    for of_file in uses.chunk_by(|(a, _), (b, _)| a.name == b.name) {
+        let (source, _) = of_file[0];
+        line(page, &format!("\n### `{}`\n{}\n", source.name, source.invariant));
+        line(page, "| in | what | reason |\n|---|---|---|");
+        let same = |(_, a): &(&Source, &Use), (_, b): &(&Source, &Use)| {
+            (a.kind, &a.item, &a.reason) == (b.kind, &b.item, &b.reason)
+        };
+        for alike in of_file.chunk_by(same) {
+            let (_, use_) = alike[0];
+            let item = use_.item.iter().map(|item| format!("`{}`", shortened(item))).collect::<Vec<_>>().join(" › ");
+            let times = if alike.len() > 1 { format!(" × {}", alike.len()) } else { String::new() };
+            let reason = use_.reason.as_deref().unwrap_or("as declared by the trait").replace('|', "\\|");
+            line(page, &format!("| {item} | {}{times} | {reason} |", use_.kind));
+        }
+    }
+}
+
+/// Functions without the keyword; nothing that would end a table's cell.
+fn shortened(item: &str) -> String {
+    item.strip_prefix("fn ").unwrap_or(item).replace('|', "\\|")
 }

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 const RECENT: usize = 256;
 
 impl Automaton<'_> {
-    /// What a rank did most often on its way to `id`, whose step is longer than the explorer is patient.
+    /// Returns what a rank did most often on its way to `id`, whose step is longer than the explorer is patient.
     pub(crate) fn again_and_again(&self, id: LocalId) -> String {
         let cells = self.job.cells.borrow();
         let (rank, mut at) = (self.locals[id as usize].rank, id);
@@ -38,7 +38,7 @@ impl Automaton<'_> {
 const AUDIT: u64 = 2_000;
 
 impl Automaton<'_> {
-    /// Whether histories that a step's end made the same went on in the same way, as far as anybody went on from them: how many
+    /// Returns whether histories that a step's end made the same went on in the same way, as far as anybody went on from them: how many
     /// continuations were compared, and the first that differs.
     ///
     /// All states that are known to follow are visited once for each such history, by one path, the nearest first.

@@ -1,16 +1,21 @@
-//! One rank's fabric, spoiled: puts, flushes, and stores that come late.
+//! One rank's fabric, spoiled: what a mutation makes of calls.
 
 use super::{
     Mutation,
     operation::{Operation, Then},
 };
 use rdma_fabric::{
-    Fabric, Rank, RemoteAddr, Result,
-    provider::{Ended, Goal, OneThread, Place, Posted, Provider, Sink, Slot, Source, Tokens},
+    Amo, Fabric, Pact, Rank, Refused, RemoteAddr, Result, forward,
+    provider::{
+        BarrierUnit, Ended, Goal, InFlightTable, Keyless, Leftover, OneThread, Place, Posted, Provider, Queues, Sink,
+        Slot, Source, Token,
+    },
 };
 use std::{
     cell::RefCell,
     fmt,
+    future::poll_fn,
+    mem::replace,
     ops::Deref,
     rc::Rc,
     task::{Context, Poll},
@@ -30,7 +35,7 @@ pub(super) struct State {
     /// Puts that wait for a word to let them go.
     later: RefCell<Vec<Later>>,
     /// By tokens, none of which is one of below.
-    pub(super) under_way: Tokens<Operation>,
+    pub(super) under_way: InFlightTable<Operation>,
 }
 
 type Later = Box<dyn FnOnce(&Spoiled)>;
@@ -59,12 +64,12 @@ impl Spoiled {
             mutation: Box::new(mutation),
             held: RefCell::default(),
             later: RefCell::default(),
-            under_way: Tokens::default(),
+            under_way: InFlightTable::default(),
         };
         Spoiled { below, state: OneThread::new(Rc::new(state)) }
     }
 
-    /// The same mutation of another handle of this rank.
+    /// Returns the same mutation of another handle of this rank.
     pub(super) fn over(&self, below: Fabric) -> Self {
         Spoiled { below, state: OneThread::new(self.shared()) }
     }
@@ -87,20 +92,20 @@ impl Spoiled {
         Ok(())
     }
 
-    /// Put a word somewhere else, and ask no more about it.
+    /// Puts a word somewhere else, and ask no more about it.
     pub(super) fn post_word(&self, to: RemoteAddr, bits: u64) -> Result<()> {
         let to = self.below.remote_span::<u64>(to, 1)?;
         self.post(to.place(), Source::Bytes(&bits.to_ne_bytes()), None)
     }
 
-    /// Put later.
+    /// Puts later.
     pub(super) fn hold(&self, to: &Place, own: &Place, notice: Option<u64>) {
         let (to, own) = (to.clone(), own.clone());
         let put = move |spoiled: &Spoiled| drop(spoiled.post(&to, Source::Place(&own), notice));
         self.later.borrow_mut().push(Box::new(put));
     }
 
-    /// Post what is held, if this word lets it go.
+    /// Posts what is held, if this word lets it go.
     pub(super) fn let_go(&self, word: RemoteAddr) {
         if self.mutation.lets_go(word) {
             self.later.take().into_iter().for_each(|put| put(self));
@@ -122,7 +127,7 @@ impl Spoiled {
         self.posted(posted, Then::Nothing, Sink::none())
     }
 
-    /// The slot is that of the flush below.
+    /// Returns the slot is that of the flush below.
     pub(super) fn flush(&self, slot: &mut Slot, target: Option<Rank>, cx: &mut Context<'_>) -> Poll<Result<()>> {
         let goal = Goal::Flush(target);
         if slot.is_empty() && !self.mutation.flushes(target) {
@@ -140,11 +145,136 @@ impl Spoiled {
         Poll::Ready(Ok(()))
     }
 
-    /// Store what was held back.
+    /// Stores what was held back.
     pub(super) fn catch_up(&self) {
         for (addr, bits) in self.held.borrow_mut().drain(..) {
             let word = self.below.local_word::<u64>(addr).expect("resolved before");
             self.below.store(&word, bits).expect("registered");
         }
+    }
+}
+
+impl Provider for Spoiled {
+    forward!(alloc, alloc_symmetric, adopt, release, resolve_hidden, ring, try_notice, end_wait, now);
+
+    fn read(&self, from: &Place, into: &mut [u8], waiting: bool) -> Result<()> {
+        let (addr, mutation) = (from.addr(), &self.mutation);
+        let waits = !waiting || mutation.waits(addr);
+        self.provider().read(from, into, waiting && waits)?;
+        if let Some(bits) = word_bits(into) {
+            let bits = if waits { mutation.seen(addr, bits) } else { mutation.taken_for(addr, bits) };
+            into.copy_from_slice(&bits.to_ne_bytes());
+        }
+        Ok(())
+    }
+
+    fn write(&self, to: &Place, from: &[u8], waited: bool) -> Result<()> {
+        if let Some(bits) = word_bits(from)
+            && self.mutation.late(to.addr(), bits)
+        {
+            self.held.borrow_mut().push((to.addr(), bits));
+            return Ok(());
+        }
+        self.provider().write(to, from, waited)
+    }
+
+    fn put(&self, to: &Place, from: Source<'_>, notice: Option<u64>) -> Posted {
+        match from {
+            Source::Bytes(bytes) => {
+                if let Some(bits) = word_bits(bytes) {
+                    return self.put_word(to, bits, notice);
+                }
+            }
+            Source::Place(own) => {
+                if self.mutation.holds(to.addr(), to.len()) {
+                    self.hold(to, own, notice);
+                    return Posted::Over(0);
+                }
+            }
+        }
+        self.posted(self.provider().put(to, from, notice), Then::Nothing, Sink::none())
+    }
+
+    fn get(&self, from: &Place, to: Sink<'_>) -> Posted {
+        match to {
+            Sink::Bytes(bytes) => {
+                let posted = self.provider().get(from, Sink::Bytes(&mut *bytes));
+                self.posted(posted, Then::Got(from.addr()), Sink::Bytes(bytes))
+            }
+            own => self.posted(self.provider().get(from, own), Then::Nothing, Sink::none()),
+        }
+    }
+
+    fn atomic(&self, word: &Place, amo: Amo<u64>) -> Posted {
+        self.change(word, amo).unwrap_or_else(Posted::failed)
+    }
+
+    fn nop(&self) -> Posted {
+        if self.mutation.nop_at_once() {
+            return self.posted(self.provider().nop(), Then::Nothing, Sink::none());
+        }
+        let nop = match self.below.try_nop() {
+            Ok(nop) => nop,
+            Err(Refused::Full(())) => return Posted::Full,
+            Err(Refused::Failed(error, ())) => return Posted::failed(error),
+        };
+        let mut polled = false;
+        let later = poll_fn(move |cx| {
+            if replace(&mut polled, true) {
+                return Poll::Ready(());
+            }
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        });
+        self.several(async {
+            later.await;
+            nop.await.map(|()| 0)
+        })
+    }
+
+    fn poll(&self, token: &mut Token, into: Sink<'_>, cx: &mut Context<'_>) -> Poll<Result<u64>> {
+        self.result(*token, into, cx)
+    }
+
+    fn test(&self, token: &Token) -> bool {
+        self.is_complete(*token)
+    }
+
+    fn forget(&self, token: Token) {
+        if let Some(Operation::Below(token, _)) = self.under_way.take(token) {
+            self.provider().forget(token);
+        }
+    }
+
+    fn poll_wait(&self, slot: &mut Slot, goal: Goal<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        match goal {
+            Goal::Flush(target) => self.flush(slot, target, cx),
+            _ => self.provider().poll_wait(slot, goal, cx),
+        }
+    }
+
+    fn detach(&self, rest: Leftover<'_>) {
+        if self.mutation.detaches() {
+            self.provider().detach(rest);
+        }
+    }
+
+    /// None: what they do would pass unmutated.
+    fn queues(&self) -> Option<&dyn Queues> {
+        None
+    }
+
+    fn gates(&self) -> Option<&dyn BarrierUnit> {
+        self.provider().gates()
+    }
+
+    fn keyless(&self) -> Option<&dyn Keyless> {
+        self.provider().keyless().map(|_| self as &dyn Keyless)
+    }
+}
+
+impl Keyless for Spoiled {
+    fn open(&self, like: &Fabric, pact: Pact) -> Result<Fabric> {
+        Ok(like.beside(self.over(self.below.keyless(pact)?)))
     }
 }

@@ -3,25 +3,25 @@
 use super::Observer;
 use crate::{
     counts::WaitKind,
-    event::{Event, Kind},
+    event::{Event, EventKind},
     recorder::only,
 };
 use rdma_fabric::{
     Deps, FabricError, Result,
     barrier::{BarrierLimits, GateId, Progress, Values, Wiring},
-    provider::{Gates, Slot},
+    provider::{BarrierUnit, Slot},
 };
 use std::task::{Context, Poll};
 
 const NONE: FabricError = FabricError::Unsupported { feature: &"a barrier unit" };
 
 impl Observer {
-    fn unit(&self) -> Result<&dyn Gates> {
+    fn unit(&self) -> Result<&dyn BarrierUnit> {
         self.below.provider().gates().ok_or(NONE)
     }
 }
 
-impl Gates for Observer {
+impl BarrierUnit for Observer {
     fn limits(&self) -> BarrierLimits {
         self.below.barrier_limits()
     }
@@ -55,11 +55,11 @@ impl Gates for Observer {
     ) -> Poll<Result<Option<Values>>> {
         let unit = self.unit()?;
         if slot.is_empty() {
-            self.waits.begin(slot, Event::new(Kind::WaitGate, only(&deps), self.now_ps()));
+            self.waits.begin(slot, Event::new(EventKind::WaitGate, only(&deps), self.now_ps()));
         }
         let stands = self.waits.poll(slot, |below| unit.poll(below, gate, deps, cx));
         if stands.is_ready() {
-            Gates::end_wait(self, slot);
+            BarrierUnit::end_wait(self, slot);
         }
         stands
     }

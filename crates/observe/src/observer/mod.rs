@@ -1,7 +1,6 @@
 //! The provider that stands between a program and its fabric, and notes what passes.
 
 mod gates;
-mod keyless;
 mod operations;
 mod queues;
 mod slab;
@@ -9,24 +8,26 @@ mod waits;
 
 use crate::{
     counts::WaitKind,
-    event::{Event, Kind},
+    event::{Event, EventKind},
     recorder::Recorder,
-    waiting::Waiting,
 };
 use operations::Operation;
 use rdma_fabric::{
-    Amo, Fabric, Notice, OwnedMemory, Region, Result, forward,
-    provider::{Boxed, Ended, Gates, Goal, Keyless, Place, Posted, Provider, Queues, Sink, Slot, Source, Token},
+    Amo, Fabric, Notice, OwnedMemory, Pact, Region, Result, forward,
+    provider::{BarrierUnit, Boxed, Ended, Goal, Keyless, Place, Posted, Provider, Queues, Sink, Slot, Source, Token},
 };
 use slab::{Latest, Slab};
-use std::task::{Context, Poll};
+use std::{
+    future::poll_fn,
+    task::{Context, Poll},
+};
 use waits::{Wait, Waits};
 
-/// `fabric`, with every operation and wait noted in a [`Recorder`].
+/// Wraps `fabric` so that every operation and wait is noted in a [`Recorder`].
 ///
-/// Nothing else changes: results, errors, order and virtual time are those of `fabric`, but that
-/// there are no references to memory without a key. An operation costs what it costs where memory
-/// is not mapped, two locks that nobody contends for, and two looks at the clock.
+/// Nothing else changes: results, errors, order and virtual time are those of `fabric`, except that there are no references to memory
+/// without a key. An operation costs what it costs where memory is not mapped, two locks that nobody contends for, and two looks at the
+/// clock.
 #[must_use]
 pub fn observed(fabric: &Fabric, recorder: Recorder) -> Fabric {
     fabric.under(Observer::new(fabric.clone(), recorder))
@@ -38,7 +39,7 @@ struct Observer {
     recorder: Recorder,
     operations: Slab<Operation>,
     waits: Waits,
-    /// The notice that a thread took last: its poster, and which of its notices it is.
+    /// The notice that a thread took last: its poster, and its number among the poster's notices.
     taken: Latest<(u32, u64)>,
 }
 
@@ -52,17 +53,35 @@ impl Observer {
         self.below.provider().now().as_picos()
     }
 
-    /// An operation on `place` that is posted now.
-    fn event(&self, kind: Kind, place: &Place) -> Event {
+    /// Creates the event of an operation on `place` that is posted now.
+    fn event(&self, kind: EventKind, place: &Place) -> Event {
         Event::new(kind, Some(place.rank().number()), self.now_ps()).at(place.addr(), place.len())
     }
 
-    /// Wait for `future`, which ends with a registration or the end of one.
-    fn registering<'a, T: 'a>(&'a self, future: Boxed<'a, T>) -> Boxed<'a, T> {
+    /// Waits for `future`, which ends with a registration or the end of one.
+    fn registering<'a, T: 'a>(&'a self, mut future: Boxed<'a, T>) -> Boxed<'a, T> {
         Box::pin(async move {
-            let mut waiting = Waiting::begin(&self.recorder, &self.below, WaitKind::Registration, None);
-            waiting.until(future).await
+            let event = Event::new(EventKind::Registration, None, self.now_ps());
+            let mut guard = Registering { observer: self, wait: Wait::new(event) };
+            poll_fn(|cx| {
+                let poll = future.as_mut().poll(cx);
+                guard.wait.blocked |= poll.is_pending();
+                poll
+            })
+            .await
         })
+    }
+}
+
+/// A registration that is waited for; noted when it is dropped.
+struct Registering<'a> {
+    observer: &'a Observer,
+    wait: Wait,
+}
+
+impl Drop for Registering<'_> {
+    fn drop(&mut self) {
+        self.observer.recorder.ended(&self.wait, WaitKind::Registration, self.observer.now_ps());
     }
 }
 
@@ -78,37 +97,24 @@ impl Provider for Observer {
     }
 
     fn put(&self, to: &Place, from: Source<'_>, notice: Option<u64>) -> Posted {
-        let event = self.event(Kind::Put, to);
-        self.posted(self.below.provider().put(to, from, notice), event, |counts, event| {
-            let counts = counts.with(event.peer);
-            counts.puts += 1;
-            counts.put_bytes += event.bytes;
-            if notice.is_some() {
-                (event.kind, event.notice) = (Kind::PutNotify, Some(counts.notices_sent));
-                counts.notices_sent += 1;
-            }
-        })
+        let kind = if notice.is_some() { EventKind::PutNotify } else { EventKind::Put };
+        let event = self.event(kind, to);
+        self.posted(self.below.provider().put(to, from, notice), event)
     }
 
     fn get(&self, from: &Place, to: Sink<'_>) -> Posted {
-        let event = self.event(Kind::Get, from);
-        self.posted(self.below.provider().get(from, to), event, |counts, event| {
-            let counts = counts.with(event.peer);
-            counts.gets += 1;
-            counts.get_bytes += event.bytes;
-        })
+        let event = self.event(EventKind::Get, from);
+        self.posted(self.below.provider().get(from, to), event)
     }
 
     fn atomic(&self, word: &Place, amo: Amo<u64>) -> Posted {
-        let event = self.event(Kind::of_atomic(&amo), word);
-        self.posted(self.below.provider().atomic(word, amo), event, |counts, event| {
-            *counts.with(event.peer).atomics.of(&amo) += 1;
-        })
+        let event = self.event(EventKind::of_atomic(&amo), word);
+        self.posted(self.below.provider().atomic(word, amo), event)
     }
 
     fn nop(&self) -> Posted {
-        let event = Event::new(Kind::Nop, None, self.now_ps());
-        self.posted(self.below.provider().nop(), event, |counts, _| counts.nops += 1)
+        let event = Event::new(EventKind::Nop, None, self.now_ps());
+        self.posted(self.below.provider().nop(), event)
     }
 
     fn poll(&self, token: &mut Token, into: Sink<'_>, cx: &mut Context<'_>) -> Poll<Result<u64>> {
@@ -131,7 +137,7 @@ impl Provider for Observer {
             if waiting {
                 self.taken.set((peer, number));
             }
-            let event = Event::new(Kind::Notice, Some(peer), begin_ps).arrived(notice, number);
+            let event = Event::new(EventKind::Notice, Some(peer), begin_ps).arrived(notice, number);
             let end_ps = self.now_ps();
             self.recorder.lock().happened(Event { end_ps, ..event });
         }
@@ -164,11 +170,20 @@ impl Provider for Observer {
         self.below.provider().queues().map(|_| self as _)
     }
 
-    fn gates(&self) -> Option<&dyn Gates> {
+    fn gates(&self) -> Option<&dyn BarrierUnit> {
         self.below.provider().gates().map(|_| self as _)
     }
 
     fn keyless(&self) -> Option<&dyn Keyless> {
         self.below.provider().keyless().map(|_| self as _)
+    }
+}
+
+/// Memory without a key is observed as well.
+impl Keyless for Observer {
+    fn open(&self, like: &Fabric, pact: Pact) -> Result<Fabric> {
+        // Accesses by reference would not be seen.
+        let below = self.below.keyless(pact.without_references())?;
+        Ok(like.beside(Observer::new(below, self.recorder.clone())))
     }
 }

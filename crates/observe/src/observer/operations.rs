@@ -2,8 +2,8 @@
 
 use super::Observer;
 use crate::{
-    counts::{RankCounts, WaitKind},
-    event::Event,
+    counts::WaitKind,
+    event::{Event, EventKind},
 };
 use rdma_fabric::{
     FabricError, Result,
@@ -14,27 +14,29 @@ use std::task::{Context, Poll};
 /// An operation that is under way.
 #[derive(Debug)]
 pub(super) struct Operation {
-    /// Its name below.
+    /// Its token below.
     token: Token,
-    /// What it is, but for its end; `None` when that is known.
+    /// The event, without its end; `None` when that is known and noted.
     event: Option<Event>,
     /// When a poll first found it not done.
     waiting_since: Option<u64>,
 }
 
 impl Observer {
-    /// Count what was posted, or that there was no room for it; note its end, or give it a name.
-    pub(super) fn posted(
-        &self,
-        posted: Posted,
-        mut event: Event,
-        count: impl FnOnce(&mut RankCounts, &mut Event),
-    ) -> Posted {
+    /// Counts an operation that was posted, or that there was no room for it; notes its end, or gives it a token.
+    pub(super) fn posted(&self, posted: Posted, mut event: Event) -> Posted {
         {
-            let mut record = self.recorder.lock();
+            let counts = &mut self.recorder.lock().counts;
             match &posted {
-                Posted::Over(_) | Posted::Pending(_) => count(&mut record.counts, &mut event),
-                Posted::Full => record.counts.with(event.peer).full += 1,
+                Posted::Over(_) | Posted::Pending(_) => {
+                    counts.note(event.kind, event.peer, 1, event.bytes);
+                    if event.kind == EventKind::PutNotify {
+                        let sent = &mut counts.with(event.peer).notices_sent;
+                        event.notice = Some(*sent);
+                        *sent += 1;
+                    }
+                }
+                Posted::Full => counts.with(event.peer).full += 1,
                 Posted::Failed(_) => {}
             }
         }
@@ -60,12 +62,12 @@ impl Observer {
         record.happened(Event { end_ps, ..event });
     }
 
-    fn name_below(&self, token: &Token) -> Option<Token> {
+    fn token_below(&self, token: &Token) -> Option<Token> {
         self.operations.with(token.0.get(), |operation| operation.token)
     }
 
     pub(super) fn poll_operation(&self, token: &Token, into: Sink<'_>, cx: &mut Context<'_>) -> Poll<Result<u64>> {
-        let Some(mut below) = self.name_below(token) else {
+        let Some(mut below) = self.token_below(token) else {
             return Poll::Ready(Err(FabricError::Unsupported { feature: &"an operation of another provider" }));
         };
         let stands = self.below.provider().poll(&mut below, into, cx);
@@ -81,7 +83,7 @@ impl Observer {
         stands
     }
 
-    /// It is not asked about any more; its name below.
+    /// Removes an operation that is not asked about any more; returns its token below.
     fn operation_ends(&self, token: &Token) -> Option<Token> {
         let Operation { token, event, waiting_since } = self.operations.take(token.0.get())?;
         if let Some(event) = event {
@@ -91,7 +93,7 @@ impl Observer {
     }
 
     pub(super) fn test_operation(&self, token: &Token) -> bool {
-        let is_over = self.name_below(token).is_none_or(|below| self.below.provider().test(&below));
+        let is_over = self.token_below(token).is_none_or(|below| self.below.provider().test(&below));
         let known = |operation: &mut Operation| operation.event.take().zip(Some(operation.waiting_since));
         if is_over && let Some((event, since)) = self.operations.with(token.0.get(), known).flatten() {
             self.is_over(event, since);

@@ -1,4 +1,6 @@
-//! Control queues: commands are noted when they are posted, and waits.
+//! Control queues: commands and waits.
+//!
+//! Commands are noted when they are posted. When one is *executed* only the provider knows: in a trace it stands where it was posted.
 
 use super::{
     Observer,
@@ -7,16 +9,42 @@ use super::{
 };
 use crate::{
     counts::WaitKind,
-    event::{Event, Kind},
-    queue::target_of,
+    event::{Event, EventKind},
     recorder::{Recorder, only},
 };
 use rdma_fabric::{
-    Deps, Fabric, FabricError, Rank, Refused, Region, Result,
-    control_queue::{Completion, MrqNotice, Pointers, Posting, QueueId, QueueLimits, QueueSpec, Stadd},
-    provider::{Ended, Queue, Queues, Side, Slot},
+    Deps, Fabric, FabricError, Refused, Region, Result,
+    control_queue::{Command, Completion, MrqNotice, Pointers, Posting, QueueId, QueueLimits, QueueSpec, Stadd},
+    provider::{Ended, Queue, QueueSide, Queues, Slot},
 };
 use std::task::{Context, Poll};
+
+/// Returns the rank that a command is for, if any.
+fn target_of(posting: &Posting) -> Option<u32> {
+    posting.command.target().map(|queue| queue.rank().number())
+}
+
+/// Returns a command's kind in counters and traces, and how many bytes it moves.
+fn described(posting: &Posting) -> (EventKind, u64) {
+    let put = if posting.remote_notice { EventKind::PutNotify } else { EventKind::Put };
+    match &posting.command {
+        Command::Put { len, blocks, .. } => (put, u64::from(*len) * u64::from(blocks.count)),
+        Command::PutInline { bytes, .. } => (put, bytes.as_bytes().len() as u64),
+        Command::Get { len, blocks, .. } => (EventKind::Get, u64::from(*len) * u64::from(blocks.count)),
+        Command::Nop => (EventKind::Nop, 0),
+        Command::Atomic { amo, width, .. } => (EventKind::of_atomic(amo), *width as u64),
+    }
+}
+
+impl Recorder {
+    /// Notes a command that was posted just `now`.
+    fn commanded(&self, now_ps: u64, posting: &Posting) {
+        let ((kind, bytes), peer) = (described(posting), target_of(posting));
+        let mut record = self.lock();
+        record.counts.note(kind, peer, posting.command.commands().into(), bytes);
+        record.happened(Event { bytes, ..Event::new(kind, peer, now_ps) });
+    }
+}
 
 impl Queues for Observer {
     fn limits(&self) -> QueueLimits {
@@ -38,7 +66,7 @@ struct ObservedQueue {
     fabric: Fabric,
     recorder: Recorder,
     waits: Waits,
-    /// Whose notice a thread took last.
+    /// The rank whose notice a thread took last.
     noticed: Latest<u32>,
 }
 
@@ -47,8 +75,8 @@ impl ObservedQueue {
         self.fabric.provider().now().as_picos()
     }
 
-    /// End the wait of a slot, and of the one below.
-    fn ended(&self, slot: &mut Slot, side: Option<Side>, ended: Ended) -> Option<Wait> {
+    /// Ends the wait of a slot, and of the one below.
+    fn ended(&self, slot: &mut Slot, side: Option<QueueSide>, ended: Ended) -> Option<Wait> {
         let mut wait = self.waits.end(slot)?;
         if !wait.below.is_empty() {
             self.below.end_wait(&mut wait.below, side, ended);
@@ -56,17 +84,17 @@ impl ObservedQueue {
         Some(wait)
     }
 
-    fn note(&self, wait: &Wait, side: Option<Side>) {
+    fn note(&self, wait: &Wait, side: Option<QueueSide>) {
         let kind = match side {
-            Some(Side::Completion) => WaitKind::Operation,
-            Some(Side::Notice) => WaitKind::Notice,
+            Some(QueueSide::Completion) => WaitKind::Operation,
+            Some(QueueSide::Notice) => WaitKind::Notice,
             None => WaitKind::Room,
         };
         self.recorder.ended(wait, kind, self.now_ps());
     }
 
     fn full(&self, posting: &Posting, change: impl FnOnce(&mut u64)) {
-        change(&mut self.recorder.lock().counts.with(target_of(posting).map(Rank::number)).full);
+        change(&mut self.recorder.lock().counts.with(target_of(posting)).full);
     }
 }
 
@@ -109,8 +137,8 @@ impl Queue for ObservedQueue {
         if slot.is_empty() {
             // It found no room just now, but does not come back: it waits.
             self.full(posting, |full| *full = full.saturating_sub(1));
-            let target = target_of(posting).map(Rank::number);
-            self.waits.begin(slot, Event::new(Kind::WaitRoom, target, self.now_ps()));
+            let target = target_of(posting);
+            self.waits.begin(slot, Event::new(EventKind::WaitRoom, target, self.now_ps()));
         }
         let stands = self.waits.poll(slot, |below| self.below.poll_post(below, posting, deps, cx));
         if let Poll::Ready(posted) = &stands {
@@ -135,16 +163,16 @@ impl Queue for ObservedQueue {
         Ok(notice)
     }
 
-    fn poll_wait(&self, slot: &mut Slot, side: Side, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+    fn poll_wait(&self, slot: &mut Slot, side: QueueSide, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
         if slot.is_empty() {
-            self.waits.begin(slot, Event::new(Kind::WaitNotice, only(&deps), self.now_ps()));
+            self.waits.begin(slot, Event::new(EventKind::WaitNotice, only(&deps), self.now_ps()));
         }
         self.waits.poll(slot, |below| self.below.poll_wait(below, side, deps, cx))
     }
 
-    fn end_wait(&self, slot: &mut Slot, side: Option<Side>, ended: Ended) {
+    fn end_wait(&self, slot: &mut Slot, side: Option<QueueSide>, ended: Ended) {
         if let Some(mut wait) = self.ended(slot, side, ended) {
-            if side == Some(Side::Notice) && ended == Ended::Reached {
+            if side == Some(QueueSide::Notice) && ended == Ended::Reached {
                 wait.event.peer = self.noticed.take().or(wait.event.peer);
             }
             self.note(&wait, side);

@@ -1,4 +1,4 @@
-//! What is remembered from one call to the next.
+//! Tables of what is remembered from one call to the next.
 
 use std::{
     num::NonZeroU64,
@@ -11,7 +11,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Values under numbers of their own, which are used again.
+/// Values under numbers, which are used again.
 #[derive(Debug)]
 pub(super) struct Slab<T>(Mutex<Places<T>>);
 
@@ -32,7 +32,7 @@ fn index(number: u64) -> Option<usize> {
 }
 
 impl<T> Slab<T> {
-    /// Keep a value; its number.
+    /// Keeps a value; returns its number.
     pub(super) fn put(&self, value: T) -> NonZeroU64 {
         let mut places = lock(&self.0);
         let index = places.free.pop().unwrap_or(places.values.len());
@@ -43,12 +43,12 @@ impl<T> Slab<T> {
         NonZeroU64::MIN.saturating_add(index as u64)
     }
 
-    /// Use the value, if there is one under this number.
+    /// Uses the value, if there is one under this number.
     pub(super) fn with<R>(&self, number: u64, f: impl FnOnce(&mut T) -> R) -> Option<R> {
         lock(&self.0).values.get_mut(index(number)?)?.as_mut().map(f)
     }
 
-    /// The value, which is not kept any more.
+    /// Takes the value out.
     pub(super) fn take(&self, number: u64) -> Option<T> {
         let mut places = lock(&self.0);
         let index = index(number)?;
@@ -58,7 +58,7 @@ impl<T> Slab<T> {
     }
 }
 
-/// A value of each thread: what it found last, for what it does next.
+/// A value of each thread: what the thread found last, for what it does next.
 #[derive(Debug)]
 pub(super) struct Latest<T>(Mutex<Vec<(ThreadId, T)>>);
 
@@ -69,7 +69,7 @@ impl<T> Default for Latest<T> {
 }
 
 impl<T> Latest<T> {
-    /// That of the calling thread.
+    /// Sets the calling thread's value.
     pub(super) fn set(&self, value: T) {
         let (mut values, here) = (lock(&self.0), thread::current().id());
         match values.iter_mut().find(|(thread, _)| *thread == here) {
@@ -78,7 +78,7 @@ impl<T> Latest<T> {
         }
     }
 
-    /// That of the calling thread, which then has none.
+    /// Takes the calling thread's value.
     pub(super) fn take(&self) -> Option<T> {
         let (mut values, here) = (lock(&self.0), thread::current().id());
         let at = values.iter().position(|(thread, _)| *thread == here)?;

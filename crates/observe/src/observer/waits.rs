@@ -3,7 +3,7 @@
 use super::{Observer, slab::Slab};
 use crate::{
     counts::WaitKind,
-    event::{Event, Kind},
+    event::{Event, EventKind},
     recorder::{Recorder, only},
 };
 use rdma_fabric::{
@@ -17,10 +17,10 @@ use std::{mem, task::Poll};
 pub(super) struct Wait {
     /// What the provider below remembers.
     pub(super) below: Slot,
-    /// What it is, but for its end.
+    /// The event, without its end.
     pub(super) event: Event,
     /// Whether a poll found it not done.
-    blocked: bool,
+    pub(super) blocked: bool,
 }
 
 impl Wait {
@@ -29,18 +29,17 @@ impl Wait {
     }
 }
 
-/// The waits that have begun. Outer slots hold their numbers: the provider below may need all of a
-/// slot for itself.
+/// The waits that have begun. Outer slots hold their numbers: the provider below may need all of a slot for itself.
 #[derive(Debug, Default)]
 pub(super) struct Waits(Slab<Wait>);
 
 impl Waits {
-    /// Keep the wait that this slot is for from now on.
+    /// Keeps a wait that begins, and its number in `slot`.
     pub(super) fn begin(&self, slot: &mut Slot, event: Event) {
         slot.0[0] = self.0.put(Wait::new(event)).get();
     }
 
-    /// Poll a wait that has begun.
+    /// Polls a wait that has begun.
     pub(super) fn poll<T>(&self, slot: &Slot, poll: impl FnOnce(&mut Slot) -> Poll<T>) -> Poll<T> {
         let number = slot.0[0];
         // Not while the lock is held.
@@ -53,49 +52,49 @@ impl Waits {
         stands
     }
 
-    /// The wait of a slot, which is emptied; `None` if it never began.
+    /// Takes the wait of a slot, which is emptied; `None` if it never began.
     pub(super) fn end(&self, slot: &mut Slot) -> Option<Wait> {
         self.0.take(mem::take(slot).0[0])
     }
 }
 
 impl Recorder {
-    /// A wait of this kind is over.
+    /// Notes a wait that is over.
     pub(super) fn ended(&self, wait: &Wait, kind: WaitKind, end_ps: u64) {
         let event = Event { end_ps, ..wait.event };
         let mut record = self.lock();
         if wait.blocked {
             record.waited(kind, event.peer, event.begin_ps, end_ps);
         }
-        if Kind::of_wait(kind).is_some() {
+        if EventKind::of_wait(kind).is_some() {
             record.happened(event);
         }
     }
 }
 
 impl Observer {
-    /// The wait for a goal as it begins now; it counts if all of its kind do.
+    /// Returns the event of a wait that begins now; counts it if all waits of its kind are counted.
     pub(super) fn beginning(&self, goal: &Goal<'_>) -> Event {
         let now_ps = self.now_ps();
         let counts = &mut self.recorder.lock().counts;
         match goal {
             Goal::Word(word, deps) => {
                 counts.word_waits += 1;
-                Event::new(Kind::WaitWord, only(deps), now_ps).at(word.addr(), word.len())
+                Event::new(EventKind::WaitWord, only(deps), now_ps).at(word.addr(), word.len())
             }
-            Goal::Notice(deps) => Event::new(Kind::WaitNotice, only(deps), now_ps),
-            Goal::Room(target) => Event::new(Kind::WaitRoom, target.map(Rank::number), now_ps),
+            Goal::Notice(deps) => Event::new(EventKind::WaitNotice, only(deps), now_ps),
+            Goal::Room(target) => Event::new(EventKind::WaitRoom, target.map(Rank::number), now_ps),
             Goal::Flush(target) => {
                 let target = target.map(Rank::number);
                 counts.with(target).flushes += 1;
-                Event::new(Kind::Flush, target, now_ps)
+                Event::new(EventKind::Flush, target, now_ps)
             }
-            Goal::Until(_) => Event::new(Kind::Sleep, None, now_ps),
-            Goal::Busy(_) | Goal::Charge(_) => Event::new(Kind::Compute, None, now_ps),
+            Goal::Until(_) => Event::new(EventKind::Sleep, None, now_ps),
+            Goal::Busy(_) | Goal::Charge(_) => Event::new(EventKind::Compute, None, now_ps),
         }
     }
 
-    /// Note a wait that is over.
+    /// Notes a wait that is over.
     pub(super) fn wait_ends(&self, wait: &Wait, goal: &Goal<'_>, ended: Ended) {
         let end_ps = self.now_ps();
         let kind = match goal {
@@ -109,7 +108,7 @@ impl Observer {
         self.recorder.ended(wait, kind, end_ps);
     }
 
-    /// A wait ended with the notice that this thread took just now: that began when the wait did.
+    /// Notes a wait that ended with the notice that this thread took just now: the notice's event began when the wait did.
     fn notice_was_awaited(&self, wait: &Wait, end_ps: u64) {
         let Some((peer, number)) = self.taken.take() else {
             return self.recorder.ended(wait, WaitKind::Notice, end_ps);
@@ -119,15 +118,15 @@ impl Observer {
         if wait.blocked {
             record.waited(WaitKind::Notice, peer, begin_ps, end_ps);
         }
-        let is_it = |event: &Event| (event.kind, event.peer, event.notice) == (Kind::Notice, peer, Some(number));
+        let is_it = |event: &Event| (event.kind, event.peer, event.notice) == (EventKind::Notice, peer, Some(number));
         if let Some(arrived) = record.events.as_mut().and_then(|events| events.newest(is_it)) {
             (arrived.begin_ps, arrived.end_ps) = (begin_ps, end_ps);
         }
     }
 
-    /// The program spent time by itself. On wall clock, computing takes its time elsewhere.
+    /// Notes time that the program spent by itself. On wall clock, computing takes its time elsewhere.
     fn spent(&self, wait: &Wait, end_ps: u64) {
-        if wait.event.kind == Kind::Sleep || end_ps.saturating_sub(wait.event.begin_ps) > 1_000_000 {
+        if wait.event.kind == EventKind::Sleep || end_ps.saturating_sub(wait.event.begin_ps) > 1_000_000 {
             self.recorder.lock().happened(Event { end_ps, ..wait.event });
         }
     }

@@ -1,22 +1,21 @@
-//! What is noted of a program that is observed: what happens at once, what takes time, and what
-//! is given up.
+//! What is noted of a program that is observed: operations and waits that end at once, that take time, and that are given up.
 
 mod late;
 mod mixture;
-mod queues;
 
 use late::Late;
-use observe::{Event, Kind, RankRecord, Recorder, WaitKind, observed};
+use observe::{Event, EventKind, RankRecord, Recorder, WaitKind, observed};
 use rdma_fabric::{
-    Amo, Deps, Fabric, Program, ProgramResult,
+    Amo, Deps, Fabric, Program, ProgramResult, Refused,
+    control_queue::{Command, Posting, QueueMode, QueueSpec},
     join::{Either, join, race},
 };
 use tofu2_sim::shm::Threads;
 
-/// A rank's part.
-struct Part<P>(fn(&Fabric) -> Fabric, P);
+/// A program that is observed over what a function makes of its fabric; yields the record.
+struct Recorded<P>(fn(&Fabric) -> Fabric, P);
 
-impl<P: AsyncFn(Fabric) -> ProgramResult<()> + Sync> Program for Part<P> {
+impl<P: AsyncFn(Fabric) -> ProgramResult<()> + Sync> Program for Recorded<P> {
     type Out = RankRecord;
 
     async fn run(&self, fabric: Fabric) -> ProgramResult<RankRecord> {
@@ -26,13 +25,13 @@ impl<P: AsyncFn(Fabric) -> ProgramResult<()> + Sync> Program for Part<P> {
     }
 }
 
-/// The record of one rank that plays this part, observed over what `over` makes of its fabric.
-fn recorded(over: fn(&Fabric) -> Fabric, part: impl AsyncFn(Fabric) -> ProgramResult<()> + Sync) -> RankRecord {
-    Threads::new(1).segment_bytes(1 << 20).run(&Part(over, part)).unwrap().remove(0)
+/// Runs one rank, observed over what `over` makes of its fabric; returns its record.
+fn recorded(over: fn(&Fabric) -> Fabric, program: impl AsyncFn(Fabric) -> ProgramResult<()> + Sync) -> RankRecord {
+    Threads::new(1).segment_bytes(1 << 20).run(&Recorded(over, program)).unwrap().remove(0)
 }
 
-/// What passed, and what did until then.
-fn parts(record: &RankRecord) -> Vec<(Kind, u64, u64)> {
+/// Returns each event's kind, begin and end; the times in microseconds.
+fn spans(record: &RankRecord) -> Vec<(EventKind, u64, u64)> {
     let events = record.events.as_ref().expect("a trace is wanted").iter();
     events.map(|event| (event.kind, event.begin_ps / 1_000_000, event.end_ps / 1_000_000)).collect()
 }
@@ -56,15 +55,15 @@ fn operations_last_until_their_end_is_known() {
         Ok(())
     });
     let expected = [
-        (Kind::Put, 0, 2),
-        (Kind::Add, 2, 4),
-        (Kind::Get, 4, 6),
-        (Kind::WaitRoom, 6, 7),
-        (Kind::PutNotify, 7, 9),
-        (Kind::Swap, 9, 9),
-        (Kind::Nop, 9, 9),
+        (EventKind::Put, 0, 2),
+        (EventKind::Add, 2, 4),
+        (EventKind::Get, 4, 6),
+        (EventKind::WaitRoom, 6, 7),
+        (EventKind::PutNotify, 7, 9),
+        (EventKind::Swap, 9, 9),
+        (EventKind::Nop, 9, 9),
     ];
-    assert_eq!(parts(&record), expected);
+    assert_eq!(spans(&record), expected);
     let total = record.counts.total();
     assert_eq!((total.puts, total.put_bytes, total.gets, total.get_bytes), (2, 32, 1, 16));
     assert_eq!((total.atomics.add, total.atomics.swap, total.notices_sent, total.full), (1, 1, 1, 2));
@@ -100,27 +99,27 @@ fn waits_last_until_they_are_over_or_given_up() {
         fabric.sleep_until(fabric.now()).await;
         Ok(())
     });
-    let kinds: Vec<Kind> = parts(&record).into_iter().map(|(kind, ..)| kind).collect();
+    let kinds: Vec<EventKind> = spans(&record).into_iter().map(|(kind, ..)| kind).collect();
     let expected = [
-        Kind::WaitWord,
-        Kind::WaitWord,
-        Kind::Put,
-        Kind::Flush,
-        Kind::Flush,
-        Kind::WaitWord,
-        Kind::Notice,
-        Kind::PutNotify,
-        Kind::PutNotify,
-        Kind::WaitRoom,
-        Kind::PutNotify,
-        Kind::Notice,
-        Kind::Notice,
-        Kind::Registration,
-        Kind::Sleep,
+        EventKind::WaitWord,
+        EventKind::WaitWord,
+        EventKind::Put,
+        EventKind::Flush,
+        EventKind::Flush,
+        EventKind::WaitWord,
+        EventKind::Notice,
+        EventKind::PutNotify,
+        EventKind::PutNotify,
+        EventKind::WaitRoom,
+        EventKind::PutNotify,
+        EventKind::Notice,
+        EventKind::Notice,
+        EventKind::Registration,
+        EventKind::Sleep,
     ];
     assert_eq!(kinds, expected);
     let events: Vec<Event> = record.events.as_ref().unwrap().iter().copied().collect();
-    let notices: Vec<_> = events.iter().filter(|event| event.kind == Kind::Notice).collect();
+    let notices: Vec<_> = events.iter().filter(|event| event.kind == EventKind::Notice).collect();
     assert_eq!(notices.iter().map(|event| event.notice).collect::<Vec<_>>(), [Some(0), Some(1), Some(2)]);
     assert_eq!((notices[0].peer, notices[0].offset, notices[0].region.is_some()), (Some(0), Some(16), true));
     let total = record.counts.total();
@@ -128,4 +127,43 @@ fn waits_last_until_they_are_over_or_given_up() {
     let counts = |kind| record.counts.waits.get(&kind).map_or(0, |waits| waits.count);
     let waited = [WaitKind::Word, WaitKind::Flush, WaitKind::Notice, WaitKind::Registration].map(counts);
     assert_eq!(waited, [2, 2, 1, 0]);
+}
+
+/// Control queues: room that is waited for, notices, and completions.
+#[test]
+fn commands_wait_for_room_and_their_end() {
+    let record = recorded(Clone::clone, async |fabric| {
+        let queue = fabric.open_queue(QueueSpec::new(QueueMode::Session).depth(16))?;
+        let sender = fabric.open_queue(QueueSpec::new(QueueMode::Normal))?;
+        let region = fabric.alloc(64)?;
+        let (at, from) = (queue.register_fixed(&region, 1)?, sender.register(&region)?);
+        let nop = Posting::new(Command::Nop);
+        queue.post_all(&[nop; 15], Deps::All).await?;
+        assert!(matches!(queue.try_post(nop), Err(Refused::Full(()))));
+        let credit = Posting::new(Command::put(queue.id(), from, at, 0)).sps(3).local(5);
+        let (posted, credited) = join(queue.post(nop, Deps::All), async {
+            sender.post(credit, Deps::All).await?;
+            let peer = sender.next_notice(Deps::All).await?.peer;
+            sender.post(Posting::new(Command::Nop).tcq(0), Deps::All).await?;
+            sender.next_completion(Deps::All).await?;
+            Ok::<_, rdma_fabric::FabricError>(peer)
+        })
+        .await;
+        posted?;
+        assert_eq!(credited?, queue.id());
+        let (next, posted) = join(sender.next_notice(Deps::All), sender.post(credit, Deps::All)).await;
+        posted?;
+        assert_eq!(next?.peer, queue.id());
+        Ok(())
+    });
+    // Fifteen, the one that waited, and one more.
+    assert_eq!(record.counts.nops, 17);
+    let peer = record.counts.peers[&0];
+    assert_eq!((peer.puts, record.counts.nobody.full), (2, 1), "who waits does not come back");
+    let waits = |kind| record.counts.waits.get(&kind).map_or(0, |waits| waits.count);
+    assert_eq!((waits(WaitKind::Room), waits(WaitKind::Notice)), (1, 1));
+    assert_eq!(peer.waits.count, 1, "for its notice");
+    let kinds: Vec<EventKind> = spans(&record).into_iter().map(|(kind, ..)| kind).collect();
+    let waited = |kind: &&EventKind| matches!(kind, EventKind::WaitRoom | EventKind::WaitNotice);
+    assert_eq!(kinds.iter().filter(waited).count(), 2, "{kinds:?}");
 }

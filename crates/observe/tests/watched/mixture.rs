@@ -1,6 +1,6 @@
 //! A program that does some of everything, and what is noted of it.
 
-use observe::{Kind, Recorder, observed};
+use observe::{EventKind, Recorder, observed};
 use rdma_fabric::{
     Deps, Fabric, Group, Pact, ProgramResult, Rank,
     barrier::Barrier,
@@ -61,17 +61,24 @@ async fn noted(fabric: Fabric) -> ProgramResult<Recorder> {
 }
 
 /// Whether it had to wait is as it happened. A command that is posted at once does not wait for room.
-fn kinds(recorder: &Recorder) -> Vec<Kind> {
+fn kinds(recorder: &Recorder) -> Vec<EventKind> {
     let record = recorder.record();
     let events = record.events.iter().flat_map(|events| events.iter());
-    events.map(|event| event.kind).filter(|kind| *kind != Kind::WaitRoom).collect()
+    events.map(|event| event.kind).filter(|kind| *kind != EventKind::WaitRoom).collect()
 }
 
 #[test]
 fn some_of_everything_is_noted() {
     for recorder in tofu2_sim::shm::Threads::new(2).segment_bytes(1 << 20).run(&noted).unwrap() {
         let kinds = kinds(&recorder);
-        for kind in [Kind::Put, Kind::PutNotify, Kind::Get, Kind::CompareSwap, Kind::Notice, Kind::Nop] {
+        for kind in [
+            EventKind::Put,
+            EventKind::PutNotify,
+            EventKind::Get,
+            EventKind::CompareSwap,
+            EventKind::Notice,
+            EventKind::Nop,
+        ] {
             assert!(kinds.contains(&kind), "{kind:?} is missing among {kinds:?}");
         }
         assert!(recorder.record().counts.total().puts > 10, "{:?}", recorder.record().counts);

@@ -1,87 +1,96 @@
 //! Making an exchange by node: who travels with whom, queues, memory, addresses.
 
 use super::{
-    Wish,
-    crossing::{Crossing, crossings},
-    hops::{Home, Plan, View},
-    nodes::Nodes,
-    pairs::{Neighbour, neighbours},
+    AgreedAggregation,
+    pairs::{CrossNodeEdge, Neighbour, cross_node_edges, neighbours},
+    plan::{Backing, Packed, Plan, Planner},
 };
 use crate::{
     Form, PrdmaError, Result,
     buffer::Memory,
-    engine::Edges,
+    engine::Demand,
     init::{
-        Agreed, Block, Channel, Laid, Made, Making, Outcome, Staged, Wires, engines, least, longest, open, sides,
-        together,
+        Agreed, Block, Channel, Compared, Made, Outcome, RequestBuilder, Staged, Wires, all_succeed, engines, least,
+        longest, open, sides,
     },
+    nodes::Nodes,
     publish::publish,
 };
 use rdma_fabric::{Fabric, Rank};
 
-/// Make the one request of `making`, whose ends have `agreed`. `None`, at all members, if nothing would travel together, or if there are too few queues for it and
-/// nobody wishes [`Form::Cpu`]. Collective.
-pub(crate) async fn make(making: &mut Making<'_>, agreed: &[Agreed], wish: Wish) -> Result<Option<Made>> {
-    let fabric = making.group.fabric().clone();
-    let Some(plan) = plan(making, agreed, wish).await? else { return Ok(None) };
-    let edges = vec![plan.hops.iter().map(|hop| hop.edges).collect::<Vec<Edges>>()];
-    let by_cpu = least(making.group, making.options.form.most().into()).await? == 0;
-    let Outcome { form, obstacle, opened } = open(making.group, &fabric, &edges, 1, making.options).await?;
+/// Makes the one request of `builder`, whose ends have `agreed`. `None`, at all members, if nothing would travel together, or if there are too few queues for it
+/// and nobody asks for [`Form::Cpu`]. Collective.
+pub(crate) async fn make(
+    builder: &mut RequestBuilder<'_>,
+    agreed: &[Agreed],
+    aggregation: AgreedAggregation,
+) -> Result<Option<Made>> {
+    let fabric = builder.group.fabric().clone();
+    let Some(plan) = plan(builder, agreed, aggregation).await? else { return Ok(None) };
+    let demands = vec![plan.channels.iter().map(|planned| planned.demand).collect::<Vec<Demand>>()];
+    let by_cpu = least(builder.group, builder.options.form.most().into()).await? == 0;
+    let Outcome { form, obstacle, opened } = open(builder.group, &demands, 1, builder.options).await?;
     if form == Form::Cpu && !by_cpu {
         return Ok(None);
     }
     let (channels, agreed): (Vec<Channel>, Vec<Agreed>) =
-        plan.hops.iter().map(|hop| (hop.channel.clone(), hop.agreed.clone())).unzip();
-    let wires = wires(&fabric, &plan, &channels, sides(&making.blocks));
-    let wires = together(making.group, wires).await?;
-    let ranks: Vec<Rank> = match plan.hops.iter().any(|hop| hop.home != Home::Edges) {
-        true => (0..making.group.len()).map(|member| making.group.rank(member)).collect::<Result<_, _>>()?,
+        plan.channels.iter().map(|planned| (planned.channel.clone(), planned.agreed.clone())).unzip();
+    let wires = wires(&fabric, &plan, &channels, sides(&builder.blocks));
+    let wires = all_succeed(builder.group, wires).await?;
+    let ranks: Vec<Rank> = match plan.channels.iter().any(|planned| planned.backing != Backing::Edges) {
+        true => (0..builder.group.len()).map(|member| builder.group.rank(member)).collect::<Result<_, _>>()?,
         false => channels.iter().map(|channel| channel.rank).collect(),
     };
-    let laid = Laid { channels: &channels, agreed: &agreed, wires: &wires, relays: Some((&edges[0], &ranks)) };
-    let engine = engines(making.group, making.headers, &[laid], opened).await?.pop().expect("one was asked for");
-    Ok(Some(Made { engine, wires, fabric, form, obstacle, aggregation: wish.into() }))
+    let compared = [Compared { channels: &channels, agreed, wires }];
+    let relays = Some((&demands[0][..], &ranks[..]));
+    let mut engines = engines(builder.group, builder.headers, &compared, opened, relays).await?;
+    let (engine, [Compared { wires, .. }]) = (engines.pop().expect("one was asked for"), compared);
+    Ok(Some(Made { engine, wires, fabric, form, obstacle, aggregation: aggregation.into() }))
 }
 
-/// The own part; `None` if no two blocks of the group travel together.
-async fn plan(making: &mut Making<'_>, agreed: &[Agreed], wish: Wish) -> Result<Option<Plan>> {
-    let Making { group, headers, requests, blocks, .. } = making;
+/// Makes this member's plan; `None` if no two blocks of the group travel together. Collective.
+async fn plan(
+    builder: &mut RequestBuilder<'_>,
+    agreed: &[Agreed],
+    aggregation: AgreedAggregation,
+) -> Result<Option<Plan>> {
+    let RequestBuilder { group, headers, requests, blocks, .. } = builder;
     let (me, channels) = (group.me(), requests[0]);
-    let nodes = together(group, Nodes::of_group(group)).await?;
+    let nodes = all_succeed(group, Nodes::of_group(group).map_err(PrdmaError::from)).await?;
     let home = nodes.of(me).unwrap_or(0);
-    let mine = crossings(channels, agreed, sides(blocks), &nodes, me, wish);
-    let tables = publish::<Crossing>(group, headers, &mine, nodes.members(home)).await;
+    let mine = cross_node_edges(channels, agreed, sides(blocks), &nodes, me, aggregation);
+    let tables = publish::<CrossNodeEdge>(group, headers, &mine, nodes.members(home)).await;
     let known = tables.map_err(PrdmaError::from).and_then(|tables| neighbours(&nodes, home, &tables));
-    let known = together(group, known).await?;
+    let known = all_succeed(group, known).await?;
     if group.greatest(known.len() as u64).await? == 0 {
         return Ok(None);
     }
-    let opposite = opposite(making, &nodes, home, &known).await;
-    let group = &making.group;
+    let opposite = opposite(builder, &nodes, home, &known).await;
+    let group = &builder.group;
     let plan = opposite.and_then(|opposite| {
         let longest = longest(group.fabric()) as u32;
-        let (neighbours, opposite, gap) = (&known[..], &opposite[..], wish.gap);
-        let view = View { nodes: &nodes, me, neighbours, opposite, channels, agreed, gap, longest };
-        view.plan(|member| Ok(group.rank(member)?))
+        let (neighbours, opposite, gap) = (&known[..], &opposite[..], aggregation.gap);
+        let planner = Planner { nodes: &nodes, me, neighbours, opposite, channels, agreed, gap, longest };
+        planner.plan(|member| Ok(group.rank(member)?))
     });
-    together(making.group, plan).await.map(Some)
+    all_succeed(builder.group, plan).await.map(Some)
 }
 
-/// By neighbour: who represents it, if this member represents its own node. The first member of a node tells which neighbours it has.
+/// Yields, by neighbour, who represents it, if this member represents its own node. The first member of a node publishes which neighbours the node has. Collective.
 async fn opposite(
-    making: &mut Making<'_>,
+    builder: &mut RequestBuilder<'_>,
     nodes: &Nodes,
     home: usize,
     known: &[Neighbour],
 ) -> Result<Vec<Option<usize>>> {
-    let me = making.group.me();
+    let me = builder.group.me();
     let mine: Vec<u64> = match nodes.members(home)[0] == me {
         true => known.iter().map(|neighbour| neighbour.node as u64).collect(),
         false => Vec::new(),
     };
     let own: Vec<usize> = (0..known.len()).filter(|place| nodes.representative(home, *place) == me).collect();
     let asked: Vec<usize> = own.iter().map(|place| nodes.members(known[*place].node)[0]).collect();
-    let tables = publish(making.group, making.headers, &mine, &asked).await?;
+    let tables = publish(builder.group, builder.headers, &mine, &asked).await?;
     let mut opposite = vec![None; known.len()];
     for (place, table) in own.into_iter().zip(tables) {
         let there = table.iter().position(|node| *node == home as u64);
@@ -90,7 +99,7 @@ async fn opposite(
     Ok(opposite)
 }
 
-/// The memory that the channels address.
+/// Returns the memory that the channels address.
 fn wires(fabric: &Fabric, plan: &Plan, channels: &[Channel], (sends, receives): (&[Block], &[Block])) -> Result<Wires> {
     let mut wires = Wires::of_channels(fabric, channels)?;
     let room = |room: &Option<(u64, _)>| match *room {
@@ -99,23 +108,23 @@ fn wires(fabric: &Fabric, plan: &Plan, channels: &[Channel], (sends, receives): 
     };
     let out = plan.out.iter().map(room).collect::<Result<Vec<_>>>()?;
     let inn = plan.inn.iter().map(room).collect::<Result<Vec<_>>>()?;
-    for hop in &plan.hops {
-        let memory = match hop.home {
-            Home::Edges => {
-                wires.exchange(fabric, &hop.channel, &hop.agreed, sends, receives)?;
+    for planned in &plan.channels {
+        let memory = match planned.backing {
+            Backing::Edges => {
+                wires.exchange(fabric, &planned.channel, &planned.agreed, sends, receives)?;
                 continue;
             }
-            Home::Out(place) => out[place].clone(),
-            Home::In(place) => inn[place].clone(),
-            Home::Send(slot) => Some(sends[slot].memory.clone()),
-            Home::Receive(slot) => Some(receives[slot].memory.clone()),
+            Backing::Out(place) => out[place].clone(),
+            Backing::In(place) => inn[place].clone(),
+            Backing::Send(slot) => Some(sends[slot].memory.clone()),
+            Backing::Receive(slot) => Some(receives[slot].memory.clone()),
         };
-        if hop.channel.out.is_some() { wires.address(memory, None) } else { wires.address(None, memory) }
+        if planned.channel.out.is_some() { wires.address(memory, None) } else { wires.address(None, memory) }
     }
     for (packs, blocks, memory, staged) in
         [(&plan.packs, sends, &out, &mut wires.packs), (&plan.unpacks, receives, &inn, &mut wires.unpacks)]
     {
-        let at = |packed: &super::hops::Packed| {
+        let at = |packed: &Packed| {
             let memory = memory[packed.neighbour].clone()?;
             Some(Staged::at(&blocks[packed.slot], memory, packed.start))
         };

@@ -13,7 +13,7 @@
 //! # Steps are channels
 //! Each A, B and C is a [channel](crate::init::Channel) in one direction like that of an edge: its receiver says READY(k) at its start, then data may be
 //! written. What is more: B leaves when its READY *and* all A of its pair are here, C when the READYs of all receivers of the pair and B are. All members make
-//! each of these from their own [plan](hops).
+//! each of these from their own [plan].
 //!
 //! # Queues
 //! An arrival that is to be forwarded is credit like a READY's: with n contributions and a READY there are n NOPs before B. A, and blocks that go directly,
@@ -49,17 +49,69 @@
 //! Three steps with one message for each pair of nodes: A. Bienz, W. Gropp, L. Olson, Node aware sparse matrix-vector multiplication (2019), and MPI Advance's
 //! `MPIX_Neighbor_alltoallv_init`.
 
-mod crossing;
-mod hops;
 mod making;
 #[cfg(test)]
 mod model;
-mod nodes;
 mod pairs;
-#[cfg(test)]
-mod tests;
-mod wish;
+mod plan;
 
 pub(crate) use making::make;
-pub use wish::Aggregation;
-pub(crate) use wish::Wish;
+
+use crate::{
+    Result,
+    init::{all_succeed_least, least},
+};
+use rdma_fabric::Group;
+
+/// Whether the blocks between two nodes travel together. By node only if all members ask for that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Aggregation {
+    /// Each block goes to its destination by itself.
+    #[default]
+    None,
+    /// What members of a node send to members of another node goes in one message between representatives of both ([`rdma_fabric::Fabric::node`] says who shares a node).
+    ///
+    /// For many small blocks. A block takes three steps instead of one; each end copies it once more, in start and in wait, unless it is contiguous
+    /// and the member's only one between the two nodes.
+    ByNode {
+        /// Longer blocks go by themselves; in bytes, the smallest number of all members counts.
+        longest: u64,
+        /// Blocks for one receiver that are at most so many bytes apart in the message are dealt out by one command, with what is between them. The
+        /// smallest number of all members counts.
+        gap: u64,
+    },
+}
+
+impl Aggregation {
+    /// By node, blocks of up to 256 bytes, with gaps of up to 1 KiB, for Tofu2, where a command costs an engine about as much as 1000 bytes. Longer blocks lose
+    /// in every pattern that `docs/persistent.md` has; that page says whether shorter ones gain.
+    pub const fn by_node() -> Self {
+        Aggregation::ByNode { longest: 256, gap: 1024 }
+    }
+
+    /// Returns the aggregation that all members ask for; `None` if one asks for none. An error of any member, `mine` or another's, is one of all. Collective: one
+    /// agreement, and another one where all ask for it.
+    pub(crate) async fn agree(self, group: &mut Group, mine: Result<()>) -> Result<Option<AgreedAggregation>> {
+        let (longest, gap) = match self {
+            Aggregation::None => (0, 0),
+            Aggregation::ByNode { longest, gap } => (longest, gap),
+        };
+        match all_succeed_least(group, mine.map(|()| longest)).await? {
+            0 => Ok(None),
+            longest => Ok(Some(AgreedAggregation { longest, gap: least(group, gap).await? })),
+        }
+    }
+}
+
+/// What all members have agreed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct AgreedAggregation {
+    pub(super) longest: u64,
+    pub(super) gap: u64,
+}
+
+impl From<AgreedAggregation> for Aggregation {
+    fn from(AgreedAggregation { longest, gap }: AgreedAggregation) -> Self {
+        Aggregation::ByNode { longest, gap }
+    }
+}

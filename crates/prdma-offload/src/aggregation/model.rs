@@ -1,19 +1,20 @@
-//! All interleavings of small exchanges by node: the [plans](super::hops) of their members, as the programs of [`crate::engine`] that carry them out, on its model of
+//! All interleavings of small exchanges by node: the [plans](super::plan) of their members, as the programs of [`crate::engine`] that carry them out, on its model of
 //! queues. It knows of each relay what feeds it, and notices data that leave before that has come.
 
 use super::{
-    crossing::Crossing,
-    hops::{Plan, View},
-    nodes::Nodes,
-    pairs::{Neighbour, neighbours},
+    pairs::{CrossNodeEdge, Neighbour, neighbours},
+    plan::{Plan, PlannedChannel, Planner},
 };
 use crate::{
     Form,
     buffer::Width,
-    engine::Step,
-    engine::program_model::{Case, Filled, Link, early, explore},
-    init::{Agreed, Channel, End, Incoming, Outgoing},
+    engine::{
+        CommandTemplate,
+        program_model::{Case, Filled, Link, early, explore},
+    },
+    init::{Agreed, Channel, EdgeEnd, Incoming, Outgoing},
     layout::Piece,
+    nodes::Nodes,
 };
 use rdma_fabric::{Rank, control_queue::Command};
 
@@ -22,16 +23,16 @@ const BYTES: u64 = 8;
 
 /// Members by node, and whom each sends to.
 #[derive(Clone, Copy)]
-struct Job {
+struct NodeGraph {
     nodes: &'static [usize],
     graph: &'static [&'static [usize]],
 }
 
-impl Job {
-    /// A channel for each edge of a member.
+impl NodeGraph {
+    /// Returns a channel for each edge of a member.
     fn channels(&self, me: usize) -> Vec<(Channel, Agreed)> {
         let channel = |member, index, out: bool, slot| {
-            let end = Some(End { slot, label: 0 });
+            let end = Some(EdgeEnd { slot, label: 0 });
             let (out, inn) = if out { (end, None) } else { (None, end) };
             Channel { member, rank: Rank::new(member as u32), place: 0, index, out, inn }
         };
@@ -54,16 +55,17 @@ impl Job {
 
     fn plans(&self) -> Vec<Plan> {
         let nodes = Nodes::new(self.nodes.iter().copied());
-        let table = |me: usize| -> Vec<Crossing> {
+        let table = |me: usize| -> Vec<CrossNodeEdge> {
             let channels = self.channels(me).into_iter().map(|(channel, _)| channel);
-            let cross = channels.filter(|channel| nodes.of(channel.member) != nodes.of(me)).map(|channel| Crossing {
-                other: channel.member as u64,
-                index: channel.index.into(),
-                bytes: BYTES,
-                width: 8,
-                inward: channel.inn.is_some().into(),
-                place: 0,
-            });
+            let cross =
+                channels.filter(|channel| nodes.of(channel.member) != nodes.of(me)).map(|channel| CrossNodeEdge {
+                    other: channel.member as u64,
+                    index: channel.index.into(),
+                    bytes: BYTES,
+                    width: 8,
+                    inward: channel.inn.is_some().into(),
+                    place: 0,
+                });
             cross.collect()
         };
         let known = |node: usize| -> Vec<Neighbour> {
@@ -80,7 +82,7 @@ impl Job {
             let opposite: Vec<_> = opposite.collect();
             let (channels, agreed): (Vec<_>, Vec<_>) = self.channels(me).into_iter().unzip();
             let (neighbours, opposite) = (&mine[..], &opposite[..]);
-            let view = View {
+            let planner = Planner {
                 nodes: &nodes,
                 me,
                 neighbours,
@@ -90,7 +92,7 @@ impl Job {
                 gap: 64,
                 longest: 1 << 20,
             };
-            view.plan(|member| Ok(Rank::new(member as u32))).expect("tables are right")
+            planner.plan(|member| Ok(Rank::new(member as u32))).expect("tables are right")
         };
         (0..self.nodes.len()).map(plan).collect()
     }
@@ -98,43 +100,44 @@ impl Job {
     fn case(&self, form: Form, rounds: u8) -> Case {
         let plans = self.plans();
         let links = |me: usize| {
-            let link = |hop: &super::hops::Hop| {
-                let opposite = |back: &super::hops::Hop| {
+            let link = |hop: &PlannedChannel| {
+                let opposite = |back: &PlannedChannel| {
                     let (there, here) = (&back.channel, &hop.channel);
                     there.member == me && there.index == here.index && there.out.is_some() == here.inn.is_some()
                 };
-                let there = plans[hop.channel.member].hops.iter().position(opposite).expect("channels have two ends");
-                Link { other: hop.channel.member, there, edges: hop.edges }
+                let there =
+                    plans[hop.channel.member].channels.iter().position(opposite).expect("channels have two ends");
+                Link { other: hop.channel.member, there, demand: hop.demand }
             };
-            plans[me].hops.iter().map(link).collect()
+            plans[me].channels.iter().map(link).collect()
         };
         Case { channels: (0..plans.len()).map(links).collect(), form, rounds }
     }
 }
 
 /// One sends for itself and another, one receives for itself and another.
-const THROUGH: Job = Job { nodes: &[0, 0, 1, 1], graph: &[&[2, 3], &[2, 3], &[], &[]] };
+const THROUGH: NodeGraph = NodeGraph { nodes: &[0, 0, 1, 1], graph: &[&[2, 3], &[2, 3], &[], &[]] };
 /// Two contributions besides the representative's own.
-const GATHERED: Job = Job { nodes: &[0, 0, 0, 1], graph: &[&[3], &[3], &[3], &[]] };
+const GATHERED: NodeGraph = NodeGraph { nodes: &[0, 0, 0, 1], graph: &[&[3], &[3], &[3], &[]] };
 /// Two receivers besides the representative.
-const DEALT: Job = Job { nodes: &[0, 1, 1, 1], graph: &[&[1, 2, 3], &[], &[], &[]] };
+const DEALT: NodeGraph = NodeGraph { nodes: &[0, 1, 1, 1], graph: &[&[1, 2, 3], &[], &[], &[]] };
 /// Both representatives only represent.
-const STRANGERS: Job = Job { nodes: &[0, 0, 1, 1], graph: &[&[], &[3, 3], &[], &[]] };
+const STRANGERS: NodeGraph = NodeGraph { nodes: &[0, 0, 1, 1], graph: &[&[], &[3, 3], &[], &[]] };
 /// Two neighbours, represented by one member each, who contribute to each other.
-const CROSSED: Job = Job { nodes: &[0, 0, 1, 2], graph: &[&[2, 3], &[2, 3], &[], &[]] };
+const CROSSED: NodeGraph = NodeGraph { nodes: &[0, 0, 1, 2], graph: &[&[2, 3], &[2, 3], &[], &[]] };
 /// With blocks inside the nodes.
-const NEAR: Job = Job { nodes: &[0, 0, 1], graph: &[&[1, 2], &[0, 2], &[]] };
+const NEAR: NodeGraph = NodeGraph { nodes: &[0, 0, 1], graph: &[&[1, 2], &[0, 2], &[]] };
 /// In both directions.
-const BOTH: Job = Job { nodes: &[0, 0, 1], graph: &[&[2], &[2], &[0, 1]] };
+const BOTH: NodeGraph = NodeGraph { nodes: &[0, 0, 1], graph: &[&[2], &[2], &[0, 1]] };
 /// Three neighbours of one node with two members: the first and the third share queues of a representative that sends nothing itself.
-const SHARED: Job = Job { nodes: &[0, 0, 1, 2, 3], graph: &[&[], &[2, 2, 3, 3, 4, 4], &[], &[], &[]] };
+const SHARED: NodeGraph = NodeGraph { nodes: &[0, 0, 1, 2, 3], graph: &[&[], &[2, 2, 3, 3, 4, 4], &[], &[], &[]] };
 
 /// The same in the other direction.
-const SPREAD: Job = Job { nodes: &[0, 0, 1, 2, 3], graph: &[&[], &[], &[1, 1], &[1, 1], &[1, 1]] };
+const SPREAD: NodeGraph = NodeGraph { nodes: &[0, 0, 1, 2, 3], graph: &[&[], &[], &[1, 1], &[1, 1], &[1, 1]] };
 
 #[test]
 fn no_order_of_events_breaks_an_exchange_by_node() {
-    let cases = [
+    explore_all(&[
         ("through both representatives", THROUGH, 2),
         ("two contributions", GATHERED, 3),
         ("two receivers", DEALT, 2),
@@ -142,44 +145,51 @@ fn no_order_of_events_breaks_an_exchange_by_node() {
         ("two neighbours", CROSSED, 2),
         ("near blocks too", NEAR, 2),
         ("both directions", BOTH, 2),
-        ("two pairs put by one queue", SHARED, 2),
-        ("two pairs dealt out by one queue", SPREAD, 2),
-    ];
-    for (name, job, rounds) in cases {
+    ]);
+}
+
+#[test]
+#[ignore = "seconds, which CI spends"]
+fn no_order_of_events_breaks_pairs_that_share_a_queue() {
+    explore_all(&[("two pairs put by one queue", SHARED, 2), ("two pairs dealt out by one queue", SPREAD, 2)]);
+}
+
+fn explore_all(cases: &[(&str, NodeGraph, u8)]) {
+    for (name, graph, rounds) in cases {
         for form in [Form::Fast, Form::Mrc] {
-            let case = job.case(form, rounds);
+            let case = graph.case(form, *rounds);
             let states = explore(&case, &case.queues()).unwrap_or_else(|wrong| panic!("{name}, {form}: {wrong:?}"));
             println!("{name}, {form}, {rounds} rounds: {states} states");
         }
     }
 }
 
-/// A change of the step at a place.
-type Change = fn(&mut Vec<Step>, usize);
+/// A change of the command at a place.
+type Change = fn(&mut Vec<CommandTemplate>, usize);
 
-/// Each way to change the queues by one number: a name, the queue, the place, and the change.
+/// Returns each way to change the queues by one number: a name, the queue, the command's place in it, and the change.
 fn mutants(queues: &[Filled]) -> Vec<(String, usize, usize, Change)> {
-    fn credit(step: &mut Step, change: impl Fn(u8) -> u8) {
-        match step {
-            Step::Ready { credit, .. } => *credit = change(*credit),
-            Step::Fixed(posting) => posting.sps = change(posting.sps),
-            Step::End { .. } | Step::Alternating(_) => unreachable!("whole blocks have none"),
+    fn credit(command: &mut CommandTemplate, change: impl Fn(u8) -> u8) {
+        match command {
+            CommandTemplate::Ready { credit, .. } => *credit = change(*credit),
+            CommandTemplate::Fixed(posting) => posting.sps = change(posting.sps),
+            CommandTemplate::End { .. } | CommandTemplate::Alternating(_) => unreachable!("whole blocks have none"),
         }
     }
-    let more: Change = |steps, at| credit(&mut steps[at], |sps| sps + 1);
-    let less: Change = |steps, at| credit(&mut steps[at], |sps| sps - 1);
-    let silent: Change = |steps, at| match &mut steps[at] {
-        Step::Fixed(posting) => posting.remote_notice = false,
+    let more: Change = |commands, at| credit(&mut commands[at], |sps| sps + 1);
+    let less: Change = |commands, at| credit(&mut commands[at], |sps| sps - 1);
+    let silent: Change = |commands, at| match &mut commands[at] {
+        CommandTemplate::Fixed(posting) => posting.remote_notice = false,
         _ => unreachable!("a READY has none"),
     };
-    let gone: Change = |steps, at| {
-        steps.remove(at);
+    let gone: Change = |commands, at| {
+        commands.remove(at);
     };
-    let twice: Change = |steps, at| steps.insert(at, steps[at]);
+    let twice: Change = |commands, at| commands.insert(at, commands[at]);
     let mut mutants = Vec::new();
     for (number, queue) in queues.iter().enumerate() {
-        for (at, step) in queue.program.steps.iter().enumerate() {
-            let posting = step.posting(1);
+        for (at, command) in queue.program.commands.iter().enumerate() {
+            let posting = command.posting(1);
             let mut with = |what: &str, change| {
                 let who = format!("member {}, queue {number}, {:?}: {what}", queue.member, posting.command);
                 mutants.push((who, number, at, change));
@@ -192,7 +202,7 @@ fn mutants(queues: &[Filled]) -> Vec<(String, usize, usize, Change)> {
                 with("one credit more", more);
                 with("one credit less", less);
             }
-            if let Step::Ready { .. } = step {
+            if let CommandTemplate::Ready { .. } = command {
                 with("READY lost", gone);
             }
             if posting.remote_notice {
@@ -211,7 +221,7 @@ fn every_wrong_number_of_an_exchange_by_node_is_noticed() {
         let case = job.case(form, 2);
         for (what, queue, at, change) in mutants(&case.queues()) {
             let mut queues = case.queues();
-            change(&mut queues[queue].program.steps, at);
+            change(&mut queues[queue].program.commands, at);
             let wrong = explore(&case, &queues).expect_err(&what);
             noticed += 1;
             by_data += u32::from(early(&wrong));

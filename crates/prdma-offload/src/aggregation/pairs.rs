@@ -1,8 +1,62 @@
-//! What goes from one node to another, as both ends work it out by themselves.
+//! What goes from one node to another, as both ends work it out by themselves from the edges that the members of both publish.
 
-use super::{crossing::Crossing, nodes::Nodes};
-use crate::{PrdmaError, Result, buffer::Width};
+use super::AgreedAggregation;
+use crate::{
+    PrdmaError, Result,
+    buffer::Width,
+    init::{Agreed, Block, Channel},
+    nodes::Nodes,
+};
+use bytemuck::{Pod, Zeroable};
 use std::collections::BTreeMap;
+
+/// An edge of a member that crosses to another node and may travel with others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub(super) struct CrossNodeEdge {
+    /// The member at the other end.
+    pub(super) other: u64,
+    /// Which of the edges in this direction between both.
+    pub(super) index: u64,
+    /// Bytes of the block, at least 1.
+    pub(super) bytes: u64,
+    /// Bytes of a cell of it: what both buffers allow.
+    pub(super) width: u64,
+    /// 1 if the member receives along it.
+    pub(super) inward: u64,
+    /// 1 + where in the member's buffer the block is, if it is contiguous; 0 if not.
+    pub(super) place: u64,
+}
+
+/// Returns the edges of `me` that may travel with others.
+pub(super) fn cross_node_edges(
+    channels: &[Channel],
+    agreed: &[Agreed],
+    blocks: (&[Block], &[Block]),
+    nodes: &Nodes,
+    me: usize,
+    agreed_aggregation: AgreedAggregation,
+) -> Vec<CrossNodeEdge> {
+    let (sends, receives) = blocks;
+    let mut cross_node_edges = Vec::new();
+    for (channel, agreed) in channels.iter().zip(agreed).filter(|(channel, _)| nodes.of(channel.member) != nodes.of(me))
+    {
+        let mut cross = |inward: u64, block: &Block, bytes: u64, width: Width| {
+            if (1..=agreed_aggregation.longest).contains(&bytes) {
+                let place = if block.layout.is_contiguous() { 1 + block.layout.offset } else { 0 };
+                let (other, index, width) = (channel.member as u64, u64::from(channel.index), width.bytes());
+                cross_node_edges.push(CrossNodeEdge { other, index, bytes, width, inward, place });
+            }
+        };
+        if let Some((end, out)) = channel.out.zip(agreed.out.as_ref()) {
+            cross(0, &sends[end.slot], out.bytes, out.width);
+        }
+        if let Some((end, inn)) = channel.inn.zip(agreed.inn.as_ref()) {
+            cross(1, &receives[end.slot], inn.bytes, inn.width);
+        }
+    }
+    cross_node_edges
+}
 
 /// A block under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,7 +66,7 @@ pub(super) struct Edge {
     /// Which of the edges between both.
     pub(super) index: u32,
     pub(super) bytes: u64,
-    /// As [`Crossing::place`], at the end of it that told.
+    /// As [`CrossNodeEdge::place`], at the end that published it.
     pub(super) place: u64,
     /// Where in the message it is.
     pub(super) at: u64,
@@ -38,7 +92,7 @@ pub(super) struct Stretch {
 }
 
 impl Pair {
-    /// `None` if there is nothing to share a message.
+    /// Makes a pair; `None` if there are no two blocks to share a message.
     fn new(mut edges: Vec<Edge>, width: u64) -> Option<Self> {
         if edges.len() < 2 {
             return None;
@@ -52,7 +106,7 @@ impl Pair {
         Some(Pair { edges, width: Width::of_bytes(width) })
     }
 
-    /// Of the message.
+    /// Bytes of the message.
     pub(super) fn bytes(&self) -> u64 {
         self.edges.last().map_or(0, |edge| edge.at + edge.bytes)
     }
@@ -78,7 +132,7 @@ impl Pair {
         self.edges.iter().filter(|edge| edge.to == member).copied().collect()
     }
 
-    /// How a receiver's blocks are dealt out, those together that are no more than `gap` apart.
+    /// Returns the stretches of a receiver's blocks: blocks that are no more than `gap` bytes apart are one.
     pub(super) fn stretches(&self, member: usize, gap: u64) -> Vec<Stretch> {
         let mut stretches: Vec<Stretch> = Vec::new();
         for edge in self.received_by(member) {
@@ -106,14 +160,14 @@ pub(super) struct Neighbour {
     pub(super) inn: Option<Pair>,
 }
 
-/// The neighbours of node `home` in order, from the tables of its members.
+/// Returns the neighbours of node `home` in order, from the tables of its members.
 ///
 /// # Errors
 /// [`PrdmaError::Damaged`].
-pub(super) fn neighbours(nodes: &Nodes, home: usize, tables: &[Vec<Crossing>]) -> Result<Vec<Neighbour>> {
+pub(super) fn neighbours(nodes: &Nodes, home: usize, tables: &[Vec<CrossNodeEdge>]) -> Result<Vec<Neighbour>> {
     let mut pairs: BTreeMap<(usize, bool), (Vec<Edge>, u64)> = BTreeMap::new();
     for (member, table) in nodes.members(home).iter().copied().zip(tables) {
-        for Crossing { other, index, bytes, width, inward, place } in table.iter().copied() {
+        for CrossNodeEdge { other, index, bytes, width, inward, place } in table.iter().copied() {
             let damaged = || PrdmaError::Damaged { member };
             let other = usize::try_from(other).map_err(|_| damaged())?;
             let node = nodes.of(other).filter(|node| *node != home).ok_or_else(damaged)?;
@@ -163,7 +217,7 @@ mod tests {
     #[test]
     fn both_ends_work_out_the_same_message() {
         let nodes = Nodes::new([5, 5, 9, 9].into_iter());
-        let cross = |other, index, inward, bytes| Crossing { other, index, bytes, width: 4, inward, place: 0 };
+        let cross = |other, index, inward, bytes| CrossNodeEdge { other, index, bytes, width: 4, inward, place: 0 };
         // 0 -> 2 twice, 0 -> 3, 1 -> 3; 3 -> 0 alone.
         let here = [
             vec![cross(2, 0, 0, 4), cross(3, 0, 0, 8), cross(2, 1, 0, 12), cross(3, 0, 1, 4)],

@@ -1,15 +1,13 @@
 //! Registered memory of which requests send and into which they receive.
 
 mod claims;
-mod held;
 mod width;
 
-pub(crate) use claims::{Claim, Use, Uses};
-pub(crate) use held::Held;
+pub(crate) use claims::{ClaimSet, Use};
 pub(crate) use width::{Cells, Width, with_width};
 
 use crate::{Result, init::Block, layout::Layout};
-use claims::Claims;
+use claims::{Claim, ClaimTable};
 use core::{fmt, marker::PhantomData};
 use rdma_fabric::{Fabric, FabricError, Pod, Region};
 use std::sync::Arc;
@@ -19,23 +17,23 @@ use std::sync::Arc;
 /// A program reads and writes it by copying. While a request that sends bytes of it is active they can be read only; those that it receives
 /// can't be accessed at all: [`crate::PrdmaError::InUse`]. All other bytes can, so that the inside of an array is computed while its border is exchanged.
 pub struct Buffer<T> {
-    memory: Memory,
+    pub(crate) memory: Memory,
     len: usize,
     elements: PhantomData<fn() -> T>,
 }
 
 /// A buffer whatever its elements are.
 pub(crate) struct Memory {
-    shared: Arc<Shared>,
+    allocation: Arc<Allocation>,
 }
 
-struct Shared {
+struct Allocation {
     fabric: Fabric,
     region: Region,
     /// Those that were asked for; the region may have more.
     bytes: usize,
     width: Width,
-    claims: Claims,
+    claims: ClaimTable,
 }
 
 impl<T> Clone for Buffer<T> {
@@ -46,7 +44,7 @@ impl<T> Clone for Buffer<T> {
 
 impl Clone for Memory {
     fn clone(&self) -> Self {
-        Memory { shared: self.shared.clone() }
+        Memory { allocation: self.allocation.clone() }
     }
 }
 
@@ -57,7 +55,7 @@ impl<T> fmt::Debug for Buffer<T> {
 }
 
 impl<T: Pod> Buffer<T> {
-    /// Allocate `len` elements.
+    /// Allocates `len` elements.
     ///
     /// # Errors
     /// As [`Fabric::alloc`].
@@ -66,37 +64,37 @@ impl<T: Pod> Buffer<T> {
         Ok(Buffer { memory: Memory::new(fabric, bytes, Width::of::<T>())?, len, elements: PhantomData })
     }
 
-    /// Elements.
+    /// Returns the number of elements.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Copy elements from `start` on into `into`.
+    /// Copies elements from `start` on into `into`.
     ///
     /// # Errors
     /// [`crate::PrdmaError::InUse`]; [`rdma_fabric::FabricError::OutOfBounds`].
     pub fn read(&self, start: usize, into: &mut [T]) -> Result<()> {
-        let shared = &self.memory.shared;
-        shared.inside(start, into)?;
-        shared.claims.may(Use::Receive, start * size_of::<T>(), size_of_val(into))?;
-        let span = shared.region.span::<T>(&shared.fabric, start * size_of::<T>(), into.len())?;
-        Ok(shared.fabric.read(&span, into)?)
+        let allocation = &self.memory.allocation;
+        allocation.inside(start, into)?;
+        allocation.claims.may(Use::Receive, start * size_of::<T>(), size_of_val(into))?;
+        let span = allocation.region.span::<T>(&allocation.fabric, start * size_of::<T>(), into.len())?;
+        Ok(allocation.fabric.read(&span, into)?)
     }
 
-    /// Copy `from` to the elements from `start` on.
+    /// Copies `from` to the elements from `start` on.
     ///
     /// # Errors
     /// As [`Buffer::read`].
     pub fn write(&self, start: usize, from: &[T]) -> Result<()> {
-        let shared = &self.memory.shared;
-        shared.inside(start, from)?;
-        shared.claims.may(Use::Send, start * size_of::<T>(), size_of_val(from))?;
-        let span = shared.region.span::<T>(&shared.fabric, start * size_of::<T>(), from.len())?;
-        Ok(shared.fabric.write(&span, from)?)
+        let allocation = &self.memory.allocation;
+        allocation.inside(start, from)?;
+        allocation.claims.may(Use::Send, start * size_of::<T>(), size_of_val(from))?;
+        let span = allocation.region.span::<T>(&allocation.fabric, start * size_of::<T>(), from.len())?;
+        Ok(allocation.fabric.write(&span, from)?)
     }
 
-    /// All elements.
+    /// Returns all elements.
     ///
     /// # Errors
     /// As [`Buffer::read`].
@@ -106,14 +104,14 @@ impl<T: Pod> Buffer<T> {
         Ok(all)
     }
 
-    /// A block of it.
+    /// Makes a block of the buffer.
     pub(crate) fn block(&self, layout: Layout) -> Block {
         Block { memory: self.memory.clone(), layout }
     }
 }
 
-impl Shared {
-    /// Whether `elements` from number `start` on are inside.
+impl Allocation {
+    /// Checks that `elements` from number `start` on are inside the buffer.
     fn inside<T>(&self, start: usize, elements: &[T]) -> Result<()> {
         let (offset, len) = (start.saturating_mul(size_of::<T>()), size_of_val(elements));
         if offset.checked_add(len).is_some_and(|end| end <= self.bytes) {
@@ -125,44 +123,44 @@ impl Shared {
 }
 
 impl Memory {
-    /// Zeroed bytes, accessed in cells of `width`.
+    /// Allocates zeroed bytes, which are accessed in cells of `width`.
     pub(crate) fn new(fabric: &Fabric, bytes: usize, width: Width) -> Result<Self> {
         let region = fabric.alloc(bytes.max(1).next_multiple_of(8))?;
-        let claims = Claims::default();
-        Ok(Memory { shared: Arc::new(Shared { fabric: fabric.clone(), region, bytes, width, claims }) })
+        let claims = ClaimTable::default();
+        Ok(Memory { allocation: Arc::new(Allocation { fabric: fabric.clone(), region, bytes, width, claims }) })
     }
 
     pub(crate) fn region(&self) -> &Region {
-        &self.shared.region
+        &self.allocation.region
     }
 
     pub(crate) fn width(&self) -> Width {
-        self.shared.width
+        self.allocation.width
     }
 
     pub(crate) fn bytes(&self) -> u64 {
-        self.shared.bytes as u64
+        self.allocation.bytes as u64
     }
 
     pub(crate) fn is(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.shared, &other.shared)
+        Arc::ptr_eq(&self.allocation, &other.allocation)
     }
 
-    /// Enter what a request will do with it.
+    /// Enters what a request will do with the memory.
     pub(crate) fn claim(&self, claim: Arc<Claim>) {
-        self.shared.claims.enter(claim);
+        self.allocation.claims.enter(claim);
     }
 
-    /// The bytes of `layout`, one after the other, into `out`.
+    /// Replaces `out` by the bytes of `layout`, one after the other.
     pub(crate) fn gather(&self, layout: &Layout, out: &mut Vec<u8>) -> Result<()> {
         out.clear();
-        with_width!(self.width(), W => Cells::<W>::gather(&self.shared.fabric, &self.shared.region, layout.runs(), out)?);
+        with_width!(self.width(), W => Cells::<W>::gather(&self.allocation.fabric, &self.allocation.region, layout.runs(), out)?);
         Ok(())
     }
 
-    /// `bytes`, one after the other, to where `layout` says.
+    /// Writes `bytes`, one after the other, to the bytes of `layout`.
     pub(crate) fn scatter(&self, layout: &Layout, bytes: &[u8]) -> Result<()> {
-        with_width!(self.width(), W => Cells::<W>::scatter(&self.shared.fabric, &self.shared.region, layout.runs(), bytes)?);
+        with_width!(self.width(), W => Cells::<W>::scatter(&self.allocation.fabric, &self.allocation.region, layout.runs(), bytes)?);
         Ok(())
     }
 }

@@ -17,7 +17,7 @@ pub(crate) enum Width {
 }
 
 impl Width {
-    /// That of a buffer of `T`.
+    /// The cell width of a buffer of `T`.
     pub(crate) const fn of<T>() -> Self {
         match size_of::<T>() {
             2 => Width::Two,
@@ -27,7 +27,7 @@ impl Width {
         }
     }
 
-    /// That of so many bytes; of any other number, one.
+    /// The width with so many bytes; one byte for any number that no width has.
     pub(crate) const fn of_bytes(bytes: u64) -> Self {
         match bytes {
             2 => Width::Two,
@@ -76,7 +76,7 @@ pub(crate) use with_width;
 pub(crate) struct Cells<W>(PhantomData<W>);
 
 impl<W: Pod> Cells<W> {
-    /// Append the bytes of runs, each an offset and a length that are multiples of the width, to `out`.
+    /// Appends the bytes of runs, each an offset and a length that are multiples of the width, to `out`.
     pub(crate) fn gather(fabric: &Fabric, region: &Region, runs: Runs, out: &mut Vec<u8>) -> Result<()> {
         let mut cells = Vec::new();
         for (offset, len) in runs {
@@ -87,7 +87,7 @@ impl<W: Pod> Cells<W> {
         Ok(())
     }
 
-    /// Write `bytes`, as many as the runs have, to the runs.
+    /// Writes `bytes`, as many as the runs have, to the runs.
     pub(crate) fn scatter(fabric: &Fabric, region: &Region, runs: Runs, bytes: &[u8]) -> Result<()> {
         let (mut cells, mut rest) = (Vec::new(), bytes);
         for (offset, len) in runs {

@@ -1,3 +1,36 @@
+//! About log2 N queues: what members have goes to all, each step with twice as much.
+//!
+//! # Steps
+//! A member knows of those that follow it, itself first. In step i it tells all that it knows, of 2^i members or in the last step of as many as are left, to the one
+//! 2^i before it, for which they are the next ones. After L = ceil(log2 N) steps everybody knows of all, for any N.
+//! ```text
+//! queue 0       P0                      leaves at start; the last step's arrival releases the next one
+//! queue 1       P1 SELF                 both released by P0 of the one 1 further on
+//! queue i       NOP ... NOP Pi SELF     released by P(i-1) of the one 2^(i-1) further on, and by SELF of queue i - 1: it has what that step told
+//! queue L - 1   NOP ... NOP P(L-1)
+//! ```
+//! The arrival releases Pi and SELF, or as many slots.
+//!
+//! # Barrier
+//! SELF releases as many slots as the arrival, and there are as many NOPs: two that must both have come are counted, not told apart.
+//! When the slots of Pi(k) are released, either both have come k times; or one has come more
+//! often. If that is the arrival, its sender has begun iteration k + 1 or a later one; if it is SELF, this member has. Either has left barrier k, so all have
+//! started it: then what Pi(k) tells is true, whoever released it. Credit is neither lost nor made: a late arrival counts for the next iteration, of
+//! which the same can be said.
+//!
+//! # Allreduce
+//! Pi carries the blocks of those that it tells of. They must be there when it leaves, so SELF releases twice as many slots as an arrival, and there are
+//! as many NOPs as that.
+//! * Nobody starts k + 2 before all have ended k: its end of k + 1 has the blocks of all. So before SELF(k) come at most the arrivals of k and of k + 1; they release the
+//!   NOPs of iteration k, and not Pi(k).
+//! * SELF(k) alone releases the NOPs.
+//! * SELF(k + 1) follows the own start of k + 1, and so all arrivals of k.
+//!
+//! An iteration has as many slots as it receives credit for; an arrival that comes too early is the credit of its own iteration.
+//!
+//! Who is ahead sends blocks of k + 1 to a member that still folds those of k. So areas alternate: odd iterations are in the gather area, even ones in the result
+//! area. Blocks of k + 2 come when all have ended k.
+//!
 //! A broadcast with more queues: members that do not depend on each other do not wait for each other.
 //!
 //! ```text
@@ -11,12 +44,52 @@
 //! k + 1 follows the own start, so credit of two iterations never mixes.
 
 use super::{
-    plan::{MOST_SPS, Plan, Put, Queue, nops},
-    tree::{Shape, Tree},
-    tree_plan::Load,
+    plan::{Area, MOST_SPS, Plan, Put, Queue, Span, nops},
+    tree::{Load, Shape, Tree},
 };
 
-/// The part of `me` in a broadcast; `None` where one queue is as good, or counts do not fit in what a put can carry.
+/// Steps of a dissemination.
+pub(super) fn steps(members: usize) -> usize {
+    members.next_power_of_two().trailing_zeros() as usize
+}
+
+/// Returns the queues of `me` in a barrier.
+pub(super) fn barrier(members: usize, me: usize) -> Plan {
+    plan(members, me, 0, 1)
+}
+
+/// Returns the queues of `me` in an allreduce with blocks of so many bytes.
+pub(super) fn allreduce(members: usize, me: usize, block: u64) -> Plan {
+    Plan { alternating: true, ..plan(members, me, block, 2) }
+}
+
+/// Returns the queues of `me` in a dissemination whose SELFs release `weight` times as many slots as an arrival.
+fn plan(members: usize, me: usize, block: u64, weight: u8) -> Plan {
+    let steps = steps(members);
+    // What an arrival releases of step i: Pi, and SELF behind it.
+    let group = |step: usize| 1 + u8::from(step + 1 < steps);
+    let queue = |step: usize| {
+        let (first, last) = (step == 0, step + 1 == steps);
+        let far = 1 << step;
+        let bytes = far.min(members - far) as u64 * block;
+        let span = Span { from: (Area::Gather, 0), at: (Area::Gather, far as u64 * block), bytes };
+        let (queue, sps) = if last { (0, 1) } else { (step + 1, group(step + 1)) };
+        let put =
+            Put { to: ((me + members - far) % members, queue), span: (bytes > 0).then_some(span), sps, notice: last };
+        let mut slots = Vec::new();
+        if step >= 2 {
+            slots.extend(nops(usize::from(weight * group(step))));
+        }
+        slots.push(Some(put));
+        if !first && !last {
+            slots.push(Some(Put { to: (me, step + 1), span: None, sps: weight * group(step + 1), notice: false }));
+        }
+        Queue { slots, ahead: u32::from(first), notices: u32::from(first) }
+    };
+    Plan { queues: (0..steps).map(queue).collect(), ..Plan::default() }
+}
+
+/// Returns the queues of `me` in a broadcast; `None` where one queue is as good, or counts do not fit in what a put can carry.
 pub(super) fn broadcast(tree: &Tree, load: &Load, me: usize) -> Option<Plan> {
     let segments = load.segments as usize;
     let fits = segments <= MOST_SPS && tree.children(tree.root).len() < MOST_SPS;
@@ -32,8 +105,8 @@ pub(super) fn broadcast(tree: &Tree, load: &Load, me: usize) -> Option<Plan> {
         let mut above = Queue { ahead: 1, notices: 1, ..Queue::default() };
         above.slots.push(Some(Put { to: (parent, number), span: None, sps: segments as u8, notice: false }));
         for _ in 0..segments {
-            let tell = |number| Some(Put { to: (me, first + number), span: None, sps: 1, notice: false });
-            above.slots.extend((0..children.len()).map(tell));
+            let release = |number| Some(Put { to: (me, first + number), span: None, sps: 1, notice: false });
+            above.slots.extend((0..children.len()).map(release));
         }
         queues.push(above);
     }

@@ -1,17 +1,15 @@
 //! Making a collective: what is asked for is compared, a form agreed on, addresses exchanged.
 
 use super::{
-    acts::{self, Acts},
-    dissemination, fast,
-    plan::{Area, Plan, Put, Queue, Span},
-    tree::{Shape, Tree},
-    tree_plan::{self, Load},
+    fast,
+    plan::{Area, CpuPlan, Plan, Put, Queue, Span, cpu_barrier, cpu_tree},
+    tree::{self, Load, Shape, Tree},
 };
 use crate::{
     Aggregation, Form, Options, PrdmaError, Result,
     buffer::Memory,
-    engine::{AnyEngine, CpuEngine, Program, QueueEngine, Step, open_queue, transfer},
-    init::{Made, Outcome, Outgoing, Wires, Wish, least, open_everywhere, together},
+    engine::{AnyEngine, CommandTemplate, CpuEngine, Program, QueueEngine, open_queue, transfer},
+    init::{Made, Outcome, Outgoing, QueueBudget, Wires, all_succeed, least, open_everywhere},
     layout::Piece,
     publish::publish,
 };
@@ -25,23 +23,23 @@ use std::collections::BTreeMap;
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Kind {
+pub(super) enum Operation {
     Barrier,
     Tree { tree: Tree, load: Load },
 }
 
-impl Kind {
-    /// What must be the same at all members.
+impl Operation {
+    /// Returns the numbers that must be the same at all members, each with what it is.
     fn terms(&self) -> [(&'static str, u64); 5] {
-        let (kind, root, up, down, way) = match self {
-            Kind::Barrier => (0, 0, 0, 0, 0),
-            Kind::Tree { tree, load } => {
+        let (operation, root, up, down, way) = match self {
+            Operation::Barrier => (0, 0, 0, 0, 0),
+            Operation::Tree { tree, load } => {
                 let way = 2 * load.segments + u64::from(tree.shape == Shape::Chain);
                 (1 + u64::from(load.up > 0), tree.root as u64, load.up, load.down, way)
             }
         };
         [
-            ("collectives", kind),
+            ("collectives", operation),
             ("roots", root),
             ("lengths of a block in bytes", up),
             ("lengths in bytes", down),
@@ -49,26 +47,24 @@ impl Kind {
         ]
     }
 
-    /// The part of member `me`; `None` if there is no such form.
+    /// Returns the queues of member `me`; `None` if the operation has no such form.
     pub(super) fn plan(&self, form: Form, members: usize, me: usize) -> Option<Plan> {
         match (self, form) {
-            (Kind::Barrier, Form::Fast) => Some(dissemination::barrier(members, me)),
-            (Kind::Barrier, _) => {
+            (Operation::Barrier, Form::Fast) => Some(fast::barrier(members, me)),
+            (Operation::Barrier, _) => {
                 let tree = Tree { members, root: 0, shape: Shape::Binomial };
-                Some(tree_plan::plan(&tree, &Load { up: 0, down: 0, segments: 1 }, me))
+                Some(tree::plan(&tree, &Load { up: 0, down: 0, segments: 1 }, me))
             }
-            (Kind::Tree { load, .. }, Form::Fast) if load.up > 0 => {
-                Some(dissemination::allreduce(members, me, load.up))
-            }
-            (Kind::Tree { tree, load }, Form::Fast) => fast::broadcast(tree, load, me),
-            (Kind::Tree { tree, load }, _) => Some(tree_plan::plan(tree, load, me)),
+            (Operation::Tree { load, .. }, Form::Fast) if load.up > 0 => Some(fast::allreduce(members, me, load.up)),
+            (Operation::Tree { tree, load }, Form::Fast) => fast::broadcast(tree, load, me),
+            (Operation::Tree { tree, load }, _) => Some(tree::plan(tree, load, me)),
         }
     }
 
-    fn acts(&self, members: usize, me: usize) -> Acts {
+    fn cpu_plan(&self, members: usize, me: usize) -> CpuPlan {
         match self {
-            Kind::Barrier => acts::barrier(members, me),
-            Kind::Tree { tree, load } => acts::tree(tree, load, me),
+            Operation::Barrier => cpu_barrier(members, me),
+            Operation::Tree { tree, load } => cpu_tree(tree, load, me),
         }
     }
 }
@@ -76,7 +72,7 @@ impl Kind {
 /// Where a member's things are: for one of its queues, or for the CPUs of others.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
-struct Contact {
+struct MemberContact {
     /// The queue; 0 without.
     queue: u64,
     /// Address, or region, of the words.
@@ -88,34 +84,34 @@ struct Contact {
 }
 
 /// A collective to be made.
-pub(super) struct Making<'a> {
+pub(super) struct CollectiveBuilder<'a> {
     pub(super) group: &'a mut Group,
     pub(super) headers: &'a GroupMemory,
-    pub(super) kind: Kind,
+    pub(super) operation: Operation,
     /// The own areas, and where in their memory they start.
     pub(super) areas: [Option<(Memory, u64)>; 2],
     pub(super) options: &'a Options,
 }
 
-impl Making<'_> {
-    /// Make it. Collective.
+impl CollectiveBuilder<'_> {
+    /// Makes the collective. Collective itself.
     pub(super) async fn make(mut self) -> Result<Made> {
         let fabric = self.group.fabric().clone();
-        for (what, mine) in self.kind.terms() {
+        for (what, mine) in self.operation.terms() {
             let (least, most) = (least(self.group, mine).await?, self.group.greatest(mine).await?);
             if least != most {
                 return Err(PrdmaError::Disagreement { what, least, most });
             }
         }
         let (members, me) = (self.group.len(), self.group.me());
-        let plan = |form| self.kind.plan(form, members, me);
+        let plan = |form| self.operation.plan(form, members, me);
         // A form that one member has no plan for is none.
         let fast = self.group.greatest(plan(Form::Fast).map_or(u64::MAX, |plan| plan.queues.len() as u64)).await?;
         // More queues than these make no other form.
         let enough = if fast == u64::MAX { 1 } else { fast.max(2) };
         let most = u64::from(self.options.form.most().min(self.options.budget)).min(enough);
-        let wish = Wish { most, few: most.min(fabric.queue_limits().free.into()), needs: most };
-        let (may, obstacle) = wish.agree(self.group).await?;
+        let budget = QueueBudget { wanted: most, available: most.min(fabric.queue_limits().free.into()), needs: most };
+        let (may, obstacle) = budget.agree(self.group).await?;
         let form = match may {
             0 => Form::Cpu,
             may if may >= fast.max(2) => Form::Fast,
@@ -141,22 +137,22 @@ impl Making<'_> {
                 (wires, engine.map(AnyEngine::Queues))
             }
             None => {
-                let acts = self.kind.acts(members, me);
-                let wires = Wires::of_words(&fabric, acts.words, areas);
-                let engine = self.acting(&fabric, &acts, &wires, ranks).await;
+                let cpu_plan = self.operation.cpu_plan(members, me);
+                let wires = Wires::of_words(&fabric, cpu_plan.words, areas);
+                let engine = self.acting(&fabric, &cpu_plan, &wires, ranks).await;
                 (wires, engine.map(AnyEngine::Cpu))
             }
         };
-        let engine = together(self.group, engine).await?;
+        let engine = all_succeed(self.group, engine).await?;
         Ok(Made { engine, wires: wires?, fabric, form, obstacle, aggregation: Aggregation::None })
     }
 
-    /// Publish the own contacts and read those of `targets`.
+    /// Publishes this member's contacts and reads those of `targets`. Collective.
     async fn contacts(
         &mut self,
-        mine: Result<Vec<Contact>>,
+        mine: Result<Vec<MemberContact>>,
         targets: impl Iterator<Item = usize>,
-    ) -> Result<BTreeMap<usize, Vec<Contact>>> {
+    ) -> Result<BTreeMap<usize, Vec<MemberContact>>> {
         let targets: BTreeMap<usize, ()> = targets.map(|target| (target, ())).collect();
         let targets: Vec<usize> = targets.into_keys().collect();
         let none = Vec::new();
@@ -182,35 +178,36 @@ impl Making<'_> {
         let mut running = Vec::with_capacity(queues.len());
         for ((queue, planned), own) in queues.into_iter().zip(&plan.queues).zip(mine?) {
             let slot = |slot: &Option<Put>| match slot {
-                None => Ok(Step::Fixed(Posting::new(Command::Nop))),
+                None => Ok(CommandTemplate::Fixed(Posting::new(Command::Nop))),
                 Some(put) => {
                     let contact = theirs.get(&put.to.0).and_then(|contacts| contacts.get(put.to.1));
                     let posting = |put| contact.and_then(|contact| posting(put, &own, contact, ranks[put.to.0]));
-                    let step = match plan.alternating {
-                        true => {
-                            posting(&put.other()).zip(posting(put)).map(|(even, odd)| Step::Alternating([even, odd]))
-                        }
-                        false => posting(put).map(Step::Fixed),
+                    let command = match plan.alternating {
+                        true => posting(&put.other())
+                            .zip(posting(put))
+                            .map(|(even, odd)| CommandTemplate::Alternating([even, odd])),
+                        false => posting(put).map(CommandTemplate::Fixed),
                     };
-                    step.ok_or(PrdmaError::Damaged { member: put.to.0 })
+                    command.ok_or(PrdmaError::Damaged { member: put.to.0 })
                 }
             };
-            let mut steps = planned.slots.iter().map(slot).collect::<Result<Vec<_>>>()?;
-            match steps.last_mut() {
-                Some(Step::Fixed(last)) => *last = last.tcq(0),
-                Some(Step::Alternating(both)) => *both = both.map(|last| last.tcq(0)),
+            let mut commands = planned.slots.iter().map(slot).collect::<Result<Vec<_>>>()?;
+            match commands.last_mut() {
+                Some(CommandTemplate::Fixed(last)) => *last = last.tcq(0),
+                Some(CommandTemplate::Alternating(both)) => *both = both.map(|last| last.tcq(0)),
                 _ => {}
             }
-            let program = Program { steps, completions: 1, chained: planned.has_selfs(self.group.me()) };
+            let program = Program { commands, completions: 1, chained: planned.has_selfs(self.group.me()) };
             running.push((queue, program, planned.notices));
         }
         Ok(QueueEngine::new(fabric, running.into_iter(), ranks))
     }
 
-    /// What others are told of one of the own queues.
-    fn contact(&self, queue: &ControlQueue, wires: &Wires) -> Result<Contact> {
+    /// Returns the contact of one of this member's queues.
+    fn contact(&self, queue: &ControlQueue, wires: &Wires) -> Result<MemberContact> {
         let words = queue.register(wires.words.region())? + wires.scratch_word();
-        let mut contact = Contact { queue: queue.id().to_bits(), words: words.to_bits(), areas: [0; 2], bases: [0; 2] };
+        let mut contact =
+            MemberContact { queue: queue.id().to_bits(), words: words.to_bits(), areas: [0; 2], bases: [0; 2] };
         for (at, area) in self.areas.iter().enumerate() {
             if let Some((memory, base)) = area {
                 contact.areas[at] = queue.register(memory.region())?.to_bits();
@@ -223,7 +220,7 @@ impl Making<'_> {
     async fn acting(
         &mut self,
         fabric: &Fabric,
-        plan: &Acts,
+        plan: &CpuPlan,
         wires: &Result<Wires>,
         ranks: Box<[Rank]>,
     ) -> Result<CpuEngine> {
@@ -232,20 +229,20 @@ impl Making<'_> {
         let ((gather, first), (result, second)) = (area(0), area(1));
         let mine = wires.as_ref().map_err(Clone::clone).map(|wires| {
             let words = region(&wires.words);
-            vec![Contact { queue: 0, words, areas: [gather, result], bases: [first, second] }]
+            vec![MemberContact { queue: 0, words, areas: [gather, result], bases: [first, second] }]
         });
-        let theirs = self.contacts(mine, plan.acts.iter().map(|act| act.to.0)).await?;
+        let theirs = self.contacts(mine, plan.puts.iter().map(|put| put.to.0)).await?;
         let words = &wires.as_ref().map_err(Clone::clone)?.words;
         let word = |number: &usize| words.region().word::<u64>(fabric, number * 8);
-        let mut puts = Vec::with_capacity(plan.acts.len());
-        for act in &plan.acts {
-            let (member, number) = act.to;
+        let mut puts = Vec::with_capacity(plan.puts.len());
+        for put in &plan.puts {
+            let (member, number) = put.to;
             let to = ranks[member];
             let contact = theirs.get(&member).and_then(|contacts| contacts.first());
             let contact = contact.ok_or(PrdmaError::Damaged { member })?;
             let there =
                 |region: u64, offset: u64| RemoteAddr { rank: to, region: RegionKey::from_bits(region), offset };
-            let transfer = match act.span {
+            let transfer = match put.span {
                 None => Transfer::empty(),
                 Some(Span { from, at, bytes }) => {
                     let (memory, base) = self.areas[from.0 as usize].as_ref().expect("a span is of an area");
@@ -255,7 +252,7 @@ impl Making<'_> {
                     transfer(fabric, &out, memory, there(contact.areas[at.0 as usize], 0))?
                 }
             };
-            let needs = act.needs.iter().map(word).collect::<Result<_, _>>()?;
+            let needs = put.needs.iter().map(word).collect::<Result<_, _>>()?;
             let word = fabric.remote_word(there(contact.words, 8 * number as u64))?;
             puts.push(TriggeredPut::new(needs, transfer, word));
         }
@@ -264,10 +261,10 @@ impl Making<'_> {
     }
 }
 
-/// The command of a put; `None` if the contact is none of `rank`.
-fn posting(put: &Put, own: &Contact, theirs: &Contact, rank: Rank) -> Option<Posting> {
+/// Returns the command of a put; `None` if the contact is not one of `rank`.
+fn posting(put: &Put, own: &MemberContact, theirs: &MemberContact, rank: Rank) -> Option<Posting> {
     let to = QueueId::from_bits(theirs.queue).filter(|to| to.rank() == rank)?;
-    let place = |contact: &Contact, (area, offset): (Area, u64)| {
+    let place = |contact: &MemberContact, (area, offset): (Area, u64)| {
         Stadd::from_bits(contact.areas[area as usize]) + contact.bases[area as usize] + offset
     };
     let command = match put.span {

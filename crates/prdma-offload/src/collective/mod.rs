@@ -2,8 +2,8 @@
 //!
 //! They are requests like any other: made together, started, waited for, again and again; after start the queues need no CPU. A collective is
 //! not sparse as an exchange with neighbours is, so queues are what it must not waste: with one ([`Form::Mrc`]) all of them go up a tree and down
-//! again (`tree_plan`); with about log2 N ([`Form::Fast`]) what a barrier tells and an allreduce brings is disseminated (`dissemination`), and a broadcast lets
-//! a late member hold up only those next to it and below (`fast`). Without queues the CPUs do the same in their calls (`acts`).
+//! again ([`tree`]); with about log2 N ([`Form::Fast`]) what a barrier says and an allreduce brings is disseminated, and a broadcast lets
+//! a late member hold up only those next to it and below ([`fast`]). Without queues the CPUs do the same in their calls ([`plan::CpuPlan`]).
 //!
 //! Queues can't compute. An allreduce brings all blocks to all members, and each folds them at wait in the order of members: the same bits at all
 //! of them, and in each run, floating point too. It takes N blocks of memory at each, so it is for short ones.
@@ -13,40 +13,34 @@
 //! D. Hensgen, R. Finkel, U. Manber, Two algorithms for barrier synchronization (1988); of blocks: J. Bruck et al., Efficient algorithms for all-to-all
 //! communications in multiport message-passing systems (1997).
 
-mod acts;
-mod dissemination;
 mod fast;
 mod making;
 #[cfg(test)]
 mod model;
 mod plan;
 mod reduction;
-#[cfg(test)]
-mod tests;
 mod tree;
-mod tree_plan;
 
 pub(crate) use reduction::Reduction;
 pub use tree::Shape;
 
 use crate::{
     Buffer, Form, Layout, Options, PrdmaError, Request, Result, Side,
-    buffer::{Held, Memory, Use},
-    init::{Block, longest, together},
-    publish::Published,
+    buffer::{ClaimSet, Memory, Use},
+    init::{Block, Made, all_succeed, compiled_here, longest},
+    publish::TableHeader,
 };
 use core::fmt;
-use making::{Kind, Making};
-use rdma_fabric::{FabricError, Group, GroupMemory, Pod, Rank};
-use tree::Tree;
-use tree_plan::Load;
+use making::{CollectiveBuilder, Operation};
+use rdma_fabric::{FabricError, Group, GroupMemory, Pod, Rank, provider::Boxed};
+use tree::{Load, Tree};
 
 /// How a broadcast goes down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pipeline {
     /// Along which links.
     pub shape: Shape,
-    /// In how many parts, each of which is passed on as soon as it has come. More where the network can't carry a part in one transfer.
+    /// In how many segments, each of which is passed on as soon as it has come. More where the network can't carry a segment in one transfer.
     pub segments: u32,
 }
 
@@ -73,38 +67,40 @@ impl fmt::Debug for Collectives {
 }
 
 impl Collectives {
-    /// Of the members of `group`. Collective.
+    /// Makes the members of `group` ready for persistent collectives. Collective.
     ///
     /// # Errors
     /// As [`Group::memory`].
-    pub async fn new(mut group: Group) -> Result<Self> {
-        let headers = group.memory(Published::BYTES).await?;
-        Ok(Collectives { group, headers })
+    pub fn new(mut group: Group) -> impl Future<Output = Result<Self>> {
+        compiled_here(async move {
+            let headers = group.memory(TableHeader::BYTES).await?;
+            Ok(Collectives { group, headers })
+        })
     }
 
-    /// The group.
+    /// Returns the group.
     pub fn group(&self) -> &Group {
         &self.group
     }
 
-    /// The group, for collective calls between requests.
+    /// Returns the group, for collective calls between requests.
     pub fn group_mut(&mut self) -> &mut Group {
         &mut self.group
     }
 
-    /// A barrier (`MPI_Barrier_init`): an iteration ends nowhere before it has been started everywhere. Collective.
+    /// Makes a barrier (`MPI_Barrier_init`): an iteration ends nowhere before it has been started everywhere. Collective.
     ///
     /// [`Form::Fast`] takes ceil(log2 N) session queues and as many steps, [`Form::Mrc`] one and twice the steps.
     ///
     /// # Errors
     /// [`PrdmaError::Disagreement`]; [`PrdmaError::ElsewhereFailed`]; of the fabric.
     pub async fn barrier_init(&mut self, options: &Options) -> Result<Request> {
-        let made = self.make(Kind::Barrier, [None, None], Ok(()), options).await?;
-        Ok(Request::of(made, Held::none(), None))
+        let made = self.make(Operation::Barrier, [None, None], Ok(()), options).await?;
+        Ok(Request::of(made, ClaimSet::none(), None))
     }
 
-    /// `len` elements of `buffer` from `start` on, those of member `root`, go to the same number at `start` of each member's own `buffer`
-    /// (`MPI_Bcast_init`). `root`, `len` and `pipeline` are the same at all members; `start` need not be. Collective.
+    /// Makes a broadcast (`MPI_Bcast_init`): `len` elements of `buffer` from `start` on, those of member `root`, go to the same number at `start` of each member's
+    /// own `buffer`. `root`, `len` and `pipeline` are the same at all members; `start` need not be. Collective.
     ///
     /// Nothing is written at a member that has not started. [`Form::Mrc`] takes one session queue, and nothing leaves before all members have started.
     /// [`Form::Fast`] takes one for each member directly below, and one more below the root; who is late holds up those below it and its parent only. It is made
@@ -133,14 +129,14 @@ impl Collectives {
         let down = len.saturating_mul(size_of::<T>()) as u64;
         let load = Load { up: 0, down, segments: self.segments(down, pipeline.segments) };
         let area = block.as_ref().ok().map(|block| (block.memory.clone(), block.layout.offset));
-        let made = self.make(Kind::Tree { tree, load }, [None, area], checked, options).await?;
+        let made = self.make(Operation::Tree { tree, load }, [None, area], checked, options).await?;
         let used = if me == root { Use::Send } else { Use::Receive };
         let block = block?;
-        Ok(Request::of(made, Held::of([(used, &block)].into_iter()), None))
+        Ok(Request::of(made, ClaimSet::of([(used, &block)].into_iter()), None))
     }
 
-    /// `len` elements of each member, from the start of `send`, are combined one by one, and the result is at the start of each member's `receive`
-    /// (`MPI_Allreduce_init`). `combine` is called left to right in the order of members: `((x0 * x1) * x2) ...`; it must be the same function at all
+    /// Makes an allreduce (`MPI_Allreduce_init`): `len` elements of each member, from the start of `send`, are combined one by one, and the result is at the start
+    /// of each member's `receive`. `combine` is called left to right in the order of members: `((x0 * x1) * x2) ...`; it must be the same function at all
     /// of them. `len` is the same at all members. Collective.
     ///
     /// The exchange needs no CPU after start; folding is done in wait, or in the test that ends the iteration. [`Form::Fast`] takes ceil(log2 N) session
@@ -192,29 +188,33 @@ impl Collectives {
             Err(_) => [None, None],
         };
         let checked = prepared.as_ref().map(drop).map_err(Clone::clone);
-        let made = self.make(Kind::Tree { tree, load }, areas, checked, options).await?;
+        let made = self.make(Operation::Tree { tree, load }, areas, checked, options).await?;
         let (sent, result, gather, blocks) = prepared?;
-        let held = Held::of([(Use::Send, &sent), (Use::Receive, &result)].into_iter());
+        let held = ClaimSet::of([(Use::Send, &sent), (Use::Receive, &result)].into_iter());
         let (areas, fold) = ([gather, blocks], reduction::fold(combine));
         let alternating = (made.form == Form::Fast).then_some(me);
         let reduction = Reduction { sent, result, areas, members, alternating, fold };
         Ok(Request::of(made, held, Some(reduction)))
     }
 
-    /// As many segments as are wished for, or as the network needs.
-    fn segments(&self, bytes: u64, wished: u32) -> u64 {
-        u64::from(wished.max(1)).max(bytes.div_ceil(longest(self.group.fabric())))
+    /// Returns the number of segments: as many as are asked for, or as the network needs.
+    fn segments(&self, bytes: u64, asked: u32) -> u64 {
+        u64::from(asked.max(1)).max(bytes.div_ceil(longest(self.group.fabric())))
     }
 
-    async fn make(
-        &mut self,
-        kind: Kind,
+    /// Makes the machinery of a collective, if all members have `checked` their arguments. Collective.
+    fn make<'a>(
+        &'a mut self,
+        operation: Operation,
         areas: [Option<(Memory, u64)>; 2],
         checked: Result<()>,
-        options: &Options,
-    ) -> Result<crate::init::Made> {
-        together(&mut self.group, checked).await?;
-        Making { group: &mut self.group, headers: &self.headers, kind, areas, options }.make().await
+        options: &'a Options,
+    ) -> Boxed<'a, Result<Made>> {
+        let Collectives { group, headers } = self;
+        compiled_here(async move {
+            all_succeed(group, checked).await?;
+            CollectiveBuilder { group, headers, operation, areas, options }.make().await
+        })
     }
 }
 

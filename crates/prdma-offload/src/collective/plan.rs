@@ -2,6 +2,15 @@
 //!
 //! A plan says what each member's queues hold; `program` makes it commands, and the tests carry plans out in every order they can think of.
 
+use super::{
+    fast::steps,
+    tree::{Load, Tree},
+};
+use crate::engine::{MOST_SPS as MOST, ring_depth};
+
+/// The most slots that one put releases.
+pub(super) const MOST_SPS: usize = MOST as usize;
+
 /// Memory of a collective at a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Area {
@@ -19,7 +28,7 @@ impl Area {
         }
     }
 
-    /// Where an iteration's blocks are, where plans are [alternating](Plan::alternating).
+    /// Returns where an iteration's blocks are, where plans are [alternating](Plan::alternating).
     pub(super) fn alternating(iteration: u64) -> Area {
         if iteration % 2 == 1 { Area::Gather } else { Area::Result }
     }
@@ -47,7 +56,7 @@ pub(super) struct Put {
 }
 
 impl Put {
-    /// The same put of an even iteration, where plans are [alternating](Plan::alternating).
+    /// Returns this put as it is in an even iteration, where plans are [alternating](Plan::alternating).
     pub(super) fn other(self) -> Put {
         let other =
             |span: Span| Span { from: (span.from.0.other(), span.from.1), at: (span.at.0.other(), span.at.1), ..span };
@@ -69,18 +78,18 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// Slots of a ring that never gets full and never gets credit a whole ring ahead.
+    /// Slots of a ring for the queue.
     pub(super) fn depth(&self) -> u64 {
-        (2 * self.slots.len() as u64 + 2).next_power_of_two().max(16)
+        ring_depth(self.slots.len() as u64)
     }
 
-    /// Whether it has SELFs, if it is one of member `me`: puts to an own queue, this or another, to release what waits there.
+    /// Returns whether this queue of member `me` has SELFs: puts to a queue of its own, this or another, that release what waits there.
     pub(super) fn has_selfs(&self, me: usize) -> bool {
         self.slots.iter().flatten().any(|put| put.to.0 == me)
     }
 }
 
-/// A member's part.
+/// The queues of a member.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Plan {
     pub(super) queues: Vec<Queue>,
@@ -88,10 +97,7 @@ pub(super) struct Plan {
     pub(super) alternating: bool,
 }
 
-/// The most slots that one put releases.
-pub(super) const MOST_SPS: usize = 15;
-
-/// How many puts to oneself release `slots` others, one another included but for the first.
+/// Returns how many puts to oneself release `slots` others, one another included but for the first.
 fn chain(slots: usize) -> usize {
     if slots == 0 { 0 } else { (slots - 1).div_ceil(MOST_SPS - 1).max(1) }
 }
@@ -109,7 +115,69 @@ pub(super) fn release(me: usize, queue: usize, slots: usize, span: Option<Span>)
     (0..many).map(put).collect()
 }
 
-/// NOPs.
+/// Returns so many NOPs.
 pub(super) fn nops(many: usize) -> impl Iterator<Item = Slot> {
     core::iter::repeat_n(None, many)
+}
+
+/// One put, and the word that says it has come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct CpuPut {
+    /// Own words that must have this iteration's number.
+    pub(super) needs: Vec<usize>,
+    /// To which member, and which of its words gets the number.
+    pub(super) to: (usize, usize),
+    pub(super) span: Option<Span>,
+}
+
+/// The puts of a member whose CPU does them. An iteration is over when all are done and the words of `finally` have its number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct CpuPlan {
+    pub(super) words: usize,
+    pub(super) puts: Vec<CpuPut>,
+    pub(super) finally: Vec<usize>,
+}
+
+/// Returns the puts of `me` in a dissemination: what is needed is named, so nothing is counted.
+pub(super) fn cpu_barrier(members: usize, me: usize) -> CpuPlan {
+    let steps = steps(members);
+    let put = |step: usize| CpuPut { needs: (0..step).collect(), to: ((me + (1 << step)) % members, step), span: None };
+    CpuPlan { words: steps, puts: (0..steps).map(put).collect(), finally: (0..steps).collect() }
+}
+
+/// Returns the puts of `me` up the tree and down again, in the order of [`super::tree`]. Words: those of the children, the root's turn, the segments.
+pub(super) fn cpu_tree(tree: &Tree, load: &Load, me: usize) -> CpuPlan {
+    let children = tree.children(me);
+    let (ups, segments) = (0..children.len(), load.segments as usize);
+    let turn = children.len();
+    let down = |children: usize, segment: usize| children + 1 + segment;
+    let mut puts = Vec::new();
+    let turned = load.turned().filter(|_| tree.members > 1);
+    match (tree.parent(me), turned) {
+        (Some(parent), _) => {
+            puts.push(CpuPut {
+                needs: ups.clone().collect(),
+                to: (parent, tree.number(me)),
+                span: load.gathered(tree, me),
+            });
+        }
+        (None, Some(_)) => puts.push(CpuPut { needs: ups.clone().collect(), to: (me, turn), span: turned }),
+        (None, None) => {}
+    }
+    for segment in 0..segments {
+        for child in &children {
+            let needs = match (tree.parent(me), turned) {
+                (Some(_), _) => vec![down(children.len(), segment)],
+                (None, Some(_)) => vec![turn],
+                (None, None) => ups.clone().collect(),
+            };
+            let to = (*child, down(tree.children(*child).len(), segment));
+            puts.push(CpuPut { needs, to, span: load.segment(segment as u64) });
+        }
+    }
+    let finally = match tree.parent(me) {
+        Some(_) => (0..segments).map(|segment| down(children.len(), segment)).collect(),
+        None => Vec::new(),
+    };
+    CpuPlan { words: children.len() + 1 + segments, puts, finally }
 }

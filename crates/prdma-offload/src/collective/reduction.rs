@@ -20,14 +20,14 @@ pub(crate) struct Reduction {
 }
 
 impl Reduction {
-    /// Stage the own block.
+    /// Copies this member's block to where the queues find it.
     pub(crate) fn begin(&self, iteration: u64, scratch: &mut Vec<u8>) -> Result<()> {
         let area = self.alternating.map_or(Area::Gather, |_| Area::alternating(iteration));
         self.sent.memory.gather(&self.sent.layout, scratch)?;
         self.areas[area as usize].scatter(&Layout::first(scratch.len() as u64), scratch)
     }
 
-    /// Fold.
+    /// Folds the blocks of all members into the result.
     pub(crate) fn finish(&self, iteration: u64, scratch: &mut Vec<u8>) -> Result<()> {
         let bytes = self.result.layout.bytes() as usize;
         let area = self.alternating.map_or(Area::Result, |_| Area::alternating(iteration));
@@ -37,7 +37,7 @@ impl Reduction {
     }
 }
 
-/// Left to right: the first block, then each of the others.
+/// Returns a fold from left to right: the first block, then each of the others.
 pub(super) fn fold<T: Pod>(combine: fn(T, T) -> T) -> Box<Fold> {
     Box::new(move |bytes, block| {
         if block == 0 {

@@ -1,4 +1,94 @@
-//! Who is above whom.
+//! One queue: up a tree, and down it again (MRC).
+//!
+//! ```text
+//! leaf   UP
+//! inner  NOP ... NOP UP | DOWN ... DOWN                  an UP for each child but one, the own one; each segment to each child
+//! root   NOP ... NOP SELF ... SELF | DOWN ... DOWN
+//! ```
+//! An UP from below releases one slot: the last of them, whichever it is, the own UP, or at the root a put to the own queue, which releases all that goes
+//! down. What comes from above releases as many slots as there are children: the forwarding of just this segment.
+//!
+//! # Credit
+//! An iteration of T slots receives credit for T. All UPs that a member gets of iteration k come before anything comes down to it, for the root waits for
+//! all; and an UP(k+1) of a child comes after the last DOWN(k) to that child, so after all slots of iteration k have been released. So credit
+//! comes in the order in which the slots stand, whatever the network does, and there is no need to tell whose it is. A leaf's UP(k+1) is released by the
+//! last DOWN(k), and leaves when it is posted.
+//!
+//! # Memory
+//! UP carries what the members below have, into the parent's gather area at their place. Nobody's CPU reads that; a child writes there again after
+//! DOWN(k), which follows the parent's UP(k) that read it. The root's first put to itself copies it all to where it goes down from: a child that has its
+//! DOWN(k) may gather again while others' still leaves. The result areas are written after all members have started.
+
+use super::plan::{Area, MOST_SPS, Plan, Put, Queue, Slot, Span, nops, release};
+
+/// What a collective moves along the tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Load {
+    /// Bytes that each member adds on the way up.
+    pub(super) up: u64,
+    /// Bytes that come down.
+    pub(super) down: u64,
+    /// In so many segments; at least 1.
+    pub(super) segments: u64,
+}
+
+impl Load {
+    /// Segment `number`: it starts where memory may be accessed in cells of any width.
+    pub(super) fn segment(&self, number: u64) -> Option<Span> {
+        let each = self.down.div_ceil(self.segments).next_multiple_of(8);
+        let start = (number * each).min(self.down);
+        let bytes = each.min(self.down - start);
+        (bytes > 0).then_some(Span { from: (Area::Result, start), at: (Area::Result, start), bytes })
+    }
+
+    /// Returns what `member` and those below it send up.
+    pub(super) fn gathered(&self, tree: &Tree, member: usize) -> Option<Span> {
+        let parent = tree.parent(member)?;
+        let at = (tree.place(member) - tree.place(parent)) as u64 * self.up;
+        let bytes = tree.below(member) as u64 * self.up;
+        (bytes > 0).then_some(Span { from: (Area::Gather, 0), at: (Area::Gather, at), bytes })
+    }
+
+    /// Returns what the root copies between the way up and the way down.
+    pub(super) fn turned(&self) -> Option<Span> {
+        let copies = self.up > 0 && self.down > 0;
+        copies.then_some(Span { from: (Area::Gather, 0), at: (Area::Result, 0), bytes: self.down })
+    }
+}
+
+/// Returns the queue of `me` in the form MRC. A group of one has none.
+pub(super) fn plan(tree: &Tree, load: &Load, me: usize) -> Plan {
+    if tree.members == 1 {
+        return Plan::default();
+    }
+    let children = tree.children(me);
+    let mut queue = Queue::default();
+    queue.slots.extend(nops(children.len().saturating_sub(1)));
+    match tree.parent(me) {
+        None => queue.slots.extend(release(me, 0, children.len() * load.segments as usize, load.turned())),
+        Some(parent) => {
+            let span = load.gathered(tree, me);
+            queue.slots.push(Some(Put { to: (parent, 0), span, sps: 1, notice: false }));
+            queue.ahead = u32::from(children.is_empty());
+            queue.notices = 1;
+        }
+    }
+    for segment in 0..load.segments {
+        if tree.parent(me).is_some() && children.len() > MOST_SPS {
+            queue.slots.extend(release(me, 0, children.len(), None));
+        }
+        let last = segment + 1 == load.segments;
+        queue.slots.extend(children.iter().map(|child| -> Slot {
+            let sps = match tree.children(*child).len() {
+                0 => u8::from(last),
+                below if below <= MOST_SPS => below as u8,
+                _ => 1,
+            };
+            Some(Put { to: (*child, 0), span: load.segment(segment), sps, notice: last })
+        }));
+    }
+    Plan { queues: vec![queue], ..Plan::default() }
+}
 
 /// How the members of a collective are linked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -27,7 +117,7 @@ impl Tree {
         (place + self.root) % self.members
     }
 
-    /// As many places as a whole tree below `place` would take.
+    /// Returns how many places a whole tree below `place` would take.
     fn reach(&self, place: usize) -> usize {
         match (place, self.shape) {
             (_, Shape::Chain) => self.members - place,
@@ -42,7 +132,7 @@ impl Tree {
         self.reach(place).min(self.members - place)
     }
 
-    /// The member above; `None` at the root.
+    /// Returns the member above; `None` at the root.
     pub(super) fn parent(&self, member: usize) -> Option<usize> {
         let place = self.place(member);
         match (place, self.shape) {
@@ -52,7 +142,7 @@ impl Tree {
         }
     }
 
-    /// The members directly below, those with most below them first.
+    /// Returns the members directly below, those with most below them first.
     pub(super) fn children(&self, member: usize) -> Vec<usize> {
         let place = self.place(member);
         let steps: Vec<usize> = match self.shape {
@@ -62,7 +152,7 @@ impl Tree {
         steps.into_iter().map(|step| place + step).filter(|at| *at < self.members).map(|at| self.member(at)).collect()
     }
 
-    /// Which child of its parent `member` is.
+    /// Returns which child of its parent `member` is.
     pub(super) fn number(&self, member: usize) -> usize {
         let siblings = self.parent(member).map(|parent| self.children(parent)).unwrap_or_default();
         siblings.iter().position(|child| *child == member).unwrap_or(0)

@@ -14,22 +14,23 @@
 //! # Source
 //! Y. Ishikawa et al., Revisiting persistent communication in MPI (EuroMPI 2012); M. Hatanaka et al. (EuroMPI 2013).
 
-use super::{Desk, Edges, Engine, Progress, desk::Ends};
+use super::{CpuContact, Demand, Engine, Progress, contact::CpuChannel};
 use crate::{
     Result,
     init::{Agreed, Channel, Wires},
 };
 use rdma_fabric::{
-    Deps, Fabric, LocalWord, PutOptions, Rank, Refused, RemoteSpan,
+    Deps, Fabric, LocalWord, Rank, Refused, RemoteSpan,
     op::Put,
     triggered::{TriggeredPut, TriggeredPuts},
 };
+use std::sync::{Mutex, PoisonError};
 
 /// Iterations run by calls of this member.
 pub(crate) struct CpuEngine {
     fabric: Fabric,
-    /// What start says: one word each.
-    says: Vec<RemoteSpan<u64>>,
+    /// Where READYs go at start: one word for each edge that is received along.
+    readies: Vec<RemoteSpan<u64>>,
     puts: TriggeredPuts,
     /// What ends an iteration, when all is put.
     ends: Vec<LocalWord<u64>>,
@@ -38,19 +39,19 @@ pub(crate) struct CpuEngine {
 }
 
 impl CpuEngine {
-    /// Of words to say at start, of puts, and of the words that end an iteration; all get its number. Waits depend on `ranks`.
+    /// Makes an engine of words that start puts to, of puts, and of the words that end an iteration; all get its number. Waits depend on `ranks`.
     pub(crate) fn new(
         fabric: &Fabric,
-        says: Vec<RemoteSpan<u64>>,
+        readies: Vec<RemoteSpan<u64>>,
         puts: Vec<TriggeredPut>,
         ends: Vec<LocalWord<u64>>,
         ranks: Box<[Rank]>,
     ) -> Self {
-        CpuEngine { fabric: fabric.clone(), says, puts: TriggeredPuts::new(fabric, puts, &ranks), ends, ranks }
+        CpuEngine { fabric: fabric.clone(), readies, puts: TriggeredPuts::new(fabric, puts, &ranks), ends, ranks }
     }
 
-    /// The engine of an exchange, once the neighbours' desks are known: `theirs` by channel. With `relays`, which say what each channel forwards and who
-    /// can hold it up, data need the ends of what feeds their relay, too.
+    /// Makes the engine of an exchange, once the neighbours' contacts are known: `theirs` by channel. With `relays`, which hold what each channel forwards and
+    /// the ranks that can hold it up, data need the ENDs of what feeds their relay, too.
     ///
     /// # Errors
     /// As [`Fabric::locate`].
@@ -59,21 +60,21 @@ impl CpuEngine {
         channels: &[Channel],
         agreed: &[Agreed],
         wires: &Wires,
-        theirs: &[Desk],
-        relays: Option<(&[Edges], &[Rank])>,
+        theirs: &[CpuContact],
+        relays: Option<(&[Demand], &[Rank])>,
     ) -> Result<Self> {
-        let (mut says, mut puts, mut ends) = (Vec::new(), Vec::new(), Vec::new());
-        for (at, ((channel, agreed), desk)) in channels.iter().zip(agreed).zip(theirs).enumerate() {
-            let edge = Ends { fabric, channel, desk, wires };
+        let (mut readies, mut puts, mut ends) = (Vec::new(), Vec::new(), Vec::new());
+        for (at, ((channel, agreed), contact)) in channels.iter().zip(agreed).zip(theirs).enumerate() {
+            let edge = CpuChannel { fabric, channel, contact, wires };
             if agreed.inn.is_some() {
-                says.push(edge.ready()?);
+                readies.push(edge.ready()?);
                 ends.push(edge.end()?);
             }
             let mut fed = Vec::new();
             if let Some((edges, _)) = relays {
                 let feeding = channels.iter().zip(edges).filter(|(_, fed)| fed.feeds() && fed.relay == edges[at].relay);
                 for (feeding, _) in feeding {
-                    fed.push(wires.words.region().word(fabric, wires.end_word(feeding) as usize)?);
+                    fed.push(wires.end(fabric, feeding)?);
                 }
             }
             puts.extend(edge.put(channel, agreed, fed)?);
@@ -82,15 +83,15 @@ impl CpuEngine {
             Some((_, ranks)) => ranks.into(),
             None => channels.iter().map(|channel| channel.rank).collect(),
         };
-        Ok(CpuEngine::new(fabric, says, puts, ends, ranks))
+        Ok(CpuEngine::new(fabric, readies, puts, ends, ranks))
     }
 }
 
-/// Put `number` to each of the words.
-pub(super) async fn say(fabric: &Fabric, words: &[RemoteSpan<u64>], number: u64) -> Result<()> {
+/// Puts `number` to each of the words.
+async fn put_number(fabric: &Fabric, words: &[RemoteSpan<u64>], number: u64) -> Result<()> {
     for word in words {
         // The number is the operation's own: nobody needs to know when it has left.
-        match fabric.try_post(Put { to: word, from: [number], options: PutOptions::default() }) {
+        match fabric.try_post(Put { to: word, from: [number], notice: None }) {
             Ok(_) => {}
             Err(Refused::Full(_)) => drop(fabric.put(word, [number]).await?),
             Err(Refused::Failed(error, _)) => return Err(error.into()),
@@ -99,8 +100,8 @@ pub(super) async fn say(fabric: &Fabric, words: &[RemoteSpan<u64>], number: u64)
     Ok(())
 }
 
-/// Wait until all words have come to `number`, and carry out meanwhile what this member has armed.
-pub(super) async fn all_heard(fabric: &Fabric, words: &[LocalWord<u64>], ranks: &[Rank], number: u64) -> Result<()> {
+/// Waits until all words have come to `number`, and carries out meanwhile what this member has armed.
+async fn reached(fabric: &Fabric, words: &[LocalWord<u64>], ranks: &[Rank], number: u64) -> Result<()> {
     for word in words {
         if fabric.load(word)? < number {
             let wait = fabric.wait_until(word, Deps::Ranks(ranks), |value| value >= number);
@@ -110,8 +111,8 @@ pub(super) async fn all_heard(fabric: &Fabric, words: &[LocalWord<u64>], ranks: 
     Ok(())
 }
 
-/// Whether all words have.
-pub(super) fn have_come(fabric: &Fabric, words: &[LocalWord<u64>], number: u64) -> Result<Progress> {
+/// Looks whether all words have come to `number`.
+fn have_reached(fabric: &Fabric, words: &[LocalWord<u64>], number: u64) -> Result<Progress> {
     for word in words {
         if fabric.load(word)? < number {
             return Ok(Progress::Pending);
@@ -122,17 +123,92 @@ pub(super) fn have_come(fabric: &Fabric, words: &[LocalWord<u64>], number: u64) 
 
 impl Engine for CpuEngine {
     async fn start(&mut self, iteration: u64) -> Result<()> {
-        say(&self.fabric, &self.says, iteration).await?;
+        put_number(&self.fabric, &self.readies, iteration).await?;
         Ok(self.puts.arm(iteration).await?)
     }
 
     async fn wait(&mut self, iteration: u64) -> Result<()> {
         self.puts.wait().await?;
-        all_heard(&self.fabric, &self.ends, &self.ranks, iteration).await
+        reached(&self.fabric, &self.ends, &self.ranks, iteration).await
     }
 
     async fn test(&mut self, iteration: u64) -> Result<Progress> {
         let put = self.fabric.triggers().test([&mut self.puts]).await?;
-        Ok(if put { have_come(&self.fabric, &self.ends, iteration)? } else { Progress::Pending })
+        Ok(if put { have_reached(&self.fabric, &self.ends, iteration)? } else { Progress::Pending })
+    }
+}
+
+/// Partitions of blocks, put by calls of this member, each as soon as it is marked and its receiver is ready.
+///
+/// An edge has one READY, and one END for each of its partitions; otherwise as [`CpuEngine`].
+pub(crate) struct CpuPartitions {
+    fabric: Fabric,
+    /// In the order of the channels that send.
+    outs: Vec<Mutex<TriggeredPuts>>,
+    /// Where READYs go: one for each edge that is received along.
+    readies: Vec<RemoteSpan<u64>>,
+    /// What ends an iteration: one word for each partition that is received.
+    ends: Vec<LocalWord<u64>>,
+    /// Neighbours.
+    ranks: Box<[Rank]>,
+}
+
+impl CpuPartitions {
+    /// Makes the engine of channels that are partitions, `partitions` of an edge one after the other. `theirs` are the neighbours' contacts, by channel.
+    ///
+    /// # Errors
+    /// As [`Fabric::locate`].
+    pub(crate) fn new(
+        fabric: &Fabric,
+        partitions: usize,
+        channels: &[Channel],
+        agreed: &[Agreed],
+        wires: &Wires,
+        theirs: &[CpuContact],
+    ) -> Result<Self> {
+        let (mut outs, mut readies, mut ends) = (Vec::new(), Vec::new(), Vec::new());
+        let ranks: Box<[Rank]> = channels.iter().map(|channel| channel.rank).collect();
+        for (at, ((channel, agreed), contact)) in channels.iter().zip(agreed).zip(theirs).enumerate() {
+            let edge = CpuChannel { fabric, channel, contact, wires };
+            if agreed.inn.is_some() {
+                ends.push(edge.end()?);
+                if at % partitions == 0 {
+                    readies.push(edge.ready()?);
+                }
+            }
+            if let Some(put) = edge.put(&channels[at - at % partitions], agreed, Vec::new())? {
+                outs.push(Mutex::new(TriggeredPuts::new(fabric, vec![put], &ranks)));
+            }
+        }
+        Ok(CpuPartitions { fabric: fabric.clone(), outs, readies, ends, ranks })
+    }
+
+    /// Arms partition `at`: it leaves when its receiver is ready. Once in an iteration.
+    pub(crate) fn arm(&self, at: usize, iteration: u64) {
+        self.outs[at].lock().unwrap_or_else(PoisonError::into_inner).leave(iteration);
+    }
+
+    fn outs(&mut self) -> impl Iterator<Item = &mut TriggeredPuts> {
+        self.outs.iter_mut().map(|out| out.get_mut().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// For partitions that are all [armed](CpuPartitions::arm).
+impl Engine for CpuPartitions {
+    async fn start(&mut self, iteration: u64) -> Result<()> {
+        put_number(&self.fabric, &self.readies, iteration).await
+    }
+
+    async fn wait(&mut self, iteration: u64) -> Result<()> {
+        for out in self.outs() {
+            out.wait().await?;
+        }
+        reached(&self.fabric, &self.ends, &self.ranks, iteration).await
+    }
+
+    async fn test(&mut self, iteration: u64) -> Result<Progress> {
+        let fabric = self.fabric.clone();
+        let put = fabric.triggers().test(self.outs()).await?;
+        Ok(if put { have_reached(&self.fabric, &self.ends, iteration)? } else { Progress::Pending })
     }
 }

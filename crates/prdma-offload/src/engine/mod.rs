@@ -1,26 +1,20 @@
 //! Who carries an iteration out.
 
+mod assignment;
+mod contact;
 mod cpu;
-mod cpu_parts;
-mod dealing;
-mod desk;
-mod opening;
+mod open_queues;
 mod program;
 #[cfg(test)]
 pub(crate) mod program_model;
-mod queue_parts;
 mod queues;
-mod transfer;
 
-pub(crate) use cpu::CpuEngine;
-pub(crate) use cpu_parts::CpuParts;
-pub(crate) use dealing::{Edges, Relay, deal, widest};
-pub(crate) use desk::Desk;
-pub(crate) use opening::open_queue;
-pub(crate) use program::{Data, Program, Step};
-pub(crate) use queue_parts::QueueParts;
-pub(crate) use queues::{Contact, Opened, QueueEngine};
-pub(crate) use transfer::transfer;
+pub(crate) use assignment::{Demand, Relay, assign_queues, widest};
+pub(crate) use contact::{CpuContact, transfer};
+pub(crate) use cpu::{CpuEngine, CpuPartitions};
+pub(crate) use open_queues::{OpenQueues, QueueContact, open_queue};
+pub(crate) use program::{CommandTemplate, Data, MOST_SPS, Program, ring_depth};
+pub(crate) use queues::{QueueEngine, QueuePartitions};
 
 use crate::Result;
 use core::future::Future;
@@ -30,7 +24,7 @@ use core::future::Future;
 pub(crate) enum Progress {
     /// All own blocks are received, and all sent ones may be written again.
     Done,
-    /// Not yet.
+    /// Something is still under way.
     Pending,
 }
 
@@ -38,41 +32,47 @@ pub(crate) enum Progress {
 ///
 /// Dropping one of the futures leaves the iteration where it is: a later call goes on, except that a start which was dropped may have posted in part.
 pub(crate) trait Engine {
-    /// Begin an iteration. Waits for nobody.
+    /// Begins an iteration. Waits for nobody.
     fn start(&mut self, iteration: u64) -> impl Future<Output = Result<()>>;
 
-    /// Wait for its end.
+    /// Waits until the iteration has ended.
     fn wait(&mut self, iteration: u64) -> impl Future<Output = Result<()>>;
 
-    /// Look whether it has ended, and do what can be done, also of what else this rank has [armed](rdma_fabric::triggered).
+    /// Looks whether the iteration has ended, and does what can be done, also of what else this rank has [armed](rdma_fabric::triggered).
     fn test(&mut self, iteration: u64) -> impl Future<Output = Result<Progress>>;
 }
 
-/// The engine of a request.
-pub(crate) enum AnyEngine {
-    Queues(QueueEngine),
-    Cpu(CpuEngine),
+/// An engine with control queues or one without.
+pub(crate) enum QueuesOrCpu<Q, C> {
+    Queues(Q),
+    Cpu(C),
 }
 
-impl Engine for AnyEngine {
+/// The engine of a request.
+pub(crate) type AnyEngine = QueuesOrCpu<QueueEngine, CpuEngine>;
+
+/// The engine of a partitioned request.
+pub(crate) type PartitionEngine = QueuesOrCpu<QueuePartitions, CpuPartitions>;
+
+impl<Q: Engine, C: Engine> Engine for QueuesOrCpu<Q, C> {
     async fn start(&mut self, iteration: u64) -> Result<()> {
         match self {
-            AnyEngine::Queues(engine) => engine.start(iteration).await,
-            AnyEngine::Cpu(engine) => engine.start(iteration).await,
+            QueuesOrCpu::Queues(engine) => engine.start(iteration).await,
+            QueuesOrCpu::Cpu(engine) => engine.start(iteration).await,
         }
     }
 
     async fn wait(&mut self, iteration: u64) -> Result<()> {
         match self {
-            AnyEngine::Queues(engine) => engine.wait(iteration).await,
-            AnyEngine::Cpu(engine) => engine.wait(iteration).await,
+            QueuesOrCpu::Queues(engine) => engine.wait(iteration).await,
+            QueuesOrCpu::Cpu(engine) => engine.wait(iteration).await,
         }
     }
 
     async fn test(&mut self, iteration: u64) -> Result<Progress> {
         match self {
-            AnyEngine::Queues(engine) => engine.test(iteration).await,
-            AnyEngine::Cpu(engine) => engine.test(iteration).await,
+            QueuesOrCpu::Queues(engine) => engine.test(iteration).await,
+            QueuesOrCpu::Cpu(engine) => engine.test(iteration).await,
         }
     }
 }

@@ -31,7 +31,7 @@ use crate::layout::Piece;
 use rdma_fabric::control_queue::{Blocks, Command, Inline, Posting, QueueId, Stadd};
 
 /// The most slots that one put releases.
-const MOST_SPS: u64 = 15;
+pub(crate) const MOST_SPS: u64 = 15;
 
 /// READY-TO-RECEIVE for one edge.
 #[derive(Clone, Copy, Debug)]
@@ -44,9 +44,9 @@ pub(crate) struct Ready {
     pub(crate) credit: u8,
 }
 
-/// What tells of data where they arrive.
+/// What data do where they arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct OnArrival {
     /// Whether a notice does.
     pub(crate) notice: bool,
     /// As many slots of the receiver's queue are released: by them, what forwards the data.
@@ -65,7 +65,7 @@ pub(crate) struct Data {
     /// At least one.
     pub(crate) pieces: Vec<Piece>,
     /// Of the last of them.
-    pub(crate) told: Told,
+    pub(crate) on_arrival: OnArrival,
 }
 
 impl Data {
@@ -76,10 +76,10 @@ impl Data {
 
 /// One command of an iteration.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Step {
+pub(crate) enum CommandTemplate {
     /// A READY: the posting's word is to be the iteration's number.
     Ready { to: QueueId, word: Stadd, credit: u8 },
-    /// The end of a part, behind its data: the posting's word is to be the iteration's number.
+    /// The END of a partition, behind its data: the posting's word is to be the iteration's number.
     End { to: QueueId, word: Stadd },
     /// The same each time, but for the iteration modulo 256 in its notice.
     Fixed(Posting),
@@ -87,33 +87,34 @@ pub(crate) enum Step {
     Alternating([Posting; 2]),
 }
 
-impl Step {
-    /// The command for iteration `k`.
+impl CommandTemplate {
+    /// Returns the command for iteration `k`.
     pub(crate) fn posting(&self, k: u64) -> Posting {
         match self {
-            Step::Ready { to, word, credit } => {
+            CommandTemplate::Ready { to, word, credit } => {
                 let command = Command::PutInline { to: *to, bytes: Inline::word(k), at: *word };
                 Posting::new(command).strong_order().sps(*credit)
             }
-            Step::End { to, word } => {
+            CommandTemplate::End { to, word } => {
                 let command = Command::PutInline { to: *to, bytes: Inline::word(k), at: *word };
                 Posting::new(command).strong_order().remote(k as u8).tcq(0)
             }
-            Step::Fixed(posting) => Posting { edata: k as u8, ..*posting },
-            Step::Alternating(both) => Posting { edata: k as u8, ..both[(k % 2) as usize] },
+            CommandTemplate::Fixed(posting) => Posting { edata: k as u8, ..*posting },
+            CommandTemplate::Alternating(both) => Posting { edata: k as u8, ..both[(k % 2) as usize] },
         }
     }
 
-    /// Make [`Step::posting`] of another iteration that of `k`.
+    /// Turns `posting`, [made](CommandTemplate::posting) for another iteration, into that of `k`.
     pub(crate) fn renew(&self, posting: &mut Posting, k: u64) {
-        if let Step::Alternating(_) = self {
+        if let CommandTemplate::Alternating(_) = self {
             *posting = self.posting(k);
             return;
         }
-        if !matches!(self, Step::Ready { .. }) {
+        if !matches!(self, CommandTemplate::Ready { .. }) {
             posting.edata = k as u8;
         }
-        if let (Step::Ready { .. } | Step::End { .. }, Command::PutInline { bytes, .. }) = (self, &mut posting.command)
+        if let (CommandTemplate::Ready { .. } | CommandTemplate::End { .. }, Command::PutInline { bytes, .. }) =
+            (self, &mut posting.command)
         {
             *bytes = Inline::word(k);
         }
@@ -123,7 +124,7 @@ impl Step {
 /// One iteration of a queue.
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
-    pub(crate) steps: Vec<Step>,
+    pub(crate) commands: Vec<CommandTemplate>,
     /// Commands that report their completion, the last ones of what they send: when all have, the send memory may be used again.
     pub(crate) completions: u32,
     /// Whether it has SELFs, puts to an own queue that release what waits there: a start is [charged](rdma_fabric::Fabric::charge) for that. Whether they release
@@ -148,12 +149,12 @@ impl Shape {
     /// Of a queue that does nothing yet.
     pub(crate) const NONE: Shape = Shape { readies: 0, awaited: 0, data: 0, notices: 0 };
 
-    /// Whether what arrives releases the data itself.
+    /// Returns whether what arrives releases the data itself.
     fn direct(&self) -> bool {
         self.awaited == 1 && self.data + self.readies <= MOST_SPS
     }
 
-    /// As many slots each arrival that it awaits is to release.
+    /// Returns how many slots each awaited arrival is to release.
     pub(crate) fn credit(&self) -> u8 {
         if self.direct() { (self.data + self.readies) as u8 } else { 1 }
     }
@@ -174,68 +175,76 @@ impl Shape {
         self.readies + nops + self.selfs() + self.data
     }
 
-    /// Slots of a ring that never gets full and never gets credit a whole ring ahead.
+    /// Slots of a ring for the queue.
     pub(crate) fn depth(&self) -> u64 {
-        (2 * self.slots() + 2).next_power_of_two().max(16)
+        ring_depth(self.slots())
     }
 }
 
-/// The program of queue `me`, whose `shape` is that of what it sends. `scratch` is a word of own memory on it.
+/// Slots of a ring that never gets full and never gets credit a whole ring ahead, for iterations of so many slots.
+pub(crate) fn ring_depth(slots: u64) -> u64 {
+    (2 * slots + 2).next_power_of_two().max(16)
+}
+
+/// Returns the program of queue `me`, whose `shape` is that of what it sends. `scratch` is a word of own memory on it.
 pub(crate) fn program(me: QueueId, scratch: Stadd, shape: &Shape, readies: &[Ready], data: &[Data]) -> Program {
     debug_assert_eq!(shape.readies, readies.len() as u64);
     debug_assert_eq!(shape.data, data.iter().map(|data| Data::slots(&data.pieces)).sum::<u64>());
-    let mut steps = releases(me, scratch, shape, readies);
+    let mut commands = releases(me, scratch, shape, readies);
     for data in data {
         let (mut moves, last) = moves(data);
-        steps.append(&mut moves);
-        let last = last.sps(data.told.credit);
-        steps.push(Step::Fixed(if data.told.notice { last.remote(0) } else { last }));
+        commands.append(&mut moves);
+        let last = last.sps(data.on_arrival.credit);
+        commands.push(CommandTemplate::Fixed(if data.on_arrival.notice { last.remote(0) } else { last }));
     }
-    let completes = match steps.last_mut() {
-        Some(Step::Fixed(posting)) => {
+    let completes = match commands.last_mut() {
+        Some(CommandTemplate::Fixed(posting)) => {
             *posting = posting.tcq(0);
             true
         }
         _ => false,
     };
-    Program { steps, completions: u32::from(completes), chained: shape.selfs() > 0 }
+    Program { commands, completions: u32::from(completes), chained: shape.selfs() > 0 }
 }
 
-/// All but the data: READYs, and what arriving READYs release before data.
-pub(crate) fn releases(me: QueueId, scratch: Stadd, shape: &Shape, readies: &[Ready]) -> Vec<Step> {
-    let mut steps: Vec<Step> =
-        readies.iter().map(|ready| Step::Ready { to: ready.to, word: ready.word, credit: ready.credit }).collect();
+/// Returns all but the data: READYs, and what arriving READYs release before data.
+pub(crate) fn releases(me: QueueId, scratch: Stadd, shape: &Shape, readies: &[Ready]) -> Vec<CommandTemplate> {
+    let mut commands: Vec<CommandTemplate> = readies
+        .iter()
+        .map(|ready| CommandTemplate::Ready { to: ready.to, word: ready.word, credit: ready.credit })
+        .collect();
     if !shape.direct() {
-        steps.extend((1..shape.awaited).map(|_| Step::Fixed(Posting::new(Command::Nop))));
+        commands.extend((1..shape.awaited).map(|_| CommandTemplate::Fixed(Posting::new(Command::Nop))));
         // What the SELFs release in all: each other but the first, the data, the next READYs.
         let mut owed = if shape.selfs() == 0 { 0 } else { shape.selfs() - 1 + shape.data + shape.readies };
         for _ in 0..shape.selfs() {
             let sps = owed.min(MOST_SPS);
             owed -= sps;
             let touch = Command::PutInline { to: me, bytes: Inline::word(0), at: scratch };
-            steps.push(Step::Fixed(Posting::new(touch).strong_order().sps(sps as u8)));
+            commands.push(CommandTemplate::Fixed(Posting::new(touch).strong_order().sps(sps as u8)));
         }
         debug_assert_eq!(owed, 0, "{shape:?}");
     }
-    steps
+    commands
 }
 
-/// The data of one edge, the last put by itself.
-fn moves(data: &Data) -> (Vec<Step>, Posting) {
+/// Returns the data of one edge, the last put by itself.
+fn moves(data: &Data) -> (Vec<CommandTemplate>, Posting) {
     let (last, before) = data.pieces.split_last().expect("a transfer has a piece");
-    let mut steps: Vec<Step> = before.iter().map(|piece| Step::Fixed(put(data, piece, piece.count, 0))).collect();
+    let mut commands: Vec<CommandTemplate> =
+        before.iter().map(|piece| CommandTemplate::Fixed(put(data, piece, piece.count, 0))).collect();
     if last.count > 1 {
-        steps.push(Step::Fixed(put(data, last, last.count - 1, 0)));
+        commands.push(CommandTemplate::Fixed(put(data, last, last.count - 1, 0)));
     }
-    (steps, put(data, last, 1, u64::from(last.count) - 1))
+    (commands, put(data, last, 1, u64::from(last.count) - 1))
 }
 
-/// One part of an edge's data, then `end`, the receiver's word that tells of it. One slot more than the data.
-pub(crate) fn part(data: &Data, end: Stadd) -> Vec<Step> {
-    let (mut steps, last) = moves(data);
-    steps.push(Step::Fixed(last));
-    steps.push(Step::End { to: data.to, word: end });
-    steps
+/// Returns the commands of one partition of an edge: its data, then END in the receiver's word `end`. One slot more than the data.
+pub(crate) fn partition(data: &Data, end: Stadd) -> Vec<CommandTemplate> {
+    let (mut commands, last) = moves(data);
+    commands.push(CommandTemplate::Fixed(last));
+    commands.push(CommandTemplate::End { to: data.to, word: end });
+    commands
 }
 
 /// `count` blocks of `piece` from its block `first` on.

@@ -3,16 +3,14 @@
 //! Of [exchanges by node](crate::aggregation) too, whose plans come here as cases. Exhaustive within: the members, queues and rounds of each case. Beside its queues a
 //! state has of each edge the READYs that have left and the data that have arrived: no data may leave before their receiver is ready, nor before what they forward is here.
 
-mod cases;
-
 use super::{
-    dealing::{Dealt, Edges, deal},
-    program::{Data, Program, Ready, Shape, Told, program},
+    assignment::{Assignments, Demand, assign_queues},
+    program::{CommandTemplate, Data, OnArrival, Program, Ready, Shape, program},
 };
 use crate::{
     Form,
     layout::Piece,
-    session_model::{self, Arrival, Job, Queue, Rounds, Slot, Wrong},
+    session_model::{self, Arrival, Model, Queue, Rounds, Slot, Wrong},
 };
 use rdma_fabric::{
     Rank,
@@ -34,7 +32,7 @@ pub(crate) struct Link {
     pub(crate) other: usize,
     /// The channel's number there.
     pub(crate) there: usize,
-    pub(crate) edges: Edges,
+    pub(crate) demand: Demand,
 }
 
 /// A queue with its program.
@@ -44,17 +42,17 @@ pub(crate) struct Filled {
     shape: Shape,
 }
 
-/// The number of an edge: its receiver and the channel there.
+/// Returns the number of an edge: its receiver and the channel there.
 fn number(member: usize, channel: usize) -> usize {
     member * 16 + channel
 }
 
-/// What names it.
+/// Returns the address that stands for the edge.
 fn address(member: usize, channel: usize) -> Stadd {
     Stadd::fixed(1) + number(member, channel) as u64 * (1 << 20)
 }
 
-/// The number of the edge that is named so.
+/// Returns the number of the edge that the address stands for.
 fn edge(at: Stadd) -> usize {
     (at.offset() >> 20) as usize
 }
@@ -65,34 +63,36 @@ fn id(queue: usize) -> QueueId {
 
 impl Case {
     pub(crate) fn queues(&self) -> Vec<Filled> {
-        let edges = |channels: &Vec<Link>| channels.iter().map(|link| link.edges).collect::<Vec<_>>();
-        let dealt: Vec<Dealt> = self.channels.iter().map(|channels| deal(self.form, &edges(channels))).collect();
-        let first = |member: usize| dealt[..member].iter().map(|dealt| dealt.queues.len()).sum::<usize>();
+        let edges = |channels: &Vec<Link>| channels.iter().map(|link| link.demand).collect::<Vec<_>>();
+        let assignments: Vec<Assignments> =
+            self.channels.iter().map(|channels| assign_queues(self.form, &edges(channels))).collect();
+        let first = |member: usize| assignments[..member].iter().map(|dealt| dealt.queues.len()).sum::<usize>();
         let mut queues = Vec::new();
-        for (member, Dealt { queues: shapes, served }) in dealt.iter().enumerate() {
+        for (member, Assignments { queues: shapes, assigned }) in assignments.iter().enumerate() {
             for (number, shape) in shapes.iter().enumerate() {
                 let (mut readies, mut data) = (Vec::new(), Vec::new());
                 for (at, link) in self.channels[member].iter().enumerate() {
-                    let there = dealt[link.other].served[link.there];
-                    let to = id(first(link.other) + there.by);
-                    let credit = dealt[link.other].queues[there.by].credit();
-                    if link.edges.ready && served[at].says == number {
+                    let there = assignments[link.other].assigned[link.there];
+                    let to = id(first(link.other) + there.queue);
+                    let credit = assignments[link.other].queues[there.queue].credit();
+                    if link.demand.ready && assigned[at].ready_queue == number {
                         readies.push(Ready { to, word: address(member, at), credit });
                     }
-                    if let Some(slots) = link.edges.data.filter(|_| served[at].by == number) {
+                    if let Some(slots) = link.demand.data.filter(|_| assigned[at].queue == number) {
                         let piece = Piece { from: 0, at: 0, len: 1, count: slots as u32, stride: 1 };
-                        let told = Told { notice: there.notice, credit: if there.feeds { credit } else { 0 } };
+                        let on_arrival =
+                            OnArrival { notice: there.notice, credit: if there.feeds { credit } else { 0 } };
                         let at = address(link.other, link.there);
-                        data.push(Data { to, from: Stadd::fixed(2), at, pieces: vec![piece], told });
+                        data.push(Data { to, from: Stadd::fixed(2), at, pieces: vec![piece], on_arrival });
                     }
                 }
                 let program = program(id(queues.len()), Stadd::fixed(0), shape, &readies, &data);
-                for step in &program.steps {
-                    let mut posting = step.posting(3);
-                    step.renew(&mut posting, 300);
-                    assert_eq!(posting, step.posting(300));
+                for command in &program.commands {
+                    let mut posting = command.posting(3);
+                    command.renew(&mut posting, 300);
+                    assert_eq!(posting, command.posting(300));
                 }
-                let slots: u64 = program.steps.iter().map(|step| step.posting(0).command.slots()).sum();
+                let slots: u64 = program.commands.iter().map(|template| template.posting(0).command.slots()).sum();
                 assert_eq!(slots, shape.slots(), "{shape:?}");
                 queues.push(Filled { member, program, shape: *shape });
             }
@@ -104,10 +104,10 @@ impl Case {
     fn feeds(&self) -> Vec<Vec<(usize, u64)>> {
         let mut feeds = vec![Vec::new(); number(self.channels.len(), 0)];
         for (member, channels) in self.channels.iter().enumerate() {
-            for link in channels.iter().filter(|link| link.edges.data.is_some() && link.edges.relay.is_some()) {
-                let feeding = |(_, fed): &(usize, &Link)| fed.edges.feeds() && fed.edges.relay == link.edges.relay;
+            for link in channels.iter().filter(|link| link.demand.data.is_some() && link.demand.relay.is_some()) {
+                let feeding = |(_, fed): &(usize, &Link)| fed.demand.feeds() && fed.demand.relay == link.demand.relay;
                 let fed = channels.iter().enumerate().filter(feeding).map(|(at, fed)| {
-                    let puts = self.channels[fed.other][fed.there].edges.data.unwrap_or(0);
+                    let puts = self.channels[fed.other][fed.there].demand.data.unwrap_or(0);
                     (number(member, at), puts)
                 });
                 feeds[number(link.other, link.there)] = fed.collect();
@@ -141,7 +141,7 @@ impl Exchange {
     fn new(case: &Case, queues: &[Filled]) -> Self {
         let postings: Vec<Vec<Posting>> = queues
             .iter()
-            .map(|queue| queue.program.steps.iter().flat_map(|step| singles(step.posting(0))).collect())
+            .map(|queue| queue.program.commands.iter().flat_map(|command| singles(command.posting(0))).collect())
             .collect();
         let slot = |posting: &Posting| Slot {
             to: posting.command.target().map(|to| to.rank().index()),
@@ -162,7 +162,7 @@ impl Exchange {
     }
 }
 
-impl Job for Exchange {
+impl Model for Exchange {
     /// By edge.
     type Memory = Vec<Along>;
     type Data = ();
@@ -206,17 +206,17 @@ impl Job for Exchange {
     }
 }
 
-/// Go through all orders of events; how many states there are.
+/// Goes through all orders of events; returns how many states there are.
 pub(crate) fn explore(case: &Case, queues: &[Filled]) -> Result<usize, Wrong> {
     session_model::explore(&Exchange::new(case, queues))
 }
 
-/// What left too early, for its receiver or for what it forwards.
+/// Returns whether data left too early, for their receiver or for what they forward.
 pub(crate) fn early(wrong: &Wrong) -> bool {
     matches!(wrong, Wrong::Memory(_))
 }
 
-/// A posting of several blocks as so many of one.
+/// Splits a posting of several blocks into as many of one.
 fn singles(posting: Posting) -> Vec<Posting> {
     match posting.command {
         Command::Put { to, from, at, len, blocks } => {
@@ -225,4 +225,142 @@ fn singles(posting: Posting) -> Vec<Posting> {
         }
         _ => vec![posting],
     }
+}
+
+impl Link {
+    fn new(other: usize, there: usize, out: bool, inn: bool) -> Link {
+        Link { other, there, demand: Demand::new(out.then_some(1), inn) }
+    }
+}
+
+impl Case {
+    /// Members in a ring, each exchanging with both sides; with one or two members both sides are the same one.
+    fn ring(members: usize, form: Form, slots: u64, rounds: u8) -> Case {
+        let channels = |me: usize| {
+            let (left, right) = ((me + members - 1) % members, (me + 1) % members);
+            vec![Link::new(left, 1, true, true), Link::new(right, 0, true, true)]
+        };
+        Case { channels: (0..members).map(channels).collect(), form, rounds }.with_slots(slots)
+    }
+
+    /// Member 0 exchanges with all others.
+    fn star(members: usize, form: Form, rounds: u8) -> Case {
+        let leaf = |me: usize| vec![Link::new(0, me - 1, true, true)];
+        let hub = (1..members).map(|leaf| Link::new(leaf, 0, true, true)).collect();
+        Case { channels: [hub].into_iter().chain((1..members).map(leaf)).collect(), form, rounds }
+    }
+
+    /// Along a ring in one direction.
+    fn one_way(members: usize, form: Form, rounds: u8) -> Case {
+        let channels = |me: usize| {
+            let (before, after) = ((me + members - 1) % members, (me + 1) % members);
+            vec![Link::new(after, 1, true, false), Link::new(before, 0, false, true)]
+        };
+        Case { channels: (0..members).map(channels).collect(), form, rounds }
+    }
+
+    /// Member 0 sends to 1 and 2, who send nothing.
+    fn fan(form: Form, rounds: u8) -> Case {
+        let channels = vec![
+            vec![Link::new(1, 0, true, false), Link::new(2, 0, true, false)],
+            vec![Link::new(0, 0, false, true)],
+            vec![Link::new(0, 1, false, true)],
+        ];
+        Case { channels, form, rounds }
+    }
+
+    fn with_slots(mut self, slots: u64) -> Case {
+        for data in self.channels.iter_mut().flatten().filter_map(|link| link.demand.data.as_mut()) {
+            *data = slots;
+        }
+        self
+    }
+}
+
+#[test]
+fn no_order_of_events_breaks_an_exchange() {
+    explore_all(&[
+        ("ring of 1, fast", Case::ring(1, Form::Fast, 1, 3)),
+        ("ring of 1, mrc", Case::ring(1, Form::Mrc, 2, 3)),
+        ("ring of 2, fast", Case::ring(2, Form::Fast, 1, 2)),
+        ("ring of 2, mrc", Case::ring(2, Form::Mrc, 1, 3)),
+        ("ring of 3, mrc", Case::ring(3, Form::Mrc, 1, 2)),
+        ("star of 3, fast", Case::star(3, Form::Fast, 3)),
+        ("star of 4, mrc", Case::star(4, Form::Mrc, 2)),
+        ("one way round 3, fast", Case::one_way(3, Form::Fast, 3)),
+        ("one way round 3, mrc", Case::one_way(3, Form::Mrc, 3)),
+        ("fan, fast", Case::fan(Form::Fast, 3)),
+        ("fan, mrc", Case::fan(Form::Mrc, 3)),
+        ("ring of 2, two slots, mrc", Case::ring(2, Form::Mrc, 2, 2)),
+    ]);
+}
+
+#[test]
+#[ignore = "seconds, which CI spends"]
+fn no_order_of_events_breaks_a_longer_exchange() {
+    explore_all(&[
+        ("star of 4, two queues", Case::star(4, Form::Queues(2), 2)),
+        ("a chain, fast", Case::one_way(2, Form::Fast, 2).with_slots(17)),
+    ]);
+}
+
+fn explore_all(cases: &[(&str, Case)]) {
+    for (name, case) in cases {
+        let states = explore(case, &case.queues()).unwrap_or_else(|wrong| panic!("{name}: {wrong:?}"));
+        println!("{name}: {states} states");
+    }
+}
+
+/// Returns whether something was released too early, or too often.
+fn released(wrong: &Wrong) -> bool {
+    early(wrong) || matches!(wrong, Wrong::Credit { .. })
+}
+
+/// Steps done wrong, and how it shows in the smallest case known.
+#[test]
+fn wrong_programs_are_found() {
+    type Mutation = fn(&mut Posting);
+    type Look = fn(&Wrong) -> bool;
+    let one_more: Mutation = |posting| posting.sps += u8::from(posting.sps > 0 && posting.sps < 15);
+    let one_less: Mutation = |posting| posting.sps = posting.sps.saturating_sub(1);
+    let lost: Mutation = |posting| posting.sps = 0;
+    let stuck: Look = |wrong| matches!(wrong, Wrong::Stuck { .. });
+    let cases: [(&str, Case, Mutation, Look); 6] = [
+        ("credit one too many, fast", Case::star(3, Form::Fast, 3), one_more, released),
+        ("credit one too many, mrc", Case::ring(2, Form::Mrc, 1, 3), one_more, released),
+        ("credit one too few, fast", Case::ring(2, Form::Fast, 1, 2), one_less, stuck),
+        ("credit one too few, mrc", Case::ring(2, Form::Mrc, 1, 2), one_less, stuck),
+        ("lost, fast", Case::one_way(2, Form::Fast, 2), lost, stuck),
+        ("lost, mrc", Case::star(3, Form::Mrc, 2), lost, stuck),
+    ];
+    for (name, case, mutation, wrong) in cases {
+        let mut queues = case.queues();
+        for command in queues.iter_mut().flat_map(|queue| &mut queue.program.commands) {
+            match command {
+                CommandTemplate::Ready { credit, .. } => {
+                    let mut posting = Posting::new(Command::Nop).sps(*credit);
+                    mutation(&mut posting);
+                    *credit = posting.sps;
+                }
+                CommandTemplate::Fixed(posting) => mutation(posting),
+                CommandTemplate::End { .. } | CommandTemplate::Alternating(_) => unreachable!("whole blocks have none"),
+            }
+        }
+        let found = explore(&case, &queues).expect_err(name);
+        assert!(wrong(&found), "{name}: {found:?}");
+    }
+}
+
+/// A NOP less: the first SELF runs before the last READY.
+#[test]
+fn a_nop_too_few_is_found() {
+    let case = Case::star(4, Form::Mrc, 2);
+    let mut queues = case.queues();
+    let commands = &mut queues[0].program.commands;
+    let nop = commands
+        .iter()
+        .position(|template| template.posting(0).command == Command::Nop)
+        .expect("three neighbours, two NOPs");
+    commands.remove(nop);
+    assert!(matches!(explore(&case, &queues), Err(wrong) if released(&wrong)));
 }

@@ -3,8 +3,8 @@
 use crate::{Form, PrdmaError, Result};
 use rdma_fabric::{Fabric, FabricError, Group};
 
-/// Meet the others: an error of anybody is one of all.
-pub(crate) async fn together<T>(group: &mut Group, mine: Result<T>) -> Result<T> {
+/// Meets the others: an error of any member becomes one of all, [`PrdmaError::ElsewhereFailed`] where this member had none. Collective.
+pub(crate) async fn all_succeed<T>(group: &mut Group, mine: Result<T>) -> Result<T> {
     let failed = group.greatest(u64::from(mine.is_err())).await? > 0;
     match mine {
         Ok(_) if failed => Err(PrdmaError::ElsewhereFailed),
@@ -12,41 +12,44 @@ pub(crate) async fn together<T>(group: &mut Group, mine: Result<T>) -> Result<T>
     }
 }
 
-/// The least value of all members.
+/// Yields the least value of all members. Collective.
 pub(crate) async fn least(group: &mut Group, value: u64) -> Result<u64> {
     Ok(!group.greatest(!value).await?)
 }
 
-/// Both in one round: meet the others, and the least value of all. A block has no more bytes than `u64::MAX - 1`, which is told as `u64::MAX`.
-pub(crate) async fn least_together(group: &mut Group, mine: Result<u64>) -> Result<u64> {
-    // 0 is of who has failed.
-    let told = mine.as_ref().map_or(0, |value| value.saturating_add(1));
-    match least(group, told).await? {
+/// Yields the least value of all members if all have one, in a single round. A block has no more bytes than `u64::MAX - 1`, which counts as `u64::MAX`. Collective.
+pub(crate) async fn all_succeed_least(group: &mut Group, mine: Result<u64>) -> Result<u64> {
+    // 0 stands for a failure.
+    let vote = mine.as_ref().map_or(0, |value| value.saturating_add(1));
+    match least(group, vote).await? {
         0 => Err(mine.err().unwrap_or(PrdmaError::ElsewhereFailed)),
         u64::MAX => Ok(u64::MAX),
         least => Ok(least - 1),
     }
 }
 
-/// As many queues as this member wishes to use, of which it can have so `few`; `needs` is what the wish takes in all.
+/// How many queues a member wants, and can have.
 #[derive(Clone, Copy)]
-pub(crate) struct Wish {
-    pub(crate) most: u64,
-    pub(crate) few: u64,
+pub(crate) struct QueueBudget {
+    /// For its widest stage.
+    pub(crate) wanted: u64,
+    /// How many of these it can have.
+    pub(crate) available: u64,
+    /// How many queues those that are wanted make in all stages.
     pub(crate) needs: u64,
 }
 
-impl Wish {
-    /// The fewest of all members; and, if that is not what the member with the fewest wished, what keeps this one from having more.
+impl QueueBudget {
+    /// Yields the fewest queues that any member can have; and, if the member with the fewest wanted more, what keeps this one from having more. Collective.
     pub(crate) async fn agree(self, group: &mut Group) -> Result<(u64, Option<PrdmaError>)> {
-        let short = self.few < self.most;
+        let short = self.available < self.wanted;
         // Of two members with the same number the one that is short counts.
-        let told = least(group, self.few.min(self.most) << 1 | u64::from(!short)).await?;
-        let cut = told & 1 == 0;
+        let vote = least(group, self.available.min(self.wanted) << 1 | u64::from(!short)).await?;
+        let cut = vote & 1 == 0;
         let limits = group.fabric().queue_limits();
         let why = match short {
-            // Nobody was short, or this member has what it wished.
-            _ if !cut || told >> 1 >= self.most => None,
+            // Nobody was short, or this member has what it wanted.
+            _ if !cut || vote >> 1 >= self.wanted => None,
             false => Some(PrdmaError::ElsewhereFailed),
             true if limits.engines == 0 => {
                 Some(PrdmaError::Fabric(FabricError::Unsupported { feature: &"control queues" }))
@@ -56,20 +59,20 @@ impl Wish {
                 Some(PrdmaError::Limit { what, value: self.needs, limit })
             }
         };
-        Ok((told >> 1, why))
+        Ok((vote >> 1, why))
     }
 }
 
-/// What came of opening queues.
+/// The form that all members could open queues for.
 pub(crate) struct Outcome<T> {
     pub(crate) form: Form,
-    /// Why it is not the form that was wished for.
+    /// Why it is not the form that was asked for.
     pub(crate) obstacle: Option<PrdmaError>,
     /// `None` for [`Form::Cpu`].
     pub(crate) opened: Option<T>,
 }
 
-/// Open what `form` needs, at all members or at none; where it can't be, what the next form needs, and so on. An `obstacle` may be known already.
+/// OpenQueue what `form` needs, at all members or at none; where it can't be, what the next form needs, and so on. An `obstacle` may be known already.
 pub(crate) async fn open_everywhere<T>(
     group: &mut Group,
     (mut form, mut obstacle): (Form, Option<PrdmaError>),
@@ -93,7 +96,7 @@ pub(crate) async fn open_everywhere<T>(
     Ok(Outcome { form, obstacle, opened: None })
 }
 
-/// The most bytes of one transfer, whole words.
+/// Returns the most bytes of one transfer; whole words.
 pub(crate) fn longest(fabric: &Fabric) -> u64 {
     let longest = match fabric.queue_limits().longest {
         0 => u32::MAX,

@@ -1,11 +1,12 @@
-//! Edges in pairs: what a member exchanges with another.
+//! Demand in pairs: what a member exchanges with another.
 //!
 //! The edges to a neighbour and those from it are sorted by their labels and paired in this order, so that both ends make the same pairs and give them
 //! the same numbers. A pair of which one edge is missing sends or receives only. In an exchange with a neighbour the READY for one direction and the
 //! data of the other go to the same queue; so it is for these pairs.
 
-use crate::topology::Topology;
-use rdma_fabric::{Group, Rank, Result};
+use crate::{PrdmaError, Result, publish::publish, topology::Topology};
+use bytemuck::Pod;
+use rdma_fabric::{Group, GroupMemory, Rank};
 
 /// What is exchanged with one neighbour over one pair of edges.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,21 +20,28 @@ pub(crate) struct Channel {
     /// Which of the pairs with this neighbour; the same at both ends.
     pub(crate) index: u32,
     /// The edge that is sent along.
-    pub(crate) out: Option<End>,
+    pub(crate) out: Option<EdgeEnd>,
     /// The edge that is received along.
-    pub(crate) inn: Option<End>,
+    pub(crate) inn: Option<EdgeEnd>,
 }
 
 /// An edge of a channel at one end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct End {
+pub(crate) struct EdgeEnd {
     /// Its slot.
     pub(crate) slot: usize,
     /// Its label; both ends have the same.
     pub(crate) label: u32,
 }
 
-/// The channels of a member, in the order of their slots.
+impl EdgeEnd {
+    /// 1 + the label; 0 for no edge.
+    pub(crate) fn to_word(end: Option<EdgeEnd>) -> u64 {
+        end.map_or(0, |end| u64::from(end.label) + 1)
+    }
+}
+
+/// Returns the channels of a member, in the order of their slots.
 pub(crate) fn channels(topology: &Topology, group: &Group) -> Result<Vec<Channel>> {
     let outs = sorted(topology.destinations());
     let ins = sorted(topology.sources());
@@ -60,15 +68,15 @@ pub(crate) fn channels(topology: &Topology, group: &Group) -> Result<Vec<Channel
     Ok(channels)
 }
 
-/// Edges by member and label.
-fn sorted(slots: &[Option<crate::Edge>]) -> Vec<(usize, End)> {
+/// Demand by member and label.
+fn sorted(slots: &[Option<crate::Edge>]) -> Vec<(usize, EdgeEnd)> {
     let edges = slots.iter().enumerate().filter_map(|(slot, edge)| edge.map(|edge| (slot, edge)));
-    let mut ends: Vec<_> = edges.map(|(slot, edge)| (edge.member, End { slot, label: edge.label })).collect();
+    let mut ends: Vec<_> = edges.map(|(slot, edge)| (edge.member, EdgeEnd { slot, label: edge.label })).collect();
     ends.sort_by_key(|(member, end)| (*member, end.label));
     ends
 }
 
-/// The edges of a member one by one, each of them a request of its own: those that are sent along first.
+/// Returns the edges of a member one by one, each of them a request of its own: those that are sent along first.
 pub(crate) fn single(topology: &Topology, group: &Group) -> Result<Vec<Channel>> {
     let outs = sorted(topology.destinations()).into_iter().map(|(member, end)| (member, Some(end), None));
     let ins = sorted(topology.sources()).into_iter().map(|(member, end)| (member, None, Some(end)));
@@ -79,4 +87,56 @@ pub(crate) fn single(topology: &Topology, group: &Group) -> Result<Vec<Channel>>
         channels.push(Channel { member, rank: group.rank(member)?, place: 0, index, out, inn });
     }
     Ok(channels)
+}
+
+/// How a member names a channel to the neighbour: its own number, the channel's number, and 1 if the member only receives along it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, bytemuck::Zeroable)]
+#[repr(C)]
+pub(crate) struct Name {
+    member: u64,
+    index: u64,
+    receives: u64,
+}
+
+impl Name {
+    /// Returns the name that the member with the channel publishes.
+    pub(crate) fn of(channel: &Channel) -> Self {
+        let receives = u64::from(channel.out.is_none());
+        Name { member: channel.member as u64, index: u64::from(channel.index), receives }
+    }
+
+    /// Returns the name that the neighbour of `me` publishes for the channel.
+    pub(super) fn other(channel: &Channel, me: usize) -> Self {
+        let receives = u64::from(channel.inn.is_none());
+        Name { member: me as u64, index: u64::from(channel.index), receives }
+    }
+}
+
+/// Publishes `mine`, and returns the neighbour's record of each of this member's channels. Collective.
+pub(crate) async fn contacts<T: Pod + Unpin>(
+    group: &mut Group,
+    headers: &GroupMemory,
+    channels: &[&Channel],
+    mine: Result<Vec<T>>,
+    name: impl Fn(&T) -> Name,
+) -> Result<Vec<T>> {
+    let (members, by) = neighbours(channels);
+    let none = Vec::new();
+    let tables = publish(group, headers, mine.as_ref().unwrap_or(&none), &members).await?;
+    mine?;
+    let me = group.me();
+    let find = |(channel, at): (&&Channel, usize)| {
+        let record = tables[at].iter().copied().find(|record| name(record) == Name::other(channel, me));
+        record.ok_or(PrdmaError::Damaged { member: channel.member })
+    };
+    channels.iter().zip(by).map(find).collect()
+}
+
+/// Returns the members that channels go to, each once; and by channel, which of them.
+pub(super) fn neighbours(channels: &[&Channel]) -> (Vec<usize>, Vec<usize>) {
+    let mut members: Vec<usize> = channels.iter().map(|channel| channel.member).collect();
+    members.sort_unstable();
+    members.dedup();
+    let by = channels.iter().map(|channel| members.partition_point(|member| *member < channel.member)).collect();
+    (members, by)
 }

@@ -1,14 +1,12 @@
-//! The first half of making a request: both ends of every edge compare what they expect.
+//! The first half of making a request: a member checks its blocks, then both ends of every edge compare what they expect.
 
-use super::{
-    Name,
-    channels::{Channel, End},
-};
+use super::channels::{Channel, EdgeEnd, Name};
 use crate::{
-    PrdmaError, Result, Side,
+    Edge, PrdmaError, Result, Side,
     buffer::{Memory, Width},
     engine::Data,
     layout::{Layout, Piece, count_blocks, pieces},
+    topology::Topology,
 };
 use bytemuck::{Pod, Zeroable};
 
@@ -79,21 +77,21 @@ pub(crate) struct Blocks {
     pub(crate) receives: Vec<Block>,
 }
 
-/// What this member says of `channel`.
+/// Returns the terms of this member for `channel`.
 pub(crate) fn terms(channel: &Channel, sends: &[Block], receives: &[Block], direct_blocks: u32) -> Terms {
-    let block = |end: Option<End>, blocks: &[Block]| match end {
-        None => (0, 0, [0; Layout::WORDS]),
-        Some(End { slot, label }) => {
+    let block = |end: Option<EdgeEnd>, blocks: &[Block]| match end {
+        None => (0, [0; Layout::WORDS]),
+        Some(EdgeEnd { slot, .. }) => {
             let Block { memory, layout } = &blocks[slot];
-            (u64::from(label) + 1, memory.width().bytes(), layout.to_words())
+            (memory.width().bytes(), layout.to_words())
         }
     };
-    let (sends, send_cell, send) = block(channel.out, sends);
-    let (receives, receive_cell, receive) = block(channel.inn, receives);
+    let (send_cell, send) = block(channel.out, sends);
+    let (receive_cell, receive) = block(channel.inn, receives);
     Terms {
         name: Name::of(channel),
-        sends,
-        receives,
+        sends: EdgeEnd::to_word(channel.out),
+        receives: EdgeEnd::to_word(channel.inn),
         direct_blocks: u64::from(direct_blocks),
         cells: [send_cell, receive_cell],
         send,
@@ -101,7 +99,7 @@ pub(crate) fn terms(channel: &Channel, sends: &[Block], receives: &[Block], dire
     }
 }
 
-/// Compare the own terms of a channel with the `table` of the neighbour.
+/// Compares the own terms of a channel with the `table` of the neighbour.
 ///
 /// # Errors
 /// [`PrdmaError::Unmatched`], [`PrdmaError::Size`], [`PrdmaError::Damaged`].
@@ -153,4 +151,41 @@ pub(crate) fn agree(me: usize, channel: &Channel, mine: &Terms, table: &[Terms],
         }
     };
     Ok(Agreed { out, inn })
+}
+
+/// Checks that there is a block for each slot, inside its buffer, and none that is received shares bytes with another or itself. Blocks of slots without a
+/// neighbour are ignored.
+///
+/// # Errors
+/// [`PrdmaError::Slots`], [`PrdmaError::OutOfBounds`], [`PrdmaError::Overlap`], [`PrdmaError::Layout`].
+pub(crate) fn check(topology: &Topology, sends: &[Block], receives: &[Block]) -> Result<()> {
+    let sides = [(Side::Destination, sends, topology.destinations()), (Side::Source, receives, topology.sources())];
+    for (side, blocks, slots) in sides {
+        if blocks.len() != slots.len() {
+            return Err(PrdmaError::Slots { side, given: blocks.len(), slots: slots.len() });
+        }
+        for (side, slot, block) in used(side, blocks, slots) {
+            let (end, len) = (block.layout.end(), block.memory.bytes());
+            if end > len {
+                return Err(PrdmaError::OutOfBounds { side, slot, end, len });
+            }
+        }
+    }
+    let sent = used(Side::Destination, sends, topology.destinations());
+    let received = used(Side::Source, receives, topology.sources());
+    for (at, (_, slot, block)) in received.iter().enumerate() {
+        block.layout.for_receiving()?;
+        let others = received[at + 1..].iter().chain(&sent);
+        let shares = |other: &Block| other.memory.is(&block.memory) && other.layout.overlaps(&block.layout);
+        if let Some((side, other, _)) = others.into_iter().find(|(_, _, other)| shares(other)) {
+            return Err(PrdmaError::Overlap { slot: *slot, side: *side, other: *other });
+        }
+    }
+    Ok(())
+}
+
+/// Returns the blocks of slots that have a neighbour.
+fn used<'a>(side: Side, blocks: &'a [Block], slots: &[Option<Edge>]) -> Vec<(Side, usize, &'a Block)> {
+    let blocks = blocks.iter().zip(slots).enumerate().filter(|(_, (_, edge))| edge.is_some());
+    blocks.map(|(slot, (block, _))| (side, slot, block)).collect()
 }

@@ -5,11 +5,11 @@ use super::{
     terms::{Agreed, Block},
 };
 use crate::{
-    Result,
+    PrdmaError, Result,
     buffer::{Memory, Width},
     layout::Layout,
 };
-use rdma_fabric::Fabric;
+use rdma_fabric::{Deps, Fabric, FabricError, LocalWord, join};
 
 /// Bytes of the READYs, or ENDs, of channels with one neighbour. Two cache lines: neighbours don't disturb each other, nor READYs ENDs.
 const LINE: u64 = 128;
@@ -44,29 +44,29 @@ pub(crate) struct Staged {
 }
 
 impl Staged {
-    /// Memory for the bytes of `block`.
+    /// Allocates staging memory for the bytes of `block`.
     pub(crate) fn new(fabric: &Fabric, block: &Block) -> Result<Self> {
         let staging = Memory::new(fabric, block.layout.bytes() as usize, block.memory.width())?;
         Ok(Staged::at(block, staging, 0))
     }
 
-    /// `block`, packed in `staging` from byte `start` on.
+    /// Stages `block` in `staging` from byte `start` on.
     pub(crate) fn at(block: &Block, staging: Memory, start: u64) -> Self {
         Staged { layout: block.layout, program: block.memory.clone(), staging, start }
     }
 
-    /// Where they are while under way.
+    /// Returns the memory of the block while it is under way.
     pub(crate) fn staging(&self) -> &Memory {
         &self.staging
     }
 
-    /// From the program's buffer.
+    /// Copies the block from the program's buffer to the staging memory.
     pub(crate) fn pack(&self, scratch: &mut Vec<u8>) -> Result<()> {
         self.program.gather(&self.layout, scratch)?;
         self.staging.scatter(&Layout::range(self.start, scratch.len() as u64), scratch)
     }
 
-    /// To the program's buffer.
+    /// Copies the block from the staging memory to the program's buffer.
     pub(crate) fn unpack(&self, scratch: &mut Vec<u8>) -> Result<()> {
         self.staging.gather(&Layout::range(self.start, self.layout.bytes()), scratch)?;
         self.program.scatter(&self.layout, scratch)
@@ -88,7 +88,7 @@ impl Wires {
         Ok(wires)
     }
 
-    /// The next channel's edges are those of blocks.
+    /// Gives the next channel the memory of its blocks, or staging memory for those that are packed.
     pub(crate) fn exchange(
         &mut self,
         fabric: &Fabric,
@@ -105,7 +105,7 @@ impl Wires {
         Ok(())
     }
 
-    /// The words of channels, whose memory is to be [given](Wires::address) in their order.
+    /// Allocates the words of channels, whose memory is to be [given](Wires::address) in their order.
     pub(crate) fn of_channels(fabric: &Fabric, channels: &[Channel]) -> Result<Self> {
         // Neighbours, sixteen channels each, in the order in which they come.
         let mut lines: Vec<(usize, u64)> = Vec::new();
@@ -130,13 +130,13 @@ impl Wires {
         })
     }
 
-    /// What the next channel sends from, and receives in.
+    /// Gives the next channel what it sends from, and receives in.
     pub(crate) fn address(&mut self, sending: Option<Memory>, receiving: Option<Memory>) {
         self.sending.push(sending);
         self.receiving.push(receiving);
     }
 
-    /// Words of a collective and the other memory that its members address; no channels.
+    /// Allocates the words of a collective, which has no channels, and keeps the other memory that its members address.
     pub(crate) fn of_words(fabric: &Fabric, words: usize, areas: impl Iterator<Item = Memory>) -> Result<Self> {
         let words = Memory::new(fabric, words * 8, Width::Eight)?;
         let (sending, receiving) = (areas.map(Some).collect(), Vec::new());
@@ -144,12 +144,12 @@ impl Wires {
         Ok(Wires { words, ready: Vec::new(), scratch: 0, sending, receiving, packs, unpacks })
     }
 
-    /// What a channel's block is sent from; `None` if it sends none.
+    /// Returns what a channel's block is sent from; `None` if it sends none.
     pub(crate) fn sending(&self, channel: &Channel) -> Option<&Memory> {
         self.sending[channel.place].as_ref()
     }
 
-    /// What it is received in; `None` if it receives none.
+    /// Returns what a channel's block is received in; `None` if it receives none.
     pub(crate) fn receiving(&self, channel: &Channel) -> Option<&Memory> {
         self.receiving[channel.place].as_ref()
     }
@@ -164,13 +164,34 @@ impl Wires {
         self.ready[channel.place] + LINE
     }
 
+    /// Returns the own word in which the channel's sender says END.
+    ///
+    /// # Errors
+    /// As [`Fabric::locate`].
+    pub(crate) fn end(&self, fabric: &Fabric, channel: &Channel) -> Result<LocalWord<u64>> {
+        Ok(self.words.region().word(fabric, self.end_word(channel) as usize)?)
+    }
+
+    /// Turns an error of a command that met memory or queues of a neighbour that had just gone into the loss of that neighbour, or the end of all, if this is known
+    /// by now; any other `error` stays as it is.
+    pub(crate) fn name_loss(&self, fabric: &Fabric, error: PrdmaError) -> PrdmaError {
+        let Some(rank) = error.gone().filter(|rank| *rank != fabric.rank()) else { return error };
+        // Any word of the own memory.
+        let Ok(word) = self.words.region().word::<u64>(fabric, self.scratch as usize) else { return error };
+        // A wait for nothing ends at once where nobody is left who could end it.
+        match join::now(fabric.wait_until(&word, Deps::One(rank), |_| false)) {
+            Some(Err(loss @ (FabricError::PeerLost { .. } | FabricError::PeersLeft))) => loss.into(),
+            _ => error,
+        }
+    }
+
     /// Offset of a word that means nothing.
     pub(crate) fn scratch_word(&self) -> u64 {
         self.scratch
     }
 }
 
-/// The memory of an edge: the program's, or, if its block is packed, memory of its own.
+/// Returns the memory of an edge: the program's, or, if its block is packed, memory of its own.
 fn side(
     fabric: &Fabric,
     edge: Option<(&Block, Option<Layout>, u64)>,

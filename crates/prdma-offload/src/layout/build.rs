@@ -9,7 +9,7 @@ fn bytes<T>(elements: usize) -> Result<u64, LayoutError> {
 }
 
 impl Layout {
-    /// `len` elements from element `start` on (`MPI_Type_contiguous`).
+    /// Makes the layout of `len` elements from element `start` on (`MPI_Type_contiguous`).
     ///
     /// # Errors
     /// [`LayoutError::Overflow`].
@@ -17,8 +17,8 @@ impl Layout {
         Layout::strided(bytes::<T>(start)?, bytes::<T>(len)?, &[])
     }
 
-    /// `count` blocks of `block` elements, the first from element `start` on, each `stride` elements after the one
-    /// before (`MPI_Type_vector`, for strides that are not negative). Blocks that overlap, `stride < block`, can be
+    /// Makes the layout of `count` blocks of `block` elements, the first from element `start` on, each `stride` elements after the one before (`MPI_Type_vector`,
+    /// for strides that are not negative). Blocks that overlap, `stride < block`, can be
     /// sent, not [received](Layout::for_receiving).
     ///
     /// # Errors
@@ -27,7 +27,7 @@ impl Layout {
         Layout::strided(bytes::<T>(start)?, bytes::<T>(block)?, &[(count as u64, bytes::<T>(stride)?)])
     }
 
-    /// The part of an array of `sizes` elements that has `subsizes` elements from `starts` on, the last dimension
+    /// Makes the layout of that part of an array of `sizes` elements that has `subsizes` elements from `starts` on, the last dimension
     /// innermost (`MPI_Type_create_subarray` in C order). An array without dimensions is one element.
     ///
     /// # Errors
@@ -60,9 +60,8 @@ impl Layout {
         Layout::strided(offset, run, &dims)
     }
 
-    /// Runs of `run` bytes in nested loops: `dims` has how many and from start to start in bytes, outermost first
-    /// (`MPI_Type_create_hvector` of one another). The first run starts at byte `offset`. All in bytes; what other
-    /// constructors make in elements.
+    /// Makes the layout of runs of `run` bytes in nested loops: `dims` has the count and the distance from start to start of each loop, outermost first
+    /// (`MPI_Type_create_hvector` of one another). The first run starts at byte `offset`. All numbers are in bytes.
     ///
     /// # Errors
     /// [`LayoutError::Overflow`], [`LayoutError::TooManyDims`].
@@ -78,7 +77,7 @@ impl Layout {
         layout.checked().ok_or(LayoutError::Overflow)
     }
 
-    /// Put a loop around it. As long as this goes on, the innermost distance is the first of `dims`.
+    /// Puts a loop around the layout. As long as loops are added, the innermost distance is the first of `dims`.
     fn repeat(&mut self, count: u64, stride: u64) -> Result<(), LayoutError> {
         let used = usize::from(self.used);
         if used == 0 && stride == self.run {
@@ -99,7 +98,7 @@ impl Layout {
         Ok(())
     }
 
-    /// Itself, if neither its end nor its number of bytes overflows.
+    /// Returns the layout, if neither its end nor its number of bytes overflows.
     fn checked(self) -> Option<Layout> {
         let (mut end, mut bytes) = (self.offset.checked_add(self.run)?, self.run);
         for (count, stride) in self.dims() {

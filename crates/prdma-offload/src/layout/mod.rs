@@ -6,21 +6,15 @@
 //! Two layouts are equal if and only if they name the same bytes in the same order: every constructor yields the normal
 //! form, in which runs are as long as can be, then inner dimensions as long as can be, and nothing counts to one.
 //!
-//! [`pieces`] says how the bytes of one layout are moved to those of another with few commands of a network interface.
+//! [`pieces()`] says how the bytes of one layout are moved to those of another with few commands of a network interface.
 
 mod build;
-mod error;
 mod overlap;
-mod pack;
-mod parts;
 mod pieces;
-mod range;
-mod runs;
-mod words;
 
-pub use error::LayoutError;
 pub use pieces::{Piece, count_blocks, pieces};
-pub use runs::Runs;
+
+use core::iter::FusedIterator;
 
 /// The most distances of a layout.
 pub const MOST_DIMS: usize = 4;
@@ -42,43 +36,247 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// No bytes.
+    /// Returns the layout of no bytes.
     pub const fn nothing() -> Layout {
         Layout { offset: 0, run: 0, dims: [(1, 0); MOST_DIMS], used: 0 }
     }
 
-    /// How many bytes are sent, counting again those that are sent again.
+    /// Returns how many bytes are sent, counting again those that are sent again.
     pub fn bytes(&self) -> u64 {
         self.run * self.count()
     }
 
-    /// How many runs; 0 if there are no bytes.
+    /// Returns how many runs; 0 if there are no bytes.
     pub fn count(&self) -> u64 {
         if self.run == 0 { 0 } else { self.dims().iter().map(|(count, _)| count).product() }
     }
 
-    /// Where the last byte ends, in bytes from the buffer's start; 0 if there are no bytes.
+    /// Returns where the last byte ends, in bytes from the buffer's start; 0 if there are no bytes.
     pub fn end(&self) -> u64 {
         self.offset + self.dims().iter().map(|(count, stride)| (count - 1) * stride).sum::<u64>() + self.run
     }
 
-    /// Whether all bytes are in one run, or there are none.
+    /// Returns whether all bytes are in one run, or there are none.
     pub fn is_contiguous(&self) -> bool {
         self.used == 0
     }
 
-    /// Whether all bytes are in a buffer of `len` bytes.
+    /// Returns whether all bytes are in a buffer of `len` bytes.
     pub fn inside(&self, len: u64) -> bool {
         self.end() <= len
     }
 
-    /// The runs in order, each with its offset and length in bytes.
+    /// Returns the runs in order, each with its offset and length in bytes.
     pub fn runs(&self) -> Runs {
         Runs::new(*self)
     }
 
-    /// Those in use, outermost first.
+    /// Returns the distances in use, outermost first.
     pub(crate) fn dims(&self) -> &[(u64, u64)] {
         &self.dims[..usize::from(self.used)]
     }
+}
+
+impl Layout {
+    /// Returns the layout of `len` bytes from `start` on, both of memory that exists.
+    pub(crate) fn range(start: u64, len: u64) -> Layout {
+        Layout::strided(start, len, &[]).unwrap_or(Layout::nothing())
+    }
+
+    /// Returns the layout of the first `len` bytes.
+    pub(crate) fn first(len: u64) -> Layout {
+        Layout::range(0, len)
+    }
+}
+
+impl Layout {
+    /// Returns how many units a cut divides: counts of the outermost distance, or, if the bytes are contiguous, elements of so many bytes.
+    pub(crate) fn divisible(&self, element: u64) -> u64 {
+        self.dims().first().map_or(self.run / element.max(1), |(count, _)| *count)
+    }
+
+    /// Cuts the layout into so many partitions, in order and of equal size; `None` if that doesn't go evenly.
+    pub(crate) fn cut(&self, partitions: u64, element: u64) -> Option<Vec<Layout>> {
+        let many = self.divisible(element);
+        if partitions == 0 || !many.is_multiple_of(partitions) {
+            return None;
+        }
+        let each = many / partitions;
+        let partition = |at: u64| match self.dims().split_first() {
+            None => Layout::strided(self.offset + at * each * element, each * element, &[]),
+            Some(((_, stride), inner)) => {
+                let dims: Vec<_> = [(each, *stride)].into_iter().chain(inner.iter().copied()).collect();
+                Layout::strided(self.offset + at * each * stride, self.run, &dims)
+            }
+        };
+        (0..partitions).map(|at| partition(at).ok()).collect()
+    }
+}
+
+impl Layout {
+    /// Appends the layout's bytes of the buffer `from` to `out`, in order (`MPI_Pack`).
+    ///
+    /// # Errors
+    /// [`LayoutError::OutsideBuffer`]; `out` is as it was then.
+    pub fn pack(&self, from: &[u8], out: &mut Vec<u8>) -> Result<(), LayoutError> {
+        self.check_inside(from.len())?;
+        out.reserve(self.bytes() as usize);
+        for (offset, len) in self.runs() {
+            out.extend_from_slice(&from[offset as usize..][..len as usize]);
+        }
+        Ok(())
+    }
+
+    /// Copies `packed`, which has just the layout's bytes, to their places in the buffer `at` (`MPI_Unpack`).
+    ///
+    /// # Errors
+    /// [`LayoutError::OutsideBuffer`], [`LayoutError::Lengths`]; `at` is as it was then.
+    pub fn unpack(&self, packed: &[u8], at: &mut [u8]) -> Result<(), LayoutError> {
+        self.check_inside(at.len())?;
+        if packed.len() as u64 != self.bytes() {
+            return Err(LayoutError::Lengths { from: packed.len() as u64, at: self.bytes() });
+        }
+        let mut rest = packed;
+        for (offset, len) in self.runs() {
+            let (run, after) = rest.split_at(len as usize);
+            at[offset as usize..][..run.len()].copy_from_slice(run);
+            rest = after;
+        }
+        Ok(())
+    }
+
+    fn check_inside(&self, len: usize) -> Result<(), LayoutError> {
+        let len = len as u64;
+        if self.inside(len) { Ok(()) } else { Err(LayoutError::OutsideBuffer { end: self.end(), len }) }
+    }
+}
+
+impl Layout {
+    /// Words of a layout.
+    pub const WORDS: usize = 2 + 2 * MOST_DIMS;
+
+    /// Returns the layout as plain words, for exchange through registered memory.
+    pub fn to_words(&self) -> [u64; Layout::WORDS] {
+        let mut words = [0; Layout::WORDS];
+        (words[0], words[1]) = (self.offset, self.run);
+        for (pair, (count, stride)) in words[2..].chunks_exact_mut(2).zip(self.dims) {
+            (pair[0], pair[1]) = (count, stride);
+        }
+        words
+    }
+
+    /// Returns the inverse of [`Layout::to_words`]; `None` for words that it never makes. What this returns never overflows.
+    pub fn from_words(words: [u64; Layout::WORDS]) -> Option<Layout> {
+        let mut dims = [(1, 0); MOST_DIMS];
+        for (dim, pair) in dims.iter_mut().zip(words[2..].chunks_exact(2)) {
+            *dim = (pair[0], pair[1]);
+        }
+        let layout = Layout::strided(words[0], words[1], &dims).ok()?;
+        (layout.to_words() == words).then_some(layout)
+    }
+}
+
+/// The runs of a [`Layout`] in order: offset and length of each, in bytes.
+#[derive(Clone, Debug)]
+pub struct Runs {
+    layout: Layout,
+    /// Where the next one starts.
+    at: u64,
+    /// Which one of each dimension that is.
+    index: [u64; MOST_DIMS],
+    left: u64,
+}
+
+impl Runs {
+    pub(super) fn new(layout: Layout) -> Runs {
+        Runs { at: layout.offset, index: [0; MOST_DIMS], left: layout.count(), layout }
+    }
+}
+
+impl Iterator for Runs {
+    type Item = (u64, u64);
+
+    fn next(&mut self) -> Option<(u64, u64)> {
+        self.left = self.left.checked_sub(1)?;
+        let at = self.at;
+        for ((count, stride), index) in self.layout.dims().iter().zip(&mut self.index).rev() {
+            *index += 1;
+            if *index < *count {
+                self.at += stride;
+                break;
+            }
+            *index = 0;
+            self.at -= (count - 1) * stride;
+        }
+        Some((at, self.layout.run))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = usize::try_from(self.left);
+        (left.unwrap_or(usize::MAX), left.ok())
+    }
+}
+
+impl FusedIterator for Runs {}
+
+/// A layout that is impossible, or does not fit what it is used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LayoutError {
+    /// An offset, or the number of bytes, is 2^64 or more.
+    #[error("the layout has bytes beyond 2^64")]
+    Overflow,
+    /// It needs more distances than a layout has.
+    #[error("the layout needs more than {MOST_DIMS} distances")]
+    TooManyDims,
+    /// Sizes, subsizes and starts of a subarray differ in number.
+    #[error("a subarray of {sizes} sizes, {subsizes} subsizes and {starts} starts")]
+    Dimensions {
+        /// How many sizes.
+        sizes: usize,
+        /// How many subsizes.
+        subsizes: usize,
+        /// How many starts.
+        starts: usize,
+    },
+    /// The subarray is not inside the array.
+    #[error(
+        "elements {start}..{end} of dimension {dim} are outside its {size}",
+        end = .start.saturating_add(*.subsize)
+    )]
+    OutsideArray {
+        /// Which dimension.
+        dim: usize,
+        /// The subarray's first element there.
+        start: usize,
+        /// The subarray's elements there.
+        subsize: usize,
+        /// The array's elements there.
+        size: usize,
+    },
+    /// A byte is named twice, and can't be received twice.
+    #[error("runs of {run} bytes overlap each other: the layout can be sent, but not received")]
+    OverlapsItself {
+        /// Bytes of a run.
+        run: u64,
+    },
+    /// The layout's bytes are not all in the buffer.
+    #[error("the layout ends at byte {end} of a buffer of {len}")]
+    OutsideBuffer {
+        /// Where the layout ends.
+        end: u64,
+        /// Bytes of the buffer.
+        len: u64,
+    },
+    /// Two layouts, or a layout and packed bytes, are not of one length.
+    #[error("{from} bytes cannot be moved to the place of {at}")]
+    Lengths {
+        /// Bytes there are.
+        from: u64,
+        /// Bytes there is room for.
+        at: u64,
+    },
+    /// Blocks of no bytes move nothing.
+    #[error("bytes are to be moved by blocks of at most 0")]
+    NoLength,
 }

@@ -18,7 +18,7 @@ struct Term {
 }
 
 impl Layout {
-    /// Whether a byte belongs to both. Exact: interleaved columns of a matrix do not overlap.
+    /// Returns whether a byte belongs to both. Exact: interleaved columns of a matrix do not overlap.
     pub fn overlaps(&self, other: &Layout) -> bool {
         if self.run == 0 || other.run == 0 || self.end() <= other.offset || other.end() <= self.offset {
             return false;
@@ -34,7 +34,7 @@ impl Layout {
         reaches(apart, terms.sorted(), (1 - i128::from(self.run), i128::from(other.run) - 1))
     }
 
-    /// Itself, as bytes that are received into: each is named once.
+    /// Returns the layout, as one to receive into: each byte is named once.
     ///
     /// # Errors
     /// [`LayoutError::OverlapsItself`].
@@ -68,14 +68,14 @@ impl Terms {
         }
     }
 
-    /// The longest first.
+    /// Sorts the terms, those with the longest steps first.
     fn sorted(&mut self) -> &[Term] {
         self.0.sort_unstable_by_key(|term| core::cmp::Reverse(term.step));
         &self.0
     }
 }
 
-/// Whether `start` plus a multiple of each term can be in `low..=high`. Nothing here overflows: every layout ends below
+/// Returns whether `start` plus a multiple of each term can be in `low..=high`. Nothing here overflows: every layout ends below
 /// 2^64.
 fn reaches(start: i128, terms: &[Term], (low, high): (i128, i128)) -> bool {
     let Some((term, rest)) = terms.split_first() else {
@@ -100,6 +100,7 @@ fn ceiling(value: i128, step: i128) -> i128 {
     -(-value).div_euclid(step)
 }
 
-fn gcd(a: i128, b: i128) -> i128 {
+/// The greatest common divisor of two numbers that are not negative.
+pub(super) fn gcd(a: i128, b: i128) -> i128 {
     if b == 0 { a } else { gcd(b, a % b) }
 }

@@ -2,13 +2,11 @@
 //!
 //! A command of a network interface moves blocks of one length whose starts are equally far apart, at both ends alike.
 //! The bytes of both layouts are counted in order; where both are nested loops over parts of that count, each inside
-//! the other, they are made the same loops ([`loops`]), and the longest loop with equal steps on both sides becomes the
+//! the other, they are made the same loops ([`of_both`]), and the longest loop with equal steps on both sides becomes the
 //! blocks of one command. For others the runs of both sides are intersected one by one, and neighbours that go on with
 //! the same step are one command.
 
-use super::{Layout, LayoutError};
-
-mod loops;
+use super::{Layout, LayoutError, overlap::gcd};
 
 /// One command: `count` blocks of `len` bytes, each `stride` bytes after the one before, at both ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -25,7 +23,7 @@ pub struct Piece {
     pub stride: u64,
 }
 
-/// The transfer of all bytes of `from` to the places of `at`, in order, as commands with blocks of at most `longest`
+/// Returns the transfer of all bytes of `from` to the places of `at`, in order, as commands with blocks of at most `longest`
 /// bytes. No bytes are one command of length 0. What is written twice, because `at` [overlaps
 /// itself](Layout::for_receiving), may be written in any order.
 ///
@@ -43,13 +41,13 @@ pub fn pieces(from: &Layout, at: &Layout, longest: u32) -> Result<Vec<Piece>, La
     if longest == 0 {
         return Err(LayoutError::NoLength);
     }
-    Ok(match loops::of_both(from, at) {
+    Ok(match of_both(from, at) {
         Some(nest) => nest.pieces(from.offset, at.offset, longest),
         None => one_by_one(from, at, longest),
     })
 }
 
-/// How many blocks the transfer of `from` to `at` has that are in one run at both ends, whatever their length: what
+/// Returns how many blocks the transfer of `from` to `at` has that are in one run at both ends, whatever their length: what
 /// decides whether to [pack](Layout::pack) first. Found without making them. 1 for no bytes, 0 if the layouts have
 /// different numbers of bytes.
 pub fn count_blocks(from: &Layout, at: &Layout) -> u64 {
@@ -59,14 +57,10 @@ pub fn count_blocks(from: &Layout, at: &Layout) -> u64 {
         (true, 0) => 1,
         // A block starts where a run starts at one end or both.
         (true, _) => {
-            let both = u128::from(from.run) * u128::from(at.run) / u128::from(gcd(from.run, at.run));
+            let both = u128::from(from.run) * u128::from(at.run) / gcd(from.run.into(), at.run.into()) as u128;
             from.count() + at.count() - (u128::from(bytes) / both) as u64
         }
     }
-}
-
-fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 fn one_by_one(from: &Layout, at: &Layout, longest: u32) -> Vec<Piece> {
@@ -89,7 +83,7 @@ fn one_by_one(from: &Layout, at: &Layout, longest: u32) -> Vec<Piece> {
     }
 }
 
-/// One block more, in the last command if it goes on there.
+/// Appends a block, to the last command if it goes on there.
 fn append(pieces: &mut Vec<Piece>, from: u64, at: u64, len: u32) {
     if let Some(last) = pieces.last_mut().filter(|last| last.len == len && last.count < u32::MAX) {
         if last.count == 1 && from > last.from && from.checked_sub(last.from) == at.checked_sub(last.at) {
@@ -102,4 +96,102 @@ fn append(pieces: &mut Vec<Piece>, from: u64, at: u64, len: u32) {
         }
     }
     pieces.push(Piece { from, at, len, count: 1, stride: 0 });
+}
+
+/// So many times, with a step at either end, in bytes.
+#[derive(Clone, Copy, Debug)]
+struct Loop {
+    count: u64,
+    from: u64,
+    at: u64,
+}
+
+/// Blocks of bytes in loops, the innermost first.
+#[derive(Debug)]
+pub(super) struct Nest {
+    block: u64,
+    loops: Vec<Loop>,
+}
+
+/// Returns the nest of two layouts with equal numbers of bytes, not 0; `None` if a loop of one straddles those of the other.
+pub(super) fn of_both(from: &Layout, at: &Layout) -> Option<Nest> {
+    let (mut sources, mut places) = (inside_out(from), inside_out(at));
+    let (mut source, mut place) = (sources.next()?, places.next()?);
+    let mut loops = Vec::with_capacity(10);
+    loop {
+        let count = u64::min(source.0, place.0);
+        if source.0 % count != 0 || place.0 % count != 0 {
+            return None;
+        }
+        loops.push(Loop { count, from: source.1, at: place.1 });
+        let (a, b) = (rest(source, count, &mut sources), rest(place, count, &mut places));
+        let (Some(next), Some(after)) = (a, b) else { break };
+        (source, place) = (next, after);
+    }
+    let block = loops.remove(0).count;
+    Some(Nest { block, loops })
+}
+
+/// Counts and distances from the bytes of a run outwards.
+fn inside_out(layout: &Layout) -> impl Iterator<Item = (u64, u64)> {
+    core::iter::once((layout.run, 1)).chain(layout.dims().iter().rev().copied())
+}
+
+/// Returns what is left of a loop after `count` of its steps were made a loop of their own; then the next one.
+fn rest((have, step): (u64, u64), count: u64, others: &mut impl Iterator<Item = (u64, u64)>) -> Option<(u64, u64)> {
+    if have == count { others.next() } else { Some((have / count, step * count)) }
+}
+
+impl Nest {
+    pub(super) fn pieces(mut self, from: u64, at: u64, longest: u32) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        let longest = u64::from(longest);
+        if self.block <= longest {
+            self.emit(from, at, self.block as u32, &mut pieces);
+            return pieces;
+        }
+        // Whole blocks of the greatest length, and what is left behind them.
+        let (whole, left) = (self.block / longest, self.block % longest);
+        if left > 0 {
+            self.emit(from + whole * longest, at + whole * longest, left as u32, &mut pieces);
+        }
+        self.loops.insert(0, Loop { count: whole, from: longest, at: longest });
+        self.emit(from, at, longest as u32, &mut pieces);
+        pieces
+    }
+
+    /// Appends a command for each turn of all loops but one: the longest of those with the same step at both ends.
+    fn emit(&self, from: u64, at: u64, len: u32, pieces: &mut Vec<Piece>) {
+        let equal = self.loops.iter().enumerate().filter(|(_, turn)| turn.from == turn.at && turn.from > 0);
+        // Of equally long ones the innermost.
+        let chosen = equal.rev().max_by_key(|(_, turn)| turn.count);
+        let blocks = chosen.map_or(Loop { count: 1, from: 0, at: 0 }, |(_, turn)| *turn);
+        let others: Vec<Loop> = self
+            .loops
+            .iter()
+            .enumerate()
+            .rev()
+            .filter(|(i, _)| chosen.is_none_or(|(c, _)| c != *i))
+            .map(|(_, turn)| *turn)
+            .collect();
+        nested(&others, from, at, &mut |from, at| {
+            let mut done = 0;
+            while done < blocks.count {
+                let count = u32::try_from(blocks.count - done).unwrap_or(u32::MAX);
+                let stride = if count == 1 { 0 } else { blocks.from };
+                pieces.push(Piece { from: from + done * blocks.from, at: at + done * blocks.at, len, count, stride });
+                done += u64::from(count);
+            }
+        });
+    }
+}
+
+/// Calls `each` for every turn of `loops`, the outermost first.
+fn nested(loops: &[Loop], from: u64, at: u64, each: &mut impl FnMut(u64, u64)) {
+    match loops.split_first() {
+        None => each(from, at),
+        Some((turn, inner)) => {
+            (0..turn.count).for_each(|n| nested(inner, from + n * turn.from, at + n * turn.at, each))
+        }
+    }
 }

@@ -1,23 +1,25 @@
-//! Which partitions are marked that this member sends.
+//! Which partitions are marked that this member sends, and calls that may be dropped while they post them.
 
+use crate::PrdmaError;
 use core::sync::atomic::{AtomicU8, Ordering};
+use std::sync::OnceLock;
 
 /// Not marked in this iteration.
 const IDLE: u8 = 0;
 /// Kept by a call that marks several at once.
-const KEPT: u8 = 1;
+const RESERVED: u8 = 1;
 /// Marked: it is the call's that did so to see it off.
-const MARKED: u8 = 2;
+const READY: u8 = 2;
 
 /// One for each partition, by slot and partition. Tasks of the rank race for them.
-pub(super) struct Marks(Box<[AtomicU8]>);
+pub(super) struct ReadyPartitions(Box<[AtomicU8]>);
 
-impl Marks {
+impl ReadyPartitions {
     pub(super) fn new(many: usize) -> Self {
-        Marks((0..many).map(|_| AtomicU8::new(IDLE)).collect())
+        ReadyPartitions((0..many).map(|_| AtomicU8::new(IDLE)).collect())
     }
 
-    /// For the next iteration.
+    /// Unmarks all partitions for the next iteration.
     pub(super) fn clear(&mut self) {
         self.0.iter_mut().for_each(|mark| *mark.get_mut() = IDLE);
     }
@@ -27,20 +29,48 @@ impl Marks {
         self.0[at].compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// Mark all of them, or none: then the one that was marked before.
+    /// Marks all partitions of the range, or none.
+    ///
+    /// # Errors
+    /// The first partition that was marked before.
     pub(super) fn mark(&self, range: core::ops::Range<usize>) -> Result<(), usize> {
-        if let Some(taken) = range.clone().find(|at| !self.step(*at, IDLE, KEPT)) {
+        if let Some(taken) = range.clone().find(|at| !self.step(*at, IDLE, RESERVED)) {
             for kept in range.start..taken {
                 self.0[kept].store(IDLE, Ordering::Release);
             }
             return Err(taken);
         }
-        range.for_each(|at| self.0[at].store(MARKED, Ordering::Release));
+        range.for_each(|at| self.0[at].store(READY, Ordering::Release));
         Ok(())
     }
 
-    /// Whether it has not been marked.
+    /// Returns whether a partition has not been marked.
     pub(super) fn is_idle(&self, at: usize) -> bool {
-        self.0[at].load(Ordering::Relaxed) <= KEPT
+        self.0[at].load(Ordering::Relaxed) <= RESERVED
+    }
+}
+
+/// While a call posts partitions; if it is dropped, the request is broken.
+pub(super) struct BreakOnDrop<'a> {
+    broken: &'a OnceLock<PrdmaError>,
+    half: Option<PrdmaError>,
+}
+
+impl<'a> BreakOnDrop<'a> {
+    /// Begins a call that breaks the request with `half` if it does not [finish](BreakOnDrop::finish).
+    pub(super) fn new(broken: &'a OnceLock<PrdmaError>, half: PrdmaError) -> Self {
+        BreakOnDrop { broken, half: Some(half) }
+    }
+
+    pub(super) fn finish(mut self) {
+        self.half = None;
+    }
+}
+
+impl Drop for BreakOnDrop<'_> {
+    fn drop(&mut self) {
+        if let Some(half) = self.half.take() {
+            let _ = self.broken.set(half);
+        }
     }
 }

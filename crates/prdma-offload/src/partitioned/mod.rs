@@ -1,4 +1,4 @@
-//! Exchanges whose blocks are made by several tasks, and leave part by part.
+//! Exchanges whose blocks are made by several tasks, and leave partition by partition.
 //!
 //! ```text
 //! start -- ready(slot, partition), each once, from any task -- arrived(slot, partition) -- wait
@@ -18,43 +18,31 @@
 //! # Source
 //! MPI 4.1, chapter 4.
 
-mod carrier;
 mod making;
 mod marks;
-mod posting;
-#[cfg(test)]
-mod tests;
 
 use crate::{
     Form, PrdmaError, Result, Side,
-    buffer::{Held, Use},
-    engine::{Engine, Progress, QueueParts},
-    fate,
-    init::{Blocks, Channel, Wires},
+    buffer::{ClaimSet, Use},
+    engine::{Engine, PartitionEngine, Progress, QueuePartitions},
+    init::{Blocks, Channel, Made},
 };
-use carrier::Carrier;
 use core::{fmt, ops::Range};
-use marks::Marks;
-use posting::Posting;
-use rdma_fabric::{Deps, Fabric, LocalWord, Rank, join};
+use marks::{BreakOnDrop, ReadyPartitions};
+use rdma_fabric::{Deps, LocalWord, Rank, join};
 use std::sync::OnceLock;
 
 /// A persistent exchange whose blocks are sent partition by partition: [`crate::Neighbourhood::partitioned_init`].
 ///
 /// What is sent may be written until it is marked, and what is received may be read once it has [arrived](Partitioned::arrived).
 pub struct Partitioned {
-    /// Its queues close before the memory goes that they address.
-    carrier: Carrier,
-    wires: Wires,
-    fabric: Fabric,
-    form: Form,
-    obstacle: Option<PrdmaError>,
+    made: Made<PartitionEngine>,
     /// Of each slot.
     partitions: usize,
-    /// By slot and partition: which part of the carrier it is, and its claim; `None` without a neighbour.
-    outs: Vec<Option<(usize, Held)>>,
+    /// By slot and partition: its number in the engine, and its claim; `None` without a neighbour.
+    outs: Vec<Option<(usize, ClaimSet)>>,
     /// As many as `outs`.
-    marks: Marks,
+    marked: ReadyPartitions,
     /// By slot and partition; `None` without a neighbour.
     ins: Vec<Option<In>>,
     active: bool,
@@ -69,83 +57,61 @@ struct In {
     from: Rank,
     /// Here its sender says that it has come.
     end: LocalWord<u64>,
-    claim: Held,
+    claim: ClaimSet,
 }
 
 impl fmt::Debug for Partitioned {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Partitioned { form, partitions, iteration, active, .. } = self;
+        let Partitioned { made: Made { form, .. }, partitions, iteration, active, .. } = self;
         let state = if *active { "active" } else { "inactive" };
         write!(f, "Partitioned({form}, {partitions} partitions, iteration {iteration}, {state})")
     }
 }
 
 impl Partitioned {
-    /// Of channels that are parts of edges, and the parts of blocks. `form` and `obstacle` are those of the request.
-    fn new(
-        carrier: Carrier,
-        wires: Wires,
-        fabric: &Fabric,
-        (form, obstacle): (Form, Option<PrdmaError>),
-        partitions: usize,
-        channels: &[Channel],
-        blocks: &Blocks,
-    ) -> Result<Self> {
+    /// Makes a request of `channels`, one for each partition of an edge, and the partitions of blocks.
+    fn new(made: Made<PartitionEngine>, partitions: usize, channels: &[Channel], blocks: &Blocks) -> Result<Self> {
         let mut outs: Vec<_> = blocks.sends.iter().map(|_| None).collect();
         let mut ins: Vec<_> = blocks.receives.iter().map(|_| None).collect();
-        let mut parts = 0;
+        let mut sent = 0;
         for channel in channels {
             if let Some(end) = channel.out {
-                outs[end.slot] = Some((parts, Held::of([(Use::Send, &blocks.sends[end.slot])].into_iter())));
-                parts += 1;
+                outs[end.slot] = Some((sent, ClaimSet::of([(Use::Send, &blocks.sends[end.slot])].into_iter())));
+                sent += 1;
             }
             if let Some(end) = channel.inn {
-                let claim = Held::of([(Use::Receive, &blocks.receives[end.slot])].into_iter());
-                let word = wires.words.region().word(fabric, wires.end_word(channel) as usize)?;
-                ins[end.slot] = Some(In { from: channel.rank, end: word, claim });
+                let claim = ClaimSet::of([(Use::Receive, &blocks.receives[end.slot])].into_iter());
+                ins[end.slot] = Some(In { from: channel.rank, end: made.wires.end(&made.fabric, channel)?, claim });
             }
         }
-        let (marks, fabric, broken) = (Marks::new(outs.len()), fabric.clone(), OnceLock::new());
-        Ok(Partitioned {
-            carrier,
-            wires,
-            fabric,
-            form,
-            obstacle,
-            partitions,
-            outs,
-            marks,
-            ins,
-            active: false,
-            broken,
-            iteration: 0,
-        })
+        let (marked, broken) = (ReadyPartitions::new(outs.len()), OnceLock::new());
+        Ok(Partitioned { made, partitions, outs, marked, ins, active: false, broken, iteration: 0 })
     }
 
-    /// How its iterations are carried out; the same at all members.
+    /// Returns the form in which iterations are carried out; the same at all members.
     pub fn form(&self) -> Form {
-        self.form
+        self.made.form
     }
 
-    /// Why the form is thriftier than members wished: the first thing that kept this member from having the queues it asked for.
+    /// Returns why the form is thriftier than members asked for: the first thing that kept this member from having the queues it wanted.
     /// [`FabricError::Unsupported`](rdma_fabric::FabricError::Unsupported) where the fabric has no control queues, [`PrdmaError::Limit`] where too few are free or an
     /// iteration needs a deeper one than the network allows, or another error of the fabric; [`PrdmaError::ElsewhereFailed`] where only
-    /// another member could not have its own. `None` if wishes and budgets alone made the form.
+    /// another member could not have its own. `None` if options alone made the form.
     pub fn obstacle(&self) -> Option<&PrdmaError> {
-        self.obstacle.as_ref()
+        self.made.obstacle.as_ref()
     }
 
-    /// Partitions of each block.
+    /// Returns the number of partitions of each block.
     pub fn partitions(&self) -> usize {
         self.partitions
     }
 
-    /// Whether it is started and not waited for.
+    /// Returns whether the request is started and not waited for.
     pub fn is_active(&self) -> bool {
         self.active
     }
 
-    /// Iterations started so far.
+    /// Returns how many iterations were started so far.
     pub fn iterations(&self) -> u64 {
         self.iteration
     }
@@ -154,16 +120,16 @@ impl Partitioned {
         self.broken.get().map_or(Ok(()), |error| Err(PrdmaError::Broken(Box::new(error.clone()))))
     }
 
-    /// An error breaks it; the first one is kept. A neighbour's loss that is known by now is told as that.
+    /// Breaks the request if `done` is an error; the first error is kept. If a neighbour's loss is known by now, the error becomes that.
     fn kept<T>(&self, done: Result<T>) -> Result<T> {
-        let done = done.map_err(|error| fate::known(&self.fabric, &self.wires, error));
+        let done = done.map_err(|error| self.made.wires.name_loss(&self.made.fabric, error));
         if let Err(error) = &done {
             let _ = self.broken.set(error.clone());
         }
         done
     }
 
-    /// Begin an iteration (`MPI_Start`). Nothing of it is sent; neighbours may send from now on. Waits for nobody.
+    /// Begins an iteration (`MPI_Start`). Nothing of it is sent; neighbours may send from now on. Waits for nobody.
     ///
     /// # Errors
     /// [`PrdmaError::Active`], [`PrdmaError::Broken`]; an error of the fabric breaks the request. A start that is dropped half-way does so, too.
@@ -173,18 +139,18 @@ impl Partitioned {
             return Err(PrdmaError::Active { iteration: self.iteration });
         }
         self.iteration += 1;
-        self.marks.clear();
+        self.marked.clear();
         self.ins.iter().flatten().for_each(|inn| inn.claim.set(true));
         // Until it is through.
         let _ = self.broken.set(PrdmaError::HalfStarted { iteration: self.iteration });
-        self.fabric.charge("prdma.start").await;
-        let started = self.carrier.start(self.iteration).await;
+        self.made.fabric.charge("prdma.start").await;
+        let started = self.made.engine.start(self.iteration).await;
         self.broken.take();
         self.active = started.is_ok();
         self.kept(started)
     }
 
-    /// Mark a partition of what is sent along a destination slot as ready (`MPI_Pready`): it leaves when its receiver is ready, and may not be
+    /// Marks a partition of what is sent along a destination slot as ready (`MPI_Pready`): it leaves when its receiver is ready, and may not be
     /// written until the request has been waited for. Each is marked once in an iteration. Those of a slot without a neighbour count for nothing.
     ///
     /// A call that is dropped half-way has marked it; with queues it may break the request: [`PrdmaError::HalfReady`].
@@ -196,7 +162,7 @@ impl Partitioned {
         self.ready_range(slot, partition..partition.saturating_add(1)).await
     }
 
-    /// Mark several partitions of a slot, or none of them (`MPI_Pready_range`).
+    /// Marks several partitions of a slot, or none of them (`MPI_Pready_range`).
     ///
     /// # Errors
     /// As [`Partitioned::ready`].
@@ -206,39 +172,39 @@ impl Partitioned {
             return Err(PrdmaError::Inactive);
         }
         let places = self.places(Side::Destination, slot, partitions.clone())?;
-        self.marks.mark(places.clone()).map_err(|taken| PrdmaError::ReadyTwice {
+        self.marked.mark(places.clone()).map_err(|taken| PrdmaError::ReadyTwice {
             slot,
             partition: taken % self.partitions,
             iteration: self.iteration,
         })?;
-        let parts = self.outs[places].iter().flatten().map(|(part, claim)| {
+        let numbers = self.outs[places].iter().flatten().map(|(number, claim)| {
             claim.set(true);
-            *part
+            *number
         });
-        match &self.carrier {
-            Carrier::Queues(queues) => {
+        match &self.made.engine {
+            PartitionEngine::Queues(queues) => {
                 let half = PrdmaError::HalfReady { slot, first: partitions.start, end: partitions.end };
-                let posting = Posting::begun(&self.broken, half);
-                let posted = self.post(queues, parts).await;
-                posting.over();
+                let posting = BreakOnDrop::new(&self.broken, half);
+                let posted = self.post(queues, numbers).await;
+                posting.finish();
                 self.kept(posted)
             }
-            Carrier::Cpu(cpu) => {
-                parts.for_each(|part| cpu.arm(part, self.iteration));
-                self.fabric.triggers().advance().await;
+            PartitionEngine::Cpu(cpu) => {
+                numbers.for_each(|number| cpu.arm(number, self.iteration));
+                self.made.fabric.triggers().advance().await;
                 Ok(())
             }
         }
     }
 
-    async fn post(&self, queues: &QueueParts, parts: impl Iterator<Item = usize>) -> Result<()> {
-        for part in parts {
-            queues.post(part, self.iteration).await?;
+    async fn post(&self, queues: &QueuePartitions, numbers: impl Iterator<Item = usize>) -> Result<()> {
+        for number in numbers {
+            queues.post(number, self.iteration).await?;
         }
         Ok(())
     }
 
-    /// Whether a partition along a source slot has come (`MPI_Parrived`): then it may be read (acquire), although the request is active. `true`
+    /// Returns whether a partition along a source slot has come (`MPI_Parrived`): then it may be read (acquire), although the request is active. `true`
     /// if the request is inactive, or without a neighbour.
     ///
     /// # Errors
@@ -250,8 +216,8 @@ impl Partitioned {
         let Some(inn) = self.ins[at].as_ref().filter(|_| self.active) else {
             return Ok(true);
         };
-        self.fabric.triggers().advance().await;
-        let come = self.fabric.wait_until(&inn.end, Deps::One(inn.from), |number| number >= self.iteration);
+        self.made.fabric.triggers().advance().await;
+        let come = self.made.fabric.wait_until(&inn.end, Deps::One(inn.from), |number| number >= self.iteration);
         let here = self.kept(join::now(come).transpose().map_err(PrdmaError::from))?.is_some();
         if here {
             inn.claim.set(false);
@@ -259,7 +225,7 @@ impl Partitioned {
         Ok(here)
     }
 
-    /// Wait for the end of the iteration (`MPI_Wait`): all partitions have come (acquire), and what was sent may be written again. Returns at once if
+    /// Waits for the end of the iteration (`MPI_Wait`): all partitions have come (acquire), and what was sent may be written again. Returns at once if
     /// the request is inactive. May be dropped and called again.
     ///
     /// # Errors
@@ -271,11 +237,11 @@ impl Partitioned {
             return Ok(());
         }
         self.all_marked()?;
-        let waited = self.carrier.wait(self.iteration).await;
+        let waited = self.made.engine.wait(self.iteration).await;
         self.end(waited)
     }
 
-    /// Look whether the iteration has ended, and end it if so (`MPI_Test`). `true` if the request is inactive now.
+    /// Looks whether the iteration has ended, and ends it if so (`MPI_Test`). `true` if the request is inactive now.
     ///
     /// # Errors
     /// As [`Partitioned::wait`].
@@ -285,14 +251,14 @@ impl Partitioned {
             return Ok(true);
         }
         self.all_marked()?;
-        match self.carrier.test(self.iteration).await {
+        match self.made.engine.test(self.iteration).await {
             Ok(Progress::Pending) => Ok(false),
             ended => self.end(ended.map(drop)).map(|()| true),
         }
     }
 
     fn all_marked(&self) -> Result<()> {
-        let idle = self.outs.iter().enumerate().find(|(at, out)| out.is_some() && self.marks.is_idle(*at));
+        let idle = self.outs.iter().enumerate().find(|(at, out)| out.is_some() && self.marked.is_idle(*at));
         idle.map_or(Ok(()), |(at, _)| {
             let (slot, partition) = (at / self.partitions, at % self.partitions);
             Err(PrdmaError::NotReady { slot, partition, iteration: self.iteration })
@@ -306,7 +272,7 @@ impl Partitioned {
         self.kept(ended)
     }
 
-    /// Where partitions of a slot are.
+    /// Returns the places of partitions of a slot.
     fn places(&self, side: Side, slot: usize, partitions: Range<usize>) -> Result<Range<usize>> {
         let all = if side == Side::Destination { self.outs.len() } else { self.ins.len() };
         let slots = all / self.partitions;

@@ -1,6 +1,7 @@
 //! Grids.
 
 use super::{Edge, Topology, TopologyError};
+use crate::init::compiled_here;
 use rdma_fabric::Group;
 
 /// A grid of members, numbered with the last dimension fastest (`MPI_Cart_create`).
@@ -13,7 +14,7 @@ pub struct Cartesian {
 }
 
 impl Cartesian {
-    /// A grid of these extents; a dimension that is periodic is a ring. Without dimensions it is one member.
+    /// Makes a grid of these extents; a dimension that is periodic is a ring. Without dimensions it is one member.
     ///
     /// # Errors
     /// [`TopologyError::Dimensions`]; [`TopologyError::WrongMembers`] if it has no members, or more than can be
@@ -28,22 +29,22 @@ impl Cartesian {
         }
     }
 
-    /// How many members it has.
+    /// Returns how many members it has.
     pub fn members(&self) -> usize {
         self.dims.iter().product()
     }
 
-    /// The extents.
+    /// Returns the extents.
     pub fn dims(&self) -> &[usize] {
         &self.dims
     }
 
-    /// Which dimensions are rings.
+    /// Returns which dimensions are rings.
     pub fn periodic(&self) -> &[bool] {
         &self.periodic
     }
 
-    /// Where a member is (`MPI_Cart_coords`).
+    /// Returns the coordinates of a member (`MPI_Cart_coords`).
     ///
     /// # Errors
     /// [`TopologyError::NotAMember`].
@@ -54,7 +55,7 @@ impl Cartesian {
         Ok(digits(member, &self.dims))
     }
 
-    /// Who is there (`MPI_Cart_rank`): around in periodic dimensions, `None` beyond a border of others.
+    /// Returns the member at some coordinates (`MPI_Cart_rank`): around in periodic dimensions, `None` beyond a border of others.
     ///
     /// # Errors
     /// [`TopologyError::Dimensions`].
@@ -69,7 +70,7 @@ impl Cartesian {
         }))
     }
 
-    /// Whom `me` receives from and sends to if everybody sends `displacement` further along `dim` (`MPI_Cart_shift`).
+    /// Returns the members that `me` receives from and sends to if everybody sends `displacement` further along `dim` (`MPI_Cart_shift`).
     ///
     /// # Errors
     /// [`TopologyError::NotAMember`], [`TopologyError::NoSuchDim`].
@@ -93,7 +94,7 @@ impl Cartesian {
         Ok((moved(-i128::from(displacement)), moved(i128::from(displacement))))
     }
 
-    /// The neighbours of `me` along the axes (`MPI_Cart_create`, MPI 4.1 section 8.6): slot `2d` is the one in negative
+    /// Returns the neighbours of `me` along the axes (`MPI_Cart_create`, MPI 4.1 section 8.6): slot `2d` is the one in negative
     /// direction of dimension `d`, slot `2d + 1` the one in positive direction, at both sides; `None` beyond a border.
     ///
     /// A block that is sent in slot `s` arrives in slot `s ^ 1` of the receiver, also where a ring has one or two
@@ -111,7 +112,7 @@ impl Cartesian {
         self.towards(me, directions.collect(), |slot| slot ^ 1)
     }
 
-    /// The 3ⁿ − 1 members that surround `me`, corners too: those of stencils of 9 and 27 points. Directions are in
+    /// Returns the 3ⁿ − 1 members that surround `me`, corners too: those of stencils of 9 and 27 points. Directions are in
     /// order of their coordinates −1, 0, 1, the last dimension fastest, without the one that leads nowhere; `None`
     /// beyond a border. MPI has no such topology.
     ///
@@ -129,7 +130,7 @@ impl Cartesian {
         self.towards(me, directions.collect(), |slot| self.opposite(slot))
     }
 
-    /// The slot of [`Cartesian::moore`] where a block sent in `slot` arrives.
+    /// Returns the slot of [`Cartesian::moore`] where a block sent in `slot` arrives.
     ///
     /// # Panics
     /// If there is no such slot.
@@ -137,7 +138,7 @@ impl Cartesian {
         3usize.pow(self.dims.len() as u32) - 2 - slot
     }
 
-    /// Neighbours in `directions`; each edge has the slot of its source as label.
+    /// Returns the topology with neighbours in `directions`; each edge has the slot of its source as label.
     fn towards(&self, me: usize, directions: Vec<Vec<i64>>, opposite: impl Fn(usize) -> usize) -> Topology {
         assert!(me < self.members(), "member {me} of a grid of {}", self.members());
         let at = digits(me, &self.dims);
@@ -157,12 +158,20 @@ impl Cartesian {
         Topology { sources: edges(&opposite), destinations: edges(&|slot| slot), weights: None }
     }
 
-    /// The part of the grid that has the same coordinates as this member in all dimensions that are not kept, as a
+    /// Makes the part of the grid that has the same coordinates as this member in all dimensions that are not kept, as a
     /// group and a grid of its own (`MPI_Cart_sub`). Collective over `group`, of which this is the grid.
     ///
     /// # Errors
     /// [`TopologyError::Dimensions`], [`TopologyError::WrongMembers`]; as [`Group::split`].
-    pub async fn sub(&self, group: &mut Group, keep: &[bool]) -> Result<(Group, Cartesian), TopologyError> {
+    pub fn sub<'a>(
+        &'a self,
+        group: &'a mut Group,
+        keep: &'a [bool],
+    ) -> impl Future<Output = Result<(Group, Cartesian), TopologyError>> {
+        compiled_here(self.kept(group, keep))
+    }
+
+    async fn kept(&self, group: &mut Group, keep: &[bool]) -> Result<(Group, Cartesian), TopologyError> {
         if keep.len() != self.dims.len() {
             return Err(TopologyError::Dimensions { given: keep.len(), dims: self.dims.len() });
         }
@@ -184,14 +193,14 @@ impl Cartesian {
         }
     }
 
-    /// Whether it is as large as a group.
+    /// Checks that the grid is as large as a group.
     pub(super) fn fits(&self, group: &Group) -> Result<(), TopologyError> {
         let (wanted, members) = (Some(self.members()), group.len());
         if wanted == Some(members) { Ok(()) } else { Err(TopologyError::WrongMembers { wanted, members }) }
     }
 }
 
-/// The digits of `number` in mixed radix, the last fastest.
+/// Returns the digits of `number` in mixed radix, the last fastest.
 pub(super) fn digits(number: usize, radices: &[usize]) -> Vec<usize> {
     let mut rest = number;
     let mut digits: Vec<usize> = radices
@@ -205,4 +214,40 @@ pub(super) fn digits(number: usize, radices: &[usize]) -> Vec<usize> {
         .collect();
     digits.reverse();
     digits
+}
+
+/// Returns extents of `dims` dimensions that multiply to `members`, as close to each other as can be (`MPI_Dims_create` without
+/// constraints): never increasing, the first as small as can be, then the second, and so on.
+///
+/// # Errors
+/// [`TopologyError::WrongMembers`] for no members, and for more than one in no dimensions.
+pub fn dims_create(members: usize, dims: usize) -> Result<Vec<usize>, TopologyError> {
+    let mut divisors: Vec<usize> =
+        (1..).take_while(|d| *d <= members / d).filter(|d| members.is_multiple_of(*d)).collect();
+    divisors.extend(divisors.clone().iter().rev().map(|d| members / d).filter(|d| *d > members / d));
+    let mut extents = Vec::with_capacity(dims);
+    if members > 0 && split(members, dims, members, &divisors, &mut extents) {
+        Ok(extents)
+    } else {
+        Err(TopologyError::WrongMembers { wanted: (dims == 0).then_some(1), members })
+    }
+}
+
+/// Appends `dims` extents of at most `most` that multiply to `left`, if there are such.
+fn split(left: usize, dims: usize, most: usize, divisors: &[usize], extents: &mut Vec<usize>) -> bool {
+    if dims == 0 {
+        return left == 1;
+    }
+    for extent in divisors.iter().copied().take_while(|extent| *extent <= most) {
+        // The first is the greatest: smaller ones can't make up for it.
+        let enough = u32::try_from(dims).ok().and_then(|dims| extent.checked_pow(dims)).is_none_or(|all| all >= left);
+        if enough && left.is_multiple_of(extent) {
+            extents.push(extent);
+            if split(left / extent, dims - 1, extent, divisors, extents) {
+                return true;
+            }
+            extents.pop();
+        }
+    }
+    false
 }

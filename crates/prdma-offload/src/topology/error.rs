@@ -13,7 +13,7 @@ pub enum Side {
 }
 
 impl Side {
-    /// The side of the same edges at the other end.
+    /// Returns the side of the same edges at the other end.
     pub(crate) fn other(self) -> Side {
         match self {
             Side::Source => Side::Destination,
@@ -66,7 +66,7 @@ pub enum TopologyError {
         /// How many slots.
         slots: usize,
     },
-    /// An edge that only one end knows. All members are told the same one.
+    /// An edge that only one end knows. All members get the same one.
     #[error(
         "member {member} has an edge with label {label} as {side} {slot}; member {peer} has no such {}",
         .side.other()
@@ -83,7 +83,7 @@ pub enum TopologyError {
         /// Who does not have it.
         peer: usize,
     },
-    /// An edge that a member gave names one that there is not. All members are told.
+    /// An edge that a member gave names one that there is not. All members get this.
     #[error("an edge given by member {contributor} names member {named}, of {members}")]
     NoSuchEnd {
         /// Who gave the edge.
@@ -93,7 +93,7 @@ pub enum TopologyError {
         /// How many members there are.
         members: usize,
     },
-    /// Another member met an error of its own and is told that; nothing came of the call.
+    /// Another member met an error of its own, which it gets; nothing came of the call.
     #[error("member {member} could not take part")]
     Failed {
         /// The first such member.

@@ -1,16 +1,19 @@
 //! A distributed graph from edges that anybody gives.
 //!
 //! Nobody knows who gives edges of it. So a contributor sorts its edges by the members they concern and takes a ticket
-//! at each of these; they count the tickets, make room for so many notes, and are told where their edges are; then they
+//! at each of these; they count the tickets, make room for so many notes, and get notes of where their edges are; then they
 //! get them. A member holds the edges it gave and those that concern it.
 
-use super::{Topology, TopologyError, verdict::agreed};
-use crate::publish::{NOWHERE, Published};
+use super::{Topology, TopologyError, agreement::agreed};
+use crate::{
+    init::compiled_here,
+    publish::{NOWHERE, TableHeader},
+};
 use bytemuck::{Pod, Zeroable};
 use rdma_fabric::{Fabric, FabricError, Group, GroupMemory, Region, RegionKey, RemoteAddr, Result, join::join_all};
 use std::collections::BTreeMap;
 
-/// An edge as it is told to one of its ends.
+/// An edge as one of its ends gets it.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 struct Half {
@@ -36,7 +39,7 @@ const TICKETS: u64 = 0;
 const INBOX: u64 = 8;
 
 impl Topology {
-    /// The graph of all edges that the members give, each a source and its destinations; anybody may give any edge
+    /// Makes the graph of all edges that the members give, each a source and its destinations; anybody may give any edge
     /// (`MPI_Dist_graph_create`). Collective over the group.
     ///
     /// Slots are in the order of the members that gave the edges, then in that in which they gave them. Edges that are
@@ -45,8 +48,15 @@ impl Topology {
     /// # Errors
     /// [`TopologyError::NoSuchEnd`] at all members; other errors of one member are [`TopologyError::Failed`] at the
     /// others. As [`Group::memory`], [`Group::barrier`].
-    pub async fn from_edges(group: &mut Group, edges: &[(usize, Vec<usize>)]) -> Result<Topology, TopologyError> {
-        let memory = group.memory(Published::BYTES).await?;
+    pub fn from_edges<'a>(
+        group: &'a mut Group,
+        edges: &'a [(usize, Vec<usize>)],
+    ) -> impl Future<Output = Result<Topology, TopologyError>> {
+        compiled_here(Topology::gather(group, edges))
+    }
+
+    async fn gather(group: &mut Group, edges: &[(usize, Vec<usize>)]) -> Result<Topology, TopologyError> {
+        let memory = group.memory(TableHeader::BYTES).await?;
         let (me, members) = (group.me(), group.len());
         let all = || edges.iter().flat_map(|(source, to)| to.iter().map(|destination| (*source, *destination)));
         let ends = edges.iter().flat_map(|(source, to)| core::iter::once(source).chain(to)).copied();
@@ -60,7 +70,7 @@ impl Topology {
             halves.entry(source).or_default().push(half(destination, 1));
             halves.entry(destination).or_default().push(half(source, 0));
         }
-        let mine = told(group, &memory, &halves).await?;
+        let mine = scattered(group, &memory, &halves).await?;
         let topology = inside.and(mine.map_err(TopologyError::from)).and_then(|mine| {
             let of = |side| mine.iter().filter(move |half| half.destination == side).map(|half| half.peer as usize);
             Topology::graph(members, me, &of(0).collect::<Vec<_>>(), &of(1).collect::<Vec<_>>())
@@ -69,15 +79,15 @@ impl Topology {
     }
 }
 
-/// Tell each member its halves, and return those that this one is told. The outer error has ended the collective; the
+/// Passes each member its half edges, and returns those that this one gets. The outer error has ended the collective; the
 /// inner one is this member's.
-async fn told(
+async fn scattered(
     group: &mut Group,
     memory: &GroupMemory,
     halves: &BTreeMap<usize, Vec<Half>>,
 ) -> Result<Result<Vec<Half>>> {
     let fabric = group.fabric().clone();
-    let outbox = Published::register(&fabric, &halves.values().flatten().copied().collect::<Vec<_>>());
+    let outbox = TableHeader::register(&fabric, &halves.values().flatten().copied().collect::<Vec<_>>());
     let tickets = match &outbox {
         Ok(_) => tickets(group, memory, halves.keys()).await,
         Err(error) => Err(error.clone()),
@@ -101,7 +111,7 @@ async fn told(
     Ok(noted.and(read))
 }
 
-/// A place in the inbox of each member.
+/// Takes a place in the inbox of each member.
 async fn tickets(group: &Group, memory: &GroupMemory, members: impl Iterator<Item = &usize>) -> Result<Vec<u64>> {
     let fabric = group.fabric();
     let tickets = join_all(members.map(|member| async move {
@@ -111,17 +121,17 @@ async fn tickets(group: &Group, memory: &GroupMemory, members: impl Iterator<Ite
     tickets.await.into_iter().collect()
 }
 
-/// Room for as many notes as tickets were taken.
+/// Allocates room for as many notes as tickets were taken.
 fn inbox(fabric: &Fabric, memory: &GroupMemory) -> Result<Option<(Region, usize)>> {
     let taken = fabric.load(&fabric.local_word::<u64>(memory.at(fabric.rank(), TICKETS)?)?)?;
     let notes = vec![Note { key: NOWHERE, ..Note::zeroed() }; taken as usize];
-    let inbox = Published::register(fabric, &notes);
+    let inbox = TableHeader::register(fabric, &notes);
     let key = inbox.as_ref().map_or(NOWHERE, |(inbox, _)| inbox.key);
     fabric.store(&fabric.local_word(memory.at(fabric.rank(), INBOX)?)?, key)?;
     Ok(inbox?.1.map(|region| (region, notes.len())))
 }
 
-/// Leave a note at each member.
+/// Leaves a note at each member.
 async fn note(
     group: &Group,
     memory: &GroupMemory,
@@ -149,7 +159,7 @@ async fn note(
     left.and(fabric.flush_all().await)
 }
 
-/// Get what the notes tell of, in the order of contributors.
+/// Gets the half edges that the notes point to, in the order of contributors.
 async fn collect(group: &Group, inbox: &Option<(Region, usize)>) -> Result<Vec<Half>> {
     let Some((region, len)) = inbox else { return Ok(Vec::new()) };
     let fabric = group.fabric();

@@ -19,20 +19,17 @@
 //!
 //! [`Group::me`]: rdma_fabric::Group::me
 
+mod agreement;
 mod cartesian;
-mod check;
-mod dims;
 mod error;
 mod gather;
-mod graph;
-mod place;
 mod reorder;
-mod table;
-mod verdict;
 
-pub use cartesian::Cartesian;
-pub use dims::dims_create;
+pub use cartesian::{Cartesian, dims_create};
 pub use error::{Side, TopologyError};
+
+use bytemuck::{Pod, Zeroable};
+use std::collections::BTreeMap;
 
 /// One end of an edge, as a member sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -61,27 +58,28 @@ struct Weights {
 }
 
 impl Topology {
-    /// Slots without weights.
-    pub(crate) fn of(sources: Box<[Option<Edge>]>, destinations: Box<[Option<Edge>]>) -> Self {
+    /// Makes a topology of these slots, without weights. Edges must have the same label at both ends.
+    #[doc(hidden)]
+    pub fn of(sources: Box<[Option<Edge>]>, destinations: Box<[Option<Edge>]>) -> Self {
         Topology { sources, destinations, weights: None }
     }
 
-    /// Whom blocks come from, by slot; `None` beyond a border, where nothing comes and the block stays as it is.
+    /// Returns the edges that blocks come along, by slot; `None` beyond a border, where nothing comes and the block stays as it is.
     pub fn sources(&self) -> &[Option<Edge>] {
         &self.sources
     }
 
-    /// Whom blocks go to, by slot.
+    /// Returns the edges that blocks go along, by slot; `None` beyond a border.
     pub fn destinations(&self) -> &[Option<Edge>] {
         &self.destinations
     }
 
-    /// The weights of the sources, by slot; `None` if the topology is unweighted (`MPI_UNWEIGHTED`).
+    /// Returns the weights of the sources, by slot; `None` if the topology is unweighted (`MPI_UNWEIGHTED`).
     pub fn source_weights(&self) -> Option<&[u32]> {
         self.weights.as_ref().map(|weights| &*weights.sources)
     }
 
-    /// The weights of the destinations, by slot.
+    /// Returns the weights of the destinations, by slot.
     pub fn destination_weights(&self) -> Option<&[u32]> {
         self.weights.as_ref().map(|weights| &*weights.destinations)
     }
@@ -90,6 +88,128 @@ impl Topology {
         match side {
             Side::Source => &self.sources,
             Side::Destination => &self.destinations,
+        }
+    }
+}
+
+impl Topology {
+    /// Makes the topology of member `me` of `members` from its neighbours, in the order given (`MPI_Dist_graph_create_adjacent`). Local.
+    ///
+    /// A member may be named again, and `me` may name itself: the *k*-th slot of a destination is the *k*-th slot of
+    /// `me` among that member's sources. That the other end names `me` as often is the program's duty, which
+    /// [`Topology::check`] checks.
+    ///
+    /// # Errors
+    /// [`TopologyError::NotAMember`] of `me`, [`TopologyError::NoSuchMember`].
+    pub fn graph(
+        members: usize,
+        me: usize,
+        sources: &[usize],
+        destinations: &[usize],
+    ) -> Result<Topology, TopologyError> {
+        if me >= members {
+            return Err(TopologyError::NotAMember { member: me, members });
+        }
+        Ok(Topology {
+            sources: labelled(members, Side::Source, sources)?,
+            destinations: labelled(members, Side::Destination, destinations)?,
+            weights: None,
+        })
+    }
+
+    /// Adds weights: how much goes along each edge, in any unit. They are hints for [`Topology::reordered`]
+    /// and change nothing else.
+    ///
+    /// # Errors
+    /// [`TopologyError::Weights`] if they are not as many as the slots of their side.
+    pub fn with_weights(self, sources: &[u32], destinations: &[u32]) -> Result<Topology, TopologyError> {
+        let sides = [(Side::Source, sources), (Side::Destination, destinations)];
+        for (side, weights, slots) in sides.map(|(side, weights)| (side, weights.len(), self.side(side).len())) {
+            if weights != slots {
+                return Err(TopologyError::Weights { side, weights, slots });
+            }
+        }
+        Ok(Topology { weights: Some(Weights { sources: sources.into(), destinations: destinations.into() }), ..self })
+    }
+}
+
+/// Edges to `named`, each with the number of earlier ones to the same member.
+fn labelled(members: usize, side: Side, named: &[usize]) -> Result<Box<[Option<Edge>]>, TopologyError> {
+    let mut labels = BTreeMap::new();
+    let edge = |(slot, member): (usize, &usize)| {
+        let member = *member;
+        if member >= members {
+            return Err(TopologyError::NoSuchMember { side, slot, member, members });
+        }
+        let next: &mut u32 = labels.entry(member).or_default();
+        let label = *next;
+        *next += 1;
+        Ok(Some(Edge { member, label }))
+    };
+    named.iter().enumerate().map(edge).collect()
+}
+
+/// A slot. Those of sources come before those of destinations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub(super) struct Record {
+    /// The other end; [`NOBODY`] beyond a border.
+    member: u64,
+    label: u32,
+    /// 0 of an unweighted topology.
+    weight: u32,
+    destination: u32,
+    weighted: u32,
+}
+
+const NOBODY: u64 = u64::MAX;
+
+impl Record {
+    pub(super) fn side(&self) -> Side {
+        if self.destination == 0 { Side::Source } else { Side::Destination }
+    }
+
+    pub(super) fn edge(&self) -> Option<Edge> {
+        let member = usize::try_from(self.member).ok().filter(|_| self.member != NOBODY)?;
+        Some(Edge { member, label: self.label })
+    }
+
+    /// Returns how much the edge counts in a renumbering.
+    pub(super) fn counts(&self) -> u64 {
+        if self.weighted == 0 { 1 } else { u64::from(self.weight) }
+    }
+}
+
+impl Topology {
+    pub(super) fn records(&self) -> Vec<Record> {
+        let records = |side: Side, weights: Option<&[u32]>| {
+            let slots = self.side(side).iter().enumerate();
+            slots
+                .map(|(slot, edge)| Record {
+                    member: edge.map_or(NOBODY, |edge| edge.member as u64),
+                    label: edge.map_or(0, |edge| edge.label),
+                    weight: weights.map_or(0, |weights| weights[slot]),
+                    destination: u32::from(side == Side::Destination),
+                    weighted: u32::from(weights.is_some()),
+                })
+                .collect::<Vec<_>>()
+        };
+        let mut all = records(Side::Source, self.source_weights());
+        all.extend(records(Side::Destination, self.destination_weights()));
+        all
+    }
+
+    /// Makes a topology of its [records](Topology::records); one without slots is unweighted.
+    pub(super) fn from_records(records: &[Record]) -> Topology {
+        let of = |side: Side| records.iter().filter(move |record| record.side() == side);
+        let edges = |side| of(side).map(Record::edge).collect();
+        let weights = |side| of(side).map(|record| record.weight).collect();
+        let weighted = records.first().is_some_and(|record| record.weighted != 0);
+        Topology {
+            sources: edges(Side::Source),
+            destinations: edges(Side::Destination),
+            weights: weighted
+                .then(|| Weights { sources: weights(Side::Source), destinations: weights(Side::Destination) }),
         }
     }
 }

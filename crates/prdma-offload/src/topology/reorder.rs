@@ -1,17 +1,18 @@
 //! New numbers, with which neighbours share nodes (`reorder = true`).
+//!
+//! Which part of a topology a node plays is arithmetic, and the same at every member that knows the same.
 
-use super::{
-    Cartesian, Topology, TopologyError,
-    place::{Traffic, greedy},
-    table::Record,
-    verdict::agreed,
+use super::{Cartesian, Record, Topology, TopologyError, agreement::agreed, cartesian::digits};
+use crate::{
+    init::compiled_here,
+    nodes::Nodes,
+    publish::{TableHeader, publish},
 };
-use crate::publish::{Published, publish};
 use rdma_fabric::{Group, GroupMemory, Result};
 use std::collections::BTreeMap;
 
 impl Cartesian {
-    /// A group of the same members, numbered so that each node has a block of the grid, and the
+    /// Makes a group of the same members, numbered so that each node has a block of the grid, and the
     /// [topology](Cartesian::topology) of this member's new number, [`Group::me`]. Collective over `group`, which is as
     /// large as the grid.
     ///
@@ -20,10 +21,17 @@ impl Cartesian {
     ///
     /// # Errors
     /// [`TopologyError::WrongMembers`]; as [`Group::split`].
-    pub async fn reordered(&self, group: &mut Group) -> Result<(Group, Topology), TopologyError> {
+    pub fn reordered<'a>(
+        &'a self,
+        group: &'a mut Group,
+    ) -> impl Future<Output = Result<(Group, Topology), TopologyError>> {
+        compiled_here(self.renumber(group))
+    }
+
+    async fn renumber(&self, group: &mut Group) -> Result<(Group, Topology), TopologyError> {
         self.fits(group)?;
         let me = group.me();
-        let vertex = self.in_blocks(&nodes(group)?).map_or(me, |vertices| vertices[me]);
+        let vertex = self.in_blocks(&Nodes::of_group(group)?).map_or(me, |vertices| vertices[me]);
         let group = renumbered(group, vertex).await?;
         let topology = self.topology(group.me());
         Ok((group, topology))
@@ -31,7 +39,7 @@ impl Cartesian {
 }
 
 impl Topology {
-    /// A group of the same members, numbered so that members that exchange much share a node, and the topology of this
+    /// Makes a group of the same members, numbered so that members that exchange much share a node, and the topology of this
     /// member's new number, [`Group::me`]: the one that the member with that number had. Collective over the group that
     /// the topology is for.
     ///
@@ -41,8 +49,15 @@ impl Topology {
     ///
     /// # Errors
     /// [`TopologyError::Failed`] at the others for an error of one member. As [`Group::memory`], [`Group::split`].
-    pub async fn reordered(&self, group: &mut Group) -> Result<(Group, Topology), TopologyError> {
-        let headers = group.memory(Published::BYTES).await?;
+    pub fn reordered<'a>(
+        &'a self,
+        group: &'a mut Group,
+    ) -> impl Future<Output = Result<(Group, Topology), TopologyError>> {
+        compiled_here(self.renumber(group))
+    }
+
+    async fn renumber(&self, group: &mut Group) -> Result<(Group, Topology), TopologyError> {
+        let headers = group.memory(TableHeader::BYTES).await?;
         let records = self.records();
         let all: Vec<usize> = if group.me() == 0 { (0..group.len()).collect() } else { Vec::new() };
         let tables = publish(group, &headers, &records, &all).await;
@@ -62,10 +77,10 @@ impl Topology {
     }
 }
 
-/// Write each member its new number.
+/// Writes each member its new number.
 async fn give(group: &Group, words: &GroupMemory, tables: &[Vec<Record>]) -> Result<()> {
-    let nodes = nodes(group)?;
-    let vertices = greedy(&traffic(tables), &nodes).unwrap_or_else(|| (0..nodes.len()).collect());
+    let nodes = Nodes::of_group(group)?;
+    let vertices = greedy(&traffic(tables), &nodes).unwrap_or_else(|| (0..nodes.of.len()).collect());
     let fabric = group.fabric();
     for (member, vertex) in vertices.iter().enumerate() {
         let word = fabric.remote_word::<u64>(words.at(group.rank(member)?, 0)?)?;
@@ -89,13 +104,112 @@ fn traffic(tables: &[Vec<Record>]) -> Traffic {
     traffic
 }
 
-/// The node of each member.
-fn nodes(group: &Group) -> Result<Vec<usize>> {
-    (0..group.len()).map(|member| Ok(group.fabric().node(group.rank(member)?)?.index())).collect()
-}
-
-/// The same members, each with its vertex as number.
+/// Makes a group of the same members, each with its vertex as number. Collective.
 async fn renumbered(group: &mut Group, vertex: usize) -> Result<Group, TopologyError> {
     let member = group.me();
     group.split(Some(0), vertex as u64).await?.ok_or(TopologyError::Failed { member })
+}
+
+/// What is exchanged with each other vertex, in both directions together, by vertex.
+pub(super) type Traffic = Vec<BTreeMap<usize, u64>>;
+
+impl Cartesian {
+    /// Returns the vertex of each member: nodes take blocks of the grid. `None` if nodes differ in size, no block of a node's
+    /// size divides the grid, or as many neighbours as before would be on other nodes.
+    pub(super) fn in_blocks(&self, nodes: &Nodes) -> Option<Vec<usize>> {
+        let size = nodes.members.first()?.len();
+        if nodes.members.iter().any(|members| members.len() != size) {
+            return None;
+        }
+        let block = self.block(size)?;
+        let grid: Vec<usize> = self.dims().iter().zip(&block).map(|(extent, block)| extent / block).collect();
+        let mut vertices = vec![0; nodes.of.len()];
+        for (node, members) in nodes.members.iter().enumerate() {
+            let corner = digits(node, &grid);
+            for (local, member) in members.iter().enumerate() {
+                let at = digits(local, &block);
+                let number = |number: usize, dim: usize| number * self.dims()[dim] + corner[dim] * block[dim] + at[dim];
+                vertices[*member] = (0..block.len()).fold(0, number);
+            }
+        }
+        let unchanged: Vec<usize> = (0..nodes.of.len()).collect();
+        (self.between_nodes(nodes, &vertices) < self.between_nodes(nodes, &unchanged)).then_some(vertices)
+    }
+
+    /// Returns the extents of a block of `size` members that divides the grid so that the fewest pairs of neighbours are in
+    /// different blocks; of several the one with the least first extent, then the least second, and so on.
+    fn block(&self, size: usize) -> Option<Vec<usize>> {
+        let mut blocks = vec![(size, Vec::new())];
+        for extent in self.dims() {
+            let longer = |(left, block): (usize, Vec<usize>)| {
+                let fits = move |part: &usize| left.is_multiple_of(*part) && extent.is_multiple_of(*part);
+                (1..=left).filter(fits).map(move |part| (left / part, [&block[..], &[part]].concat()))
+            };
+            blocks = blocks.into_iter().flat_map(longer).collect();
+        }
+        // Each plane between blocks cuts as many pairs as the grid is wide there.
+        let outside = |block: &Vec<usize>| {
+            let dims = block.iter().zip(self.dims()).zip(self.periodic());
+            let cut = dims.map(|((part, extent), periodic)| match extent / part {
+                1 => 0,
+                blocks => (blocks - usize::from(!periodic)) * (self.members() / extent),
+            });
+            cut.sum::<usize>()
+        };
+        blocks.into_iter().filter(|(left, _)| *left == 1).map(|(_, block)| block).min_by_key(outside)
+    }
+
+    /// Returns how many pairs of neighbours are on different nodes.
+    fn between_nodes(&self, nodes: &Nodes, vertices: &[usize]) -> usize {
+        let node = by_vertex(nodes, vertices);
+        let next = |vertex: usize, dim: usize| self.shift(vertex, dim, 1).ok()?.1;
+        let pairs = (0..nodes.of.len()).flat_map(|vertex| {
+            (0..self.dims().len()).filter_map(move |dim| next(vertex, dim)).map(move |other| (vertex, other))
+        });
+        pairs.filter(|(a, b)| node[*a] != node[*b]).count()
+    }
+}
+
+/// Returns the vertex of each member: each node takes in turn the least vertex that is left, then again and again the one that
+/// exchanges most with those it has, of several the least. `None` if as much as before would go between nodes.
+pub(super) fn greedy(traffic: &Traffic, nodes: &Nodes) -> Option<Vec<usize>> {
+    let mut vertices = vec![0; nodes.of.len()];
+    let mut left: Vec<bool> = vec![true; nodes.of.len()];
+    let mut least = 0;
+    for members in &nodes.members {
+        let mut taken = Vec::with_capacity(members.len());
+        let mut gains: BTreeMap<usize, u64> = BTreeMap::new();
+        while taken.len() < members.len() {
+            while !left[least] {
+                least += 1;
+            }
+            let best = gains.iter().max_by_key(|(vertex, gain)| (**gain, core::cmp::Reverse(**vertex)));
+            let next = best.map_or(least, |(vertex, _)| *vertex);
+            left[next] = false;
+            gains.remove(&next);
+            for (other, weight) in traffic[next].iter().filter(|(other, _)| left[**other]) {
+                *gains.entry(*other).or_default() += weight;
+            }
+            taken.push(next);
+        }
+        taken.sort_unstable();
+        members.iter().zip(taken).for_each(|(member, vertex)| vertices[*member] = vertex);
+    }
+    let unchanged: Vec<usize> = (0..nodes.of.len()).collect();
+    (cut(traffic, nodes, &vertices) < cut(traffic, nodes, &unchanged)).then_some(vertices)
+}
+
+/// Returns twice the traffic between nodes.
+fn cut(traffic: &Traffic, nodes: &Nodes, vertices: &[usize]) -> u128 {
+    let node = by_vertex(nodes, vertices);
+    let all = traffic.iter().enumerate();
+    let edges = all.flat_map(|(a, others)| others.iter().map(move |(b, weight)| (a, *b, *weight)));
+    edges.filter(|(a, b, _)| node[*a] != node[*b]).map(|(_, _, weight)| u128::from(weight)).sum()
+}
+
+/// Returns the node of each vertex.
+fn by_vertex(nodes: &Nodes, vertices: &[usize]) -> Vec<usize> {
+    let mut node = vec![0; nodes.of.len()];
+    vertices.iter().zip(&nodes.of).for_each(|(vertex, at)| node[*vertex] = *at);
+    node
 }

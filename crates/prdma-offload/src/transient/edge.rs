@@ -1,9 +1,6 @@
 //! One edge in one exchange, at either end.
 
-use super::{
-    mailboxes::{CLOSED, InBox, NO_BLOCK, OutBox},
-    offer::Offer,
-};
+use super::mailboxes::{CLOSED, InBox, NO_BLOCK, OutBox};
 use crate::{
     Layout, PrdmaError, Result, Side,
     buffer::Width,
@@ -11,13 +8,13 @@ use crate::{
     init::{Block, Outgoing, Staged},
     layout::{count_blocks, pieces},
 };
-use rdma_fabric::{Deps, Fabric, RemoteAddr, triggered::put_behind};
+use rdma_fabric::{Deps, Fabric, RegionKey, RemoteAddr, triggered::put_behind};
 
 /// Above so many blocks they are packed before, and unpacked after: what [`crate::Options`] has by default.
 const DIRECT_BLOCKS: u64 = 12;
 
 impl OutBox {
-    /// Wait for the receiver's offer of exchange `k`, compare, put the block, and say so. Who has no block says that.
+    /// Waits for the receiver's offer of exchange `k`, compares sizes, puts the block, and answers. A sender without a block answers that.
     pub(super) async fn send(&self, fabric: &Fabric, k: u64, block: Option<&Block>) -> Result<()> {
         let offered = fabric.wait_until(&self.offered, Deps::One(self.to), |offered| offered >= k);
         if fabric.triggers().beside(offered).await? & CLOSED != 0 {
@@ -72,7 +69,7 @@ impl OutBox {
 }
 
 impl InBox {
-    /// Offer the block's place for exchange `k`, and wait for the answer. Who has no block says so and waits for none.
+    /// Offers the block's memory for exchange `k`, and waits for the answer. A receiver without a block says so and waits for none.
     pub(super) async fn receive(&self, fabric: &Fabric, k: u64, block: Option<&Block>) -> Result<()> {
         let staged = match block {
             Some(block) if block.layout.count() > DIRECT_BLOCKS => Some(Staged::new(fabric, block)),
@@ -114,5 +111,55 @@ impl InBox {
     async fn offer(&self, fabric: &Fabric, k: u64, offer: Option<Offer>) -> Result<()> {
         fabric.put(&self.offer, Offer::to_words(offer)).await?;
         Ok(put_behind(fabric, &self.offered, k).await?)
+    }
+}
+
+/// Where a block may be put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Offer {
+    pub(super) region: RegionKey,
+    /// The cells of that memory.
+    pub(super) width: Width,
+    pub(super) layout: Layout,
+}
+
+impl Offer {
+    pub(super) const WORDS: usize = 2 + Layout::WORDS;
+
+    /// Returns an offer as words; `None` is that of a receiver that can't take part.
+    pub(super) fn to_words(offer: Option<Offer>) -> [u64; Offer::WORDS] {
+        let mut words = [0; Offer::WORDS];
+        if let Some(Offer { region, width, layout }) = offer {
+            (words[0], words[1]) = (region.to_bits(), width.bytes());
+            words[2..].copy_from_slice(&layout.to_words());
+        }
+        words
+    }
+
+    /// Returns the offer that words stand for; an error if no member of this version writes them.
+    pub(super) fn from_words(words: [u64; Offer::WORDS]) -> Result<Option<Offer>, ()> {
+        if words[1] == 0 {
+            return Ok(None);
+        }
+        let mut layout = [0; Layout::WORDS];
+        layout.copy_from_slice(&words[2..]);
+        let layout = Layout::from_words(layout).ok_or(())?;
+        Ok(Some(Offer { region: RegionKey::from_bits(words[0]), width: Width::of_bytes(words[1]), layout }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offers_come_back_and_garbage_does_not() {
+        let layout = Layout::vector::<u32>(3, 5, 2, 7).unwrap();
+        let offer = Offer { region: RegionKey::from_bits(0x1234_5678), width: Width::Four, layout };
+        assert_eq!(Offer::from_words(Offer::to_words(Some(offer))), Ok(Some(offer)));
+        assert_eq!(Offer::from_words(Offer::to_words(None)), Ok(None));
+        let mut words = Offer::to_words(Some(offer));
+        words[Offer::WORDS - 1] = u64::MAX;
+        assert_eq!(Offer::from_words(words), Err(()));
     }
 }

@@ -3,11 +3,11 @@
 //! For each channel a member has an offer (the receiver writes it, the sender reads it) and an answer (the other way round), both in its own
 //! memory, so that it waits for own words only. Where they are is exchanged once.
 
-use super::offer::Offer;
+use super::edge::Offer;
 use crate::{
     PrdmaError, Result, Side,
     buffer::{Memory, Width},
-    init::{Channel, Name, contacts, together},
+    init::{Channel, EdgeEnd, Name, all_succeed, contacts},
 };
 use bytemuck::{Pod, Zeroable};
 use rdma_fabric::{
@@ -44,7 +44,7 @@ pub(crate) struct Mailboxes {
     pub(super) ins: Vec<InBox>,
     /// The last exchange that was begun, from 1.
     pub(super) iteration: u64,
-    /// Whether an exchange was dropped half-way: neighbours have been told.
+    /// Whether an exchange was dropped half-way: neighbours know.
     pub(super) closed: bool,
     /// Kept registered.
     #[allow(dead_code)]
@@ -79,7 +79,7 @@ pub(super) struct InBox {
 }
 
 impl Mailboxes {
-    /// Make them. Collective over the group.
+    /// Makes a member's mailboxes. Collective over the group.
     ///
     /// # Errors
     /// [`PrdmaError::Unmatched`]; [`PrdmaError::ElsewhereFailed`]; as [`Fabric::alloc`] and [`Group::barrier`].
@@ -99,15 +99,15 @@ impl Mailboxes {
             }
             Ok(Mailboxes { outs, ins, iteration: 0, closed: false, words })
         });
-        together(group, made).await
+        all_succeed(group, made).await
     }
 }
 
 fn addresses(channels: &[Channel], words: &Memory) -> Vec<Address> {
     let address = |channel: &Channel| Address {
         name: Name::of(channel),
-        sends: channel.out.map_or(0, |end| u64::from(end.label) + 1),
-        receives: channel.inn.map_or(0, |end| u64::from(end.label) + 1),
+        sends: EdgeEnd::to_word(channel.out),
+        receives: EdgeEnd::to_word(channel.inn),
         region: words.region().key().to_bits(),
         start: channel.place as u64 * CHANNEL,
     };
@@ -131,7 +131,9 @@ fn boxes(fabric: &Fabric, channel: &Channel, theirs: &Address, words: &Memory) -
     };
     let out = match channel.out {
         None => None,
-        Some(end) if theirs.receives != u64::from(end.label) + 1 => return Err(unmatched(Side::Destination, end.slot)),
+        Some(end) if theirs.receives != EdgeEnd::to_word(channel.out) => {
+            return Err(unmatched(Side::Destination, end.slot));
+        }
         Some(end) => Some(OutBox {
             slot: end.slot,
             member,
@@ -145,7 +147,7 @@ fn boxes(fabric: &Fabric, channel: &Channel, theirs: &Address, words: &Memory) -
     };
     let inn = match channel.inn {
         None => None,
-        Some(end) if theirs.sends != u64::from(end.label) + 1 => return Err(unmatched(Side::Source, end.slot)),
+        Some(end) if theirs.sends != EdgeEnd::to_word(channel.inn) => return Err(unmatched(Side::Source, end.slot)),
         Some(end) => Some(InBox {
             slot: end.slot,
             member,

@@ -9,8 +9,8 @@
 //! CPUs inside the call, on every fabric, with no control queue.
 //!
 //! # What goes wrong
-//! Each edge ends at both ends whatever happens: sizes that differ, or blocks that are impossible, are told by an offer or answer that says so, and the
-//! next exchange is not disturbed. A call that is dropped closes the mailboxes of this member for ever, and tells its neighbours
+//! Each edge ends at both ends whatever happens: an offer or answer says if sizes differ, or blocks are impossible, and the
+//! next exchange is not disturbed. A call that is dropped closes the mailboxes of this member for ever, and its neighbours learn it
 //! ([`Fabric::detach`]): their exchanges with it fail, and so do its own.
 //!
 //! # Source
@@ -18,22 +18,19 @@
 
 mod edge;
 mod mailboxes;
-mod offer;
-#[cfg(test)]
-mod tests;
 
 pub(crate) use mailboxes::Mailboxes;
 
 use crate::{
     Buffer, Layout, Neighbourhood, PrdmaError, Result,
-    buffer::Held,
-    init::{Blocks, check},
+    buffer::ClaimSet,
+    init::{Blocks, check, compiled_here},
 };
 use mailboxes::CLOSED;
-use rdma_fabric::{Fabric, Pod, Rank, RemoteWord, join};
+use rdma_fabric::{Fabric, Pod, Rank, RemoteWord, join, provider::Boxed};
 
 impl Neighbourhood {
-    /// Exchange blocks once (`MPI_Neighbor_alltoallw`): block `j` of `sends` goes along destination slot `j`, what comes along source slot `i` is
+    /// Exchanges blocks once (`MPI_Neighbor_alltoallw`): block `j` of `sends` goes along destination slot `j`, what comes along source slot `i` is
     /// laid down as block `i` of `receives`. Waits until the own blocks are here and the sent ones may be written again.
     ///
     /// Addresses are exchanged in every call, and the CPUs move the data. All members call it equally often. The first call makes mailboxes, and is
@@ -52,36 +49,42 @@ impl Neighbourhood {
         receive: &Buffer<R>,
         receives: &[Layout],
     ) -> Result<()> {
-        let Neighbourhood { group, topology, channels, headers, mailboxes } = self;
-        let boxes = match mailboxes {
-            Some(boxes) => boxes,
-            None => mailboxes.insert(Mailboxes::new(group, headers, channels).await?),
-        };
-        if boxes.closed {
-            return Err(PrdmaError::Dropped);
-        }
         let blocks = Blocks {
             sends: sends.iter().map(|layout| send.block(*layout)).collect(),
             receives: receives.iter().map(|layout| receive.block(*layout)).collect(),
         };
-        let checked = check(topology, &blocks.sends, &blocks.receives);
-        let blocks = checked.is_ok().then_some(blocks);
-        let held = blocks.as_ref().map(|blocks| Held::of_channels(channels, blocks));
-        held.iter().for_each(|held| held.set(true));
-        let exchanged = boxes.exchange(group.fabric(), blocks.as_ref()).await;
-        held.iter().for_each(|held| held.set(false));
-        checked.and(exchanged)
+        self.transient(blocks).await
+    }
+
+    fn transient(&mut self, blocks: Blocks) -> Boxed<'_, Result<()>> {
+        let Neighbourhood { group, topology, channels, headers, mailboxes } = self;
+        compiled_here(async move {
+            let boxes = match mailboxes {
+                Some(boxes) => boxes,
+                None => mailboxes.insert(Mailboxes::new(group, headers, channels).await?),
+            };
+            if boxes.closed {
+                return Err(PrdmaError::Dropped);
+            }
+            let checked = check(topology, &blocks.sends, &blocks.receives);
+            let blocks = checked.is_ok().then_some(blocks);
+            let claims = blocks.as_ref().map(|blocks| ClaimSet::of_channels(channels, blocks));
+            claims.iter().for_each(|claims| claims.set(true));
+            let exchanged = boxes.exchange(group.fabric(), blocks.as_ref()).await;
+            claims.iter().for_each(|claims| claims.set(false));
+            checked.and(exchanged)
+        })
     }
 }
 
 impl Mailboxes {
-    /// All edges together: none waits behind another.
+    /// Exchanges along all edges together: none waits behind another.
     async fn exchange(&mut self, fabric: &Fabric, blocks: Option<&Blocks>) -> Result<()> {
         self.iteration += 1;
         let k = self.iteration;
         // Until it is through.
         self.closed = true;
-        let closing = Closing { fabric, boxes: self, over: false };
+        let closing = CloseOnDrop { fabric, boxes: self, over: false };
         // The call costs what a start does, at least.
         fabric.charge("prdma.start").await;
         let receives = self.ins.iter().map(|inn| inn.receive(fabric, k, blocks.map(|all| &all.receives[inn.slot])));
@@ -98,33 +101,33 @@ impl Mailboxes {
         errors.into_iter().next().map_or(Ok(()), Err)
     }
 
-    /// What to write last to words of neighbours. They have read all earlier offers, but maybe not the last answer.
-    fn farewell(&self) -> Vec<(Rank, RemoteWord<u64>, u64)> {
+    /// Returns what a member writes last to words of its neighbours when it leaves. They have read all earlier offers, but maybe not the last answer.
+    fn leave_words(&self) -> Vec<(Rank, RemoteWord<u64>, u64)> {
         let answers = self.outs.iter().map(|out| (out.to, out.answer.clone(), CLOSED | out.answered));
         answers.chain(self.ins.iter().map(|inn| (inn.from, inn.offered.clone(), CLOSED))).collect()
     }
 }
 
-/// An exchange under way: when it is dropped, neighbours are told.
-struct Closing<'a> {
+/// An exchange under way: when it is dropped, this member closes its mailboxes and its neighbours learn it.
+struct CloseOnDrop<'a> {
     fabric: &'a Fabric,
     boxes: &'a Mailboxes,
     over: bool,
 }
 
-impl Closing<'_> {
+impl CloseOnDrop<'_> {
     fn over(mut self) {
         self.over = true;
     }
 }
 
-impl Drop for Closing<'_> {
+impl Drop for CloseOnDrop<'_> {
     fn drop(&mut self) {
         if !self.over {
-            let (fabric, words) = (self.fabric.clone(), self.boxes.farewell());
+            let (fabric, words) = (self.fabric.clone(), self.boxes.leave_words());
             self.fabric.detach(async move {
                 for (rank, word, last) in words {
-                    // After what was put before. Who is lost need not be told.
+                    // After what was put before. A lost neighbour needs no word.
                     let _ = fabric.flush(rank).await;
                     let _ = fabric.put_word(&word, last).await;
                 }

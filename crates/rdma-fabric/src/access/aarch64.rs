@@ -103,7 +103,7 @@ macro_rules! word_access {
 word_access!(load4, store4, rmw4, u32, "w");
 word_access!(load8, store8, rmw8, u64, "x");
 
-/// Ask for the line of `p`, to write it soon: a hint at any address.
+/// Asks for the cache line of `p`, to write it soon: a hint, at any address.
 #[inline(always)]
 pub fn expect_store(p: *const u8) {
     // SAFETY: accesses nothing and never faults.
@@ -151,7 +151,7 @@ impl Side for Shared {
     );
 }
 
-/// Copy more than [`SHORT`] bytes.
+/// Copies more than [`SHORT`] bytes.
 ///
 /// # Safety
 /// Both sides are valid for `len` bytes.
@@ -189,7 +189,7 @@ unsafe fn long(dst: *mut u8, src: *const u8, len: usize) {
     }
 }
 
-/// Private to shared.
+/// Copies private bytes to shared ones.
 ///
 /// # Safety
 /// Both sides are valid for `len` bytes; the private side is touched by nobody else.
@@ -206,7 +206,7 @@ pub unsafe fn copy_in(dst: *mut u8, src: *const u8, len: usize) {
     }
 }
 
-/// Shared to private.
+/// Copies shared bytes to private ones.
 ///
 /// # Safety
 /// As [`copy_in`].
@@ -224,7 +224,7 @@ pub unsafe fn copy_out(dst: *mut u8, src: *const u8, len: usize) {
     }
 }
 
-/// Shared to shared.
+/// Copies shared bytes to shared ones.
 ///
 /// # Safety
 /// Both sides are valid for `len` bytes.
@@ -242,7 +242,7 @@ pub unsafe fn copy_between(dst: *mut u8, src: *const u8, len: usize) {
     }
 }
 
-/// Set `len` bytes to zero.
+/// Sets `len` bytes to zero.
 ///
 /// # Safety
 /// `dst` is valid for `len` bytes.

@@ -13,10 +13,10 @@ use core::sync::atomic::{
 
 const CELL: usize = 8;
 
-/// Here a hint without effect.
+/// Does nothing: there is no such hint here.
 pub fn expect_store(_: *const u8) {}
 
-/// The cell that holds byte `p`, and the byte's place in it.
+/// Returns the cell that holds byte `p`, and the byte's place in it.
 ///
 /// # Safety
 /// `p` points into memory that lives for `'a` and is accessed through cells only.
@@ -27,14 +27,14 @@ unsafe fn cell<'a>(p: *const u8) -> (&'a AtomicU64, usize) {
     (unsafe { AtomicU64::from_ptr(p.wrapping_sub(at).cast::<u64>().cast_mut()) }, at)
 }
 
-/// The bits of a cell that bytes `at..at + len` cover.
+/// Returns the bits of a cell that bytes `at..at + len` cover.
 fn mask(at: usize, len: usize) -> u64 {
     let mut bytes = [0u8; CELL];
     bytes[at..at + len].fill(0xff);
     u64::from_ne_bytes(bytes)
 }
 
-/// Put the covered bytes of `value` into the cell. A whole cell is one release store.
+/// Puts the covered bytes of `value` into the cell. A whole cell is one release store.
 fn merge(cell: &AtomicU64, at: usize, len: usize, value: u64) {
     if len == CELL {
         return cell.store(value, Release);
@@ -125,7 +125,7 @@ pub(super) unsafe fn rmw4(p: *mut u8, amo: Amo<u32>) -> u32 {
     }
 }
 
-/// Call `f` with each run of bytes of `len` that lies in one cell: its place in the copy and its length.
+/// Calls `f` with each run of bytes of `len` that lies in one cell: its place in the copy and its length.
 fn runs(start: usize, len: usize, mut f: impl FnMut(usize, usize)) {
     let mut done = 0;
     while done < len {
@@ -135,7 +135,7 @@ fn runs(start: usize, len: usize, mut f: impl FnMut(usize, usize)) {
     }
 }
 
-/// Private to shared.
+/// Copies private bytes to shared ones.
 ///
 /// # Safety
 /// Both sides are valid for `len` bytes; the private side is touched by nobody else.
@@ -151,7 +151,7 @@ pub unsafe fn copy_in(dst: *mut u8, src: *const u8, len: usize) {
     });
 }
 
-/// Shared to private.
+/// Copies shared bytes to private ones.
 ///
 /// # Safety
 /// As [`copy_in`].
@@ -166,7 +166,7 @@ pub unsafe fn copy_out(dst: *mut u8, src: *const u8, len: usize) {
     });
 }
 
-/// Shared to shared.
+/// Copies shared bytes to shared ones.
 ///
 /// # Safety
 /// Both sides are valid for `len` bytes.
@@ -184,7 +184,7 @@ pub unsafe fn copy_between(dst: *mut u8, src: *const u8, len: usize) {
     }
 }
 
-/// Set `len` bytes to zero.
+/// Sets `len` bytes to zero.
 ///
 /// # Safety
 /// `dst` is valid for `len` bytes.

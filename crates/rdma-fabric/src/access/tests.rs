@@ -112,14 +112,7 @@ macro_rules! access_tests {
                             $form::store8(p, 3);
                             assert_eq!($form::load8(p), 3);
                         }
-                        let small = match amo {
-                            Amo::Add(v) => Amo::Add(v as u32),
-                            Amo::Swap(v) => Amo::Swap(v as u32),
-                            Amo::CompareSwap { new, .. } => Amo::CompareSwap { expected: 5, new: new as u32 },
-                            Amo::Or(v) => Amo::Or(v as u32),
-                            Amo::And(v) => Amo::And(v as u32),
-                            Amo::Xor(v) => Amo::Xor(v as u32),
-                        };
+                        let small = amo.map(|v| v as u32);
                         for half in [0, 1] {
                             let other = 0x0123_4567_u32;
                             let both = if half == 0 { [start as u32, other] } else { [other, start as u32] };

@@ -87,7 +87,7 @@ macro_rules! word_access {
 word_access!(load4, store4, rmw4, u32, "dword", ":e", "eax");
 word_access!(load8, store8, rmw8, u64, "qword", "", "rax");
 
-/// Ask for the line of `p`, to write it soon: a hint at any address.
+/// Asks for the cache line of `p`, to write it soon: a hint, at any address.
 #[inline(always)]
 pub fn expect_store(p: *const u8) {
     // SAFETY: accesses nothing and never faults; processors without the instruction take it for none.
@@ -137,12 +137,12 @@ impl Side for Shared {
 
 /// From this length on a string move is faster than the loop of 16-byte registers.
 const STRING_MOVE: usize = 2048;
-/// The same of the loop of 32-byte registers.
+/// From this length on a string move is faster than the loop of 32-byte registers.
 const STRING_MOVE_AVX: usize = 16 << 10;
 /// What one turn of the loop of 32-byte registers moves.
 const AVX_TURN: usize = 128;
 
-/// Copy more than [`SHORT`] bytes.
+/// Copies more than [`SHORT`] bytes.
 ///
 /// # Safety
 /// Both sides are valid for `len` bytes.
@@ -277,19 +277,19 @@ macro_rules! copy {
     };
 }
 copy! {
-    /// Private to shared.
+    /// Copies private bytes to shared ones.
     copy_in: Shared, Private<__m128i>
 }
 copy! {
-    /// Shared to private.
+    /// Copies shared bytes to private ones.
     copy_out: Private<__m128i>, Shared
 }
 copy! {
-    /// Shared to shared.
+    /// Copies shared bytes to shared ones.
     copy_between: Shared, Shared
 }
 
-/// Set `len` bytes to zero.
+/// Sets `len` bytes to zero.
 ///
 /// # Safety
 /// `dst` is valid for `len` bytes.

@@ -1,41 +1,33 @@
-//! What larger errors say, kept apart so that an error that can be returned everywhere is small.
+//! The details of larger errors, kept behind a box so that an error that can be returned everywhere is small.
 
 use super::FabricError;
-use crate::{Rank, RegionKey, barrier::GateError, control_queue::QueueError};
+use crate::{Rank, RegionKey, RemoteAddr, barrier::GateError, control_queue::QueueError};
 
 /// A range that is not inside its region. See [`FabricError::OutOfBounds`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("bytes {offset}..{end} of {region:?} of {rank} are outside its {region_len} bytes", end = .offset.saturating_add(*.len))]
+#[error("bytes {}..{} of {:?} of {} are outside its {region_len} bytes",
+    .addr.offset, .addr.offset.saturating_add(*.len), .addr.region, .addr.rank)]
 pub struct OutOfBounds {
-    /// The owner.
-    pub rank: Rank,
-    /// The region.
-    pub region: RegionKey,
-    /// First byte.
-    pub offset: u64,
+    /// The first byte.
+    pub addr: RemoteAddr,
     /// Number of bytes.
     pub len: u64,
     /// The region's length in bytes.
     pub region_len: u64,
 }
 
-/// An address that is not a multiple of what the element type needs. See
-/// [`FabricError::Misaligned`].
+/// An address that is not a multiple of what the element type needs. See [`FabricError::Misaligned`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("byte {offset} of {region:?} of {rank} is not aligned to {align} bytes")]
+#[error("byte {} of {:?} of {} is not aligned to {align} bytes", .addr.offset, .addr.region, .addr.rank)]
 pub struct Misaligned {
-    /// The owner.
-    pub rank: Rank,
-    /// The region.
-    pub region: RegionKey,
-    /// The offset, in bytes.
-    pub offset: u64,
+    /// The address.
+    pub addr: RemoteAddr,
     /// The alignment needed, in bytes.
     pub align: usize,
 }
 
-/// An access of another width than the cells in which a build accesses shared memory (portable
-/// access, Miri). See [`FabricError::CellWidth`].
+/// An access of another width than the cells in which a build accesses shared memory (portable access, Miri). See
+/// [`FabricError::CellWidth`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{wanted}-byte access to {region:?} of {rank}, whose cells have {cell} bytes on this target")]
 pub struct CellWidth {
@@ -49,31 +41,23 @@ pub struct CellWidth {
     pub cell: usize,
 }
 
-/// An atomic on memory that was registered for transfers only, and is reached by copies of the
-/// operating system. See [`FabricError::NoAtomics`].
+/// An atomic on memory that was registered for transfers only, and is reached by copies of the operating system. See
+/// [`FabricError::NoAtomics`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no atomics at byte {offset} of {region:?} of {rank}: its memory is reached by cross-memory copies")]
+#[error("no atomics at byte {} of {:?} of {}: its memory is reached by cross-memory copies",
+    .addr.offset, .addr.region, .addr.rank)]
 pub struct NoAtomics {
-    /// The owner.
-    pub rank: Rank,
-    /// The region.
-    pub region: RegionKey,
-    /// The offset, in bytes.
-    pub offset: u64,
+    /// The address of the word.
+    pub addr: RemoteAddr,
 }
 
-/// A copy between a process and a peer's registered memory that the system refused or broke off.
-/// See [`FabricError::CrossCopy`].
+/// A copy between a process and a peer's registered memory that the system refused or broke off. See [`FabricError::CrossCopy`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{moved} of {len} bytes at byte {offset} of {region:?} of {rank} were copied, then {call} failed: {}",
-    std::io::Error::from_raw_os_error(*.errno))]
+#[error("{moved} of {len} bytes at byte {} of {:?} of {} were copied, then {call} failed: {}",
+    .addr.offset, .addr.region, .addr.rank, std::io::Error::from_raw_os_error(*.errno))]
 pub struct CrossCopy {
-    /// The owner.
-    pub rank: Rank,
-    /// The region.
-    pub region: RegionKey,
-    /// First byte.
-    pub offset: u64,
+    /// The first byte.
+    pub addr: RemoteAddr,
     /// Bytes asked for.
     pub len: u64,
     /// Bytes copied before.
@@ -108,8 +92,7 @@ pub struct OutOfMemory {
     pub segment: usize,
 }
 
-/// A registration for which the segment has room, and the machine no memory. See
-/// [`FabricError::OutOfMachineMemory`].
+/// A registration for which the segment has room, but the machine no memory. See [`FabricError::OutOfMachineMemory`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{rank} cannot register {requested} bytes: {ranks} ranks of this machine ask for that, and it has {available} left"
@@ -125,25 +108,23 @@ pub struct OutOfMachineMemory {
     pub available: u64,
 }
 
-/// Ranks that entered one collective operation with different arguments. See
-/// [`FabricError::Mismatch`].
+/// Ranks that entered one collective operation with different arguments. See [`FabricError::Mismatch`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{rank} called {collective} with {theirs}, {other} with {ours}")]
 pub struct Mismatch {
     /// The collective's name.
     pub collective: &'static str,
-    /// Who reports.
+    /// The rank that reports.
     pub rank: Rank,
-    /// Its argument.
+    /// The argument of `rank`.
     pub theirs: u64,
-    /// Who differs.
+    /// A rank that differs.
     pub other: Rank,
-    /// Its argument.
+    /// The argument of `other`.
     pub ours: u64,
 }
 
-/// A start-up setting that is missing, malformed or contradicts another. See
-/// [`FabricError::Setting`].
+/// A start-up setting that is missing, malformed or contradicts another. See [`FabricError::Setting`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("setting {name}: {problem}")]
 pub struct Setting {
@@ -153,7 +134,7 @@ pub struct Setting {
     pub problem: String,
 }
 
-/// Each of them is boxed on the way into the error.
+/// Boxes details on their way into the error.
 macro_rules! boxed {
     ($($variant:ident($details:ty)),* $(,)?) => {$(
         impl From<$details> for FabricError {

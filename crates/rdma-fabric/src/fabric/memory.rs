@@ -1,14 +1,19 @@
-//! Memory: registering it, and resolving what others registered.
+//! Memory: registering it, resolving addresses in it, and reading and writing one's own.
 
-use super::Fabric;
+use super::{
+    Fabric,
+    direct::{get_now, put_now, same_length},
+    wait_future::read_word,
+};
 use crate::{
     AtomicWord, FabricError, LocalSpan, LocalWord, Mapped, OwnedMemory, Pact, Pod, Rank, Region, RegisterError,
-    Registered, RemoteAddr, RemoteSpan, RemoteWord, Result, Uses, provider::Place,
+    Registered, RemoteAddr, RemoteSpan, RemoteWord, Result, Uses,
+    provider::{Place, Sink, Source},
 };
 use core::future::Future;
 
 impl Fabric {
-    /// Register `bytes` zeroed bytes of own memory. Local: peers learn the key by other means.
+    /// Registers `bytes` zeroed bytes of own memory. Local: peers learn the key by other means.
     ///
     /// # Errors
     /// [`FabricError::OutOfMemory`], [`FabricError::TooManyRegions`].
@@ -16,12 +21,11 @@ impl Fabric {
         self.provider().alloc(bytes)
     }
 
-    /// Register `bytes` zeroed bytes on *every* rank under one key.
+    /// Registers `bytes` zeroed bytes on *every* rank under one key.
     ///
-    /// Collective: all ranks call it, in the same order relative to other symmetric allocations and
-    /// with the same size. When it returns, every rank's part can be reached. Dropping a symmetric region
-    /// frees the rank's own part; its place is used again only for symmetric allocations and only after all parts
-    /// are dropped in the same order everywhere.
+    /// Collective: all ranks call it, in the same order relative to other symmetric allocations and with the same size. When it returns,
+    /// every rank's part can be reached. Dropping a symmetric region frees the rank's own part; its room is used again only for symmetric
+    /// allocations and only after all parts were dropped in the same order everywhere.
     ///
     /// # Errors
     /// As [`Fabric::alloc`], and [`FabricError::Mismatch`] when sizes differ.
@@ -29,8 +33,8 @@ impl Fabric {
         self.provider().alloc_symmetric(bytes)
     }
 
-    /// Register memory that this rank has: it is handed over, peers reach it by key like any region, and
-    /// [`Registered::take`] gives it back. A boxed slice becomes a vector by `into_vec`, which moves no bytes.
+    /// Registers memory that this rank has: it is handed over, peers reach it by key like any region, and [`Registered::take`] gives it back.
+    /// A boxed slice becomes a vector by `into_vec`, which moves no bytes.
     ///
     /// Local: peers learn the key by other means. [`crate::Caps::register_existing`] tells how it is reached; where that is
     /// [`crate::Existing::CrossCopy`], atomics on it are refused.
@@ -42,7 +46,7 @@ impl Fabric {
         Registered::new(self, memory, Uses::Transfers)
     }
 
-    /// [`Fabric::register`] for memory that peers use with atomics: staged where it can't have them itself.
+    /// Registers memory that peers use with atomics, too: staged where it can't have them itself.
     ///
     /// # Errors
     /// As [`Fabric::register`].
@@ -53,7 +57,7 @@ impl Fabric {
         Registered::new(self, memory, Uses::Atomics)
     }
 
-    /// Register memory that was allocated elsewhere: for who has no vector.
+    /// Registers memory that was allocated elsewhere: for callers without a vector.
     ///
     /// # Errors
     /// As [`Fabric::register`], with the memory.
@@ -61,8 +65,8 @@ impl Fabric {
         self.provider().adopt(memory, uses)
     }
 
-    /// Deregister what [`Fabric::adopt`] registered, wait until no operation is inside, and give it back: what a
-    /// provider implements of [`crate::Registered::take`].
+    /// Deregisters what [`Fabric::adopt`] registered, waits until no operation is inside, and gives it back: the provider's part of
+    /// [`crate::Registered::take`].
     ///
     /// # Errors
     /// As [`crate::Registered::take`].
@@ -70,33 +74,33 @@ impl Fabric {
         self.provider().release(region)
     }
 
-    /// Another handle of this rank, whose [symmetric allocations](Fabric::alloc_symmetric) are *locked regions*: they have no key
-    /// for others. This handle and its clones resolve addresses in them; every other handle of any rank, control queues too, refuses with
-    /// [`FabricError::Locked`]. All else it does as this one, but that it has no local allocations and registers nothing.
+    /// Creates another handle of this rank, whose [symmetric allocations](Fabric::alloc_symmetric) are *locked regions*: they have no key for
+    /// others. This handle and its clones resolve addresses in them; every other handle of any rank, control queues too, refuses with
+    /// [`FabricError::Locked`]. Otherwise it does what this one does, except that it has no local allocations and registers nothing.
     ///
-    /// Ranks allocate together that have made their handles with the same [`Pact`], and have allocated as often through them;
+    /// Ranks that allocate together must have made their handles with the same [`Pact`], and have allocated equally often through them;
     /// otherwise it is a [`FabricError::Mismatch`]. [`crate::Caps::locked_memory`] tells whether there is such memory.
     ///
     /// # Errors
     /// [`FabricError::Unsupported`].
     pub fn keyless(&self, pact: Pact) -> Result<Self> {
         let keyless = self.provider().keyless().ok_or(FabricError::Unsupported { feature: &"memory without a key" })?;
-        keyless.open(self, if self.shared.vouched { pact } else { pact.without_references() })
+        keyless.open(self, if self.inner.vouched { pact } else { pact.without_references() })
     }
 
-    /// Where `rank`'s part of a region is in this process's memory, if the region was allocated through this handle, that was made
-    /// with a pact that [allows references](Pact::references), and the provider maps it.
+    /// Returns where `rank`'s part of a region is in this process's memory, if the region was allocated through this handle, the handle was
+    /// made with a pact that [allows references](Pact::references), and the provider maps it.
     ///
     /// # Errors
     /// [`FabricError::NotMapped`], [`FabricError::NoSuchRank`], [`FabricError::PeerLost`].
     pub fn mapped(&self, region: &Region, rank: Rank) -> Result<Mapped> {
         match self.provider().keyless() {
-            Some(keyless) if self.shared.vouched => keyless.mapped(region, rank),
+            Some(keyless) if self.inner.vouched => keyless.mapped(region, rank),
             _ => Err(FabricError::NotMapped { rank, region: region.key() }),
         }
     }
 
-    /// Resolve `len` bytes at `addr`, aligned to `align`, for accesses of `width` bytes.
+    /// Resolves `len` bytes at `addr`, aligned to `align`, for accesses of `width` bytes.
     ///
     /// # Errors
     /// [`FabricError::NoSuchRank`], [`FabricError::NoSuchRegion`], [`FabricError::StaleRegion`], [`FabricError::Locked`],
@@ -105,7 +109,7 @@ impl Fabric {
         self.provider().resolve(addr, len, align, width)
     }
 
-    /// Resolve a word of some rank's memory.
+    /// Resolves a word of some rank's memory.
     ///
     /// # Errors
     /// As [`Fabric::locate`].
@@ -113,7 +117,7 @@ impl Fabric {
         self.provider().resolve(addr, W::BYTES, W::BYTES, W::BYTES).map(RemoteWord::new)
     }
 
-    /// Resolve `len` elements of some rank's memory.
+    /// Resolves `len` elements of some rank's memory.
     ///
     /// # Errors
     /// As [`Fabric::locate`].
@@ -123,7 +127,7 @@ impl Fabric {
             .map(|place| RemoteSpan::new(place, len))
     }
 
-    /// Resolve a word of own memory.
+    /// Resolves a word of own memory.
     ///
     /// # Errors
     /// As [`Fabric::locate`], and [`FabricError::Unsupported`] if `addr` is another rank's.
@@ -132,7 +136,7 @@ impl Fabric {
         self.provider().resolve(addr, W::BYTES, W::BYTES, W::BYTES).map(LocalWord::new)
     }
 
-    /// Resolve `len` elements of own memory.
+    /// Resolves `len` elements of own memory.
     ///
     /// # Errors
     /// As [`Fabric::local_word`].
@@ -141,6 +145,86 @@ impl Fabric {
         self.provider()
             .resolve(addr, bytes_of::<T>(addr, len)?, align_of::<T>(), size_of::<T>())
             .map(|place| LocalSpan::new(place, len))
+    }
+}
+
+/// Own memory, which is read and written by copying.
+impl Fabric {
+    /// Loads a word of own memory: what peers' visible puts and atomics left there, and everything they made visible before (acquire).
+    ///
+    /// # Errors
+    /// [`crate::FabricError::StaleRegion`].
+    #[inline(always)]
+    pub fn load<W: AtomicWord>(&self, word: &LocalWord<W>) -> Result<W> {
+        match word.place().load(W::BYTES) {
+            Some(bits) => Ok(W::from_bits(bits)),
+            // Taken apart, so that a value that is loaded at once stays in registers.
+            None => match read_word(self, word.place(), false) {
+                Ok(value) => Ok(value),
+                Err(error) => Err(error),
+            },
+        }
+    }
+
+    /// Stores a word of own memory, after everything stored before (release). Not atomic with peers' read-modify-writes unless
+    /// [`crate::Caps::coherent_atomics`].
+    ///
+    /// # Errors
+    /// [`crate::FabricError::StaleRegion`].
+    #[inline(always)]
+    pub fn store<W: AtomicWord>(&self, word: &LocalWord<W>, value: W) -> Result<()> {
+        if word.place().store(W::BYTES, value.to_bits()).is_some() {
+            self.ring_if_parked(word.place());
+            return Ok(());
+        }
+        self.write_word(word.place(), value, true)
+    }
+
+    /// Stores a word of own memory, as [`Fabric::store`], for which no task of this rank waits: a task that does need not be woken by it.
+    ///
+    /// # Errors
+    /// As [`Fabric::store`].
+    #[inline(always)]
+    pub fn store_unwaited<W: AtomicWord>(&self, word: &LocalWord<W>, value: W) -> Result<()> {
+        match word.place().store(W::BYTES, value.to_bits()) {
+            Some(()) => Ok(()),
+            None => self.write_word(word.place(), value, false),
+        }
+    }
+
+    /// Copies own registered memory out. If peers write it meanwhile, each byte is an old or a new one.
+    ///
+    /// # Errors
+    /// [`crate::FabricError::StaleRegion`], [`crate::FabricError::LengthMismatch`].
+    #[inline]
+    pub fn read<T: Pod>(&self, span: &LocalSpan<T>, into: &mut [T]) -> Result<()> {
+        let elements = into.len();
+        let bytes = bytemuck::cast_slice_mut(into);
+        if get_now(span.place(), Sink::Bytes(bytes)) {
+            return Ok(());
+        }
+        same_length::<T>(elements, span.place())?;
+        self.provider().read(span.place(), bytes, false)
+    }
+
+    /// Copies into own registered memory.
+    ///
+    /// # Errors
+    /// [`crate::FabricError::StaleRegion`], [`crate::FabricError::LengthMismatch`].
+    #[inline]
+    pub fn write<T: Pod>(&self, span: &LocalSpan<T>, from: &[T]) -> Result<()> {
+        let bytes = bytemuck::cast_slice(from);
+        if put_now(self, span.place(), Source::Bytes(bytes)) {
+            return Ok(());
+        }
+        same_length::<T>(from.len(), span.place())?;
+        self.provider().write(span.place(), bytes, true)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn write_word<W: AtomicWord>(&self, word: &Place, value: W, waited: bool) -> Result<()> {
+        self.provider().write(word, bytemuck::bytes_of(&value), waited)
     }
 }
 

@@ -1,44 +1,43 @@
 //! What programs hold: one type, whoever provides the network.
 //!
-//! `docs/fabric-contract.md` states the contract sentence by sentence; the conformance suite holds every provider to
-//! it.
+//! `docs/fabric-contract.md` states the contract sentence by sentence; the conformance suite holds every provider to it.
 
-mod acting;
-mod acts;
-mod awaited;
-mod making;
+mod direct;
 mod memory;
-mod own;
-mod posted;
-mod waiting;
+mod operation_future;
+mod operations;
+mod wait_future;
 mod waits;
 
+pub(crate) use direct::DirectOp;
+pub(crate) use wait_future::SlotGuard;
+pub use waits::Deps;
+
 use crate::{
-    Caps, LockedMemory, Node, Rank, Result, Triggers,
-    provider::{JobFacts, Provider},
+    Caps, FabricError, LockedMemory, Node, Rank, Result, Triggers,
+    provider::{JobFacts, Nodes, Place, Provider},
 };
-use core::fmt;
+use core::{fmt, future::Future};
 use std::sync::Arc;
 
 /// One rank's access to the job: identity, memory, operations, waiting, time.
 ///
 /// Cloning is cheap and yields another handle of the same rank.
 ///
-/// *Post* gives an operation to the network; it is *complete* when its handle says so (source
-/// reusable, result here); a put is *visible* after [`Fabric::flush`]. Three things, three methods.
+/// *Post* gives an operation to the network; it is *complete* when its handle says so (source reusable, result here); a put is *visible*
+/// after [`Fabric::flush`]. Three things, three methods.
 ///
-/// Operations of one rank to one target are executed in the order they are posted only as far as
-/// [`Caps::put_order`] says; everything else needs a flush or an awaited handle in between.
+/// Operations of one rank to one target are executed in the order they are posted only as far as [`Caps::put_order`] says; everything else
+/// needs a flush or an awaited handle in between.
 ///
-/// It is one type, whatever [provider](crate::provider::Provider) is below, so that the provider
-/// can be chosen at run time and protocols are compiled once. A simulator's fabric is used on the
-/// thread that simulates; elsewhere it panics.
+/// It is one type, whatever [provider](crate::provider::Provider) is below, so that the provider can be chosen at run time and protocols
+/// are compiled once. A simulator's fabric is used on the thread that simulates; elsewhere it panics.
 #[derive(Clone)]
 pub struct Fabric {
-    shared: Arc<Shared<dyn Provider>>,
+    inner: Arc<FabricInner<dyn Provider>>,
 }
 
-struct Shared<P: ?Sized> {
+struct FabricInner<P: ?Sized> {
     rank: Rank,
     /// Whether references may be made to memory without a key: the provider is known to keep the contract.
     vouched: bool,
@@ -54,49 +53,187 @@ impl fmt::Debug for Fabric {
 }
 
 impl Fabric {
-    /// Who I am.
+    /// Returns this rank.
     #[inline]
     pub fn rank(&self) -> Rank {
-        self.shared.rank
+        self.inner.rank
     }
 
-    /// How many ranks the job has.
+    /// Returns how many ranks the job has.
     #[inline]
     pub fn ranks(&self) -> usize {
         self.facts().ranks
     }
 
-    /// The machine a rank runs on.
+    /// Returns the machine that a rank runs on.
     ///
     /// # Errors
-    /// [`crate::FabricError::NoSuchRank`].
+    /// [`FabricError::NoSuchRank`].
     pub fn node(&self, rank: Rank) -> Result<Node> {
-        self.facts().node(rank)
+        let facts = self.facts();
+        if rank.index() >= facts.ranks {
+            return Err(FabricError::NoSuchRank { rank, ranks: facts.ranks });
+        }
+        Ok(Node::new(match &facts.nodes {
+            Nodes::Blocks(ranks) => (rank.index() / ranks) as u32,
+            Nodes::Table(nodes) => nodes.get(rank.index()).copied().unwrap_or(0),
+        }))
     }
 
-    /// How many nodes the job has: each has a rank, and is numbered below this.
+    /// Returns how many nodes the job has: each has a rank, and is numbered below this.
     pub fn nodes(&self) -> usize {
-        self.facts().nodes()
+        match &self.facts().nodes {
+            Nodes::Blocks(ranks) => self.ranks().div_ceil(*ranks),
+            Nodes::Table(nodes) => nodes.iter().max().map_or(0, |last| *last as usize + 1),
+        }
     }
 
-    /// The rank that has `number` on `node`, counted from 0 in order of ranks; `None` if the node has no so many, or does not exist.
+    /// Returns the rank with this `number` on `node`, counted from 0 in order of ranks; `None` if the node has fewer ranks or does not exist.
     pub fn rank_on(&self, node: Node, number: usize) -> Option<Rank> {
-        self.facts().rank_on(node, number)
+        match &self.facts().nodes {
+            Nodes::Blocks(ranks) => {
+                let rank = node.index().checked_mul(*ranks)?.checked_add(number)?;
+                (number < *ranks && rank < self.ranks()).then(|| Rank::new(rank as u32))
+            }
+            Nodes::Table(nodes) => {
+                let there = nodes.iter().enumerate().filter(|(_, at)| **at as usize == node.index());
+                there.map(|(rank, _)| Rank::new(rank as u32)).nth(number)
+            }
+        }
     }
 
-    /// What this provider guarantees beyond the contract.
+    /// Returns what this provider guarantees beyond the contract.
     pub fn caps(&self) -> Caps {
         let mut caps = self.facts().caps;
-        if !self.shared.vouched {
+        if !self.inner.vouched {
             caps.locked_memory = caps.locked_memory.min(LockedMemory::Copies);
         }
         caps
     }
 
-    /// What this rank has [armed](crate::triggered) and not carried out: the same for all handles
-    /// of the rank. A fabric [under](Fabric::under) something in between has its own.
+    /// Returns what this rank has [armed](crate::triggered) and not carried out: the same for all handles of the rank. A fabric
+    /// [under](Fabric::under) a wrapper has its own.
     #[inline]
     pub fn triggers(&self) -> &Triggers {
-        &self.shared.triggers
+        &self.inner.triggers
+    }
+}
+
+/// What is below a fabric: for providers and wrappers.
+impl Fabric {
+    /// Creates the fabric of `rank` over `provider`. It may have [memory without a key](Fabric::keyless), but nobody makes references to that.
+    pub fn new(rank: Rank, facts: Arc<JobFacts>, provider: impl Provider) -> Self {
+        Fabric { inner: Arc::new(FabricInner { rank, vouched: false, facts, triggers: Triggers::default(), provider }) }
+    }
+
+    /// Creates the fabric of `rank` over a provider under which references may be made to memory without a key.
+    ///
+    /// # Safety
+    /// The provider keeps the contract: its atomics are atomic, and what they order is ordered for plain accesses to mapped memory, too.
+    #[allow(unsafe_code)]
+    pub unsafe fn vouched(rank: Rank, facts: Arc<JobFacts>, provider: impl Provider) -> Self {
+        Fabric { inner: Arc::new(FabricInner { rank, vouched: true, facts, triggers: Triggers::default(), provider }) }
+    }
+
+    /// Creates another handle of this rank, over another provider: what this one has armed is armed there, too.
+    ///
+    /// For providers: one that is not this handle's own counts as one that breaks the contract.
+    #[must_use]
+    pub fn beside(&self, provider: impl Provider) -> Self {
+        self.another(false, provider)
+    }
+
+    /// Creates another handle of this rank, over another provider under which references may be made.
+    ///
+    /// # Safety
+    /// As for [`Fabric::vouched`].
+    #[allow(unsafe_code)]
+    #[must_use]
+    pub unsafe fn beside_vouched(&self, provider: impl Provider) -> Self {
+        self.another(true, provider)
+    }
+
+    fn another(&self, vouched: bool, provider: impl Provider) -> Self {
+        let FabricInner { rank, facts, triggers, .. } = &*self.inner;
+        let (rank, facts, triggers) = (*rank, facts.clone(), triggers.share());
+        Fabric { inner: Arc::new(FabricInner { rank, vouched, facts, triggers, provider }) }
+    }
+
+    /// Puts this fabric under a wrapper, which may do what it likes with operations. The new fabric has nothing armed.
+    #[must_use]
+    pub fn under(&self, provider: impl Provider) -> Self {
+        Fabric::new(self.inner.rank, self.inner.facts.clone(), provider)
+    }
+
+    /// Returns how many bytes one fabric takes over a provider `P`, its clones together.
+    pub const fn bytes_over<P: Provider>() -> usize {
+        // The counts of an `Arc`, and what it holds.
+        2 * size_of::<usize>() + size_of::<FabricInner<P>>()
+    }
+
+    /// Returns the provider below.
+    #[inline(always)]
+    pub fn provider(&self) -> &dyn Provider {
+        &self.inner.provider
+    }
+
+    /// Returns whether there is no other handle over the same provider.
+    pub fn is_only_handle(&self) -> bool {
+        Arc::strong_count(&self.inner) == 1
+    }
+
+    /// Returns what the job looks like.
+    #[inline]
+    pub fn facts(&self) -> &Arc<JobFacts> {
+        &self.inner.facts
+    }
+
+    /// Wakes the owner of a place that was written directly, if it may be parked.
+    #[inline(always)]
+    fn ring_if_parked(&self, place: &Place) {
+        if place.may_be_parked_at() {
+            self.ring(place);
+        }
+    }
+
+    /// Out of line, so that the short path keeps what it has in registers.
+    #[cold]
+    #[inline(never)]
+    fn ring(&self, place: &Place) {
+        self.provider().ring(place);
+    }
+}
+
+/// The result of one rank's program. Any error type converts with `?`.
+pub type ProgramResult<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+/// Code that all ranks of a job run: an `async fn(Fabric) -> ProgramResult<Out>`, or an `async` closure that captures what all ranks share.
+///
+/// It is given whatever a provider can offer; [`Fabric::caps`], [`Fabric::queue_limits`] and [`Fabric::barrier_limits`] tell at run time what
+/// that is. A program has no hidden state, clock or random source outside the fabric, so that a simulated run can be replayed.
+///
+/// It keeps its fabric to itself: a rank that shares it with threads of its own is run by what providers have for such ranks (`run_with`,
+/// `launch_shared`), because a job whose programs all wait is told that nobody will ever wake them.
+///
+/// A rank whose program returns an error, or panics, is *lost* to its peers: their waits that depend on it end with
+/// [`FabricError::PeerLost`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a program that ranks can run",
+    label = "not an `async fn` of a fabric that yields a `ProgramResult`",
+    note = "write `async fn name(fabric: Fabric) -> ProgramResult<()> {{ … Ok(()) }}`, or `async |fabric: Fabric| {{ … Ok(()) }}`"
+)]
+pub trait Program: Sync {
+    /// What a rank produces.
+    type Out: Send + 'static;
+
+    /// Runs one rank.
+    fn run(&self, fabric: Fabric) -> impl Future<Output = ProgramResult<Self::Out>>;
+}
+
+impl<Out: Send + 'static, P: AsyncFn(Fabric) -> ProgramResult<Out> + Sync> Program for P {
+    type Out = Out;
+
+    fn run(&self, fabric: Fabric) -> impl Future<Output = ProgramResult<Out>> {
+        self(fabric)
     }
 }

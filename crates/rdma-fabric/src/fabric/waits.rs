@@ -1,47 +1,82 @@
-//! Waits, time, and what dropped futures owe.
+//! Waits: what they depend on, what can be waited for, time, and what dropped futures owe.
 
 use super::{
     Fabric,
-    waiting::{Busy, Charge, Finding, Flush, NoticeLook, Passing, Reaching, Room, Until, WordLook},
+    wait_future::{GoalFuture, LookFuture, NoticeLook, TimeFuture, WordLook},
 };
 use crate::{
-    AtomicWord, Deps, LocalWord, Notice, Rank, Result, Time,
+    AtomicWord, LocalWord, Notice, Rank, Result, Time,
     join::{Either, race},
     provider::{Goal, Leftover},
 };
 use core::{future::Future, marker::PhantomData, time::Duration};
 
+/// The ranks without which a wait can't end.
+///
+/// The loss of one of them ends the wait with [`crate::FabricError::PeerLost`]; when all of them have finished their programs, it ends with
+/// [`crate::FabricError::PeersLeft`]. The smaller the set, the fewer deaths of uninvolved ranks disturb the wait.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum Deps<'a> {
+    /// Every other rank of the job: the safe default.
+    #[default]
+    All,
+    /// One rank.
+    One(Rank),
+    /// These ranks.
+    Ranks(&'a [Rank]),
+    /// A step of a group's collective: `writer` alone can end the wait, and waits for others of the group in turn. The loss of any of them ends
+    /// it with [`crate::FabricError::PeerLost`]; when the writer has finished, it ends with [`crate::FabricError::PeersLeft`], whoever else is
+    /// still there.
+    Step {
+        /// The rank that writes the word that is waited for.
+        writer: Rank,
+        /// The ranks of the group; `None` is every other rank of the job.
+        group: Option<&'a [Rank]>,
+    },
+}
+
+impl Deps<'_> {
+    /// Returns whether `rank` is in the set, seen from `me` (under [`Deps::All`] no rank depends on itself).
+    pub fn contains(&self, rank: Rank, me: Rank) -> bool {
+        match self {
+            Deps::All => rank != me,
+            Deps::One(one) => *one == rank,
+            Deps::Ranks(ranks) => ranks.contains(&rank),
+            Deps::Step { writer, group } => *writer == rank || group.map_or(rank != me, |ranks| ranks.contains(&rank)),
+        }
+    }
+}
+
 impl Fabric {
-    /// Wait until posting is worth another try: own queue, and `target`'s notice queue if given. First
-    /// come, first served in own queues; the caller posts at once after it. No order is promised among those
-    /// that want room in a target's notice queue.
+    /// Waits until posting is worth another try: for room in the own queue, and in `target`'s notice queue if given. First come, first served
+    /// in own queues; the caller posts at once after it. No order is promised among ranks that want room in a target's notice queue.
     ///
     /// # Errors
     /// [`crate::FabricError::PeerLost`] of the target; [`crate::FabricError::PeersLeft`] if it has left and its notice queue is full.
     pub fn room(&self, target: Option<Rank>) -> impl Future<Output = Result<()>> {
-        Reaching::new(self, Room(target))
+        GoalFuture::new(self, move || Goal::Room(target))
     }
 
-    /// Wait until every put posted to `target` before is visible there.
+    /// Waits until every put posted to `target` before is visible there.
     ///
     /// # Errors
     /// [`crate::FabricError::PeerLost`], [`crate::FabricError::NoSuchRank`], or the first error that one of those puts
     /// met at its target since the last flush of it.
     #[inline]
     pub fn flush(&self, target: Rank) -> impl Future<Output = Result<()>> {
-        Reaching::new(self, Flush(Some(target)))
+        GoalFuture::new(self, move || Goal::Flush(Some(target)))
     }
 
-    /// [`Fabric::flush`] for all targets.
+    /// Waits until every put posted before, to whatever target, is visible there.
     ///
     /// # Errors
     /// As [`Fabric::flush`].
     #[inline]
     pub fn flush_all(&self) -> impl Future<Output = Result<()>> {
-        Reaching::new(self, Flush(None))
+        GoalFuture::new(self, || Goal::Flush(None))
     }
 
-    /// Wait until a word of own memory satisfies `until`, and return it.
+    /// Waits until a word of own memory satisfies `until`, and returns it.
     ///
     /// What was visible when the writer wrote that value is visible to the caller (acquire).
     ///
@@ -55,10 +90,10 @@ impl Fabric {
         until: impl FnMut(W) -> bool,
     ) -> Result<W> {
         let look = WordLook { word: word.place(), until, of: PhantomData };
-        Finding::new(self, Goal::Word(word.place(), deps), look).await
+        LookFuture::new(self, Goal::Word(word.place(), deps), look).await
     }
 
-    /// The next notice, if one is here.
+    /// Takes the next notice, if one is here.
     ///
     /// # Errors
     /// [`crate::FabricError::Corrupt`].
@@ -67,32 +102,32 @@ impl Fabric {
         self.provider().try_notice(false)
     }
 
-    /// Wait for the next notice. Notices of one poster arrive in posting order.
+    /// Waits for the next notice. Notices of one poster arrive in posting order.
     ///
     /// # Errors
     /// As [`Fabric::wait_until`].
     #[inline(always)]
     pub async fn next_notice(&self, deps: Deps<'_>) -> Result<Notice> {
-        Finding::new(self, Goal::Notice(deps), NoticeLook).await
+        LookFuture::new(self, Goal::Notice(deps), NoticeLook).await
     }
 
-    /// The time now.
+    /// Returns the time.
     pub fn now(&self) -> Time {
         self.provider().now()
     }
 
-    /// Wait for `duration`.
+    /// Waits for `duration`.
     pub fn sleep(&self, duration: Duration) -> impl Future<Output = ()> {
         self.sleep_until(self.now() + duration)
     }
 
-    /// Wait until `at`.
+    /// Waits until `at`.
     pub fn sleep_until(&self, at: Time) -> impl Future<Output = ()> {
-        Passing(Reaching::new(self, Until(at)))
+        TimeFuture(GoalFuture::new(self, move || Goal::Until(at)))
     }
 
-    /// Run `future` until it is done or `at` has come; `None` drops it unfinished. What dropping means
-    /// is part of every protocol's documentation.
+    /// Runs `future` until it is done or `at` has come; `None` drops it unfinished. What dropping means is part of every protocol's
+    /// documentation.
     pub async fn before<T: Future>(&self, at: Time, future: T) -> Option<T::Output> {
         match race(future, self.sleep_until(at)).await {
             Either::First(out) => Some(out),
@@ -100,25 +135,24 @@ impl Fabric {
         }
     }
 
-    /// Let this rank's CPU be busy for `duration`: virtual time passes, wall-clock time does not (real work
-    /// takes its own).
+    /// Keeps this rank's CPU busy for `duration`: virtual time passes, wall-clock time does not (real work takes its own).
     pub fn compute(&self, duration: Duration) -> impl Future<Output = ()> {
-        Passing(Reaching::new(self, Busy(duration)))
+        TimeFuture(GoalFuture::new(self, move || Goal::Busy(duration)))
     }
 
-    /// Account for one pass through a named software layer. Virtual time charges what the platform's
-    /// table says for it (nothing if it doesn't know the name); on wall clock it is free.
+    /// Accounts for one pass through a named software layer. Virtual time charges what the platform's table says for it (nothing if it doesn't
+    /// know the name); on wall clock it is free.
     pub fn charge(&self, layer: &'static str) -> impl Future<Output = ()> {
-        Passing(Reaching::new(self, Charge(layer)))
+        TimeFuture(GoalFuture::new(self, move || Goal::Charge(layer)))
     }
 
-    /// Run `rest` to its end as part of this rank, though nobody awaits it: what a future that is being dropped still
-    /// owes others. The rank has not ended before `rest` has.
+    /// Runs `rest` to its end as part of this rank, though nobody awaits it: what a future that is being dropped still owes others. The rank
+    /// has not ended before `rest` has.
     ///
-    /// `rest` may post operations, await their handles and flush. It must not wait for words, notices, room in a
-    /// target's notice queue or time: what it awaits must come by itself. A provider whose operations are over when
-    /// they are posted polls it once, here; one that is not over then is reported on standard error and dropped (and
-    /// fails a debug assertion). Called for a rank that has ended already, it drops `rest`.
+    /// `rest` may post operations, await their handles and flush. It must not wait for words, notices, room in a target's notice queue or
+    /// time: what it awaits must come by itself. A provider whose operations are over when they are posted polls it once, here; if it is not
+    /// over then, that is reported on standard error and `rest` is dropped (and a debug assertion fails). Called for a rank that has ended
+    /// already, it drops `rest`.
     #[inline]
     pub fn detach(&self, rest: impl Future<Output = ()> + 'static) {
         self.provider().detach(Leftover::new(&mut Some(rest)));

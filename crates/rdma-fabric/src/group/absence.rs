@@ -1,16 +1,17 @@
-//! What becomes of a collective that a member will never come to.
+//! What becomes of a collective that a member will never enter.
 //!
-//! Each wait of a collective is for a word that one member writes. If that member has finished, or has given up its part of
-//! the group, the wait ends with an error. Those who wait for this member in turn could not know: it lives. So before
-//! it returns the error it writes a *mark* into every word that it writes for anybody to wait for; who finds one does the same. As everybody
-//! depends on everybody, in O(log n) steps, all who come to the collective are told, each as soon as all whom it depends on have come.
-//! Losses need no marks: every wait depends on every member's life.
+//! Each wait of a collective is for a word that one member writes. If that member has finished, or has given up its part of the group, the
+//! wait ends with an error. Members that wait for this member in turn could not know: it lives. So before it returns the error it writes a
+//! *mark* into every word that it writes for others to wait for; a member that finds a mark does the same. As every member depends on every
+//! other, in O(log n) steps, all that enter the collective learn of it, each as soon as all that it depends on have entered. Losses need no
+//! marks: every wait depends on every member's life.
 //!
-//! A mark says from which number on the member that wrote it takes no part: who is behind still finds what was written for it. A group
-//! that misses a member completes nothing more, and its member writes no other number after a mark.
+//! A mark says from which number on the member that wrote it takes no part: a member that is behind still finds what was written for it. A
+//! group that misses a member completes nothing more, and its members write no other number after a mark.
 
-use super::{Group, compiled_here, control::Field, control::theirs};
+use super::{Group, compiled_here, control::Field};
 use crate::{Deps, FabricError, LocalWord, Rank, Result, provider::Boxed};
+use core::future::Future;
 
 /// Set in a mark, and in no number of a collective.
 const MARK: u64 = 1 << 63;
@@ -19,18 +20,19 @@ const DROPPED: u64 = 1 << 62;
 /// Bits of a mark's number, above the rank's. Members are ahead of each other by one collective at most.
 const NUMBER: u64 = (1 << 30) - 1;
 
-/// What a member waits for that the one 2^k before writes: numbers of collectives, and of agreements.
+/// Numbers of collectives that the member 2^k before writes.
 const FROM_BEFORE: [Field; 3] = [Field::Barrier, Field::Offer, Field::Parent];
+/// Numbers of agreements, which the member 2^k before writes too.
 const AGREED: [Field; 2] = [Field::AgreedOdd, Field::AgreedEven];
-/// The same of the one 2^k further on.
+/// Numbers of collectives that the member 2^k further on writes.
 const FROM_BEHIND: [Field; 2] = [Field::Delivered, Field::Child];
 
-/// Which count the collective that failed has its number from.
+/// The count that a collective has its number from.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Phase {
-    /// That of collectives.
+    /// The count of collectives.
     Numbered,
-    /// That of agreements.
+    /// The count of agreements.
     Agreeing,
 }
 
@@ -43,31 +45,31 @@ pub(super) struct Missing {
 }
 
 impl Missing {
-    /// The mark of one that takes no part from `number` on.
+    /// Returns the mark that says that it takes no part from `number` on.
     fn mark(self, number: u64) -> u64 {
         let dropped = if self.dropped { DROPPED } else { 0 };
         MARK | dropped | (number & NUMBER) << 32 | u64::from(self.rank.number())
     }
 
-    /// What a word says about collective `number` to who waits for it, if it says anything.
+    /// Returns what a word says about collective `number` to a member that waits for it, if it says anything.
     fn look(word: u64, number: u64) -> Option<Result<(), Missing>> {
         if word & MARK == 0 {
             return (word >= number).then_some(Ok(()));
         }
         let ahead = (word >> 32).wrapping_sub(number) & NUMBER;
         let missing = Missing { rank: Rank::new(word as u32), dropped: word & DROPPED != 0 };
-        // Before the mark it was written for.
+        // Before the number of the mark.
         let is_reached = ahead != 0 && ahead <= NUMBER / 2;
         Some(if is_reached { Ok(()) } else { Err(missing) })
     }
 }
 
 impl Group {
-    /// Wait until `writer` has written `number` to a word of the control block; what this rank has [armed](crate::triggered) goes
-    /// on meanwhile.
+    /// Waits until `writer` has written `number` to a word of the control block; carries out meanwhile what this rank has
+    /// [armed](crate::triggered).
     pub(super) async fn wait_for(&self, word: &LocalWord<u64>, writer: usize, number: u64) -> Result<()> {
         let writer = self.rank(writer)?;
-        let deps = Deps::Step { writer, group: self.listed() };
+        let deps = Deps::Step { writer, group: self.members.listed() };
         let wait = self.fabric.wait_until(word, deps, move |value| Missing::look(value, number).is_some());
         let waited = if self.fabric.triggers().is_idle() { wait.await } else { self.beside(compiled_here(wait)).await };
         match waited.map(|value| Missing::look(value, number)) {
@@ -78,29 +80,31 @@ impl Group {
         }
     }
 
-    /// A wait while something is armed: rare, and large.
+    /// Waits while something is armed: rare, and large.
     fn beside<'a>(&'a self, wait: Boxed<'a, Result<u64>>) -> impl Future<Output = Result<u64>> {
         compiled_here(self.fabric.triggers().beside(wait))
     }
 
+    /// Checks that no member is missing.
+    ///
     /// # Errors
     /// What an earlier collective ended with because a member was missing.
     pub(super) fn is_whole(&self) -> Result<()> {
         self.missing.map_or(Ok(()), |missing| Err(self.error(missing)))
     }
 
-    /// What a collective came to; if a member is missing, after everybody was told who waits for this one.
-    pub(super) async fn told<T>(&mut self, phase: Phase, outcome: Result<T>) -> Result<T> {
+    /// Returns the outcome of a collective; if a member is missing, after announcing that to the members that wait for this one.
+    pub(super) async fn announced<T>(&mut self, phase: Phase, outcome: Result<T>) -> Result<T> {
         if let Err(error) = &outcome
             && let Some(missing) = self.missing_by(error)
         {
             self.missing = Some(missing);
-            self.tell(phase, missing).await;
+            self.announce(phase, missing).await;
         }
         outcome
     }
 
-    /// Who is missing by this error, if that is to be told.
+    /// Returns the member that is missing by this error, if that is to be announced.
     fn missing_by(&self, error: &FabricError) -> Option<Missing> {
         match *error {
             FabricError::MemberLeft { rank } => Some(Missing { rank, dropped: false }),
@@ -120,8 +124,8 @@ impl Group {
         }
     }
 
-    /// Mark each word that this member writes. Who is gone needs none.
-    fn tell(&self, phase: Phase, missing: Missing) -> impl Future<Output = ()> {
+    /// Marks each word that this member writes. A member that is gone needs no mark.
+    fn announce(&self, phase: Phase, missing: Missing) -> impl Future<Output = ()> {
         compiled_here(self.mark(phase, missing))
     }
 
@@ -130,16 +134,12 @@ impl Group {
         let agreed = self.agreements + u64::from(phase == Phase::Numbered);
         // The number of a collective, still on its way, must not land on top of the mark.
         let _ = self.fabric.flush_all().await;
-        let n = self.len();
         for round in 0..self.rounds() {
-            let next = (self.me + (1 << round)) % n;
-            let before = (self.me + n - (1 << round)) % n;
+            let (next, before) = (self.further(1 << round), self.before(1 << round));
             let marks = FROM_BEFORE.map(|field| (next, field, numbered)).into_iter();
             let marks = marks.chain(AGREED.map(|field| (next, field, agreed)));
             for (member, field, number) in marks.chain(FROM_BEHIND.map(|field| (before, field, numbered))) {
-                if let Ok(rank) = self.rank(member)
-                    && let Ok(word) = theirs(&self.fabric, rank, self.key(member), round, field)
-                {
+                if let Ok(word) = self.word_of(member, round, field) {
                     let _ = self.fabric.put_word(&word, missing.mark(number)).await;
                 }
             }
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_is_behind_a_mark_goes_on() {
+    fn members_behind_a_mark_go_on() {
         let missing = Missing { rank: Rank::new(u32::MAX - 1), dropped: true };
         for number in [1, 2, NUMBER - 1, NUMBER, NUMBER + 1, NUMBER + 2, 5 * NUMBER + 4] {
             let word = missing.mark(number);

@@ -1,47 +1,47 @@
 //! A member's control block: one slot per round, written by that round's partners. Each word has one writer for the group's life.
 
-use crate::LocalWord;
-use crate::Region;
-use crate::{Fabric, Rank, RegionKey, RemoteAddr, RemoteWord, Result};
+use super::Group;
+use crate::{Fabric, LocalWord, Region, RemoteAddr, RemoteWord, Result};
 
-/// Words of a slot, in bytes from its start. In round k the member 2^k before writes them, or the one 2^k further on, as is said.
+/// Words of a slot, by their offsets in bytes. In round k the writer is the member 2^k before (*before*) or the one 2^k further on
+/// (*behind*).
 #[derive(Clone, Copy)]
-pub(super) enum Field {
-    /// Number of the barrier that the member before has reached.
+pub(crate) enum Field {
+    /// Before: number of the barrier that it has reached.
     Barrier = 0,
-    /// Key bits of the buffer that the member before offers.
+    /// Before: key bits of the buffer that it offers.
     OfferKey = 8,
-    /// Number of the collective the offer belongs to; written after the key.
+    /// Before: number of the collective its offer belongs to; written after the key.
     Offer = 16,
-    /// Number of the collective whose data the member further on has delivered.
+    /// Behind: number of the collective whose data it has delivered.
     Delivered = 24,
-    /// Gate that signals the own gate of this slot's number; written by whose gate that is.
+    /// Gate that signals the own gate of this slot's number; written by the owner of that gate.
     GateSource = 32,
-    /// Gate that the own gate of this slot's number signals.
+    /// Gate that the own gate of this slot's number signals; written by the owner of that gate.
     GateDestination = 40,
-    /// Greatest number that the member before knows of, in agreements with odd numbers.
+    /// Before: the greatest number that it knows of, in agreements with odd numbers.
     GreatestOdd = 64,
-    /// Number of that agreement; written after it.
+    /// Before: number of that agreement; written after the greatest number.
     AgreedOdd = 72,
-    /// The same for even numbers.
+    /// [`Field::GreatestOdd`], in agreements with even numbers.
     GreatestEven = 80,
-    /// The same for even numbers.
+    /// [`Field::AgreedOdd`], in agreements with even numbers.
     AgreedEven = 88,
-    /// As [`Field::OfferKey`], of the member further on: a broadcast's data goes the other way.
+    /// Behind: key bits of the buffer that it offers. A broadcast's data goes the other way.
     ChildKey = 96,
-    /// As [`Field::Offer`], of the member further on.
+    /// Behind: number of the collective its offer belongs to; written after the key.
     Child = 104,
-    /// As [`Field::Delivered`], by the member before.
+    /// Before: number of the collective whose data it has delivered.
     Parent = 112,
 }
 
-/// The words by which data comes from one member to another.
+/// The words by which data gets from one member to another.
 #[derive(Clone, Copy)]
 pub(super) struct Way {
-    /// Where the receiver's offer is, at the sender.
+    /// The receiver's offer, at the sender.
     pub(super) key: Field,
     pub(super) offer: Field,
-    /// Where it is told that the data is there, at the receiver.
+    /// The number that says that the data is there, at the receiver.
     pub(super) delivered: Field,
 }
 
@@ -57,33 +57,24 @@ const SLOT: usize = 128;
 const SLOTS: usize = 32;
 pub(super) const CONTROL_BYTES: usize = SLOT * SLOTS;
 
-pub(super) struct Control {
-    region: Region,
-}
-
 fn offset(round: u32, field: Field) -> usize {
     round as usize * SLOT + field as usize
 }
 
-impl Control {
-    pub(super) fn new(fabric: &Fabric, region: Region) -> Result<Self> {
-        // Touch the last slot once, so that a provider with other cells fails here and not later.
-        region.word::<u64>(fabric, offset(SLOTS as u32 - 1, Field::Parent))?;
-        Ok(Control { region })
-    }
-
-    pub(super) fn own(&self, fabric: &Fabric, round: u32, field: Field) -> Result<LocalWord<u64>> {
-        self.region.word(fabric, offset(round, field))
-    }
+/// Resolves a word of the last slot, so that a provider whose cells have another width fails when the group is made and not later.
+pub(super) fn check(fabric: &Fabric, control: &Region) -> Result<()> {
+    control.word::<u64>(fabric, offset(SLOTS as u32 - 1, Field::Parent)).map(drop)
 }
 
-/// The same field of another member's control block.
-pub(super) fn theirs(
-    fabric: &Fabric,
-    rank: Rank,
-    region: RegionKey,
-    round: u32,
-    field: Field,
-) -> Result<RemoteWord<u64>> {
-    fabric.remote_word(RemoteAddr { rank, region, offset: offset(round, field) as u64 })
+impl Group {
+    /// Resolves a word of the own control block.
+    pub(crate) fn own_word(&self, round: u32, field: Field) -> Result<LocalWord<u64>> {
+        self.control.word(&self.fabric, offset(round, field))
+    }
+
+    /// Resolves a word of a member's control block.
+    pub(crate) fn word_of(&self, member: usize, round: u32, field: Field) -> Result<RemoteWord<u64>> {
+        let (rank, region) = (self.rank(member)?, self.key(member));
+        self.fabric.remote_word(RemoteAddr { rank, region, offset: offset(round, field) as u64 })
+    }
 }

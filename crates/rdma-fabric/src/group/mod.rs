@@ -1,42 +1,40 @@
 //! Groups of ranks and the small collectives that every protocol's set-up needs.
 //!
-//! Each collective takes O(log n) steps. They are for set-up, not for bulk data: a value is exchanged by
-//! offers. Who is to receive puts the address of its buffer and the operation's number into a slot of the
-//! sender's control block; the sender puts the data there and then the number into the receiver's slot.
-//! A data collective starts with a barrier, so that no slot of the one before is still in use.
+//! Each collective takes O(log n) steps. They are for set-up, not for bulk data: a value is exchanged by offers. The receiver puts the
+//! address of its buffer and the operation's number into a slot of the sender's control block; the sender puts the data there and then the
+//! number into the receiver's slot. A data collective starts with a barrier, so that no slot of the one before is still in use.
 //!
-//! A collective that a member has left before can't be completed, which everybody is told: see `absence`.
+//! A collective that a member has left can't be completed, and every member that comes learns of it: see `absence`.
 
 mod absence;
-mod allgather;
-mod barrier;
-mod broadcast;
+mod collectives;
 mod control;
-mod gates;
 mod memory;
-mod split;
 
+pub(crate) use control::Field;
 pub use memory::GroupMemory;
 
-use crate::{Deps, Fabric, FabricError, Rank, RegionKey, Result, provider::Boxed};
+use crate::{Deps, Fabric, FabricError, Pod, Rank, Region, RegionKey, Result, Zeroable, provider::Boxed};
 use absence::Missing;
-use control::{CONTROL_BYTES, Control};
-use core::fmt;
+use control::CONTROL_BYTES;
+use core::{fmt, future::Future};
 use std::sync::Arc;
 
 /// An ordered set of ranks with a numbering of its own.
 ///
-/// All members make the same collective calls on it in the same order; `&mut` keeps one rank from
-/// running two at once. The world group stores no table of its members.
+/// All members make the same collective calls on it in the same order; `&mut` keeps one rank from running two at once. The world group
+/// stores no table of its members.
 pub struct Group {
     fabric: Fabric,
     members: Members,
-    /// My number in this group.
+    /// Of the members' control blocks.
+    keys: Keys,
+    /// This rank's number in the group.
     me: usize,
-    /// My control block; registered as long as the group lives.
-    control: Control,
-    /// Number of collectives started on this group: the value that all its flags are compared with.
-    /// Grows by one per collective on every member alike.
+    /// This rank's control block; registered as long as the group lives.
+    control: Region,
+    /// Number of collectives started on this group: the value that all its flags are compared with. Grows by one per collective on every
+    /// member alike.
     epoch: u64,
     /// Number of agreements on a number so far.
     agreements: u64,
@@ -44,29 +42,51 @@ pub struct Group {
     missing: Option<Missing>,
 }
 
-/// A group's members, as waits that outlive the group name them.
-#[derive(Clone, Debug)]
-pub(crate) enum Peers {
+/// The members of a group, in its order. Cloning is cheap: waits that outlive the group have a clone.
+#[derive(Clone)]
+pub(crate) enum Members {
     /// All ranks of the job.
-    All,
-    /// These.
+    World { ranks: usize },
+    /// These ranks.
     Listed(Arc<[Rank]>),
 }
 
-impl Peers {
-    pub(crate) fn deps(&self) -> Deps<'_> {
+impl Members {
+    fn len(&self) -> usize {
         match self {
-            Peers::All => Deps::All,
-            Peers::Listed(ranks) => Deps::Ranks(ranks),
+            Members::World { ranks } => *ranks,
+            Members::Listed(ranks) => ranks.len(),
         }
+    }
+
+    fn rank(&self, number: usize) -> Result<Rank> {
+        match self {
+            Members::World { ranks } if number < *ranks => Ok(Rank::new(number as u32)),
+            Members::Listed(ranks) if number < ranks.len() => Ok(ranks[number]),
+            _ => Err(FabricError::NoSuchRank { rank: Rank::new(number as u32), ranks: self.len() }),
+        }
+    }
+
+    /// Returns the ranks; `None` for all ranks of the job.
+    fn listed(&self) -> Option<&[Rank]> {
+        match self {
+            Members::World { .. } => None,
+            Members::Listed(ranks) => Some(ranks),
+        }
+    }
+
+    /// Returns the dependencies of a wait for any of them.
+    pub(crate) fn deps(&self) -> Deps<'_> {
+        self.listed().map_or(Deps::All, Deps::Ranks)
     }
 }
 
-enum Members {
-    /// All ranks of the job; control blocks are symmetric.
-    World { ranks: usize, key: RegionKey },
-    /// These ranks, in this order, with the keys of their control blocks.
-    Listed { ranks: Arc<[Rank]>, keys: Arc<[RegionKey]> },
+/// The keys of memory that each member has.
+enum Keys {
+    /// Symmetric memory.
+    Same(RegionKey),
+    /// In the members' order.
+    Each(Box<[RegionKey]>),
 }
 
 impl fmt::Debug for Group {
@@ -75,98 +95,122 @@ impl fmt::Debug for Group {
     }
 }
 
-/// `future` behind a pointer. The body of an `async` block is compiled again in each crate that polls it; behind this one, called by a function that is not
-/// generic, only here.
+/// Puts `future` behind a pointer. The body of an `async` block is compiled again in each crate that polls it; behind this one, called by a
+/// function that is not generic, only here.
 fn compiled_here<'a, T>(future: impl Future<Output = T> + Send + 'a) -> Boxed<'a, T> {
     Box::pin(future)
 }
 
+/// What each member contributes to a split.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct SplitEntry {
+    color: u64,
+    order: u64,
+    key: RegionKey,
+    rank: Rank,
+    joins: u32,
+}
+
 impl Group {
-    /// The group of all ranks. Collective over the job.
+    /// Creates the group of all ranks. Collective over the job.
     ///
     /// # Errors
     /// As [`Fabric::alloc_symmetric`].
     pub async fn world(fabric: &Fabric) -> Result<Self> {
-        let region = fabric.alloc_symmetric(CONTROL_BYTES).await?;
-        Ok(Group {
-            me: fabric.rank().index(),
-            members: Members::World { ranks: fabric.ranks(), key: region.key() },
-            control: Control::new(fabric, region)?,
-            fabric: fabric.clone(),
-            epoch: 0,
-            agreements: 0,
-            missing: None,
-        })
+        let control = fabric.alloc_symmetric(CONTROL_BYTES).await?;
+        let keys = Keys::Same(control.key());
+        Group::new(fabric, Members::World { ranks: fabric.ranks() }, keys, fabric.rank().index(), control)
     }
 
-    /// Number of members.
+    /// Splits into one group per `color`; members are numbered by `order`, then by their number here. `None` joins no group. Collective over
+    /// this group.
+    ///
+    /// # Errors
+    /// As [`Group::broadcast`].
+    pub fn split(&mut self, color: Option<u64>, order: u64) -> impl Future<Output = Result<Option<Group>>> {
+        compiled_here(self.make_split(color, order))
+    }
+
+    async fn make_split(&mut self, color: Option<u64>, order: u64) -> Result<Option<Group>> {
+        let control = self.fabric.alloc(CONTROL_BYTES)?;
+        let (key, rank, joins) = (control.key(), self.fabric.rank(), u32::from(color.is_some()));
+        let mut entries = self.allgather(SplitEntry { color: color.unwrap_or(0), order, key, rank, joins }).await?;
+        let Some(color) = color else { return Ok(None) };
+        entries.retain(|entry| entry.joins == 1 && entry.color == color);
+        entries.sort_by_key(|entry| entry.order);
+        let me = entries.iter().position(|entry| entry.rank == rank).unwrap_or(0);
+        let members = Members::Listed(entries.iter().map(|entry| entry.rank).collect());
+        let keys = Keys::Each(entries.iter().map(|entry| entry.key).collect());
+        Group::new(&self.fabric, members, keys, me, control).map(Some)
+    }
+
+    fn new(fabric: &Fabric, members: Members, keys: Keys, me: usize, control: Region) -> Result<Self> {
+        control::check(fabric, &control)?;
+        let fabric = fabric.clone();
+        Ok(Group { fabric, members, keys, me, control, epoch: 0, agreements: 0, missing: None })
+    }
+
+    /// Returns the number of members.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
-        match &self.members {
-            Members::World { ranks, .. } => *ranks,
-            Members::Listed { ranks, .. } => ranks.len(),
-        }
+        self.members.len()
     }
 
-    /// My number in the group, from 0.
+    /// Returns this rank's number in the group, from 0.
     pub fn me(&self) -> usize {
         self.me
     }
 
-    /// The rank of a member.
+    /// Returns the rank of a member.
     ///
     /// # Errors
     /// [`FabricError::NoSuchRank`] if there is no member of that number.
     pub fn rank(&self, member: usize) -> Result<Rank> {
-        match &self.members {
-            Members::World { ranks, .. } if member < *ranks => Ok(Rank::new(member as u32)),
-            Members::Listed { ranks, .. } if member < ranks.len() => Ok(ranks[member]),
-            _ => Err(FabricError::NoSuchRank { rank: Rank::new(member as u32), ranks: self.len() }),
-        }
+        self.members.rank(member)
     }
 
-    /// The number of a rank in the group.
+    /// Returns the number of a rank in the group.
     ///
     /// # Errors
     /// [`FabricError::NotInGroup`].
     pub fn number(&self, rank: Rank) -> Result<usize> {
         let number = match &self.members {
-            Members::World { ranks, .. } => Some(rank.index()).filter(|number| number < ranks),
-            Members::Listed { ranks, .. } => ranks.iter().position(|member| *member == rank),
+            Members::World { ranks } => Some(rank.index()).filter(|number| number < ranks),
+            Members::Listed(ranks) => ranks.iter().position(|member| *member == rank),
         };
         number.ok_or(FabricError::NotInGroup { rank, members: self.len() })
     }
 
-    /// The fabric the group lives on.
+    /// Returns the fabric the group lives on.
     pub fn fabric(&self) -> &Fabric {
         &self.fabric
     }
 
+    pub(crate) fn members(&self) -> &Members {
+        &self.members
+    }
+
+    /// Returns the key of a member's control block.
     fn key(&self, member: usize) -> RegionKey {
-        match &self.members {
-            Members::World { key, .. } => *key,
-            Members::Listed { keys, .. } => keys[member],
+        match &self.keys {
+            Keys::Same(key) => *key,
+            Keys::Each(keys) => keys[member],
         }
     }
 
-    /// The members, for waits of what was built with the group.
-    pub(crate) fn peers(&self) -> Peers {
-        match &self.members {
-            Members::World { .. } => Peers::All,
-            Members::Listed { ranks, .. } => Peers::Listed(ranks.clone()),
-        }
-    }
-
-    /// The members; `None` if they are all ranks of the job.
-    fn listed(&self) -> Option<&[Rank]> {
-        match &self.members {
-            Members::World { .. } => None,
-            Members::Listed { ranks, .. } => Some(ranks),
-        }
-    }
-
-    /// Number of steps that reach `len` members by doubling.
+    /// Returns the number of steps that reach all members by doubling.
     fn rounds(&self) -> u32 {
         self.len().next_power_of_two().trailing_zeros()
+    }
+
+    /// Returns the member that is `by` further on.
+    fn further(&self, by: usize) -> usize {
+        (self.me + by) % self.len()
+    }
+
+    /// Returns the member that is `by` before.
+    fn before(&self, by: usize) -> usize {
+        (self.me + self.len() - by) % self.len()
     }
 }

@@ -20,7 +20,7 @@ pub enum Bound {
 }
 
 impl Bound {
-    /// Whether `simulated` meets the bound. A bound relative to a published value fails if there is none, and
+    /// Returns whether `simulated` meets the bound. A bound relative to a published value fails if there is none, and
     /// nothing that is not a number meets any bound.
     pub fn holds(self, simulated: f64, published: Option<f64>) -> bool {
         // Decimal fractions have no exact binary form: the ends belong to the interval.

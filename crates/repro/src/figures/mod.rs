@@ -4,12 +4,8 @@
 //! for ([`Status`]) and, if a model has to produce it unaided, how far off the model may be ([`Bound`]).
 //! Units are those of the paper. Where a table cell holds two numbers they are two figures.
 
-mod acp;
 mod bound;
-mod fmpl;
-mod lock;
-mod prdma;
-mod xmp;
+mod printed;
 
 pub use bound::Bound;
 use serde::{Deserialize, Serialize};
@@ -35,7 +31,7 @@ impl Paper {
     /// All five.
     pub const ALL: [Paper; 5] = [Paper::Lock, Paper::Acp, Paper::Fmpl, Paper::Prdma, Paper::Xmp];
 
-    /// The name used on the command line and in JSON.
+    /// Returns the name used on the command line and in JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Paper::Lock => "lock",
@@ -57,12 +53,12 @@ impl Paper {
         }
     }
 
-    /// Whether this version of the library simulates the paper's figures.
+    /// Returns whether this version of the library simulates the paper's figures.
     pub const fn simulated(self) -> bool {
         matches!(self, Paper::Lock | Paper::Prdma)
     }
 
-    /// The paper of that [name](Paper::name).
+    /// Returns the paper of that [name](Paper::name).
     pub fn named(name: &str) -> Option<Paper> {
         Paper::ALL.into_iter().find(|paper| paper.name() == name)
     }
@@ -99,7 +95,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// The short word used in tables and JSON.
+    /// Returns the short word used in tables and JSON.
     pub const fn word(self) -> &'static str {
         match self {
             Status::Calibrated => "CAL",
@@ -153,18 +149,6 @@ pub struct Figure {
 }
 
 impl Figure {
-    const fn new(
-        paper: Paper,
-        id: &'static str,
-        what: &'static str,
-        published: Published,
-        unit: &'static str,
-        place: &'static str,
-        status: Status,
-    ) -> Self {
-        Figure { id, paper, what, published, unit, place, status, bound: None, remark: "" }
-    }
-
     const fn bound(mut self, bound: Bound) -> Self {
         self.bound = Some(bound);
         self
@@ -175,7 +159,7 @@ impl Figure {
         self
     }
 
-    /// The single number published, if it is one.
+    /// Returns the single number published, if it is one.
     pub fn value(&self) -> Option<f64> {
         match self.published {
             Published::Value(value) => Some(value),
@@ -184,23 +168,23 @@ impl Figure {
     }
 }
 
-/// All figures of one paper, in the order of the paper.
+/// Returns all figures of one paper, in the order of the paper.
 pub fn of(paper: Paper) -> &'static [Figure] {
     match paper {
-        Paper::Lock => lock::FIGURES,
-        Paper::Acp => acp::FIGURES,
-        Paper::Fmpl => fmpl::FIGURES,
-        Paper::Prdma => prdma::FIGURES,
-        Paper::Xmp => xmp::FIGURES,
+        Paper::Lock => printed::LOCK,
+        Paper::Acp => printed::ACP,
+        Paper::Fmpl => printed::FMPL,
+        Paper::Prdma => printed::PRDMA,
+        Paper::Xmp => printed::XMP,
     }
 }
 
-/// All figures of all papers.
+/// Returns all figures of all papers.
 pub fn all() -> impl Iterator<Item = &'static Figure> {
     Paper::ALL.into_iter().flat_map(of)
 }
 
-/// The figure of that id.
+/// Returns the figure of that id.
 pub fn find(id: &str) -> Option<&'static Figure> {
     all().find(|figure| figure.id == id)
 }

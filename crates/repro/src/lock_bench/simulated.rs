@@ -1,12 +1,11 @@
 //! The runs in virtual time.
 
-use super::row::{Case, Row, Simulation};
+use super::{LockCase, LockRow, Simulation};
 use crate::{
     ReproError,
     progress::Progress,
-    shape::Shape,
-    simulate::{Setting, simulate},
-    workloads::locks::{Amount, LockKind, Run, Workload, WriterShare, contention},
+    simulate::{Setting, Shape, simulate},
+    workloads::locks::{LockKind, Run, RunLength, Workload, WriterShare, contention},
 };
 use std::time::Duration;
 use tofu2_sim::virt::Platform;
@@ -47,7 +46,7 @@ impl SimulatedPlan {
         }
     }
 
-    /// The same with a sixteenth of the acquisitions, on 16 and 64 ranks: shows that everything works, and little else.
+    /// Returns the same with a sixteenth of the acquisitions, on 16 and 64 ranks: shows that everything works, and little else.
     pub fn quick(seed: u64) -> Self {
         let whole = Self::whole(seed);
         SimulatedPlan { ranks: vec![16, 64], acquisitions: 1024, within: Duration::from_millis(5), ..whole }
@@ -57,11 +56,11 @@ impl SimulatedPlan {
 /// Keys of each rank in DHT.
 const KEYS: u32 = 8;
 
-/// Simulate everything the plan asks for, in the order of its lists, the lock changing fastest.
+/// Simulates everything the plan asks for, in the order of its lists, the lock changing fastest.
 ///
 /// # Errors
 /// [`ReproError::Job`] of the first job that failed; a lock that did not exclude is one.
-pub fn run(plan: &SimulatedPlan, progress: &mut Progress) -> Result<Vec<Row>, ReproError> {
+pub fn run(plan: &SimulatedPlan, progress: &mut Progress) -> Result<Vec<LockRow>, ReproError> {
     let mut cases = Vec::new();
     for &workload in &plan.workloads {
         for &ranks in &plan.ranks {
@@ -74,21 +73,21 @@ pub fn run(plan: &SimulatedPlan, progress: &mut Progress) -> Result<Vec<Row>, Re
     let mut rows = Vec::with_capacity(cases.len());
     for (workload, ranks, writers, lock) in cases {
         let each = (plan.acquisitions / ranks.max(1)).max(4);
-        let amount = Amount::Operations { each, within: plan.within };
-        let run = Run { workload, writers, amount, timed: true, keys: KEYS, seed: plan.seed };
+        let length = RunLength::Operations { each, within: plan.within };
+        let run = Run { workload, writers, length, timed: true, keys: KEYS, seed: plan.seed };
         let setting = Setting::torus(Platform::fx100(), ranks, PER_NODE, Shape::OF_128_NODES[0], plan.seed);
         let label = format!("{workload}, {ranks} ranks, {writers} writers, {lock}");
         let done = simulate(label, &setting, &async |fabric| contention(fabric, lock, run).await, progress)?;
         let completed: u64 = done.outs.iter().map(|record| record.all()).sum();
-        let case = Case { workload, writers, ranks: ranks as usize, lock: lock.name().to_owned() };
+        let case = LockCase { workload, writers, ranks: ranks as usize, lock: lock.name().to_owned() };
         let repetitions = [done.outs];
         let simulation = Simulation {
             trace_hash: done.job.trace_hash,
             events: done.job.cost.events,
             atomics_per_acquisition: done.job.atomics.unwrap_or(0) as f64 / completed.max(1) as f64,
         };
-        let row = Row::of(case, &repetitions, &repetitions);
-        rows.extend(row.map(|row| Row { simulation: Some(simulation), ..row }));
+        let row = LockRow::of(case, &repetitions, &repetitions);
+        rows.extend(row.map(|row| LockRow { simulation: Some(simulation), ..row }));
     }
     progress.end();
     Ok(rows)
@@ -112,7 +111,7 @@ mod tests {
         let rows = run(&small(3), &mut Progress::silent()).expect("a run");
         assert_eq!(rows.len(), Workload::ALL.len() * LockKind::ALL.len());
         assert_eq!(run(&small(3), &mut Progress::silent()).expect("a run"), rows);
-        let hash = |row: &Row| row.simulation.map(|simulation| simulation.trace_hash);
+        let hash = |row: &LockRow| row.simulation.map(|simulation| simulation.trace_hash);
         let other = run(&small(4), &mut Progress::silent()).expect("a run");
         assert!(rows.iter().zip(&other).all(|(a, b)| hash(a) != hash(b)));
         for row in &rows {

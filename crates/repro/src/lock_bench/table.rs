@@ -1,14 +1,12 @@
 //! Rows for people: all of them on a terminal, side by side on a page.
 
-use super::row::{Quantiles, Row};
+use super::{LockRow, Quantiles};
+use crate::table::{RULED_HEADER, number};
 use crate::workloads::locks::Workload;
-use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle, presets::ASCII_MARKDOWN};
-
-/// One rule under the header, nothing else.
-const RULED_HEADER: TableStyle = TableStyle::new().header_separator(LineStyle::new('─', '─', '─', '─'));
+use comfy_table::{Cell, Table, presets::ASCII_MARKDOWN};
 
 /// A line for each row.
-pub fn terminal(rows: &[Row]) -> String {
+pub fn terminal(rows: &[LockRow]) -> String {
     let simulated = rows.iter().any(|row| row.simulation.is_some());
     let mut table = Table::new();
     table.load_style(RULED_HEADER);
@@ -70,14 +68,11 @@ pub fn terminal(rows: &[Row]) -> String {
         );
         table.add_row(cells);
     }
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 1));
-    }
-    format!("{}\n{}", table.trim_fmt(), note(rows))
+    format!("{}\n{}", crate::table::terminal(table), note(rows))
 }
 
 /// Two tables: throughput with the locks side by side, and latencies of [`Workload::Lb`].
-pub fn markdown(rows: &[Row]) -> String {
+pub fn markdown(rows: &[LockRow]) -> String {
     let mut out = String::new();
     let (about_latency, others): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.case.workload.is_about_latency());
     if !others.is_empty() {
@@ -94,7 +89,7 @@ pub fn markdown(rows: &[Row]) -> String {
     format!("{}\n", out.trim_end())
 }
 
-fn side_by_side(rows: &[&Row]) -> String {
+fn side_by_side(rows: &[&LockRow]) -> String {
     let mut locks: Vec<&str> = Vec::new();
     for row in rows {
         if !locks.contains(&&row.case.lock[..]) {
@@ -104,7 +99,7 @@ fn side_by_side(rows: &[&Row]) -> String {
     let mut table = Table::new();
     table.load_style(ASCII_MARKDOWN);
     table.set_header(["workload", "ranks", "writers"].into_iter().chain(locks.iter().copied()));
-    let key = |row: &Row| (row.case.workload, row.case.ranks, row.case.writers);
+    let key = |row: &LockRow| (row.case.workload, row.case.ranks, row.case.writers);
     let mut shown = Vec::new();
     for row in rows {
         if shown.contains(&key(row)) {
@@ -132,7 +127,7 @@ fn side_by_side(rows: &[&Row]) -> String {
     table.trim_fmt()
 }
 
-fn latencies(rows: &[&Row]) -> String {
+fn latencies(rows: &[&LockRow]) -> String {
     let mut table = Table::new();
     table.load_style(ASCII_MARKDOWN);
     table.set_header([
@@ -172,17 +167,13 @@ fn latencies(rows: &[&Row]) -> String {
     table.trim_fmt()
 }
 
-fn note(rows: &[Row]) -> &'static str {
+fn note(rows: &[LockRow]) -> &'static str {
     match rows.iter().any(|row| row.cut) {
         true => {
             "* Time was over before all ranks had done their acquisitions; what was not completed does not count.\n"
         }
         false => "",
     }
-}
-
-fn number(text: String) -> Cell {
-    Cell::new(text).set_alignment(CellAlignment::Right)
 }
 
 fn part(all: Option<Quantiles>, pick: impl Fn(Quantiles) -> f64) -> String {
@@ -220,14 +211,14 @@ fn three(value: f64) -> String {
 mod tests {
     use super::*;
     use crate::{
-        lock_bench::row::Case,
+        lock_bench::LockCase,
         workloads::locks::{RankRecord, WriterShare},
     };
 
-    fn row(workload: Workload, lock: &str, cut: bool) -> Row {
+    fn row(workload: Workload, lock: &str, cut: bool) -> LockRow {
         let record = RankRecord { completed: [30, 0], elapsed: 1_000_000, gave_up: cut, ..RankRecord::default() };
-        let case = Case { workload, writers: WriterShare::per_mille(2), ranks: 1, lock: lock.to_owned() };
-        Row::of(case, &[vec![record]], &[]).expect("a row")
+        let case = LockCase { workload, writers: WriterShare::per_mille(2), ranks: 1, lock: lock.to_owned() };
+        LockRow::of(case, &[vec![record]], &[]).expect("a row")
     }
 
     #[test]

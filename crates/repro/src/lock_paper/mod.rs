@@ -1,13 +1,209 @@
 //! The lock paper's evaluation: what is run, what comes out, how it compares.
 
-mod compare;
-mod plan;
+mod questions;
 mod runs;
-mod stencil;
-mod what_if;
 
-pub use compare::compare;
-pub use plan::{LockPlan, Shapes};
+pub use questions::WhatIf;
+pub use questions::{StencilForm, StencilRun};
 pub use runs::{LockRuns, PairRun, TniRun, run};
-pub use stencil::{StencilForm, StencilRun};
-pub use what_if::WhatIf;
+
+use crate::{
+    figures::{self, Paper},
+    outcome::Row,
+    simulate::{Shape, Traced},
+    statistics::{log_log_slope, spearman},
+};
+
+impl Shape {
+    /// The three shapes of 128 nodes that are tried; the first is the default.
+    pub const OF_128_NODES: [Shape; 3] = [Shape::new(&[2, 4, 16]), Shape::new(&[4, 4, 8]), Shape::new(&[8, 16])];
+
+    /// A shape of the network's own six axes, X Y Z and the group of 2×3×2, of which 128 nodes are used.
+    pub const OF_SIX_AXES: Shape = Shape::new(&[2, 3, 2, 2, 3, 2]);
+}
+
+/// How many job shapes the figures that depend on arbitration are shown for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Shapes {
+    /// One.
+    #[default]
+    One,
+    /// All of [`Shape::OF_128_NODES`], and [`Shape::OF_SIX_AXES`].
+    All,
+}
+
+/// What to run. [`LockPlan::paper`] is the paper's evaluation; the fields may be changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LockPlan {
+    /// Lock and unlock pairs per rank, except at K scale. The paper: 1000.
+    pub pairs: u32,
+    /// Numbers of ranks of Fig. 8, at 32 ranks per node.
+    pub scaling: Vec<u32>,
+    /// Ranks per node on all 128 nodes, Fig. 10.
+    pub ranks_per_node: Vec<u32>,
+    /// Job shapes; the first is used for everything, the others for the fullest run of Fig. 10 only.
+    pub shapes: Vec<Shape>,
+    /// Ranks of the K-scale run; 0 leaves it out.
+    pub k_ranks: u32,
+    /// Pairs per rank of the K-scale run.
+    pub k_pairs: u32,
+    /// Numbers of ranks of the waves that show what other forms of the lock would do; empty leaves them out.
+    pub what_if_ranks: Vec<u32>,
+    /// Receiving TNIs of each node in them.
+    pub what_if_tnis: Vec<u32>,
+    /// Numbers of ranks of the stencils of Figs. 4 and 5; empty leaves them out.
+    pub stencil_ranks: Vec<u32>,
+    /// Seed of every job: 0 keeps events of one moment in the order they were made, another number shuffles them.
+    pub seed: u64,
+    /// Whether fewer pairs than the paper's are run, as a smoke test.
+    pub quick: bool,
+    /// A timeline to record on the way. The jobs run the same.
+    pub traced: Option<Traced>,
+}
+
+impl LockPlan {
+    /// Pairs per rank in the paper's runs; totals are scaled to it.
+    pub const PAPER_PAIRS: u32 = 1000;
+
+    /// Returns the paper's evaluation.
+    pub fn paper(shapes: Shapes, seed: u64) -> Self {
+        let mut tried = Shape::OF_128_NODES.to_vec();
+        match shapes {
+            Shapes::One => tried.truncate(1),
+            Shapes::All => tried.push(Shape::OF_SIX_AXES),
+        }
+        LockPlan {
+            pairs: Self::PAPER_PAIRS,
+            scaling: (2..=12).map(|power| 1 << power).collect(),
+            ranks_per_node: vec![1, 8, 32],
+            shapes: tried,
+            k_ranks: 663_552,
+            k_pairs: 10,
+            what_if_ranks: vec![4, 64, 1024, 16_384, 131_072, 663_552],
+            what_if_tnis: vec![1, 4],
+            stencil_ranks: vec![64, 1024, 8192],
+            seed,
+            quick: false,
+            traced: None,
+        }
+    }
+
+    /// Returns the same with a twentieth of the pairs: says whether everything works, not how well it agrees.
+    pub fn quick(shapes: Shapes, seed: u64) -> Self {
+        let what_if_ranks = vec![4, 64, 1024, 16_384];
+        LockPlan {
+            pairs: 50,
+            k_pairs: 1,
+            what_if_ranks,
+            stencil_ranks: vec![64, 1024],
+            quick: true,
+            ..Self::paper(shapes, seed)
+        }
+    }
+
+    /// Returns how many jobs that is.
+    pub fn jobs(&self) -> usize {
+        runs::jobs(self) + questions::jobs(self)
+    }
+
+    /// Returns how many of them, the first ones, can leave a timeline.
+    pub fn traceable(&self) -> usize {
+        runs::jobs(self)
+    }
+}
+
+/// Every figure of the paper that the runs say something about, in the paper's order.
+///
+/// Totals are scaled to the paper's number of pairs if fewer were run.
+pub fn compare(runs: &LockRuns) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for figure in figures::of(Paper::Lock) {
+        let mut push = |value: Option<f64>| rows.extend(value.map(|value| Row::simulated(figure, value)));
+        match figure.id {
+            "L1" => push(slowest(runs, 4, 32).map(|s| s * 1e6)),
+            "L2" => push(slowest(runs, 256, 32).map(|s| s * 1e6)),
+            "L3" => {
+                let points: Vec<_> = runs.scaling().map(|run| (f64::from(run.ranks), run.slowest_pair())).collect();
+                push(log_log_slope(&points));
+            }
+            "L4" => push(total(runs, 128, 1)),
+            "L5" => push(total(runs, 1024, 8)),
+            "L6" => push(total(runs, 4096, 32)),
+            "L8" => {
+                for run in runs.full() {
+                    rows.push(in_shape(Row::simulated(figure, run.first_over_last()), run.shape));
+                }
+            }
+            "L9" | "L9-ranks" | "L9-six" => {
+                for run in runs.full().filter(|run| !run.hops.is_empty()) {
+                    let six = run.shape.is_some_and(|shape| shape.sides().len() == 6);
+                    if six == (figure.id == "L9-six") {
+                        let group = if figure.id == "L9-ranks" { 1 } else { run.ranks_per_node };
+                        rows.push(in_shape(Row::simulated(figure, near_first(run, group as usize)), run.shape));
+                    }
+                }
+            }
+            "L10" => {
+                rows.extend(runs.k.as_ref().map(|k| Row::simulated(figure, k.slowest_pair()).cost(k.job.cost.clone())));
+            }
+            "L11" => push(Some(runs.fx10.slowest_pair() * f64::from(LockPlan::PAPER_PAIRS))),
+            "L12" => push(slowest(runs, 256, 32).map(|fx100| runs.fx10.slowest_pair() / fx100)),
+            "L13" => push(time_saved(runs)),
+            "L14" => push(
+                runs.fx100(4096, 32)
+                    .and_then(|run| Some(run.job.atomics? as f64 / (f64::from(run.ranks) * f64::from(run.pairs)))),
+            ),
+            _ => {}
+        }
+    }
+    rows
+}
+
+/// Rank correlation of the distance and the mean finishing time of `group` ranks that share it.
+fn near_first(run: &PairRun, group: usize) -> f64 {
+    let hops: Vec<u64> = run.hops.iter().step_by(group).map(|&hops| u64::from(hops)).collect();
+    let finish: Vec<u64> = run.elapsed.chunks(group).map(|ranks| ranks.iter().sum()).collect();
+    spearman(&hops, &finish).unwrap_or(f64::NAN)
+}
+
+fn in_shape(row: Row, shape: Option<crate::Shape>) -> Row {
+    match shape {
+        Some(shape) => row.case(shape.to_string()),
+        None => row,
+    }
+}
+
+/// Seconds per pair of the slowest rank.
+fn slowest(runs: &LockRuns, ranks: u32, ranks_per_node: u32) -> Option<f64> {
+    runs.fx100(ranks, ranks_per_node).map(PairRun::slowest_pair)
+}
+
+/// Seconds for as many pairs as the paper ran.
+fn total(runs: &LockRuns, ranks: u32, ranks_per_node: u32) -> Option<f64> {
+    slowest(runs, ranks, ranks_per_node).map(|pair| pair * f64::from(LockPlan::PAPER_PAIRS))
+}
+
+/// Per cent of the time that four receiving TNIs save over one.
+fn time_saved(runs: &LockRuns) -> Option<f64> {
+    let with = |tnis| runs.tnis.iter().find(|run| run.tnis == tnis).map(TniRun::slowest);
+    Some(100.0 * (1.0 - with(4)? / with(1)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_have_128_nodes_and_readable_names() {
+        assert!(Shape::OF_128_NODES.iter().all(|shape| shape.nodes() == 128));
+        assert_eq!(Shape::OF_128_NODES[0].to_string(), "2×4×16");
+    }
+
+    #[test]
+    fn the_papers_plan_covers_its_ranges() {
+        let plan = LockPlan::paper(Shapes::One, 0);
+        assert_eq!((plan.scaling[0], plan.scaling.last().copied()), (4, Some(4096)));
+        assert_eq!(plan.shapes.len(), 1);
+        assert_eq!(LockPlan::quick(Shapes::All, 0).shapes.len(), 4);
+    }
+}

@@ -1,12 +1,10 @@
 //! Running the plan in virtual time.
 
-use super::{LockPlan, StencilRun, WhatIf, stencil, what_if};
+use super::{LockPlan, StencilRun, WhatIf};
 use crate::{
     ReproError,
     progress::Progress,
-    runner::{BEGIN, Runner},
-    shape::Shape,
-    simulate::{JobRecord, Setting},
+    simulate::{BEGIN, JobRecord, Runner, Setting, Shape},
     workloads::{FetchAdd, Together, reader_pairs, single_fetch_adds},
 };
 use rdma_fabric::Time;
@@ -72,7 +70,7 @@ pub struct TniRun {
 }
 
 impl TniRun {
-    /// The slowest rank's time, in seconds.
+    /// Returns the slowest rank's time, in seconds.
     pub fn slowest(&self) -> f64 {
         self.ranks.iter().map(|rank| rank.elapsed()).max().map_or(f64::NAN, |ps| ps as f64 * 1e-12)
     }
@@ -100,17 +98,17 @@ pub struct LockRuns {
 }
 
 impl LockRuns {
-    /// The FX100 run with these numbers, in the plan's first shape.
+    /// Returns the FX100 run with these numbers, in the plan's first shape.
     pub fn fx100(&self, ranks: u32, ranks_per_node: u32) -> Option<&PairRun> {
         self.fx100.iter().find(|run| run.ranks == ranks && run.ranks_per_node == ranks_per_node)
     }
 
-    /// The runs of Fig. 8, by number of ranks.
+    /// Returns the runs of Fig. 8, by number of ranks.
     pub fn scaling(&self) -> impl Iterator<Item = &PairRun> {
         self.plan.scaling.iter().filter_map(|&ranks| self.fx100(ranks, PACKED))
     }
 
-    /// The run of Fig. 10 with 32 ranks per node, in every shape.
+    /// Returns the run of Fig. 10 with 32 ranks per node, in every shape.
     pub fn full(&self) -> impl Iterator<Item = &PairRun> {
         self.fx100.iter().filter(|run| run.ranks == NODES * PACKED && run.ranks_per_node == PACKED)
     }
@@ -128,17 +126,17 @@ impl LockRuns {
 
 /// One FX100 job over the torus.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct PairJob {
+struct PairCase {
     ranks: u32,
     ranks_per_node: u32,
     shape: Shape,
 }
 
-/// The FX100 jobs of a plan, each once.
-fn pair_jobs(plan: &LockPlan) -> Vec<PairJob> {
+/// Returns the FX100 jobs of a plan, each once.
+fn pair_jobs(plan: &LockPlan) -> Vec<PairCase> {
     let mut jobs = Vec::new();
     let mut add = |ranks, ranks_per_node, shape| {
-        let job = PairJob { ranks, ranks_per_node, shape };
+        let job = PairCase { ranks, ranks_per_node, shape };
         if !jobs.contains(&job) {
             jobs.push(job);
         }
@@ -151,7 +149,7 @@ fn pair_jobs(plan: &LockPlan) -> Vec<PairJob> {
     jobs
 }
 
-/// How many jobs have a number that a timeline can be asked for by.
+/// Returns how many jobs have a number that a timeline can be asked for by.
 pub(super) fn jobs(plan: &LockPlan) -> usize {
     pair_jobs(plan).len() + 1 + TNIS.len() + usize::from(plan.k_ranks > 0)
 }
@@ -174,7 +172,7 @@ fn pairs(runner: &mut Runner<'_>, label: String, setting: Setting, pairs: u32) -
     })
 }
 
-/// Simulate everything the plan asks for.
+/// Simulates everything the plan asks for.
 ///
 /// # Errors
 /// [`ReproError::Job`] of the first job that failed.
@@ -184,7 +182,7 @@ pub fn run(plan: &LockPlan, progress: &mut Progress) -> Result<LockRuns, ReproEr
     let (fx100_platform, fx10_platform) = (Platform::fx100(), Platform::fx10());
 
     let mut fx100 = Vec::new();
-    for PairJob { ranks, ranks_per_node, shape } in jobs {
+    for PairCase { ranks, ranks_per_node, shape } in jobs {
         let setting = Setting::torus(fx100_platform.clone(), ranks, ranks_per_node, shape, plan.seed);
         let label = format!("Figs. 8, 10: {ranks} ranks, ppn {ranks_per_node}, {shape}");
         fx100.push(pairs(&mut runner, label, setting, plan.pairs)?);
@@ -214,8 +212,8 @@ pub fn run(plan: &LockPlan, progress: &mut Progress) -> Result<LockRuns, ReproEr
             )?)
         }
     };
-    let what_if = what_if::run(plan, &mut runner)?;
-    let stencils = stencil::run(plan, &mut runner)?;
+    let what_if = super::questions::waves(plan, &mut runner)?;
+    let stencils = super::questions::stencils(plan, &mut runner)?;
     let timeline = runner.end();
     Ok(LockRuns { plan: plan.clone(), fx100, fx10, tnis, k, what_if, stencils, timeline })
 }
@@ -223,7 +221,7 @@ pub fn run(plan: &LockPlan, progress: &mut Progress) -> Result<LockRuns, ReproEr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{lock_paper::Shapes, runner::Traced};
+    use crate::{lock_paper::Shapes, simulate::Traced};
 
     #[test]
     fn no_job_runs_twice() {

@@ -2,7 +2,7 @@
 
 use crate::{
     ReproError,
-    runner::BEGIN,
+    simulate::BEGIN,
     workloads::{Exchange, Kept, Together, exchanges},
 };
 use prdma_offload::{Buffer, Form, Layout, Options, Point, points_init};
@@ -19,7 +19,7 @@ const LATE: u64 = 5_000_000;
 /// More than any of these has.
 const ENTRIES: usize = 10_000;
 
-/// The paper's name of a command, if it has one: RTR (READY-TO-RECEIVE), SD/EOD (the data and their end), SD (data before the last
+/// Returns the paper's name of a command, if it has one: RTR (READY-TO-RECEIVE), SD/EOD (the data and their end), SD (data before the last
 /// command of an edge), NOP, SELF (the put to its own queue that releases the data).
 pub fn label(command: &SeenCommand) -> Option<String> {
     let posting = &command.posting;
@@ -63,7 +63,7 @@ pub struct FormTrace {
     pub alike: bool,
 }
 
-/// Run one iteration of each form.
+/// Runs one iteration of each form.
 ///
 /// # Errors
 /// [`ReproError::Job`].
@@ -168,7 +168,7 @@ impl FormTrace {
 mod tests {
     use super::*;
 
-    /// What rank 0 did in a form: labels in order of their slots.
+    /// Returns what rank 0 did in a form: labels in order of their slots.
     fn labels(trace: &FormTrace, rank: u32) -> Vec<String> {
         let mut commands = trace.timeline.commands();
         commands.retain(|command| command.queue.rank().number() == rank);

@@ -1,11 +1,218 @@
-//! The evaluation of persistent neighbourhood collectives in session mode: what is run, what comes out, how it compares.
+//! The evaluation of persistent neighbourhood collectives in session mode: what is run, what comes out, how it compares. Some jobs stand
+//! for the paper's measurements, others for predictions of our own.
+//!
+//! # Placement
+//! The paper says of its mapping only that those who communicate sit on nodes next to each other. Here each rank has a node of its own in a torus
+//! of the grid's own shape, so that every neighbour along an axis is one link away, ends included, and messages to different neighbours share no link. A line
+//! of 36 nodes is such a ring on Tofu too: its six axes hold one (`Folding::Snake`). Neighbours in a corner are two or three links away.
 
-mod compare;
 mod forms;
-mod plan;
 mod runs;
 
-pub use compare::compare;
 pub use forms::{FormTrace, forms, label};
-pub use plan::{How, Job, Pattern, PrdmaPlan};
+pub use runs::compare;
 pub use runs::{ExchangeRun, PrdmaRuns, run};
+
+use crate::{
+    simulate::{Shape, Traced},
+    workloads::{Exchange, Kept},
+};
+use prdma_offload::Form;
+use std::fmt;
+use tofu2_sim::virt::Platform;
+
+/// Who are neighbours: the stencil, on 36 nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Pattern {
+    /// In one dimension, 3 points: two neighbours. What the paper measured.
+    Line,
+    /// In two dimensions, 5 points: four neighbours. The paper describes it (Fig. 8 (C)) and did not measure it.
+    Plane,
+    /// In three dimensions, 7 points: six neighbours.
+    Space,
+    /// In three dimensions, 27 points: 26 neighbours.
+    Corners,
+}
+
+impl Pattern {
+    /// All of them.
+    pub const ALL: [Pattern; 4] = [Pattern::Line, Pattern::Plane, Pattern::Space, Pattern::Corners];
+
+    /// Returns the name in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Pattern::Line => "1-D 3-point",
+            Pattern::Plane => "2-D 5-point",
+            Pattern::Space => "3-D 7-point",
+            Pattern::Corners => "3-D 27-point",
+        }
+    }
+
+    /// Returns the grid of ranks and the torus of nodes.
+    pub const fn shape(self) -> Shape {
+        match self {
+            Pattern::Line => Shape::new(&[36]),
+            Pattern::Plane => Shape::new(&[6, 6]),
+            Pattern::Space | Pattern::Corners => Shape::new(&[3, 3, 4]),
+        }
+    }
+
+    /// Neighbours of each rank.
+    pub const fn neighbours(self) -> u32 {
+        match self {
+            Pattern::Line => 2,
+            Pattern::Plane => 4,
+            Pattern::Space => 6,
+            Pattern::Corners => 26,
+        }
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// How the exchange is carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct How {
+    /// By whom, with how many queues.
+    pub form: Form,
+    /// Whether the request is kept.
+    pub kept: Kept,
+}
+
+impl How {
+    /// A persistent request of that form.
+    pub const fn persistent(form: Form) -> How {
+        How { form, kept: Kept::Persistent }
+    }
+
+    /// A request of that form for each iteration.
+    pub const fn anew(form: Form) -> How {
+        How { form, kept: Kept::Anew }
+    }
+}
+
+impl fmt::Display for How {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let form = match self.form {
+            Form::Fast => "FAST".to_owned(),
+            Form::Mrc => "MRC".to_owned(),
+            Form::Cpu => "CPU".to_owned(),
+            form => form.to_string(),
+        };
+        match self.kept {
+            Kept::Persistent => f.pad(&form),
+            Kept::Anew => f.pad(&format!("{form}, made anew")),
+        }
+    }
+}
+
+/// One job: a form on a pattern, for some sizes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExchangeCase {
+    /// Who are neighbours.
+    pub pattern: Pattern,
+    /// How they exchange.
+    pub how: How,
+    /// Bytes to and from each neighbour.
+    pub sizes: Vec<usize>,
+}
+
+/// What to run. [`PrdmaPlan::paper`] is the paper's evaluation and our predictions; the fields may be changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PrdmaPlan {
+    /// The jobs, in order.
+    pub jobs: Vec<ExchangeCase>,
+    /// Iterations of each size that are not measured.
+    pub warm_up: u32,
+    /// Iterations that are: all take the same time, but for the seed's shuffling.
+    pub iterations: u32,
+    /// The machine.
+    pub platform: Platform,
+    /// Seed of every job: 0 keeps events of one moment in the order they were made, another number shuffles them.
+    pub seed: u64,
+    /// Whether fewer sizes and iterations are run, as a smoke test.
+    pub quick: bool,
+    /// A timeline to record on the way. The jobs run the same.
+    pub traced: Option<Traced>,
+}
+
+impl PrdmaPlan {
+    /// The largest size: 64 KiB.
+    pub const MOST: usize = 65_536;
+    /// The step between two sizes of the paper.
+    pub const STEP: usize = 1024;
+    /// The size of the predictions for three dimensions.
+    pub const IN_SPACE: usize = 8192;
+    /// Iterations that are measured. With one or as many queues as neighbours one takes as long as the other.
+    pub const ITERATIONS: u32 = 20;
+
+    /// Returns the paper's evaluation, and what it did not measure.
+    pub fn paper(seed: u64) -> Self {
+        PrdmaPlan::stepping(Self::STEP, Self::ITERATIONS, seed)
+    }
+
+    /// Returns the same with fewer sizes and iterations: says whether everything works, not how well it agrees.
+    pub fn quick(seed: u64) -> Self {
+        PrdmaPlan { quick: true, ..PrdmaPlan::stepping(8 * Self::STEP, 5, seed) }
+    }
+
+    fn stepping(step: usize, iterations: u32, seed: u64) -> Self {
+        let sizes: Vec<usize> = (0..=Self::MOST).step_by(step).collect();
+        let job = |pattern, how, sizes: &[usize]| ExchangeCase { pattern, how, sizes: sizes.to_vec() };
+        let (fast, mrc) = (How::persistent(Form::Fast), How::persistent(Form::Mrc));
+        let (two, cpu) = (How::persistent(Form::Queues(2)), How::persistent(Form::Cpu));
+        let mut jobs: Vec<ExchangeCase> = [fast, mrc, cpu].map(|how| job(Pattern::Line, how, &sizes)).into();
+        let few: Vec<usize> = (0..=Self::MOST).step_by(Self::MOST / 4).collect();
+        jobs.push(job(Pattern::Line, How::anew(Form::Fast), &few));
+        jobs.extend([fast, two, mrc].map(|how| job(Pattern::Plane, how, &sizes)));
+        for pattern in [Pattern::Space, Pattern::Corners] {
+            let four = How::persistent(Form::Queues(4));
+            jobs.extend([fast, four, two, mrc, cpu].map(|how| job(pattern, how, &[Self::IN_SPACE])));
+        }
+        let platform = Platform::fx100();
+        PrdmaPlan { jobs, warm_up: 10, iterations, platform, seed, quick: false, traced: None }
+    }
+
+    /// Returns what a job's ranks run.
+    pub(super) fn exchange(&self, job: &ExchangeCase) -> Exchange {
+        Exchange {
+            grid: job.pattern.shape().sides().iter().map(|&side| side as usize).collect(),
+            periodic: true,
+            corners: job.pattern == Pattern::Corners,
+            form: job.how.form,
+            kept: job.how.kept,
+            sizes: job.sizes.clone(),
+            warm_up: self.warm_up,
+            iterations: self.iterations,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tofu2_sim::virt::{Fold, Folding, TofuShape, Torus};
+
+    #[test]
+    fn the_plan_has_the_papers_sizes_on_36_nodes() {
+        let plan = PrdmaPlan::paper(0);
+        assert_eq!(plan.jobs[0].sizes.len(), 65);
+        assert!(Pattern::ALL.iter().all(|pattern| pattern.shape().nodes() == 36));
+    }
+
+    #[test]
+    fn neighbours_of_the_line_are_next_to_each_other_on_tofu_too() {
+        let torus = Torus::new(Pattern::Line.shape().sides()).unwrap();
+        let fold = Fold::new(TofuShape::of_groups([3, 1, 1]).unwrap(), Folding::Snake);
+        let at = |place| fold.coordinates(place).and_then(|at| fold.shape().node(at)).unwrap();
+        for place in 0..36 {
+            let next = (place + 1) % 36;
+            assert_eq!(torus.hops(place, next), 1);
+            assert_eq!(fold.shape().hops(at(place), at(next), None).unwrap(), 1, "{place}");
+        }
+    }
+}

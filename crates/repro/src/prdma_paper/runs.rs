@@ -1,13 +1,16 @@
-//! Running the plan in virtual time.
+//! Running the plan in virtual time, and comparing what comes out.
 
-use super::{How, Job, Pattern, PrdmaPlan};
+use super::{ExchangeCase, How, Pattern, PrdmaPlan};
 use crate::{
     ReproError,
+    figures::{self, Paper},
+    outcome::Row,
     progress::Progress,
-    runner::{BEGIN, Runner},
-    simulate::{JobRecord, Setting},
+    simulate::{BEGIN, JobRecord, Runner, Setting},
+    statistics::slope,
     workloads::{Together, exchanges},
 };
+use prdma_offload::Form;
 use rdma_fabric::Time;
 use tofu2_sim::virt::Timeline;
 
@@ -51,7 +54,7 @@ pub struct PrdmaRuns {
 }
 
 impl PrdmaRuns {
-    /// The run of that pattern and form.
+    /// Returns the run of that pattern and form.
     pub fn of(&self, pattern: Pattern, how: How) -> Option<&ExchangeRun> {
         self.runs.iter().find(|run| run.pattern == pattern && run.how == how)
     }
@@ -63,7 +66,7 @@ impl PrdmaRuns {
     }
 }
 
-/// Simulate everything the plan asks for.
+/// Simulates everything the plan asks for.
 ///
 /// # Errors
 /// [`ReproError::Job`] of the first job that failed.
@@ -71,7 +74,7 @@ pub fn run(plan: &PrdmaPlan, progress: &mut Progress) -> Result<PrdmaRuns, Repro
     let mut runner = Runner::new(progress, plan.jobs.len(), plan.traced);
     let mut runs = Vec::with_capacity(plan.jobs.len());
     for job in &plan.jobs {
-        let Job { pattern, how, ref sizes } = *job;
+        let ExchangeCase { pattern, how, ref sizes } = *job;
         let label = match sizes[..] {
             [size] => format!("{pattern}, {how}: {size} B"),
             _ => format!("{pattern}, {how}: {} sizes", sizes.len()),
@@ -87,4 +90,106 @@ pub fn run(plan: &PrdmaPlan, progress: &mut Progress) -> Result<PrdmaRuns, Repro
     }
     let timeline = runner.end();
     Ok(PrdmaRuns { plan: plan.clone(), runs, timeline })
+}
+
+/// The size of R1 and R4.
+const SIXTEEN_KIB: usize = 16_384;
+
+const FAST: How = How::persistent(Form::Fast);
+const MRC: How = How::persistent(Form::Mrc);
+
+/// Every figure of the paper that the runs say something about, in the paper's order.
+pub fn compare(runs: &PrdmaRuns) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let ratios = runs.ratios(Pattern::Line, MRC, FAST);
+    let values = || ratios.iter().map(|&(_, ratio)| ratio);
+    let per_byte = |how| runs.of(Pattern::Line, how).and_then(|run| slope(&run.line()));
+    let constant = |name| runs.plan.platform.value(name).map(|value| value as f64);
+    for figure in figures::of(Paper::Prdma) {
+        let value = match figure.id {
+            "R1" => runs.of(Pattern::Line, FAST).and_then(|run| run.at(SIXTEEN_KIB)).map(|seconds| seconds * 1e6),
+            "R2" => per_byte(FAST).map(|seconds| 1e-9 / seconds),
+            "R3-low" => values().reduce(f64::min),
+            "R3-high" => values().reduce(f64::max),
+            "R4" => ratios.iter().find(|(size, _)| *size == SIXTEEN_KIB).map(|&(_, ratio)| ratio),
+            "R5" => per_byte(MRC).zip(per_byte(FAST)).map(|(mrc, fast)| mrc / fast),
+            "R6" => runs.of(Pattern::Line, FAST).and_then(|run| run.points.last()).map(|&(size, _)| size as f64),
+            "R7-rate" => constant("link_byte").map(|femtos| 1e6 / femtos),
+            "R8" => constant("engines"),
+            "R9" => constant("queues_per_engine"),
+            _ => None,
+        };
+        rows.extend(value.map(|value| Row::simulated(figure, value)));
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        outcome::Verdict,
+        prdma_paper::{ExchangeCase, PrdmaPlan, run},
+        progress::Progress,
+    };
+    use tofu2_sim::virt::Platform;
+
+    /// Returns the sizes that decide: both ends, where the ratio is lowest, where R1 and R4 are.
+    fn deciding(platform: Platform) -> PrdmaPlan {
+        let sizes = [0, 1024, 2048, SIXTEEN_KIB, PrdmaPlan::MOST];
+        let jobs = [FAST, MRC].map(|how| ExchangeCase { pattern: Pattern::Line, how, sizes: sizes.to_vec() }).into();
+        PrdmaPlan { jobs, iterations: 5, platform, ..PrdmaPlan::paper(0) }
+    }
+
+    fn rows(platform: Platform) -> Vec<Row> {
+        compare(&run(&deciding(platform), &mut Progress::silent()).expect("it runs"))
+    }
+
+    fn mutated(changes: &[(&str, u64)]) -> Platform {
+        changes.iter().fold(Platform::fx100(), |platform, (name, value)| platform.with(name, *value).expect(name))
+    }
+
+    /// Figures that `--check` fails on.
+    fn misses(platform: Platform) -> Vec<String> {
+        rows(platform).into_iter().filter(|row| row.verdict().fails()).map(|row| row.id).collect()
+    }
+
+    #[test]
+    fn the_machine_gives_calibrated_figures_back_and_meets_the_bounds() {
+        let rows = rows(Platform::fx100());
+        let verdict = |id: &str| rows.iter().find(|row| row.id == id).map(Row::verdict);
+        for id in ["R1", "R2", "R3-low"] {
+            assert_eq!(verdict(id), Some(Verdict::Calibrated), "{id}: {rows:#?}");
+        }
+        for id in ["R3-high", "R4"] {
+            assert_eq!(verdict(id), Some(Verdict::Within), "{id}: {rows:#?}");
+        }
+        assert_eq!(verdict("R5"), Some(Verdict::OwnValue));
+    }
+
+    #[test]
+    fn start_and_chain_are_what_the_figures_ask_for() {
+        let bare = mutated(&[("software.prdma.start", 0), ("software.prdma.chain", 0)]);
+        let runs = run(&deciding(bare), &mut Progress::silent()).expect("it runs");
+        let line = |how| runs.of(Pattern::Line, how).expect("it was run").line();
+        let (fast, mrc) = (line(FAST), line(MRC));
+        let bare_r1 = fast.iter().find(|point| point.0 == SIXTEEN_KIB as f64).expect("16 KiB").1;
+        let start = 5e-6 - bare_r1;
+        let owed = fast.iter().zip(&mrc).map(|(fast, mrc)| 1.2 * (fast.1 + start) - (mrc.1 + start));
+        let chain = owed.fold(0.0, f64::max);
+        // To the nanosecond.
+        let of_table = |name| (Platform::fx100().value(name).expect(name) as f64 * 1e-3).round();
+        assert_eq!((start * 1e9).round(), of_table("software.prdma.start"));
+        assert_eq!((chain * 1e9).round(), of_table("software.prdma.chain"));
+    }
+
+    #[test]
+    fn another_machine_fails_the_check() {
+        assert_eq!(misses(Platform::fx100()), [""; 0]);
+        assert!(misses(mutated(&[("software.prdma.start", 1_000_000)])).contains(&"R1".to_owned()));
+        assert!(misses(mutated(&[("software.prdma.chain", 0)])).contains(&"R3-low".to_owned()));
+        assert!(misses(mutated(&[("payload_byte", 120_000)])).contains(&"R2".to_owned()));
+        let slow = mutated(&[("software.prdma.start", 3_000_000), ("software.prdma.chain", 0)]);
+        assert!(misses(slow).contains(&"R4".to_owned()));
+    }
 }

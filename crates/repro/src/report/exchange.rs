@@ -1,6 +1,6 @@
 //! The part of the page about persistent exchanges with neighbours.
 
-use super::{page::key, plots};
+use super::{html_table, key, plots};
 use crate::{
     ReproError,
     prdma_paper::{How, Pattern, PrdmaPlan, PrdmaRuns},
@@ -70,26 +70,18 @@ impl<'a> Section<'a> {
         let forms = [Form::Fast, Form::Queues(4), Form::Queues(2), Form::Mrc, Form::Cpu].map(How::persistent);
         write!(
             page,
-            "<h2>In three dimensions</h2><p>{} bytes to each neighbour, in µs: predictions that nobody has published.</p>\
-             <div class=\"scroll\"><table><thead><tr><th>pattern</th><th class=\"n\">neighbours</th>",
+            "<h2>In three dimensions</h2><p>{} bytes to each neighbour, in µs: predictions that nobody has published.</p>",
             PrdmaPlan::IN_SPACE
         )?;
-        for how in forms {
-            write!(page, "<th class=\"n\">{how}</th>")?;
-        }
-        page.push_str("</tr></thead><tbody>");
-        for pattern in [Pattern::Space, Pattern::Corners] {
-            write!(page, "<tr><td>{pattern}</td><td class=\"n\">{}</td>", pattern.neighbours())?;
-            for how in forms {
-                match self.runs.of(pattern, how).and_then(|run| run.at(PrdmaPlan::IN_SPACE)) {
-                    Some(seconds) => write!(page, "<td class=\"n\">{:.2}</td>", seconds * 1e6)?,
-                    None => page.push_str("<td class=\"n\">–</td>"),
-                }
-            }
-            page.push_str("</tr>");
-        }
-        page.push_str("</tbody></table></div>");
-        Ok(())
+        let rows = [Pattern::Space, Pattern::Corners].map(|pattern| {
+            let [a, b, c, d, e] = forms.map(|how| {
+                let seconds = self.runs.of(pattern, how).and_then(|run| run.at(PrdmaPlan::IN_SPACE));
+                seconds.map_or("–".to_owned(), |seconds| format!("{:.2}", seconds * 1e6))
+            });
+            [pattern.to_string(), pattern.neighbours().to_string(), a, b, c, d, e]
+        });
+        let [a, b, c, d, e] = forms.map(|how| format!("#{how}"));
+        html_table(page, ["pattern", "#neighbours", &a, &b, &c, &d, &e], rows)
     }
 }
 
@@ -104,7 +96,7 @@ mod tests {
     /// Runs with the right shape and plausible numbers.
     fn invented() -> PrdmaRuns {
         let plan = PrdmaPlan::paper(0);
-        let run = |job: &crate::prdma_paper::Job| ExchangeRun {
+        let run = |job: &crate::prdma_paper::ExchangeCase| ExchangeRun {
             pattern: job.pattern,
             how: job.how,
             points: job.sizes.iter().map(|&size| (size, 3.4e-6 + size as f64 * 1e-10)).collect(),

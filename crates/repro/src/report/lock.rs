@@ -1,15 +1,15 @@
 //! The lock paper's part of the page.
 
-use super::{escape::escaped, page::key, plots};
+use super::{escaped, html_table, key, plots};
 use crate::{
     ReproError,
-    cost::Cost,
     figures::{self, Figure},
     lock_paper::{LockRuns, PairRun, StencilRun, TniRun, WhatIf},
     outcome::Row,
     quantity::{self, count},
-    table::STENCIL_ANSWER,
-    workloads::Form,
+    simulate::Cost,
+    unpublished::STENCIL_ANSWER,
+    workloads::WaveForm,
 };
 use std::fmt::{self, Write};
 
@@ -187,23 +187,15 @@ fn what_if(page: &mut String, plots: &Plots, waves: &[WhatIf]) -> fmt::Result {
     );
     for (tnis, plot) in &plots.waves {
         write!(page, "<figure>{plot}")?;
-        key(page, &Form::ALL.map(|form| (plots::colour(form), form.name())))?;
+        key(page, &WaveForm::ALL.map(|form| (plots::colour(form), form.name())))?;
         write!(page, "<figcaption>Slowest rank, receiving TNIs: {tnis}.</figcaption></figure>")?;
     }
-    page.push_str("<div class=\"scroll\"><table><thead><tr><th class=\"n\">ranks</th><th>receiving TNIs</th>");
-    for form in Form::ALL {
-        write!(page, "<th class=\"n\">{form}</th>")?;
-    }
-    page.push_str("</tr></thead><tbody>");
-    for of_one in waves.chunks(Form::ALL.len()) {
-        write!(page, "<tr><td class=\"n\">{}</td><td>{}</td>", count(of_one[0].ranks.into()), of_one[0].tnis)?;
-        for wave in of_one {
-            write!(page, "<td class=\"n\">{}</td>", quantity::seconds(wave.pair()))?;
-        }
-        page.push_str("</tr>");
-    }
-    page.push_str("</tbody></table></div>");
-    Ok(())
+    let rows = waves.chunks_exact(WaveForm::ALL.len()).map(|of_one| {
+        let [a, b, c, d] = [0, 1, 2, 3].map(|form: usize| quantity::seconds(of_one[form].pair()));
+        [count(of_one[0].ranks.into()), of_one[0].tnis.to_string(), a, b, c, d]
+    });
+    let [a, b, c, d] = WaveForm::ALL.map(|form| format!("#{form}"));
+    html_table(page, ["#ranks", "receiving TNIs", &a, &b, &c, &d], rows)
 }
 
 fn stencils(page: &mut String, runs: &[StencilRun]) -> fmt::Result {
@@ -212,23 +204,15 @@ fn stencils(page: &mut String, runs: &[StencilRun]) -> fmt::Result {
     }
     write!(
         page,
-        "<h2>Does lock_all stencil code run at tens of thousands of nodes?</h2><p>A five-point stencil in the two forms of the paper's Figures 4 and 5; 8 ranks a node, slowest rank. \
-         {}</p><div class=\"scroll\"><table><thead><tr><th class=\"n\">ranks</th><th>form</th><th class=\"n\">a step</th>\
-         <th class=\"n\">the lock, once</th></tr></thead><tbody>",
+        "<h2>Does lock_all stencil code run at tens of thousands of nodes?</h2><p>A five-point stencil in the two forms of the paper's \
+         Figures 4 and 5; 8 ranks a node, slowest rank. {}</p>",
         escaped(STENCIL_ANSWER)
     )?;
-    for run in runs {
+    let rows = runs.iter().map(|run| {
         let lock = if run.lock > 0.0 { quantity::seconds(run.lock) } else { "–".into() };
-        write!(
-            page,
-            "<tr><td class=\"n\">{}</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{lock}</td></tr>",
-            count(run.ranks.into()),
-            run.form,
-            quantity::seconds(run.step)
-        )?;
-    }
-    page.push_str("</tbody></table></div>");
-    Ok(())
+        [count(run.ranks.into()), run.form.to_string(), quantity::seconds(run.step), lock]
+    });
+    html_table(page, ["#ranks", "form", "#a step", "#the lock, once"], rows)
 }
 
 #[cfg(test)]
@@ -246,7 +230,7 @@ mod tests {
         let job = || example().jobs[0].clone();
         let wave =
             |ranks: u32, form| WhatIf { form, ranks, tnis: 1, lock: 1e-6 * f64::from(ranks), unlock: 1e-6, job: job() };
-        [4, 663_552].into_iter().flat_map(|ranks| Form::ALL.map(|form| wave(ranks, form))).collect()
+        [4, 663_552].into_iter().flat_map(|ranks| WaveForm::ALL.map(|form| wave(ranks, form))).collect()
     }
 
     fn stencils_run() -> Vec<StencilRun> {

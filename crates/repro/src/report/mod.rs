@@ -1,13 +1,24 @@
 //! One self-contained page: plots, table, constants, and how to make it again.
 
-mod escape;
 mod exchange;
 mod lock;
-mod page;
 mod plots;
 
-use crate::{ReproError, lock_paper::LockRuns, outcome::Row, prdma_paper::PrdmaRuns, provenance::Provenance};
-use std::path::{Path, PathBuf};
+use crate::{
+    ReproError,
+    lock_paper::LockRuns,
+    outcome::{Row, Tally, Verdict},
+    platforms,
+    prdma_paper::PrdmaRuns,
+    provenance::{Provenance, short},
+    quantity::{self, count},
+    table,
+};
+use plotters::style::RGBColor;
+use std::{
+    fmt::{self, Write},
+    path::{Path, PathBuf},
+};
 
 /// What was run, by paper.
 #[derive(Clone, Copy, Debug, Default)]
@@ -18,7 +29,7 @@ pub struct Results<'a> {
     pub prdma: Option<&'a PrdmaRuns>,
 }
 
-/// The page's place in `directory`, which is made if need be.
+/// Returns the page's place in `directory`, which is made if need be.
 ///
 /// # Errors
 /// [`ReproError::Write`].
@@ -30,10 +41,212 @@ pub fn page_in(directory: &Path) -> Result<PathBuf, ReproError> {
     }
 }
 
-/// The page's text. It needs nothing else: style and plots are inside, no script, no font and no link to anywhere.
+/// Returns the page's text. It needs nothing else: style and plots are inside, no script, no font and no link to anywhere.
 ///
 /// # Errors
 /// [`ReproError::Plot`].
 pub fn render(results: Results<'_>, rows: &[Row], made: &Provenance) -> Result<String, ReproError> {
-    page::render(results, rows, made)
+    let lock = results.lock.map(|runs| lock::Section::draw(runs, rows)).transpose()?;
+    let exchange = results.prdma.map(exchange::Section::draw).transpose()?;
+    let mut page = String::with_capacity(1 << 20);
+    // Writing to a string does not fail.
+    body(&mut page, lock.as_ref(), exchange.as_ref(), rows, made).ok();
+    Ok(page)
+}
+
+const STYLE: &str = include_str!("style.css");
+
+fn body(
+    page: &mut String,
+    lock: Option<&lock::Section<'_>>,
+    exchange: Option<&exchange::Section<'_>>,
+    rows: &[Row],
+    made: &Provenance,
+) -> fmt::Result {
+    write!(
+        page,
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
+         <title>Published figures, reproduced in virtual time</title><style>{STYLE}</style></head><body><main>"
+    )?;
+    page.push_str(
+        "<h1>Published figures, reproduced in virtual time</h1>\
+         <p class=\"lead\">From a simulated Tofu network. Few of the figures calibrate the model; the others have to come out of it.</p>",
+    );
+    if let Some(warning) = made.warning() {
+        write!(page, "<p class=\"warning\">{}</p>", escaped(&warning))?;
+    }
+    tiles(page, rows, made)?;
+    if let Some(lock) = lock {
+        lock.write(page)?;
+    }
+    if let Some(exchange) = exchange {
+        exchange.write(page)?;
+    }
+    page.push_str("<h2>All figures</h2>");
+    rows_table(page, rows)?;
+    constants(page)?;
+    provenance(page, made)?;
+    page.push_str("</main></body></html>\n");
+    Ok(())
+}
+
+fn tiles(page: &mut String, rows: &[Row], made: &Provenance) -> fmt::Result {
+    let tally = Tally::of(rows);
+    let tile =
+        |page: &mut String, number: String, words: &str| write!(page, "<li><b>{number}</b><span>{words}</span></li>");
+    page.push_str("<ul class=\"sum\">");
+    tile(page, format!("{} of {}", tally.within, tally.predictions), "predictions within their bounds")?;
+    tile(
+        page,
+        format!("{} of {}", tally.informative_within, tally.informative),
+        "of these are informative: a trivial model would miss the bound",
+    )?;
+    tile(page, format!("{} of {}", tally.given_back, tally.calibrated), "calibrated values given back")?;
+    tile(
+        page,
+        count(made.events()),
+        &format!("events in {} jobs, {:.1} CPU seconds", made.jobs.len(), made.cpu_seconds()),
+    )?;
+    page.push_str("</ul>");
+    Ok(())
+}
+
+fn rows_table(page: &mut String, rows: &[Row]) -> fmt::Result {
+    page.push_str(
+        "<p>PRED must come out of the model unaided. CAL set one of its constants. DER follows by arithmetic. SPEC is asserted. \
+         OWN stands beside a number that the paper contradicts itself on. Times are those of the slowest rank. The null model knows the calibrated figures, but no mechanism.</p>\
+         <div class=\"scroll\"><table><thead><tr><th>id</th><th>what</th><th class=\"n\">published</th><th class=\"n\">ours</th>\
+         <th class=\"n\">deviation</th><th class=\"n\">null model</th><th>kind</th><th>bound</th><th>verdict</th></tr></thead><tbody>",
+    );
+    for row in rows {
+        let value =
+            |value: Option<f64>| value.map_or("–".into(), |value| escaped(&quantity::with_unit(value, &row.unit)));
+        let class = match row.verdict() {
+            Verdict::Within | Verdict::Asserted => "good",
+            verdict if verdict.fails() => "bad",
+            _ => "quiet",
+        };
+        write!(
+            page,
+            "<tr><td class=\"k\">{}</td><td>{}<br><small>{}</small></td><td class=\"n\">{}</td><td class=\"n\">{}</td>\
+             <td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td><td class=\"k\">{}</td><td class=\"{class}\">{}</td></tr>",
+            escaped(&row.id),
+            escaped(&table::what(row)),
+            escaped(&format!("{}{}{}", row.place, if row.remark.is_empty() { "" } else { ". " }, row.remark)),
+            escaped(&table::published(row)),
+            value(row.simulated),
+            row.deviation.map_or("–".into(), quantity::deviation),
+            value(row.null),
+            row.kind,
+            escaped(&table::bound(row)),
+            escaped(&table::verdict(row)),
+        )?;
+    }
+    page.push_str("</tbody></table></div>");
+    Ok(())
+}
+
+fn constants(page: &mut String) -> fmt::Result {
+    page.push_str("<h2>Constants of the machines</h2><p>No figure that the model predicts sets a constant.</p>");
+    for platform in platforms::all() {
+        write!(page, "<h3>{}</h3>", escaped(platform.name()))?;
+        let rows = platform.constants().iter().map(|constant| {
+            [
+                format!("<code>{}</code>", escaped(constant.name)),
+                escaped(&platforms::readable(constant)),
+                escaped(&constant.from.join(", ")),
+                escaped(&constant.note),
+            ]
+        });
+        html_table(page, [".constant", "#value", ".set by", "source"], rows)?;
+    }
+    Ok(())
+}
+
+fn provenance(page: &mut String, made: &Provenance) -> fmt::Result {
+    write!(
+        page,
+        "<h2>How this page was made</h2><pre>{}</pre><p>onesided {}, seed {}. Equal seed, equal trace: the joint hash \
+         is <code>{:016x}</code>.</p>",
+        escaped(&made.command),
+        env!("CARGO_PKG_VERSION"),
+        made.seed,
+        made.trace_hash()
+    )?;
+    let rows = made.jobs.iter().map(|job| {
+        [
+            escaped(&job.label),
+            count(job.cost.events),
+            format!("{:.2}", job.cost.cpu_seconds),
+            count(job.cost.bytes_per_rank),
+            format!("<code>{}</code>", short(job.trace_hash)),
+        ]
+    });
+    html_table(page, ["job", "#events", "#CPU s", "#B per rank", "trace"], rows)
+}
+
+/// Writes a table of markup. Columns named `#…` hold numbers, those named `.…` short keys.
+fn html_table<const N: usize>(
+    page: &mut String,
+    columns: [&str; N],
+    rows: impl IntoIterator<Item = [String; N]>,
+) -> fmt::Result {
+    page.push_str("<div class=\"scroll\"><table><thead><tr>");
+    for column in columns {
+        match column.strip_prefix('#') {
+            Some(name) => write!(page, "<th class=\"n\">{name}</th>")?,
+            None => write!(page, "<th>{}</th>", column.trim_start_matches('.'))?,
+        }
+    }
+    page.push_str("</tr></thead><tbody>");
+    for row in rows {
+        page.push_str("<tr>");
+        for (column, text) in columns.iter().zip(row) {
+            let class = match column.as_bytes()[0] {
+                b'#' => " class=\"n\"",
+                b'.' => " class=\"k\"",
+                _ => "",
+            };
+            write!(page, "<td{class}>{text}</td>")?;
+        }
+        page.push_str("</tr>");
+    }
+    page.push_str("</tbody></table></div>");
+    Ok(())
+}
+
+/// Writes what colours mean.
+pub(super) fn key(page: &mut String, entries: &[(RGBColor, &str)]) -> fmt::Result {
+    page.push_str("<ul class=\"key\">");
+    for (RGBColor(r, g, b), words) in entries {
+        write!(page, "<li><i style=\"background:#{r:02x}{g:02x}{b:02x}\"></i>{}</li>", escaped(words))?;
+    }
+    page.push_str("</ul>");
+    Ok(())
+}
+
+/// `text` with the five characters that markup gives meaning replaced.
+pub(super) fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+
+    #[test]
+    fn markup_is_text() {
+        assert_eq!(super::escaped("<b a=\"1\">'&'</b>"), "&lt;b a=&quot;1&quot;&gt;&#39;&amp;&#39;&lt;/b&gt;");
+    }
 }

@@ -1,6 +1,6 @@
 //! What the exchange of borders costs: start and wait, nothing in between (persistent neighbourhood paper, section 5.2).
 
-use super::Together;
+use super::{RankFuture, Together};
 use prdma_offload::{Buffer, Cartesian, Form, Neighbourhood, Options, Request};
 use rdma_fabric::{Fabric, Group, ProgramResult};
 
@@ -38,8 +38,8 @@ pub struct Exchange {
 ///
 /// # Panics
 /// If the grid is none of all ranks.
-pub async fn exchanges(fabric: Fabric, exchange: Exchange, together: Together) -> ProgramResult<Vec<u64>> {
-    Box::pin(measured(fabric, exchange, together)).await
+pub fn exchanges(fabric: Fabric, exchange: Exchange, together: Together) -> RankFuture<Vec<u64>> {
+    Box::pin(measured(fabric, exchange, together))
 }
 
 async fn measured(fabric: Fabric, exchange: Exchange, together: Together) -> ProgramResult<Vec<u64>> {

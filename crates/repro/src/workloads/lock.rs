@@ -1,10 +1,14 @@
-//! Workloads of the lock paper (section 5.2).
+//! Workloads of the lock paper (section 5.2), and waves: everybody wants all of a window at once.
 
-use super::Together;
-use rdma_fabric::{Amo, Fabric, Program, ProgramResult, Rank, op};
-use rma_lock::RpLock;
+use super::{RankFuture, Together};
+use core::fmt;
+use rdma_fabric::{Amo, Fabric, Program, ProgramResult, Rank, Time, op};
+use rma_lock::{
+    Guard, RmaLock,
+    locks::{Aggregated, AggregatedOptions, Levels, PackedLock, RpLock},
+};
 
-/// Where the lock lives in every workload of the paper.
+/// Where the lock lives in every workload of the paper, and in waves.
 const HOME: Rank = Rank::new(0);
 
 /// How long one rank's single fetch-add took, in picoseconds (Figs. 11 and 12).
@@ -55,4 +59,84 @@ pub async fn single_fetch_adds(fabric: Fabric, together: Together) -> ProgramRes
     let done = fabric.now();
     inside.leave(HOME).await?;
     Ok(FetchAdd { issue: posted.picos_since(begun), wait: done.picos_since(posted) })
+}
+
+/// How many units of a level share a word of the next.
+const RADIX: u32 = 64;
+
+/// How the ranks of a wave come to the home.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum WaveForm {
+    /// Each for itself, as in the paper.
+    Flat,
+    /// Each for itself, with the packed home word.
+    Packed,
+    /// The first and the last of each node.
+    Nodes,
+    /// The first and the last of each group of nodes, of groups of those, and so on.
+    Tree,
+}
+
+impl WaveForm {
+    /// All of them.
+    pub const ALL: [WaveForm; 4] = [WaveForm::Flat, WaveForm::Packed, WaveForm::Nodes, WaveForm::Tree];
+
+    /// Returns the name in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            WaveForm::Flat => "flat",
+            WaveForm::Packed => "packed",
+            WaveForm::Nodes => "by node",
+            WaveForm::Tree => "tree of 64",
+        }
+    }
+}
+
+impl fmt::Display for WaveForm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// How long one rank's part of a wave took, in picoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wave {
+    /// To take the lock shared.
+    pub lock: u64,
+    /// To let go of it.
+    pub unlock: u64,
+}
+
+/// Returns all ranks lock at once, hold the lock until `unlock` has come, and unlock at once.
+pub fn wave(fabric: Fabric, form: WaveForm, together: Together, unlock: Time) -> RankFuture<Wave> {
+    let levels = |levels| AggregatedOptions { levels, lock: () };
+    match form {
+        WaveForm::Flat => Box::pin(pass::<RpLock>(fabric, (), together, unlock)) as RankFuture<Wave>,
+        WaveForm::Packed => Box::pin(pass::<PackedLock>(fabric, (), together, unlock)),
+        WaveForm::Nodes => Box::pin(pass::<Aggregated<RpLock>>(fabric, levels(Levels::Nodes), together, unlock)),
+        WaveForm::Tree => {
+            let levels = levels(Levels::Tree { radix: RADIX });
+            Box::pin(pass::<Aggregated<RpLock>>(fabric, levels, together, unlock))
+        }
+    }
+}
+
+async fn pass<L: RmaLock>(
+    fabric: Fabric,
+    options: L::Options,
+    together: Together,
+    unlock: Time,
+) -> ProgramResult<Wave> {
+    let lock = L::symmetric_with(&fabric, HOME, options).await?;
+    let inside = together.enter(&fabric).await?;
+    let begun = fabric.now();
+    let guard = lock.read().await?;
+    let lock_took = fabric.now().picos_since(begun);
+    fabric.sleep_until(unlock).await;
+    let begun = fabric.now();
+    guard.release().await?;
+    let unlock_took = fabric.now().picos_since(begun);
+    // Others pass words on to this rank's until all are out.
+    inside.stay().await?;
+    Ok(Wave { lock: lock_took, unlock: unlock_took })
 }

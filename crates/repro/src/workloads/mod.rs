@@ -7,11 +7,98 @@ pub mod hashtable;
 mod lock;
 pub mod locks;
 mod stencil;
-mod together;
-mod waves;
 
 pub use exchange::{Exchange, Kept, exchanges};
 pub use lock::{FetchAdd, reader_pairs, single_fetch_adds};
+pub use lock::{Wave, WaveForm, wave};
 pub use stencil::{Stencil, Tile, stencil_fence, stencil_lock_all, with_fences, with_lock_all};
-pub use together::{Late, Together};
-pub use waves::{Form, Wave, wave};
+
+use rdma_fabric::{Fabric, Group, ProgramResult, Rank, Time};
+use std::{future::Future, pin::Pin};
+
+/// One rank's part in a workload, behind a pointer: compiled once, in this crate, whoever runs it. Virtual time does not depend on it.
+pub type RankFuture<Out> = Pin<Box<dyn Future<Output = ProgramResult<Out>>>>;
+
+/// How the ranks of a workload agree on its beginning and end.
+///
+/// Both ways keep the home rank, whose memory the others work on, from deregistering it too early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Together {
+    /// A barrier before and after: works on every fabric, costs O(log n) operations and a control block
+    /// per rank.
+    Barrier,
+    /// By the clock, which the ranks of a simulated job share: all begin at `start`; the home stays until `end`.
+    Clock {
+        /// When the measured part begins. Set-up must be over by then.
+        start: Time,
+        /// No rank may be busy after this.
+        end: Time,
+    },
+}
+
+/// A workload came too late for its [`Together::Clock`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{rank} was {what} at {at}, later than the workload's {limit}")]
+pub struct Late {
+    rank: Rank,
+    what: &'static str,
+    at: Time,
+    limit: Time,
+}
+
+/// A rank between the beginning and the end.
+pub(super) struct Inside {
+    fabric: Fabric,
+    until: Until,
+}
+
+enum Until {
+    // Boxed: a million ranks that go by the clock should not pay for the group.
+    All(Box<Group>),
+    Clock(Time),
+}
+
+impl Together {
+    pub(super) async fn enter(self, fabric: &Fabric) -> ProgramResult<Inside> {
+        let until = match self {
+            Together::Barrier => {
+                let mut world = Box::new(Box::pin(Group::world(fabric)).await?);
+                Box::pin(world.barrier()).await?;
+                Until::All(world)
+            }
+            Together::Clock { start, end } => {
+                in_time(fabric, "set up", start)?;
+                fabric.sleep_until(start).await;
+                Until::Clock(end)
+            }
+        };
+        Ok(Inside { fabric: fabric.clone(), until })
+    }
+}
+
+impl Inside {
+    /// Waits until all others are done with this rank's memory.
+    pub(super) async fn stay(self) -> ProgramResult<()> {
+        let me = self.fabric.rank();
+        self.leave(me).await
+    }
+
+    /// Wait, if this is the home, until all others are done with its memory.
+    pub(super) async fn leave(self, home: Rank) -> ProgramResult<()> {
+        match self.until {
+            Until::All(mut world) => Box::pin(world.barrier()).await?,
+            Until::Clock(end) => {
+                in_time(&self.fabric, "done", end)?;
+                if self.fabric.rank() == home {
+                    self.fabric.sleep_until(end).await;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn in_time(fabric: &Fabric, what: &'static str, limit: Time) -> Result<(), Late> {
+    let at = fabric.now();
+    if at <= limit { Ok(()) } else { Err(Late { rank: fabric.rank(), what, at, limit }) }
+}

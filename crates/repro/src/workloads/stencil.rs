@@ -6,8 +6,12 @@
 //! The second form differs from the print: a rank that is ahead writes its edges while a slower neighbour still gets those of the
 //! step before, since there is one barrier a step. So edges have two places, used in turn.
 
+use super::RankFuture;
 use rdma_fabric::{Fabric, ProgramResult, Rank};
-use rma_lock::{AccessLock, OneLock, RpLock, Window};
+use rma_lock::{
+    AccessLock, Window,
+    locks::{OneLock, RpLock},
+};
 use std::{hash::Hasher, time::Duration};
 
 /// What is computed.
@@ -53,7 +57,7 @@ impl Stencil {
         [at(x + self.across - 1, y), at(x + 1, y), at(x, y + self.down - 1), at(x, y + 1)]
     }
 
-    /// What a cell of the whole grid holds at first.
+    /// Returns what a cell of the whole grid holds at first.
     fn initial(x: usize, y: usize) -> f64 {
         ((x * 31 + y * 17) % 101) as f64
     }
@@ -65,7 +69,7 @@ impl Stencil {
         Cells { side, now: all, halos: vec![0.0; SIDES * side] }
     }
 
-    /// What every rank's tile must hash to, computed in one go.
+    /// Returns what every rank's tile must hash to, computed in one go.
     pub fn reference(&self) -> Vec<u64> {
         let (width, height) = (self.across as usize * self.side, self.down as usize * self.side);
         let mut grid: Vec<_> = (0..width * height).map(|i| Self::initial(i % width, i / width)).collect();
@@ -105,7 +109,7 @@ struct Cells {
 }
 
 impl Cells {
-    /// The cells along a side.
+    /// Returns the cells along a side.
     fn edge(&self, side: usize) -> impl Iterator<Item = f64> + '_ {
         let n = self.side;
         (0..n).map(move |i| {
@@ -136,7 +140,7 @@ impl Cells {
     }
 }
 
-/// What is left of a neighbour is right here.
+/// Returns what is left of a neighbour is right here.
 fn opposite(side: usize) -> usize {
     side ^ 1
 }
@@ -211,12 +215,12 @@ pub async fn with_lock_all<L: AccessLock>(fabric: &Fabric, stencil: Stencil) -> 
     Ok(Tile { steps: ended.picos_since(begun), lock, hash: cells.hash() })
 }
 
-/// The stencil with fences and puts (Fig. 4).
-pub async fn stencil_fence(fabric: Fabric, stencil: Stencil) -> ProgramResult<Tile> {
-    with_fences::<OneLock<RpLock>>(&fabric, stencil).await
+/// Returns the stencil with fences and puts (Fig. 4).
+pub fn stencil_fence(fabric: Fabric, stencil: Stencil) -> RankFuture<Tile> {
+    Box::pin(async move { with_fences::<OneLock<RpLock>>(&fabric, stencil).await })
 }
 
-/// The stencil with one epoch of all ranks, and gets (Fig. 5), under the paper's lock.
-pub async fn stencil_lock_all(fabric: Fabric, stencil: Stencil) -> ProgramResult<Tile> {
-    with_lock_all::<OneLock<RpLock>>(&fabric, stencil).await
+/// Returns the stencil with one epoch of all ranks, and gets (Fig. 5), under the paper's lock.
+pub fn stencil_lock_all(fabric: Fabric, stencil: Stencil) -> RankFuture<Tile> {
+    Box::pin(async move { with_lock_all::<OneLock<RpLock>>(&fabric, stencil).await })
 }

@@ -1,15 +1,81 @@
 //! Entering all claims of an access or none, and leaving them.
 
-use super::{claim::Claim, pace::BackOff};
+use super::pace::BackOff;
 use crate::{
-    LockError, Result, crowd,
-    error::Trouble,
-    owed::{Owed, Quit, Side},
-    posting::NotOver,
+    LockError, Result,
+    detach::{Broken, Cancelled, DetachOnDrop, HasFabric},
+    error::Stopped,
+    holder_limit::{self, limit_bits},
+    in_place::NotOver,
 };
 use core::fmt;
-use rdma_fabric::{Fabric, FabricError, GroupMemory, PutOrder, Rank, RemoteWord, Time};
-use std::sync::{Arc, OnceLock};
+use rdma_fabric::{Amo, Fabric, FabricError, GroupMemory, PutOrder, Rank, RemoteWord, Time};
+use std::sync::Arc;
+
+/// A writer inside, in the word of a rank.
+const WRITER: u64 = 1;
+/// A reader inside.
+const READER: u64 = 2;
+/// Somebody exclusively inside at some rank, in a window's second word.
+const SOMEWHERE: u64 = 1;
+/// Somebody inside everywhere.
+const EVERYWHERE: u64 = 1 << 32;
+
+/// Part of an access.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Claim {
+    /// How it is made.
+    pub(super) enter: Amo<u64>,
+    /// What must not have been there.
+    in_the_way: u64,
+    /// What must not have been there either: that so many hold it already.
+    limit_bits: u64,
+    /// What must be there while it is held.
+    held: u64,
+    /// How it is given back.
+    pub(super) leave: Amo<u64>,
+}
+
+impl Claim {
+    pub(super) const READ: Claim = Claim::counted(READER, !WRITER, WRITER);
+    pub(super) const WRITE: Claim = Claim {
+        enter: Amo::CompareSwap { expected: 0, new: WRITER },
+        in_the_way: u64::MAX,
+        limit_bits: 0,
+        held: WRITER,
+        leave: Amo::Add(WRITER.wrapping_neg()),
+    };
+    pub(super) const SOMEWHERE: Claim = Claim::counted(SOMEWHERE, EVERYWHERE - 1, !(EVERYWHERE - 1));
+    pub(super) const EVERYWHERE: Claim = Claim::counted(EVERYWHERE, !(EVERYWHERE - 1), EVERYWHERE - 1);
+
+    /// Each holder counts as `one` in `field`.
+    const fn counted(one: u64, field: u64, in_the_way: u64) -> Claim {
+        let limit_bits = limit_bits(field, one);
+        Claim { enter: Amo::Add(one), in_the_way, limit_bits, held: field, leave: Amo::Add(one.wrapping_neg()) }
+    }
+
+    /// Returns whether it was made, if the word was `old` before.
+    #[inline(always)]
+    pub(super) fn admits(&self, old: u64) -> bool {
+        old & (self.in_the_way | self.limit_bits) == 0
+    }
+
+    /// Returns whether it was not made because so many others are, whoever else was in the way.
+    pub(super) fn is_over_limit(&self, old: u64) -> bool {
+        old & self.limit_bits != 0
+    }
+
+    /// Returns whether it can have been held, if the word was `old` before it was given back.
+    #[inline(always)]
+    pub(super) fn was_held(&self, old: u64) -> bool {
+        old & self.held != 0
+    }
+
+    /// Returns the atomic that takes it back where it was not admitted. A comparison that failed has changed nothing.
+    pub(super) fn undo(&self) -> Option<Amo<u64>> {
+        matches!(self.enter, Amo::Add(_)).then_some(self.leave)
+    }
+}
 
 /// A rank's side of a lock that backs off.
 pub(crate) struct Base {
@@ -21,13 +87,15 @@ pub(crate) struct Base {
     /// Whether puts are ordered before all atomics, so that nothing need be flushed. Where they are, operations tend to be over
     /// when they are posted.
     pub(super) ordered_everywhere: bool,
-    /// What failed between two steps of the protocol, if anything has.
-    broken: OnceLock<LockError>,
+    pub(super) broken: Broken,
 }
+
+/// What an access claims: one word or two, in order.
+pub(super) type Claims = Arc<[WordClaim]>;
 
 /// One claim of an access.
 #[derive(Clone)]
-pub(super) struct Way {
+pub(super) struct WordClaim {
     pub(super) word: RemoteWord<u64>,
     pub(super) claim: Claim,
 }
@@ -35,11 +103,11 @@ pub(super) struct Way {
 impl fmt::Debug for Base {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "home {}", self.home)?;
-        self.broken.get().map_or(Ok(()), |cause| write!(f, ", broken: {cause}"))
+        self.broken.cause().map_or(Ok(()), |cause| write!(f, ", broken: {cause}"))
     }
 }
 
-impl Side for Base {
+impl HasFabric for Base {
     fn fabric(&self) -> &Fabric {
         &self.fabric
     }
@@ -55,30 +123,7 @@ impl Base {
             me: fabric.rank(),
             pace,
             ordered_everywhere: fabric.caps().put_order >= PutOrder::AllTargets,
-            broken: OnceLock::new(),
-        })
-    }
-
-    /// Whether what this rank did before is known.
-    #[inline(always)]
-    pub(super) fn is_whole(&self) -> bool {
-        self.broken.get().is_none()
-    }
-
-    fn check(&self) -> Result<()> {
-        match self.broken.get() {
-            None => Ok(()),
-            Some(cause) => Err(LockError::Broken(Box::new(cause.clone()))),
-        }
-    }
-
-    fn answer<T>(&self, outcome: Result<T, Trouble>) -> Result<T> {
-        outcome.map_err(|trouble| match trouble {
-            Trouble::GaveUp(error) => error,
-            Trouble::Broken(error) => {
-                self.broken.get_or_init(|| error.clone());
-                error
-            }
+            broken: Broken::default(),
         })
     }
 
@@ -90,53 +135,57 @@ impl Base {
         Ok(())
     }
 
-    /// One attempt: all of `ways`, or none. The atomic of the first may have been posted already.
-    async fn enter(&self, ways: &[Way], mut first: NotOver, quit: &Quit) -> Result<bool, Trouble> {
-        for (before, way) in ways.iter().enumerate() {
+    /// One attempt: all of `claims`, or none. The atomic of the first may have been posted already.
+    async fn enter(&self, claims: &[WordClaim], mut first: NotOver, cancelled: &Cancelled) -> Result<bool, Stopped> {
+        for (before, held) in claims.iter().enumerate() {
             let old = match first.take() {
                 Some(posting) => posting.result().await,
-                None => self.fabric.atomic(&way.word, way.claim.enter).await,
+                None => self.fabric.atomic(&held.word, held.claim.enter).await,
             };
             match old {
-                Ok(old) if way.claim.admits(old) => {}
+                Ok(old) if held.claim.admits(old) => {}
                 Ok(old) => {
-                    if let Some(undo) = way.claim.undo() {
-                        self.fabric.atomic(&way.word, undo).await?;
+                    if let Some(undo) = held.claim.undo() {
+                        self.fabric.atomic(&held.word, undo).await?;
                     }
-                    self.leave(&ways[..before]).await?;
-                    return if way.claim.is_crowded(old) { Err(Trouble::GaveUp(crowd::refusal())) } else { Ok(false) };
+                    self.leave(&claims[..before]).await?;
+                    return if held.claim.is_over_limit(old) {
+                        Err(Stopped::GaveUp(holder_limit::refusal()))
+                    } else {
+                        Ok(false)
+                    };
                 }
                 Err(error) => {
-                    let trouble = lost_with_its_words(&way.word, error);
-                    self.leave(&ways[..before]).await?;
-                    return Err(trouble);
+                    let stopped = lost_with_its_words(&held.word, error);
+                    self.leave(&claims[..before]).await?;
+                    return Err(stopped);
                 }
             }
         }
-        if quit.is_set() {
-            self.leave(ways).await?;
-            return Err(Trouble::GaveUp(Quit::REASON));
+        if cancelled.is_set() {
+            self.leave(claims).await?;
+            return Err(Stopped::GaveUp(Cancelled::REASON));
         }
         Ok(true)
     }
 
-    /// All of `ways`, the last first, whatever the others meet.
-    async fn leave(&self, ways: &[Way]) -> Result<(), Trouble> {
-        self.leave_from(ways, None).await
+    /// Leaves all of `claims`, the last first, whatever the others meet.
+    async fn leave(&self, claims: &[WordClaim]) -> Result<(), Stopped> {
+        self.leave_from(claims, None).await
     }
 
-    /// The same. The atomic of the last may have been posted already.
-    async fn leave_from(&self, ways: &[Way], mut last: NotOver) -> Result<(), Trouble> {
+    /// Leaves all of `claims`, the last first. The atomic of the last may have been posted already.
+    async fn leave_from(&self, claims: &[WordClaim], mut last: NotOver) -> Result<(), Stopped> {
         let mut outcome = Ok(());
-        for way in ways.iter().rev() {
+        for held in claims.iter().rev() {
             let old = match last.take() {
                 Some(posting) => posting.result().await,
-                None => self.fabric.atomic(&way.word, way.claim.leave).await,
+                None => self.fabric.atomic(&held.word, held.claim.leave).await,
             };
             let left = match old {
-                Ok(old) if way.claim.was_held(old) => Ok(()),
-                Ok(old) => Err(Trouble::Broken(LockError::corrupt("word", old))),
-                Err(error) => Err(lost_with_its_words(&way.word, error)),
+                Ok(old) if held.claim.was_held(old) => Ok(()),
+                Ok(old) => Err(Stopped::Broken(LockError::corrupt("word", old))),
+                Err(error) => Err(lost_with_its_words(&held.word, error)),
             };
             outcome = outcome.and(left);
         }
@@ -144,31 +193,29 @@ impl Base {
     }
 }
 
-/// Words that are lost with their rank hold nothing any more that would have to be undone.
-fn lost_with_its_words(word: &RemoteWord<u64>, error: FabricError) -> Trouble {
+/// Returns how an operation on `word` failed: a word that is lost with its rank holds nothing any more that would have to be undone.
+fn lost_with_its_words(word: &RemoteWord<u64>, error: FabricError) -> Stopped {
     match error {
-        FabricError::PeerLost { rank } if rank == word.rank() => Trouble::GaveUp(error.into()),
-        error => Trouble::Broken(error.into()),
+        FabricError::PeerLost { rank } if rank == word.rank() => Stopped::GaveUp(error.into()),
+        error => Stopped::Broken(error.into()),
     }
 }
 
 /// One attempt, which ends not holding the lock if this is dropped.
-pub(super) async fn try_acquire<const N: usize>(base: &Arc<Base>, ways: [Way; N], first: NotOver) -> Result<bool> {
+pub(super) async fn try_acquire(base: &Arc<Base>, claims: Claims, first: NotOver) -> Result<bool> {
     if first.is_none() {
-        base.check()?;
+        base.broken.check()?;
     }
-    Owed::new(base, |base, quit| async move { base.answer(base.enter(&ways, first, &quit).await) }).await
+    DetachOnDrop::new(base, |base, cancelled| async move {
+        base.broken.answer(base.enter(&claims, first, &cancelled).await)
+    })
+    .await
 }
 
-/// As many attempts as it takes until `deadline`. Between them nothing is held and nothing owed.
-pub(super) async fn acquire<const N: usize>(
-    base: &Arc<Base>,
-    ways: [Way; N],
-    mut first: NotOver,
-    deadline: Time,
-) -> Result<()> {
+/// As many attempts as it takes until `deadline`. Between them nothing is held, and nobody depends on this future.
+pub(super) async fn acquire(base: &Arc<Base>, claims: Claims, mut first: NotOver, deadline: Time) -> Result<()> {
     let mut attempts = 0u32;
-    while !try_acquire(base, ways.clone(), first.take()).await? {
+    while !try_acquire(base, claims.clone(), first.take()).await? {
         attempts = attempts.saturating_add(1);
         if attempts >= base.pace.attempts {
             return Err(LockError::Contended { attempts });
@@ -185,19 +232,19 @@ pub(super) async fn acquire<const N: usize>(
     Ok(())
 }
 
-/// Give all of `ways` back; if this is dropped, in the background. The atomic of the last may have been posted already.
-pub(super) async fn release<const N: usize>(base: &Arc<Base>, ways: [Way; N], last: NotOver) -> Result<()> {
-    Owed::new(base, |base, _| async move { base.answer(base.leave_from(&ways, last).await) }).await
+/// Gives all of `claims` back; if this is dropped, in the background. The atomic of the last may have been posted already.
+pub(super) async fn release(base: &Arc<Base>, claims: Claims, last: NotOver) -> Result<()> {
+    DetachOnDrop::new(base, |base, _| async move { base.broken.answer(base.leave_from(&claims, last).await) }).await
 }
 
-/// Flush, and give all of `ways` back, in the background. The atomic of the last may have been posted already.
+/// Flush, and give all of `claims` back, in the background. The atomic of the last may have been posted already.
 #[cold]
-pub(super) fn release_unawaited<const N: usize>(base: &Arc<Base>, ways: [Way; N], last: NotOver) {
+pub(super) fn release_unawaited(base: &Arc<Base>, claims: Claims, last: NotOver) {
     let owner = base.clone();
     base.fabric.detach(async move {
         if last.is_none() {
             let _ = owner.flush_data().await;
         }
-        let _ = owner.answer(owner.leave_from(&ways, last).await);
+        let _ = owner.broken.answer(owner.leave_from(&claims, last).await);
     });
 }

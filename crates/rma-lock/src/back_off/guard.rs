@@ -1,25 +1,73 @@
 //! Proof of holding a lock of one word.
 
 use super::{
-    attempt::{release, release_unawaited},
-    single::{BackOffLock, Mode},
+    attempt::{Claim, release, release_unawaited},
+    single::BackOffLock,
 };
 use crate::{
     Guard, Result,
-    posting::{NotOver, Posting, poll_atomic},
-    shortcut::{Now, Try, shortcut},
+    in_place::{Attempt, FastPath, Never, NotOver, Posting, in_place, poll_atomic},
+    lock::guard_by_itself,
 };
 use core::{
     fmt,
-    future::{self, Future},
+    future::Future,
     marker::PhantomData,
     mem,
     task::{Context, Waker},
 };
+use rdma_fabric::provider::Boxed;
 
-/// [`crate::Shared`] or [`crate::Exclusive`] access, by a [`BackOffLock`].
+/// Shared access.
+#[derive(Clone, Copy, Debug)]
+pub struct Shared;
+
+/// Exclusive access.
+#[derive(Clone, Copy, Debug)]
+pub struct Exclusive;
+
+/// [`Shared`] or [`Exclusive`].
+pub trait Mode: Sealed + fmt::Debug + 'static {
+    /// The access, for people.
+    const NAME: &'static str;
+}
+
+mod sealed {
+    use crate::back_off::attempt::Claim;
+
+    pub trait Sealed {
+        #[doc(hidden)]
+        #[allow(private_interfaces, reason = "only this crate can name it")]
+        const CLAIM: Claim;
+        #[doc(hidden)]
+        const WRITES: bool;
+    }
+}
+use sealed::Sealed;
+
+#[allow(private_interfaces, reason = "only this crate can name it")]
+impl Sealed for Shared {
+    const CLAIM: Claim = Claim::READ;
+    const WRITES: bool = false;
+}
+
+impl Mode for Shared {
+    const NAME: &'static str = "shared";
+}
+
+#[allow(private_interfaces, reason = "only this crate can name it")]
+impl Sealed for Exclusive {
+    const CLAIM: Claim = Claim::WRITE;
+    const WRITES: bool = true;
+}
+
+impl Mode for Exclusive {
+    const NAME: &'static str = "exclusive";
+}
+
+/// [`Shared`] or [`Exclusive`] access, by a [`BackOffLock`].
 ///
-/// Dropping it releases the lock in the background, as [`BackOffGuard::release`] does, and tells nobody about errors.
+/// Dropping it releases the lock in the background, as [`BackOffGuard::release`] does, and reports no errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 pub struct BackOffGuard<'a, M: Mode> {
     lock: &'a BackOffLock,
@@ -38,12 +86,12 @@ impl<'a, M: Mode> BackOffGuard<'a, M> {
         BackOffGuard { lock, mode: PhantomData }
     }
 
-    /// The lock that is held.
+    /// Returns the lock that is held.
     pub fn lock(&self) -> &'a BackOffLock {
         self.lock
     }
 
-    /// Make every put of this rank visible, then let go of the lock. If the future is dropped half-way, the rest is done in the
+    /// Makes every put of this rank visible, then lets go of the lock. If the future is dropped half-way, the rest is done in the
     /// background.
     ///
     /// # Errors
@@ -51,10 +99,10 @@ impl<'a, M: Mode> BackOffGuard<'a, M> {
     /// met, after which further calls on this lock answer [`crate::LockError::Broken`] unless the home is lost.
     #[inline]
     pub fn release(self) -> impl Future<Output = Result<()>> {
-        shortcut(Leave(self), |(guard, posted)| Box::pin(guard.release_from(posted)))
+        in_place(Leave(self), |(guard, posted)| guard.release_from(posted))
     }
 
-    /// Where an atomic is over when it is posted. Otherwise it may have been posted.
+    /// Leaves where an atomic is over when it is posted. Otherwise it may have been posted.
     #[inline(always)]
     fn leave_now(&self, cx: &mut Context<'_>) -> Result<(), NotOver> {
         let (base, claim) = (&self.lock.base, M::CLAIM);
@@ -67,50 +115,61 @@ impl<'a, M: Mode> BackOffGuard<'a, M> {
         }
     }
 
-    /// Where the atomic is not over yet, or not posted. Dropped before it is, the guard does it all in the background.
-    async fn release_from(self, posted: NotOver) -> Result<()> {
-        let base = &self.lock.base;
-        let flushed = if posted.is_none() { base.flush_data().await } else { Ok(()) };
-        let ways = self.lock.ways::<M>();
+    /// Releases in general, where the atomic is not over yet, or not posted.
+    fn release_from(self, posted: NotOver) -> Boxed<'a, Result<()>> {
+        let armed = Armed(self.lock, M::CLAIM);
         mem::forget(self);
-        release(base, ways, posted).await.and(flushed)
+        release_later(armed, posted)
     }
+}
+
+/// A hold that is given back in the background if it is dropped.
+struct Armed<'a>(&'a BackOffLock, Claim);
+
+impl Drop for Armed<'_> {
+    fn drop(&mut self) {
+        release_unawaited(&self.0.base, self.0.claims(self.1), None);
+    }
+}
+
+fn release_later(armed: Armed<'_>, posted: NotOver) -> Boxed<'_, Result<()>> {
+    Box::pin(async move {
+        let (lock, claim) = (armed.0, armed.1);
+        let flushed = if posted.is_none() { lock.base.flush_data().await } else { Ok(()) };
+        mem::forget(armed);
+        release(&lock.base, lock.claims(claim), posted).await.and(flushed)
+    })
 }
 
 impl<M: Mode> Drop for BackOffGuard<'_, M> {
     #[inline]
     fn drop(&mut self) {
         if let Err(posted) = self.leave_now(&mut Context::from_waker(Waker::noop())) {
-            release_unawaited(&self.lock.base, self.lock.ways::<M>(), posted);
+            release_unawaited(&self.lock.base, self.lock.claims(M::CLAIM), posted);
         }
     }
 }
 
-impl<M: Mode> Guard for BackOffGuard<'_, M> {
-    #[inline]
-    fn release(self) -> impl Future<Output = Result<()>> {
-        BackOffGuard::release(self)
-    }
-}
+guard_by_itself!([M: Mode] BackOffGuard<'_, M>);
 
 /// The release, where it is over when it is posted.
 struct Leave<'a, M: Mode>(BackOffGuard<'a, M>);
 
-impl<'a, M: Mode> Try for Leave<'a, M> {
+impl<'a, M: Mode> FastPath for Leave<'a, M> {
     type Out = Result<()>;
-    type Posted = future::Pending<Result<Self::Out, Self::Stage>>;
+    type Posted = Never<Self>;
     /// The guard is armed though its atomic may have been posted.
     type Stage = (BackOffGuard<'a, M>, NotOver);
 
     #[inline(always)]
-    fn now(self, cx: &mut Context<'_>) -> Now<Self> {
+    fn now(self, cx: &mut Context<'_>) -> Attempt<Self> {
         let Leave(guard) = self;
         match guard.leave_now(cx) {
             Ok(()) => {
                 mem::forget(guard);
-                Now::Over(Ok(()))
+                Attempt::Done(Ok(()))
             }
-            Err(posted) => Now::Stuck((guard, posted)),
+            Err(posted) => Attempt::NotDone((guard, posted)),
         }
     }
 }

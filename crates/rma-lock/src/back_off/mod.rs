@@ -9,7 +9,7 @@
 //! * A window's second level is one word at its home: exclusive holders of any rank in the low half, holders of all ranks in the high half.
 //!
 //! # Steps
-//! An access is one or two [`claim`]s, made in order. A reader adds itself and looks at what was there; a writer is in the way: it
+//! An access is one or two [claims](attempt::Claim), made in order. A reader adds itself and looks at what was there; a writer is in the way: it
 //! subtracts itself again. A writer compares the word with 0 and swaps; one that fails has changed nothing. An exclusive access to a
 //! window's rank counts itself at the home, where holders of all may be in the way, and then takes the rank's word; if that is taken it uncounts
 //! itself. So nobody waits while he holds a part, and no order of claims can deadlock.
@@ -19,13 +19,12 @@
 //! free is anybody's, and a rank that does not run delays no other.
 
 mod attempt;
-mod claim;
 mod guard;
 mod pace;
 mod single;
 mod window;
 
-pub use guard::BackOffGuard;
+pub use guard::{BackOffGuard, Exclusive, Mode, Shared};
 pub use pace::BackOff;
-pub use single::{BackOffLock, Exclusive, Mode, Shared};
+pub use single::BackOffLock;
 pub use window::{WindowGuard, WindowLock};

@@ -1,25 +1,18 @@
 //! One word for readers and writers.
 
 use super::{
-    attempt::{Base, Way, acquire, try_acquire},
-    claim::Claim,
-    guard::BackOffGuard,
+    attempt::{Base, Claim, Claims, WordClaim, acquire, try_acquire},
+    guard::{BackOffGuard, Exclusive, Mode, Shared},
     pace::BackOff,
 };
 use crate::{
-    AnonymousShared, Fairness, KeptExclusive, Lock, Result, RmaLock,
-    lock::OfThisCrate,
-    posting::{NotOver, Posting, poll_atomic},
-    shortcut::{Now, Try, shortcut},
+    Fairness, Lock, Result, RmaLock,
+    boxed::wrapped,
+    in_place::{Attempt, FastPath, Never, NotOver, Posting, in_place, poll_atomic},
+    lock::{AnonymousShared, KeptExclusive, OfThisCrate, lock_by_itself},
 };
-use core::{
-    fmt,
-    future::{self, Future},
-    marker::PhantomData,
-    mem,
-    task::Context,
-};
-use rdma_fabric::{Fabric, GroupMemory, Rank, RemoteWord, Time};
+use core::{fmt, future::Future, marker::PhantomData, mem, task::Context};
+use rdma_fabric::{Fabric, GroupMemory, Rank, RemoteWord, Time, provider::Boxed};
 use std::sync::Arc;
 
 /// A line of its own.
@@ -42,16 +35,11 @@ const LOCK_BYTES: usize = 64;
 ///
 /// # Dropped futures
 /// An attempt under way that is dropped is awaited in the background, and given back if it succeeded; a release is completed. A
-/// sleep owes nothing.
+/// sleep is just ended.
+#[derive(Clone)]
 pub struct BackOffLock {
     pub(super) base: Arc<Base>,
     pub(super) word: RemoteWord<u64>,
-}
-
-impl Clone for BackOffLock {
-    fn clone(&self) -> Self {
-        BackOffLock { base: self.base.clone(), word: self.word.clone() }
-    }
 }
 
 impl fmt::Debug for BackOffLock {
@@ -60,77 +48,30 @@ impl fmt::Debug for BackOffLock {
     }
 }
 
-/// Shared access.
-#[derive(Clone, Copy, Debug)]
-pub struct Shared;
-
-/// Exclusive access.
-#[derive(Clone, Copy, Debug)]
-pub struct Exclusive;
-
-/// [`Shared`] or [`Exclusive`].
-pub trait Mode: Sealed + fmt::Debug + 'static {
-    /// The access, for people.
-    const NAME: &'static str;
-}
-
-mod sealed {
-    use crate::back_off::claim::Claim;
-
-    pub trait Sealed {
-        #[doc(hidden)]
-        #[allow(private_interfaces, reason = "only this crate can name it")]
-        const CLAIM: Claim;
-        #[doc(hidden)]
-        const WRITES: bool;
-    }
-}
-pub(super) use sealed::Sealed;
-
-#[allow(private_interfaces, reason = "only this crate can name it")]
-impl Sealed for Shared {
-    const CLAIM: Claim = Claim::READ;
-    const WRITES: bool = false;
-}
-
-impl Mode for Shared {
-    const NAME: &'static str = "shared";
-}
-
-#[allow(private_interfaces, reason = "only this crate can name it")]
-impl Sealed for Exclusive {
-    const CLAIM: Claim = Claim::WRITE;
-    const WRITES: bool = true;
-}
-
-impl Mode for Exclusive {
-    const NAME: &'static str = "exclusive";
-}
-
 /// The first attempt, where it is over when it is posted.
 struct Enter<'a, Held>(&'a BackOffLock, Claim, PhantomData<fn() -> Held>);
 
-impl<'a, M: Mode, Held: From<BackOffGuard<'a, M>>> Try for Enter<'a, (M, Held)> {
+impl<'a, M: Mode, Held: From<BackOffGuard<'a, M>>> FastPath for Enter<'a, (M, Held)> {
     type Out = Result<Held>;
-    type Posted = future::Pending<Result<Self::Out, Self::Stage>>;
+    type Posted = Never<Self>;
     type Stage = NotOver;
 
     #[inline(always)]
-    fn now(self, cx: &mut Context<'_>) -> Now<Self> {
+    fn now(self, cx: &mut Context<'_>) -> Attempt<Self> {
         let Enter(lock, claim, _) = self;
-        if !lock.base.ordered_everywhere || !lock.base.is_whole() {
-            return Now::Stuck(None);
+        if !lock.base.ordered_everywhere || !lock.base.broken.is_whole() {
+            return Attempt::NotDone(None);
         }
         match poll_atomic(&lock.base.fabric, &lock.word, claim.enter, cx) {
-            Ok(old) if claim.admits(old) => Now::Over(Ok(BackOffGuard::new(lock).into())),
-            Ok(old) => Now::Stuck(Some(Box::new(Posting::Over(Ok(old))))),
-            Err(posting) => Now::Stuck(posting),
+            Ok(old) if claim.admits(old) => Attempt::Done(Ok(BackOffGuard::new(lock).into())),
+            Ok(old) => Attempt::NotDone(Some(Box::new(Posting::Over(Ok(old))))),
+            Err(posting) => Attempt::NotDone(posting),
         }
     }
 }
 
 impl BackOffLock {
-    /// A lock homed at `home` with the default [`BackOff`]. Collective over the job: all ranks call it in the same order relative to
+    /// Makes a lock homed at `home` with the default [`BackOff`]. Collective over the job: all ranks call it in the same order relative to
     /// other symmetric allocations.
     ///
     /// # Errors
@@ -139,7 +80,7 @@ impl BackOffLock {
         BackOffLock::symmetric_with(fabric, home, BackOff::default())
     }
 
-    /// The same with another [`BackOff`].
+    /// Makes a lock of the whole job with another [`BackOff`]: [`BackOffLock::symmetric`].
     ///
     /// # Errors
     /// As [`BackOffLock::symmetric`].
@@ -147,17 +88,17 @@ impl BackOffLock {
         <Self as Lock>::symmetric_with(fabric, home, back_off)
     }
 
-    /// The rank whose memory holds the lock word.
+    /// Returns the rank whose memory holds the lock word.
     pub fn home(&self) -> Rank {
         self.base.home
     }
 
-    /// The fabric the lock lives on.
+    /// Returns the fabric the lock lives on.
     pub fn fabric(&self) -> &Fabric {
         &self.base.fabric
     }
 
-    /// Take the lock shared: no writer is inside. What earlier writers put is visible to gets posted afterwards.
+    /// Takes the lock shared: no writer is inside. What earlier writers put is visible to gets posted afterwards.
     ///
     /// # Errors
     /// [`crate::LockError::Fabric`]; [`crate::LockError::Contended`];
@@ -168,7 +109,7 @@ impl BackOffLock {
         self.enter_before(Time::MAX)
     }
 
-    /// Take the lock shared, or give up at `deadline`; it is tried at least once.
+    /// Takes the lock shared, or gives up at `deadline`; it is tried at least once.
     ///
     /// # Errors
     /// As [`BackOffLock::read`], and [`crate::LockError::TimedOut`].
@@ -177,7 +118,7 @@ impl BackOffLock {
         self.enter_before(deadline)
     }
 
-    /// Take the lock shared if no writer is inside.
+    /// Takes the lock shared if no writer is inside.
     ///
     /// # Errors
     /// As [`BackOffLock::read`], never [`crate::LockError::Contended`].
@@ -186,7 +127,7 @@ impl BackOffLock {
         self.try_enter()
     }
 
-    /// Take the lock exclusively: nobody else is inside. What earlier holders put is visible to gets posted afterwards.
+    /// Takes the lock exclusively: nobody else is inside. What earlier holders put is visible to gets posted afterwards.
     ///
     /// # Errors
     /// As [`BackOffLock::read`].
@@ -195,7 +136,7 @@ impl BackOffLock {
         self.enter_before(Time::MAX)
     }
 
-    /// Take the lock exclusively, or give up at `deadline`; it is tried at least once.
+    /// Takes the lock exclusively, or gives up at `deadline`; it is tried at least once.
     ///
     /// # Errors
     /// As [`BackOffLock::write`], and [`crate::LockError::TimedOut`].
@@ -204,7 +145,7 @@ impl BackOffLock {
         self.enter_before(deadline)
     }
 
-    /// Take the lock exclusively if nobody is inside. A reader that is about to find a writer there, and to take itself back, counts as inside.
+    /// Takes the lock exclusively if nobody is inside. A reader that is about to find a writer there, and to take itself back, counts as inside.
     ///
     /// # Errors
     /// As [`BackOffLock::write`], never [`crate::LockError::Contended`].
@@ -216,26 +157,27 @@ impl BackOffLock {
     #[inline(always)]
     fn enter_before<M: Mode>(&self, deadline: Time) -> impl Future<Output = Result<BackOffGuard<'_, M>>> {
         let fast = Enter::<(M, BackOffGuard<'_, M>)>(self, M::CLAIM, PhantomData);
-        shortcut(fast, move |first| {
-            Box::pin(async move {
-                acquire(&self.base, self.ways::<M>(), first, deadline).await?;
-                Ok(BackOffGuard::new(self))
-            })
-        })
+        in_place(fast, move |first| wrapped(self.enter_later(M::CLAIM, first, deadline), |()| BackOffGuard::new(self)))
     }
 
     #[inline(always)]
     fn try_enter<M: Mode>(&self) -> impl Future<Output = Result<Option<BackOffGuard<'_, M>>>> {
         let fast = Enter::<(M, Option<BackOffGuard<'_, M>>)>(self, M::CLAIM, PhantomData);
-        shortcut(fast, move |first| {
-            Box::pin(async move {
-                Ok(try_acquire(&self.base, self.ways::<M>(), first).await?.then(|| BackOffGuard::new(self)))
-            })
+        in_place(fast, move |first| {
+            wrapped(self.try_enter_later(M::CLAIM, first), |entered| entered.then(|| BackOffGuard::new(self)))
         })
     }
 
-    pub(super) fn ways<M: Mode>(&self) -> [Way; 1] {
-        [Way { word: self.word.clone(), claim: M::CLAIM }]
+    fn enter_later(&self, claim: Claim, first: NotOver, deadline: Time) -> Boxed<'_, Result<()>> {
+        Box::pin(acquire(&self.base, self.claims(claim), first, deadline))
+    }
+
+    fn try_enter_later(&self, claim: Claim, first: NotOver) -> Boxed<'_, Result<bool>> {
+        Box::pin(try_acquire(&self.base, self.claims(claim), first))
+    }
+
+    pub(super) fn claims(&self, claim: Claim) -> Claims {
+        Arc::new([WordClaim { word: self.word.clone(), claim }])
     }
 }
 
@@ -266,53 +208,43 @@ impl Lock for BackOffLock {
     }
 }
 
-impl RmaLock for BackOffLock {
-    type Shared<'a> = BackOffGuard<'a, Shared>;
-    type Exclusive<'a> = BackOffGuard<'a, Exclusive>;
-
-    #[inline]
-    fn read_before(&self, deadline: Time) -> impl Future<Output = Result<Self::Shared<'_>>> {
-        self.enter_before(deadline)
-    }
-
-    #[inline]
-    fn try_read(&self) -> impl Future<Output = Result<Option<Self::Shared<'_>>>> {
-        self.try_enter()
-    }
-
-    #[inline]
-    fn write_before(&self, deadline: Time) -> impl Future<Output = Result<Self::Exclusive<'_>>> {
-        self.enter_before(deadline)
-    }
-
-    #[inline]
-    fn try_write(&self) -> impl Future<Output = Result<Option<Self::Exclusive<'_>>>> {
-        self.try_enter()
-    }
-}
+lock_by_itself!([] BackOffLock, BackOffGuard<'a, Shared>, BackOffGuard<'a, Exclusive>);
 
 impl AnonymousShared for BackOffLock {
-    #[inline]
-    fn hand_over(guard: BackOffGuard<'_, Shared>, _: OfThisCrate) {
-        mem::forget(guard);
+    fn hold(&self, deadline: Time, _: OfThisCrate) -> Boxed<'_, Result<()>> {
+        Box::pin(async move {
+            mem::forget(self.read_before(deadline).await?);
+            Ok(())
+        })
     }
 
-    #[inline]
-    fn adopt_shared(&self, _: OfThisCrate) -> BackOffGuard<'_, Shared> {
-        BackOffGuard::new(self)
+    fn try_hold(&self, _: OfThisCrate) -> Boxed<'_, Result<bool>> {
+        Box::pin(async move { Ok(self.try_read().await?.map(mem::forget).is_some()) })
+    }
+
+    fn end_hold(&self, _: OfThisCrate) -> Boxed<'_, Result<()>> {
+        Box::pin(BackOffGuard::<Shared>::new(self).release())
     }
 }
 
 impl KeptExclusive for BackOffLock {
-    type Kept = ();
-
-    #[inline]
-    fn keep(guard: BackOffGuard<'_, Exclusive>, _: OfThisCrate) {
-        mem::forget(guard);
+    fn keep(&self, deadline: Time, _: OfThisCrate) -> Boxed<'_, Result<u64>> {
+        Box::pin(async move {
+            mem::forget(self.write_before(deadline).await?);
+            Ok(0)
+        })
     }
 
-    #[inline]
-    fn take_up(&self, (): (), _: OfThisCrate) -> BackOffGuard<'_, Exclusive> {
-        BackOffGuard::new(self)
+    fn try_keep(&self, _: OfThisCrate) -> Boxed<'_, Result<Option<u64>>> {
+        Box::pin(async move {
+            Ok(self.try_write().await?.map(|guard| {
+                mem::forget(guard);
+                0
+            }))
+        })
+    }
+
+    fn end_kept(&self, _: u64, _: OfThisCrate) -> Boxed<'_, Result<()>> {
+        Box::pin(BackOffGuard::<Exclusive>::new(self).release())
     }
 }

@@ -1,13 +1,12 @@
 //! A word for each rank, and one for all: the two levels.
 
 use super::{
-    attempt::{Base, Way, acquire, release, release_unawaited, try_acquire},
-    claim::Claim,
+    attempt::{Base, Claim, Claims, WordClaim, acquire, release, release_unawaited, try_acquire},
     pace::BackOff,
 };
-use crate::{Access, AccessLock, Fairness, Guard, Lock, Result, RmaLock};
+use crate::{Access, AccessLock, Fairness, Guard, Lock, Result, RmaLock, lock::guard_by_itself};
 use core::{fmt, future::Future};
-use rdma_fabric::{Fabric, GroupMemory, Rank, RemoteWord, Time};
+use rdma_fabric::{Fabric, GroupMemory, Rank, RemoteWord, Time, provider::Boxed};
 use std::sync::Arc;
 
 /// A rank's own word.
@@ -25,17 +24,12 @@ const LOCK_BYTES: usize = 128;
 /// and 2, one at the rank and one at the home. An attempt that fails costs 2; an exclusive one 2 that meets a holder of all, 3 that meets
 /// one of the rank.
 ///
-/// Nobody is promised to get in. Errors, deaths and dropped futures are as with [`crate::BackOffLock`]; the loss of a rank whose
+/// Nobody is promised to get in. Errors, deaths and dropped futures are as with [`crate::locks::BackOffLock`]; the loss of a rank whose
 /// memory is asked for is [`rdma_fabric::FabricError::PeerLost`] too, with nothing left at the home.
+#[derive(Clone)]
 pub struct WindowLock {
     base: Arc<Base>,
     all: RemoteWord<u64>,
-}
-
-impl Clone for WindowLock {
-    fn clone(&self) -> Self {
-        WindowLock { base: self.base.clone(), all: self.all.clone() }
-    }
 }
 
 impl fmt::Debug for WindowLock {
@@ -44,15 +38,8 @@ impl fmt::Debug for WindowLock {
     }
 }
 
-/// An access of any kind takes one claim or two.
-#[derive(Clone)]
-enum Ways {
-    One([Way; 1]),
-    Two([Way; 2]),
-}
-
 impl WindowLock {
-    /// A lock whose second level is at `home`, with the default [`BackOff`]. Collective over the job: all ranks call it in the same order
+    /// Makes a lock whose second level is at `home`, with the default [`BackOff`]. Collective over the job: all ranks call it in the same order
     /// relative to other symmetric allocations.
     ///
     /// # Errors
@@ -61,7 +48,7 @@ impl WindowLock {
         WindowLock::symmetric_with(fabric, home, BackOff::default())
     }
 
-    /// The same with another [`BackOff`].
+    /// Makes a lock of the whole job with another [`BackOff`]: [`WindowLock::symmetric`].
     ///
     /// # Errors
     /// As [`WindowLock::symmetric`].
@@ -69,66 +56,72 @@ impl WindowLock {
         <Self as Lock>::symmetric_with(fabric, home, back_off)
     }
 
-    /// Take the lock for `access`. What earlier holders put is visible to gets posted afterwards.
+    /// Takes the lock for `access`. What earlier holders put is visible to gets posted afterwards.
     ///
     /// # Errors
     /// [`crate::LockError::Fabric`]; [`crate::LockError::Contended`];
-    /// [`crate::LockError::TooManyHolders`], which counts who holds all, and who holds any rank
+    /// [`crate::LockError::TooManyHolders`], which counts the holders of all ranks, and those that hold any rank
     /// exclusively; [`crate::LockError::Broken`] if an earlier call failed half-way.
     pub fn lock(&self, access: Access) -> impl Future<Output = Result<WindowGuard<'_>>> {
         self.lock_before(access, Time::MAX)
     }
 
-    /// The same, or give up at `deadline`; it is tried at least once.
+    /// Takes the lock for `access`, or gives up at `deadline`; it is tried at least once.
     ///
     /// # Errors
     /// As [`WindowLock::lock`], and [`crate::LockError::TimedOut`].
-    pub async fn lock_before(&self, access: Access, deadline: Time) -> Result<WindowGuard<'_>> {
-        let ways = self.ways(access)?;
-        match ways.clone() {
-            Ways::One(ways) => acquire(&self.base, ways, None, deadline).await?,
-            Ways::Two(ways) => acquire(&self.base, ways, None, deadline).await?,
-        }
-        Ok(WindowGuard { lock: self, access, held: Some(ways) })
+    pub fn lock_before(&self, access: Access, deadline: Time) -> impl Future<Output = Result<WindowGuard<'_>>> {
+        self.enter(access, deadline)
     }
 
-    /// The same, if nobody is in the way; others that have not found out yet that somebody is in *their* way count.
+    /// Takes the lock for `access` if nobody is in the way; others that have not found out yet that somebody is in *their* way count.
     ///
     /// # Errors
     /// As [`WindowLock::lock`], never [`crate::LockError::Contended`].
-    pub async fn try_lock(&self, access: Access) -> Result<Option<WindowGuard<'_>>> {
-        let ways = self.ways(access)?;
-        let entered = match ways.clone() {
-            Ways::One(ways) => try_acquire(&self.base, ways, None).await?,
-            Ways::Two(ways) => try_acquire(&self.base, ways, None).await?,
-        };
-        Ok(entered.then(|| WindowGuard { lock: self, access, held: Some(ways) }))
+    pub fn try_lock(&self, access: Access) -> impl Future<Output = Result<Option<WindowGuard<'_>>>> {
+        self.try_enter(access)
     }
 
-    /// The home comes first: who has a rank's word waits for nobody.
-    fn ways(&self, access: Access) -> Result<Ways> {
-        let all = |claim| Way { word: self.all.clone(), claim };
+    fn enter(&self, access: Access, deadline: Time) -> Boxed<'_, Result<WindowGuard<'_>>> {
+        Box::pin(async move {
+            let claims = self.claims(access)?;
+            acquire(&self.base, claims.clone(), None, deadline).await?;
+            Ok(WindowGuard { lock: self, access, held: Some(claims) })
+        })
+    }
+
+    fn try_enter(&self, access: Access) -> Boxed<'_, Result<Option<WindowGuard<'_>>>> {
+        Box::pin(async move {
+            let claims = self.claims(access)?;
+            let entered = try_acquire(&self.base, claims.clone(), None).await?;
+            Ok(entered.then(|| WindowGuard { lock: self, access, held: Some(claims) }))
+        })
+    }
+
+    /// Returns the claims of an access. That of the home comes first: a holder of a rank's word waits for nobody.
+    fn claims(&self, access: Access) -> Result<Claims> {
+        let all = |claim| WordClaim { word: self.all.clone(), claim };
         let own = |rank, claim| -> Result<_> {
-            Ok(Way { word: self.base.fabric.remote_word(self.base.memory.at(rank, OWN)?)?, claim })
+            Ok(WordClaim { word: self.base.fabric.remote_word(self.base.memory.at(rank, OWN)?)?, claim })
         };
         Ok(match access {
-            Access::All => Ways::One([all(Claim::EVERYWHERE)]),
-            Access::Shared(rank) => Ways::One([own(rank, Claim::READ)?]),
-            Access::Exclusive(rank) => Ways::Two([all(Claim::SOMEWHERE), own(rank, Claim::WRITE)?]),
+            Access::All => Arc::new([all(Claim::EVERYWHERE)]),
+            Access::Shared(rank) => Arc::new([own(rank, Claim::READ)?]),
+            Access::Exclusive(rank) => Arc::new([all(Claim::SOMEWHERE), own(rank, Claim::WRITE)?]),
         })
     }
 }
 
 /// Access to a rank's memory, or to all ranks', by a [`WindowLock`].
 ///
-/// Dropping it releases the lock in the background, as [`WindowGuard::release`] does, and tells nobody about errors.
+/// Dropping it releases the lock in the background, as [`WindowGuard::release`] does, and reports no errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 pub struct WindowGuard<'a> {
     lock: &'a WindowLock,
     access: Access,
     /// Resolved before: a rank that is lost can be resolved no more, and the home's word is to be given back all the same. `None` when that
     /// is done.
-    held: Option<Ways>,
+    held: Option<Claims>,
 }
 
 impl fmt::Debug for WindowGuard<'_> {
@@ -138,43 +131,44 @@ impl fmt::Debug for WindowGuard<'_> {
 }
 
 impl WindowGuard<'_> {
-    /// What is held.
+    /// Returns the access that is held.
     pub fn access(&self) -> Access {
         self.access
     }
 
-    /// Make every put of this rank visible, then let go of the lock. If the future is dropped half-way, the rest is done in the
+    /// Makes every put of this rank visible, then lets go of the lock. If the future is dropped half-way, the rest is done in the
     /// background.
     ///
     /// # Errors
-    /// As [`crate::BackOffGuard::release`].
-    pub async fn release(mut self) -> Result<()> {
-        let base = &self.lock.base;
-        let flushed = base.flush_data().await;
-        let left = match self.held.take() {
-            Some(Ways::One(ways)) => release(base, ways, None).await,
-            Some(Ways::Two(ways)) => release(base, ways, None).await,
-            None => Ok(()),
-        };
-        left.and(flushed)
+    /// As [`crate::locks::BackOffGuard::release`].
+    pub fn release(self) -> impl Future<Output = Result<()>> {
+        self.leave()
+    }
+}
+
+impl<'a> WindowGuard<'a> {
+    fn leave(mut self) -> Boxed<'a, Result<()>> {
+        Box::pin(async move {
+            let base = &self.lock.base;
+            let flushed = base.flush_data().await;
+            let left = match self.held.take() {
+                Some(claims) => release(base, claims, None).await,
+                None => Ok(()),
+            };
+            left.and(flushed)
+        })
     }
 }
 
 impl Drop for WindowGuard<'_> {
     fn drop(&mut self) {
-        match self.held.take() {
-            Some(Ways::One(ways)) => release_unawaited(&self.lock.base, ways, None),
-            Some(Ways::Two(ways)) => release_unawaited(&self.lock.base, ways, None),
-            None => {}
+        if let Some(claims) = self.held.take() {
+            release_unawaited(&self.lock.base, claims, None);
         }
     }
 }
 
-impl Guard for WindowGuard<'_> {
-    fn release(self) -> impl Future<Output = Result<()>> {
-        WindowGuard::release(self)
-    }
-}
+guard_by_itself!([] WindowGuard<'_>);
 
 impl Lock for WindowLock {
     type Options = BackOff;

@@ -1,10 +1,7 @@
 //! Leaving, and passing turns on: C7–C9.
 
 use super::{Class, Classes, Counts, NEXT_EPOCH, later};
-use crate::{
-    error::Trouble,
-    queue::{NodeId, Part},
-};
+use crate::{error::Stopped, queue::NodeId};
 use rdma_fabric::Amo;
 
 /// What this rank still has to do for others.
@@ -13,7 +10,7 @@ pub(super) struct Duties {
     pub(super) class: Class,
     /// A waiter to wake; it wakes the rest of its chain.
     pub(super) chain: Option<NodeId>,
-    /// Waiters that gave up, whose turn has come, and who are still counted.
+    /// Waiters that gave up, whose turn has come, and which are still counted.
     pub(super) leaving: u32,
     /// The next epoch is to be begun. Then nobody of this one is left in the chain or counted.
     pub(super) flip: bool,
@@ -27,19 +24,17 @@ impl Default for Duties {
 
 impl Classes {
     /// One of `class` leaves. Waits for nothing but operations.
-    pub(super) async fn leave(&self, class: Class) -> Result<(), Trouble> {
-        self.settle(Duties { class, leaving: 1, ..Duties::default() }, 0).await
+    pub(super) async fn leave(&self, class: Class) -> Result<(), Stopped> {
+        self.do_duties(Duties { class, leaving: 1, ..Duties::default() }, 0).await
     }
 
-    /// Do all duties, and those they lead to. `inside` are counted for the epoch that is begun first, and need not be woken.
-    pub(super) async fn settle(&self, mut duties: Duties, mut inside: u64) -> Result<(), Trouble> {
+    /// Does all duties, and those they lead to. `inside` are counted for the epoch that is begun first, and need not be woken.
+    pub(super) async fn do_duties(&self, mut duties: Duties, mut inside: u64) -> Result<(), Stopped> {
         let queue = &self.queue;
         loop {
             if let Some(waiter) = duties.chain.take() {
                 if !queue.wake(waiter).await? {
-                    let below = queue.fabric.get_word(&queue.node(waiter, Part::Next)?).await?;
-                    duties.chain = queue.decode("next", below)?;
-                    queue.retire(waiter).await?;
+                    duties.chain = queue.pop_abandoned(waiter).await?;
                     duties.leaving += 1;
                 }
             } else if duties.leaving > 0 {
@@ -55,7 +50,7 @@ impl Classes {
     }
 
     /// C7, C8. True if the next epoch is to be begun.
-    async fn uncount(&self, class: Class) -> Result<bool, Trouble> {
+    async fn uncount(&self, class: Class) -> Result<bool, Stopped> {
         let fabric = &self.queue.fabric;
         let old = Counts(fabric.atomic(&self.counts, Amo::Add(class.one().wrapping_neg())).await?);
         if old.of(class) == 0 {
@@ -68,7 +63,7 @@ impl Classes {
     }
 
     /// C9. Begin the next epoch, close its batch if others wait, and take its stack.
-    async fn flip(&self, inside: u64) -> Result<Duties, Trouble> {
+    async fn flip(&self, inside: u64) -> Result<Duties, Stopped> {
         let old = Counts(self.queue.fabric.atomic(&self.counts, Amo::Add(NEXT_EPOCH)).await?);
         let class = old.turn().other();
         let batch = old.of(class);
@@ -77,8 +72,8 @@ impl Classes {
         Ok(Duties { class, chain, leaving: 0, flip })
     }
 
-    /// Who waits for an epoch that has begun.
-    pub(super) async fn take_stack(&self, epoch: u64) -> Result<Option<NodeId>, Trouble> {
+    /// Takes the stack of those that wait for an epoch that has begun; yields its top.
+    pub(super) async fn take_stack(&self, epoch: u64) -> Result<Option<NodeId>, Stopped> {
         let top = self.queue.fabric.swap(self.stack(epoch), 0).await?;
         self.queue.decode("waiting", top)
     }

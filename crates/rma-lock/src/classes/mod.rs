@@ -3,8 +3,8 @@
 //! # Words
 //! At the home:
 //! * `counts`: how many of each class are inside or wait, and the *epoch*, whose last bit says whose turn it is.
-//! * `open`: while others wait, how many of the batch that has its turn have yet to leave; negative while those that leave are ahead of who says so.
-//! * `waiting`: four stacks. Who waits for an epoch is on the stack of its number.
+//! * `open`: while others wait, how many of the batch that has its turn have yet to leave; negative while those that leave are ahead of the one that says so.
+//! * `waiting`: four stacks. The waiters of an epoch are on the stack of its number.
 //!
 //! At each rank: its queue nodes ([`crate::queue`]).
 //!
@@ -12,24 +12,24 @@
 //! Who comes in its class's turn, and finds nobody of the other class, is inside. Whoever finds somebody else waiting waits too: for the turn after
 //! the next one. The first of a class that has to wait closes the batch that is inside: it adds their number to `open`. Each that leaves and sees somebody
 //! waiting subtracts 1. Whoever brings `open` to 0, one of these or the one who closed, begins the next epoch by one addition, which also tells how many
-//! wait for it, and who must therefore be closed at once if the other class waits again; and wakes the stack. So turns alternate as long as both classes
+//! wait for it, and whether they must be closed at once if the other class waits again; and wakes the stack. So turns alternate as long as both classes
 //! want, and nobody waits for more than two: its own class's batch, if that is closed, and one of the other class.
 //!
-//! Stacks of an epoch are empty and not coming any more when the epoch ends: who is counted for it must have left.
+//! Stacks of an epoch are empty and not coming any more when the epoch ends: all that were counted for it have left.
 //! Therefore four of them suffice; an epoch's waiters are never woken by another's.
 
 mod enter;
 mod leave;
 
 use crate::{
-    Result, crowd,
-    nodes::Above,
-    owed::{Owed, Side},
+    Result,
+    detach::{DetachOnDrop, HasFabric},
+    holder_limit,
+    nodes::{Above, Patience},
     queue::{HOME_BYTES, Queue},
 };
 use core::fmt;
-use enter::Patience;
-use rdma_fabric::{Fabric, GroupMemory, Rank, RemoteWord, Time};
+use rdma_fabric::{Fabric, GroupMemory, Rank, RemoteWord, Time, provider::Boxed};
 use std::sync::Arc;
 
 /// Bytes at each rank.
@@ -57,7 +57,7 @@ impl Class {
 }
 
 const COUNT_BITS: u32 = 30;
-const _: () = assert!(crowd::MOST <= 1 << (COUNT_BITS - 2));
+const _: () = assert!(holder_limit::MAX_HOLDERS <= 1 << (COUNT_BITS - 2));
 const EPOCH: u32 = 2 * COUNT_BITS;
 const EPOCHS: u64 = 1 << (u64::BITS - EPOCH);
 /// The next epoch. The highest bits wrap.
@@ -76,13 +76,13 @@ impl Counts {
         self.0 >> EPOCH
     }
 
-    /// Whose turn it is.
+    /// Returns the class that has its turn.
     fn turn(self) -> Class {
         if self.epoch().is_multiple_of(2) { Class::Even } else { Class::Odd }
     }
 }
 
-/// The epoch that comes `after` so many.
+/// Returns the epoch that comes `after` so many.
 fn later(epoch: u64, after: u64) -> u64 {
     (epoch + after) % EPOCHS
 }
@@ -104,7 +104,7 @@ impl fmt::Debug for Classes {
     }
 }
 
-impl Side for Classes {
+impl HasFabric for Classes {
     fn fabric(&self) -> &Fabric {
         &self.queue.fabric
     }
@@ -122,7 +122,7 @@ impl Classes {
         })
     }
 
-    /// The stack of those that wait for an epoch.
+    /// Returns the stack of those that wait for an epoch.
     fn stack(&self, epoch: u64) -> &RemoteWord<u64> {
         &self.waiting[(epoch % STACKS) as usize]
     }
@@ -140,28 +140,33 @@ impl fmt::Debug for ClassOf {
     }
 }
 
+impl ClassOf {
+    fn acquire(&self, patience: Patience) -> Boxed<'_, Result<bool>> {
+        Box::pin(async move {
+            self.classes.queue.broken.check()?;
+            let class = self.class;
+            DetachOnDrop::new(&self.classes, |classes, cancelled| async move {
+                classes.queue.broken.answer(classes.enter(class, patience, &cancelled).await)
+            })
+            .await
+        })
+    }
+}
+
 impl Above for ClassOf {
-    async fn enter(&self, deadline: Time) -> Result<()> {
-        self.classes.queue.check()?;
-        let class = self.class;
-        Owed::new(&self.classes, |classes, quit| async move {
-            classes.queue.answer(classes.enter(class, Patience::Before(deadline), &quit).await).map(drop)
-        })
-        .await
+    fn enter(&self, deadline: Time) -> Boxed<'_, Result<()>> {
+        Box::pin(async move { self.acquire(Patience::Before(deadline)).await.map(drop) })
     }
 
-    async fn try_enter(&self) -> Result<bool> {
-        self.classes.queue.check()?;
-        let class = self.class;
-        Owed::new(&self.classes, |classes, quit| async move {
-            classes.queue.answer(classes.enter(class, Patience::None, &quit).await)
-        })
-        .await
+    fn try_enter(&self) -> Boxed<'_, Result<bool>> {
+        self.acquire(Patience::None)
     }
 
-    /// Nothing is flushed: the ranks that were inside did that before.
-    async fn leave(&self) -> Result<()> {
+    /// Flushes nothing: the ranks that were inside did that before.
+    fn leave(&self) -> Boxed<'_, Result<()>> {
         let class = self.class;
-        Owed::new(&self.classes, |classes, _| async move { classes.queue.answer(classes.leave(class).await) }).await
+        Box::pin(DetachOnDrop::new(&self.classes, move |classes, _| async move {
+            classes.queue.broken.answer(classes.leave(class).await)
+        }))
     }
 }

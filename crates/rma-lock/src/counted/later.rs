@@ -1,4 +1,4 @@
-//! What is not over at once, compiled once for each scheme.
+//! The paths that are not over at once, compiled once for each scheme.
 //!
 //! The body of an `async fn`, as that of a closure, is compiled again in each crate that polls it, and so is whatever is generic. Behind a function of a
 //! trait's implementation for one type it is compiled here: so a program that locks does not compile the locks.
@@ -6,12 +6,14 @@
 #![allow(private_interfaces, reason = "nobody outside this crate can name the trait")]
 
 use super::{
-    Core, CountedLock, Flat, Packed, Scheme, Surviving, WritersFirst, Writing,
-    reader::{Entry, Exit},
+    Core, CountedLock, Flat, Packed, Recoverable, Scheme, WritersFirst,
+    guard::{ReadGuard, WriteGuard},
+    reader::{ReadEntry, ReadExit},
     scheme::Rules,
-    writer::{NotInside, NotOut},
+    writer::{NotInside, Writing},
+    writer_exit::NotOut,
 };
-use crate::{ReadGuard, Result, WriteGuard};
+use crate::Result;
 use rdma_fabric::{Handle, Time, provider::Boxed};
 use std::sync::Arc;
 
@@ -33,27 +35,27 @@ macro_rules! later {
 }
 
 later! {
-    /// The rest of [`CountedLock::read_before`].
-    fn read_later<'a>(lock: &'a CountedLock<Self>, entry: Entry, deadline: Time) -> Boxed<'a, Result<ReadGuard<'a, Self>>> {
+    /// Goes on with [`CountedLock::read_before`].
+    fn read_later<'a>(lock: &'a CountedLock<Self>, entry: ReadEntry, deadline: Time) -> Boxed<'a, Result<ReadGuard<'a, Self>>> {
         Box::pin(lock.wait_to_read(entry, deadline))
     }
-    /// The rest of [`CountedLock::try_read`].
-    fn try_read_later<'a>(lock: &'a CountedLock<Self>, entry: Entry) -> Boxed<'a, Result<Option<ReadGuard<'a, Self>>>> {
+    /// Goes on with [`CountedLock::try_read`].
+    fn try_read_later<'a>(lock: &'a CountedLock<Self>, entry: ReadEntry) -> Boxed<'a, Result<Option<ReadGuard<'a, Self>>>> {
         Box::pin(lock.read_or_withdraw(entry))
     }
-    /// The rest of [`ReadGuard::release`].
-    fn release_read_later<'a>(exit: Exit<'a, Self>) -> Boxed<'a, Result<()>> {
+    /// Goes on with [`ReadGuard::release`].
+    fn release_read_later<'a>(exit: ReadExit<'a, Self>) -> Boxed<'a, Result<()>> {
         Box::pin(CountedLock::uncount_me_later(exit))
     }
-    /// The rest of [`CountedLock::write_before`].
+    /// Goes on with [`CountedLock::write_before`].
     fn write_later<'a>(lock: &'a CountedLock<Self>, entry: NotInside, deadline: Time) -> Boxed<'a, Result<WriteGuard<'a, Self>>> {
         Box::pin(lock.wait_to_write(entry, deadline))
     }
-    /// The rest of [`CountedLock::try_write`].
+    /// Goes on with [`CountedLock::try_write`].
     fn try_write_later<'a>(lock: &'a CountedLock<Self>, entry: NotInside) -> Boxed<'a, Result<Option<WriteGuard<'a, Self>>>> {
         Box::pin(lock.write_or_withdraw(entry))
     }
-    /// The rest of [`WriteGuard::release`].
+    /// Goes on with [`WriteGuard::release`].
     fn release_write_later<'a>(guard: WriteGuard<'a, Self>, exit: NotOut) -> Boxed<'a, Result<()>> {
         Box::pin(CountedLock::leave_later(guard, exit))
     }
@@ -73,6 +75,30 @@ later! {
     fn withdraw_unawaited(core: &Arc<Core<Self>>, posted: Handle<u64>) {
         core.detach_withdrawal(posted);
     }
+    /// Takes a shared hold that any rank may end.
+    fn hold<'a>(lock: &'a CountedLock<Self>, deadline: Time) -> Boxed<'a, Result<()>> {
+        Box::pin(async move { Ok(lock.read_before(deadline).await?.pass_on()) })
+    }
+    /// Takes a shared hold that any rank may end, if that needs no wait.
+    fn try_hold<'a>(lock: &'a CountedLock<Self>) -> Boxed<'a, Result<bool>> {
+        Box::pin(async move { Ok(lock.try_read().await?.map(ReadGuard::pass_on).is_some()) })
+    }
+    /// Ends a shared hold, whoever took it.
+    fn end_hold<'a>(lock: &'a CountedLock<Self>) -> Boxed<'a, Result<()>> {
+        Box::pin(ReadGuard::take_over(lock).release())
+    }
+    /// Takes an exclusive hold that is kept by its bits.
+    fn keep<'a>(lock: &'a CountedLock<Self>, deadline: Time) -> Boxed<'a, Result<u64>> {
+        Box::pin(async move { Ok(lock.write_before(deadline).await?.disarm().bits()) })
+    }
+    /// Takes an exclusive hold that is kept by its bits, if that needs no wait.
+    fn try_keep<'a>(lock: &'a CountedLock<Self>) -> Boxed<'a, Result<Option<u64>>> {
+        Box::pin(async move { Ok(lock.try_write().await?.map(|guard| guard.disarm().bits())) })
+    }
+    /// Ends an exclusive hold that was kept.
+    fn end_kept<'a>(lock: &'a CountedLock<Self>, kept: u64) -> Boxed<'a, Result<()>> {
+        Box::pin(WriteGuard::new(lock, Writing::of_bits(kept)).release())
+    }
     /// Detaches what follows a departure that was posted.
     fn leave_unawaited(core: &Arc<Core<Self>>, posted: Handle<u64>) {
         core.detach_departure(posted);
@@ -82,4 +108,4 @@ later! {
 compiled!(Flat);
 compiled!(Packed);
 compiled!(WritersFirst);
-compiled!(Surviving);
+compiled!(Recoverable);

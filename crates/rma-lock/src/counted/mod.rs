@@ -11,10 +11,10 @@
 //!
 //! # Schemes
 //! One protocol, three ways to fill the count word ([`scheme`]):
-//! * [`Flat`], [`crate::RpLock`]: reader preference as printed. Waiting readers are counted, the head has a word of its own.
-//! * [`Packed`], [`crate::PackedLock`]: the same with the head in the count word. A writer that finds it 0 enters by one comparison,
+//! * [`Flat`], [`crate::locks::RpLock`]: reader preference as printed. Waiting readers are counted, the head has a word of its own.
+//! * [`Packed`], [`crate::locks::PackedLock`]: the same with the head in the count word. A writer that finds it 0 enters by one comparison,
 //!   hands the lock over by another, and the last reader learns from its own subtraction whom to wake.
-//! * [`WritersFirst`], [`crate::WritersFirstLock`]: a writer that is registered keeps readers out. A reader that waits is not counted; a wake tells it to
+//! * [`WritersFirst`], [`crate::locks::WritersFirstLock`]: a writer that is registered keeps readers out. A reader that waits is not counted; a wake tells it to
 //!   try again. [`scheme::READERS_WAIT`] tells the leaving writer that some wait. A writer whose successor is known wakes it, and that is all.
 //!
 //! # Steps
@@ -22,43 +22,54 @@
 //! Mellor-Crummey and Scott's Figure 7 as numbered in this project's documentation (`docs/rp-lock.md`), X1 being
 //! redundant. These things differ from the print:
 //! * A waiter is woken by a compare-and-swap and not by a store. It fails if the waiter gave up (a deadline) or
-//!   if the wake belongs to another turn of the node; the waker then acts for who gave up: [`settle`].
+//!   if the wake belongs to another turn of the node; the waker then acts for the one that gave up: [`duties`].
 //! * A writer links itself behind its predecessor with a swap. A leaving writer that finds no successor linked
 //!   yet, though one is on its way (the printed X4 waits for it), leaves [`NodeId::PASSED`] there and goes; the successor finds it
 //!   and registers itself. So no release waits for another rank's CPU.
-//! * A node is ready to be waited on as long as it is in no queue: who takes it out of one makes it so (R2, W1).
+//! * A node is ready to be waited on as long as it is in no queue: whoever takes it out of one makes it so (R2, W1).
 //! * Flags known to be clear, or set, are changed by an addition (W4, X2, X6).
 //! * The leaving writer looks for waiting readers only if the count word shows any (X3).
 //!
 //! # Fast and slow
 //! Where operations are over when they are posted, an acquisition or release that meets nobody is a few lines without a wait
-//! (`reader::Enter` and `Leave`; `Core::start` and `leave`). Where they take time, a reader's one atomic is awaited in place
-//! ([`in_flight::InFlight`]). As soon as one has to wait for more, or to be woken, it goes on in a boxed future that owns what it needs,
-//! so that dropping it can leave it to the fabric ([`crate::owed`]).
+//! (`reader::ReadNow` and `ReleaseRead`; `Core::start` and `leave`). Where they take time, a reader's one atomic is awaited in place
+//! ([`awaited::AwaitedAtomic`]). As soon as one has to wait for more, or to be woken, it goes on in a boxed future that owns what it needs,
+//! so that dropping it can leave it to the fabric ([`crate::detach`]).
 
-mod in_flight;
+mod awaited;
+mod duties;
+mod guard;
 mod later;
-mod layout;
-pub(crate) mod reader;
+mod reader;
+mod reader_wait;
+pub(crate) mod recoverable;
 mod scheme;
-mod settle;
-pub(crate) mod surviving;
-pub(crate) mod writer;
+mod writer;
+mod writer_exit;
+mod writer_wait;
 
-use rdma_fabric::Handle;
+pub use guard::{ReadGuard, WriteGuard};
+pub(crate) use recoverable::Recoverable;
 pub use scheme::{Flat, Packed, Scheme, WritersFirst};
-pub(crate) use surviving::Surviving;
-pub(crate) use writer::Writing;
 
 use crate::{
     Lock, LockError, Result,
-    owed::Side,
-    queue::{Lane, Queue, Step, is_inside},
+    detach::HasFabric,
+    queue::{HOME_BYTES, Lane, Queue, Transition, is_inside},
 };
 use core::{fmt, future::Future, ops::Deref};
-use layout::Home;
-use rdma_fabric::{Amo, Fabric, FabricError, GroupMemory, Rank, RemoteWord};
+use rdma_fabric::{Amo, Fabric, FabricError, GroupMemory, Handle, Rank, RemoteWord};
 use std::sync::{Arc, OnceLock};
+
+/// The lock's words at its home, by their offsets in bytes.
+#[derive(Clone, Copy)]
+enum Home {
+    Count = 0,
+    Readers = 8,
+    Tail = 16,
+    Head = 24,
+}
+const _: () = assert!(Home::Head as u64 + 8 <= HOME_BYTES);
 
 /// A readers-writer lock with reader preference, homed at one rank: the one of Hatanaka, Hori and Ishikawa.
 ///
@@ -66,7 +77,7 @@ use std::sync::{Arc, OnceLock};
 /// unlock 2 atomics.
 pub type RpLock = CountedLock<Flat>;
 
-/// The same with all that registers a writer in one word.
+/// A readers-writer lock with reader preference, and all that registers a writer in one word.
 ///
 /// Remote operations without contention: shared lock 1 atomic, unlock 1; exclusive lock 2 atomics, unlock 2. From writer to writer 1, and a
 /// wake; the last reader lets a writer in by 2, and a wake.
@@ -85,20 +96,15 @@ pub type WritersFirstLock = CountedLock<WritersFirst>;
 /// holding it exclusively and asking for it again deadlocks, as with any lock that is not reentrant.
 ///
 /// # Dropped futures
-/// Each future of a lock or guard may be dropped at any moment, by `select!` or a deadline. What it still owes is
+/// Each future of a lock or guard may be dropped at any moment, by `select!` or a deadline. What others still depend on is
 /// [detached](Fabric::detach): a dropped acquisition ends not holding the lock, a dropped release ends having released it. The
 /// others, and later calls of this rank, need not know.
 ///
 /// # Threads
 /// A lock may be used by several threads, if its fabric may. It is fastest for the thread that uses it first.
+#[derive(Clone)]
 pub struct CountedLock<S: Scheme> {
     pub(crate) core: Arc<Core<S>>,
-}
-
-impl<S: Scheme> Clone for CountedLock<S> {
-    fn clone(&self) -> Self {
-        CountedLock { core: self.core.clone() }
-    }
 }
 
 impl<S: Scheme> fmt::Debug for CountedLock<S> {
@@ -107,13 +113,13 @@ impl<S: Scheme> fmt::Debug for CountedLock<S> {
     }
 }
 
-/// A rank's side of a lock, kept by its values and by what their dropped futures still owe.
+/// A rank's side of a lock, kept by its values and by what their dropped futures still do.
 pub(crate) struct Core<S: Scheme> {
     queue: Queue,
     count: RemoteWord<u64>,
     /// Made when this rank first writes: in a large job most never do.
     writers: OnceLock<Box<Writers>>,
-    survival: S::Survival,
+    link: S::EpochLink,
 }
 
 /// What only writers use at the home.
@@ -139,7 +145,7 @@ impl<S: Scheme> fmt::Debug for Core<S> {
 }
 
 impl<S: Scheme> CountedLock<S> {
-    /// A lock homed at `home`. Collective over the job: all ranks call it in the same order relative to other
+    /// Makes a lock homed at `home`. Collective over the job: all ranks call it in the same order relative to other
     /// symmetric allocations.
     ///
     /// # Errors
@@ -148,47 +154,47 @@ impl<S: Scheme> CountedLock<S> {
         <Self as Lock>::symmetric(fabric, home)
     }
 
-    fn with(fabric: &Fabric, memory: GroupMemory, home: Rank, survival: S::Survival) -> Result<Self> {
+    fn with(fabric: &Fabric, memory: GroupMemory, home: Rank, link: S::EpochLink) -> Result<Self> {
         let at = |word: Home| memory.at(home, word as u64);
         let core = Core {
             count: fabric.remote_word(at(Home::Count)?)?,
             writers: OnceLock::new(),
-            queue: Queue::over(fabric, memory, home, S::SURVIVES)?,
-            survival,
+            queue: Queue::over(fabric, memory, home, S::RECOVERABLE)?,
+            link,
         };
         Ok(CountedLock { core: Arc::new(core) })
     }
 
     pub(crate) fn over(fabric: &Fabric, memory: GroupMemory, home: Rank) -> Result<Self> {
-        Self::with(fabric, memory, home, S::Survival::default())
+        Self::with(fabric, memory, home, S::EpochLink::default())
     }
 
-    /// The rank whose memory holds the lock words.
+    /// Returns the rank whose memory holds the lock words.
     pub fn home(&self) -> Rank {
         self.core.home
     }
 
-    /// The fabric the lock lives on.
+    /// Returns the fabric the lock lives on.
     pub fn fabric(&self) -> &Fabric {
         &self.core.fabric
     }
 }
 
-impl<S: Scheme> Side for Core<S> {
+impl<S: Scheme> HasFabric for Core<S> {
     fn fabric(&self) -> &Fabric {
         &self.fabric
     }
 }
 
-/// The same as the queue's, and whoever wants to know is told.
+/// The queue's functions of these names, followed by what a recoverable lock does when this rank has gone on.
 impl<S: Scheme> Core<S> {
     #[inline(always)]
-    fn publish(&self, step: Step) -> Result<(), FabricError> {
+    fn publish(&self, step: Transition) -> Result<(), FabricError> {
         self.publish_in(self.published.lane(), step)
     }
 
     #[inline(always)]
-    fn publish_in(&self, lane: Lane, step: Step) -> Result<(), FabricError> {
+    fn publish_in(&self, lane: Lane, step: Transition) -> Result<(), FabricError> {
         self.queue.publish_in(lane, step)?;
         self.went_on();
         Ok(())
@@ -196,10 +202,10 @@ impl<S: Scheme> Core<S> {
 
     #[inline(always)]
     fn went_on(&self) {
-        S::went_on(&self.survival, &self.fabric, || !is_inside(self.published.sum()));
+        S::went_on(&self.link, &self.fabric, || !is_inside(self.published.sum()));
     }
 
-    /// The top of the stack of waiting readers. Who looks there waits anyway.
+    /// Returns the top of the stack of waiting readers. A rank that looks there waits anyway.
     fn readers(&self) -> Result<RemoteWord<u64>, FabricError> {
         self.fabric.remote_word(self.at_home(Home::Readers as u64)?)
     }
@@ -222,33 +228,33 @@ impl<S: Scheme> Core<S> {
         Ok(self.writers.get_or_init(|| Box::new(writers)))
     }
 
-    /// Announce a step and post its atomic, waiting for room. Until it is posted, dropping this owes nothing.
-    async fn post(&self, step: Step, word: &RemoteWord<u64>, amo: Amo<u64>) -> Result<Handle<u64>, FabricError> {
+    /// Announces a step and posts its atomic, waiting for room. Until it is posted, nothing depends on this future.
+    async fn post(&self, step: Transition, word: &RemoteWord<u64>, amo: Amo<u64>) -> Result<Handle<u64>, FabricError> {
         let posted = self.queue.post(step, word, amo).await;
         self.went_on();
         posted
     }
 
-    /// Announce a step, and do its atomic or post it; a copy of `amo` is posted, as in [`crate::posting::atomic_now`].
+    /// Announces a step, and does its atomic or posts it; a copy of `amo` is posted, as in [`crate::in_place::atomic_now`].
     #[inline(always)]
-    fn begin(&self, lane: Lane, step: Step, word: &RemoteWord<u64>, amo: Amo<u64>) -> Begun {
+    fn begin(&self, lane: Lane, step: Transition, word: &RemoteWord<u64>, amo: Amo<u64>) -> Started {
         if self.queue.publish_in(lane, step).is_err() {
-            return Begun::Refused;
+            return Started::Refused;
         }
         let begun = match self.fabric.atomic_now(word, amo) {
-            Some(old) => Begun::Over(old),
+            Some(old) => Started::Done(old),
             None => match self.begin_slowly(lane, step, word, amo.to_bits()) {
-                Some(posted) => Begun::Posted(posted),
-                None => Begun::Refused,
+                Some(posted) => Started::Posted(posted),
+                None => Started::Refused,
             },
         };
         self.went_on();
         begun
     }
 
-    /// The atomic of a step that was announced; if it can't be posted that is taken back.
+    /// Posts the atomic of a step that was announced; if it can't be posted the announcement is taken back.
     #[inline(never)]
-    fn begin_slowly(&self, lane: Lane, step: Step, word: &RemoteWord<u64>, amo: Amo<u64>) -> Option<Handle<u64>> {
+    fn begin_slowly(&self, lane: Lane, step: Transition, word: &RemoteWord<u64>, amo: Amo<u64>) -> Option<Handle<u64>> {
         let posted = self.fabric.try_atomic(word, amo);
         if posted.is_err() {
             let _ = self.queue.publish_in(lane, step.undone());
@@ -256,21 +262,21 @@ impl<S: Scheme> Core<S> {
         posted.ok()
     }
 
-    /// Whether `error` is the loss of a member that this lock survives.
-    fn survives(&self, error: &LockError) -> bool {
+    /// Returns whether `error` is the loss of a member that this lock tolerates.
+    fn tolerates(&self, error: &LockError) -> bool {
         self.is_gone(error) && matches!(error, LockError::Fabric(FabricError::PeerLost { .. }))
     }
 
-    /// The same, or that a member has dropped its part: it is about to be lost, or has left the lock as others may where the epoch is closed.
+    /// Whether `error` is the loss of a member, or that one has dropped its part: it is about to be lost, or has left the lock as others may where the epoch is closed.
     fn is_gone(&self, error: &LockError) -> bool {
         let LockError::Fabric(error) = error else { return false };
-        S::SURVIVES && error.gone().is_some_and(|rank| rank != self.home)
+        S::RECOVERABLE && error.gone().is_some_and(|rank| rank != self.home)
     }
 }
 
 /// What came of a step's atomic.
-enum Begun {
-    Over(u64),
+enum Started {
+    Done(u64),
     Posted(Handle<u64>),
     /// It was not posted.
     Refused,

@@ -1,7 +1,7 @@
 //! What the home words of a lock mean, and what follows from that.
 
 use super::later::Later;
-use crate::{Fairness, crowd::too_many};
+use crate::{Fairness, holder_limit::limit_bits};
 use core::fmt;
 use rdma_fabric::Fabric;
 
@@ -30,7 +30,7 @@ pub enum HandOver {
     Always,
 }
 
-/// How a [`crate::CountedLock`] registers its writers, and whom it prefers: [`Flat`], [`Packed`] or [`WritersFirst`].
+/// How a [`crate::locks::CountedLock`] registers its writers, and whom it prefers: [`Flat`], [`Packed`] or [`WritersFirst`].
 pub trait Scheme: Later {}
 
 impl<R: Later> Scheme for R {}
@@ -38,8 +38,8 @@ impl<R: Later> Scheme for R {}
 /// The scheme's own part. Nodes are [`crate::queue::NodeId::bits`], words are values of the count word. What is provided here keeps the queue's first
 /// in the count word.
 pub trait Rules: Copy + fmt::Debug + Send + Sync + 'static {
-    /// What a lock of this scheme knows of a lock that survives it.
-    type Survival: Default;
+    /// What the lock of an epoch knows of the recoverable lock that it belongs to; nothing in other schemes.
+    type EpochLink: Default + Send + Sync;
     /// [`crate::Lock::NAME`].
     const NAME: &'static str;
     /// [`crate::Lock::FAIRNESS`].
@@ -51,7 +51,7 @@ pub trait Rules: Copy + fmt::Debug + Send + Sync + 'static {
     /// Where readers are counted.
     const COUNTED: u64;
     /// Those bits of the count that keep an arriving reader out.
-    const TOO_MANY: u64 = too_many(Self::COUNTED, READER);
+    const OVER_LIMIT: u64 = limit_bits(Self::COUNTED, READER);
     /// Those flags that keep readers out and end by themselves, so that readers wait for it.
     const HOLDS_UP: u64 = Self::KEEPS_OUT;
     /// Whether a reader that waits is counted: then whoever wakes it lets it in. Otherwise it tries again.
@@ -60,66 +60,66 @@ pub trait Rules: Copy + fmt::Debug + Send + Sync + 'static {
     const HEAD_APART: bool;
     /// How a writer hands the lock over.
     const HAND_OVER: HandOver;
-    /// Whether the loss of a member is somebody's business: then an operation on the lost rank's node that fails is no error, and who is woken looks
+    /// Whether the loss of a member is somebody's business: then an operation on the lost rank's node that fails is no error, and a waiter that is woken looks
     /// at the count word again.
-    const SURVIVES: bool = false;
+    const RECOVERABLE: bool = false;
 
-    /// What is added to the count word to show `node`'s interest.
+    /// Returns what is added to the count word to show `node`'s interest.
     #[inline(always)]
     fn interest(node: u64) -> u64 {
         node << HEAD | WRITER_INTERESTED
     }
 
-    /// What the count word has while `node` is active, readers apart.
+    /// Returns what the count word has while `node` is active, readers apart.
     #[inline(always)]
     fn active(node: u64) -> u64 {
         node << HEAD | WRITER_ACTIVE
     }
 
-    /// The count word in which interest has become activity.
+    /// Returns the count word in which interest has become activity.
     #[inline(always)]
     fn granted(word: u64) -> u64 {
         word - WRITER_INTERESTED + WRITER_ACTIVE
     }
 
-    /// Whether the reader that found `word` at U1 was the last one before a writer.
+    /// Returns whether the reader that found `word` at U1 was the last one before a writer.
     fn is_last(word: u64) -> bool;
 
-    /// Whether nobody is inside or registered.
+    /// Returns whether nobody is inside or registered.
     fn is_free(word: u64) -> bool;
 
-    /// Whether the writer that found `word` at X2 must look for waiting readers.
+    /// Returns whether the writer that found `word` at X2 must look for waiting readers.
     fn must_sweep(word: u64) -> bool;
 
-    /// Whether nobody is to be inside, whoever let him in.
+    /// Returns whether nobody is to be inside, whoever let him in.
     #[inline]
     fn is_shut(_word: u64) -> bool {
         false
     }
 
-    /// Whether the epoch is over: what is left in its queue concerns nobody.
+    /// Returns whether the epoch is over: what is left in its queue concerns nobody.
     #[inline]
     fn is_closed(_word: u64) -> bool {
         false
     }
 
-    /// A step was published. `is_out` tells whether this rank is neither inside now nor on its way in.
+    /// Follows each change that is published. `is_out` tells whether this rank is neither inside now nor on its way in.
     #[inline(always)]
-    fn went_on(_survival: &Self::Survival, _fabric: &Fabric, _is_out: impl FnOnce() -> bool) {}
+    fn went_on(_link: &Self::EpochLink, _fabric: &Fabric, _is_out: impl FnOnce() -> bool) {}
 
-    /// The head in a count word.
+    /// Returns the head in a count word.
     #[inline]
     fn head(word: u64) -> u64 {
         word >> HEAD
     }
 }
 
-/// Reader preference with a word for the queue's first, as printed in 1991: [`crate::RpLock`].
+/// Reader preference with a word for the queue's first, as printed in 1991: [`crate::locks::RpLock`].
 #[derive(Clone, Copy, Debug)]
 pub struct Flat;
 
 impl Rules for Flat {
-    type Survival = ();
+    type EpochLink = ();
 
     const NAME: &'static str = "reader preference";
     const FAIRNESS: Fairness = Fairness::ReadersFirst;
@@ -161,12 +161,12 @@ impl Rules for Flat {
     }
 }
 
-/// Reader preference with the queue's first in the count word: [`crate::PackedLock`].
+/// Reader preference with the queue's first in the count word: [`crate::locks::PackedLock`].
 #[derive(Clone, Copy, Debug)]
 pub struct Packed;
 
 impl Rules for Packed {
-    type Survival = ();
+    type EpochLink = ();
 
     const NAME: &'static str = "packed reader preference";
     const FAIRNESS: Fairness = Fairness::ReadersFirst;
@@ -193,12 +193,12 @@ impl Rules for Packed {
     }
 }
 
-/// Writer preference: [`crate::WritersFirstLock`].
+/// Writer preference: [`crate::locks::WritersFirstLock`].
 #[derive(Clone, Copy, Debug)]
 pub struct WritersFirst;
 
 impl Rules for WritersFirst {
-    type Survival = ();
+    type EpochLink = ();
 
     const NAME: &'static str = "writer preference";
     const FAIRNESS: Fairness = Fairness::WritersFirst;

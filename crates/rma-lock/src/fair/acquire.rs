@@ -3,37 +3,33 @@
 use super::{
     Class, Core, READER, WRITER,
     guard::Held,
-    in_place::{Entry, NotInside},
     link::{Out, Said},
+    short_path::{FairEntry, NotInside},
 };
 use crate::{
     Result,
-    error::Trouble,
-    owed::Quit,
-    posting::Posting,
+    detach::Cancelled,
+    error::Stopped,
+    in_place::Posting,
     queue::{NodeId, Own},
 };
 use rdma_fabric::{Amo, Time};
 
 impl Core {
-    /// A node whose F1, `first`, was posted, now if that has not happened. Until then dropping this owes nothing, and then it is over.
+    /// Yields a node whose F1, `first`, was posted, now if that has not happened. Until then nothing depends on this future, and then it is
+    /// over.
     pub(super) async fn started(
         &self,
         entry: NotInside,
         class: Class,
         deadline: Time,
         first: impl Fn(NodeId) -> Amo<u64>,
-    ) -> Result<(NodeId, Entry)> {
+    ) -> Result<(NodeId, FairEntry)> {
         if let Some(started) = entry {
             return Ok(*started);
         }
-        self.check()?;
-        let own = match self.take_fresh_node(self.published.lane()) {
-            Some(own) => own,
-            None => self.answer(Box::pin(self.take_node(deadline, &Quit::default())).await)?,
-        };
-        let posted = self.post(class.arrives(own.id), &self.tail, first(own.id)).await?;
-        Ok((own.keep(), Entry::Tail(Posting::InFlight(posted))))
+        let queued = self.queue_up(deadline, |node| class.arrives(node), &self.tail, first).await;
+        queued.map(|(node, posting)| (node, FairEntry::Tail(posting)))
     }
 
     /// F1–F7 from `entry` on.
@@ -41,20 +37,20 @@ impl Core {
         &self,
         node: NodeId,
         class: Class,
-        entry: Entry,
+        entry: FairEntry,
         deadline: Time,
-        quit: &Quit,
-    ) -> Result<Held, Trouble> {
+        cancelled: &Cancelled,
+    ) -> Result<Held, Stopped> {
         let own = self.adopt(node);
         let entry = match entry {
-            Entry::Tail(posting) => {
+            FairEntry::Tail(posting) => {
                 if let Some(before) = self.decode("tail", posting.result().await?)?
                     && !self.link(node, class, before).await?
                 {
-                    self.wait(&own, class, deadline, quit).await?;
-                    return self.now_inside(own, class, None, true, quit).await;
+                    self.wait(&own, class, deadline, cancelled).await?;
+                    return self.now_inside(own, class, None, true, cancelled).await;
                 }
-                Entry::First
+                FairEntry::First
             }
             entry => entry,
         };
@@ -63,23 +59,23 @@ impl Core {
             Class::Writer => (self.no_reader(entry).await? || self.registered_among_none(node).await?, None),
         };
         if !inside {
-            self.wait(&own, class, deadline, quit).await?;
+            self.wait(&own, class, deadline, cancelled).await?;
         }
-        self.now_inside(own, class, said, !inside, quit).await
+        self.now_inside(own, class, said, !inside, cancelled).await
     }
 
-    /// The same for a try. It waits for nobody: only an empty queue or a reader inside may be before it.
+    /// F1–F7 of a try, from `entry` on. It waits for nobody: only an empty queue or a reader inside may be before it.
     pub(super) async fn try_acquire(
         &self,
         node: NodeId,
         class: Class,
-        entry: Entry,
-        quit: &Quit,
-    ) -> Result<Option<Held>, Trouble> {
+        entry: FairEntry,
+        cancelled: &Cancelled,
+    ) -> Result<Option<Held>, Stopped> {
         let own = self.adopt(node);
         let mut waits = false;
         let entry = match entry {
-            Entry::Tail(posting) => {
+            FairEntry::Tail(posting) => {
                 if let Some(before) = self.decode("tail", posting.result().await?)? {
                     let behind_reader = class == Class::Reader
                         && self.is_inside(before).await?
@@ -92,16 +88,16 @@ impl Core {
                     // Another turn of that node may have come to the same place, as one that waits.
                     waits = !self.link(node, class, before).await?;
                 }
-                Entry::First
+                FairEntry::First
             }
             entry => entry,
         };
         let mut said = None;
         if waits {
             let now = self.fabric.now();
-            match self.wait(&own, class, now, quit).await {
+            match self.wait(&own, class, now, cancelled).await {
                 Ok(()) => {}
-                Err(Trouble::GaveUp(_)) => return Ok(None),
+                Err(Stopped::GaveUp(_)) => return Ok(None),
                 Err(broken) => return Err(broken),
             }
         } else if class == Class::Reader {
@@ -110,38 +106,38 @@ impl Core {
             self.withdraw(own).await?;
             return Ok(None);
         }
-        self.now_inside(own, class, said, waits, quit).await.map(Some)
+        self.now_inside(own, class, said, waits, cancelled).await.map(Some)
     }
 
     /// F3 from `entry` on. Yields F7, if that was posted.
-    async fn count_me(&self, entry: Entry) -> Result<Option<Posting>, Trouble> {
+    async fn count_me(&self, entry: FairEntry) -> Result<Option<Posting>, Stopped> {
         match entry {
-            Entry::Inside(posting) => return Ok(Some(posting)),
-            Entry::Counted => {}
-            Entry::Count(posting) => drop(posting.result().await?),
+            FairEntry::Inside(posting) => return Ok(Some(posting)),
+            FairEntry::Counted => {}
+            FairEntry::Count(posting) => drop(posting.result().await?),
             _ => self.count_reader().await?,
         }
         Ok(None)
     }
 
     /// F3, G2.
-    async fn count_reader(&self) -> Result<(), Trouble> {
+    async fn count_reader(&self) -> Result<(), Stopped> {
         self.fabric.fetch_add(&self.state, READER).await?;
         Ok(())
     }
 
     /// F4 from `entry` on, for the queue's first: readers still inside came before it, and none can come any more.
-    async fn no_reader(&self, entry: Entry) -> Result<bool, Trouble> {
+    async fn no_reader(&self, entry: FairEntry) -> Result<bool, Stopped> {
         let state = match entry {
-            Entry::Looked(state) => state,
-            Entry::Look(look) => look.await?[0],
+            FairEntry::Looked(state) => state,
+            FairEntry::Look(look) => look.await?[0],
             _ => self.fabric.get_word(&self.state).await?,
         };
         Ok(state == 0)
     }
 
-    /// F5: `node` is first and waits for the readers. True if there is none any more; otherwise the last of them sees who waits.
-    pub(super) async fn registered_among_none(&self, node: NodeId) -> Result<bool, Trouble> {
+    /// F5: `node` is first and waits for the readers. True if there is none any more; otherwise the last of them sees which writer waits.
+    pub(super) async fn registered_among_none(&self, node: NodeId) -> Result<bool, Stopped> {
         let writer = node.bits() << WRITER;
         if self.fabric.fetch_add(&self.state, writer).await? != 0 {
             return Ok(false);
@@ -151,9 +147,9 @@ impl Core {
     }
 
     /// F6. Given up, the node stays in the queue; its waker will make it ready again.
-    async fn wait(&self, own: &Own<'_>, class: Class, deadline: Time, quit: &Quit) -> Result<(), Trouble> {
-        let woken = self.wait_to_be_woken(own, deadline, quit).await;
-        if let Err(Trouble::GaveUp(_)) = woken {
+    async fn wait(&self, own: &Own<'_>, class: Class, deadline: Time, cancelled: &Cancelled) -> Result<(), Stopped> {
+        let woken = self.wait_to_be_woken(own, deadline, cancelled).await;
+        if let Err(Stopped::GaveUp(_)) = woken {
             self.publish(class.gives_up(own.id))?;
         }
         woken
@@ -166,8 +162,8 @@ impl Core {
         class: Class,
         said: Option<Posting>,
         woken: bool,
-        quit: &Quit,
-    ) -> Result<Held, Trouble> {
+        cancelled: &Cancelled,
+    ) -> Result<Held, Stopped> {
         if class == Class::Reader
             && let Some((reader, Class::Reader)) = self.say_inside(own.id, said).await?
         {
@@ -176,15 +172,15 @@ impl Core {
         }
         self.publish(class.enters(own.id))?;
         let held = Held { node: own.keep(), class, woken };
-        if quit.is_set() {
+        if cancelled.is_set() {
             self.release(held, None).await?;
-            return Err(Trouble::GaveUp(Quit::REASON));
+            return Err(Stopped::GaveUp(Cancelled::REASON));
         }
         Ok(held)
     }
 
-    /// The queue's first, with readers inside, leaves the queue instead of waiting for them.
-    async fn withdraw(&self, own: Own<'_>) -> Result<(), Trouble> {
+    /// Leaves the queue as its first, with readers inside, instead of waiting for them.
+    async fn withdraw(&self, own: Own<'_>) -> Result<(), Stopped> {
         let node = own.id;
         let out = self.leave_queue(node, Said::Nothing).await?;
         if out != Out::Last {

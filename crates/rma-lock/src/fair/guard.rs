@@ -2,10 +2,14 @@
 
 use super::{
     Class, Core, FairLock,
-    in_place::{Leave, NotOut},
+    short_path::{Leave, NotOut},
 };
-use crate::{Guard, Mode, Result, owed::Owed, queue::NodeId, shortcut::shortcut};
+use crate::{
+    Guard, Result, detach::DetachOnDrop, in_place::in_place, lock::guard_by_itself, locks::Mode, queue::NodeId,
+};
 use core::{fmt, future::Future, marker::PhantomData, mem};
+use rdma_fabric::provider::Boxed;
+use std::sync::Arc;
 
 /// What a holder must remember.
 #[derive(Clone, Copy)]
@@ -16,9 +20,9 @@ pub(super) struct Held {
     pub(super) woken: bool,
 }
 
-/// [`crate::Shared`] or [`crate::Exclusive`] access, by a [`FairLock`].
+/// [`crate::locks::Shared`] or [`crate::locks::Exclusive`] access, by a [`FairLock`].
 ///
-/// Dropping it releases the lock in the background, as [`FairGuard::release`] does, and tells nobody about errors.
+/// Dropping it releases the lock in the background, as [`FairGuard::release`] does, and reports no errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 pub struct FairGuard<'a, M: Mode> {
     lock: &'a FairLock,
@@ -34,16 +38,16 @@ impl<M: Mode> fmt::Debug for FairGuard<'_, M> {
 }
 
 impl<'a, M: Mode> FairGuard<'a, M> {
-    pub(super) fn new(lock: &'a FairLock, held: Held, mode: PhantomData<M>) -> Self {
-        FairGuard { lock, held, mode }
+    pub(super) fn new(lock: &'a FairLock, held: Held) -> Self {
+        FairGuard { lock, held, mode: PhantomData }
     }
 
-    /// The lock that is held.
+    /// Returns the lock that is held.
     pub fn lock(&self) -> &'a FairLock {
         self.lock
     }
 
-    /// Make every put of this rank visible, then let go of the lock. If the future is dropped half-way, the rest is done in the
+    /// Makes every put of this rank visible, then lets go of the lock. If the future is dropped half-way, the rest is done in the
     /// background.
     ///
     /// # Errors
@@ -52,17 +56,13 @@ impl<'a, M: Mode> FairGuard<'a, M> {
     #[inline]
     pub fn release(self) -> impl Future<Output = Result<()>> {
         // Dropped unpolled, the future drops the guard.
-        shortcut(Leave(self), |(guard, exit)| Box::pin(guard.leave_later(exit)))
+        in_place(Leave(self), |(guard, exit)| guard.release_from(exit))
     }
 
-    /// From `exit` on. Dropped before G1 is posted, the guard does it all in the background.
-    async fn leave_later(self, exit: NotOut) -> Result<()> {
-        let core = &self.lock.core;
-        let flushed = if exit.is_none() { core.flush_data().await } else { Ok(()) };
-        let held = self.held;
+    fn release_from(self, exit: NotOut) -> Boxed<'a, Result<()>> {
+        let armed = Armed { core: &self.lock.core, held: self.held };
         mem::forget(self);
-        Owed::new(core, |core, _| async move { core.answer(core.release(held, exit).await) }).await?;
-        flushed
+        release_later(armed, exit)
     }
 
     #[inline(always)]
@@ -78,19 +78,38 @@ impl<'a, M: Mode> FairGuard<'a, M> {
 
 impl<M: Mode> Drop for FairGuard<'_, M> {
     fn drop(&mut self) {
-        let Err(exit) = self.lock.core.leave(self.held) else { return };
-        let (core, held) = (self.lock.core.clone(), self.held);
-        self.lock.core.fabric.detach(async move {
+        drop(Armed { core: &self.lock.core, held: self.held });
+    }
+}
+
+/// A hold that is released in the background if it is dropped.
+struct Armed<'a> {
+    core: &'a Arc<Core>,
+    held: Held,
+}
+
+impl Drop for Armed<'_> {
+    fn drop(&mut self) {
+        let Err(exit) = self.core.leave(self.held) else { return };
+        let (core, held) = (self.core.clone(), self.held);
+        self.core.fabric.detach(async move {
             if exit.is_none() {
                 let _ = core.flush_data().await;
             }
-            let _ = core.answer(core.release(held, exit).await);
+            let _ = core.broken.answer(core.release(held, exit).await);
         });
     }
 }
 
-impl<M: Mode> Guard for FairGuard<'_, M> {
-    fn release(self) -> impl Future<Output = Result<()>> {
-        FairGuard::release(self)
-    }
+/// Releases from `exit` on. Dropped before G1 is posted, the hold does it all in the background.
+fn release_later(armed: Armed<'_>, exit: NotOut) -> Boxed<'_, Result<()>> {
+    Box::pin(async move {
+        let (core, held) = (armed.core, armed.held);
+        let flushed = if exit.is_none() { core.flush_data().await } else { Ok(()) };
+        mem::forget(armed);
+        DetachOnDrop::new(core, |core, _| async move { core.broken.answer(core.release(held, exit).await) }).await?;
+        flushed
+    })
 }
+
+guard_by_itself!([M: Mode] FairGuard<'_, M>);

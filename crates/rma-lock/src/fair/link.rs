@@ -3,9 +3,9 @@
 use super::{Class, Core};
 use crate::{
     LockError,
-    error::Trouble,
-    posting::Posting,
-    queue::{NodeId, Part},
+    error::Stopped,
+    in_place::Posting,
+    queue::{NodeId, NodeWord},
 };
 use rdma_fabric::Amo;
 
@@ -17,7 +17,7 @@ const INSIDE: u64 = 1 << 33;
 /// F7.
 pub(super) const SAY_INSIDE: Amo<u64> = Amo::CompareSwap { expected: 0, new: INSIDE };
 
-/// Who comes next.
+/// The next in the queue.
 pub(super) type Next = (NodeId, Class);
 
 /// What a node's owner has said of it before it leaves the queue.
@@ -48,33 +48,33 @@ pub(super) enum Out {
 }
 
 impl Core {
-    fn decode_link(&self, link: u64) -> Result<Option<Next>, Trouble> {
+    fn decode_link(&self, link: u64) -> Result<Option<Next>, Stopped> {
         let class = if link & WRITES == 0 { Class::Reader } else { Class::Writer };
         Ok(self.decode("next", link & !WRITES)?.map(|node| (node, class)))
     }
 
     /// F2: behind `before`. True if a reader may enter, or a writer is first.
-    pub(super) async fn link(&self, node: NodeId, class: Class, before: NodeId) -> Result<bool, Trouble> {
+    pub(super) async fn link(&self, node: NodeId, class: Class, before: NodeId) -> Result<bool, Stopped> {
         let me = node.bits() | if class == Class::Writer { WRITES } else { 0 };
-        match self.fabric.swap(&self.node(before, Part::Next)?, me).await? {
+        match self.fabric.swap(&self.node(before, NodeWord::Next)?, me).await? {
             0 => Ok(false),
             NodeId::PASSED => Ok(true),
             INSIDE => Ok(class == Class::Reader),
-            other => Err(Trouble::Broken(LockError::corrupt("next", other))),
+            other => Err(Stopped::Broken(LockError::corrupt("next", other))),
         }
     }
 
-    /// Whether `node`'s reader is inside, as far as can be seen, and nobody has linked itself.
-    pub(super) async fn is_inside(&self, node: NodeId) -> Result<bool, Trouble> {
-        Ok(self.fabric.get_word(&self.node(node, Part::Next)?).await? == INSIDE)
+    /// Yields whether `node`'s reader is inside, as far as can be seen, and nobody has linked itself.
+    pub(super) async fn is_inside(&self, node: NodeId) -> Result<bool, Stopped> {
+        Ok(self.fabric.get_word(&self.node(node, NodeWord::Next)?).await? == INSIDE)
     }
 
-    /// F7, posted already if there is `said`: my reader is inside. Yields who came before that was said.
-    pub(super) async fn say_inside(&self, node: NodeId, said: Option<Posting>) -> Result<Option<Next>, Trouble> {
+    /// F7, posted already if there is `said`: my reader is inside. Yields the one that came before that was said.
+    pub(super) async fn say_inside(&self, node: NodeId, said: Option<Posting>) -> Result<Option<Next>, Stopped> {
         let link = match said {
             Some(posting) => posting.result().await?,
             None => {
-                let next = self.own(node.slot(), Part::Next)?.as_remote();
+                let next = self.own(node.slot(), NodeWord::Next)?.as_remote();
                 self.fabric.atomic(&next, SAY_INSIDE).await?
             }
         };
@@ -82,12 +82,8 @@ impl Core {
     }
 
     /// G1: `node`, mine or one that was given up, leaves the queue.
-    pub(super) async fn leave_queue(&self, node: NodeId, said: Said) -> Result<Out, Trouble> {
-        let link = if node.rank() == self.me {
-            self.fabric.load(self.own(node.slot(), Part::Next)?)?
-        } else {
-            self.fabric.get_word(&self.node(node, Part::Next)?).await?
-        };
+    pub(super) async fn leave_queue(&self, node: NodeId, said: Said) -> Result<Out, Stopped> {
+        let link = self.next_of(node).await?;
         if link != said.bits() {
             return self.out_before(link);
         }
@@ -95,35 +91,35 @@ impl Core {
         self.leave_queue_from(node, said, tail).await
     }
 
-    /// The same, if `tail` is what G1's comparison found.
-    pub(super) async fn leave_queue_from(&self, node: NodeId, said: Said, tail: u64) -> Result<Out, Trouble> {
+    /// G1 from what its comparison found in the tail on.
+    pub(super) async fn leave_queue_from(&self, node: NodeId, said: Said, tail: u64) -> Result<Out, Stopped> {
         if tail == node.bits() {
             return Ok(Out::Last);
         }
         let said = said.bits();
-        let link = self.fabric.compare_swap(&self.node(node, Part::Next)?, said, NodeId::PASSED).await?;
+        let link = self.fabric.compare_swap(&self.node(node, NodeWord::Next)?, said, NodeId::PASSED).await?;
         if link == said { Ok(Out::Passed) } else { self.out_before(link) }
     }
 
-    fn out_before(&self, link: u64) -> Result<Out, Trouble> {
+    fn out_before(&self, link: u64) -> Result<Out, Stopped> {
         match self.decode_link(link)? {
             Some((node, class)) => Ok(Out::Before(node, class)),
-            None => Err(Trouble::Broken(LockError::corrupt("next", link))),
+            None => Err(Stopped::Broken(LockError::corrupt("next", link))),
         }
     }
 
-    /// Whether nobody has linked itself behind my node, which said so much.
+    /// Returns whether nobody has linked itself behind my node, which said so much.
     #[inline(always)]
     pub(super) fn is_last(&self, node: NodeId, said: Said) -> bool {
-        let next = self.own(node.slot(), Part::Next);
+        let next = self.own(node.slot(), NodeWord::Next);
         next.is_ok_and(|next| matches!(self.fabric.load(next), Ok(link) if link == said.bits()))
     }
 
     /// My node left the queue as the last, and nobody has woken it: take back what it said.
     #[inline(always)]
-    pub(super) fn unsay(&self, node: NodeId, said: Said) -> Result<(), Trouble> {
+    pub(super) fn unsay(&self, node: NodeId, said: Said) -> Result<(), Stopped> {
         if said == Said::Inside {
-            self.fabric.store(self.own(node.slot(), Part::Next)?, 0)?;
+            self.fabric.store(self.own(node.slot(), NodeWord::Next)?, 0)?;
         }
         Ok(())
     }

@@ -5,20 +5,20 @@
 //! * `state`: readers inside, or let in, in the low half; in the high half the writer that waits for them to leave, if it is the queue's first.
 //! * `tail`: last of the queue, in which readers and writers stand, and readers stay while they are inside.
 //!
-//! At each rank its queue nodes ([`crate::queue`]), whose next words say more here ([`link`]): who comes next, and of which class; or that the node's
+//! At each rank its queue nodes ([`crate::queue`]), whose next words say more here ([`link`]): the next in the queue, and its class; or that the node's
 //! reader is inside; or that its owner has left.
 //!
 //! # Steps
 //! Comments name these, which `docs/queued-locks.md` has with their operations. All is after Mellor-Crummey and Scott's fair lock (PPoPP 1991, Figure 4), as
 //! corrected later; what differs is told there.
 //! * F1: to the end of the queue. F2: link behind the one before, and learn whether that is a reader inside, or gone.
-//! * F3: a reader that needs not wait counts itself. F4: a writer that is first looks whether readers are inside; F5: if so it says who it is, and looks
+//! * F3: a reader that need not wait counts itself. F4: a writer that is first looks whether readers are inside; F5: if so it says who it is, and looks
 //!   again. F6: wait. F7: a reader inside says so in its own node; a reader that came before that is counted, and woken.
 //! * G1: leave the queue, as the last or with a mark for a successor on its way. G2: a writer counts the reader it lets in. G3: a reader uncounts itself
 //!   and, in the same atomic, says which writer comes next. G4: the last of them takes that back, for it has seen it. G5: wake.
 //!
 //! # Fast and slow
-//! Where operations are over when they are posted, who meets nobody gets in and out without a wait ([`in_place`]). Whoever has to wait, or has more to do, goes on in a boxed
+//! Where operations are over when they are posted, who meets nobody gets in and out without a wait ([`short_path`]). Whoever has to wait, or has more to do, goes on in a boxed
 //! future from where it stands.
 //!
 //! # Giving up
@@ -27,22 +27,25 @@
 
 mod acquire;
 mod guard;
-mod in_place;
 mod link;
 mod release;
+mod short_path;
 
 pub use guard::FairGuard;
 
 use crate::{
-    Exclusive, Fairness, Lock, Mode, Result, RmaLock, Shared,
-    owed::{Owed, Side},
-    queue::{HOME_BYTES, LOCK_BYTES, NodeId, Queue, Step},
-    shortcut::shortcut,
+    Fairness, Lock, Result, RmaLock,
+    boxed::wrapped,
+    detach::{DetachOnDrop, HasFabric},
+    in_place::in_place,
+    locks::{Exclusive, Mode, Shared},
+    queue::{HOME_BYTES, LOCK_BYTES, NodeId, Queue, Transition},
 };
 use core::{fmt, future::Future, marker::PhantomData, ops::Deref};
-use in_place::{Enter, TryEnter, if_empty, queue_up};
+use guard::Held;
 use link::Said;
-use rdma_fabric::{Fabric, GroupMemory, Rank, RemoteWord, Time};
+use rdma_fabric::{Fabric, GroupMemory, Rank, RemoteWord, Time, provider::Boxed};
+use short_path::{Enter, NotInside, if_empty, queue_up};
 use std::sync::Arc;
 
 const STATE: u64 = 0;
@@ -53,11 +56,11 @@ const _: () = assert!(TAIL + 8 <= HOME_BYTES);
 const READER: u64 = 1;
 /// Where the state has its writer.
 const WRITER: u32 = 32;
-/// Who is counted stands at a node, of which a rank has few, so forgotten guards can't overflow the
+/// Whoever is counted stands at a node, of which a rank has few, so forgotten guards can't overflow the
 /// count: whoever lacks a node is refused before.
 const _: () = assert!(NodeId::MOST <= 1 << (WRITER - 2));
 
-/// Who stands at a node.
+/// What stands at a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
     Reader,
@@ -71,38 +74,38 @@ impl Class {
     }
 
     #[inline(always)]
-    fn arrives(self, node: NodeId) -> Step {
+    fn arrives(self, node: NodeId) -> Transition {
         match self {
-            Class::Reader => Step::READER_ARRIVES,
-            Class::Writer => Step::writer_goes_on(node),
+            Class::Reader => Transition::READER_ARRIVES,
+            Class::Writer => Transition::writer_goes_on(node),
         }
     }
 
     #[inline(always)]
-    fn enters(self, node: NodeId) -> Step {
+    fn enters(self, node: NodeId) -> Transition {
         match self {
-            Class::Reader => Step::READER_ENTERS,
-            Class::Writer => Step::writer_goes_on(node),
+            Class::Reader => Transition::READER_ENTERS,
+            Class::Writer => Transition::writer_goes_on(node),
         }
     }
 
     #[inline(always)]
-    fn leaves(self, node: NodeId) -> Step {
+    fn leaves(self, node: NodeId) -> Transition {
         match self {
-            Class::Reader => Step::READER_LEAVES,
-            Class::Writer => Step::writer_goes_on(node),
+            Class::Reader => Transition::READER_LEAVES,
+            Class::Writer => Transition::writer_goes_on(node),
         }
     }
 
     #[inline(always)]
-    fn is_gone(self, node: NodeId) -> Step {
+    fn is_gone(self, node: NodeId) -> Transition {
         match self {
-            Class::Reader => Step::READER_IS_GONE,
-            Class::Writer => Step::writer_goes_back(node, 3),
+            Class::Reader => Transition::READER_IS_GONE,
+            Class::Writer => Transition::writer_goes_back(node, 3),
         }
     }
 
-    /// What a node of this class has said when its owner is inside.
+    /// Returns what a node of this class has said when its owner is inside.
     #[inline(always)]
     fn said(self) -> Said {
         match self {
@@ -111,10 +114,10 @@ impl Class {
         }
     }
 
-    fn gives_up(self, node: NodeId) -> Step {
+    fn gives_up(self, node: NodeId) -> Transition {
         match self {
-            Class::Reader => Step::READER_GIVES_UP,
-            Class::Writer => Step::writer_goes_back(node, 1),
+            Class::Reader => Transition::READER_GIVES_UP,
+            Class::Writer => Transition::writer_goes_back(node, 1),
         }
     }
 }
@@ -128,20 +131,15 @@ impl Class {
 /// queue nodes at a time: more are [`crate::LockError::TooManyWaiting`].
 ///
 /// # Dropped futures
-/// Each future of a lock or guard may be dropped at any moment, by `select!` or a deadline. What it still owes is
+/// Each future of a lock or guard may be dropped at any moment, by `select!` or a deadline. What others still depend on is
 /// [detached](Fabric::detach): a dropped acquisition ends not holding the lock, a dropped release ends having released it. An acquisition that was given up keeps its
-/// place in the queue, and with it who came later, until the lock would have come to it.
+/// place in the queue, and with it those that came later, until the lock would have come to it.
 ///
 /// # Threads
 /// A lock may be used by several threads, if its fabric may.
+#[derive(Clone)]
 pub struct FairLock {
     core: Arc<Core>,
-}
-
-impl Clone for FairLock {
-    fn clone(&self) -> Self {
-        FairLock { core: self.core.clone() }
-    }
 }
 
 impl fmt::Debug for FairLock {
@@ -150,7 +148,7 @@ impl fmt::Debug for FairLock {
     }
 }
 
-/// A rank's side of a lock, kept by its values and by what their dropped futures still owe.
+/// A rank's side of a lock, kept by its values and by what their dropped futures still do.
 struct Core {
     queue: Queue,
     state: RemoteWord<u64>,
@@ -166,7 +164,7 @@ impl Deref for Core {
     }
 }
 
-impl Side for Core {
+impl HasFabric for Core {
     fn fabric(&self) -> &Fabric {
         &self.fabric
     }
@@ -174,32 +172,40 @@ impl Side for Core {
 
 impl FairLock {
     #[inline]
-    fn enter_before<M: Mode>(&self, deadline: Time) -> impl Future<Output = Result<FairGuard<'_, M>>> {
-        shortcut(Enter(self, PhantomData), move |entry| {
-            Box::pin(async move {
-                let (core, class) = (&self.core, Class::of::<M>());
-                let (node, entry) = core.started(entry, class, deadline, queue_up).await?;
-                let held = Owed::new(core, |core, quit| async move {
-                    core.answer(core.acquire(node, class, entry, deadline, &quit).await)
-                });
-                Ok(FairGuard::new(self, held.await?, PhantomData))
-            })
+    fn enter_before<'a, M: Mode>(&'a self, deadline: Time) -> impl Future<Output = Result<FairGuard<'a, M>>> {
+        in_place(Enter(self, queue_up, PhantomData::<fn() -> (M, FairGuard<'a, M>)>), move |entry| {
+            wrapped(acquire_later(&self.core, Class::of::<M>(), entry, deadline), |held| FairGuard::new(self, held))
         })
     }
 
     #[inline]
-    fn try_enter<M: Mode>(&self) -> impl Future<Output = Result<Option<FairGuard<'_, M>>>> {
-        shortcut(TryEnter(self, PhantomData), move |entry| {
-            Box::pin(async move {
-                let (core, class) = (&self.core, Class::of::<M>());
-                let (node, entry) = core.started(entry, class, Time::MAX, if_empty).await?;
-                let held = Owed::new(core, |core, quit| async move {
-                    core.answer(core.try_acquire(node, class, entry, &quit).await)
-                });
-                Ok(held.await?.map(|held| FairGuard::new(self, held, PhantomData)))
+    fn try_enter<'a, M: Mode>(&'a self) -> impl Future<Output = Result<Option<FairGuard<'a, M>>>> {
+        in_place(Enter(self, if_empty, PhantomData::<fn() -> (M, Option<FairGuard<'a, M>>)>), move |entry| {
+            wrapped(try_acquire_later(&self.core, Class::of::<M>(), entry), |held| {
+                held.map(|held| FairGuard::new(self, held))
             })
         })
     }
+}
+
+fn acquire_later(core: &Arc<Core>, class: Class, entry: NotInside, deadline: Time) -> Boxed<'_, Result<Held>> {
+    Box::pin(async move {
+        let (node, entry) = core.started(entry, class, deadline, queue_up).await?;
+        let held = DetachOnDrop::new(core, |core, cancelled| async move {
+            core.broken.answer(core.acquire(node, class, entry, deadline, &cancelled).await)
+        });
+        held.await
+    })
+}
+
+fn try_acquire_later(core: &Arc<Core>, class: Class, entry: NotInside) -> Boxed<'_, Result<Option<Held>>> {
+    Box::pin(async move {
+        let (node, entry) = core.started(entry, class, Time::MAX, if_empty).await?;
+        let held = DetachOnDrop::new(core, |core, cancelled| async move {
+            core.broken.answer(core.try_acquire(node, class, entry, &cancelled).await)
+        });
+        held.await
+    })
 }
 
 impl Lock for FairLock {

@@ -1,14 +1,14 @@
-//! Leaving, for oneself and for those who gave up: G1–G5.
+//! Leaving, for oneself and for those that gave up: G1–G5.
 
 use super::{
     Class, Core, READER, WRITER,
     guard::Held,
-    in_place::{Exit, NotOut},
     link::{Next, Out, Said},
+    short_path::{FairExit, NotOut},
 };
-use crate::{error::Trouble, posting::Posting, queue::NodeId};
+use crate::{error::Stopped, in_place::Posting, queue::NodeId};
 
-/// Whether a reader that left the state so was the last one before a writer.
+/// Returns whether a reader that left the state so was the last one before a writer.
 #[inline(always)]
 pub(super) fn was_waited_for(left: u64) -> bool {
     left as u32 == 0 && left >> WRITER != 0
@@ -16,7 +16,7 @@ pub(super) fn was_waited_for(left: u64) -> bool {
 
 impl Core {
     /// G1–G5, from `exit` on.
-    pub(super) async fn release(&self, held: Held, exit: NotOut) -> Result<(), Trouble> {
+    pub(super) async fn release(&self, held: Held, exit: NotOut) -> Result<(), Stopped> {
         let Held { node, class, woken } = held;
         let said = class.said();
         let (out, uncounting) = match exit.map(|exit| *exit) {
@@ -24,9 +24,9 @@ impl Core {
                 self.publish(class.leaves(node))?;
                 (self.leave_queue(node, said).await?, None)
             }
-            Some(Exit::Tail(posting)) => (self.leave_queue_from(node, said, posting.result().await?).await?, None),
-            Some(Exit::Last) => (Out::Last, None),
-            Some(Exit::Uncount(posting)) => (Out::Last, Some(posting)),
+            Some(FairExit::Tail(posting)) => (self.leave_queue_from(node, said, posting.result().await?).await?, None),
+            Some(FairExit::Last) => (Out::Last, None),
+            Some(FairExit::Uncount(posting)) => (Out::Last, Some(posting)),
         };
         let own = self.adopt(node);
         let fresh = out == Out::Last && !woken;
@@ -49,8 +49,8 @@ impl Core {
         Ok(())
     }
 
-    /// G2: who is to be woken when a writer has left.
-    async fn let_in(&self, out: Out) -> Result<Option<Next>, Trouble> {
+    /// G2: yields the next to be woken when a writer has left.
+    async fn let_in(&self, out: Out) -> Result<Option<Next>, Stopped> {
         let Out::Before(node, class) = out else { return Ok(None) };
         if class == Class::Reader {
             self.fabric.fetch_add(&self.state, READER).await?;
@@ -58,8 +58,8 @@ impl Core {
         Ok(Some((node, class)))
     }
 
-    /// G3, posted already if there is `uncounting`, and G4: who is to be woken when a reader that was inside has left. A reader behind it is inside, too.
-    async fn uncount(&self, out: Out, uncounting: Option<Posting>) -> Result<Option<Next>, Trouble> {
+    /// G3, posted already if there is `uncounting`, and G4: yields the next to be woken when a reader that was inside has left. A reader behind it is inside, too.
+    async fn uncount(&self, out: Out, uncounting: Option<Posting>) -> Result<Option<Next>, Stopped> {
         let writer = match out {
             Out::Before(writer, Class::Writer) => writer.bits(),
             _ => 0,
@@ -79,8 +79,8 @@ impl Core {
         Ok(self.decode("state", first)?.map(|writer| (writer, Class::Writer)))
     }
 
-    /// Wake `node`. If it was given up, do what its owner would have done inside, which is to leave; that may lead to further nodes.
-    pub(super) async fn wake_or_act_for(&self, mut node: NodeId, mut class: Class) -> Result<(), Trouble> {
+    /// Wakes `node`. If it was given up, does what its owner would have done inside, which is to leave; that may lead to further nodes.
+    pub(super) async fn wake_or_act_for(&self, mut node: NodeId, mut class: Class) -> Result<(), Stopped> {
         while !self.wake(node).await? {
             let out = self.leave_queue(node, Said::Nothing).await?;
             self.retire(node).await?;

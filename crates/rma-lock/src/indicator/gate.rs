@@ -6,7 +6,7 @@
 //! The limit: `writer + 1:32 | departures:24`, what the writer that closed the gate waits for. Of an older one the same is true that was: nobody
 //! waits for it, or it is reached; whoever compares with it does no harm.
 
-use crate::{LockError, crowd::too_many_of};
+use crate::{LockError, holder_limit::limit_bits_of};
 use core::fmt;
 use rdma_fabric::{Amo, Rank};
 
@@ -18,7 +18,7 @@ const EPOCHS: u64 = 1 << 15;
 const DEPARTED: u64 = 1 << 40;
 /// Readers that a gate counts: a quarter of its field.
 const MOST: u64 = 1 << (FIELD - 2);
-const TOO_MANY: u64 = too_many_of(MOST, MASK, 1);
+const OVER_LIMIT: u64 = limit_bits_of(MOST, MASK, 1);
 
 /// I1.
 pub(super) const ARRIVE: Amo<u64> = Amo::Add(1);
@@ -43,15 +43,15 @@ impl Gate {
         self.0 & MASK
     }
 
-    /// Whether a reader that found this is inside.
+    /// Returns whether a reader that found this is inside.
     #[inline(always)]
     pub(super) fn admits(self) -> bool {
-        self.0 & (CLOSED | TOO_MANY) == 0
+        self.0 & (CLOSED | OVER_LIMIT) == 0
     }
 
-    /// Whether so many readers are counted that one more is refused.
-    pub(super) fn is_crowded(self) -> bool {
-        self.0 & TOO_MANY != 0
+    /// Returns whether so many readers are counted that one more is refused.
+    pub(super) fn is_over_limit(self) -> bool {
+        self.0 & OVER_LIMIT != 0
     }
 
     #[inline(always)]
@@ -75,7 +75,7 @@ impl Gate {
     }
 }
 
-/// What the reader is told that is one too many.
+/// Returns the error of a reader beyond the limit.
 #[cold]
 pub(super) fn refusal() -> LockError {
     LockError::TooManyHolders { most: MOST as u32 }
@@ -91,12 +91,12 @@ impl Limit {
         Limit((u64::from(writer.number()) + 1) << FIELD | (gate.departures() + gate.readers()) & MASK)
     }
 
-    /// Whether it is reached with so many departures.
+    /// Returns whether it is reached with so many departures.
     pub(super) fn is(self, departures: u64) -> bool {
         self.0 & MASK == departures & MASK
     }
 
-    /// Who waits for it; `None` before anybody has.
+    /// Returns the writer that waits for it; `None` before any has.
     pub(super) fn writer(self) -> Option<u64> {
         (self.0 >> FIELD).checked_sub(1)
     }

@@ -1,30 +1,21 @@
-//! The lock, and its guards.
+//! The lock, and its guard.
 
-use super::gate::{ARRIVE, DEPART, Gate};
+use super::{
+    Core, FLAGS, GATE, LIMIT, LINE, Shut,
+    gate::{ARRIVE, DEPART, Gate},
+};
 use crate::{
-    Fairness, Guard, KeptExclusive, Lock, Result, RmaLock,
+    Fairness, Guard, Lock, LockError, Result, RmaLock,
+    boxed::wrapped,
+    detach::DetachOnDrop,
+    in_place::{Attempt, FastPath, Never, NotOver, Posting, in_place, poll_atomic},
+    lock::{KeptExclusive, guard_by_itself},
     nodes::own_node,
-    owed::{Owed, Side},
-    posting::{NotOver, Posting, poll_atomic},
     queue::{LOCK_BYTES, Queue},
-    shortcut::{Now, Try, shortcut},
 };
-use core::{
-    fmt,
-    future::{self, Future},
-    marker::PhantomData,
-    mem,
-    task::Context,
-};
-use rdma_fabric::{Fabric, FabricError, GroupMemory, Rank, RemoteWord, Time};
+use core::{fmt, future::Future, marker::PhantomData, mem, task::Context};
+use rdma_fabric::{Fabric, GroupMemory, Rank, Time, provider::Boxed};
 use std::sync::{Arc, OnceLock};
-
-const LINE: usize = 64;
-/// After the words of the queue.
-const GATE: u64 = LOCK_BYTES as u64;
-const LIMIT: u64 = GATE + 8;
-const WAITING: u64 = GATE + 16;
-const FLAGS: u64 = GATE + LINE as u64;
 
 /// A lock for data that is hardly ever written: readers count at their own node, and no operation of theirs leaves it, but for a word to a writer that
 /// waits; a writer, kept apart from others by `L`, closes every node's gate and waits until the readers inside have left. (A distributed reader
@@ -41,82 +32,16 @@ const FLAGS: u64 = GATE + LINE as u64;
 ///
 /// # Memory
 /// A word for each node at each rank.
+#[derive(Clone)]
 pub struct IndicatorLock<L> {
-    pub(super) core: Arc<Core<L>>,
-}
-
-/// A rank's side.
-pub(super) struct Core<L> {
-    pub(super) queue: Queue,
+    core: Arc<Core>,
     /// Keeps writers apart.
-    pub(super) lock: L,
-    memory: GroupMemory,
-    /// The words of this rank's node.
-    pub(super) gate: RemoteWord<u64>,
-    pub(super) limit: RemoteWord<u64>,
-    /// The node's number among those of the lock's ranks.
-    pub(super) node: usize,
-    /// The first ranks of all nodes; known to those that write.
-    first: OnceLock<Box<[Rank]>>,
-}
-
-impl<L> Clone for IndicatorLock<L> {
-    fn clone(&self) -> Self {
-        IndicatorLock { core: self.core.clone() }
-    }
+    lock: L,
 }
 
 impl<L: fmt::Debug> fmt::Debug for IndicatorLock<L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "IndicatorLock({:?}, {:?})", self.core.lock, self.core.queue)
-    }
-}
-
-impl<L: 'static> Side for Core<L> {
-    fn fabric(&self) -> &Fabric {
-        &self.queue.fabric
-    }
-}
-
-impl<L: KeptExclusive> Core<L> {
-    /// The first rank of each node, where its words are.
-    pub(super) fn first_ranks(&self) -> Result<&[Rank]> {
-        if let Some(first) = self.first.get() {
-            return Ok(first);
-        }
-        let first = crate::nodes::first_ranks(&self.queue.fabric, &self.memory)?;
-        Ok(self.first.get_or_init(|| first.into()))
-    }
-
-    pub(super) fn gate_at(&self, first: Rank) -> Result<RemoteWord<u64>, FabricError> {
-        self.queue.fabric.remote_word(self.memory.at(first, GATE)?)
-    }
-
-    pub(super) fn limit_at(&self, first: Rank) -> Result<RemoteWord<u64>, FabricError> {
-        self.queue.fabric.remote_word(self.memory.at(first, LIMIT)?)
-    }
-
-    pub(super) fn waiting_at(&self, first: Rank) -> Result<RemoteWord<u64>, FabricError> {
-        self.queue.fabric.remote_word(self.memory.at(first, WAITING)?)
-    }
-
-    /// Which rank has this rank's node's words.
-    pub(super) fn my_first(&self) -> Rank {
-        self.gate.rank()
-    }
-
-    /// `writer`'s flag for a node.
-    pub(super) fn flag_at(&self, writer: Rank, node: usize) -> Result<RemoteWord<u64>, FabricError> {
-        self.queue.fabric.remote_word(self.memory.at(writer, FLAGS + 8 * node as u64)?)
-    }
-
-    /// This rank's own.
-    pub(super) fn flag_addr(&self, node: usize) -> Result<rdma_fabric::RemoteAddr, FabricError> {
-        self.memory.at(self.queue.me, FLAGS + 8 * node as u64)
-    }
-
-    pub(super) fn deps(&self) -> rdma_fabric::Deps<'_> {
-        self.memory.deps()
+        write!(f, "IndicatorLock({:?}, {:?})", self.lock, self.core.queue)
     }
 }
 
@@ -139,18 +64,18 @@ impl<L: KeptExclusive> Lock for IndicatorLock<L> {
         let (node, first) = own_node(fabric, &memory)?;
         let core = Core {
             queue: Queue::over(fabric, memory.part(0, LOCK_BYTES)?, home, false)?,
-            lock,
+            writers: Box::new(lock.clone()),
             gate: fabric.remote_word(memory.at(first, GATE)?)?,
             limit: fabric.remote_word(memory.at(first, LIMIT)?)?,
             node,
             memory,
             first: OnceLock::new(),
         };
-        Ok(IndicatorLock { core: Arc::new(core) })
+        Ok(IndicatorLock { core: Arc::new(core), lock })
     }
 
     fn home(&self) -> Rank {
-        self.core.lock.home()
+        self.lock.home()
     }
 
     fn fabric(&self) -> &Fabric {
@@ -160,35 +85,31 @@ impl<L: KeptExclusive> Lock for IndicatorLock<L> {
 
 /// Access by an [`IndicatorLock`], shared or exclusive.
 ///
-/// Dropping it releases the lock in the background, as [`IndicatorGuard::release`] does, and tells nobody about errors.
+/// Dropping it releases the lock in the background, as [`IndicatorGuard::release`] does, and reports no errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 pub struct IndicatorGuard<'a, L: KeptExclusive> {
     lock: &'a IndicatorLock<L>,
-    held: Held<L::Kept>,
+    held: Held<'a>,
 }
 
-/// What is held.
-enum Held<K> {
+/// A hold. Dropping it ends it in the background.
+struct Held<'a> {
+    core: &'a Arc<Core>,
+    what: What,
+}
+
+enum What {
     Shared,
-    Exclusive(Box<Shut<K>>),
+    Exclusive(Box<Shut>),
     /// It is released.
     Nothing,
 }
 
-/// All gates closed, by a writer.
-#[derive(Debug)]
-pub(super) struct Shut<K> {
-    /// The hold of the lock that keeps writers apart.
-    pub(super) kept: K,
-    /// What the gates were before, by the nodes' numbers.
-    pub(super) gates: Vec<Gate>,
-}
-
 impl<L: KeptExclusive> fmt::Debug for IndicatorGuard<'_, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.held {
-            Held::Exclusive(shut) => write!(f, "exclusive, {shut:?}, {:?}", self.lock),
-            Held::Shared | Held::Nothing => write!(f, "shared, {:?}", self.lock),
+        match &self.held.what {
+            What::Exclusive(shut) => write!(f, "exclusive, {shut:?}, {:?}", self.lock),
+            What::Shared | What::Nothing => write!(f, "shared, {:?}", self.lock),
         }
     }
 }
@@ -196,134 +117,140 @@ impl<L: KeptExclusive> fmt::Debug for IndicatorGuard<'_, L> {
 impl<'a, L: KeptExclusive> IndicatorGuard<'a, L> {
     #[inline(always)]
     fn shared(lock: &'a IndicatorLock<L>) -> Self {
-        IndicatorGuard { lock, held: Held::Shared }
+        IndicatorGuard { lock, held: Held { core: &lock.core, what: What::Shared } }
     }
 
-    /// The lock that is held.
+    /// Returns the lock that is held.
     pub fn lock(&self) -> &'a IndicatorLock<L> {
         self.lock
     }
 
-    /// Make every put of this rank visible, then let go of the lock. If the future is dropped half-way, the rest is done in the
+    /// Makes every put of this rank visible, then lets go of the lock. If the future is dropped half-way, the rest is done in the
     /// background.
     ///
     /// # Errors
-    /// [`crate::LockError::Fabric`]: what a put met at its target, with the lock released all the same; or what the release itself
-    /// met.
+    /// [`LockError::Fabric`]: what a put met at its target, with the lock released all the same; or what the release itself met.
     #[inline]
     pub fn release(self) -> impl Future<Output = Result<()>> {
-        shortcut(Leave(self), |(guard, posted)| Box::pin(guard.release_from(posted)))
-    }
-
-    /// Dropped before the flush is over, the guard does it all in the background.
-    async fn release_from(mut self, posted: NotOver) -> Result<()> {
-        let core = &self.lock.core;
-        let flushed = if posted.is_none() { core.queue.flush_data().await } else { Ok(()) };
-        let left = match mem::replace(&mut self.held, Held::Nothing) {
-            Held::Shared => {
-                Owed::new(core, |core, _| async move { core.queue.answer(core.depart(posted).await) }).await
-            }
-            Held::Exclusive(shut) => {
-                Owed::new(core, |core, _| async move { core.queue.answer(core.open(*shut).await) }).await
-            }
-            Held::Nothing => Ok(()),
-        };
-        left.and(flushed)
+        in_place(Leave(self.held), |(held, posted)| held.release_from(posted))
     }
 }
 
-impl<L: KeptExclusive> Drop for IndicatorGuard<'_, L> {
+impl<'a> Held<'a> {
+    /// Ends the hold. Dropped before the flush is over, this does it all in the background.
+    fn release_from(mut self, posted: NotOver) -> Boxed<'a, Result<()>> {
+        Box::pin(async move {
+            let core = self.core;
+            let flushed = if posted.is_none() { core.queue.flush_data().await } else { Ok(()) };
+            let what = mem::replace(&mut self.what, What::Nothing);
+            let left = DetachOnDrop::new(core, |core, _| async move {
+                core.queue.broken.answer(match what {
+                    What::Shared => core.depart(posted).await,
+                    What::Exclusive(shut) => core.open(*shut).await,
+                    What::Nothing => Ok(()),
+                })
+            });
+            left.await.and(flushed)
+        })
+    }
+}
+
+impl Drop for Held<'_> {
     fn drop(&mut self) {
-        let core = self.lock.core.clone();
-        let held = mem::replace(&mut self.held, Held::Nothing);
-        if let Held::Nothing = held {
+        let what = mem::replace(&mut self.what, What::Nothing);
+        if let What::Nothing = what {
             return;
         }
-        self.lock.core.queue.fabric.detach(async move {
+        let core = self.core.clone();
+        self.core.queue.fabric.detach(async move {
             let _ = core.queue.flush_data().await;
-            let _ = core.queue.answer(match held {
-                Held::Shared => core.depart(None).await,
-                Held::Exclusive(shut) => core.open(*shut).await,
-                Held::Nothing => Ok(()),
+            let _ = core.queue.broken.answer(match what {
+                What::Shared => core.depart(None).await,
+                What::Exclusive(shut) => core.open(*shut).await,
+                What::Nothing => Ok(()),
             });
         });
     }
 }
 
-impl<L: KeptExclusive> Guard for IndicatorGuard<'_, L> {
-    #[inline]
-    fn release(self) -> impl Future<Output = Result<()>> {
-        IndicatorGuard::release(self)
-    }
-}
+guard_by_itself!([L: KeptExclusive] IndicatorGuard<'_, L>);
 
 /// I1, where it is over when it is posted.
 struct Enter<'a, L, Held>(&'a IndicatorLock<L>, PhantomData<fn() -> Held>);
 
-impl<'a, L: KeptExclusive, Held: From<IndicatorGuard<'a, L>>> Try for Enter<'a, L, Held> {
+impl<'a, L: KeptExclusive, Held: From<IndicatorGuard<'a, L>>> FastPath for Enter<'a, L, Held> {
     type Out = Result<Held>;
-    type Posted = future::Pending<Result<Self::Out, Self::Stage>>;
+    type Posted = Never<Self>;
     type Stage = NotOver;
 
     #[inline(always)]
-    fn now(self, cx: &mut Context<'_>) -> Now<Self> {
+    fn now(self, cx: &mut Context<'_>) -> Attempt<Self> {
         let core = &self.0.core;
-        if !core.queue.ordered_everywhere || !core.queue.is_whole() {
-            return Now::Stuck(None);
+        if !core.queue.ordered_everywhere || !core.queue.broken.is_whole() {
+            return Attempt::NotDone(None);
         }
         match poll_atomic(&core.queue.fabric, &core.gate, ARRIVE, cx) {
-            Ok(old) if Gate(old).admits() => Now::Over(Ok(IndicatorGuard::shared(self.0).into())),
-            Ok(old) => Now::Stuck(Some(Box::new(Posting::Over(Ok(old))))),
-            Err(posting) => Now::Stuck(posting),
+            Ok(old) if Gate(old).admits() => Attempt::Done(Ok(IndicatorGuard::shared(self.0).into())),
+            Ok(old) => Attempt::NotDone(Some(Box::new(Posting::Over(Ok(old))))),
+            Err(posting) => Attempt::NotDone(posting),
         }
     }
 }
 
 /// I7 of a reader, where it is over when it is posted.
-struct Leave<'a, L: KeptExclusive>(IndicatorGuard<'a, L>);
+struct Leave<'a>(Held<'a>);
 
-impl<'a, L: KeptExclusive> Try for Leave<'a, L> {
+impl<'a> FastPath for Leave<'a> {
     type Out = Result<()>;
-    type Posted = future::Pending<Result<Self::Out, Self::Stage>>;
-    /// The guard would release again when it is dropped, though its atomic may have been posted.
-    type Stage = (IndicatorGuard<'a, L>, NotOver);
+    type Posted = Never<Self>;
+    /// The hold would end again when it is dropped, though its atomic may have been posted.
+    type Stage = (Held<'a>, NotOver);
 
     #[inline(always)]
-    fn now(self, cx: &mut Context<'_>) -> Now<Self> {
-        let Leave(mut guard) = self;
-        let core = &guard.lock.core;
-        if !core.queue.ordered_everywhere || !matches!(guard.held, Held::Shared) {
-            return Now::Stuck((guard, None));
+    fn now(self, cx: &mut Context<'_>) -> Attempt<Self> {
+        let Leave(mut held) = self;
+        let queue = &held.core.queue;
+        if !queue.ordered_everywhere || !matches!(held.what, What::Shared) {
+            return Attempt::NotDone((held, None));
         }
-        match poll_atomic(&core.queue.fabric, &core.gate, DEPART, cx) {
+        match poll_atomic(&queue.fabric, &held.core.gate, DEPART, cx) {
             Ok(old) if !Gate(old).is_closed() => {
-                guard.held = Held::Nothing;
-                Now::Over(Ok(()))
+                held.what = What::Nothing;
+                Attempt::Done(Ok(()))
             }
-            Ok(old) => Now::Stuck((guard, Some(Box::new(Posting::Over(Ok(old)))))),
-            Err(posting) => Now::Stuck((guard, posting)),
+            Ok(old) => Attempt::NotDone((held, Some(Box::new(Posting::Over(Ok(old)))))),
+            Err(posting) => Attempt::NotDone((held, posting)),
         }
     }
 }
 
-impl<L: KeptExclusive> IndicatorLock<L> {
-    /// I1–I6.
-    async fn arrive(&self, first: NotOver, deadline: Option<Time>) -> Result<bool> {
+/// I1–I6.
+fn arrive(core: &Arc<Core>, first: NotOver, deadline: Option<Time>) -> Boxed<'_, Result<bool>> {
+    Box::pin(async move {
         if first.is_none() {
-            self.core.queue.check()?;
+            core.queue.broken.check()?;
         }
-        Owed::new(&self.core, |core, quit| async move { core.queue.answer(core.arrive(first, deadline, &quit).await) })
-            .await
-    }
+        DetachOnDrop::new(core, |core, cancelled| async move {
+            core.queue.broken.answer(core.arrive(first, deadline, &cancelled).await)
+        })
+        .await
+    })
+}
 
-    /// G1–G4.
-    async fn shut(&self, deadline: Option<Time>) -> Result<Option<IndicatorGuard<'_, L>>> {
-        self.core.queue.check()?;
-        let shut =
-            Owed::new(&self.core, |core, quit| async move { core.queue.answer(core.shut(deadline, &quit).await) });
-        let held = shut.await?.map(|shut| Held::Exclusive(Box::new(shut)));
-        Ok(held.map(|held| IndicatorGuard { lock: self, held }))
-    }
+/// G1–G4.
+fn shut(core: &Arc<Core>, deadline: Time) -> Boxed<'_, Result<Held<'_>>> {
+    Box::pin(async move { try_shut(core, Some(deadline)).await?.ok_or(LockError::TimedOut) })
+}
+
+/// G1–G4; `None` for a deadline is not to wait at all.
+fn try_shut(core: &Arc<Core>, deadline: Option<Time>) -> Boxed<'_, Result<Option<Held<'_>>>> {
+    Box::pin(async move {
+        core.queue.broken.check()?;
+        let shut = DetachOnDrop::new(core, |core, cancelled| async move {
+            core.queue.broken.answer(core.shut(deadline, &cancelled).await)
+        });
+        Ok(shut.await?.map(|shut| Held { core, what: What::Exclusive(Box::new(shut)) }))
+    })
 }
 
 impl<L: KeptExclusive> RmaLock for IndicatorLock<L> {
@@ -332,29 +259,23 @@ impl<L: KeptExclusive> RmaLock for IndicatorLock<L> {
 
     #[inline]
     fn read_before(&self, deadline: Time) -> impl Future<Output = Result<Self::Shared<'_>>> {
-        shortcut(Enter(self, PhantomData), move |first| {
-            Box::pin(async move {
-                self.arrive(first, Some(deadline)).await?;
-                Ok(IndicatorGuard::shared(self))
-            })
+        in_place(Enter(self, PhantomData), move |first| {
+            wrapped(arrive(&self.core, first, Some(deadline)), |_| IndicatorGuard::shared(self))
         })
     }
 
     #[inline]
     fn try_read(&self) -> impl Future<Output = Result<Option<Self::Shared<'_>>>> {
-        shortcut(Enter(self, PhantomData), move |first| {
-            Box::pin(async move { Ok(self.arrive(first, None).await?.then(|| IndicatorGuard::shared(self))) })
+        in_place(Enter(self, PhantomData), move |first| {
+            wrapped(arrive(&self.core, first, None), |inside| inside.then(|| IndicatorGuard::shared(self)))
         })
     }
 
-    async fn write_before(&self, deadline: Time) -> Result<Self::Exclusive<'_>> {
-        match self.shut(Some(deadline)).await? {
-            Some(guard) => Ok(guard),
-            None => Err(crate::LockError::TimedOut),
-        }
+    fn write_before(&self, deadline: Time) -> impl Future<Output = Result<Self::Exclusive<'_>>> {
+        wrapped(shut(&self.core, deadline), |held| IndicatorGuard { lock: self, held })
     }
 
     fn try_write(&self) -> impl Future<Output = Result<Option<Self::Exclusive<'_>>>> {
-        self.shut(None)
+        wrapped(try_shut(&self.core, None), |held| held.map(|held| IndicatorGuard { lock: self, held }))
     }
 }

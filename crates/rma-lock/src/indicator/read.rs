@@ -1,108 +1,96 @@
 //! Readers: I1–I8.
 
 use super::{
+    Core,
     gate::{ARRIVE, DEPART, Gate, Limit, refusal},
-    lock::Core,
 };
-use crate::{
-    KeptExclusive,
-    error::Trouble,
-    owed::Quit,
-    posting::NotOver,
-    queue::{NodeId, Part},
-};
+use crate::{detach::Cancelled, error::Stopped, in_place::NotOver, queue::NodeId};
 use rdma_fabric::{Rank, RemoteWord, Time};
 
-impl<L: KeptExclusive> Core<L> {
-    /// Be inside; `None` for a deadline is not to wait at all. The first atomic may have been posted.
-    pub(super) async fn arrive(&self, first: NotOver, deadline: Option<Time>, quit: &Quit) -> Result<bool, Trouble> {
+impl Core {
+    /// Gets inside; `None` for a deadline is not to wait at all. The first atomic may have been posted.
+    pub(super) async fn arrive(
+        &self,
+        first: NotOver,
+        deadline: Option<Time>,
+        cancelled: &Cancelled,
+    ) -> Result<bool, Stopped> {
         let old = Gate(match first {
             Some(posting) => posting.result().await?,
             None => self.queue.fabric.atomic(&self.gate, ARRIVE).await?, // I1
         });
-        if old.is_crowded() {
-            // In an open gate it is one of those for whom a writer waits that comes now.
+        if old.is_over_limit() {
+            // In an open gate a writer that comes now waits for it.
             if old.is_closed() {
                 self.withdraw(old.epoch()).await?
             } else {
                 self.depart(None).await?
             }
-            return Err(Trouble::GaveUp(refusal()));
+            return Err(Stopped::GaveUp(refusal()));
         }
         if old.is_closed() {
             let Some(deadline) = deadline else {
                 self.withdraw(old.epoch()).await?;
                 return Ok(false);
             };
-            self.wait(old.epoch(), deadline, quit).await?;
+            self.wait(old.epoch(), deadline, cancelled).await?;
         }
-        if quit.is_set() {
+        if cancelled.is_set() {
             self.depart(None).await?;
-            return Err(Trouble::GaveUp(Quit::REASON));
+            return Err(Stopped::GaveUp(Cancelled::REASON));
         }
         Ok(true)
     }
 
     /// I2–I6: counted while the gate was closed in `epoch`. Whoever is counted when the next epoch begins is inside in it.
-    async fn wait(&self, epoch: u64, deadline: Time, quit: &Quit) -> Result<(), Trouble> {
+    async fn wait(&self, epoch: u64, deadline: Time, cancelled: &Cancelled) -> Result<(), Stopped> {
         let (queue, fabric) = (&self.queue, &self.queue.fabric);
         let waiting = self.waiting_at(self.my_first())?;
         loop {
-            let own = match queue.take_fresh_node(queue.published.lane()) {
-                Some(own) => own,
-                None => match queue.take_node(deadline, quit).await {
-                    Ok(own) => own,
-                    Err(Trouble::GaveUp(error)) => {
-                        self.withdraw(epoch).await?;
-                        return Err(Trouble::GaveUp(error));
-                    }
-                    Err(broken) => return Err(broken),
-                },
+            let own = match queue.take_node(deadline, cancelled).await {
+                Ok(own) => own,
+                Err(Stopped::GaveUp(error)) => {
+                    self.withdraw(epoch).await?;
+                    return Err(Stopped::GaveUp(error));
+                }
+                Err(broken) => return Err(broken),
             };
-            let id = own.id;
-            // I2: onto the stack. Only the owner, or whoever finds it abandoned, reads its next.
-            let below = fabric.swap(&waiting, id.bits()).await?;
-            let next = queue.decode("waiting", below)?;
-            if next.is_some() {
-                fabric.store(queue.own(id.slot(), Part::Next)?, below)?;
-            }
+            let next = queue.push(&waiting, "waiting", &own).await?; // I2
             // I3: the gate may have been opened between I1 and I2 without seeing me.
             if Gate(fabric.get_word(&self.gate).await?).epoch() != epoch {
                 self.sweep(&waiting).await?; // I4
             }
             // I5. Given up, the node stays on the stack; whoever takes that makes it ready again.
-            match queue.wait_to_be_woken(&own, deadline, quit).await {
-                Err(Trouble::GaveUp(error)) => {
+            match queue.wait_to_be_woken(&own, deadline, cancelled).await {
+                Err(Stopped::GaveUp(error)) => {
                     self.withdraw(epoch).await?;
                     // Nobody may be counted any more who would have the stack taken.
                     self.sweep(&waiting).await?;
-                    return Err(Trouble::GaveUp(error));
+                    return Err(Stopped::GaveUp(error));
                 }
                 woken => woken?,
             }
-            queue.retire(id).await?;
+            queue.retire(own.id).await?;
             drop(own);
             self.wake(next).await?;
-            // I6: who was late with I4, or gave up, may have woken those that have to wait.
+            // I6: a reader that was late with I4, or gave up, may have woken those that have to wait.
             if Gate(fabric.get_word(&self.gate).await?).epoch() != epoch {
                 return Ok(());
             }
         }
     }
 
-    /// Take the stack and wake its top, who wakes the next.
-    pub(super) async fn sweep(&self, waiting: &RemoteWord<u64>) -> Result<(), Trouble> {
+    /// Takes the stack and wakes its top, which wakes the next.
+    pub(super) async fn sweep(&self, waiting: &RemoteWord<u64>) -> Result<(), Stopped> {
         let top = self.queue.fabric.swap(waiting, 0).await?;
         self.wake(self.queue.decode("waiting", top)?).await
     }
 
-    /// Wake `node`, if it is one; those below it, as long as they gave up. These have uncounted themselves.
-    async fn wake(&self, mut node: Option<NodeId>) -> Result<(), Trouble> {
+    /// Wakes `node`, if it is one; those below it, as long as they gave up. These have uncounted themselves.
+    async fn wake(&self, mut node: Option<NodeId>) -> Result<(), Stopped> {
         while let Some(reader) = node.take() {
             if !self.queue.wake(reader).await? {
-                let below = self.queue.fabric.get_word(&self.queue.node(reader, Part::Next)?).await?;
-                node = self.queue.decode("next", below)?;
-                self.queue.retire(reader).await?;
+                node = self.queue.pop_abandoned(reader).await?;
             }
         }
         Ok(())
@@ -110,7 +98,7 @@ impl<L: KeptExclusive> Core<L> {
 
     /// Counted while the gate was closed in `epoch`, and uncounted: as one that never was inside, or, if that epoch is over, as one that is. Each
     /// comparison that fails is one that another rank has changed the gate since.
-    async fn withdraw(&self, epoch: u64) -> Result<(), Trouble> {
+    async fn withdraw(&self, epoch: u64) -> Result<(), Stopped> {
         let fabric = &self.queue.fabric;
         let mut seen = fabric.get_word(&self.gate).await?;
         while Gate(seen).epoch() == epoch {
@@ -124,7 +112,7 @@ impl<L: KeptExclusive> Core<L> {
     }
 
     /// I7, I8. The first atomic may have been posted. Waits for nothing but operations.
-    pub(super) async fn depart(&self, first: NotOver) -> Result<(), Trouble> {
+    pub(super) async fn depart(&self, first: NotOver) -> Result<(), Stopped> {
         let fabric = &self.queue.fabric;
         let old = Gate(match first {
             Some(posting) => posting.result().await?,

@@ -19,22 +19,22 @@ impl<G> PoisonError<G> {
         PoisonError { guard, by }
     }
 
-    /// The guard all the same.
+    /// Returns the guard all the same.
     pub fn into_inner(self) -> G {
         self.guard
     }
 
-    /// The guard.
+    /// Returns the guard.
     pub fn get_ref(&self) -> &G {
         &self.guard
     }
 
-    /// The guard.
+    /// Returns the guard.
     pub fn get_mut(&mut self) -> &mut G {
         &mut self.guard
     }
 
-    /// Who panicked.
+    /// Returns who panicked.
     pub fn by(&self) -> Rank {
         self.by
     }
@@ -50,7 +50,7 @@ pub enum AcquireError<G> {
 }
 
 impl<G> AcquireError<G> {
-    /// The guard, if the memory is only poisoned.
+    /// Returns the guard, if the memory is only poisoned.
     ///
     /// # Errors
     /// What else it was.

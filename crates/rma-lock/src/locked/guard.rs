@@ -1,14 +1,14 @@
 //! What a holder can do.
 
 use super::{Element, Excludes, Locked};
-use crate::{Guard, Result, RpLock};
+use crate::{Guard, Result, locks::RpLock};
 use core::{fmt, ops::Range};
 use rdma_fabric::{GetSink, PutSource, Rank};
 use std::thread;
 
 /// Shared access to the memory of a [`Locked`]: no writer is inside.
 ///
-/// Dropping it releases the lock in the background, as [`LockedReadGuard::release`] does, and tells nobody about errors.
+/// Dropping it releases the lock in the background, as [`LockedReadGuard::release`] does, and reports no errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 pub struct LockedReadGuard<'a, T: Element, L: Excludes = RpLock> {
     pub(super) locked: &'a Locked<T, L>,
@@ -17,7 +17,7 @@ pub struct LockedReadGuard<'a, T: Element, L: Excludes = RpLock> {
 
 /// Exclusive access to the memory of a [`Locked`]: nobody else is inside.
 ///
-/// Dropping it releases the lock in the background, as [`LockedWriteGuard::release`] does, and tells nobody about errors. If it is
+/// Dropping it releases the lock in the background, as [`LockedWriteGuard::release`] does, and reports no errors. If it is
 /// dropped because its thread panics, the memory is [poisoned](crate::PoisonError).
 #[must_use = "a guard that is dropped at once protects nothing"]
 pub struct LockedWriteGuard<'a, T: Element, L: Excludes = RpLock> {
@@ -57,12 +57,12 @@ impl<T: Element, L: Excludes> fmt::Debug for LockedWriteGuard<'_, T, L> {
 macro_rules! reading {
     ($guard:ident) => {
         impl<'a, T: Element, L: Excludes> $guard<'a, T, L> {
-            /// The memory and its lock.
+            /// Returns the memory and its lock.
             pub fn locked(&self) -> &'a Locked<T, L> {
                 self.locked
             }
 
-            /// A copy of the elements `range` of `rank`'s part.
+            /// Copies the elements `range` of `rank`'s part.
             ///
             /// # Errors
             /// [`rdma_fabric::FabricError::OutOfBounds`]; as [`rdma_fabric::Fabric::get`].
@@ -70,7 +70,7 @@ macro_rules! reading {
                 self.locked.noting(self.locked.memory.get(rank, range).await)
             }
 
-            /// The elements of `rank`'s part from `start` on, into `to`, which comes back filled.
+            /// Copies the elements of `rank`'s part from `start` on into `to`, which comes back filled.
             ///
             /// # Errors
             /// As [`Self::get`].
@@ -89,7 +89,7 @@ impl<'a, T: Element, L: Excludes> LockedReadGuard<'a, T, L> {
         LockedReadGuard { locked, held }
     }
 
-    /// Let go of the lock. If the future is dropped half-way, the rest is done in the background.
+    /// Lets go of the lock. If the future is dropped half-way, the rest is done in the background.
     ///
     /// # Errors
     /// As [`Guard::release`] of the lock.
@@ -112,7 +112,7 @@ impl<'a, T: Element, L: Excludes> LockedWriteGuard<'a, T, L> {
         LockedWriteGuard { alarm: Alarm { locked, panicking: thread::panicking() }, locked, held }
     }
 
-    /// Copy `from` into `rank`'s part from element `start` on; it comes back when it is reusable. The next holder sees it.
+    /// Copies `from` into `rank`'s part from element `start` on; it comes back when it is reusable. The next holder sees it.
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::OutOfBounds`]; as [`rdma_fabric::Fabric::put`].
@@ -120,7 +120,7 @@ impl<'a, T: Element, L: Excludes> LockedWriteGuard<'a, T, L> {
         self.locked.noting(self.locked.memory.put(rank, start, from).await)
     }
 
-    /// Say that the memory is in order again, whoever poisoned it.
+    /// Says that the memory is in order again, whoever poisoned it.
     ///
     /// # Errors
     /// As [`rdma_fabric::Fabric::swap`].
@@ -128,7 +128,7 @@ impl<'a, T: Element, L: Excludes> LockedWriteGuard<'a, T, L> {
         self.locked.noting(self.locked.memory.clear_poison().await)
     }
 
-    /// Make what was put and stored visible, then let go of the lock. If the future is dropped half-way, the rest is done in the background.
+    /// Makes what was put and stored visible, then lets go of the lock. If the future is dropped half-way, the rest is done in the background.
     ///
     /// # Errors
     /// As [`Guard::release`] of the lock.

@@ -4,8 +4,8 @@ use super::Element;
 use crate::LockError;
 use core::{fmt, future::Future, marker::PhantomData, ops::Range};
 use rdma_fabric::{
-    Fabric, FabricError, GetSink, LockedMemory, Mapped, Pact, PutOptions, PutSource, Rank, Refused, Region, RemoteSpan,
-    RemoteWord, Result,
+    Fabric, FabricError, GetSink, LockedMemory, Mapped, Pact, PutSource, Rank, Refused, Region, RemoteSpan, RemoteWord,
+    Result,
 };
 
 /// Bytes before the elements, in each part. The home's first word is the mark: 0, or 1 + the rank that poisoned the memory.
@@ -54,7 +54,7 @@ impl<T: Element> Memory<T> {
         Ok(Memory { keyless, region, len, parts, mark, element: PhantomData })
     }
 
-    /// The elements `range` of `rank`'s part.
+    /// Returns the elements `range` of `rank`'s part.
     fn span(&self, rank: Rank, range: Range<usize>) -> Result<RemoteSpan<T>> {
         let Range { start, end } = range;
         if start > end || end > self.len {
@@ -87,11 +87,11 @@ impl<T: Element> Memory<T> {
         self.keyless.get_word(&self.mark)
     }
 
-    /// Say that this rank did not end what it began. The release that follows makes it visible.
+    /// Says that this rank did not end what it began. The release that follows makes it visible.
     #[cold]
     pub(super) fn poison(&self) {
         let mark = [1 + u64::from(self.keyless.rank().number())];
-        match self.keyless.try_put(&self.mark.as_span(), mark, PutOptions::default()) {
+        match self.keyless.try_put(&self.mark.as_span(), mark, None) {
             Ok(_) | Err(Refused::Failed(..)) => {}
             Err(Refused::Full(_)) => {
                 let (fabric, word) = (self.keyless.clone(), self.mark.clone());
@@ -103,7 +103,7 @@ impl<T: Element> Memory<T> {
         }
     }
 
-    /// Take that back. An atomic, so that it can't overtake, or be overtaken by, a later [`Memory::poison`].
+    /// Takes back what [`Memory::poison`] said. An atomic, so that it can't overtake, or be overtaken by, a later [`Memory::poison`].
     pub(super) async fn clear_poison(&self) -> Result<()> {
         self.keyless.swap(&self.mark, 0).await.map(drop)
     }

@@ -1,21 +1,23 @@
 //! Memory of all ranks that one lock guards.
 
-#[cfg(test)]
-mod crowded;
+mod enter;
 mod error;
 mod guard;
 mod memory;
+#[cfg(test)]
+mod over_limit;
 mod proof;
 
+pub use enter::Entered;
 pub use error::{AcquireError, PoisonError};
 pub use guard::{LockedReadGuard, LockedWriteGuard};
 pub use proof::{Excludes, PartsMut};
 
-use crate::{LockError, Result, RpLock};
+use crate::{LockError, Result, locks::RpLock};
 use core::fmt;
 use memory::Memory;
 use proof::{Role, pact};
-use rdma_fabric::{Fabric, FabricError, Mapped, Pod, Rank, Time};
+use rdma_fabric::{Fabric, FabricError, Mapped, Pod, Rank};
 use std::sync::OnceLock;
 
 /// What memory under a lock consists of.
@@ -49,7 +51,7 @@ impl<T: Pod + Send + Sync + Unpin> Element for T {}
 ///     let guard = counters.read().await?;
 ///     let count = guard.get(there, 3..4).await?[0];
 ///     guard.release().await?;
-///     world.barrier().await?; // who ends first takes its memory along
+///     world.barrier().await?; // the memory of a rank that ends goes with it
 ///     Ok(count)
 /// }
 /// let counts = tofu2_sim::shm::Threads::new(3).run(&count).unwrap();
@@ -144,7 +146,7 @@ pub struct Locked<T: Element, L: Excludes = RpLock> {
     memory: Memory<T>,
     /// Made over a handle that has no keys; nobody gets at it.
     lock: L,
-    /// Who was lost when a call of this value met it.
+    /// The rank whose loss a call of this value has met.
     lost: OnceLock<Rank>,
 }
 
@@ -154,25 +156,8 @@ impl<T: Element, L: Excludes> fmt::Debug for Locked<T, L> {
     }
 }
 
-/// Take the lock, then look whether the memory is poisoned. In one block: the compiler leaves those that await others out of line.
-macro_rules! entering {
-    ($self:ident, $taking:expr, $guard:ident) => {{
-        let guard = match $taking.await {
-            Ok(held) => $guard::new($self, held),
-            Err(error) => {
-                $self.heed(&error);
-                return Err(AcquireError::Lock(error));
-            }
-        };
-        match $self.memory.mark().await {
-            Ok(0) => Ok(guard),
-            outcome => $self.object(guard, outcome),
-        }
-    }};
-}
-
 impl<T: Element, L: Excludes> Locked<T, L> {
-    /// `len` elements on every rank, under a lock homed at `home` with the usual options. Collective over the job: all ranks call it with the same arguments, in the
+    /// Makes `len` elements on every rank, under a lock homed at `home` with the usual options. Collective over the job: all ranks call it with the same arguments, in the
     /// same order relative to other symmetric allocations.
     ///
     /// # Errors
@@ -182,10 +167,10 @@ impl<T: Element, L: Excludes> Locked<T, L> {
         Self::symmetric_with(fabric, home, len, L::Options::default()).await
     }
 
-    /// [`Locked::symmetric`] with options of the lock.
+    /// Makes memory and lock as [`Locked::symmetric`] does, with options of the lock.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Locked::symmetric`].
     pub async fn symmetric_with(fabric: &Fabric, home: Rank, len: usize, options: L::Options) -> Result<Self> {
         fabric.node(home)?;
         let data = pact::<L>(home, Role::Data { element: size_of::<T>() });
@@ -195,103 +180,28 @@ impl<T: Element, L: Excludes> Locked<T, L> {
         Ok(Locked { fabric: fabric.clone(), memory, lock, lost: OnceLock::new() })
     }
 
-    /// Elements in each rank's part.
+    /// Returns the number of elements in each rank's part.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
         self.memory.len()
     }
 
-    /// Whether guards lend slices; otherwise they only copy.
+    /// Returns whether guards lend slices; otherwise they only copy.
     pub fn maps(&self) -> bool {
         self.memory.maps()
     }
 
-    /// The rank whose memory holds the lock words and the mark of poison.
+    /// Returns the rank whose memory holds the lock words and the mark of poison.
     pub fn home(&self) -> Rank {
         self.lock.home()
     }
 
-    /// The fabric it lives on.
+    /// Returns the fabric it lives on.
     pub fn fabric(&self) -> &Fabric {
         &self.fabric
     }
 
-    /// Enter shared.
-    ///
-    /// # Errors
-    /// [`AcquireError::Lock`] as the lock's `read`; [`AcquireError::Poisoned`] with the guard.
-    #[inline]
-    pub async fn read(&self) -> Entered<LockedReadGuard<'_, T, L>> {
-        entering!(self, self.lock.read(), LockedReadGuard)
-    }
-
-    /// Enter shared, or give up at `deadline`.
-    ///
-    /// # Errors
-    /// As [`Locked::read`], and [`LockError::TimedOut`].
-    #[inline]
-    pub async fn read_before(&self, deadline: Time) -> Entered<LockedReadGuard<'_, T, L>> {
-        entering!(self, self.lock.read_before(deadline), LockedReadGuard)
-    }
-
-    /// Enter shared if that needs no wait.
-    ///
-    /// # Errors
-    /// As [`Locked::read`].
-    pub async fn try_read(&self) -> Entered<Option<LockedReadGuard<'_, T, L>>> {
-        match self.heeding(self.lock.try_read().await)? {
-            Some(held) => self.check(LockedReadGuard::new(self, held)).await.map(Some).map_err(|e| e.map(Some)),
-            None => Ok(None),
-        }
-    }
-
-    /// Enter alone.
-    ///
-    /// # Errors
-    /// [`AcquireError::Lock`] as the lock's `write`; [`AcquireError::Poisoned`] with the guard.
-    #[inline]
-    pub async fn write(&self) -> Entered<LockedWriteGuard<'_, T, L>> {
-        entering!(self, self.lock.write(), LockedWriteGuard)
-    }
-
-    /// Enter alone, or give up at `deadline`.
-    ///
-    /// # Errors
-    /// As [`Locked::write`], and [`LockError::TimedOut`].
-    #[inline]
-    pub async fn write_before(&self, deadline: Time) -> Entered<LockedWriteGuard<'_, T, L>> {
-        entering!(self, self.lock.write_before(deadline), LockedWriteGuard)
-    }
-
-    /// Enter alone if that needs no wait.
-    ///
-    /// # Errors
-    /// As [`Locked::write`].
-    pub async fn try_write(&self) -> Entered<Option<LockedWriteGuard<'_, T, L>>> {
-        match self.heeding(self.lock.try_write().await)? {
-            Some(held) => self.check(LockedWriteGuard::new(self, held)).await.map(Some).map_err(|e| e.map(Some)),
-            None => Ok(None),
-        }
-    }
-
-    /// It is poisoned, or can't be looked at.
-    #[cold]
-    #[inline(never)]
-    fn object<G>(&self, guard: G, outcome: rdma_fabric::Result<u64>) -> Entered<G> {
-        let mark = self.noting(outcome)?;
-        let by = Rank::new(mark.wrapping_sub(1) as u32);
-        Err(AcquireError::Poisoned(PoisonError::new(guard, by)))
-    }
-
-    /// Look whether the memory is poisoned.
-    async fn check<G>(&self, guard: G) -> Entered<G> {
-        match self.memory.mark().await {
-            Ok(0) => Ok(guard),
-            outcome => self.object(guard, outcome),
-        }
-    }
-
-    /// Where a rank's part is, unless references are refused.
+    /// Returns where a rank's part is, unless references are refused.
     #[inline]
     fn part(&self, rank: Rank) -> Result<&Mapped> {
         match (self.lost.get(), self.memory.parts().get(rank.index())) {
@@ -301,13 +211,13 @@ impl<T: Element, L: Excludes> Locked<T, L> {
         }
     }
 
-    /// What the lock answered, and who was lost if that was why.
+    /// Returns what the lock answered, and notes who was lost if that was why.
     #[inline]
     fn heeding<R>(&self, outcome: Result<R>) -> Result<R> {
         outcome.inspect_err(|error| self.heed(error))
     }
 
-    /// The same of the fabric.
+    /// Returns what the fabric answered, and notes who was lost if that was why.
     #[inline]
     fn noting<R>(&self, outcome: rdma_fabric::Result<R>) -> Result<R> {
         outcome.map_err(|error| {
@@ -328,6 +238,3 @@ impl<T: Element, L: Excludes> Locked<T, L> {
         }
     }
 }
-
-/// What entering answers.
-pub type Entered<G> = Result<G, AcquireError<G>>;

@@ -20,7 +20,10 @@ use super::{
     guard::{LockedReadGuard, LockedWriteGuard},
     memory::HEADER,
 };
-use crate::{BackOffLock, FairLock, PackedLock, Result, RmaLock, RpLock, WindowLock, WritersFirstLock};
+use crate::{
+    Result, RmaLock,
+    locks::{BackOffLock, FairLock, PackedLock, RpLock, WindowLock, WritersFirstLock},
+};
 use core::slice;
 use rdma_fabric::{Mapped, Pact, Rank, RegionKey};
 
@@ -82,7 +85,7 @@ pub(super) enum Role {
     Words { data: RegionKey },
 }
 
-/// The pact under which the ranks allocate.
+/// Returns the pact under which the ranks allocate.
 pub(super) fn pact<L: Excludes>(home: Rank, role: Role) -> Pact {
     let (role, of) = match role {
         Role::Data { element } => (1, element as u64),
@@ -94,7 +97,7 @@ pub(super) fn pact<L: Excludes>(home: Rank, role: Role) -> Pact {
 }
 
 impl<T: Element, L: Excludes> LockedReadGuard<'_, T, L> {
-    /// `rank`'s part, where it is. A pointer: nothing is copied.
+    /// Returns `rank`'s part, where it is. A pointer: nothing is copied.
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::NotMapped`], [`rdma_fabric::FabricError::NoSuchRank`]; [`rdma_fabric::FabricError::PeerLost`] once a call of
@@ -121,7 +124,7 @@ impl<T: Element, L: Excludes> LockedWriteGuard<'_, T, L> {
         unsafe { part.slice(HEADER, memory.len()) }.ok_or_else(|| memory.not_mapped(rank))
     }
 
-    /// `rank`'s part, where it is, to write. What is stored there the next holder sees.
+    /// Returns `rank`'s part, where it is, to write. What is stored there the next holder sees.
     ///
     /// # Errors
     /// As [`LockedReadGuard::part`].
@@ -133,7 +136,7 @@ impl<T: Element, L: Excludes> LockedWriteGuard<'_, T, L> {
         unsafe { part.slice_mut(HEADER, memory.len()) }.ok_or_else(|| memory.not_mapped(rank))
     }
 
-    /// All ranks' parts at once, to write, in order of rank.
+    /// Returns all ranks' parts at once, to write, in order of rank.
     ///
     /// # Errors
     /// As [`LockedReadGuard::part`].

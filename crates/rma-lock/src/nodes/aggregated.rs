@@ -1,9 +1,13 @@
 //! The lock.
 
-use super::{Inside, Stair, above::SharedOf, shape::Levels};
-use crate::{AnonymousShared, Fairness, Guard, Lock, Result, RmaLock};
+use super::{Above, Inside, Levels, Stair};
+use crate::{
+    Fairness, Guard, Lock, Result, RmaLock,
+    boxed::wrapped,
+    lock::{AnonymousShared, OURS, guard_by_itself},
+};
 use core::{fmt, future::Future};
-use rdma_fabric::{Fabric, GroupMemory, Rank, Time};
+use rdma_fabric::{Fabric, GroupMemory, Rank, Time, provider::Boxed};
 use std::sync::Arc;
 
 /// A lock that the ranks of a node share: its first reader takes `L` for all of them, the last one lets go of it. In a tree
@@ -22,9 +26,34 @@ use std::sync::Arc;
 /// [`Lock::FAIRNESS`].
 ///
 /// # Errors
-/// Those of `L`. What fails between two steps at a node's words breaks the lock for this rank, as with [`crate::RpLock`].
+/// Those of `L`. What fails between two steps at a node's words breaks the lock for this rank, as with [`crate::locks::RpLock`].
+#[derive(Clone)]
 pub struct Aggregated<L> {
-    pub(super) stair: Arc<Stair<SharedOf<L>>>,
+    stair: Arc<Stair>,
+    lock: L,
+}
+
+/// A lock above the levels, held shared.
+struct Held<L>(L);
+
+impl<L: fmt::Debug> fmt::Debug for Held<L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl<L: AnonymousShared> Above for Held<L> {
+    fn enter(&self, deadline: Time) -> Boxed<'_, Result<()>> {
+        self.0.hold(deadline, OURS)
+    }
+
+    fn try_enter(&self) -> Boxed<'_, Result<bool>> {
+        self.0.try_hold(OURS)
+    }
+
+    fn leave(&self) -> Boxed<'_, Result<()>> {
+        self.0.end_hold(OURS)
+    }
 }
 
 /// How an [`Aggregated`] lock is made.
@@ -42,12 +71,6 @@ impl<O: Default> Default for AggregatedOptions<O> {
     }
 }
 
-impl<L> Clone for Aggregated<L> {
-    fn clone(&self) -> Self {
-        Aggregated { stair: self.stair.clone() }
-    }
-}
-
 impl<L: AnonymousShared> fmt::Debug for Aggregated<L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Aggregated({:?})", self.stair)
@@ -55,12 +78,12 @@ impl<L: AnonymousShared> fmt::Debug for Aggregated<L> {
 }
 
 impl<L: AnonymousShared> Aggregated<L> {
-    /// The lock above all levels.
+    /// Returns the lock above all levels.
     pub fn inner(&self) -> &L {
-        &self.stair.above.0
+        &self.lock
     }
 
-    /// How many levels this rank passes on its way up: those where it may meet others.
+    /// Returns how many levels this rank passes on its way up: those where it may meet others.
     pub fn levels(&self) -> usize {
         self.stair.levels.len()
     }
@@ -77,15 +100,15 @@ impl<L: AnonymousShared> Lock for Aggregated<L> {
     const HOME_WORDS: usize = L::HOME_WORDS;
 
     fn bytes(options: &Self::Options, members: usize) -> usize {
-        Stair::<SharedOf<L>>::bytes(options.levels, members) + L::bytes(&options.lock, members)
+        Stair::bytes(options.levels, members) + L::bytes(&options.lock, members)
     }
 
     fn over(fabric: &Fabric, memory: GroupMemory, home: Rank, options: Self::Options) -> Result<Self> {
-        let stair = Stair::<SharedOf<L>>::bytes(options.levels, memory.members());
+        let stair = Stair::bytes(options.levels, memory.members());
         let inner = memory.part(stair, L::bytes(&options.lock, memory.members()))?;
         let lock = L::over(fabric, inner, home, options.lock)?;
-        let stair = Stair::over(fabric, memory.part(0, stair)?, home, options.levels, SharedOf(lock))?;
-        Ok(Aggregated { stair: Arc::new(stair) })
+        let stair = Stair::over(fabric, memory.part(0, stair)?, home, options.levels, Held(lock.clone()))?;
+        Ok(Aggregated { stair: Arc::new(stair), lock })
     }
 
     fn home(&self) -> Rank {
@@ -99,11 +122,11 @@ impl<L: AnonymousShared> Lock for Aggregated<L> {
 
 /// Shared access by an [`Aggregated`] lock.
 ///
-/// Dropping it releases the lock in the background, as [`AggregatedGuard::release`] does, and tells nobody about errors.
+/// Dropping it releases the lock in the background, as [`AggregatedGuard::release`] does, and reports no errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 pub struct AggregatedGuard<'a, L: AnonymousShared> {
     lock: &'a Aggregated<L>,
-    inside: Inside<'a, SharedOf<L>>,
+    inside: Inside<'a>,
 }
 
 impl<L: AnonymousShared> fmt::Debug for AggregatedGuard<'_, L> {
@@ -113,12 +136,12 @@ impl<L: AnonymousShared> fmt::Debug for AggregatedGuard<'_, L> {
 }
 
 impl<'a, L: AnonymousShared> AggregatedGuard<'a, L> {
-    /// The lock that is held.
+    /// Returns the lock that is held.
     pub fn lock(&self) -> &'a Aggregated<L> {
         self.lock
     }
 
-    /// Make every put of this rank visible, then leave; the last one of the node lets go of the lock. If the future is dropped half-way, the
+    /// Makes every put of this rank visible, then leave; the last one of the node lets go of the lock. If the future is dropped half-way, the
     /// rest is done in the background.
     ///
     /// # Errors
@@ -130,12 +153,7 @@ impl<'a, L: AnonymousShared> AggregatedGuard<'a, L> {
     }
 }
 
-impl<L: AnonymousShared> Guard for AggregatedGuard<'_, L> {
-    #[inline]
-    fn release(self) -> impl Future<Output = Result<()>> {
-        AggregatedGuard::release(self)
-    }
-}
+guard_by_itself!([L: AnonymousShared] AggregatedGuard<'_, L>);
 
 impl<L: AnonymousShared> RmaLock for Aggregated<L> {
     type Shared<'a> = AggregatedGuard<'a, L>;
@@ -143,14 +161,12 @@ impl<L: AnonymousShared> RmaLock for Aggregated<L> {
 
     #[inline]
     fn read_before(&self, deadline: Time) -> impl Future<Output = Result<Self::Shared<'_>>> {
-        let inside = Stair::enter_before(&self.stair, deadline);
-        async move { Ok(AggregatedGuard { lock: self, inside: inside.await? }) }
+        wrapped(Stair::enter_before(&self.stair, deadline), |inside| AggregatedGuard { lock: self, inside })
     }
 
     #[inline]
     fn try_read(&self) -> impl Future<Output = Result<Option<Self::Shared<'_>>>> {
-        let inside = Stair::try_enter(&self.stair);
-        async move { Ok(inside.await?.map(|inside| AggregatedGuard { lock: self, inside })) }
+        wrapped(Stair::try_enter(&self.stair), |inside| inside.map(|inside| AggregatedGuard { lock: self, inside }))
     }
 
     fn write_before(&self, deadline: Time) -> impl Future<Output = Result<Self::Exclusive<'_>>> {

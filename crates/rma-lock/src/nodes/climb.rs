@@ -1,16 +1,16 @@
 //! An acquisition: up the levels to the first that is open or to what is above all of them, and down again, opening those that it leads.
 
 use super::{
-    Stair,
-    above::Above,
-    level::{COUNT_ME, HELD, ORPHAN, TOO_MANY},
+    Patience, Stair,
+    level::{COUNT_ME, HELD, ORPHAN, OVER_LIMIT},
 };
 use crate::{
-    LockError, crowd,
-    error::Trouble,
-    owed::Quit,
-    posting::NotOver,
-    queue::{NodeId, Part, Wait},
+    LockError,
+    detach::Cancelled,
+    error::Stopped,
+    holder_limit,
+    in_place::NotOver,
+    queue::{NodeId, Wait},
 };
 use core::{
     future::{Future, poll_fn},
@@ -19,49 +19,46 @@ use core::{
 };
 use rdma_fabric::Time;
 
-/// How long an acquisition waits.
-#[derive(Clone, Copy)]
-pub(super) enum Patience {
-    Before(Time),
-    /// Not at all.
-    None,
-}
-
 /// What an arrival at a level leads to.
 enum Arrival {
     Inside,
-    /// It must take what is above, and tell this one then.
+    /// It must take what is above, and wake this one then.
     Leads(Option<NodeId>),
     /// It would have to wait, and does not.
     NotNow,
 }
 
-/// Run `future`, but drop it when nobody awaits it any more.
-pub(crate) async fn unless_quit<T>(
-    quit: &Quit,
+/// Runs `future`, but drops it when nobody awaits it any more.
+pub(crate) async fn unless_cancelled<T>(
+    cancelled: &Cancelled,
     future: impl Future<Output = Result<T, LockError>>,
 ) -> Result<T, LockError> {
     let mut future = pin!(future);
-    poll_fn(|cx| if quit.is_set() { Poll::Ready(Err(Quit::REASON)) } else { future.as_mut().poll(cx) }).await
+    poll_fn(|cx| if cancelled.is_set() { Poll::Ready(Err(Cancelled::REASON)) } else { future.as_mut().poll(cx) }).await
 }
 
-impl<A: Above> Stair<A> {
-    /// Get inside. Ended by `quit` it is not inside. The first atomic may have been posted.
-    pub(super) async fn enter(&self, first: NotOver, patience: Patience, quit: &Quit) -> Result<bool, Trouble> {
-        // Whom to tell, for each level that this rank leads, from the lowest.
+impl Stair {
+    /// Gets inside. Ended by `cancelled` it is not inside. The first atomic may have been posted.
+    pub(super) async fn enter(
+        &self,
+        first: NotOver,
+        patience: Patience,
+        cancelled: &Cancelled,
+    ) -> Result<bool, Stopped> {
+        // Whom to wake, for each level that this rank leads, from the lowest.
         let mut led = Vec::new();
-        match self.climb(&mut led, first, patience, quit).await {
+        match self.climb(&mut led, first, patience, cancelled).await {
             Ok(true) => {
                 while let Some(below) = led.pop() {
                     self.open(led.len(), below).await?;
                 }
-                if quit.is_set() {
+                if cancelled.is_set() {
                     self.leave_from(0, None).await?;
-                    return Err(Trouble::GaveUp(Quit::REASON));
+                    return Err(Stopped::GaveUp(Cancelled::REASON));
                 }
                 Ok(true)
             }
-            outcome @ (Ok(false) | Err(Trouble::GaveUp(_))) => {
+            outcome @ (Ok(false) | Err(Stopped::GaveUp(_))) => {
                 while let Some(below) = led.pop() {
                     self.orphan(led.len(), below).await?;
                 }
@@ -76,14 +73,14 @@ impl<A: Above> Stair<A> {
         led: &mut Vec<Option<NodeId>>,
         mut first: NotOver,
         patience: Patience,
-        quit: &Quit,
-    ) -> Result<bool, Trouble> {
+        cancelled: &Cancelled,
+    ) -> Result<bool, Stopped> {
         for level in 0..self.levels.len() {
             let old = match first.take() {
                 Some(posting) => posting.result().await?,
                 None => self.queue.fabric.atomic(&self.levels[level].count, COUNT_ME).await?, // N1
             };
-            match self.arrive(level, old, patience, quit).await? {
+            match self.arrive(level, old, patience, cancelled).await? {
                 Arrival::Inside => return Ok(true),
                 Arrival::Leads(below) => led.push(below),
                 Arrival::NotNow => return Ok(false),
@@ -91,18 +88,24 @@ impl<A: Above> Stair<A> {
         }
         let entered = match patience {
             Patience::Before(deadline) => {
-                unless_quit(quit, async { self.above.enter(deadline).await.map(|()| true) }).await
+                unless_cancelled(cancelled, async { self.above.enter(deadline).await.map(|()| true) }).await
             }
-            Patience::None => unless_quit(quit, self.above.try_enter()).await,
+            Patience::None => unless_cancelled(cancelled, self.above.try_enter()).await,
         };
-        entered.map_err(Trouble::GaveUp)
+        entered.map_err(Stopped::GaveUp)
     }
 
     /// N1 found `old` at `level`.
-    async fn arrive(&self, level: usize, old: u64, patience: Patience, quit: &Quit) -> Result<Arrival, Trouble> {
-        if old & TOO_MANY != 0 {
+    async fn arrive(
+        &self,
+        level: usize,
+        old: u64,
+        patience: Patience,
+        cancelled: &Cancelled,
+    ) -> Result<Arrival, Stopped> {
+        if old & OVER_LIMIT != 0 {
             self.leave_from(level, None).await?;
-            return Err(Trouble::GaveUp(crowd::refusal()));
+            return Err(Stopped::GaveUp(holder_limit::refusal()));
         }
         if old & HELD != 0 {
             return Ok(Arrival::Inside);
@@ -121,32 +124,23 @@ impl<A: Above> Stair<A> {
         }
         match patience {
             Patience::None => self.leave_from(level, None).await.map(|()| Arrival::NotNow),
-            Patience::Before(deadline) => self.wait(level, deadline, quit).await,
+            Patience::Before(deadline) => self.wait(level, deadline, cancelled).await,
         }
     }
 
     /// N8–N13: counted at a level whose leader is on its way.
-    async fn wait(&self, level: usize, deadline: Time, quit: &Quit) -> Result<Arrival, Trouble> {
+    async fn wait(&self, level: usize, deadline: Time, cancelled: &Cancelled) -> Result<Arrival, Stopped> {
         let (queue, fabric, words) = (&self.queue, &self.queue.fabric, &self.levels[level]);
         loop {
-            let own = match queue.take_fresh_node(queue.published.lane()) {
-                Some(own) => own,
-                None => match queue.take_node(deadline, quit).await {
-                    Ok(own) => own,
-                    Err(Trouble::GaveUp(error)) => {
-                        self.leave_from(level, None).await?;
-                        return Err(Trouble::GaveUp(error));
-                    }
-                    Err(broken) => return Err(broken),
-                },
+            let own = match queue.take_node(deadline, cancelled).await {
+                Ok(own) => own,
+                Err(Stopped::GaveUp(error)) => {
+                    self.leave_from(level, None).await?;
+                    return Err(Stopped::GaveUp(error));
+                }
+                Err(broken) => return Err(broken),
             };
-            let id = own.id;
-            // N8: onto the stack. Only the owner, or whoever finds it abandoned, reads its next.
-            let below = fabric.swap(&words.waiting, id.bits()).await?;
-            let next = queue.decode("waiting", below)?;
-            if next.is_some() {
-                fabric.store(queue.own(id.slot(), Part::Next)?, below)?;
-            }
+            let next = queue.push(&words.waiting, "waiting", &own).await?; // N8
             // N9: the leader may have come, or given up, between N1 and N8 without seeing me.
             let now = fabric.get_word(&words.count).await?;
             if now & HELD != 0 {
@@ -155,8 +149,8 @@ impl<A: Above> Stair<A> {
                 self.sweep(level, Wait::Offered).await?;
             }
             // N11. Given up, the node stays on the stack; its waker will make it ready again.
-            let how = queue.wait_for_any_wake(&own, deadline, quit).await?;
-            queue.retire(id).await?;
+            let how = queue.wait_for_any_wake(&own, deadline, cancelled).await?;
+            queue.retire(own.id).await?;
             drop(own);
             // N12
             if how == Wait::Granted {

@@ -1,26 +1,29 @@
 //! One level: its words, and the steps on them.
 
-use super::{
-    Stair,
-    above::Above,
-    layout::{self, Word},
-    shape::Meeting,
-};
+use super::{Stair, shape::Meeting};
 use crate::{
-    Result, crowd,
-    error::Trouble,
-    queue::{NodeId, Part, Wait},
+    error::Stopped,
+    holder_limit,
+    queue::{LOCK_BYTES, NodeId, Wait},
 };
 use rdma_fabric::{Amo, Fabric, FabricError, GroupMemory, RemoteWord};
 
+const LINE: usize = 64;
+
+/// Returns where a level has its words in the lock's memory at each rank, in bytes: first stands what a lock with queues has, then a
+/// line for each level.
+pub(super) fn offset(level: usize) -> usize {
+    LOCK_BYTES + level * LINE
+}
+
 /// What is above is held for all that are counted.
 pub(super) const HELD: u64 = 1;
-/// Somebody is counted, or was, and nobody takes what is above: who sees this may claim that.
+/// Somebody is counted, or was, and nobody takes what is above: a reader that sees this may claim that.
 pub(super) const ORPHAN: u64 = 2;
 /// One that is inside, or comes.
 pub(super) const READER: u64 = 4;
 /// One of these is set while so many are counted that one more is refused.
-pub(super) const TOO_MANY: u64 = crowd::too_many(!(READER - 1), READER);
+pub(super) const OVER_LIMIT: u64 = holder_limit::limit_bits(!(READER - 1), READER);
 
 pub(super) const COUNT_ME: Amo<u64> = Amo::Add(READER);
 pub(super) const UNCOUNT_ME: Amo<u64> = Amo::Add(READER.wrapping_neg());
@@ -39,19 +42,19 @@ pub(super) struct Level {
 
 impl Level {
     pub(super) fn over(fabric: &Fabric, memory: &GroupMemory, meeting: Meeting) -> Result<Self, FabricError> {
-        let word = |word| fabric.remote_word(memory.at(meeting.at, layout::offset(meeting.level, word))?);
-        Ok(Level { count: word(Word::Count)?, waiting: word(Word::Waiting)? })
+        let word = |at| fabric.remote_word(memory.at(meeting.at, (offset(meeting.level) + at) as u64)?);
+        Ok(Level { count: word(0)?, waiting: word(8)? })
     }
 }
 
-impl<A: Above> Stair<A> {
+impl Stair {
     /// N2. What was left without a leader is this rank's to take, if it is the first that asks. Yields the word before.
-    pub(super) async fn claim(&self, level: usize) -> Result<u64, Trouble> {
+    pub(super) async fn claim(&self, level: usize) -> Result<u64, Stopped> {
         Ok(self.queue.fabric.fetch_and(&self.levels[level].count, !ORPHAN).await?)
     }
 
     /// N3. What is above `level` is held: let those in that wait, and `below`, that this rank was to wake.
-    pub(super) async fn open(&self, level: usize, below: Option<NodeId>) -> Result<(), Trouble> {
+    pub(super) async fn open(&self, level: usize, below: Option<NodeId>) -> Result<(), Stopped> {
         let old = self.queue.fabric.atomic(&self.levels[level].count, OPEN).await?;
         if old > READER {
             self.sweep(level, Wait::Granted).await?;
@@ -60,11 +63,11 @@ impl<A: Above> Stair<A> {
     }
 
     /// N4. This rank was to take what is above `level`, and will not: somebody else has to, if others are counted.
-    pub(super) async fn orphan(&self, level: usize, below: Option<NodeId>) -> Result<(), Trouble> {
+    pub(super) async fn orphan(&self, level: usize, below: Option<NodeId>) -> Result<(), Stopped> {
         let fabric = &self.queue.fabric;
         let old = fabric.atomic(&self.levels[level].count, GIVE_UP).await?;
         if old == READER {
-            // Fails if somebody came, who saw it.
+            // Fails if another reader came, which saw it.
             fabric.compare_swap(&self.levels[level].count, ORPHAN, 0).await?;
             return Ok(());
         }
@@ -72,23 +75,21 @@ impl<A: Above> Stair<A> {
         self.wake(level, below, Wait::Offered).await
     }
 
-    /// Take the stack of `level` and wake its top, who wakes the next. Who was pushed before the flag that `how` stands for was set is there, who is
+    /// Takes the stack of `level` and wakes its top, which wakes the next. A node that was pushed before the flag that `how` stands for was set is there; one that is
     /// pushed later sees the flag. Those there are counted, so that the flag [`HELD`] stays.
-    pub(super) async fn sweep(&self, level: usize, how: Wait) -> Result<(), Trouble> {
+    pub(super) async fn sweep(&self, level: usize, how: Wait) -> Result<(), Stopped> {
         let top = self.queue.fabric.swap(&self.levels[level].waiting, 0).await?;
         let top = self.queue.decode("waiting", top)?;
         self.wake(level, top, how).await
     }
 
-    /// Wake `node`, if it is one; those below it, as long as they gave up. These are uncounted.
-    pub(super) async fn wake(&self, level: usize, mut node: Option<NodeId>, how: Wait) -> Result<(), Trouble> {
+    /// Wakes `node`, if it is one; those below it, as long as they gave up. These are uncounted.
+    pub(super) async fn wake(&self, level: usize, mut node: Option<NodeId>, how: Wait) -> Result<(), Stopped> {
         while let Some(reader) = node.take() {
             if !self.queue.wake_to(reader, how).await? {
-                let below = self.queue.fabric.get_word(&self.queue.node(reader, Part::Next)?).await?;
-                node = self.queue.decode("next", below)?;
-                self.queue.retire(reader).await?;
-                if let Err(Trouble::GaveUp(error) | Trouble::Broken(error)) = self.leave_from(level, None).await {
-                    return Err(Trouble::Broken(error));
+                node = self.queue.pop_abandoned(reader).await?;
+                if let Err(Stopped::GaveUp(error) | Stopped::Broken(error)) = self.leave_from(level, None).await {
+                    return Err(Stopped::Broken(error));
                 }
             }
         }
@@ -97,7 +98,7 @@ impl<A: Above> Stair<A> {
 
     /// N5–N7 from `level` up: uncount one there, and as long as that was the last one, in the level above. The atomic of `level` may have
     /// been executed, and have found the word `first`.
-    pub(super) async fn leave_from(&self, level: usize, mut first: Option<u64>) -> Result<(), Trouble> {
+    pub(super) async fn leave_from(&self, level: usize, mut first: Option<u64>) -> Result<(), Stopped> {
         let fabric = &self.queue.fabric;
         for level in &self.levels[level..] {
             let old = match first.take() {
@@ -106,7 +107,7 @@ impl<A: Above> Stair<A> {
             };
             match old {
                 LAST_INSIDE => {
-                    // Fails if somebody came, who is inside, or if somebody else was faster.
+                    // Fails if another reader came, which is inside, or if another rank was faster.
                     if fabric.compare_swap(&level.count, HELD, 0).await? != HELD {
                         return Ok(());
                     }
@@ -118,7 +119,7 @@ impl<A: Above> Stair<A> {
                 _ => return Ok(()),
             }
         }
-        self.above.leave().await.map_err(Trouble::GaveUp)
+        self.above.leave().await.map_err(Stopped::GaveUp)
     }
 }
 

@@ -6,92 +6,122 @@
 //! nodes, which serve all levels.
 //!
 //! # Steps
-//! N1–N13 in comments are those of `docs/node-locks.md`. A level is the same whatever is above it ([`above::Above`]): the next level, or at last the lock.
+//! N1–N13 in comments are those of `docs/node-locks.md`. A level is the same whatever is above it ([`Above`]): the next level, or at last the lock.
 //! An acquisition is a loop up and one down ([`climb`]), a release a loop up ([`level`]); nothing is recursive, and how many levels there are is
 //! known at run time ([`shape`]).
 //!
-//! There is no phase in which a level lets go: the last one out ends it first, and gives back what is above then. Who comes in between takes that a second
+//! There is no phase in which a level lets go: the last one out ends it first, and gives back what is above then. A reader that comes in between takes that a second
 //! time, which its owner, counting anonymous holders, does not mind.
 
-mod above;
 mod aggregated;
-pub(crate) mod climb;
-mod enter;
-mod guard;
-mod layout;
+mod climb;
+mod inside;
 mod level;
 mod shape;
 
-pub(crate) use above::Above;
 pub use aggregated::{Aggregated, AggregatedGuard, AggregatedOptions};
-pub(crate) use guard::Inside;
+pub(crate) use climb::unless_cancelled;
+pub(crate) use inside::Inside;
 pub use shape::Levels;
 pub(crate) use shape::{first_ranks, own_node};
 
 use crate::{
     Result,
-    error::Trouble,
-    owed::{Owed, Side},
-    posting::NotOver,
+    detach::{DetachOnDrop, HasFabric},
+    error::Stopped,
+    in_place::NotOver,
     queue::{LOCK_BYTES, Queue},
 };
-use climb::Patience;
 use core::fmt;
 use level::Level;
-use rdma_fabric::{Fabric, GroupMemory, Rank};
+use rdma_fabric::{Fabric, GroupMemory, Rank, Time, provider::Boxed};
 use shape::meetings;
 use std::sync::Arc;
 
+/// A shared hold of what stands above the levels, which any rank may end: the first in takes it for all, the last out gives it back.
+pub(crate) trait Above: fmt::Debug + Send + Sync {
+    /// Takes the hold. Dropping the future takes back what it has done; when it fails nothing is held.
+    fn enter(&self, deadline: Time) -> Boxed<'_, Result<()>>;
+
+    /// Takes the hold if that needs no wait.
+    fn try_enter(&self) -> Boxed<'_, Result<bool>>;
+
+    /// Ends a hold. Waits for nothing but operations. If the future is dropped the rest is done in the background.
+    fn leave(&self) -> Boxed<'_, Result<()>>;
+}
+
+/// How long an acquisition waits.
+#[derive(Clone, Copy)]
+pub(crate) enum Patience {
+    Before(Time),
+    /// Not at all.
+    None,
+}
+
 /// A rank's side of the levels below something that is held in common.
-pub(crate) struct Stair<A> {
+pub(crate) struct Stair {
     pub(crate) queue: Queue,
     /// From the lowest. Empty if this rank meets nobody.
     levels: Box<[Level]>,
-    pub(crate) above: A,
+    above: Box<dyn Above>,
 }
 
-impl<A: Above> fmt::Debug for Stair<A> {
+impl fmt::Debug for Stair {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} levels below {:?}, {:?}", self.levels.len(), self.above, self.queue)
     }
 }
 
-impl<A: Above> Side for Stair<A> {
+impl HasFabric for Stair {
     fn fabric(&self) -> &Fabric {
         &self.queue.fabric
     }
 }
 
-impl<A: Above> Stair<A> {
-    /// Bytes at each of so many ranks.
+impl Stair {
+    /// Returns the bytes needed at each of so many ranks: those of as many levels as there would be if each rank had a node of its own.
     pub(crate) fn bytes(levels: Levels, members: usize) -> usize {
-        layout::bytes(levels, members)
+        level::offset(levels.count(members))
     }
 
-    /// In zeroed memory of [`Stair::bytes`].
-    pub(crate) fn over(fabric: &Fabric, memory: GroupMemory, home: Rank, levels: Levels, above: A) -> Result<Self> {
+    /// Makes the levels in zeroed memory of [`Stair::bytes`].
+    pub(crate) fn over(
+        fabric: &Fabric,
+        memory: GroupMemory,
+        home: Rank,
+        levels: Levels,
+        above: impl Above + 'static,
+    ) -> Result<Self> {
         let met = meetings(fabric, &memory, levels)?;
         let levels = met.into_iter().map(|meeting| Level::over(fabric, &memory, meeting));
         let levels = levels.collect::<Result<Box<[_]>, _>>()?;
-        Ok(Stair { levels, queue: Queue::over(fabric, memory.part(0, LOCK_BYTES)?, home, false)?, above })
+        Ok(Stair {
+            levels,
+            queue: Queue::over(fabric, memory.part(0, LOCK_BYTES)?, home, false)?,
+            above: Box::new(above),
+        })
     }
 
-    /// Get inside, or find that it takes too long. The first atomic may have been posted. Dropping the future takes back what it has done.
-    async fn acquire(self: &Arc<Self>, first: NotOver, patience: Patience) -> Result<bool> {
-        if first.is_none() {
-            self.queue.check()?;
-        }
-        Owed::new(self, |stair, quit| async move { stair.queue.answer(stair.enter(first, patience, &quit).await) })
+    /// Gets inside, or finds that it takes too long. The first atomic may have been posted. Dropping the future takes back what it has
+    /// done.
+    fn acquire(self: &Arc<Self>, first: NotOver, patience: Patience) -> Boxed<'_, Result<bool>> {
+        Box::pin(async move {
+            if first.is_none() {
+                self.queue.broken.check()?;
+            }
+            DetachOnDrop::new(self, |stair, cancelled| async move {
+                stair.queue.broken.answer(stair.enter(first, patience, &cancelled).await)
+            })
             .await
+        })
     }
 
-    /// Leave, with the puts visible that this rank posted. The first atomic may have been posted. If the future is dropped the rest is done in the
-    /// background.
+    /// Leaves; the first atomic may have been posted. If the future is dropped the rest is done in the background.
     async fn release(self: &Arc<Self>, first: NotOver) -> Result<()> {
-        Owed::new(self, |stair, _| async move { stair.queue.answer(stair.leave_by(first).await) }).await
+        DetachOnDrop::new(self, |stair, _| async move { stair.queue.broken.answer(stair.leave_by(first).await) }).await
     }
 
-    /// [`Stair::release`] by nobody; flushes, unless the first atomic was posted.
+    /// Detaches a [`Stair::release`]; flushes before, unless the first atomic was posted.
     #[cold]
     fn release_unawaited(self: &Arc<Self>, first: NotOver) {
         let stair = self.clone();
@@ -99,11 +129,11 @@ impl<A: Above> Stair<A> {
             if first.is_none() {
                 let _ = stair.queue.flush_data().await;
             }
-            let _ = stair.queue.answer(stair.leave_by(first).await);
+            let _ = stair.queue.broken.answer(stair.leave_by(first).await);
         });
     }
 
-    async fn leave_by(&self, first: NotOver) -> Result<(), Trouble> {
+    async fn leave_by(&self, first: NotOver) -> Result<(), Stopped> {
         let old = match first {
             Some(posting) => Some(posting.result().await?),
             None => None,

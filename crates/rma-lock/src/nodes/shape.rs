@@ -1,4 +1,4 @@
-//! Who shares a word with whom: the levels between a rank and what it asks for.
+//! Which ranks share a word: the levels between a rank and what it asks for.
 
 use crate::Result;
 use rdma_fabric::{Fabric, FabricError, GroupMemory, Node, Rank};
@@ -19,7 +19,7 @@ pub enum Levels {
 const MOST_LEVELS: usize = 8;
 
 impl Levels {
-    /// How many levels there may be above so many nodes, that of the nodes included. The last may be larger than its radix if that is so
+    /// Returns how many levels there may be above so many nodes, that of the nodes included. The last may be larger than its radix if that is so
     /// small that more would be needed.
     pub(crate) fn count(self, nodes: usize) -> usize {
         let Levels::Tree { radix } = self else { return 1 };
@@ -33,7 +33,7 @@ impl Levels {
         levels
     }
 
-    /// How many nodes make a unit of `level`, of which 0 is that of the nodes.
+    /// Returns how many nodes make a unit of `level`, of which 0 is that of the nodes.
     fn span(self, level: usize) -> usize {
         match self {
             Levels::Nodes => 1,
@@ -70,7 +70,7 @@ impl<'a> Nodes<'a> {
         }
     }
 
-    /// The number of a rank's node among these.
+    /// Returns the number of a rank's node among these.
     fn number(&self, fabric: &Fabric, rank: Rank) -> Result<usize, FabricError> {
         let node = fabric.node(rank)?;
         Ok(match self {
@@ -81,7 +81,7 @@ impl<'a> Nodes<'a> {
         })
     }
 
-    /// The ranks at the beginning of node `number`: the first, and whether there are more.
+    /// Returns the ranks at the beginning of node `number`: the first, and whether there are more.
     fn first(&self, number: usize) -> Option<(Rank, bool)> {
         match self {
             Nodes::Job(fabric) => {
@@ -96,14 +96,14 @@ impl<'a> Nodes<'a> {
     }
 }
 
-/// The first rank of this rank's node among a lock's ranks, and the node's number among theirs.
+/// Returns the first rank of this rank's node among a lock's ranks, and the node's number among theirs.
 pub(crate) fn own_node(fabric: &Fabric, memory: &GroupMemory) -> Result<(usize, Rank)> {
     let nodes = Nodes::of(fabric, memory)?;
     let number = nodes.number(fabric, fabric.rank())?;
     Ok((number, nodes.first(number).map_or(fabric.rank(), |(first, _)| first)))
 }
 
-/// The first rank of each node of a lock's ranks, by the nodes' numbers.
+/// Returns the first rank of each node of a lock's ranks, by the nodes' numbers.
 pub(crate) fn first_ranks(fabric: &Fabric, memory: &GroupMemory) -> Result<Vec<Rank>> {
     Ok(match Nodes::of(fabric, memory)? {
         Nodes::Job(_) => {
@@ -119,11 +119,11 @@ pub(crate) fn first_ranks(fabric: &Fabric, memory: &GroupMemory) -> Result<Vec<R
 pub(crate) struct Meeting {
     /// 0 is the level of the nodes.
     pub(crate) level: usize,
-    /// Who has the words.
+    /// The rank that has the words.
     pub(crate) at: Rank,
 }
 
-/// All meetings of this rank, from the lowest level. Where a unit consists of one rank, or of one unit of the level below, there is none.
+/// Returns all meetings of this rank, from the lowest level. Where a unit consists of one rank, or of one unit of the level below, there is none.
 ///
 /// The words of a node are at its first rank. Those of a larger unit are at the first rank of one of its nodes, another for each level, so
 /// that no network interface serves all of them.

@@ -20,15 +20,15 @@ const _: () = assert!(FIRST_NODE + (NODES as u64 - 1) * NODE <= LOCK_BYTES as u6
 pub(crate) const HOME_BYTES: u64 = LAST_NODE;
 
 /// Bytes at each rank of a lock that goes on when members are lost.
-pub(crate) const SURVIVING_BYTES: usize = LOCK_BYTES + LINE as usize;
+pub(crate) const RECOVERABLE_BYTES: usize = LOCK_BYTES + LINE as usize;
 /// There: how often the second word that a rank publishes has been changed, twice.
 pub(crate) const VERSION: u64 = LOCK_BYTES as u64;
-/// And a word for the lock that survives.
+/// And a word for the recoverable lock.
 pub(crate) const CLAIM: u64 = VERSION + 8;
 
 /// The words of a node. Two, because two different ranks write them.
 #[derive(Clone, Copy)]
-pub(crate) enum Part {
+pub(crate) enum NodeWord {
     Wake = 0,
     Next = 8,
 }
@@ -37,7 +37,7 @@ pub(super) fn published(lane: usize) -> u64 {
     PUBLISHED + 8 * lane as u64
 }
 
-pub(super) fn node(slot: usize, part: Part) -> u64 {
+pub(super) fn node(slot: usize, part: NodeWord) -> u64 {
     let start = if slot == NODES - 1 { LAST_NODE } else { FIRST_NODE + slot as u64 * NODE };
     start + part as u64
 }

@@ -7,30 +7,36 @@
 //! # Waiting and waking
 //! Whoever has to wait puts one of its nodes into a queue or stack of the lock and waits on that node's wake word, in its own memory.
 //! Exactly one rank takes the node out, and wakes it. A wake is a compare-and-swap and not a store: it fails if the waiter gave up (a
-//! deadline, a dropped future) or if it belongs to another turn of the node. The waker then acts for who gave up, in the way of the lock.
+//! deadline, a dropped future) or if it belongs to another turn of the node. The waker then acts for the one that gave up, in the way of the lock.
 //!
 //! # Errors
-//! What fails between two steps of a protocol leaves words of which nobody knows what they should be: [`Queue::answer`] remembers it, and
-//! later calls of this rank are told.
+//! What fails between two steps of a protocol leaves words of which nobody knows what they should be: [`Broken`] remembers it, and
+//! later calls of this rank fail with it.
 
 mod layout;
 mod node;
-mod posting;
+mod own;
 mod publish;
-mod wake;
+mod wait;
 
 #[cfg(test)]
 pub(crate) use layout::NODES;
-pub(crate) use layout::{CLAIM, HOME_BYTES, LOCK_BYTES, PUBLISHED, Part, SURVIVING_BYTES, VERSION};
-pub(crate) use node::{NodeId, Own, Wait};
-pub(crate) use publish::{Lane, Step, is_inside};
+pub(crate) use layout::{CLAIM, HOME_BYTES, LOCK_BYTES, NodeWord, PUBLISHED, RECOVERABLE_BYTES, VERSION};
+pub(crate) use node::{NodeId, Wait};
+pub(crate) use own::Own;
+pub(crate) use publish::{Lane, Transition, is_inside};
 
-use crate::{LockError, Result, error::Trouble, owed::Side};
+use crate::{
+    Result,
+    detach::{Broken, Cancelled},
+    in_place::{self, NotOver, Posting},
+};
 use core::fmt;
-use node::Nodes;
+use own::Nodes;
 use publish::Published;
-use rdma_fabric::{Fabric, FabricError, GroupMemory, PutOrder, Rank, RemoteAddr};
-use std::sync::OnceLock;
+use rdma_fabric::{
+    Amo, Fabric, FabricError, GroupMemory, Handle, PutOrder, Rank, Refused, RemoteAddr, RemoteWord, Time,
+};
 
 /// A rank's side of a lock with queues.
 pub(crate) struct Queue {
@@ -42,13 +48,12 @@ pub(crate) struct Queue {
     /// Whether they are ordered before all atomics.
     pub(crate) ordered_everywhere: bool,
     /// Whether the lock goes on when a member is lost.
-    survives: bool,
+    recoverable: bool,
     /// The words of all ranks: [`LOCK_BYTES`].
     memory: GroupMemory,
     nodes: Nodes,
     pub(crate) published: Published,
-    /// What failed between two steps of the protocol, if anything has.
-    broken: OnceLock<LockError>,
+    pub(crate) broken: Broken,
 }
 
 impl fmt::Debug for Queue {
@@ -57,17 +62,11 @@ impl fmt::Debug for Queue {
     }
 }
 
-impl Side for Queue {
-    fn fabric(&self) -> &Fabric {
-        &self.fabric
-    }
-}
-
 impl Queue {
-    /// In memory of [`LOCK_BYTES`] at each rank, zeroed; of [`SURVIVING_BYTES`] if the lock goes on when members are lost.
-    pub(crate) fn over(fabric: &Fabric, memory: GroupMemory, home: Rank, survives: bool) -> Result<Self> {
+    /// In memory of [`LOCK_BYTES`] at each rank, zeroed; of [`RECOVERABLE_BYTES`] if the lock goes on when members are lost.
+    pub(crate) fn over(fabric: &Fabric, memory: GroupMemory, home: Rank, recoverable: bool) -> Result<Self> {
         NodeId::check(fabric.ranks())?;
-        let memory = memory.part(0, if survives { SURVIVING_BYTES } else { LOCK_BYTES })?;
+        let memory = memory.part(0, if recoverable { RECOVERABLE_BYTES } else { LOCK_BYTES })?;
         memory.at(home, 0)?;
         let order = fabric.caps().put_order;
         Ok(Queue {
@@ -78,53 +77,15 @@ impl Queue {
             home,
             ordered_here: order >= PutOrder::SameTarget,
             ordered_everywhere: order >= PutOrder::AllTargets,
-            survives,
+            recoverable,
             memory,
-            broken: OnceLock::new(),
+            broken: Broken::default(),
         })
     }
 
-    /// A place in the home's part of the memory.
+    /// Returns the address of an offset in the home's part of the memory.
     pub(crate) fn at_home(&self, offset: u64) -> Result<RemoteAddr, FabricError> {
         self.memory.at(self.home, offset)
-    }
-
-    /// Begin to acquire, unless what this rank did before is unknown.
-    #[inline(always)]
-    pub(crate) fn check(&self) -> Result<()> {
-        match self.broken.get() {
-            None => Ok(()),
-            Some(cause) => Err(LockError::Broken(Box::new(cause.clone()))),
-        }
-    }
-
-    /// Whether what this rank did before is known.
-    #[inline(always)]
-    pub(crate) fn is_whole(&self) -> bool {
-        self.broken.get().is_none()
-    }
-
-    /// `error` came between two steps.
-    #[cold]
-    pub(crate) fn broke(&self, error: LockError) -> LockError {
-        self.broken.get_or_init(|| error.clone());
-        error
-    }
-
-    /// The same, of the fabric.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn broke_by(&self, error: FabricError) -> LockError {
-        self.broke(error.into())
-    }
-
-    /// What a call answers.
-    pub(crate) fn answer<T>(&self, outcome: Result<T, Trouble>) -> Result<T> {
-        match outcome {
-            Ok(out) => Ok(out),
-            Err(Trouble::GaveUp(error)) => Err(error),
-            Err(Trouble::Broken(error)) => Err(self.broke(error)),
-        }
     }
 
     /// Puts before the lock passes on (release): every target, because no fabric orders different targets.
@@ -136,10 +97,108 @@ impl Queue {
         Ok(())
     }
 
-    /// Whether operations are over when they are posted and nothing need be flushed: then an acquisition or release that meets
+    /// Returns whether operations are over when they are posted and nothing need be flushed: then an acquisition or release that meets
     /// nobody need not wait. (Where puts are ordered so strictly but results take their time, trying costs little.)
     #[inline(always)]
     pub(crate) fn is_fast(&self) -> bool {
         self.ordered_everywhere
+    }
+
+    #[inline(always)]
+    pub(crate) fn publish(&self, step: Transition) -> Result<(), FabricError> {
+        self.publish_in(self.published.lane(), step)
+    }
+
+    #[inline(always)]
+    pub(crate) fn publish_in(&self, lane: Lane, step: Transition) -> Result<(), FabricError> {
+        self.published.step(&self.fabric, &self.memory, lane, step)
+    }
+
+    /// Does an atomic that is over at once.
+    #[inline(always)]
+    pub(crate) fn atomic_now(&self, word: &RemoteWord<u64>, amo: Amo<u64>) -> Result<u64, NotOver> {
+        in_place::atomic_now(&self.fabric, word, amo)
+    }
+
+    /// Announces a step and does its atomic at once. If that was not posted the announcement is taken back.
+    #[inline(always)]
+    pub(crate) fn announced_now(
+        &self,
+        lane: Lane,
+        step: Transition,
+        word: &RemoteWord<u64>,
+        amo: Amo<u64>,
+    ) -> Result<u64, NotOver> {
+        if self.publish_in(lane, step).is_err() {
+            return Err(None);
+        }
+        match self.atomic_now(word, amo) {
+            Ok(old) => Ok(old),
+            Err(not_over) => {
+                if not_over.is_none() {
+                    let _ = self.publish_in(lane, step.undone());
+                }
+                Err(not_over)
+            }
+        }
+    }
+
+    /// Announces a step and posts its atomic, waiting for room. Until it is posted, nothing depends on this future.
+    pub(crate) async fn post(
+        &self,
+        step: Transition,
+        word: &RemoteWord<u64>,
+        amo: Amo<u64>,
+    ) -> Result<Handle<u64>, FabricError> {
+        loop {
+            match self.try_post(self.published.lane(), step, word, amo) {
+                Ok(handle) => return Ok(handle),
+                Err(Refused::Failed(error, ())) => return Err(error),
+                Err(Refused::Full(())) => Box::pin(self.fabric.room(None)).await?,
+            }
+        }
+    }
+
+    /// Takes a node and posts `first`, the atomic that puts it at the end of the queue whose `tail` that is; `step` announces it. Until
+    /// it is posted, nothing depends on this future, and then it is over.
+    pub(crate) async fn queue_up(
+        &self,
+        deadline: Time,
+        step: impl Fn(NodeId) -> Transition,
+        tail: &RemoteWord<u64>,
+        first: impl Fn(NodeId) -> Amo<u64>,
+    ) -> Result<(NodeId, Posting)> {
+        self.broken.check()?;
+        let own = match self.take_fresh_node(self.published.lane()) {
+            Some(own) => own,
+            None => self.broken.answer(Box::pin(self.take_node(deadline, &Cancelled::default())).await)?,
+        };
+        let posted = self.post(step(own.id), tail, first(own.id)).await?;
+        Ok((own.keep(), Posting::InFlight(posted)))
+    }
+
+    /// Yields what `node`'s next word holds.
+    pub(crate) async fn next_of(&self, node: NodeId) -> Result<u64, FabricError> {
+        if node.rank() == self.me {
+            self.fabric.load(self.own(node.slot(), NodeWord::Next)?)
+        } else {
+            self.fabric.get_word(&self.node(node, NodeWord::Next)?).await
+        }
+    }
+
+    #[inline(always)]
+    fn try_post(
+        &self,
+        lane: Lane,
+        step: Transition,
+        word: &RemoteWord<u64>,
+        amo: Amo<u64>,
+    ) -> Result<Handle<u64>, Refused<()>> {
+        self.publish_in(lane, step).map_err(|error| Refused::Failed(error, ()))?;
+        let posted = self.fabric.try_atomic(word, amo);
+        if posted.is_err() {
+            let _ = self.publish_in(lane, step.undone());
+        }
+        posted
     }
 }

@@ -1,29 +1,18 @@
-//! Queue nodes: where a rank waits.
+//! The names of queue nodes, and what their words say.
 //!
 //! A node is two words of the waiter's own memory. `wake` says how the wait stands; `next` names the waiter to be
 //! woken afterwards (of the stack or queue the node is in).
 //!
-//! A node in no queue is blocked in its next turn and has no next, ready for R2 or W1 without a store. Who takes a node out of
-//! its queue begins its next turn ([`Queue::retire`]), for itself or for an owner who gave up. A writer that nobody had to wake and that leaves
+//! A node in no queue is blocked in its next turn and has no next, ready for R2 or W1 without a store. Whoever takes a node out of
+//! its queue begins its next turn ([`Queue::retire`]), for itself or for an owner that gave up. A writer that nobody had to wake and that leaves
 //! the queue as its last takes the same turn again: nobody knows it of its node.
 //!
 //! [`NodeId::PASSED`] in the next word means that a successor is still on its way to it; the node is not taken before.
 
-use super::{
-    Queue,
-    layout::{self, NODES, Part},
-    publish::Lane,
-};
-use crate::{LockError, Result, error::Trouble, owed::Quit};
-use core::{
-    fmt,
-    sync::atomic::{
-        AtomicU8, AtomicU16,
-        Ordering::{Acquire, Relaxed, Release},
-    },
-};
-use rdma_fabric::{FabricError, LocalWord, Rank, RemoteWord, Time};
-use std::sync::OnceLock;
+use super::layout::NODES;
+use crate::{LockError, Result};
+use core::fmt;
+use rdma_fabric::Rank;
 
 /// Names a node in a lock word, of which it needs half: `turn:4 | rank + 1:26 | slot:2`. Zero names none.
 ///
@@ -45,7 +34,7 @@ impl NodeId {
     /// Nodes that a lock can have.
     pub(crate) const MOST: u64 = RANKS as u64 * NODES as u64;
 
-    /// Whether all of `ranks` ranks' nodes have names.
+    /// Returns whether all of `ranks` ranks' nodes have names.
     pub(super) fn check(ranks: usize) -> Result<()> {
         match u32::try_from(ranks) {
             Ok(ranks) if ranks <= RANKS => Ok(()),
@@ -54,16 +43,16 @@ impl NodeId {
     }
 
     #[inline(always)]
-    fn new(rank: Rank, slot: usize, turn: u16) -> Self {
+    pub(super) fn new(rank: Rank, slot: usize, turn: u16) -> Self {
         NodeId((turn as u32) << TURN | (rank.number() + 1) << RANK | slot as u32)
     }
 
-    /// The node by which a rank stands in for itself ([`crate::recovery`]): its last, in its first turn.
+    /// Returns the node by which a rank stands in for itself ([`crate::recovery`]): its last, in its first turn.
     pub(crate) fn stand_in(rank: Rank) -> Self {
         NodeId::new(rank, NODES - 1, 0)
     }
 
-    /// The node that `bits` of a lock word name.
+    /// Returns the node that `bits` of a lock word name.
     pub(crate) fn decode(word: &'static str, bits: u64, ranks: usize) -> Result<Option<Self>> {
         if bits == 0 {
             return Ok(None);
@@ -101,12 +90,12 @@ impl NodeId {
         (self.0 & ((1 << RANK) - 1)) as usize
     }
 
-    /// The same node the next time it is used.
-    pub(crate) fn next_turn(self) -> NodeId {
+    /// Returns the name of the node the next time it is used.
+    pub(super) fn next_turn(self) -> NodeId {
         NodeId(self.0.wrapping_add(1 << TURN))
     }
 
-    fn turn(self) -> u16 {
+    pub(super) fn turn(self) -> u16 {
         (self.0 >> TURN) as u16
     }
 }
@@ -130,231 +119,9 @@ pub(crate) enum Wait {
     Offered = 3,
 }
 
-/// A wake word: `turn:16 | unused:40 | wait:8`. A wake names the turn, so that one that comes too late for it changes nothing.
-pub(crate) fn wake_word(wait: Wait, node: NodeId) -> u64 {
+/// Returns a wake word: `turn:16 | unused:40 | wait:8`. A wake names the turn, so that one that comes too late for it changes nothing.
+pub(super) fn wake_word(wait: Wait, node: NodeId) -> u64 {
     (node.turn() as u64) << 48 | wait as u64
-}
-
-/// Which of this rank's nodes are in use by this rank.
-///
-/// The first belongs to the [thread](super::Published::is_owner) that used the lock first, which therefore takes it without a
-/// read-modify-write; any thread may give it back.
-pub(crate) struct Nodes {
-    slots: [Slot; NODES],
-    /// Wake and next of each node, resolved when one is first used: most readers never use any.
-    words: OnceLock<Box<[LocalWord<u64>]>>,
-}
-
-struct Slot {
-    /// [`FRESH`], [`WORN`] or [`TAKEN`].
-    state: AtomicU8,
-    /// The node's turn when it was last taken. Changed by who has taken it.
-    turn: AtomicU16,
-}
-
-/// Nobody uses the node, and its words are ready for the same turn.
-const FRESH: u8 = 0;
-/// Nobody of this rank uses the node. Its words tell whether it is out of its queue, in its next turn.
-const WORN: u8 = 1;
-/// Somebody of this rank uses the node.
-const TAKEN: u8 = 2;
-
-impl Nodes {
-    pub(crate) fn new() -> Self {
-        let slot = || Slot { state: AtomicU8::new(FRESH), turn: AtomicU16::new(0) };
-        Nodes { slots: [(); NODES].map(|()| slot()), words: OnceLock::new() }
-    }
-}
-
-impl fmt::Debug for Nodes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for Slot { state, turn } in &self.slots {
-            let state = match state.load(Relaxed) {
-                FRESH => "fresh",
-                WORN => "worn",
-                _ => "taken",
-            };
-            write!(f, ", node {state} in turn {}", turn.load(Relaxed))?;
-        }
-        Ok(())
-    }
-}
-
-/// A node in use by this rank. Dropping it gives the node back, worn.
-pub(crate) struct Own<'a> {
-    slot: &'a Slot,
-    pub(crate) id: NodeId,
-}
-
-impl Own<'_> {
-    /// Keep the node taken beyond this value's life; [`Queue::adopt`] takes it up again.
-    #[inline(always)]
-    pub(crate) fn keep(self) -> NodeId {
-        let id = self.id;
-        core::mem::forget(self);
-        id
-    }
-
-    /// Give it back as it was: nobody woke it or linked to it.
-    #[inline(always)]
-    pub(crate) fn give_back_fresh(self) {
-        // Release: pairs with the acquire of who takes it.
-        self.slot.state.store(FRESH, Release);
-        core::mem::forget(self);
-    }
-}
-
-impl Drop for Own<'_> {
-    fn drop(&mut self) {
-        // Release: pairs with the acquire of who takes it.
-        self.slot.state.store(WORN, Release);
-    }
-}
-
-impl Queue {
-    /// Take a node that is ready to wait on: blocked, no next (R2, W1).
-    #[inline(always)]
-    pub(crate) fn take_fresh_node(&self, lane: Lane) -> Option<Own<'_>> {
-        let slot = &self.nodes.slots[0];
-        // Acquire: pairs with the release of who gave it back.
-        if lane.is_first() && slot.state.load(Acquire) == FRESH {
-            slot.state.store(TAKEN, Relaxed);
-            return Some(self.own_node(0));
-        }
-        None
-    }
-
-    #[inline(always)]
-    fn own_node(&self, slot: usize) -> Own<'_> {
-        let turn = self.nodes.slots[slot].turn.load(Relaxed);
-        Own { slot: &self.nodes.slots[slot], id: NodeId::new(self.me, slot, turn) }
-    }
-
-    /// The same, whatever must be done for it. Until it is done nothing is owed.
-    ///
-    /// If the only node left waits for a successor on its way, so does this.
-    #[cold]
-    pub(crate) async fn take_node(&self, deadline: Time, quit: &Quit) -> Result<Own<'_>, Trouble> {
-        let Some(own) = self.take_any().map_err(LockError::from).map_err(Trouble::GaveUp)? else {
-            let error = LockError::TooManyWaiting { rank: self.me, nodes: NODES as u32 };
-            return Err(Trouble::GaveUp(error));
-        };
-        let next = self.own(own.id.slot(), Part::Next)?;
-        if self.fabric.load(next)? == NodeId::PASSED {
-            let linked =
-                self.fabric.wait_until(next, self.memory.deps(), |bits| bits != NodeId::PASSED || quit.is_set());
-            let linked = if deadline == Time::MAX {
-                linked.await
-            } else {
-                match self.fabric.before(deadline, linked).await {
-                    Some(linked) => linked,
-                    None => return Err(Trouble::GaveUp(LockError::TimedOut)),
-                }
-            };
-            match linked {
-                Ok(NodeId::PASSED) => return Err(Trouble::GaveUp(Quit::REASON)),
-                Ok(_) => {}
-                Err(error) => return Err(Trouble::GaveUp(error.into())),
-            }
-        }
-        Ok(self.next_turn(own)?)
-    }
-
-    /// A fresh node; else one that can begin its next turn; else one whose next turn awaits a successor.
-    fn take_any(&self) -> Result<Option<Own<'_>>, FabricError> {
-        let (mut ready, mut passed) = (None, None);
-        for (slot, Slot { state, .. }) in self.nodes.slots.iter().enumerate() {
-            // Acquire: pairs with the release of who gave it back.
-            let before = if slot > 0 {
-                state.swap(TAKEN, Acquire)
-            } else if self.published.is_owner() {
-                let before = state.load(Acquire);
-                state.store(TAKEN, Relaxed);
-                before
-            } else {
-                continue;
-            };
-            if before == TAKEN {
-                continue;
-            }
-            let own = self.own_node(slot);
-            if before == FRESH {
-                return Ok(Some(own));
-            }
-            let wake = self.fabric.load(self.own(slot, Part::Wake)?)?;
-            if wake == wake_word(Wait::Blocked, own.id) {
-                // It was given back before anything was posted for it.
-                return Ok(Some(own));
-            }
-            // Somebody may still have to act on it.
-            if wake != wake_word(Wait::Blocked, own.id.next_turn()) {
-                continue;
-            }
-            match self.fabric.load(self.own(slot, Part::Next)?)? {
-                NodeId::PASSED => passed = Some(own),
-                _ => {
-                    ready = Some(own);
-                    break;
-                }
-            }
-        }
-        Ok(ready.or(passed))
-    }
-
-    /// Begin the next turn of a worn node, which its wake word has begun.
-    fn next_turn<'a>(&self, mut own: Own<'a>) -> Result<Own<'a>, FabricError> {
-        let id = own.id.next_turn();
-        let slot = id.slot();
-        if self.fabric.load(self.own(slot, Part::Wake)?)? == wake_word(Wait::Blocked, id) {
-            // The last user's successor, or reader below.
-            if self.fabric.load(self.own(slot, Part::Next)?)? != 0 {
-                self.fabric.store(self.own(slot, Part::Next)?, 0)?;
-            }
-            own.slot.turn.store(id.turn(), Relaxed);
-            own.id = id;
-        }
-        Ok(own)
-    }
-
-    /// Leave this rank's last node to its stand-in.
-    pub(crate) fn reserve_last_node(&self) {
-        self.nodes.slots[NODES - 1].state.store(TAKEN, Relaxed);
-    }
-
-    /// Take up a node that was [kept](Own::keep).
-    #[inline(always)]
-    pub(crate) fn adopt(&self, id: NodeId) -> Own<'_> {
-        Own { slot: &self.nodes.slots[id.slot()], id }
-    }
-
-    /// A word of one of my nodes.
-    #[inline(always)]
-    pub(crate) fn own(&self, slot: usize, part: Part) -> Result<&LocalWord<u64>, FabricError> {
-        let words = match self.nodes.words.get() {
-            Some(words) => words,
-            None => self.resolve_own()?,
-        };
-        Ok(&words[2 * slot + usize::from(matches!(part, Part::Next))])
-    }
-
-    #[cold]
-    fn resolve_own(&self) -> Result<&[LocalWord<u64>], FabricError> {
-        let word = |slot, part| self.fabric.local_word(self.memory.at(self.me, layout::node(slot, part))?);
-        let mut words = Vec::with_capacity(2 * NODES);
-        for slot in 0..NODES {
-            words.extend([word(slot, Part::Wake)?, word(slot, Part::Next)?]);
-        }
-        Ok(self.nodes.words.get_or_init(|| words.into()))
-    }
-
-    /// A word of anybody's node.
-    pub(crate) fn node(&self, id: NodeId, part: Part) -> Result<RemoteWord<u64>, FabricError> {
-        self.fabric.remote_word(self.memory.at(id.rank(), layout::node(id.slot(), part))?)
-    }
-
-    pub(crate) fn decode(&self, word: &'static str, bits: u64) -> Result<Option<NodeId>, Trouble> {
-        NodeId::decode(word, bits, self.fabric.ranks()).map_err(Trouble::Broken)
-    }
 }
 
 #[cfg(test)]

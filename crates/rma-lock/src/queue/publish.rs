@@ -3,7 +3,7 @@
 //! `count` at the home is anonymous: it can't tell whose readers it counts. So each rank says in words that
 //! others can read, but only it writes, how many readers it has on the way in, inside and on the way out, and
 //! how far the writer of each of its queue nodes is. When a rank has died, the survivors of a
-//! [`crate::RecoverableLock`] read in these words who may be inside, before they go on in the words of the next epoch; nobody reads those of another lock.
+//! [`crate::locks::RecoverableLock`] read in these words which ranks may be inside, before they go on in the words of the next epoch; nobody reads those of another lock.
 //!
 //! They are written *before* the step they announce and again after the step's result is known: [`Published::step`].
 //!
@@ -16,7 +16,7 @@ use super::{
     NodeId,
     layout::{self, NODES},
 };
-use crate::crowd;
+use crate::holder_limit;
 use core::{
     fmt,
     marker::PhantomData,
@@ -27,44 +27,44 @@ use rdma_fabric::{Fabric, GroupMemory, LocalWord, Result};
 use std::sync::{Mutex, PoisonError};
 
 /// Places of the reader counters, above the writers' bits. Those inside are no more than a count
-/// word counts ([`crate::crowd`]), and those arriving would need more than 2⁵¹ to bring both
-/// together to the end of their 52 bits. Nobody depends on who leaves, so that count may wrap.
+/// word counts ([`crate::holder_limit`]), and those arriving would need more than 2⁵¹ to bring both
+/// together to the end of their 52 bits. Nobody depends on readers that leave, so that count may wrap.
 const ARRIVING: u64 = 1 << 8;
 const INSIDE: u64 = 1 << 32;
 const LEAVING: u64 = 1 << 60;
-const _: () = assert!(1 << (2 * NODES) <= ARRIVING && LEAVING / INSIDE >= 4 * crowd::MOST);
+const _: () = assert!(1 << (2 * NODES) <= ARRIVING && LEAVING / INSIDE >= 4 * holder_limit::MAX_HOLDERS);
 
 /// A change of the published state.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Step(u64);
+pub(crate) struct Transition(u64);
 
-impl Step {
+impl Transition {
     /// A reader is about to be counted.
-    pub(crate) const READER_ARRIVES: Step = Step(ARRIVING);
-    pub(crate) const READER_ENTERS: Step = Step(INSIDE - ARRIVING);
+    pub(crate) const READER_ARRIVES: Transition = Transition(ARRIVING);
+    pub(crate) const READER_ENTERS: Transition = Transition(INSIDE - ARRIVING);
     /// Where another rank brought it.
-    pub(crate) const READER_ENTERED: Step = Step(INSIDE);
-    pub(crate) const READER_LEAVES: Step = Step(LEAVING.wrapping_sub(INSIDE));
+    pub(crate) const READER_ENTERED: Transition = Transition(INSIDE);
+    pub(crate) const READER_LEAVES: Transition = Transition(LEAVING.wrapping_sub(INSIDE));
     /// It is not counted any more.
-    pub(crate) const READER_IS_GONE: Step = Step(LEAVING.wrapping_neg());
-    /// It gave up; who finds its node uncounts it.
-    pub(crate) const READER_GIVES_UP: Step = Step(ARRIVING.wrapping_neg());
+    pub(crate) const READER_IS_GONE: Transition = Transition(LEAVING.wrapping_neg());
+    /// It gave up; whoever finds its node uncounts it.
+    pub(crate) const READER_GIVES_UP: Transition = Transition(ARRIVING.wrapping_neg());
 
-    /// The writer on `node` goes on: from nothing to arriving, inside, leaving. Two bits for each slot.
+    /// Announces that the writer on `node` goes on: from nothing to arriving, inside, leaving. Two bits for each slot.
     #[inline(always)]
-    pub(crate) fn writer_goes_on(node: NodeId) -> Step {
-        Step(1 << (2 * node.slot()))
+    pub(crate) fn writer_goes_on(node: NodeId) -> Transition {
+        Transition(1 << (2 * node.slot()))
     }
 
-    /// The opposite, `times` times.
+    /// Announces that the writer on `node` goes back, `times` steps.
     #[inline(always)]
-    pub(crate) fn writer_goes_back(node: NodeId, times: u64) -> Step {
-        Step((times << (2 * node.slot())).wrapping_neg())
+    pub(crate) fn writer_goes_back(node: NodeId, times: u64) -> Transition {
+        Transition((times << (2 * node.slot())).wrapping_neg())
     }
 
     #[inline(always)]
-    pub(crate) fn undone(self) -> Step {
-        Step(self.0.wrapping_neg())
+    pub(crate) fn undone(self) -> Transition {
+        Transition(self.0.wrapping_neg())
     }
 }
 
@@ -86,7 +86,7 @@ struct Others {
     version: u64,
 }
 
-/// Whether a rank that publishes `sum` is inside, or may be. One that is leaving has nothing to do inside any more.
+/// Returns whether a rank that publishes `sum` is inside, or may be. One that is leaving has nothing to do inside any more.
 pub(crate) fn is_inside(sum: u64) -> bool {
     let readers = sum & (LEAVING - ARRIVING) != 0;
     let writers = (0..NODES).any(|slot| matches!(sum >> (2 * slot) & 3, 1 | 2));
@@ -124,22 +124,22 @@ impl Published {
         })
     }
 
-    /// Whether the calling thread has the first lane.
+    /// Returns whether the calling thread has the first lane.
     #[inline(always)]
     pub(crate) fn is_owner(&self) -> bool {
         let (here, owner) = (here(), self.owner.load(Relaxed));
         here == owner || owner == 0 && self.owner.compare_exchange(0, here, Relaxed, Relaxed).is_ok()
     }
 
-    /// The calling thread's.
+    /// Returns the calling thread's lane.
     #[inline(always)]
     pub(crate) fn lane(&self) -> Lane {
         Lane { first: self.is_owner(), here: PhantomData }
     }
 
-    /// Publish a change.
+    /// Publishes a change.
     #[inline(always)]
-    pub(crate) fn step(&self, fabric: &Fabric, memory: &GroupMemory, lane: Lane, step: Step) -> Result<()> {
+    pub(crate) fn step(&self, fabric: &Fabric, memory: &GroupMemory, lane: Lane, step: Transition) -> Result<()> {
         if !lane.first {
             return self.step_of_others(fabric, memory, step);
         }
@@ -150,7 +150,7 @@ impl Published {
     }
 
     #[cold]
-    fn step_of_others(&self, fabric: &Fabric, memory: &GroupMemory, step: Step) -> Result<()> {
+    fn step_of_others(&self, fabric: &Fabric, memory: &GroupMemory, step: Transition) -> Result<()> {
         let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
         others.sum = others.sum.wrapping_add(step.0);
         let word = fabric.local_word(memory.at(fabric.rank(), layout::published(1))?)?;
@@ -165,7 +165,7 @@ impl Published {
         fabric.store_unwaited(&version, others.version)
     }
 
-    /// What both lanes say together.
+    /// Returns what both lanes say together.
     pub(crate) fn sum(&self) -> u64 {
         let others = self.others.lock().unwrap_or_else(PoisonError::into_inner).sum;
         self.own.load(Relaxed).wrapping_add(others)
@@ -192,9 +192,9 @@ mod tests {
 
     #[test]
     fn no_number_of_readers_inside_looks_like_none() {
-        for readers in [1, 1 << 15, 1 << 16, 1 << 24, crowd::MOST, 4 * crowd::MOST - 1] {
-            assert!(is_inside(Step::READER_ENTERED.0.wrapping_mul(readers)), "{readers} inside");
-            assert!(is_inside(Step::READER_ARRIVES.0.wrapping_mul(readers)), "{readers} arriving");
+        for readers in [1, 1 << 15, 1 << 16, 1 << 24, holder_limit::MAX_HOLDERS, 4 * holder_limit::MAX_HOLDERS - 1] {
+            assert!(is_inside(Transition::READER_ENTERED.0.wrapping_mul(readers)), "{readers} inside");
+            assert!(is_inside(Transition::READER_ARRIVES.0.wrapping_mul(readers)), "{readers} arriving");
         }
         assert!(!is_inside(LEAVING) && !is_inside(0));
     }

@@ -15,7 +15,7 @@ use rdma_fabric::{Fabric, GroupMemory, Rank, Time, join::join_all};
 /// otherwise. Of other locks it is ignored.
 ///
 /// Each rank has memory for all P locks.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct EachLock<L: Lock> {
     locks: PerRank<L>,
     home: Rank,
@@ -29,12 +29,6 @@ pub struct EachOptions<O> {
     pub at_once: bool,
     /// How each lock is made.
     pub lock: O,
-}
-
-impl<L: Lock> Clone for EachLock<L> {
-    fn clone(&self) -> Self {
-        EachLock { locks: self.locks.clone(), home: self.home, at_once: self.at_once }
-    }
 }
 
 /// Access by an [`EachLock`]. Dropping it releases what is held in the background.
@@ -59,7 +53,7 @@ impl<S: fmt::Debug, E: fmt::Debug> fmt::Debug for EachGuard<S, E> {
 }
 
 impl<S: Guard, E: Guard> Guard for EachGuard<S, E> {
-    /// Of several errors the first is told.
+    /// Of several errors the first is returned.
     async fn release(self) -> Result<()> {
         match self {
             EachGuard::All(guards) => {
@@ -89,7 +83,7 @@ impl<L: RmaLock> Lock for EachLock<L> {
         Ok(EachLock { locks: PerRank::over(fabric, memory, options.lock)?, home, at_once })
     }
 
-    /// What it was made with; the words are at all ranks.
+    /// Returns the home that it was made with; the words are at all ranks.
     fn home(&self) -> Rank {
         self.home
     }

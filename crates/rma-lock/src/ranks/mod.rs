@@ -12,6 +12,7 @@ use rdma_fabric::{Fabric, FabricError, GroupMemory, Rank};
 use std::sync::{Arc, OnceLock};
 
 /// A lock homed at each rank, of which this rank makes those that it uses.
+#[derive(Clone)]
 struct PerRank<L: Lock> {
     inner: Arc<Inner<L>>,
 }
@@ -25,12 +26,6 @@ struct Inner<L: Lock> {
     locks: Box<[OnceLock<L>]>,
 }
 
-impl<L: Lock> Clone for PerRank<L> {
-    fn clone(&self) -> Self {
-        PerRank { inner: self.inner.clone() }
-    }
-}
-
 /// Those locks that were made.
 impl<L: Lock> fmt::Debug for PerRank<L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -39,7 +34,7 @@ impl<L: Lock> fmt::Debug for PerRank<L> {
 }
 
 impl<L: Lock> PerRank<L> {
-    /// Bytes at each of so many ranks: all locks' queue nodes are at each.
+    /// Returns the bytes at each of so many ranks: all locks' queue nodes are at each.
     fn bytes(options: &L::Options, members: usize) -> usize {
         members * L::bytes(options, members)
     }
@@ -59,7 +54,7 @@ impl<L: Lock> PerRank<L> {
         self.inner.locks.len()
     }
 
-    /// The lock homed at `rank`.
+    /// Returns the lock homed at `rank`.
     fn of(&self, rank: Rank) -> Result<&L> {
         match self.inner.memory.number(rank) {
             Some(number) => self.numbered(number),
@@ -67,7 +62,7 @@ impl<L: Lock> PerRank<L> {
         }
     }
 
-    /// All locks, in the order of members.
+    /// Returns all locks, in the order of members.
     fn all(&self) -> impl Iterator<Item = Result<&L>> {
         (0..self.len()).map(|number| self.numbered(number))
     }

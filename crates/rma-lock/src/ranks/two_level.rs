@@ -33,18 +33,12 @@ const SOME: Class = Class::Odd;
 ///
 /// # Memory
 /// Each rank has the queue nodes of all ranks' locks: `L`'s bytes times the number of ranks.
+#[derive(Clone)]
 pub struct PerRankLock<L: Lock> {
     locks: PerRank<L>,
-    all: Arc<Stair<ClassOf>>,
-    some: Arc<Stair<ClassOf>>,
+    all: Arc<Stair>,
+    some: Arc<Stair>,
     home: Rank,
-}
-
-impl<L: Lock> Clone for PerRankLock<L> {
-    fn clone(&self) -> Self {
-        let PerRankLock { locks, all, some, home } = self;
-        PerRankLock { locks: locks.clone(), all: all.clone(), some: some.clone(), home: *home }
-    }
 }
 
 impl<L: Lock> fmt::Debug for PerRankLock<L> {
@@ -55,7 +49,7 @@ impl<L: Lock> fmt::Debug for PerRankLock<L> {
 
 /// Access by a [`PerRankLock`].
 ///
-/// Dropping it releases the lock in the background and tells nobody about errors.
+/// Dropping it releases the lock in the background and reports no errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 pub struct PerRankGuard<'a, L: RmaLock> {
     held: Held<'a, L>,
@@ -64,9 +58,9 @@ pub struct PerRankGuard<'a, L: RmaLock> {
 
 /// In the order in which they are to be dropped.
 enum Held<'a, L: RmaLock> {
-    All(Inside<'a, ClassOf>),
+    All(Inside<'a>),
     Shared(L::Shared<'a>),
-    Exclusive(L::Exclusive<'a>, Inside<'a, ClassOf>),
+    Exclusive(L::Exclusive<'a>, Inside<'a>),
 }
 
 impl<L: RmaLock> fmt::Debug for PerRankGuard<'_, L> {
@@ -80,7 +74,7 @@ impl<L: RmaLock> fmt::Debug for PerRankGuard<'_, L> {
 }
 
 impl<L: RmaLock> PerRankGuard<'_, L> {
-    /// What is held.
+    /// Returns the access that is held.
     pub fn access(&self) -> Access {
         self.access
     }
@@ -100,7 +94,7 @@ impl<L: RmaLock> Guard for PerRankGuard<'_, L> {
 }
 
 fn stair_bytes(members: usize) -> usize {
-    Stair::<ClassOf>::bytes(Levels::Nodes, members)
+    Stair::bytes(Levels::Nodes, members)
 }
 
 impl<L: RmaLock> Lock for PerRankLock<L> {

@@ -1,11 +1,15 @@
 //! From an epoch that is over to the one that is open.
 
 use super::{
-    EpochLock, Survivor,
-    agreement::{Agreement, State},
-    layout, opening,
+    Core, EpochLock, opening,
+    words::{self, Agreement, State},
 };
-use crate::{LockError, Result, counted::CountedLock, owed::Owed, queue::SURVIVING_BYTES};
+use crate::{
+    LockError, Result,
+    counted::CountedLock,
+    detach::{DetachOnDrop, before},
+    queue::RECOVERABLE_BYTES,
+};
 use core::sync::atomic::Ordering::AcqRel;
 use rdma_fabric::{Deps, FabricError, GroupMemory, Rank, Time};
 use std::sync::Arc;
@@ -19,10 +23,62 @@ pub(super) enum Reason {
     Loss,
 }
 
-impl Survivor {
-    /// Come to the epoch after `from`, which is left for `reason`: open it, or wait until somebody else has.
+impl Core {
+    /// Comes to the epoch in which to try again after an acquisition in `epoch` ended with `error`, or says why there is none.
+    pub(super) async fn go_on(self: &Arc<Self>, epoch: usize, error: LockError, deadline: Time) -> Result<()> {
+        let reason = match &error {
+            kept_out if *kept_out == LockError::KEPT_OUT => Reason::Closed,
+            LockError::Fabric(cause) => match cause.gone().filter(|rank| *rank != self.home) {
+                Some(_) if matches!(cause, FabricError::PeerLost { .. }) => Reason::Loss,
+                Some(rank) => match self.why_gone(epoch, rank, deadline).await? {
+                    Some(reason) => reason,
+                    None => return Err(error),
+                },
+                None => return Err(error),
+            },
+            _ => return Err(error),
+        };
+        if reason == Reason::Closed {
+            let seen = Agreement::of_bits(self.fabric.get_word(&self.agreement).await?)?;
+            if seen.state == State::Open && seen.epoch == epoch {
+                return Err(LockError::Torn { by: self.torn().await?.by });
+            }
+        }
+        self.catch_up(epoch, reason, deadline).await
+    }
+
+    /// `rank` has dropped its part of the lock while this one acquired in `epoch`: it may have left when that was closed already, or is about to be lost.
+    /// `None` if it has left an epoch that is open.
+    async fn why_gone(&self, epoch: usize, rank: Rank, deadline: Time) -> Result<Option<Reason>> {
+        let seen = Agreement::of_bits(self.fabric.get_word(&self.agreement).await?)?;
+        if (seen.state, seen.epoch) != (State::Open, epoch) {
+            return Ok(Some(Reason::Closed));
+        }
+        let end = self.fabric.wait_until(&self.doorbell, Deps::One(rank), |rung| rung > epoch as u64);
+        match before(&self.fabric, deadline, end).await {
+            None => Err(LockError::TimedOut),
+            Some(Ok(_)) => Ok(Some(Reason::Closed)),
+            Some(Err(FabricError::PeerLost { rank: lost })) if lost == rank => Ok(Some(Reason::Loss)),
+            Some(Err(FabricError::PeersLeft)) => Ok(None),
+            Some(Err(error)) => Err(error.into()),
+        }
+    }
+
+    /// Yields whether a try in `epoch` was refused because that is over: then this has come to the next one, and it is worth another try.
+    pub(super) async fn is_shut(self: &Arc<Self>, epoch: usize, lock: &EpochLock) -> Result<bool> {
+        let shut = lock.shut().await?;
+        if shut.torn {
+            return Err(LockError::Torn { by: self.torn().await?.by });
+        }
+        if shut.closed {
+            self.catch_up(epoch, Reason::Closed, Time::MAX).await?;
+        }
+        Ok(shut.closed)
+    }
+
+    /// Comes to the epoch after `from`, which is left for `reason`: opens it, or waits until somebody else has.
     ///
-    /// Dropped, it owes nothing, or goes on opening in the background.
+    /// Dropped, it ends, or goes on opening in the background.
     pub(super) async fn catch_up(self: &Arc<Self>, from: usize, reason: Reason, deadline: Time) -> Result<()> {
         loop {
             let seen = Agreement::of_bits(self.fabric.get_word(&self.agreement).await?)?;
@@ -34,25 +90,25 @@ impl Survivor {
                 }
                 State::Open if seen.epoch > from => return Ok(()),
                 State::Open if reason == Reason::Loss => self.propose(seen).await?,
-                // An epoch is closed by who has agreed to open the next.
+                // An epoch is closed by the rank that has agreed to open the next.
                 State::Open => return Err(LockError::corrupt("agreement", seen.bits())),
                 State::Opening { next, by } => self.await_opening(seen, next, by, deadline).await?,
             }
         }
     }
 
-    /// Open the next epoch, unless somebody else has agreed to do it.
+    /// Opens the next epoch, unless somebody else has agreed to do it.
     async fn propose(self: &Arc<Self>, seen: Agreement) -> Result<()> {
         let proposal = seen.opened_by(self.me, self.options.epochs);
         // What was agreed must be done, awaited or not.
-        Owed::new(self, |core, _| async move {
+        DetachOnDrop::new(self, |core, _| async move {
             let old = core.fabric.compare_swap(&core.agreement, seen.bits(), proposal.bits()).await?;
             if old == seen.bits() { opening::open(&core, proposal).await } else { Ok(()) }
         })
         .await
     }
 
-    /// Wait until `by` has opened `next`; if it dies, take its place.
+    /// Waits until `by` has opened `next`; if it dies, takes its place.
     pub(super) async fn await_opening(
         self: &Arc<Self>,
         seen: Agreement,
@@ -61,8 +117,7 @@ impl Survivor {
         deadline: Time,
     ) -> Result<()> {
         let rung = self.fabric.wait_until(&self.doorbell, Deps::One(by), |epoch| epoch >= next as u64);
-        let rung = if deadline == Time::MAX { Some(rung.await) } else { self.fabric.before(deadline, rung).await };
-        match rung {
+        match before(&self.fabric, deadline, rung).await {
             None => Err(LockError::TimedOut),
             Some(Ok(_)) => Ok(()),
             Some(Err(FabricError::PeerLost { rank })) if rank == by => self.propose(seen).await,
@@ -72,7 +127,7 @@ impl Survivor {
         }
     }
 
-    /// Make the lock of the epoch that is, or was last, open.
+    /// Makes the lock of the epoch that is, or was last, open.
     pub(super) async fn come_to(self: &Arc<Self>, seen: Agreement) -> Result<()> {
         if self.open().0 >= seen.epoch {
             return Ok(());
@@ -80,28 +135,28 @@ impl Survivor {
         let dead = self.dead(seen.deaths).await?;
         let lock = self.lock_of(seen.epoch, &dead)?;
         let _ = self.epochs[seen.epoch].set(lock);
-        // Release: pairs with the acquire of who uses it.
+        // Release: pairs with the acquire of whoever uses it.
         self.current.fetch_max(seen.epoch, AcqRel);
         Ok(())
     }
 
-    /// The first `number` dead.
+    /// Yields the first `number` dead.
     pub(super) async fn dead(&self, number: usize) -> Result<Vec<Rank>> {
         if number == 0 {
             return Ok(Vec::new());
         }
-        let written = self.fabric.remote_span::<u64>(self.memory.at(self.home, layout::dead(0))?, number)?;
+        let written = self.fabric.remote_span::<u64>(self.memory.at(self.home, words::dead(0))?, number)?;
         let written = self.fabric.get(&written, vec![0; number]).await?;
         Ok(written.into_iter().map(|rank| Rank::new(rank as u32)).collect())
     }
 
-    /// The lock of an epoch for those who live in it.
+    /// Returns the lock of an epoch for those that live in it.
     pub(super) fn lock_of(self: &Arc<Self>, epoch: usize, dead: &[Rank]) -> Result<EpochLock> {
         let memory = self.words_of(epoch)?.without(dead);
-        CountedLock::surviving(self, epoch, memory)
+        CountedLock::of_epoch(self, epoch, memory)
     }
 
     pub(super) fn words_of(&self, epoch: usize) -> Result<GroupMemory> {
-        Ok(self.memory.part(layout::epoch(&self.options, epoch), SURVIVING_BYTES)?)
+        Ok(self.memory.part(words::epoch(&self.options, epoch), RECOVERABLE_BYTES)?)
     }
 }

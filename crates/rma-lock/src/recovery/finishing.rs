@@ -1,6 +1,9 @@
 //! Being through with a closed epoch: taking one's stand-in out of the next.
 
-use super::{Survivor, claim::Claim, layout};
+use super::{
+    Core,
+    words::{self, Claim},
+};
 use crate::{Result, counted::CountedLock};
 use core::{
     fmt,
@@ -9,10 +12,10 @@ use core::{
 use rdma_fabric::{Fabric, LocalWord};
 use std::sync::{Arc, Weak};
 
-/// What the lock of an epoch knows of the lock that survives it.
-pub struct Survival {
+/// What the lock of an epoch knows of the recoverable lock that it belongs to.
+pub struct EpochLink {
     /// Nobody's by default.
-    survivor: Weak<Survivor>,
+    core: Weak<Core>,
     epoch: usize,
     /// This rank's [`Claim`] in the epoch.
     claim: Option<LocalWord<u64>>,
@@ -20,22 +23,22 @@ pub struct Survival {
     tears: AtomicBool,
 }
 
-impl fmt::Debug for Survival {
+impl fmt::Debug for EpochLink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Survival(epoch {})", self.epoch)
+        write!(f, "EpochLink(epoch {})", self.epoch)
     }
 }
 
-impl Default for Survival {
+impl Default for EpochLink {
     fn default() -> Self {
-        Survival { survivor: Weak::new(), epoch: 0, claim: None, tears: AtomicBool::new(false) }
+        EpochLink { core: Weak::new(), epoch: 0, claim: None, tears: AtomicBool::new(false) }
     }
 }
 
-impl Survival {
-    pub(crate) fn new(survivor: &Arc<Survivor>, epoch: usize) -> Result<Self> {
-        let claim = survivor.fabric.local_word(survivor.words_of(epoch)?.at(survivor.me, layout::CLAIM)?)?;
-        Ok(Survival { survivor: Arc::downgrade(survivor), epoch, claim: Some(claim), ..Survival::default() })
+impl EpochLink {
+    pub(crate) fn new(core: &Arc<Core>, epoch: usize) -> Result<Self> {
+        let claim = core.fabric.local_word(core.words_of(epoch)?.at(core.me, words::CLAIM)?)?;
+        Ok(EpochLink { core: Arc::downgrade(core), epoch, claim: Some(claim), ..EpochLink::default() })
     }
 
     /// This rank leaves something half-written, wherever it or its stand-in is inside.
@@ -64,7 +67,7 @@ impl Survival {
 
     #[cold]
     fn finish(&self) {
-        if let Some(core) = self.survivor.upgrade() {
+        if let Some(core) = self.core.upgrade() {
             let (fabric, epoch) = (core.fabric.clone(), self.epoch);
             // An error is the home's, which all others will find as well.
             fabric.detach(async move { drop(core.finish(epoch).await) });
@@ -72,23 +75,23 @@ impl Survival {
     }
 }
 
-impl Survivor {
+impl Core {
     /// This rank is out of `epoch`, but for stand-ins from older ones.
     pub(super) async fn finish(self: &Arc<Self>, mut epoch: usize) -> Result<()> {
         loop {
-            let claim = self.fabric.remote_word(self.words_of(epoch)?.at(self.me, layout::CLAIM)?)?;
+            let claim = self.fabric.remote_word(self.words_of(epoch)?.at(self.me, words::CLAIM)?)?;
             if Claim::of_bits(self.fabric.get_word(&claim).await?).hosts() {
                 return Ok(());
             }
             let before = Claim::of_bits(self.fabric.fetch_or(&claim, Claim::OVER).await?);
             let Some((next, writes)) = before.stand_in().filter(|_| !before.is_over()) else { return Ok(()) };
             // Its waits depend on nobody: it only leaves.
-            let lock = CountedLock::surviving(self, next, self.words_of(next)?)?;
+            let lock = CountedLock::of_epoch(self, next, self.words_of(next)?)?;
             if self.epochs[epoch].get().is_some_and(|lock| lock.tears()) {
                 lock.mark_torn().await?;
             }
             lock.stand_in_leaves(writes).await?;
-            let hosting = self.fabric.remote_word(self.words_of(next)?.at(self.me, layout::CLAIM)?)?;
+            let hosting = self.fabric.remote_word(self.words_of(next)?.at(self.me, words::CLAIM)?)?;
             let then = Claim::of_bits(self.fabric.fetch_and(&hosting, !Claim::HOSTS).await?);
             // The next one is closed as well, and nothing else keeps this rank there.
             let inside = self.epochs[next].get().is_some_and(|lock| lock.is_inside());

@@ -1,46 +1,43 @@
-//! Proof of holding a lock that survives deaths.
+//! Proof of holding a recoverable lock.
 
-use super::{Surviving, Survivor};
-use crate::{Guard, ReadGuard, Result, WriteGuard};
+use super::{Core, Recoverable, Torn};
+use crate::{
+    Guard, Result,
+    counted::{ReadGuard, WriteGuard},
+    lock::guard_by_itself,
+};
 use core::future::Future;
-use rdma_fabric::Rank;
+use rdma_fabric::provider::Boxed;
 use std::{sync::Arc, thread};
 
 /// Shared access: no writer is inside. Returned by [`super::RecoverableLock::read`].
 ///
-/// Dropping it releases the lock in the background, as [`RecoverableReadGuard::release`] does, and tells nobody about errors.
+/// Dropping it releases the lock in the background, as [`RecoverableReadGuard::release`] does, and reports no errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 #[derive(Debug)]
 pub struct RecoverableReadGuard<'a> {
-    inside: ReadGuard<'a, Surviving>,
+    inside: ReadGuard<'a, Recoverable>,
 }
 
 /// Exclusive access: nobody else is inside. Returned by [`super::RecoverableLock::write`] and [`super::RecoverableLock::mend`].
 ///
-/// Dropping it releases the lock in the background, as [`RecoverableWriteGuard::release`] does, and tells nobody about errors. If it is dropped by a panic, what the
+/// Dropping it releases the lock in the background, as [`RecoverableWriteGuard::release`] does, and reports no errors. If it is dropped by a panic, what the
 /// lock protects is torn.
 #[must_use = "a guard that is dropped at once protects nothing"]
 #[derive(Debug)]
 pub struct RecoverableWriteGuard<'a> {
-    core: &'a Arc<Survivor>,
-    /// `None` when it is released.
-    inside: Option<WriteGuard<'a, Surviving>>,
+    core: &'a Arc<Core>,
+    /// `None` in a release only.
+    inside: Option<WriteGuard<'a, Recoverable>>,
     torn: Option<Torn>,
 }
 
-/// What a lock protects may be half-written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Torn {
-    /// Who wrote, and died, panicked, or is [suspected](super::RecoverableLock::suspect).
-    pub by: Rank,
-}
-
 impl<'a> RecoverableReadGuard<'a> {
-    pub(super) fn new(inside: ReadGuard<'a, Surviving>) -> Self {
+    pub(super) fn new(inside: ReadGuard<'a, Recoverable>) -> Self {
         RecoverableReadGuard { inside }
     }
 
-    /// Make every put of this rank visible, then let go of the lock. If the future is dropped half-way, the rest is done in the
+    /// Makes every put of this rank visible, then lets go of the lock. If the future is dropped half-way, the rest is done in the
     /// background.
     ///
     /// # Errors
@@ -51,37 +48,41 @@ impl<'a> RecoverableReadGuard<'a> {
 }
 
 impl<'a> RecoverableWriteGuard<'a> {
-    pub(super) fn new(core: &'a Arc<Survivor>, inside: WriteGuard<'a, Surviving>, torn: Option<Torn>) -> Self {
+    pub(super) fn new(core: &'a Arc<Core>, inside: WriteGuard<'a, Recoverable>, torn: Option<Torn>) -> Self {
         RecoverableWriteGuard { core, inside: Some(inside), torn }
     }
 
-    /// Whether what the lock protects may be half-written: only if [`super::RecoverableLock::mend`] was asked for it.
+    /// Returns whether what the lock protects may be half-written: only if [`super::RecoverableLock::mend`] was asked for it.
     pub fn torn(&self) -> Option<Torn> {
         self.torn
     }
 
-    /// What the lock protects is whole again: acquisitions are let in as before. It is so from the moment this is done, whatever becomes of
+    /// Declares that what the lock protects is whole again: acquisitions are let in as before. It is so from the moment this is done, whatever becomes of
     /// the guard.
     ///
     /// # Errors
     /// [`crate::LockError::Fabric`].
-    pub async fn clear_torn(&mut self) -> Result<()> {
-        if let (Some(_), Some(inside)) = (self.torn, &self.inside) {
-            self.core.make_whole(inside.lock()).await?;
-            self.torn = None;
-        }
-        Ok(())
+    pub fn clear_torn(&mut self) -> impl Future<Output = Result<()>> {
+        self.make_whole()
     }
 
-    /// As [`RecoverableReadGuard::release`].
+    fn make_whole(&mut self) -> Boxed<'_, Result<()>> {
+        Box::pin(async move {
+            if let (Some(_), Some(inside)) = (self.torn, &self.inside) {
+                self.core.make_whole(inside.lock()).await?;
+                self.torn = None;
+            }
+            Ok(())
+        })
+    }
+
+    /// Makes every put of this rank visible, then lets go of the lock. If the future is dropped half-way, the rest is done in the
+    /// background.
     ///
     /// # Errors
     /// As [`RecoverableReadGuard::release`].
-    pub async fn release(mut self) -> Result<()> {
-        match self.inside.take() {
-            Some(inside) => inside.release().await,
-            None => Ok(()),
-        }
+    pub fn release(mut self) -> impl Future<Output = Result<()>> {
+        self.inside.take().expect("only a release takes it").release()
     }
 }
 
@@ -96,14 +97,5 @@ impl Drop for RecoverableWriteGuard<'_> {
     }
 }
 
-impl Guard for RecoverableReadGuard<'_> {
-    fn release(self) -> impl Future<Output = Result<()>> {
-        RecoverableReadGuard::release(self)
-    }
-}
-
-impl Guard for RecoverableWriteGuard<'_> {
-    fn release(self) -> impl Future<Output = Result<()>> {
-        RecoverableWriteGuard::release(self)
-    }
-}
+guard_by_itself!([] RecoverableReadGuard<'_>);
+guard_by_itself!([] RecoverableWriteGuard<'_>);

@@ -1,19 +1,19 @@
 //! A lock that its ranks' deaths do not take along.
 //!
 //! # Epochs
-//! The lock is a series of [packed locks](crate::PackedLock), one for each *epoch*, each in words of its own. One epoch is open; ranks acquire in it.
+//! The lock is a series of [packed locks](crate::locks::PackedLock), one for each *epoch*, each in words of its own. One epoch is open; ranks acquire in it.
 //! When a member dies, survivors close the open epoch and open the next: in its words the dead never were. What a late operation still does to words
 //! of a closed epoch, a wake or a link to a queue node, concerns nobody any more.
 //!
 //! # Closing and opening
-//! Who notices a death (a wait for the lock ended with `PeerLost`) proposes itself in a word at the home, the [`agreement`]. One wins, and does it alone ([`opening`]), by one-sided
+//! A rank that notices a death (a wait for the lock ended with `PeerLost`) proposes itself in a word at the home, the [agreement](words::Agreement). One wins, and does it alone ([`opening`]), by one-sided
 //! operations only: no other rank's CPU has to run.
 //! 1. It sets *closed* in the old epoch's home word. Whoever comes later finds that in the result of its first atomic, and goes on in the next epoch. Nobody is let in
 //!    by the old words any more, for all that lets somebody in is a comparison with a word that was not closed.
 //! 2. It reads what each member publishes of itself in the old epoch: on the way in or inside, or not. Members that can't be read are dead or have left.
-//! 3. For each survivor that may be inside it puts a [stand-in](claim) into the next epoch. The survivor takes it out when it is through with the old epoch. So a
+//! 3. For each survivor that may be inside it puts a [stand-in](words::Claim) into the next epoch. The survivor takes it out when it is through with the old epoch. So a
 //!    holder keeps what it holds, and nobody comes in beside it.
-//! 4. It writes down who is dead, opens the epoch in the agreement, and rings the doorbells of those who wait for it.
+//! 4. It writes down the dead, opens the epoch in the agreement, and rings the doorbells of those that wait for it.
 //!
 //! Who dies doing this is replaced by whoever waited for it; the words of the epoch that it began are never used.
 //!
@@ -22,49 +22,92 @@
 //! [`crate::LockError::Torn`] until somebody looks ([`RecoverableLock::mend`]) and clears it.
 //!
 //! # What it stands on
-//! * A rank's loss is told only when it is proven, and no operation of the lost takes effect afterwards (`docs/fabric-contract.md`, E4).
+//! * A rank's loss is reported only when it is proven, and no operation of the lost takes effect afterwards (`docs/fabric-contract.md`, E4).
 //!   Mere suspicion does not take a lock from anybody ([`RecoverableLock::suspect`]).
 //! * The home lives. Its loss is [`rdma_fabric::FabricError::PeerLost`] for everybody.
 
 mod acquiring;
-mod agreement;
-mod batch;
 mod catching_up;
-mod claim;
 mod finishing;
 mod guard;
-mod layout;
 mod opening;
-mod options;
 mod scan;
+mod torn;
+mod words;
 
-pub use guard::{RecoverableReadGuard, RecoverableWriteGuard, Torn};
-pub use options::Recovery;
+pub(crate) use crate::counted::Recoverable;
+pub(crate) use finishing::EpochLink;
+pub use guard::{RecoverableReadGuard, RecoverableWriteGuard};
+pub use torn::Torn;
 
-pub(crate) use crate::counted::Surviving;
-pub(crate) use finishing::Survival;
-
-use crate::{Fairness, Lock, Result, RmaLock, counted::CountedLock, owed::Side};
+use crate::{
+    Fairness, Lock, LockError, Result, RmaLock, counted::CountedLock, detach::HasFabric, lock::lock_by_itself,
+};
 use core::{fmt, future::Future, sync::atomic::AtomicUsize};
 use rdma_fabric::{Fabric, GroupMemory, LocalWord, Rank, RemoteWord, Time};
 use std::sync::{Arc, OnceLock, atomic::Ordering::Acquire};
+use words::{MOST_DEATHS, MOST_EPOCHS};
 
 /// The lock of one epoch.
-type EpochLock = CountedLock<Surviving>;
+type EpochLock = CountedLock<Recoverable>;
 
 /// A readers-writer lock with reader preference that goes on after members have died.
 ///
-/// One value per rank refers to one lock for all; clones of it are the same value. Without deaths it is a [`crate::PackedLock`], and costs the same remote operations,
+/// One value per rank refers to one lock for all; clones of it are the same value. Without deaths it is a [`crate::locks::PackedLock`], and costs the same remote operations,
 /// and one get more for each exclusive acquisition, which looks whether what the lock protects is torn.
 ///
-/// The loss of a member that does not hold the lock is noticed by those who wait, and costs them a while. If it held the lock to write, what the
+/// The loss of a member that does not hold the lock is noticed by those that wait, and costs them a while. If it held the lock to write, what the
 /// lock protects may be torn: then acquisitions answer [`crate::LockError::Torn`] until [`RecoverableLock::mend`].
+#[derive(Clone)]
 pub struct RecoverableLock {
-    core: Arc<Survivor>,
+    core: Arc<Core>,
+}
+
+/// How many deaths a [`RecoverableLock`] survives. Each costs memory at every rank: 192 bytes an epoch, 8 a death.
+///
+/// A lock is not made beyond the limits below: [`LockError::RecoveryLimits`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recovery {
+    /// Epochs the lock may have, the first included, 1 to 256. Each recovery begins one; ranks that die together, or before others have noticed, take one
+    /// together.
+    pub epochs: usize,
+    /// Ranks that may die, 0 to 4095.
+    pub deaths: usize,
+}
+
+impl Recovery {
+    /// So many ranks may die, one after the other: 0 to 255.
+    pub const fn of_deaths(deaths: usize) -> Self {
+        Recovery { epochs: deaths.saturating_add(1), deaths }
+    }
+
+    /// Returns these limits if they are possible.
+    ///
+    /// # Errors
+    /// [`LockError::RecoveryLimits`].
+    fn checked(self) -> Result<Self> {
+        if self == self.within_limits() {
+            return Ok(self);
+        }
+        let asked = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        Err(LockError::RecoveryLimits { epochs: asked(self.epochs), deaths: asked(self.deaths) })
+    }
+
+    /// Returns the nearest limits that are possible: memory is allocated for those before others are refused.
+    fn within_limits(self) -> Self {
+        Recovery { epochs: self.epochs.clamp(1, MOST_EPOCHS), deaths: self.deaths.min(MOST_DEATHS) }
+    }
+}
+
+/// 31 deaths: 6.3 KiB at each rank.
+impl Default for Recovery {
+    fn default() -> Self {
+        Recovery::of_deaths(31)
+    }
 }
 
 /// A rank's side.
-pub(crate) struct Survivor {
+pub(crate) struct Core {
     fabric: Fabric,
     me: Rank,
     home: Rank,
@@ -79,36 +122,30 @@ pub(crate) struct Survivor {
     current: AtomicUsize,
 }
 
-impl Clone for RecoverableLock {
-    fn clone(&self) -> Self {
-        RecoverableLock { core: self.core.clone() }
-    }
-}
-
 impl fmt::Debug for RecoverableLock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "RecoverableLock({:?})", self.core)
     }
 }
 
-impl fmt::Debug for Survivor {
+impl fmt::Debug for Core {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (epoch, lock) = self.open();
         write!(f, "epoch {epoch}, {lock:?}")
     }
 }
 
-impl Side for Survivor {
+impl HasFabric for Core {
     fn fabric(&self) -> &Fabric {
         &self.fabric
     }
 }
 
-impl Survivor {
-    /// The last epoch this rank knows of, and its lock.
+impl Core {
+    /// Returns the last epoch this rank knows of, and its lock.
     #[inline(always)]
     fn open(&self) -> (usize, &EpochLock) {
-        // Acquire: pairs with the release of who came to it.
+        // Acquire: pairs with the release of whoever came to it.
         let epoch = self.current.load(Acquire);
         (epoch, self.epochs[epoch].get().expect("epochs are made before they are current"))
     }
@@ -121,7 +158,7 @@ impl Survivor {
         self.home
     }
 
-    /// The members that are not among `dead`.
+    /// Returns the members that are not among `dead`.
     fn living(&self, dead: &[Rank]) -> Vec<Rank> {
         self.memory.ranks().filter(|rank| !dead.contains(rank)).collect()
     }
@@ -135,16 +172,16 @@ impl Lock for RecoverableLock {
     const HOME_WORDS: usize = 3;
 
     fn bytes(options: &Recovery, _: usize) -> usize {
-        layout::bytes(&options.within_limits())
+        words::bytes(&options.within_limits())
     }
 
     fn over(fabric: &Fabric, memory: GroupMemory, home: Rank, options: Recovery) -> Result<Self> {
         let options = options.checked()?;
-        let memory = memory.part(0, layout::bytes(&options))?;
-        let core = Arc::new(Survivor {
-            agreement: fabric.remote_word(memory.at(home, layout::AGREEMENT)?)?,
-            torn_by: fabric.remote_word(memory.at(home, layout::TORN_BY)?)?,
-            doorbell: fabric.local_word(memory.at(fabric.rank(), layout::DOORBELL)?)?,
+        let memory = memory.part(0, words::bytes(&options))?;
+        let core = Arc::new(Core {
+            agreement: fabric.remote_word(memory.at(home, words::AGREEMENT)?)?,
+            torn_by: fabric.remote_word(memory.at(home, words::TORN_BY)?)?,
+            doorbell: fabric.local_word(memory.at(fabric.rank(), words::DOORBELL)?)?,
             epochs: (0..options.epochs).map(|_| OnceLock::new()).collect(),
             current: AtomicUsize::new(0),
             fabric: fabric.clone(),
@@ -167,23 +204,4 @@ impl Lock for RecoverableLock {
     }
 }
 
-impl RmaLock for RecoverableLock {
-    type Shared<'a> = RecoverableReadGuard<'a>;
-    type Exclusive<'a> = RecoverableWriteGuard<'a>;
-
-    fn read_before(&self, deadline: Time) -> impl Future<Output = Result<RecoverableReadGuard<'_>>> {
-        RecoverableLock::read_before(self, deadline)
-    }
-
-    fn try_read(&self) -> impl Future<Output = Result<Option<RecoverableReadGuard<'_>>>> {
-        RecoverableLock::try_read(self)
-    }
-
-    fn write_before(&self, deadline: Time) -> impl Future<Output = Result<RecoverableWriteGuard<'_>>> {
-        RecoverableLock::write_before(self, deadline)
-    }
-
-    fn try_write(&self) -> impl Future<Output = Result<Option<RecoverableWriteGuard<'_>>>> {
-        RecoverableLock::try_write(self)
-    }
-}
+lock_by_itself!([] RecoverableLock, RecoverableReadGuard<'a>, RecoverableWriteGuard<'a>);

@@ -1,19 +1,16 @@
 //! Closing an epoch and opening the next: what one survivor does alone.
 
 use super::{
-    Survivor,
-    agreement::{Agreement, State},
-    batch::{at_each, batches},
-    claim::Claim,
-    layout,
-    scan::Seen,
+    Core,
+    scan::{Seen, at_each, batches},
+    words::{self, Agreement, Claim, State},
 };
-use crate::{LockError, Result, counted::surviving};
+use crate::{LockError, Result, counted::recoverable};
 use rdma_fabric::{Amo, FabricError, GroupMemory, Rank, RemoteWord, op};
 use std::sync::Arc;
 
-/// Do what was agreed.
-pub(super) async fn open(core: &Arc<Survivor>, mut agreed: Agreement) -> Result<()> {
+/// Does what was agreed.
+pub(super) async fn open(core: &Arc<Core>, mut agreed: Agreement) -> Result<()> {
     loop {
         let end = match agreed.state {
             State::Opening { next, .. } => Opening::new(core, agreed, next).await?.open().await?,
@@ -45,21 +42,21 @@ enum End {
     Over,
 }
 
-/// Wake those who wait for it, on their own memory.
-async fn ring(core: &Survivor, agreed: Agreement, survivors: &[Rank]) -> Result<()> {
+/// Wakes those that wait for it, on their own memory.
+async fn ring(core: &Core, agreed: Agreement, survivors: &[Rank]) -> Result<()> {
     let number = match agreed.state {
         State::Opening { next, .. } => next as u64,
         State::Open | State::Over => u64::MAX,
     };
-    // Atomics, whose failure is told here and not to whoever flushes next.
+    // Atomics, whose failure is reported here and not to whoever flushes next.
     for batch in batches(survivors) {
         let ring = |rank| async move {
-            let doorbell = core.fabric.remote_word::<u64>(core.memory.at(rank, layout::DOORBELL)?)?;
+            let doorbell = core.fabric.remote_word::<u64>(core.memory.at(rank, words::DOORBELL)?)?;
             core.fabric.post(op::Atomic { word: &doorbell, amo: Amo::Swap(number) }).await
         };
         for (rank, rung) in batch.iter().zip(at_each::<_, _>(batch, ring).await) {
             match rung {
-                // Who is gone waits for nothing.
+                // A rank that is gone waits for nothing.
                 Err(error) if error.gone() != Some(*rank) => return Err(error.into()),
                 _ => {}
             }
@@ -68,8 +65,8 @@ async fn ring(core: &Survivor, agreed: Agreement, survivors: &[Rank]) -> Result<
     Ok(())
 }
 
-impl Survivor {
-    /// Replace what this rank has agreed to do: nobody else does.
+impl Core {
+    /// Replaces what this rank has agreed to do: nobody else does.
     async fn agree(&self, agreed: Agreement, now: Agreement) -> Result<()> {
         let old = self.fabric.compare_swap(&self.agreement, agreed.bits(), now.bits()).await?;
         if old == agreed.bits() { Ok(()) } else { Err(LockError::corrupt("agreement", old)) }
@@ -77,22 +74,22 @@ impl Survivor {
 }
 
 struct Opening<'a> {
-    core: &'a Arc<Survivor>,
+    core: &'a Arc<Core>,
     agreed: Agreement,
     next: usize,
     /// Members that were alive when the old epoch was opened.
     members: Vec<Rank>,
-    /// Those who have been found dead since.
+    /// Those that have been found dead since.
     found: Vec<Rank>,
     /// The words of the old epoch and of the next.
     old: GroupMemory,
     new: GroupMemory,
     /// The next epoch's words at the home.
-    words: surviving::HomeWords,
+    home_words: recoverable::HomeWords,
 }
 
 impl<'a> Opening<'a> {
-    async fn new(core: &'a Arc<Survivor>, agreed: Agreement, next: usize) -> Result<Self> {
+    async fn new(core: &'a Arc<Core>, agreed: Agreement, next: usize) -> Result<Self> {
         let dead = core.dead(agreed.deaths).await?;
         let new = core.words_of(next)?;
         Ok(Opening {
@@ -102,14 +99,14 @@ impl<'a> Opening<'a> {
             members: core.living(&dead),
             found: Vec::new(),
             old: core.words_of(agreed.epoch)?,
-            words: surviving::HomeWords::new(&core.fabric, &new, core.home)?,
+            home_words: recoverable::HomeWords::new(&core.fabric, &new, core.home)?,
             new,
         })
     }
 
     async fn open(mut self) -> Result<End> {
         let fabric = &self.core.fabric;
-        let old = surviving::HomeWords::new(fabric, &self.old, self.core.home)?;
+        let old = recoverable::HomeWords::new(fabric, &self.old, self.core.home)?;
         let closed = old.close(fabric).await?;
         let members = self.members.clone();
         let seen = self.core.scan(self.agreed.epoch, &members).await?;
@@ -131,7 +128,7 @@ impl<'a> Opening<'a> {
         let writer = closed.writer;
         let torn_by = writer.filter(|rank| self.found.contains(rank));
         let sits = writer.filter(|rank| standing.contains(rank));
-        self.words.install(fabric, sits, closed.torn || torn_by.is_some()).await?;
+        self.home_words.install(fabric, sits, closed.torn || torn_by.is_some()).await?;
         for rank in standing {
             match self.stand_in(rank, writer == Some(rank)).await {
                 Err(LockError::Fabric(error)) if error == (FabricError::PeerLost { rank }) => return Ok(End::Again),
@@ -144,7 +141,7 @@ impl<'a> Opening<'a> {
         self.declare().await
     }
 
-    /// Write down who is dead, and open the epoch.
+    /// Writes down the dead, and opens the epoch.
     async fn declare(self) -> Result<End> {
         let (core, fabric) = (self.core, &self.core.fabric);
         let deaths = self.agreed.deaths + self.found.len();
@@ -152,7 +149,7 @@ impl<'a> Opening<'a> {
             return Ok(End::Over);
         }
         for (number, rank) in self.found.iter().enumerate() {
-            let word = core.memory.at(core.home, layout::dead(self.agreed.deaths + number))?;
+            let word = core.memory.at(core.home, words::dead(self.agreed.deaths + number))?;
             fabric.put_word(&fabric.remote_word(word)?, u64::from(rank.number())).await?;
         }
         fabric.flush(core.home).await?;
@@ -160,10 +157,10 @@ impl<'a> Opening<'a> {
         Ok(End::Open(self.members.into_iter().filter(|rank| !self.found.contains(rank)).collect()))
     }
 
-    /// Put a stand-in for `rank` into the next epoch, unless it turns out to be through with the old one.
+    /// Puts a stand-in for `rank` into the next epoch, unless it turns out to be through with the old one.
     async fn stand_in(&self, rank: Rank, writes: bool) -> Result<()> {
         if !writes {
-            self.words.count_reader(&self.core.fabric).await?;
+            self.home_words.count_reader(&self.core.fabric).await?;
         }
         if !self.mark(rank, writes).await? {
             self.take_back(rank, writes).await?;
@@ -171,7 +168,7 @@ impl<'a> Opening<'a> {
         Ok(())
     }
 
-    /// Leave it to `rank` to take its stand-in out. False if it will not, because there is no need for one.
+    /// Leaves it to `rank` to take its stand-in out. False if it will not, because there is no need for one.
     async fn mark(&self, rank: Rank, writes: bool) -> Result<bool, FabricError> {
         let fabric = &self.core.fabric;
         let (there, here) = (self.claim(&self.new, rank)?, self.claim(&self.old, rank)?);
@@ -206,14 +203,14 @@ impl<'a> Opening<'a> {
     /// Nobody can have queued behind it: the epoch is not open.
     async fn take_back(&self, rank: Rank, writes: bool) -> Result<()> {
         if writes {
-            self.words.unseat(&self.core.fabric, rank).await?;
+            self.home_words.unseat(&self.core.fabric, rank).await?;
         } else {
-            self.words.uncount_reader(&self.core.fabric).await?;
+            self.home_words.uncount_reader(&self.core.fabric).await?;
         }
         Ok(())
     }
 
-    /// Whether a stand-in of `rank` is in the old epoch.
+    /// Yields whether a stand-in of `rank` is in the old epoch.
     async fn hosts(&self, rank: Rank) -> Result<bool> {
         let claim = async { self.core.fabric.get_word(&self.claim(&self.old, rank)?).await };
         match claim.await {
@@ -223,7 +220,7 @@ impl<'a> Opening<'a> {
         }
     }
 
-    fn claim(&self, words: &GroupMemory, rank: Rank) -> Result<RemoteWord<u64>, FabricError> {
-        self.core.fabric.remote_word(words.at(rank, layout::CLAIM)?)
+    fn claim(&self, memory: &GroupMemory, rank: Rank) -> Result<RemoteWord<u64>, FabricError> {
+        self.core.fabric.remote_word(memory.at(rank, words::CLAIM)?)
     }
 }

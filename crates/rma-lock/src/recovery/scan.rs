@@ -1,14 +1,11 @@
 //! What each member publishes of itself in an epoch.
 
-use super::{
-    Survivor,
-    batch::{at_each, batches},
-    layout,
-};
+use super::{Core, words};
 use crate::queue::{self, is_inside};
-use rdma_fabric::{FabricError, GroupMemory, Rank, Result, op};
+use core::{future::Future, slice::Chunks};
+use rdma_fabric::{FabricError, GroupMemory, Handle, Rank, Result, op};
 
-/// How a member is seen by who opens the next epoch.
+/// How a member is seen by the rank that opens the next epoch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Seen {
     /// It does nothing in the old epoch, or is on its way out and holds nothing any more.
@@ -19,13 +16,13 @@ pub(super) enum Seen {
     Lost,
 }
 
-impl Survivor {
-    /// How each of `members` stands in the epoch of that number, in their order.
+impl Core {
+    /// Yields how each of `members` stands in the epoch of that number, in their order.
     ///
     /// What a member publishes is the sum of two words. The second changes only between two changes of a version; so it is the same for as long as it takes
     /// to read the first if the version is even, and the same before and after.
     pub(super) async fn scan(&self, epoch: usize, members: &[Rank]) -> Result<Vec<Seen>> {
-        let memory = self.memory.part(layout::epoch(&self.options, epoch), queue::SURVIVING_BYTES)?;
+        let memory = self.memory.part(words::epoch(&self.options, epoch), queue::RECOVERABLE_BYTES)?;
         let mut seen = Vec::with_capacity(members.len());
         for batch in batches(members) {
             for (member, stands) in batch.iter().zip(self.read(&memory, batch).await?) {
@@ -38,9 +35,9 @@ impl Survivor {
         Ok(seen)
     }
 
-    /// How one member stands, as soon as it stands still.
+    /// Yields how one member stands, as soon as it stands still.
     pub(super) async fn look(&self, epoch: usize, member: Rank) -> Result<Seen> {
-        let memory = self.memory.part(layout::epoch(&self.options, epoch), queue::SURVIVING_BYTES)?;
+        let memory = self.memory.part(words::epoch(&self.options, epoch), queue::RECOVERABLE_BYTES)?;
         loop {
             if let [Some(seen)] = self.read(&memory, &[member]).await?[..] {
                 return Ok(seen);
@@ -48,7 +45,7 @@ impl Survivor {
         }
     }
 
-    /// How each of a batch stands; `None` if it was changing.
+    /// Yields how each of a batch stands; `None` if it was changing.
     async fn read(&self, memory: &GroupMemory, batch: &[Rank]) -> Result<Vec<Option<Seen>>> {
         // Each is awaited before the next is posted: gets are not ordered.
         let before = self.gets(memory, batch, queue::VERSION).await;
@@ -67,7 +64,7 @@ impl Survivor {
     }
 }
 
-/// How `member` stands; `None` if it was changing.
+/// Returns how `member` stands; `None` if it was changing.
 fn judge(
     member: Rank,
     before: Result<[u64; 1]>,
@@ -86,4 +83,34 @@ fn judge(
         Err(error) if error.gone() == Some(member) => Ok(Some(Seen::Out)),
         Err(error) => Err(error),
     }
+}
+
+/// Operations under way at a time.
+const BATCH: usize = 64;
+
+/// Splits `members` into batches of so many.
+pub(super) fn batches(members: &[Rank]) -> Chunks<'_, Rank> {
+    members.chunks(BATCH)
+}
+
+/// Posts what `begin` does for each of a batch, then awaits all. Yields their outcomes in order.
+pub(super) async fn at_each<T: Unpin + 'static, Posted>(
+    batch: &[Rank],
+    begin: impl Fn(Rank) -> Posted,
+) -> Vec<Result<T>>
+where
+    Posted: Future<Output = Result<Handle<T>>>,
+{
+    let mut under_way = Vec::with_capacity(batch.len());
+    for member in batch {
+        under_way.push(begin(*member).await);
+    }
+    let mut ends = Vec::with_capacity(batch.len());
+    for posted in under_way {
+        ends.push(match posted {
+            Ok(handle) => handle.await,
+            Err(error) => Err(error),
+        });
+    }
+    ends
 }

@@ -1,7 +1,7 @@
 //! Why a call on a window failed.
 
+use super::EpochKind;
 use crate::LockError;
-use core::fmt;
 use rdma_fabric::{FabricError, Rank};
 
 /// A call on a window that did not do what it was asked to.
@@ -46,37 +46,3 @@ pub enum WindowError {
 
 /// Result of a call on a window.
 pub type WindowResult<T> = Result<T, WindowError>;
-
-/// The kinds of epochs, as errors name them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum EpochKind {
-    /// Between fences.
-    Fence,
-    /// Between start and complete.
-    Start,
-    /// Between post and wait.
-    Exposure,
-    /// One rank's memory, shared.
-    Shared,
-    /// One rank's memory, exclusively.
-    Exclusive,
-    /// All ranks' memory, shared.
-    All,
-    /// Without a lock.
-    NoCheck,
-}
-
-impl fmt::Display for EpochKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            EpochKind::Fence => "an epoch between fences",
-            EpochKind::Start => "an epoch between start and complete",
-            EpochKind::Exposure => "an exposure between post and wait",
-            EpochKind::Shared => "a shared epoch",
-            EpochKind::Exclusive => "an exclusive epoch",
-            EpochKind::All => "an epoch of all ranks",
-            EpochKind::NoCheck => "an epoch without a lock",
-        })
-    }
-}

@@ -2,24 +2,25 @@
 
 use super::{
     Window,
-    error::{EpochKind, WindowResult},
-    open::Opened,
-    passive::finish_later,
-    side::Core,
+    core::{Core, Word, Words, rounds},
+    epochs::{EpochKind, OpenEpoch},
+    error::WindowResult,
+    locked,
     target::Target,
 };
 use crate::AccessLock;
-use core::fmt;
-use rdma_fabric::{Pod, Rank};
-use std::sync::Arc;
+use core::{fmt, future::Future, marker::PhantomData};
+use rdma_fabric::{Fabric, Pod, Rank, Result, op::Put, provider::Boxed};
+use std::sync::{Arc, Mutex};
 
 /// Between fences: each member may reach each one's memory.
 ///
 /// Dropping it does not wait for the others; what was begun goes on in the background, and the next fence of the window completes it.
 #[must_use = "an epoch that is dropped at once allows nothing"]
 pub struct FenceEpoch<'w, T: Pod> {
-    core: &'w Arc<Core<T>>,
-    _opened: Opened<'w>,
+    core: &'w Arc<Core>,
+    element: PhantomData<fn() -> T>,
+    _open: OpenEpoch<'w>,
 }
 
 impl<T: Pod> fmt::Debug for FenceEpoch<'_, T> {
@@ -29,7 +30,7 @@ impl<T: Pod> fmt::Debug for FenceEpoch<'_, T> {
 }
 
 impl<T: Pod, L: AccessLock> Window<T, L> {
-    /// The fence that begins the first epoch (`MPI_Win_fence` with `MPI_MODE_NOPRECEDE`). Collective over the members.
+    /// Begins the first epoch by a fence (`MPI_Win_fence` with `MPI_MODE_NOPRECEDE`). Collective over the members.
     ///
     /// When it returns, every member has called it; so it may be accessed, and what they wrote to their own memory before is there.
     /// If the future is dropped, the next fence or barrier of this rank goes on with it.
@@ -37,14 +38,14 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
     /// # Errors
     /// [`crate::WindowError::EpochOpen`]; [`rdma_fabric::FabricError::PeerLost`], [`rdma_fabric::FabricError::PeersLeft`] of a member.
     pub async fn fence(&self) -> WindowResult<FenceEpoch<'_, T>> {
-        let opened = self.core.open.begin(EpochKind::Fence, false)?;
+        let open = self.core.open.begin(EpochKind::Fence, false)?;
         self.core.fence().await?;
-        Ok(FenceEpoch { core: &self.core, _opened: opened })
+        Ok(FenceEpoch { core: &self.core, element: PhantomData, _open: open })
     }
 }
 
 impl<T: Pod> FenceEpoch<'_, T> {
-    /// A member's memory. Cheap, but not free: keep it for several operations.
+    /// Returns a member's memory. Cheap, but not free: keep it for several operations.
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::NotInGroup`], [`rdma_fabric::FabricError::StaleRegion`], [`rdma_fabric::FabricError::PeerLost`].
@@ -52,7 +53,7 @@ impl<T: Pod> FenceEpoch<'_, T> {
         Ok(Target::new(self.core, rank)?)
     }
 
-    /// End this epoch and begin the next (`MPI_Win_fence`). Collective over the members.
+    /// Ends this epoch and begins the next (`MPI_Win_fence`). Collective over the members.
     ///
     /// When it returns, everything that any member did in the epoch is complete and visible. If nothing was done since the last fence, nothing is
     /// flushed: the assertion `MPI_MODE_NOPRECEDE` need not be told. `MPI_MODE_NOSTORE` and `MPI_MODE_NOPUT` would save nothing.
@@ -61,11 +62,11 @@ impl<T: Pod> FenceEpoch<'_, T> {
     /// # Errors
     /// The first error of an operation of the epoch, with the next epoch begun all the same; [`rdma_fabric::FabricError::PeerLost`],
     /// [`rdma_fabric::FabricError::PeersLeft`] of a member.
-    pub async fn fence(&mut self) -> WindowResult<()> {
-        self.core.fence().await
+    pub fn fence(&mut self) -> impl Future<Output = WindowResult<()>> {
+        self.core.fence()
     }
 
-    /// The last fence (`MPI_Win_fence` with `MPI_MODE_NOSUCCEED`): no epoch follows.
+    /// Ends the last epoch by a fence (`MPI_Win_fence` with `MPI_MODE_NOSUCCEED`): no epoch follows.
     ///
     /// # Errors
     /// As [`FenceEpoch::fence`].
@@ -76,6 +77,54 @@ impl<T: Pod> FenceEpoch<'_, T> {
 
 impl<T: Pod> Drop for FenceEpoch<'_, T> {
     fn drop(&mut self) {
-        finish_later(self.core);
+        self.core.finish_later();
+    }
+}
+
+/// How far this rank has come.
+#[derive(Clone, Copy, Debug, Default)]
+struct State {
+    /// MemberBarriers begun.
+    number: u64,
+    /// Of the last one, if that is not over.
+    round: Option<u32>,
+    /// Whether the partner of this round was notified.
+    notified: bool,
+}
+
+/// Where all members of a window meet: a dissemination barrier of one word per round, which can be dropped and gone on with.
+#[derive(Debug, Default)]
+pub(super) struct MemberBarrier(Mutex<State>);
+
+impl MemberBarrier {
+    /// Waits until every member has come. If the future is dropped, the next call goes on with it: it is the same barrier.
+    pub(super) fn meet<'a>(&'a self, fabric: &'a Fabric, words: &'a Words) -> Boxed<'a, Result<()>> {
+        Box::pin(async move {
+            let members = words.memory().members();
+            let me = words.memory().number(fabric.rank()).unwrap_or(0);
+            let mut at = {
+                let mut state = locked(&self.0);
+                if state.round.is_none() {
+                    *state = State { number: state.number + 1, round: Some(0), notified: false };
+                }
+                *state
+            };
+            for round in at.round.unwrap_or(0)..rounds(members) {
+                if !at.notified {
+                    let next = words.memory().member((me + (1 << round)) % members)?;
+                    let word = words.theirs(fabric, next, Word::Reached(round))?.as_span();
+                    // Puts are not ordered among themselves: that of the barrier before must not land on top of this one.
+                    fabric.flush(next).await?;
+                    drop(fabric.post(Put { to: &word, from: [at.number], notice: None }).await?);
+                    locked(&self.0).notified = true;
+                }
+                let mine = words.own(fabric, Word::Reached(round))?;
+                fabric.wait_until(&mine, words.memory().deps(), |reached| reached >= at.number).await?;
+                at.notified = false;
+                *locked(&self.0) = State { round: Some(round + 1), ..at };
+            }
+            locked(&self.0).round = None;
+            Ok(())
+        })
     }
 }

@@ -18,23 +18,21 @@
 //! Operations are methods of an epoch, or of the [`Target`] that an epoch gives for a rank; there are none outside. What is visible when, and
 //! which call of MPI is which method here, stands in `docs/windows.md`.
 
+mod core;
+mod epochs;
 mod error;
 mod fence;
-mod jobs;
-mod meeting;
-mod memory;
+mod in_flight;
 mod op;
-mod open;
 mod passive;
 mod post_start;
 mod request;
 mod set_up;
-mod side;
 mod target;
 mod update;
-mod words;
 
-pub use error::{EpochKind, WindowError, WindowResult};
+pub use epochs::EpochKind;
+pub use error::{WindowError, WindowResult};
 pub use fence::FenceEpoch;
 pub use op::{Op, WindowElement};
 pub use passive::{AllEpoch, LockEpoch, LockMode};
@@ -43,10 +41,14 @@ pub use request::{Request, Transfer};
 pub use set_up::WindowOptions;
 pub use target::Target;
 
-use self::{memory::range, side::Core};
-use crate::{AccessLock, OneLock, RpLock};
-use core::{
+use self::core::{Core, range};
+use crate::{
+    AccessLock,
+    locks::{OneLock, RpLock},
+};
+use ::core::{
     fmt,
+    marker::PhantomData,
     ops::Range,
     sync::atomic::{Ordering, fence},
 };
@@ -55,13 +57,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Elements of type `T` at each member of a group, which every member can reach in epochs.
 ///
-/// One value per rank refers to one window for all. Dropping it deregisters this rank's part: who still reaches for it gets
-/// [`rdma_fabric::FabricError::StaleRegion`], and who waits for this rank ends when it leaves; [`Window::free`] waits for all instead.
+/// One value per rank refers to one window for all. Dropping it deregisters this rank's part: a rank that still accesses it gets
+/// [`rdma_fabric::FabricError::StaleRegion`], and a wait for this rank ends when it leaves; [`Window::free`] waits for all instead.
 ///
 /// `L` is the lock of passive-target epochs: by default the reader-preference lock, one for all of the window, as on FX100.
 pub struct Window<T: Pod, L = OneLock<RpLock>> {
-    core: Arc<Core<T>>,
+    core: Arc<Core>,
     lock: L,
+    element: PhantomData<fn() -> T>,
 }
 
 impl<T: Pod, L: fmt::Debug> fmt::Debug for Window<T, L> {
@@ -76,22 +79,22 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl<T: Pod, L: AccessLock> Window<T, L> {
-    /// The fabric the window lives on.
+    /// Returns the fabric the window lives on.
     pub fn fabric(&self) -> &Fabric {
         &self.core.fabric
     }
 
-    /// The lock of passive-target epochs.
+    /// Returns the lock of passive-target epochs.
     pub fn lock_used(&self) -> &L {
         &self.lock
     }
 
-    /// Number of members.
+    /// Returns the number of members.
     pub fn members(&self) -> usize {
         self.core.words.memory().members()
     }
 
-    /// The rank of a member.
+    /// Returns the rank of a member.
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::NoSuchRank`] if there is no member of that number.
@@ -99,7 +102,7 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         Ok(self.core.words.memory().member(number)?)
     }
 
-    /// Number of elements of a member.
+    /// Returns the number of elements of a member.
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::NotInGroup`].
@@ -107,15 +110,18 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         Ok(self.core.memory.part(rank)?.1)
     }
 
-    /// Own elements, as source and sink of operations.
+    /// Returns own elements, as source and sink of operations.
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::OutOfBounds`].
     pub fn own(&self, elements: Range<usize>) -> WindowResult<LocalSpan<T>> {
-        Ok(self.core.memory.own(&self.core.fabric, elements)?)
+        let (fabric, memory) = (&self.core.fabric, &self.core.memory);
+        let (addr, len) = memory.part(fabric.rank())?;
+        memory.check(fabric.rank(), &elements)?;
+        Ok(fabric.local_span::<T>(addr, len)?.slice(elements)?)
     }
 
-    /// Copy own elements out, from place `at` on. Of an element that others write meanwhile, each byte is an old or a new one.
+    /// Copies own elements out, from place `at` on. Of an element that others write meanwhile, each byte is an old or a new one.
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::OutOfBounds`].
@@ -123,7 +129,7 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         Ok(self.core.fabric.read(&self.own(range(at, into.len()))?, into)?)
     }
 
-    /// Copy into own memory, from place `at` on.
+    /// Copies into own memory, from place `at` on.
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::OutOfBounds`].
@@ -131,13 +137,13 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         Ok(self.core.fabric.write(&self.own(range(at, from.len()))?, from)?)
     }
 
-    /// Order this rank's accesses to its own memory before it against those after it (`MPI_Win_sync`). Memory has no private copy here (MPI's
+    /// Orders this rank's accesses to its own memory before it against those after it (`MPI_Win_sync`). Memory has no private copy here (MPI's
     /// *unified* model), so this is a fence of the processor; epochs and waits contain what they need.
     pub fn sync(&self) {
         fence(Ordering::SeqCst);
     }
 
-    /// Wait until every member has called it, or a fence. Completes no operations. Collective over the members.
+    /// Waits until every member has called it, or a fence. Completes no operations. Collective over the members.
     ///
     /// What members flushed, or wrote to their own memory, before is visible to all after. If the future is dropped, the next barrier or
     /// fence goes on with it.
@@ -145,7 +151,7 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
     /// # Errors
     /// [`rdma_fabric::FabricError::PeerLost`], [`rdma_fabric::FabricError::PeersLeft`] of a member.
     pub async fn barrier(&self) -> WindowResult<()> {
-        Ok(self.core.meeting.meet(&self.core.fabric, &self.core.words).await?)
+        Ok(self.core.barrier.meet(&self.core.fabric, &self.core.words).await?)
     }
 }
 
@@ -154,7 +160,7 @@ impl<T: WindowElement, L: AccessLock> Window<T, L> {
         Ok(self.core.fabric.local_word(self.own(range(at, 1))?.addr())?)
     }
 
-    /// An own element, whole, with everything that was visible to who wrote it (acquire).
+    /// Loads an own element, whole, with everything that was visible to its writer (acquire).
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::OutOfBounds`].
@@ -168,7 +174,7 @@ impl<T: WindowElement, L: AccessLock> Window<T, L> {
         }))
     }
 
-    /// Store an own element whole, after everything stored before (release). Atomic with accumulates only where
+    /// Stores an own element whole, after everything stored before (release). Atomic with accumulates only where
     /// [`rdma_fabric::Caps::coherent_atomics`].
     ///
     /// # Errors

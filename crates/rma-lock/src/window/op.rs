@@ -33,7 +33,7 @@ pub enum Op {
 
 /// How an element is changed.
 #[derive(Clone, Copy, Debug)]
-pub enum Step {
+pub enum UpdateForm {
     /// By an atomic of the fabric with this operand.
     Atomic(fn(u64) -> Amo<u64>),
     /// By comparing and swapping until nobody came between: the new bits of the old ones and the operand.
@@ -52,22 +52,22 @@ mod sealed {
     note = "its elements are `u32`, `i32`, `u64`, `i64`, `f32` and `f64`; memory of other types is under a lock in `Locked`, or is reached by `RemoteSpan`s"
 )]
 pub trait WindowElement: Pod + Unpin + sealed::Sealed {
-    /// The bits, zero-extended.
+    /// Returns the bits, zero-extended.
     fn bits(self) -> u64;
 
-    /// The element with these low bits.
+    /// Returns the element with these low bits.
     fn of_bits(bits: u64) -> Self;
 
-    /// How the fabric does `op`; `None` if it makes no sense for such elements.
+    /// Returns the form in which the fabric does `op`; `None` if it makes no sense for such elements.
     #[doc(hidden)]
-    fn step(op: Op) -> Option<Step>;
+    fn form(op: Op) -> Option<UpdateForm>;
 }
 
-/// What is the same for all elements.
-fn common(op: Op) -> Option<Step> {
+/// Returns the form of the operations that do the same to all elements.
+fn common(op: Op) -> Option<UpdateForm> {
     match op {
-        Op::Replace => Some(Step::Atomic(Amo::Swap)),
-        Op::NoOp => Some(Step::Atomic(|_| Amo::Or(0))),
+        Op::Replace => Some(UpdateForm::Atomic(Amo::Swap)),
+        Op::NoOp => Some(UpdateForm::Atomic(|_| Amo::Or(0))),
         _ => None,
     }
 }
@@ -80,12 +80,12 @@ macro_rules! integers {
             fn bits(self) -> u64 { self as $unsigned as u64 }
             #[inline]
             fn of_bits(bits: u64) -> Self { bits as $element }
-            fn step(op: Op) -> Option<Step> {
+            fn form(op: Op) -> Option<UpdateForm> {
                 let compute: fn(u64, u64) -> u64 = match op {
-                    Op::Sum => return Some(Step::Atomic(Amo::Add)),
-                    Op::BitAnd => return Some(Step::Atomic(Amo::And)),
-                    Op::BitOr => return Some(Step::Atomic(Amo::Or)),
-                    Op::BitXor => return Some(Step::Atomic(Amo::Xor)),
+                    Op::Sum => return Some(UpdateForm::Atomic(Amo::Add)),
+                    Op::BitAnd => return Some(UpdateForm::Atomic(Amo::And)),
+                    Op::BitOr => return Some(UpdateForm::Atomic(Amo::Or)),
+                    Op::BitXor => return Some(UpdateForm::Atomic(Amo::Xor)),
                     Op::Prod => |a, b| Self::of_bits(a).wrapping_mul(Self::of_bits(b)).bits(),
                     Op::Min => |a, b| Self::of_bits(a).min(Self::of_bits(b)).bits(),
                     Op::Max => |a, b| Self::of_bits(a).max(Self::of_bits(b)).bits(),
@@ -94,7 +94,7 @@ macro_rules! integers {
                     Op::Xor => |a, b| ((a != 0) != (b != 0)).into(),
                     Op::Replace | Op::NoOp => return common(op),
                 };
-                Some(Step::Compute(compute))
+                Some(UpdateForm::Compute(compute))
             }
         }
     )*};
@@ -109,7 +109,7 @@ macro_rules! floats {
             fn bits(self) -> u64 { self.to_bits().into() }
             #[inline]
             fn of_bits(bits: u64) -> Self { <$element>::from_bits(bits as $unsigned) }
-            fn step(op: Op) -> Option<Step> {
+            fn form(op: Op) -> Option<UpdateForm> {
                 let compute: fn(u64, u64) -> u64 = match op {
                     Op::Sum => |a, b| (Self::of_bits(a) + Self::of_bits(b)).bits(),
                     Op::Prod => |a, b| (Self::of_bits(a) * Self::of_bits(b)).bits(),
@@ -118,7 +118,7 @@ macro_rules! floats {
                     Op::Replace | Op::NoOp => return common(op),
                     Op::BitAnd | Op::BitOr | Op::BitXor | Op::And | Op::Or | Op::Xor => return None,
                 };
-                Some(Step::Compute(compute))
+                Some(UpdateForm::Compute(compute))
             }
         }
     )*};
@@ -126,14 +126,14 @@ macro_rules! floats {
 floats!(f32: u32, f64: u64);
 
 impl Op {
-    /// The element that `op` makes of `old` and `operand`; `None` if it makes no sense for such elements.
+    /// Returns the element that `op` makes of `old` and `operand`; `None` if it makes no sense for such elements.
     pub fn apply<T: WindowElement>(self, old: T, operand: T) -> Option<T> {
-        T::step(self).map(|step| {
-            T::of_bits(match step {
-                Step::Atomic(amo) => amo(operand.bits()).apply(old.bits()),
-                Step::Compute(compute) => compute(old.bits(), operand.bits()),
-                Step::Exchange(expected) if expected == old.bits() => operand.bits(),
-                Step::Exchange(_) => old.bits(),
+        T::form(self).map(|form| {
+            T::of_bits(match form {
+                UpdateForm::Atomic(amo) => amo(operand.bits()).apply(old.bits()),
+                UpdateForm::Compute(compute) => compute(old.bits(), operand.bits()),
+                UpdateForm::Exchange(expected) if expected == old.bits() => operand.bits(),
+                UpdateForm::Exchange(_) => old.bits(),
             })
         })
     }

@@ -2,13 +2,13 @@
 
 use super::{
     Window,
-    error::{EpochKind, WindowResult},
-    open::Opened,
-    side::Core,
+    core::Core,
+    epochs::{EpochKind, OpenEpoch},
+    error::WindowResult,
     target::Target,
 };
 use crate::{Access, AccessLock, Fairness, Guard};
-use core::{fmt, ops::Deref};
+use core::{fmt, marker::PhantomData, ops::Deref};
 use rdma_fabric::{Pod, Rank};
 use std::sync::Arc;
 
@@ -23,13 +23,13 @@ pub enum LockMode {
 
 /// An epoch of one rank's memory, between lock and unlock. It derefs to that rank's [`Target`].
 ///
-/// Dropping it ends it in the background, and tells nobody about errors; an accumulate that is under way then may take effect after the lock has passed on.
+/// Dropping it ends it in the background, and reports no errors; an accumulate that is under way then may take effect after the lock has passed on.
 #[must_use = "an epoch that is dropped at once allows nothing"]
 pub struct LockEpoch<'w, T: Pod, L: AccessLock + 'w> {
     target: Target<'w, T>,
     /// `None` without a lock.
     guard: Option<L::Guard<'w>>,
-    _opened: Opened<'w>,
+    _open: OpenEpoch<'w>,
 }
 
 /// An epoch of all members' memory.
@@ -37,10 +37,11 @@ pub struct LockEpoch<'w, T: Pod, L: AccessLock + 'w> {
 /// Dropping it is as dropping a [`LockEpoch`].
 #[must_use = "an epoch that is dropped at once allows nothing"]
 pub struct AllEpoch<'w, T: Pod, L: AccessLock + 'w> {
-    core: &'w Arc<Core<T>>,
+    core: &'w Arc<Core>,
+    element: PhantomData<fn() -> T>,
     /// `None` without a lock.
     guard: Option<L::Guard<'w>>,
-    _opened: Opened<'w>,
+    _open: OpenEpoch<'w>,
 }
 
 impl<T: Pod, L: AccessLock> fmt::Debug for LockEpoch<'_, T, L> {
@@ -59,7 +60,7 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
     /// Whether a rank may hold the lock shared twice: not where a waiting writer could come between.
     const NESTS: bool = matches!(L::FAIRNESS, Fairness::ReadersFirst | Fairness::Barging);
 
-    /// Begin an epoch of one rank's memory (`MPI_Win_lock`). What earlier holders put is visible to gets posted in it. Dropping the future takes
+    /// Begins an epoch of one rank's memory (`MPI_Win_lock`). What earlier holders put is visible to gets posted in it. Dropping the future takes
     /// back what it has done.
     ///
     /// One exclusive epoch of a window at a time, or shared ones of several ranks (of one, where [`crate::Lock::FAIRNESS`] puts waiting writers
@@ -72,38 +73,38 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
             LockMode::Shared => (EpochKind::Shared, Access::Shared(rank)),
             LockMode::Exclusive => (EpochKind::Exclusive, Access::Exclusive(rank)),
         };
-        let opened = self.core.open.begin(asked, Self::NESTS)?;
+        let open = self.core.open.begin(asked, Self::NESTS)?;
         let target = Target::new(&self.core, rank)?;
         let guard = self.lock.lock(access).await?;
-        Ok(LockEpoch { target, guard: Some(guard), _opened: opened })
+        Ok(LockEpoch { target, guard: Some(guard), _open: open })
     }
 
-    /// The same without the lock (`MPI_MODE_NOCHECK`): the caller promises that nobody holds it, or asks for it, in a way that conflicts.
+    /// Begins an epoch of one rank's memory without the lock (`MPI_MODE_NOCHECK`): the caller promises that nobody holds it, or asks for it, in a way that conflicts.
     ///
     /// # Errors
     /// [`crate::WindowError::EpochOpen`]; [`rdma_fabric::FabricError::NotInGroup`].
     pub fn lock_no_check(&self, rank: Rank) -> WindowResult<LockEpoch<'_, T, L>> {
-        let opened = self.core.open.begin(EpochKind::NoCheck, Self::NESTS)?;
-        Ok(LockEpoch { target: Target::new(&self.core, rank)?, guard: None, _opened: opened })
+        let open = self.core.open.begin(EpochKind::NoCheck, Self::NESTS)?;
+        Ok(LockEpoch { target: Target::new(&self.core, rank)?, guard: None, _open: open })
     }
 
-    /// Begin an epoch of all members' memory, shared (`MPI_Win_lock_all`). Otherwise as [`Window::lock`].
+    /// Begins an epoch of all members' memory, shared (`MPI_Win_lock_all`). Dropping the future takes back what it has done.
     ///
     /// # Errors
     /// [`crate::WindowError::EpochOpen`]; what the lock meets.
     pub async fn lock_all(&self) -> WindowResult<AllEpoch<'_, T, L>> {
-        let opened = self.core.open.begin(EpochKind::All, Self::NESTS)?;
+        let open = self.core.open.begin(EpochKind::All, Self::NESTS)?;
         let guard = self.lock.lock(Access::All).await?;
-        Ok(AllEpoch { core: &self.core, guard: Some(guard), _opened: opened })
+        Ok(AllEpoch { core: &self.core, element: PhantomData, guard: Some(guard), _open: open })
     }
 
-    /// The same without the lock, as [`Window::lock_no_check`].
+    /// Begins an epoch of all members' memory without the lock, on the promise of [`Window::lock_no_check`].
     ///
     /// # Errors
     /// [`crate::WindowError::EpochOpen`].
     pub fn lock_all_no_check(&self) -> WindowResult<AllEpoch<'_, T, L>> {
-        let opened = self.core.open.begin(EpochKind::NoCheck, Self::NESTS)?;
-        Ok(AllEpoch { core: &self.core, guard: None, _opened: opened })
+        let open = self.core.open.begin(EpochKind::NoCheck, Self::NESTS)?;
+        Ok(AllEpoch { core: &self.core, element: PhantomData, guard: None, _open: open })
     }
 }
 
@@ -116,7 +117,7 @@ impl<'w, T: Pod, L: AccessLock> Deref for LockEpoch<'w, T, L> {
 }
 
 impl<T: Pod, L: AccessLock> LockEpoch<'_, T, L> {
-    /// Wait until everything that was done to the rank is complete and visible there (`MPI_Win_flush`).
+    /// Waits until everything that was done to the rank is complete and visible there (`MPI_Win_flush`).
     ///
     /// # Errors
     /// The first error of an operation that was only begun; [`rdma_fabric::FabricError::PeerLost`].
@@ -124,7 +125,7 @@ impl<T: Pod, L: AccessLock> LockEpoch<'_, T, L> {
         Ok(self.target.core.flush(Some(self.target.rank())).await?)
     }
 
-    /// Wait until the buffers of what was begun may be reused, and gets are here (`MPI_Win_flush_local`).
+    /// Waits until the buffers of what was begun may be reused, and gets are here (`MPI_Win_flush_local`).
     ///
     /// # Errors
     /// As [`LockEpoch::flush`].
@@ -132,7 +133,7 @@ impl<T: Pod, L: AccessLock> LockEpoch<'_, T, L> {
         Ok(self.target.core.flush_local(Some(self.target.rank())).await?)
     }
 
-    /// End the epoch: complete everything, make it visible, and let go of the lock (`MPI_Win_unlock`).
+    /// Ends the epoch: completes everything, makes it visible, and lets go of the lock (`MPI_Win_unlock`).
     ///
     /// # Errors
     /// As [`LockEpoch::flush`], with the lock let go of all the same; what letting go meets.
@@ -142,7 +143,7 @@ impl<T: Pod, L: AccessLock> LockEpoch<'_, T, L> {
 }
 
 impl<T: Pod, L: AccessLock> AllEpoch<'_, T, L> {
-    /// A member's memory. Cheap, but not free: keep it for several operations.
+    /// Returns a member's memory. Cheap, but not free: keep it for several operations.
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::NotInGroup`], [`rdma_fabric::FabricError::StaleRegion`], [`rdma_fabric::FabricError::PeerLost`].
@@ -150,75 +151,67 @@ impl<T: Pod, L: AccessLock> AllEpoch<'_, T, L> {
         Ok(Target::new(self.core, rank)?)
     }
 
-    /// As [`LockEpoch::flush`], for what was done to `rank`.
+    /// Waits until everything that was done to `rank` is complete and visible there (`MPI_Win_flush`).
     ///
     /// # Errors
-    /// As there.
+    /// As [`LockEpoch::flush`].
     pub async fn flush(&self, rank: Rank) -> WindowResult<()> {
         Ok(self.core.flush(Some(rank)).await?)
     }
 
-    /// As [`LockEpoch::flush`], for all ranks (`MPI_Win_flush_all`).
+    /// Waits until everything that was done in the epoch is complete and visible (`MPI_Win_flush_all`).
     ///
     /// # Errors
-    /// As there.
+    /// As [`LockEpoch::flush`].
     pub async fn flush_all(&self) -> WindowResult<()> {
         Ok(self.core.flush(None).await?)
     }
 
-    /// As [`LockEpoch::flush_local`], for what was done to `rank`.
+    /// Waits until the buffers of what was begun at `rank` may be reused, and gets are here (`MPI_Win_flush_local`).
     ///
     /// # Errors
-    /// As there.
+    /// As [`LockEpoch::flush`].
     pub async fn flush_local(&self, rank: Rank) -> WindowResult<()> {
         Ok(self.core.flush_local(Some(rank)).await?)
     }
 
-    /// As [`LockEpoch::flush_local`], for all ranks (`MPI_Win_flush_local_all`).
+    /// Waits until the buffers of all that was begun may be reused, and gets are here (`MPI_Win_flush_local_all`).
     ///
     /// # Errors
-    /// As there.
+    /// As [`LockEpoch::flush`].
     pub async fn flush_local_all(&self) -> WindowResult<()> {
         Ok(self.core.flush_local(None).await?)
     }
 
-    /// End the epoch (`MPI_Win_unlock_all`), as [`LockEpoch::unlock`].
+    /// Ends the epoch (`MPI_Win_unlock_all`): completes everything, makes it visible, and lets go of the lock.
     ///
     /// # Errors
-    /// As there.
+    /// As [`LockEpoch::unlock`].
     pub async fn unlock(mut self) -> WindowResult<()> {
         leave(self.core, None, self.guard.take()).await
     }
 }
 
-/// Complete everything, then let go. A release makes puts visible by itself.
-async fn leave<T: Pod>(core: &Core<T>, rank: Option<Rank>, guard: Option<impl Guard>) -> WindowResult<()> {
+/// Completes everything, then lets go. A release makes puts visible by itself.
+async fn leave(core: &Core, rank: Option<Rank>, guard: Option<impl Guard>) -> WindowResult<()> {
     match guard {
         None => Ok(core.flush(rank).await?),
         Some(guard) => {
-            let settled = core.jobs.settle(&core.fabric, rank).await;
+            let quiesced = core.in_flight.quiesce(&core.fabric, rank).await;
             guard.release().await?;
-            Ok(settled?)
+            Ok(quiesced?)
         }
     }
 }
 
 impl<T: Pod, L: AccessLock> Drop for LockEpoch<'_, T, L> {
     fn drop(&mut self) {
-        finish_later(self.target.core);
+        self.target.core.finish_later();
     }
 }
 
 impl<T: Pod, L: AccessLock> Drop for AllEpoch<'_, T, L> {
     fn drop(&mut self) {
-        finish_later(self.core);
-    }
-}
-
-/// Go on with what is unfinished, in the background.
-pub(super) fn finish_later<T: Pod>(core: &Arc<Core<T>>) {
-    if !core.jobs.is_idle() {
-        let owner = core.clone();
-        core.fabric.detach(async move { drop(owner.jobs.settle(&owner.fabric, None).await) });
+        self.core.finish_later();
     }
 }

@@ -2,41 +2,42 @@
 //!
 //! For each pair of members there are two words. *Posted*, at the origin: its target sets it when it exposes its memory, the origin clears it when it
 //! starts. *Completed*, at the target: its origin sets it when it has flushed what it did, the target clears it when all have. Each is set only
-//! when the other side has cleared it, which it was told by the other word; so no put of one epoch lands in the next.
+//! when the other side has cleared it, as the other word says; so no put of one epoch lands in the next.
 
 use super::{
     Window,
-    error::{EpochKind, WindowError, WindowResult},
+    core::{Core, Word},
+    epochs::{EpochKind, OpenEpoch},
+    error::{WindowError, WindowResult},
     locked,
-    open::Opened,
-    side::Core,
     target::Target,
-    words::Word,
 };
 use crate::AccessLock;
-use core::{fmt, mem};
-use rdma_fabric::{Deps, FabricError, Pod, PutOptions, Rank, op::Put};
+use core::{fmt, future::Future, marker::PhantomData, mem};
+use rdma_fabric::{Deps, FabricError, Pod, Rank, op::Put, provider::Boxed};
 use std::sync::Arc;
 
-/// Whether an epoch is awaited that its target has told of.
+/// How the origins of an epoch learn of the exposure.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Check {
-    Told,
-    /// It is known by other means (`MPI_MODE_NOCHECK`).
+    /// By a word of theirs.
+    Notified,
+    /// By other means (`MPI_MODE_NOCHECK`).
     Known,
 }
 
 /// An epoch of some members' memory, between start and complete.
 ///
-/// Dropping it completes it in the background, and tells nobody about errors.
+/// Dropping it completes it in the background, and reports no errors.
 #[must_use = "an epoch that is dropped at once allows nothing"]
 pub struct StartEpoch<'w, T: Pod> {
-    core: &'w Arc<Core<T>>,
-    /// Sorted; those to be told that it is over.
+    core: &'w Arc<Core>,
+    element: PhantomData<fn() -> T>,
+    /// Sorted; those to be notified that it is over.
     targets: Vec<Rank>,
-    /// That it is over has been told to so many, the last ones.
-    told: usize,
-    _opened: Opened<'w>,
+    /// So many have been notified that it is over, the last ones.
+    notified: usize,
+    _open: OpenEpoch<'w>,
 }
 
 /// Own memory exposed to some members, between post and wait.
@@ -44,7 +45,8 @@ pub struct StartEpoch<'w, T: Pod> {
 /// Dropping it does not end the exposure: the next [`Window::post`] waits for its end first.
 #[must_use = "wait for the end of the exposure"]
 pub struct Exposure<'w, T: Pod> {
-    core: &'w Arc<Core<T>>,
+    core: &'w Arc<Core>,
+    element: PhantomData<fn() -> T>,
 }
 
 impl<T: Pod> fmt::Debug for StartEpoch<'_, T> {
@@ -60,80 +62,50 @@ impl<T: Pod> fmt::Debug for Exposure<'_, T> {
 }
 
 impl<T: Pod, L: AccessLock> Window<T, L> {
-    /// Expose own memory to `origins` (`MPI_Win_post`). What this rank wrote to it before is there when they start.
+    /// Exposes own memory to `origins` (`MPI_Win_post`). What this rank wrote to it before is there when they start.
     ///
-    /// An exposure that was not waited for is waited for first. If the future is dropped, those that have been told may start, and
+    /// An exposure that was not waited for is waited for first. If the future is dropped, those that have been notified may start, and
     /// the next post waits for them.
     ///
     /// # Errors
-    /// [`WindowError::EpochOpen`] between fences; [`FabricError::NotInGroup`], [`WindowError::TooManyMembers`] with nobody told;
+    /// [`WindowError::EpochOpen`] between fences; [`FabricError::NotInGroup`], [`WindowError::TooManyMembers`] with nobody notified;
     /// [`FabricError::PeerLost`].
     pub async fn post(&self, origins: &[Rank]) -> WindowResult<Exposure<'_, T>> {
-        self.expose(origins, Check::Told).await
+        self.core.expose(origins, Check::Notified).await?;
+        Ok(Exposure { core: &self.core, element: PhantomData })
     }
 
-    /// The same without telling them (`MPI_MODE_NOCHECK`): they learn of it by other means, and use [`Window::start_no_check`].
+    /// Exposes own memory to `origins` without notifying them (`MPI_MODE_NOCHECK`): they learn of it by other means, and use [`Window::start_no_check`].
     ///
     /// # Errors
     /// As [`Window::post`].
     pub async fn post_no_check(&self, origins: &[Rank]) -> WindowResult<Exposure<'_, T>> {
-        self.expose(origins, Check::Known).await
+        self.core.expose(origins, Check::Known).await?;
+        Ok(Exposure { core: &self.core, element: PhantomData })
     }
 
-    async fn expose(&self, origins: &[Rank], check: Check) -> WindowResult<Exposure<'_, T>> {
-        let core = &self.core;
-        let origins = distinct(core, origins)?;
-        core.exposure_over().await?;
-        let mut opened = Some(core.open.begin(EpochKind::Exposure, false)?);
-        let me = core.words.number(core.fabric.rank())?;
-        for origin in origins {
-            if check == Check::Told {
-                core.set(origin, Word::Posted(me)).await?;
-            }
-            locked(&core.exposed).push(origin);
-            // From now on somebody has to be waited for, whatever becomes of this future.
-            opened.take().into_iter().for_each(Opened::keep);
-        }
-        Ok(Exposure { core })
-    }
-
-    /// Begin an epoch of the memory of `targets` when all of them have posted (`MPI_Win_start`). Dropping the future leaves nothing.
+    /// Begins an epoch of the memory of `targets` when all of them have posted (`MPI_Win_start`). Dropping the future leaves nothing.
     ///
     /// # Errors
     /// [`WindowError::EpochOpen`]; [`FabricError::NotInGroup`], [`WindowError::TooManyMembers`]; [`FabricError::PeerLost`],
     /// [`FabricError::PeersLeft`] of a target that has not posted.
     pub async fn start(&self, targets: &[Rank]) -> WindowResult<StartEpoch<'_, T>> {
-        self.begin(targets, Check::Told).await
+        let (targets, open) = self.core.start(targets, Check::Notified).await?;
+        Ok(StartEpoch { core: &self.core, element: PhantomData, targets, notified: 0, _open: open })
     }
 
-    /// The same, at once (`MPI_MODE_NOCHECK`): the caller promises that all of them have called [`Window::post_no_check`].
+    /// Begins an epoch of the memory of `targets` at once (`MPI_MODE_NOCHECK`): the caller promises that all of them have called [`Window::post_no_check`].
     ///
     /// # Errors
     /// As [`Window::start`].
     pub async fn start_no_check(&self, targets: &[Rank]) -> WindowResult<StartEpoch<'_, T>> {
-        self.begin(targets, Check::Known).await
-    }
-
-    async fn begin(&self, targets: &[Rank], check: Check) -> WindowResult<StartEpoch<'_, T>> {
-        let core = &self.core;
-        let targets = distinct(core, targets)?;
-        let opened = core.open.begin(EpochKind::Start, false)?;
-        if check == Check::Told {
-            for target in &targets {
-                let word = core.words.own(&core.fabric, Word::Posted(core.words.number(*target)?))?;
-                core.fabric.wait_until(&word, Deps::One(*target), |set| set == 1).await?;
-            }
-            // Nothing is awaited from here on: either all are taken or none.
-            for target in &targets {
-                core.clear(Word::Posted(core.words.number(*target)?))?;
-            }
-        }
-        Ok(StartEpoch { core, targets, told: 0, _opened: opened })
+        let (targets, open) = self.core.start(targets, Check::Known).await?;
+        Ok(StartEpoch { core: &self.core, element: PhantomData, targets, notified: 0, _open: open })
     }
 }
 
 /// Members, sorted, each once.
-fn distinct<T: Pod>(core: &Core<T>, ranks: &[Rank]) -> WindowResult<Vec<Rank>> {
+fn distinct(core: &Core, ranks: &[Rank]) -> WindowResult<Vec<Rank>> {
     let mut ranks = ranks.to_vec();
     ranks.sort_unstable();
     ranks.dedup();
@@ -141,10 +113,52 @@ fn distinct<T: Pod>(core: &Core<T>, ranks: &[Rank]) -> WindowResult<Vec<Rank>> {
     Ok(ranks)
 }
 
-impl<T: Pod> Core<T> {
+impl Core {
+    /// Exposes this rank's memory.
+    fn expose<'a>(&'a self, origins: &'a [Rank], check: Check) -> Boxed<'a, WindowResult<()>> {
+        Box::pin(async move {
+            let origins = distinct(self, origins)?;
+            self.exposure_over().await?;
+            let mut open = Some(self.open.begin(EpochKind::Exposure, false)?);
+            let me = self.words.number(self.fabric.rank())?;
+            for origin in origins {
+                if check == Check::Notified {
+                    self.set(origin, Word::Posted(me)).await?;
+                }
+                locked(&self.exposed).push(origin);
+                // From now on somebody has to be waited for, whatever becomes of this future.
+                open.take().into_iter().for_each(OpenEpoch::keep);
+            }
+            Ok(())
+        })
+    }
+
+    /// Begins an epoch of the memory of `targets`, which are yielded sorted.
+    fn start<'w: 'a, 'a>(
+        &'w self,
+        targets: &'a [Rank],
+        check: Check,
+    ) -> Boxed<'a, WindowResult<(Vec<Rank>, OpenEpoch<'w>)>> {
+        Box::pin(async move {
+            let targets = distinct(self, targets)?;
+            let open = self.open.begin(EpochKind::Start, false)?;
+            if check == Check::Notified {
+                for target in &targets {
+                    let word = self.words.own(&self.fabric, Word::Posted(self.words.number(*target)?))?;
+                    self.fabric.wait_until(&word, Deps::One(*target), |set| set == 1).await?;
+                }
+                // Nothing is awaited from here on: either all are taken or none.
+                for target in &targets {
+                    self.clear(Word::Posted(self.words.number(*target)?))?;
+                }
+            }
+            Ok((targets, open))
+        })
+    }
+
     async fn set(&self, rank: Rank, word: Word) -> rdma_fabric::Result<()> {
         let word = self.words.theirs(&self.fabric, rank, word)?.as_span();
-        self.fabric.post(Put { to: &word, from: [1u64], options: PutOptions::default() }).await.map(drop)
+        self.fabric.post(Put { to: &word, from: [1u64], notice: None }).await.map(drop)
     }
 
     fn clear(&self, word: Word) -> rdma_fabric::Result<()> {
@@ -158,22 +172,24 @@ impl<T: Pod> Core<T> {
         }
     }
 
-    /// Wait until all that were told of the exposure have completed. Dropped, it leaves things as they were.
-    async fn exposure_over(&self) -> WindowResult<()> {
-        let origins = locked(&self.exposed).clone();
-        for origin in &origins {
-            let word = self.words.own(&self.fabric, Word::Completed(self.words.number(*origin)?))?;
-            let set = self.fabric.wait_until(&word, Deps::One(*origin), |set| set == 1).await;
-            if let Err(error) = set {
-                // Who is lost, or has left, will not complete.
-                if matches!(error, FabricError::PeerLost { .. } | FabricError::PeersLeft) {
-                    locked(&self.exposed).retain(|other| other != origin);
-                    self.exposed_to_nobody();
+    /// Waits until all that were notified of the exposure have completed. Dropped, it leaves things as they were.
+    fn exposure_over(&self) -> Boxed<'_, WindowResult<()>> {
+        Box::pin(async move {
+            let origins = locked(&self.exposed).clone();
+            for origin in &origins {
+                let word = self.words.own(&self.fabric, Word::Completed(self.words.number(*origin)?))?;
+                let set = self.fabric.wait_until(&word, Deps::One(*origin), |set| set == 1).await;
+                if let Err(error) = set {
+                    // An origin that is lost, or has left, will not complete.
+                    if matches!(error, FabricError::PeerLost { .. } | FabricError::PeersLeft) {
+                        locked(&self.exposed).retain(|other| other != origin);
+                        self.exposed_to_nobody();
+                    }
+                    return Err(error.into());
                 }
-                return Err(error.into());
             }
-        }
-        self.end_exposure(&origins)
+            self.end_exposure(&origins)
+        })
     }
 
     /// Nothing is awaited: either all are taken or none.
@@ -189,23 +205,25 @@ impl<T: Pod> Core<T> {
         Ok(())
     }
 
-    /// Flush what was done in an epoch, and tell its targets, but for the last `told`, that it is over.
-    async fn complete(&self, targets: &[Rank], told: &mut usize) -> WindowResult<()> {
-        let flushed = self.flush(None).await;
-        let me = self.words.number(self.fabric.rank())?;
-        let mut outcome = Ok(());
-        while *told < targets.len() {
-            // One that is lost does not keep the others waiting.
-            let set = self.set(targets[targets.len() - 1 - *told], Word::Completed(me)).await;
-            *told += 1;
-            outcome = outcome.and(set);
-        }
-        Ok(flushed.and(outcome)?)
+    /// Flushes what was done in an epoch, and notifies its targets, except for the last `notified`, that it is over.
+    fn complete<'a>(&'a self, targets: &'a [Rank], notified: &'a mut usize) -> Boxed<'a, WindowResult<()>> {
+        Box::pin(async move {
+            let flushed = self.flush(None).await;
+            let me = self.words.number(self.fabric.rank())?;
+            let mut outcome = Ok(());
+            while *notified < targets.len() {
+                // One that is lost does not keep the others waiting.
+                let set = self.set(targets[targets.len() - 1 - *notified], Word::Completed(me)).await;
+                *notified += 1;
+                outcome = outcome.and(set);
+            }
+            Ok(flushed.and(outcome)?)
+        })
     }
 }
 
 impl<T: Pod> StartEpoch<'_, T> {
-    /// A target's memory. Cheap, but not free: keep it for several operations.
+    /// Returns a target's memory. Cheap, but not free: keep it for several operations.
     ///
     /// # Errors
     /// [`WindowError::NotInEpoch`]; [`FabricError::StaleRegion`], [`FabricError::PeerLost`].
@@ -216,40 +234,40 @@ impl<T: Pod> StartEpoch<'_, T> {
         Ok(Target::new(self.core, rank)?)
     }
 
-    /// End the epoch: complete everything, make it visible, and tell the targets (`MPI_Win_complete`). If the future is dropped, the rest is done in
+    /// Ends the epoch: completes everything, make it visible, and tells the targets (`MPI_Win_complete`). If the future is dropped, the rest is done in
     /// the background.
     ///
     /// # Errors
-    /// The first error of an operation of the epoch, with the targets told all the same; [`FabricError::PeerLost`].
+    /// The first error of an operation of the epoch, with the targets notified all the same; [`FabricError::PeerLost`].
     pub async fn complete(mut self) -> WindowResult<()> {
         let core = self.core;
-        let StartEpoch { targets, told, .. } = &mut self;
-        core.complete(targets, told).await
+        let StartEpoch { targets, notified, .. } = &mut self;
+        core.complete(targets, notified).await
     }
 }
 
 impl<T: Pod> Drop for StartEpoch<'_, T> {
     fn drop(&mut self) {
-        let (targets, mut told) = (mem::take(&mut self.targets), self.told);
-        if told < targets.len() {
+        let (targets, mut notified) = (mem::take(&mut self.targets), self.notified);
+        if notified < targets.len() {
             let owner = self.core.clone();
-            self.core.fabric.detach(async move { drop(owner.complete(&targets, &mut told).await) });
+            self.core.fabric.detach(async move { drop(owner.complete(&targets, &mut notified).await) });
         }
     }
 }
 
 impl<T: Pod> Exposure<'_, T> {
-    /// Wait until everybody to whom the memory was exposed has completed (`MPI_Win_wait`). What they did is there then. If the future is
+    /// Waits until all origins of the exposure have completed (`MPI_Win_wait`). What they did is there then. If the future is
     /// dropped, the exposure goes on.
     ///
     /// # Errors
     /// [`FabricError::PeerLost`], [`FabricError::PeersLeft`]: of an origin, which is then not waited for any more; the next [`Window::post`]
     /// waits for the others.
-    pub async fn wait(self) -> WindowResult<()> {
-        self.core.exposure_over().await
+    pub fn wait(self) -> impl Future<Output = WindowResult<()>> {
+        self.core.exposure_over()
     }
 
-    /// End the exposure if everybody has completed, and tell whether it is over (`MPI_Win_test`). Never waits.
+    /// Ends the exposure if everybody has completed, and tells whether it is over (`MPI_Win_test`). Never waits.
     ///
     /// # Errors
     /// [`FabricError::StaleRegion`] only.

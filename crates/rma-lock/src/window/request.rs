@@ -1,6 +1,7 @@
 //! Operations whose end is asked for later.
 
-use super::{op::WindowElement, side::Core};
+use super::core::Core;
+use crate::boxed::Soon;
 use core::{
     fmt,
     future::Future,
@@ -8,7 +9,7 @@ use core::{
     pin::Pin,
     task::{Context, Poll},
 };
-use rdma_fabric::{FabricError, Handle, Pod, Result};
+use rdma_fabric::{FabricError, Handle, Result};
 
 /// A put or get that was posted (`MPI_Rput`, `MPI_Rget`): yields its buffer when that may be reused, or is filled.
 ///
@@ -30,12 +31,12 @@ impl<B: Unpin + 'static> Transfer<'_, B> {
         Transfer { handle, epoch: PhantomData }
     }
 
-    /// Whether it is complete (`MPI_Test`). Never blocks.
+    /// Returns whether it is complete (`MPI_Test`). Never blocks.
     pub fn test(&mut self) -> bool {
         self.handle.test()
     }
 
-    /// Block the calling thread until it is complete.
+    /// Blocks the calling thread until it is complete.
     ///
     /// # Errors
     /// As [`rdma_fabric::Handle::wait`].
@@ -54,36 +55,36 @@ impl<B: Unpin + 'static> Future for Transfer<'_, B> {
 // The handle is, and nothing else is polled.
 impl<B: Unpin + 'static> Unpin for Transfer<'_, B> {}
 
-/// An accumulate that was begun (`MPI_Raccumulate`, `MPI_Rget_accumulate`).
+/// An accumulate that was begun (`MPI_Raccumulate`, `MPI_Rget_accumulate`): yields what was asked of it when it has happened.
 ///
 /// It can't outlive its epoch. Dropping it does not cancel the accumulate: a flush, the end of the epoch, or whoever waits for another one of the
 /// window goes on with it. Until then one that needs more than an atomic for each element stands still.
 #[must_use = "a request tells when the operation is complete; drop it only if nobody needs to know"]
-pub struct Request<'e, T: Pod, Rest> {
-    core: &'e Core<T>,
+pub struct Request<'e, Out> {
+    core: &'e Core,
     number: u64,
-    rest: Pin<Box<Rest>>,
+    before: Soon<'e, Result<Vec<u64>>>,
+    out: fn(Vec<u64>) -> Out,
 }
 
-impl<T: Pod, Rest> fmt::Debug for Request<'_, T, Rest> {
+impl<Out> fmt::Debug for Request<'_, Out> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Request({})", self.number)
     }
 }
 
-impl<'e, T: WindowElement, Rest: Future> Request<'e, T, Rest> {
-    pub(super) fn new(claim: Claim<'e, T>, rest: impl FnOnce(Claim<'e, T>) -> Rest) -> Self {
-        Request { core: claim.core, number: claim.number, rest: Box::pin(rest(claim)) }
+impl<'e, Out> Request<'e, Out> {
+    /// Yields `out` of the elements' bits before.
+    pub(super) fn new(claim: Claim<'e>, out: fn(Vec<u64>) -> Out) -> Self {
+        Request { core: claim.core, number: claim.number, before: Soon::later(claim.before()), out }
     }
-}
 
-impl<T: Pod, Out, Rest: Future<Output = Result<Out>>> Request<'_, T, Rest> {
-    /// Whether it is complete (`MPI_Test`). Never blocks.
+    /// Returns whether it is complete (`MPI_Test`). Never blocks.
     pub fn test(&mut self) -> bool {
-        self.core.jobs.test(&self.core.fabric, self.number)
+        self.core.in_flight.test(&self.core.fabric, self.number)
     }
 
-    /// The outcome, if it is complete.
+    /// Yields the outcome, if it is complete.
     ///
     /// # Errors
     /// What the operation itself fails with, and [`FabricError::Unsupported`] if it isn't complete: threads do not block for what takes more than
@@ -91,7 +92,7 @@ impl<T: Pod, Out, Rest: Future<Output = Result<Out>>> Request<'_, T, Rest> {
     pub fn wait(mut self) -> Result<Out> {
         let mut cx = Context::from_waker(core::task::Waker::noop());
         if self.test()
-            && let Poll::Ready(outcome) = self.rest.as_mut().poll(&mut cx)
+            && let Poll::Ready(outcome) = Pin::new(&mut self).poll(&mut cx)
         {
             return outcome;
         }
@@ -99,33 +100,33 @@ impl<T: Pod, Out, Rest: Future<Output = Result<Out>>> Request<'_, T, Rest> {
     }
 }
 
-impl<T: Pod, Rest: Future> Future for Request<'_, T, Rest> {
-    type Output = Rest::Output;
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Rest::Output> {
-        self.rest.as_mut().poll(cx)
+impl<Out> Future for Request<'_, Out> {
+    type Output = Result<Out>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<Out>> {
+        Pin::new(&mut self.before).poll(cx).map(|before| before.map(self.out))
     }
 }
 
 /// The right to an accumulate's outcome.
-pub(super) struct Claim<'e, T: Pod> {
-    core: &'e Core<T>,
+pub(super) struct Claim<'e> {
+    core: &'e Core,
     number: u64,
 }
 
-impl<'e, T: WindowElement> Claim<'e, T> {
-    pub(super) fn new(core: &'e Core<T>, number: u64) -> Self {
+impl<'e> Claim<'e> {
+    pub(super) fn new(core: &'e Core, number: u64) -> Self {
         Claim { core, number }
     }
 
-    /// Wait until it is complete; yields the elements before.
-    pub(super) async fn before(self) -> Result<Vec<T>> {
-        let bits = self.core.jobs.take(&self.core.fabric, self.number).await?;
-        Ok(bits.into_iter().map(T::of_bits).collect())
+    /// Waits until it is complete; yields the bits of the elements before.
+    pub(super) async fn before(self) -> Result<Vec<u64>> {
+        self.core.in_flight.take(&self.core.fabric, self.number).await
     }
 }
 
-impl<T: Pod> Drop for Claim<'_, T> {
+impl Drop for Claim<'_> {
     fn drop(&mut self) {
-        self.core.jobs.leave(self.number);
+        self.core.in_flight.leave(self.number);
     }
 }

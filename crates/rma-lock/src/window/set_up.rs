@@ -2,19 +2,18 @@
 
 use super::{
     Window,
+    core::{Core, MemberPart, Parts, WindowMemory, Words},
+    epochs::OpenEpochs,
     error::{WindowError, WindowResult},
-    jobs::Jobs,
-    meeting::Meeting,
-    memory::{Part, WindowMemory},
-    open::Open,
-    side::Core,
-    words::Words,
+    fence::MemberBarrier,
+    in_flight::InFlightTable,
 };
 use crate::AccessLock;
-use core::sync::atomic::AtomicBool;
+use core::{marker::PhantomData, sync::atomic::AtomicBool};
 use rdma_fabric::{
-    Fabric, FabricError, Group, GroupMemory, Pod, Rank, RegionKey, RegisterError, Uses,
+    Fabric, FabricError, Group, GroupMemory, Pod, Rank, RegionKey, RegisterError, Registered, Uses,
     error::{Mismatch, OutOfMemory},
+    provider::Boxed,
 };
 use std::sync::{Arc, Mutex};
 
@@ -52,7 +51,7 @@ impl Layout {
 }
 
 impl<T: Pod, L: AccessLock> Window<T, L> {
-    /// A window of the whole job with `elements` elements, all zero, at each rank (`MPI_Win_allocate`). Collective over the job: all ranks call
+    /// Makes a window of the whole job with `elements` elements, all zero, at each rank (`MPI_Win_allocate`). Collective over the job: all ranks call
     /// it in the same order relative to other symmetric allocations.
     ///
     /// No rank keeps a table of the others.
@@ -63,7 +62,7 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         Self::allocate_with(fabric, elements, WindowOptions::default()).await
     }
 
-    /// The same with other options.
+    /// Makes a window of the whole job with other options: [`Window::allocate`].
     ///
     /// # Errors
     /// As [`Window::allocate`], and [`FabricError::NotInGroup`], [`FabricError::NoSuchRank`] of the home.
@@ -77,7 +76,7 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         Self::over(fabric, memory, elements, layout, options)
     }
 
-    /// A window of a group's members. Collective over the group; others are not concerned, alive or dead.
+    /// Makes a window of a group's members. Collective over the group; others are not concerned, alive or dead.
     ///
     /// # Errors
     /// As [`Group::memory`]; [`FabricError::Mismatch`] at every member, for the world group at one at least, if they ask for different numbers of
@@ -86,7 +85,7 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         Self::in_group_with(group, elements, WindowOptions::default()).await
     }
 
-    /// The same with other options.
+    /// Makes a window of a group's members with other options: [`Window::in_group`].
     ///
     /// # Errors
     /// As [`Window::in_group`], and [`FabricError::NotInGroup`] of the home.
@@ -96,14 +95,7 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         options: WindowOptions<L::Options>,
     ) -> WindowResult<Self> {
         let fabric = group.fabric().clone();
-        if group.len() < fabric.ranks() {
-            let all = group.allgather(elements as u64).await?;
-            if let Some(other) = all.iter().position(|theirs| *theirs != elements as u64) {
-                let (theirs, ours) = (elements as u64, all[other]);
-                let (rank, other) = (fabric.rank(), group.rank(other)?);
-                return Err(FabricError::from(Mismatch { collective: "in_group", rank, theirs, other, ours }).into());
-            }
-        }
+        agree(group, elements).await?;
         let layout = Self::layout(&fabric, elements, &options, group.len())?;
         let memory = group.memory(layout.bytes()).await?;
         Self::over(&fabric, memory, elements, layout, options)
@@ -130,13 +122,14 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         layout: Layout,
         options: WindowOptions<L::Options>,
     ) -> WindowResult<Self> {
-        let data = WindowMemory::Allocated { memory: memory.part(0, elements * size_of::<T>())?, elements };
+        let data = memory.part(0, elements * size_of::<T>())?;
+        let data = WindowMemory { members: data, element: size_of::<T>(), parts: Parts::Allocated { elements } };
         Self::around(fabric, data, memory, layout, options)
     }
 
     fn around(
         fabric: &Fabric,
-        data: WindowMemory<T>,
+        data: WindowMemory,
         memory: GroupMemory,
         layout: Layout,
         options: WindowOptions<L::Options>,
@@ -151,16 +144,16 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
             fabric: fabric.clone(),
             memory: data,
             words,
-            meeting: Meeting::default(),
-            jobs: Jobs::new(),
-            open: Open::default(),
+            barrier: MemberBarrier::default(),
+            in_flight: InFlightTable::new(),
+            open: OpenEpochs::default(),
             exposed: Mutex::default(),
             reads_registered: AtomicBool::new(false),
         };
-        Ok(Window { core: Arc::new(core), lock })
+        Ok(Window { core: Arc::new(core), lock, element: PhantomData })
     }
 
-    /// Wait until all members have called this, then drop the window (`MPI_Win_free`).
+    /// Waits until all members have called this, then drop the window (`MPI_Win_free`).
     ///
     /// # Errors
     /// As [`Window::barrier`]; the first error of an operation that nobody has heard of. The window is dropped all the same.
@@ -172,7 +165,7 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
 }
 
 impl<T: Pod + Send + Sync, L: AccessLock> Window<T, L> {
-    /// A window of memory that the members of a group already have (`MPI_Win_create`), of any length each. Collective over the group. [`Window::detach`]
+    /// Makes a window of memory that the members of a group already have (`MPI_Win_create`), of any length each. Collective over the group. [`Window::detach`]
     /// gives it back.
     ///
     /// Accumulates need memory registered for [`Uses::Atomics`]; `docs/existing-memory.md` tells what that costs. Each member keeps a table
@@ -193,14 +186,24 @@ impl<T: Pod + Send + Sync, L: AccessLock> Window<T, L> {
             Uses::Atomics => fabric.register_for_atomics(memory),
         };
         let part = match &registered {
-            Ok(mine) => Some(WindowMemory::card(mine)),
+            Ok(mine) => Some(MemberPart { key: mine.key(), elements: mine.elements() as u64 }),
             Err(_) => None,
         };
         // Everybody comes here, so that nobody waits for one that could not register.
-        let attached = Self::exchange(group, part, &options).await;
+        let attached = exchange(group, part, options.home).await;
+        let attached = match attached {
+            Ok(parts) => match Self::layout(&fabric, 0, &options, group.len()) {
+                Ok(layout) => {
+                    group.memory(layout.bytes()).await.map(|memory| (parts, memory, layout)).map_err(Into::into)
+                }
+                Err(error) => Err(error),
+            },
+            Err(error) => Err(error),
+        };
         match (registered, attached) {
             (Ok(mine), Ok((parts, memory, layout))) => {
-                let data = WindowMemory::Attached { members: memory.clone(), mine, parts };
+                let parts = Parts::Attached { mine: Box::new(mine), parts };
+                let data = WindowMemory { members: memory.clone(), element: size_of::<T>(), parts };
                 match Self::around(&fabric, data, memory, layout, options) {
                     Ok(window) => Ok(window),
                     // The lock refused its options; the memory went with what was made of it.
@@ -212,31 +215,7 @@ impl<T: Pod + Send + Sync, L: AccessLock> Window<T, L> {
         }
     }
 
-    /// What all members bring, and memory for words and lock.
-    #[allow(clippy::type_complexity)]
-    async fn exchange(
-        group: &mut Group,
-        part: Option<Part>,
-        options: &WindowOptions<L::Options>,
-    ) -> WindowResult<(Box<[Part]>, GroupMemory, Layout)> {
-        let fabric = group.fabric().clone();
-        if let Some(home) = options.home {
-            group.number(home)?;
-        }
-        // Whether it could be registered, key, elements.
-        let card = part.map_or([0; 3], |part| [1, part.key.to_bits(), part.elements]);
-        let cards = group.allgather(card).await?;
-        if let Some(number) = cards.iter().position(|[registered, ..]| *registered == 0) {
-            return Err(WindowError::NotAttached { rank: group.rank(number)? });
-        }
-        let layout = Self::layout(&fabric, 0, options, group.len())?;
-        let memory = group.memory(layout.bytes()).await?;
-        let part = |[_, key, elements]: &[u64; 3]| Part { key: RegionKey::from_bits(*key), elements: *elements };
-        let parts = cards.iter().map(part).collect();
-        Ok((parts, memory, layout))
-    }
-
-    /// End a window of memory that existed, and get that back, with what was written to it. Collective over the members. Of a window that
+    /// Ends a window of memory that existed, and get that back, with what was written to it. Collective over the members. Of a window that
     /// was allocated it is `None`.
     ///
     /// # Errors
@@ -245,10 +224,50 @@ impl<T: Pod + Send + Sync, L: AccessLock> Window<T, L> {
         let flushed = self.core.flush(None).await;
         self.barrier().await?;
         let taken = match Arc::try_unwrap(self.core) {
-            Ok(Core { memory: WindowMemory::Attached { mine, .. }, .. }) => Some(mine.take().await?),
+            Ok(Core { memory: WindowMemory { parts: Parts::Attached { mine, .. }, .. }, .. }) => {
+                let mine = mine.downcast::<Registered<T>>().expect("it was registered as elements of the window");
+                Some(mine.take().await?)
+            }
             _ => None,
         };
         flushed?;
         Ok(taken)
     }
+}
+
+/// Checks that all members of a group ask for as many elements.
+fn agree(group: &mut Group, elements: usize) -> Boxed<'_, WindowResult<()>> {
+    Box::pin(async move {
+        let fabric = group.fabric().clone();
+        if group.len() < fabric.ranks() {
+            let all = group.allgather(elements as u64).await?;
+            if let Some(other) = all.iter().position(|theirs| *theirs != elements as u64) {
+                let (theirs, ours) = (elements as u64, all[other]);
+                let (rank, other) = (fabric.rank(), group.rank(other)?);
+                return Err(FabricError::from(Mismatch { collective: "in_group", rank, theirs, other, ours }).into());
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Yields what all members bring.
+fn exchange(
+    group: &mut Group,
+    part: Option<MemberPart>,
+    home: Option<Rank>,
+) -> Boxed<'_, WindowResult<Box<[MemberPart]>>> {
+    Box::pin(async move {
+        if let Some(home) = home {
+            group.number(home)?;
+        }
+        // Whether it could be registered, key, elements.
+        let card = part.map_or([0; 3], |part| [1, part.key.to_bits(), part.elements]);
+        let cards = group.allgather(card).await?;
+        if let Some(number) = cards.iter().position(|[registered, ..]| *registered == 0) {
+            return Err(WindowError::NotAttached { rank: group.rank(number)? });
+        }
+        let part = |[_, key, elements]: &[u64; 3]| MemberPart { key: RegionKey::from_bits(*key), elements: *elements };
+        Ok(cards.iter().map(part).collect())
+    })
 }

@@ -1,22 +1,21 @@
 //! What an epoch does to one rank's memory.
 
 use super::{
-    memory::range,
-    op::{Op, Step, WindowElement},
+    core::{Core, range},
+    op::{Op, UpdateForm, WindowElement},
     request::{Claim, Request, Transfer},
-    side::Core,
     update::Update,
 };
-use core::{fmt, future::Future, sync::atomic::Ordering::Relaxed};
+use core::{fmt, sync::atomic::Ordering::Relaxed};
 use rdma_fabric::{
-    FabricError, LocalSpan, Pod, PutOptions, PutSource, Rank, RemoteAddr, RemoteSpan, Result,
+    FabricError, LocalSpan, Pod, PutSource, Rank, RemoteAddr, RemoteSpan, Result,
     op::{Get, Put},
     provider::Source,
 };
 use std::sync::Arc;
 
 /// So many accumulates that nobody has waited for may be under way.
-const UNFINISHED: usize = 64;
+const MAX_UNFINISHED: usize = 64;
 
 /// One rank's memory, as an epoch reaches it. Places are elements, counted from 0.
 ///
@@ -31,7 +30,7 @@ const UNFINISHED: usize = 64;
 /// All operations: [`FabricError::OutOfBounds`] and [`FabricError::LengthMismatch`], with nothing done; [`FabricError::StaleRegion`] if the target has
 /// dropped the window; [`FabricError::PeerLost`].
 pub struct Target<'e, T: Pod> {
-    pub(super) core: &'e Arc<Core<T>>,
+    pub(super) core: &'e Arc<Core>,
     rank: Rank,
     /// All of it.
     span: RemoteSpan<T>,
@@ -44,16 +43,17 @@ impl<T: Pod> fmt::Debug for Target<'_, T> {
 }
 
 impl<'e, T: Pod> Target<'e, T> {
-    pub(super) fn new(core: &'e Arc<Core<T>>, rank: Rank) -> Result<Self> {
-        Ok(Target { core, rank, span: core.memory.span(&core.fabric, rank)? })
+    pub(super) fn new(core: &'e Arc<Core>, rank: Rank) -> Result<Self> {
+        let (addr, elements) = core.memory.part(rank)?;
+        Ok(Target { core, rank, span: core.fabric.remote_span(addr, elements)? })
     }
 
-    /// Whose memory it is.
+    /// Returns the rank whose memory it is.
     pub fn rank(&self) -> Rank {
         self.rank
     }
 
-    /// Number of elements.
+    /// Returns the number of elements.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
         self.span.len()
@@ -65,7 +65,7 @@ impl<'e, T: Pod> Target<'e, T> {
         self.span.slice(range)
     }
 
-    /// Write elements from place `at` on (`MPI_Put`). Returns when it is posted.
+    /// Writes elements from place `at` on (`MPI_Put`). Returns when it is posted.
     ///
     /// # Errors
     /// As all operations.
@@ -73,7 +73,7 @@ impl<'e, T: Pod> Target<'e, T> {
         self.rput(at, from).await.map(drop)
     }
 
-    /// The same; the request yields the source when it may be reused (`MPI_Rput`).
+    /// Writes elements from place `at` on (`MPI_Rput`). The request yields the source when it may be reused.
     ///
     /// # Errors
     /// As all operations.
@@ -82,11 +82,11 @@ impl<'e, T: Pod> Target<'e, T> {
         if matches!(from.view(), Source::Place(_)) {
             self.core.reads_registered.store(true, Relaxed);
         }
-        let put = Put { to: &to, from, options: PutOptions::default() };
+        let put = Put { to: &to, from, notice: None };
         self.core.fabric.post(put).await.map(Transfer::new)
     }
 
-    /// Read as many elements as `into` has from place `at` on, and give it back filled (`MPI_Get`).
+    /// Reads as many elements as `into` has from place `at` on, and gives it back filled (`MPI_Get`).
     ///
     /// # Errors
     /// As all operations.
@@ -97,7 +97,7 @@ impl<'e, T: Pod> Target<'e, T> {
         self.rget(at, into).await?.await
     }
 
-    /// Read one element.
+    /// Reads one element.
     ///
     /// # Errors
     /// As all operations.
@@ -109,7 +109,7 @@ impl<'e, T: Pod> Target<'e, T> {
         Ok(element)
     }
 
-    /// [`Target::get`], begun (`MPI_Rget`).
+    /// Reads as many elements as `into` has from place `at` on (`MPI_Rget`). The request yields it filled.
     ///
     /// # Errors
     /// As all operations.
@@ -121,7 +121,7 @@ impl<'e, T: Pod> Target<'e, T> {
         self.core.fabric.post(Get { from: &from, to: into }).await.map(Transfer::new)
     }
 
-    /// Read elements from place `at` on into own registered memory, such as [`crate::Window::own`] (`MPI_Get`). Returns when it is posted; they are there
+    /// Reads elements from place `at` on into own registered memory, such as [`crate::Window::own`] (`MPI_Get`). Returns when it is posted; they are there
     /// after a flush, a local one too.
     ///
     /// # Errors
@@ -129,92 +129,84 @@ impl<'e, T: Pod> Target<'e, T> {
     pub async fn get_into(&self, at: usize, into: LocalSpan<T>) -> Result<()> {
         let from = self.part(at, into.len())?;
         let handle = self.core.fabric.post(Get { from: &from, to: into }).await?;
-        self.core.jobs.get_into(&self.core.fabric, self.rank, handle);
+        self.core.in_flight.get_into(&self.core.fabric, self.rank, handle);
         Ok(())
     }
 }
 
 impl<'e, T: WindowElement> Target<'e, T> {
-    fn update(&self, at: usize, step: Step, values: &[T], claimed: bool) -> Result<u64> {
+    fn update(&self, at: usize, form: UpdateForm, values: &[T], claimed: bool) -> Result<u64> {
         self.core.memory.check(self.rank, &range(at, values.len()))?;
         let start = self.span.addr();
         let addr = RemoteAddr { offset: start.offset + (at * size_of::<T>()) as u64, ..start };
         let values = values.iter().map(|value| value.bits()).collect();
-        let update = Update::new(addr, size_of::<T>(), step, values);
-        Ok(self.core.jobs.update(&self.core.fabric, self.rank, update, claimed))
+        let update = Update::new(addr, size_of::<T>(), form, values);
+        Ok(self.core.in_flight.update(&self.core.fabric, self.rank, update, claimed))
     }
 
-    fn claim(&self, at: usize, step: Step, values: &[T]) -> Result<Claim<'_, T>> {
-        Ok(Claim::new(self.core, self.update(at, step, values, true)?))
+    fn claim(&self, at: usize, form: UpdateForm, values: &[T]) -> Result<Claim<'_>> {
+        Ok(Claim::new(self.core, self.update(at, form, values, true)?))
     }
 
-    /// Combine each element from place `at` on with a value (`MPI_Accumulate`). Returns when it is begun.
+    /// Combines each element from place `at` on with a value (`MPI_Accumulate`). Returns when it is begun.
     ///
     /// # Errors
     /// As all operations; [`FabricError::Unsupported`] if `op` makes no sense for such elements; [`FabricError::NoAtomics`] where memory that
     /// existed before has none.
     pub async fn accumulate(&self, at: usize, op: Op, values: &[T]) -> Result<()> {
-        self.update(at, step::<T>(op)?, values, false)?;
-        self.core.jobs.fewer_than(&self.core.fabric, UNFINISHED).await
+        self.update(at, form::<T>(op)?, values, false)?;
+        self.core.in_flight.fewer_than(&self.core.fabric, MAX_UNFINISHED).await
     }
 
-    /// The same; the request tells when it has happened (`MPI_Raccumulate`).
+    /// Combines each element from place `at` on with a value (`MPI_Raccumulate`). The request ends when it has happened.
     ///
     /// # Errors
     /// As [`Target::accumulate`].
-    pub fn raccumulate(
-        &self,
-        at: usize,
-        op: Op,
-        values: &[T],
-    ) -> Result<Request<'_, T, impl Future<Output = Result<()>> + use<'_, T>>> {
-        let claim = self.claim(at, step::<T>(op)?, values)?;
-        Ok(Request::new(claim, |claim| async move { claim.before().await.map(drop) }))
+    pub fn raccumulate(&self, at: usize, op: Op, values: &[T]) -> Result<Request<'_, ()>> {
+        Ok(Request::new(self.claim(at, form::<T>(op)?, values)?, drop))
     }
 
-    /// [`Target::accumulate`], and yield the elements before (`MPI_Get_accumulate`). Each is read and changed at once, not all of them together.
+    /// Combines each element from place `at` on with a value, and yields the elements before (`MPI_Get_accumulate`). Each is read and changed at once, not all of them together.
     ///
     /// # Errors
     /// As [`Target::accumulate`].
     pub async fn get_accumulate(&self, at: usize, op: Op, values: &[T]) -> Result<Vec<T>> {
-        self.claim(at, step::<T>(op)?, values)?.before().await
+        self.claim(at, form::<T>(op)?, values)?.before().await.map(elements)
     }
 
-    /// The same, begun (`MPI_Rget_accumulate`).
+    /// Combines each element from place `at` on with a value; the request yields the elements before (`MPI_Rget_accumulate`).
     ///
     /// # Errors
     /// As [`Target::accumulate`].
-    pub fn rget_accumulate(
-        &self,
-        at: usize,
-        op: Op,
-        values: &[T],
-    ) -> Result<Request<'_, T, impl Future<Output = Result<Vec<T>>> + use<'_, T>>> {
-        let claim = self.claim(at, step::<T>(op)?, values)?;
-        Ok(Request::new(claim, |claim| async move { claim.before().await }))
+    pub fn rget_accumulate(&self, at: usize, op: Op, values: &[T]) -> Result<Request<'_, Vec<T>>> {
+        Ok(Request::new(self.claim(at, form::<T>(op)?, values)?, elements))
     }
 
-    /// Combine one element with a value, and yield what it was before (`MPI_Fetch_and_op`).
+    /// Combines one element with a value, and yields what it was before (`MPI_Fetch_and_op`).
     ///
     /// # Errors
     /// As [`Target::accumulate`].
     pub async fn fetch_and_op(&self, at: usize, op: Op, value: T) -> Result<T> {
-        one(self.claim(at, step::<T>(op)?, &[value])?).await
+        one(self.claim(at, form::<T>(op)?, &[value])?).await
     }
 
-    /// Store `new` if the element has the bits of `expected`; yields what it was before (`MPI_Compare_and_swap`).
+    /// Stores `new` if the element has the bits of `expected`; yields what it was before (`MPI_Compare_and_swap`).
     ///
     /// # Errors
     /// As [`Target::accumulate`].
     pub async fn compare_and_swap(&self, at: usize, expected: T, new: T) -> Result<T> {
-        one(self.claim(at, Step::Exchange(expected.bits()), &[new])?).await
+        one(self.claim(at, UpdateForm::Exchange(expected.bits()), &[new])?).await
     }
 }
 
-async fn one<T: WindowElement>(claim: Claim<'_, T>) -> Result<T> {
-    claim.before().await.map(|before| before[0])
+async fn one<T: WindowElement>(claim: Claim<'_>) -> Result<T> {
+    claim.before().await.map(|before| T::of_bits(before[0]))
 }
 
-fn step<T: WindowElement>(op: Op) -> Result<Step> {
-    T::step(op).ok_or(FabricError::Unsupported { feature: &"bitwise and logical operations on floating point" })
+fn elements<T: WindowElement>(bits: Vec<u64>) -> Vec<T> {
+    bits.into_iter().map(T::of_bits).collect()
+}
+
+fn form<T: WindowElement>(op: Op) -> Result<UpdateForm> {
+    T::form(op).ok_or(FabricError::Unsupported { feature: &"bitwise and logical operations on floating point" })
 }

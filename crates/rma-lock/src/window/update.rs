@@ -3,7 +3,7 @@
 //! An element that the fabric has no atomic for is compared and swapped. The first comparison is a guess that costs nothing extra: it
 //! fails like a read. One that does not change the element writes nothing.
 
-use super::op::Step;
+use super::op::UpdateForm;
 use core::{
     pin::Pin,
     task::{Context, Poll, Waker},
@@ -15,9 +15,9 @@ const TOGETHER: usize = 32;
 
 /// How handles are looked at.
 pub(super) enum Look<'a, 'b> {
-    /// By who can be woken.
+    /// By a task that can be woken.
     Poll(&'a mut Context<'b>),
-    /// By who only wants to know.
+    /// By a caller that only wants to know.
     Test,
 }
 
@@ -36,20 +36,21 @@ impl Look<'_, '_> {
     }
 }
 
-/// How far an update has come.
+/// How far an accumulate has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stand {
+pub(super) enum Progress {
     /// Operations are under way.
-    Flying,
+    Waiting,
     /// None is, and there was no room to post one.
     NoRoom,
     Over,
 }
 
+/// An accumulate under way.
 pub(super) struct Update {
     /// Of the first element.
     at: RemoteAddr,
-    step: Step,
+    form: UpdateForm,
     /// Of 8 bytes, not 4.
     wide: bool,
     /// An operand for each element; when it is over, what was there before.
@@ -58,58 +59,58 @@ pub(super) struct Update {
     next: usize,
     /// Elements to compare again, and what with.
     again: Vec<(usize, u64)>,
-    flights: Vec<Flight>,
+    in_flight: Vec<ElementOp>,
     /// What it failed with. No more is begun then.
     error: Option<FabricError>,
 }
 
-struct Flight {
+struct ElementOp {
     element: usize,
     /// What the element was compared with.
     guess: u64,
-    handle: Either,
+    handle: WidthHandle,
 }
 
-enum Either {
+enum WidthHandle {
     Narrow(Handle<u32>),
     Wide(Handle<u64>),
 }
 
 impl Update {
-    pub(super) fn new(at: RemoteAddr, bytes: usize, step: Step, values: Vec<u64>) -> Self {
+    pub(super) fn new(at: RemoteAddr, bytes: usize, form: UpdateForm, values: Vec<u64>) -> Self {
         let wide = bytes == u64::BYTES;
-        Update { at, step, wide, values, next: 0, again: Vec::new(), flights: Vec::new(), error: None }
+        Update { at, form, wide, values, next: 0, again: Vec::new(), in_flight: Vec::new(), error: None }
     }
 
     fn bytes(&self) -> usize {
         if self.wide { u64::BYTES } else { u32::BYTES }
     }
 
-    /// Whether it has bytes in common with another.
+    /// Returns whether it has bytes in common with another.
     pub(super) fn overlaps(&self, other: &Update) -> bool {
         let end = |update: &Update| update.at.offset + (update.values.len() * update.bytes()) as u64;
         self.at.rank == other.at.rank && self.at.offset < end(other) && other.at.offset < end(self)
     }
 
-    /// What was there before, or why it failed.
+    /// Returns what was there before, or why it failed.
     pub(super) fn outcome(self) -> Result<Vec<u64>> {
         self.error.map_or(Ok(self.values), Err)
     }
 
-    /// Do what can be done now.
-    pub(super) fn advance(&mut self, fabric: &Fabric, look: &mut Look<'_, '_>) -> Stand {
+    /// Does what can be done now.
+    pub(super) fn advance(&mut self, fabric: &Fabric, look: &mut Look<'_, '_>) -> Progress {
         loop {
             self.land(look);
             let (posted, full) = self.post(fabric);
-            if self.flights.is_empty() && full {
-                return Stand::NoRoom;
+            if self.in_flight.is_empty() && full {
+                return Progress::NoRoom;
             }
-            if self.flights.is_empty() && (self.error.is_some() || self.begun()) {
-                return Stand::Over;
+            if self.in_flight.is_empty() && (self.error.is_some() || self.begun()) {
+                return Progress::Over;
             }
-            // What was posted may be over already; if not, its handle must be told whom to wake.
+            // What was posted may be over already; if not, its handle must have a waker.
             if !posted {
-                return Stand::Flying;
+                return Progress::Waiting;
             }
         }
     }
@@ -118,23 +119,23 @@ impl Update {
         self.again.is_empty() && self.next == self.values.len()
     }
 
-    /// Take the results that are here.
+    /// Takes the results that are here.
     fn land(&mut self, look: &mut Look<'_, '_>) {
-        let mut place = 0;
-        while let Some(flight) = self.flights.get_mut(place) {
-            let result = match &mut flight.handle {
-                Either::Narrow(handle) => look.at(handle).map(|result| result.map(u64::from)),
-                Either::Wide(handle) => look.at(handle),
+        let mut position = 0;
+        while let Some(op) = self.in_flight.get_mut(position) {
+            let result = match &mut op.handle {
+                WidthHandle::Narrow(handle) => look.at(handle).map(|result| result.map(u64::from)),
+                WidthHandle::Wide(handle) => look.at(handle),
             };
             let Some(result) = result else {
-                place += 1;
+                position += 1;
                 continue;
             };
-            let Flight { element, guess, .. } = self.flights.swap_remove(place);
+            let ElementOp { element, guess, .. } = self.in_flight.swap_remove(position);
             match result {
                 Err(error) => self.error = self.error.take().or(Some(error)),
-                Ok(old) => match self.step {
-                    Step::Compute(compute) if old != guess && compute(old, self.values[element]) != old => {
+                Ok(old) => match self.form {
+                    UpdateForm::Compute(compute) if old != guess && compute(old, self.values[element]) != old => {
                         self.again.push((element, old));
                     }
                     _ => self.values[element] = old,
@@ -143,19 +144,19 @@ impl Update {
         }
     }
 
-    /// Post what there is room for; whether anything was posted, and whether there was no room for more.
+    /// Posts what there is room for; whether anything was posted, and whether there was no room for more.
     fn post(&mut self, fabric: &Fabric) -> (bool, bool) {
         let mut posted = false;
-        while self.error.is_none() && self.flights.len() < TOGETHER && !self.begun() {
+        while self.error.is_none() && self.in_flight.len() < TOGETHER && !self.begun() {
             let (element, guess) = self.again.last().copied().unwrap_or((self.next, 0));
             let operand = self.values[element];
-            let amo = match self.step {
-                Step::Atomic(amo) => amo(operand),
-                Step::Compute(compute) => Amo::CompareSwap { expected: guess, new: compute(guess, operand) },
-                Step::Exchange(expected) => Amo::CompareSwap { expected, new: operand },
+            let amo = match self.form {
+                UpdateForm::Atomic(amo) => amo(operand),
+                UpdateForm::Compute(compute) => Amo::CompareSwap { expected: guess, new: compute(guess, operand) },
+                UpdateForm::Exchange(expected) => Amo::CompareSwap { expected, new: operand },
             };
             match self.begin(fabric, element, amo) {
-                Ok(handle) => self.flights.push(Flight { element, guess, handle }),
+                Ok(handle) => self.in_flight.push(ElementOp { element, guess, handle }),
                 Err(Refused::Full(())) => return (posted, true),
                 Err(Refused::Failed(error, ())) => {
                     self.error = Some(error);
@@ -170,15 +171,15 @@ impl Update {
         (posted, false)
     }
 
-    fn begin(&self, fabric: &Fabric, element: usize, amo: Amo<u64>) -> Result<Either, Refused<()>> {
+    fn begin(&self, fabric: &Fabric, element: usize, amo: Amo<u64>) -> Result<WidthHandle, Refused<()>> {
         let at = RemoteAddr { offset: self.at.offset + (element * self.bytes()) as u64, ..self.at };
         let failed = |error| Refused::Failed(error, ());
         if self.wide {
             let word = fabric.remote_word(at).map_err(failed)?;
-            fabric.try_atomic(&word, amo).map(Either::Wide)
+            fabric.try_atomic(&word, amo).map(WidthHandle::Wide)
         } else {
             let word = fabric.remote_word(at).map_err(failed)?;
-            fabric.try_atomic(&word, narrow(amo)).map(Either::Narrow)
+            fabric.try_atomic(&word, narrow(amo)).map(WidthHandle::Narrow)
         }
     }
 }

@@ -13,7 +13,10 @@
 //!
 //! [`Posting::tag`] is not in it: as on the hardware, the poster keeps it.
 
-use rdma_fabric::control_queue::{Armw, Blocks, Command, Inline, Posting, QueueId, Stadd, Width};
+use rdma_fabric::{
+    Amo,
+    control_queue::{Blocks, Command, Inline, Posting, QueueId, Stadd, Width},
+};
 
 /// Words of a slot.
 pub(crate) const SLOT: usize = 4;
@@ -58,7 +61,7 @@ const GAP: u32 = 54;
 /// Where bytes of the command stand in word 0.
 const LEN: u32 = 40;
 
-/// One command of `posting`, which must have one block, an SPS of 4 bits and a length of 24.
+/// Encodes one command of `posting`, which must have one block, an SPS of 4 bits and a length of 24.
 pub(crate) fn encode(posting: &Posting) -> Descriptor {
     let (kind, more, len, one, at, second) = match posting.command {
         Command::Put { from, at, len, .. } => (kind::PUT, 0, len, from.to_bits(), at, None),
@@ -70,22 +73,22 @@ pub(crate) fn encode(posting: &Posting) -> Descriptor {
                 _ => (kind::INLINE_LONG, 0, len, 0, at, Some(carried)),
             }
         }
-        Command::Armw { at, width, op, .. } => {
-            let (number, operand) = match op {
-                Armw::Swap(value) => (1, value),
-                Armw::Add(value) => (2, value),
-                Armw::Xor(value) => (3, value),
-                Armw::And(value) => (4, value),
-                Armw::Or(value) => (5, value),
+        Command::Atomic { at, width, amo, .. } => {
+            let armw = |number: u64, operand| {
+                let wide = if width == Width::Eight { WIDE } else { 0 };
+                (kind::ARMW, wide | number << OP, 0, operand, at, None)
             };
-            let wide = if width == Width::Eight { WIDE } else { 0 };
-            (kind::ARMW, wide | number << OP, 0, operand, at, None)
-        }
-        Command::CompareSwap { at, width: Width::Four, expected, new, .. } => {
-            (kind::CSWAP4, 0, 0, u64::from(expected as u32) | new << 32, at, None)
-        }
-        Command::CompareSwap { at, width: Width::Eight, expected, new, .. } => {
-            (kind::CSWAP8, 0, 0, expected, at, Some([new, 0, 0, 0]))
+            match amo {
+                Amo::Swap(value) => armw(1, value),
+                Amo::Add(value) => armw(2, value),
+                Amo::Xor(value) => armw(3, value),
+                Amo::And(value) => armw(4, value),
+                Amo::Or(value) => armw(5, value),
+                Amo::CompareSwap { expected, new } => match width {
+                    Width::Four => (kind::CSWAP4, 0, 0, u64::from(expected as u32) | new << 32, at, None),
+                    Width::Eight => (kind::CSWAP8, 0, 0, expected, at, Some([new, 0, 0, 0])),
+                },
+            }
         }
         Command::Nop => (kind::NOP, 0, 0, 0, Stadd::from_bits(0), None),
     };
@@ -106,7 +109,7 @@ pub(crate) fn encode(posting: &Posting) -> Descriptor {
     Descriptor { first, second }
 }
 
-/// Whether the command that starts with this slot goes on in the next one; `None` if none starts so.
+/// Returns whether the command that starts with this slot goes on in the next one; `None` if none starts so.
 pub(crate) fn slots(first: &[u64; SLOT]) -> Option<u64> {
     match first[3] & 0xff {
         kind::INLINE_LONG | kind::CSWAP8 => Some(2),
@@ -115,7 +118,7 @@ pub(crate) fn slots(first: &[u64; SLOT]) -> Option<u64> {
     }
 }
 
-/// The inverse of [`encode`], with tag 0. `None` for what no command is encoded to.
+/// Returns the inverse of [`encode`], with tag 0. `None` for what no command is encoded to.
 pub(crate) fn decode(descriptor: &Descriptor) -> Option<Posting> {
     let Descriptor { first: [zero, one, two, three], second } = *descriptor;
     let to = QueueId::from_bits(zero & ((1 << LEN) - 1))?;
@@ -127,20 +130,25 @@ pub(crate) fn decode(descriptor: &Descriptor) -> Option<Posting> {
         kind::INLINE => Command::PutInline { to, bytes: inline(&[one, 0, 0, 0], len)?, at },
         kind::INLINE_LONG => Command::PutInline { to, bytes: inline(&second?, len)?, at },
         kind::ARMW => {
-            let op = match three >> OP & 7 {
-                1 => Armw::Swap(one),
-                2 => Armw::Add(one),
-                3 => Armw::Xor(one),
-                4 => Armw::And(one),
-                5 => Armw::Or(one),
+            let amo = match three >> OP & 7 {
+                1 => Amo::Swap(one),
+                2 => Amo::Add(one),
+                3 => Amo::Xor(one),
+                4 => Amo::And(one),
+                5 => Amo::Or(one),
                 _ => return None,
             };
-            Command::Armw { to, at, width, op }
+            Command::Atomic { to, at, width, amo }
         }
-        kind::CSWAP4 => {
-            Command::CompareSwap { to, at, width: Width::Four, expected: one & 0xffff_ffff, new: one >> 32 }
+        kind::CSWAP4 => Command::Atomic {
+            to,
+            at,
+            width: Width::Four,
+            amo: Amo::CompareSwap { expected: one & 0xffff_ffff, new: one >> 32 },
+        },
+        kind::CSWAP8 => {
+            Command::Atomic { to, at, width: Width::Eight, amo: Amo::CompareSwap { expected: one, new: second?[0] } }
         }
-        kind::CSWAP8 => Command::CompareSwap { to, at, width: Width::Eight, expected: one, new: second?[0] },
         kind::NOP => Command::Nop,
         _ => return None,
     };
@@ -161,36 +169,36 @@ pub(crate) fn decode(descriptor: &Descriptor) -> Option<Posting> {
     is_said(descriptor).then_some(posting)
 }
 
-/// A command of one slot as few programs are made of more: a nop or a put, of which the poster hears by its completion only.
+/// A frequent command of one slot: a nop or a put, of which the poster hears by its completion only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Brief {
     pub(crate) to: QueueId,
     pub(crate) at: Stadd,
-    pub(crate) what: What,
+    pub(crate) payload: Payload,
     pub(crate) edata: u8,
     pub(crate) sps: u8,
     pub(crate) tcq_notice: bool,
     pub(crate) remote_notice: bool,
 }
 
-/// What is put.
+/// What a [`Brief`] command puts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum Payload {
     Nothing,
     /// Eight bytes that are carried.
     Word(u64),
     Memory(Stadd, u32),
 }
 
-/// [`decode`] for what is [`Brief`], which is told without a detour through memory.
+/// Decodes what is [`Brief`], in registers.
 #[inline(always)]
 pub(crate) fn brief(first: [u64; SLOT]) -> Option<Brief> {
     let [zero, one, two, three] = first;
     let len = (zero >> LEN) as u32;
-    let what = match three & 0xff {
-        kind::NOP => What::Nothing,
-        kind::INLINE if len == 8 => What::Word(one),
-        kind::PUT => What::Memory(Stadd::from_bits(one), len),
+    let payload = match three & 0xff {
+        kind::NOP => Payload::Nothing,
+        kind::INLINE if len == 8 => Payload::Word(one),
+        kind::PUT => Payload::Memory(Stadd::from_bits(one), len),
         _ => return None,
     };
     if three & LOCAL != 0 || !is_said(&Descriptor { first, second: None }) {
@@ -199,7 +207,7 @@ pub(crate) fn brief(first: [u64; SLOT]) -> Option<Brief> {
     Some(Brief {
         to: QueueId::from_bits(zero & ((1 << LEN) - 1))?,
         at: Stadd::from_bits(two),
-        what,
+        payload,
         edata: (three >> EDATA) as u8,
         sps: (three >> SPS) as u8 & 0xf,
         tcq_notice: three & TCQ != 0,
@@ -207,7 +215,7 @@ pub(crate) fn brief(first: [u64; SLOT]) -> Option<Brief> {
     })
 }
 
-/// Whether every bit means something: what means nothing would be lost.
+/// Returns whether every bit means something: what means nothing would be lost.
 #[inline(always)]
 fn is_said(descriptor: &Descriptor) -> bool {
     let Descriptor { first: [zero, one, two, three], second } = *descriptor;
@@ -235,7 +243,7 @@ fn is_said(descriptor: &Descriptor) -> bool {
     rest && three & !(0xff | of_kind | flags | numbers) == 0
 }
 
-/// The commands that a posting of several blocks is.
+/// Returns the commands that a posting of several blocks is.
 pub(crate) fn each_block(posting: Posting) -> impl Iterator<Item = Posting> {
     let blocks = match posting.command {
         Command::Put { blocks, .. } | Command::Get { blocks, .. } => blocks,
@@ -263,132 +271,4 @@ fn inline(words: &[u64; SLOT], len: u32) -> Option<Inline> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-    use rdma_fabric::Rank;
-
-    fn queue() -> impl Strategy<Value = QueueId> {
-        (0..1u32 << 24, 0..16u8, any::<u8>(), 0..16u8)
-            .prop_map(|(rank, engine, number, context)| QueueId::new(Rank::new(rank), engine, number, context))
-    }
-
-    fn stadd() -> impl Strategy<Value = Stadd> {
-        any::<u64>().prop_map(Stadd::from_bits)
-    }
-
-    fn width() -> impl Strategy<Value = Width> {
-        prop_oneof![Just(Width::Four), Just(Width::Eight)]
-    }
-
-    fn command() -> impl Strategy<Value = Command> {
-        let len = 0..1u32 << 24;
-        prop_oneof![
-            (queue(), stadd(), stadd(), len.clone()).prop_map(|(to, from, at, len)| Command::put(to, from, at, len)),
-            (queue(), stadd(), stadd(), len).prop_map(|(to, from, at, len)| Command::get(to, from, at, len)),
-            (queue(), stadd(), prop::collection::vec(any::<u8>(), 0..=32))
-                .prop_map(|(to, at, bytes)| Command::PutInline { to, bytes: Inline::new(&bytes).unwrap(), at }),
-            (queue(), stadd(), width(), 0..5u8, any::<u64>()).prop_map(|(to, at, width, kind, operand)| {
-                let op = [Armw::Swap, Armw::Add, Armw::Xor, Armw::And, Armw::Or][usize::from(kind)](operand);
-                Command::Armw { to, at, width, op }
-            }),
-            (queue(), stadd(), width(), any::<u64>(), any::<u64>()).prop_map(|(to, at, width, expected, new)| {
-                // Of 4-byte words the low half counts, and only that is carried.
-                let mask = if width == Width::Four { 0xffff_ffff } else { u64::MAX };
-                Command::CompareSwap { to, at, width, expected: expected & mask, new: new & mask }
-            }),
-            Just(Command::Nop),
-        ]
-    }
-
-    fn posting() -> impl Strategy<Value = Posting> {
-        let flags = any::<[bool; 5]>();
-        let numbers = (any::<u8>(), 0..16u8, any::<Option<u8>>(), any::<u16>(), any::<u8>());
-        (command(), flags, numbers).prop_map(|(command, flags, (edata, sps, path, mtu, gap))| {
-            let [tcq_notice, local_notice, remote_notice, strong_order, delay_start] = flags;
-            let (tag, rest) = (0, (path, mtu, gap));
-            let (path, mtu, gap) = rest;
-            Posting {
-                command,
-                tag,
-                edata,
-                sps,
-                tcq_notice,
-                local_notice,
-                remote_notice,
-                strong_order,
-                delay_start,
-                path,
-                mtu,
-                gap,
-            }
-        })
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 20 } else { 4000 }))]
-
-        #[test]
-        fn descriptors_come_back(posting in posting()) {
-            let descriptor = encode(&posting);
-            prop_assert_eq!(slots(&descriptor.first), Some(posting.command.slots()));
-            prop_assert_eq!(descriptor.second.is_some(), posting.command.slots() == 2);
-            prop_assert_eq!(decode(&descriptor), Some(posting));
-            let is_brief = match posting.command {
-                Command::Nop | Command::Put { .. } => !posting.local_notice,
-                Command::PutInline { bytes, .. } => !posting.local_notice && bytes.as_bytes().len() == 8,
-                _ => false,
-            };
-            prop_assert_eq!(brief(descriptor.first).is_some(), is_brief);
-        }
-
-        /// Whatever is decoded would be encoded to the same bits, with one flipped or all of them drawn.
-        #[test]
-        fn garbage_is_refused_or_harmless(
-            posting in posting(), word in 0..8usize, bit in 0..64u32, drawn in any::<[u64; 8]>(), flip in any::<bool>()
-        ) {
-            let mut descriptor = encode(&posting);
-            if flip {
-                let second = descriptor.second.get_or_insert([0; 4]);
-                if word < 4 { descriptor.first[word] ^= 1 << bit } else { second[word - 4] ^= 1 << bit }
-            } else {
-                descriptor.first.copy_from_slice(&drawn[..4]);
-                descriptor.second = Some([drawn[4], drawn[5], drawn[6], drawn[7]]);
-            }
-            if slots(&descriptor.first) == Some(1) {
-                descriptor.second = None;
-            }
-            let decoded = decode(&descriptor);
-            if let Some(decoded) = decoded {
-                prop_assert_eq!(encode(&decoded), descriptor);
-            }
-            if let Some(brief) = brief(descriptor.first) {
-                let Brief { to, at, what, edata, sps, tcq_notice, remote_notice } = brief;
-                let command = match what {
-                    What::Nothing => Command::Nop,
-                    What::Word(word) => Command::PutInline { to, bytes: Inline::word(word), at },
-                    What::Memory(from, len) => Command::put(to, from, at, len),
-                };
-                let said = Posting { edata, sps, tcq_notice, remote_notice, ..decoded.unwrap() };
-                prop_assert_eq!(decode(&Descriptor { second: None, ..descriptor }), Some(Posting { command, ..said }));
-            }
-        }
-    }
-
-    #[test]
-    fn a_slot_of_zeros_is_no_command() {
-        assert_eq!(slots(&[0; 4]), None);
-        assert_eq!(decode(&Descriptor { first: [0; 4], second: None }), None);
-    }
-
-    #[test]
-    fn blocks_are_so_many_commands() {
-        let to = QueueId::new(Rank::new(1), 0, 0, 0);
-        let (from, at) = (Stadd::fixed(1), Stadd::fixed(2) + 64);
-        let command = Command::Put { to, from, at, len: 16, blocks: Blocks { count: 3, stride: 100 } };
-        let all: Vec<_> = each_block(Posting::new(command).sps(1).tcq(7)).collect();
-        let one = |ahead| Posting::new(Command::put(to, from + ahead, at + ahead, 16)).sps(1).tcq(7);
-        assert_eq!(all, [one(0), one(100), one(200)]);
-        assert_eq!(each_block(Posting::new(Command::Nop)).count(), 1);
-    }
-}
+mod tests;

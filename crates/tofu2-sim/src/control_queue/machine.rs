@@ -16,9 +16,9 @@ pub struct QueueMachine {
     pub contexts: u8,
     /// Bit `n` says that control queue `n` of each engine may be normal.
     pub normal: u16,
-    /// The same of [`QueueMode::Exclusive`].
+    /// Bit `n` says that control queue `n` of each engine may be exclusive.
     pub exclusive: u16,
-    /// The same of [`QueueMode::Session`].
+    /// Bit `n` says that control queue `n` of each engine may be for sessions.
     pub session: u16,
     /// The longest put or get that is one command, in bytes; below 2²⁴.
     pub longest: u32,
@@ -54,7 +54,7 @@ impl QueueMachine {
     /// All there are, in the order of their codes.
     pub(crate) const ALL: [QueueMachine; 2] = [Self::TOFU2, Self::TOFUD];
 
-    /// Which control queues of an engine may be opened as `mode`, a bit each.
+    /// Returns which control queues of an engine may be opened as `mode`, a bit each.
     pub const fn numbers(&self, mode: QueueMode) -> u16 {
         match mode {
             QueueMode::Normal => self.normal,
@@ -63,7 +63,7 @@ impl QueueMachine {
         }
     }
 
-    /// What a program is told, with `free` control queues left.
+    /// Returns the limits of which a program learns, with `free` control queues left.
     pub(crate) fn limits(&self, free: u32, shared_address_space: bool) -> QueueLimits {
         let mut limits = QueueLimits::new(self.engines, self.queues_per_engine);
         limits.contexts = self.contexts;

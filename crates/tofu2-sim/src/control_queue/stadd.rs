@@ -9,7 +9,7 @@ pub(crate) const AUTOMATIC: u32 = 768;
 /// All places of a table of tags.
 pub(crate) const PLACES: usize = (FIXED + AUTOMATIC) as usize;
 
-/// Where a tag has its place in a table; `None` for numbers that no tag has.
+/// Returns where a tag has its place in a table; `None` for numbers that no tag has.
 ///
 /// Many automatic tags share a place, one after the other: an address that outlived its registration, or its queue, names no
 /// tag that is there, until the numbers wrap after 16 000 uses of one place.
@@ -21,13 +21,13 @@ pub(crate) fn place(tag: u32) -> Option<usize> {
     }
 }
 
-/// The automatic tag that has place `place` when it is used for the time number `use_`.
+/// Returns the automatic tag that has place `place` when it is used for the time number `use_`.
 pub(crate) fn automatic(place: usize, use_: u32) -> u32 {
     const USES: u32 = ((1 << 24) - Stadd::FIRST_AUTOMATIC) / AUTOMATIC;
     Stadd::FIRST_AUTOMATIC + use_ % USES * AUTOMATIC + (place as u32).saturating_sub(FIXED)
 }
 
-/// The offset of `len` bytes at `at` in memory of `registered` bytes.
+/// Returns the offset of `len` bytes at `at` in memory of `registered` bytes.
 pub(crate) fn range(queue: QueueId, at: Stadd, len: u64, registered: u64) -> Result<u64, QueueError> {
     match at.offset().checked_add(len) {
         Some(end) if end <= registered => Ok(at.offset()),

@@ -17,7 +17,7 @@ const KIND: u32 = 40;
 const SMALL: u32 = 48;
 
 impl Status {
-    /// The words of `outcome`. Errors that no command meets become [`QueueError::Stopped`].
+    /// Returns the words of `outcome`. Errors that no command meets become [`QueueError::Stopped`].
     pub(crate) fn encode(outcome: Result<(), QueueError>) -> Self {
         let Err(error) = outcome else { return Status::default() };
         let at = |kind: u64, queue: QueueId, stadd: Stadd| Status {
@@ -28,7 +28,7 @@ impl Status {
         let of = |kind, queue| at(kind, queue, Stadd::from_bits(0));
         let small = |status: Status, number: u8| Status { head: status.head | u64::from(number) << SMALL, ..status };
         match error {
-            QueueError::NotOpen { queue } => of(1, queue),
+            QueueError::NotOpen(queue) => of(1, queue),
             QueueError::NoSuchTag { queue, stadd } => at(2, queue, stadd),
             QueueError::OutOfBounds { queue, stadd, len, registered } => {
                 Status { numbers: len.min(0xff_ffff) | registered.min((1 << 40) - 1) << 24, ..at(3, queue, stadd) }
@@ -39,17 +39,17 @@ impl Status {
             QueueError::CreditIgnored { queue, sps } => small(of(7, queue), sps),
             QueueError::MrqOverflow { queue, depth } => Status { numbers: depth.into(), ..of(8, queue) },
             QueueError::Interrupted { queue, slot } => Status { numbers: slot, ..of(9, queue) },
-            QueueError::PeerLost { queue } => of(10, queue),
+            QueueError::PeerLost(queue) => of(10, queue),
             QueueError::Corrupt { queue, what } => {
                 let part = PARTS.iter().position(|&part| part == what).unwrap_or(0);
                 small(of(11, queue), part as u8)
             }
-            QueueError::Stopped { queue } => of(12, queue),
+            QueueError::Stopped(queue) => of(12, queue),
             _ => of(12, QueueId::from_bits(0).unwrap_or(QueueId::new(rdma_fabric::Rank::new(0), 0, 0, 0))),
         }
     }
 
-    /// The inverse; `None` for words that nothing was encoded to.
+    /// Returns the inverse; `None` for words that nothing was encoded to.
     pub(crate) fn decode(self) -> Option<Result<(), QueueError>> {
         let Status { head, stadd, numbers } = self;
         let queue = QueueId::from_bits(head & ((1 << KIND) - 1))?;
@@ -60,7 +60,7 @@ impl Status {
         let stadd = Stadd::from_bits(stadd);
         Some(Err(match kind {
             0 if self == Status::default() => return Some(Ok(())),
-            1 => QueueError::NotOpen { queue },
+            1 => QueueError::NotOpen(queue),
             2 => QueueError::NoSuchTag { queue, stadd },
             3 => QueueError::OutOfBounds { queue, stadd, len: numbers & 0xff_ffff, registered: numbers >> 24 },
             4 => QueueError::Stale { queue, stadd },
@@ -69,9 +69,9 @@ impl Status {
             7 => QueueError::CreditIgnored { queue, sps: small },
             8 => QueueError::MrqOverflow { queue, depth: u32::try_from(numbers).ok()? },
             9 => QueueError::Interrupted { queue, slot: numbers },
-            10 => QueueError::PeerLost { queue },
+            10 => QueueError::PeerLost(queue),
             11 => QueueError::Corrupt { queue, what: PARTS.get(usize::from(small))? },
-            12 => QueueError::Stopped { queue },
+            12 => QueueError::Stopped(queue),
             _ => return None,
         }))
     }
@@ -100,7 +100,7 @@ mod tests {
         let queue = QueueId::new(Rank::new(77), 3, 11, 2);
         let stadd = Stadd::new(0x1234, 567);
         let errors = [
-            QueueError::NotOpen { queue },
+            QueueError::NotOpen(queue),
             QueueError::NoSuchTag { queue, stadd },
             QueueError::OutOfBounds { queue, stadd, len: 0xff_ffff, registered: (1 << 40) - 1 },
             QueueError::Stale { queue, stadd },
@@ -109,8 +109,8 @@ mod tests {
             QueueError::CreditIgnored { queue, sps: 15 },
             QueueError::MrqOverflow { queue, depth: 1 << 16 },
             QueueError::Interrupted { queue, slot: u64::MAX },
-            QueueError::PeerLost { queue },
-            QueueError::Stopped { queue },
+            QueueError::PeerLost(queue),
+            QueueError::Stopped(queue),
         ];
         for error in errors.into_iter().chain(PARTS.map(|what| QueueError::Corrupt { queue, what })) {
             assert_eq!(Status::encode(Err(error)).decode(), Some(Err(error)));

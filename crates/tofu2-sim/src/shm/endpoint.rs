@@ -1,21 +1,20 @@
 //! One rank of a job: what it has, and what it lends to those who work for it.
 
-mod notices;
-mod provider;
-
 use super::{
-    control::State,
-    control_queue::{Executor, OwnQueues, Progress},
-    executor::Wish,
-    gates::OwnGates,
-    inside::{self, Id, Inside},
-    job::Job,
-    layout,
-    mapping::Mapping,
-    own::{Own, Pages, Taken},
-    regions::Kind,
-    stall::Awaiting,
-    wakers::Wakers,
+    gates::own::OwnGates,
+    job::{Job, State},
+    memory::{
+        Mapping,
+        allocator::{Allocator, Pages, RegisteredExtent},
+        inside::{self, Inside, RegionId},
+        layout,
+        regions::RegionKind,
+    },
+    queues::{
+        executor::Executor,
+        own::{OwnQueues, ProgressThread},
+    },
+    waiting::{block_on::PollRequest, wakers::Wakers, watchdog::Awaiting},
 };
 use core::{
     fmt,
@@ -44,14 +43,14 @@ use std::{
 /// When the last clone and region of a rank are gone, the rank has left the job, unless its program's end was published
 /// before.
 #[derive(Clone)]
-pub(super) struct Endpoint(Arc<Inner>, Option<Arc<Keyring>>);
+pub(crate) struct Endpoint(Arc<Inner>, Option<Arc<Keyring>>);
 
 struct Inner {
     rank: Rank,
     job: Arc<Job>,
     /// The rank's own segment.
     segment: Arc<Mapping>,
-    own: Mutex<Own>,
+    allocator: Mutex<Allocator>,
     /// Which barrier gates the rank has.
     gates: Mutex<OwnGates>,
     /// Which of the segment's announcements are in use, a bit each.
@@ -60,7 +59,7 @@ struct Inner {
     /// Changes of ranks' states when the rank last looked after its session queues.
     served: AtomicU64,
     /// The thread that looks after them, if the job has such.
-    _progress: Option<Progress>,
+    _progress: Option<ProgressThread>,
     /// Tasks of foreign executors that wait.
     wakers: Wakers,
 }
@@ -81,22 +80,22 @@ impl Drop for Inner {
 }
 
 impl Endpoint {
-    /// Be `rank` of `job`; at most once per rank and job.
-    pub(super) fn new(job: Arc<Job>, rank: Rank, pages: Pages) -> Result<Self> {
+    /// Makes the endpoint of `rank`; at most once per rank and job.
+    pub(crate) fn new(job: Arc<Job>, rank: Rank, pages: Pages) -> Result<Self> {
         let segment = job.segment(rank)?.clone();
-        let own = Mutex::new(Own::new(segment.heap_len(), pages));
+        let allocator = Mutex::new(Allocator::new(segment.heap_len(), pages));
         job.publish(rank, State::Running);
         let wakers = Wakers::new(rank.to_string(), segment.clone());
         let (inside, queues) = (Arc::<AtomicU32>::default(), Arc::<OwnQueues>::default());
         let progress = job
             .queues
             .progress_thread
-            .then(|| Progress::start(job.clone(), rank, segment.clone(), inside.clone(), queues.clone()));
+            .then(|| ProgressThread::start(job.clone(), rank, segment.clone(), inside.clone(), queues.clone()));
         let inner = Inner {
             rank,
             job,
             segment,
-            own,
+            allocator,
             gates: Mutex::default(),
             inside,
             queues,
@@ -107,9 +106,9 @@ impl Endpoint {
         Ok(Endpoint(Arc::new(inner), None))
     }
 
-    /// What programs are given.
+    /// Makes the fabric that programs are given.
     #[allow(unsafe_code)]
-    pub(super) fn fabric(self) -> Fabric {
+    pub(crate) fn fabric(self) -> Fabric {
         let mut caps = Caps::weakest();
         // Puts are plain stores and atomics release: `access`, "Ordering".
         caps.put_order = PutOrder::AllTargets;
@@ -126,69 +125,74 @@ impl Endpoint {
         unsafe { Fabric::vouched(self.me(), Arc::new(facts), self) }
     }
 
-    /// The endpoint below a fabric; `None` if that is no rank over shared memory.
-    pub(super) fn of(fabric: &Fabric) -> Option<&Self> {
+    /// Returns the endpoint below a fabric; `None` if that is no rank over shared memory.
+    pub(crate) fn of(fabric: &Fabric) -> Option<&Self> {
         let provider: &dyn core::any::Any = fabric.provider();
         provider.downcast_ref()
     }
 
-    /// What this handle has beyond others of the rank: the regions without keys that it opens.
-    pub(super) fn keyring(&self) -> Option<&Keyring> {
+    /// Returns what this handle has beyond others of the rank: the regions without keys that it opens.
+    pub(crate) fn keyring(&self) -> Option<&Keyring> {
         self.1.as_deref()
     }
 
-    /// Whether both are handles of one rank of one job.
-    pub(super) fn is_of(&self, other: &Endpoint) -> bool {
+    /// Returns another handle of the rank, with its own `keys`.
+    pub(crate) fn with_keys(&self, keys: Keyring) -> Self {
+        Endpoint(self.0.clone(), Some(Arc::new(keys)))
+    }
+
+    /// Returns whether both are handles of one rank of one job.
+    pub(crate) fn is_of(&self, other: &Endpoint) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// A handle without keys allocates symmetric memory only.
-    fn only_with_keys(&self) -> Result<()> {
+    /// Refuses local memory to a handle for regions without keys.
+    pub(crate) fn only_with_keys(&self) -> Result<()> {
         match self.1 {
             None => Ok(()),
             Some(_) => Err(FabricError::Unsupported { feature: &"local memory without a key" }),
         }
     }
 
-    pub(super) fn me(&self) -> Rank {
+    pub(crate) fn me(&self) -> Rank {
         self.0.rank
     }
 
-    pub(super) fn job(&self) -> &Job {
+    pub(crate) fn job(&self) -> &Job {
         &self.0.job
     }
 
-    pub(super) fn segment(&self) -> &Mapping {
+    pub(crate) fn segment(&self) -> &Mapping {
         &self.0.segment
     }
 
-    pub(super) fn own(&self) -> MutexGuard<'_, Own> {
+    pub(crate) fn allocator(&self) -> MutexGuard<'_, Allocator> {
         // What the lock protects is consistent between statements; a panic elsewhere in the rank doesn't change that.
-        self.0.own.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.allocator.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn own_gates(&self) -> MutexGuard<'_, OwnGates> {
-        // As above.
+    pub(crate) fn own_gates(&self) -> MutexGuard<'_, OwnGates> {
+        // Consistent after a panic, like the allocator.
         self.0.gates.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn wakers(&self) -> &Wakers {
+    pub(crate) fn wakers(&self) -> &Wakers {
         &self.0.wakers
     }
 
-    pub(super) fn own_queues(&self) -> &OwnQueues {
+    pub(crate) fn own_queues(&self) -> &OwnQueues {
         &self.0.queues
     }
 
-    /// This rank as one that executes commands of control queues.
+    /// Returns this rank as one that executes commands of control queues.
     #[inline]
-    pub(super) fn executor(&self) -> Executor<'_> {
+    pub(crate) fn executor(&self) -> Executor<'_> {
         let Inner { job, rank, segment, inside, queues, .. } = &*self.0;
         Executor { job, me: *rank, segment, taken: inside, queues }
     }
 
-    /// Execute what was handed over to this rank, and what a rank that has died should have executed. Whether there may have been anything.
-    pub(super) fn serve_queues(&self) -> bool {
+    /// Executes what was handed over to this rank, and what a rank that has died should have executed. Returns whether there may have been anything.
+    pub(crate) fn serve_queues(&self) -> bool {
         let changes = self.job().control.changes();
         let changed = self.0.served.load(Relaxed) != changes;
         if changed {
@@ -197,35 +201,48 @@ impl Endpoint {
         self.own_queues().serve(&self.executor(), changed) || changed
     }
 
-    /// How a wait of this rank wants to be polled again.
-    pub(super) fn wish(&self, awaiting: Awaiting, first: bool) -> Wish<'_> {
+    /// Returns how a wait of this rank wants to be polled again.
+    pub(crate) fn poll_request(&self, awaiting: Awaiting, first: bool) -> PollRequest<'_> {
         let (job, segment) = (self.job(), &self.0.segment);
-        Wish { segment, awaiting, first, crowded: job.crowded, longest: job.longest_park(), until: None }
+        PollRequest {
+            segment,
+            awaiting,
+            first,
+            oversubscribed: job.oversubscribed,
+            longest: job.longest_park(),
+            until: None,
+        }
     }
 
-    /// Whether nobody else can have this rank's fabric.
-    pub(super) fn has_no_other_handle(&self) -> bool {
+    /// Returns whether nobody else can have this rank's fabric.
+    pub(crate) fn has_no_other_handle(&self) -> bool {
         Arc::strong_count(&self.0) == 1
     }
 
-    /// Nobody but this rank's program, which one [`super::block_on`] runs, works for the rank.
-    pub(super) fn seal(&self) {
+    /// Declares that nothing but this rank's program, which one [`super::block_on`] runs, works for the rank.
+    pub(crate) fn seal(&self) {
         self.0.segment.word(layout::SEALED).store(1, SeqCst);
     }
 
-    /// Announce an operation of this rank inside of regions, until the answer is dropped.
-    pub(super) fn announce<const N: usize>(&self, ids: [Id; N]) -> Inside<'_, AtomicU64, N> {
+    /// Announces an operation of this rank inside of regions, until the answer is dropped.
+    pub(crate) fn announce<const N: usize>(&self, ids: [RegionId; N]) -> Inside<'_, AtomicU64, N> {
         inside::announce(self.0.segment.announcements(), &self.0.inside, ids, std::thread::yield_now)
     }
 
-    /// Take an extent of the own segment, `fill` it given its offset, and register it. If all memory is taken that is not in
-    /// limbo, this waits for the end of that.
-    pub(super) fn take_extent(&self, bytes: usize, kind: Kind, fill: impl Fn(&Mapping, usize)) -> Result<Taken> {
+    /// Takes an extent of the own segment, fills it by `fill`, which is given its offset, and registers it. If all memory is taken
+    /// but what is retired, this waits for the end of its grace period.
+    pub(crate) fn take_extent(
+        &self,
+        bytes: usize,
+        kind: RegionKind,
+        fill: impl Fn(&Mapping, usize),
+    ) -> Result<RegisteredExtent> {
         let attempt = || {
-            let mut own = self.own();
-            own.settle(self.job(), &self.0.segment);
-            let taken = own.alloc(&self.0.segment, self.me(), bytes, kind, |offset| fill(&self.0.segment, offset));
-            (taken, own.limbo_until())
+            let mut allocator = self.allocator();
+            allocator.settle(self.job(), &self.0.segment);
+            let taken =
+                allocator.alloc(&self.0.segment, self.me(), bytes, kind, |offset| fill(&self.0.segment, offset));
+            (taken, allocator.grace_end())
         };
         loop {
             match attempt() {
@@ -237,8 +254,8 @@ impl Endpoint {
         }
     }
 
-    /// The moment as the system tells it; `None` if that is out of its range.
-    fn instant(&self, at: Time) -> Option<Instant> {
+    /// Returns the moment as the system counts it; `None` if that is out of its range.
+    pub(crate) fn instant(&self, at: Time) -> Option<Instant> {
         self.job().start().checked_add(Duration::from_nanos(at.as_picos().div_ceil(1000)))
     }
 }

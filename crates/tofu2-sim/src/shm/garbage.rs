@@ -6,15 +6,16 @@
 //! exactly.)
 
 use super::{
-    control::{Plan, State},
-    executor::block_on,
-    existing::Outside,
-    job::Job,
-    layout,
-    mapping::Mapping,
-    own::Pages,
-    place::{Bytes, Found},
-    ring,
+    job::{Job, State},
+    memory::{
+        Mapping,
+        adopted::Outside,
+        layout,
+        place::{Bytes, LocatedPlace},
+    },
+    notices::ring,
+    testing::{self, Chance},
+    waiting::block_on,
 };
 use core::{
     future::Future,
@@ -23,45 +24,15 @@ use core::{
     task::{Context, Poll, Waker},
     time::Duration,
 };
-use rdma_fabric::{Deps, Fabric, FabricError, Group, PutOptions, Rank, RegionKey, RemoteAddr, RemoteSpan, Result, op};
-use std::sync::{Arc, mpsc};
+use rdma_fabric::{Deps, Fabric, FabricError, Group, Rank, RegionKey, RemoteAddr, RemoteSpan, Result, op};
 
 const RANKS: u32 = 3;
 const HEAP: usize = 1 << 20;
 
-/// Marsaglia's xorshift: what it draws depends on the seed only.
-struct Chance(u64);
-
 impl Chance {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-    fn below(&mut self, limit: usize) -> usize {
-        ((self.next() >> 16) % limit as u64) as usize
-    }
     fn rank(&mut self) -> Rank {
         Rank::new(self.below(RANKS as usize) as u32)
     }
-}
-
-fn seed() -> u64 {
-    let given = std::env::var("ONESIDED_GARBAGE_SEED").ok().and_then(|text| text.parse().ok());
-    let now = || std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(1, |age| age.as_nanos() as u64 | 1);
-    let seed = given.unwrap_or_else(now);
-    println!("ONESIDED_GARBAGE_SEED={seed}");
-    seed
-}
-
-fn job() -> Arc<Job> {
-    let plan = Plan { ranks: RANKS as usize, ranks_per_node: 1, heap_bytes: HEAP, start_ns: 0 };
-    Job::of_threads(plan.checked().unwrap()).unwrap()
-}
-
-fn endpoint(job: &Arc<Job>, rank: u32) -> Fabric {
-    crate::shm::endpoint::Endpoint::new(job.clone(), Rank::new(rank), Pages::Private).unwrap().fabric()
 }
 
 /// Write one word of garbage somewhere. Words that end everything at once (who is lost) are rarer than the others.
@@ -79,7 +50,7 @@ fn vandalise(job: &Job, chance: &mut Chance) {
             write(segment, layout::RING + index * layout::RING_SLOT + 8 * chance.below(4), chance);
         }
         6..=8 => {
-            let first = [0, layout::SYMMETRIC_SLOTS][chance.below(2)];
+            let first = chance.one(&[0, layout::SYMMETRIC_SLOTS]);
             write(segment, layout::TABLE + (first + small) * layout::ENTRY + 8 * chance.below(4), chance);
         }
         9 => segment.bell().bell.store(chance.next() as u32, Relaxed),
@@ -87,13 +58,13 @@ fn vandalise(job: &Job, chance: &mut Chance) {
         11 => {
             let words =
                 [layout::CHANGES, layout::ARRIVALS, layout::NO_HEAVY_BARRIER, layout::FIRST_LOST, layout::MAGIC];
-            garble(job.control.word(words[chance.below(words.len())]), chance);
+            garble(job.control.word(chance.one(&words)), chance);
         }
         12 => garble(job.control.card(rank.index(), layout::CARD_PHASE), chance),
         13 | 14 => {
-            let side = layout::CARD_SIDES[chance.below(2)];
+            let side = chance.one(&layout::CARD_SIDES);
             let field = [layout::SIDE_BYTES, layout::SIDE_VERDICT, layout::SIDE_DROPPED, layout::SIDE_DROPPED + 8];
-            garble(job.control.card(rank.index(), side + field[chance.below(4)]), chance);
+            garble(job.control.card(rank.index(), side + chance.one(&field)), chance);
         }
         _ if chance.below(50) == 0 => match chance.below(3) {
             0 => write(segment, layout::LOST, chance),
@@ -153,7 +124,7 @@ impl Worker {
             0 if !self.regions.is_empty() => self.regions[chance.below(self.regions.len())].key(),
             1 => RegionKey::from_bits(chance.next()),
             _ => {
-                let first = [0, layout::SYMMETRIC_SLOTS][chance.below(2)];
+                let first = chance.one(&[0, layout::SYMMETRIC_SLOTS]);
                 RegionKey { index: (first + chance.below(6)) as u32, generation: chance.below(6) as u32 }
             }
         }
@@ -170,7 +141,7 @@ impl Worker {
                 let addr = RemoteAddr { rank: chance.rank(), region: self.key(chance), offset };
                 let span = fabric.remote_span::<u64>(addr, chance.below(40))?;
                 let place = span.place();
-                let piece = match Found::of(place)?.bytes {
+                let piece = match LocatedPlace::of(place)?.bytes {
                     Bytes::Segment(piece) => Some((piece.offset(), piece.len())),
                     Bytes::Outside(Outside::Staged(piece)) => Some((piece.offset(), piece.len())),
                     // Of memory that no table names.
@@ -188,10 +159,10 @@ impl Worker {
             _ if self.spans.is_empty() => {}
             kind => {
                 let span = &self.spans[chance.below(self.spans.len())];
-                let options = PutOptions { notice: (kind < 8).then(|| chance.next()) };
+                let notice = (kind < 8).then(|| chance.next());
                 let from = vec![chance.next(); span.len()];
                 match kind {
-                    5..=7 => drop(fabric.try_post(op::Put { to: span, from, options }).map_err(failure)?),
+                    5..=7 => drop(fabric.try_post(op::Put { to: span, from, notice }).map_err(failure)?),
                     8 => drop(fabric.try_post(op::Get { from: span, to: from }).map_err(failure)?),
                     _ => {
                         let word = fabric.remote_word::<u64>(span.addr())?;
@@ -251,11 +222,11 @@ fn poll_some<F: Future>(future: F) -> Option<F::Output> {
 #[test]
 fn every_step_beside_a_vandal_ends_well_or_with_an_error() {
     let (jobs, steps) = if cfg!(miri) { (2, 150) } else { (150, 1500) };
-    let mut chance = Chance(seed());
+    let mut chance = Chance::seeded();
     let (mut well, mut errors) = (0, 0);
     for _ in 0..jobs {
-        let job = job();
-        let mut workers: Vec<_> = (0..RANKS).map(|rank| Worker::new(endpoint(&job, rank))).collect();
+        let job = testing::job(RANKS, HEAP);
+        let mut workers: Vec<_> = (0..RANKS).map(|rank| Worker::new(testing::fabric(&job, rank))).collect();
         for _ in 0..steps {
             if chance.below(3) == 0 {
                 vandalise(&job, &mut chance);
@@ -289,38 +260,26 @@ fn every_step_beside_a_vandal_ends_well_or_with_an_error() {
 #[test]
 fn nobody_hangs_beside_a_vandal() {
     let (rounds, writes) = if cfg!(miri) { (4, 40) } else { (300, 60_000) };
-    let guard = Duration::from_secs(if cfg!(miri) { 600 } else { 60 });
-    let seed = seed();
-    let job = job();
-    let (ended, all) = mpsc::channel();
-    for rank in 0..RANKS {
-        let (fabric, ended, job) = (endpoint(&job, rank), ended.clone(), job.clone());
-        std::thread::spawn(move || {
-            let mut chance = Chance(seed.wrapping_add(u64::from(rank) << 32) | 1);
-            if rank == RANKS - 1 {
-                for _ in 0..writes {
-                    vandalise(&job, &mut chance);
-                    for _ in 0..chance.below(200) {
-                        core::hint::spin_loop();
-                    }
-                }
-            } else {
-                let mut worker = Worker::new(fabric.clone());
-                for _ in 0..rounds {
-                    for _ in 0..10 {
-                        let _ = worker.act(&mut chance);
-                    }
-                    let soon = fabric.now() + Duration::from_millis(1);
-                    block_on(fabric.before(soon, worker.wait(&mut chance)));
+    let job = testing::job(RANKS, HEAP);
+    let theirs = job.clone();
+    testing::all_end(&job, move |rank, fabric, mut chance| {
+        if rank == RANKS - 1 {
+            for _ in 0..writes {
+                vandalise(&theirs, &mut chance);
+                for _ in 0..chance.below(200) {
+                    core::hint::spin_loop();
                 }
             }
-            let _ = ended.send(());
-        });
-    }
-    drop(ended);
-    for _ in 0..RANKS {
-        // A panic closes the channel without a word.
-        assert_eq!(all.recv_timeout(guard), Ok(()), "a rank hangs, or panicked");
-    }
+        } else {
+            let mut worker = Worker::new(fabric.clone());
+            for _ in 0..rounds {
+                for _ in 0..10 {
+                    let _ = worker.act(&mut chance);
+                }
+                let soon = fabric.now() + Duration::from_millis(1);
+                block_on(fabric.before(soon, worker.wait(&mut chance)));
+            }
+        }
+    });
     job.publish(Rank::new(0), State::Left);
 }

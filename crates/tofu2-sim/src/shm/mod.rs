@@ -21,43 +21,29 @@
 //! tables is copied once and validated, so garbage there gives errors and not wild accesses. A process of the same user
 //! that writes the mapping by other means is outside the promise.
 
-mod control;
-mod control_queue;
-mod detached;
-mod detour;
-mod doorbell;
+// Where to begin: a `job` is the mapped segments and the control block; an `endpoint` is one rank of it, and `provider` what it does
+// for a fabric. Below them, each folder says in its `mod.rs` in which order to read it: `memory`, `notices`, `waiting`, the control
+// `queues` and the barrier unit's `gates`. `threads` and `processes` start the ranks, as `options` say.
 mod endpoint;
-mod executor;
-mod existing;
 #[cfg(test)]
 mod garbage;
 mod gates;
-mod heap;
-mod inside;
 mod job;
-mod launcher;
-mod layout;
-mod limbo;
-mod locked;
-mod mapping;
-mod notice_ring;
-mod own;
-mod place;
-mod placement;
-#[cfg(target_os = "linux")]
+mod memory;
+mod notices;
+mod options;
 mod processes;
-mod regions;
-mod ring;
-mod stall;
-mod symmetric;
+mod provider;
+mod queues;
+#[cfg(test)]
+mod testing;
 mod threads;
 mod waiting;
-mod wakers;
-mod word;
 
-pub use executor::block_on;
-pub use existing::existing_of_processes;
-pub use launcher::{JOB_VARIABLE, Launcher, from_env};
-pub use placement::{Bind, Cache, Cpu, Placement, UnknownBind};
-pub use stall::{DEFAULT_STUCK_AFTER, NoBound, StuckAfter};
-pub use threads::{DEFAULT_SEGMENT_BYTES, EachRank, Threads, run_rank, run_rank_with};
+pub use memory::existing::existing_of_processes;
+pub use options::{DEFAULT_SEGMENT_BYTES, DEFAULT_STUCK_AFTER};
+pub use processes::launcher::{JOB_VARIABLE, Launcher, from_env};
+pub use processes::placement::{Bind, Cache, Cpu, Placement, UnknownBind};
+pub use threads::{EachRank, Threads, run_rank, run_rank_with};
+pub use waiting::block_on::block_on;
+pub use waiting::watchdog::{NoBound, StuckAfter};

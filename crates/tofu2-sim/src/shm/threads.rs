@@ -1,29 +1,21 @@
 //! A job whose ranks are threads of this process.
 
 use super::{
-    control::{Plan, State},
-    control_queue::QueueOptions,
     endpoint::Endpoint,
-    executor::block_on,
-    job::Job,
-    own::Pages,
-    placement::{self, Bind, affinity},
-    stall::{DEFAULT_STUCK_AFTER, Watcher},
+    job::{Job, State},
+    memory::allocator::Pages,
+    options::{JobOptions, job_options},
+    processes::placement::{self, affinity},
+    waiting::{block_on, watchdog::Watchdog},
 };
-use crate::{JobError, QueueMachine};
-use core::{
-    sync::atomic::{AtomicUsize, Ordering::SeqCst},
-    time::Duration,
-};
+use crate::JobError;
+use core::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use rdma_fabric::{Fabric, FabricError, Program, ProgramResult, Rank};
 use std::{
     any::Any,
     panic::{AssertUnwindSafe, catch_unwind},
     thread,
 };
-
-/// Bytes that a rank can register unless it is told otherwise: 256 MiB, of which only what is used costs memory.
-pub const DEFAULT_SEGMENT_BYTES: usize = 256 << 20;
 
 /// What each rank produced or failed with, in rank order; and which failure is the cause of the others.
 pub type EachRank<T> = (Vec<Result<T, JobError>>, Option<usize>);
@@ -42,80 +34,18 @@ pub type EachRank<T> = (Vec<Result<T, JobError>>, Option<usize>);
 /// ```
 #[derive(Clone, Debug)]
 pub struct Threads {
-    ranks: usize,
-    segment_bytes: usize,
-    ranks_per_node: Option<usize>,
-    bind: Bind,
-    queues: QueueOptions,
-    stuck_after: Option<Duration>,
+    options: JobOptions,
 }
 
+job_options!(Threads);
+
 impl Threads {
-    /// `ranks` ranks with [`DEFAULT_SEGMENT_BYTES`] each, all on node 0.
+    /// Prepares a job of `ranks` ranks, all on node 0.
     pub fn new(ranks: usize) -> Self {
-        Threads {
-            ranks,
-            segment_bytes: DEFAULT_SEGMENT_BYTES,
-            ranks_per_node: None,
-            bind: Bind::None,
-            queues: QueueOptions::default(),
-            stuck_after: Some(DEFAULT_STUCK_AFTER),
-        }
+        Threads { options: JobOptions::new(ranks) }
     }
 
-    /// How long all ranks may be parked while nobody can wake them, before the job ends with [`JobError::Deadlock`]; `None` is for ever.
-    /// [`DEFAULT_STUCK_AFTER`] unless told otherwise. Ranks of [`Threads::run_with`], which may have threads of their own, are not looked at.
-    #[must_use]
-    pub fn stuck_after(mut self, bound: Option<Duration>) -> Self {
-        self.stuck_after = bound;
-        self
-    }
-
-    /// Bytes that each rank can register.
-    #[must_use]
-    pub fn segment_bytes(mut self, bytes: usize) -> Self {
-        self.segment_bytes = bytes;
-        self
-    }
-
-    /// Ranks that call themselves one node, in rank order.
-    #[must_use]
-    pub fn ranks_per_node(mut self, ranks: usize) -> Self {
-        self.ranks_per_node = Some(ranks);
-        self
-    }
-
-    /// Which CPUs each rank's thread may use, of those that the calling thread may.
-    #[must_use]
-    pub fn bind(mut self, bind: Bind) -> Self {
-        self.bind = bind;
-        self
-    }
-
-    /// Which machine's control queues each node has, [`QueueMachine::TOFU2`] unless told otherwise.
-    #[must_use]
-    pub fn queue_machine(mut self, machine: QueueMachine) -> Self {
-        self.queues.machine = machine;
-        self
-    }
-
-    /// Whether an address on one control queue means the same on the rank's other queues, which no Tofu2 can do: their steering
-    /// tags are one table.
-    #[must_use]
-    pub fn shared_address_space(mut self, shared: bool) -> Self {
-        self.queues.shared_address_space = shared;
-        self
-    }
-
-    /// Whether each rank has a thread that executes what others have begun and left to it, while the rank itself computes
-    /// without a call. It sleeps otherwise.
-    #[must_use]
-    pub fn progress_thread(mut self, progress: bool) -> Self {
-        self.queues.progress_thread = progress;
-        self
-    }
-
-    /// Run `program` on every rank, each on a thread of its own named after it, and return what they produce in rank
+    /// Runs `program` on every rank, each on a thread of its own named after it, and return what they produce in rank
     /// order.
     ///
     /// # Errors
@@ -127,10 +57,11 @@ impl Threads {
         self.run_with(|fabric| run_alone(fabric, program))
     }
 
-    /// The same for ranks that bring their own way of running futures: `rank` is called on each rank's thread.
+    /// Calls `rank` on each rank's thread, for ranks that bring their own way of running futures, and returns what they produce
+    /// in rank order.
     ///
     /// # Errors
-    /// As [`Threads::run`].
+    /// Those of [`Threads::run`].
     pub fn run_with<T: Send>(&self, rank: impl Fn(Fabric) -> ProgramResult<T> + Sync) -> Result<Vec<T>, JobError> {
         let (mut ended, first) = self.run_through_with(rank)?;
         match first {
@@ -139,7 +70,8 @@ impl Threads {
         }
     }
 
-    /// [`Threads::run`], and how each rank ended, in rank order; and which of those that failed is the cause, if any did.
+    /// Runs `program` on every rank, and returns how each ended, in rank order; and which of those that failed is the cause, if any
+    /// did.
     ///
     /// # Errors
     /// [`JobError::Fabric`] if the job could not be started; [`JobError::Deadlock`].
@@ -147,29 +79,24 @@ impl Threads {
         self.run_through_with(|fabric| run_alone(fabric, program))
     }
 
-    /// [`Threads::run_with`], and how each rank ended, as [`Threads::run_through`] tells it.
+    /// Calls `rank` on each rank's thread, and returns how each rank ended, in rank order; and which of those that failed is the
+    /// cause, if any did.
     ///
     /// # Errors
-    /// As [`Threads::run_through`].
+    /// Those of [`Threads::run_through`].
     pub fn run_through_with<T: Send>(
         &self,
         rank: impl Fn(Fabric) -> ProgramResult<T> + Sync,
     ) -> Result<EachRank<T>, JobError> {
-        let plan = Plan {
-            ranks: self.ranks,
-            ranks_per_node: self.ranks_per_node.unwrap_or(self.ranks),
-            heap_bytes: self.segment_bytes,
-            start_ns: 0,
-        };
-        let plan = plan.checked()?;
-        let bound = placement::of_job(self.bind, self.ranks)?;
-        let job = Job::of_threads_with(plan, self.queues)?;
-        let ranks = || (0..self.ranks as u32).map(Rank::new);
+        let plan = self.options.plan(0)?;
+        let bound = placement::of_job(self.options.bind, plan.ranks)?;
+        let job = Job::of_threads_with(plan, self.options.queues)?;
+        let ranks = || (0..plan.ranks as u32).map(Rank::new);
         // All or none: a rank without a thread would be waited for.
         let endpoints = ranks()
             .map(|rank| Endpoint::new(job.clone(), rank, Pages::Private))
             .collect::<Result<Vec<_>, FabricError>>()?;
-        let mut watcher = Watcher::new(self.stuck_after);
+        let mut watchdog = Watchdog::new(self.options.stuck_after);
         let mut deadlock = None;
         let ended = AtomicUsize::new(0);
         let outcomes: Vec<Result<T, JobError>> = thread::scope(|scope| {
@@ -190,10 +117,10 @@ impl Threads {
                     cpus.map_or(Ok(()), |cpus| affinity::bind_this_thread(cpus))?;
                     body(fabric)
                 };
-                let told = Ended { number: &ended, joins: thread::current() };
+                let ended_mark = Ended { number: &ended, joins: thread::current() };
                 let run = move || {
                     let out = run_endpoint(endpoint, run);
-                    drop(told);
+                    drop(ended_mark);
                     out
                 };
                 match builder.spawn_scoped(scope, run) {
@@ -205,13 +132,13 @@ impl Threads {
                     }
                 }
             }
-            while let Some(watcher) = &mut watcher
+            while let Some(watchdog) = &mut watchdog
                 && deadlock.is_none()
                 && ended.load(SeqCst) < threads.len()
             {
-                thread::park_timeout(watcher.pause());
+                thread::park_timeout(watchdog.pause());
                 let failed = job.control.first_lost().is_some();
-                deadlock = watcher.look(&job, |_, _| false).map(|deadlock| (deadlock, failed));
+                deadlock = watchdog.look(&job, |_, _| false).map(|deadlock| (deadlock, failed));
             }
             let ended = threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(lost_thread())));
             let outcomes: Vec<_> = ended.collect();
@@ -226,19 +153,15 @@ impl Threads {
         // A failed program's regions go before its loss is published. A peer that meets that in between, or the loss
         // before it is counted, may have been counted first: prefer a failure that has a cause of its own.
         let first = job.control.first_lost();
-        let is = |rank: Option<usize>, test: fn(&JobError) -> bool| {
-            rank.filter(|&rank| matches!(outcomes.get(rank), Some(Err(error)) if test(error)))
-        };
-        let own_cause: fn(&JobError) -> bool = |error| !is_consequence(error);
-        let culprit = is(first, own_cause)
-            .or_else(|| (0..outcomes.len()).find(|&rank| is(Some(rank), own_cause).is_some()))
-            .or_else(|| is(first, |_| true))
-            .or_else(|| outcomes.iter().position(Result::is_err));
+        let has_failed = |rank: &usize| outcomes.get(*rank).is_some_and(Result::is_err);
+        let has_cause = |rank: &usize| matches!(outcomes.get(*rank), Some(Err(error)) if !is_consequence(error));
+        let culprit = first.filter(has_cause).or_else(|| (0..outcomes.len()).find(has_cause));
+        let culprit = culprit.or_else(|| first.filter(has_failed)).or_else(|| (0..outcomes.len()).find(has_failed));
         Ok((outcomes, culprit))
     }
 }
 
-/// Whether a rank failed in a way that another rank's failure causes.
+/// Returns whether a rank failed in a way that another rank's failure causes.
 fn is_consequence(error: &JobError) -> bool {
     let JobError::RankFailed { error, .. } = error else { return false };
     matches!(
@@ -247,7 +170,7 @@ fn is_consequence(error: &JobError) -> bool {
     )
 }
 
-/// Counts a rank's thread when it is dropped, and wakes who joins it.
+/// Counts a rank's thread when it is dropped, and wakes the thread that joins it.
 struct Ended<'a> {
     number: &'a AtomicUsize,
     joins: thread::Thread,
@@ -264,7 +187,7 @@ fn lost_thread() -> JobError {
     FabricError::System { call: &"pthread_join", errno: 0 }.into()
 }
 
-/// Run `program` as the rank of `fabric` on this thread, and publish how it ended: left, or lost if it panicked or
+/// Runs `program` as the rank of `fabric` on this thread, and publish how it ended: left, or lost if it panicked or
 /// returned an error.
 ///
 /// # Errors
@@ -274,7 +197,7 @@ pub fn run_rank<P: Program>(fabric: Fabric, program: &P) -> Result<P::Out, JobEr
     run_rank_with(fabric, |fabric| if alone { run_alone(fabric, program) } else { block_on(program.run(fabric)) })
 }
 
-/// Run a program as all there is of a rank.
+/// Runs a program as all there is of a rank.
 fn run_alone<P: Program>(fabric: Fabric, program: &P) -> ProgramResult<P::Out> {
     if let Some(endpoint) = Endpoint::of(&fabric) {
         endpoint.seal();
@@ -282,11 +205,11 @@ fn run_alone<P: Program>(fabric: Fabric, program: &P) -> ProgramResult<P::Out> {
     block_on(program.run(fabric))
 }
 
-/// [`run_rank`] for a rank that brings its own way of running futures, a runtime for instance. The rank ends with
-/// `rank`: tasks that outlive it see their fabric go on working, and their peers see it gone.
+/// Calls `rank` on this thread, for a rank that brings its own way of running futures, such as a runtime, and publishes how it
+/// ended. The rank ends with `rank`: tasks that outlive it see their fabric go on working, and their peers see it gone.
 ///
 /// # Errors
-/// As [`run_rank`].
+/// Those of [`run_rank`].
 pub fn run_rank_with<T>(fabric: Fabric, rank: impl FnOnce(Fabric) -> ProgramResult<T>) -> Result<T, JobError> {
     let none = FabricError::Unsupported { feature: &"a rank that is not over shared memory" };
     // Kept until the end is published, so that dropping the program's handle publishes nothing.
@@ -299,7 +222,7 @@ fn run_endpoint<T>(endpoint: Endpoint, rank: impl FnOnce(Fabric) -> ProgramResul
     ended(&kept, || rank(endpoint.fabric()))
 }
 
-/// Run a rank, and publish how it ended.
+/// Runs a rank, and publish how it ended.
 fn ended<T>(kept: &Endpoint, rank: impl FnOnce() -> ProgramResult<T>) -> Result<T, JobError> {
     let number = kept.me();
     let out = match catch_unwind(AssertUnwindSafe(rank)) {
@@ -311,7 +234,7 @@ fn ended<T>(kept: &Endpoint, rank: impl FnOnce() -> ProgramResult<T>) -> Result<
     out
 }
 
-/// A panic's message, if it was text.
+/// Returns a panic's message, if it was text.
 fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     text.unwrap_or_default().to_owned()

@@ -8,8 +8,7 @@
 //!   remote atomics on the node's memory, those of its own ranks included.
 //! * Each rank has a control queue: a transmit queue (TOQ) of limited depth, [refused](rdma_fabric::Refused::Full) when it is full, and a queue of
 //!   notices (MRQ) whose places are reserved when a put with notice is posted, so that none is lost.
-//! * Ranks may open further control queues of the node, in session mode too:
-//!   [`rdma_fabric::control_queue`]. A queue's commands go through the same engines.
+//! * Ranks may open further control queues of the node, in session mode too ([`rdma_fabric::control_queue`]). A queue's commands go through the same engines.
 //! * The network is either latency only or made of routers with finite buffers: [`NetworkModel`]. Its nodes are on a plain [`Torus`] or on
 //!   Tofu's six axes, [`TofuShape`], with Tofu's routes; [`Folding`] places the ranks.
 //! * The machine is a [`Platform`]: a table of constants with their sources.
@@ -38,49 +37,39 @@
 
 mod barrier;
 mod chacha;
-mod chance;
+mod clock;
 mod control_queue;
 mod core;
-mod detached;
-mod end_of_time;
-mod event;
 mod executor;
 mod faults;
-mod flush;
 mod huge_pages;
 mod job;
 mod memory;
 mod network;
 mod nic;
-mod op;
+mod operation;
 mod platform;
-mod posting;
 mod prefetch;
 mod provider;
-mod queue;
-mod rank_state;
-mod receive_queue;
+mod ranks;
 mod region;
+mod slots;
 mod stats;
 mod tasks;
 mod timeline;
-mod token;
 mod topology;
-mod trace;
 mod waits;
-mod watch;
 mod world;
 
-pub use control_queue::CommandCounts;
-pub use end_of_time::EndOfTime;
+pub use clock::QueueKind;
 pub use faults::{BadFault, Fault, FaultKind, FaultReport, Faults, Odds};
-pub use job::{Job, Run, Survived};
+pub use job::{Job, PartialRun, Run};
 pub use network::{Arbiter, NetworkModel};
 pub use platform::{Constant, Platform, Unit};
-pub use queue::QueueKind;
-pub use stats::{OpCounts, Stats};
+pub use stats::{CommandCounts, OpCounts, Stats};
 pub use timeline::{Released, SeenCommand, Timeline};
 pub use topology::{
     Axis, Coordinates, Fold, Folding, Link, MAX_AXES, Path, PathId, Paths, Placement, Port, Route, System, TofuShape,
     TopologyError, Torus,
 };
+pub use waits::EndOfTime;

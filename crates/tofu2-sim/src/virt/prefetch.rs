@@ -9,7 +9,7 @@
 
 #![allow(unsafe_code)]
 
-/// Ask for the first lines of `value`.
+/// Asks for the first lines of `value`.
 #[inline(always)]
 pub(super) fn prefetch<T: ?Sized>(value: &T) {
     /// Cache lines of a value that are asked for at most.
@@ -55,7 +55,7 @@ impl Nearby {
         Near((value.addr().wrapping_sub(self.origin) as isize >> 4) as i32)
     }
 
-    /// Ask for so many lines before an address and from there on.
+    /// Asks for `before` lines before an address and `after` lines from there on.
     #[inline]
     pub(super) fn prefetch(self, near: Near, before: usize, after: usize) {
         let at = self.origin.wrapping_add_signed((near.0 as isize) << 4);

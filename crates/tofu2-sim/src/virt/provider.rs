@@ -2,13 +2,13 @@
 //!
 //! It checks once a call that it is used by the thread that simulates.
 
-use super::{core::Core, memory::Loc, posting::Payload, world::World};
+use super::{core::Core, memory::Loc, operation::Payload, world::World};
 use rdma_fabric::{
     Amo, Caps, Existing, Fabric, FabricError, Keyring, LockedMemory, Notice, OwnedMemory, Pact, PutOrder, Rank, Region,
     RegionKey, RemoteAddr, Result, Time, Uses,
     provider::{
-        Boxed, Ended, Gates, Goal, JobFacts, Keyless, Leftover, Nodes, OneThread, Place, Posted, Provider, Queues,
-        Sink, Slot, Source, Token,
+        BarrierUnit, Boxed, Ended, Goal, JobFacts, Keyless, Leftover, Nodes, OneThread, Place, Posted, Provider,
+        Queues, Sink, Slot, Source, Token,
     },
 };
 use std::{
@@ -160,7 +160,10 @@ impl<K: Keys> Provider for VirtRank<K> {
 
     fn try_notice(&self, _: bool) -> Result<Option<Notice>> {
         let me = &*self.me;
-        Ok(me.world.core().take_notice(me.rank))
+        Ok({
+            let core = &mut *me.world.core();
+            core.ranks.take_notice(me.rank, core.machine.timing.receive_queue)
+        })
     }
 
     #[inline]
@@ -189,7 +192,7 @@ impl<K: Keys> Provider for VirtRank<K> {
         Some(self)
     }
 
-    fn gates(&self) -> Option<&dyn Gates> {
+    fn gates(&self) -> Option<&dyn BarrierUnit> {
         Some(self)
     }
 
@@ -210,13 +213,13 @@ impl Core {
         let mut caps = Caps::weakest();
         caps.put_order = PutOrder::None;
         caps.coherent_atomics = true;
-        caps.notice_bits = self.timing.notice_bits;
-        caps.session_queues = self.timing.queues.session > 0;
+        caps.notice_bits = self.machine.timing.notice_bits;
+        caps.session_queues = self.machine.timing.queues.session > 0;
         caps.strong_progress = true;
         caps.register_existing = Existing::Direct;
         caps.locked_memory = LockedMemory::Copies;
         caps.blocking_wait = false;
-        caps.max_transfer = self.timing.max_transfer;
-        JobFacts { ranks: self.ranks.len(), nodes: Nodes::Blocks(self.ranks_per_node as usize), caps }
+        caps.max_transfer = self.machine.timing.max_transfer;
+        JobFacts { ranks: self.ranks.len(), nodes: Nodes::Blocks(self.machine.ranks_per_node as usize), caps }
     }
 }

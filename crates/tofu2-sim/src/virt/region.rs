@@ -1,9 +1,8 @@
 //! A rank's own memory: registering it, reading and writing it.
 
-use super::{core::Core, memory::Loc, provider::Me, rank_state::Status};
+use super::{core::Core, memory::Loc, provider::Me, ranks::Status};
 use rdma_fabric::{
-    Existing, FabricError, Keyring, OwnedMemory, Rank, Region, RegionKey, RemoteAddr, Result, error::OutOfMemory,
-    provider::OneThread,
+    Existing, FabricError, Keyring, OwnedMemory, Rank, Region, RegionKey, RemoteAddr, Result, provider::OneThread,
 };
 use std::{cell::RefMut, fmt, rc::Rc};
 
@@ -19,11 +18,10 @@ impl Drop for Registration {
         let Me { world, rank } = &self.me;
         let mut core = world.core();
         let bytes = core.memory.deregister(*rank, self.index);
-        let state = &mut core.ranks[*rank as usize];
-        state.registered -= bytes as u64;
+        core.ranks.return_memory(*rank, bytes);
         // A wait on this memory ends with an error.
-        if state.watching > 0 {
-            core.wake(*rank);
+        if core.ranks.is_watching(*rank) {
+            core.ranks.wake(*rank);
         }
     }
 }
@@ -61,10 +59,8 @@ impl Me {
 
     pub(super) fn alloc_symmetric(&self, bytes: usize, ring: Option<&Keyring>) -> Result<Region> {
         let mut core = self.world.core();
-        core.reserve_memory(self.rank, bytes)?;
-        let state = &mut core.ranks[self.rank as usize];
-        let number = state.symmetric;
-        state.symmetric += 1;
+        self.reserve(&mut core, bytes)?;
+        let number = core.ranks.next_symmetric(self.rank);
         let terms = ring.map(Keyring::next_terms);
         let key = core.memory.join_symmetric(self.rank, number, bytes, terms);
         let (registration, key) = self.registered(core, key, bytes)?;
@@ -76,9 +72,13 @@ impl Me {
 
     fn register(&self, bytes: usize) -> Result<(OneThread<Registration>, RegionKey)> {
         let mut core = self.world.core();
-        core.reserve_memory(self.rank, bytes)?;
+        self.reserve(&mut core, bytes)?;
         let key = core.memory.register(self.rank, bytes);
         self.registered(core, key, bytes)
+    }
+
+    fn reserve(&self, core: &mut Core, bytes: usize) -> Result<()> {
+        core.ranks.reserve_memory(self.rank, bytes, core.machine.memory_limit())
     }
 
     /// Memory that was reserved and has a key now, if it got one.
@@ -91,7 +91,7 @@ impl Me {
         match key {
             Ok(key) => Ok((OneThread::new(Registration { me: self.clone(), index: key.index }), key)),
             Err(error) => {
-                core.ranks[self.rank as usize].registered -= bytes as u64;
+                core.ranks.return_memory(self.rank, bytes);
                 Err(error)
             }
         }
@@ -133,7 +133,7 @@ impl Me {
         let mut core = self.world.core();
         core.check(to)?;
         core.memory.write_own(to, from);
-        core.touched(to);
+        core.ranks.touched(to);
         Ok(())
     }
 }
@@ -147,7 +147,7 @@ impl Core {
         align: usize,
         opens: impl Fn(RegionKey) -> bool,
     ) -> Result<()> {
-        match self.status_of(addr.rank.number()) {
+        match self.ranks.status_of(addr.rank.number()) {
             None => Err(FabricError::NoSuchRank { rank: addr.rank, ranks: self.ranks.len() }),
             Some(Status::Lost) => Err(FabricError::PeerLost { rank: addr.rank }),
             Some(_) if self.memory.is_locked(addr.region) && !opens(addr.region) => {
@@ -155,23 +155,5 @@ impl Core {
             }
             Some(_) => self.memory.locate(addr, len, align).map(drop),
         }
-    }
-
-    /// Counts memory that a rank is about to register against its limit.
-    fn reserve_memory(&mut self, rank: u32, bytes: usize) -> Result<()> {
-        let limit = self.memory_limit;
-        let registered = &mut self.ranks[rank as usize].registered;
-        let free = limit.saturating_sub(*registered);
-        if bytes as u64 > free {
-            return Err(OutOfMemory {
-                rank: Rank::new(rank),
-                requested: bytes,
-                available: free as usize,
-                segment: limit as usize,
-            }
-            .into());
-        }
-        *registered += bytes as u64;
-        Ok(())
     }
 }

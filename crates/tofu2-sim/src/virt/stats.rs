@@ -1,6 +1,6 @@
 //! What a run was like.
 
-use super::control_queue::CommandCounts;
+use super::operation::{Op, Opcode};
 use rdma_fabric::Time;
 
 /// Operations posted. The atomics of a rank on its own node's memory count like any others.
@@ -23,6 +23,68 @@ pub struct OpCounts {
     pub bytes_got: u64,
     /// Puts, gets and atomics whose target is on another node.
     pub off_node: u64,
+}
+
+/// Operations posted, by all ranks and, if asked for, by each.
+#[derive(Debug)]
+pub(super) struct Counts {
+    all: OpCounts,
+    by_rank: Option<Vec<OpCounts>>,
+}
+
+impl Counts {
+    /// For each of `ranks` ranks too if `by_rank`.
+    pub(super) fn new(ranks: u32, by_rank: bool) -> Self {
+        let by_rank = by_rank.then(|| vec![OpCounts::default(); ranks as usize]);
+        Counts { all: OpCounts::default(), by_rank }
+    }
+
+    #[inline]
+    pub(super) fn count(&mut self, op: &Op, off_node: bool) {
+        let one = |counts: &mut OpCounts| {
+            match op.opcode {
+                Opcode::Put => (counts.puts, counts.bytes_put) = (counts.puts + 1, counts.bytes_put + op.target.len),
+                Opcode::Get => (counts.gets, counts.bytes_got) = (counts.gets + 1, counts.bytes_got + op.target.len),
+                Opcode::Nop => counts.nops += 1,
+                _ => counts.atomics += 1,
+            }
+            counts.off_node += u64::from(off_node && op.opcode != Opcode::Nop);
+            counts.notices += u64::from(op.cargo.as_ref().is_some_and(|cargo| cargo.notice.is_some()));
+        };
+        one(&mut self.all);
+        if let Some(by_rank) = &mut self.by_rank {
+            one(&mut by_rank[op.poster as usize]);
+        }
+    }
+
+    pub(super) fn all(&self) -> OpCounts {
+        self.all
+    }
+
+    /// Each rank's, when the run is over.
+    pub(super) fn take_by_rank(&mut self) -> Option<Vec<OpCounts>> {
+        self.by_rank.take()
+    }
+}
+
+/// How many commands of control queues got how far. A block of a strided command counts as one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CommandCounts {
+    /// Written into a TOQ.
+    pub posted: u64,
+    /// Fetched by a send engine.
+    pub started: u64,
+    /// Left the send engine; those without own memory to read from or write to don't.
+    pub sent: u64,
+    /// Over at the poster: the source may be reused, or the result is here.
+    pub completed: u64,
+    /// Through the target's receive engine.
+    pub arrived: u64,
+    /// Their effect on the target's memory has happened.
+    pub visible: u64,
+    /// Puts that advanced a session offset.
+    pub released: u64,
 }
 
 /// Figures of a whole run.

@@ -42,7 +42,7 @@ impl<Fut: Future<Output = ProgramResult<T>>, T> Tasks<Fut, T> {
         matches!(self.0[rank as usize], Task::Running(_))
     }
 
-    /// Ask for a task's memory.
+    /// Asks for a task's memory.
     #[inline]
     pub(super) fn prefetch(&self, rank: u32) {
         prefetch(&self.0[rank as usize]);

@@ -7,10 +7,10 @@ mod reader;
 mod writer;
 
 use crate::{
-    job::{Job, Lock},
+    model::{Lock, Model},
     op::{Flushed, Op, Pending},
     state::State,
-    turn::{Turn, Went, wake},
+    turn::{StepResult, Turn, wake},
     words::{COUNT, HEAD, PASSED, READER, READERS, READERS_WAIT, TAIL, WRITER_ACTIVE, WRITER_INTERESTED, Word},
 };
 use rdma_fabric::Amo;
@@ -64,7 +64,7 @@ pub(crate) enum At {
 
 /// Why interest is turned into activity, and what comes after the writer is woken.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Ctx {
+pub(crate) enum Then {
     /// U2, X7: the round is over.
     End,
     /// U2 of a reader that waits now.
@@ -86,7 +86,7 @@ const HIGH: u32 = 32;
 const LOW: u64 = 0xffff_ffff;
 
 /// The rules of the schemes.
-impl Job {
+impl Model {
     fn keeps_out(&self) -> u64 {
         if self.lock == Lock::WritersFirst { WRITER_ACTIVE | WRITER_INTERESTED } else { WRITER_ACTIVE }
     }
@@ -199,7 +199,7 @@ impl Job {
 
 impl Turn<'_> {
     /// The step `at` has found `found`.
-    pub(crate) fn counted(&mut self, at: At, found: u64) -> Went {
+    pub(crate) fn counted(&mut self, at: At, found: u64) -> StepResult {
         match at {
             At::R1
             | At::Uncount
@@ -216,7 +216,7 @@ impl Turn<'_> {
             | At::U1 => self.reads(at, found),
             At::Activate => self.activated(found),
             At::Head => match self.decode("head", found)? {
-                0 => Err(crate::Wrong::Corrupt { what: "head", bits: 0 }),
+                0 => Err(crate::Violation::Corrupt { what: "head", bits: 0 }),
                 writer => self.wake_writer(writer),
             },
             At::Wake => self.woke_writer(),

@@ -1,47 +1,47 @@
 //! Writers: W2–W7, X2–X7.
 
-use super::{At, Ctx, HandOver};
+use super::{At, HandOver, Then};
 use crate::{
     mistake::Mistake,
     state::{Pc, Slot},
-    turn::{Turn, Went},
+    turn::{StepResult, Turn},
     words::{PASSED, WRITER_ACTIVE},
 };
 
 impl Turn<'_> {
-    fn on(&mut self, at: At) -> Went {
+    fn on(&mut self, at: At) -> StepResult {
         self.go(Pc::Counted(at))
     }
 
-    fn contend(&mut self) -> Went {
+    fn contend(&mut self) -> StepResult {
         self.rank().other = 0;
-        self.on(if self.job.head_apart() { At::W3 } else { At::Free })
+        self.on(if self.model.head_apart() { At::W3 } else { At::Free })
     }
 
-    fn wait_for_turn(&mut self) -> Went {
+    fn wait_for_turn(&mut self) -> StepResult {
         self.rank().other = 0;
         self.on(At::W7)
     }
 
-    /// Show interest for a node: the count word before was `found`.
-    fn registered(&mut self, node: u64, found: u64, ctx: Ctx) -> Went {
-        let job = self.job;
+    /// Shows interest for a node: the count word before was `found`.
+    fn registered(&mut self, node: u64, found: u64, ctx: Then) -> StepResult {
+        let model = self.model;
         // Merged, the flag is taken back in the same operation.
-        let found = if ctx == Ctx::End && job.does(Mistake::LeaveMergedWithInterest) {
+        let found = if ctx == Then::End && model.does(Mistake::LeaveMergedWithInterest) {
             found.wrapping_sub(WRITER_ACTIVE)
         } else {
             found
         };
-        match (job.is_free(found), ctx) {
-            (true, _) => self.activate(found.wrapping_add(job.interest(node)), ctx),
-            (false, Ctx::Enter) => self.wait_for_turn(),
+        match (model.is_free(found), ctx) {
+            (true, _) => self.activate(found.wrapping_add(model.interest(node)), ctx),
+            (false, Then::Enter) => self.wait_for_turn(),
             (false, _) => self.end_round(),
         }
     }
 
-    pub(super) fn writes(&mut self, at: At, found: u64) -> Went {
-        let (job, me) = (self.job, self.me);
-        let id = job.own_id(self.s, me);
+    pub(super) fn writes(&mut self, at: At, found: u64) -> StepResult {
+        let (model, me) = (self.model, self.me);
+        let id = model.own_id(self.s, me);
         match at {
             At::W2 => {
                 self.rank().other = self.decode("tail", found)?;
@@ -52,28 +52,28 @@ impl Turn<'_> {
             At::Free if found == 0 => self.enter(),
             At::Free => self.on(At::W4),
             At::W3 => self.on(At::W4),
-            At::W4 => self.registered(id, found, Ctx::Enter),
+            At::W4 => self.registered(id, found, Then::Enter),
             At::W7 => self.enter(),
             At::Known if found == 0 => self.on(At::X2),
             At::Known => {
                 self.rank().link = found;
-                self.on(if job.hand_over() == HandOver::Always { At::HandOverRetire } else { At::HandOver })
+                self.on(if model.hand_over() == HandOver::Always { At::HandOverRetire } else { At::HandOver })
             }
-            At::HandOver if found == job.active(id) => self.on(At::HandOverRetire),
+            At::HandOver if found == model.active(id) => self.on(At::HandOverRetire),
             At::HandOver => self.on(At::X2),
             At::HandOverRetire => {
                 self.node_is(Slot::Worn);
                 let next = self.decode("next", self.s.ranks[me].link)?;
-                self.rank().ctx = Ctx::End;
+                self.rank().ctx = Then::End;
                 self.wake_writer(next)
             }
-            At::X2 if !job.must_sweep(found) => self.leave_queue(),
-            At::X2 if job.waits_counted() => self.on(At::X3),
+            At::X2 if !model.must_sweep(found) => self.leave_queue(),
+            At::X2 if model.waits_counted() => self.on(At::X3),
             At::X2 => self.on(At::X3Forget),
             At::X3Forget => self.on(At::X3),
             At::X3 => {
                 self.rank().other = self.decode("readers", found)?;
-                if job.does(Mistake::ToldTooLate) { self.on(At::X3ForgetLate) } else { self.swept() }
+                if model.does(Mistake::ToldTooLate) { self.on(At::X3ForgetLate) } else { self.swept() }
             }
             At::X3ForgetLate => self.swept(),
             At::X3Wake => {
@@ -89,27 +89,27 @@ impl Turn<'_> {
                 self.node_is(Slot::Worn);
                 match self.s.ranks[me].link {
                     0 => self.end_round(),
-                    _ if job.head_apart() => self.on(At::X5),
+                    _ if model.head_apart() => self.on(At::X5),
                     _ => self.on(At::X6),
                 }
             }
             At::X5 => self.on(At::X6),
             _ => {
                 let next = self.s.ranks[me].link;
-                if !job.does(Mistake::RememberedNext) {
+                if !model.does(Mistake::RememberedNext) {
                     self.rank().link = 0;
                 }
-                self.registered(next, found, Ctx::End)
+                self.registered(next, found, Then::End)
             }
         }
     }
 
-    fn swept(&mut self) -> Went {
+    fn swept(&mut self) -> StepResult {
         if self.rank().other == 0 { self.leave_queue() } else { self.on(At::X3Wake) }
     }
 
     /// X4 begins. A successor to whom the lock could not be handed is known.
-    fn leave_queue(&mut self) -> Went {
+    fn leave_queue(&mut self) -> StepResult {
         match self.rank().link {
             0 => self.on(At::X4Load),
             next => self.followed_by(next),
@@ -117,7 +117,7 @@ impl Turn<'_> {
     }
 
     /// X4 is over.
-    fn followed_by(&mut self, next: u64) -> Went {
+    fn followed_by(&mut self, next: u64) -> StepResult {
         self.rank().link = self.decode("next", next)?;
         self.on(At::X4Retire)
     }

@@ -1,13 +1,11 @@
 //! One job of ranks that measure: processes, each this program executed again, or threads.
 
 use super::{
-    cases::{self, Plan},
-    limit::Bare,
-    lines,
+    bare::Bare,
+    cases::{self, JobPlan},
     progress::Progress,
     sampling::Measured,
 };
-use core::sync::atomic::{AtomicBool, Ordering};
 use rdma_fabric::{Fabric, Program};
 use rustix::fs::{MemfdFlags, memfd_create};
 use std::{
@@ -16,7 +14,6 @@ use std::{
     os::fd::AsRawFd,
     path::PathBuf,
     process::{self, ExitCode},
-    thread,
     time::Duration,
 };
 use tofu2_sim::shm::{self, Launcher, Threads};
@@ -45,28 +42,28 @@ pub(super) enum Ranks {
     /// Two, each on its own core.
     Pair,
     /// Many on few cores.
-    Crowd,
+    Oversubscribed,
 }
 
 impl Ranks {
     fn number(self) -> usize {
         match self {
             Ranks::Pair => 2,
-            Ranks::Crowd => cases::CROWD,
+            Ranks::Oversubscribed => cases::OVERSUBSCRIBED,
         }
     }
 
     fn name(self) -> &'static str {
         match self {
             Ranks::Pair => "pair",
-            Ranks::Crowd => "crowd",
+            Ranks::Oversubscribed => "oversubscribed",
         }
     }
 }
 
-/// What is asked of a job.
+/// What is to be measured by one job of ranks.
 #[derive(Clone, Debug)]
-pub(super) struct Job {
+pub(super) struct Measurement {
     pub(super) ranks: Ranks,
     pub(super) provider: Provider,
     pub(super) cases: Vec<String>,
@@ -75,36 +72,47 @@ pub(super) struct Job {
     pub(super) cores: Vec<usize>,
 }
 
-/// Run the job; what rank 0 measured.
-pub(super) fn run(job: &Job, progress: &Progress) -> Result<Vec<Measured>, Box<dyn Error>> {
+/// Runs a job whose cases `before` others stand before in all, and returns what rank 0 measured.
+pub(super) fn run(
+    measurement: &Measurement,
+    before: usize,
+    progress: &Progress,
+) -> Result<Vec<Measured>, Box<dyn Error>> {
     let memory = memory_file("onesided-measuring-memory")?;
     let results = memory_file("onesided-measuring-results")?;
     Bare::size(&memory)?;
-    let plan = Plan {
-        cases: job.cases.clone(),
-        quick: job.quick,
-        sample_ms: job.sample_ms,
-        cores: job.cores.clone(),
+    let plan = JobPlan {
+        cases: measurement.cases.clone(),
+        quick: measurement.quick,
+        sample_ms: measurement.sample_ms,
+        cores: measurement.cores.clone(),
         memory: path_of(&memory),
         results: path_of(&results),
     };
     let bare = Bare::open(&plan.memory)?;
-    watched(&bare, progress, || -> Result<(), Box<dyn Error>> {
-        match job.provider {
+    let at = |number: u64| {
+        let case = cases::all().nth(number.checked_sub(1)? as usize)?;
+        let done = measurement.cases.iter().position(|name| name == case.name)?;
+        Some((before + done, case.what.to_owned()))
+    };
+    progress.watch(&bare, at, || -> Result<(), Box<dyn Error>> {
+        match measurement.provider {
             Provider::Shm => {
                 let plan = serde_json::to_string(&plan)?;
-                let rank = ["bench-rank".into(), job.ranks.name().to_owned(), plan];
-                let launcher = Launcher::new(job.ranks.number()).grace(Duration::from_secs(1));
+                let rank = ["bench-rank".into(), measurement.ranks.name().to_owned(), plan];
+                let launcher = Launcher::new(measurement.ranks.number()).grace(Duration::from_secs(1));
                 match launcher.command(std::env::current_exe()?, rank).run()? {
                     0 => Ok(()),
                     code => Err(format!("the measuring ranks ended with code {code}").into()),
                 }
             }
             Provider::Threads => {
-                let threads = Threads::new(job.ranks.number());
-                let measured = match job.ranks {
+                let threads = Threads::new(measurement.ranks.number());
+                let measured = match measurement.ranks {
                     Ranks::Pair => threads.run(&async |fabric| cases::measure_pair(fabric, plan.clone()).await)?,
-                    Ranks::Crowd => threads.run(&async |fabric| cases::measure_crowd(fabric, plan.clone()).await)?,
+                    Ranks::Oversubscribed => {
+                        threads.run(&async |fabric| cases::measure_oversubscribed(fabric, plan.clone()).await)?
+                    }
                 };
                 Ok(fs::write(&plan.results, serde_json::to_vec(&measured[0])?)?)
             }
@@ -113,20 +121,22 @@ pub(super) fn run(job: &Job, progress: &Progress) -> Result<Vec<Measured>, Box<d
     Ok(serde_json::from_slice(&fs::read(&plan.results)?)?)
 }
 
-/// Be a rank that [`run`] started.
+/// Is a rank that [`run`] started.
 pub(super) fn be_rank(ranks: Ranks, plan: &str) -> Result<ExitCode, Box<dyn Error>> {
-    let plan: Plan = serde_json::from_str(plan)?;
+    let plan: JobPlan = serde_json::from_str(plan)?;
     let endpoint = tofu2_sim::shm::from_env()?.ok_or("only `bench` starts its ranks")?;
     match ranks {
         Ranks::Pair => measure(endpoint, &async |fabric| cases::measure_pair(fabric, plan.clone()).await, &plan),
-        Ranks::Crowd => measure(endpoint, &async |fabric| cases::measure_crowd(fabric, plan.clone()).await, &plan),
+        Ranks::Oversubscribed => {
+            measure(endpoint, &async |fabric| cases::measure_oversubscribed(fabric, plan.clone()).await, &plan)
+        }
     }
 }
 
 fn measure(
     endpoint: Fabric,
     program: &impl Program<Out = Vec<Measured>>,
-    plan: &Plan,
+    plan: &JobPlan,
 ) -> Result<ExitCode, Box<dyn Error>> {
     use rdma_fabric::Rank;
     let rank = endpoint.rank();
@@ -142,29 +152,7 @@ pub(super) fn memory_file(name: &str) -> Result<File, Box<dyn Error>> {
     Ok(memfd_create(name, MemfdFlags::CLOEXEC)?.into())
 }
 
-/// Where this process's children find an open file of it.
+/// Returns where this process's children find an open file of it.
 pub(super) fn path_of(file: &File) -> PathBuf {
     format!("/proc/{}/fd/{}", process::id(), file.as_raw_fd()).into()
-}
-
-/// Run `job` and show meanwhile which case is under way.
-fn watched<T>(bare: &Bare, progress: &Progress, job: impl FnOnce() -> T) -> T {
-    let over = AtomicBool::new(false);
-    thread::scope(|scope| {
-        let watcher = scope.spawn(|| {
-            let mut shown = 0;
-            while !over.load(Ordering::Acquire) {
-                thread::park_timeout(Progress::INTERVAL);
-                let now = bare.word(lines::PROGRESS).load(Ordering::Acquire);
-                if now != shown {
-                    shown = now;
-                    progress.show(cases::all().nth((now - 1) as usize));
-                }
-            }
-        });
-        let out = job();
-        over.store(true, Ordering::Release);
-        watcher.thread().unpark();
-        out
-    })
 }

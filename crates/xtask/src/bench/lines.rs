@@ -30,11 +30,11 @@ pub(super) const ZERO: usize = 49;
 pub(super) const QUEUE: usize = 50;
 /// The futex mutex; 4-byte word.
 pub(super) const MUTEX: usize = 51;
-/// Not 0 when a crowd's sample is over.
+/// Not 0 when a sample of many ranks on few cores is over.
 pub(super) const STOP: usize = 52;
 /// Flags there and back, beside the fabric's cases.
 pub(super) const FLAG: usize = 53;
-/// The same, of the machine's cases.
+/// Flags there and back of the machine's cases.
 pub(super) const MACHINE_FLAG: usize = 55;
 /// One line for both ways.
 pub(super) const ONE_LINE_FLAG: usize = 57;
@@ -46,10 +46,10 @@ pub(super) const DIRTY: usize = 64;
 pub(super) const DIRTY_WORDS: usize = 64;
 /// A burst's words.
 pub(super) const BURST: usize = 128;
-/// Last of the queue of a crowd.
-pub(super) const CROWD_TAIL: usize = 140;
+/// Last of the queue lock that parks.
+pub(super) const PARKING_TAIL: usize = 140;
 /// Nodes of that queue, one for each of up to 16 ranks; both words.
-pub(super) const CROWD_NODES: usize = 144;
+pub(super) const PARKING_NODES: usize = 144;
 /// Tails of bare rings of slots, one for each of two ranks.
 pub(super) const SLOT_TAIL: usize = 168;
 /// The slots of those rings, a burst each.

@@ -1,6 +1,6 @@
 //! How the ranks of a measurement wait for each other: over bare memory, so that the fabric under test has no part in it.
 
-use super::{limit::Bare, lines};
+use super::{bare::Bare, lines};
 use core::{
     fmt,
     sync::atomic::{
@@ -31,7 +31,7 @@ const PATIENCE: u32 = 1000;
 /// Set where ranks share a core: yield at once.
 static SHARED_CORE: AtomicBool = AtomicBool::new(false);
 
-/// Tell this process that its rank shares its core with the one it waits for.
+/// Tells this process that its rank shares its core with the one it waits for.
 pub(super) fn share_core() {
     SHARED_CORE.store(true, Relaxed);
 }
@@ -39,13 +39,13 @@ pub(super) fn share_core() {
 /// How long a sleeper sleeps without looking whether somebody gave up.
 const NAP: Duration = Duration::from_millis(100);
 
-/// Spin until `word` is at least `value`.
+/// Spins until `word` is at least `value`.
 #[inline(always)]
 pub(super) fn until(word: &AtomicU64, value: u64, abandoned: &AtomicU64) -> Result<(), Abandoned> {
     spin_until::<false>(word, value, abandoned)
 }
 
-/// The same, with a pause between two looks if `PAUSE`.
+/// Returns the same, with a pause between two looks if `PAUSE`.
 #[inline(always)]
 pub(super) fn spin_until<const PAUSE: bool>(
     word: &AtomicU64,
@@ -134,7 +134,7 @@ impl<'a> Meeting<'a> {
         wake_all(over);
     }
 
-    /// All ranks meet, sleeping. Any number of them.
+    /// Returns all ranks meet, sleeping. Any number of them.
     pub(super) fn assemble(&mut self) -> Result<(), Abandoned> {
         let generation = self.bare.half(lines::ASSEMBLED);
         let seen = generation.load(Acquire);

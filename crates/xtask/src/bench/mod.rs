@@ -3,15 +3,14 @@
 //!
 //! `docs/performance.md` says how a figure is made and how to read it.
 
+mod bare;
 mod cases;
-mod compare;
 pub(crate) mod contention;
-mod goal;
+mod futex;
 mod job;
 mod limit;
 mod lines;
 mod meeting;
-mod page;
 mod placement;
 mod progress;
 mod report;
@@ -19,9 +18,10 @@ mod rows;
 mod sampling;
 mod table;
 
+use crate::page;
 use cases::Case;
 use clap::Args;
-use job::{Job, Provider, Ranks};
+use job::{Measurement, Provider, Ranks};
 use progress::Progress;
 use report::{Machine, Report, Run};
 use std::{
@@ -80,7 +80,7 @@ pub(crate) fn run_rank(options: &RankOptions) -> Result<ExitCode, Box<dyn Error>
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     let mut out = io::stdout().lock();
     if let [before, after] = &options.compare[..] {
-        write!(out, "{}", compare::compare(before, after)?)?;
+        write!(out, "{}", table::compare(before, after)?)?;
         return Ok(ExitCode::SUCCESS);
     }
     let chosen = chosen(&options.only)?;
@@ -94,11 +94,11 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     let page =
         options.markdown.as_ref().map(|path| Ok::<_, io::Error>((path, fs::read_to_string(path)?))).transpose()?;
     if let Some((_, page)) = &page {
-        page::rewritten(page, "bench", "")?;
+        page::rewritten(page, page::measured("bench"), "")?;
     }
     let report = measure(options, &chosen)?;
     if let Some((path, page)) = page {
-        fs::write(path, page::rewritten(&page, "bench", &table::markdown(&report))?)?;
+        fs::write(path, page::rewritten(&page, page::measured("bench"), &table::markdown(&report))?)?;
     }
     match &options.json {
         Some(path) if path.as_os_str() == "-" => writeln!(out, "{}", serde_json::to_string_pretty(&report)?)?,
@@ -123,17 +123,20 @@ fn measure(options: &Options, chosen: &[&'static Case]) -> Result<Report, Box<dy
     let began = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
     let begun = Instant::now();
     let rounds = if options.quick { 1 } else { usize::from(options.rounds) };
-    let progress = Progress::stderr(chosen.iter().map(|case| case.name).collect(), rounds);
+    let progress = Progress::stderr(chosen.len() * rounds);
     let mut measured = Vec::new();
     for round in 0..rounds {
-        progress.round(round, rounds);
-        for ranks in [Ranks::Pair, Ranks::Crowd] {
-            let of_job = chosen.iter().filter(|case| cases::is_crowded(case) == (ranks == Ranks::Crowd));
+        progress.say(&format!("round {} of {rounds}: {} cases", round + 1, chosen.len()));
+        let mut before = round * chosen.len();
+        for ranks in [Ranks::Pair, Ranks::Oversubscribed] {
+            let of_job =
+                chosen.iter().filter(|case| cases::is_oversubscribed(case) == (ranks == Ranks::Oversubscribed));
             let cases: Vec<String> = of_job.map(|case| case.name.to_owned()).collect();
             if !cases.is_empty() {
                 let (quick, sample_ms, cores) = (options.quick, options.sample, cores.clone());
-                let job = Job { ranks, provider: options.fabric, cases, quick, sample_ms, cores };
-                measured.push(job::run(&job, &progress)?);
+                let job = Measurement { ranks, provider: options.fabric, cases, quick, sample_ms, cores };
+                measured.push(job::run(&job, before, &progress)?);
+                before += job.cases.len();
             }
         }
     }
@@ -165,7 +168,7 @@ fn command() -> String {
     words.join(" ")
 }
 
-/// The cases that `only` names; all if it names none.
+/// Returns the cases that `only` names; all if it names none.
 fn chosen(only: &[String]) -> Result<Vec<&'static Case>, String> {
     let named = |pattern: &str, case: &Case| match pattern.strip_suffix('*') {
         Some(start) => case.name.starts_with(start),
@@ -177,7 +180,7 @@ fn chosen(only: &[String]) -> Result<Vec<&'static Case>, String> {
     Ok(cases::all().filter(|case| only.is_empty() || only.iter().any(|pattern| named(pattern, case))).collect())
 }
 
-/// The cores for ranks 0 and 1: those asked for, else the first that are allowed.
+/// Returns the cores for ranks 0 and 1: those asked for, else the first that are allowed.
 fn cores(asked: &[usize]) -> Result<Vec<usize>, Box<dyn Error>> {
     let allowed = placement::allowed_cores()?;
     match asked {

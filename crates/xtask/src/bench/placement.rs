@@ -1,10 +1,6 @@
 //! Where the ranks run, and how far apart their cores are at the moment.
 
-use super::{
-    limit::{self, Bare},
-    lines,
-    meeting::Abandoned,
-};
+use super::{bare::Bare, limit, lines, meeting::Abandoned};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 use std::{fs::File, io, os::unix::fs::FileExt, time::Instant};
@@ -41,7 +37,7 @@ impl Class {
         }
     }
 
-    /// The class that a ping-pong of so many nanoseconds one way stands for.
+    /// Returns the class that a ping-pong of so many nanoseconds one way stands for.
     pub(super) fn of(ping_pong_ns: f64) -> Self {
         match ping_pong_ns {
             ns if ns < SIBLING_NS => Class::Sibling,
@@ -51,13 +47,13 @@ impl Class {
     }
 }
 
-/// The cores this process may use, at least one.
+/// Returns the cores this process may use, at least one.
 pub(super) fn allowed_cores() -> io::Result<Vec<usize>> {
     let set = sched_getaffinity(None)?;
     Ok((0..CpuSet::MAX_CPU).filter(|&core| set.is_set(core)).collect())
 }
 
-/// Let the calling thread run on `core` only.
+/// Lets the calling thread run on `core` only.
 pub(super) fn pin(core: usize) -> io::Result<()> {
     if core >= CpuSet::MAX_CPU {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("there is no core {core}")));
@@ -85,7 +81,7 @@ impl Switches {
     }
 }
 
-/// The number after `nonvoluntary_ctxt_switches:`.
+/// Returns the number after `nonvoluntary_ctxt_switches:`.
 fn parse(status: &[u8]) -> Option<u64> {
     let text = str::from_utf8(status).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("nonvoluntary_ctxt_switches:"))?;

@@ -1,59 +1,79 @@
-//! Progress on standard error: a bar on a terminal, one line per round elsewhere.
+//! Progress on standard error while other processes measure: a bar on a terminal, plain lines elsewhere.
 
-use super::cases::Case;
-use core::time::Duration;
+use super::{bare::Bare, lines};
+use core::{
+    sync::atomic::{
+        AtomicBool,
+        Ordering::{Acquire, Release},
+    },
+    time::Duration,
+};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::io::IsTerminal;
+use std::{io::IsTerminal, thread};
+
+/// How often people look.
+const INTERVAL: Duration = Duration::from_millis(500);
 
 /// Tells people how far a measurement is.
 #[derive(Debug)]
 pub(super) struct Progress {
     /// `None`: plain lines.
     bar: Option<ProgressBar>,
-    /// Names of the cases of all rounds, in order of their measurement.
-    cases: Vec<&'static str>,
 }
 
 impl Progress {
-    /// `rounds` rounds of `cases`.
-    pub(super) fn stderr(cases: Vec<&'static str>, rounds: usize) -> Self {
+    /// Makes a progress over so many cases in all.
+    pub(super) fn stderr(cases: usize) -> Self {
         let bar = std::io::stderr().is_terminal().then(|| {
-            let length = (cases.len() * rounds) as u64;
-            let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::stderr());
+            let bar = ProgressBar::with_draw_target(Some(cases as u64), ProgressDrawTarget::stderr());
             // The template is constant; a bar without it still works.
             if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos:>3}/{len} {elapsed:>4} {wide_msg}") {
                 bar.set_style(style.progress_chars("━╸─"));
             }
             bar
         });
-        Progress { bar, cases }
+        Progress { bar }
     }
 
-    /// A round begins, the first being 0.
-    pub(super) fn round(&self, round: usize, rounds: usize) {
-        match &self.bar {
-            Some(bar) => bar.set_position((round * self.cases.len()) as u64),
-            None => eprintln!("round {} of {rounds}: {} cases", round + 1, self.cases.len()),
+    /// Prints a line where there is no bar.
+    pub(super) fn say(&self, line: &str) {
+        if self.bar.is_none() {
+            eprintln!("{line}");
         }
     }
 
-    /// This case is being measured.
-    pub(super) fn show(&self, case: Option<&Case>) {
-        let (Some(bar), Some(case)) = (&self.bar, case) else { return };
-        let round = bar.position() / self.cases.len().max(1) as u64 * self.cases.len() as u64;
-        let place = self.cases.iter().position(|name| *name == case.name).unwrap_or(0);
-        bar.set_position(round + place as u64);
-        bar.set_message(case.what);
-        bar.tick();
+    /// Runs `job`, and meanwhile shows what `at` makes of the word that says which case is under way: how many come before it, and
+    /// what it is called.
+    pub(super) fn watch<T>(
+        &self,
+        bare: &Bare,
+        at: impl Fn(u64) -> Option<(usize, String)> + Sync,
+        job: impl FnOnce() -> T,
+    ) -> T {
+        let Some(bar) = &self.bar else { return job() };
+        let over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let watcher = scope.spawn(|| {
+                while !over.load(Acquire) {
+                    thread::park_timeout(INTERVAL);
+                    if let Some((done, case)) = at(bare.word(lines::PROGRESS).load(Acquire)) {
+                        bar.set_position(done as u64);
+                        bar.set_message(case);
+                        bar.tick();
+                    }
+                }
+            });
+            let out = job();
+            over.store(true, Release);
+            watcher.thread().unpark();
+            out
+        })
     }
 
-    /// All is over: leave no bar behind.
+    /// Leaves no bar behind.
     pub(super) fn end(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
     }
-
-    /// How often people look.
-    pub(super) const INTERVAL: Duration = Duration::from_millis(500);
 }

@@ -25,7 +25,7 @@ pub(super) struct Machine {
     pub(super) cores: Vec<usize>,
     /// Load averages over 1, 5 and 15 minutes before the run.
     pub(super) load_before: String,
-    /// The same after it.
+    /// Load averages after the run.
     pub(super) load_after: String,
 }
 
@@ -58,13 +58,13 @@ impl Machine {
     }
 }
 
-/// The load averages.
+/// Returns the load averages.
 pub(super) fn load() -> String {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split(' ').take(3).collect::<Vec<_>>().join(" ")
 }
 
-/// The commit this was built from, as far as git tells.
+/// Returns the commit this was built from, as far as git tells.
 pub(super) fn commit() -> String {
     let git = |args: &[&str]| {
         let output = Command::new("git").args(args).output().ok().filter(|output| output.status.success())?;

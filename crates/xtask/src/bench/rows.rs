@@ -1,8 +1,7 @@
-//! From samples to rows: one per case, size and class.
+//! From samples to rows: one per case, size and class, and what is asked of each.
 
 use super::{
     cases,
-    goal::Goal,
     placement::Class,
     sampling::{Form, Measured, Sample},
 };
@@ -16,7 +15,7 @@ const FEWEST: usize = 7;
 pub(super) struct Row {
     /// The case's name.
     pub(super) name: String,
-    /// The same for people.
+    /// What it measures, for people.
     pub(super) what: String,
     /// Bytes of a transfer; 0 where there is none.
     pub(super) bytes: usize,
@@ -56,7 +55,7 @@ pub(super) struct Limit {
     pub(super) figure: Figure,
 }
 
-/// The rows of what several rounds measured.
+/// Returns the rows of what several rounds measured.
 pub(super) fn rows(rounds: Vec<Vec<Measured>>) -> Vec<Row> {
     merged(rounds).iter().flat_map(of_case).collect()
 }
@@ -96,7 +95,7 @@ fn row(measured: &Measured, class: Class) -> Option<Row> {
     });
     let limit = limits.min_by(|a, b| a.figure.median_ns.total_cmp(&b.figure.median_ns));
     // Unclean samples prove nothing, except where ranks share cores by intention.
-    let judged = class != Class::Any || cases::is_crowded(case);
+    let judged = class != Class::Any || cases::is_oversubscribed(case);
     let beside = limit.as_ref().map(|limit| limit.figure.median_ns);
     Some(Row {
         name: measured.name.clone(),
@@ -112,7 +111,7 @@ fn row(measured: &Measured, class: Class) -> Option<Row> {
     })
 }
 
-/// The samples that count for a class, none if they are too few.
+/// Returns the samples that count for a class, none if they are too few.
 fn of_class(form: &Form, class: Class) -> Vec<Sample> {
     let counts = |sample: &&Sample| class == Class::Any || sample.clean && Class::of(sample.ping_pong) == class;
     let samples: Vec<Sample> = form.samples.iter().filter(counts).copied().collect();
@@ -128,6 +127,37 @@ fn figure(samples: &[Sample]) -> Option<Figure> {
 fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied()
+}
+
+/// What the median of a case must keep to.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", content = "value", rename_all = "snake_case")]
+pub(super) enum Goal {
+    /// At most so many nanoseconds.
+    Ns(f64),
+    /// At most so many times the limit.
+    Ratio(f64),
+    /// At most so many nanoseconds more than the limit.
+    More(f64),
+}
+
+impl Goal {
+    /// Returns whether a median of `ns` beside the limit's keeps to it; `None` if there is no limit to compare with.
+    pub(super) fn met(self, ns: f64, limit_ns: Option<f64>) -> Option<bool> {
+        match self {
+            Goal::Ns(most) => Some(ns <= most),
+            Goal::Ratio(most) => limit_ns.map(|limit| ns <= limit * most),
+            Goal::More(most) => limit_ns.map(|limit| ns <= limit + most),
+        }
+    }
+
+    pub(super) fn text(self) -> String {
+        match self {
+            Goal::Ns(most) => format!("≤ {most} ns"),
+            Goal::Ratio(most) => format!("≤ ×{most:.3}").trim_end_matches('0').trim_end_matches('.').to_owned(),
+            Goal::More(most) => format!("≤ +{most} ns"),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -186,5 +216,23 @@ mod tests {
         let limit = rows[0].limit.as_ref().unwrap();
         assert_eq!((&limit.form[..], limit.figure.samples, rows[0].ratio), ("rep movsb", 8, Some(2.0)));
         assert_eq!(rows[0].met, Some(false));
+    }
+
+    #[test]
+    fn goals_are_inclusive_and_need_their_limit() {
+        assert_eq!(Goal::Ns(8.0).met(8.0, None), Some(true));
+        assert_eq!(Goal::Ns(8.0).met(8.1, Some(100.0)), Some(false));
+        assert_eq!(Goal::Ratio(1.5).met(15.0, Some(10.0)), Some(true));
+        assert_eq!(Goal::Ratio(1.5).met(15.1, Some(10.0)), Some(false));
+        assert_eq!(Goal::Ratio(1.5).met(1.0, None), None);
+        assert_eq!(Goal::More(1.0).met(3.5, Some(2.5)), Some(true));
+        assert_eq!(Goal::More(1.0).met(3.6, Some(2.5)), Some(false));
+    }
+
+    #[test]
+    fn goals_read_well() {
+        assert_eq!(Goal::Ratio(1.5).text(), "≤ ×1.5");
+        assert_eq!(Goal::Ratio(1.0 / 0.95).text(), "≤ ×1.053");
+        assert_eq!(Goal::Ns(8.0).text(), "≤ 8 ns");
     }
 }

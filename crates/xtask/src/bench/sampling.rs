@@ -5,8 +5,8 @@
 //! timed run follows a shorter one that is not timed.
 
 use super::{
+    bare::Bare,
     cases::Case,
-    limit::Bare,
     lines,
     meeting::Meeting,
     placement::{PingPong, Switches},
@@ -108,7 +108,7 @@ impl<T: AsyncFnMut(u64) -> ProgramResult<Took>> Shape for T {
 /// A form to be measured.
 pub(super) type Named<'a> = (&'static str, Box<dyn Shape + 'a>);
 
-/// Give a shape its name.
+/// Gives a shape its name.
 pub(super) fn form<'a>(name: &'static str, shape: impl AsyncFnMut(u64) -> ProgramResult<Took> + 'a) -> Named<'a> {
     (name, Box::new(shape))
 }
@@ -158,7 +158,7 @@ impl<'a> Sampler<'a> {
         Ok(Sampler { bare, me, meeting, effort, own_core, switches, ping_pong, done: Vec::new() })
     }
 
-    /// Measure a case. Both ranks call it with the same forms.
+    /// Measures a case. Both ranks call it with the same forms.
     pub(super) async fn measure(&mut self, case: &Case, bytes: usize, mut forms: Vec<Named<'_>>) -> ProgramResult<()> {
         let mut times = Vec::new();
         for (_, shape) in &mut forms {
@@ -189,7 +189,7 @@ impl<'a> Sampler<'a> {
         Ok(())
     }
 
-    /// How often a shape must be repeated for a sample, by the fastest of three.
+    /// Returns how often a shape must be repeated for a sample, by the fastest of three.
     async fn calibrate(&mut self, takes: Takes, shape: &mut dyn Shape) -> ProgramResult<u64> {
         const MOST: u64 = 1 << 40;
         let mut times = 1;
@@ -268,7 +268,7 @@ impl<'a> Sampler<'a> {
         Ok(word.load(Acquire))
     }
 
-    /// Tell people which case is under way.
+    /// Tells people which case is under way.
     pub(super) fn announce(&self, number: usize) {
         self.bare.word(lines::PROGRESS).store(number as u64 + 1, Release);
     }

@@ -1,11 +1,13 @@
-//! Rows for people: on a terminal, and as Markdown.
+//! Rows for people: on a terminal, as Markdown, and (`bench --compare BEFORE AFTER`) beside those of another run.
 
-use super::{placement::Class, report::Report, rows::Row};
-use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle, presets::ASCII_MARKDOWN};
-use std::fmt::Write;
-
-/// One rule under the header, nothing else.
-const RULED_HEADER: TableStyle = TableStyle::new().header_separator(LineStyle::new('─', '─', '─', '─'));
+use super::{
+    placement::Class,
+    report::{Report, SCHEMA},
+    rows::Row,
+};
+use crate::page;
+use comfy_table::{Cell, CellAlignment, Table, presets::NOTHING};
+use std::{error::Error, fmt::Write, fs, path::Path};
 
 const HEADER: [&str; 12] = [
     "case",
@@ -24,19 +26,12 @@ const HEADER: [&str; 12] = [
 
 /// For a terminal, with a summary.
 pub(super) fn terminal(report: &Report) -> String {
-    let mut table = filled(&report.rows, |row| row.name.clone());
-    table.load_style(RULED_HEADER);
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 1));
-    }
-    format!("{}\n\n{}", table.trim_fmt(), summary(report))
+    format!("{}\n\n{}", page::terminal(filled(&report.rows, |row| row.name.clone())), summary(report))
 }
 
 /// For a page.
 pub(super) fn markdown(report: &Report) -> String {
-    let mut table = filled(&report.rows, |row| format!("`{}`", row.name));
-    table.load_style(ASCII_MARKDOWN);
-    format!("{}\n{}\n", summary(report), table.trim_fmt())
+    format!("{}\n{}\n", summary(report), page::markdown(filled(&report.rows, |row| format!("`{}`", row.name))))
 }
 
 fn filled(rows: &[Row], name: impl Fn(&Row) -> String) -> Table {
@@ -74,7 +69,7 @@ fn verdict(row: &Row) -> &'static str {
     }
 }
 
-/// What was measured, where, and how many goals are met.
+/// Returns what was measured, where, and how many goals are met.
 fn summary(report: &Report) -> String {
     let (run, machine) = (&report.run, &report.machine);
     let mut out = String::new();
@@ -110,6 +105,76 @@ pub(super) fn time(ns: f64) -> String {
         ns if ns < 1e6 => format!("{:.0} µs", ns / 1e3),
         ns => format!("{:.2} ms", ns / 1e6),
     }
+}
+
+/// Returns the comparison of two files that `--json` wrote.
+pub(super) fn compare(before: &Path, after: &Path) -> Result<String, Box<dyn Error>> {
+    let (before, after) = (read(before)?, read(after)?);
+    let mut table = Table::new();
+    table.load_style(NOTHING);
+    table.set_header([
+        "case",
+        "size",
+        "class",
+        "before min",
+        "median",
+        "after min",
+        "median",
+        "min",
+        "median",
+        "verdict",
+    ]);
+    let mut alone = Vec::new();
+    for row in &after.rows {
+        let Some(old) = before.rows.iter().find(|old| is_same(old, row)) else {
+            alone.push(row);
+            continue;
+        };
+        let number = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
+        let ratio = |new: f64, old: f64| number(format!("×{:.2}", new / old));
+        table.add_row([
+            Cell::new(&row.name),
+            number(size(row.bytes)),
+            Cell::new(row.class.name()),
+            number(time(old.figure.min_ns)),
+            number(time(old.figure.median_ns)),
+            number(time(row.figure.min_ns)),
+            number(time(row.figure.median_ns)),
+            ratio(row.figure.min_ns, old.figure.min_ns),
+            ratio(row.figure.median_ns, old.figure.median_ns),
+            Cell::new(match (old.met, row.met) {
+                (Some(false), Some(true)) => "now met",
+                (Some(true), Some(false)) => "NO LONGER MET",
+                (_, Some(true)) => "met",
+                (_, Some(false)) => "missed",
+                _ => "",
+            }),
+        ]);
+    }
+    alone.extend(before.rows.iter().filter(|old| !after.rows.iter().any(|row| is_same(old, row))));
+    let mut text = format!("{}\n", table.trim_fmt());
+    if !alone.is_empty() {
+        text.push_str("In one of the runs only: ");
+        let names = alone.iter().map(|row| format!("{} {} {}", row.name, size(row.bytes), row.class.name()));
+        text.push_str(&names.collect::<Vec<_>>().join(", "));
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+/// Figures of different classes are never compared.
+fn is_same(a: &Row, b: &Row) -> bool {
+    (&a.name, a.bytes, a.class) == (&b.name, b.bytes, b.class)
+}
+
+fn read(path: &Path) -> Result<Report, Box<dyn Error>> {
+    let at = |error: &dyn Error| format!("{}: {error}", path.display());
+    let text = fs::read_to_string(path).map_err(|error| at(&error))?;
+    let report: Report = serde_json::from_str(&text).map_err(|error| at(&error))?;
+    if report.schema != SCHEMA {
+        return Err(format!("{}: schema {} where {SCHEMA} is known", path.display(), report.schema).into());
+    }
+    Ok(report)
 }
 
 #[cfg(test)]

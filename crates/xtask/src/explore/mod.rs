@@ -1,37 +1,24 @@
-//! `cargo xtask explore`: the locks with queues, and persistent exchanges without, under every delivery order, right and with each of their steps done wrong.
+//! `cargo xtask explore`: the locks, and persistent exchanges without queues, under every delivery order, right and with each of their steps done wrong.
 //!
-//! Programs, bounds and mutations are those of their own tests. `docs/verification.md` says what is proven.
+//! Programs, bounds and mutations are those of `onesided-checks`, the smallest of which are tests. `docs/verification.md` says what is proven.
 
-#[path = "../../../rma-lock/tests/delivery/cases.rs"]
-mod cases;
-#[path = "../../../rma-lock/tests/mutant/mod.rs"]
-#[allow(dead_code, unused_imports, reason = "shared with tests that need more of it")]
-mod mutant;
-#[path = "../../../rma-lock/tests/delivery/nodes_cases.rs"]
-mod nodes_cases;
-mod persistent;
-#[path = "../../../rma-lock/tests/delivery/program.rs"]
-mod program;
+pub(crate) mod output;
 mod row;
-mod table;
 
 use crate::progress::Progress;
-use cases::{Case, Mutation, cases, mutations};
-use clap::Args;
-use mutant::Step;
-use row::Row;
-use std::{
-    error::Error,
-    fs,
-    io::{self, Write},
-    path::PathBuf,
-    process::ExitCode,
-    time::Instant,
+use checks::{
+    exchange,
+    exploration::{Expected, Exploration, Size},
+    lock,
 };
+use clap::Args;
+use output::Output;
+use row::{Row, filled, summary};
+use std::{error::Error, process::ExitCode, rc::Rc, time::Instant};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Only what takes less than some seconds; that is what `cargo test` explores as well.
+    /// Only what takes less than some seconds each.
     #[arg(long)]
     quick: bool,
     /// Stop a case at so many states; each takes 16 to 40 bytes.
@@ -43,149 +30,56 @@ pub(crate) struct Options {
     /// Show the timelines of counter-examples.
     #[arg(long)]
     timelines: bool,
-    /// Write the result as JSON; `-` is standard output, without the table.
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
-    json: Option<PathBuf>,
-    /// Rewrite the part of this page between `<!-- begin explorer -->` and `<!-- end explorer -->`.
-    #[arg(long, value_name = "PAGE")]
-    markdown: Option<PathBuf>,
-    /// List what would be explored.
-    #[arg(long)]
-    list: bool,
+    #[command(flatten)]
+    output: Output,
 }
 
-/// One thing to explore.
-#[derive(Clone, Copy)]
-enum Item {
-    Right(Case),
-    Wrong(Mutation),
-    Nodes(nodes_cases::Case),
-    NodesWrong(nodes_cases::Mistaken),
-    Exchange(persistent::member::Case),
-    ExchangeWrong(persistent::spoiled::Mistaken),
+/// Everything there is to explore.
+fn explorations() -> Vec<Exploration> {
+    let locks = lock::explorations().into_iter().flat_map(|(_, explorations)| explorations);
+    let exchanges = exchange::CASES.iter().map(|case| {
+        let size = if case.quick { Size::Quick } else { Size::Full };
+        let expected = Expected::Exhausted { at_least: case.at_least };
+        let name = format!("exchange: {}", case.name);
+        Exploration::new(name, expected, move || exchange::explorer(case), exchange::job(*case)).of_size(size)
+    });
+    let mistaken = exchange::MISTAKES.iter().map(|mistaken| {
+        let expected = Expected::Violated { saying: "", within: u64::MAX };
+        let name = format!("exchange: {}", mistaken.name());
+        let explorer = move || exchange::explorer(&mistaken.case);
+        Exploration::new(name, expected, explorer, mistaken.job()).of_size(Size::Quick)
+    });
+    locks.chain(exchanges).chain(mistaken).collect()
 }
 
-impl Item {
-    fn name(&self) -> String {
-        match self {
-            Item::Right(case) => format!("{}: {}", case.subject.name(), case.name),
-            Item::Wrong(mutation) => {
-                let roles: Vec<_> = mutation.roles.iter().map(|role| format!("{role:?}")).collect();
-                let lock = mutation.subject.name();
-                format!("{lock}: {:?} ({}, x{})", mutation.step, roles.join(" "), mutation.rounds)
-            }
-            Item::Nodes(case) => case.name(),
-            Item::NodesWrong(mistaken) => format!("{:?} ({})", mistaken.wrong, mistaken.case.name()),
-            Item::Exchange(case) => format!("exchange: {}", case.name),
-            Item::ExchangeWrong(mistaken) => format!("exchange: {}", mistaken.name()),
-        }
-    }
-
-    fn explore(&self, states: u64, progress: &Progress) -> Row {
-        let (subject, roles, rounds, step) = match self {
-            Item::Right(case) => (case.subject, case.roles, case.rounds, Step::Right),
-            Item::Wrong(mutation) => (mutation.subject, mutation.roles, mutation.rounds, mutation.step),
-            Item::Nodes(case) => return self.explore_nodes(case, None, states, progress),
-            Item::NodesWrong(mistaken) => {
-                return self.explore_nodes(&mistaken.case, Some(mistaken.wrong), states, progress);
-            }
-            Item::Exchange(case) => return self.explore_exchange(case, None, states, progress),
-            Item::ExchangeWrong(mistaken) => {
-                return self.explore_exchange(&mistaken.case, Some(mistaken), states, progress);
-            }
-        };
-        let start = Instant::now();
-        let explorer = program::explorer(roles)
-            .state_limit(states)
-            .watch(|now| progress.look(now.states, now.transitions, now.depth));
-        let report = explorer.run(program::job(subject, roles, rounds, step));
-        let at_least = if let Item::Right(case) = self { case.at_least } else { 0 };
-        Row::new(self.name(), step != Step::Right, at_least, &report, start.elapsed())
-    }
-
-    fn explore_nodes(
-        &self,
-        case: &nodes_cases::Case,
-        wrong: Option<nodes_cases::Wrong>,
-        states: u64,
-        progress: &Progress,
-    ) -> Row {
-        let start = Instant::now();
-        let explorer = nodes_cases::explorer(case)
-            .state_limit(states)
-            .watch(|now| progress.look(now.states, now.transitions, now.depth));
-        let report = explorer.run(nodes_cases::job(case, wrong));
-        Row::new(self.name(), wrong.is_some(), case.at_least, &report, start.elapsed())
-    }
-
-    fn explore_exchange(
-        &self,
-        case: &persistent::member::Case,
-        mistaken: Option<&persistent::spoiled::Mistaken>,
-        states: u64,
-        progress: &Progress,
-    ) -> Row {
-        let start = Instant::now();
-        let explorer = persistent::exchange::explorer(case)
-            .state_limit(states)
-            .watch(|now| progress.look(now.states, now.transitions, now.depth));
-        let report = match mistaken {
-            None => explorer.run(persistent::exchange::job(*case)),
-            Some(mistaken) => explorer.run(mistaken.job()),
-        };
-        Row::new(self.name(), mistaken.is_some(), case.at_least, &report, start.elapsed())
-    }
+fn explore(exploration: &Exploration, states: u64) -> Row {
+    let progress = Rc::new(Progress::new(exploration.name()));
+    let (start, watched) = (Instant::now(), progress.clone());
+    let explored = exploration.explore(states, move |now| watched.look(now.states, now.transitions, now.depth));
+    progress.end();
+    Row::new(exploration, &explored, start.elapsed())
 }
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
-    let right = cases().filter(|case| case.quick || !options.quick).map(Item::Right);
-    let wrong = mutations().filter(|mutation| mutation.quick || !options.quick).map(Item::Wrong);
-    let wanted = |item: &Item| options.only.is_empty() || options.only.iter().any(|part| item.name().contains(part));
-    let nodes = nodes_cases::CASES.iter().filter(|case| case.quick || !options.quick).map(|case| Item::Nodes(*case));
-    let nodes_wrong = nodes_cases::MISTAKES.iter().map(|mistaken| Item::NodesWrong(*mistaken));
-    let exchanges = persistent::cases::CASES.iter().filter(|case| case.quick || !options.quick);
-    let exchanges = exchanges.map(|case| Item::Exchange(*case));
-    let exchanges_wrong = persistent::spoiled::MISTAKES.iter().map(|mistaken| Item::ExchangeWrong(*mistaken));
-    let items: Vec<_> = right
-        .chain(wrong)
-        .chain(nodes)
-        .chain(nodes_wrong)
-        .chain(exchanges)
-        .chain(exchanges_wrong)
-        .filter(wanted)
-        .collect();
-    let mut out = io::stdout().lock();
-    if items.is_empty() {
-        return Err("no case has such a name; --list shows them".into());
-    }
-    if options.list {
-        for item in &items {
-            writeln!(out, "{}", item.name())?;
-        }
+    let wanted = |exploration: &Exploration| {
+        let named = options.only.iter().any(|part| exploration.name().contains(part));
+        (exploration.size() < Size::Full || !options.quick) && (options.only.is_empty() || named)
+    };
+    let items: Vec<_> = explorations().into_iter().filter(wanted).collect();
+    let names: Vec<_> = items.iter().map(Exploration::name).collect();
+    if options.output.lists("case", &names)? {
         return Ok(ExitCode::SUCCESS);
     }
-    let mut rows = Vec::new();
-    for item in &items {
-        let progress = Progress::new(&item.name());
-        rows.push(item.explore(options.states, &progress));
-        progress.end();
-    }
-    let to_stdout = options.json.as_ref().is_some_and(|path| path.as_os_str() == "-");
-    if let Some(path) = &options.json {
-        let json = serde_json::to_string_pretty(&rows)?;
-        if to_stdout { writeln!(out, "{json}")? } else { fs::write(path, json)? }
-    }
-    if !to_stdout {
-        writeln!(out, "{}\n\n{}", crate::table::terminal(table::filled(&rows)), table::summary(&rows))?;
+    let rows: Vec<_> = items.iter().map(|exploration| explore(exploration, options.states)).collect();
+    options.output.write("explorer", &rows, || filled(&rows))?;
+    if !options.output.is_json() {
+        println!("\n{}", summary(&rows));
         if options.timelines {
             for row in rows.iter().filter(|row| !row.timeline.is_empty()) {
-                writeln!(out, "\n{}: {}", row.name, row.what.as_deref().unwrap_or_default())?;
-                row.timeline.iter().try_for_each(|line| writeln!(out, "  {line}"))?;
+                println!("\n{}: {}", row.name, row.what.as_deref().unwrap_or_default());
+                row.timeline.iter().for_each(|line| println!("  {line}"));
             }
         }
-    }
-    if let Some(path) = &options.markdown {
-        fs::write(path, crate::table::rewritten(&fs::read_to_string(path)?, "explorer", table::filled(&rows))?)?;
     }
     Ok(if rows.iter().all(|row| row.as_expected) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

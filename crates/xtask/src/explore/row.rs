@@ -1,10 +1,12 @@
-//! What exploring one case came to.
+//! What exploring one case came to, for programs and for people.
 
-use explore::{Report, Stop, Verdict};
+use checks::exploration::{Expected, Exploration, Explored};
+use comfy_table::{Cell, CellAlignment, Table};
+use explore::{Report, Sample, Stop, Verdict};
 use serde::Serialize;
 use std::time::Duration;
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(super) struct Row {
     pub(super) name: String,
     /// Whether a step of the lock is done wrong, so that a violation is wanted.
@@ -12,13 +14,13 @@ pub(super) struct Row {
     pub(super) states: u64,
     pub(super) transitions: u64,
     pub(super) longest_path: usize,
-    /// States of single ranks, and runs of their programs to learn them.
+    /// States of single ranks, and runs of their programs to learn them; or random runs.
     pub(super) local_states: u64,
     pub(super) runs: u64,
     /// Continuations after declared ends of steps that were compared.
     pub(super) compared: u64,
     pub(super) seconds: f64,
-    /// `exhausted`, `stopped` or `violated`.
+    /// `exhausted`, `stopped`, `violated`, or `sampled`: in `runs` random runs nothing is wrong.
     pub(super) verdict: &'static str,
     /// The bound that stopped it.
     pub(super) stopped_at: Option<u64>,
@@ -33,7 +35,16 @@ pub(super) struct Row {
 }
 
 impl Row {
-    pub(super) fn new(name: String, mutation: bool, at_least: u64, report: &Report, took: Duration) -> Self {
+    pub(super) fn new(exploration: &Exploration, explored: &Explored, took: Duration) -> Self {
+        let row = match explored {
+            Explored::Orders(report) => Row::of_orders(exploration, report),
+            Explored::Random(sample) => Row::of_random_runs(sample),
+        };
+        let (name, mutation) = (exploration.name().to_owned(), exploration.is_mistaken());
+        Row { name, mutation, as_expected: mutation == row.what.is_some(), seconds: took.as_secs_f64(), ..row }
+    }
+
+    fn of_orders(exploration: &Exploration, report: &Report) -> Self {
         let (verdict, stopped_at) = match report.verdict {
             Verdict::Exhausted => ("exhausted", None),
             Verdict::Stopped(Stop::States(limit)) => ("stopped", Some(limit)),
@@ -43,31 +54,45 @@ impl Row {
         };
         let found = report.violation();
         let unseen = || report.possible.iter().find(|(_, seen)| !seen).map(|(name, _)| format!("never seen: {name}"));
-        let few = || (report.states < at_least).then(|| format!("at least {at_least} states were recorded"));
-        let wrong = match found {
+        let few = || match exploration.expected() {
+            Expected::Exhausted { at_least } if report.states < at_least => {
+                Some(format!("at least {at_least} states were recorded"))
+            }
+            _ => None,
+        };
+        let what = match found {
             Some(found) => Some(found.what.clone()),
             // A mutation need not come to anything good.
-            None if mutation => None,
+            None if exploration.is_mistaken() => None,
             None if verdict == "exhausted" => report.contradiction.clone().or_else(few).or_else(unseen),
             None => report.contradiction.clone(),
         };
         Row {
-            name,
-            mutation,
             states: report.states,
             transitions: report.transitions,
             longest_path: report.longest,
             local_states: report.local_states,
             runs: report.runs,
             compared: report.compared,
-            seconds: took.as_secs_f64(),
             verdict,
             stopped_at,
-            as_expected: mutation == wrong.is_some(),
-            what: wrong,
+            what,
             moves: found.map(|found| found.moves),
             schedule: found.map(|found| found.schedule.clone()),
             timeline: found.map(|found| found.timeline.clone()).unwrap_or_default(),
+            ..Row::default()
+        }
+    }
+
+    fn of_random_runs(sample: &Sample) -> Self {
+        let failure = sample.failure.as_ref();
+        Row {
+            transitions: sample.events,
+            runs: sample.runs,
+            verdict: if failure.is_some() { "violated" } else { "sampled" },
+            what: failure.map(|failure| format!("{} with seed {}", failure.what, failure.seed)),
+            timeline: failure.map(|failure| failure.timeline.clone()).unwrap_or_default(),
+            ..Row::default()
         }
     }
 
@@ -77,12 +102,38 @@ impl Row {
         let short: String = what.chars().take(70).collect();
         let short = if short.len() < what.len() { format!("{short} …") } else { short };
         match (self.verdict, self.moves) {
+            ("violated", None) if self.mutation => format!("caught at random: {short}"),
             ("violated", Some(moves)) if self.mutation => format!("caught in {moves} moves: {short}"),
             ("violated", _) => format!("VIOLATED: {short}"),
             _ if self.mutation => "NOT CAUGHT".to_owned(),
             _ if self.what.is_some() => format!("WRONG: {short}"),
+            ("sampled", _) => format!("nothing wrong in {} random runs", self.runs),
             ("stopped", _) => "stopped there, nothing wrong so far".to_owned(),
             _ => "exhausted".to_owned(),
         }
     }
+}
+
+/// Fills a table with rows.
+pub(super) fn filled(rows: &[Row]) -> Table {
+    let mut table = Table::new();
+    table.set_header(["case", "states", "transitions", "longest path", "s", "result"]);
+    for row in rows {
+        let number = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
+        table.add_row([
+            Cell::new(&row.name),
+            number(row.states.to_string()),
+            number(row.transitions.to_string()),
+            number(row.longest_path.to_string()),
+            number(format!("{:.1}", row.seconds)),
+            Cell::new(row.result()),
+        ]);
+    }
+    table
+}
+
+/// Says how many rows are as they should be.
+pub(super) fn summary(rows: &[Row]) -> String {
+    let unexpected = rows.iter().filter(|row| !row.as_expected).count();
+    format!("{} of {} as expected", rows.len() - unexpected, rows.len())
 }

@@ -2,21 +2,16 @@
 //!
 //! `docs/verification.md` says what a model is, and how the locks' tests check it against the code.
 
-mod row;
-mod table;
-
-use crate::progress::Progress;
+use crate::{explore::output::Output, progress::Progress};
 use clap::Args;
-use row::Row;
+use comfy_table::{Cell, CellAlignment, Table};
+use serde::Serialize;
 use std::{
     error::Error,
-    fs,
-    io::{self, Write},
-    path::PathBuf,
     process::ExitCode,
-    time::Instant,
+    time::{Duration, Instant},
 };
-use twin::{Case, Lock, Search};
+use twin::{Case, Lock, Report, Search, Verdict};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -32,23 +27,80 @@ pub(crate) struct Options {
     /// Stop at so many states; each takes 17 to 34 bytes, and half as much again while there is not enough room.
     #[arg(long, value_name = "N", default_value_t = 100_000_000)]
     states: u64,
-    /// Write the result as JSON; `-` is standard output, without the table.
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
-    json: Option<PathBuf>,
-    /// Rewrite the part of this page between `<!-- begin twin -->` and `<!-- end twin -->`.
-    #[arg(long, value_name = "PAGE")]
-    markdown: Option<PathBuf>,
-    /// List what would be searched.
-    #[arg(long)]
-    list: bool,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// What searching one job came to.
+#[derive(Debug, Serialize)]
+struct Row {
+    name: String,
+    /// Whether every move was one of its own.
+    apart: bool,
+    states: u64,
+    transitions: u64,
+    longest_path: usize,
+    ends: u64,
+    seconds: f64,
+    /// `exhausted`, `stopped` or `broken`.
+    verdict: &'static str,
+    what: Option<String>,
+    /// What happened until then.
+    path: Vec<String>,
+}
+
+impl Row {
+    fn new(name: String, apart: bool, report: &Report, took: Duration) -> Self {
+        let unseen = || "never seen: all readers inside together".to_owned();
+        let (verdict, what, path) = match &report.verdict {
+            Verdict::Exhausted if !report.together => ("broken", Some(unseen()), Vec::new()),
+            Verdict::Exhausted => ("exhausted", None, Vec::new()),
+            Verdict::Stopped => ("stopped", None, Vec::new()),
+            Verdict::Broken(wrong, path) => ("broken", Some(wrong.to_string()), path.clone()),
+        };
+        let Report { states, transitions, longest, ends, .. } = *report;
+        let seconds = took.as_secs_f64();
+        Row { name, apart, states, transitions, longest_path: longest, ends, seconds, verdict, what, path }
+    }
+
+    /// The result, for people.
+    fn result(&self) -> String {
+        match (self.verdict, &self.what) {
+            ("broken", Some(what)) => format!("BROKEN: {what}"),
+            ("stopped", _) => "stopped there, nothing wrong so far".to_owned(),
+            _ => "exhausted".to_owned(),
+        }
+    }
+}
+
+fn filled(rows: &[Row]) -> Table {
+    let mut table = Table::new();
+    table.set_header(["job", "moves", "states", "transitions", "longest path", "s", "result"]);
+    for row in rows {
+        let number = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
+        table.add_row([
+            Cell::new(&row.name),
+            Cell::new(if row.apart { "apart" } else { "at once" }),
+            number(row.states.to_string()),
+            number(row.transitions.to_string()),
+            number(row.longest_path.to_string()),
+            number(format!("{:.1}", row.seconds)),
+            Cell::new(row.result()),
+        ]);
+    }
+    table
 }
 
 fn wanted(parts: &[String], name: &str) -> bool {
     parts.is_empty() || parts.iter().any(|part| name.contains(part.as_str()))
 }
 
+fn name(lock: Lock, case: Case) -> String {
+    format!("{}: {}", lock.name(), case.name)
+}
+
 fn search(lock: Lock, case: Case, apart: bool, options: &Options) -> Row {
-    let name = format!("{}: {}", lock.name(), case.name);
+    let name = name(lock, case);
     let progress = Progress::new(&name);
     let (job, start) = (case.of(lock), Instant::now());
     let told = |now: &twin::Progress| progress.look(now.states, now.transitions, now.depth);
@@ -62,29 +114,13 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     let locks = Lock::ALL.into_iter().filter(|lock| wanted(&options.lock, lock.name()));
     let cases = || Case::ALL.into_iter().filter(|case| wanted(&options.case, case.name));
     let items: Vec<_> = locks.flat_map(|lock| cases().map(move |case| (lock, case))).collect();
-    let mut out = io::stdout().lock();
-    if items.is_empty() {
-        return Err("no lock or job has such a name; --list shows them".into());
-    }
-    if options.list {
-        for (lock, case) in &items {
-            writeln!(out, "{}: {}", lock.name(), case.name)?;
-        }
+    let names: Vec<_> = items.iter().map(|(lock, case)| name(*lock, *case)).collect();
+    if options.output.lists("lock or job", &names.iter().map(String::as_str).collect::<Vec<_>>())? {
         return Ok(ExitCode::SUCCESS);
     }
     let ways: &[bool] = if options.apart { &[false, true] } else { &[false] };
     let searched = |(lock, case)| ways.iter().map(move |apart| search(lock, case, *apart, options));
     let rows: Vec<_> = items.into_iter().flat_map(searched).collect();
-    let to_stdout = options.json.as_ref().is_some_and(|path| path.as_os_str() == "-");
-    if let Some(path) = &options.json {
-        let json = serde_json::to_string_pretty(&rows)?;
-        if to_stdout { writeln!(out, "{json}")? } else { fs::write(path, json)? }
-    }
-    if !to_stdout {
-        writeln!(out, "{}", crate::table::terminal(table::filled(&rows)))?;
-    }
-    if let Some(path) = &options.markdown {
-        fs::write(path, crate::table::rewritten(&fs::read_to_string(path)?, "twin", table::filled(&rows))?)?;
-    }
+    options.output.write("twin", &rows, || filled(&rows))?;
     Ok(if rows.iter().all(|row| row.verdict != "broken") { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -5,7 +5,7 @@ use proc_macro2::{Delimiter, LexError, TokenStream, TokenTree};
 
 /// What the keyword introduces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
+pub(super) enum UseKind {
     Block,
     Function,
     Impl,
@@ -15,15 +15,15 @@ pub(super) enum Kind {
     Attribute,
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for UseKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Kind::Block => "block",
-            Kind::Function => "fn",
-            Kind::Impl => "impl",
-            Kind::Trait => "trait",
-            Kind::Foreign => "extern",
-            Kind::Attribute => "attribute",
+            UseKind::Block => "block",
+            UseKind::Function => "fn",
+            UseKind::Impl => "impl",
+            UseKind::Trait => "trait",
+            UseKind::Foreign => "extern",
+            UseKind::Attribute => "attribute",
         })
     }
 }
@@ -31,7 +31,7 @@ impl fmt::Display for Kind {
 /// One use of the keyword.
 #[derive(Debug)]
 pub(super) struct Use {
-    pub(super) kind: Kind,
+    pub(super) kind: UseKind,
     /// From 1.
     pub(super) line: usize,
     /// The items it stands in, outermost first; for a function or an impl itself last.
@@ -41,7 +41,7 @@ pub(super) struct Use {
 }
 
 impl Use {
-    /// Whether only tests run it.
+    /// Returns whether only tests run it.
     pub(super) fn of_tests(&self) -> bool {
         self.item.iter().any(|item| item == "mod tests")
     }
@@ -70,7 +70,7 @@ impl Source {
         Ok(Source { name: name.to_owned(), invariant: invariant(&lines), uses, level })
     }
 
-    /// Whether the file is part of no library or program.
+    /// Returns whether the file is part of no library or program.
     pub(super) fn of_tests(&self) -> bool {
         let folders = ["tests/", "benches/", "examples/"];
         folders.iter().any(|folder| self.name.starts_with(folder) || self.name.contains(&format!("/{folder}")))
@@ -82,16 +82,16 @@ impl Source {
         self.uses.iter().filter(|use_| {
             let declared = use_.item.iter().any(|item| item.starts_with("impl") && item.contains(" for "));
             let exempt = match use_.kind {
-                Kind::Function => declared || self.of_tests() || use_.of_tests(),
-                Kind::Block | Kind::Impl | Kind::Trait => false,
-                Kind::Foreign | Kind::Attribute => false,
+                UseKind::Function => declared || self.of_tests() || use_.of_tests(),
+                UseKind::Block | UseKind::Impl | UseKind::Trait => false,
+                UseKind::Foreign | UseKind::Attribute => false,
             };
             use_.reason.is_none() && !exempt
         })
     }
 }
 
-/// The module's invariant.
+/// Returns the module's invariant.
 fn invariant(lines: &[&str]) -> String {
     let docs: Vec<&str> = lines.iter().map_while(|line| line.strip_prefix("//!")).map(str::trim).collect();
     let section = docs.iter().position(|line| *line == "# Safety").map(|at| &docs[at + 1..]);
@@ -116,7 +116,7 @@ fn walk(tokens: TokenStream, lines: &[&str], item: &mut Vec<String>, uses: &mut 
                             let line = word.span().start().line;
                             let mut item = item.clone();
                             item.extend(pending.clone());
-                            if kind != Kind::Block {
+                            if kind != UseKind::Block {
                                 item.extend(label(&tokens[at + 1..], lines));
                             }
                             uses.push(Use { kind, line, item, reason: reason(lines, line, kind) });
@@ -142,23 +142,23 @@ fn walk(tokens: TokenStream, lines: &[&str], item: &mut Vec<String>, uses: &mut 
     }
 }
 
-/// What `unsafe` introduces, by what comes next; `None` for the type of a function pointer.
-fn kind(next: &[TokenTree]) -> Option<Kind> {
+/// Returns what `unsafe` introduces, by what comes next; `None` for the type of a function pointer.
+fn kind(next: &[TokenTree]) -> Option<UseKind> {
     match next.first()? {
-        TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => Some(Kind::Block),
-        TokenTree::Group(_) => Some(Kind::Attribute),
+        TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => Some(UseKind::Block),
+        TokenTree::Group(_) => Some(UseKind::Attribute),
         TokenTree::Ident(word) => match word.to_string().as_str() {
-            "fn" => name_after(&next[1..]).map(|_| Kind::Function),
-            "impl" => Some(Kind::Impl),
-            "trait" => Some(Kind::Trait),
+            "fn" => name_after(&next[1..]).map(|_| UseKind::Function),
+            "impl" => Some(UseKind::Impl),
+            "trait" => Some(UseKind::Trait),
             // `unsafe extern { … }` or `unsafe extern "C" fn name`.
             "extern" => match next.iter().find_map(|token| match token {
                 TokenTree::Ident(word) if word == "fn" => Some(true),
                 TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => Some(false),
                 _ => None,
             }) {
-                Some(true) => Some(Kind::Function),
-                _ => Some(Kind::Foreign),
+                Some(true) => Some(UseKind::Function),
+                _ => Some(UseKind::Foreign),
             },
             _ => None,
         },
@@ -166,7 +166,7 @@ fn kind(next: &[TokenTree]) -> Option<Kind> {
     }
 }
 
-/// The name after `fn`, `mod`, …; in a macro's body that may be one of its variables.
+/// Returns the name after `fn`, `mod`, …; in a macro's body that may be one of its variables.
 fn name_after(next: &[TokenTree]) -> Option<String> {
     let mut marks = String::new();
     for token in next {
@@ -215,11 +215,11 @@ fn byte(text: &str, column: usize) -> usize {
     text.char_indices().nth(column).map_or(text.len(), |(at, _)| at)
 }
 
-/// The comment above the statement, or above the item: after `SAFETY:`, or the section "Safety" of its documentation.
-fn reason(lines: &[&str], line: usize, kind: Kind) -> Option<String> {
+/// Returns the comment above the statement, or above the item: after `SAFETY:`, or the section "Safety" of its documentation.
+fn reason(lines: &[&str], line: usize, kind: UseKind) -> Option<String> {
     let above = lines[..line - 1].iter().map(|line| line.trim()).rev();
     let (mark, head) =
-        if kind == Kind::Function || kind == Kind::Trait { ("///", "# Safety") } else { ("//", "SAFETY:") };
+        if kind == UseKind::Function || kind == UseKind::Trait { ("///", "# Safety") } else { ("//", "SAFETY:") };
     let mut comment = Vec::new();
     for text in above {
         let continues = !text.is_empty() && !text.ends_with([';', '{', '}']);
@@ -283,10 +283,10 @@ type Pointer = unsafe fn(u8);
         assert_eq!(
             found,
             [
-                (Kind::Function, 13, "mod inner impl Thing fn act".to_owned()),
-                (Kind::Block, 17, "mod inner impl Thing fn act".to_owned()),
-                (Kind::Impl, 22, "mod inner impl Send for Thing".to_owned()),
-                (Kind::Block, 27, "macro_rules many fn $name".to_owned()),
+                (UseKind::Function, 13, "mod inner impl Thing fn act".to_owned()),
+                (UseKind::Block, 17, "mod inner impl Thing fn act".to_owned()),
+                (UseKind::Impl, 22, "mod inner impl Send for Thing".to_owned()),
+                (UseKind::Block, 27, "macro_rules many fn $name".to_owned()),
             ]
         );
         let reasons: Vec<_> = source.uses.iter().map(|u| u.reason.as_deref()).collect();

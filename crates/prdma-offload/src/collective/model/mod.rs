@@ -5,24 +5,21 @@
 //!
 //! `walks` tries many plans in random orders, `orders` small ones in all orders. Both try wrong plans: each of these is looked at.
 
-mod mutants;
-mod orders;
-mod walks;
+mod cases;
 
 use super::{
-    making::Kind,
+    making::Operation,
     plan::{Area, Plan, Put, Span},
-    tree::{Shape, Tree},
-    tree_plan::Load,
+    tree::{Load, Shape, Tree},
 };
 use crate::{
     Form,
-    session_model::{Arrival, Job, Queue, Rounds, Slot, Wrong},
+    session_model::{Arrival, Model, Queue, Rounds, Slot, Wrong},
 };
 
 /// A collective whose queues are filled.
 struct World {
-    kind: Kind,
+    operation: Operation,
     plans: Vec<Plan>,
     iterations: u8,
     prompt: bool,
@@ -37,13 +34,13 @@ struct World {
     areas: [usize; 2],
 }
 
-/// What a member's block holds in an iteration, element by element.
+/// Returns what a member's block holds in an iteration, element by element.
 fn value(member: usize, k: u8, at: usize) -> u16 {
     (u16::from(k) * 24 + member as u16) * 24 + at as u16
 }
 
 impl World {
-    fn new(kind: Kind, plans: Vec<Plan>, iterations: u8) -> Self {
+    fn new(operation: Operation, plans: Vec<Plan>, iterations: u8) -> Self {
         let first = |member: usize| plans[..member].iter().map(|plan| plan.queues.len()).sum::<usize>();
         let slot = |slot: &Option<Put>| match slot {
             None => Slot::default(),
@@ -65,32 +62,32 @@ impl World {
                 places.push((member, number));
             }
         }
-        let areas = match kind {
-            Kind::Barrier => [0, 0],
-            Kind::Tree { load, .. } => [load.up as usize * plans.len(), load.down as usize],
+        let areas = match operation {
+            Operation::Barrier => [0, 0],
+            Operation::Tree { load, .. } => [load.up as usize * plans.len(), load.down as usize],
         };
-        World { kind, plans, iterations, prompt: false, slow: Vec::new(), single: false, queues, places, areas }
+        World { operation, plans, iterations, prompt: false, slow: Vec::new(), single: false, queues, places, areas }
     }
 
-    /// Where an area of a member is.
+    /// Returns where an area of a member is.
     fn at(&self, member: usize, area: Area) -> usize {
         member * (self.areas[0] + self.areas[1]) + if area == Area::Gather { 0 } else { self.areas[0] }
     }
 
-    /// Where an iteration of an alternating plan is.
+    /// Returns where an iteration of an alternating plan is.
     fn area(&self, k: u8) -> Area {
         Area::alternating(if self.single { 1 } else { k.into() })
     }
 
     /// Bytes of a block, where areas alternate.
     fn alternating(&self) -> Option<usize> {
-        match self.kind {
-            Kind::Tree { load, .. } if self.plans[0].alternating => Some(load.up as usize),
+        match self.operation {
+            Operation::Tree { load, .. } if self.plans[0].alternating => Some(load.up as usize),
             _ => None,
         }
     }
 
-    /// What a put of iteration `k` carries.
+    /// Returns what a put of iteration `k` carries.
     fn span(&self, of: (usize, usize), k: u8) -> Option<(Put, Span)> {
         let (member, number) = self.places[of.0];
         let put = self.plans[member].queues[number].slots[of.1]?;
@@ -99,9 +96,9 @@ impl World {
         Some((put, put.span?))
     }
 
-    /// Whether `member` has the data of iteration `k`, in the first of its blocks that are so many if areas alternate.
+    /// Returns whether `member` has the data of iteration `k`, in the first of its blocks that are so many if areas alternate.
     fn check(&self, memory: &[u16], member: usize, k: u8, blocks: usize) -> Result<(), Wrong> {
-        let Kind::Tree { tree, load } = self.kind else { return Ok(()) };
+        let Operation::Tree { tree, load } = self.operation else { return Ok(()) };
         let (members, up) = (self.plans.len(), load.up as usize);
         if load.up > 0 && members == 1 {
             // No data is under way.
@@ -124,7 +121,7 @@ impl World {
     }
 }
 
-impl Job for World {
+impl Model for World {
     /// The areas of all members.
     type Memory = Vec<u16>;
     type Data = Vec<u16>;
@@ -157,11 +154,11 @@ impl Job for World {
         if k > 1 && self.alternating().is_none() {
             self.check(memory, me, k - 1, 0)?;
         }
-        let (area, many) = match self.kind {
-            Kind::Tree { load, .. } if load.up > 0 => {
+        let (area, many) = match self.operation {
+            Operation::Tree { load, .. } if load.up > 0 => {
                 (self.alternating().map_or(Area::Gather, |_| self.area(k)), load.up as usize)
             }
-            Kind::Tree { tree, load } if tree.root == me => (Area::Result, load.down as usize),
+            Operation::Tree { tree, load } if tree.root == me => (Area::Result, load.down as usize),
             _ => return Ok(()),
         };
         let first = self.at(me, area);
@@ -209,7 +206,7 @@ impl Job for World {
 
     fn end(&self, memory: &mut Vec<u16>, rounds: &[Rounds], me: usize, k: u8) -> Result<(), Wrong> {
         if let Some(late) = rounds.iter().position(|member| member.started < k)
-            && matches!(self.kind, Kind::Barrier)
+            && matches!(self.operation, Operation::Barrier)
         {
             return Err(Wrong::Memory(format!("member {me} left barrier {k}, which {late} has not begun")));
         }
@@ -217,12 +214,12 @@ impl Job for World {
     }
 }
 
-fn plans(kind: Kind, form: Form, members: usize) -> Option<Vec<Plan>> {
-    (0..members).map(|me| kind.plan(form, members, me)).collect()
+fn plans(operation: Operation, form: Form, members: usize) -> Option<Vec<Plan>> {
+    (0..members).map(|me| operation.plan(form, members, me)).collect()
 }
 
-/// An allreduce with blocks of so many elements, turned at `root` if it has a tree.
-fn allreduce(members: usize, root: usize, block: u64) -> Kind {
+/// Returns an allreduce with blocks of so many elements, turned at `root` if it has a tree.
+fn allreduce(members: usize, root: usize, block: u64) -> Operation {
     let tree = Tree { members, root, shape: Shape::Binomial };
-    Kind::Tree { tree, load: Load { up: block, down: block * members as u64, segments: 1 } }
+    Operation::Tree { tree, load: Load { up: block, down: block * members as u64, segments: 1 } }
 }

@@ -1,6 +1,6 @@
 //! Start and wait of an exchange against its size (Figs. 9 and 10).
 
-use super::canvas::*;
+use super::*;
 use crate::{
     ReproError,
     figures::{self, Figure},
@@ -30,7 +30,7 @@ fn published(id: &str) -> Option<f64> {
     figures::find(id).and_then(Figure::value)
 }
 
-/// All persistent forms on a pattern.
+/// Returns all persistent forms on a pattern.
 pub(in super::super) fn exchange_time(runs: &PrdmaRuns, pattern: Pattern) -> Result<String, ReproError> {
     let words = match pattern {
         Pattern::Line => "start and wait against size, 1-D 3-point",

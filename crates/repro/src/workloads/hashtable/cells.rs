@@ -5,7 +5,7 @@
 //! the heap, each of four words: 1 if it is used; key; value; number of the next cell with a key of the same bucket, or 0. (Cell 0 is a
 //! bucket, so it is nobody's next.)
 
-use super::error::{TableError, TableResult};
+use super::{TableError, TableResult};
 use rdma_fabric::{Fabric, Group, Rank, Region, RegionKey, RemoteAddr, RemoteSpan};
 
 /// Of the first word's line.
@@ -76,12 +76,12 @@ impl Cells {
         Ok(Cells { fabric, home, key, size, _region: region })
     }
 
-    /// The address of a byte of the volume.
+    /// Returns the address of a byte of the volume.
     pub fn address(&self, offset: u64) -> RemoteAddr {
         RemoteAddr { rank: self.home, region: self.key, offset }
     }
 
-    /// Give `key` this value; the one it had.
+    /// Gives `key` this value; the one it had.
     ///
     /// # Errors
     /// [`TableError::Full`], with nothing changed; [`TableError::Corrupt`]; [`TableError::Fabric`].
@@ -110,7 +110,7 @@ impl Cells {
         Ok(None)
     }
 
-    /// The value of `key`.
+    /// Returns the value of `key`.
     ///
     /// # Errors
     /// [`TableError::Corrupt`], [`TableError::Fabric`].
@@ -122,7 +122,7 @@ impl Cells {
         Ok(self.find(first, key).await?.map(|cell| cell.value))
     }
 
-    /// How many keys there are.
+    /// Returns how many keys there are.
     ///
     /// # Errors
     /// [`TableError::Fabric`].
@@ -144,7 +144,7 @@ impl Cells {
         ((hash(key) >> 32) * u64::from(self.size.buckets)) >> 32
     }
 
-    /// The cell of `key` from `cell` on.
+    /// Returns the cell of `key` from `cell` on.
     async fn find(&self, mut cell: Cell, key: u64) -> TableResult<Option<Cell>> {
         // Every cell of the heap once, at most.
         for _ in 0..=self.size.heap {
@@ -190,7 +190,7 @@ impl Cells {
     }
 }
 
-/// Where a word of a cell is.
+/// Returns where a word of a cell is.
 const fn place(number: u64, word: u64) -> u64 {
     LINE + number * CELL_BYTES + word * 8
 }

@@ -9,7 +9,7 @@
 //! ```
 //! use rdma_fabric::{Fabric, ProgramResult};
 //! use repro::workloads::hashtable::{Hashtable, VolumeSize};
-//! use rma_lock::RpLock;
+//! use rma_lock::locks::RpLock;
 //!
 //! /// Every rank inserts a key and finds it.
 //! async fn insert_one(fabric: Fabric) -> ProgramResult<()> {
@@ -26,14 +26,11 @@
 //! ```
 
 mod cells;
-mod error;
 
 pub use cells::{Cells, VolumeSize};
-pub use error::{TableError, TableResult};
 
-use super::locks::place;
-use rdma_fabric::{Group, Rank};
-use rma_lock::{Guard, RmaLock};
+use rdma_fabric::{FabricError, Group, Rank};
+use rma_lock::{Guard, LockError, RmaLock};
 
 /// A table of `u64` keys with `u64` values. One value per rank refers to one table for all.
 ///
@@ -61,12 +58,12 @@ impl<L: RmaLock> Hashtable<L> {
         for volume in 0..count {
             let home = Rank::new((volume * ranks / count % ranks) as u32);
             let cells = Cells::collective(world, home, size).await?;
-            volumes.push((cells, place(world.fabric(), home, options.clone()).await?));
+            volumes.push((cells, L::symmetric_with(world.fabric(), home, options.clone()).await?));
         }
         Ok(Hashtable { volumes })
     }
 
-    /// Give `key` this value; the one it had. Holds the volume's lock exclusively.
+    /// Gives `key` this value; the one it had. Holds the volume's lock exclusively.
     ///
     /// # Errors
     /// As [`Cells::insert`], and [`TableError::Lock`]. The lock is released all the same.
@@ -78,7 +75,7 @@ impl<L: RmaLock> Hashtable<L> {
         before
     }
 
-    /// The value of `key`. Holds the volume's lock shared.
+    /// Returns the value of `key`. Holds the volume's lock shared.
     ///
     /// # Errors
     /// As [`Cells::get`], and [`TableError::Lock`].
@@ -90,7 +87,7 @@ impl<L: RmaLock> Hashtable<L> {
         value
     }
 
-    /// How many keys there are: volume after volume, each locked shared while it is counted.
+    /// Returns how many keys there are: volume after volume, each locked shared while it is counted.
     ///
     /// # Errors
     /// As [`Cells::count`], and [`TableError::Lock`].
@@ -111,3 +108,38 @@ impl<L: RmaLock> Hashtable<L> {
         &self.volumes[((half * self.volumes.len() as u64) >> 32) as usize]
     }
 }
+
+/// An operation of a table that did not do what it was asked to.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TableError {
+    /// The fabric failed underneath.
+    #[error(transparent)]
+    Fabric(#[from] FabricError),
+    /// The lock of a volume.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// A key found its bucket taken and the heap full. Nothing was changed.
+    #[error("the volume at {home} is full: all {heap} cells of its heap are used")]
+    Full {
+        /// Whose memory the volume is in.
+        home: Rank,
+        /// Cells of its heap.
+        heap: u32,
+    },
+    /// A cell or the heap's count holds what no insert writes.
+    #[error("the volume at {home} is corrupt: {what} of cell {cell} is {value}")]
+    Corrupt {
+        /// Whose memory the volume is in.
+        home: Rank,
+        /// Number of the cell, buckets first.
+        cell: u64,
+        /// Which of its words.
+        what: &'static str,
+        /// What that word holds.
+        value: u64,
+    },
+}
+
+/// Result of a table's operation.
+pub type TableResult<T> = Result<T, TableError>;

@@ -1,22 +1,25 @@
-//! One rank's part in a run.
+//! One rank's part in a run, and the time that counts.
+//!
+//! That time is the same for all ranks: clocks of processes don't agree, and a rank that waits can't look at its own. Each rank has a word for
+//! everybody's eyes. Who first finds that the warm-up is over, or the time, sets a bit in all of them; others may
+//! do so at the same time, which changes nothing. So all contend from beginning to end, however long one acquisition takes.
 
 use super::{
+    super::RankFuture,
+    Workload,
     draws::{Draws, WriterShare},
-    kind::{LockKind, OverLock, place},
+    kind::{LockKind, OverLock},
     record::{EXCLUSIVE, RankRecord, SHARED},
-    section::Section,
-    window::{BEGUN, OVER, Window},
-    work::Work,
-    workload::Workload,
+    section::{Section, Work},
 };
 use core::time::Duration;
-use rdma_fabric::{Fabric, Group, ProgramResult, Time};
+use rdma_fabric::{Fabric, Group, LocalWord, ProgramResult, Rank, Region, Result, Time};
 use rma_lock::{Guard, LockError, RmaLock};
 use serde::{Deserialize, Serialize};
 
 /// How much is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Amount {
+pub enum RunLength {
     /// So many acquisitions by each rank, for virtual time. Whoever has not done them all `within` that time stops, and gives up
     /// what it waits for: a lock that lets somebody starve would never end.
     Operations {
@@ -43,7 +46,7 @@ pub struct Run {
     /// How many are writers'.
     pub writers: WriterShare,
     /// How much.
-    pub amount: Amount,
+    pub length: RunLength,
     /// Time every acquisition. Reading the clock costs nothing in virtual time, on wall clock about as much as a free lock.
     pub timed: bool,
     /// Keys of each rank in [`Workload::Dht`].
@@ -52,7 +55,7 @@ pub struct Run {
     pub seed: u64,
 }
 
-/// Be one rank of `run`, all of which contend for one lock `L`.
+/// Is one rank of `run`, all of which contend for one lock `L`.
 ///
 /// Collective over the job. It begins and ends with a barrier. The lock's home is drawn, the protected data is there as well.
 ///
@@ -61,7 +64,7 @@ pub struct Run {
 pub async fn contend<L: RmaLock>(fabric: &Fabric, run: &Run, options: L::Options) -> ProgramResult<RankRecord> {
     let home = Draws::home(run.seed, fabric.ranks());
     let mut world = Group::world(fabric).await?;
-    let lock: L = place(fabric, home, options).await?;
+    let lock: L = L::symmetric_with(fabric, home, options).await?;
     let work = Work::calibrated(fabric).await;
     let section = Section::new(&mut world, run.workload, home, run.keys, work).await?;
     let draws = Draws::new(run.seed, fabric.rank());
@@ -69,14 +72,12 @@ pub async fn contend<L: RmaLock>(fabric: &Fabric, run: &Run, options: L::Options
     let window = Window::new(fabric).await?;
     let mut contender = Contender { fabric, lock: &lock, run: *run, draws, work, section, limit: Time::MAX, record };
     world.barrier().await?;
-    match (run.amount, run.timed) {
-        (Amount::Operations { each, within }, true) => contender.operations::<true>(each, within).await?,
-        (Amount::Operations { each, within }, false) => contender.operations::<false>(each, within).await?,
-        (Amount::Lasting { warm_up, length }, true) => contender.lasting::<true>(&window, warm_up, length).await?,
-        (Amount::Lasting { warm_up, length }, false) => contender.lasting::<false>(&window, warm_up, length).await?,
+    match run.length {
+        RunLength::Operations { each, within } => contender.operations(each, within).await?,
+        RunLength::Lasting { warm_up, length } => contender.lasting(&window, warm_up, length).await?,
     }
     world.barrier().await?;
-    if matches!(run.amount, Amount::Lasting { .. }) {
+    if matches!(run.length, RunLength::Lasting { .. }) {
         contender.record.elapsed = window.length()?;
     }
     contender.section.check(&mut world).await?;
@@ -85,9 +86,9 @@ pub async fn contend<L: RmaLock>(fabric: &Fabric, run: &Run, options: L::Options
     Ok(contender.record)
 }
 
-/// All ranks [`contend`] for a lock with its usual options.
-pub async fn contention(fabric: Fabric, lock: LockKind, run: Run) -> ProgramResult<RankRecord> {
-    lock.over(Contention { fabric: &fabric, run: &run }).await
+/// Returns one rank's part in contending for a lock with its usual options: [`contend`], compiled here for every lock.
+pub fn contention(fabric: Fabric, lock: LockKind, run: Run) -> RankFuture<RankRecord> {
+    Box::pin(async move { lock.over(Contention { fabric: &fabric, run: &run }).await })
 }
 
 struct Contention<'a> {
@@ -121,11 +122,11 @@ const UNWATCHED: Duration = Duration::from_micros(10);
 const MOST_UNWATCHED: u32 = 64;
 
 impl<L: RmaLock> Contender<'_, L> {
-    async fn operations<const TIMED: bool>(&mut self, each: u32, within: Duration) -> ProgramResult<()> {
+    async fn operations(&mut self, each: u32, within: Duration) -> ProgramResult<()> {
         let begun = self.fabric.now();
         self.limit = begun + within;
         for _ in 0..each {
-            if self.fabric.now() >= self.limit || !self.turn::<TIMED>().await? {
+            if self.fabric.now() >= self.limit || !self.turn().await? {
                 self.record.gave_up = true;
                 break;
             }
@@ -134,17 +135,12 @@ impl<L: RmaLock> Contender<'_, L> {
         Ok(())
     }
 
-    async fn lasting<const TIMED: bool>(
-        &mut self,
-        window: &Window,
-        warm_up: Duration,
-        length: Duration,
-    ) -> ProgramResult<()> {
+    async fn lasting(&mut self, window: &Window, warm_up: Duration, length: Duration) -> ProgramResult<()> {
         let (mut begun, mut counting) = (self.fabric.now(), false);
         let (mut looked, mut stride, mut unwatched) = (begun, 1, 0);
         loop {
             let before = self.record.completed;
-            self.turn::<TIMED>().await?;
+            self.turn().await?;
             let stage = window.stage()?;
             if stage & OVER != 0 {
                 // It came too late to count; that somebody waited so long is true all the same.
@@ -175,9 +171,9 @@ impl<L: RmaLock> Contender<'_, L> {
 
     /// One acquisition; whether it was in time.
     #[inline(always)]
-    async fn turn<const TIMED: bool>(&mut self) -> ProgramResult<bool> {
-        let drawn = self.draws.next();
-        let clock = || if TIMED { self.fabric.now() } else { Time::ZERO };
+    async fn turn(&mut self) -> ProgramResult<bool> {
+        let (drawn, timed) = (self.draws.next(), self.run.timed);
+        let clock = || if timed { self.fabric.now() } else { Time::ZERO };
         let (kind, begun, acquired, leaving);
         if drawn.writes(self.run.writers) {
             kind = EXCLUSIVE;
@@ -204,7 +200,7 @@ impl<L: RmaLock> Contender<'_, L> {
             leaving = clock();
             guard.release().await?;
         }
-        if TIMED {
+        if timed {
             let acquire = acquired.picos_since(begun);
             self.record.acquire[kind].record_picos(acquire);
             self.record.pair[kind].record_picos(acquire + clock().picos_since(leaving));
@@ -214,5 +210,64 @@ impl<L: RmaLock> Contender<'_, L> {
             self.work.busy(self.fabric, drawn.wait()).await;
         }
         Ok(true)
+    }
+}
+
+/// The warm-up is over.
+pub(super) const BEGUN: u64 = 1;
+/// So is the time.
+pub(super) const OVER: u64 = 2;
+
+pub(super) struct Window {
+    fabric: Fabric,
+    region: Region,
+    stage: LocalWord<u64>,
+    /// Picoseconds, from who ended it.
+    length: LocalWord<u64>,
+}
+
+const LENGTH: u64 = 8;
+
+impl Window {
+    /// Collective over the job. To be kept until nobody can end it any more.
+    pub(super) async fn new(fabric: &Fabric) -> Result<Self> {
+        let region = fabric.alloc_symmetric(16).await?;
+        let (stage, length) = (region.word(fabric, 0)?, region.word(fabric, LENGTH as usize)?);
+        Ok(Window { fabric: fabric.clone(), region, stage, length })
+    }
+
+    #[inline]
+    pub(super) fn stage(&self) -> Result<u64> {
+        self.fabric.load(&self.stage)
+    }
+
+    /// Tells all ranks.
+    pub(super) async fn begin(&self) -> Result<()> {
+        self.tell(BEGUN).await
+    }
+
+    /// Tells all ranks, and that it took so many picoseconds.
+    pub(super) async fn end(&self, took: u64) -> Result<()> {
+        for rank in self.ranks() {
+            self.fabric.put_word(&self.fabric.remote_word(self.region.at(rank, LENGTH))?, took).await?;
+        }
+        self.fabric.flush_all().await?;
+        self.tell(OVER).await
+    }
+
+    /// Returns how long it was, once all ranks have met after it.
+    pub(super) fn length(&self) -> Result<u64> {
+        self.fabric.load(&self.length)
+    }
+
+    async fn tell(&self, bit: u64) -> Result<()> {
+        for rank in self.ranks() {
+            self.fabric.fetch_or(&self.fabric.remote_word::<u64>(self.region.at(rank, 0))?, bit).await?;
+        }
+        Ok(())
+    }
+
+    fn ranks(&self) -> impl Iterator<Item = Rank> + use<> {
+        (0..self.fabric.ranks() as u32).map(Rank::new)
     }
 }

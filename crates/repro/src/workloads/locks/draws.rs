@@ -55,12 +55,12 @@ pub struct Draws(ChaCha8Rng);
 const JOB: u64 = u64::MAX;
 
 impl Draws {
-    /// Those of `rank`.
+    /// Returns those of `rank`.
     pub fn new(seed: u64, rank: Rank) -> Self {
         Self::of_stream(seed, u64::from(rank.number()))
     }
 
-    /// The rank whose memory has the lock and what it protects.
+    /// Returns the rank whose memory has the lock and what it protects.
     pub fn home(seed: u64, ranks: usize) -> Rank {
         Rank::new(Self::of_stream(seed, JOB).next().of(ranks as u64) as u32)
     }
@@ -84,7 +84,7 @@ impl Draws {
 pub struct Drawn(u64);
 
 impl Drawn {
-    /// Whether it is a writer's.
+    /// Returns whether it is a writer's.
     #[inline]
     pub fn writes(self, share: WriterShare) -> bool {
         (u64::from(self.0 as u32) * 1000) >> 32 < u64::from(share.0)

@@ -1,10 +1,12 @@
 //! The locks that are compared: the one table of them.
 
 use core::{fmt, future::Future, str::FromStr};
-use rdma_fabric::{Fabric, Rank};
 use rma_lock::{
-    Aggregated, BackOffLock, FairLock, IndicatorLock, PackedLock, RecoverableLock, RmaLock, RpLock, WindowLock,
-    WritersFirstLock,
+    RmaLock,
+    locks::{
+        Aggregated, BackOffLock, FairLock, IndicatorLock, PackedLock, RecoverableLock, RpLock, WindowLock,
+        WritersFirstLock,
+    },
 };
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +15,7 @@ pub trait OverLock {
     /// What comes out.
     type Out;
 
-    /// Do it with `L`.
+    /// Does it with `L`.
     fn with<L: RmaLock>(self) -> impl Future<Output = Self::Out>;
 }
 
@@ -37,14 +39,14 @@ macro_rules! locks {
             /// All of them.
             pub const ALL: [LockKind; [$($name),*].len()] = [$(LockKind::$kind),*];
 
-            /// The name on command lines and in tables.
+            /// Returns the name on command lines and in tables.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(LockKind::$kind => $name,)*
                 }
             }
 
-            /// Do what `what` does with this lock.
+            /// Does what `what` does with this lock.
             pub async fn over<O: OverLock>(self, what: O) -> O::Out {
                 match self {
                     $(LockKind::$kind => what.with::<$lock>().await,)*
@@ -58,7 +60,7 @@ macro_rules! locks {
 locks! {
     /// The queue lock that prefers readers.
     ReaderPreference, "reader-preference", RpLock;
-    /// The same with all that registers a writer in one word.
+    /// The queue lock that prefers readers, with all that registers a writer in one word.
     Packed, "packed", PackedLock;
     /// The queue lock that prefers writers.
     WritersFirst, "writers-first", WritersFirstLock;
@@ -70,18 +72,10 @@ locks! {
     TwoLevels, "two-levels", WindowLock;
     /// The queue lock that prefers readers, taken together by the ranks of a node.
     ByNode, "by-node", Aggregated<RpLock>;
-    /// The same lock for writers, with gates for readers at the nodes.
+    /// The queue lock that prefers readers, with gates for readers at the nodes.
     Indicator, "indicator", IndicatorLock<RpLock>;
     /// The packed one that goes on when ranks die.
     Recoverable, "recoverable", RecoverableLock;
-}
-
-/// Make a lock: the one place where workloads do.
-///
-/// # Errors
-/// As [`rma_lock::Lock::symmetric_with`].
-pub async fn place<L: RmaLock>(fabric: &Fabric, home: Rank, options: L::Options) -> rma_lock::Result<L> {
-    L::symmetric_with(fabric, home, options).await
 }
 
 impl fmt::Display for LockKind {

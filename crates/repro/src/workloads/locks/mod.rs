@@ -19,13 +19,90 @@ mod draws;
 mod kind;
 mod record;
 mod section;
-mod window;
-mod work;
-mod workload;
 
-pub use contend::{Amount, Run, contend, contention};
+pub use contend::{Run, RunLength, contend, contention};
 pub use draws::{Drawn, Draws, WriterShare};
-pub use kind::{LockKind, OverLock, UnknownLock, place};
+pub use kind::{LockKind, OverLock, UnknownLock};
 pub use record::{EXCLUSIVE, Latencies, RankRecord, SHARED};
 pub use section::Unsound;
-pub use workload::{UnknownWorkload, Workload};
+
+use core::{fmt, str::FromStr};
+use serde::{Deserialize, Serialize};
+
+/// A workload, by its name in the literature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Workload {
+    /// *Latency benchmark*: acquire and release, nothing inside; its figure is the latency.
+    Lb,
+    /// *Empty critical section*: the same as fast as it goes; its figure is the throughput.
+    Ecsb,
+    /// *Single operation*: a reader gets a word at the lock's home, a writer puts it.
+    Sob,
+    /// *Workload in the critical section*: a writer increments a counter at the home (get, put), a reader gets it; then either computes
+    /// for 1 to 4 µs, still inside.
+    Wcsb,
+    /// *Wait after release*: nothing inside, 1 to 4 µs of computing between a release and the next acquisition.
+    Warb,
+    /// *Distributed hashtable*: a writer inserts a key into a table at the home, a reader looks one up.
+    Dht,
+}
+
+impl Workload {
+    /// All of them, in the order of the literature.
+    pub const ALL: [Workload; 6] =
+        [Workload::Lb, Workload::Ecsb, Workload::Sob, Workload::Wcsb, Workload::Warb, Workload::Dht];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Workload::Lb => "LB",
+            Workload::Ecsb => "ECSB",
+            Workload::Sob => "SOB",
+            Workload::Wcsb => "WCSB",
+            Workload::Warb => "WARB",
+            Workload::Dht => "DHT",
+        }
+    }
+
+    /// Returns whether only its latencies are a figure: then every acquisition is timed.
+    pub const fn is_about_latency(self) -> bool {
+        matches!(self, Workload::Lb)
+    }
+}
+
+impl fmt::Display for Workload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// No workload has this name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no workload is called `{name}`; there are {}", Workload::ALL.map(Workload::name).join(", "))]
+pub struct UnknownWorkload {
+    name: String,
+}
+
+impl FromStr for Workload {
+    type Err = UnknownWorkload;
+
+    fn from_str(name: &str) -> Result<Self, UnknownWorkload> {
+        let known = Self::ALL.into_iter().find(|workload| workload.name().eq_ignore_ascii_case(name));
+        known.ok_or_else(|| UnknownWorkload { name: name.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_back_in_any_case() {
+        for workload in Workload::ALL {
+            assert_eq!(workload.name().to_lowercase().parse(), Ok(workload));
+            assert_eq!(serde_json::to_string(&workload).unwrap_or_default(), format!("\"{workload}\""));
+        }
+        assert!("spin".parse::<Workload>().is_err());
+    }
+}

@@ -56,7 +56,7 @@ impl Latencies {
         let _ = all.record_n(ns, count);
     }
 
-    /// Put another's to these.
+    /// Puts another's to these.
     pub fn add(&mut self, other: &Latencies) {
         if let Some(other) = &other.0 {
             // It grows as needed.
@@ -64,22 +64,22 @@ impl Latencies {
         }
     }
 
-    /// How many there are.
+    /// Returns how many there are.
     pub fn len(&self) -> u64 {
         self.0.as_ref().map_or(0, |all| all.len())
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The mean, if there are any, in nanoseconds.
+    /// Returns the mean, if there are any, in nanoseconds.
     pub fn mean_ns(&self) -> Option<f64> {
         self.any().map(|all| all.mean())
     }
 
-    /// What so large a part of them does not exceed, in nanoseconds; of none nothing.
+    /// Returns what so large a part of them does not exceed, in nanoseconds; of none nothing.
     pub fn quantile_ns(&self, part: f64) -> Option<u64> {
         self.any().map(|all| all.value_at_quantile(part))
     }
@@ -104,7 +104,7 @@ pub struct RankRecord {
     pub gave_up: bool,
     /// How long acquisitions took, if they were timed.
     pub acquire: [Latencies; 2],
-    /// The same and the release; what was done inside not counted.
+    /// How long acquisition and release took together; what was done inside is not counted.
     pub pair: [Latencies; 2],
 }
 

@@ -12,7 +12,7 @@
 //! F5  full barrier
 //! F6  look (F1) at the destinations, the sources, and at this gate again
 //! ```
-//! *Nothing is overlooked.* Who completes a gate's last condition has published it (F4) and then looks at the gate (F6). If
+//! *Nothing is overlooked.* Whoever completes a gate's last condition has published it (F4) and then looks at the gate (F6). If
 //! two do so at once, each after its own full barrier, one of them at least sees both. If the gate is claimed just then, the claimant looks
 //! at it again after its own F5, and sees what was published before it was found claimed. A worklist takes the place of
 //! recursion.
@@ -26,20 +26,20 @@
 //! *Freed gates.* A source that was freed keeps its packets until its destinations have fired, and a destination that was freed is a
 //! fault. A source that was freed and has no packet for this round counts as one that signals that fault.
 
-use super::super::word::Word;
 use super::record::{At, Field, Half, Units, ahead, next, pack, slot, unpack};
+use crate::shm::memory::word::Word;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use rdma_fabric::{
     Rank,
-    barrier::{Fault, GateId, Values, Wave},
+    barrier::{GateId, RoundFault, Values, Wave},
 };
 
 /// What the packet of an end half without sources starts with.
 const NOTHING: u64 = 0xff;
 
-/// Look at these gates, execute what can fire, and go on with what that completes. The caller has written what it
+/// Looks at these gates, execute what can fire, and go on with what that completes. The caller has written what it
 /// tells them.
-pub(super) fn run<U: Units>(units: &U, me: Rank, mut work: Vec<At>) {
+pub(crate) fn run<U: Units>(units: &U, me: Rank, mut work: Vec<At>) {
     // F5, of the caller's own writing.
     units.fence();
     while let Some(at) = work.pop() {
@@ -51,8 +51,8 @@ pub(super) fn run<U: Units>(units: &U, me: Rank, mut work: Vec<At>) {
     }
 }
 
-/// The records that what happens at `at` may concern.
-pub(super) fn neighbours<U: Units>(units: &U, at: At) -> impl Iterator<Item = At> {
+/// Returns the records that what happens at `at` may concern.
+pub(crate) fn neighbours<U: Units>(units: &U, at: At) -> impl Iterator<Item = At> {
     let half = at.half(units);
     let wire = |field| GateId::from_bits(units.word(at, field).load(Relaxed)).gate();
     let sources = Field::SOURCES.map(|field| wire(field).filter(|_| half != Half::Start));
@@ -69,18 +69,18 @@ enum Input {
     /// The packet there; of this gate, if it can be freed meanwhile.
     Packet { at: At, slot: usize, of: GateId },
     /// Nothing will come.
-    Fault(Fault),
+    Fault(RoundFault),
 }
 
 /// What F1 found.
 struct Ready {
     inputs: [Option<Input>; 2],
-    /// Of a start/end gate's end half: what its start half has sent.
+    /// What the start half has sent, for a start/end gate's end half.
     sent: Option<At>,
-    fault: Option<Fault>,
+    fault: Option<RoundFault>,
 }
 
-/// Execute the next round of a gate if it can fire. Whether it did.
+/// Executes the next round of a gate if it can fire. Returns whether it did.
 fn fire<U: Units>(units: &U, me: Rank, at: At) -> bool {
     loop {
         let state = units.word(at, Field::State);
@@ -100,7 +100,7 @@ fn fire<U: Units>(units: &U, me: Rank, at: At) -> bool {
             continue;
         }
         if units.word(at, Field::Life).load(Acquire) != life {
-            // Freed, and perhaps allocated anew. Who found it claimed meanwhile relies on this CPU.
+            // Freed, and perhaps allocated anew. Whoever found it claimed meanwhile relies on this CPU.
             state.store(seen, Release);
             units.fence();
             continue;
@@ -122,7 +122,7 @@ fn fire<U: Units>(units: &U, me: Rank, at: At) -> bool {
     }
 }
 
-/// F1.
+/// Does F1: returns what the gate needs to fire, if all is there.
 fn look<U: Units>(units: &U, at: At, gate: GateId, round: u64) -> Option<Ready> {
     let half = at.half(units);
     let mut ready = Ready { inputs: [None, None], sent: None, fault: None };
@@ -169,7 +169,7 @@ fn look<U: Units>(units: &U, at: At, gate: GateId, round: u64) -> Option<Ready> 
     (is_heard || ready.inputs.into_iter().flatten().any(|input| is_driven(units, input))).then_some(ready)
 }
 
-/// Whether an input ends with what hosts start. A gate that nobody hears fires for such inputs only: faults that come by
+/// Returns whether an input ends with what hosts start. A gate that nobody hears fires for such inputs only: faults that come by
 /// themselves, round after round, would go on for ever.
 fn is_driven<U: Units>(units: &U, input: Input) -> bool {
     match input {
@@ -182,52 +182,58 @@ fn is_driven<U: Units>(units: &U, input: Input) -> bool {
     }
 }
 
-/// Whether a name's gate lives (0), was freed since (1), or neither.
+/// Returns whether a name's gate lives (0), was freed since (1), or neither.
 fn age<U: Units>(units: &U, at: At, gate: GateId) -> Option<u64> {
     // Acquire: pairs with the release in `OwnGates`, for the wires.
     units.word(at, Field::Life).load(Acquire).checked_sub(gate.generation().into()).filter(|age| *age < 2)
 }
 
-/// What `source` has for `gate` in `round`; `None` if it may still come.
+/// Returns what `source` has for `gate` in `round`; `None` if it may still come.
 fn arrival<U: Units>(units: &U, gate: GateId, source: GateId, field: Field, round: u64) -> Option<Input> {
     let Some(from) = At::outputs(units, source) else {
-        return Some(Input::Fault(Fault::Corrupt { rank: gate.rank() }));
+        return Some(Input::Fault(RoundFault::Corrupt(gate.rank())));
     };
-    let Some(age) = age(units, from, source) else { return Some(Input::Fault(Fault::Freed { gate: source })) };
+    let Some(age) = age(units, from, source) else { return Some(Input::Fault(RoundFault::Freed(source))) };
     if units.word(from, field.opposite()).load(Relaxed) != gate.to_bits() {
-        return Some(Input::Fault(Fault::PointsElsewhere { gate: source, by: gate }));
+        return Some(Input::Fault(RoundFault::PointsElsewhere { gate: source, by: gate }));
     }
     // Acquire: pairs with F4, for the packet.
     let (fired, _) = unpack(units.word(from, Field::State).load(Acquire));
     match ahead(fired, round) {
         Some(0 | 1) => Some(Input::Packet { at: from, slot: slot(round), of: source }),
         Some(-1) if age == 0 => None,
-        Some(-1) => Some(Input::Fault(Fault::Freed { gate: source })),
-        _ => Some(Input::Fault(Fault::Corrupt { rank: source.rank() })),
+        Some(-1) => Some(Input::Fault(RoundFault::Freed(source))),
+        _ => Some(Input::Fault(RoundFault::Corrupt(source.rank()))),
     }
 }
 
-/// What is wrong with `destination`, if something is; `None` if it has still to read the packet of two rounds ago.
-fn room<U: Units>(units: &U, gate: GateId, destination: GateId, field: Field, round: u64) -> Option<Option<Fault>> {
+/// Returns what is wrong with `destination`, if something is; `None` if it has still to read the packet of two rounds ago.
+fn room<U: Units>(
+    units: &U,
+    gate: GateId,
+    destination: GateId,
+    field: Field,
+    round: u64,
+) -> Option<Option<RoundFault>> {
     let Some(to) = At::inputs(units, destination) else {
-        return Some(Some(Fault::Corrupt { rank: gate.rank() }));
+        return Some(Some(RoundFault::Corrupt(gate.rank())));
     };
     if age(units, to, destination) != Some(0) {
-        return Some(Some(Fault::Freed { gate: destination }));
+        return Some(Some(RoundFault::Freed(destination)));
     }
     if units.word(to, field.opposite()).load(Relaxed) != gate.to_bits() {
-        return Some(Some(Fault::PointsElsewhere { gate: destination, by: gate }));
+        return Some(Some(RoundFault::PointsElsewhere { gate: destination, by: gate }));
     }
     // Acquire: pairs with F4: what it read may be overwritten.
     let (fired, _) = unpack(units.word(to, Field::State).load(Acquire));
     match ahead(round, fired) {
         Some(1 | 2) => Some(None),
         Some(3) => None,
-        _ => Some(Some(Fault::Corrupt { rank: destination.rank() })),
+        _ => Some(Some(RoundFault::Corrupt(destination.rank()))),
     }
 }
 
-/// F3.
+/// Does F3: combines the inputs.
 fn combine<U: Units>(units: &U, gate: GateId, ready: Ready) -> Option<Wave> {
     let read = |input: Input| match input {
         Input::Fault(fault) => Wave::Fault(fault),
@@ -235,8 +241,8 @@ fn combine<U: Units>(units: &U, gate: GateId, ready: Ready) -> Option<Wave> {
             let wave = Wave::decode(|index| units.packet(at, slot, index).load(Relaxed));
             // A name's gate whose place is used again may have other packets by now.
             match age(units, at, of) {
-                Some(_) => wave.unwrap_or(Wave::Fault(Fault::Corrupt { rank: at.rank() })),
-                None => Wave::Fault(Fault::Freed { gate: of }),
+                Some(_) => wave.unwrap_or(Wave::Fault(RoundFault::Corrupt(at.rank()))),
+                None => Wave::Fault(RoundFault::Freed(of)),
             }
         }
     };
@@ -252,14 +258,14 @@ fn combine<U: Units>(units: &U, gate: GateId, ready: Ready) -> Option<Wave> {
     inputs.chain(sent).chain(ready.fault.map(Wave::Fault)).reduce(|a, b| a.merge(b, gate))
 }
 
-/// Whether the end half `end` has fired `round`.
-pub(super) fn is_over<U: Units>(units: &U, end: At, round: u64) -> bool {
+/// Returns whether the end half `end` has fired `round`.
+pub(crate) fn is_over<U: Units>(units: &U, end: At, round: u64) -> bool {
     // Acquire: pairs with F4.
     unpack(units.word(end, Field::State).load(Acquire)).0 == round
 }
 
-/// What came out of the end half in `round`, once it is over.
-pub(super) fn outcome<U: Units>(units: &U, end: At, round: u64) -> Option<Result<Option<Values>, Fault>> {
+/// Returns what came out of the end half in `round`, once it is over.
+pub(crate) fn outcome<U: Units>(units: &U, end: At, round: u64) -> Option<Result<Option<Values>, RoundFault>> {
     if !is_over(units, end, round) {
         return None;
     }
@@ -267,6 +273,6 @@ pub(super) fn outcome<U: Units>(units: &U, end: At, round: u64) -> Option<Result
     if word(0) == NOTHING {
         return Some(Ok(None));
     }
-    let corrupt = Fault::Corrupt { rank: end.rank() };
+    let corrupt = RoundFault::Corrupt(end.rank());
     Some(Wave::decode(word).ok_or(corrupt).and_then(|wave| wave.leave()).map(Some))
 }

@@ -4,33 +4,32 @@
 //! that completes, in whatever rank's segment ([`fire`]). Records are reached through the job's mappings and hold nothing
 //! but words, each validated when it is read.
 //!
-//! This file is the owner's side: who has which gate, and what was started.
+//! To be read after [`record`] and [`fire`]. This file is the provider's side; [`own`] knows which gates the rank has, and what was started.
 
 mod fire;
-mod own;
+pub(crate) mod own;
 mod record;
 
-#[cfg(all(test, not(miri)))]
-mod model;
-#[cfg(test)]
-mod tests;
-
-pub(super) use own::OwnGates;
-
-use super::{endpoint::Endpoint, job::Job, layout, stall::For, waiting::Wait};
+use super::{
+    endpoint::Endpoint,
+    job::Job,
+    memory::layout,
+    waiting::{Wait, WaitsFor},
+};
 use core::{
     sync::atomic::{AtomicU64, Ordering::SeqCst, fence},
     task::{Context, Poll},
 };
+use own::OwnGates;
 use rdma_fabric::{
     Deps, FabricError, Rank, Result,
     barrier::{BarrierLimits, GateError, GateId, Progress, Values, Wiring, check_wirings},
-    provider::{Gates, Slot},
+    provider::{BarrierUnit, Slot},
 };
 use record::{At, Field, Half, Units};
 
 /// The job's records.
-pub(super) struct JobUnits<'a>(pub(super) &'a Job);
+pub(crate) struct JobUnits<'a>(pub(crate) &'a Job);
 
 impl JobUnits<'_> {
     fn offset(at: At) -> usize {
@@ -86,15 +85,15 @@ impl Endpoint {
         JobUnits(self.job())
     }
 
-    /// The round of `gate` that is under way, and where its end half is.
+    /// Returns the round of `gate` that is under way, and where its end half is.
     fn under_way(&self, own: &OwnGates, gate: GateId) -> Result<(At, u64)> {
         let units = self.units();
         let at = own.start_gate(&units, self.me(), gate)?;
         let end = At::end_of(&units, at);
-        own.outstanding(at).map(|round| (end, round)).ok_or_else(|| GateError::Idle { gate }.into())
+        own.outstanding(at).map(|round| (end, round)).ok_or_else(|| GateError::Idle(gate).into())
     }
 
-    /// The outcome of the operation of `gate`, if it is over.
+    /// Returns the outcome of the operation of `gate`, if it is over.
     fn outcome(&self, gate: GateId, deps: &Deps<'_>) -> Result<Option<Progress>> {
         let mut own = self.own_gates();
         let (end, round) = self.under_way(&own, gate)?;
@@ -104,8 +103,8 @@ impl Endpoint {
             Ok(values) => Ok(Some(Progress::Completed(values))),
             Err(fault) => {
                 let error = FabricError::from(fault);
-                // Who is lost has freed its gates, or has others free theirs.
-                let freed = matches!(&error, FabricError::Gate(error) if matches!(**error, GateError::Freed { .. }));
+                // A lost rank has freed its gates, or makes others free theirs.
+                let freed = matches!(&error, FabricError::Gate(error) if matches!(**error, GateError::Freed(_)));
                 match self.job().outlook(self.me(), deps) {
                     Err(lost @ FabricError::PeerLost { .. }) if freed => Err(lost),
                     _ => Err(error),
@@ -115,20 +114,20 @@ impl Endpoint {
     }
 }
 
-impl Gates for Endpoint {
+impl BarrierUnit for Endpoint {
     fn limits(&self) -> BarrierLimits {
         BarrierLimits::own(layout::START_GATES, layout::GATES - layout::START_GATES)
     }
 
     fn take(&self, relays: usize) -> Result<Vec<GateId>> {
-        let gone = |rank: Rank| self.job().control.state(rank.index()) > super::control::State::Running;
+        let gone = |rank: Rank| self.job().control.state(rank.index()) > super::job::control::State::Running;
         Ok(self.own_gates().take(&self.units(), self.me(), relays, gone)?)
     }
 
     fn free(&self, gates: &[GateId]) {
         let units = self.units();
         let freed = self.own_gates().free(&units, self.me(), gates);
-        // Who waits for them, or wants to signal them, learns it.
+        // Whoever waits for them, or wants to signal them, learns it.
         let concerned = freed.iter().flat_map(|&at| fire::neighbours(&units, at));
         fire::run(&units, self.me(), concerned.collect());
     }
@@ -175,7 +174,7 @@ impl Gates for Endpoint {
         deps: Deps<'_>,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Option<Values>>> {
-        let idle = || FabricError::from(GateError::Idle { gate });
+        let idle = || FabricError::from(GateError::Idle(gate));
         // The round that was under way at first, counted from 1.
         let round = match slot.0[ROUND].checked_sub(1) {
             Some(round) => round,
@@ -184,7 +183,7 @@ impl Gates for Endpoint {
         let units = self.units();
         let at = self.own_gates().start_gate(&units, self.me(), gate)?;
         let end = At::end_of(&units, at);
-        let word = For::Gate(JobUnits::offset(end) + 8 * Field::State as usize);
+        let word = WaitsFor::Gate(JobUnits::offset(end) + 8 * Field::State as usize);
         while !fire::is_over(&units, end, round) {
             match Wait::in_slot(self, slot, |wait| wait.until_looked(cx, word, &deps)) {
                 Poll::Pending => {
@@ -211,3 +210,8 @@ impl Gates for Endpoint {
 
 /// Where in a slot the round is.
 const ROUND: usize = 3;
+
+#[cfg(all(test, not(miri)))]
+mod model;
+#[cfg(test)]
+mod tests;

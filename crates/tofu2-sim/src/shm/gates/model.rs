@@ -6,7 +6,7 @@ use super::{
     own::OwnGates,
     record::{At, Field, Half, Units, pack, unpack},
 };
-use crate::shm::word::Word;
+use crate::shm::{memory::word::Word, testing};
 use core::sync::atomic::Ordering;
 use loom::{
     sync::atomic::{AtomicU64, fence},
@@ -14,11 +14,11 @@ use loom::{
 };
 use rdma_fabric::{
     Rank,
-    barrier::{Fault, GateId, ReduceOp, Values, Wiring},
+    barrier::{GateId, ReduceOp, RoundFault, Values, Wiring},
 };
 use std::sync::{
     Arc,
-    atomic::{AtomicU64 as Plain, AtomicUsize, Ordering::SeqCst},
+    atomic::{AtomicU64 as Plain, Ordering::SeqCst},
 };
 
 /// What is done wrong on purpose.
@@ -161,7 +161,7 @@ fn rounds(units: &Tiny, me: Rank, (mut own, gate): (OwnGates, GateId), rounds: u
         own.is_over(gate);
         assert!(come[1 - me.index()].load(SeqCst) >= round, "one input was enough in round {round}");
         if differ {
-            assert!(matches!(outcome, Err(Fault::Mismatch { .. })), "a mismatch was dropped: {outcome:?}");
+            assert!(matches!(outcome, Err(RoundFault::Mismatch(_))), "a mismatch was dropped: {outcome:?}");
         } else {
             assert_eq!(outcome, Ok(Some(Values::BARRIER)), "round {round}");
         }
@@ -169,13 +169,8 @@ fn rounds(units: &Tiny, me: Rank, (mut own, gate): (OwnGates, GateId), rounds: u
 }
 
 fn explore(mutation: Mutation, number: u64, preemptions: usize, differ: bool) -> usize {
-    let executions = Arc::new(AtomicUsize::new(0));
-    let count = executions.clone();
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(preemptions);
-    builder.max_branches = 10_000;
-    builder.check(move || {
-        count.fetch_add(1, SeqCst);
+    println!("{mutation:?}, {number} rounds, {preemptions} preemptions");
+    testing::explore(preemptions, 10_000, move || {
         let units = Arc::new(Tiny::new(mutation));
         let come = Arc::new([Plain::new(0), Plain::new(0)]);
         let members = [0, 1].map(|rank| member(&units, Rank::new(rank)));
@@ -184,10 +179,7 @@ fn explore(mutation: Mutation, number: u64, preemptions: usize, differ: bool) ->
         let peer = thread::spawn(move || rounds(&theirs, Rank::new(1), second, number, &other, differ));
         rounds(&units, Rank::new(0), first, number, &come, differ);
         peer.join().unwrap();
-    });
-    let executions = executions.load(SeqCst);
-    println!("{executions} executions, {mutation:?}, {number} rounds, {preemptions} preemptions");
-    executions
+    })
 }
 
 #[test]
@@ -205,32 +197,10 @@ fn two_members_differ() {
     assert!(explore(Mutation::None, 2, 1, true) > 100);
 }
 
-#[test]
-#[should_panic(expected = "one input was enough")]
-fn a_gate_that_fires_on_one_input_is_found() {
-    explore(Mutation::OneInput, 1, 1, false);
-}
-
-#[test]
-#[should_panic(expected = "maximum number of branches")]
-fn a_round_bit_is_found() {
-    explore(Mutation::RoundBit, 3, 1, false);
-}
-
-#[test]
-#[should_panic(expected = "maximum number of branches")]
-fn a_missing_barrier_is_found() {
-    explore(Mutation::NoFence, 1, 2, false);
-}
-
-#[test]
-#[should_panic(expected = "round 1")]
-fn a_relaxed_publication_is_found() {
-    explore(Mutation::RelaxedPublish, 1, 2, false);
-}
-
-#[test]
-#[should_panic(expected = "a mismatch was dropped")]
-fn a_dropped_mismatch_is_found() {
-    explore(Mutation::DroppedMismatch, 1, 1, true);
+testing::found! {
+    a_gate_that_fires_on_one_input_is_found: "one input was enough", explore(Mutation::OneInput, 1, 1, false);
+    a_round_bit_is_found: "maximum number of branches", explore(Mutation::RoundBit, 3, 1, false);
+    a_missing_barrier_is_found: "maximum number of branches", explore(Mutation::NoFence, 1, 2, false);
+    a_relaxed_publication_is_found: "round 1", explore(Mutation::RelaxedPublish, 1, 2, false);
+    a_dropped_mismatch_is_found: "a mismatch was dropped", explore(Mutation::DroppedMismatch, 1, 1, true);
 }

@@ -1,7 +1,7 @@
 //! Which gates a rank has, and what it has started; private to the rank.
 
-use super::super::word::Word;
 use super::record::{At, Field, Half, Units, ahead, next, pack, slot, unpack};
+use crate::shm::memory::word::Word;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use rdma_fabric::{
     Rank, Result,
@@ -11,17 +11,17 @@ use rdma_fabric::{
 /// A rank's knowledge of its gates, under the endpoint's lock. Nothing here is read from shared memory, so that
 /// damaged records can't make a rank use what is not its own.
 #[derive(Debug, Default)]
-pub(in super::super) struct OwnGates {
+pub(crate) struct OwnGates {
     /// By gate; filled on first use.
-    gates: Vec<Own>,
+    gates: Vec<OwnGate>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Own {
+struct OwnGate {
     /// What [`Field::Life`] holds: odd while the gate is allocated.
     life: u32,
     set: bool,
-    /// Of a start/end gate: the round started last.
+    /// The round that a start/end gate started last.
     posted: u64,
     /// Whether that has not been over yet.
     under_way: bool,
@@ -30,60 +30,60 @@ struct Own {
 }
 
 impl OwnGates {
-    /// The live own gate of that name.
-    pub(super) fn gate(&self, units: &impl Units, me: Rank, gate: GateId) -> Result<At> {
+    /// Returns the live own gate of that name.
+    pub(crate) fn gate(&self, units: &impl Units, me: Rank, gate: GateId) -> Result<At> {
         if gate.is_null() || gate.rank() != me {
             return Err(GateError::NotOwn { gate, rank: me }.into());
         }
-        let none = GateError::NoSuchGate { gate };
+        let none = GateError::NoSuchGate(gate);
         let at = At::outputs(units, gate).ok_or_else(|| none.clone())?;
         let life = self.gates.get(at.node()).map_or(0, |own| own.life);
         match gate.generation() {
             generation if generation == life && life % 2 == 1 => Ok(at),
-            generation if generation < life && generation % 2 == 1 => Err(GateError::Freed { gate }.into()),
+            generation if generation < life && generation % 2 == 1 => Err(GateError::Freed(gate).into()),
             _ => Err(none.into()),
         }
     }
 
-    /// The same for a start/end gate.
-    pub(super) fn start_gate(&self, units: &impl Units, me: Rank, gate: GateId) -> Result<At> {
+    /// Returns the live own start/end gate of that name.
+    pub(crate) fn start_gate(&self, units: &impl Units, me: Rank, gate: GateId) -> Result<At> {
         let at = self.gate(units, me, gate)?;
-        if at.half(units) == Half::Start { Ok(at) } else { Err(GateError::NotStart { gate }.into()) }
+        if at.half(units) == Half::Start { Ok(at) } else { Err(GateError::NotStart(gate).into()) }
     }
 
-    /// The round of a start/end gate that is under way.
-    pub(super) fn outstanding(&self, at: At) -> Option<u64> {
+    /// Returns the round of a start/end gate that is under way.
+    pub(crate) fn outstanding(&self, at: At) -> Option<u64> {
         let own = &self.gates[at.node()];
         own.under_way.then_some(own.posted)
     }
 
-    /// The operation of a gate is over.
-    pub(super) fn is_over(&mut self, gate: GateId) {
+    /// Records that the operation of a gate is over.
+    pub(crate) fn is_over(&mut self, gate: GateId) {
         if let Some(own) = self.gates.get_mut(gate.index() as usize) {
             own.under_way = false;
         }
     }
 
-    /// Whether ranks' states have changed since [`OwnGates::seen`].
-    pub(super) fn has_changed(&self, gate: GateId, changes: u64) -> bool {
+    /// Returns whether ranks' states have changed since [`OwnGates::seen`].
+    pub(crate) fn has_changed(&self, gate: GateId, changes: u64) -> bool {
         self.gates.get(gate.index() as usize).is_some_and(|own| own.seen != Some(changes))
     }
 
-    pub(super) fn seen(&mut self, gate: GateId, changes: u64) {
+    pub(crate) fn seen(&mut self, gate: GateId, changes: u64) {
         if let Some(own) = self.gates.get_mut(gate.index() as usize) {
             own.seen = Some(changes);
         }
     }
 
-    /// Take a start/end gate and relay gates. `gone` tells who will never read a packet again.
-    pub(super) fn take(
+    /// Takes a start/end gate and relay gates. `gone` says which ranks will never read a packet again.
+    pub(crate) fn take(
         &mut self,
         units: &impl Units,
         me: Rank,
         relays: usize,
         gone: impl Fn(Rank) -> bool,
     ) -> Result<Vec<GateId>, GateError> {
-        self.gates.resize(units.gates(), Own::default());
+        self.gates.resize(units.gates(), OwnGate::default());
         let is_free = |&index: &usize| {
             let own = &self.gates[index];
             let unused = own.life.is_multiple_of(2) && own.life + 2 < GateId::GENERATIONS;
@@ -100,7 +100,7 @@ impl OwnGates {
         for index in [start].into_iter().chain(free.into_iter().take(relays)) {
             let Some(at) = At::new(units, me, index) else { return Err(none) };
             let own = &mut self.gates[index];
-            *own = Own { life: own.life + 1, ..Own::default() };
+            *own = OwnGate { life: own.life + 1, ..OwnGate::default() };
             let life = own.life;
             for at in halves(units, at) {
                 Field::WIRES.iter().for_each(|wire| units.word(at, *wire).store(GateId::NULL.to_bits(), Relaxed));
@@ -113,8 +113,8 @@ impl OwnGates {
         Ok(ids)
     }
 
-    /// Give gates back; where they are.
-    pub(super) fn free(&mut self, units: &impl Units, me: Rank, gates: &[GateId]) -> Vec<At> {
+    /// Gives gates back; where they are.
+    pub(crate) fn free(&mut self, units: &impl Units, me: Rank, gates: &[GateId]) -> Vec<At> {
         let mut freed = Vec::with_capacity(2 * gates.len());
         for &gate in gates {
             let Ok(at) = self.gate(units, me, gate) else { continue };
@@ -129,14 +129,14 @@ impl OwnGates {
         freed
     }
 
-    /// Set wires that were checked.
-    pub(super) fn set(&mut self, units: &impl Units, me: Rank, wirings: &[Wiring]) -> Result<()> {
+    /// Sets wires that were checked.
+    pub(crate) fn set(&mut self, units: &impl Units, me: Rank, wirings: &[Wiring]) -> Result<()> {
         let mut places = Vec::with_capacity(wirings.len());
         for wiring in wirings {
             let at = self.gate(units, me, wiring.gate)?;
             let claimed = halves(units, at).any(|at| unpack(units.word(at, Field::State).load(Acquire)).1 != 0);
             if self.gates[at.node()].under_way || claimed {
-                return Err(GateError::Outstanding { gate: wiring.gate }.into());
+                return Err(GateError::Outstanding(wiring.gate).into());
             }
             places.push(at);
         }
@@ -154,22 +154,22 @@ impl OwnGates {
                     units.word(at, field).store(gate.unwrap_or(GateId::NULL).to_bits(), Relaxed);
                 }
                 units.word(at, Field::Posted).store(0, Relaxed);
-                // Release: who sees the new round sees the new wires.
+                // Release: whoever sees the new round sees the new wires.
                 units.word(at, Field::State).store(pack(0, 0), Release);
             }
         }
         Ok(())
     }
 
-    /// Write down what the host gives for its next round; where that may fire.
-    pub(super) fn start(&mut self, units: &impl Units, me: Rank, gate: GateId, values: &Values) -> Result<At> {
+    /// Writes down what the host gives for its next round; where that may fire.
+    pub(crate) fn start(&mut self, units: &impl Units, me: Rank, gate: GateId, values: &Values) -> Result<At> {
         let at = self.start_gate(units, me, gate)?;
         let own = &mut self.gates[at.node()];
         if own.under_way {
-            return Err(GateError::Outstanding { gate }.into());
+            return Err(GateError::Outstanding(gate).into());
         }
         if !own.set {
-            return Err(GateError::NotSet { gate }.into());
+            return Err(GateError::NotSet(gate).into());
         }
         let round = next(own.posted);
         let end = At::end_of(units, at);
@@ -182,13 +182,13 @@ impl OwnGates {
     }
 }
 
-/// The records of a gate whose outputs are at `at`.
+/// Returns the records of a gate whose outputs are at `at`.
 fn halves(units: &impl Units, at: At) -> impl Iterator<Item = At> {
     let end = (at.half(units) == Half::Start).then(|| At::end_of(units, at));
     [at].into_iter().chain(end)
 }
 
-/// Begin with round 0 unless somebody executes the gate. Whether that was so.
+/// Begins with round 0 unless somebody executes the gate. Returns whether that was so.
 fn reset(units: &impl Units, at: At) -> bool {
     let state = units.word(at, Field::State);
     let now = state.load(Acquire);
@@ -196,7 +196,7 @@ fn reset(units: &impl Units, at: At) -> bool {
     unpack(now).1 == 0 && state.replace(now, pack(0, 0), AcqRel, Relaxed).is_ok()
 }
 
-/// Whether nobody will read packets of a freed gate any more, and nobody executes it.
+/// Returns whether nobody will read packets of a freed gate any more, and nobody executes it.
 fn is_drained(units: &impl Units, at: At, gone: impl Fn(Rank) -> bool) -> bool {
     // Acquire: pairs with F4 of `fire`.
     let state = |at| unpack(units.word(at, Field::State).load(Acquire));

@@ -12,7 +12,7 @@
 //! sources do. The end half's packet of a round is the result; before that round is over, the other one, whose result the host has
 //! taken, holds what the host gave for this round.
 
-use crate::shm::word::Word;
+use crate::shm::memory::word::Word;
 use core::sync::atomic::Ordering;
 use rdma_fabric::{
     Rank,
@@ -21,7 +21,7 @@ use rdma_fabric::{
 
 /// The words of a record's first line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Field {
+pub(crate) enum Field {
     Life = 0,
     State = 1,
     SourceLocal = 2,
@@ -32,13 +32,13 @@ pub(super) enum Field {
 }
 
 impl Field {
-    pub(super) const SOURCES: [Field; 2] = [Field::SourceLocal, Field::SourceRemote];
-    pub(super) const DESTINATIONS: [Field; 2] = [Field::DestinationLocal, Field::DestinationRemote];
-    pub(super) const WIRES: [Field; 4] =
+    pub(crate) const SOURCES: [Field; 2] = [Field::SourceLocal, Field::SourceRemote];
+    pub(crate) const DESTINATIONS: [Field; 2] = [Field::DestinationLocal, Field::DestinationRemote];
+    pub(crate) const WIRES: [Field; 4] =
         [Field::SourceLocal, Field::SourceRemote, Field::DestinationLocal, Field::DestinationRemote];
 
-    /// The wire at the other end.
-    pub(super) fn opposite(self) -> Field {
+    /// Returns the wire at the other end.
+    pub(crate) fn opposite(self) -> Field {
         match self {
             Field::SourceLocal => Field::DestinationLocal,
             Field::SourceRemote => Field::DestinationRemote,
@@ -50,25 +50,25 @@ impl Field {
 }
 
 /// All ranks' records.
-pub(super) trait Units {
+pub(crate) trait Units {
     type Word: Word;
     fn ranks(&self) -> usize;
-    /// Start/end gates of a rank: its first ones.
+    /// Returns the number of start/end gates of a rank: its first ones.
     fn starts(&self) -> usize;
-    /// All gates of a rank.
+    /// Returns all gates of a rank.
     fn gates(&self) -> usize;
     fn word(&self, at: At, field: Field) -> &Self::Word;
-    /// Word `index` of packet `slot`, 0 or 1.
+    /// Returns word `index` of packet `slot`, 0 or 1.
     fn packet(&self, at: At, slot: usize, index: usize) -> &Self::Word;
-    /// A full barrier.
+    /// Makes a full barrier.
     fn fence(&self);
-    /// An end half has fired: wake its host.
+    /// Wakes the host of an end half that has fired.
     fn ended(&self, at: At);
 }
 
 /// What a record is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Half {
+pub(crate) enum Half {
     Start,
     Relay,
     End,
@@ -76,40 +76,40 @@ pub(super) enum Half {
 
 /// A record of the job: always one that exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct At {
+pub(crate) struct At {
     rank: u32,
     node: u16,
 }
 
 impl At {
-    /// The gate at `index` of a rank, as others see its outputs. `None` if there is no such rank or gate.
-    pub(super) fn new(units: &impl Units, rank: Rank, index: usize) -> Option<At> {
+    /// Returns the gate at `index` of a rank, as others see its outputs. `None` if there is no such rank or gate.
+    pub(crate) fn new(units: &impl Units, rank: Rank, index: usize) -> Option<At> {
         let exists = rank.index() < units.ranks() && index < units.gates();
         exists.then_some(At { rank: rank.number(), node: index as u16 })
     }
 
-    /// Where `gate` has its outputs.
-    pub(super) fn outputs(units: &impl Units, gate: GateId) -> Option<At> {
+    /// Returns where `gate` has its outputs.
+    pub(crate) fn outputs(units: &impl Units, gate: GateId) -> Option<At> {
         At::new(units, gate.rank(), gate.index() as usize)
     }
 
-    /// Where `gate` has its inputs.
-    pub(super) fn inputs(units: &impl Units, gate: GateId) -> Option<At> {
+    /// Returns where `gate` has its inputs.
+    pub(crate) fn inputs(units: &impl Units, gate: GateId) -> Option<At> {
         let at = At::outputs(units, gate)?;
         Some(if at.half(units) == Half::Start { At::end_of(units, at) } else { at })
     }
 
-    /// The end half to a start half.
-    pub(super) fn end_of(units: &impl Units, start: At) -> At {
+    /// Returns the end half to a start half.
+    pub(crate) fn end_of(units: &impl Units, start: At) -> At {
         At { node: start.node + units.gates() as u16, ..start }
     }
 
-    /// The start half to an end half.
-    pub(super) fn start_of(units: &impl Units, end: At) -> At {
+    /// Returns the start half to an end half.
+    pub(crate) fn start_of(units: &impl Units, end: At) -> At {
         At { node: end.node - units.gates() as u16, ..end }
     }
 
-    pub(super) fn half(self, units: &impl Units) -> Half {
+    pub(crate) fn half(self, units: &impl Units) -> Half {
         match usize::from(self.node) {
             node if node < units.starts() => Half::Start,
             node if node < units.gates() => Half::Relay,
@@ -117,17 +117,17 @@ impl At {
         }
     }
 
-    pub(super) fn rank(self) -> Rank {
+    pub(crate) fn rank(self) -> Rank {
         Rank::new(self.rank)
     }
 
-    /// Number of the record.
-    pub(super) fn node(self) -> usize {
+    /// Returns the number of the record.
+    pub(crate) fn node(self) -> usize {
         self.node.into()
     }
 
-    /// Number of the gate.
-    pub(super) fn index(self, units: &impl Units) -> usize {
+    /// Returns the number of the gate.
+    pub(crate) fn index(self, units: &impl Units) -> usize {
         let node = self.node();
         if node < units.gates() { node } else { node - units.gates() }
     }
@@ -137,22 +137,22 @@ const RANK_BITS: u32 = 25;
 /// Rounds wrap.
 const ROUNDS: u64 = 1 << (u64::BITS - RANK_BITS);
 
-/// Round fired last, and who executes the next.
-pub(super) fn unpack(state: u64) -> (u64, u32) {
+/// Returns the round fired last, and which rank executes the next: rank + 1, or 0.
+pub(crate) fn unpack(state: u64) -> (u64, u32) {
     (state >> RANK_BITS, state as u32 % (1 << RANK_BITS))
 }
 
-pub(super) fn pack(fired: u64, claimant: u32) -> u64 {
+pub(crate) fn pack(fired: u64, claimant: u32) -> u64 {
     fired << RANK_BITS | u64::from(claimant)
 }
 
-/// The next round.
-pub(super) fn next(round: u64) -> u64 {
+/// Returns the next round.
+pub(crate) fn next(round: u64) -> u64 {
     (round + 1) % ROUNDS
 }
 
-/// How many rounds `a` is ahead of `b`, if the difference is small.
-pub(super) fn ahead(a: u64, b: u64) -> Option<i8> {
+/// Returns how many rounds `a` is ahead of `b`, if the difference is small.
+pub(crate) fn ahead(a: u64, b: u64) -> Option<i8> {
     let difference = a.wrapping_sub(b) % ROUNDS;
     match difference {
         0..4 => Some(difference as i8),
@@ -161,13 +161,13 @@ pub(super) fn ahead(a: u64, b: u64) -> Option<i8> {
     }
 }
 
-/// Which packet a round has.
-pub(super) fn slot(round: u64) -> usize {
+/// Returns which packet a round has.
+pub(crate) fn slot(round: u64) -> usize {
     (round % 2) as usize
 }
 
-/// The wires of an own gate whose outputs are at `at`.
-pub(super) fn wiring(units: &impl Units, at: At, gate: GateId) -> Wiring {
+/// Returns the wires of an own gate whose outputs are at `at`.
+pub(crate) fn wiring(units: &impl Units, at: At, gate: GateId) -> Wiring {
     let inputs = if at.half(units) == Half::Start { At::end_of(units, at) } else { at };
     let read = |at, field| GateId::from_bits(units.word(at, field).load(Ordering::Relaxed)).gate();
     Wiring {

@@ -5,10 +5,9 @@ use super::{
     record::{At, Field, Units as _, pack},
 };
 use crate::shm::{
-    control::{Plan, State},
-    job::Job,
-    layout,
-    own::Pages,
+    job::{Job, State},
+    memory::layout,
+    testing::{self, Chance},
 };
 use core::sync::atomic::Ordering::Relaxed;
 use rdma_fabric::{
@@ -18,12 +17,9 @@ use rdma_fabric::{
 use std::sync::Arc;
 
 fn job(ranks: u32) -> (Arc<Job>, Vec<Fabric>) {
-    let plan = Plan { ranks: ranks as usize, ranks_per_node: 1, heap_bytes: 1 << 16, start_ns: 0 };
-    let job = Job::of_threads(plan.checked().unwrap()).unwrap();
-    let endpoint =
-        |rank| crate::shm::endpoint::Endpoint::new(job.clone(), Rank::new(rank), Pages::Private).unwrap().fabric();
-    let endpoints = (0..ranks).map(endpoint).collect();
-    (job, endpoints)
+    let job = testing::job(ranks, 1 << 16);
+    let fabrics = (0..ranks).map(|rank| testing::fabric(&job, rank)).collect();
+    (job, fabrics)
 }
 
 /// Two members that exchange; the gates of each.
@@ -61,7 +57,7 @@ fn an_exchange() {
         let first = round % 2;
         endpoints[first].start_gate(gates[first].start(), sum(round as u64)).unwrap();
         assert_eq!(poll(first), Ok(Progress::NotCompleted));
-        assert_eq!(poll(1 - first), Err(GateError::Idle { gate: gates[1 - first].start() }.into()));
+        assert_eq!(poll(1 - first), Err(GateError::Idle(gates[1 - first].start()).into()));
         endpoints[1 - first].start_gate(gates[1 - first].start(), sum(5)).unwrap();
         for me in [0, 1] {
             assert_eq!(poll(me), Ok(Progress::Completed(Some(sum(5 + round as u64)))));
@@ -113,7 +109,7 @@ fn a_freed_gate_keeps_what_it_signalled() {
     let gate = mine.start();
     endpoints[0].start_gate(gate, sum(7)).unwrap();
     drop(mine);
-    assert_eq!(endpoints[0].start_gate(gate, sum(7)), Err(GateError::Freed { gate }.into()));
+    assert_eq!(endpoints[0].start_gate(gate, sum(7)), Err(GateError::Freed(gate).into()));
     // Its place is not used again before that was read.
     let other = endpoints[0].alloc_gates(1).unwrap();
     assert_ne!(other.start().index(), gate.index());
@@ -125,7 +121,7 @@ fn a_freed_gate_keeps_what_it_signalled() {
     let again = endpoints[0].alloc_gates(1).unwrap();
     assert_eq!((again.start().index(), again.start().generation()), (gate.index(), gate.generation() + 2));
     // There is no second signal.
-    assert_eq!(progress(1), Err(GateError::Freed { gate }.into()));
+    assert_eq!(progress(1), Err(GateError::Freed(gate).into()));
 }
 
 #[test]
@@ -173,16 +169,8 @@ fn a_relay_between_freed_gates_comes_to_rest() {
 #[test]
 fn garbage_in_records_gives_errors() {
     let steps = if cfg!(miri) { 300 } else { 60_000 };
-    let seed = std::env::var("ONESIDED_GARBAGE_SEED").ok().and_then(|text| text.parse().ok());
-    let now = || std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(1, |age| age.as_nanos() as u64 | 1);
-    let mut chance = seed.unwrap_or_else(now);
-    println!("ONESIDED_GARBAGE_SEED={chance}");
-    let mut next = move || {
-        chance ^= chance << 13;
-        chance ^= chance >> 7;
-        chance ^= chance << 17;
-        chance >> 8
-    };
+    let mut chance = Chance::seeded();
+    let mut next = move || chance.next() >> 8;
     let (mut well, mut errors) = (0, 0);
     let (mut of, mut endpoints) = job(2);
     let mut gates = exchange(&endpoints);

@@ -1,28 +1,24 @@
-//! How a process that a launcher started finds its job.
+//! How a process that a launcher started finds its job: by one environment variable.
 
-use super::super::{
-    control::Control,
-    endpoint::Endpoint,
-    job::Job,
-    launcher::JOB_VARIABLE,
-    layout,
-    mapping::{MappedFile, Mapping},
-    own::Pages,
-};
 use super::{
-    desk::Desk,
+    super::{endpoint::Endpoint, job::Job},
+    broker::BrokerAddress,
     inherit,
-    job_variable::{JobVariable, malformed},
+    launcher::JOB_VARIABLE,
     memory_file,
     peer_memory::PeerMemories,
     start::monotonic_ns,
 };
+use crate::shm::{
+    job::Control,
+    memory::{Mapping, allocator::Pages, layout, mapping::MappedFile},
+};
 use core::{sync::atomic::Ordering::Relaxed, time::Duration};
 use rdma_fabric::{FabricError, Rank};
-use std::{sync::Arc, time::Instant};
+use std::{fmt, os::fd::RawFd, str::FromStr, sync::Arc, time::Instant};
 
-/// See [`super::super::from_env`].
-pub(in super::super) fn from_env() -> Result<Option<Endpoint>, FabricError> {
+/// Attaches as [`crate::shm::from_env`] says.
+pub(crate) fn from_env() -> Result<Option<Endpoint>, FabricError> {
     let Some(text) = std::env::var_os(JOB_VARIABLE) else { return Ok(None) };
     let variable: JobVariable = text.to_str().ok_or_else(|| malformed("is no text"))?.parse()?;
     attach(&variable).map(Some)
@@ -43,17 +39,128 @@ fn attach(variable: &JobVariable) -> Result<Endpoint, FabricError> {
     if control.word(layout::JOB).load(Relaxed) != job {
         return Err(wrong("is another job's"));
     }
-    let desk = Desk::of(&control);
+    let broker = BrokerAddress::of(&control);
     if !control.take(rank as usize) {
         return Err(FabricError::RankTaken { rank: Rank::new(rank) });
     }
     let segments = plan.segments_in(&whole);
     let age = Duration::from_nanos(monotonic_ns().saturating_sub(plan.start_ns));
     let start = Instant::now().checked_sub(age).unwrap_or_else(Instant::now);
-    let peers = PeerMemories::new(desk, Rank::new(rank), ranks);
+    let peers = PeerMemories::new(broker, Rank::new(rank), ranks);
     let pages = Pages::File { file, heap_at: plan.segment_at(rank as usize) + layout::HEAP };
     let job = Arc::new(Job::new(control, plan, segments, start).of_processes(peers));
     let endpoint = Endpoint::new(job.clone(), Rank::new(rank), pages)?;
     job.attached();
     Ok(endpoint)
+}
+
+// ----- the environment variable, strict to read -----
+
+/// The variable's content: `3 rank=0 ranks=2 segment_bytes=1048576 memory=3 job=1f`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct JobVariable {
+    pub(crate) rank: u32,
+    pub(crate) ranks: usize,
+    /// Length of each segment's heap, in bytes.
+    pub(crate) segment_bytes: usize,
+    /// Under which number the process has inherited the job's file.
+    pub(crate) memory: RawFd,
+    /// Which job it is; the file says the same.
+    pub(crate) job: u64,
+}
+
+/// Version of the format.
+const VERSION: &str = "3";
+
+pub(crate) fn malformed(problem: impl Into<String>) -> FabricError {
+    FabricError::setting(JOB_VARIABLE, problem)
+}
+
+impl fmt::Display for JobVariable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let JobVariable { rank, ranks, segment_bytes, memory, job } = self;
+        write!(f, "{VERSION} rank={rank} ranks={ranks} segment_bytes={segment_bytes} memory={memory} job={job:x}")
+    }
+}
+
+impl FromStr for JobVariable {
+    type Err = FabricError;
+
+    fn from_str(text: &str) -> Result<Self, FabricError> {
+        let mut words = text.split(' ');
+        if words.next() != Some(VERSION) {
+            return Err(malformed(format!("is not of version {VERSION}, which this program was built for")));
+        }
+        let mut field = |name: &str| {
+            let word = words.next().unwrap_or_default();
+            word.strip_prefix(name)
+                .and_then(|rest| rest.strip_prefix('='))
+                .ok_or_else(|| malformed(format!("has {word:?} where {name}=... should be")))
+        };
+        let variable = JobVariable {
+            rank: number("rank", field("rank")?)?,
+            ranks: number("ranks", field("ranks")?)?,
+            segment_bytes: number("segment_bytes", field("segment_bytes")?)?,
+            memory: number("memory", field("memory")?)?,
+            job: {
+                let text = field("job")?;
+                u64::from_str_radix(text, 16).map_err(|_| malformed(format!("has {text:?} for job")))?
+            },
+        };
+        if let Some(more) = words.next() {
+            return Err(malformed(format!("has {more:?} at its end")));
+        }
+        if variable.rank as usize >= variable.ranks {
+            return Err(malformed(format!("is for rank {} of {} ranks", variable.rank, variable.ranks)));
+        }
+        if variable.memory < 3 {
+            return Err(malformed("names a standard stream"));
+        }
+        Ok(variable)
+    }
+}
+
+fn number<T: FromStr>(name: &str, text: &str) -> Result<T, FabricError> {
+    text.parse().map_err(|_| malformed(format!("has {text:?} for {name}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_is_read() {
+        let variable = JobVariable { rank: 2, ranks: 3, segment_bytes: 1 << 20, memory: 9, job: u64::MAX - 1 };
+        assert_eq!(variable.to_string().parse(), Ok(variable));
+    }
+
+    #[test]
+    fn anything_else_is_refused() {
+        let good = "3 rank=0 ranks=2 segment_bytes=64 memory=3 job=f";
+        assert!(good.parse::<JobVariable>().is_ok());
+        let wrong = [
+            "",
+            "3",
+            "2 rank=0 ranks=2 segment_bytes=64 memory=3 job=f",
+            "3 rank=0 ranks=2 segment_bytes=64 memory=3",
+            "3 rank=0 ranks=2 segment_bytes=64 job=f",
+            "3 rank=2 ranks=2 segment_bytes=64 memory=3 job=f",
+            "3 rank=0 ranks=0 segment_bytes=64 memory=3 job=f",
+            "3 rank=0 ranks=2 segment_bytes=64 memory=2 job=f",
+            "3 rank=0 ranks=2 segment_bytes=64 memory=-3 job=f",
+            "3 rank=0 ranks=2 segment_bytes=64 memory=3,4 job=f",
+            "3 rank=0 ranks=2 segment_bytes=64 memory=3 job=",
+            "3 rank=0 ranks=2 segment_bytes=64 memory=3 job=fffffffffffffffff",
+            "3 rank=-1 ranks=2 segment_bytes=64 memory=3 job=f",
+            "3 ranks=2 rank=0 segment_bytes=64 memory=3 job=f",
+            "3 rank=0 ranks=2 segment_bytes=64 memory=3 job=f x",
+        ];
+        for text in wrong {
+            let error = text.parse::<JobVariable>().unwrap_err();
+            assert!(
+                matches!(&error, FabricError::Setting(setting) if setting.name == JOB_VARIABLE),
+                "{text:?}: {error}"
+            );
+        }
+    }
 }

@@ -1,14 +1,14 @@
 //! The job's file from launcher to rank: the two sides of an exec.
 //!
 //! A rank inherits the file under the number that its launcher has it by, and opens it anew through `/proc`. So it owns a
-//! descriptor of its own and takes over none: whatever number the variable names, true or forged, stays whose it is.
+//! descriptor of its own and takes over none: whatever number the variable names, true or forged, keeps its owner.
 //!
 //! # Safety
 //! One promise to the standard library: what runs between fork and exec only makes system calls.
 
 #![allow(unsafe_code)]
 
-use super::super::placement::affinity;
+use super::placement::affinity;
 use rustix::{
     fs::{self, Mode, OFlags},
     io::{Errno, FdFlags, fcntl_setfd},
@@ -16,17 +16,19 @@ use rustix::{
     thread::sched_setaffinity,
 };
 use std::{
-    os::fd::{OwnedFd, RawFd},
-    os::unix::process::CommandExt,
+    os::{
+        fd::{OwnedFd, RawFd},
+        unix::process::CommandExt,
+    },
     process::Command,
     sync::Arc,
 };
 
 /// The name of all our memory files.
-pub(super) const FILE_NAME: &str = "onesided-job";
+pub(crate) const FILE_NAME: &str = "onesided-job";
 
-/// Let `command`'s process have `file` under the same number, run on `cpus` only, and be killed when this thread ends.
-pub(super) fn pass_on(command: &mut Command, file: Arc<OwnedFd>, cpus: Option<affinity::Set>) {
+/// Lets `command`'s process have `file` under the same number, run on `cpus` only, and be killed when this thread ends.
+pub(crate) fn pass_on(command: &mut Command, file: Arc<OwnedFd>, cpus: Option<affinity::Set>) {
     let launcher = getpid();
     // SAFETY: between fork and exec the closure only makes system calls; it neither allocates nor locks.
     unsafe { command.pre_exec(move || prepare(launcher, &file, cpus.as_ref()).map_err(Into::into)) };
@@ -44,8 +46,8 @@ fn prepare(launcher: Pid, file: &OwnedFd, cpus: Option<&affinity::Set>) -> Resul
     fcntl_setfd(file, FdFlags::empty())
 }
 
-/// A descriptor of its own for the memory file that is open as `number`, closed on exec; what is wrong with it otherwise.
-pub(super) fn open_anew(number: RawFd) -> Result<OwnedFd, &'static str> {
+/// Returns a descriptor of its own for the memory file that is open as `number`, closed on exec; otherwise what is wrong with it.
+pub(crate) fn open_anew(number: RawFd) -> Result<OwnedFd, &'static str> {
     let path = format!("/proc/self/fd/{number}");
     let target = fs::readlink(&path, Vec::new()).map_err(|_| "is not open")?;
     // What else there may be is better left unopened.

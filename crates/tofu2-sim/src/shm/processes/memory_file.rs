@@ -1,6 +1,6 @@
 //! Memory files: nameless, of fixed size, sealed.
 
-use super::super::layout;
+use crate::shm::memory::layout;
 use rdma_fabric::{FabricError, error::Literal};
 use rustix::{
     fs::{self, FallocateFlags, MemfdFlags, SealFlags},
@@ -12,14 +12,14 @@ use std::os::fd::{AsFd, OwnedFd};
 /// What every segment must be sealed against before anybody maps it.
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
-/// The error of a refused call.
-pub(super) fn refused(call: Literal) -> impl Fn(Errno) -> FabricError {
+/// Returns the error of a refused call.
+pub(crate) fn refused(call: Literal) -> impl Fn(Errno) -> FabricError {
     move |errno| FabricError::System { call, errno: errno.raw_os_error() }
 }
 
-/// A sparse file of `len` zero bytes whose size nobody can change, with pages for the first `reserved` (not 0) bytes.
+/// Returns a sparse file of `len` zero bytes whose size nobody can change, with pages for the first `reserved` (not 0) bytes.
 /// Closed on exec.
-pub(in super::super) fn create(name: &str, len: usize, reserved: usize) -> Result<OwnedFd, FabricError> {
+pub(crate) fn create(name: &str, len: usize, reserved: usize) -> Result<OwnedFd, FabricError> {
     layout::check_page(rustix::param::page_size())?;
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     // Kernels before 6.3 don't know the flag against execution.
@@ -37,8 +37,8 @@ pub(in super::super) fn create(name: &str, len: usize, reserved: usize) -> Resul
     Ok(file)
 }
 
-/// Whether `file` is a sealed memory file of `len` bytes; what is wrong with it otherwise.
-pub(in super::super) fn examine(file: impl AsFd, len: usize) -> Result<(), &'static str> {
+/// Returns whether `file` is a sealed memory file of `len` bytes; otherwise what is wrong with it.
+pub(crate) fn examine(file: impl AsFd, len: usize) -> Result<(), &'static str> {
     let stat = fs::fstat(&file).map_err(|_| "is not open")?;
     if u64::try_from(stat.st_size) != Ok(len as u64) {
         return Err("has another size");
@@ -50,8 +50,8 @@ pub(in super::super) fn examine(file: impl AsFd, len: usize) -> Result<(), &'sta
     }
 }
 
-/// Reserve pages for `len` bytes from `offset` on, so that accessing them can't fail. `Err(None)`: there are none left.
-pub(in super::super) fn reserve(file: impl AsFd, offset: usize, len: usize) -> Result<(), Option<FabricError>> {
+/// Reserves pages for `len` bytes from `offset` on, so that accessing them can't fail. `Err(None)`: there are none left.
+pub(crate) fn reserve(file: impl AsFd, offset: usize, len: usize) -> Result<(), Option<FabricError>> {
     // Whole pages: the neighbours' are reserved already or will be.
     let start = offset / layout::PAGE * layout::PAGE;
     let len = offset + len - start;

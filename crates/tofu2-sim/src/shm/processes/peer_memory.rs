@@ -11,25 +11,25 @@
 //! (figures: `docs/existing-memory.md`).
 //!
 //! # The hand-over
-//! A rank leaves the file at the launcher's [desk](super::desk), and says where in its memory the private table is that says
+//! A rank leaves the file at the launcher's [broker](super::broker), and says where in its memory the private table is that says
 //! where its registered buffers are. Peers ask there. So addresses come from memory that only their owner writes,
 //! and never from shared memory.
 
-use super::super::{mapping::Mapping, mapping::Piece, regions};
 use super::{
-    desk::{Desk, Visit},
+    broker::{BrokerAddress, Connection},
+    cross_copy::{CrossPlace, LONGEST_CALL, in_parts},
     memory_file::refused,
-    split::{LONGEST_CALL, Stopped, in_parts},
 };
+use crate::shm::memory::{Mapping, regions};
 use core::sync::atomic::{
     AtomicU64,
     Ordering::{Relaxed, Release, SeqCst},
     fence,
 };
-use rdma_fabric::{FabricError, Rank, RegionKey, RemoteAddr, Result, error::CrossCopy};
+use rdma_fabric::{FabricError, Rank, RegionKey, RemoteAddr, Result};
 use rustix::{
     fs::{self, Mode, OFlags},
-    io::{Errno, pread, pwrite, retry_on_intr},
+    io::{pread, pwrite, retry_on_intr},
 };
 use std::{
     os::fd::{AsFd, OwnedFd},
@@ -38,26 +38,26 @@ use std::{
 
 /// What one process knows about its own and its peers' memory images.
 #[derive(Debug)]
-pub(in super::super) struct PeerMemories {
-    desk: Desk,
+pub(crate) struct PeerMemories {
+    broker: BrokerAddress,
     me: Rank,
     /// The own image, once asked for; why not otherwise.
-    own: OnceLock<Result<OwnMemory>>,
-    /// What this process does at the desk, once it had to go there.
-    visit: Mutex<Visiting>,
+    own: OnceLock<Result<OwnImage>>,
+    /// What this process does at the broker, once it had to go there.
+    connection: Mutex<BrokerContact>,
     /// By rank, once asked for.
     peers: Box<[OnceLock<Arc<PeerMemory>>]>,
 }
 
-/// Whether a process here could let peers copy: the probe, without a job.
-pub(in super::super) fn is_possible() -> bool {
+/// Returns whether a process here could let peers copy: the probe, without a job.
+pub(crate) fn is_possible() -> bool {
     static POSSIBLE: OnceLock<bool> = OnceLock::new();
-    *POSSIBLE.get_or_init(|| OwnMemory::open().is_ok())
+    *POSSIBLE.get_or_init(|| OwnImage::open().is_ok())
 }
 
 /// The own image and the table that peers read through it.
 #[derive(Debug)]
-struct OwnMemory {
+struct OwnImage {
     image: OwnedFd,
     /// By place in the region table. Never freed: peers may read it as long as the process lives.
     table: &'static [Descriptor],
@@ -69,38 +69,38 @@ const DESCRIPTOR: usize = size_of::<Descriptor>();
 
 /// Another process's memory image.
 #[derive(Debug)]
-struct PeerMemory {
-    image: OwnedFd,
+pub(super) struct PeerMemory {
+    pub(super) image: OwnedFd,
     /// Address of its table.
     table: u64,
 }
 
-/// What a process does at the desk: it stays there from when it first left or fetched anything, so for as long as it may
+/// What a process does at the broker: it stays there from when it first left or fetched anything, so for as long as it may
 /// copy.
 #[derive(Debug, Default)]
-struct Visiting {
-    visit: Option<Visit>,
+struct BrokerContact {
+    connection: Option<Connection>,
     /// Whether the own image was left.
-    left: bool,
+    deposited: bool,
 }
 
 impl PeerMemories {
-    pub(super) fn new(desk: Desk, me: Rank, ranks: usize) -> Self {
+    pub(crate) fn new(broker: BrokerAddress, me: Rank, ranks: usize) -> Self {
         let peers = (0..ranks).map(|_| OnceLock::new()).collect();
-        PeerMemories { desk, me, own: OnceLock::new(), visit: Mutex::default(), peers }
+        PeerMemories { broker, me, own: OnceLock::new(), connection: Mutex::default(), peers }
     }
 
-    /// Whether this process can let its peers copy: the probe.
-    pub(in super::super) fn is_possible(&self) -> bool {
+    /// Returns whether this process can let its peers copy: the probe.
+    pub(crate) fn is_possible(&self) -> bool {
         self.own().is_ok()
     }
 
-    fn own(&self) -> Result<&OwnMemory> {
-        self.own.get_or_init(OwnMemory::open).as_ref().map_err(Clone::clone)
+    fn own(&self) -> Result<&OwnImage> {
+        self.own.get_or_init(OwnImage::open).as_ref().map_err(Clone::clone)
     }
 
-    /// Tell peers where the memory is that this rank is about to register as `key`.
-    pub(in super::super) fn offer(&self, key: RegionKey, address: u64, len: usize) -> Result<()> {
+    /// Tells peers where the memory is that this rank is about to register as `key`.
+    pub(crate) fn offer(&self, key: RegionKey, address: u64, len: usize) -> Result<()> {
         let own = self.own()?;
         let [generation, at, bytes] = &own.table[key.index as usize];
         // Peers that read this meanwhile find another generation, or that the region table's has moved.
@@ -111,28 +111,28 @@ impl PeerMemories {
         generation.store(key.generation.into(), Release);
         // Before the region table says so, and before a system call of somebody else's looks.
         fence(SeqCst);
-        let mut visiting = self.visiting();
-        if !visiting.left {
+        let mut contact = self.contact();
+        if !contact.deposited {
             let table = own.table.as_ptr().addr() as u64;
-            self.visit(&mut visiting)?.leave(own.image.as_fd(), table)?;
-            visiting.left = true;
+            self.connect(&mut contact)?.deposit(own.image.as_fd(), table)?;
+            contact.deposited = true;
         }
         Ok(())
     }
 
-    fn visiting(&self) -> MutexGuard<'_, Visiting> {
-        self.visit.lock().unwrap_or_else(PoisonError::into_inner)
+    fn contact(&self) -> MutexGuard<'_, BrokerContact> {
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn visit<'v>(&self, visiting: &'v mut Visiting) -> Result<&'v Visit> {
-        match &mut visiting.visit {
-            Some(visit) => Ok(visit),
-            none => Ok(none.insert(self.desk.visit(self.me)?)),
+    fn connect<'v>(&self, contact: &'v mut BrokerContact) -> Result<&'v Connection> {
+        match &mut contact.connection {
+            Some(connection) => Ok(connection),
+            none => Ok(none.insert(self.broker.connect(self.me)?)),
         }
     }
 
-    /// Resolve bytes that `addr.rank` registered where they are. `region_len` is what its region table says.
-    pub(in super::super) fn resolve(
+    /// Resolves bytes that `addr.rank` registered where they are. `region_len` is what its region table says.
+    pub(crate) fn resolve(
         &self,
         target: &Arc<Mapping>,
         addr: RemoteAddr,
@@ -172,22 +172,22 @@ impl PeerMemories {
         if let Some(peer) = peer.get() {
             return Ok(peer.clone());
         }
-        let fetched = self.visit(&mut self.visiting())?.fetch(rank)?;
+        let fetched = self.connect(&mut self.contact())?.fetch(rank)?;
         let corrupt = FabricError::Corrupt { rank, what: &"what it says about its memory" };
         // Left before the region was registered, unless that is garbage.
         let (image, table) = fetched.ok_or(corrupt.clone())?;
-        table.checked_add((super::super::layout::SLOTS * DESCRIPTOR) as u64).ok_or(corrupt)?;
+        table.checked_add((crate::shm::memory::layout::SLOTS * DESCRIPTOR) as u64).ok_or(corrupt)?;
         Ok(peer.get_or_init(|| Arc::new(PeerMemory { image, table })).clone())
     }
 }
 
-impl OwnMemory {
-    /// The probe: open the own image, read and write through it.
+impl OwnImage {
+    /// Returns the probe: open the own image, read and write through it.
     fn open() -> Result<Self> {
         let flags = OFlags::RDWR | OFlags::CLOEXEC;
         let image = fs::open("/proc/self/mem", flags, Mode::empty()).map_err(refused(&"open(/proc/self/mem)"))?;
-        let table: Box<[Descriptor]> = (0..super::super::layout::SLOTS).map(|_| Descriptor::default()).collect();
-        let own = OwnMemory { image, table: Box::leak(table) };
+        let table: Box<[Descriptor]> = (0..crate::shm::memory::layout::SLOTS).map(|_| Descriptor::default()).collect();
+        let own = OwnImage { image, table: Box::leak(table) };
         let word = &own.table[0][0];
         let at = core::ptr::from_ref(word).addr() as u64;
         word.store(0x1234, SeqCst);
@@ -201,7 +201,7 @@ impl OwnMemory {
 }
 
 impl PeerMemory {
-    /// Read the peer's own tables.
+    /// Reads the peer's own tables.
     fn read_own(&self, rank: Rank, at: u64, bytes: &mut [u8]) -> Result<()> {
         in_parts(bytes.len(), LONGEST_CALL, |done, part| {
             retry_on_intr(|| pread(&self.image, &mut bytes[done..done + part], at + done as u64))
@@ -213,92 +213,31 @@ impl PeerMemory {
     }
 }
 
-/// Bytes of another process's memory.
-#[derive(Clone, Debug)]
-pub(in super::super) struct CrossPlace {
-    peer: Arc<PeerMemory>,
-    /// No bytes of the owner's segment, but its region's generation.
-    life: Piece,
-    /// `len` bytes from here on were registered. Their end does not overflow.
-    address: u64,
-    len: usize,
-}
-
-impl CrossPlace {
-    pub(in super::super) fn len(&self) -> usize {
-        self.len
-    }
-
-    pub(in super::super) fn life(&self) -> &Piece {
-        &self.life
-    }
-
-    /// The `len` bytes from `offset` on.
-    pub(in super::super) fn part(&self, offset: usize, len: usize) -> Option<Self> {
-        offset.checked_add(len).filter(|&end| end <= self.len)?;
-        Some(CrossPlace { address: self.address + offset as u64, len, ..self.clone() })
-    }
-
-    /// Fill the place, which `addr` names, from `bytes`, which are as long. The caller is inside.
-    pub(in super::super) fn write(&self, bytes: &[u8], addr: RemoteAddr) -> Result<()> {
-        let copied = in_parts(bytes.len().min(self.len), LONGEST_CALL, |done, part| {
-            retry_on_intr(|| pwrite(&self.peer.image, &bytes[done..done + part], self.address + done as u64))
-        });
-        copied.map_err(|stopped| self.failure("pwrite", stopped, addr))
-    }
-
-    /// Fill `bytes`, which are as long, from the place.
-    pub(in super::super) fn read(&self, bytes: &mut [u8], addr: RemoteAddr) -> Result<()> {
-        let copied = in_parts(bytes.len().min(self.len), LONGEST_CALL, |done, part| {
-            retry_on_intr(|| pread(&self.peer.image, &mut bytes[done..done + part], self.address + done as u64))
-        });
-        copied.map_err(|stopped| self.failure("pread", stopped, addr))
-    }
-
-    #[cold]
-    fn failure(&self, call: &'static str, stopped: Stopped<Errno>, addr: RemoteAddr) -> FabricError {
-        let RemoteAddr { rank, region, offset } = addr;
-        match stopped.error {
-            // The image is gone, and with it the process.
-            None => FabricError::PeerLost { rank },
-            Some(errno) => FabricError::from(CrossCopy {
-                rank,
-                region,
-                offset,
-                len: self.len as u64,
-                moved: stopped.moved as u64,
-                call,
-                errno: errno.raw_os_error(),
-            }),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::super::layout;
     use super::*;
+    use crate::shm::memory::layout;
     use rustix::event::{PollFd, PollFlags, poll};
 
     /// The rank and its segment, as a peer in the same process has them, and a launcher's thread that serves them until
     /// they are gone.
     fn one_rank() -> (PeerMemories, Arc<Mapping>) {
-        let desk = Desk::for_test();
-        let mut keeper = desk.keep().unwrap();
+        let address = BrokerAddress::for_test();
+        let mut broker = address.listen().unwrap();
         std::thread::spawn(move || {
             let mut came = false;
-            while !came || keeper.files().count() > 1 {
+            while !came || broker.files().count() > 1 {
                 let mut files: Vec<_> =
-                    keeper.files().map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN)).collect();
+                    broker.files().map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN)).collect();
                 poll(&mut files, None).unwrap();
                 let ready: Vec<_> = files.iter().map(|file| !file.revents().is_empty()).collect();
                 drop(files);
-                keeper.serve(ready);
-                came |= keeper.files().count() > 1;
+                broker.serve(ready);
+                came |= broker.files().count() > 1;
             }
         });
         let segment = Mapping::in_process(layout::HEAP + 64, layout::HEAP).unwrap();
-        (PeerMemories::new(desk, Rank::new(0), 1), segment)
+        (PeerMemories::new(address, Rank::new(0), 1), segment)
     }
 
     fn addr(region: RegionKey, offset: u64) -> RemoteAddr {
@@ -313,7 +252,7 @@ mod tests {
         let len = 8 * memory.len();
         assert!(peers.peer(Rank::new(0)).is_err(), "nothing sent yet");
         peers.offer(key, memory.as_ptr().addr() as u64, len).unwrap();
-        regions::register(&segment, 2000, 0, len, regions::Kind::Adopted);
+        regions::register(&segment, 2000, 0, len, regions::RegionKind::Adopted);
         for _ in 0..2 {
             let place = peers.resolve(&segment, addr(key, 16), 8, 8, len).unwrap();
             let mut seen = [0; 8];
@@ -326,7 +265,10 @@ mod tests {
         assert_eq!(seen, [0, 1, 0x0707_0707_0707_0707, 0x0707_0707_0707_0707, 4]);
         assert!(place.part(8, 9).is_none());
         let misaligned = peers.resolve(&segment, addr(key, 3), 4, 4, len).unwrap_err();
-        assert!(matches!(&misaligned, FabricError::Misaligned(at) if (at.offset, at.align) == (3, 4)), "{misaligned}");
+        assert!(
+            matches!(&misaligned, FabricError::Misaligned(at) if (at.addr.offset, at.align) == (3, 4)),
+            "{misaligned}"
+        );
         for (offset, bytes, region_len) in [(0, len, len + 8), (8, len, len), (u64::MAX, 2, len)] {
             let error = peers.resolve(&segment, addr(key, offset), bytes, 1, region_len).unwrap_err();
             assert!(matches!(error, FabricError::Corrupt { .. }), "{error}");
@@ -342,7 +284,7 @@ mod tests {
         let (peers, segment) = one_rank();
         let key = regions::next_key(&segment, 2000);
         peers.offer(key, 4096, 8192).unwrap();
-        regions::register(&segment, 2000, 0, 8192, regions::Kind::Adopted);
+        regions::register(&segment, 2000, 0, 8192, regions::RegionKind::Adopted);
         let place = peers.resolve(&segment, addr(key, 0), 8192, 8, 8192).unwrap();
         let error = place.write(&[1; 8192], addr(key, 0)).unwrap_err();
         assert!(matches!(&error, FabricError::CrossCopy(copy) if (copy.moved, copy.len) == (0, 8192)), "{error}");

@@ -31,7 +31,7 @@ static IDLE: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
 /// Catches the signals as long as it lives.
 #[derive(Debug)]
-pub(super) struct Signals {
+pub(crate) struct Signals {
     /// Readable when a signal has come.
     pipe: UnixStream,
     /// The last one.
@@ -46,7 +46,7 @@ fn failed(call: Literal) -> impl Fn(io::Error) -> FabricError {
 }
 
 impl Signals {
-    pub(super) fn catch() -> Result<Self, FabricError> {
+    pub(crate) fn catch() -> Result<Self, FabricError> {
         let (reader, writer) = UnixStream::pair().map_err(failed(&"socketpair"))?;
         reader.set_nonblocking(true).map_err(failed(&"ioctl"))?;
         let mut signals = Signals { pipe: reader, last: Arc::default(), registered: Vec::new(), counted: false };
@@ -61,9 +61,9 @@ impl Signals {
             let last =
                 flag::register_usize(signal, signals.last.clone(), signal as usize).map_err(failed(&"sigaction"))?;
             signals.registered.push(last);
-            let told =
+            let registered =
                 pipe::register(signal, writer.try_clone().map_err(failed(&"dup"))?).map_err(failed(&"sigaction"))?;
-            signals.registered.push(told);
+            signals.registered.push(registered);
         }
         signals.registered.push(flag::register(SIGCHLD, Arc::default()).map_err(failed(&"sigaction"))?);
         *jobs += 1;
@@ -73,8 +73,8 @@ impl Signals {
         Ok(signals)
     }
 
-    /// The signal that has come since the last call.
-    pub(super) fn take(&mut self) -> Option<i32> {
+    /// Takes the signal that has come since the last call.
+    pub(crate) fn take(&mut self) -> Option<i32> {
         let mut buffer = [0; 64];
         while self.pipe.read(&mut buffer).is_ok_and(|count| count > 0) {}
         i32::try_from(self.last.swap(0, SeqCst)).ok().filter(|&signal| signal != 0)

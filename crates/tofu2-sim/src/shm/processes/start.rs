@@ -1,24 +1,25 @@
 //! Starting the ranks of a job.
 
-use super::super::{
-    control::{Control, Plan},
-    control_queue::QueueOptions,
-    job::Job,
-    launcher::{JOB_VARIABLE, Launcher},
-    layout,
-    mapping::{MappedFile, Mapping},
-    placement::{self, affinity},
-};
 use super::{
-    desk::{Desk, Keeper},
+    super::job::Job,
+    attach::JobVariable,
+    broker::{Broker, BrokerAddress},
     inherit::{self, FILE_NAME},
-    job_variable::JobVariable,
+    launcher::{JOB_VARIABLE, Launcher},
     memory_file::{self, refused},
-    relay::Relay,
+    placement::{self, affinity},
     signals::Signals,
+    stderr::Relay,
     supervise::{RankProcess, Supervisor},
 };
-use crate::JobError;
+use crate::{
+    JobError,
+    shm::{
+        job::{Control, Plan},
+        memory::{Mapping, layout, mapping::MappedFile},
+        queues::config::QueueOptions,
+    },
+};
 use core::sync::atomic::Ordering::Relaxed;
 use rdma_fabric::FabricError;
 use rustix::{
@@ -34,32 +35,27 @@ use std::{
     time::Instant,
 };
 
-/// The system's monotonic clock, which all processes share.
-pub(super) fn monotonic_ns() -> u64 {
+/// Returns the system's monotonic clock, which all processes share.
+pub(crate) fn monotonic_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     let nanos = i128::from(now.tv_sec) * 1_000_000_000 + i128::from(now.tv_nsec);
     u64::try_from(nanos).unwrap_or(0)
 }
 
-/// Run the launcher's command as all ranks; its exit code.
-pub(in super::super) fn run(launcher: &Launcher) -> Result<i32, JobError> {
+/// Runs the launcher's command as all ranks; its exit code.
+pub(crate) fn run(launcher: &Launcher) -> Result<i32, JobError> {
     let Some((program, args)) = &launcher.command else {
         let problem = "a launcher needs a command to run".to_owned();
         return Err(FabricError::setting("command", problem).into());
     };
-    let plan = Plan {
-        ranks: launcher.ranks,
-        ranks_per_node: launcher.ranks_per_node.unwrap_or(launcher.ranks),
-        heap_bytes: launcher.segment_bytes,
-        start_ns: monotonic_ns(),
-    }
-    .checked()?;
-    let bound = placement::of_job(launcher.bind, plan.ranks)?;
+    let options = &launcher.options;
+    let plan = options.plan(monotonic_ns())?;
+    let bound = placement::of_job(options.bind, plan.ranks)?;
     // Before any child exists, so that no signal leaves one behind.
     let signals = Signals::catch()?;
-    let Created { job, file, keeper } = create(plan, launcher.queues)?;
+    let Created { job, file, broker } = create(plan, options.queues)?;
     let number = job.control.word(layout::JOB).load(Relaxed);
-    let mut supervisor = Supervisor::new(job, keeper, signals, launcher.grace, launcher.stuck_after);
+    let mut supervisor = Supervisor::new(job, broker, signals, launcher.grace, options.stuck_after);
     for rank in 0..plan.ranks {
         let variable = JobVariable {
             rank: rank as u32,
@@ -98,7 +94,7 @@ pub(in super::super) fn run(launcher: &Launcher) -> Result<i32, JobError> {
     supervisor.run()
 }
 
-/// Watch a child that was just started; end it if that is impossible.
+/// Watches a child that was just started; end it if that is impossible.
 fn process(rank: usize, mut child: std::process::Child) -> Result<RankProcess, FabricError> {
     let watch = || {
         let pidfd = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).map_err(refused(&"pidfd_open"))?;
@@ -116,11 +112,11 @@ fn process(rank: usize, mut child: std::process::Child) -> Result<RankProcess, F
     }
 }
 
-/// A job, the file that its ranks inherit, and the desk where they leave others.
+/// A job, the file that its ranks inherit, and the broker where they leave others.
 struct Created {
     job: Arc<Job>,
     file: Arc<OwnedFd>,
-    keeper: Keeper,
+    broker: Broker,
 }
 
 fn create(plan: Plan, queues: QueueOptions) -> Result<Created, FabricError> {
@@ -138,7 +134,7 @@ fn create(plan: Plan, queues: QueueOptions) -> Result<Created, FabricError> {
         block.word(at).store(u64::from_ne_bytes(*bytes), Relaxed);
     }
     block.word(layout::QUEUE_OPTIONS).store(queues.to_bits()?, Relaxed);
-    let keeper = Desk::of(&block).keep()?;
+    let broker = BrokerAddress::of(&block).listen()?;
     let job = Arc::new(Job::new(block, plan, plan.segments_in(&whole), Instant::now()));
-    Ok(Created { job, file: Arc::new(file), keeper })
+    Ok(Created { job, file: Arc::new(file), broker })
 }

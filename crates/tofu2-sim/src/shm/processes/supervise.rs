@@ -1,8 +1,17 @@
 //! Looking after the ranks until the last has ended.
 
-use super::super::{control::State, job::Job, stall::Watcher};
-use super::{desk::Keeper, end::End, forward::Forwarding, memory_file::refused, relay::Relay, signals::Signals};
-use crate::{JobError, ends_in_words};
+use super::{
+    super::job::Job,
+    broker::Broker,
+    memory_file::refused,
+    rank_process::End,
+    signals::Signals,
+    stderr::{Forwarding, Relay},
+};
+use crate::{
+    JobError, ends_in_words,
+    shm::{job::State, waiting::watchdog::Watchdog},
+};
 use rdma_fabric::{FabricError, Rank};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
@@ -16,12 +25,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long ranks may take to end after the launcher was told to.
+/// How long ranks may take to end after a signal to the launcher.
 const INTERRUPT_GRACE: Duration = Duration::from_millis(500);
 
 /// One rank's process.
 #[derive(Debug)]
-pub(super) struct RankProcess {
+pub(crate) struct RankProcess {
     rank: usize,
     child: Child,
     /// Readable when the process has ended.
@@ -35,11 +44,11 @@ pub(super) struct RankProcess {
 }
 
 impl RankProcess {
-    pub(super) fn new(rank: usize, child: Child, pidfd: OwnedFd, relay: Option<Relay>) -> Self {
+    pub(crate) fn new(rank: usize, child: Child, pidfd: OwnedFd, relay: Option<Relay>) -> Self {
         RankProcess { rank, child, pidfd, relay, end: None, sent: None }
     }
 
-    /// Whether it is this process, and has one thread. What it has started may be the rank.
+    /// Returns whether it is this process, and has one thread. What it has started may be the rank.
     fn is_alone(&self, process: u64) -> bool {
         if u64::from(self.child.id()) != process {
             return false;
@@ -57,7 +66,7 @@ impl RankProcess {
 }
 
 impl Drop for RankProcess {
-    /// Nobody is left behind, whatever went wrong.
+    /// Leaves no process behind, whatever went wrong.
     fn drop(&mut self) {
         if self.end.is_none() {
             // Not by its number, which may be another's if somebody else has reaped it.
@@ -69,14 +78,14 @@ impl Drop for RankProcess {
 
 /// All processes of a job.
 #[derive(Debug)]
-pub(super) struct Supervisor {
+pub(crate) struct Supervisor {
     job: Arc<Job>,
     /// Where ranks leave files for each other.
-    keeper: Keeper,
+    broker: Broker,
     signals: Signals,
     grace: Duration,
     processes: Vec<RankProcess>,
-    /// Ranks whose command has ended, and which still are at the desk: their process was started by it, and runs on.
+    /// Ranks whose command has ended and that are still connected to the broker: their process was started by the command, and runs on.
     lingering: Vec<Rank>,
     /// The rank that was first seen to fail.
     failed: Option<usize>,
@@ -84,23 +93,23 @@ pub(super) struct Supervisor {
     interrupted: Option<i32>,
     /// When those that still run are killed.
     deadline: Option<Instant>,
-    /// Who looks whether they can go on, until they can't.
-    watcher: Option<Watcher>,
-    /// That they could not.
+    /// Finds out whether they can go on, until they can't.
+    watchdog: Option<Watchdog>,
+    /// The error if they can't.
     deadlock: Option<JobError>,
 }
 
 impl Supervisor {
-    pub(super) fn new(
+    pub(crate) fn new(
         job: Arc<Job>,
-        keeper: Keeper,
+        broker: Broker,
         signals: Signals,
         grace: Duration,
         stuck_after: Option<Duration>,
     ) -> Self {
         Supervisor {
             job,
-            keeper,
+            broker,
             signals,
             grace,
             processes: Vec::new(),
@@ -108,20 +117,20 @@ impl Supervisor {
             failed: None,
             interrupted: None,
             deadline: None,
-            watcher: Watcher::new(stuck_after),
+            watchdog: Watchdog::new(stuck_after),
             deadlock: None,
         }
     }
 
-    pub(super) fn add(&mut self, process: RankProcess) {
+    pub(crate) fn add(&mut self, process: RankProcess) {
         self.processes.push(process);
     }
 
-    /// Until all have ended; the job's exit code.
+    /// Supervises until all have ended, and returns the job's exit code.
     ///
     /// # Errors
     /// [`JobError::Deadlock`]; [`JobError::Fabric`] of the system's.
-    pub(super) fn run(mut self) -> Result<i32, JobError> {
+    pub(crate) fn run(mut self) -> Result<i32, JobError> {
         let relays = self.processes.iter_mut().filter_map(|process| process.relay.take()).collect();
         let forwarding = Forwarding::start(relays)?;
         let mut running: Vec<usize> = (0..self.processes.len()).collect();
@@ -150,27 +159,27 @@ impl Supervisor {
         }
     }
 
-    /// Give the ranks a time to end if they can't go on. What comes of a failure ends without that.
+    /// Gives the ranks a time to end if they can't go on. What comes of a failure ends without that.
     fn look(&mut self) {
         if self.failed.is_some() || self.interrupted.is_some() {
-            self.watcher = None;
+            self.watchdog = None;
         }
-        let Some(watcher) = &mut self.watcher else { return };
-        self.deadlock = watcher
+        let Some(watchdog) = &mut self.watchdog else { return };
+        self.deadlock = watchdog
             .look(&self.job, |rank, number| self.processes.get(rank).is_some_and(|process| process.is_alone(number)));
         if self.deadlock.is_some() {
-            self.watcher = None;
+            self.watchdog = None;
             self.deadline = Some(Instant::now() + self.grace);
         }
     }
 
-    /// Block until something happens or the deadline comes. Which of `running` may have ended.
+    /// Blocks until something happens or the deadline comes. Which of `running` may have ended.
     fn wait(&mut self, running: &[usize]) -> Result<Vec<usize>, FabricError> {
         let mut sources = vec![PollFd::new(&self.signals, PollFlags::IN)];
         sources.extend(running.iter().map(|&index| PollFd::new(&self.processes[index].pidfd, PollFlags::IN)));
-        sources.extend(self.keeper.files().map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN)));
+        sources.extend(self.broker.files().map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN)));
         let left = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        let left = left.into_iter().chain(self.watcher.as_ref().map(Watcher::pause)).min();
+        let left = left.into_iter().chain(self.watchdog.as_ref().map(Watchdog::pause)).min();
         let timeout = left.map(|left| Timespec {
             tv_sec: left.as_secs().try_into().unwrap_or(i64::MAX),
             tv_nsec: left.subsec_nanos().into(),
@@ -182,11 +191,11 @@ impl Supervisor {
         }
         let ready: Vec<bool> = sources.iter().map(|source| !source.revents().is_empty()).collect();
         drop(sources);
-        let (processes, desk) = ready[1..].split_at(running.len());
-        if desk.contains(&true) {
-            self.keeper.serve(desk.iter().copied());
+        let (processes, broker) = ready[1..].split_at(running.len());
+        if broker.contains(&true) {
+            self.broker.serve(broker.iter().copied());
             self.lingering.retain(|&rank| {
-                let stays = self.keeper.is_visited_by(rank);
+                let stays = self.broker.is_connected(rank);
                 if !stays {
                     self.job.gone(rank);
                 }
@@ -220,11 +229,11 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Tell the others that a process was reaped, and give them a time to end if its rank has failed.
+    /// Tells the others that a process was reaped, and give them a time to end if its rank has failed.
     fn ended(&mut self, index: usize) {
         let RankProcess { rank, end, .. } = self.processes[index];
         let rank = Rank::new(rank as u32);
-        let lingers = self.keeper.is_visited_by(rank);
+        let lingers = self.broker.is_connected(rank);
         self.job.ended(rank, end == Some(End::Exited(0)), !lingers);
         if lingers {
             self.lingering.push(rank);
@@ -240,7 +249,7 @@ impl Supervisor {
         self.job.control.state(rank) == State::Lost
     }
 
-    /// The exit code of a rank that failed: its own, or 1 if that is 0 and the rank was lost.
+    /// Returns the exit code of a rank that failed: its own, or 1 if that is 0 and the rank was lost.
     fn failure(&self, rank: usize) -> Option<i32> {
         match self.processes.get(rank)?.end?.code() {
             0 => self.is_lost(rank).then_some(End::Unknown.code()),
@@ -248,13 +257,13 @@ impl Supervisor {
         }
     }
 
-    /// Whose exit code is the job's, unless a signal to the launcher decides: the rank that was lost first, whose peers may have ended
+    /// Returns the rank whose exit code is the job's, unless a signal to the launcher decides: the rank that was lost first, whose peers may have ended
     /// before it; else the first that was seen to fail. (A rank that ended before it attached may have been given up for lost later.)
     fn victim(&self) -> Option<usize> {
         self.job.control.first_lost().filter(|&rank| self.failure(rank).is_some()).or(self.failed)
     }
 
-    /// How each rank ended.
+    /// Returns how each rank ended.
     fn ends(&self) -> Vec<String> {
         let end = |process: &RankProcess| {
             process.end.map(|end| end.in_words(self.is_lost(process.rank), process.sent)).unwrap_or_default()

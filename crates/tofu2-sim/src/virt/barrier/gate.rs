@@ -1,8 +1,9 @@
-//! One gate of a unit: its halves, inputs and rounds.
+//! Gates of the units: their halves and inputs, who has which, and what names lead to.
 
+use super::{super::core::Machine, units::BarrierUnits};
 use rdma_fabric::{
-    Result,
-    barrier::{Fault, Values, Wave, Wiring},
+    Rank, Result,
+    barrier::{GateError, GateId, RoundFault, Values, Wave, Wiring},
 };
 use std::collections::VecDeque;
 
@@ -33,8 +34,8 @@ pub(super) struct Half {
     pub(super) sent: Input,
 }
 
-/// A place in a unit's table.
-#[derive(Clone, Debug)]
+/// An entry of a unit's table.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Gate {
     pub(super) owner: u32,
     /// Odd while allocated.
@@ -47,27 +48,13 @@ pub(super) struct Gate {
     /// Whether the host has not learnt how that ended.
     pub(super) under_way: bool,
     /// How it ended, and when the host sees that.
-    pub(super) result: Option<(u64, Result<Option<Values>, Fault>)>,
+    pub(super) result: Option<(u64, Result<Option<Values>, RoundFault>)>,
     /// Start half or relay gate.
     pub(super) main: Half,
     pub(super) end: Half,
 }
 
 impl Gate {
-    pub(super) fn new(is_start: bool) -> Self {
-        Gate {
-            owner: 0,
-            life: 0,
-            is_start,
-            wiring: None,
-            posted: 0,
-            under_way: false,
-            result: None,
-            main: Half::default(),
-            end: Half::default(),
-        }
-    }
-
     pub(super) fn half(&mut self, end: bool) -> &mut Half {
         if end { &mut self.end } else { &mut self.main }
     }
@@ -90,7 +77,106 @@ impl Gate {
 
     /// Begin anew, without wires.
     pub(super) fn clear(&mut self) {
-        let (owner, life) = (self.owner, self.life);
-        *self = Gate { owner, life, ..Gate::new(self.is_start) };
+        let Gate { owner, life, is_start, .. } = *self;
+        *self = Gate { owner, life, is_start, ..Gate::default() };
+    }
+}
+
+/// What a name of a gate leads to.
+pub(super) enum Named {
+    Gate(u32),
+    Wrong(RoundFault),
+}
+
+impl BarrierUnits {
+    pub(super) fn take(
+        &mut self,
+        rank: Rank,
+        node: u32,
+        starts: u32,
+        all: u32,
+        relays: usize,
+    ) -> Result<Vec<GateId>, GateError> {
+        let first = *self.first.entry(node).or_insert_with(|| {
+            let first = self.gates.len() as u32;
+            self.gates.extend((0..all).map(|index| Gate { is_start: index < starts, ..Gate::default() }));
+            first
+        });
+        let is_free = |index: &u32| {
+            let life = self.gates[(first + index) as usize].life;
+            life.is_multiple_of(2) && life + 2 < GateId::GENERATIONS
+        };
+        let free_starts: Vec<u32> = (0..starts).filter(is_free).collect();
+        let free: Vec<u32> = (starts..all).filter(is_free).collect();
+        let none = GateError::NoGates { rank, wanted: 1 + relays, starts: free_starts.len(), relays: free.len() };
+        let start = *free_starts.first().filter(|_| relays <= free.len()).ok_or(none)?;
+        let chosen = [start].into_iter().chain(free.into_iter().take(relays));
+        let take = |index: u32| {
+            let gate = &mut self.gates[(first + index) as usize];
+            gate.clear();
+            (gate.owner, gate.life) = (rank.number(), gate.life + 1);
+            GateId::new(rank, index, gate.life)
+        };
+        Ok(chosen.map(take).collect())
+    }
+
+    /// The number of a rank's own gate.
+    ///
+    /// # Errors
+    /// [`GateError::NotOwn`], [`GateError::Freed`], [`GateError::NoSuchGate`].
+    pub(super) fn own_gate(&self, machine: &Machine, me: u32, gate: GateId) -> Result<u32> {
+        if gate.is_null() || gate.rank().number() != me {
+            return Err(GateError::NotOwn { gate, rank: Rank::new(me) }.into());
+        }
+        match self.number_of(machine, gate) {
+            Some(number) => {
+                let Gate { life, owner, .. } = *self.gate(number);
+                match gate.generation() {
+                    now if now == life && owner == me => Ok(number),
+                    before if before < life && before % 2 == 1 => Err(GateError::Freed(gate).into()),
+                    _ => Err(GateError::NoSuchGate(gate).into()),
+                }
+            }
+            None => Err(GateError::NoSuchGate(gate).into()),
+        }
+    }
+
+    /// The number of a rank's own start gate.
+    ///
+    /// # Errors
+    /// [`GateError::NotStart`], and those of [`BarrierUnits::own_gate`].
+    pub(super) fn own_start_gate(&self, machine: &Machine, me: u32, gate: GateId) -> Result<u32> {
+        let number = self.own_gate(machine, me, gate)?;
+        if self.gate(number).is_start { Ok(number) } else { Err(GateError::NotStart(gate).into()) }
+    }
+
+    /// What stands where a name says, if anything does.
+    pub(super) fn number_of(&self, machine: &Machine, gate: GateId) -> Option<u32> {
+        let rank = gate.rank().number();
+        if rank >= machine.ranks || gate.index() >= machine.timing.barrier_gates {
+            return None;
+        }
+        Some(*self.first.get(&machine.node_of(rank))? + gate.index())
+    }
+
+    /// The gate that `by` is wired to, if it lives and points back by the wire that `back` reads.
+    pub(super) fn named(
+        &self,
+        machine: &Machine,
+        gate: GateId,
+        by: GateId,
+        back: impl Fn(&Wiring) -> Option<GateId>,
+    ) -> Named {
+        let Some(number) = self.number_of(machine, gate) else {
+            return Named::Wrong(RoundFault::Corrupt(by.rank()));
+        };
+        let state = self.gate(number);
+        if state.life != gate.generation() {
+            return Named::Wrong(RoundFault::Freed(gate));
+        }
+        match state.wiring.as_ref().and_then(back) {
+            Some(other) if other == by => Named::Gate(number),
+            _ => Named::Wrong(RoundFault::PointsElsewhere { gate, by }),
+        }
     }
 }

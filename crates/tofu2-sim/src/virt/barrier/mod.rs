@@ -15,50 +15,49 @@ pub(super) use units::BarrierUnits;
 
 use super::{
     provider::{Keys, Me, VirtRank},
-    rank_state::Status,
+    ranks::Watched,
     waits,
-    watch::What,
 };
 use rdma_fabric::{
     Deps, FabricError, Rank, Result,
     barrier::{BarrierLimits, GateError, GateId, Progress, Values, Wiring, check_wirings},
-    provider::{Gates, Slot},
+    provider::{BarrierUnit, Slot},
 };
 use std::task::{Context, Poll};
 
-/// How an operation stands, for who may wait for it.
-enum Standing {
+/// How a round of gates stands, for those who may wait for it.
+enum Round {
     Over(Result<Option<Values>>),
-    /// It will be over, or the rank will be woken when that is uncertain.
+    /// It has ended, which the rank will see at a time at which it is woken.
     Coming,
     Waiting,
 }
 
 impl Me {
-    fn standing(&self, gate: GateId, deps: Deps<'_>) -> Result<Standing> {
+    fn round(&self, gate: GateId, deps: Deps<'_>) -> Result<Round> {
         let mut core = self.world.core();
-        let number = core.own_start_gate(self.rank, gate)?;
+        let number = core.barrier.own_start_gate(&core.machine, self.rank, gate)?;
         let seen = core.now_of(self.rank);
         let state = core.barrier.gate_mut(number);
         if !state.under_way {
-            return Err(GateError::Idle { gate }.into());
+            return Err(GateError::Idle(gate).into());
         }
         match state.result {
-            Some((visible, _)) if visible > seen => Ok(Standing::Coming),
+            Some((visible, _)) if visible > seen => Ok(Round::Coming),
             Some((_, result)) => {
                 (state.under_way, state.result) = (false, None);
                 let result = result.map_err(FabricError::from);
-                // Who is lost has freed its gates, or has others free theirs.
-                let freed =
-                    matches!(&result, Err(FabricError::Gate(error)) if matches!(**error, GateError::Freed { .. }));
+                // A lost rank has freed its gates, or made others free theirs.
+                let freed = matches!(&result, Err(FabricError::Gate(error)) if matches!(**error, GateError::Freed(_)));
                 if freed
-                    && let Some(lost @ FabricError::PeerLost { .. }) = core.hopeless(self.rank, waits::NO_WAIT, deps)
+                    && let Some(lost @ FabricError::PeerLost { .. }) =
+                        core.ranks.hopeless(self.rank, waits::NO_WAIT, deps)
                 {
-                    return Ok(Standing::Over(Err(lost)));
+                    return Ok(Round::Over(Err(lost)));
                 }
-                Ok(Standing::Over(result))
+                Ok(Round::Over(result))
             }
-            None => Ok(Standing::Waiting),
+            None => Ok(Round::Waiting),
         }
     }
 
@@ -69,17 +68,18 @@ impl Me {
     }
 }
 
-impl<K: Keys> Gates for VirtRank<K> {
+impl<K: Keys> BarrierUnit for VirtRank<K> {
     fn limits(&self) -> BarrierLimits {
         let core = self.me.world.core();
-        let (starts, all) = (core.timing.barrier_channels, core.timing.barrier_gates);
-        BarrierLimits::own(starts as usize, (all - starts) as usize).shared_by(core.ranks_per_node as usize)
+        let (starts, all) = (core.machine.timing.barrier_channels, core.machine.timing.barrier_gates);
+        BarrierLimits::own(starts as usize, (all - starts) as usize).shared_by(core.machine.ranks_per_node as usize)
     }
 
     fn take(&self, relays: usize) -> Result<Vec<GateId>> {
         let me = &*self.me;
         let mut core = me.world.core();
-        let (node, starts, all) = (core.node_of(me.rank), core.timing.barrier_channels, core.timing.barrier_gates);
+        let (node, starts, all) =
+            (core.machine.node_of(me.rank), core.machine.timing.barrier_channels, core.machine.timing.barrier_gates);
         Ok(core.barrier.take(Rank::new(me.rank), node, starts, all, relays)?)
     }
 
@@ -87,8 +87,9 @@ impl<K: Keys> Gates for VirtRank<K> {
         let me = &*self.me;
         let mut core = me.world.core();
         for &gate in gates {
-            if let Ok(number) = core.own_gate(me.rank, gate) {
-                core.free_gate(number);
+            if let Ok(number) = core.barrier.own_gate(&core.machine, me.rank, gate) {
+                let core = &mut *core;
+                core.barrier.free(&core.machine, &mut core.clock, number);
             }
         }
     }
@@ -97,17 +98,17 @@ impl<K: Keys> Gates for VirtRank<K> {
         let me = &*self.me;
         let mut core = me.world.core();
         let alive = |gate: GateId| {
-            let state = core.barrier.gate(core.own_gate(me.rank, gate)?);
+            let state = core.barrier.gate(core.barrier.own_gate(&core.machine, me.rank, gate)?);
             Ok((state.wiring.unwrap_or(Wiring::none(gate)), state.is_start))
         };
         check_wirings(Rank::new(me.rank), core.ranks.len(), wirings, alive)?;
         for wiring in wirings {
-            if core.barrier.gate(core.own_gate(me.rank, wiring.gate)?).is_busy() {
-                return Err(GateError::Outstanding { gate: wiring.gate }.into());
+            if core.barrier.gate(core.barrier.own_gate(&core.machine, me.rank, wiring.gate)?).is_busy() {
+                return Err(GateError::Outstanding(wiring.gate).into());
             }
         }
         for wiring in wirings {
-            let number = core.own_gate(me.rank, wiring.gate)?;
+            let number = core.barrier.own_gate(&core.machine, me.rank, wiring.gate)?;
             core.barrier.gate_mut(number).set(*wiring);
         }
         Ok(())
@@ -115,16 +116,21 @@ impl<K: Keys> Gates for VirtRank<K> {
 
     fn start(&self, gate: GateId, values: Values) -> Result<()> {
         let me = &*self.me;
-        me.world.core().start_gate(me.rank, gate, &values)
+        let core = &mut *me.world.core();
+        let number = core.barrier.own_start_gate(&core.machine, me.rank, gate)?;
+        let written = core.now_of(me.rank).saturating_add(core.machine.timing.post);
+        core.barrier.start(&mut core.clock, number, gate, &values, written)?;
+        core.ranks.occupy_cpu(me.rank, core.clock.now(), core.machine.timing.post);
+        Ok(())
     }
 
     fn test(&self, gate: GateId, deps: Deps<'_>) -> Result<Progress> {
         let me = &*self.me;
-        match me.standing(gate, deps)? {
-            Standing::Over(result) => result.map(Progress::Completed),
-            Standing::Coming => Ok(Progress::NotCompleted),
-            Standing::Waiting => {
-                let hopeless = me.world.core().hopeless(me.rank, waits::NO_WAIT, deps);
+        match me.round(gate, deps)? {
+            Round::Over(result) => result.map(Progress::Completed),
+            Round::Coming => Ok(Progress::NotCompleted),
+            Round::Waiting => {
+                let hopeless = me.world.core().ranks.hopeless(me.rank, waits::NO_WAIT, deps);
                 hopeless.map_or(Ok(()), |error| me.outlook(error))?;
                 Ok(Progress::NotCompleted)
             }
@@ -140,11 +146,11 @@ impl<K: Keys> Gates for VirtRank<K> {
     ) -> Poll<Result<Option<Values>>> {
         let me = &*self.me;
         let Slot([wait, ..]) = slot;
-        match me.standing(gate, deps)? {
-            Standing::Over(result) => return Poll::Ready(result),
-            Standing::Coming => {}
-            Standing::Waiting => {
-                let going = me.go_on(&mut me.world.core(), wait, What::Gate, deps);
+        match me.round(gate, deps)? {
+            Round::Over(result) => return Poll::Ready(result),
+            Round::Coming => {}
+            Round::Waiting => {
+                let going = me.go_on(&mut me.world.core(), wait, Watched::Gate, deps);
                 going.or_else(|error| me.outlook(error))?;
             }
         }
@@ -155,12 +161,5 @@ impl<K: Keys> Gates for VirtRank<K> {
     fn end_wait(&self, slot: &mut Slot) {
         let Slot([wait, ..]) = slot;
         self.me.unwatch(&mut self.me.world.core(), wait);
-    }
-}
-
-impl super::core::Core {
-    /// Whether a rank's program still runs.
-    fn is_running(&self, rank: u32) -> bool {
-        self.status_of(rank) == Some(Status::Running)
     }
 }

@@ -1,24 +1,25 @@
-//! The units' state, and what their events do to it.
+//! How gates fire, round by round.
 
 use super::{
     super::{
-        core::Core,
-        event::{Event, Kind},
+        clock::{Clock, EventKind},
+        core::Machine,
+        ranks::{Ranks, Status},
     },
-    gate::{Gate, Half, Input, Signal},
+    gate::{Gate, Half, Input, Named, Signal},
 };
 use rdma_fabric::{
     Rank, Result,
-    barrier::{Fault, GateError, GateId, Values, Wave, Wiring},
+    barrier::{GateError, GateId, RoundFault, Values, Wave, Wiring},
 };
 use std::{collections::HashMap, mem};
 
 /// Gates of all nodes; they come into being on first use.
 #[derive(Debug, Default)]
-pub(in super::super) struct BarrierUnits {
-    gates: Vec<Gate>,
+pub(crate) struct BarrierUnits {
+    pub(super) gates: Vec<Gate>,
     /// Number of the first gate of a node. Never iterated.
-    first: HashMap<u32, u32>,
+    pub(super) first: HashMap<u32, u32>,
     /// Events of gates that are pending.
     under_way: u32,
     /// Ranks to wake when there are none.
@@ -26,16 +27,10 @@ pub(in super::super) struct BarrierUnits {
 }
 
 /// A half of a gate: its number, and whether it is an end half.
-type Place = (u32, bool);
+type HalfId = (u32, bool);
 
 /// Reads one of a gate's wires.
 type End = fn(&Wiring) -> Option<GateId>;
-
-/// What a name of a gate leads to.
-enum Named {
-    Gate(u32),
-    Wrong(Fault),
-}
 
 impl BarrierUnits {
     pub(super) fn gate(&self, number: u32) -> &Gate {
@@ -55,168 +50,104 @@ impl BarrierUnits {
         expects
     }
 
-    pub(super) fn take(
+    /// The host of a start gate starts its next round, whose values are there at `written`.
+    ///
+    /// # Errors
+    /// [`GateError::Outstanding`], [`GateError::NotSet`].
+    pub(super) fn start(
         &mut self,
-        rank: Rank,
-        node: u32,
-        starts: u32,
-        all: u32,
-        relays: usize,
-    ) -> Result<Vec<GateId>, GateError> {
-        let first = *self.first.entry(node).or_insert_with(|| {
-            let first = self.gates.len() as u32;
-            self.gates.extend((0..all).map(|index| Gate::new(index < starts)));
-            first
-        });
-        let is_free = |index: &u32| {
-            let life = self.gates[(first + index) as usize].life;
-            life.is_multiple_of(2) && life + 2 < GateId::GENERATIONS
-        };
-        let free_starts: Vec<u32> = (0..starts).filter(is_free).collect();
-        let free: Vec<u32> = (starts..all).filter(is_free).collect();
-        let none = GateError::NoGates { rank, wanted: 1 + relays, starts: free_starts.len(), relays: free.len() };
-        let start = *free_starts.first().filter(|_| relays <= free.len()).ok_or(none)?;
-        let chosen = [start].into_iter().chain(free.into_iter().take(relays));
-        let take = |index: u32| {
-            let gate = &mut self.gates[(first + index) as usize];
-            gate.clear();
-            (gate.owner, gate.life) = (rank.number(), gate.life + 1);
-            GateId::new(rank, index, gate.life)
-        };
-        Ok(chosen.map(take).collect())
-    }
-
-    /// What stands at the place of a name, if there is one.
-    fn at(&self, node: u32, gate: GateId, all: u32) -> Option<u32> {
-        let first = *self.first.get(&node)?;
-        (gate.index() < all).then(|| first + gate.index())
-    }
-}
-
-impl Core {
-    pub(super) fn own_gate(&self, me: u32, gate: GateId) -> Result<u32> {
-        if gate.is_null() || gate.rank().number() != me {
-            return Err(GateError::NotOwn { gate, rank: Rank::new(me) }.into());
-        }
-        match self.gate_number(gate) {
-            Some(number) => {
-                let Gate { life, owner, .. } = *self.barrier.gate(number);
-                match gate.generation() {
-                    now if now == life && owner == me => Ok(number),
-                    before if before < life && before % 2 == 1 => Err(GateError::Freed { gate }.into()),
-                    _ => Err(GateError::NoSuchGate { gate }.into()),
-                }
-            }
-            None => Err(GateError::NoSuchGate { gate }.into()),
-        }
-    }
-
-    pub(super) fn own_start_gate(&self, me: u32, gate: GateId) -> Result<u32> {
-        let number = self.own_gate(me, gate)?;
-        if self.barrier.gate(number).is_start { Ok(number) } else { Err(GateError::NotStart { gate }.into()) }
-    }
-
-    fn gate_number(&self, gate: GateId) -> Option<u32> {
-        let rank = gate.rank().number();
-        self.status_of(rank)?;
-        self.barrier.at(self.node_of(rank), gate, self.timing.barrier_gates)
-    }
-
-    /// The gate that `by` is wired to, if it lives and points back by the wire that `back` reads.
-    fn named(&self, gate: GateId, by: GateId, back: impl Fn(&Wiring) -> Option<GateId>) -> Named {
-        let Some(number) = self.gate_number(gate) else { return Named::Wrong(Fault::Corrupt { rank: by.rank() }) };
-        let state = self.barrier.gate(number);
-        if state.life != gate.generation() {
-            return Named::Wrong(Fault::Freed { gate });
-        }
-        match state.wiring.as_ref().and_then(back) {
-            Some(other) if other == by => Named::Gate(number),
-            _ => Named::Wrong(Fault::PointsElsewhere { gate, by }),
-        }
-    }
-
-    pub(super) fn start_gate(&mut self, me: u32, gate: GateId, values: &Values) -> Result<()> {
-        let number = self.own_start_gate(me, gate)?;
-        let written = self.now_of(me).saturating_add(self.timing.post);
-        let state = self.barrier.gate_mut(number);
+        clock: &mut Clock,
+        number: u32,
+        gate: GateId,
+        values: &Values,
+        written: u64,
+    ) -> Result<()> {
+        let state = self.gate_mut(number);
         if state.under_way {
-            return Err(GateError::Outstanding { gate }.into());
+            return Err(GateError::Outstanding(gate).into());
         }
         if state.wiring.is_none() {
-            return Err(GateError::NotSet { gate }.into());
+            return Err(GateError::NotSet(gate).into());
         }
         state.posted += 1;
         state.under_way = true;
         let signal = Signal { at: written, round: state.posted, wave: Wave::enter(values) };
         state.main.local.push_back(signal);
-        self.ranks[me as usize].cpu_until = written;
-        self.gate_event(written, Kind::Signal, (number, false));
+        self.push(clock, written, EventKind::Signal, (number, false));
         Ok(())
     }
 
-    pub(super) fn free_gate(&mut self, number: u32) {
-        let concerned = self.around((number, false)).into_iter().chain(self.around((number, true))).collect();
-        let state = self.barrier.gate_mut(number);
+    pub(super) fn free(&mut self, machine: &Machine, clock: &mut Clock, number: u32) {
+        let concerned = [false, true].into_iter().flat_map(|end| self.around(machine, (number, end))).collect();
+        let state = self.gate_mut(number);
         state.clear();
         state.life += 1;
-        self.run_gates(concerned);
+        self.run(machine, clock, concerned);
     }
 
-    fn gate_event(&mut self, at: u64, kind: Kind, (number, end): Place) {
-        let life = self.barrier.gate(number).life as u16;
-        self.barrier.under_way += 1;
-        self.queue.push(Event::detailed(at, kind, number, life << 1 | u16::from(end)));
+    fn push(&mut self, clock: &mut Clock, at: u64, kind: EventKind, (number, end): HalfId) {
+        let life = self.gate(number).life as u16;
+        self.under_way += 1;
+        clock.push_detailed(at, kind, number, life << 1 | u16::from(end));
     }
 
     /// A signal has come to a gate, or a gate has fired.
-    pub(in super::super) fn gate_moves(&mut self, kind: Kind, number: u32, detail: u16) {
-        self.barrier.under_way -= 1;
-        let place = (number, detail & 1 == 1);
+    pub(crate) fn gate_moves(
+        &mut self,
+        machine: &Machine,
+        clock: &mut Clock,
+        ranks: &mut Ranks,
+        fired: bool,
+        number: u32,
+        detail: u16,
+    ) {
+        self.under_way -= 1;
+        let half = (number, detail & 1 == 1);
         // Freed meanwhile, and perhaps allocated anew?
-        if self.barrier.gate(number).life as u16 & 0x7fff == detail >> 1 {
-            let mut work = vec![place];
-            if kind == Kind::Fired {
-                self.publish(place, &mut work);
+        if self.gate(number).life as u16 & 0x7fff == detail >> 1 {
+            let mut work = vec![half];
+            if fired {
+                self.publish(machine, clock, half, &mut work);
             }
-            self.run_gates(work);
+            self.run(machine, clock, work);
         }
-        if self.barrier.under_way == 0 {
-            for rank in mem::take(&mut self.barrier.uncertain) {
-                if self.is_running(rank) {
-                    self.wake(rank);
+        if self.under_way == 0 {
+            for rank in mem::take(&mut self.uncertain) {
+                if ranks.status_of(rank) == Some(Status::Running) {
+                    ranks.wake(rank);
                 }
             }
         }
     }
 
-    /// Whom an event at a gate may concern, besides itself.
-    fn around(&self, (number, end): Place) -> Vec<Place> {
-        let state = self.barrier.gate(number);
+    /// Returns the halves that an event at a half may concern, besides itself.
+    fn around(&self, machine: &Machine, (number, end): HalfId) -> Vec<HalfId> {
+        let state = self.gate(number);
         let Some(wiring) = &state.wiring else { return Vec::new() };
         let sources = [wiring.source_local, wiring.source_remote].map(|gate| gate.filter(|_| end == state.is_start));
         let destinations = [wiring.destination_local, wiring.destination_remote].map(|gate| gate.filter(|_| !end));
-        let sources = sources.into_iter().flatten().filter_map(|gate| Some((self.gate_number(gate)?, false)));
+        let sources = sources.into_iter().flatten().filter_map(|gate| Some((self.number_of(machine, gate)?, false)));
         let destinations = destinations.into_iter().flatten().filter_map(|gate| {
-            let number = self.gate_number(gate)?;
-            Some((number, self.barrier.gate(number).is_start))
+            let number = self.number_of(machine, gate)?;
+            Some((number, self.gate(number).is_start))
         });
         sources.chain(destinations).collect()
     }
 
     /// Let those fire that can.
-    fn run_gates(&mut self, mut work: Vec<Place>) {
-        while let Some(place) = work.pop() {
-            if self.begin(place).is_some() {
+    fn run(&mut self, machine: &Machine, clock: &mut Clock, mut work: Vec<HalfId>) {
+        while let Some(half) = work.pop() {
+            if self.begin(machine, clock, half).is_some() {
                 // Sources have room now.
-                work.extend(self.around(place));
+                work.extend(self.around(machine, half));
             }
         }
     }
 
     /// Begin to fire the next round of a gate, if its inputs are here and its outputs have room.
-    fn begin(&mut self, place: Place) -> Option<()> {
-        let (number, end) = place;
-        let (now, state) = (self.now, self.barrier.gate(number));
+    fn begin(&mut self, machine: &Machine, clock: &mut Clock, id: HalfId) -> Option<()> {
+        let (number, end) = id;
+        let (now, state) = (clock.now(), self.gate(number));
         let wiring = state.wiring?;
         let half = if end { &state.end } else { &state.main };
         if half.firing.is_some() || state.life.is_multiple_of(2) {
@@ -227,7 +158,7 @@ impl Core {
         let come = |input: &Input| match input.front() {
             Some(signal) if signal.at > now => None,
             Some(signal) if signal.round != round => {
-                Some(Some(Wave::Fault(Fault::Corrupt { rank: Rank::new(state.owner) })))
+                Some(Some(Wave::Fault(RoundFault::Corrupt(Rank::new(state.owner)))))
             }
             Some(signal) => Some(Some(signal.wave.clone())),
             None => Some(None),
@@ -236,7 +167,7 @@ impl Core {
         // Whether the round ends with what hosts start. A relay gate that nobody hears fires for such rounds only: faults
         // that come by themselves would go on for ever.
         let mut is_driven = state.is_start;
-        let channels = self.timing.barrier_channels;
+        let channels = machine.timing.barrier_channels;
         if is_start_half {
             waves.push(come(&half.local)??);
         } else {
@@ -246,7 +177,7 @@ impl Core {
             ];
             for (source, input, back) in wires {
                 let Some(source) = source else { continue };
-                let wave = match (come(input)?, self.named(source, gate, back)) {
+                let wave = match (come(input)?, self.named(machine, source, gate, back)) {
                     (Some(wave), _) => {
                         is_driven |= source.index() < channels || !matches!(wave, Wave::Fault(_));
                         wave
@@ -269,11 +200,11 @@ impl Core {
             ];
             for (destination, local, back) in wires {
                 let Some(destination) = destination else { continue };
-                match self.named(destination, gate, back) {
+                match self.named(machine, destination, gate, back) {
                     Named::Wrong(fault) => waves.push(Wave::Fault(fault)),
                     Named::Gate(to) => {
                         is_driven = true;
-                        let to = self.barrier.gate(to);
+                        let to = self.gate(to);
                         let inputs = if to.is_start { &to.end } else { &to.main };
                         if (if local { &inputs.local } else { &inputs.remote }).len() >= ROUNDS {
                             return None;
@@ -286,53 +217,55 @@ impl Core {
             return None;
         }
         let wave = waves.into_iter().reduce(|a, b| a.merge(b, gate));
-        let half = self.barrier.gate_mut(number).half(end);
+        let half = self.gate_mut(number).half(end);
         let Half { local, remote, sent, firing, .. } = half;
         [local, remote, sent].into_iter().for_each(|input| drop(input.pop_front()));
         *firing = Some(wave);
-        let done = self.now.saturating_add(self.timing.barrier_gate);
-        self.gate_event(done, Kind::Fired, place);
+        let done = now.saturating_add(machine.timing.barrier_gate);
+        self.push(clock, done, EventKind::Fired, id);
         Some(())
     }
 
     /// A gate has fired: its outputs get the signal, or its host the result.
-    fn publish(&mut self, (number, end): Place, work: &mut Vec<Place>) {
-        let (now, poll) = (self.now, self.timing.post);
-        let state = self.barrier.gate_mut(number);
+    fn publish(&mut self, machine: &Machine, clock: &mut Clock, (number, end): HalfId, work: &mut Vec<HalfId>) {
+        let now = clock.now();
+        let state = self.gate_mut(number);
         let (is_start, owner) = (state.is_start, state.owner);
-        let half = state.half(end);
-        let (Some(wave), Some(wiring)) = (half.firing.take(), state.wiring) else { return };
+        let (Some(wave), Some(wiring)) = (state.half(end).firing.take(), state.wiring) else { return };
         let half = state.half(end);
         half.fired += 1;
         let round = half.fired;
         if end {
-            let visible = now.saturating_add(poll);
+            // Polling takes as long as posting.
+            let visible = now.saturating_add(machine.timing.post);
             state.result = Some((visible, wave.map(|wave| wave.leave()).transpose()));
-            return self.wake_at(owner, visible);
+            return clock.wake_at(owner, visible);
         }
         let Some(wave) = wave else { return };
         if is_start {
             state.end.sent.push_back(Signal { at: now, round, wave: wave.clone() });
             work.push((number, true));
         }
-        let local = wiring.destination_local.map(|gate| self.named(gate, wiring.gate, |wiring| wiring.source_local));
+        let local =
+            wiring.destination_local.map(|gate| self.named(machine, gate, wiring.gate, |wiring| wiring.source_local));
         if let Some(Named::Gate(to)) = local {
-            let to_end = self.barrier.gate(to).is_start;
+            let to_end = self.gate(to).is_start;
             let signal = Signal { at: now, round, wave: wave.clone() };
-            self.barrier.gate_mut(to).inputs().local.push_back(signal);
+            self.gate_mut(to).inputs().local.push_back(signal);
             work.push((to, to_end));
         }
-        let remote = wiring.destination_remote.map(|gate| (gate, self.named(gate, wiring.gate, |w| w.source_remote)));
+        let remote =
+            wiring.destination_remote.map(|gate| (gate, self.named(machine, gate, wiring.gate, |w| w.source_remote)));
         if let Some((gate, Named::Gate(to))) = remote {
-            let (from, there) = (self.node_of(owner), self.node_of(gate.rank().number()));
-            let wire = self.timing.wire(self.map.hops(from, there));
-            let extra = self.chance.extra();
-            let to_end = self.barrier.gate(to).is_start;
-            let inputs = &mut self.barrier.gate_mut(to).inputs().remote;
+            let (from, there) = (machine.node_of(owner), machine.node_of(gate.rank().number()));
+            let wire = machine.wire_between(from, there);
+            let extra = clock.extra();
+            let to_end = self.gate(to).is_start;
+            let inputs = &mut self.gate_mut(to).inputs().remote;
             // One path: signals keep their order.
             let at = now.saturating_add(wire).saturating_add(extra).max(inputs.back().map_or(0, |last| last.at));
             inputs.push_back(Signal { at, round, wave });
-            self.gate_event(at, Kind::Signal, (to, to_end));
+            self.push(clock, at, EventKind::Signal, (to, to_end));
         }
     }
 }

@@ -2,13 +2,14 @@
 
 use super::{
     super::{
+        clock::EventKind,
         core::Core,
-        memory::Loc,
-        op::{Op, Verb},
-        rank_state::Status,
+        faults::LateCredit,
+        memory::{Loc, Memory},
+        operation::{Op, Opcode},
+        ranks::Status,
     },
-    Cut,
-    life::Point,
+    Queues,
     toq::Advance,
 };
 use rdma_fabric::control_queue::{MrqNotice, QueueError, QueueId, Stadd};
@@ -16,10 +17,11 @@ use rdma_fabric::control_queue::{MrqNotice, QueueError, QueueId, Stadd};
 impl Core {
     /// A `Reach` event has come: a command is through its target's receive engine.
     #[inline]
-    pub(in super::super) fn reach(&mut self, slot: u32) {
-        let flight = self.queues.flights.get(slot);
-        self.queues.life.pass(Point::Arrived, self.now, flight.queue, flight.slot, 1);
-        self.seen_reached(slot);
+    pub(crate) fn reach(&mut self, slot: u32) {
+        self.queues.counts.arrived += 1;
+        if let Some(timeline) = &mut self.timeline {
+            timeline.command_reached(&self.machine, &self.queues, slot, self.clock.now());
+        }
         if !self.queues.holds(slot) {
             self.take_effect(slot);
         }
@@ -28,18 +30,18 @@ impl Core {
     /// A command does at its target what it is to do.
     pub(super) fn take_effect(&mut self, slot: u32) {
         let flight = self.queues.flights.get(slot);
-        let (to, verb, from) = (flight.to, flight.verb, flight.from);
-        if self.is_lost(flight.rank) {
+        let (to, opcode, from) = (flight.to, flight.opcode, flight.from);
+        if self.ranks.is_lost(flight.rank) {
             // Everybody knows by now (E4).
-            return self.refuse(slot, QueueError::PeerLost { queue: from });
+            return self.refuse(slot, QueueError::PeerLost(from));
         }
         let target = match self.target(to) {
             Ok(target) => target,
             Err(error) => return self.refuse(slot, error),
         };
-        match verb {
-            Verb::Put => self.put_arrives(slot, target),
-            Verb::Get => self.get_arrives(slot, target),
+        match opcode {
+            Opcode::Put => self.put_arrives(slot, target),
+            Opcode::Get => self.get_arrives(slot, target),
             _ => self.atomic_arrives(slot, target),
         }
     }
@@ -47,11 +49,11 @@ impl Core {
     /// The queue that a command addresses.
     fn target(&self, to: QueueId) -> Result<u32, QueueError> {
         let rank = to.rank().number();
-        match self.queues.find(to, self.node_of(rank)) {
-            Some(queue) if self.queues.get(queue).has_stopped() => Err(QueueError::Stopped { queue: to }),
+        match self.queues.find(to, self.machine.node_of(rank)) {
+            Some(queue) if self.queues.get(queue).has_stopped() => Err(QueueError::Stopped(to)),
             Some(queue) => Ok(queue),
-            None if self.status_of(rank) == Some(Status::Lost) => Err(QueueError::PeerLost { queue: to }),
-            None => Err(QueueError::NotOpen { queue: to }),
+            None if self.ranks.status_of(rank) == Some(Status::Lost) => Err(QueueError::PeerLost(to)),
+            None => Err(QueueError::NotOpen(to)),
         }
     }
 
@@ -59,10 +61,10 @@ impl Core {
     fn refuse(&mut self, slot: u32, error: QueueError) {
         let flight = self.queues.flights.get_mut(slot);
         flight.status = Err(error);
-        let (queue, to, atomic) = (flight.queue, flight.to, flight.verb.is_atomic());
+        let (queue, to, atomic) = (flight.queue, flight.to, flight.opcode.is_atomic());
         if atomic {
             let engine = self.receive_engine(self.queues.flights.get(slot));
-            self.free_receiver(self.node_of(to.rank().number()), engine);
+            self.free_receiver(self.machine.node_of(to.rank().number()), engine);
             self.answer_later(slot, 0);
             return self.atomic_over(queue, to);
         }
@@ -72,17 +74,13 @@ impl Core {
     fn put_arrives(&mut self, slot: u32, target: u32) {
         let flight = self.queues.flights.get(slot);
         let (at, len, sps) = (flight.at, flight.len, flight.sps);
-        let place = match self.written(target, at, len.into()) {
-            Ok(place) => place,
+        let to = match self.queues.written(&self.memory, target, at, len.into()) {
+            Ok(to) => to,
             Err(error) => return self.refuse(slot, error),
         };
-        if len <= 8 {
-            self.memory.copy_in(&place, &flight.a.to_ne_bytes()[..len as usize]);
-        } else {
-            self.memory.copy_in(&place, &flight.bytes);
-        }
-        self.touched(&place);
-        self.visible(slot);
+        self.memory.copy_in(&to, flight.payload());
+        self.ranks.touched(&to);
+        self.queues.counts.visible += 1;
         self.leave_remote_notice(slot, target, at + u64::from(len));
         if sps > 0 {
             self.advance(slot, target, sps);
@@ -102,12 +100,17 @@ impl Core {
         if state.has_stopped() {
             return;
         }
-        let (rank, generation) = (state.rank, self.queues.slots[target as usize].generation);
-        if state.toq.has_offset() && self.credit_late(rank, target, generation, sps) {
-            return self.queues.life.pass(Point::Released, self.now, poster, position, 1);
+        let generation = self.queues.slots[target as usize].generation;
+        let credit = LateCredit { queue: target, generation, slots: sps };
+        if state.toq.has_offset()
+            && let Some((index, by)) = self.injector.credit_late(state.rank, credit)
+        {
+            self.clock.push(self.clock.now().saturating_add(by), EventKind::Credit, index);
+            self.queues.counts.released += 1;
+            return;
         }
         match self.move_offset(target, sps, Some((poster, position))) {
-            Some(true) => self.queues.life.pass(Point::Released, self.now, poster, position, 1),
+            Some(true) => self.queues.counts.released += 1,
             Some(false) => {}
             None if poster_checks => {
                 let error = QueueError::CreditIgnored { queue: from, sps };
@@ -130,68 +133,67 @@ impl Core {
             }
             Advance::Moved | Advance::Wrapped { .. } => {}
         }
-        self.seen_advanced(queue, slots, by);
+        if let Some(timeline) = &mut self.timeline {
+            timeline.offset_advanced(&self.machine, &self.queues, queue, slots, by, self.clock.now());
+        }
         self.kick(queue);
         Some(true)
     }
 
     /// A `Credit` event has come: an advance that was late, unless the queue is gone or has stopped.
-    pub(in super::super) fn late_advance(&mut self, index: u32) {
-        let Some((queue, generation, slots)) = self.late_credit(index) else { return };
+    pub(crate) fn late_advance(&mut self, index: u32) {
+        let Some(LateCredit { queue, generation, slots }) = self.injector.late_credit(index) else { return };
         if self.queues.is_open(queue, generation) && !self.queues.get(queue).has_stopped() {
             self.move_offset(queue, slots, None);
         }
     }
 
     /// The first half of a put's bytes are seen, while the rest is still on its way.
-    pub(in super::super) fn half_of_flight(&mut self, slot: u32) {
+    pub(crate) fn half_of_flight(&mut self, slot: u32) {
         let flight = self.queues.flights.get(slot);
-        if self.is_lost(flight.rank) {
+        if self.ranks.is_lost(flight.rank) {
             return;
         }
         let (to, at, half) = (flight.to, flight.at, flight.len as usize / 2);
         let Ok(target) = self.target(to) else { return };
-        let Ok(place) = self.written(target, at, half as u64) else { return };
+        let Ok(to) = self.queues.written(&self.memory, target, at, half as u64) else { return };
         let flight = self.queues.flights.get(slot);
         if flight.bytes.len() >= half {
-            self.memory.copy_in(&place, &flight.bytes[..half]);
-            self.touched(&place);
+            self.memory.copy_in(&to, &flight.bytes[..half]);
+            self.ranks.touched(&to);
         }
     }
 
     fn get_arrives(&mut self, slot: u32, target: u32) {
         let flight = self.queues.flights.get(slot);
         let (at, len, to) = (flight.at, flight.len, flight.to);
-        let cut = Cut::new(&self.timing, flight.mtu, flight.gap);
+        let cut = flight.cut(&self.machine.timing);
         let engine = u32::from(self.receive_engine(flight));
-        let place = match self.place(target, at, len.into()) {
-            Ok((place, _)) => place,
+        let from = match self.queues.own_memory(&self.memory, target, at, len) {
+            Ok(from) => from,
             Err(error) => return self.refuse(slot, error),
         };
-        if len <= 8 {
-            let mut word = [0; 8];
-            self.memory.copy_out(&place, &mut word[..len as usize]);
-            self.queues.flights.get_mut(slot).a = u64::from_ne_bytes(word);
-        } else {
-            let mut bytes = self.queues.flights.buffer();
-            self.memory.append_to(&place, &mut bytes);
-            self.queues.flights.get_mut(slot).bytes = bytes;
+        let (word, bytes) = self.queues.flights.read(&self.memory, &from);
+        let flight = self.queues.flights.get_mut(slot);
+        flight.a = word;
+        if len > 8 {
+            flight.bytes = bytes;
         }
-        self.visible(slot);
+        self.queues.counts.visible += 1;
         self.leave_remote_notice(slot, target, at + u64::from(len));
-        let payload = cut.payload(&self.timing, len.into());
-        let node = self.node_of(to.rank().number());
-        let start = self.senders.occupy(node, engine, self.now, self.timing.gap.max(payload));
-        self.answer_later(slot, start.saturating_sub(self.now) + payload);
+        let payload = cut.payload(&self.machine.timing, len.into());
+        let node = self.machine.node_of(to.rank().number());
+        let start = self.senders.occupy(node, engine, self.clock.now(), self.machine.timing.gap.max(payload));
+        self.answer_later(slot, start.saturating_sub(self.clock.now()) + payload);
     }
 
     fn atomic_arrives(&mut self, slot: u32, target: u32) {
         let flight = self.queues.flights.get(slot);
         let (rank, at, width, to) = (flight.rank, flight.at, flight.len as u8, flight.to);
-        let (verb, a, b) = (flight.verb, flight.a, flight.b);
+        let (opcode, a, b) = (flight.opcode, flight.a, flight.b);
         let engine = self.receive_engine(flight);
         let place = if at.offset() % u64::from(width) == 0 {
-            self.written(target, at, width.into())
+            self.queues.written(&self.memory, target, at, width.into())
         } else {
             Err(QueueError::Misaligned { queue: to, stadd: at, width })
         };
@@ -199,20 +201,20 @@ impl Core {
             Ok(place) => place,
             Err(error) => return self.refuse(slot, error),
         };
-        let mut op = Op::new(verb, rank, place);
-        (op.a, op.b, op.at, op.engine, op.flight) = (a, b, self.now, engine, slot);
-        let (op, _) = self.slab.insert(op);
+        let mut op = Op::new(opcode, rank, place);
+        (op.a, op.b, op.at, op.engine, op.flight) = (a, b, self.clock.now(), engine, slot);
+        let op = self.operations.insert(op);
         self.queue_atomic(op);
     }
 
     /// The atomic unit has served a command; `None` if its memory was gone by then.
-    pub(in super::super) fn atomic_served(&mut self, slot: u32, old: Option<u64>) {
+    pub(crate) fn atomic_served(&mut self, slot: u32, old: Option<u64>) {
         let flight = self.queues.flights.get_mut(slot);
         let (queue, to, at) = (flight.queue, flight.to, flight.at);
         match old {
             Some(old) => {
                 flight.a = old;
-                self.visible(slot);
+                self.queues.counts.visible += 1;
                 if let Ok(target) = self.target(to) {
                     self.leave_remote_notice(slot, target, at);
                 }
@@ -223,13 +225,6 @@ impl Core {
         self.atomic_over(queue, to);
     }
 
-    /// A command's effect on the target's memory has happened.
-    #[inline]
-    fn visible(&mut self, slot: u32) {
-        let flight = self.queues.flights.get(slot);
-        self.queues.life.pass(Point::Visible, self.now, flight.queue, flight.slot, 1);
-    }
-
     fn leave_remote_notice(&mut self, slot: u32, target: u32, remote: Stadd) {
         let flight = self.queues.flights.get(slot);
         if flight.wants.remote_notice {
@@ -238,37 +233,38 @@ impl Core {
             self.notify(target, MrqNotice { kind, peer, edata, value: 0, local: zero, remote, status: Ok(()) });
         }
     }
+}
 
-    // ----- memory as queues address it ---------------------------------------------------------
-
+/// Memory as queues address it.
+impl Queues {
     /// The memory behind an address of an open queue, and whether it is read-only.
     #[inline]
-    fn place(&self, queue: u32, at: Stadd, len: u64) -> Result<(Loc, bool), QueueError> {
-        let state = self.queues.get(queue);
-        let there = self.queues.spaces[state.space as usize].find(at);
+    fn resolve(&self, memory: &Memory, queue: u32, at: Stadd, len: u64) -> Result<(Loc, bool), QueueError> {
+        let state = self.get(queue);
+        let there = self.spaces[state.space as usize].find(at);
         let there = there.ok_or(QueueError::NoSuchTag { queue: state.id, stadd: at })?;
         if at.offset().saturating_add(len) > there.len {
             return Err(QueueError::OutOfBounds { queue: state.id, stadd: at, len, registered: there.len });
         }
-        let place = Loc::new(state.rank, there.key, at.offset(), len);
-        if !self.memory.is_live(&place) {
+        let loc = Loc::new(state.rank, there.key, at.offset(), len);
+        if !memory.is_live(&loc) {
             return Err(QueueError::Stale { queue: state.id, stadd: at });
         }
-        Ok((place, there.read_only))
+        Ok((loc, there.read_only))
     }
 
     /// Memory that a peer writes.
     #[inline]
-    fn written(&self, queue: u32, at: Stadd, len: u64) -> Result<Loc, QueueError> {
-        match self.place(queue, at, len)? {
-            (_, true) => Err(QueueError::ReadOnly { queue: self.queues.get(queue).id, stadd: at }),
-            (place, false) => Ok(place),
+    fn written(&self, memory: &Memory, queue: u32, at: Stadd, len: u64) -> Result<Loc, QueueError> {
+        match self.resolve(memory, queue, at, len)? {
+            (_, true) => Err(QueueError::ReadOnly { queue: self.get(queue).id, stadd: at }),
+            (loc, false) => Ok(loc),
         }
     }
 
     /// Own memory of a queue.
     #[inline]
-    pub(super) fn own_memory(&self, queue: u32, at: Stadd, len: u32) -> Result<Loc, QueueError> {
-        self.place(queue, at, len.into()).map(|(place, _)| place)
+    pub(super) fn own_memory(&self, memory: &Memory, queue: u32, at: Stadd, len: u32) -> Result<Loc, QueueError> {
+        self.resolve(memory, queue, at, len.into()).map(|(loc, _)| loc)
     }
 }

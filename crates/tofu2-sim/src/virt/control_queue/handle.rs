@@ -1,33 +1,60 @@
-//! The queue as its rank holds it.
+//! The queue as its rank holds it, and the waits for it.
 
-use super::super::provider::{Keys, Me, VirtRank};
+use super::{
+    super::{
+        core::Core,
+        provider::{Keys, Me, VirtRank},
+        ranks::{QueueReport, Watched},
+    },
+    tags::Space,
+};
 use rdma_fabric::{
     Deps, FabricError, Rank, Refused, Region, Result,
     control_queue::{Completion, MrqNotice, Pointers, Posting, QueueError, QueueId, QueueLimits, QueueSpec, Stadd},
-    provider::{Ended, OneThread, Queue, Queues, Side, Slot},
+    provider::{Ended, OneThread, Queue, QueueSide, Queues, Slot},
 };
 use std::{
     cell::RefMut,
-    fmt,
+    fmt, mem,
     task::{Context, Poll},
 };
 
+/// What a wait remembers.
+struct WaitMemory<'a> {
+    /// The number of the registered wait, and 1.
+    wait: &'a mut u64,
+    /// 1: it seemed hopeless when it looked last.
+    warned: &'a mut u64,
+    /// The ticket in the line of those who want room, and 1.
+    ticket: &'a mut u64,
+    /// When the rank will be woken, and 1.
+    timer: &'a mut u64,
+}
+
+impl<'a> WaitMemory<'a> {
+    fn of(slot: &'a mut Slot) -> Self {
+        let Slot([wait, warned, ticket, timer]) = slot;
+        WaitMemory { wait, warned, ticket, timer }
+    }
+}
+
 /// An open control queue in virtual time. Dropping it closes it.
-pub(super) struct Open {
-    pub(super) me: Me,
-    pub(super) slot: u32,
+struct Open {
+    me: Me,
+    slot: u32,
     generation: u32,
     id: QueueId,
     spec: QueueSpec,
 }
 
-/// The same for its rank's thread alone.
+/// An open control queue that only its rank's thread may use.
 struct VirtQueue(OneThread<Open>);
 
 impl<K: Keys> Queues for VirtRank<K> {
     fn limits(&self) -> QueueLimits {
         let me = &*self.me;
-        me.world.core().queue_limits(me.rank)
+        let core = me.world.core();
+        core.queues.limits(&core.machine, me.rank)
     }
 
     fn open(&self, mut spec: QueueSpec) -> Result<Box<dyn Queue>> {
@@ -40,13 +67,9 @@ impl<K: Keys> Queues for VirtRank<K> {
 
 impl Open {
     /// The machine, if the queue is open: the job closes what a rank leaves behind when it ends.
-    pub(super) fn core(&self) -> Result<RefMut<'_, super::super::core::Core>, QueueError> {
+    fn core(&self) -> Result<RefMut<'_, Core>, QueueError> {
         let core = self.me.world.core();
-        if core.queues.is_open(self.slot, self.generation) {
-            Ok(core)
-        } else {
-            Err(QueueError::NotOpen { queue: self.id })
-        }
+        if core.queues.is_open(self.slot, self.generation) { Ok(core) } else { Err(QueueError::NotOpen(self.id)) }
     }
 
     /// Refuses regions of others, and those without a key.
@@ -61,24 +84,27 @@ impl Open {
         }
     }
 
-    fn register(&self, region: &Region) -> Result<Stadd> {
-        self.own(region)?;
-        let mut core = self.core()?;
-        let limit = core.timing.queues.automatic_tags;
-        let stadd = core.queues.space_of(self.slot).register(region.key(), region.len() as u64, limit);
-        stadd.ok_or_else(|| QueueError::TooManyTags { queue: self.id, limit }.into())
+    /// Registers the wait, unless it can't go on. That all peers have left is believed at the second look: other parts of the
+    /// same task may be about to post.
+    fn go_on(&self, core: &mut Core, memory: &mut WaitMemory<'_>, want: QueueReport, deps: Deps<'_>) -> Result<()> {
+        match self.me.go_on(core, memory.wait, Watched::Queue(self.slot, want), deps) {
+            Err(FabricError::PeersLeft) if mem::replace(memory.warned, 1) == 0 => {
+                let now = core.clock.now();
+                core.clock.wake_at(self.me.rank, now);
+                Ok(())
+            }
+            Ok(()) => {
+                *memory.warned = 0;
+                Ok(())
+            }
+            error => error,
+        }
     }
 
-    fn register_fixed(&self, region: &Region, tag: u8) -> Result<Stadd> {
-        self.own(region)?;
-        let mut core = self.core()?;
-        let tags = core.timing.queues.fixed_tags;
-        if u32::from(tag) >= tags {
-            let (value, limit) = (tag.into(), u64::from(tags.saturating_sub(1)));
-            return Err(QueueError::Limit { queue: self.id, what: "the fixed tag", value, limit }.into());
-        }
-        let stadd = core.queues.space_of(self.slot).register_fixed(region.key(), region.len() as u64, tag);
-        stadd.ok_or_else(|| QueueError::TagInUse { queue: self.id, tag }.into())
+    /// Changes what an address's tag means, if the tag is in use.
+    fn change_tag(&self, at: Stadd, change: impl FnOnce(&mut Space) -> bool) -> Result<()> {
+        let known = change(self.core()?.queues.space_of(self.slot));
+        if known { Ok(()) } else { Err(QueueError::NoSuchTag { queue: self.id, stadd: at }.into()) }
     }
 
     fn closed(&self) -> Option<u64> {
@@ -108,26 +134,28 @@ impl Queue for VirtQueue {
     }
 
     fn register(&self, region: &Region, fixed: Option<u8>) -> Result<Stadd> {
-        match fixed {
-            None => self.0.register(region),
-            Some(tag) => self.0.register_fixed(region, tag),
-        }
+        let open = &*self.0;
+        open.own(region)?;
+        let mut core = open.core()?;
+        let (automatic, tags) = (core.machine.timing.queues.automatic_tags, core.machine.timing.queues.fixed_tags);
+        let (key, len, space) = (region.key(), region.len() as u64, core.queues.space_of(open.slot));
+        let queue = open.id;
+        Ok(match fixed {
+            None => space.register(key, len, automatic).ok_or(QueueError::TooManyTags { queue, limit: automatic })?,
+            Some(tag) if u32::from(tag) >= tags => {
+                let (value, limit) = (tag.into(), u64::from(tags.saturating_sub(1)));
+                return Err(QueueError::Limit { queue, what: "the fixed tag", value, limit }.into());
+            }
+            Some(tag) => space.register_fixed(key, len, tag).ok_or(QueueError::TagInUse { queue, tag })?,
+        })
     }
 
     fn set_read_only(&self, at: Stadd, read_only: bool) -> Result<()> {
-        let open = &*self.0;
-        match open.core()?.queues.space_of(open.slot).set_read_only(at, read_only) {
-            true => Ok(()),
-            false => Err(QueueError::NoSuchTag { queue: open.id, stadd: at }.into()),
-        }
+        self.0.change_tag(at, |space| space.set_read_only(at, read_only))
     }
 
     fn deregister(&self, at: Stadd) -> Result<()> {
-        let open = &*self.0;
-        match open.core()?.queues.space_of(open.slot).deregister(at) {
-            true => Ok(()),
-            false => Err(QueueError::NoSuchTag { queue: open.id, stadd: at }.into()),
-        }
+        self.0.change_tag(at, |space| space.deregister(at))
     }
 
     fn try_post(&self, postings: &[Posting]) -> (usize, Result<(), Refused<()>>) {
@@ -145,32 +173,83 @@ impl Queue for VirtQueue {
     }
 
     fn poll_post(&self, slot: &mut Slot, posting: &Posting, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        self.0.poll_post(slot, posting, deps, cx)
+        let open = &*self.0;
+        let mut memory = WaitMemory::of(slot);
+        let mut core = open.core()?;
+        match core.post_command(open.slot, posting, memory.ticket.checked_sub(1)) {
+            Ok(()) => return Poll::Ready(Ok(())),
+            Err(Refused::Failed(error, ())) => return Poll::Ready(Err(error)),
+            Err(Refused::Full(())) => {}
+        }
+        if *memory.ticket == 0 {
+            let ticket = core.ranks.next_ticket();
+            core.queues.get_mut(open.slot).line.push_back(ticket);
+            *memory.ticket = ticket + 1;
+        }
+        match open.go_on(&mut core, &mut memory, QueueReport::Room, deps) {
+            // A rank of its own drains its queues itself, if anybody does: a deadlock will tell.
+            Err(FabricError::PeersLeft) if core.ranks.len() == 1 => {}
+            gone_on => gone_on?,
+        }
+        drop(core);
+        open.me.world.listen(open.me.rank, cx);
+        Poll::Pending
     }
 
     fn poll_tcq(&self) -> Result<Option<Completion>> {
         let open = &*self.0;
-        Ok(open.core()?.poll_tcq(open.slot)?)
+        let mut core = open.core()?;
+        let now = core.now_of(open.me.rank);
+        Ok(core.queues.get_mut(open.slot).poll_tcq(now)?)
     }
 
     fn poll_mrq(&self) -> Result<Option<MrqNotice>> {
         let open = &*self.0;
-        Ok(open.core()?.poll_mrq(open.slot)?)
+        Ok(open.core()?.queues.get_mut(open.slot).poll_mrq()?)
     }
 
-    fn poll_wait(&self, slot: &mut Slot, side: Side, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        self.0.poll_wait(slot, side, deps, cx)
+    fn poll_wait(&self, slot: &mut Slot, side: QueueSide, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        let open = &*self.0;
+        let mut memory = WaitMemory::of(slot);
+        let mut core = open.core()?;
+        let want = match side {
+            QueueSide::Completion => QueueReport::Completion,
+            QueueSide::Notice => QueueReport::Notice,
+        };
+        match core.queues.get(open.slot).completion_at().filter(|_| side == QueueSide::Completion) {
+            // It will come whatever happens to the peers.
+            Some(at) => {
+                let until = at.saturating_add(1);
+                if mem::replace(memory.timer, until) != until {
+                    core.clock.wake_at(open.me.rank, at);
+                }
+            }
+            None => open.go_on(&mut core, &mut memory, want, deps)?,
+        }
+        drop(core);
+        open.me.world.listen(open.me.rank, cx);
+        Poll::Pending
     }
 
-    fn end_wait(&self, slot: &mut Slot, _: Option<Side>, _: Ended) {
-        self.0.end_wait(slot);
+    fn end_wait(&self, slot: &mut Slot, _: Option<QueueSide>, _: Ended) {
+        let open = &*self.0;
+        let memory = WaitMemory::of(slot);
+        if let Some(ticket) = memory.ticket.checked_sub(1)
+            && let Ok(mut core) = open.core()
+        {
+            core.queues.get_mut(open.slot).line.retain(|other| *other != ticket);
+            // Whoever is next may find room.
+            core.ranks.wake(open.me.rank);
+        }
+        open.me.unwatch(&mut open.me.world.core(), memory.wait);
+        *slot = Slot::default();
     }
 
     fn close(self: Box<Self>) -> Result<u64> {
         let open = &*self.0;
-        let trouble = open.core()?.queues.unreported(open.slot);
+        let unreported = open.core()?.queues.unreported(open.slot);
         let left = open.closed();
-        trouble.map_or(Ok(left.unwrap_or(0)), |error| Err(error.into()))
+        unreported.map_or(Ok(left.unwrap_or(0)), |error| Err(error.into()))
     }
 }
 

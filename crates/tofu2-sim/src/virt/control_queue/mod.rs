@@ -8,44 +8,34 @@
 //!   command, and its time is known then: latency, and payload at the platform's rate.
 //! * *Receive engine* ([`arrive`]). With the last packet of a put: bytes, notice, advance, in this order and at one moment. What an
 //!   advance releases asks the send engine at once. Atomics go to the node's one atomic unit.
-//! * *Answers* ([`answer`]). Results, acknowledgements that somebody asked for, and errors come back after the same leg as those of
+//! * *Answers* ([`report`]). Results, acknowledgements that somebody asked for, and errors come back after the same leg as those of
 //!   fabric operations.
 //! * *Order* ([`order`]). One queue's commands to one target arrive in their order. A strongly ordered one waits there for earlier
 //!   atomics in service.
-//! * *Errors* ([`report`]). A full MRQ, or credit a whole ring ahead in checking mode, stops the queue: nothing of it starts any
-//!   more, and whoever addresses it is told [`rdma_fabric::control_queue::QueueError::Stopped`].
+//! * *Errors* ([`report`]). A full MRQ, or credit a whole ring ahead in checking mode, stops the queue: none of its commands
+//!   starts any more, and those that address it fail with [`rdma_fabric::control_queue::QueueError::Stopped`].
 //!
 //! The TCQ is as long as it has to be. A get's completion there means that the request was sent.
 
-mod answer;
 mod arrive;
-mod deadlock;
 mod flight;
 mod handle;
-mod life;
+mod node;
 mod open;
 mod order;
-mod place;
-mod post;
 mod report;
 mod send;
-mod shaping;
 mod state;
 mod tags;
 mod toq;
-mod waits;
 
-pub(super) use flight::FLIGHT;
-pub use life::CommandCounts;
-pub(super) use report::Want;
-pub(super) use shaping::Cut;
+pub(super) use flight::{Cut, FLIGHT};
 
-use super::{op::Verb, platform::QueueTable};
+use super::{operation::Opcode, platform::QueueTable, stats::CommandCounts};
 use flight::Flights;
-use life::Life;
-use place::NodeQueues;
+use node::NodeQueues;
 use rdma_fabric::control_queue::{Pointers, QueueError, QueueId};
-use state::{QueueState, Trouble};
+use state::{Health, QueueState};
 use tags::Space;
 
 /// All control queues of the machine. Nothing of it exists before the first is opened.
@@ -59,7 +49,7 @@ pub(super) struct Queues {
     spaces: Vec<Space>,
     free_spaces: Vec<u32>,
     flights: Flights,
-    life: Life,
+    counts: CommandCounts,
     /// Most bytes of tables and states so far.
     peak: usize,
 }
@@ -72,12 +62,6 @@ struct Slot {
 }
 
 impl Queues {
-    /// Whose queue it is.
-    #[inline]
-    pub(super) fn owner(&self, queue: u32) -> u32 {
-        self.get(queue).rank
-    }
-
     #[inline]
     fn get(&self, queue: u32) -> &QueueState {
         self.slots[queue as usize].state.as_deref().expect("a queue's slot is kept while anything refers to it")
@@ -92,7 +76,7 @@ impl Queues {
     #[inline]
     fn find(&self, id: QueueId, node: u32) -> Option<u32> {
         let mut queue = self.nodes.get(node as usize)?.as_deref()?.first(id)?;
-        while queue != place::NONE {
+        while queue != node::NONE {
             let state = self.get(queue);
             if state.id == id {
                 return Some(queue);
@@ -117,20 +101,12 @@ impl Queues {
         self.get(queue).toq.pointers()
     }
 
-    /// An error that was not told.
+    /// An error that the rank does not know.
     fn unreported(&self, queue: u32) -> Option<QueueError> {
-        match self.get(queue).trouble {
-            Trouble::Command(error) | Trouble::Stopping(error) => Some(error),
-            Trouble::None | Trouble::Stopped => None,
+        match self.get(queue).health {
+            Health::CommandFailed(error) | Health::Stopping(error) => Some(error),
+            Health::Well | Health::Stopped => None,
         }
-    }
-
-    fn join_line(&mut self, queue: u32, ticket: u64) {
-        self.get_mut(queue).line.push_back(ticket);
-    }
-
-    fn leave_line(&mut self, queue: u32, ticket: u64) {
-        self.get_mut(queue).line.retain(|other| *other != ticket);
     }
 
     /// The name of a queue that is open, or was when what refers to it began.
@@ -144,23 +120,23 @@ impl Queues {
     }
 
     /// Of a flight: its queue and slot, its target, what it does and to how many bytes.
-    pub(super) fn seen_flight(&self, flight: u32) -> (u32, u64, QueueId, Verb, u64) {
+    pub(super) fn seen_flight(&self, flight: u32) -> (u32, u64, QueueId, Opcode, u64) {
         let flight = self.flights.get(flight);
-        (flight.queue, flight.slot, flight.to, flight.verb, flight.len.into())
+        (flight.queue, flight.slot, flight.to, flight.opcode, flight.len.into())
     }
 
     /// How far commands got.
     pub(super) fn counts(&self) -> CommandCounts {
-        self.life.counts()
+        self.counts
     }
 
-    /// The queue whose engine is due.
+    /// Whose queue it is.
     #[inline]
     pub(super) fn rank_of(&self, queue: u32) -> u32 {
         self.get(queue).rank
     }
 
-    /// Who posted a flight.
+    /// The rank that posted a flight.
     #[inline]
     pub(super) fn poster(&self, flight: u32) -> u32 {
         self.flights.get(flight).rank

@@ -1,9 +1,9 @@
 //! Opening and closing queues.
 
 use super::{
-    super::core::Core,
+    super::core::{Core, Machine},
     Queues, Slot,
-    place::{self, NodeQueues, asked_for},
+    node::{self, NodeQueues, asked_for},
     state::QueueState,
     tags::Space,
 };
@@ -15,86 +15,77 @@ use rdma_fabric::{
 /// Ranks above this have no queue ids.
 const MOST_RANKS: u32 = 1 << 24;
 
-impl Core {
-    pub(super) fn queue_limits(&self, rank: u32) -> QueueLimits {
-        let table = &self.timing.queues;
-        table.limits(self.queues.free_on(self.node_of(rank), table))
+impl Queues {
+    /// What a rank may open now.
+    pub(super) fn limits(&self, machine: &Machine, rank: u32) -> QueueLimits {
+        let table = &machine.timing.queues;
+        table.limits(self.free_on(machine.node_of(rank), table))
     }
 
-    /// Opens a queue; its slot, the slot's generation, its id.
-    pub(super) fn open_queue(&mut self, rank: u32, spec: &QueueSpec) -> Result<(u32, u32, QueueId)> {
+    /// Opens a queue for a rank that has the queue `sibling` open already; its slot, the slot's generation, its id.
+    fn open(
+        &mut self,
+        machine: &Machine,
+        rank: u32,
+        sibling: Option<u32>,
+        spec: &QueueSpec,
+    ) -> Result<(u32, u32, QueueId)> {
         if rank >= MOST_RANKS {
             return Err(FabricError::Unsupported { feature: &"control queues of ranks above 16777215" });
         }
-        let node = self.node_of(rank);
-        let table = &self.timing.queues;
-        let nodes = &mut self.queues.nodes;
-        if nodes.len() <= node as usize {
-            nodes.resize_with(node as usize + 1, || None);
+        let node = machine.node_of(rank);
+        let table = &machine.timing.queues;
+        if self.nodes.len() <= node as usize {
+            self.nodes.resize_with(node as usize + 1, || None);
         }
-        let here = nodes[node as usize].get_or_insert_with(|| Box::new(NodeQueues::new(table)));
+        let here = self.nodes[node as usize].get_or_insert_with(|| Box::new(NodeQueues::new(table)));
         check_spec(rank, spec, table.depth)?;
         let id = here.choose(rank, spec, table)?;
-        let sibling = self.ranks[rank as usize].extra().queues.first().copied();
-        let space = match sibling.filter(|_| self.timing.queues.shared_tags) {
-            Some(sibling) => self.queues.get(sibling).space,
-            None => self.queues.new_space(),
+        let space = match sibling.filter(|_| table.shared_tags) {
+            Some(sibling) => self.get(sibling).space,
+            None => self.new_space(),
         };
-        self.queues.spaces[space as usize].users += 1;
-        let (slot, generation) = self.queues.insert(QueueState::new(id, rank, node, space, spec));
-        let next = match &mut self.queues.nodes[node as usize] {
+        self.spaces[space as usize].users += 1;
+        let (slot, generation) = self.insert(QueueState::new(id, rank, node, space, spec));
+        let next = match &mut self.nodes[node as usize] {
             Some(here) => here.open(id, spec.mode, slot),
-            None => place::NONE,
+            None => node::NONE,
         };
-        self.queues.get_mut(slot).next_context = next;
-        self.ranks[rank as usize].extra().queues.push(slot);
+        self.get_mut(slot).next_context = next;
         Ok((slot, generation, id))
     }
 
     /// Closes a queue, of which nobody takes anything any more; how many of its commands were never started.
-    pub(super) fn close_queue(&mut self, queue: u32) -> u64 {
-        self.queues.note_peak();
-        let state = self.queues.get_mut(queue);
-        let (id, rank, node, space, next) = (state.id, state.rank, state.node, state.space, state.next_context);
+    fn close(&mut self, queue: u32) -> u64 {
+        self.note_peak();
+        let state = self.get_mut(queue);
+        let (id, node, space, next) = (state.id, state.node, state.space, state.next_context);
         state.closed = true;
         let left = state.toq.clear();
         (state.tcq, state.mrq) = Default::default();
         // Mend the list of those that share the CQ.
-        let here = self.queues.nodes[node as usize].as_deref_mut();
+        let here = self.nodes[node as usize].as_deref_mut();
         let mut at = here.and_then(|here| if here.close(id, queue, next) { None } else { here.first(id) });
         while let Some(before) = at {
-            let state = self.queues.get_mut(before);
+            let state = self.get_mut(before);
             if state.next_context == queue {
                 state.next_context = next;
                 break;
             }
-            at = Some(state.next_context).filter(|next| *next != place::NONE);
+            at = Some(state.next_context).filter(|next| *next != node::NONE);
         }
-        let there = &mut self.queues.spaces[space as usize];
+        let there = &mut self.spaces[space as usize];
         there.users -= 1;
         if there.users == 0 {
             *there = Space::default();
-            self.queues.free_spaces.push(space);
+            self.free_spaces.push(space);
         }
-        if let Some(extra) = self.ranks[rank as usize].existing() {
-            extra.queues.retain(|other| *other != queue);
-        }
-        let slot = &mut self.queues.slots[queue as usize];
+        let slot = &mut self.slots[queue as usize];
         slot.generation = slot.generation.wrapping_add(1);
-        self.queues.retire(queue);
+        self.retire(queue);
         left
     }
 
-    /// A rank has ended: what it has left open is closed.
-    pub(in super::super) fn close_queues_of(&mut self, rank: u32) {
-        let open = self.ranks[rank as usize].existing().map(|extra| std::mem::take(&mut extra.queues));
-        for queue in open.unwrap_or_default() {
-            self.close_queue(queue);
-        }
-    }
-}
-
-impl Queues {
     fn new_space(&mut self) -> u32 {
         if let Some(space) = self.free_spaces.pop() {
             return space;
@@ -134,6 +125,23 @@ impl Queues {
         if self.free.is_empty() {
             self.peak = self.peak.max(self.bytes());
         }
+    }
+}
+
+impl Core {
+    /// Opens a queue; its slot, the slot's generation, its id.
+    pub(super) fn open_queue(&mut self, rank: u32, spec: &QueueSpec) -> Result<(u32, u32, QueueId)> {
+        let sibling = self.ranks.queues(rank).first().copied();
+        let opened = self.queues.open(&self.machine, rank, sibling, spec)?;
+        self.ranks.queues(rank).push(opened.0);
+        Ok(opened)
+    }
+
+    /// Closes a queue; how many of its commands were never started.
+    pub(crate) fn close_queue(&mut self, queue: u32) -> u64 {
+        let rank = self.queues.rank_of(queue);
+        self.ranks.forget_queue(rank, queue);
+        self.queues.close(queue)
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The network keeps the order of one queue's commands to one target, and that of the answers, jitter or not. So what can be passed is an atomic: it takes
 //! its effect only when the atomic unit has served it. A pair of queue and target counts the atomics sent and served; a
-//! strongly ordered command remembers how many were sent before it and waits at the target until so many are served.
+//! strongly ordered command remembers how many were sent before it and waits at the target until as many are served.
 
 use super::super::core::Core;
 use super::{Queues, flight::Flight};
@@ -47,7 +47,7 @@ impl Queues {
     /// Gives a command that is being sent its place among the atomics.
     #[inline]
     pub(super) fn line_up(&mut self, flight: &mut Flight) {
-        let atomic = flight.verb.is_atomic();
+        let atomic = flight.opcode.is_atomic();
         if atomic || !self.get(flight.queue).pairs.is_empty() {
             let pair = self.pair(flight.queue, flight.to);
             flight.after = pair.sent;
@@ -63,7 +63,7 @@ impl Queues {
         pair.last
     }
 
-    /// The same of an answer. Called in the order in which they leave the target.
+    /// When an answer that would arrive at `arrival` does so, if anything is left to chance. Called in the order in which they leave the target.
     pub(super) fn answers_in_order(&mut self, slot: u32, arrival: u64) -> u64 {
         let Flight { queue, to, .. } = *self.flights.get(slot);
         let pair = self.pair(queue, to);
@@ -76,7 +76,7 @@ impl Queues {
     pub(super) fn holds(&mut self, slot: u32) -> bool {
         let flight = self.flights.get(slot);
         let (queue, to, after) = (flight.queue, flight.to, flight.after);
-        let (strong, atomic) = (flight.wants.strong_order, flight.verb.is_atomic());
+        let (strong, atomic) = (flight.wants.strong_order, flight.opcode.is_atomic());
         if !(strong || atomic) || self.get(queue).pairs.is_empty() {
             return false;
         }

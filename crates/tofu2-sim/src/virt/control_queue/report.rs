@@ -1,37 +1,28 @@
-//! What a queue reports, and who is told that it has.
+//! What a queue reports: completions, notices, and the answers that come back to the poster. And who is woken for it.
 
-use super::super::{core::Core, watch::What};
-use super::state::Trouble;
-use rdma_fabric::control_queue::{Completion, MrqNotice, QueueError};
-
-/// What of a queue somebody waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) enum Want {
-    /// Room in the TOQ.
-    Room,
-    /// A completion.
-    Completion,
-    /// A notice.
-    Notice,
-}
+use super::{
+    super::{clock::EventKind, core::Core, operation::Opcode, ranks::QueueReport},
+    state::Health,
+};
+use rdma_fabric::control_queue::{Completion, MrqNotice, QueueError, Stadd};
 
 impl Core {
     /// A completion that will be in the TCQ at this time.
     pub(super) fn completed(&mut self, queue: u32, at: u64, completion: Completion) {
-        let at = at.saturating_add(self.completion_late(queue));
+        let at = at.saturating_add(self.injector.completion_late(self.queues.rank_of(queue)));
         let state = self.queues.get_mut(queue);
         // Never before the one before it.
         let at = state.tcq.back().map_or(at, |(last, _)| at.max(*last));
         state.tcq.push_back((at, completion));
         let rank = state.rank;
-        if self.awaits(rank, queue, Some(Want::Completion)) {
-            self.wake_at(rank, at);
+        if self.ranks.awaits(rank, queue, Some(QueueReport::Completion)) {
+            self.clock.wake_at(rank, at);
         }
     }
 
     /// A notice for the MRQ. One too many stops the queue.
     pub(super) fn notify(&mut self, queue: u32, notice: MrqNotice) {
-        let overflows = self.overflows(queue);
+        let overflows = self.injector.overflows(self.queues.rank_of(queue));
         let state = self.queues.get_mut(queue);
         if overflows || state.mrq.len() >= state.mrq_depth as usize {
             let error = QueueError::MrqOverflow { queue: state.id, depth: state.mrq_depth };
@@ -39,19 +30,19 @@ impl Core {
         }
         state.mrq.push_back(notice);
         let rank = state.rank;
-        if self.awaits(rank, queue, Some(Want::Notice)) {
-            self.wake(rank);
+        if self.ranks.awaits(rank, queue, Some(QueueReport::Notice)) {
+            self.ranks.wake(rank);
         }
     }
 
     /// A command that asked for no report has failed: the first such error is kept for the next call.
     pub(super) fn unasked(&mut self, queue: u32, error: QueueError) {
         let state = self.queues.get_mut(queue);
-        if state.trouble == Trouble::None {
-            state.trouble = Trouble::Command(error);
+        if state.health == Health::Well {
+            state.health = Health::CommandFailed(error);
             let rank = state.rank;
-            if self.awaits(rank, queue, None) {
-                self.wake(rank);
+            if self.ranks.awaits(rank, queue, None) {
+                self.ranks.wake(rank);
             }
         }
     }
@@ -60,67 +51,83 @@ impl Core {
     pub(super) fn stop(&mut self, queue: u32, error: QueueError) {
         let state = self.queues.get_mut(queue);
         if !state.has_stopped() {
-            state.trouble = Trouble::Stopping(error);
+            state.health = Health::Stopping(error);
             let rank = state.rank;
-            if self.awaits(rank, queue, None) {
-                self.wake(rank);
+            if self.ranks.awaits(rank, queue, None) {
+                self.ranks.wake(rank);
             }
         }
     }
 
-    /// Whether the rank waits for this, or for anything, of the queue and was not told since it looked last: once is enough, and a
-    /// busy rank is told when it isn't any more.
-    #[inline]
-    pub(super) fn awaits(&mut self, rank: u32, queue: u32, want: Option<Want>) -> bool {
-        let state = &mut self.ranks[rank as usize];
-        state.watching > 0
-            && state.existing().is_some_and(|extra| {
-                let mut tell = false;
-                for watch in &mut extra.watches {
-                    if let What::Queue(other, what) = watch.what
-                        && other == queue
-                        && want.is_none_or(|want| want == what)
-                    {
-                        tell |= !std::mem::replace(&mut watch.told, true);
-                    }
-                }
-                tell
-            })
+    /// The answer to a command leaves its target `wait` picoseconds from now.
+    pub(super) fn answer_later(&mut self, slot: u32, wait: u64) {
+        let extra = self.clock.extra();
+        let leg = self.machine.timing.leg_back(self.queues.flights.get(slot).back);
+        let at = self.clock.now().saturating_add(wait).saturating_add(leg).saturating_add(extra);
+        let at = if self.clock.is_random() { self.queues.answers_in_order(slot, at) } else { at };
+        self.clock.push(at, EventKind::Answer, slot);
     }
 
-    // ----- what the owner sees; what came before the queue stopped can be taken first ----------
-
-    /// The next completion, if it is there now.
-    pub(super) fn poll_tcq(&mut self, queue: u32) -> Result<Option<Completion>, QueueError> {
-        let now = self.now_of(self.queues.get(queue).rank);
-        let state = self.queues.get_mut(queue);
-        if let Some(error) = state.take_command_error() {
-            return Err(error);
+    /// An `Answer` event has come.
+    pub(crate) fn answer(&mut self, slot: u32) {
+        let flight = self.queues.flights.get(slot);
+        let (queue, opcode) = (flight.queue, flight.opcode);
+        if self.queues.get(queue).closed {
+            return self.flight_ends(slot);
         }
-        match state.tcq.front() {
-            Some(&(at, completion)) if at <= now => {
-                state.tcq.pop_front();
-                Ok(Some(completion))
+        if opcode == Opcode::Get
+            && flight.status.is_ok()
+            && let Err(error) = self.store(slot)
+        {
+            self.queues.flights.get_mut(slot).status = Err(error);
+        }
+        let flight = self.queues.flights.get(slot);
+        if opcode != Opcode::Put && flight.status.is_ok() {
+            self.queues.counts.completed += 1;
+        }
+        let zero = Stadd::from_bits(0);
+        let status = flight.status;
+        if flight.wants.local_notice {
+            let mut notice = MrqNotice {
+                kind: flight.local_kind(),
+                peer: flight.to,
+                edata: flight.edata,
+                value: 0,
+                local: zero,
+                remote: zero,
+                status,
+            };
+            // A put that was only not given its advance did everything else.
+            let done = matches!(status, Ok(()) | Err(QueueError::CreditIgnored { .. }));
+            match opcode {
+                _ if !done => {}
+                Opcode::Put => notice.remote = flight.at + u64::from(flight.len),
+                Opcode::Get => notice.local = flight.own + u64::from(flight.len),
+                _ => (notice.value, notice.remote) = (flight.a, flight.at),
             }
-            Some(_) => Ok(None),
-            None => state.end().map_or(Ok(None), Err),
+            self.notify(queue, notice);
+        } else if let Err(error) = status {
+            self.unasked(queue, error);
         }
+        self.flight_ends(slot);
     }
 
-    /// When the next completion is there, if that is known.
-    pub(super) fn completion_at(&self, queue: u32) -> Option<u64> {
-        self.queues.get(queue).tcq.front().map(|(at, _)| *at)
+    /// What was got goes to own memory, if that is still there.
+    fn store(&mut self, slot: u32) -> Result<(), QueueError> {
+        let flight = self.queues.flights.get(slot);
+        let place = self.queues.own_memory(&self.memory, flight.queue, flight.own, flight.len)?;
+        self.memory.copy_in(&place, flight.payload());
+        self.ranks.touched(&place);
+        Ok(())
     }
 
-    /// The next notice.
-    pub(super) fn poll_mrq(&mut self, queue: u32) -> Result<Option<MrqNotice>, QueueError> {
-        let state = self.queues.get_mut(queue);
-        if let Some(error) = state.take_command_error() {
-            return Err(error);
-        }
-        match state.mrq.pop_front() {
-            None => state.end().map_or(Ok(None), Err),
-            notice => Ok(notice),
-        }
+    /// A command is over in every way.
+    pub(super) fn flight_ends(&mut self, slot: u32) {
+        let flight = self.queues.flights.get(slot);
+        let (queue, rank) = (flight.queue, flight.rank);
+        self.queues.flights.free(slot);
+        self.queues.get_mut(queue).flights -= 1;
+        self.queues.retire(queue);
+        self.ranks.release_command(rank);
     }
 }

@@ -1,21 +1,47 @@
 //! The send side: queues ask their engine for one command after the other.
 
 use super::{
-    super::{
-        core::Core,
-        event::{Event, Kind},
-        network::Packet,
-        op::Verb,
-        topology::PathId,
-    },
-    Cut, Want,
+    super::{clock::EventKind, core::Core, network::Packet, operation::Opcode, ranks::QueueReport, topology::PathId},
+    Cut,
     flight::{FLIGHT, Flight, Wants},
-    life::Point,
     toq::Order,
 };
-use rdma_fabric::control_queue::{Command, Completion, QueueError, QueueId, Stadd, Width};
+use rdma_fabric::{
+    Refused,
+    control_queue::{Command, Completion, Posting, QueueError, QueueId, Stadd, Width},
+};
 
 impl Core {
+    /// Writes a posting into the queue's TOQ. `ticket`: the poster's place in the line, if it stands there.
+    pub(super) fn post_command(
+        &mut self,
+        queue: u32,
+        posting: &Posting,
+        ticket: Option<u64>,
+    ) -> Result<(), Refused<()>> {
+        let failed = |error: QueueError| Err(Refused::Failed(error.into(), ()));
+        let state = self.queues.get_mut(queue);
+        if let Err(error) = state.check(posting, &self.machine.timing) {
+            return failed(error);
+        }
+        if let Some(error) = state.end() {
+            return failed(error);
+        }
+        let first = state.line.front().copied();
+        if first.is_some() && first != ticket || !state.toq.has_room(posting.command.slots()) {
+            return Err(Refused::Full(()));
+        }
+        let rank = state.rank;
+        let written_at = self.ranks.occupy_cpu(rank, self.clock.now(), self.machine.timing.post);
+        let slot = state.toq.push(*posting, written_at);
+        self.queues.counts.posted += u64::from(posting.command.commands());
+        if let Some(timeline) = &mut self.timeline {
+            timeline.command_posted(&self.machine, &self.queues, (queue, slot), posting, written_at);
+        }
+        self.kick(queue);
+        Ok(())
+    }
+
     /// Lets a queue ask its engine for the next command, if there is one that may start and it has not asked yet.
     #[inline]
     pub(super) fn kick(&mut self, queue: u32) {
@@ -28,12 +54,12 @@ impl Core {
             let (rank, node, engine) = (state.rank, state.node, u32::from(state.id.engine()));
             let picos = self.occupies(queue, &order);
             let number = self.queues.get(queue).id.number();
-            let from = self.unless_stalled(rank, engine as u8, number, self.now.max(written_at));
+            let from = self.injector.unless_stalled(rank, engine as u8, number, self.clock.now().max(written_at));
             let start = self.senders.occupy(node, engine, from, picos);
             self.queues.get_mut(queue).due = true;
-            self.command_begins(rank);
-            if start > self.now {
-                self.queue.push(Event::new(start, Kind::Start, queue));
+            self.ranks.begin_command(rank);
+            if start > self.clock.now() {
+                self.clock.push(start, EventKind::Start, queue);
                 return;
             }
             self.start_next(queue);
@@ -42,7 +68,7 @@ impl Core {
 
     /// A `Start` event has come.
     #[inline]
-    pub(in super::super) fn start(&mut self, queue: u32) {
+    pub(crate) fn start(&mut self, queue: u32) {
         self.start_next(queue);
         if self.queues.slots[queue as usize].state.is_some() {
             self.kick(queue);
@@ -51,66 +77,68 @@ impl Core {
 
     /// How long a command occupies the send engine. One that has nothing to send takes the shortest time.
     fn occupies(&self, queue: u32, order: &Order) -> u64 {
+        let timing = &self.machine.timing;
         let payload = match order.posting.command {
             Command::Put { from, len, blocks, .. } if len > 8 => {
                 let from = from + blocks.stride.saturating_mul(order.block.into());
-                match self.own_memory(queue, from, len) {
-                    Ok(_) => {
-                        Cut::new(&self.timing, order.posting.mtu, order.posting.gap).payload(&self.timing, len.into())
-                    }
+                match self.queues.own_memory(&self.memory, queue, from, len) {
+                    Ok(_) => Cut::new(timing, order.posting.mtu, order.posting.gap).payload(timing, len.into()),
                     Err(_) => 0,
                 }
             }
-            Command::PutInline { bytes, .. } => self.timing.payload(bytes.as_bytes().len() as u64),
+            Command::PutInline { bytes, .. } => timing.payload(bytes.as_bytes().len() as u64),
             _ => 0,
         };
-        self.timing.gap.max(payload)
+        timing.gap.max(payload)
     }
 
     /// The engine fetches the queue's next command and executes it. The promise it was asked for passes to the flight.
     fn start_next(&mut self, queue: u32) {
-        let now = self.now;
+        let now = self.clock.now();
         let state = self.queues.get_mut(queue);
         state.due = false;
         let rank = state.rank;
         let order = if state.closed || state.has_stopped() { None } else { state.toq.take() };
         let Some(order) = order else {
             // Closed, stopped, or the credit was lost to a wrap meanwhile.
-            self.command_ends(rank);
+            self.ranks.release_command(rank);
             return self.queues.retire(queue);
         };
         let waiting = !state.line.is_empty();
-        self.queues.life.pass(Point::Started, now, queue, order.slot, 1);
-        if waiting && self.awaits(rank, queue, Some(Want::Room)) {
-            self.wake(rank);
+        self.queues.counts.started += 1;
+        if waiting && self.ranks.awaits(rank, queue, Some(QueueReport::Room)) {
+            self.ranks.wake(rank);
         }
-        let sent = now.saturating_add(self.timing.send);
-        if order.posting.command == Command::Nop {
-            self.seen_started(queue, order.slot, &Command::Nop, sent);
-            self.sent(queue, &order, sent, Ok(()));
-            return self.command_ends(rank);
-        }
-        match self.prepare(queue, &order) {
-            Ok(flight) => {
-                let payload = self.payload_of(&flight);
-                self.seen_started(queue, order.slot, &order.posting.command, sent.saturating_add(payload));
-                self.sent(queue, &order, sent.saturating_add(payload), Ok(()));
-                self.dispatch(flight, sent, payload);
-            }
+        let sent = now.saturating_add(self.machine.timing.send);
+        let prepared = match order.posting.command {
+            Command::Nop => Ok(None),
+            _ => self.prepare(queue, &order).map(Some),
+        };
+        let flight = match prepared {
+            Ok(flight) => flight,
             Err(error) => {
-                self.seen_failed(queue, order.slot);
+                if let Some(timeline) = &mut self.timeline {
+                    timeline.command_failed(queue, order.slot);
+                }
                 self.sent(queue, &order, sent, Err(error));
-                self.command_ends(rank);
+                return self.ranks.release_command(rank);
             }
-        }
-    }
-
-    /// Picoseconds that a flight's payload takes on its way there.
-    #[inline]
-    fn payload_of(&self, flight: &Flight) -> u64 {
-        match flight.verb {
-            Verb::Put => Cut::new(&self.timing, flight.mtu, flight.gap).payload(&self.timing, flight.len.into()),
+        };
+        // What a put's payload takes on its way.
+        let payload = match &flight {
+            Some(flight) if flight.opcode == Opcode::Put => {
+                flight.cut(&self.machine.timing).payload(&self.machine.timing, flight.len.into())
+            }
             _ => 0,
+        };
+        let (place, command, out) = ((queue, order.slot), &order.posting.command, sent.saturating_add(payload));
+        if let Some(timeline) = &mut self.timeline {
+            timeline.command_started(&self.machine, &self.queues, place, command, (now, out));
+        }
+        self.sent(queue, &order, out, Ok(()));
+        match flight {
+            Some(flight) => self.dispatch(flight, sent, payload),
+            None => self.ranks.release_command(rank),
         }
     }
 
@@ -118,10 +146,10 @@ impl Core {
     #[inline]
     fn sent(&mut self, queue: u32, order: &Order, at: u64, status: Result<(), QueueError>) {
         if status.is_ok() {
-            self.queues.life.pass(Point::Sent, at, queue, order.slot, 1);
+            self.queues.counts.sent += 1;
         }
         if matches!(order.posting.command, Command::Nop) || order.posting.command.advances() {
-            self.queues.life.pass(Point::Completed, at, queue, order.slot, 1);
+            self.queues.counts.completed += 1;
         }
         if order.posting.tcq_notice {
             self.completed(queue, at, Completion { tag: order.posting.tag, status });
@@ -135,25 +163,18 @@ impl Core {
         let state = self.queues.get(queue);
         let (rank, from, checked) = (state.rank, state.id, state.checked);
         let posting = &order.posting;
-        let new = |to: QueueId, verb: Verb, at: Stadd| Flight::new(rank, queue, from, to, verb, at);
+        let new = |to: QueueId, opcode: Opcode, at: Stadd| Flight::new(rank, queue, from, to, opcode, at);
         let mut flight = match posting.command {
             Command::Put { to, from, at, len, blocks } => {
                 let offset = blocks.stride.saturating_mul(order.block.into());
-                let own = self.own_memory(queue, from + offset, len)?;
-                let mut flight = new(to, Verb::Put, at + offset);
+                let own = self.queues.own_memory(&self.memory, queue, from + offset, len)?;
+                let mut flight = new(to, Opcode::Put, at + offset);
                 flight.len = len;
-                if len <= 8 {
-                    let mut word = [0; 8];
-                    self.memory.copy_out(&own, &mut word[..len as usize]);
-                    flight.a = u64::from_ne_bytes(word);
-                } else {
-                    flight.bytes = self.queues.flights.buffer();
-                    self.memory.append_to(&own, &mut flight.bytes);
-                }
+                (flight.a, flight.bytes) = self.queues.flights.read(&self.memory, &own);
                 flight
             }
             Command::PutInline { to, bytes, at } => {
-                let mut flight = new(to, Verb::Put, at);
+                let mut flight = new(to, Opcode::Put, at);
                 let bytes = bytes.as_bytes();
                 flight.len = bytes.len() as u32;
                 if bytes.len() <= 8 {
@@ -168,23 +189,18 @@ impl Core {
             }
             Command::Get { to, from, at, len, blocks } => {
                 let offset = blocks.stride.saturating_mul(order.block.into());
-                self.own_memory(queue, at + offset, len)?;
-                let mut flight = new(to, Verb::Get, from + offset);
+                self.queues.own_memory(&self.memory, queue, at + offset, len)?;
+                let mut flight = new(to, Opcode::Get, from + offset);
                 (flight.own, flight.len) = (at + offset, len);
                 flight
             }
-            Command::Armw { to, at, width, op } => {
-                let (verb, operand, _) = Verb::of(op.amo());
-                let mut flight = new(to, verb, at);
-                (flight.len, flight.a, flight.b) = (width as u32, low(width, operand), 0);
+            Command::Atomic { to, at, width, amo } => {
+                let (opcode, a, b) = Opcode::of(amo);
+                let mut flight = new(to, opcode, at);
+                (flight.len, flight.a, flight.b) = (width as u32, low(width, a), low(width, b));
                 flight
             }
-            Command::CompareSwap { to, at, width, expected, new: value } => {
-                let mut flight = new(to, Verb::CompareSwap, at);
-                (flight.len, flight.a, flight.b) = (width as u32, low(width, expected), low(width, value));
-                flight
-            }
-            Command::Nop => new(from, Verb::Nop, Stadd::fixed(0)),
+            Command::Nop => new(from, Opcode::Nop, Stadd::fixed(0)),
         };
         flight.slot = order.slot;
         flight.wants = Wants {
@@ -202,83 +218,71 @@ impl Core {
     /// Gives a flight to the network; its payload takes `payload` picoseconds.
     fn dispatch(&mut self, mut flight: Flight, sent: u64, payload: u64) {
         self.queues.get_mut(flight.queue).flights += 1;
-        let from = self.node_of(flight.rank);
-        if !self.target_exists(flight.to) {
-            flight.status = Err(QueueError::NotOpen { queue: flight.to });
-            let at = sent.saturating_add(payload + self.timing.receive + self.timing.post);
+        let from = self.machine.node_of(flight.rank);
+        let target = flight.to.rank().number();
+        if target >= self.machine.ranks {
+            flight.status = Err(QueueError::NotOpen(flight.to));
+            let at = sent.saturating_add(payload + self.machine.timing.receive + self.machine.timing.post);
             let slot = self.queues.flights.insert(flight);
-            return self.queue.push(Event::new(at, Kind::Answer, slot));
+            return self.clock.push(at, EventKind::Answer, slot);
         }
-        let to = self.node_of(flight.to.rank().number());
-        let trip = self.map.trip(from, to, (flight.rank, flight.to.rank().number()), flight.path);
-        let wire = self.timing.wire(trip.there);
-        flight.back = self.timing.wire(trip.back);
+        let to = self.machine.node_of(target);
+        let trip = self.machine.map.trip(from, to, (flight.rank, target), flight.path);
+        let wire = self.machine.timing.wire(trip.there);
+        flight.back = self.machine.timing.wire(trip.back);
         self.queues.line_up(&mut flight);
-        let extra = self.chance.extra();
-        if self.has_router() {
-            let atomic = flight.verb.is_atomic();
+        let extra = self.clock.extra();
+        if self.network.has_router() {
+            let atomic = flight.opcode.is_atomic();
             let engine = self.receive_engine(&flight);
             let mut packet = Packet::new(0, to, engine, atomic, trip.path);
-            let cut = Cut::new(&self.timing, flight.mtu, flight.gap);
-            let bytes = if flight.verb == Verb::Put { u64::from(flight.len) } else { 0 };
+            let cut = flight.cut(&self.machine.timing);
+            let bytes = if flight.opcode == Opcode::Put { u64::from(flight.len) } else { 0 };
             let sender = flight.from.engine();
             packet.op = self.queues.flights.insert(flight) | FLIGHT;
-            let enters = self.over_links(from, to, sent.saturating_add(extra), payload);
-            return self.inject(from, sender, packet, enters, bytes, cut);
+            let enters = sent.saturating_add(extra);
+            packet.born = self.injector.over_links(self.clock.now(), (from, to), enters, payload);
+            self.network.inject(&self.machine, &mut self.clock, (from, sender), packet, bytes, cut);
+            return self.deliver();
         }
-        let (rank, verb, len) = (flight.to.rank().number(), flight.verb, flight.len);
+        let (opcode, len) = (flight.opcode, flight.len);
         let may_be_halved = !flight.wants.strong_order;
         let slot = self.queues.flights.insert(flight);
-        let arrival = sent.saturating_add(wire + payload + self.timing.receive).saturating_add(extra);
-        let arrival = self.over_links(from, to, arrival, payload);
-        if may_be_halved && let Some(early) = self.half_seen(rank, verb, len.into(), arrival) {
-            self.queue.push(Event::detailed(early, Kind::Half, slot, 1));
+        let (timing, now) = (&self.machine.timing, self.clock.now());
+        let arrival = sent.saturating_add(wire + payload + timing.receive).saturating_add(extra);
+        let arrival = self.injector.over_links(now, (from, to), arrival, payload);
+        if may_be_halved && let Some(early) = self.injector.half_seen(timing, now, target, opcode, len.into(), arrival)
+        {
+            self.clock.push_detailed(early, EventKind::Half, slot, 1);
         }
         self.on_its_way(slot, arrival);
     }
 
     /// A router's receive engine has taken a flight's packet.
-    pub(in super::super) fn packet_of_flight(&mut self, slot: u32, last: bool) {
+    pub(crate) fn packet_of_flight(&mut self, slot: u32, last: bool) {
         if !last {
             return;
         }
         let flight = self.queues.flights.get(slot);
-        let tail = match flight.verb {
-            Verb::Put => Cut::new(&self.timing, flight.mtu, flight.gap).tail(&self.timing, flight.len.into()),
+        let tail = match flight.opcode {
+            Opcode::Put => flight.cut(&self.machine.timing).tail(&self.machine.timing, flight.len.into()),
             _ => 0,
         };
-        self.on_its_way(slot, self.now.saturating_add(self.timing.receive + tail));
+        self.on_its_way(slot, self.clock.now().saturating_add(self.machine.timing.receive + tail));
     }
 
     /// A flight will be through the target's receive engine at this time.
     #[inline]
     fn on_its_way(&mut self, slot: u32, arrival: u64) {
-        let arrival = if self.chance.is_active() { self.queues.arrives_in_order(slot, arrival) } else { arrival };
-        self.queue.push(Event::new(arrival, Kind::Reach, slot));
+        let arrival = if self.clock.is_random() { self.queues.arrives_in_order(slot, arrival) } else { arrival };
+        self.clock.push(arrival, EventKind::Reach, slot);
     }
 
     /// The target's receive engine: that of the target queue's TNI. Atomics use only as many as the job has for them.
     #[inline]
     pub(super) fn receive_engine(&self, flight: &Flight) -> u8 {
-        let engine = u32::from(flight.to.engine()).min(self.timing.engines - 1);
-        (if flight.verb.is_atomic() { engine % self.receive_engines } else { engine }) as u8
-    }
-
-    /// A command of the rank is under way, whatever becomes of its queue.
-    #[inline]
-    fn command_begins(&mut self, rank: u32) {
-        let state = &mut self.ranks[rank as usize];
-        state.outstanding += 1;
-        state.extra().commands += 1;
-    }
-
-    /// It is over.
-    #[inline]
-    pub(super) fn command_ends(&mut self, rank: u32) {
-        if let Some(extra) = self.ranks[rank as usize].existing() {
-            extra.commands -= 1;
-        }
-        self.release(rank);
+        let engine = u32::from(flight.to.engine()).min(self.machine.timing.engines - 1);
+        (if flight.opcode.is_atomic() { engine % self.machine.receive_engines } else { engine }) as u8
     }
 }
 

@@ -1,7 +1,8 @@
 //! One control queue.
 
-use super::{order::Pair, place, toq::Toq};
-use rdma_fabric::control_queue::{Completion, MrqNotice, QueueError, QueueId, QueueSpec};
+use super::super::platform::Timing;
+use super::{node, order::Pair, toq::Toq};
+use rdma_fabric::control_queue::{Command, Completion, MrqNotice, Posting, QueueError, QueueId, QueueSpec};
 use std::collections::VecDeque;
 
 #[derive(Debug)]
@@ -29,18 +30,18 @@ pub(super) struct QueueState {
     pub(super) line: VecDeque<u64>,
     /// Targets whose commands need care to keep their order.
     pub(super) pairs: Vec<Pair>,
-    pub(super) trouble: Trouble,
+    pub(super) health: Health,
 }
 
-/// What went wrong and was not reported with a command.
+/// Whether anything went wrong that was not reported with a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Trouble {
-    None,
+pub(super) enum Health {
+    Well,
     /// A command's error.
-    Command(QueueError),
+    CommandFailed(QueueError),
     /// The queue has stopped.
     Stopping(QueueError),
-    /// The queue has stopped and that was told.
+    /// The queue has stopped and its rank knows.
     Stopped,
 }
 
@@ -51,7 +52,7 @@ impl QueueState {
             rank,
             node,
             space,
-            next_context: place::NONE,
+            next_context: node::NONE,
             flights: 0,
             due: false,
             closed: false,
@@ -62,31 +63,99 @@ impl QueueState {
             mrq: VecDeque::new(),
             line: VecDeque::new(),
             pairs: Vec::new(),
-            trouble: Trouble::None,
+            health: Health::Well,
         }
     }
 
     #[inline]
     pub(super) fn has_stopped(&self) -> bool {
-        matches!(self.trouble, Trouble::Stopping(_) | Trouble::Stopped)
+        matches!(self.health, Health::Stopping(_) | Health::Stopped)
     }
 
     /// A command's error that the next call has to report, once.
     pub(super) fn take_command_error(&mut self) -> Option<QueueError> {
-        let Trouble::Command(error) = self.trouble else { return None };
-        self.trouble = Trouble::None;
+        let Health::CommandFailed(error) = self.health else { return None };
+        self.health = Health::Well;
         Some(error)
     }
 
-    /// Why nothing comes any more, if so: what stopped the queue, and after that was told, that it has stopped.
+    /// Why nothing comes any more, if so: what stopped the queue, and when its rank knows that, that it has stopped.
     pub(super) fn end(&mut self) -> Option<QueueError> {
-        match self.trouble {
-            Trouble::None | Trouble::Command(_) => None,
-            Trouble::Stopping(error) => {
-                self.trouble = Trouble::Stopped;
+        match self.health {
+            Health::Well | Health::CommandFailed(_) => None,
+            Health::Stopping(error) => {
+                self.health = Health::Stopped;
                 Some(error)
             }
-            Trouble::Stopped => Some(QueueError::Stopped { queue: self.id }),
+            Health::Stopped => Some(QueueError::Stopped(self.id)),
+        }
+    }
+
+    /// What is wrong with a posting whatever the queue's state is.
+    pub(super) fn check(&self, posting: &Posting, timing: &Timing) -> Result<(), QueueError> {
+        let id = self.id;
+        let limit = |what, value: u64, limit: u64| Err(QueueError::Limit { queue: id, what, value, limit });
+        let (len, blocks) = match posting.command {
+            Command::Put { len, blocks, .. } | Command::Get { len, blocks, .. } => (len, blocks.count),
+            _ => (0, 1),
+        };
+        let most = u64::from(self.toq.depth()) - 1;
+        if blocks == 0 {
+            return limit("the number of blocks, at least 1,", 0, most);
+        }
+        if len > timing.queues.longest {
+            return limit("the length of a command", len.into(), timing.queues.longest.into());
+        }
+        if posting.command.slots() > most {
+            return limit("the number of slots of a posting", posting.command.slots(), most);
+        }
+        if posting.sps > 15 {
+            return limit("the SPS", posting.sps.into(), 15);
+        }
+        if u64::from(posting.mtu) > timing.packet_payload {
+            return limit("the MTU", posting.mtu.into(), timing.packet_payload);
+        }
+        if let Some(path) = posting.path
+            && (path > 15 || path >> 1 & 3 == 3)
+        {
+            return limit("the path", path.into(), 13);
+        }
+        if posting.sps > 0 && self.checked && !posting.command.advances() {
+            return Err(QueueError::CreditIgnored { queue: id, sps: posting.sps });
+        }
+        Ok(())
+    }
+
+    // What the owner sees; what came before the queue stopped can be taken first.
+
+    /// The next completion, if it is there now.
+    pub(super) fn poll_tcq(&mut self, now: u64) -> Result<Option<Completion>, QueueError> {
+        if let Some(error) = self.take_command_error() {
+            return Err(error);
+        }
+        match self.tcq.front() {
+            Some(&(at, completion)) if at <= now => {
+                self.tcq.pop_front();
+                Ok(Some(completion))
+            }
+            Some(_) => Ok(None),
+            None => self.end().map_or(Ok(None), Err),
+        }
+    }
+
+    /// When the next completion is there, if that is known.
+    pub(super) fn completion_at(&self) -> Option<u64> {
+        self.tcq.front().map(|(at, _)| *at)
+    }
+
+    /// The next notice.
+    pub(super) fn poll_mrq(&mut self) -> Result<Option<MrqNotice>, QueueError> {
+        if let Some(error) = self.take_command_error() {
+            return Err(error);
+        }
+        match self.mrq.pop_front() {
+            None => self.end().map_or(Ok(None), Err),
+            notice => Ok(notice),
         }
     }
 

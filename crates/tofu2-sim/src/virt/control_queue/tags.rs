@@ -3,7 +3,7 @@
 use rdma_fabric::{RegionKey, control_queue::Stadd};
 use std::collections::{BTreeMap, VecDeque};
 
-/// A tag that was given back is not given out again while fewer than so many others are, so that late addresses fail.
+/// A tag that was given back is not used again until this many others have been given back, so that late addresses fail.
 const QUARANTINE: usize = 64;
 
 /// One address space: of a queue, or of all queues of a rank if the machine has them share it.
@@ -38,7 +38,7 @@ impl Space {
             return Some(Stadd::new(tag, 0));
         }
         let fresh = self.automatic.len();
-        let place = match self.free.front() {
+        let at = match self.free.front() {
             Some(_) if self.free.len() > QUARANTINE || fresh >= limit as usize => self.free.pop_front()? as usize,
             _ if fresh < limit as usize => {
                 self.automatic.push(None);
@@ -46,8 +46,8 @@ impl Space {
             }
             _ => return None,
         };
-        self.automatic[place] = Some(Registration { key, len, read_only: false });
-        let tag = Stadd::FIRST_AUTOMATIC + place as u32;
+        self.automatic[at] = Some(Registration { key, len, read_only: false });
+        let tag = Stadd::FIRST_AUTOMATIC + at as u32;
         self.known.insert((key.index, key.generation), tag);
         Some(Stadd::new(tag, 0))
     }
@@ -72,22 +72,22 @@ impl Space {
     #[inline]
     pub(super) fn find(&self, at: Stadd) -> Option<Registration> {
         match Self::automatic(at.tag()) {
-            Some(place) => self.automatic.get(place).copied().flatten(),
+            Some(at) => self.automatic.get(at).copied().flatten(),
             None => {
                 let tag = u8::try_from(at.tag()).ok()?;
-                let place = self.fixed.binary_search_by_key(&tag, |(tag, _)| *tag).ok()?;
-                Some(self.fixed[place].1)
+                let at = self.fixed.binary_search_by_key(&tag, |(tag, _)| *tag).ok()?;
+                Some(self.fixed[at].1)
             }
         }
     }
 
     fn find_mut(&mut self, at: Stadd) -> Option<&mut Registration> {
         match Self::automatic(at.tag()) {
-            Some(place) => self.automatic.get_mut(place)?.as_mut(),
+            Some(at) => self.automatic.get_mut(at)?.as_mut(),
             None => {
                 let tag = u8::try_from(at.tag()).ok()?;
-                let place = self.fixed.binary_search_by_key(&tag, |(tag, _)| *tag).ok()?;
-                Some(&mut self.fixed[place].1)
+                let at = self.fixed.binary_search_by_key(&tag, |(tag, _)| *tag).ok()?;
+                Some(&mut self.fixed[at].1)
             }
         }
     }
@@ -99,13 +99,13 @@ impl Space {
 
     /// Ends a registration; false if there is none.
     pub(super) fn deregister(&mut self, at: Stadd) -> bool {
-        let Some(place) = Self::automatic(at.tag()) else {
+        let Some(at) = Self::automatic(at.tag()) else {
             let there = u8::try_from(at.tag()).ok().and_then(|tag| self.fixed.binary_search_by_key(&tag, |f| f.0).ok());
             return there.map(|place| self.fixed.remove(place)).is_some();
         };
-        let Some(there) = self.automatic.get_mut(place).and_then(Option::take) else { return false };
+        let Some(there) = self.automatic.get_mut(at).and_then(Option::take) else { return false };
         self.known.remove(&(there.key.index, there.key.generation));
-        self.free.push_back(place as u32);
+        self.free.push_back(at as u32);
         true
     }
 

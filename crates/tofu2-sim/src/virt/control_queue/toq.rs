@@ -1,6 +1,6 @@
 //! The transmit order queue: postings in order, and the pointers into it.
 //!
-//! Positions count slots from the opening on. `read <= told <= write`, and `write - read` is less than the depth: one slot
+//! Positions count slots from the opening on. `read <= announced <= write`, and `write - read` is less than the depth: one slot
 //! stays free, so that a full ring differs from an empty one. A posting of several blocks stands once and counts down.
 
 use rdma_fabric::control_queue::{Pointers, Posting, QueueMode, QueueSpec};
@@ -8,20 +8,20 @@ use std::collections::VecDeque;
 
 #[derive(Debug)]
 pub(super) struct Toq {
-    entries: VecDeque<Entry>,
+    entries: VecDeque<Waiting>,
     depth: u32,
     /// The next slot to be executed.
     read: u64,
     /// The next slot to be written.
     write: u64,
-    /// Slots before this are known to the engine; delayed starts stand after it.
-    told: u64,
+    /// The doorbell has announced slots before this to the engine; delayed starts stand after it.
+    announced: u64,
     /// The session offset; `None` in other modes. While it is at most `read + depth - 1`, hardware's ring index says the same.
     offset: Option<u64>,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct Waiting {
     posting: Posting,
     /// When the CPU has written it, in picoseconds.
     written_at: u64,
@@ -53,7 +53,7 @@ pub(super) enum Advance {
 impl Toq {
     pub(super) fn new(spec: &QueueSpec) -> Self {
         let offset = (spec.mode == QueueMode::Session).then_some(u64::from(spec.initial_offset));
-        Toq { entries: VecDeque::new(), depth: spec.depth, read: 0, write: 0, told: 0, offset }
+        Toq { entries: VecDeque::new(), depth: spec.depth, read: 0, write: 0, announced: 0, offset }
     }
 
     pub(super) fn pointers(&self) -> Pointers {
@@ -75,9 +75,9 @@ impl Toq {
         let slot = self.write;
         self.write += posting.command.slots();
         if !posting.delay_start {
-            self.told = self.write;
+            self.announced = self.write;
         }
-        self.entries.push_back(Entry { posting, written_at, begun: 0 });
+        self.entries.push_back(Waiting { posting, written_at, begun: 0 });
         slot
     }
 
@@ -87,7 +87,7 @@ impl Toq {
     pub(super) fn runnable(&self) -> Option<(Order, u64)> {
         let head = self.entries.front()?;
         let end = self.read + u64::from(head.posting.command.slots_each());
-        let allowed = self.offset.map_or(self.told, |offset| offset.min(self.told));
+        let allowed = self.offset.map_or(self.announced, |offset| offset.min(self.announced));
         let order = Order { posting: head.posting, block: head.begun, slot: self.read };
         (end <= allowed).then_some((order, head.written_at))
     }
@@ -110,7 +110,7 @@ impl Toq {
         self.offset.is_some()
     }
 
-    /// A put has arrived that advances the session offset by so many slots.
+    /// Advances the session offset by `slots` slots, for a put that has arrived.
     #[inline]
     pub(super) fn advance(&mut self, slots: u8) -> Advance {
         let Some(offset) = &mut self.offset else { return Advance::Ignored };
@@ -134,7 +134,7 @@ impl Toq {
 
     /// Bytes of the ring's storage.
     pub(super) fn bytes(&self) -> usize {
-        self.entries.capacity() * size_of::<Entry>()
+        self.entries.capacity() * size_of::<Waiting>()
     }
 }
 

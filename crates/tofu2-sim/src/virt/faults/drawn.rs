@@ -5,7 +5,7 @@ use crate::virt::chacha::ChaCha8;
 use rdma_fabric::Time;
 use std::time::Duration;
 
-/// What faults to draw. The job's size bounds whom they meet.
+/// What faults to draw. The job's size bounds the ranks and nodes that they meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Odds {
     /// Ranks of the job.
@@ -18,14 +18,14 @@ pub struct Odds {
     pub within: Duration,
     /// The longest delay, slowness or stall.
     pub longest: Duration,
-    /// At most so many of them stop a node.
+    /// How many of them may stop a node.
     pub node_stops: u32,
     /// Whether MRQs may overflow: then queues stop.
     pub overflows: bool,
 }
 
 impl Odds {
-    /// Ten faults within a millisecond, none longer than 20 µs, none that ends a rank or stops a queue.
+    /// Returns odds for ten faults within a millisecond, none longer than 20 µs, none that ends a rank or stops a queue.
     pub fn new(ranks: u32, ranks_per_node: u32) -> Self {
         Odds {
             ranks: ranks.max(1),
@@ -40,7 +40,7 @@ impl Odds {
 }
 
 impl Faults {
-    /// The same seed and odds give the same faults, everywhere.
+    /// Draws faults. The same seed and odds give the same faults, everywhere.
     pub fn drawn(seed: u64, odds: &Odds) -> Self {
         let mut rng = ChaCha8::seed_from_u64(seed);
         let mut below = |bound: u64| rng.below(bound.max(1));

@@ -18,17 +18,16 @@
 //!
 //! "The next" is the first after the fault's time. A fault that finds nothing to disturb does nothing; [`FaultReport`] tells.
 
-mod apply;
-mod check;
 mod drawn;
+mod injector;
 mod text;
 
-pub(super) use check::Limits;
 pub use drawn::Odds;
+pub(super) use injector::{Injector, LateCredit, Struck};
 pub use text::BadFault;
 
 use rdma_fabric::Time;
-use std::{collections::VecDeque, time::Duration};
+use std::time::Duration;
 
 /// What goes wrong. Ranks and nodes are numbers of the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,12 +104,9 @@ pub struct Fault {
     pub kind: FaultKind,
 }
 
-/// The faults of a run, in the order of their times.
+/// The faults of a run, in the order of their times; and of each, the number of its line in the text it comes from.
 #[derive(Clone, Debug, Default)]
-pub struct Faults(Vec<Fault>, Lines);
-
-/// Of each fault, the number of its line in the text it comes from.
-type Lines = Vec<Option<usize>>;
+pub struct Faults(Vec<Fault>, Vec<Option<usize>>);
 
 impl PartialEq for Faults {
     fn eq(&self, other: &Self) -> bool {
@@ -121,7 +117,7 @@ impl PartialEq for Faults {
 impl Eq for Faults {}
 
 impl Faults {
-    /// These.
+    /// Sorts faults by their times.
     pub fn new(faults: Vec<Fault>) -> Self {
         Self::of_lines(faults.into_iter().map(|fault| (fault, None)).collect())
     }
@@ -132,12 +128,12 @@ impl Faults {
         Faults(faults, lines)
     }
 
-    /// The faults.
+    /// Returns the faults.
     pub fn as_slice(&self) -> &[Fault] {
         &self.0
     }
 
-    /// Without the one at `index`: to find out which of them matters.
+    /// Returns the faults without the one at `index`: to find out which of them matters.
     #[must_use]
     pub fn without(&self, index: usize) -> Self {
         let mut rest = self.clone();
@@ -149,76 +145,87 @@ impl Faults {
     }
 }
 
-/// What became of a run's faults.
+/// The faults of a run, and which of them disturbed anything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FaultReport {
-    /// All that the job had. Its text, given to [`super::Job::faults`] again, replays the run.
+    /// All faults of the job. Their text, given to [`super::Job::faults`] again, replays the run.
     pub faults: Faults,
-    /// Of each, whether it disturbed anything.
+    /// Of each fault, whether it disturbed anything.
     pub struck: Vec<bool>,
 }
 
-/// The machine's view of its faults.
-#[derive(Debug, Default)]
-pub(super) struct Trouble {
-    faults: Vec<Fault>,
-    struck: Vec<bool>,
-    /// Links that are slow or down, with the fault's index.
-    links: Vec<(usize, Link)>,
-    /// Queues that start later.
-    stalls: Vec<(usize, Stall)>,
-    /// Faults that wait for the first thing they fit.
-    armed: VecDeque<(usize, FaultKind)>,
-    /// Advances that are late: the queue's slot and generation, and by how much it will move.
-    credits: Vec<(u32, u32, u8)>,
-    /// Nodes that have stopped and whose ranks are still to be ended.
-    pub(super) stopped: Vec<u32>,
-}
-
+/// What a job has of everything that a fault can name.
 #[derive(Clone, Copy, Debug)]
-struct Link {
-    from: u32,
-    to: u32,
-    /// Picoseconds.
-    until: u64,
-    /// `None`: down.
-    extra: Option<u64>,
-    /// When the last message that this link held back arrives.
-    last: u64,
+pub(super) struct Limits {
+    pub(super) ranks: u32,
+    pub(super) nodes: u32,
+    /// Of each node.
+    pub(super) engines: u32,
+    /// Of each engine.
+    pub(super) queues: u32,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Stall {
-    rank: u32,
-    engine: u8,
-    number: u8,
-    until: u64,
-}
-
-impl Trouble {
-    pub(super) fn new(faults: &Faults) -> Self {
-        Trouble { faults: faults.0.clone(), struck: vec![false; faults.0.len()], ..Trouble::default() }
-    }
-
-    /// When each fault begins.
-    pub(super) fn times(&self) -> impl Iterator<Item = u64> + '_ {
-        self.faults.iter().map(|fault| fault.at.as_picos())
-    }
-
-    pub(super) fn report(self) -> FaultReport {
-        FaultReport { faults: Faults::new(self.faults), struck: self.struck }
-    }
-
-    /// Takes the first armed fault that `fits`.
-    fn take<T>(&mut self, fits: impl Fn(FaultKind) -> Option<T>) -> Option<T> {
-        let (place, found) = self.armed.iter().enumerate().find_map(|(i, (_, kind))| Some((i, fits(*kind)?)))?;
-        let (index, _) = self.armed.remove(place)?;
-        self.struck[index] = true;
-        Some(found)
+impl Limits {
+    /// Returns what `kind` names and the job does not have: its name, its number, and how many there are.
+    fn missing(&self, kind: FaultKind) -> Option<(&'static str, u128, u32)> {
+        let named = kind.in_words().1.into_iter().filter_map(|(key, number)| match key {
+            "rank" => Some(("rank", number, self.ranks)),
+            "node" | "from" | "to" => Some(("node", number, self.nodes)),
+            "engine" => Some(("engine", number, self.engines)),
+            "number" => Some(("queue", number, self.queues)),
+            _ => None,
+        });
+        named.into_iter().find(|(_, number, there)| *number >= u128::from(*there))
     }
 }
 
-/// A duration in picoseconds.
-fn picos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos().saturating_mul(1000)).unwrap_or(u64::MAX / 4)
+impl Faults {
+    /// Whether the job has all that they name.
+    ///
+    /// # Errors
+    /// The first that names something else.
+    pub(super) fn check(&self, limits: Limits) -> Result<(), BadFault> {
+        for (fault, &number) in self.0.iter().zip(&self.1) {
+            if let Some((what, named, there)) = limits.missing(fault.kind) {
+                let problem = match there {
+                    1 => format!("there is no {what} {named}, only {what} 0"),
+                    there => format!("there is no {what} {named}, only 0 to {}", there.saturating_sub(1)),
+                };
+                return Err(BadFault { number, line: fault.to_string(), problem });
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_job_has_not_is_named_with_its_line() {
+        let limits = Limits { ranks: 8, nodes: 4, engines: 4, queues: 12 };
+        for (line, problem) in [
+            ("5 node-stop node=4", "there is no node 4, only 0 to 3"),
+            ("5 link-down from=0 to=9 lasts=1", "there is no node 9, only 0 to 3"),
+            ("5 link-slow from=4 to=0 extra=1 lasts=1", "there is no node 4, only 0 to 3"),
+            ("5 mrq-overflow rank=8", "there is no rank 8, only 0 to 7"),
+            ("5 late-completion rank=8 by=1", "there is no rank 8, only 0 to 7"),
+            ("5 late-credit rank=8 by=1", "there is no rank 8, only 0 to 7"),
+            ("5 partial-put rank=4000000000", "there is no rank 4000000000, only 0 to 7"),
+            ("5 queue-stall rank=8 engine=0 number=0 lasts=1", "there is no rank 8, only 0 to 7"),
+            ("5 queue-stall rank=0 engine=4 number=0 lasts=1", "there is no engine 4, only 0 to 3"),
+            ("5 queue-stall rank=0 engine=0 number=12 lasts=1", "there is no queue 12, only 0 to 11"),
+        ] {
+            // In front of it, one that is later and fits.
+            let faults: Faults = format!("9 node-stop node=3\n\n{line}\n").parse().unwrap();
+            let error = faults.check(limits).unwrap_err();
+            assert_eq!((error.number, error.problem.as_str()), (Some(3), problem), "{line}");
+            assert_eq!(error.line.replacen(".000", "", 1), line);
+        }
+        assert_eq!(Faults::drawn(1, &Odds::new(8, 2)).check(limits), Ok(()));
+        let alone = Limits { ranks: 1, nodes: 1, ..limits };
+        let error = "1 partial-put rank=1".parse::<Faults>().unwrap().check(alone).unwrap_err();
+        assert_eq!(error.problem, "there is no rank 1, only rank 0");
+    }
 }

@@ -2,26 +2,39 @@
 
 use super::{Fault, FaultKind, Faults};
 use rdma_fabric::Time;
-use std::{fmt, str::FromStr, time::Duration};
+use std::{cell::Cell, fmt, str::FromStr, time::Duration};
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let picos = self.at.as_picos();
         write!(f, "{}.{:03} ", picos / 1000, picos % 1000)?;
-        let ns = |duration: Duration| duration.as_nanos();
-        match self.kind {
-            FaultKind::NodeStop { node } => write!(f, "node-stop node={node}"),
+        let (name, values) = self.kind.in_words();
+        f.write_str(name)?;
+        values.into_iter().try_for_each(|(key, value)| write!(f, " {key}={value}"))
+    }
+}
+
+impl FaultKind {
+    /// Its name, and its values by their keys, durations in nanoseconds.
+    pub(super) fn in_words(self) -> (&'static str, Vec<(&'static str, u128)>) {
+        let number = |key, number: u32| (key, u128::from(number));
+        let ns = |key, duration: Duration| (key, duration.as_nanos());
+        match self {
+            FaultKind::NodeStop { node } => ("node-stop", vec![number("node", node)]),
             FaultKind::LinkSlow { from, to, extra, lasts } => {
-                write!(f, "link-slow from={from} to={to} extra={} lasts={}", ns(extra), ns(lasts))
+                ("link-slow", vec![number("from", from), number("to", to), ns("extra", extra), ns("lasts", lasts)])
             }
-            FaultKind::LinkDown { from, to, lasts } => write!(f, "link-down from={from} to={to} lasts={}", ns(lasts)),
-            FaultKind::MrqOverflow { rank } => write!(f, "mrq-overflow rank={rank}"),
-            FaultKind::LateCompletion { rank, by } => write!(f, "late-completion rank={rank} by={}", ns(by)),
-            FaultKind::LateCredit { rank, by } => write!(f, "late-credit rank={rank} by={}", ns(by)),
-            FaultKind::QueueStall { rank, engine, number, lasts } => {
-                write!(f, "queue-stall rank={rank} engine={engine} number={number} lasts={}", ns(lasts))
+            FaultKind::LinkDown { from, to, lasts } => {
+                ("link-down", vec![number("from", from), number("to", to), ns("lasts", lasts)])
             }
-            FaultKind::PartialPut { rank } => write!(f, "partial-put rank={rank}"),
+            FaultKind::MrqOverflow { rank } => ("mrq-overflow", vec![number("rank", rank)]),
+            FaultKind::LateCompletion { rank, by } => ("late-completion", vec![number("rank", rank), ns("by", by)]),
+            FaultKind::LateCredit { rank, by } => ("late-credit", vec![number("rank", rank), ns("by", by)]),
+            FaultKind::QueueStall { rank, engine, number: queue, lasts } => {
+                let (engine, queue) = (number("engine", engine.into()), number("number", queue.into()));
+                ("queue-stall", vec![number("rank", rank), engine, queue, ns("lasts", lasts)])
+            }
+            FaultKind::PartialPut { rank } => ("partial-put", vec![number("rank", rank)]),
         }
     }
 }
@@ -68,45 +81,35 @@ impl FromStr for Fault {
             let (key, value) = word.split_once('=').ok_or_else(|| bad(format!("`{word}` is not key=value")))?;
             values.push((key, number(value)?));
         }
-        let mut used = 0;
-        let mut value = |key: &str| -> Result<u64, BadFault> {
-            used += 1;
+        let used = Cell::new(0);
+        let value = |key: &str| -> Result<u64, BadFault> {
+            used.set(used.get() + 1);
             let found = values.iter().find(|(known, _)| *known == key);
             found.map(|(_, value)| *value).ok_or_else(|| bad(format!("`{key}=` is missing")))
         };
-        let small = |value: u64| u32::try_from(value).map_err(|_| bad(format!("{value} is too large")));
-        let tiny = |value: u64| u8::try_from(value).map_err(|_| bad(format!("{value} is too large")));
+        let too_large = |value: u64| bad(format!("{value} is too large"));
+        let small = |key: &str| value(key).and_then(|value| u32::try_from(value).map_err(|_| too_large(value)));
+        let tiny = |key: &str| value(key).and_then(|value| u8::try_from(value).map_err(|_| too_large(value)));
+        let ns = |key: &str| value(key).map(Duration::from_nanos);
         let kind = match name {
-            "node-stop" => FaultKind::NodeStop { node: small(value("node")?)? },
-            "link-slow" => FaultKind::LinkSlow {
-                from: small(value("from")?)?,
-                to: small(value("to")?)?,
-                extra: Duration::from_nanos(value("extra")?),
-                lasts: Duration::from_nanos(value("lasts")?),
-            },
-            "link-down" => FaultKind::LinkDown {
-                from: small(value("from")?)?,
-                to: small(value("to")?)?,
-                lasts: Duration::from_nanos(value("lasts")?),
-            },
-            "mrq-overflow" => FaultKind::MrqOverflow { rank: small(value("rank")?)? },
-            "late-completion" => {
-                FaultKind::LateCompletion { rank: small(value("rank")?)?, by: Duration::from_nanos(value("by")?) }
+            "node-stop" => FaultKind::NodeStop { node: small("node")? },
+            "link-slow" => {
+                let (from, to) = (small("from")?, small("to")?);
+                FaultKind::LinkSlow { from, to, extra: ns("extra")?, lasts: ns("lasts")? }
             }
-            "late-credit" => {
-                FaultKind::LateCredit { rank: small(value("rank")?)?, by: Duration::from_nanos(value("by")?) }
+            "link-down" => FaultKind::LinkDown { from: small("from")?, to: small("to")?, lasts: ns("lasts")? },
+            "mrq-overflow" => FaultKind::MrqOverflow { rank: small("rank")? },
+            "late-completion" => FaultKind::LateCompletion { rank: small("rank")?, by: ns("by")? },
+            "late-credit" => FaultKind::LateCredit { rank: small("rank")?, by: ns("by")? },
+            "queue-stall" => {
+                let (rank, engine, number) = (small("rank")?, tiny("engine")?, tiny("number")?);
+                FaultKind::QueueStall { rank, engine, number, lasts: ns("lasts")? }
             }
-            "queue-stall" => FaultKind::QueueStall {
-                rank: small(value("rank")?)?,
-                engine: tiny(value("engine")?)?,
-                number: tiny(value("number")?)?,
-                lasts: Duration::from_nanos(value("lasts")?),
-            },
-            "partial-put" => FaultKind::PartialPut { rank: small(value("rank")?)? },
+            "partial-put" => FaultKind::PartialPut { rank: small("rank")? },
             other => return Err(bad(format!("there is no `{other}`"))),
         };
-        if used != values.len() {
-            return Err(bad(format!("`{name}` takes {used} values")));
+        if used.get() != values.len() {
+            return Err(bad(format!("`{name}` takes {} values", used.get())));
         }
         Ok(Fault { at, kind })
     }

@@ -4,30 +4,20 @@
 //! consecutive ranks together in pieces of at most 64 KiB, so that a small region on each of many ranks costs its size and
 //! no allocation per rank.
 
-mod local;
-mod location;
+mod access;
+mod storage;
 mod symmetric;
 
-pub(super) use location::Loc;
+pub(super) use access::{SPARSE, is_zero};
+pub(super) use storage::NoStorage;
 
-use super::prefetch::prefetch;
-use crate::{JobError, host_memory};
-use bytemuck::{cast_slice, cast_slice_mut};
-use local::LocalTable;
 use rdma_fabric::{FabricError, Rank, RegionKey, RemoteAddr, Result, error::Mismatch};
-use std::{collections::BTreeMap, panic::resume_unwind};
+use std::collections::BTreeMap;
+use storage::{Gone, LocalTable, Stored};
 use symmetric::Symmetric;
 
 /// Set in the index of a symmetric region's key.
 const SYMMETRIC: u32 = 1 << 31;
-
-/// More zeros than this, in bytes, are looked for, so that long sparse transfers take no memory.
-pub(super) const SPARSE: usize = 64 << 10;
-
-/// Whether all bytes are zero.
-pub(super) fn is_zero(bytes: &[u8]) -> bool {
-    bytes.chunks(4096).all(|chunk| chunk.iter().fold(0, |all, byte| all | byte) == 0)
-}
 
 #[derive(Debug)]
 pub(super) struct Memory {
@@ -43,64 +33,41 @@ pub(super) struct Memory {
     own: (u32, u64),
 }
 
-/// Bytes of storage.
-#[derive(Debug, Default)]
-struct Stored {
-    now: usize,
-    peak: usize,
+/// Some bytes of one region of one rank: a `Place` as the core keeps it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Loc {
+    pub(super) rank: u32,
+    index: u32,
+    pub(super) offset: u64,
+    pub(super) len: u64,
+    generation: u32,
 }
 
-impl Stored {
-    fn zeroed(&mut self, words: usize) -> Box<[u64]> {
-        if words >= host_memory::LARGE / 8 {
-            NoStorage::unless_there_is(words);
-        }
-        self.now += words * 8;
-        self.peak = self.peak.max(self.now);
-        vec![0; words].into_boxed_slice()
+const _: () = assert!(size_of::<Loc>() <= 32);
+
+impl Loc {
+    pub(super) fn new(rank: u32, key: RegionKey, offset: u64, len: u64) -> Self {
+        Loc { rank, index: key.index, generation: key.generation, offset, len }
     }
 
-    fn drop(&mut self, words: &mut Box<[u64]>) {
-        self.now -= words.len() * 8;
-        *words = Box::default();
-    }
-}
-
-/// What unwinds out of the simulator when this machine has no memory for a region that is written.
-#[derive(Debug)]
-pub(super) struct NoStorage {
-    bytes: u64,
-    available: u64,
-}
-
-impl NoStorage {
-    /// Ends the run if so many words can't be had.
-    #[cold]
-    fn unless_there_is(words: usize) {
-        let bytes = (words as u64).saturating_mul(8);
-        // The allocator may refuse what the system would have; neither of them is asked for pages here.
-        let available = match host_memory::has(bytes) {
-            Err(available) => available,
-            Ok(()) if Vec::<u64>::new().try_reserve_exact(words).is_ok() => return,
-            Ok(()) => host_memory::available().unwrap_or(0),
-        };
-        // Silently: the job's error says it.
-        resume_unwind(Box::new(NoStorage { bytes, available }));
+    #[inline]
+    pub(super) fn key(&self) -> RegionKey {
+        RegionKey { index: self.index, generation: self.generation }
     }
 
-    pub(super) fn into_error(self) -> JobError {
-        let NoStorage { bytes: needed, available } = self;
-        JobError::TooLittleMemory { what: "a simulated region that is written".to_owned(), needed, available }
+    pub(super) fn addr(&self) -> RemoteAddr {
+        RemoteAddr { rank: Rank::new(self.rank), region: self.key(), offset: self.offset }
     }
-}
 
-/// How a place can't be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Gone {
-    /// Deregistered.
-    Stale,
-    /// Never registered.
-    Never,
+    /// Whether both share a byte.
+    #[inline]
+    pub(super) fn overlaps(&self, other: &Loc) -> bool {
+        self.index == other.index
+            && self.generation == other.generation
+            && self.rank == other.rank
+            && self.offset < other.offset + other.len
+            && other.offset < self.offset + self.len
+    }
 }
 
 impl Memory {
@@ -126,32 +93,21 @@ impl Memory {
         if number >= SYMMETRIC {
             return Err(FabricError::TooManyRegions { rank: Rank::new(rank), limit: SYMMETRIC as usize });
         }
+        let mismatch = |collective, first, theirs, ours| {
+            Mismatch { collective, rank: Rank::new(rank), theirs, other: Rank::new(first), ours }.into()
+        };
         match self.symmetric.get(number as usize) {
             None => {
                 self.symmetric.push(Symmetric::new(rank, bytes, self.ranks));
                 self.locked.extend(terms.map(|terms| (number, terms)));
             }
             Some(there) if there.bytes() != bytes => {
-                return Err(Mismatch {
-                    collective: "alloc_symmetric",
-                    rank: Rank::new(rank),
-                    theirs: bytes as u64,
-                    other: Rank::new(there.first()),
-                    ours: there.bytes() as u64,
-                }
-                .into());
+                return Err(mismatch("alloc_symmetric", there.first(), bytes as u64, there.bytes() as u64));
             }
             Some(there) => {
                 let (mine, ours) = (terms.unwrap_or_default(), self.locked.get(&number).copied().unwrap_or_default());
                 if let Some((mine, ours)) = mine.into_iter().zip(ours).find(|(mine, ours)| mine != ours) {
-                    return Err(Mismatch {
-                        collective: "alloc_symmetric, locked,",
-                        rank: Rank::new(rank),
-                        theirs: mine,
-                        other: Rank::new(there.first()),
-                        ours,
-                    }
-                    .into());
+                    return Err(mismatch("alloc_symmetric, locked,", there.first(), mine, ours));
                 }
             }
         }
@@ -229,128 +185,9 @@ impl Memory {
         Ok(Loc::new(rank.number(), region, offset, len as u64))
     }
 
-    /// The words of a rank's part, if they were ever written, and where in them it begins.
-    #[inline]
-    fn words(&self, loc: &Loc) -> Option<(&[u64], usize)> {
-        if loc.index & SYMMETRIC != 0 {
-            self.symmetric[(loc.index & !SYMMETRIC) as usize].words(loc.rank)
-        } else {
-            let words = self.local.get(loc.rank as usize)?.as_deref()?.words(loc.index);
-            (!words.is_empty()).then_some((words, 0))
-        }
-    }
-
-    #[inline]
-    fn words_mut(&mut self, loc: &Loc) -> (&mut [u64], usize) {
-        if loc.index & SYMMETRIC != 0 {
-            self.symmetric[(loc.index & !SYMMETRIC) as usize].words_mut(loc.rank, &mut self.stored)
-        } else {
-            let table = self.local[loc.rank as usize].as_deref_mut();
-            (table.expect("a live local region has a table").words_mut(loc.index, &mut self.stored), 0)
-        }
-    }
-
-    /// A word of 4 or 8 bytes, zero-extended. The place is live and aligned.
-    #[inline]
-    pub(super) fn load(&self, loc: &Loc) -> u64 {
-        let Some((words, first)) = self.words(loc) else { return 0 };
-        let at = first + (loc.offset as usize >> 3);
-        if loc.len == 8 {
-            words[at]
-        } else {
-            u64::from(cast_slice::<u64, u32>(&words[at..=at])[loc.offset as usize >> 2 & 1])
-        }
-    }
-
-    /// Stores a word of 4 or 8 bytes. The place is live and aligned.
-    #[inline]
-    pub(super) fn store(&mut self, loc: &Loc, value: u64) {
-        let (words, first) = self.words_mut(loc);
-        let at = first + (loc.offset as usize >> 3);
-        if loc.len == 8 {
-            words[at] = value;
-        } else {
-            cast_slice_mut::<u64, u32>(&mut words[at..=at])[loc.offset as usize >> 2 & 1] = value as u32;
-        }
-    }
-
-    /// A rank writes a live place of its own.
-    #[inline]
-    pub(super) fn write_own(&mut self, loc: &Loc, from: &[u8]) {
-        if loc.index & SYMMETRIC != 0 {
-            self.own = (loc.index, loc.offset);
-        }
-        self.copy_in(loc, from);
-    }
-
-    /// Ask for the memory that a rank will write if it does as the one before.
-    #[inline]
-    pub(super) fn prefetch(&self, rank: u32) {
-        let (index, offset) = self.own;
-        if let Some((words, first)) = self.symmetric.get((index & !SYMMETRIC) as usize).and_then(|it| it.words(rank))
-            && let Some(word) = words.get(first + (offset as usize >> 3))
-        {
-            prefetch(word);
-        }
-    }
-
-    /// Copies out of a live place; `into` is as long as it.
-    pub(super) fn copy_out(&self, loc: &Loc, into: &mut [u8]) {
-        match self.words(loc) {
-            None => into.fill(0),
-            Some((words, first)) => {
-                let start = first * 8 + loc.offset as usize;
-                copy(into, &cast_slice::<u64, u8>(words)[start..start + into.len()]);
-            }
-        }
-    }
-
-    /// The bytes of a live place. Those that were never written take no memory here either.
-    pub(super) fn copied(&self, loc: &Loc) -> Vec<u8> {
-        // Zeroed by the system, not touched.
-        let mut bytes = vec![0; loc.len as usize];
-        if self.words(loc).is_some() {
-            self.copy_out(loc, &mut bytes);
-        }
-        bytes
-    }
-
-    /// Appends the bytes of a live place to `into`.
-    pub(super) fn append_to(&self, loc: &Loc, into: &mut Vec<u8>) {
-        let len = loc.len as usize;
-        match self.words(loc) {
-            // Zeroed by the system, not touched.
-            None if into.is_empty() && len > SPARSE => *into = vec![0; len],
-            None => into.resize(into.len() + len, 0),
-            Some((words, first)) => {
-                let start = first * 8 + loc.offset as usize;
-                into.extend_from_slice(&cast_slice::<u64, u8>(words)[start..start + len]);
-            }
-        }
-    }
-
-    /// Copies into a live place; `from` is as long as it. Many zeros over bytes that were never written change nothing.
-    pub(super) fn copy_in(&mut self, loc: &Loc, from: &[u8]) {
-        let nothing = from.is_empty() || (from.len() > SPARSE && self.words(loc).is_none() && is_zero(from));
-        if !nothing {
-            let (words, first) = self.words_mut(loc);
-            let start = first * 8 + loc.offset as usize;
-            copy(&mut cast_slice_mut::<u64, u8>(words)[start..start + from.len()], from);
-        }
-    }
-
     /// Most bytes of storage in use at once.
     pub(super) fn peak_bytes(&self) -> usize {
         self.stored.peak
-    }
-}
-
-/// Copies as many bytes as both have; those of a word are one move.
-#[inline]
-fn copy(into: &mut [u8], from: &[u8]) {
-    match (<&mut [u8; 8]>::try_from(&mut *into), <&[u8; 8]>::try_from(from)) {
-        (Ok(into), Ok(from)) => *into = *from,
-        _ => into.copy_from_slice(from),
     }
 }
 

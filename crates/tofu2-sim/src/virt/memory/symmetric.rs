@@ -1,6 +1,6 @@
 //! One collective allocation: the same number of bytes on every rank.
 
-use super::Stored;
+use super::storage::Stored;
 
 /// Largest piece of storage that several ranks share.
 const PIECE: usize = 64 << 10;
@@ -8,7 +8,7 @@ const PIECE: usize = 64 << 10;
 #[derive(Debug)]
 pub(super) struct Symmetric {
     bytes: usize,
-    /// Who allocated first and thereby set the size.
+    /// The rank that allocated first and set the size.
     first: u32,
     ranks: u32,
     /// 64-bit words per rank.

@@ -6,10 +6,18 @@
 //! (results of atomics and gets, acknowledgements) takes its latency only, in both models; the data of a get besides occupies
 //! the target's send engine.
 
+mod arbiter;
+mod channel;
+mod node;
 mod router;
 
-pub use router::Arbiter;
-pub(super) use router::{Delivered, Packet, Pump, Router};
+pub use arbiter::Arbiter;
+pub(super) use node::Packet;
+pub(super) use router::Delivered;
+
+use super::{clock::Clock, control_queue::Cut, core::Machine, nic::Receivers};
+use router::{Around, Router};
+use std::{collections::HashMap, mem};
 
 /// Which network a job has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,4 +38,108 @@ pub enum NetworkModel {
     /// * The last router hands a packet to the target's receive engine only when that has room; loopback competes there as
     ///   one more port. A busy receive side therefore fills the network (the parking-lot effect).
     Router,
+}
+
+/// The network of a job.
+#[derive(Debug, Default)]
+pub(super) struct Network {
+    /// The hop-by-hop network, if the job has one.
+    routed: Option<(Router, Receivers)>,
+    /// Packets that receive engines have taken and nobody has dealt with.
+    delivered: Vec<Delivered>,
+    /// With chance only: when the last notice of a pair of ranks arrives, since notices keep their order. Never iterated.
+    last_notice: HashMap<(u32, u32), u64>,
+}
+
+impl Network {
+    /// With a router at each of `nodes` nodes.
+    pub(super) fn routed(machine: &Machine, nodes: u32, credits: u16, arbiter: Arbiter) -> Self {
+        let engines = machine.timing.engines;
+        let router = Router::new(&machine.map, nodes, engines, credits, arbiter);
+        Network { routed: Some((router, Receivers::new(nodes, engines))), ..Network::default() }
+    }
+
+    /// Whether messages go through routers.
+    #[inline]
+    pub(super) fn has_router(&self) -> bool {
+        self.routed.is_some()
+    }
+
+    #[inline]
+    pub(super) fn has_delivered(&self) -> bool {
+        !self.delivered.is_empty()
+    }
+
+    #[inline]
+    pub(super) fn take_delivered(&mut self) -> Vec<Delivered> {
+        mem::take(&mut self.delivered)
+    }
+
+    /// Keeps the storage of packets that were dealt with.
+    #[inline]
+    pub(super) fn keep(&mut self, delivered: Vec<Delivered>) {
+        self.delivered = delivered;
+    }
+
+    /// When a notice that would arrive at `arrival` does so, after the one before of the same pair of ranks.
+    pub(super) fn notice_in_order(&mut self, pair: (u32, u32), arrival: u64) -> u64 {
+        let last = self.last_notice.entry(pair).or_default();
+        *last = arrival.max(last.saturating_add(1));
+        *last
+    }
+
+    #[inline]
+    fn act(&mut self, machine: &Machine, clock: &mut Clock, act: impl FnOnce(&mut Router, &mut Around<'_>)) {
+        let Some((router, receivers)) = &mut self.routed else { return };
+        act(router, &mut Around { machine, clock, receivers, delivered: &mut self.delivered });
+    }
+
+    /// Hands a message of `bytes` bytes to the routers, cut into packets like `packet`: at the node and engine that it is `from`, when
+    /// the packet was born.
+    pub(super) fn inject(
+        &mut self,
+        machine: &Machine,
+        clock: &mut Clock,
+        (from, sender): (u32, u8),
+        mut packet: Packet,
+        bytes: u64,
+        cut: Cut,
+    ) {
+        let timing = &machine.timing;
+        let entry = if packet.to == from { 0 } else { timing.wire - timing.hop };
+        let mut offset = 0;
+        loop {
+            let payload = (bytes - offset).min(cut.size);
+            packet.payload = payload as u16;
+            packet.last = offset + payload == bytes;
+            let before = entry + timing.payload_before(offset) + cut.extra_before(timing, offset);
+            packet.ready_at = packet.born.saturating_add(before);
+            self.act(machine, clock, |router, around| router.inject(around, from, sender, packet));
+            offset += payload;
+            if packet.last {
+                break;
+            }
+        }
+        self.act(machine, clock, |router, around| router.run(around));
+    }
+
+    /// A `Head` event has come.
+    #[inline]
+    pub(super) fn head_ready(&mut self, machine: &Machine, clock: &mut Clock, node: u32, queue: u16) {
+        self.act(machine, clock, |router, around| router.head_ready(around, node, queue));
+    }
+
+    /// An `Output` event has come.
+    #[inline]
+    pub(super) fn output_free(&mut self, machine: &Machine, clock: &mut Clock, node: u32, output: u16) {
+        self.act(machine, clock, |router, around| router.output_free(around, node, output));
+    }
+
+    /// An atomic that a receive engine of the node has held is over there.
+    pub(super) fn receiver_free(&mut self, machine: &Machine, clock: &mut Clock, node: u32, engine: u8) {
+        self.act(machine, clock, |router, around| {
+            around.receivers.release_atomic(node, engine);
+            router.receiver_free(around, node);
+        });
+    }
 }

@@ -9,43 +9,43 @@
 //!
 //! So an unloaded fetch-add takes 2 x 450 + 269.5 ns inside a node of FX100 and 520 ns more to a neighbour.
 
-use super::{Platform, QueueTable, SOFTWARE};
-use rdma_fabric::{FabricError, barrier::GateId};
+use super::{Platform, SOFTWARE};
+use rdma_fabric::{FabricError, barrier::GateId, control_queue::QueueLimits};
 
 #[derive(Clone, Debug)]
-pub(in super::super) struct Timing {
+pub(crate) struct Timing {
     /// Service time of an atomic when `i + 1` receive engines have one, in picoseconds.
-    pub(in super::super) service: Vec<u64>,
-    pub(in super::super) post: u64,
-    pub(in super::super) send: u64,
-    pub(in super::super) receive: u64,
-    pub(in super::super) gap: u64,
+    pub(crate) service: Vec<u64>,
+    pub(crate) post: u64,
+    pub(crate) send: u64,
+    pub(crate) receive: u64,
+    pub(crate) gap: u64,
     /// One way, first hop.
-    pub(in super::super) wire: u64,
+    pub(crate) wire: u64,
     /// Each further hop.
-    pub(in super::super) hop: u64,
+    pub(crate) hop: u64,
     /// Femtoseconds per byte.
     link_byte: u64,
     /// Femtoseconds per byte.
     payload_byte: u64,
-    pub(in super::super) packet_payload: u64,
+    pub(crate) packet_payload: u64,
     packet_overhead: u64,
-    pub(in super::super) engines: u32,
-    pub(in super::super) queues_per_engine: u32,
-    pub(in super::super) transmit_queue: u32,
-    pub(in super::super) receive_queue: u32,
-    pub(in super::super) engine_room: u8,
-    pub(in super::super) max_transfer: u64,
-    pub(in super::super) notice_bits: u32,
-    pub(in super::super) yield_: u64,
-    pub(in super::super) node_memory: u64,
-    pub(in super::super) queues: QueueTable,
+    pub(crate) engines: u32,
+    pub(crate) queues_per_engine: u32,
+    pub(crate) transmit_queue: u32,
+    pub(crate) receive_queue: u32,
+    pub(crate) engine_room: u8,
+    pub(crate) max_transfer: u64,
+    pub(crate) notice_bits: u32,
+    pub(crate) yield_: u64,
+    pub(crate) node_memory: u64,
+    pub(crate) queues: QueueTable,
     /// From a barrier gate's last input to its outputs.
-    pub(in super::super) barrier_gate: u64,
+    pub(crate) barrier_gate: u64,
     /// Start/end gates of a node's barrier unit.
-    pub(in super::super) barrier_channels: u32,
+    pub(crate) barrier_channels: u32,
     /// All its gates.
-    pub(in super::super) barrier_gates: u32,
+    pub(crate) barrier_gates: u32,
     /// Layers by name; few, so a list.
     software: Vec<(&'static str, u64)>,
 }
@@ -54,7 +54,7 @@ pub(in super::super) struct Timing {
 const FREE_BYTES: u64 = 8;
 
 impl Timing {
-    pub(in super::super) fn new(platform: &Platform, receive_engines: u32) -> Result<Self, FabricError> {
+    pub(crate) fn new(platform: &Platform, receive_engines: u32) -> Result<Self, FabricError> {
         let wrong = |problem: String| FabricError::setting("platform constant", problem);
         let (alone, serial) = (platform.need("atomic_service")?, platform.need("atomic_serial")?);
         if serial > 10_000 {
@@ -115,46 +115,106 @@ impl Timing {
 
     /// What a payload adds to a leg.
     #[inline]
-    pub(in super::super) fn payload(&self, bytes: u64) -> u64 {
+    pub(crate) fn payload(&self, bytes: u64) -> u64 {
         if bytes <= FREE_BYTES { 0 } else { scaled(bytes - FREE_BYTES, self.payload_byte) }
     }
 
     /// What the payload of a message takes that goes before a packet at this offset, in bytes.
     #[inline]
-    pub(in super::super) fn payload_before(&self, offset: u64) -> u64 {
+    pub(crate) fn payload_before(&self, offset: u64) -> u64 {
         scaled(offset, self.payload_byte)
     }
 
     /// What the last packet's payload adds to its message's latency, after the others.
     #[inline]
-    pub(in super::super) fn last_packet(&self, bytes: u64) -> u64 {
+    pub(crate) fn last_packet(&self, bytes: u64) -> u64 {
         let before = bytes.saturating_sub(1) / self.packet_payload * self.packet_payload;
         self.payload(bytes).saturating_sub(self.payload_before(before))
     }
 
     /// How long a packet with so much payload occupies a link or a receive engine.
     #[inline]
-    pub(in super::super) fn occupancy(&self, payload: u64) -> u64 {
+    pub(crate) fn occupancy(&self, payload: u64) -> u64 {
         scaled(payload + self.packet_overhead, self.link_byte)
     }
 
-    /// Wire latency over so many hops.
+    /// What the way back of a result takes whose wire takes `wire`: send engine, wire, receive engine, polling.
     #[inline]
-    pub(in super::super) fn wire(&self, hops: u32) -> u64 {
+    pub(crate) fn leg_back(&self, wire: u64) -> u64 {
+        self.send + wire + self.receive + self.post
+    }
+
+    /// Returns the wire latency over `hops` hops.
+    #[inline]
+    pub(crate) fn wire(&self, hops: u32) -> u64 {
         if hops == 0 { 0 } else { self.wire + u64::from(hops - 1) * self.hop }
     }
 
     /// What passing a software layer costs; nothing if it is unknown.
-    pub(in super::super) fn software(&self, layer: &str) -> u64 {
+    pub(crate) fn software(&self, layer: &str) -> u64 {
         self.software.iter().find(|(name, _)| *name == layer).map_or(0, |(_, cost)| *cost)
     }
 }
 
-/// Picoseconds of so many bytes at femtoseconds per byte.
+/// Returns the picoseconds that `bytes` bytes take at `femtos` femtoseconds per byte.
 #[inline]
 fn scaled(bytes: u64, femtos: u64) -> u64 {
     match bytes.checked_mul(femtos) {
         Some(product) => product / 1000,
         None => u64::try_from(u128::from(bytes) * u128::from(femtos) / 1000).unwrap_or(u64::MAX),
+    }
+}
+
+/// What control queues can do, as the event path uses it.
+#[derive(Clone, Debug)]
+pub(crate) struct QueueTable {
+    pub(crate) engines: u8,
+    /// CQs of each engine that programs reach.
+    pub(crate) numbers: u8,
+    pub(crate) contexts: u8,
+    pub(crate) session: u32,
+    pub(crate) exclusive: u32,
+    pub(crate) depth: u32,
+    pub(crate) fixed_tags: u32,
+    pub(crate) automatic_tags: u32,
+    /// One address space for all queues of a rank.
+    pub(crate) shared_tags: bool,
+    /// Picoseconds per unit of a command's gap.
+    pub(crate) packet_gap: u64,
+    /// Bytes of the longest command.
+    pub(crate) longest: u32,
+}
+
+impl QueueTable {
+    fn new(platform: &Platform) -> Result<Self, FabricError> {
+        let most = |name: &'static str, most: u64| match platform.need(name)? {
+            value if value <= most => Ok(value as u32),
+            value => Err(FabricError::setting("platform constant", format!("{name} is {value}, more than {most}"))),
+        };
+        Ok(QueueTable {
+            engines: most("engines", 16)? as u8,
+            numbers: most("queues_per_engine", 255)?.saturating_sub(most("system_queues", 255)?) as u8,
+            contexts: most("queue_contexts", 16)? as u8,
+            session: most("session_queues", 255)?,
+            exclusive: most("exclusive_queues", 255)?,
+            depth: most("queue_depth", 1 << 31)?,
+            fixed_tags: most("fixed_tags", 256)?,
+            automatic_tags: most("automatic_tags", (1 << 24) - 0x1000)?,
+            shared_tags: platform.need("shared_tags")? != 0,
+            packet_gap: platform.need("packet_gap")?,
+            longest: platform.need("max_transfer")?.min((1 << 24) - 1) as u32,
+        })
+    }
+
+    /// Returns the limits that a rank sees, `free` CQs of its node being free.
+    pub(crate) fn limits(&self, free: u32) -> QueueLimits {
+        let mut limits = QueueLimits::new(self.engines, self.numbers);
+        limits.contexts = self.contexts;
+        limits.free = free;
+        limits.most_depth = self.depth;
+        limits.longest = self.longest;
+        limits.fixed_tags = self.fixed_tags;
+        limits.shared_address_space = self.shared_tags;
+        limits
     }
 }

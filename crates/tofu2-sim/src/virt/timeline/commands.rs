@@ -1,6 +1,6 @@
 //! What was posted to control queues, and what released it.
 
-use super::Flight;
+use super::CommandId;
 use rdma_fabric::{
     Time,
     control_queue::{Posting, QueueId},
@@ -56,27 +56,27 @@ pub(super) struct Advance {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Entry {
+struct PostedCommand {
     /// Of the queue.
     opening: u64,
-    flight: Flight,
+    id: CommandId,
     command: SeenCommand,
 }
 
 /// The postings of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Commands {
-    list: Vec<Entry>,
+    list: Vec<PostedCommand>,
     advances: Vec<Advance>,
     /// Places in the list by opening and first slot. Never iterated.
-    places: HashMap<(u64, u64), usize>,
+    by_slot: HashMap<(u64, u64), usize>,
 }
 
 impl Commands {
-    pub(super) fn posted(&mut self, opening: u64, command: SeenCommand, flight: Flight, limit: usize) {
+    pub(super) fn posted(&mut self, opening: u64, command: SeenCommand, id: CommandId, limit: usize) {
         if self.list.len() < limit {
-            self.places.insert((opening, command.slot), self.list.len());
-            self.list.push(Entry { opening, flight, command });
+            self.by_slot.insert((opening, command.slot), self.list.len());
+            self.list.push(PostedCommand { opening, id, command });
         }
     }
 
@@ -99,24 +99,24 @@ impl Commands {
     }
 
     fn at(&mut self, at: (u64, u64)) -> Option<&mut SeenCommand> {
-        self.places.get(&at).map(|place| &mut self.list[*place].command)
+        self.by_slot.get(&at).map(|place| &mut self.list[*place].command)
     }
 
-    /// All of them by flight; what released them is not known here.
+    /// All of them by name; what released them is not known here.
     #[cfg(feature = "timeline")]
-    pub(super) fn flights(&self) -> impl Iterator<Item = (Flight, &SeenCommand)> {
-        self.list.iter().map(|entry| (entry.flight, &entry.command))
+    pub(super) fn named(&self) -> impl Iterator<Item = (CommandId, &SeenCommand)> {
+        self.list.iter().map(|entry| (entry.id, &entry.command))
     }
 
     /// All of them, each with what released it.
     pub(super) fn seen(&self) -> Vec<SeenCommand> {
-        let seen = |Entry { opening, command, .. }: &Entry| {
+        let seen = |PostedCommand { opening, command, .. }: &PostedCommand| {
             let last = command.slot + command.posting.command.slots() - 1;
             let releases =
                 |advance: &&Advance| advance.opening == *opening && (advance.from..advance.to).contains(&last);
             let released = match self.advances.iter().find(releases) {
                 None => Released::AtOnce,
-                Some(advance) => Released::By(advance.by.and_then(|by| self.places.get(&by).copied())),
+                Some(advance) => Released::By(advance.by.and_then(|by| self.by_slot.get(&by).copied())),
             };
             SeenCommand { released, ..command.clone() }
         };

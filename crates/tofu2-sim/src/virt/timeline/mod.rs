@@ -12,12 +12,11 @@
 //! Without one, a run tests a pointer for null at each point that could be recorded.
 
 mod commands;
-mod hooks;
-mod queues;
+mod recording;
 #[cfg(feature = "timeline")]
 mod viewer;
 
-use super::op::Verb;
+use super::operation::Opcode;
 use commands::Commands;
 pub use commands::{Released, SeenCommand};
 use std::collections::HashMap;
@@ -26,7 +25,7 @@ use std::io;
 
 /// Where something happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Place {
+pub(super) enum Track {
     /// A rank's CPU.
     Cpu(u32),
     /// A control queue: engine and number.
@@ -39,30 +38,30 @@ pub(super) enum Place {
     Atomics,
 }
 
-/// The name of a command in flight, unique in a run.
-pub(super) type Flight = u64;
+/// The name of a command, unique in a run.
+pub(super) type CommandId = u64;
 
 /// A stretch of time on one track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Slice {
     node: u32,
-    place: Place,
+    track: Track,
     /// Picoseconds.
     begin: u64,
     end: u64,
-    what: What,
+    activity: Activity,
     /// Joins the slices of one command, from its posting to its visibility.
-    flight: Option<Flight>,
+    id: Option<CommandId>,
 }
 
 /// What a slice or mark shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum Activity {
     /// A command of `bytes` bytes between this and another rank.
-    Command { verb: Verb, bytes: u64, poster: u32, target: u32 },
+    Command { opcode: Opcode, bytes: u64, poster: u32, target: u32 },
     /// The program computes.
     Compute,
-    /// The session offset of a queue moved by so many slots.
+    /// The session offset of a queue moved by this many slots.
     Advance(u64),
     /// A fault that was injected.
     Fault(&'static str),
@@ -84,9 +83,9 @@ struct Sample {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Moment {
     node: u32,
-    place: Place,
+    track: Track,
     time: u64,
-    what: What,
+    activity: Activity,
 }
 
 /// The record of a run, from its beginning until it was full.
@@ -101,13 +100,13 @@ pub struct Timeline {
     limit: usize,
     /// Entries that came after the limit.
     dropped: u64,
-    /// Flights that have begun.
-    flights: Flight,
+    /// Commands that have a name.
+    named: CommandId,
     ranks_per_node: u32,
-    /// By slot of the slab. Never iterated.
-    flying: HashMap<u32, Flight>,
+    /// By slot of the in-flight table. Never iterated.
+    by_operation: HashMap<u32, CommandId>,
     /// By control queue and slot. Never iterated.
-    queued: HashMap<(u32, u64), Flight>,
+    by_slot: HashMap<(u32, u64), CommandId>,
     /// Postings of control queues.
     commands: Commands,
 }
@@ -121,45 +120,45 @@ impl Timeline {
         Timeline { limit, from, ranks_per_node, ..Timeline::default() }
     }
 
-    /// Slices, samples and marks that are kept.
+    /// Returns how many slices, samples and marks are kept.
     pub fn len(&self) -> usize {
         self.slices.len() + self.samples.len() + self.moments.len()
     }
 
-    /// Whether nothing happened.
+    /// Returns whether nothing was recorded.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Later entries that there was no room for.
+    /// Returns how many later entries there was no room for.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// Write it as trace events (feature `timeline`), times in microseconds of virtual time.
+    /// Writes the timeline as trace events (feature `timeline`), times in microseconds of virtual time.
     ///
     /// # Errors
-    /// What writing fails with.
+    /// Those of `out`.
     #[cfg(feature = "timeline")]
     pub fn write(&self, out: impl io::Write) -> io::Result<()> {
         viewer::write(self, &HashMap::new(), out)
     }
 
-    /// [`Timeline::write`] with names for the commands of control queues that `label` knows.
+    /// Writes the timeline like [`Timeline::write`], with names for the commands of control queues that `label` knows.
     ///
     /// # Errors
-    /// What writing fails with.
+    /// Those of `out`.
     #[cfg(feature = "timeline")]
     pub fn write_labelled(
         &self,
         out: impl io::Write,
         label: impl Fn(&SeenCommand) -> Option<String>,
     ) -> io::Result<()> {
-        let labels = self.commands.flights().filter_map(|(flight, command)| Some((flight, label(command)?)));
+        let labels = self.commands.named().filter_map(|(id, command)| Some((id, label(command)?)));
         viewer::write(self, &labels.collect(), out)
     }
 
-    /// What was posted to control queues, in order of the posting; as many as entries are kept.
+    /// Returns what was posted to control queues, in order of the posting; as many as entries are kept.
     pub fn commands(&self) -> Vec<SeenCommand> {
         self.commands.seen()
     }
@@ -171,34 +170,28 @@ impl Timeline {
         !early && room
     }
 
-    /// A command takes off: a name for it.
-    pub(super) fn take_off(&mut self) -> Flight {
-        self.flights += 1;
-        self.flights
+    /// A name for one more command.
+    fn next_command(&mut self) -> CommandId {
+        self.named += 1;
+        self.named
     }
 
-    /// `what` took from `begin` to `end`.
-    pub(super) fn slice(&mut self, node: u32, place: Place, begin: u64, end: u64, what: What, flight: Option<Flight>) {
+    /// `activity` took from `begin` to `end`.
+    fn slice(&mut self, node: u32, track: Track, begin: u64, end: u64, activity: Activity, id: Option<CommandId>) {
         if self.keeps(end) {
-            self.slices.push(Slice { node, place, begin, end: end.max(begin), what, flight });
+            self.slices.push(Slice { node, track, begin, end: end.max(begin), activity, id });
         }
     }
 
-    /// `what` happened at `time`.
-    pub(super) fn mark(&mut self, node: u32, place: Place, time: u64, what: What) {
+    /// `activity` happened at `time`.
+    fn mark(&mut self, node: u32, track: Track, time: u64, activity: Activity) {
         if self.keeps(time) {
-            self.moments.push(Moment { node, place, time, what });
+            self.moments.push(Moment { node, track, time, activity });
         }
     }
 
     /// The pointers of a queue moved.
-    pub(super) fn pointers(
-        &mut self,
-        node: u32,
-        (engine, number): (u8, u8),
-        time: u64,
-        [read, write, scheduled]: [u64; 3],
-    ) {
+    fn pointers(&mut self, node: u32, (engine, number): (u8, u8), time: u64, [read, write, scheduled]: [u64; 3]) {
         if self.keeps(time) {
             self.samples.push(Sample { node, engine, number, time, read, write, scheduled });
         }

@@ -3,8 +3,8 @@
 //! Slices of one track must not overlap. What does (packets of several commands that are taken in turn) goes to a further track of
 //! the same name.
 
-use super::{Flight, Place, Slice, Timeline, What};
-use crate::virt::op::Verb;
+use super::{Activity, CommandId, Slice, Timeline, Track};
+use crate::virt::operation::Opcode;
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, HashMap},
@@ -20,20 +20,20 @@ pub(super) fn write(timeline: &Timeline, labels: &Labels, out: impl Write) -> io
     list.out.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
     let tracks = Tracks::lay_out(timeline);
     tracks.name(timeline, &mut list)?;
-    let flights = whole_flights(timeline);
+    let spans = spans(timeline);
     for (slice, lane) in timeline.slices.iter().zip(&tracks.lanes) {
-        let track = tracks.of(slice.node, slice.place) + u64::from(*lane);
+        let track = tracks.of(slice.node, slice.track) + u64::from(*lane);
         list.push(&shown(slice, track, labels))?;
-        if let Some(flight) = slice.flight
-            && let Some(&(first, last)) = flights.get(&flight)
+        if let Some(id) = slice.id
+            && let Some(&(first, last)) = spans.get(&id)
         {
-            list.push(&arrow(slice, track, flight, slice.begin == first, slice.end == last))?;
+            list.push(&arrow(slice, track, id, slice.begin == first, slice.end == last))?;
         }
     }
     for moment in &timeline.moments {
-        let track = tracks.of(moment.node, moment.place);
+        let track = tracks.of(moment.node, moment.track);
         list.push(&json!({
-            "ph": "i", "s": "t", "name": named(&moment.what), "cat": category(&moment.what), "pid": moment.node, "tid": track,
+            "ph": "i", "s": "t", "name": named(&moment.activity), "cat": category(&moment.activity), "pid": moment.node, "tid": track,
             "ts": micros(moment.time),
         }))?;
     }
@@ -47,8 +47,8 @@ pub(super) fn write(timeline: &Timeline, labels: &Labels, out: impl Write) -> io
     list.out.flush()
 }
 
-/// By flight.
-pub(super) type Labels = HashMap<Flight, String>;
+/// By command.
+pub(super) type Labels = HashMap<CommandId, String>;
 
 struct List<W: Write> {
     out: BufWriter<W>,
@@ -70,21 +70,21 @@ fn micros(ps: u64) -> f64 {
 /// Which track each slice is drawn on.
 struct Tracks {
     /// By node and place, in the order in which they are shown: the first track.
-    first: BTreeMap<(u32, Place), u64>,
+    first: BTreeMap<(u32, Track), u64>,
     /// By slice: how many tracks further.
     lanes: Vec<u8>,
     /// By place: how many it needs.
-    needed: BTreeMap<(u32, Place), u8>,
+    needed: BTreeMap<(u32, Track), u8>,
 }
 
 impl Tracks {
     fn lay_out(timeline: &Timeline) -> Self {
         let mut first = BTreeMap::new();
         for slice in &timeline.slices {
-            first.insert((slice.node, slice.place), 0);
+            first.insert((slice.node, slice.track), 0);
         }
         for moment in &timeline.moments {
-            first.insert((moment.node, moment.place), 0);
+            first.insert((moment.node, moment.track), 0);
         }
         let (mut node, mut number) = (None, 0);
         for (&(of, _), track) in &mut first {
@@ -94,11 +94,11 @@ impl Tracks {
         }
         let mut order: Vec<usize> = (0..timeline.slices.len()).collect();
         order.sort_by_key(|&i| (timeline.slices[i].begin, timeline.slices[i].end, i));
-        let mut busy: BTreeMap<(u32, Place), Vec<u64>> = BTreeMap::new();
+        let mut busy: BTreeMap<(u32, Track), Vec<u64>> = BTreeMap::new();
         let mut lanes = vec![0; timeline.slices.len()];
         for i in order {
             let slice = &timeline.slices[i];
-            let until = busy.entry((slice.node, slice.place)).or_default();
+            let until = busy.entry((slice.node, slice.track)).or_default();
             let free = until.iter().position(|&until| until <= slice.begin);
             let lane = free.unwrap_or(until.len()).min(LANES as usize - 1);
             match until.get_mut(lane) {
@@ -111,7 +111,7 @@ impl Tracks {
         Tracks { first, lanes, needed }
     }
 
-    fn of(&self, node: u32, place: Place) -> u64 {
+    fn of(&self, node: u32, place: Track) -> u64 {
         self.first.get(&(node, place)).copied().unwrap_or(0)
     }
 
@@ -140,94 +140,94 @@ fn about(what: &str, node: u32, track: u64, args: Value) -> Value {
     json!({ "ph": "M", "name": what, "pid": node, "tid": track, "args": args })
 }
 
-fn title(place: Place) -> String {
+fn title(place: Track) -> String {
     match place {
-        Place::Cpu(rank) => format!("rank {rank}: CPU"),
-        Place::Queue(engine, number) => format!("CQ {engine}.{number}"),
-        Place::Send(engine) => format!("TNI {engine}: send"),
-        Place::Receive(engine) => format!("TNI {engine}: receive"),
-        Place::Atomics => "atomic unit".to_owned(),
+        Track::Cpu(rank) => format!("rank {rank}: CPU"),
+        Track::Queue(engine, number) => format!("CQ {engine}.{number}"),
+        Track::Send(engine) => format!("TNI {engine}: send"),
+        Track::Receive(engine) => format!("TNI {engine}: receive"),
+        Track::Atomics => "atomic unit".to_owned(),
     }
 }
 
-fn verb(verb: Verb) -> &'static str {
-    match verb {
-        Verb::Put => "put",
-        Verb::Get => "get",
-        Verb::Nop => "nop",
-        Verb::Add => "fetch-add",
-        Verb::Swap => "swap",
-        Verb::CompareSwap => "compare-swap",
-        Verb::Or => "fetch-or",
-        Verb::And => "fetch-and",
-        Verb::Xor => "fetch-xor",
+fn verb(opcode: Opcode) -> &'static str {
+    match opcode {
+        Opcode::Put => "put",
+        Opcode::Get => "get",
+        Opcode::Nop => "nop",
+        Opcode::Add => "fetch-add",
+        Opcode::Swap => "swap",
+        Opcode::CompareSwap => "compare-swap",
+        Opcode::Or => "fetch-or",
+        Opcode::And => "fetch-and",
+        Opcode::Xor => "fetch-xor",
     }
 }
 
-fn named(what: &What) -> String {
+fn named(what: &Activity) -> String {
     match what {
-        What::Command { verb: Verb::Nop, .. } => "nop".to_owned(),
-        What::Command { verb: kind, bytes, poster, target } => {
-            format!("{} {bytes} B, {poster} → {target}", verb(*kind))
+        Activity::Command { opcode: Opcode::Nop, .. } => "nop".to_owned(),
+        Activity::Command { opcode, bytes, poster, target } => {
+            format!("{} {bytes} B, {poster} → {target}", verb(*opcode))
         }
-        What::Compute => "compute".to_owned(),
-        What::Advance(slots) => format!("session offset + {slots}"),
-        What::Fault(fault) => (*fault).to_owned(),
+        Activity::Compute => "compute".to_owned(),
+        Activity::Advance(slots) => format!("session offset + {slots}"),
+        Activity::Fault(fault) => (*fault).to_owned(),
     }
 }
 
-fn category(what: &What) -> &'static str {
+fn category(what: &Activity) -> &'static str {
     match what {
-        What::Command { .. } => "command",
-        What::Compute => "program",
-        What::Advance(_) => "session",
-        What::Fault(_) => "fault",
+        Activity::Command { .. } => "command",
+        Activity::Compute => "program",
+        Activity::Advance(_) => "session",
+        Activity::Fault(_) => "fault",
     }
 }
 
 fn shown(slice: &Slice, track: u64, labels: &Labels) -> Value {
     let mut args = json!({});
-    if let What::Command { bytes, poster, target, .. } = slice.what {
+    if let Activity::Command { bytes, poster, target, .. } = slice.activity {
         args = json!({ "bytes": bytes, "from rank": poster, "to rank": target });
     }
-    if let Some(flight) = slice.flight {
-        args["command"] = flight.into();
+    if let Some(id) = slice.id {
+        args["command"] = id.into();
     }
-    let name = match (slice.place, slice.what) {
-        (Place::Cpu(_), What::Command { verb: kind, .. }) => format!("post {}", verb(kind)),
+    let name = match (slice.track, slice.activity) {
+        (Track::Cpu(_), Activity::Command { opcode, .. }) => format!("post {}", verb(opcode)),
         (_, what) => named(&what),
     };
-    let name = match slice.flight.and_then(|flight| labels.get(&flight)) {
+    let name = match slice.id.and_then(|id| labels.get(&id)) {
         Some(label) => format!("{label}: {name}"),
         None => name,
     };
     json!({
-        "ph": "X", "name": name, "cat": category(&slice.what), "pid": slice.node, "tid": track, "ts": micros(slice.begin),
+        "ph": "X", "name": name, "cat": category(&slice.activity), "pid": slice.node, "tid": track, "ts": micros(slice.begin),
         "dur": micros(slice.end - slice.begin), "args": args,
     })
 }
 
-/// By flight that has several slices: when the first begins and the last ends.
-fn whole_flights(timeline: &Timeline) -> BTreeMap<u64, (u64, u64)> {
-    let mut flights: BTreeMap<u64, (u64, u64, u32)> = BTreeMap::new();
+/// By command that has several slices: when the first begins and the last ends.
+fn spans(timeline: &Timeline) -> BTreeMap<u64, (u64, u64)> {
+    let mut spans: BTreeMap<u64, (u64, u64, u32)> = BTreeMap::new();
     for slice in &timeline.slices {
-        let Some(flight) = slice.flight else { continue };
-        let seen = flights.entry(flight).or_insert((u64::MAX, 0, 0));
+        let Some(id) = slice.id else { continue };
+        let seen = spans.entry(id).or_insert((u64::MAX, 0, 0));
         *seen = (seen.0.min(slice.begin), seen.1.max(slice.end), seen.2 + 1);
     }
-    flights.retain(|_, seen| seen.2 > 1);
-    flights.into_iter().map(|(flight, (first, last, _))| (flight, (first, last))).collect()
+    spans.retain(|_, seen| seen.2 > 1);
+    spans.into_iter().map(|(id, (first, last, _))| (id, (first, last))).collect()
 }
 
 /// A point of a command's way, inside the slice it belongs to: start, step or end.
-fn arrow(slice: &Slice, track: u64, flight: u64, first: bool, last: bool) -> Value {
+fn arrow(slice: &Slice, track: u64, id: CommandId, first: bool, last: bool) -> Value {
     let (phase, at) = match (first, last) {
         (true, _) => ("s", slice.begin),
         (_, true) => ("f", slice.end - ((slice.end - slice.begin) / 2).min(1000)),
         _ => ("t", slice.begin),
     };
     json!({
-        "ph": phase, "bp": "e", "id": flight, "name": "post to visible", "cat": "flight", "pid": slice.node, "tid": track,
+        "ph": phase, "bp": "e", "id": id, "name": "post to visible", "cat": "flight", "pid": slice.node, "tid": track,
         "ts": micros(at),
     })
 }
@@ -236,7 +236,7 @@ fn arrow(slice: &Slice, track: u64, flight: u64, first: bool, last: bool) -> Val
 mod tests {
     use super::*;
 
-    const PUT: What = What::Command { verb: Verb::Put, bytes: 8, poster: 0, target: 1 };
+    const PUT: Activity = Activity::Command { opcode: Opcode::Put, bytes: 8, poster: 0, target: 1 };
 
     fn parsed(timeline: &Timeline) -> (Vec<Value>, Value) {
         let mut text = Vec::new();
@@ -248,10 +248,10 @@ mod tests {
     #[test]
     fn a_command_is_one_line_from_posting_to_visibility() {
         let mut timeline = Timeline::new(100, 0, 1);
-        let flight = timeline.take_off();
-        timeline.slice(0, Place::Cpu(0), 0, 150, PUT, Some(flight));
-        timeline.slice(0, Place::Send(2), 150, 300, PUT, Some(flight));
-        timeline.slice(1, Place::Receive(0), 560, 710, PUT, Some(flight));
+        let id = timeline.next_command();
+        timeline.slice(0, Track::Cpu(0), 0, 150, PUT, Some(id));
+        timeline.slice(0, Track::Send(2), 150, 300, PUT, Some(id));
+        timeline.slice(1, Track::Receive(0), 560, 710, PUT, Some(id));
         let (events, _) = parsed(&timeline);
         let phases: Vec<_> =
             events.iter().filter(|event| event["cat"] == "flight").map(|event| event["ph"].clone()).collect();
@@ -264,7 +264,7 @@ mod tests {
     fn slices_of_one_track_never_overlap() {
         let mut timeline = Timeline::new(100, 0, 1);
         for (begin, end) in [(5, 9), (0, 10), (10, 12), (9, 11)] {
-            timeline.slice(3, Place::Receive(1), begin, end, PUT, None);
+            timeline.slice(3, Track::Receive(1), begin, end, PUT, None);
         }
         let (events, _) = parsed(&timeline);
         let mut slices: Vec<_> = (events.iter().filter(|event| event["ph"] == "X"))

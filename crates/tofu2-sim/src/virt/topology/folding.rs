@@ -10,9 +10,10 @@
 //!   the way back, the other two are taken in turn on the way out; this closes since B is a ring, whatever Y is. Open stay only an odd
 //!   number of nodes of which neither axis is a ring, and a mesh axis of more than two without partner.
 //!
-//! [`Fold::seams`] tells for each shape whether the ends meet.
+//! [`Fold::seams`] says for each shape whether the ends meet.
 
-use super::{Axis, Coordinates, TofuShape, TopologyError, extent::Extent};
+use super::{Axis, Choice, Coordinates, Path, PathId, Route, TofuShape, TopologyError, axes::Extent};
+use rdma_fabric::{FabricError, Rank};
 
 /// How ranks' places are numbered along a shape.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -41,7 +42,7 @@ pub struct Fold {
 }
 
 impl Fold {
-    /// Folds a shape.
+    /// Numbers the places of a shape.
     pub fn new(shape: TofuShape, folding: Folding) -> Self {
         let windings = match folding {
             Folding::VirtualTorus => PAIRS.map(|(outer, inner)| winding(shape.extent(outer), shape.extent(inner))),
@@ -50,12 +51,12 @@ impl Fold {
         Fold { shape, folding, windings }
     }
 
-    /// The shape.
+    /// Returns the shape.
     pub fn shape(&self) -> TofuShape {
         self.shape
     }
 
-    /// Logical lengths: all nodes in one line but for a virtual torus.
+    /// Returns the logical lengths: all nodes in one line but for a virtual torus.
     pub fn lengths(&self) -> [u32; 3] {
         match self.folding {
             Folding::VirtualTorus => PAIRS.map(|(outer, inner)| self.shape.length(outer) * self.shape.length(inner)),
@@ -63,7 +64,7 @@ impl Fold {
         }
     }
 
-    /// Where a place is. Places are numbered along the logical axes, the last fastest.
+    /// Returns where a place is. Places are numbered along the logical axes, the last fastest.
     ///
     /// # Errors
     /// [`TopologyError::NoSuchNode`].
@@ -95,7 +96,7 @@ impl Fold {
         at
     }
 
-    /// Hops from the last place of each logical axis to its first: 1 where the axis is a ring, 0 if it has one place.
+    /// Returns the hops from the last place of each logical axis to its first: 1 where the axis is a ring, 0 if it has one place.
     pub fn seams(&self) -> [u32; 3] {
         let lengths = self.lengths();
         let strides = [lengths[1] * lengths[2], lengths[2], 1];
@@ -136,4 +137,77 @@ fn sweep(length: u32, rows: u32) -> Vec<(u8, u8)> {
         .flat_map(|row| (0..length).map(move |step| (if row % 2 == 0 { step } else { length - 1 - step }, row)))
         .map(|(a, b)| (a as u8, b as u8))
         .collect()
+}
+
+/// The ranks of a job on a [`super::TofuShape`]: blocks of [`super::super::Job::ranks_per_node`] on one place of the folding after the other.
+#[derive(Clone, Debug)]
+pub struct Placement {
+    fold: Fold,
+    choice: Choice,
+    ranks: u32,
+    ranks_per_node: u32,
+}
+
+impl Placement {
+    pub(crate) fn new(fold: Fold, choice: Choice, ranks: u32, ranks_per_node: u32) -> Self {
+        Placement { fold, choice, ranks, ranks_per_node }
+    }
+
+    /// Returns the shape with its places numbered.
+    pub fn fold(&self) -> &Fold {
+        &self.fold
+    }
+
+    /// Returns where a rank's node is.
+    ///
+    /// # Errors
+    /// [`FabricError::NoSuchRank`].
+    pub fn coordinates(&self, rank: Rank) -> Result<Coordinates, FabricError> {
+        if rank.number() >= self.ranks {
+            return Err(FabricError::NoSuchRank { rank, ranks: self.ranks as usize });
+        }
+        Ok(self.fold.coordinates(rank.number() / self.ranks_per_node)?)
+    }
+
+    /// Returns the number of a rank's node in its shape. ([`rdma_fabric::Fabric::node`] returns the place in the folding.)
+    ///
+    /// # Errors
+    /// [`FabricError::NoSuchRank`].
+    pub fn node(&self, rank: Rank) -> Result<u32, FabricError> {
+        Ok(self.fold.shape().node(self.coordinates(rank)?)?)
+    }
+
+    /// Returns the path that the job's messages from one rank to another take.
+    ///
+    /// # Errors
+    /// [`FabricError::NoSuchRank`].
+    pub fn path(&self, from: Rank, to: Rank) -> Result<Path, FabricError> {
+        self.coordinates(from)?;
+        let Coordinates { a, b, c, .. } = self.coordinates(to)?;
+        let default = PathId::try_from(Path { a, b, c })?;
+        Ok(self.choice.path(from.number(), to.number(), default).into())
+    }
+
+    /// Returns how many links there are between two ranks' nodes, by a path or by the job's.
+    ///
+    /// # Errors
+    /// [`FabricError::NoSuchRank`]; [`FabricError::Setting`] for a path that the shape does not have.
+    pub fn hops(&self, from: Rank, to: Rank, path: Option<Path>) -> Result<u32, FabricError> {
+        let (at, goal, path) = self.ends(from, to, path)?;
+        Ok(self.fold.shape().hops(at, goal, Some(path))?)
+    }
+
+    /// Returns the links between two ranks' nodes, by a path or by the job's.
+    ///
+    /// # Errors
+    /// [`FabricError::NoSuchRank`]; [`FabricError::Setting`] for a path that the shape does not have.
+    pub fn route(&self, from: Rank, to: Rank, path: Option<Path>) -> Result<Route, FabricError> {
+        let (at, goal, path) = self.ends(from, to, path)?;
+        Ok(self.fold.shape().route(at, goal, Some(path))?)
+    }
+
+    fn ends(&self, from: Rank, to: Rank, path: Option<Path>) -> Result<(u32, u32, Path), FabricError> {
+        let path = path.map_or_else(|| self.path(from, to), Ok)?;
+        Ok((self.node(from)?, self.node(to)?, path))
+    }
 }

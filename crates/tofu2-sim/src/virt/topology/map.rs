@@ -4,19 +4,19 @@
 
 use super::{
     Axis, Choice, Fold, PathId, Port, Topology, Torus,
-    extent::Extent,
-    order::{self, Leg, Stage},
+    axes::Extent,
+    route::{self, Leg, LegIndex},
 };
 
 /// Most axes of any network.
 const AXES: usize = 6;
 
 #[derive(Debug)]
-pub(in super::super) struct Map {
+pub(crate) struct Map {
     extents: Vec<Extent>,
     /// In which order routes take the axes.
     order: Vec<Leg>,
-    links: Vec<Way>,
+    links: Vec<LinkWay>,
     /// By axis and direction (down, up).
     link_along: [[u8; 2]; AXES],
     coordinates: Vec<[u16; AXES]>,
@@ -29,7 +29,7 @@ pub(in super::super) struct Map {
 
 /// Where a link leads.
 #[derive(Clone, Copy, Debug)]
-struct Way {
+struct LinkWay {
     axis: u8,
     direction: Direction,
     /// The neighbour's link that leads back.
@@ -46,29 +46,29 @@ enum Direction {
 
 /// A message's way there and back, in hops, and the path it takes there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) struct Trip {
-    pub(in super::super) there: u32,
-    pub(in super::super) back: u32,
-    pub(in super::super) path: PathId,
+pub(crate) struct Trip {
+    pub(crate) there: u32,
+    pub(crate) back: u32,
+    pub(crate) path: PathId,
 }
 
 /// The next link of a packet, and where it stands in its order then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) struct Step {
-    pub(in super::super) link: u8,
-    pub(in super::super) stage: Stage,
+pub(crate) struct Hop {
+    pub(crate) link: u8,
+    pub(crate) leg: LegIndex,
 }
 
-impl Step {
+impl Hop {
     /// Inside the target's group, after the way between groups: in-group links are used a second time there.
     #[inline]
-    pub(in super::super) fn is_second_leg(self) -> bool {
-        self.stage >= order::TARGET_GROUP
+    pub(crate) fn is_second_leg(self) -> bool {
+        self.leg >= route::TARGET_GROUP
     }
 }
 
 impl Map {
-    pub(in super::super) fn new(topology: &Topology) -> Self {
+    pub(crate) fn new(topology: &Topology) -> Self {
         match topology {
             Topology::Torus(torus) => Self::plain(torus),
             Topology::Tofu(fold, choice) => Self::tofu(fold, choice),
@@ -78,7 +78,7 @@ impl Map {
     fn plain(torus: &Torus) -> Self {
         let extents = torus.extents().to_vec();
         let axes = 0..extents.len() as u8;
-        let way = |axis, direction, back| Way { axis, direction, back };
+        let way = |axis, direction, back| LinkWay { axis, direction, back };
         let links = axes
             .clone()
             .flat_map(|axis| [way(axis, Direction::Up, 2 * axis + 1), way(axis, Direction::Down, 2 * axis)]);
@@ -104,11 +104,11 @@ impl Map {
                 _ if port == Port::along(port.axis(), true) => Direction::Up,
                 _ => Direction::Down,
             };
-            Way { axis: port.axis() as u8, direction, back: port.back() as u8 }
+            LinkWay { axis: port.axis() as u8, direction, back: port.back() as u8 }
         });
         let all = (0..shape.nodes()).filter_map(|place| fold.coordinates(place).ok());
         let mut map = Map {
-            order: order::TOFU.to_vec(),
+            order: route::TOFU.to_vec(),
             links: links.to_vec(),
             link_along: Axis::ALL.map(|axis| [false, true].map(|up| Port::along(axis, up) as u8)),
             coordinates: all.map(|at| <[u8; 6]>::from(at).map(u16::from)).collect(),
@@ -128,17 +128,17 @@ impl Map {
     }
 
     /// Links of a node.
-    pub(in super::super) fn links(&self) -> u8 {
+    pub(crate) fn links(&self) -> u8 {
         self.links.len() as u8
     }
 
     /// Virtual channels of a link: two for the dateline rule, and as many again if routes have a second in-group leg.
-    pub(in super::super) fn channels(&self) -> u8 {
-        if self.order.len() > usize::from(order::TARGET_GROUP) { 4 } else { 2 }
+    pub(crate) fn channels(&self) -> u8 {
+        if self.order.len() > usize::from(route::TARGET_GROUP) { 4 } else { 2 }
     }
 
     #[inline]
-    pub(in super::super) fn hops(&self, from: u32, to: u32) -> u32 {
+    pub(crate) fn hops(&self, from: u32, to: u32) -> u32 {
         if from == to {
             return 0;
         }
@@ -153,7 +153,7 @@ impl Map {
     /// The way of a message between two places, of one rank to another, by a path of its own if it has `chosen` one (plain tori
     /// have none). What goes back takes the default path.
     #[inline]
-    pub(in super::super) fn trip(&self, from: u32, to: u32, ranks: (u32, u32), chosen: Option<PathId>) -> Trip {
+    pub(crate) fn trip(&self, from: u32, to: u32, ranks: (u32, u32), chosen: Option<PathId>) -> Trip {
         let back = self.hops(from, to);
         match &self.choice {
             None => Trip { there: back, back, path: PathId::default() },
@@ -183,22 +183,22 @@ impl Map {
 
     /// The next link of a packet at `node`, or `None` at its end.
     #[inline]
-    pub(in super::super) fn next(&self, node: u32, to: u32, path: PathId, stage: Stage) -> Option<Step> {
+    pub(crate) fn next(&self, node: u32, to: u32, path: PathId, leg: LegIndex) -> Option<Hop> {
         let (at, goal) = (&self.coordinates[node as usize], &self.coordinates[to as usize]);
-        let (stage, axis, goal) = order::next_leg(&self.order, stage, at, goal, path)?;
+        let (leg, axis, goal) = route::next_leg(&self.order, leg, at, goal, path)?;
         let axis = usize::from(axis);
         let (_, up) = self.extents[axis].steps(at[axis].into(), goal.into());
-        Some(Step { link: self.link_along[axis][usize::from(up)], stage })
+        Some(Hop { link: self.link_along[axis][usize::from(up)], leg })
     }
 
-    /// The stage of a packet that stays on its node.
-    pub(in super::super) fn last_stage(&self) -> Stage {
-        self.order.len() as Stage
+    /// The leg of a packet that stays on its node.
+    pub(crate) fn last_leg(&self) -> LegIndex {
+        self.order.len() as LegIndex
     }
 
     /// The node that a link leads to and whether it goes over the wrap-around of a ring. (Of a line that ends here, its other end.)
-    pub(in super::super) fn over(&self, node: u32, link: u8) -> (u32, bool) {
-        let Way { axis, direction, .. } = self.links[usize::from(link)];
+    pub(crate) fn over(&self, node: u32, link: u8) -> (u32, bool) {
+        let LinkWay { axis, direction, .. } = self.links[usize::from(link)];
         let axis = usize::from(axis);
         let mut at = self.coordinates[node as usize];
         let up = match direction {
@@ -214,7 +214,7 @@ impl Map {
     }
 
     /// The node that sends over a link to this one.
-    pub(in super::super) fn behind(&self, node: u32, link: u8) -> u32 {
+    pub(crate) fn behind(&self, node: u32, link: u8) -> u32 {
         self.over(node, self.links[usize::from(link)].back).0
     }
 

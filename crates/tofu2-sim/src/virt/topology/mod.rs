@@ -3,38 +3,28 @@
 //! [`TofuShape`] is Tofu's six-dimensional mesh/torus of groups, with its ports, paths and foldings; [`Torus`] is a plain torus or mesh
 //! of one to six dimensions, for comparison and for jobs of which no more than the number of nodes is known.
 
-mod choice;
-mod coordinates;
-mod error;
-mod extent;
+mod axes;
 mod folding;
 mod map;
-mod order;
 mod path;
-mod placement;
-mod port;
 mod route;
 mod shape;
 mod systems;
-mod systems_tofud;
 #[cfg(test)]
 mod tests;
 mod torus;
 
-pub use coordinates::{Axis, Coordinates};
-pub use error::TopologyError;
-pub use folding::{Fold, Folding};
+pub use axes::{Axis, Coordinates, Link, Port};
+pub use folding::{Fold, Folding, Placement};
 pub use path::{Path, PathId, Paths};
-pub use placement::Placement;
-pub use port::{Link, Port};
 pub use route::Route;
-pub use shape::TofuShape;
+pub use shape::{TofuShape, TopologyError};
 pub use systems::System;
 pub use torus::{MAX_AXES, Torus};
 
-pub(super) use choice::Choice;
-pub(super) use map::{Map, Step};
-pub(super) use order::Stage;
+pub(super) use map::{Hop, Map};
+pub(super) use path::Choice;
+pub(super) use route::LegIndex;
 pub(super) use shape::MAX_NODES;
 
 use std::fmt;

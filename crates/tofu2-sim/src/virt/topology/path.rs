@@ -1,6 +1,6 @@
-//! By which node of the groups a message goes.
+//! By which node of the groups a message goes from group to group.
 
-use super::{Axis, TopologyError};
+use super::{Axis, TofuShape, TopologyError};
 use std::fmt;
 
 /// Path coordinates: the in-group coordinates with which a message travels between groups. It goes there inside its own group,
@@ -34,7 +34,7 @@ impl From<PathId> for Path {
 pub struct PathId(u8);
 
 impl PathId {
-    /// From its bits.
+    /// Creates a path id from its bits.
     ///
     /// # Errors
     /// [`TopologyError::NoSuchPathId`] above 15.
@@ -42,7 +42,7 @@ impl PathId {
         if bits < 16 { Ok(PathId(bits)) } else { Err(TopologyError::NoSuchPathId { bits }) }
     }
 
-    /// Its bits, 0 to 15.
+    /// Returns the bits, 0 to 15.
     pub fn bits(self) -> u8 {
         self.0
     }
@@ -82,9 +82,44 @@ pub enum Paths {
     /// By the target's own in-group coordinates, as a freshly made address of the system library has it. The shortest.
     #[default]
     Default,
-    /// All by the same.
+    /// Every message by the same path.
     Fixed(Path),
     /// One for each pair of ranks, spread over all paths of the shape by a fixed hash of both numbers; messages of a pair keep their
     /// order.
     Spread,
+}
+
+/// [`Paths`] for one shape, checked.
+#[derive(Clone, Debug)]
+pub(crate) enum Choice {
+    Default,
+    Fixed(PathId),
+    /// All of the shape's.
+    Spread(Vec<PathId>),
+}
+
+impl Choice {
+    pub(crate) fn new(shape: &TofuShape, paths: Paths) -> Result<Self, TopologyError> {
+        Ok(match paths {
+            Paths::Default => Choice::Default,
+            Paths::Fixed(path) => {
+                shape.check_path(path)?;
+                Choice::Fixed(path.try_into()?)
+            }
+            Paths::Spread => Choice::Spread(shape.paths().map(Path::try_into).collect::<Result<_, _>>()?),
+        })
+    }
+
+    /// From rank to rank; `default` is the one that the target's node asks for.
+    #[inline]
+    pub(super) fn path(&self, from: u32, to: u32, default: PathId) -> PathId {
+        match self {
+            Choice::Default => default,
+            Choice::Fixed(path) => *path,
+            Choice::Spread(all) => {
+                let mixed = from.wrapping_mul(0x9e37_79b1) ^ to.wrapping_mul(0x85eb_ca77);
+                all[(mixed ^ mixed >> 15) as usize % all.len()]
+            }
+        }
+    }
 }

@@ -1,9 +1,60 @@
-//! A route, link by link.
+//! Routes: in which order they take the axes, and link by link. One table of legs serves routes on paper and packets under way.
 
-use super::{
-    Axis, Coordinates, Link, PathId, Port, TofuShape,
-    order::{self, Leg, Stage},
-};
+use super::{Axis, Coordinates, Link, PathId, Port, TofuShape};
+
+/// One leg of a route: along an axis, to the path's coordinate or to the target's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Leg {
+    /// [`Axis::index`], or the axis' number in a plain torus.
+    pub(super) axis: u8,
+    pub(super) by_path: bool,
+}
+
+/// Where a packet or route stands in the order: the leg it is on. Only ever grows.
+pub(crate) type LegIndex = u8;
+
+const fn to_path(axis: Axis) -> Leg {
+    Leg { axis: axis as u8, by_path: true }
+}
+
+const fn to_target(axis: Axis) -> Leg {
+    Leg { axis: axis as u8, by_path: false }
+}
+
+/// Tofu: B, C, A inside the own group to the path's coordinates, X, Y, Z between groups, A, C, B inside the target's group.
+pub(super) const TOFU: [Leg; 9] = [
+    to_path(Axis::B),
+    to_path(Axis::C),
+    to_path(Axis::A),
+    to_target(Axis::X),
+    to_target(Axis::Y),
+    to_target(Axis::Z),
+    to_target(Axis::A),
+    to_target(Axis::C),
+    to_target(Axis::B),
+];
+
+/// First leg inside the target's group.
+pub(super) const TARGET_GROUP: LegIndex = 6;
+
+/// The next leg on which there is a way to go, from leg `leg` on: its leg, axis and goal.
+#[inline]
+pub(super) fn next_leg(
+    order: &[Leg],
+    leg: LegIndex,
+    at: &[u16; 6],
+    to: &[u16; 6],
+    path: PathId,
+) -> Option<(LegIndex, u8, u16)> {
+    for (i, leg) in order.iter().enumerate().skip(leg.into()) {
+        let axis = usize::from(leg.axis);
+        let goal = if leg.by_path { path.along(Axis::ALL[axis]) } else { to[axis] };
+        if at[axis] != goal {
+            return Some((i as LegIndex, leg.axis, goal));
+        }
+    }
+    None
+}
 
 /// The links from one node to another, in order.
 #[derive(Clone, Debug)]
@@ -13,12 +64,12 @@ pub struct Route {
     at: [u16; 6],
     to: [u16; 6],
     path: PathId,
-    stage: Stage,
+    leg: LegIndex,
 }
 
 impl Route {
     pub(super) fn new(shape: TofuShape, from: Coordinates, to: Coordinates, path: PathId) -> Self {
-        Self::in_order(&order::TOFU, shape, from, to, path)
+        Self::in_order(&TOFU, shape, from, to, path)
     }
 
     /// With legs in another order than Tofu's: what the tests must reject.
@@ -29,8 +80,8 @@ impl Route {
         to: Coordinates,
         path: PathId,
     ) -> Self {
-        let stage = if from == to { order.len() as Stage } else { 0 };
-        Route { shape, order, at: wide(from), to: wide(to), path, stage }
+        let leg = if from == to { order.len() as LegIndex } else { 0 };
+        Route { shape, order, at: wide(from), to: wide(to), path, leg }
     }
 }
 
@@ -42,7 +93,7 @@ impl Iterator for Route {
     type Item = Link;
 
     fn next(&mut self) -> Option<Link> {
-        let (stage, axis, goal) = order::next_leg(self.order, self.stage, &self.at, &self.to, self.path)?;
+        let (leg, axis, goal) = next_leg(self.order, self.leg, &self.at, &self.to, self.path)?;
         let axis = Axis::ALL[usize::from(axis)];
         let extent = self.shape.extent(axis);
         let here = u32::from(self.at[axis.index()]);
@@ -50,7 +101,7 @@ impl Iterator for Route {
         let node =
             self.at.iter().zip(Axis::ALL).fold(0, |node, (&at, axis)| node * self.shape.length(axis) + u32::from(at));
         self.at[axis.index()] = extent.step(here, up).0 as u16;
-        self.stage = stage;
+        self.leg = leg;
         Some(Link { node, port: Port::along(axis, up) })
     }
 }

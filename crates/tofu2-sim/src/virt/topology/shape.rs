@@ -1,10 +1,14 @@
 //! A six-dimensional mesh/torus of groups.
 
-use super::{Axis, Coordinates, Path, PathId, Port, Route, TopologyError, extent::Extent};
+use super::{
+    Axis, Coordinates, Path, PathId, Port, Route,
+    axes::{Extent, write_extents},
+};
+use rdma_fabric::FabricError;
 use std::fmt;
 
 /// Nodes that a network may have at most.
-pub(in super::super) const MAX_NODES: u32 = 1 << 24;
+pub(crate) const MAX_NODES: u32 = 1 << 24;
 
 /// Tofu's network: groups of 2 x 3 x 2 nodes along A, B, C, arranged along X, Y, Z. Node numbers count C fastest and X slowest.
 ///
@@ -16,7 +20,7 @@ pub struct TofuShape {
 }
 
 impl TofuShape {
-    /// Lengths of X, Y, Z, A, B, C and which of them are rings.
+    /// Creates a shape from the lengths of X, Y, Z, A, B, C and which of them are rings.
     ///
     /// # Errors
     /// [`TopologyError`] for a length of 0, or above 256 (X, Y, Z), 2 (A, C), 4 (B); for a ring of one node, or along A or C;
@@ -45,31 +49,31 @@ impl TofuShape {
         Ok(TofuShape { extents })
     }
 
-    /// So many groups of 2 x 3 x 2 along X, Y and Z, closed as usual: X, Z and B are rings, Y, A and C are not. (X or Z of two groups
+    /// Creates a shape of `x`, `y` and `z` groups of 2 x 3 x 2 along X, Y and Z, closed as usual: X, Z and B are rings, Y, A and C are not. (X or Z of two groups
     /// or one is a mesh too: a ring would make no way shorter.)
     ///
     /// # Errors
-    /// As [`TofuShape::new`].
+    /// [`TopologyError`] for a length of 0 or above 256, and for more than 2^24 nodes.
     pub fn of_groups([x, y, z]: [u32; 3]) -> Result<Self, TopologyError> {
         Self::new([x, y, z, 2, 3, 2], [x > 2, false, z > 2, false, true, false])
     }
 
-    /// Nodes along an axis.
+    /// Returns how many nodes there are along an axis.
     pub fn length(&self, axis: Axis) -> u32 {
         self.extent(axis).length
     }
 
-    /// Whether an axis closes to a ring.
+    /// Returns whether an axis closes to a ring.
     pub fn is_ring(&self, axis: Axis) -> bool {
         self.extent(axis).wraps
     }
 
-    /// Number of nodes.
+    /// Returns the number of nodes.
     pub fn nodes(&self) -> u32 {
         self.extents.iter().map(|extent| extent.length).product()
     }
 
-    /// A node's coordinates.
+    /// Returns a node's coordinates.
     ///
     /// # Errors
     /// [`TopologyError::NoSuchNode`].
@@ -86,7 +90,7 @@ impl TofuShape {
         Ok(at.into())
     }
 
-    /// The node at these coordinates.
+    /// Returns the number of the node at these coordinates.
     ///
     /// # Errors
     /// [`TopologyError::Outside`].
@@ -102,7 +106,7 @@ impl TofuShape {
         Ok(node)
     }
 
-    /// The node to which a port's link leads, if there is a link: none at the end of a mesh axis.
+    /// Returns the node to which a port's link leads; `None` at the end of a mesh axis, where there is no link.
     ///
     /// # Errors
     /// [`TopologyError::NoSuchNode`].
@@ -121,7 +125,7 @@ impl TofuShape {
         self.node(at.with(axis, next as u8)).map(Some)
     }
 
-    /// The path that a message to a node takes unless told otherwise: the node's own in-group coordinates.
+    /// Returns the path that a message to a node takes by default: the node's own in-group coordinates.
     ///
     /// # Errors
     /// [`TopologyError::NoSuchNode`].
@@ -130,13 +134,14 @@ impl TofuShape {
         Ok(Path { a, b, c })
     }
 
-    /// All paths between two groups, one for each node of a group: 12 in a full one.
+    /// Returns all paths between two groups, one for each node of a group: 12 in a full one.
     pub fn paths(&self) -> impl Iterator<Item = Path> + use<> {
         let [a, b, c] = [Axis::A, Axis::B, Axis::C].map(|axis| self.length(axis) as u8);
         (0..a).flat_map(move |a| (0..b).flat_map(move |b| (0..c).map(move |c| Path { a, b, c })))
     }
 
-    /// Links on the route between two nodes, by a path or by the default one. In-group legs count in both groups; 0 within a node.
+    /// Returns how many links there are on the route between two nodes, by a path or by the default one. In-group legs count in both
+    /// groups; 0 within a node.
     ///
     /// # Errors
     /// [`TopologyError::NoSuchNode`], [`TopologyError::NoSuchPath`].
@@ -150,7 +155,7 @@ impl TofuShape {
         Ok(self.distance(at, via) + self.distance(via, goal))
     }
 
-    /// Each link of the route between two nodes, by a path or by the default one. None within a node.
+    /// Returns the links of the route between two nodes, by a path or by the default one. There are none within a node.
     ///
     /// # Errors
     /// [`TopologyError::NoSuchNode`], [`TopologyError::NoSuchPath`].
@@ -188,10 +193,7 @@ impl TofuShape {
 
 impl fmt::Debug for TofuShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, extent) in self.extents.iter().enumerate() {
-            write!(f, "{}{extent:?}", if i > 0 { "x" } else { "" })?;
-        }
-        Ok(())
+        write_extents(&self.extents, f)
     }
 }
 
@@ -199,5 +201,93 @@ impl fmt::Debug for TofuShape {
 impl fmt::Display for TofuShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(self, f)
+    }
+}
+
+/// A shape that cannot be, or a place that is not in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TopologyError {
+    /// An axis has no node.
+    #[error("axis {axis} has length 0; give it at least one node")]
+    Empty {
+        /// The axis.
+        axis: Axis,
+    },
+    /// An axis is longer than its coordinate, its links or its part of a path id allow.
+    #[error("axis {axis} has length {length}; at most {limit} are possible")]
+    TooLong {
+        /// The axis.
+        axis: Axis,
+        /// The length asked for.
+        length: u32,
+        /// The greatest possible.
+        limit: u32,
+    },
+    /// An axis of one node cannot close to a ring.
+    #[error("axis {axis} has one node and cannot be a ring; make it a mesh axis")]
+    RingOfOne {
+        /// The axis.
+        axis: Axis,
+    },
+    /// A node has one link along the axis, so it cannot close to a ring.
+    #[error("axis {axis} has one link per node and cannot be a ring; make it a mesh axis")]
+    RingOfOneLink {
+        /// The axis.
+        axis: Axis,
+    },
+    /// More nodes than a job can simulate.
+    #[error("{nodes} nodes; at most {limit} are possible")]
+    TooManyNodes {
+        /// The product of all lengths.
+        nodes: u64,
+        /// The greatest possible.
+        limit: u32,
+    },
+    /// No such node number.
+    #[error("node {node} does not exist: the shape has nodes 0 to {last}", last = .nodes.saturating_sub(1))]
+    NoSuchNode {
+        /// The number.
+        node: u32,
+        /// The number of nodes.
+        nodes: u32,
+    },
+    /// These coordinates are outside the shape.
+    #[error("{coordinates} is outside the shape along {axis}, which is {length} long")]
+    Outside {
+        /// The coordinates.
+        coordinates: Coordinates,
+        /// The first axis along which they are too great.
+        axis: Axis,
+        /// Its length.
+        length: u32,
+    },
+    /// No node of a group has these coordinates.
+    #[error("path {path} is outside the group along {axis}, which is {length} long")]
+    NoSuchPath {
+        /// The path coordinates.
+        path: Path,
+        /// The first axis along which they are too great.
+        axis: Axis,
+        /// Its length.
+        length: u32,
+    },
+    /// Path coordinates that four bits cannot hold.
+    #[error("path {path} does not fit a path id: A and C have one bit, B has two")]
+    PathTooLarge {
+        /// The path coordinates.
+        path: Path,
+    },
+    /// A path id has four bits.
+    #[error("path id {bits} is more than 15")]
+    NoSuchPathId {
+        /// The number.
+        bits: u8,
+    },
+}
+
+impl From<TopologyError> for FabricError {
+    fn from(error: TopologyError) -> Self {
+        FabricError::setting("topology", error.to_string())
     }
 }

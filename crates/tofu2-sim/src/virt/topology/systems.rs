@@ -1,4 +1,4 @@
-//! Shapes of real systems with Tofu1 and Tofu2. TofuD's stand apart, in `systems_tofud`.
+//! Shapes of real systems.
 //!
 //! Numbers of nodes are published; how groups are arranged mostly is not.
 
@@ -57,11 +57,23 @@ impl System {
         source: "nodes: recalled; 90 groups as 5 x 3 x 6: assumed (5 cabinets of 18 groups)",
     };
 
-    /// All with Tofu1 or Tofu2.
+    /// All systems with Tofu1 or Tofu2.
     pub const ALL: [System; 4] = [System::K, System::FX10_24, System::FX100_36, System::HOKUSAI_GREATWAVE];
 
-    /// Its shape, with X, Z and B as rings where they are longer than two.
+    /// Returns the shape, with X, Z and B as rings where they are longer than two.
     pub fn shape(&self) -> TofuShape {
         TofuShape::of_groups(self.groups).unwrap_or_else(|error| unreachable!("{}: {error}", self.name))
     }
+}
+
+/// TofuD stands apart: nothing here says anything about Tofu2.
+impl System {
+    /// Fugaku. It has TofuD: use it with [`crate::virt::Platform::tofud`].
+    pub const FUGAKU: System = System {
+        name: "Fugaku",
+        tofu: 3,
+        groups: [24, 23, 24],
+        nodes: 158_976,
+        source: "recalled; the product agrees with the number of nodes",
+    };
 }

@@ -1,7 +1,7 @@
 //! The tables of the event path against the shapes they are made from, and the order of legs against orders that are not Tofu's.
 
 use super::{
-    order::{Leg, TOFU},
+    route::{Leg, TOFU},
     *,
 };
 use proptest::prelude::*;
@@ -36,12 +36,12 @@ proptest! {
         prop_assert_eq!(torus.hops(a, b), torus.hops(b, a));
         let trip = map.trip(a, b, (a, b), None);
         prop_assert_eq!((trip.there, trip.back), (torus.hops(a, b), torus.hops(a, b)));
-        let (mut at, mut stage, mut steps) = (a, 0, 0);
-        while let Some(step) = map.next(at, b, trip.path, stage) {
-            let (next, _) = map.over(at, step.link);
-            prop_assert_eq!(map.behind(next, step.link), at);
+        let (mut at, mut leg, mut steps) = (a, 0, 0);
+        while let Some(hop) = map.next(at, b, trip.path, leg) {
+            let (next, _) = map.over(at, hop.link);
+            prop_assert_eq!(map.behind(next, hop.link), at);
             prop_assert_eq!(torus.hops(at, next), 1);
-            (at, stage, steps) = (next, step.stage, steps + 1);
+            (at, leg, steps) = (next, hop.leg, steps + 1);
         }
         prop_assert_eq!(at, b);
         prop_assert_eq!(steps, trip.there);
@@ -63,14 +63,14 @@ proptest! {
         prop_assert_eq!(Path::from(trip.path), placement.path(from, to).unwrap());
         prop_assert_eq!(trip.there as usize, route.len());
         prop_assert_eq!(trip.back, placement.hops(to, from, Some(shape.default_path(placement.node(from).unwrap()).unwrap())).unwrap());
-        let (mut at, mut stage, mut links) = (a, if a == b { map.last_stage() } else { 0 }, vec![]);
-        while let Some(step) = map.next(at, b, trip.path, stage) {
+        let (mut at, mut leg, mut links) = (a, if a == b { map.last_leg() } else { 0 }, vec![]);
+        while let Some(hop) = map.next(at, b, trip.path, leg) {
             let node = shape.node(fold.coordinates(at).unwrap()).unwrap();
-            links.push(Link { node, port: Port::ALL[usize::from(step.link)] });
-            let (next, _) = map.over(at, step.link);
-            prop_assert_eq!(map.behind(next, step.link), at);
-            prop_assert!(step.stage >= stage);
-            (at, stage) = (next, step.stage);
+            links.push(Link { node, port: Port::ALL[usize::from(hop.link)] });
+            let (next, _) = map.over(at, hop.link);
+            prop_assert_eq!(map.behind(next, hop.link), at);
+            prop_assert!(hop.leg >= leg);
+            (at, leg) = (next, hop.leg);
         }
         prop_assert_eq!(at, b);
         prop_assert_eq!(links, route);

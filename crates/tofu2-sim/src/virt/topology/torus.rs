@@ -1,6 +1,6 @@
 //! Plain meshes and tori of up to six dimensions with dimension-order routes.
 
-use super::extent::Extent;
+use super::axes::{Extent, write_extents};
 use rdma_fabric::FabricError;
 use std::fmt;
 
@@ -18,10 +18,7 @@ pub struct Torus {
 
 impl fmt::Debug for Torus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, axis) in self.axes.iter().enumerate() {
-            write!(f, "{}{axis:?}", if i > 0 { "x" } else { "" })?;
-        }
-        Ok(())
+        write_extents(&self.axes, f)
     }
 }
 
@@ -32,7 +29,7 @@ impl fmt::Display for Torus {
 }
 
 impl Torus {
-    /// All axes are rings.
+    /// Creates a torus all of whose axes are rings.
     ///
     /// # Errors
     /// [`FabricError::Setting`] for no or more than [`MAX_AXES`] axes, an axis of length 0 or more than 65,535,
@@ -51,7 +48,7 @@ impl Torus {
         Ok(Torus { axes: lengths.iter().map(|&length| Extent { length, wraps: true }).collect() })
     }
 
-    /// Make an axis a line instead of a ring. No effect if there is no such axis.
+    /// Makes an axis a line instead of a ring. Without effect if there is no such axis.
     #[must_use]
     pub fn mesh(mut self, axis: usize) -> Self {
         if let Some(axis) = self.axes.get_mut(axis) {
@@ -60,12 +57,12 @@ impl Torus {
         self
     }
 
-    /// A line of nodes, without wrap-around. At least one node, at most 65,535.
+    /// Creates a line of nodes, without wrap-around. At least one node, at most 65,535.
     pub fn line(nodes: u32) -> Self {
         Torus { axes: vec![Extent { length: nodes.clamp(1, 65_535), wraps: false }] }
     }
 
-    /// A torus of exactly `nodes` nodes (at least one), as close to a cube as its factors allow; a node count with a prime factor
+    /// Creates a torus of exactly `nodes` nodes (at least one), as close to a cube as its factors allow; a node count with a prime factor
     /// above 65,535 gets the next larger one without.
     pub fn auto(nodes: u32) -> Self {
         let mut wanted = nodes.max(1);
@@ -84,24 +81,24 @@ impl Torus {
         }
     }
 
-    /// The K computer's 82,944 compute nodes: 24 x 18 x 16 groups of 2 x 3 x 2; the second axis and those of length 2 are lines.
+    /// Returns the K computer's 82,944 compute nodes: 24 x 18 x 16 groups of 2 x 3 x 2; the second axis and those of length 2 are lines.
     pub fn k_computer() -> Self {
         Torus {
             axes: [24, 18, 16, 2, 3, 2].map(|length| Extent { length, wraps: length != 18 && length != 2 }).to_vec(),
         }
     }
 
-    /// Number of nodes.
+    /// Returns the number of nodes.
     pub fn nodes(&self) -> u32 {
         self.axes.iter().map(|a| a.length).product()
     }
 
-    /// Number of dimensions.
+    /// Returns the number of dimensions.
     pub fn dimensions(&self) -> usize {
         self.axes.len()
     }
 
-    /// A node's coordinates.
+    /// Returns a node's coordinates.
     pub fn coordinates(&self, node: u32) -> Vec<u32> {
         self.place(node)[..self.axes.len()].iter().map(|&at| at.into()).collect()
     }
@@ -120,7 +117,7 @@ impl Torus {
         at
     }
 
-    /// Links between two nodes on the route.
+    /// Returns how many links there are on the route between two nodes.
     pub fn hops(&self, from: u32, to: u32) -> u32 {
         let (from, to) = (self.coordinates(from), self.coordinates(to));
         self.axes.iter().zip(from.iter().zip(&to)).map(|(axis, (&a, &b))| axis.steps(a, b).0).sum()

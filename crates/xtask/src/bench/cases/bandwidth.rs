@@ -3,16 +3,16 @@
 
 use super::{
     super::{
-        goal::Goal,
-        limit::{How, LINE},
+        bare::{How, LINE},
         lines,
         meeting::until,
         sampling::{Named, Takes, Took, form},
     },
     Case,
-    buffer::Buffer,
     pair::{OWN_AT, PEER, Pair, TARGET_AT},
 };
+use crate::bench::bare::Buffer;
+use crate::bench::rows::Goal;
 use core::{
     cell::{Cell, RefCell},
     hint::black_box,
@@ -26,26 +26,30 @@ const fn case(name: &'static str, what: &'static str, takes: Takes) -> Case {
     Case::new(name, what, takes).goal(GOAL)
 }
 
-const PUT_REGISTERED: Case = case("put-registered", "put registered memory, one way", Takes::Origin);
-const PUT_BUFFER: Case = case("put-buffer", "put a buffer, one way", Takes::Origin);
-const GET_REGISTERED: Case = case("get-registered", "get into registered memory, one way", Takes::Origin);
-const GET_BUFFER: Case = case("get-buffer", "get into a buffer, one way", Takes::Origin);
-const PUT_REGISTERED_BOTH: Case = case("put-registered-both", "put registered memory, both at once", Takes::Both);
-const PUT_BUFFER_BOTH: Case = case("put-buffer-both", "put a buffer, both at once", Takes::Both);
-const GET_REGISTERED_BOTH: Case = case("get-registered-both", "get into registered memory, both at once", Takes::Both);
-const GET_BUFFER_BOTH: Case = case("get-buffer-both", "get into a buffer, both at once", Takes::Both);
+/// Case; whether it puts, and otherwise gets; whether the own memory is registered.
+const TRANSFERS: &[(Case, bool, bool)] = &[
+    (case("put-registered", "put registered memory, one way", Takes::Origin), true, true),
+    (case("put-buffer", "put a buffer, one way", Takes::Origin), true, false),
+    (case("get-registered", "get into registered memory, one way", Takes::Origin), false, true),
+    (case("get-buffer", "get into a buffer, one way", Takes::Origin), false, false),
+    (case("put-registered-both", "put registered memory, both at once", Takes::Both), true, true),
+    (case("put-buffer-both", "put a buffer, both at once", Takes::Both), true, false),
+    (case("get-registered-both", "get into registered memory, both at once", Takes::Both), false, true),
+    (case("get-buffer-both", "get into a buffer, both at once", Takes::Both), false, false),
+];
 const REWRITTEN: Case =
     Case::new("put-rewritten", "rewrite a buffer, put + notice, target copies all out, answers", Takes::Both);
 
+/// In the order of the table.
 pub(super) const CASES: &[Case] = &[
-    PUT_REGISTERED,
-    PUT_BUFFER,
-    GET_REGISTERED,
-    GET_BUFFER,
-    PUT_REGISTERED_BOTH,
-    PUT_BUFFER_BOTH,
-    GET_REGISTERED_BOTH,
-    GET_BUFFER_BOTH,
+    TRANSFERS[0].0,
+    TRANSFERS[1].0,
+    TRANSFERS[2].0,
+    TRANSFERS[3].0,
+    TRANSFERS[4].0,
+    TRANSFERS[5].0,
+    TRANSFERS[6].0,
+    TRANSFERS[7].0,
     REWRITTEN,
 ];
 
@@ -56,96 +60,47 @@ pub(super) const QUICK_SIZES: [usize; 2] = [64 << 10, 256 << 10];
 
 pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
     for bytes in pair.sizes() {
-        for (case, registered) in [(&PUT_REGISTERED, true), (&PUT_BUFFER, false)] {
-            put(pair, case, registered, bytes).await?;
-        }
-        for (case, registered) in [(&GET_REGISTERED, true), (&GET_BUFFER, false)] {
-            get(pair, case, registered, bytes).await?;
-        }
-        for (case, registered) in [(&PUT_REGISTERED_BOTH, true), (&PUT_BUFFER_BOTH, false)] {
-            put(pair, case, registered, bytes).await?;
-        }
-        for (case, registered) in [(&GET_REGISTERED_BOTH, true), (&GET_BUFFER_BOTH, false)] {
-            get(pair, case, registered, bytes).await?;
+        for (case, puts, registered) in TRANSFERS {
+            transfer(pair, case, *puts, *registered, bytes).await?;
         }
         rewritten(pair, bytes).await?;
     }
     Ok(())
 }
 
-async fn put(pair: &mut Pair<'_>, case: &Case, registered: bool, bytes: usize) -> ProgramResult<()> {
-    let Some(case) = pair.wants(case) else { return Ok(()) };
-    let (fabric, bare, me) = (pair.fabric, pair.sampler.bare, pair.sampler.me);
-    let other = 1 - me;
-    let to = fabric.remote_span::<u64>(pair.region.at(Rank::new(other as u32), TARGET_AT as u64), bytes / 8)?;
-    let from = pair.region.span::<u64>(fabric, OWN_AT, bytes / 8)?;
-    let buffer = RefCell::new(if registered { Vec::new() } else { vec![1u64; bytes / 8] });
-    let mut forms = Vec::new();
-    if registered {
-        forms.push(form("fabric", async |times| {
-            let mut from = from.clone();
-            for _ in 0..times {
-                from = fabric.put(&to, from).await?;
-            }
-            Ok(Took::Wall)
-        }));
-    } else {
-        forms.push(form("fabric", async |times| {
-            let mut from = buffer.take();
-            for _ in 0..times {
-                from = fabric.put(&to, from).await?;
-            }
-            buffer.replace(from);
-            Ok(Took::Wall)
-        }));
-    }
-    for how in How::ALL {
-        let mut buffer = Buffer::new(if registered { 0 } else { bytes / 8 });
-        forms.push(form(how.name(), async move |times| {
-            if registered {
-                bare.put_window(me, other, bytes, how, times);
-            } else {
-                bare.put_from(other, buffer.words(), how, times);
-            }
-            Ok(Took::Wall)
-        }));
-    }
-    pair.sampler.measure(case, bytes, forms).await
+/// Gives `memory` to `transfer` and takes back what it returns, again and again.
+fn moving<'a, M: 'a>(mut memory: Option<M>, mut transfer: impl AsyncFnMut(M) -> ProgramResult<M> + 'a) -> Named<'a> {
+    form("fabric", async move |times| {
+        for _ in 0..times {
+            let own = memory.take().ok_or("the memory was lost in a transfer that failed")?;
+            memory = Some(transfer(own).await?);
+        }
+        Ok(Took::Wall)
+    })
 }
 
-async fn get(pair: &mut Pair<'_>, case: &Case, registered: bool, bytes: usize) -> ProgramResult<()> {
+/// Measures puts (or gets) of registered memory, or of a buffer.
+async fn transfer(pair: &mut Pair<'_>, case: &Case, puts: bool, registered: bool, bytes: usize) -> ProgramResult<()> {
     let Some(case) = pair.wants(case) else { return Ok(()) };
     let (fabric, bare, me) = (pair.fabric, pair.sampler.bare, pair.sampler.me);
-    let other = 1 - me;
-    let from = fabric.remote_span::<u64>(pair.region.at(Rank::new(other as u32), TARGET_AT as u64), bytes / 8)?;
-    let into = pair.region.span::<u64>(fabric, OWN_AT, bytes / 8)?;
-    let buffer = RefCell::new(if registered { Vec::new() } else { vec![1u64; bytes / 8] });
-    let mut forms = Vec::new();
-    if registered {
-        forms.push(form("fabric", async |times| {
-            let mut into = into.clone();
-            for _ in 0..times {
-                into = fabric.get(&from, into).await?;
-            }
-            Ok(Took::Wall)
-        }));
-    } else {
-        forms.push(form("fabric", async |times| {
-            let mut into = buffer.take();
-            for _ in 0..times {
-                into = fabric.get(&from, into).await?;
-            }
-            buffer.replace(into);
-            Ok(Took::Wall)
-        }));
-    }
+    let (other, words) = (1 - me, bytes / 8);
+    let there = &fabric.remote_span::<u64>(pair.region.at(Rank::new(other as u32), TARGET_AT as u64), words)?;
+    let here = pair.region.span::<u64>(fabric, OWN_AT, words)?;
+    let buffer = vec![1u64; if registered { 0 } else { words }];
+    let mut forms = vec![match (puts, registered) {
+        (true, true) => moving(Some(here), async |own| Ok(fabric.put(there, own).await?)),
+        (true, false) => moving(Some(buffer), async |own| Ok(fabric.put(there, own).await?)),
+        (false, true) => moving(Some(here), async |own| Ok(fabric.get(there, own).await?)),
+        (false, false) => moving(Some(buffer), async |own| Ok(fabric.get(there, own).await?)),
+    }];
     for how in How::ALL {
-        let mut buffer = Buffer::new(if registered { 0 } else { bytes / 8 });
+        let mut buffer = Buffer::new(if registered { 0 } else { words });
         forms.push(form(how.name(), async move |times| {
-            if registered {
-                bare.get_window(me, other, bytes, how, times);
-            } else {
-                bare.get_into(other, buffer.words(), how, times);
+            match (puts, registered) {
+                (true, true) => bare.put_window(me, other, bytes, how, times),
+                (true, false) => bare.put_from(other, buffer.words(), how, times),
+                (false, true) => bare.get_window(me, other, bytes, how, times),
+                (false, false) => bare.get_into(other, buffer.words(), how, times),
             }
             Ok(Took::Wall)
         }));

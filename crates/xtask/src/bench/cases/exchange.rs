@@ -1,14 +1,11 @@
 //! Persistent exchanges in a ring of two, where both neighbours of a rank are the other one: start and wait, nothing between.
 
 use super::{
-    super::{
-        goal::Goal,
-        limit,
-        sampling::{Named, Takes, repeat, run},
-    },
+    super::sampling::{Named, Takes, repeat, run},
     Case,
     pair::Pair,
 };
+use crate::bench::{limit, rows::Goal};
 use core::hint::black_box;
 use prdma_offload::{Buffer, Cartesian, Form, Neighbourhood, Options};
 use rdma_fabric::{Group, ProgramResult};

@@ -1,16 +1,21 @@
-//! The readers-writer lock of an idle remote rank.
+//! The readers-writer lock of an idle remote rank, and locks that both ranks want at once.
 
 use super::{
-    super::{
-        goal::Goal,
-        limit, lines,
-        sampling::{Takes, repeat, run},
-    },
     Case,
     pair::{PEER, Pair},
 };
-use rdma_fabric::{Group, ProgramResult};
-use rma_lock::{Aggregated, Lock, PackedLock, RmaLock, RpLock};
+use crate::bench::{
+    bare,
+    futex::FutexQueue,
+    limit, lines,
+    rows::Goal,
+    sampling::{Takes, repeat, run},
+};
+use rdma_fabric::{Group, ProgramResult, Rank};
+use rma_lock::{
+    Access, AccessLock, Guard, Lock, RmaLock,
+    locks::{Aggregated, PackedLock, PerRankLock, RpLock},
+};
 
 const SHARED: Case =
     Case::new("lock-shared", "shared lock + unlock, remote and idle", Takes::Origin).goal(Goal::Ns(8.0));
@@ -28,7 +33,7 @@ const NODE: Case =
 pub(super) const CASES: &[Case] = &[SHARED, EXCLUSIVE, PACKED, PUT, NODE];
 
 /// Where 8 bytes are put.
-const PUT_AT: u64 = 8 * limit::LINE as u64;
+const PUT_AT: u64 = 8 * bare::LINE as u64;
 
 pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
     if CASES.iter().all(|case| pair.wants(case).is_none()) {
@@ -81,4 +86,46 @@ pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
     }
     // Its words stay until both are out.
     Ok(Group::world(pair.fabric).await?.barrier().await?)
+}
+
+const BOTH_EXCLUSIVE: Case =
+    Case::new("lock-both-exclusive", "both ranks exclusive, a lock + unlock of each", Takes::Both)
+        .goal(Goal::Ratio(1.3));
+const BOTH_SHARED: Case =
+    Case::new("lock-both-shared", "both ranks shared, a lock + unlock of each", Takes::Both).goal(Goal::Ns(30.0));
+const BOTH_RANKS: Case = Case::new("lock-per-rank", "both ranks exclusive, each to the other's memory", Takes::Both);
+
+pub(super) const BOTH_CASES: &[Case] = &[BOTH_EXCLUSIVE, BOTH_SHARED, BOTH_RANKS];
+
+pub(super) async fn measure_both(pair: &mut Pair<'_>) -> ProgramResult<()> {
+    if BOTH_CASES.iter().all(|case| pair.wants(case).is_none()) {
+        return Ok(());
+    }
+    let (bare, me, fabric) = (pair.sampler.bare, pair.sampler.me, pair.fabric);
+    let packed = PackedLock::symmetric(fabric, PEER).await?;
+    let queue = FutexQueue::spinning(bare, me);
+    let forms = vec![
+        repeat!("fabric", _ => packed.write().await?.release().await?),
+        repeat!("MCS lock", _ => {
+            queue.lock();
+            queue.unlock();
+        }),
+    ];
+    pair.measure(&BOTH_EXCLUSIVE, 0, forms).await?;
+
+    let flat = RpLock::symmetric(fabric, PEER).await?;
+    let word = bare.word(lines::OWNED);
+    let forms = vec![
+        repeat!("fabric", _ => flat.read().await?.release().await?),
+        run!("two lock xadd", times => limit::count_reader(word, times)),
+    ];
+    pair.measure(&BOTH_SHARED, 0, forms).await?;
+
+    let ranks = PerRankLock::<PackedLock>::symmetric(fabric, PEER).await?;
+    let access = Access::Exclusive(Rank::new(1 - me as u32));
+    let forms = vec![
+        repeat!("fabric", _ => ranks.lock(access).await?.release().await?),
+        repeat!("one lock for all", _ => packed.write().await?.release().await?),
+    ];
+    pair.measure(&BOTH_RANKS, 0, forms).await
 }

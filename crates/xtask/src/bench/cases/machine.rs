@@ -2,15 +2,15 @@
 
 use super::{
     super::{
-        limit::{self, BURST_WORDS, Bare, How},
-        lines,
+        bare::{BURST_WORDS, Bare, How},
+        limit, lines,
         meeting::{Abandoned, spin_until, until},
         sampling::{Takes, Took, form, run},
     },
     Case,
-    buffer::Buffer,
     pair::Pair,
 };
+use crate::bench::bare::Buffer;
 use core::{
     cell::Cell,
     hint::black_box,

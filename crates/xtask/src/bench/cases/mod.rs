@@ -1,22 +1,19 @@
 //! What is measured: the cases, by name.
 
 mod bandwidth;
-mod buffer;
-mod contended;
-mod crowd;
 mod exchange;
 mod locks;
 mod machine;
 mod notices;
+mod oversubscribed;
 mod pair;
-mod queues;
 mod words;
 
-pub(super) use crowd::{RANKS as CROWD, measure_crowd};
+pub(super) use oversubscribed::{RANKS as OVERSUBSCRIBED, measure_oversubscribed};
 pub(super) use pair::measure_pair;
 
 use super::{
-    goal::Goal,
+    rows::Goal,
     sampling::{Effort, Takes},
 };
 use core::time::Duration;
@@ -48,35 +45,35 @@ impl Case {
     }
 }
 
-/// All cases, in the order of the table.
+/// Returns all cases, in the order of the table.
 pub(super) fn all() -> impl Iterator<Item = &'static Case> {
     let lists = [
         words::CASES,
         notices::CASES,
-        queues::CASES,
+        notices::QUEUE_CASES,
         locks::CASES,
-        contended::CASES,
+        locks::BOTH_CASES,
         exchange::CASES,
         bandwidth::CASES,
         machine::CASES,
-        crowd::CASES,
+        oversubscribed::CASES,
     ];
     lists.into_iter().flatten()
 }
 
-/// The case of this name.
+/// Returns the case of this name.
 pub(super) fn find(name: &str) -> Option<&'static Case> {
     all().find(|case| case.name == name)
 }
 
-/// Whether the case is measured by many ranks on few cores.
-pub(super) fn is_crowded(case: &Case) -> bool {
-    crowd::CASES.iter().any(|crowded| crowded.name == case.name)
+/// Returns whether the case is measured by many ranks on few cores.
+pub(super) fn is_oversubscribed(case: &Case) -> bool {
+    oversubscribed::CASES.iter().any(|known| known.name == case.name)
 }
 
 /// What a job is to measure; told to every rank.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Plan {
+pub(super) struct JobPlan {
     /// Names of cases.
     pub(super) cases: Vec<String>,
     pub(super) quick: bool,
@@ -90,7 +87,7 @@ pub(super) struct Plan {
     pub(super) results: PathBuf,
 }
 
-impl Plan {
+impl JobPlan {
     pub(super) fn wants(&self, case: &Case) -> bool {
         self.cases.iter().any(|name| name == case.name)
     }

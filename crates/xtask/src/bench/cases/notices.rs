@@ -1,15 +1,19 @@
-//! From one rank's program to the other's, both running: half a round trip.
+//! From one rank's program to the other's, both running: half a round trip. Control queues stand beside the plain fabric: what posting
+//! costs, and what a release across two ranks takes. The second form of each of their cases is the fabric's put with a notice, so that
+//! the goals say how much more a queue may take.
 
-use super::{
-    super::{
-        goal::Goal,
-        limit, lines,
-        sampling::{Takes, repeat, run},
-    },
-    Case,
-    pair::Pair,
+use super::{Case, pair::Pair};
+use crate::bench::{
+    bare, limit, lines,
+    rows::Goal,
+    sampling::{Takes, Took, form, repeat, run},
 };
-use rdma_fabric::{Deps, ProgramResult, Rank};
+use core::time::Duration;
+use rdma_fabric::{
+    Deps, ProgramResult, Rank,
+    control_queue::{Command, Inline, Posting, QueueId, QueueMode, QueueSpec, Stadd},
+};
+use std::time::Instant;
 
 const NOTICE: Case = Case::new("notice", "put 8 B + notice, one way", Takes::Both).goal(Goal::Ratio(1.3)).operations(2);
 const FLAG: Case = Case::new("flag", "put a word + wait for it, one way", Takes::Both).operations(2);
@@ -17,8 +21,8 @@ const FLAG: Case = Case::new("flag", "put a word + wait for it, one way", Takes:
 pub(super) const CASES: &[Case] = &[NOTICE, FLAG];
 
 /// Where the words that are put stand in the region.
-const DATA_AT: u64 = 4 * limit::LINE as u64;
-const FLAG_AT: u64 = 6 * limit::LINE as u64;
+const DATA_AT: u64 = 4 * bare::LINE as u64;
+const FLAG_AT: u64 = 6 * bare::LINE as u64;
 
 pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
     let (fabric, bare, me) = (pair.fabric, pair.sampler.bare, pair.sampler.me);
@@ -59,4 +63,142 @@ pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
         run!("two-line flag", times => limit::flags::<false>(me, there, back, &mut bare_turn, times, abandoned)?),
     ];
     pair.measure(&FLAG, 8, forms).await
+}
+
+const POST: Case =
+    Case::new("queue-post", "put 8 B + notice through a queue, the poster's part; beside the fabric's", Takes::Both)
+        .goal(Goal::More(30.0));
+const RELEASE: Case = Case::new(
+    "queue-release",
+    "put that releases a session queue's put, until that is seen; beside put + notice one way",
+    Takes::Both,
+)
+.goal(Goal::Ratio(2.0))
+.operations(2);
+
+pub(super) const QUEUE_CASES: &[Case] = &[POST, RELEASE];
+
+/// Where things stand in the region: what is put, what a release puts, and flags there and back.
+const QUEUE_DATA_AT: u64 = 500 * bare::LINE as u64;
+const SEEN_AT: u64 = 502 * bare::LINE as u64;
+const QUEUE_FLAG_AT: u64 = 504 * bare::LINE as u64;
+
+const MEMORY: Stadd = Stadd::fixed(1);
+/// Commands in a row: fewer than any ring holds.
+const CHUNK: u64 = 1000;
+
+/// Returns the queue of `rank` on an engine; the ranks may share a node.
+fn name(rank: Rank, engine: u8) -> QueueId {
+    QueueId::new(rank, engine, rank.number() as u8, 0)
+}
+
+pub(super) async fn measure_queues(pair: &mut Pair<'_>) -> ProgramResult<()> {
+    if QUEUE_CASES.iter().all(|case| pair.wants(case).is_none()) {
+        return Ok(());
+    }
+    let (fabric, me) = (pair.fabric, pair.sampler.me);
+    let (rank, other) = (Rank::new(me as u32), Rank::new(1 - me as u32));
+    let open = |mode, engine| {
+        let number = Some(name(rank, engine).number());
+        fabric.open_queue(QueueSpec { number, ..QueueSpec::new(mode).on(engine).checked(false) })
+    };
+    let (queue, session) = (open(QueueMode::Normal, 0)?, open(QueueMode::Session, 1)?);
+    queue.register_fixed(&pair.region, 1)?;
+    session.register_fixed(&pair.region, 1)?;
+
+    let span = fabric.remote_span::<u64>(pair.region.at(other, QUEUE_DATA_AT), 1)?;
+    let flag = fabric.remote_word::<u64>(pair.region.at(other, QUEUE_FLAG_AT))?;
+    let own_flag = pair.region.word::<u64>(fabric, QUEUE_FLAG_AT as usize)?;
+    let turn = core::cell::Cell::new(0u64);
+    // Each waits for the other to have come as far.
+    let meet = async |first: usize| -> ProgramResult<()> {
+        turn.set(turn.get() + 1);
+        if me == first {
+            fabric.put_word(&flag, turn.get()).await?;
+        } else {
+            fabric.wait_until(&own_flag, Deps::One(other), |seen| seen >= turn.get()).await?;
+        }
+        Ok(())
+    };
+    let put = |to, at, value| Command::PutInline { to, bytes: Inline::word(value), at: MEMORY + at };
+
+    // Rank 0 posts a chunk, which is timed; rank 1 takes all its notices.
+    macro_rules! posting {
+        ($name:literal, $value:ident => $post:expr, $take:expr) => {
+            form($name, async |times| {
+                let mut took = Duration::ZERO;
+                for chunk in chunks(times) {
+                    if me == 0 {
+                        let begun = Instant::now();
+                        for $value in 0..chunk {
+                            $post;
+                        }
+                        took += begun.elapsed();
+                    }
+                    meet(0).await?;
+                    if me == 1 {
+                        for _ in 0..chunk {
+                            $take;
+                        }
+                    }
+                    meet(1).await?;
+                }
+                Ok(Took::Part(took))
+            })
+        };
+    }
+    let forms = vec![
+        posting!("queue", value => {
+            let posting = Posting::new(put(name(other, 0), QUEUE_DATA_AT, value)).remote(value as u8);
+            queue.try_post(posting).map_err(|_| "the queue refuses")?;
+        }, queue.next_notice(Deps::One(other)).await?),
+        posting!("put_notify", value => fabric.put_notify(&span, [value], value).await?, fabric.next_notice(Deps::One(other)).await?),
+    ];
+    pair.measure(&POST, 8, forms).await?;
+
+    let seen_word = pair.region.word::<u64>(fabric, SEEN_AT as usize)?;
+    let mut released = 0;
+    let forms = vec![
+        form("queue", async |times| {
+            let mut took = Duration::ZERO;
+            // Two a repetition, as the other form has two ways.
+            for chunk in chunks(2 * times) {
+                if me == 1 {
+                    for value in 1..=chunk {
+                        let posting = put(name(other, 1), SEEN_AT, released + value).into();
+                        session.try_post(posting).map_err(|_| "the session queue refuses")?;
+                    }
+                }
+                meet(1).await?;
+                if me == 0 {
+                    let begun = Instant::now();
+                    for value in 1..=chunk {
+                        let posting = Posting::new(put(name(other, 1), QUEUE_DATA_AT, value)).sps(1);
+                        queue.try_post(posting).map_err(|_| "the queue refuses")?;
+                        let wanted = released + value;
+                        fabric.wait_until(&seen_word, Deps::One(other), |seen| seen >= wanted).await?;
+                    }
+                    took += begun.elapsed();
+                }
+                meet(0).await?;
+                released += chunk;
+            }
+            Ok(Took::Part(took))
+        }),
+        repeat!("put_notify, one way", value => {
+            if me == 0 {
+                fabric.put_notify(&span, [value], value).await?;
+            }
+            fabric.next_notice(Deps::One(other)).await?;
+            if me == 1 {
+                fabric.put_notify(&span, [value], value).await?;
+            }
+        }),
+    ];
+    pair.measure(&RELEASE, 8, forms).await
+}
+
+/// `times` in pieces of [`CHUNK`] at most.
+fn chunks(times: u64) -> impl Iterator<Item = u64> {
+    (0..times.div_ceil(CHUNK)).map(move |number| (times - number * CHUNK).min(CHUNK))
 }

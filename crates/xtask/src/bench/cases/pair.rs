@@ -2,11 +2,11 @@
 
 use super::{
     super::{
-        limit::{Bare, WINDOW},
+        bare::{Bare, WINDOW},
         meeting, placement,
         sampling::{Measured, Named, Sampler},
     },
-    Case, Plan, all, bandwidth, contended, exchange, locks, machine, notices, queues, words,
+    Case, JobPlan, all, bandwidth, exchange, locks, machine, notices, words,
 };
 use core::sync::atomic::Ordering::Release;
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank, Region};
@@ -28,18 +28,18 @@ pub(super) struct Pair<'a> {
     pub(super) fabric: &'a Fabric,
     pub(super) region: Region,
     pub(super) sampler: Sampler<'a>,
-    plan: &'a Plan,
+    plan: &'a JobPlan,
 }
 
 impl Pair<'_> {
-    /// The case, if it is to be measured.
+    /// Returns the case, if it is to be measured.
     pub(super) fn wants(&self, case: &Case) -> Option<&'static Case> {
         let number = all().position(|known| known.name == case.name)?;
         self.plan.wants(case).then(|| self.sampler.announce(number))?;
         all().nth(number)
     }
 
-    /// Measure `forms` of `case`, if it is to be measured.
+    /// Measures `forms` of `case`, if it is to be measured.
     pub(super) async fn measure(&mut self, case: &Case, bytes: usize, forms: Vec<Named<'_>>) -> ProgramResult<()> {
         match self.wants(case) {
             Some(case) => self.sampler.measure(case, bytes, forms).await,
@@ -53,8 +53,8 @@ impl Pair<'_> {
     }
 }
 
-/// Measure all cases of two ranks; rank 0 has the results.
-pub(in super::super) async fn measure_pair(fabric: Fabric, plan: Plan) -> ProgramResult<Vec<Measured>> {
+/// Measures all cases of two ranks; rank 0 has the results.
+pub(in super::super) async fn measure_pair(fabric: Fabric, plan: JobPlan) -> ProgramResult<Vec<Measured>> {
     let bare = Bare::open(&plan.memory)?;
     let outcome = measure(&fabric, &bare, &plan).await;
     if outcome.is_err() {
@@ -64,7 +64,7 @@ pub(in super::super) async fn measure_pair(fabric: Fabric, plan: Plan) -> Progra
     outcome
 }
 
-async fn measure(fabric: &Fabric, bare: &Bare, plan: &Plan) -> ProgramResult<Vec<Measured>> {
+async fn measure(fabric: &Fabric, bare: &Bare, plan: &JobPlan) -> ProgramResult<Vec<Measured>> {
     let me = fabric.rank().index();
     placement::pin(plan.cores[me % plan.cores.len()])?;
     if plan.cores.len() < 2 {
@@ -79,9 +79,9 @@ async fn measure(fabric: &Fabric, bare: &Bare, plan: &Plan) -> ProgramResult<Vec
     let mut pair = Pair { fabric, region, sampler, plan };
     words::measure(&mut pair).await?;
     notices::measure(&mut pair).await?;
-    queues::measure(&mut pair).await?;
+    notices::measure_queues(&mut pair).await?;
     locks::measure(&mut pair).await?;
-    contended::measure(&mut pair).await?;
+    locks::measure_both(&mut pair).await?;
     exchange::measure(&mut pair).await?;
     bandwidth::measure(&mut pair).await?;
     machine::measure(&mut pair).await?;
@@ -90,7 +90,7 @@ async fn measure(fabric: &Fabric, bare: &Bare, plan: &Plan) -> ProgramResult<Vec
     Ok(done)
 }
 
-/// Write every byte of the own region once, so that no transfer meets a page for the first time.
+/// Writes every byte of the own region once, so that no transfer meets a page for the first time.
 fn touch(fabric: &Fabric, region: &Region) -> ProgramResult<()> {
     let piece = vec![1u64; TARGET_AT / 8];
     for offset in (TARGET_AT..REGION_BYTES).step_by(TARGET_AT) {

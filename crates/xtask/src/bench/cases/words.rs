@@ -3,15 +3,20 @@
 
 use super::{
     super::{
-        goal::Goal,
-        limit, lines,
+        bare, limit, lines,
         sampling::{Takes, Took, form, repeat, run},
     },
     Case,
     pair::{ME, PEER, Pair},
 };
-use core::{hint::black_box, sync::atomic::Ordering::AcqRel, time::Duration};
-use rdma_fabric::{Deps, Fabric, ProgramResult, PutOptions, op};
+use crate::bench::{meeting::until, rows::Goal};
+use core::{
+    cell::Cell,
+    hint::black_box,
+    sync::atomic::Ordering::{AcqRel, Release},
+    time::Duration,
+};
+use rdma_fabric::{Deps, Fabric, ProgramResult, op};
 use std::time::Instant;
 use tofu2_sim::shm::block_on;
 
@@ -24,7 +29,7 @@ const COMPARE_SWAP: Case =
     Case::new("compare-swap", "compare-and-swap on an owned line", Takes::Origin).goal(Goal::Ns(6.0));
 const BURST: Case = Case::new("puts-then-flush", "64 puts of 8 B, then flush, per put", Takes::Origin)
     .goal(Goal::Ns(5.0))
-    .operations(limit::BURST_WORDS as u64);
+    .operations(bare::BURST_WORDS as u64);
 const DIRTY: Case = Case::new("fetch-add-dirty", "fetch-add on a word last written by the peer", Takes::Both)
     .goal(Goal::Ratio(1.15))
     .operations(lines::DIRTY_WORDS as u64);
@@ -38,7 +43,7 @@ pub(super) const CASES: &[Case] =
     &[PUT, PUT_WORD, GET, GET_WORD, FETCH_ADD, COMPARE_SWAP, BURST, DIRTY, ASYNC, BLOCK_ON, PARKED, RESOLVE];
 
 /// Bytes between words that different ranks write.
-const APART: u64 = limit::LINE as u64;
+const APART: u64 = bare::LINE as u64;
 /// How long rank 0 waits for rank 1 to park.
 const PARKING: Duration = Duration::from_millis(2);
 
@@ -87,7 +92,7 @@ pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
 
     let burst_at = |i: usize| pair.region.at(PEER, BURST_AT + 8 * i as u64);
     let spans: Vec<_> =
-        (0..limit::BURST_WORDS).map(|i| fabric.remote_span::<u64>(burst_at(i), 1)).collect::<Result<_, _>>()?;
+        (0..bare::BURST_WORDS).map(|i| fabric.remote_span::<u64>(burst_at(i), 1)).collect::<Result<_, _>>()?;
     let stores = bare.burst(lines::BURST);
     let forms = vec![
         repeat!("fabric", i => {
@@ -123,10 +128,10 @@ pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
 const BURST_AT: u64 = 16 * APART;
 const DIRTY_AT: u64 = 32 * APART;
 
-/// The blocking form of the put.
+/// Returns the blocking form of the put.
 fn blocking(fabric: &Fabric, span: &rdma_fabric::RemoteSpan<u64>, times: u64) -> ProgramResult<()> {
     for i in 0..times {
-        let put = op::Put { to: span, from: [i], options: PutOptions::default() };
+        let put = op::Put { to: span, from: [i], notice: None };
         match fabric.try_post(put) {
             Ok(handle) => black_box(handle.wait()?),
             Err(rdma_fabric::Refused::Failed(error, _)) => return Err(error.into()),
@@ -151,58 +156,38 @@ async fn dirty(pair: &mut Pair<'_>) -> ProgramResult<()> {
     let (written, added) = (bare.word(lines::ALTERNATE[0]), bare.word(lines::ALTERNATE[0] + 1));
     let abandoned = pair.sampler.meeting.abandoned();
     // Counted over both forms, so shared by them.
-    let turn = core::cell::Cell::new(0u64);
-    let wait = |word, value| super::super::meeting::until(word, value, abandoned);
-    use core::sync::atomic::Ordering::Release;
+    let turn = &Cell::new(0u64);
+    // Rank 1 clears all words; then rank 0 adds to them, one after the other, and says how long that took.
+    macro_rules! dirty {
+        ($name:literal, $i:ident => $clear:expr, $add:expr) => {
+            form($name, async |times| {
+                let mut took = Duration::ZERO;
+                for _ in 0..times {
+                    turn.set(turn.get() + 1);
+                    if me == 1 {
+                        for $i in 0..WORDS {
+                            $clear;
+                        }
+                        written.store(turn.get(), Release);
+                        until(added, turn.get(), abandoned)?;
+                    } else {
+                        until(written, turn.get(), abandoned)?;
+                        let (begun, mut $i) = (Instant::now(), 0);
+                        for _ in 0..WORDS {
+                            $i = ($i + STEP + $add as usize) % WORDS;
+                        }
+                        black_box($i);
+                        took += begun.elapsed();
+                        added.store(turn.get(), Release);
+                    }
+                }
+                Ok(Took::Part(took))
+            })
+        };
+    }
     let forms = vec![
-        form("fabric", async |times| {
-            let mut took = Duration::ZERO;
-            for _ in 0..times {
-                turn.set(turn.get() + 1);
-                if me == 1 {
-                    for word in &local {
-                        fabric.store(word, 0)?;
-                    }
-                    written.store(turn.get(), Release);
-                    wait(added, turn.get())?;
-                } else {
-                    wait(written, turn.get())?;
-                    let begun = Instant::now();
-                    let mut i = 0;
-                    for _ in 0..WORDS {
-                        i = (i + STEP + fabric.fetch_add(&remote[i], 1).await? as usize) % WORDS;
-                    }
-                    black_box(i);
-                    took += begun.elapsed();
-                    added.store(turn.get(), Release);
-                }
-            }
-            Ok(Took::Part(took))
-        }),
-        form("lock xadd", async |times| {
-            let mut took = Duration::ZERO;
-            for _ in 0..times {
-                turn.set(turn.get() + 1);
-                if me == 1 {
-                    for i in 0..WORDS {
-                        bare.word(lines::DIRTY + i).store(0, Release);
-                    }
-                    written.store(turn.get(), Release);
-                    wait(added, turn.get())?;
-                } else {
-                    wait(written, turn.get())?;
-                    let begun = Instant::now();
-                    let mut i = 0;
-                    for _ in 0..WORDS {
-                        i = (i + STEP + bare.word(lines::DIRTY + i).fetch_add(1, AcqRel) as usize) % WORDS;
-                    }
-                    black_box(i);
-                    took += begun.elapsed();
-                    added.store(turn.get(), Release);
-                }
-            }
-            Ok(Took::Part(took))
-        }),
+        dirty!("fabric", i => fabric.store(&local[i], 0)?, fabric.fetch_add(&remote[i], 1).await?),
+        dirty!("lock xadd", i => bare.word(lines::DIRTY + i).store(0, Release), bare.word(lines::DIRTY + i).fetch_add(1, AcqRel)),
     ];
     pair.sampler.measure(case, 8, forms).await
 }

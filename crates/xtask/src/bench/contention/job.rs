@@ -6,22 +6,23 @@
 
 use super::{
     super::{
+        bare::Bare,
         job::{Provider, memory_file, path_of},
-        limit::Bare,
         lines,
         meeting::{Meeting, share_core},
         placement::{PingPong, pin},
+        progress::Progress,
     },
     RankOptions,
     mutex::{Memory, MutexLock},
-    telling::Telling,
 };
 use core::{fmt, str::FromStr, sync::atomic::Ordering::Release};
 use rdma_fabric::{Fabric, ProgramResult};
 use repro::{
-    lock_bench::{Case, Row, Spread},
+    lock_bench::{LockCase, LockRow, Spread},
     workloads::locks::{
-        Amount, EXCLUSIVE, LockKind, RankRecord, Run, SHARED, UnknownLock, Workload, WriterShare, contend, contention,
+        EXCLUSIVE, LockKind, RankRecord, Run, RunLength, SHARED, UnknownLock, Workload, WriterShare, contend,
+        contention,
     },
 };
 use serde::{Deserialize, Serialize};
@@ -37,8 +38,8 @@ use tofu2_sim::shm::{self, Launcher, Threads};
 
 /// Keys of each rank in DHT.
 const KEYS: u32 = 32;
-/// From so many ranks on they are a crowd: repetitions contain several time slices of each.
-const CROWD: u32 = 5;
+/// From so many ranks on ranks share cores: repetitions contain several time slices of each.
+const OVERSUBSCRIBED: u32 = 5;
 
 /// What ranks contend for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,15 +69,15 @@ impl FromStr for Contestant {
 
 /// What to measure: every combination.
 #[derive(Clone, Debug)]
-pub(super) struct Plan {
+pub(super) struct Campaign {
     pub(super) workloads: Vec<Workload>,
     pub(super) writers: Vec<WriterShare>,
     pub(super) ranks: Vec<u32>,
     pub(super) locks: Vec<Contestant>,
     pub(super) repetitions: usize,
     pub(super) length: Duration,
-    /// The same for a crowd.
-    pub(super) crowd_length: Duration,
+    /// How long a repetition lasts where ranks share cores.
+    pub(super) oversubscribed_length: Duration,
     pub(super) seed: u64,
     /// Rank r runs on core r modulo their number.
     pub(super) cores: Vec<usize>,
@@ -84,7 +85,7 @@ pub(super) struct Plan {
 
 /// What one job is to do; told to every rank.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Part {
+pub(super) struct JobPlan {
     cases: Vec<(Workload, WriterShare)>,
     locks: Vec<Contestant>,
     repetitions: usize,
@@ -108,38 +109,41 @@ pub(super) struct Recorded {
     ping_pongs: Vec<f64>,
 }
 
-/// Measure everything the plan asks for.
-pub(super) fn run(plan: &Plan, provider: Provider) -> Result<Vec<Row>, Box<dyn Error>> {
+/// Measures everything the plan asks for.
+pub(super) fn run(plan: &Campaign, provider: Provider) -> Result<Vec<LockRow>, Box<dyn Error>> {
     let cases: Vec<_> =
         plan.workloads.iter().flat_map(|&workload| plan.writers.iter().map(move |&share| (workload, share))).collect();
     let names: Vec<String> = cases.iter().map(|(workload, share)| format!("{workload}, {share} writers")).collect();
-    let telling = Telling::stderr(cases.len() * plan.ranks.len());
+    let progress = Progress::stderr(cases.len() * plan.ranks.len());
     let mut rows = Vec::new();
     for (job, &ranks) in plan.ranks.iter().enumerate() {
         let memory = memory_file("onesided-measuring-memory")?;
         Bare::size(&memory)?;
         let records = (0..ranks).map(|_| memory_file("onesided-measured")).collect::<Result<Vec<File>, _>>()?;
-        let part = Part {
+        let job_plan = JobPlan {
             cases: cases.clone(),
             locks: plan.locks.clone(),
             repetitions: plan.repetitions,
-            length: if ranks < CROWD { plan.length } else { plan.crowd_length },
+            length: if ranks < OVERSUBSCRIBED { plan.length } else { plan.oversubscribed_length },
             seed: plan.seed,
             cores: plan.cores.clone(),
             memory: path_of(&memory),
             records: records.iter().map(path_of).collect(),
         };
-        let bare = Bare::open(&part.memory)?;
-        let recorded =
-            telling.watch(&bare, ranks as usize, job * cases.len(), &names, || part.run(ranks as usize, provider))?;
-        rows.extend(part.rows(&recorded));
+        let bare = Bare::open(&job_plan.memory)?;
+        progress.say(&format!("{ranks} ranks: {} cases", names.len()));
+        let at = |case: u64| {
+            Some((job * cases.len() + case as usize, format!("{ranks} ranks, {}", names.get(case as usize)?)))
+        };
+        let recorded = progress.watch(&bare, at, || job_plan.run(ranks as usize, provider))?;
+        rows.extend(job_plan.rows(&recorded));
     }
-    telling.end();
+    progress.end();
     Ok(rows)
 }
 
-impl Part {
-    /// What every rank recorded, in the order of cases and contestants.
+impl JobPlan {
+    /// Returns what every rank recorded, in the order of cases and contestants.
     fn run(&self, ranks: usize, provider: Provider) -> Result<Vec<Vec<Recorded>>, Box<dyn Error>> {
         match provider {
             Provider::Shm => {
@@ -158,7 +162,7 @@ impl Part {
         }
     }
 
-    fn rows(&self, recorded: &[Vec<Recorded>]) -> Vec<Row> {
+    fn rows(&self, recorded: &[Vec<Recorded>]) -> Vec<LockRow> {
         let mut rows = Vec::new();
         for (at, &(workload, writers)) in self.cases.iter().enumerate() {
             for (of, lock) in self.locks.iter().enumerate() {
@@ -167,30 +171,30 @@ impl Part {
                 let repetitions: Vec<_> = (0..self.repetitions).map(repetition).collect();
                 let timed = [of_ranks.iter().map(|rank| rank.timed.clone()).collect()];
                 let ping_pong = Spread::of(of_ranks[0].ping_pongs.iter().copied());
-                let case = Case { workload, writers, ranks: recorded.len(), lock: lock.to_string() };
-                let row = Row::of(case, &repetitions, &timed);
-                rows.extend(row.map(|row| Row { ping_pong_ns: ping_pong.map(|all| all.median), ..row }));
+                let case = LockCase { workload, writers, ranks: recorded.len(), lock: lock.to_string() };
+                let row = LockRow::of(case, &repetitions, &timed);
+                rows.extend(row.map(|row| LockRow { ping_pong_ns: ping_pong.map(|all| all.median), ..row }));
             }
         }
         rows
     }
 }
 
-/// Be a rank that [`run`] started.
+/// Is a rank that [`run`] started.
 pub(crate) fn be_rank(options: &RankOptions) -> Result<ExitCode, Box<dyn Error>> {
-    let part: Part = serde_json::from_str(&options.plan)?;
+    let job_plan: JobPlan = serde_json::from_str(&options.plan)?;
     let endpoint = tofu2_sim::shm::from_env()?.ok_or("only `bench-locks` starts its ranks")?;
     let me = endpoint.rank().index();
-    let place = part.records.get(me).ok_or("there are more ranks than places for their records")?.clone();
-    let recorded = shm::run_rank(endpoint, &async |fabric| measure_contention(fabric, part.clone()).await)?;
+    let place = job_plan.records.get(me).ok_or("there are more ranks than places for their records")?.clone();
+    let recorded = shm::run_rank(endpoint, &async |fabric| measure_contention(fabric, job_plan.clone()).await)?;
     fs::write(place, serde_json::to_vec(&recorded)?)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Measure all cases of a part.
-async fn measure_contention(fabric: Fabric, part: Part) -> ProgramResult<Vec<Recorded>> {
-    let bare = Arc::new(Bare::open(&part.memory)?);
-    let outcome = measure(&fabric, &bare, &part).await;
+/// Measures all cases of a job_plan.
+async fn measure_contention(fabric: Fabric, job_plan: JobPlan) -> ProgramResult<Vec<Recorded>> {
+    let bare = Arc::new(Bare::open(&job_plan.memory)?);
+    let outcome = measure(&fabric, &bare, &job_plan).await;
     if outcome.is_err() {
         // Release: whoever waits outside the fabric for this rank stops.
         bare.word(lines::ABANDONED).store(1, Release);
@@ -198,31 +202,31 @@ async fn measure_contention(fabric: Fabric, part: Part) -> ProgramResult<Vec<Rec
     outcome
 }
 
-async fn measure(fabric: &Fabric, bare: &Arc<Bare>, part: &Part) -> ProgramResult<Vec<Recorded>> {
+async fn measure(fabric: &Fabric, bare: &Arc<Bare>, job_plan: &JobPlan) -> ProgramResult<Vec<Recorded>> {
     let me = fabric.rank().index();
-    pin(part.cores[me % part.cores.len()])?;
-    if part.cores.len() < 2 {
+    pin(job_plan.cores[me % job_plan.cores.len()])?;
+    if job_plan.cores.len() < 2 {
         share_core();
     }
     let mut meeting = Meeting::new(bare, me, fabric.ranks());
     let mut ping_pong = PingPong::default();
     let mut all = Vec::new();
-    for (number, &(workload, writers)) in part.cases.iter().enumerate() {
+    for (number, &(workload, writers)) in job_plan.cases.iter().enumerate() {
         if me == 0 {
             bare.word(lines::PROGRESS).store(number as u64, Release);
         }
-        let mut of_case = vec![Recorded::default(); part.locks.len()];
-        for repetition in 0..part.repetitions {
-            for (lock, recorded) in part.locks.iter().zip(&mut of_case) {
+        let mut of_case = vec![Recorded::default(); job_plan.locks.len()];
+        for repetition in 0..job_plan.repetitions {
+            for (lock, recorded) in job_plan.locks.iter().zip(&mut of_case) {
                 meeting.assemble()?;
                 // The others sleep in the next assembly.
                 if me < 2 {
                     recorded.ping_pongs.push(ping_pong.measure(bare, me)?);
                 }
                 meeting.assemble()?;
-                let amount = Amount::Lasting { warm_up: part.length / 4, length: part.length };
-                let seed = part.seed.wrapping_add(repetition as u64);
-                let run = Run { workload, writers, amount, timed: true, keys: KEYS, seed };
+                let length = RunLength::Lasting { warm_up: job_plan.length / 4, length: job_plan.length };
+                let seed = job_plan.seed.wrapping_add(repetition as u64);
+                let run = Run { workload, writers, length, timed: true, keys: KEYS, seed };
                 let mut timed = one(fabric, bare, *lock, &run).await?;
                 add_latencies(&mut recorded.timed, &mut timed);
                 recorded.repetitions.push(match workload.is_about_latency() {
@@ -243,7 +247,7 @@ async fn one(fabric: &Fabric, bare: &Arc<Bare>, lock: Contestant, run: &Run) -> 
     }
 }
 
-/// Move latencies from one record to another.
+/// Moves latencies from one record to another.
 fn add_latencies(all: &mut RankRecord, from: &mut RankRecord) {
     for kind in [SHARED, EXCLUSIVE] {
         all.acquire[kind].add(&std::mem::take(&mut from.acquire[kind]));
@@ -265,14 +269,14 @@ mod tests {
 
     #[test]
     fn all_workloads_and_contestants_make_rows() {
-        let plan = Plan {
+        let plan = Campaign {
             workloads: Workload::ALL.to_vec(),
             writers: vec![WriterShare::per_mille(250)],
             ranks: vec![3],
             locks: LockKind::ALL.map(Contestant::Lock).into_iter().chain([Contestant::Mutex]).collect(),
             repetitions: 2,
             length: Duration::from_millis(2),
-            crowd_length: Duration::from_millis(2),
+            oversubscribed_length: Duration::from_millis(2),
             seed: 1,
             cores: super::super::super::placement::allowed_cores().expect("cores"),
         };

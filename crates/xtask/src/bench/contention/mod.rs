@@ -6,20 +6,19 @@
 
 mod job;
 mod mutex;
-mod telling;
 
 pub(crate) use job::be_rank;
 
 use super::{
     command, cores,
     job::Provider,
-    page,
     report::{self, Machine, Run},
 };
+use crate::page;
 use clap::Args;
 use job::Contestant;
 use repro::{
-    lock_bench::{Row, SimulatedPlan, markdown, run as simulate, terminal},
+    lock_bench::{LockRow, SimulatedPlan, markdown, run as simulate, terminal},
     progress::Progress,
     workloads::locks::{LockKind, Workload, WriterShare},
 };
@@ -91,7 +90,7 @@ struct Report {
     machine: Machine,
     run: Run,
     seed: u64,
-    rows: Vec<Row>,
+    rows: Vec<LockRow>,
 }
 
 const SCHEMA: u32 = 1;
@@ -102,12 +101,12 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     let page =
         options.markdown.as_ref().map(|path| Ok::<_, io::Error>((path, fs::read_to_string(path)?))).transpose()?;
     if let Some((_, page)) = &page {
-        page::rewritten(page, marker, "")?;
+        page::rewritten(page, page::measured(marker), "")?;
     }
     let report = measure(options)?;
     if let Some((path, page)) = page {
         let text = format!("{}\n{}", summary(&report), markdown(&report.rows));
-        fs::write(path, page::rewritten(&page, marker, &text)?)?;
+        fs::write(path, page::rewritten(&page, page::measured(marker), &text)?)?;
     }
     let mut out = io::stdout().lock();
     let text = match &options.json {
@@ -171,28 +170,28 @@ fn simulated(options: &Options) -> Result<SimulatedPlan, String> {
     })
 }
 
-fn wall_clock(options: &Options, cores: Vec<usize>) -> job::Plan {
+fn wall_clock(options: &Options, cores: Vec<usize>) -> job::Campaign {
     let every = LockKind::ALL.map(Contestant::Lock).into_iter().chain([Contestant::Mutex]).collect();
     let length = |ms| Duration::from_millis(u64::from(options.length.unwrap_or(ms)));
-    job::Plan {
+    job::Campaign {
         workloads: or(&options.workloads, Workload::ALL.to_vec()),
         writers: or(&options.writers, WriterShare::PUBLISHED.to_vec()),
         ranks: or(&options.ranks, vec![2, 4, 16]),
         locks: or(&options.locks, every),
         repetitions: if options.quick { 1 } else { usize::from(options.repetitions) },
         length: if options.quick { length(2) } else { length(25) },
-        crowd_length: if options.quick { length(10) } else { length(80) },
+        oversubscribed_length: if options.quick { length(10) } else { length(80) },
         seed: options.seed,
         cores,
     }
 }
 
-/// What was asked for, or else the usual.
+/// Returns what was asked for, or else the usual.
 fn or<T: Clone>(asked: &[T], usual: Vec<T>) -> Vec<T> {
     if asked.is_empty() { usual } else { asked.to_vec() }
 }
 
-/// What was run, when and on what.
+/// Returns what was run, when and on what.
 fn summary(report: &Report) -> String {
     let (run, machine) = (&report.run, &report.machine);
     let quick = if run.quick { "QUICK RUN, its figures say little: " } else { "" };

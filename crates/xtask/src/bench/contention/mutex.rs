@@ -1,9 +1,6 @@
 //! The mutex that the locks stand beside: a word that all processes map, and futexes.
 
-use super::super::{
-    limit::{Bare, FutexMutex},
-    lines,
-};
+use super::super::{bare::Bare, futex::FutexMutex, lines};
 use rdma_fabric::{Fabric, FabricError, GroupMemory, Rank, Time, error::Literal};
 use rma_lock::{Fairness, Guard, Lock, LockError, Result, RmaLock};
 use std::{fmt, sync::Arc};

@@ -1,1 +1,0 @@
-//! Persistent exchanges: their programs, cases and mistakes.

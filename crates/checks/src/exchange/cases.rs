@@ -1,0 +1,123 @@
+//! The jobs that are explored.
+
+use super::{
+    Call::{self, *},
+    Case,
+};
+use rdma_fabric::PutOrder;
+
+type Edges = &'static [&'static [usize]];
+
+/// A member that sends to itself.
+pub const LOOP: Edges = &[&[0]];
+/// Two members that send to each other.
+pub const PAIR: Edges = &[&[1], &[0]];
+const TWICE: Edges = &[&[1, 1], &[0, 0]];
+const TWICE_ONE_WAY: Edges = &[&[1, 1], &[]];
+/// One member that sends to another.
+pub const ONE_WAY: Edges = &[&[1], &[]];
+const FAN_OUT: Edges = &[&[1, 2], &[], &[]];
+const FAN_IN: Edges = &[&[2], &[2], &[]];
+/// Three members, each of which sends to the next.
+pub const CIRCLE: Edges = &[&[1], &[2], &[0]];
+const LINE: Edges = &[&[1], &[0, 2], &[1]];
+const RING: Edges = &[&[1, 2], &[2, 0], &[0, 1]];
+/// Ranks 0 and 1 exchange, rank 2 sends to itself.
+const APART: Edges = &[&[1], &[0], &[2]];
+
+const WEAK: PutOrder = PutOrder::None;
+const STRONG: PutOrder = PutOrder::SameTarget;
+
+/// Returns a job with blocks of one word.
+pub const fn case(name: &'static str, edges: Edges, iterations: u64, order: PutOrder) -> Case {
+    Case {
+        name,
+        edges,
+        call: Whole,
+        words: 1,
+        iterations,
+        looks: false,
+        order,
+        slow: false,
+        mortal: None,
+        at_least: 0,
+        quick: true,
+    }
+}
+
+/// `case` on a fabric where no operation is ever over when it is posted.
+pub const fn slow(case: Case) -> Case {
+    Case { slow: true, ..case }
+}
+
+/// `case` with requests that `call` makes.
+pub const fn called(case: Case, call: Call) -> Case {
+    Case { call, ..case }
+}
+
+/// Two iterations from one member to another, with two partitions of a word.
+pub(super) const fn two_parts(name: &'static str) -> Case {
+    Case { words: 2, ..called(case(name, ONE_WAY, 2, WEAK), Partitions(2)) }
+}
+
+/// `case` with so many states at least.
+const fn least(at_least: u64, case: Case) -> Case {
+    Case { at_least, ..case }
+}
+
+/// `case`, larger than what is explored in some seconds.
+const fn long(case: Case) -> Case {
+    Case { quick: false, ..case }
+}
+
+/// `case` with `rank` dying at any moment: its neighbours get an error that names it, nobody waits for ever, and members without an edge to it go on.
+const fn dying(rank: usize, case: Case) -> Case {
+    Case { mortal: Some(rank), ..case }
+}
+
+/// Returns the cases that take least time, for `cargo test`: of each call, both put orders, and with a rank that may die.
+pub fn small() -> impl Iterator<Item = &'static Case> {
+    CASES.iter().filter(|case| case.quick && case.at_least <= 2_000)
+}
+
+/// All cases that are explored to the last state.
+pub const CASES: &[Case] = &[
+    least(200, case("a loop x3", LOOP, 3, WEAK)),
+    least(1_500, case("a pair x3", PAIR, 3, WEAK)),
+    least(1_200, case("a pair x3, put order", PAIR, 3, STRONG)),
+    least(400, case("one way x3", ONE_WAY, 3, WEAK)),
+    least(800, case("two edges one way x1", TWICE_ONE_WAY, 1, WEAK)),
+    least(2_000, called(case("points: a pair x1", PAIR, 1, WEAK), Points)),
+    least(2_000, two_parts("parts: one way x2")),
+    least(2_500, Case { words: 2, ..called(case("parts: one way x2, put order", ONE_WAY, 2, STRONG), Partitions(2)) }),
+    least(1_200, called(case("parts: a pair x3", PAIR, 3, WEAK), Partitions(1))),
+    least(1_500, slow(case("slow: a pair x3", PAIR, 3, WEAK))),
+    least(1_200, slow(case("slow: a pair x3, put order", PAIR, 3, STRONG))),
+    least(3_500, Case { words: 2, ..slow(case("slow: a pair with two words x3", PAIR, 3, WEAK)) }),
+    least(3_500, Case { looks: true, ..slow(case("slow: a pair that looks x3", PAIR, 3, WEAK)) }),
+    least(10_000, slow(case("slow: two edges one way x3", TWICE_ONE_WAY, 3, WEAK))),
+    least(10_000, slow(case("slow: one to two x2", FAN_OUT, 2, WEAK))),
+    least(2_500, slow(case("slow: two to one x2", FAN_IN, 2, WEAK))),
+    least(30_000, slow(case("slow: a circle of three x2", CIRCLE, 2, WEAK))),
+    least(30_000, slow(case("slow: a circle of three x3, put order", CIRCLE, 3, STRONG))),
+    least(2_000, dying(1, slow(case("rank 1 may die: slow: a pair x2", PAIR, 2, WEAK)))),
+    least(2_000, dying(0, slow(case("rank 0 may die: slow: a pair x2, put order", PAIR, 2, STRONG)))),
+    least(1_000, dying(0, case("rank 0 may die: a pair x1", PAIR, 1, WEAK))),
+    least(300, dying(0, slow(case("rank 0 may die: slow: one way x2", ONE_WAY, 2, WEAK)))),
+    least(400, dying(1, slow(case("rank 1 may die: slow: one way x2", ONE_WAY, 2, WEAK)))),
+    least(2_000, dying(1, called(case("rank 1 may die: parts: a pair x2", PAIR, 2, WEAK), Partitions(1)))),
+    least(2_500, dying(0, two_parts("rank 0 may die: parts: one way x2"))),
+    least(5_000, dying(1, two_parts("rank 1 may die: parts: one way x2"))),
+    least(40_000, dying(0, slow(case("rank 0 may die: slow: a circle of three x1", CIRCLE, 1, WEAK)))),
+    least(20_000, dying(1, slow(case("rank 1 may die: slow: a pair and a loop x1", APART, 1, WEAK)))),
+    least(20_000, dying(2, slow(case("rank 2 may die: slow: a pair and a loop x1", APART, 1, WEAK)))),
+    long(Case { words: 2, ..case("a pair with two words x2", PAIR, 2, WEAK) }),
+    long(Case { looks: true, ..case("a pair that looks x3", PAIR, 3, WEAK) }),
+    long(case("two edges one way x3", TWICE_ONE_WAY, 3, WEAK)),
+    long(called(case("points: a pair x3", PAIR, 3, WEAK), Points)),
+    long(Case { words: 2, ..called(case("parts: a pair x2", PAIR, 2, STRONG), Partitions(2)) }),
+    long(case("a circle of three x1", CIRCLE, 1, WEAK)),
+    long(slow(case("slow: two edges each way x1", TWICE, 1, WEAK))),
+    long(slow(case("slow: a line of three x1", LINE, 1, STRONG))),
+    long(slow(case("slow: a ring of three x1", RING, 1, STRONG))),
+];

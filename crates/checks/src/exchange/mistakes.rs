@@ -1,0 +1,167 @@
+//! Steps of the protocol done wrong, by a fabric that spoils its operations, and the smallest jobs known to show them.
+
+use super::{
+    Case, Run,
+    cases::{PAIR, case, slow, two_parts},
+    delivery::exchange,
+};
+use explore::{
+    Probe,
+    mutant::{Mutation, mutant},
+};
+use rdma_fabric::{Amo, Fabric, PutOrder, Rank, RemoteAddr};
+use std::{cell::Cell, rc::Rc};
+
+/// A step done wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mistake {
+    /// Any READY counts, that of an earlier iteration too.
+    ReadyIsAFlag,
+    /// Data leave without any READY.
+    ReadyIgnored,
+    /// A READY is said for the next iteration as well.
+    ReadyTooEarly,
+    /// The second READY never comes.
+    ReadyLost,
+    /// END follows its data without a flush.
+    DataNotFlushed,
+    /// END is a put where it has to be an atomic.
+    EndNotOrdered,
+    /// END goes first.
+    EndFirst,
+    /// END of the iteration before is put again.
+    EndRepeated,
+    /// A wait is content with the END of the iteration before.
+    WaitsForTheLast,
+}
+use Mistake::*;
+
+/// The mutation that makes a [`Mistake`] at one rank, from when its set-up is over.
+#[derive(Debug)]
+pub struct Spoiled {
+    /// Which.
+    pub mistake: Mistake,
+    /// Whether the set-up is over.
+    pub begun: Rc<Cell<bool>>,
+}
+
+/// Regions from here on are local: of these only the words of a request are put one by one.
+const LOCAL: u32 = 1 << 16;
+/// READYs stand in one line of so many bytes, ENDs in the next.
+const LINE: u64 = 128;
+
+impl Spoiled {
+    fn word(&self, mistake: Mistake, addr: RemoteAddr, end: bool) -> bool {
+        self.mistake == mistake
+            && self.begun.get()
+            && addr.region.index >= LOCAL
+            && (addr.offset / LINE % 2 == 1) == end
+    }
+
+    fn ready(&self, mistake: Mistake, addr: RemoteAddr) -> bool {
+        self.word(mistake, addr, false)
+    }
+
+    fn end(&self, mistake: Mistake, addr: RemoteAddr) -> bool {
+        self.word(mistake, addr, true)
+    }
+}
+
+impl Mutation for Spoiled {
+    fn nop_at_once(&self) -> bool {
+        false
+    }
+
+    fn flushes(&self, _: Option<Rank>) -> bool {
+        !(self.mistake == DataNotFlushed && self.begun.get())
+    }
+
+    fn seen(&self, addr: RemoteAddr, bits: u64) -> u64 {
+        match bits {
+            1.. if self.ready(ReadyIsAFlag, addr) => u64::MAX,
+            _ if self.ready(ReadyIgnored, addr) => u64::MAX,
+            _ if self.end(WaitsForTheLast, addr) => bits + 1,
+            _ => bits,
+        }
+    }
+
+    fn put(&self, addr: RemoteAddr, bits: u64) -> Option<u64> {
+        let lost = bits == 2 && self.ready(ReadyLost, addr);
+        (!lost).then_some(bits + u64::from(self.ready(ReadyTooEarly, addr)))
+    }
+
+    fn puts_before(&self, addr: RemoteAddr, bits: u64) -> Option<(RemoteAddr, u64)> {
+        (bits > 1 && self.end(EndRepeated, addr)).then(|| (addr, bits - 1))
+    }
+
+    fn as_put(&self, addr: RemoteAddr, amo: Amo<u64>) -> Option<u64> {
+        match amo {
+            Amo::Swap(bits) if self.end(EndNotOrdered, addr) => Some(bits),
+            _ => None,
+        }
+    }
+
+    fn holds(&self, _: RemoteAddr, _: usize) -> bool {
+        self.mistake == EndFirst && self.begun.get()
+    }
+
+    fn lets_go(&self, addr: RemoteAddr) -> bool {
+        self.end(EndFirst, addr)
+    }
+}
+
+/// A mistake and a job that shows it.
+#[derive(Clone, Copy, Debug)]
+pub struct Mistaken {
+    /// The step done wrong.
+    pub mistake: Mistake,
+    /// The job.
+    pub case: Case,
+    /// What the finding begins with.
+    pub found: &'static str,
+}
+
+const WRONG_DATA: &str = "rank";
+const STUCK: &str = "deadlock";
+
+const WEAK: Case = slow(case("a pair x2", PAIR, 2, PutOrder::None));
+const STRONG: Case = slow(case("a pair x2, put order", PAIR, 2, PutOrder::SameTarget));
+const PARTS: Case = two_parts("parts: one way x2");
+
+const fn mistaken(mistake: Mistake, case: Case, found: &'static str) -> Mistaken {
+    Mistaken { mistake, case, found }
+}
+
+/// All mistakes that must be found.
+pub const MISTAKES: &[Mistaken] = &[
+    mistaken(ReadyIsAFlag, WEAK, WRONG_DATA),
+    mistaken(ReadyIsAFlag, PARTS, WRONG_DATA),
+    mistaken(ReadyTooEarly, WEAK, WRONG_DATA),
+    mistaken(ReadyTooEarly, PARTS, WRONG_DATA),
+    mistaken(ReadyLost, WEAK, STUCK),
+    mistaken(ReadyLost, PARTS, STUCK),
+    mistaken(DataNotFlushed, WEAK, WRONG_DATA),
+    mistaken(DataNotFlushed, PARTS, WRONG_DATA),
+    mistaken(EndNotOrdered, STRONG, WRONG_DATA),
+    mistaken(EndFirst, WEAK, WRONG_DATA),
+    mistaken(EndFirst, STRONG, WRONG_DATA),
+    mistaken(EndRepeated, WEAK, STUCK),
+    mistaken(WaitsForTheLast, WEAK, WRONG_DATA),
+    mistaken(WaitsForTheLast, PARTS, WRONG_DATA),
+];
+
+impl Mistaken {
+    /// Its name in lists.
+    pub fn name(&self) -> String {
+        format!("{:?} ({})", self.mistake, self.case.name)
+    }
+
+    /// Runs the exchange of a rank with its wrong step.
+    pub fn job(self) -> impl Fn(Fabric) -> Run {
+        move |fabric| {
+            let (probe, begun) = (Probe::of(&fabric), Rc::new(Cell::new(false)));
+            let spoiled = mutant(fabric.clone(), Spoiled { mistake: self.mistake, begun: begun.clone() });
+            Box::pin(exchange(spoiled, fabric, probe, self.case, move || begun.set(true)))
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! Persistent exchanges: the jobs that are checked, and what a member does in them, the same whoever checks it.
+//!
+//! Each word that is sent holds its iteration, its sender and its slot. Between the end of an iteration and the next start a rank reads what it has received: it sees
+//! what came too late, too early, torn or twice.
+
+mod cases;
+mod delivery;
+mod mistakes;
+
+pub use cases::{CASES, CIRCLE, LOOP, ONE_WAY, PAIR, called, case, slow, small};
+pub use delivery::{Run, explorer, job};
+pub use mistakes::{MISTAKES, Mistake, Mistaken, Spoiled};
+
+use prdma_offload::{
+    Buffer, Layout, Neighbourhood, Options, Partitioned, Point, PrdmaError, Request, Topology, points_init, start_all,
+    wait_all,
+};
+use rdma_fabric::{Fabric, Group, ProgramResult, PutOrder};
+
+/// Which call makes the requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// One request for all edges.
+    Whole,
+    /// One request for each edge; waited for together.
+    Points,
+    /// Blocks of so many partitions, marked from the last to the first.
+    Partitions(usize),
+}
+
+/// A job that exchanges.
+#[derive(Clone, Copy, Debug)]
+pub struct Case {
+    /// Its name in lists.
+    pub name: &'static str,
+    /// Of each member, the members it sends to, slot by slot.
+    pub edges: &'static [&'static [usize]],
+    /// Which call makes the requests.
+    pub call: Call,
+    /// Words of a block.
+    pub words: usize,
+    /// Iterations of each member.
+    pub iterations: u64,
+    /// Whether members look once with `test` before they wait.
+    pub looks: bool,
+    /// In which order the fabric delivers puts.
+    pub order: PutOrder,
+    /// Whether no operation is ever over when it is posted.
+    pub slow: bool,
+    /// The rank that may die at any moment, if one may.
+    pub mortal: Option<usize>,
+    /// The fewest states there may be: fewer would mean that something is not explored any more.
+    pub at_least: u64,
+    /// Whether `cargo xtask explore --quick` explores it.
+    pub quick: bool,
+}
+
+impl Case {
+    /// Ranks of the job, each of them a member.
+    pub fn ranks(&self) -> usize {
+        self.edges.len()
+    }
+
+    /// Returns whether two members exchange something.
+    fn are_neighbours(&self, one: usize, other: usize) -> bool {
+        self.edges[one].contains(&other) || self.edges[other].contains(&one)
+    }
+
+    /// Returns the members that `me` receives from, slot by slot, and the sender's slot.
+    fn sources(&self, me: usize) -> Vec<(usize, usize)> {
+        let edges = self.edges.iter().enumerate();
+        let from = edges.flat_map(|(member, to)| to.iter().enumerate().map(move |(slot, to)| (member, slot, *to)));
+        from.filter(|(_, _, to)| *to == me).map(|(member, slot, _)| (member, slot)).collect()
+    }
+}
+
+/// Returns a word that is sent; never 0.
+fn content(iteration: u64, member: usize, slot: usize, word: usize) -> u64 {
+    0xDA7A << 48 | iteration << 24 | (member as u64) << 16 | (slot as u64) << 8 | word as u64
+}
+
+/// Returns the words that `me` sends in an iteration.
+fn sent(case: &Case, me: usize, iteration: u64) -> Vec<u64> {
+    let slots = 0..case.edges[me].len();
+    slots.flat_map(|slot| (0..case.words).map(move |word| content(iteration, me, slot, word))).collect()
+}
+
+/// Returns the words that `me` has received after an iteration: zeros before the first.
+fn received(case: &Case, me: usize, iteration: u64) -> Vec<u64> {
+    let of = |(member, slot)| (0..case.words).map(move |word| content(iteration, member, slot, word));
+    let all = case.sources(me).into_iter().flat_map(of);
+    all.map(|word| if iteration == 0 { 0 } else { word }).collect()
+}
+
+/// A member whose set-up is over.
+#[derive(Debug)]
+pub struct Member {
+    case: Case,
+    me: usize,
+    send: Buffer<u64>,
+    receive: Buffer<u64>,
+    requests: Requests,
+}
+
+impl Member {
+    /// Sets a member up. Collective; `buffer` allocates so many words.
+    ///
+    /// # Errors
+    /// As the calls that make requests.
+    pub async fn new(
+        fabric: &Fabric,
+        case: Case,
+        buffer: impl Fn(usize) -> Result<Buffer<u64>, PrdmaError>,
+    ) -> ProgramResult<Self> {
+        let mut group = Group::world(fabric).await?;
+        let me = group.me();
+        let to = case.edges[me];
+        let from: Vec<usize> = case.sources(me).into_iter().map(|(member, _)| member).collect();
+        let (send, receive) = (buffer(case.words * to.len())?, buffer(case.words * from.len())?);
+        let block = |slot: usize| Layout::contiguous::<u64>(slot * case.words, case.words);
+        let (sends, receives) = (blocks(to, block)?, blocks(&from, block)?);
+        let options = Options { budget: 0, ..Options::default() };
+        let topology = Topology::graph(case.ranks(), me, &from, to)?;
+        let requests = match case.call {
+            Call::Whole => {
+                let mut hood = Neighbourhood::new(group, topology).await?;
+                Requests::Plain(vec![hood.alltoallw_init(&send, &sends, &receive, &receives, &options).await?])
+            }
+            Call::Points => {
+                let points = |members: &[usize], buffer: &Buffer<u64>, blocks: Vec<Layout>| {
+                    let points = members.iter().zip(blocks);
+                    points.map(|(member, block)| Point::new(*member, 0, buffer, block)).collect::<Vec<_>>()
+                };
+                let (to, from) = (points(to, &send, sends), points(&from, &receive, receives));
+                let (mut sends, receives) = points_init(&mut group, to, from, &options).await?;
+                sends.extend(receives);
+                Requests::Plain(sends)
+            }
+            Call::Partitions(parts) => {
+                let mut hood = Neighbourhood::new(group, topology).await?;
+                let request = hood.partitioned_init(&send, &sends, &receive, &receives, parts, &options).await?;
+                Requests::Partitions(Box::new(request))
+            }
+        };
+        Ok(Member { case, me, send, receive, requests })
+    }
+
+    /// Its number in the group.
+    pub fn number(&self) -> usize {
+        self.me
+    }
+
+    /// Looks whether what has been received is that of `iteration`.
+    ///
+    /// # Errors
+    /// As [`Buffer::to_vec`].
+    ///
+    /// # Panics
+    /// If it is not.
+    pub fn look(&self, iteration: u64) -> ProgramResult<()> {
+        let (got, me) = (self.receive.to_vec()?, self.me);
+        assert_eq!(got, received(&self.case, me, iteration), "of rank {me}, after iteration {iteration}");
+        Ok(())
+    }
+
+    /// Looks at what the iteration before has left, and starts this one.
+    ///
+    /// # Errors
+    /// As [`Member::look`] and [`Request::start`].
+    pub async fn begin(&mut self, iteration: u64) -> ProgramResult<()> {
+        self.look(iteration - 1)?;
+        self.send.write(0, &sent(&self.case, self.me, iteration))?;
+        self.requests.start(self.case.edges[self.me].len()).await
+    }
+
+    /// Waits for the end of the iteration.
+    ///
+    /// # Errors
+    /// As [`Request::wait`].
+    pub async fn end(&mut self) -> ProgramResult<()> {
+        self.requests.wait(self.case.looks).await
+    }
+}
+
+fn blocks<E>(slots: &[usize], block: impl Fn(usize) -> Result<Layout, E>) -> Result<Vec<Layout>, E> {
+    (0..slots.len()).map(block).collect()
+}
+
+#[derive(Debug)]
+enum Requests {
+    Plain(Vec<Request>),
+    Partitions(Box<Partitioned>),
+}
+
+impl Requests {
+    async fn start(&mut self, slots: usize) -> ProgramResult<()> {
+        match self {
+            Requests::Plain(requests) => start_all(requests).await?,
+            Requests::Partitions(request) => {
+                request.start().await?;
+                for partition in (0..request.partitions()).rev() {
+                    for slot in 0..slots {
+                        request.ready(slot, partition).await?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn wait(&mut self, looks: bool) -> ProgramResult<()> {
+        match self {
+            Requests::Plain(requests) => {
+                if looks {
+                    for request in requests.iter_mut() {
+                        request.test().await?;
+                    }
+                }
+                wait_all(requests).await?;
+            }
+            Requests::Partitions(request) => {
+                if looks {
+                    request.test().await?;
+                }
+                request.wait().await?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,1 +1,0 @@
-//! Locks: their programs, cases and mistakes.

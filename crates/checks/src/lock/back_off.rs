@@ -1,0 +1,186 @@
+//! The locks that back off, one word and two levels, right and wrong.
+
+use super::{
+    TestedLock,
+    mutation::{in_lock, word},
+    program::{
+        Role::{self, *},
+        of_any_lock, part,
+    },
+};
+use crate::exploration::{Expected, Exploration};
+use explore::{
+    Explorer, Probe,
+    mutant::{Mutation, mutant},
+};
+use rdma_fabric::{Amo, Fabric, Rank, RemoteAddr};
+use rma_lock::locks::Levels;
+use std::cell::Cell;
+
+const WRITER: u64 = 1;
+const READER: u64 = 2;
+/// The second level's word.
+const ALL: u64 = 64;
+
+/// A step done wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum BackOffMistake {
+    /// A reader that finds a writer stays counted.
+    NotUndone,
+    /// The release does not flush the data.
+    NotFlushed,
+    /// A reader's release begins its flush, and does not await it.
+    FlushNotAwaited,
+    /// A writer gets the word and puts it, where it should compare and swap.
+    TornComparison,
+    /// A writer that leaves stores 0, where it should subtract.
+    Stored,
+    /// What a dropped future owes is not done.
+    Forgotten,
+    /// An exclusive access does not look whether somebody holds all.
+    HoldersOfAllIgnored,
+    /// An exclusive access that finds its rank taken stays counted at the home.
+    HomeNotUndone,
+}
+
+/// [`BackOffMistake`] at one rank.
+#[derive(Debug)]
+struct BackOffMutation {
+    mistake: BackOffMistake,
+    /// The next subtraction takes back what was refused.
+    refused: Cell<bool>,
+    /// Whether the rank reads only.
+    reads: bool,
+}
+
+impl Mutation for BackOffMutation {
+    fn flushes(&self, _: Option<Rank>) -> bool {
+        self.mistake != BackOffMistake::NotFlushed
+    }
+
+    fn awaits_flush(&self, _: Option<Rank>) -> bool {
+        self.mistake != BackOffMistake::FlushNotAwaited || !self.reads
+    }
+
+    fn detaches(&self) -> bool {
+        self.mistake != BackOffMistake::Forgotten
+    }
+
+    fn tears(&self, addr: RemoteAddr, _: Amo<u64>) -> bool {
+        self.mistake == BackOffMistake::TornComparison && word(addr, 0)
+    }
+
+    fn atomic(&self, addr: RemoteAddr, amo: Amo<u64>) -> Amo<u64> {
+        let Amo::Add(less) = amo else { return amo };
+        let less = less.wrapping_neg();
+        match self.mistake {
+            // Or(0) reads and leaves what is there.
+            BackOffMistake::NotUndone if word(addr, 0) && less == READER && self.refused.take() => Amo::Or(0),
+            BackOffMistake::HomeNotUndone if word(addr, ALL) && less == 1 && self.refused.take() => Amo::Or(0),
+            BackOffMistake::Stored if word(addr, 0) && less == WRITER => Amo::Swap(0),
+            _ => amo,
+        }
+    }
+
+    fn result(&self, addr: RemoteAddr, amo: Amo<u64>, old: u64) -> u64 {
+        match (self.mistake, amo) {
+            (BackOffMistake::NotUndone, Amo::Add(READER)) if word(addr, 0) => self.refused.set(old & WRITER != 0),
+            (BackOffMistake::HomeNotUndone, Amo::CompareSwap { .. }) if word(addr, 0) => self.refused.set(old != 0),
+            (BackOffMistake::HoldersOfAllIgnored, Amo::Add(1)) if word(addr, ALL) => return old & u64::from(u32::MAX),
+            _ => {}
+        }
+        old
+    }
+}
+
+/// What must hold: of any lock, and that its words are 0 at the end.
+fn explorer(roles: &[Role]) -> Explorer<'static> {
+    of_any_lock(roles)
+        .name(0, 0, "word")
+        .name(0, ALL, "all")
+        .at_end("idle", |view| view.words().all(|(addr, value)| !in_lock(addr) || value == 0))
+}
+
+/// What is explored of both: roles, rounds, and how many states at least, about half of what was recorded of one word.
+const CASES: &[(&[Role], usize, u64)] = &[
+    (&[Read, Write], 1, 90),
+    (&[Read, Write], 2, 2_300),
+    (&[Write, Write], 2, 1_400),
+    (&[Read, Read, Write], 1, 11_000),
+    (&[Read, Write, Write], 1, 3_600),
+    (&[ReadAndPut, WriteAndLook], 2, 4_200),
+    (&[TryRead, Write], 2, 500),
+    (&[TryWrite, Read], 2, 700),
+    (&[ReadBefore, Write], 2, 690),
+    (&[WriteBefore, Read], 2, 800),
+    (&[ReadDropped, Write], 1, 1_000),
+    (&[WriteDropped, Read], 1, 590),
+    (&[WriteDropped, Write], 1, 590),
+    (&[ReadReleaseDropped, Write], 1, 440),
+    (&[WriteReleaseDropped, Read], 1, 600),
+];
+
+/// More ranks and rounds than can be exhausted.
+const AT_RANDOM: &[(&[Role], usize)] = &[
+    (&[Read, Read, Write, Write], 3),
+    (&[ReadBefore, TryRead, WriteBefore, TryWrite, Read, Write], 3),
+    (&[ReadDropped, ReadReleaseDropped, WriteReleaseDropped, WriteDropped, Write], 3),
+    (&[Write, Write, Write, Write], 3),
+];
+
+const ONE_WORD: &[(BackOffMistake, &[Role], usize)] = &[
+    (BackOffMistake::NotUndone, &[Read, Write], 1),
+    (BackOffMistake::NotFlushed, &[Read, Write], 1),
+    (BackOffMistake::FlushNotAwaited, &[ReadAndPut, WriteAndLook], 1),
+    (BackOffMistake::TornComparison, &[Write, Write], 1),
+    (BackOffMistake::TornComparison, &[Read, Write], 1),
+    (BackOffMistake::Stored, &[Read, Write], 1),
+    (BackOffMistake::Forgotten, &[ReadDropped, Write], 1),
+    (BackOffMistake::Forgotten, &[WriteReleaseDropped, Read], 1),
+];
+
+const TWO_LEVELS: &[(BackOffMistake, &[Role], usize)] = &[
+    (BackOffMistake::HoldersOfAllIgnored, &[Read, Write], 1),
+    (BackOffMistake::HomeNotUndone, &[Write, Write], 1),
+    (BackOffMistake::NotFlushed, &[Read, Write], 1),
+    (BackOffMistake::FlushNotAwaited, &[ReadAndPut, WriteAndLook], 1),
+    (BackOffMistake::Forgotten, &[WriteDropped, Write], 1),
+];
+
+fn exploration(
+    lock: TestedLock,
+    (roles, rounds): (&'static [Role], usize),
+    mistake: Option<BackOffMistake>,
+    expected: Expected,
+) -> Exploration {
+    let what = mistake.map_or(String::new(), |mistake| format!("{mistake:?}, "));
+    let program = move |fabric: Fabric| {
+        let (probe, role) = (Probe::of(&fabric), roles[fabric.rank().index()]);
+        let fabric = match mistake {
+            None => fabric,
+            Some(mistake) => {
+                mutant(fabric, BackOffMutation { mistake, refused: Cell::new(false), reads: !role.writes() })
+            }
+        };
+        part(fabric, lock, Levels::Nodes, probe, role, rounds)
+    };
+    Exploration::new(format!("{lock}: {what}{roles:?} x{rounds}"), expected, move || explorer(roles), program)
+}
+
+/// Returns what is explored of the locks that back off.
+pub(super) fn explorations() -> Vec<Exploration> {
+    let mut all = Vec::new();
+    for (lock, mutations) in [(TestedLock::BackOff, ONE_WORD), (TestedLock::TwoLevels, TWO_LEVELS)] {
+        for &(roles, rounds, at_least) in CASES {
+            all.push(exploration(lock, (roles, rounds), None, Expected::Exhausted { at_least }));
+        }
+        for &(mistake, roles, rounds) in mutations {
+            let caught = Expected::Violated { saying: "", within: 500_000 };
+            all.push(exploration(lock, (roles, rounds), Some(mistake), caught));
+        }
+        for &job in AT_RANDOM {
+            all.push(exploration(lock, job, None, Expected::Sampled { runs: 2_000 }));
+        }
+    }
+    all
+}

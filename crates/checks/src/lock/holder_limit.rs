@@ -1,0 +1,182 @@
+//! A reader that is one too many: it is refused, takes itself back, and lets in who waited for the readers to leave, if it is the last.
+//!
+//! Nobody can take a lock as often as it counts here. So one reader counts for that many, for a while.
+
+use super::{
+    mutation::word,
+    program::{HOME, PACE, READERS, WRITERS, in_time},
+};
+use crate::exploration::{Expected, Exploration, Run, Size};
+use explore::{
+    Explorer, Probe,
+    mutant::{Mutation, mutant},
+};
+use rdma_fabric::{Amo, Fabric, ProgramResult, Region, RegionKey, RemoteAddr, RemoteWord, Result};
+use rma_lock::{
+    Guard, LockError, RmaLock,
+    locks::{BackOff, BackOffLock, PackedLock, RpLock, WindowLock, WritersFirstLock},
+};
+use std::cell::Cell;
+
+/// The fact that counts refusals.
+const REFUSED: u32 = 2;
+const PACE_OF_TWO: BackOff = BackOff { attempts: 2, ..PACE };
+/// How many holders a word counts.
+const MOST: u64 = 1 << 26;
+
+/// Where a lock counts its readers at the home, and how much each adds.
+#[derive(Clone, Copy, Debug)]
+struct Count {
+    offset: u64,
+    one: u64,
+}
+
+/// Of the locks with queues that count readers.
+const QUEUED: Count = Count { offset: 0, one: 4 };
+
+/// What is done wrong by who was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RefusalMistake {
+    /// It stays counted.
+    NotTakenBack,
+    /// It does not see that it was the last one before a writer.
+    NobodyLetIn,
+}
+
+/// Puts a [`RefusalMistake`] between one rank's fabric and its lock with queues.
+pub fn refusal_mistaken(fabric: Fabric, mistake: RefusalMistake) -> Fabric {
+    mutant(fabric, RefusalMutation { mistake, count: QUEUED, refused: Cell::new(false) })
+}
+
+/// Lets the count of a lock with queues stand at its limit for a moment, where it stood at one; the lock's region comes before `next`.
+pub async fn preset(fabric: &Fabric, next: &Region) -> Result<()> {
+    preset_count(fabric, next, QUEUED).await
+}
+
+async fn preset_count(fabric: &Fabric, next: &Region, count: Count) -> Result<()> {
+    let region = RegionKey { index: next.key().index - 1, ..next.key() };
+    let word: RemoteWord<u64> = fabric.remote_word(RemoteAddr { rank: HOME, region, offset: count.offset })?;
+    let others = (MOST - 1) * count.one;
+    fabric.fetch_add(&word, others).await?;
+    fabric.fetch_add(&word, others.wrapping_neg()).await?;
+    Ok(())
+}
+
+/// A [`RefusalMistake`] at one rank.
+#[derive(Debug)]
+struct RefusalMutation {
+    mistake: RefusalMistake,
+    count: Count,
+    /// The next subtraction takes back what was refused.
+    refused: Cell<bool>,
+}
+
+impl RefusalMutation {
+    fn is(&self, mistake: RefusalMistake, addr: RemoteAddr, amo: Amo<u64>) -> bool {
+        let uncounts = word(addr, self.count.offset) && amo == Amo::Add(self.count.one.wrapping_neg());
+        self.mistake == mistake && uncounts && self.refused.take()
+    }
+}
+
+impl Mutation for RefusalMutation {
+    fn atomic(&self, addr: RemoteAddr, amo: Amo<u64>) -> Amo<u64> {
+        // Or(0) reads and leaves what is there.
+        if self.is(RefusalMistake::NotTakenBack, addr, amo) { Amo::Or(0) } else { amo }
+    }
+
+    fn result(&self, addr: RemoteAddr, amo: Amo<u64>, old: u64) -> u64 {
+        let Count { offset, one } = self.count;
+        if word(addr, offset) && amo == Amo::Add(one) {
+            // Flags apart.
+            self.refused.set(old % (4 * MOST * one) >= MOST * one);
+        }
+        if self.is(RefusalMistake::NobodyLetIn, addr, amo) { old + one } else { old }
+    }
+}
+
+/// Rank 0 reads, for many, rank 1 reads, rank 2 writes.
+async fn part<L: RmaLock>(fabric: Fabric, options: L::Options, probe: Probe, count: Count) -> ProgramResult<()> {
+    let lock = L::symmetric_with(&fabric, HOME, options).await?;
+    let second = fabric.alloc_symmetric(8).await?;
+    match fabric.rank().number() {
+        0 => {
+            let Some(guard) = in_time(lock.read().await)? else { return Ok(()) };
+            probe.add(READERS, 1);
+            preset_count(&fabric, &second, count).await?;
+            probe.subtract(READERS, 1);
+            guard.release().await?;
+        }
+        1 => match lock.read().await {
+            Err(LockError::TooManyHolders { most }) if u64::from(most) == MOST => drop(probe.add(REFUSED, 1)),
+            outcome => {
+                let Some(guard) = in_time(outcome)? else { return Ok(()) };
+                probe.add(READERS, 1);
+                probe.subtract(READERS, 1);
+                guard.release().await?;
+            }
+        },
+        _ => {
+            let Some(guard) = in_time(lock.write().await)? else { return Ok(()) };
+            probe.add(WRITERS, 1);
+            probe.subtract(WRITERS, 1);
+            guard.release().await?;
+        }
+    }
+    Ok(())
+}
+
+fn explorer(count: Count) -> Explorer<'static> {
+    Explorer::new(3)
+        .leave_together()
+        .name(0, count.offset, "count")
+        .state_limit(2_000_000)
+        .always("mutual exclusion", |view| {
+            view.fact(WRITERS) == 0 || view.fact(WRITERS) == 1 && view.fact(READERS) == 0
+        })
+        .possible("a reader is refused", |view| view.fact(REFUSED) == 1)
+        .possible("a reader is not refused", |view| view.fact(READERS) == 2)
+        .at_end("nobody is counted", move |view| {
+            let counted = view.words().find(|(addr, _)| word(*addr, count.offset));
+            counted.is_none_or(|(_, value)| (value / count.one).is_multiple_of(4 * MOST))
+        })
+}
+
+fn exploration<L: RmaLock>(options: L::Options, count: Count, mistake: Option<RefusalMistake>) -> Exploration {
+    let (what, expected) = match mistake {
+        None => ("one reader too many".into(), Expected::Exhausted { at_least: 1 }),
+        Some(mistake) => (format!("{mistake:?}"), Expected::Violated { saying: "", within: 2_000_000 }),
+    };
+    let program = move |fabric: Fabric| {
+        let (probe, options) = (Probe::of(&fabric), options.clone());
+        let fabric = match mistake {
+            None => fabric,
+            Some(mistake) => mutant(fabric, RefusalMutation { mistake, count, refused: Cell::new(false) }),
+        };
+        Box::pin(part::<L>(fabric, options, probe, count)) as Run
+    };
+    let name = format!("{}: {what}", L::NAME);
+    // A million states.
+    let large = name == "writer preference: one reader too many";
+    let size = if large { Size::Quick } else { Size::Test };
+    Exploration::new(name, expected, move || explorer(count), program).of_size(size)
+}
+
+/// Right, and with each of these mistakes.
+fn of_lock<L: RmaLock>(options: L::Options, count: Count, mistakes: &[RefusalMistake]) -> Vec<Exploration> {
+    let mistakes = [None].into_iter().chain(mistakes.iter().copied().map(Some));
+    mistakes.map(|mistake| exploration::<L>(options.clone(), count, mistake)).collect()
+}
+
+/// Returns what is explored of locks at the limit of their holders.
+pub(super) fn explorations() -> Vec<Exploration> {
+    const BOTH: &[RefusalMistake] = &[RefusalMistake::NotTakenBack, RefusalMistake::NobodyLetIn];
+    const TAKEN_BACK: &[RefusalMistake] = &[RefusalMistake::NotTakenBack];
+    [
+        of_lock::<RpLock>((), QUEUED, BOTH),
+        of_lock::<PackedLock>((), QUEUED, BOTH),
+        of_lock::<WritersFirstLock>((), QUEUED, BOTH),
+        of_lock::<BackOffLock>(PACE_OF_TWO, Count { offset: 0, one: 2 }, TAKEN_BACK),
+        of_lock::<WindowLock>(PACE_OF_TWO, Count { offset: 64, one: 1 << 32 }, TAKEN_BACK),
+    ]
+    .concat()
+}

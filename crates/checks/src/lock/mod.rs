@@ -1,0 +1,50 @@
+//! Locks: which there are, what ranks do with them, and which of their steps may be done wrong.
+//!
+//! Each module beside [`program`] and [`mutation`] lists [`Exploration`]s of some locks; [`explorations`] are all of them.
+
+mod back_off;
+mod classes;
+mod ends;
+mod holder_limit;
+mod indicator;
+mod kind;
+mod locked;
+mod mortal;
+pub mod mutation;
+mod nodes;
+pub mod program;
+mod queued;
+mod record;
+mod recoverable;
+mod recovery_mistakes;
+mod window;
+
+pub use holder_limit::{RefusalMistake, preset, refusal_mistaken};
+pub use kind::TestedLock;
+pub use locked::NotFlushed;
+pub use nodes::NodesCase;
+pub use queued::{QueuedMutation, queued_mutations};
+pub use record::Record;
+
+use crate::exploration::Exploration;
+
+/// Returns what is explored of the locks, by what it is about.
+pub fn explorations() -> Vec<(&'static str, Vec<Exploration>)> {
+    vec![
+        ("RpLock", queued::explorations(TestedLock::ReaderPreference)),
+        ("PackedLock", queued::explorations(TestedLock::Packed)),
+        ("WritersFirstLock", queued::explorations(TestedLock::WritersFirst)),
+        ("FairLock", queued::explorations(TestedLock::Fair)),
+        ("nodes", nodes::explorations()),
+        ("indicator", indicator::explorations()),
+        ("back-off", back_off::explorations()),
+        ("accesses", classes::explorations()),
+        ("holder limit", holder_limit::explorations()),
+        ("locked memory", locked::explorations()),
+        ("lifetime", ends::explorations()),
+        ("deaths", mortal::explorations()),
+        ("recovery", recoverable::explorations()),
+        ("recovery's mistakes", recovery_mistakes::explorations()),
+        ("windows", window::explorations()),
+    ]
+}

@@ -1,0 +1,117 @@
+//! The reader-preference lock when ranks die: it is not recovered, but nobody is left waiting, and nobody comes in beside the dead.
+//!
+//! Whoever depends on a rank that died is told so, or gets the lock. A rank that has been told ends; the others are told as well, since they
+//! depend on everybody.
+
+use super::{
+    mutation::{assert_idle, lock_words},
+    program::{
+        HOME, READERS,
+        Role::{self, *},
+        WRITERS, WRITES, of_any_lock,
+    },
+};
+use crate::exploration::{Expected, Exploration, Run, Size};
+use explore::{Explorer, Fabric, Probe, Rank};
+use rdma_fabric::{FabricError, ProgramResult};
+use rma_lock::{Guard, LockError, RmaLock, locks::RpLock};
+use std::error::Error;
+
+/// Takes the lock, looks at the data or changes it, and lets go. Who is inside leaves the facts so only by dying.
+pub(super) async fn once<L: RmaLock>(fabric: Fabric, role: Role) -> ProgramResult<()> {
+    let probe = Probe::of(&fabric);
+    let lock = L::symmetric(&fabric, HOME).await?;
+    let shared = fabric.alloc_symmetric(8).await?;
+    let word = fabric.remote_word::<u64>(shared.at(HOME, 0))?;
+    if role == Write {
+        let guard = lock.write().await?;
+        probe.add(WRITERS, 1);
+        let change = async {
+            let before = fabric.get_word(&word).await?;
+            assert_eq!(before, probe.add(WRITES, 1), "visibility: a writer missed a released write");
+            fabric.put_word(&word, before + 1).await
+        };
+        let change = change.await;
+        probe.subtract(WRITERS, 1);
+        change?;
+        guard.release().await?;
+    } else {
+        let guard = lock.read().await?;
+        probe.add(READERS, 1);
+        let seen = fabric.get_word(&word).await;
+        let written = probe.get(WRITES);
+        probe.subtract(READERS, 1);
+        assert_eq!(seen?, written, "visibility: a reader missed a write");
+        guard.release().await?;
+    }
+    Ok(())
+}
+
+/// Whether an error of a lock or a fabric says that a rank was lost.
+pub(super) fn names_a_loss(error: &(dyn Error + 'static)) -> bool {
+    let of_lock = |error: &LockError| match error {
+        LockError::Fabric(error) => matches!(error, FabricError::PeerLost { .. }),
+        LockError::Broken(error) => names_a_loss(&**error),
+        _ => false,
+    };
+    matches!(error.downcast_ref(), Some(FabricError::PeerLost { .. })) || error.downcast_ref().is_some_and(of_lock)
+}
+
+/// What becomes of an error: the loss of a rank is none.
+type Excuse = fn(&(dyn Error + 'static)) -> bool;
+
+fn explorer(roles: &'static [Role], mortal: &[u32]) -> Explorer<'static> {
+    let explorer = of_any_lock(roles).at_end("idle unless somebody died", |view| {
+        let died = (0..3).any(|rank| view.is_lost(Rank::new(rank)));
+        if !died {
+            assert_idle(lock_words(view, 0, u64::MAX));
+        }
+        true
+    });
+    mortal.iter().fold(explorer, |explorer, rank| {
+        let rank = Rank::new(*rank);
+        explorer.mortal(rank).possible("it dies", move |view| view.is_lost(rank))
+    })
+}
+
+fn exploration(
+    name: String,
+    (roles, mortal): (&'static [Role], &'static [u32]),
+    expected: Expected,
+    excuse: Excuse,
+) -> Exploration {
+    let program = move |fabric: Fabric| {
+        let role = roles[fabric.rank().index()];
+        Box::pin(async move {
+            match once::<RpLock>(fabric, role).await {
+                Err(error) if excuse(&*error) => Ok(()),
+                end => end,
+            }
+        }) as Run
+    };
+    Exploration::new(name, expected, move || explorer(roles, mortal), program)
+}
+
+/// Returns what is explored of the reader-preference lock when ranks die.
+pub(super) fn explorations() -> Vec<Exploration> {
+    const JOBS: [(&[Role], &[u32], u64); 9] = [
+        (&[Read, Write], &[0], 500),
+        (&[Read, Write], &[1], 500),
+        (&[Write, Read], &[1], 500),
+        (&[Write, Write], &[1], 500),
+        (&[Read, Write], &[0, 1], 500),
+        (&[Write, Write], &[0, 1], 500),
+        (&[Read, Write, Write], &[1], 50_000),
+        (&[Read, Read, Write], &[2], 300_000),
+        (&[Write, Write, Read], &[2], 25_000),
+    ];
+    let excused = JOBS.map(|(roles, mortal, at_least)| {
+        let name = format!("{roles:?}, mortal {mortal:?}");
+        let size = if at_least > 40_000 { Size::Quick } else { Size::Test };
+        exploration(name, (roles, mortal), Expected::Exhausted { at_least }, names_a_loss).of_size(size)
+    });
+    // The loss is told as an error, and not excused.
+    let told = Expected::Violated { saying: "rank 1 was lost", within: u64::MAX };
+    let told = exploration("a loss that is not excused".into(), (&[Write, Write], &[1]), told, |_| false);
+    excused.into_iter().chain([told]).collect()
+}

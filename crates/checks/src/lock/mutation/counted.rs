@@ -1,0 +1,243 @@
+//! What is particular to the locks that count their readers: reader preference, flat and packed, and writer preference. Steps are named
+//! as in their documentation.
+
+use super::{
+    QueuedMistake,
+    words::{PASSED, next_word, wake, word},
+};
+use rdma_fabric::{Amo, Rank, RemoteAddr};
+use std::cell::Cell;
+
+/// The lock's home, where that matters.
+const HOME: Rank = Rank::new(0);
+
+const COUNT: u64 = 0;
+const READERS: u64 = 8;
+pub(super) const TAIL: u64 = 16;
+const HEAD: u64 = 24;
+const INTERESTED: u64 = 1;
+const ACTIVE: u64 = 2;
+const READER: u64 = 4;
+const READERS_WAIT: u64 = 1 << 31;
+/// X2 without a head to take out.
+const LEAVE: Amo<u64> = Amo::Add(ACTIVE.wrapping_neg());
+
+fn at_count(addr: RemoteAddr, amo: Amo<u64>) -> Option<Move> {
+    if word(addr, COUNT) { Move::of(amo) } else { None }
+}
+
+/// What an atomic does to the count word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Move {
+    /// U1.
+    Uncount,
+    /// W4, X6.
+    ShowInterest,
+    /// W3–W5 in one.
+    EnterFree,
+    /// U2, W5, X7.
+    Activate,
+    /// One comparison from a writer to the next.
+    HandOver,
+    /// X2.
+    Leave,
+    /// The first of those that wait says so.
+    TellOfReaders,
+    /// Who takes the stack takes that back.
+    ForgetReaders,
+}
+
+impl Move {
+    fn of(amo: Amo<u64>) -> Option<Move> {
+        let flags = |word: u64| word & (INTERESTED | ACTIVE);
+        match amo {
+            Amo::Add(more) if more == READER.wrapping_neg() => Some(Move::Uncount),
+            Amo::Add(more) if flags(more) == INTERESTED => Some(Move::ShowInterest),
+            Amo::Add(more) if more > 1 << 63 && flags(more.wrapping_neg()) == ACTIVE => Some(Move::Leave),
+            Amo::CompareSwap { expected: 0, new } if flags(new) == ACTIVE => Some(Move::EnterFree),
+            Amo::CompareSwap { expected, new } if flags(new) == ACTIVE => {
+                Some(if flags(expected) == INTERESTED { Move::Activate } else { Move::HandOver })
+            }
+            Amo::Or(READERS_WAIT) => Some(Move::TellOfReaders),
+            Amo::And(mask) if mask == !READERS_WAIT => Some(Move::ForgetReaders),
+            _ => None,
+        }
+    }
+}
+
+/// A [`QueuedMistake`] at one rank.
+#[derive(Debug)]
+pub(super) struct Counted {
+    mistake: QueuedMistake,
+    /// The id this rank put to the head last.
+    registered: Cell<Option<u64>>,
+    /// X2, if it is still to come.
+    active: Cell<Option<Amo<u64>>>,
+    /// The next subtraction takes back what was refused.
+    refused: Cell<bool>,
+    /// A reader of this rank is counted.
+    reads: Cell<bool>,
+    /// Where X3 stands, if it comes too late.
+    sweep: Cell<Sweep>,
+}
+
+/// An X3 that comes too late.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Sweep {
+    #[default]
+    Nothing,
+    /// X2 is done, and X3 not begun.
+    Left,
+    /// X3 is still to come.
+    Owed,
+    /// It is done now; who is on top of the stack is still to be woken.
+    Begun,
+}
+
+impl Counted {
+    pub(super) fn new(mistake: QueuedMistake) -> Self {
+        Counted {
+            mistake,
+            registered: Cell::default(),
+            active: Cell::default(),
+            refused: Cell::default(),
+            reads: Cell::default(),
+            sweep: Cell::default(),
+        }
+    }
+
+    /// X3 or R5.
+    fn sweeps(&self, addr: RemoteAddr, amo: Amo<u64>) -> bool {
+        self.mistake == QueuedMistake::SweepAfterRegistration && word(addr, READERS) && amo == Amo::Swap(0)
+    }
+
+    /// Whether a reader of this rank is counted.
+    pub(super) fn reads(&self) -> bool {
+        self.reads.get()
+    }
+
+    pub(super) fn got(&self, addr: RemoteAddr, bits: u64) -> u64 {
+        match self.mistake {
+            QueuedMistake::NoSecondLook if word(addr, COUNT) => bits | ACTIVE,
+            QueuedMistake::RememberedNext if word(addr, HEAD) => self.registered.get().unwrap_or(bits),
+            _ => bits,
+        }
+    }
+
+    pub(super) fn first(&self, addr: RemoteAddr, amo: Amo<u64>) -> Option<(RemoteAddr, Amo<u64>)> {
+        let ends_queue = word(addr, TAIL) && matches!(amo, Amo::CompareSwap { new: 0, .. });
+        if self.mistake == QueuedMistake::SweepAsPrinted {
+            return ends_queue.then_some((RemoteAddr { offset: READERS, ..addr }, Amo::Swap(0)));
+        }
+        let leave = if ends_queue { self.active.take() } else { None };
+        leave.map(|leave| (RemoteAddr { offset: COUNT, ..addr }, leave))
+    }
+
+    pub(super) fn puts(&self, addr: RemoteAddr, amo: Amo<u64>) -> Option<(RemoteAddr, u64)> {
+        let leaves = self.mistake == QueuedMistake::HeadClearedUnflushed && at_count(addr, amo) == Some(Move::Leave);
+        leaves.then_some((RemoteAddr { offset: HEAD, ..addr }, 0))
+    }
+
+    pub(super) fn atomic(&self, addr: RemoteAddr, amo: Amo<u64>) -> Amo<u64> {
+        if word(addr, COUNT) {
+            self.reads.set(amo == Amo::Add(READER));
+            if self.sweep.get() == Sweep::Left {
+                self.sweep.set(Sweep::Nothing);
+            }
+        }
+        // Or(0) reads and leaves what is there.
+        match (self.mistake, at_count(addr, amo), amo) {
+            (QueuedMistake::LeaveMergedWithInterest, Some(Move::Leave), _) => {
+                self.active.set(Some(amo));
+                Amo::Or(0)
+            }
+            (QueuedMistake::LeaveMergedWithInterest, Some(Move::ShowInterest), Amo::Add(interest)) => {
+                match self.active.get() {
+                    Some(Amo::Add(less)) => Amo::Add(interest.wrapping_add(less)),
+                    _ => amo,
+                }
+            }
+            (QueuedMistake::FlagsAsPrinted, Some(Move::ShowInterest), Amo::Add(INTERESTED)) => Amo::Or(INTERESTED),
+            (QueuedMistake::FlagsAsPrinted, Some(Move::Leave), _) if amo == LEAVE => Amo::And(!ACTIVE),
+            (QueuedMistake::HeadNotNamed, Some(Move::ShowInterest), _) => Amo::Add(INTERESTED),
+            (QueuedMistake::HeadKept, Some(Move::Leave), _) => Amo::Add(ACTIVE.wrapping_neg()),
+            (QueuedMistake::StaysCounted, Some(Move::Uncount), _) if self.refused.take() => Amo::Or(0),
+            (QueuedMistake::NobodyTold, Some(Move::TellOfReaders), _) => Amo::Or(0),
+            (QueuedMistake::ToldTooLate, Some(Move::ForgetReaders), _) => Amo::Or(0),
+            (QueuedMistake::StoreForSubtract, Some(Move::Uncount), _) => Amo::Swap(0),
+            (QueuedMistake::NoSweep, _, Amo::Swap(0)) if word(addr, READERS) => Amo::Or(0),
+            (QueuedMistake::SweepAfterRegistration, Some(Move::Leave), _) => {
+                self.sweep.set(Sweep::Left);
+                amo
+            }
+            _ if self.sweeps(addr, amo) && self.sweep.get() == Sweep::Left => {
+                self.sweep.set(Sweep::Owed);
+                Amo::Or(0)
+            }
+            _ => amo,
+        }
+    }
+
+    pub(super) fn goes_on(&self, addr: RemoteAddr, amo: Amo<u64>) -> bool {
+        match self.sweep.get() {
+            Sweep::Owed => {
+                let last = matches!(amo, Amo::CompareSwap { new: 0, .. }) && word(addr, TAIL);
+                let marks = matches!(amo, Amo::CompareSwap { new: PASSED, .. }) && next_word(addr);
+                last || marks || at_count(addr, amo) == Some(Move::ShowInterest)
+            }
+            Sweep::Begun => self.sweeps(addr, amo),
+            _ => self.mistake == QueuedMistake::ToldTooLate && word(addr, READERS) && amo == Amo::Swap(0),
+        }
+    }
+
+    pub(super) fn then(&self, addr: RemoteAddr, amo: Amo<u64>, old: u64) -> Option<(RemoteAddr, Amo<u64>)> {
+        match (self.sweep.get(), amo) {
+            // Somebody comes next: with X6.
+            (Sweep::Owed, Amo::CompareSwap { expected, .. }) if old != expected => None,
+            (Sweep::Owed, _) => {
+                self.sweep.set(Sweep::Begun);
+                Some((RemoteAddr { rank: HOME, offset: READERS, ..addr }, Amo::Swap(0)))
+            }
+            (Sweep::Begun, _) => {
+                self.sweep.set(Sweep::Nothing);
+                (old != 0).then(|| wake(addr, old))
+            }
+            _ => Some((RemoteAddr { offset: COUNT, ..addr }, Amo::And(!READERS_WAIT))),
+        }
+    }
+
+    pub(super) fn result(&self, addr: RemoteAddr, amo: Amo<u64>, old: u64) -> u64 {
+        match (self.mistake, at_count(addr, amo), amo) {
+            (QueuedMistake::NoSecondLook, Some(Move::TellOfReaders), _) => old | ACTIVE,
+            (QueuedMistake::StaysCounted, None, Amo::Add(READER)) if word(addr, COUNT) => {
+                self.refused.set(old & (INTERESTED | ACTIVE) != 0);
+                old
+            }
+            (QueuedMistake::ComparisonIgnored, Some(Move::Activate), Amo::CompareSwap { expected, .. })
+            | (QueuedMistake::HandOverIgnored, Some(Move::HandOver), Amo::CompareSwap { expected, .. })
+            | (QueuedMistake::ShortcutIgnored, Some(Move::EnterFree), Amo::CompareSwap { expected, .. }) => expected,
+            (QueuedMistake::OneComparison, Some(Move::Activate), Amo::CompareSwap { expected, .. })
+                if old != expected =>
+            {
+                old | READER
+            }
+            (QueuedMistake::LeaveMergedWithInterest, Some(Move::ShowInterest), _) => match self.active.take() {
+                Some(Amo::Add(less)) => old.wrapping_add(less),
+                _ => old,
+            },
+            (QueuedMistake::NoSweep, _, Amo::Swap(0)) if word(addr, READERS) => 0,
+            (QueuedMistake::SweepAfterRegistration, ..)
+                if self.sweeps(addr, amo) && self.sweep.get() == Sweep::Owed =>
+            {
+                0
+            }
+            _ => old,
+        }
+    }
+
+    pub(super) fn sees_put(&self, addr: RemoteAddr, bits: u64) {
+        if word(addr, HEAD) {
+            self.registered.set(Some(bits));
+        }
+    }
+}

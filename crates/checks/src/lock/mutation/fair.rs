@@ -1,0 +1,101 @@
+//! What is particular to the fair lock. Steps are named as in its documentation.
+
+use super::{
+    QueuedMistake,
+    words::{next_word, word},
+};
+use rdma_fabric::{Amo, RemoteAddr};
+use std::cell::Cell;
+
+const STATE: u64 = 0;
+pub(super) const TAIL: u64 = 8;
+pub(super) const READER: u64 = 1;
+/// Of the state: its readers.
+const READERS: u64 = 0xffff_ffff;
+const INSIDE: u64 = 1 << 33;
+
+/// A [`QueuedMistake`] at one rank.
+#[derive(Debug)]
+pub(super) struct Fair {
+    mistake: QueuedMistake,
+    /// A reader of this rank is inside.
+    reads: Cell<bool>,
+}
+
+impl Fair {
+    pub(super) fn new(mistake: QueuedMistake) -> Self {
+        Fair { mistake, reads: Cell::default() }
+    }
+
+    /// Whether a reader of this rank is inside.
+    pub(super) fn reads(&self) -> bool {
+        self.reads.get()
+    }
+
+    pub(super) fn got(&self, addr: RemoteAddr, bits: u64) -> u64 {
+        if self.mistake == QueuedMistake::ReadersIgnored && word(addr, STATE) { 0 } else { bits }
+    }
+
+    pub(super) fn atomic(&self, addr: RemoteAddr, amo: Amo<u64>) -> Amo<u64> {
+        if next_word(addr) && matches!(amo, Amo::CompareSwap { expected: 0, new: INSIDE }) {
+            self.reads.set(true);
+        }
+        if let Some(Move::Uncount { .. }) = at_state(addr, amo) {
+            self.reads.set(false);
+        }
+        // Or(0) reads and leaves what is there.
+        match (self.mistake, at_state(addr, amo), amo) {
+            (QueuedMistake::NotCounted, Some(Move::Count), _) => Amo::Or(0),
+            (QueuedMistake::NotSaid, Some(Move::Uncount { .. }), _) => Amo::Add(READER.wrapping_neg()),
+            (QueuedMistake::NotTakenBack, Some(Move::TakeBack), _) => Amo::Or(0),
+            (QueuedMistake::StoreForSubtract, Some(Move::Uncount { .. }), _) => Amo::Swap(0),
+            (QueuedMistake::NotInside, _, Amo::CompareSwap { expected: 0, new: INSIDE }) if next_word(addr) => {
+                Amo::Or(0)
+            }
+            _ => amo,
+        }
+    }
+
+    pub(super) fn goes_on(&self, addr: RemoteAddr, amo: Amo<u64>) -> bool {
+        self.mistake == QueuedMistake::LateLook && at_state(addr, amo) == Some(Move::Uncount { writer: false })
+    }
+
+    pub(super) fn result(&self, addr: RemoteAddr, amo: Amo<u64>, old: u64) -> u64 {
+        match (self.mistake, amo) {
+            (QueuedMistake::InsideIgnored, Amo::Swap(_)) if next_word(addr) && old == INSIDE => 0,
+            (QueuedMistake::BlockedTakenForInside, Amo::Swap(_)) if next_word(addr) && old == 0 => INSIDE,
+            _ => old,
+        }
+    }
+}
+
+/// What an addition to the state is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Move {
+    /// F3, G2.
+    Count,
+    /// F5.
+    Register,
+    /// G3, with the writer that comes next or without.
+    Uncount { writer: bool },
+    /// F5, G4.
+    TakeBack,
+}
+
+fn at_state(addr: RemoteAddr, amo: Amo<u64>) -> Option<Move> {
+    let Amo::Add(more) = amo else { return None };
+    if !word(addr, STATE) {
+        return None;
+    }
+    Some(match more & READERS {
+        READER => Move::Count,
+        READERS => Move::Uncount { writer: more != READER.wrapping_neg() },
+        _ if more < 1 << 63 => Move::Register,
+        _ => Move::TakeBack,
+    })
+}
+
+/// What a leaving reader of [`QueuedMistake::LateLook`] takes the state for: a writer that waits for others is seen as if they did not count.
+pub(super) fn after(old: u64, found: u64) -> u64 {
+    if found & READERS == 0 { old } else { READER | found & !READERS }
+}

@@ -1,0 +1,246 @@
+//! The steps of the locks with queues done wrong, as a [`Mutation`] of the fabric does them.
+//!
+//! The lock must be the first symmetric region of the job.
+
+mod counted;
+mod fair;
+mod words;
+
+pub use words::assert_idle;
+pub(super) use words::{in_lock, lock_words, wake_word, word};
+
+use super::TestedLock;
+use counted::Counted;
+use explore::mutant::{Mutation, mutant};
+use fair::Fair;
+use rdma_fabric::{Amo, Fabric, Rank, RemoteAddr};
+use words::{PASSED, next_word, wakes};
+
+/// One step of a lock with queues done wrong, or done another way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueuedMistake {
+    /// Nothing is wrong: the wrapper itself must not matter.
+    Nothing,
+    /// R4 always finds the writer still there.
+    NoSecondLook,
+    /// Part of R2, W1 after R3, W2: the node's next is cleared when its rank may have got one.
+    LateInitialisation,
+    /// W3, X5 without flush.
+    HeadNotFlushed,
+    /// X1 as printed, the head cleared on leaving, and not flushed.
+    HeadClearedUnflushed,
+    /// X2 comes only with X6, after X3; without a successor, before X4's swap.
+    LeaveMergedWithInterest,
+    /// U2, W5, X7 believe that the comparison succeeded.
+    ComparisonIgnored,
+    /// So does a writer that wants to enter a free lock by one comparison.
+    ShortcutIgnored,
+    /// So does a writer that hands over by one.
+    HandOverIgnored,
+    /// A head in the count word is not written.
+    HeadNotNamed,
+    /// It is not taken out again.
+    HeadKept,
+    /// A reader that finds a writer registered stays counted while it waits.
+    StaysCounted,
+    /// The first of the readers that wait does not say so.
+    NobodyTold,
+    /// That readers wait is taken back after the stack was taken.
+    ToldTooLate,
+    /// U2, W5, X7 give up if readers began to wait meanwhile.
+    OneComparison,
+    /// F4 sees no readers.
+    ReadersIgnored,
+    /// A reader that is inside, or let in, is not counted.
+    NotCounted,
+    /// A reader that leaves does not say which writer comes next.
+    NotSaid,
+    /// G4 is left out.
+    NotTakenBack,
+    /// A reader that finds nobody registered when it leaves as the last looks again later, and lets in whom it finds: the lock as printed.
+    LateLook,
+    /// A reader that is inside does not say so in its node.
+    NotInside,
+    /// A reader does not see that the one before it is inside.
+    InsideIgnored,
+    /// It takes one that waits for one that is.
+    BlockedTakenForInside,
+    /// The release does not flush the data.
+    DataNotFlushed,
+    /// A reader's release begins its flush, and does not await it.
+    FlushNotAwaited,
+    /// U1 stores what a lone reader would leave instead of subtracting.
+    StoreForSubtract,
+    /// X3 never takes the stack of waiting readers.
+    NoSweep,
+    /// X3 comes after the next writer was registered, with X6; without a successor, after X4.
+    SweepAfterRegistration,
+    /// U3, X7 wake the writer that this rank registered last instead of the head.
+    RememberedNext,
+    /// X4 believes that the tail was still its own.
+    TailIgnored,
+    /// W6 does not see the mark of a writer that has gone.
+    MarkIgnored,
+    /// X4 leaves no mark for a successor on its way.
+    NoMark,
+    /// A node with the mark is used again before the successor has come.
+    MarkNotAwaited,
+    /// A waker takes one who gave up for woken, and does not act for him.
+    AbandonedTakenForWoken,
+    /// Who acts for one who gave up readies the node before it has read who comes next.
+    ReadyTooEarly,
+    /// What a dropped future owes is not done: its reader stays counted, its node blocked.
+    DroppedAndForgotten,
+    /// W4, X6 and X2 as printed: an or, an and. No mistake: the same lock, with other operations.
+    FlagsAsPrinted,
+    /// X3 as printed: the stack is taken though no reader is counted. No mistake: the same lock, with one more operation.
+    SweepAsPrinted,
+}
+
+/// Puts a [`QueuedMistake`] between one rank's fabric and its lock.
+pub fn mistaken(fabric: Fabric, lock: TestedLock, mistake: QueuedMistake) -> Fabric {
+    let protocol = match lock {
+        TestedLock::Fair => Protocol::Fair(Fair::new(mistake)),
+        _ => Protocol::Counted(Counted::new(mistake)),
+    };
+    mutant(fabric, QueuedMutation { mistake, protocol })
+}
+
+/// A [`QueuedMistake`] at one rank: what all locks with queues have in common, and which of them it is.
+#[derive(Debug)]
+struct QueuedMutation {
+    mistake: QueuedMistake,
+    protocol: Protocol,
+}
+
+#[derive(Debug)]
+enum Protocol {
+    Counted(Counted),
+    Fair(Fair),
+}
+
+impl QueuedMutation {
+    fn is(&self, mistake: QueuedMistake) -> bool {
+        self.mistake == mistake
+    }
+}
+
+impl Mutation for QueuedMutation {
+    fn flushes(&self, target: Option<Rank>) -> bool {
+        match self.mistake {
+            QueuedMistake::HeadNotFlushed => target.is_none(),
+            // The fair lock flushes nothing but data.
+            QueuedMistake::DataNotFlushed => matches!(self.protocol, Protocol::Counted(_)) && target.is_some(),
+            _ => true,
+        }
+    }
+
+    fn awaits_flush(&self, _: Option<Rank>) -> bool {
+        let reads = match &self.protocol {
+            Protocol::Counted(counted) => counted.reads(),
+            Protocol::Fair(fair) => fair.reads(),
+        };
+        !self.is(QueuedMistake::FlushNotAwaited) || !reads
+    }
+
+    fn waits(&self, addr: RemoteAddr) -> bool {
+        !self.is(QueuedMistake::MarkNotAwaited) || !next_word(addr)
+    }
+
+    fn taken_for(&self, _: RemoteAddr, _: u64) -> u64 {
+        0
+    }
+
+    /// It was done before.
+    fn put(&self, addr: RemoteAddr, bits: u64) -> Option<u64> {
+        (!self.is(QueuedMistake::ReadyTooEarly) || !wake_word(addr)).then_some(bits)
+    }
+
+    fn detaches(&self) -> bool {
+        !self.is(QueuedMistake::DroppedAndForgotten)
+    }
+
+    fn got(&self, addr: RemoteAddr, bits: u64) -> u64 {
+        match &self.protocol {
+            Protocol::Counted(counted) => counted.got(addr, bits),
+            Protocol::Fair(fair) => fair.got(addr, bits),
+        }
+    }
+
+    fn first(&self, addr: RemoteAddr, amo: Amo<u64>) -> Option<(RemoteAddr, Amo<u64>)> {
+        match &self.protocol {
+            Protocol::Counted(counted) => counted.first(addr, amo),
+            Protocol::Fair(_) => None,
+        }
+    }
+
+    fn puts(&self, addr: RemoteAddr, amo: Amo<u64>) -> Option<(RemoteAddr, u64)> {
+        match &self.protocol {
+            Protocol::Counted(counted) => counted.puts(addr, amo),
+            Protocol::Fair(_) => None,
+        }
+    }
+
+    fn atomic(&self, addr: RemoteAddr, amo: Amo<u64>) -> Amo<u64> {
+        let done = match &self.protocol {
+            Protocol::Counted(counted) => counted.atomic(addr, amo),
+            Protocol::Fair(fair) => fair.atomic(addr, amo),
+        };
+        match amo {
+            // Or(0) reads and leaves what is there.
+            Amo::CompareSwap { new: PASSED, .. } if self.is(QueuedMistake::NoMark) && next_word(addr) => Amo::Or(0),
+            _ => done,
+        }
+    }
+
+    fn goes_on(&self, addr: RemoteAddr, amo: Amo<u64>) -> bool {
+        let goes_on = match &self.protocol {
+            Protocol::Counted(counted) => counted.goes_on(addr, amo),
+            Protocol::Fair(fair) => fair.goes_on(addr, amo),
+        };
+        goes_on || self.is(QueuedMistake::ReadyTooEarly) && wakes(addr, amo)
+    }
+
+    fn then(&self, addr: RemoteAddr, amo: Amo<u64>, old: u64) -> Option<(RemoteAddr, Amo<u64>)> {
+        if self.is(QueuedMistake::ReadyTooEarly) {
+            return words::ready(addr, old);
+        }
+        match &self.protocol {
+            Protocol::Counted(counted) => counted.then(addr, amo, old),
+            Protocol::Fair(_) => (old == fair::READER).then_some((addr, Amo::Or(0))),
+        }
+    }
+
+    fn after(&self, addr: RemoteAddr, _: Amo<u64>, old: u64, found: u64) -> u64 {
+        match &self.protocol {
+            Protocol::Fair(_) if !wake_word(addr) => fair::after(old, found),
+            _ => old,
+        }
+    }
+
+    fn result(&self, addr: RemoteAddr, amo: Amo<u64>, old: u64) -> u64 {
+        let tail = match &self.protocol {
+            Protocol::Counted(_) => counted::TAIL,
+            Protocol::Fair(_) => fair::TAIL,
+        };
+        match (self.mistake, amo) {
+            (QueuedMistake::TailIgnored, Amo::CompareSwap { expected, new: 0 }) if word(addr, tail) => expected,
+            (QueuedMistake::MarkIgnored, Amo::Swap(_)) if next_word(addr) && old == PASSED => 0,
+            (QueuedMistake::AbandonedTakenForWoken, Amo::CompareSwap { expected, .. }) if wakes(addr, amo) => expected,
+            _ => match &self.protocol {
+                Protocol::Counted(counted) => counted.result(addr, amo, old),
+                Protocol::Fair(fair) => fair.result(addr, amo, old),
+            },
+        }
+    }
+
+    fn late(&self, addr: RemoteAddr, bits: u64) -> bool {
+        self.is(QueuedMistake::LateInitialisation) && next_word(addr) && bits == 0
+    }
+
+    fn sees_put(&self, addr: RemoteAddr, bits: u64) {
+        if let Protocol::Counted(counted) = &self.protocol {
+            counted.sees_put(addr, bits);
+        }
+    }
+}

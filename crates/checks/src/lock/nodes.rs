@@ -1,0 +1,350 @@
+//! Locks that know nodes, right and wrong, and when ranks die.
+
+use super::{
+    TestedLock,
+    mortal::{names_a_loss, once},
+    mutation::{assert_idle, in_lock, lock_words, wake_word, word},
+    program::{
+        Role::{self, *},
+        of_any_lock, part,
+    },
+};
+use crate::exploration::{
+    Expected, Exploration, Run,
+    Size::{self, *},
+};
+use explore::{
+    Explorer, Probe, View,
+    mutant::{Mutation, mutant},
+};
+use rdma_fabric::{Amo, Fabric, Rank, RemoteAddr};
+use rma_lock::locks::{Aggregated, Levels, RpLock};
+use std::cell::Cell;
+
+/// A job of ranks on nodes.
+#[derive(Clone, Copy, Debug)]
+pub struct NodesCase {
+    /// [`TestedLock::Nodes`] or [`TestedLock::NodesBackOff`].
+    pub lock: TestedLock,
+    /// The lock's levels.
+    pub levels: Levels,
+    /// The node of each rank.
+    pub nodes: &'static [u32],
+    /// What each rank does.
+    pub roles: &'static [Role],
+    /// How often.
+    pub rounds: usize,
+}
+
+const fn nodes(nodes: &'static [u32], roles: &'static [Role], rounds: usize) -> NodesCase {
+    NodesCase { lock: TestedLock::Nodes, levels: Levels::Nodes, nodes, roles, rounds }
+}
+
+/// In a tree of radix 2.
+const fn tree(nodes: &'static [u32], roles: &'static [Role], rounds: usize) -> NodesCase {
+    NodesCase { lock: TestedLock::Nodes, levels: Levels::Tree { radix: 2 }, nodes, roles, rounds }
+}
+
+const fn back_off(nodes: &'static [u32], roles: &'static [Role], rounds: usize) -> NodesCase {
+    NodesCase { lock: TestedLock::NodesBackOff, levels: Levels::Nodes, nodes, roles, rounds }
+}
+
+/// Jobs, how many states each has at least, and who explores it.
+const CASES: &[(NodesCase, u64, Size)] = &[
+    (nodes(&[0, 0], &[Read, Read], 2), 5_400, Test),
+    (nodes(&[0, 0], &[Read, Write], 2), 1_200, Test),
+    (nodes(&[0, 0, 1], &[Read, Read, Write], 1), 8_500, Test),
+    (nodes(&[0, 0, 0], &[Read, Read, Read], 1), 49_000, Quick),
+    (nodes(&[0, 1, 1], &[Write, Read, Read], 1), 8_500, Test),
+    (nodes(&[0, 0, 1], &[ReadAndPut, ReadAndPut, WriteAndLook], 1), 14_000, Test),
+    (nodes(&[0, 1], &[ReadAndPut, WriteAndLook], 2), 1_500, Test),
+    (tree(&[0, 0, 1], &[ReadAndPut, ReadAndPut, WriteAndLook], 1), 14_000, Test),
+    (back_off(&[0, 0, 1], &[ReadAndPut, ReadAndPut, WriteAndLook], 1), 10_000, Test),
+    (nodes(&[0, 0, 1], &[ReadBefore, Read, Write], 1), 13_500, Test),
+    (nodes(&[0, 0], &[ReadBefore, ReadBefore], 2), 13_900, Test),
+    (nodes(&[0, 0], &[ReadDropped, Read], 1), 11_900, Test),
+    (nodes(&[0, 0, 1], &[ReadDropped, Read, Write], 1), 1_300_000, Full),
+    (nodes(&[0, 0, 1], &[TryRead, Read, Write], 1), 6_200, Test),
+    (nodes(&[0, 0, 1], &[ReadReleaseDropped, Read, Write], 1), 230_000, Quick),
+    (back_off(&[0, 0], &[Read, Read], 2), 2_100, Test),
+    (back_off(&[0, 0, 1], &[Read, Read, Write], 1), 5_200, Test),
+    (tree(&[0, 0, 1], &[Read, Read, Read], 1), 18_000, Test),
+    (nodes(&[0, 0, 1, 1], &[Read, Read, Read, Write], 1), 1_480_000, Full),
+    (nodes(&[0, 0, 1, 1], &[Read, Read, Write, Write], 1), 225_000, Full),
+    (nodes(&[0, 0, 1], &[Read, Read, Write], 2), 570_000, Full),
+    (nodes(&[0, 0, 0, 1], &[ReadBefore, Read, Read, Write], 1), 1_840_000, Full),
+    (nodes(&[0, 0, 0], &[ReadBefore, ReadBefore, ReadBefore], 1), 149_000, Full),
+    (tree(&[0, 0, 1, 2], &[Read, Read, Read, Write], 1), 1, Full),
+    // Larger than what has been exhausted.
+    (nodes(&[0, 0, 1, 1, 1], &[Read, Read, Read, Read, Write], 1), 1, Full),
+    (nodes(&[0, 0, 1, 1, 1], &[Read, Read, Read, Write, Write], 1), 1, Full),
+];
+
+const MUTATIONS: &[(NodesMistake, NodesCase)] = &[
+    (NodesMistake::OthersIgnored, nodes(&[0, 0, 1], &[Read, Read, Write], 1)),
+    (NodesMistake::ComparisonIgnored, nodes(&[0, 0, 1], &[Read, Read, Write], 1)),
+    (NodesMistake::DataNotFlushed, nodes(&[0, 0, 1], &[ReadAndPut, ReadAndPut, WriteAndLook], 1)),
+    (NodesMistake::FlushNotAwaited, nodes(&[0, 0, 1], &[ReadAndPut, ReadAndPut, WriteAndLook], 1)),
+    (NodesMistake::FlushNotAwaited, nodes(&[0, 1], &[ReadAndPut, WriteAndLook], 1)),
+    (NodesMistake::HeldTooEarly, nodes(&[0, 0, 1], &[Read, Read, Write], 1)),
+    (NodesMistake::WakeDropped, nodes(&[0, 0], &[Read, Read], 1)),
+    (NodesMistake::NoSecondLook, nodes(&[0, 0], &[Read, Read], 1)),
+    (NodesMistake::GivenUpSilently, nodes(&[0, 0, 1], &[ReadBefore, Read, Write], 1)),
+    (NodesMistake::OfferTakenForGrant, nodes(&[0, 0, 1], &[ReadBefore, Read, Write], 1)),
+    (NodesMistake::ClaimedTwice, nodes(&[0, 0, 0, 1], &[ReadBefore, Read, Read, Write], 1)),
+    (NodesMistake::AbandonedTakenForWoken, nodes(&[0, 0], &[ReadBefore, ReadBefore], 1)),
+    (NodesMistake::Forgotten, nodes(&[0, 0, 1], &[ReadDropped, Read, Write], 1)),
+    (NodesMistake::Forgotten, nodes(&[0, 0, 1], &[ReadReleaseDropped, Read, Write], 1)),
+];
+
+/// More ranks and rounds than can be exhausted.
+const AT_RANDOM: &[NodesCase] = &[
+    nodes(&[0, 0, 1, 1, 1], &[Read, Read, Read, Read, Write], 3),
+    nodes(&[0, 0, 0, 1, 1, 1], &[ReadBefore, ReadDropped, Read, TryRead, WriteBefore, Write], 3),
+    nodes(&[0, 0, 0, 1, 1, 1], &[ReadBefore, ReadBefore, ReadBefore, ReadDropped, ReadDropped, Write], 3),
+    tree(&[0, 0, 1, 1, 2, 2], &[Read, ReadBefore, ReadDropped, Read, TryRead, Write], 3),
+    tree(&[0, 0, 1, 2, 3, 3], &[ReadAndPut, ReadAndPut, ReadAndPut, ReadAndPut, Read, WriteAndLook], 3),
+];
+
+/// Jobs in which this rank may die, and how many states each has at least. Ranks of a node meet in words of its first: here that one dies, or
+/// another. The lock is not recovered, but nobody is left waiting, and nobody comes in beside the dead.
+const MORTAL: &[(NodesCase, u32, u64)] = &[
+    (nodes(&[0, 0], &[Read, Read], 1), 0, 500),
+    (nodes(&[0, 1, 1], &[Write, Read, Read], 1), 1, 1_000),
+    (nodes(&[0, 0], &[Read, Read], 1), 1, 500),
+    (nodes(&[0, 0], &[Read, Write], 1), 1, 500),
+    (nodes(&[0, 1, 1], &[Write, Read, Read], 1), 2, 1_000),
+];
+
+/// Bytes of the words of a lock with queues, at each rank.
+const QUEUE: u64 = 128;
+const LINE: u64 = 64;
+
+impl NodesCase {
+    fn name(&self) -> String {
+        let roles: Vec<_> = self.roles.iter().zip(self.nodes).map(|(role, node)| format!("{role:?}@{node}")).collect();
+        let lock = match (self.lock, self.levels) {
+            (TestedLock::NodesBackOff, _) => "BackOff",
+            (_, Levels::Nodes) => "Nodes",
+            _ => "Tree",
+        };
+        format!("{lock}: {} x{}", roles.join(" "), self.rounds)
+    }
+
+    /// Where the lock above the levels begins.
+    fn above(&self) -> u64 {
+        let levels = match (self.levels, self.roles.len()) {
+            (Levels::Nodes, _) | (_, 0..=2) => 1,
+            (_, 3..=4) => 2,
+            _ => 3,
+        };
+        QUEUE + LINE * levels
+    }
+
+    /// Whether words that are of the queue nodes below or of the reader-preference lock above are at rest, and all others 0.
+    fn is_idle(&self, view: &View<'_>) -> bool {
+        let (above, queue_above) = (self.above(), self.lock == TestedLock::Nodes);
+        assert_idle(lock_words(view, 0, QUEUE));
+        if queue_above {
+            assert_idle(lock_words(view, above, above + QUEUE));
+        }
+        let in_queue = |offset: u64| offset < QUEUE || queue_above && (above..above + QUEUE).contains(&offset);
+        view.words().all(|(addr, value)| !in_lock(addr) || value == 0 || in_queue(addr.offset))
+    }
+
+    /// Returns an explorer that knows what must hold, if nobody dies.
+    pub fn explorer(self) -> Explorer<'static> {
+        self.explorer_ending(move |view| self.is_idle(view))
+    }
+
+    /// Returns an explorer that knows what must hold; `idle` in the end.
+    fn explorer_ending(&self, idle: impl Fn(&View<'_>) -> bool + 'static) -> Explorer<'static> {
+        let above = self.above();
+        of_any_lock(self.roles)
+            .nodes(self.nodes)
+            .name(0, 48, "wake 4")
+            .name(0, 80, "wake")
+            .name(0, 88, "next")
+            .name(0, 128, "node")
+            .name(0, 136, "waiting")
+            .name(0, above, "count")
+            .name(0, above + 8, "readers")
+            .name(0, above + 16, "tail")
+            .name(0, above + 24, "head")
+            .at_end("idle", idle)
+    }
+
+    /// Returns the job's program.
+    pub fn program(self) -> impl Fn(Fabric) -> Run {
+        self.program_with(None)
+    }
+
+    fn program_with(self, mistake: Option<NodesMistake>) -> impl Fn(Fabric) -> Run {
+        move |fabric| {
+            let (probe, me) = (Probe::of(&fabric), fabric.rank().index());
+            let role = self.roles[me];
+            let fabric = match mistake {
+                None => fabric,
+                Some(mistake) => {
+                    let first = self.nodes.iter().position(|node| *node == self.nodes[me]).unwrap_or(me);
+                    let (first, opened) = (Rank::new(first as u32), Cell::new(false));
+                    mutant(fabric, NodesMutation { mistake, first, opened, reads: !role.writes() })
+                }
+            };
+            part(fabric, self.lock, self.levels, probe, role, self.rounds)
+        }
+    }
+
+    /// The job when `mortal` may die.
+    fn in_which_dies(self, mortal: u32, at_least: u64) -> Exploration {
+        let (name, mortal) = (format!("{}, rank {mortal} may die", self.name()), Rank::new(mortal));
+        let explorer = move || {
+            let ends = move |view: &View<'_>| view.is_lost(mortal) || self.is_idle(view);
+            self.explorer_ending(ends).mortal(mortal).possible("it dies", move |view| view.is_lost(mortal))
+        };
+        let program = move |fabric: Fabric| {
+            let role = self.roles[fabric.rank().index()];
+            Box::pin(async move {
+                match once::<Aggregated<RpLock>>(fabric, role).await {
+                    Err(error) if names_a_loss(&*error) => Ok(()),
+                    end => end,
+                }
+            }) as Run
+        };
+        Exploration::new(name, Expected::Exhausted { at_least }, explorer, program)
+    }
+}
+
+/// Returns what is explored of locks that know nodes.
+pub(super) fn explorations() -> Vec<Exploration> {
+    let exploration = |name: String, case: NodesCase, mistake, expected| {
+        Exploration::new(name, expected, move || case.explorer(), case.program_with(mistake))
+    };
+    let right = CASES.iter().map(|&(case, at_least, size)| {
+        exploration(case.name(), case, None, Expected::Exhausted { at_least }).of_size(size)
+    });
+    let wrong = MUTATIONS.iter().map(|&(mistake, case)| {
+        let name = format!("{mistake:?} ({})", case.name());
+        // Half a million states come before it.
+        let size = if mistake == NodesMistake::ClaimedTwice { Quick } else { Test };
+        exploration(name, case, Some(mistake), Expected::Violated { saying: "", within: 1_000_000 }).of_size(size)
+    });
+    let random = AT_RANDOM.iter().map(|&case| exploration(case.name(), case, None, Expected::Sampled { runs: 2_000 }));
+    let mortal = MORTAL.iter().map(|&(case, rank, at_least)| case.in_which_dies(rank, at_least));
+    right.chain(wrong).chain(random).chain(mortal).collect()
+}
+
+/// What is done wrong at the level of nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum NodesMistake {
+    /// Whoever leaves lets go of the lock above, others being inside or not.
+    OthersIgnored,
+    /// N6 believes that the comparison succeeded.
+    ComparisonIgnored,
+    /// A release does not flush the data.
+    DataNotFlushed,
+    /// A reader's release begins its flush, and does not await it.
+    FlushNotAwaited,
+    /// N3 comes before the lock above is held.
+    HeldTooEarly,
+    /// A sweep finds nobody.
+    WakeDropped,
+    /// N9 sees no flag.
+    NoSecondLook,
+    /// N4 sets no flag.
+    GivenUpSilently,
+    /// N13 takes the lock for held.
+    OfferTakenForGrant,
+    /// N2 believes that it was the first.
+    ClaimedTwice,
+    /// A waker takes one who gave up for woken, and does not act for him.
+    AbandonedTakenForWoken,
+    /// What a dropped future owes is not done.
+    Forgotten,
+}
+
+/// [`NodesMistake`] at one rank of a lock of [`TestedLock::Nodes`].
+#[derive(Debug)]
+struct NodesMutation {
+    mistake: NodesMistake,
+    /// The first rank of this rank's node.
+    first: Rank,
+    /// N3 was done too early.
+    opened: Cell<bool>,
+    /// Whether the rank reads only.
+    reads: bool,
+}
+
+const NODE: u64 = QUEUE;
+const WAITING: u64 = QUEUE + 8;
+const ABOVE: u64 = QUEUE + LINE;
+const HELD: u64 = 1;
+const ORPHAN: u64 = 2;
+const READER: u64 = 4;
+const GRANTED: u64 = 1;
+const OFFERED: u64 = 3;
+
+const LET_GO: Amo<u64> = Amo::CompareSwap { expected: HELD, new: 0 };
+
+impl Mutation for NodesMutation {
+    fn flushes(&self, target: Option<Rank>) -> bool {
+        target.is_some() || self.mistake != NodesMistake::DataNotFlushed
+    }
+
+    fn awaits_flush(&self, target: Option<Rank>) -> bool {
+        self.mistake != NodesMistake::FlushNotAwaited || !self.reads || target.is_some()
+    }
+
+    fn detaches(&self) -> bool {
+        self.mistake != NodesMistake::Forgotten
+    }
+
+    fn got(&self, addr: RemoteAddr, bits: u64) -> u64 {
+        if self.mistake == NodesMistake::NoSecondLook && word(addr, NODE) { bits & !(HELD | ORPHAN) } else { bits }
+    }
+
+    fn first(&self, addr: RemoteAddr, amo: Amo<u64>) -> Option<(RemoteAddr, Amo<u64>)> {
+        let enters = self.mistake == NodesMistake::HeldTooEarly && word(addr, ABOVE) && amo == Amo::Add(READER);
+        enters.then(|| {
+            self.opened.set(true);
+            (RemoteAddr { rank: self.first, offset: NODE, ..addr }, Amo::Or(HELD))
+        })
+    }
+
+    fn atomic(&self, addr: RemoteAddr, amo: Amo<u64>) -> Amo<u64> {
+        match (self.mistake, amo) {
+            (NodesMistake::OthersIgnored, LET_GO) if word(addr, NODE) => Amo::And(!HELD),
+            // Or(0) reads and leaves what is there.
+            (NodesMistake::HeldTooEarly, Amo::Add(HELD)) if word(addr, NODE) && self.opened.get() => Amo::Or(0),
+            (NodesMistake::WakeDropped, Amo::Swap(0)) if word(addr, WAITING) => Amo::Or(0),
+            (NodesMistake::GivenUpSilently, Amo::Add(less))
+                if word(addr, NODE) && less == ORPHAN.wrapping_sub(READER) =>
+            {
+                Amo::Add(READER.wrapping_neg())
+            }
+            (NodesMistake::OfferTakenForGrant, Amo::CompareSwap { expected, new })
+                if wake_word(addr) && new & 0xff == OFFERED =>
+            {
+                Amo::CompareSwap { expected, new: new - OFFERED + GRANTED }
+            }
+            _ => amo,
+        }
+    }
+
+    fn result(&self, addr: RemoteAddr, amo: Amo<u64>, old: u64) -> u64 {
+        match (self.mistake, amo) {
+            (NodesMistake::OthersIgnored, Amo::Add(less)) if word(addr, NODE) && less == READER.wrapping_neg() => {
+                READER + HELD
+            }
+            (NodesMistake::OthersIgnored | NodesMistake::ComparisonIgnored, LET_GO) if word(addr, NODE) => HELD,
+            (NodesMistake::WakeDropped, Amo::Swap(0)) if word(addr, WAITING) => 0,
+            (NodesMistake::ClaimedTwice, Amo::And(_)) if word(addr, NODE) => old | ORPHAN,
+            (NodesMistake::AbandonedTakenForWoken, Amo::CompareSwap { expected, new })
+                if wake_word(addr) && matches!(new & 0xff, GRANTED | OFFERED) =>
+            {
+                expected
+            }
+            _ => old,
+        }
+    }
+}

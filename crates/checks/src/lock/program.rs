@@ -1,0 +1,269 @@
+//! What ranks do with a lock, and what must hold of it in every delivery order.
+
+use super::{
+    TestedLock,
+    mutation::{QueuedMistake, assert_idle, lock_words, mistaken},
+};
+use crate::exploration::Run;
+use explore::{Explorer, Probe};
+use rdma_fabric::{Fabric, ProgramResult, Rank, Time};
+use rma_lock::{
+    Guard, LockError, RmaLock,
+    locks::{
+        Aggregated, AggregatedOptions, BackOff, BackOffLock, FairLock, IndicatorLock, Levels, PackedLock, RpLock,
+        WindowLock, WritersFirstLock,
+    },
+};
+use std::time::Duration;
+
+/// What a rank does, any number of times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Takes the lock shared.
+    Read,
+    /// Takes the lock exclusively.
+    Write,
+    /// Tries to read.
+    TryRead,
+    /// Tries to write.
+    TryWrite,
+    /// Reads with a deadline, which comes at any moment.
+    ReadBefore,
+    /// Writes with a deadline, which comes at any moment.
+    WriteBefore,
+    /// Drops the acquisition of a reader at any moment.
+    ReadDropped,
+    /// Drops the acquisition of a writer at any moment.
+    WriteDropped,
+    /// Drops the release of a reader at any moment.
+    ReadReleaseDropped,
+    /// Drops the release of a writer at any moment.
+    WriteReleaseDropped,
+    /// Reads, and puts to a word that only it writes.
+    ReadAndPut,
+    /// Writes, and looks at what readers put.
+    WriteAndLook,
+    /// These, one after the other and once, in place of a number of rounds.
+    Turns(&'static [Role]),
+}
+use Role::*;
+
+pub(super) const HOME: Rank = Rank::new(0);
+pub(super) const DEADLINE: Time = Time::from_picos(1);
+
+/// The fact that counts writers inside.
+pub(super) const WRITERS: u32 = 0;
+/// The fact that counts readers inside.
+pub(super) const READERS: u32 = 1;
+/// The fact that counts what was written.
+pub(super) const WRITES: u32 = 2;
+/// The facts that count how often rank 0, 1, ... put something as a reader.
+const PUTS: u32 = 100;
+/// The fact that counts how often somebody had no node left.
+const REFUSED: u32 = 3;
+
+/// Queue nodes per rank and lock.
+const NODES: usize = 4;
+
+impl Role {
+    /// Whether it ever writes.
+    pub fn writes(self) -> bool {
+        match self {
+            Turns(turns) => turns.iter().any(|turn| turn.writes()),
+            role => matches!(role, Write | TryWrite | WriteBefore | WriteDropped | WriteReleaseDropped | WriteAndLook),
+        }
+    }
+
+    fn gives_up(self) -> bool {
+        matches!(self, ReadBefore | WriteBefore | ReadDropped | WriteDropped)
+    }
+
+    /// Whether all its nodes may be left behind in queues when it needs one more.
+    fn runs_out(self) -> bool {
+        match self {
+            Turns([before @ .., _]) => before.iter().filter(|turn| turn.gives_up()).count() >= NODES,
+            _ => false,
+        }
+    }
+}
+
+/// Takes a deadline that came, or a lock that was taken at every attempt, for `None`.
+pub fn in_time<G>(outcome: Result<G, LockError>) -> Result<Option<G>, LockError> {
+    match outcome {
+        Err(LockError::TimedOut | LockError::Contended { .. }) => Ok(None),
+        outcome => outcome.map(Some),
+    }
+}
+
+/// Takes what [`in_time`] does for `None`, and that no node is left, if so many acquisitions of this rank gave up.
+fn had<G>(probe: &Probe, gave_up: u32, outcome: Result<G, LockError>) -> Result<Option<G>, LockError> {
+    match outcome {
+        Err(LockError::TooManyWaiting { .. }) if gave_up as usize >= NODES => {
+            probe.add(REFUSED, 1);
+            Ok(None)
+        }
+        outcome => in_time(outcome),
+    }
+}
+
+/// Takes the lock, looks at the data or changes it, and lets go, `n` times: one rank's part.
+///
+/// A step ends when the lock is held and when it has been let go. What a rank remembers then is what the guard and the lock show of
+/// themselves, what it stored in its own words, and in which rounds it gave up.
+async fn rounds<L: RmaLock>(
+    fabric: Fabric,
+    options: L::Options,
+    probe: Probe,
+    role: Role,
+    n: usize,
+) -> ProgramResult<()> {
+    let lock = L::symmetric_with(&fabric, HOME, options).await?;
+    let shared = fabric.alloc_symmetric(8 * (1 + fabric.ranks())).await?;
+    // With the last rank: the data need not be where the lock is.
+    let word = fabric.remote_word::<u64>(shared.at(Rank::new(fabric.ranks() as u32 - 1), 0))?;
+    let put_by = |rank: u64| fabric.remote_word::<u64>(shared.at(Rank::new(fabric.ranks() as u32 - 1), 8 * (1 + rank)));
+    // In which rounds the lock was not got: somebody may still have to act on a node that was left behind.
+    let mut without = 0u64;
+    let turns = if let Turns(turns) = role { turns.to_vec() } else { vec![role; n] };
+    for (round, role) in turns.into_iter().enumerate() {
+        let gave_up = without.count_ones();
+        without |= 1 << round;
+        if role.writes() {
+            let guard = match role {
+                Write | WriteReleaseDropped | WriteAndLook => had(&probe, gave_up, lock.write().await)?,
+                TryWrite => lock.try_write().await?,
+                WriteDropped => {
+                    let before = fabric.before(DEADLINE, lock.write()).await;
+                    had(&probe, gave_up, before.unwrap_or(Err(LockError::TimedOut)))?
+                }
+                _ => had(&probe, gave_up, lock.write_before(DEADLINE).await)?,
+            };
+            if let Some(guard) = guard {
+                without &= !(1 << round);
+                probe.step((round, without, format!("{guard:?}"), probe.stored()));
+                probe.add(WRITERS, 1);
+                let before = fabric.get_word(&word).await?;
+                assert_eq!(before, probe.add(WRITES, 1), "visibility: a writer missed a released write");
+                fabric.put_word(&word, before + 1).await?;
+                if role == WriteAndLook {
+                    for rank in 0..fabric.ranks() as u64 {
+                        let (put, puts) = (fabric.get_word(&put_by(rank)?).await?, probe.get(PUTS + rank as u32));
+                        assert_eq!(put, puts, "visibility: a writer missed what a reader put");
+                    }
+                }
+                probe.subtract(WRITERS, 1);
+                match role {
+                    WriteReleaseDropped => drop(fabric.before(DEADLINE, guard.release()).await.transpose()?),
+                    _ => guard.release().await?,
+                }
+            }
+        } else {
+            let guard = match role {
+                Read | ReadReleaseDropped | ReadAndPut => had(&probe, gave_up, lock.read().await)?,
+                TryRead => lock.try_read().await?,
+                ReadDropped => {
+                    let before = fabric.before(DEADLINE, lock.read()).await;
+                    had(&probe, gave_up, before.unwrap_or(Err(LockError::TimedOut)))?
+                }
+                _ => had(&probe, gave_up, lock.read_before(DEADLINE).await)?,
+            };
+            if let Some(guard) = guard {
+                without &= !(1 << round);
+                probe.step((round, without, format!("{guard:?}"), probe.stored()));
+                probe.add(READERS, 1);
+                let seen = fabric.get_word(&word).await?;
+                assert_eq!(seen, probe.get(WRITES), "visibility: a reader missed a write");
+                if role == ReadAndPut {
+                    let me = fabric.rank().number();
+                    let puts = probe.add(PUTS + me, 1) + 1;
+                    fabric.put_word(&put_by(u64::from(me))?, puts).await?;
+                }
+                probe.subtract(READERS, 1);
+                match role {
+                    ReadReleaseDropped => drop(fabric.before(DEADLINE, guard.release()).await.transpose()?),
+                    _ => guard.release().await?,
+                }
+            }
+        }
+        probe.step((round, without, format!("{lock:?}"), probe.stored()));
+    }
+    Ok(())
+}
+
+/// A back-off whose sleep costs the explorer fewest states: no two differ.
+///
+/// When a sleep ends is up to the explorer, as is how long anything else takes; so these few attempts cover what more of them could
+/// meet, but not that a rank gets in at last.
+pub(super) const PACE: BackOff = BackOff { first: Duration::from_nanos(1), doublings: 0, attempts: 3, seed: 0 };
+
+/// One rank's part with one of the locks; `levels` are those of a lock that knows nodes.
+///
+/// # Panics
+/// With [`TestedLock::Recoverable`], which has a program of its own.
+pub(super) fn part(fabric: Fabric, lock: TestedLock, levels: Levels, probe: Probe, role: Role, n: usize) -> Run {
+    match lock {
+        TestedLock::ReaderPreference => Box::pin(rounds::<RpLock>(fabric, (), probe, role, n)),
+        TestedLock::Packed => Box::pin(rounds::<PackedLock>(fabric, (), probe, role, n)),
+        TestedLock::WritersFirst => Box::pin(rounds::<WritersFirstLock>(fabric, (), probe, role, n)),
+        TestedLock::Fair => Box::pin(rounds::<FairLock>(fabric, (), probe, role, n)),
+        TestedLock::BackOff => Box::pin(rounds::<BackOffLock>(fabric, PACE, probe, role, n)),
+        TestedLock::TwoLevels => Box::pin(rounds::<WindowLock>(fabric, PACE, probe, role, n)),
+        TestedLock::Nodes => {
+            let options = AggregatedOptions { levels, lock: () };
+            Box::pin(rounds::<Aggregated<RpLock>>(fabric, options, probe, role, n))
+        }
+        TestedLock::NodesBackOff => {
+            let options = AggregatedOptions { levels, lock: PACE };
+            Box::pin(rounds::<Aggregated<BackOffLock>>(fabric, options, probe, role, n))
+        }
+        TestedLock::Indicator => Box::pin(rounds::<IndicatorLock<RpLock>>(fabric, (), probe, role, n)),
+        TestedLock::Recoverable => unreachable!("it has a program of its own"),
+    }
+}
+
+/// Returns the program of a job of a lock with queues, `n` rounds long, with one step of the lock done wrong, or none.
+pub fn job(
+    lock: TestedLock,
+    roles: &[Role],
+    n: usize,
+    mistake: Option<QueuedMistake>,
+) -> impl Fn(Fabric) -> Run + use<> {
+    let roles = roles.to_vec();
+    move |fabric| {
+        let (probe, role) = (Probe::of(&fabric), roles[fabric.rank().index()]);
+        let fabric = match mistake {
+            None => fabric,
+            Some(mistake) => mistaken(fabric, lock, mistake),
+        };
+        part(fabric, lock, Levels::Nodes, probe, role, n)
+    }
+}
+
+/// Returns an explorer that knows what must hold of a [`job`].
+pub fn explorer(roles: &[Role]) -> Explorer<'static> {
+    let names =
+        [(0, "count"), (8, "readers"), (16, "tail"), (24, "head"), (64, "published"), (80, "wake"), (88, "next")];
+    let explorer = names.iter().fold(of_any_lock(roles), |explorer, (at, name)| explorer.name(0, *at, name));
+    explorer.at_end("idle", |view| {
+        assert_idle(lock_words(view, 0, u64::MAX));
+        true
+    })
+}
+
+/// Returns an explorer that knows what must hold of a job of any lock.
+pub(super) fn of_any_lock(roles: &[Role]) -> Explorer<'static> {
+    let readers = roles.iter().filter(|role| !role.writes()).count() as u64;
+    let runs_out = roles.iter().any(|role| role.runs_out());
+    Explorer::new(roles.len())
+        .leave_together()
+        .name(1, 0, "data")
+        .always("mutual exclusion", |view| {
+            view.fact(WRITERS) == 0 || view.fact(WRITERS) == 1 && view.fact(READERS) == 0
+        })
+        .possible("all readers inside together", move |view| view.fact(READERS) == readers)
+        .possible("somebody wrote", {
+            let writers = readers < roles.len() as u64;
+            move |view| !writers || view.fact(WRITES) > 0
+        })
+        .possible("somebody has no node left", move |view| !runs_out || view.fact(REFUSED) > 0)
+}

@@ -1,0 +1,281 @@
+//! The locks with queues, right and wrong.
+
+use super::{
+    TestedLock,
+    mutation::QueuedMistake::{self, *},
+    program::{
+        Role::{self, *},
+        explorer, job,
+    },
+};
+use crate::exploration::{Expected, Exploration, Size};
+use rdma_fabric::{Caps, PutOrder};
+
+/// What the ranks of a job do.
+struct Shape {
+    name: &'static str,
+    roles: &'static [Role],
+    rounds: usize,
+    quick: bool,
+    /// The least number of states with each of [`QUEUED`].
+    at_least: [u64; 4],
+}
+
+const fn shape(name: &'static str, roles: &'static [Role], rounds: usize, quick: bool, at_least: [u64; 4]) -> Shape {
+    Shape { name, roles, rounds, quick, at_least }
+}
+
+/// The fewest acquisitions in which a rank needs a node that has the mark of a successor on its way: it leaves the mark in one, and the others in queues.
+const WRITES_AGAIN: Role = Turns(&[Write, WriteBefore, WriteBefore, WriteBefore, Write]);
+const READS_AGAIN: Role = Turns(&[Read, ReadBefore, ReadBefore, ReadBefore, Read]);
+/// The fewest in which it has none left.
+const WRITES_IN_VAIN: Role = Turns(&[WriteBefore, WriteBefore, WriteBefore, WriteBefore, Write]);
+const READS_IN_VAIN: Role = Turns(&[ReadBefore, ReadBefore, ReadBefore, ReadBefore, Read]);
+/// Once more, while writers come.
+const READS_TWICE: Role = Turns(&[Read, Read]);
+
+/// The locks with queues.
+const QUEUED: [TestedLock; 4] =
+    [TestedLock::ReaderPreference, TestedLock::Packed, TestedLock::WritersFirst, TestedLock::Fair];
+/// Those that count readers.
+const COUNTED: &[TestedLock] = &[TestedLock::ReaderPreference, TestedLock::Packed, TestedLock::WritersFirst];
+const BY_READERS: &[TestedLock] = &[TestedLock::ReaderPreference, TestedLock::Packed];
+const FLAT: &[TestedLock] = &[TestedLock::ReaderPreference];
+const PACKED: &[TestedLock] = &[TestedLock::Packed];
+const NAMING_HEADS: &[TestedLock] = &[TestedLock::Packed, TestedLock::WritersFirst];
+const WRITERS_FIRST: &[TestedLock] = &[TestedLock::WritersFirst];
+const FAIR: &[TestedLock] = &[TestedLock::Fair];
+
+/// R and W in a name are readers and writers, the factor is rounds.
+const SHAPES: [Shape; 43] = [
+    shape("R1W1x1", &[Read, Write], 1, true, [100, 100, 100, 90]),
+    shape("R1W1x2", &[Read, Write], 2, true, [500, 900, 5_000, 2_000]),
+    shape("W1R1x2, the writer at home", &[Write, Read], 2, true, [500, 900, 5_000, 2_000]),
+    shape("W2x2", &[Write, Write], 2, true, [500, 3_000, 3_000, 2_000]),
+    shape("R2x2", &[Read, Read], 2, true, [100, 700, 700, 10_000]),
+    shape("R2W1x1", &[Read, Read, Write], 1, true, [5_000, 9_000, 30_000, 7_000]),
+    shape("R1W2x1", &[Read, Write, Write], 1, true, [2_000, 2_000, 20_000, 1_000]),
+    shape("W3x1", &[Write, Write, Write], 1, true, [2_000, 2_000, 2_000, 1_000]),
+    shape("R1W2x2", &[Read, Write, Write], 2, false, [100_000, 400_000, 1, 600_000]),
+    shape("R2W1x2", &[Read, Read, Write], 2, false, [100_000, 300_000, 10_000_000, 2_000_000]),
+    shape("R2W2x1", &[Read, Read, Write, Write], 1, false, [100_000, 300_000, 5_000_000, 100_000]),
+    shape("R1W3x1", &[Read, Write, Write, Write], 1, false, [50_000, 60_000, 5_000_000, 30_000]),
+    shape("R3W1x1", &[Read, Read, Read, Write], 1, false, [1_000_000, 2_000_000, 1, 2_000_000]),
+    // Larger than what has been exhausted.
+    shape("R2W2x2", &[Read, Read, Write, Write], 2, false, [100_000, 1, 1, 1]),
+    shape("R1W3x2", &[Read, Write, Write, Write], 2, false, [100_000, 1, 1, 1]),
+    shape("R3W2x1", &[Read, Read, Read, Write, Write], 1, false, [100_000, 1, 1, 1]),
+    shape("tries: write and read x2", &[TryWrite, Read], 2, true, [100, 500, 1_000, 800]),
+    shape("tries: write and write x2", &[TryWrite, Write], 2, true, [100, 700, 700, 400]),
+    shape("tries: read and write x2", &[TryRead, Write], 2, true, [100, 500, 400, 900]),
+    shape("tries: write twice x2", &[TryWrite, TryWrite], 2, true, [100, 100, 100, 100]),
+    shape("tries: write, read and write x1", &[TryWrite, Read, Write], 1, true, [1_000, 1_000, 7_000, 700]),
+    shape("deadlines: write and read x2", &[WriteBefore, Read], 2, true, [500, 3_000, 10_000, 7_000]),
+    shape("deadlines: write and write x2", &[WriteBefore, Write], 2, true, [500, 6_000, 6_000, 4_000]),
+    shape("deadlines: read and write x2", &[ReadBefore, Write], 2, true, [500, 2_000, 20_000, 5_000]),
+    shape("deadlines: write, read and write x1", &[WriteBefore, Read, Write], 1, true, [1_000, 4_000, 30_000, 2_000]),
+    shape(
+        "deadlines: read, write and write x1",
+        &[ReadBefore, WriteBefore, Write],
+        1,
+        true,
+        [1_000, 7_000, 50_000, 4_000],
+    ),
+    shape("dropped: read and write x1", &[ReadDropped, Write], 1, true, [100, 1_000, 2_000, 2_000]),
+    shape("dropped: write and read x1", &[WriteDropped, Read], 1, true, [100, 2_000, 2_000, 2_000]),
+    shape("dropped: write and write x1", &[WriteDropped, Write], 1, true, [100, 2_000, 2_000, 1_000]),
+    shape("dropped: write twice x1", &[WriteDropped, WriteDropped], 1, true, [100, 40_000, 40_000, 10_000]),
+    shape("dropped: release of a reader, write x1", &[ReadReleaseDropped, Write], 1, true, [100, 800, 800, 1_000]),
+    shape("dropped: release of a writer, read x1", &[WriteReleaseDropped, Read], 1, true, [100, 2_000, 2_000, 900]),
+    shape(
+        "dropped: release and write x1",
+        &[WriteReleaseDropped, WriteDropped],
+        1,
+        true,
+        [100, 40_000, 40_000, 10_000],
+    ),
+    shape(
+        "dropped: write, read and write x1",
+        &[WriteDropped, Read, Write],
+        1,
+        false,
+        [1_000, 80_000, 1_000_000, 50_000],
+    ),
+    shape("dropped: read, read and write x1", &[ReadDropped, Read, Write], 1, true, [1_000, 200_000, 900_000, 100_000]),
+    shape("R1x2W2x1", &[READS_TWICE, Write, Write], 1, true, [12_000, 11_000, 90_000, 10_000]),
+    shape("puts: read and write x1", &[ReadAndPut, WriteAndLook], 1, true, [200, 160, 180, 130]),
+    shape("puts: read and write x2", &[ReadAndPut, WriteAndLook], 2, true, [1_500, 1_400, 8_000, 4_000]),
+    shape(
+        "puts: read, read and write x1",
+        &[ReadAndPut, ReadAndPut, WriteAndLook],
+        1,
+        true,
+        [18_000, 17_000, 55_000, 11_000],
+    ),
+    shape("nodes: write, three give up, write", &[WRITES_AGAIN, Write], 1, true, [34_000, 115_000, 112_000, 30_000]),
+    shape("nodes: read, three give up, read", &[READS_AGAIN, Write], 1, true, [11_000, 11_000, 18_000, 95_000]),
+    shape("nodes: four reads give up", &[READS_IN_VAIN, Write], 1, true, [23_000, 22_000, 33_000, 260_000]),
+    shape("nodes: four writes give up", &[WRITES_IN_VAIN, Write], 1, true, [68_000, 480_000, 470_000, 88_000]),
+];
+
+/// What is quick with other locks, and not with this one.
+const SLOW: &[(TestedLock, &str)] = &[
+    (TestedLock::ReaderPreference, "nodes: four writes give up"),
+    (TestedLock::Packed, "nodes: four writes give up"),
+    (TestedLock::WritersFirst, "nodes: four writes give up"),
+    (TestedLock::WritersFirst, "dropped: read, read and write x1"),
+    (TestedLock::Fair, "nodes: four reads give up"),
+];
+
+/// A quick job is for `cargo test`, too, if with no lock more states were recorded than about twice this.
+const SMALL: u64 = 35_000;
+
+/// A step of a lock with queues done wrong, and the smallest job known to show it.
+#[derive(Clone, Copy, Debug)]
+pub struct QueuedMutation {
+    /// The lock.
+    pub lock: TestedLock,
+    /// What is done wrong.
+    pub mistake: QueuedMistake,
+    /// What the ranks do.
+    pub roles: &'static [Role],
+    /// How often.
+    pub rounds: usize,
+}
+
+/// What shows a mistake in some locks.
+type Shown = (QueuedMistake, &'static [TestedLock], &'static [Role], usize);
+
+const MUTATIONS: &[Shown] = &[
+    (NoSecondLook, COUNTED, &[Read, Write], 1),
+    (LateInitialisation, &QUEUED, &[Write, Write], 2),
+    (HeadNotFlushed, FLAT, &[Read, Write], 1),
+    (HeadClearedUnflushed, FLAT, &[Read, Write], 2),
+    (HeadNotNamed, NAMING_HEADS, &[Read, Write], 1),
+    (HeadKept, PACKED, &[Write, Write], 1),
+    (ShortcutIgnored, NAMING_HEADS, &[Read, Write], 1),
+    (HandOverIgnored, PACKED, &[Read, Write, Write], 1),
+    (ComparisonIgnored, FLAT, &[Read, Write], 1),
+    (ComparisonIgnored, NAMING_HEADS, &[Read, Read, Write], 1),
+    (RememberedNext, FLAT, &[Read, Write, Write], 2),
+    (LeaveMergedWithInterest, BY_READERS, &[Read, Write, Write], 1),
+    (StaysCounted, WRITERS_FIRST, &[Read, Write], 1),
+    (NobodyTold, WRITERS_FIRST, &[Read, Write], 1),
+    (ToldTooLate, WRITERS_FIRST, &[Read, Read, Write, Write], 1),
+    (OneComparison, WRITERS_FIRST, &[Read, Read, Write], 2),
+    (LateLook, FAIR, &[Read, Read, Read, Write], 1),
+    (ReadersIgnored, FAIR, &[Read, Read, Write], 1),
+    (NotCounted, FAIR, &[Read, Write], 1),
+    (NotSaid, FAIR, &[Read, Write], 1),
+    (NotTakenBack, FAIR, &[Read, Write], 1),
+    (NotInside, FAIR, &[Read, Read], 1),
+    (InsideIgnored, FAIR, &[Read, Read], 1),
+    (BlockedTakenForInside, FAIR, &[Read, Write], 2),
+    (DataNotFlushed, &QUEUED, &[Read, Write], 1),
+    (StoreForSubtract, BY_READERS, &[Read, Write], 1),
+    (StoreForSubtract, WRITERS_FIRST, &[Read, Read, Write], 1),
+    (StoreForSubtract, FAIR, &[Read, Read, Write], 1),
+    (NoSweep, COUNTED, &[Read, Write], 1),
+    (TailIgnored, &QUEUED, &[Write, Write], 1),
+    (MarkIgnored, &QUEUED, &[Write, Write], 1),
+    (MarkIgnored, FAIR, &[Read, Write], 1),
+    (NoMark, &QUEUED, &[Write, Write], 1),
+    (NoMark, FAIR, &[Read, Write], 1),
+    (AbandonedTakenForWoken, &QUEUED, &[WriteBefore, Write], 1),
+    (AbandonedTakenForWoken, BY_READERS, &[ReadDropped, Write], 1),
+    (AbandonedTakenForWoken, FAIR, &[ReadDropped, Write], 1),
+    (AbandonedTakenForWoken, WRITERS_FIRST, &[ReadDropped, Read, Write], 1),
+    (DroppedAndForgotten, &QUEUED, &[ReadDropped, Write], 1),
+    (DroppedAndForgotten, &QUEUED, &[WriteDropped, Write], 1),
+    (FlushNotAwaited, &QUEUED, &[ReadAndPut, WriteAndLook], 1),
+    (MarkNotAwaited, &QUEUED, &[WRITES_AGAIN, Write], 1),
+    (MarkNotAwaited, FAIR, &[READS_AGAIN, Write], 1),
+    (SweepAfterRegistration, BY_READERS, &[READS_TWICE, Write, Write], 1),
+    (ReadyTooEarly, &QUEUED, &[READS_AGAIN, Write], 1),
+];
+
+/// Returns all mutations of all locks with queues.
+pub fn queued_mutations() -> impl Iterator<Item = QueuedMutation> {
+    MUTATIONS.iter().flat_map(|&(mistake, locks, roles, rounds)| {
+        locks.iter().map(move |&lock| QueuedMutation { lock, mistake, roles, rounds })
+    })
+}
+
+/// Where puts come before later atomics nothing is flushed, and the locks go another way as far as operations are over when they are posted.
+const IN_ORDER: [(&[Role], usize); 6] = [
+    (&[Read, Write], 2),
+    (&[Write, Write], 2),
+    (&[ReadAndPut, WriteAndLook], 2),
+    (&[Read, Read, Write], 1),
+    (&[Read, Write, Write], 1),
+    (&[WriteBefore, Write], 2),
+];
+
+/// More ranks and rounds than can be exhausted.
+const AT_RANDOM: [(&[Role], usize); 10] = [
+    (&[Read, Read, Write, Write], 2),
+    (&[Read, Write, Write, Write], 2),
+    (&[Read, Read, Read, Write], 2),
+    (&[Read, Read, Read, Write, Write], 2),
+    (&[ReadBefore, ReadBefore, Write, Write], 3),
+    (&[Read, Read, WriteBefore, WriteBefore], 3),
+    (&[ReadBefore, ReadBefore, ReadBefore, WriteBefore, WriteBefore, WriteBefore], 3),
+    (&[ReadBefore, TryRead, WriteBefore, TryWrite, Read, Write], 3),
+    (&[ReadDropped, ReadReleaseDropped, WriteReleaseDropped, WriteDropped, Write], 3),
+    (&[ReadDropped, WriteDropped, ReadBefore, WriteBefore, Read, Write], 3),
+];
+
+fn exploration(
+    name: String,
+    lock: TestedLock,
+    (roles, rounds): (&'static [Role], usize),
+    mistake: Option<QueuedMistake>,
+    expected: Expected,
+) -> Exploration {
+    Exploration::new(name, expected, move || explorer(roles), job(lock, roles, rounds, mistake))
+}
+
+/// Returns what is explored of one of the locks with queues.
+pub(super) fn explorations(lock: TestedLock) -> Vec<Exploration> {
+    let which = QUEUED.iter().position(|queued| *queued == lock).expect("a lock with queues");
+    let mut all = Vec::new();
+    for Shape { name, roles, rounds, quick, at_least } in SHAPES {
+        let (most, at_least) = (at_least.into_iter().max().unwrap_or_default(), at_least[which]);
+        let size = match quick && !SLOW.contains(&(lock, name)) {
+            true if most <= SMALL => Size::Test,
+            true => Size::Quick,
+            false => Size::Full,
+        };
+        let expected = Expected::Exhausted { at_least };
+        all.push(exploration(format!("{lock}: {name}"), lock, (roles, rounds), None, expected).of_size(size));
+    }
+    for QueuedMutation { mistake, roles, rounds, .. } in queued_mutations().filter(|mutation| mutation.lock == lock) {
+        let roles_of: Vec<_> = roles.iter().map(|role| format!("{role:?}")).collect();
+        let name = format!("{lock}: {mistake:?} ({}, x{rounds})", roles_of.join(" "));
+        let expected = Expected::Violated { saying: "", within: 500_000 };
+        let job = (roles, rounds);
+        if mistake == ToldTooLate {
+            // To go through all orders takes long.
+            let random = Expected::ViolatedAtRandom { runs: 200_000 };
+            all.push(exploration(name.clone(), lock, job, Some(mistake), random));
+            all.push(exploration(name, lock, job, Some(mistake), expected).of_size(Size::Full));
+        } else {
+            all.push(exploration(name, lock, job, Some(mistake), expected));
+        }
+    }
+    for (roles, rounds) in IN_ORDER {
+        let mut caps = Caps::weakest();
+        caps.put_order = PutOrder::AllTargets;
+        all.push(Exploration::new(
+            format!("{lock}: {roles:?} x{rounds}, puts in order"),
+            Expected::Exhausted { at_least: 1 },
+            move || explorer(roles).caps(caps),
+            job(lock, roles, rounds, None),
+        ));
+    }
+    for (roles, rounds) in AT_RANDOM {
+        let name = format!("{lock}: {roles:?} x{rounds}");
+        all.push(exploration(name, lock, (roles, rounds), None, Expected::Sampled { runs: 2_000 }));
+    }
+    all
+}

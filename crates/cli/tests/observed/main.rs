@@ -1,0 +1,19 @@
+//! Observed and bound jobs, as people start them. This program plays two parts: with `program NAME` it is a rank, or
+//! starts ranks; without, it is the test, which runs itself under the command and by itself.
+
+#[cfg(target_os = "linux")]
+mod cases;
+#[cfg(target_os = "linux")]
+mod programs;
+
+#[cfg(not(target_os = "linux"))]
+fn main() {}
+
+#[cfg(target_os = "linux")]
+fn main() -> std::process::ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.first().map(String::as_str) {
+        Some("program") => programs::main(&arguments[1]),
+        _ => cases::main(&arguments),
+    }
+}

@@ -1,0 +1,109 @@
+//! What the ranks run.
+
+use onesided::{Amo, Deps, Group, Rank, op::Nop};
+use rdma_fabric::{Fabric, ProgramResult};
+use std::process::ExitCode;
+
+pub(super) fn main(name: &str) -> ExitCode {
+    match name {
+        "known" => with(known),
+        "endless" => with(endless),
+        "one" => with(async move |fabric| one(fabric, false).await),
+        "panics" => with(async move |fabric| one(fabric, true).await),
+        "dying" => with(dying),
+        "failing" => with(failing),
+        "where" => with(place),
+        "shared" => match onesided::Launch::from_args() {
+            Ok((launch, _)) => launch.run_shared(|_| Ok(())),
+            Err(error) => panic!("{error}"),
+        },
+        "alone" => onesided::launch(place),
+        _ => ExitCode::from(64),
+    }
+}
+
+/// Launches a program without options of its own behind `program NAME`.
+fn with<P: onesided::Program>(program: P) -> ExitCode {
+    onesided::launch_with("What observers see.\n", |rest| match &rest[2..] {
+        [] => Ok(program),
+        more => Err(format!("and {more:?}?")),
+    })
+}
+
+/// Two ranks do a known number of everything to each other.
+async fn known(fabric: Fabric) -> ProgramResult<()> {
+    let mut world = Group::world(&fabric).await?;
+    let window = fabric.alloc_symmetric(64).await?;
+    let other = Rank::new(1 - fabric.rank().number());
+    let pair = fabric.remote_span::<u64>(window.at(other, 0), 2)?;
+    let word = fabric.remote_word::<u64>(window.at(other, 32))?;
+    for _ in 0..3 {
+        fabric.put(&pair, [1, 2]).await?;
+    }
+    for _ in 0..2 {
+        fabric.get_word(&word).await?;
+    }
+    let amos = [Amo::Add(1), Amo::Add(1), Amo::Add(1), Amo::Add(1), Amo::Swap(3), Amo::Or(1), Amo::And(1), Amo::Xor(1)];
+    let swaps = [Amo::CompareSwap { expected: 0, new: 1 }, Amo::CompareSwap { expected: 7, new: 1 }];
+    for amo in amos.into_iter().chain(swaps) {
+        fabric.atomic(&word, amo).await?;
+    }
+    fabric.post(Nop).await?.await?;
+    fabric.flush(other).await?;
+    fabric.flush(other).await?;
+    fabric.flush_all().await?;
+    let single = fabric.remote_span::<u64>(window.at(other, 48), 1)?;
+    for number in 0..5 {
+        fabric.put_notify(&single, vec![number], number).await?;
+    }
+    for number in 0..5 {
+        assert_eq!(fabric.next_notice(Deps::One(other)).await?.data, number);
+    }
+    // One flush, one put of 8 bytes, one wait for a word.
+    Ok(world.barrier().await?)
+}
+
+/// Rank 1 dies in the middle of it.
+async fn dying(fabric: Fabric) -> ProgramResult<()> {
+    let window = fabric.alloc_symmetric(8).await?;
+    if fabric.rank() == Rank::new(1) {
+        std::process::abort();
+    }
+    fabric.wait_until(&window.word::<u64>(&fabric, 0)?, Deps::All, |value| value == 1).await?;
+    Ok(())
+}
+
+/// Rank 0 computes for ever.
+async fn endless(fabric: Fabric) -> ProgramResult<()> {
+    if fabric.rank() == Rank::new(0) {
+        fabric.compute(std::time::Duration::MAX).await;
+    }
+    Ok(())
+}
+
+/// Rank 1 fails, or panics, and rank 0 because of that.
+async fn one(fabric: Fabric, panics: bool) -> ProgramResult<()> {
+    let mut world = Group::world(&fabric).await?;
+    if fabric.rank() == Rank::new(1) {
+        // Its memory stays, so that rank 0 hears of the loss and not first of a region that is gone.
+        std::mem::forget(world);
+        assert!(!panics, "on purpose");
+        return Err("on purpose".into());
+    }
+    Ok(world.barrier().await?)
+}
+
+/// Both ranks fail after one atomic on themselves.
+async fn failing(fabric: Fabric) -> ProgramResult<()> {
+    let window = fabric.alloc(8)?;
+    fabric.fetch_add(&fabric.remote_word::<u64>(window.at(fabric.rank(), 0))?, 1).await?;
+    Err("as it should".into())
+}
+
+/// Each rank tells where it may run.
+async fn place(fabric: Fabric) -> ProgramResult<()> {
+    let status = std::fs::read_to_string("/proc/thread-self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap_or_default();
+    println!("{} {}", fabric.rank().number(), line.trim());
+    Ok(())
+}

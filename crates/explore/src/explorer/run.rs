@@ -1,0 +1,112 @@
+//! Carrying out an exploration: searching, beginning anew, and telling what was found.
+
+use super::Explorer;
+use crate::{
+    automaton::Automaton,
+    cell::Cells,
+    cpu::{JobConfig, Start},
+    fabric::facts,
+    report::{CounterExample, Report, Stop, Verdict},
+    schedule::Schedule,
+    search::{self, End, Progress, Search},
+    world::{Halt, Move, World},
+};
+use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
+
+impl Explorer<'_> {
+    pub(super) fn world<'s>(&self, start: &'s Start<'s>) -> World<'s> {
+        let cells = Rc::new(RefCell::new(Cells::named(&self.names)));
+        cells.borrow_mut().contested.all = !self.reduced;
+        let job = JobConfig {
+            facts: facts(self.nodes.clone(), self.caps),
+            start,
+            cells,
+            mortal: self.mortal,
+            together: self.together,
+        };
+        World {
+            automaton: Automaton::new(job, self.patience),
+            order: self.caps.put_order,
+            coherent: self.caps.coherent_atomics,
+            reduced: self.reduced,
+            set_up: self.set_up,
+            timeline: None,
+        }
+    }
+
+    pub(super) fn explore(mut self, start: &Start<'_>) -> Report {
+        let mut world = self.world(start);
+        let mut restarts = 0;
+        let (verdict, progress, endless) = loop {
+            let mut search = Search {
+                world: &mut world,
+                checks: &self.checks,
+                limit: self.states,
+                watch: &mut *self.watch,
+                progress: Progress::default(),
+                endless: BTreeMap::new(),
+            };
+            let end = search.depth_first();
+            let (progress, endless) = (search.progress, search.endless);
+            match end.and_then(|end| self.verdict(&mut world, end, progress.cut)) {
+                Ok(verdict) => break (verdict, progress, endless.into_values().collect()),
+                Err(_) => {
+                    restarts += 1;
+                    let mut cells = world.automaton.job.cells.borrow_mut();
+                    cells.grown = false;
+                    let contested = std::mem::take(&mut cells.contested.grown);
+                    drop(cells);
+                    if contested {
+                        world.automaton.forget();
+                    }
+                }
+            }
+        };
+        let (compared, contradiction) = world.automaton.audit();
+        Report {
+            states: progress.states,
+            transitions: progress.transitions,
+            longest: progress.longest,
+            ends: progress.ends,
+            circles: progress.circles,
+            cut: progress.cut,
+            endless,
+            local_states: world.automaton.len() as u64,
+            runs: world.automaton.runs,
+            restarts,
+            possible: self.checks.seen(),
+            contradiction,
+            compared,
+            verdict,
+        }
+    }
+
+    /// Fails with [`Halt::Again`] only.
+    fn verdict(&self, world: &mut World<'_>, end: End, cut: u64) -> Result<Verdict, Halt> {
+        Ok(match end {
+            End::All if cut > 0 => Verdict::Stopped(Stop::Steps(self.patience)),
+            End::All => Verdict::Exhausted,
+            End::Limit => Verdict::Stopped(Stop::States(self.states)),
+            End::Asked => Verdict::Stopped(Stop::Asked),
+            End::Wrong(what, moves) => Verdict::Violated(Box::new(self.example(world, what, moves)?)),
+        })
+    }
+
+    /// Returns the counter-example, made shorter if that is cheap.
+    fn example(&self, world: &mut World<'_>, what: String, moves: Vec<Move>) -> Result<CounterExample, Halt> {
+        const STATES: usize = 300_000;
+        let shorter = search::breadth_first(world, &self.checks, STATES)?;
+        let shortest = shorter.is_some();
+        let moves = shorter.unwrap_or(moves);
+        let (again, timeline) = search::follow(world, &self.checks, &moves);
+        let cells = world.automaton.job.cells.borrow();
+        let (shared, contested) = (cells.shared(), cells.contested.iter().collect());
+        Ok(CounterExample {
+            what: again.unwrap_or(what),
+            moves: moves.len(),
+            schedule: Schedule { shared, contested, moves }.to_string(),
+            shortest,
+            timeline,
+        })
+    }
+}

@@ -1,0 +1,81 @@
+//! What may happen next in a job whose driver chooses.
+
+use super::{Live, LiveJob};
+use crate::{loss::bit, state::ItemKind};
+use rdma_fabric::Rank;
+
+/// What may happen next in a [`LiveJob`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// A rank's CPU goes on.
+    Go(Rank),
+    /// The n-th part of the operations on their way takes effect, or its poster learns of it.
+    Happen(usize),
+    /// The n-th part, an atomic where [`Caps::coherent_atomics`] is not promised, reads its word, which it will write later.
+    Begin(usize),
+    /// A rank's clock comes to its next deadline.
+    Tick(Rank),
+    /// A [mortal](LiveJob::mortal) rank dies. It need not.
+    Die(Rank),
+    /// A rank learns of another one's loss.
+    Learn {
+        /// Who learns.
+        by: Rank,
+        /// Who died.
+        lost: Rank,
+    },
+}
+
+impl LiveJob {
+    /// What may happen now, in a fixed order.
+    pub fn events(&self, into: &mut Vec<Event>) {
+        into.clear();
+        let live = self.live.borrow();
+        let ranks = || (0..self.tasks.len()).map(|rank| (rank, Rank::new(rank as u32)));
+        into.extend(
+            ranks().filter(|(r, _)| live.awake[*r] && !self.tasks[*r].is_empty()).map(|(_, rank)| Event::Go(rank)),
+        );
+        let order = self.caps.put_order;
+        // Here a handle knows as soon as its operation has happened.
+        let news = |place: &usize| live.state.may_happen(*place, order) && !live.state.only_tells(*place);
+        into.extend((0..live.state.items.len()).filter(news).map(Event::Happen));
+        if !self.caps.coherent_atomics {
+            into.extend((0..live.state.items.len()).filter(|place| self.may_begin(&live, *place)).map(Event::Begin));
+        }
+        into.extend(ranks().filter(|(r, _)| live.deadlines[*r].is_some()).map(|(_, rank)| Event::Tick(rank)));
+        for (r, lost) in ranks().filter(|(_, rank)| live.mortal & bit(*rank) != 0) {
+            if !live.state.losses.is_dead(lost) {
+                into.extend((!self.tasks[r].is_empty()).then_some(Event::Die(lost)));
+                continue;
+            }
+            // Who has ended asks for nothing any more, but may have heard what keeps others' operations from happening.
+            let under_way = live.state.items.iter().any(|item| item.by == lost);
+            let learns = ranks().filter(|(by, rank)| {
+                live.state.losses.may_learn(*rank, lost) && (under_way || !self.tasks[*by].is_empty())
+            });
+            into.extend(learns.map(|(_, by)| Event::Learn { by, lost }));
+        }
+    }
+
+    /// Returns whether something could be lost if the item at `place` read its word now and wrote it later.
+    fn may_begin(&self, live: &Live, place: usize) -> bool {
+        let item = &live.state.items[place];
+        let stores = || live.awake[item.target.index()] && live.cells.borrow().is_stored(item.at.cell);
+        item.kind == ItemKind::Atomic
+            && live.state.may_happen(place, self.caps.put_order)
+            && live.state.too_late(place).is_none()
+            && (live.state.is_arriving(item.at) || stores())
+    }
+
+    /// Whose event it is.
+    pub fn actor(&self, event: Event) -> Rank {
+        match event {
+            Event::Go(rank) | Event::Tick(rank) | Event::Die(rank) | Event::Learn { by: rank, .. } => rank,
+            Event::Happen(place) | Event::Begin(place) => self.live.borrow().state.items[place].by,
+        }
+    }
+
+    pub(crate) fn is_put(&self, place: usize) -> bool {
+        self.live.borrow().state.items[place].is_put()
+    }
+}

@@ -1,0 +1,102 @@
+//! Registered memory of a rank: as its program holds it, and its end.
+
+use super::{Session, Source};
+use crate::{
+    act::{Act, Answer},
+    dropped::Holding,
+    fabric::Seat,
+};
+use rdma_fabric::{Region, RegionKey, provider::OneThread};
+use std::rc::Rc;
+
+/// Registered until it is dropped.
+#[derive(Debug)]
+struct Registered {
+    session: Rc<Session>,
+    key: RegionKey,
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        self.session.drop_region(self.key.index);
+    }
+}
+
+impl Seat {
+    pub(crate) fn region(&self, key: RegionKey, len: usize) -> Region {
+        let registered = Registered { session: self.session.clone(), key };
+        Region::new(key, len, None, OneThread::new(registered))
+    }
+}
+
+impl Session {
+    pub(crate) fn next_local_region(&self) -> u32 {
+        let next = &mut self.inner.borrow_mut().local_regions;
+        *next += 1;
+        *next - 1
+    }
+
+    pub(crate) fn next_symmetric_region(&self) -> u32 {
+        let next = &mut self.inner.borrow_mut().symmetric_regions;
+        *next += 1;
+        *next - 1
+    }
+
+    /// Returns whether whether this region is dropped is asked at each use. Else it is only told that it is used.
+    fn asks_about(&self, holding: Holding) -> bool {
+        matches!(self.source, Source::Live(_)) || self.cells.borrow().contested.contains(holding)
+    }
+
+    /// An own region is dropped.
+    pub(crate) fn drop_region(&self, index: u32) {
+        if self.is_over() {
+            return;
+        }
+        self.inner.borrow_mut().dropped.insert(index);
+        self.inner.borrow_mut().let_go.push(index);
+        if !self.together.get() {
+            self.let_go();
+        }
+    }
+
+    /// Regions go that were dropped before what the program does now. What it says to its probe is nothing that it does.
+    pub(super) fn let_go_before(&self, act: &Act) {
+        if !matches!(act, Act::Fact(..) | Act::Note(_) | Act::Step(_)) {
+            self.let_go();
+        }
+    }
+
+    fn let_go(&self) {
+        let dropped = std::mem::take(&mut self.inner.borrow_mut().let_go);
+        for index in dropped {
+            let holding = Holding { rank: self.rank, index };
+            if self.asks_about(holding) {
+                self.ask(Act::Drop(holding));
+                self.went_on();
+            } else {
+                self.tell(Act::Drop(holding));
+            }
+        }
+    }
+
+    /// Returns whether a region can't be used any more.
+    pub(crate) fn finds_dropped(&self, holding: Holding) -> bool {
+        if holding.rank == self.rank {
+            return self.inner.borrow().dropped.contains(&holding.index);
+        }
+        if self.asks_about(holding) {
+            let answer = self.ask(Act::IsDropped(holding));
+            self.went_on();
+            return answer == Some(Answer::Value(1));
+        }
+        if let Source::Script(script) = &self.source
+            && self.given.get() == script.len()
+        {
+            let told = &mut self.inner.borrow_mut().told;
+            if !told.contains(&Act::Reach(holding)) {
+                told.push(Act::Reach(holding));
+            }
+        }
+        false
+    }
+}

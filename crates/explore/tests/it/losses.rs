@@ -1,0 +1,344 @@
+//! The loss of ranks: small programs whose outcomes are all known.
+
+use super::outcomes::{A, B, C, explorer, seen, words};
+use explore::{Explorer, Probe};
+use rdma_fabric::{Deps, Fabric, FabricError, ProgramResult, Rank, Region, Result, Time};
+use std::{collections::BTreeSet, future::Future};
+
+/// Returns what a program may see, over all orders, A being mortal: facts 0 to 2 and whether A died.
+fn outcomes<Fut>(explorer: Explorer<'_>, program: impl Fn(Fabric) -> Fut) -> BTreeSet<[u64; 4]>
+where
+    Fut: Future<Output = ProgramResult<()>> + 'static,
+{
+    seen(explorer.mortal(A), |view| [view.fact(0), view.fact(1), view.fact(2), view.is_lost(A).into()], program)
+}
+
+/// Returns the first outcomes, whoever died.
+fn firsts(outcomes: &BTreeSet<[u64; 4]>) -> BTreeSet<u64> {
+    outcomes.iter().map(|outcome| outcome[0]).collect()
+}
+
+/// Returns what came of something that depends on A: 1 if it went well, 2 if A is lost.
+fn told<T>(end: Result<T>) -> u64 {
+    match end {
+        Ok(_) => 1,
+        Err(FabricError::PeerLost { rank: A }) => 2,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Waits until A is known to be lost.
+async fn notice_the_loss(fabric: &Fabric, region: &Region) -> ProgramResult<()> {
+    let never = region.word::<u64>(fabric, 24)?;
+    let end = fabric.wait_until(&never, Deps::One(A), |value| value != 0).await;
+    assert_eq!(end, Err(FabricError::PeerLost { rank: A }));
+    Ok(())
+}
+
+/// Returns whether A is known to be lost before a moment that comes when it likes.
+async fn known_in_time(fabric: &Fabric, region: &Region) -> ProgramResult<bool> {
+    Ok(fabric.before(Time::from_picos(1), notice_the_loss(fabric, region)).await.transpose()?.is_some())
+}
+
+/// A raises B's flag, then C's; they wait for theirs.
+pub(crate) async fn raises_flags(fabric: Fabric) -> ProgramResult<()> {
+    let region = words(&fabric).await?;
+    let me = fabric.rank();
+    if me == A {
+        for other in [B, C] {
+            fabric.put_word(&fabric.remote_word(region.at(other, 0))?, 1u64).await?;
+            fabric.flush(other).await?;
+        }
+        return Ok(());
+    }
+    let flag = region.word::<u64>(&fabric, 0)?;
+    let end = fabric.wait_until(&flag, Deps::All, |value| value == 1).await;
+    Probe::of(&fabric).set(me.number(), told(end));
+    Ok(())
+}
+
+#[test]
+fn waits_for_one_that_dies_end() {
+    let seen = outcomes(explorer(3), raises_flags);
+    let pairs: BTreeSet<_> = seen.iter().map(|outcome| (outcome[1], outcome[2], outcome[3])).collect();
+    // That B is told and C's flag is up takes a flag that was raised, lowered by nobody, and a B that comes late: a satisfied wait ends well.
+    assert_eq!(pairs, BTreeSet::from([(1, 1, 0), (1, 1, 1), (1, 2, 1), (2, 2, 1)]));
+}
+
+#[test]
+fn without_its_death_nothing_ends_the_wait_for_who_waits_too() {
+    let report = explorer(2).mortal(A).run(|fabric| async move {
+        let region = words(&fabric).await?;
+        // Both wait; that A could die helps nobody.
+        let flag = region.word::<u64>(&fabric, 0)?;
+        let end = fabric.wait_until(&flag, Deps::All, |value| value == 1).await;
+        assert_eq!(told(end), 2);
+        Ok(())
+    });
+    assert!(report.expect_violation().what.starts_with("deadlock"), "{report}");
+}
+
+#[test]
+fn waits_without_the_dead_go_on() {
+    for ranks in [false, true] {
+        let seen = outcomes(explorer(3), move |fabric| async move {
+            let region = words(&fabric).await?;
+            let me = fabric.rank();
+            match me {
+                A => drop(fabric.fetch_add(&fabric.remote_word::<u64>(region.at(C, 8))?, 1).await?),
+                B => {
+                    fabric.get_word(&fabric.remote_word::<u64>(region.at(C, 8))?).await?;
+                    fabric.put_word(&fabric.remote_word(region.at(C, 0))?, 1u64).await?;
+                }
+                _ => {
+                    let some = [B, me];
+                    let deps = if ranks { Deps::Ranks(&some) } else { Deps::One(B) };
+                    let flag = region.word::<u64>(&fabric, 0)?;
+                    let end = fabric.wait_until(&flag, deps, |value| value == 1).await;
+                    Probe::of(&fabric).set(0, told(end));
+                }
+            }
+            Ok(())
+        });
+        assert_eq!(firsts(&seen), BTreeSet::from([1]));
+        assert!(seen.iter().any(|outcome| outcome[3] == 1), "A never died");
+    }
+}
+
+#[test]
+fn what_is_under_way_arrives_before_the_loss_is_known_or_never() {
+    let program = |known: bool| {
+        move |fabric: Fabric| async move {
+            let region = words(&fabric).await?;
+            if fabric.rank() == A {
+                fabric.put_word(&fabric.remote_word(region.at(B, 0))?, 1u64).await?;
+                // So that it is not over yet.
+                fabric.sleep_until(Time::from_picos(1)).await;
+                return Ok(());
+            }
+            let word = region.word::<u64>(&fabric, 0)?;
+            if known && !known_in_time(&fabric, &region).await? {
+                return Ok(());
+            }
+            let first = fabric.load(&word)?;
+            let second = fabric.load(&word)?;
+            Probe::of(&fabric).set(0, 10 + 2 * first + second);
+            Ok(())
+        }
+    };
+    let before = outcomes(explorer(2), program(false));
+    assert_eq!(firsts(&before), BTreeSet::from([10, 11, 13]));
+    assert!(before.contains(&[11, 0, 0, 1]), "what a dead rank posted still arrives: {before:?}");
+    let after = outcomes(explorer(2), program(true));
+    assert!(after.contains(&[10, 0, 0, 1]) && after.contains(&[13, 0, 0, 1]), "{after:?}");
+    assert!(!after.iter().any(|outcome| outcome[0] == 11), "it arrived after the loss was known: {after:?}");
+}
+
+#[test]
+fn the_first_to_know_ends_it_for_all() {
+    // C tells B whether it knows. B need not know itself; nothing arrives any more all the same.
+    let seen = outcomes(explorer(3), |fabric| async move {
+        let region = words(&fabric).await?;
+        match fabric.rank() {
+            A => fabric.put_word(&fabric.remote_word(region.at(B, 0))?, 1u64).await?,
+            B => {
+                let told = region.word::<u64>(&fabric, 8)?;
+                let known = fabric.wait_until(&told, Deps::One(C), |value| value != 0).await?;
+                let word = region.word::<u64>(&fabric, 0)?;
+                let (first, second) = (fabric.load(&word)?, fabric.load(&word)?);
+                Probe::of(&fabric).set(0, 100 * known + 10 * first + second);
+            }
+            _ => {
+                let knows = known_in_time(&fabric, &region).await?;
+                fabric.put_word(&fabric.remote_word(region.at(B, 8))?, 1 + u64::from(knows)).await?;
+            }
+        }
+        Ok(())
+    });
+    assert_eq!(firsts(&seen), BTreeSet::from([100, 101, 111, 200, 211]));
+}
+
+#[test]
+fn operations_on_the_dead_end_in_errors() {
+    let seen = outcomes(explorer(2), |fabric| async move {
+        let region = words(&fabric).await?;
+        let word = fabric.remote_word::<u64>(region.at(A, 0));
+        if fabric.rank() == A {
+            return Ok(());
+        }
+        let Ok(word) = word else {
+            Probe::of(&fabric).set(0, 1);
+            return Ok(());
+        };
+        if !known_in_time(&fabric, &region).await? {
+            return Ok(());
+        }
+        let all = [
+            fabric.fetch_add(&word, 1).await.map(drop),
+            fabric.get_word(&word).await.map(drop),
+            fabric.put_word(&word, 1).await,
+            fabric.put_notify(&word.as_span(), [1], 1).await.map(drop),
+            fabric.remote_word::<u64>(region.at(A, 0)).map(drop),
+            fabric.flush(A).await,
+            fabric.room(Some(A)).await,
+        ];
+        assert!(all.into_iter().all(|end| told(end) == 2));
+        assert_eq!(fabric.flush_all().await, Ok(()), "no put was under way");
+        assert_eq!(fabric.try_notice()?, None);
+        Probe::of(&fabric).set(0, 2);
+        Ok(())
+    });
+    assert_eq!(firsts(&seen), BTreeSet::from([0, 1, 2]));
+}
+
+#[test]
+fn what_is_under_way_to_the_dead_fails_or_is_complete() {
+    // B adds to A's word while C looks at it; B's end, and what C saw.
+    let seen = outcomes(explorer(3), |fabric| async move {
+        let region = words(&fabric).await?;
+        let me = fabric.rank();
+        let word = fabric.remote_word::<u64>(region.at(A, 0));
+        if me == B {
+            let end = match word {
+                Ok(word) => fabric.fetch_add(&word, 1).await,
+                Err(error) => Err(error),
+            };
+            Probe::of(&fabric).set(1, told(end));
+        } else if me == C {
+            let saw = match word {
+                Ok(word) => fabric.get_word(&word).await,
+                Err(error) => Err(error),
+            };
+            Probe::of(&fabric).set(2, saw.map_or_else(|error| told::<()>(Err(error)), |value| 10 + value));
+        }
+        Ok(())
+    });
+    let pairs: BTreeSet<_> = seen.iter().filter(|o| o[3] == 1).map(|outcome| (outcome[1], outcome[2])).collect();
+    // (2, 11): it was done, but its poster never heard.
+    assert_eq!(pairs, BTreeSet::from([(1, 2), (1, 10), (1, 11), (2, 2), (2, 10), (2, 11)]));
+    let alive: BTreeSet<_> = seen.iter().filter(|o| o[3] == 0).map(|outcome| (outcome[1], outcome[2])).collect();
+    assert_eq!(alive, BTreeSet::from([(1, 10), (1, 11)]));
+}
+
+#[test]
+fn a_flush_of_all_tells_once_of_a_put_that_was_lost() {
+    let seen = outcomes(explorer(2), |fabric| async move {
+        let region = words(&fabric).await?;
+        let word = fabric.remote_word::<u64>(region.at(A, 0));
+        if fabric.rank() == A {
+            return Ok(());
+        }
+        let Ok(word) = word else { return Ok(()) };
+        let put = told(fabric.put_word(&word, 1).await);
+        let [first, second] = [fabric.flush_all().await, fabric.flush_all().await].map(told);
+        Probe::of(&fabric).set(0, put * 100 + first * 10 + second);
+        Ok(())
+    });
+    // 112: the first flush was over before the loss was known; then the put had arrived, and nothing is owed.
+    assert_eq!(firsts(&seen), BTreeSet::from([0, 111, 121, 211]));
+}
+
+#[test]
+fn a_dead_rank_does_nothing_more() {
+    // It counts to three; what it does counts only as far as it came.
+    let report = explorer(2)
+        .mortal(A)
+        .always("the word follows the fact", |view| view.fact(1) <= view.fact(0))
+        .possible("dead in the middle", |view| view.is_lost(A) && view.fact(0) == 2)
+        .at_end("only the dead stops early", |view| view.is_lost(A) || view.fact(0) == 3)
+        .run(|fabric| async move {
+            let (probe, me) = (Probe::of(&fabric), fabric.rank());
+            let region = words(&fabric).await?;
+            let word = fabric.remote_word::<u64>(region.at(B, 0))?;
+            if me == A {
+                for _ in 0..3 {
+                    probe.add(0, 1);
+                    fabric.fetch_add(&word, 1).await?;
+                }
+                return Ok(());
+            }
+            let word = region.word::<u64>(&fabric, 0)?;
+            told(fabric.wait_until(&word, Deps::One(A), |value| value == 3).await);
+            let count = probe.get(0);
+            let here = fabric.load(&word)?;
+            assert_eq!(probe.get(0), count, "a dead rank went on");
+            assert!(here <= count);
+            probe.set(1, here);
+            Ok(())
+        });
+    report.expect_exhausted();
+}
+
+#[test]
+fn it_may_die_after_its_last_act() {
+    // What it did last is done, and the put that it would have posted then is not.
+    let seen = outcomes(explorer(2), |fabric| async move {
+        let region = words(&fabric).await?;
+        if fabric.rank() == A {
+            Probe::of(&fabric).set(1, 1);
+            fabric.put_word(&fabric.remote_word(region.at(B, 0))?, 1u64).await?;
+            return Ok(());
+        }
+        let word = region.word::<u64>(&fabric, 0)?;
+        Probe::of(&fabric).set(0, told(fabric.wait_until(&word, Deps::All, |value| value == 1).await));
+        Ok(())
+    });
+    assert_eq!(seen, BTreeSet::from([[1, 1, 0, 0], [1, 1, 0, 1], [2, 0, 0, 1], [2, 1, 0, 1]]));
+}
+
+#[test]
+fn notices_of_the_dead_that_have_arrived_count() {
+    let seen = outcomes(explorer(2), |fabric| async move {
+        let region = words(&fabric).await?;
+        if fabric.rank() == A {
+            let to = fabric.remote_span::<u64>(region.at(B, 0), 1)?;
+            for round in 1..=2 {
+                fabric.put_notify(&to, [round], round).await?;
+            }
+            return Ok(());
+        }
+        let mut came = 0;
+        while came < 2 {
+            match fabric.next_notice(Deps::One(A)).await {
+                Ok(notice) => came = notice.data,
+                Err(error) => {
+                    assert_eq!(told::<()>(Err(error)), 2);
+                    assert_eq!(fabric.try_notice()?, None, "no more will come");
+                    came += 10;
+                }
+            }
+        }
+        Probe::of(&fabric).set(0, came);
+        Ok(())
+    });
+    assert_eq!(firsts(&seen), BTreeSet::from([2, 10, 11]));
+}
+
+#[test]
+fn a_holder_dies_and_everybody_is_told() {
+    // A flag at B: whoever takes it is alone; A may die with it. The others try, and wait for the holder that they find.
+    let report = explorer(3)
+        .mortal(A)
+        .always("one inside", |view| view.fact(0) <= 1)
+        .possible("the holder is dead", |view| view.is_lost(A) && view.fact(0) == 1)
+        .run(|fabric| async move {
+            let (probe, me) = (Probe::of(&fabric), fabric.rank());
+            let region = words(&fabric).await?;
+            let flag = fabric.remote_word::<u64>(region.at(B, 0))?;
+            let holder = fabric.compare_swap(&flag, 0, 1 + u64::from(me.number())).await?;
+            if holder == 0 {
+                probe.add(0, 1);
+                probe.subtract(0, 1);
+                fabric.swap(&flag, 0).await?;
+                return Ok(());
+            }
+            let holder = Rank::new(holder as u32 - 1);
+            let never = region.word::<u64>(&fabric, 24)?;
+            let wait = fabric.wait_until(&never, Deps::One(holder), |value| value == 1);
+            if let Some(end) = fabric.before(Time::from_picos(1), wait).await {
+                assert_eq!(told(end), 2);
+            }
+            Ok(())
+        });
+    report.expect_exhausted();
+}

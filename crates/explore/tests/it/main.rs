@@ -1,0 +1,12 @@
+//! The explorer itself: what its fabric lets happen, outcome by outcome, what it finds, and in which words it says so.
+
+mod bounds;
+mod coherence;
+mod effects;
+mod findings;
+mod litmus;
+mod losses;
+mod outcomes;
+mod reduction;
+mod regions;
+mod timelines;

@@ -1,0 +1,285 @@
+//! What ranks do unnoticed is done at once. That must lose no outcome: random programs end in the same ways with and without.
+
+use explore::{Explorer, Probe, Report};
+use rdma_fabric::{
+    Amo, Caps, Deps, Fabric, FabricError, LocalSpan, ProgramResult, PutOrder, Rank, Refused, RemoteAddr, Time, join, op,
+};
+use std::{
+    cell::{Cell, RefCell},
+    collections::BTreeSet,
+};
+
+const WORDS: u64 = 2;
+
+/// One line of a program. Words are numbered over all ranks.
+#[derive(Clone, Copy, Debug)]
+enum Line {
+    Load(u64),
+    Store(u64, u64),
+    Put(u64, u64),
+    PutNotified(u64, u64),
+    /// From registered memory, which changes meanwhile.
+    PutFrom(u64),
+    Get(u64),
+    Add(u64, u64),
+    Swap(u64, u64),
+    /// The handle is dropped.
+    Send(u64),
+    /// Two at once.
+    Both(u64, u64),
+    Flush(u64),
+    FlushAll,
+    TryNotice,
+    /// Until it is not zero, or for a while.
+    Wait(u64),
+    Detach(u64, u64),
+    /// Its own words; the program ends when somebody finds out.
+    Drop,
+}
+use Line::*;
+
+/// A small generator; its high bits are the better ones.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % n
+    }
+
+    fn line(&mut self, ranks: u64, drops: bool) -> Line {
+        if drops && self.below(5) == 0 {
+            return Drop;
+        }
+        let (any, own, value) = (self.below(ranks * WORDS), self.below(WORDS), 1 + self.below(3));
+        match self.below(17) {
+            0 => Load(own),
+            1 => Store(own, value),
+            2 | 3 => Put(any, value),
+            4 => PutNotified(any, value),
+            5 => PutFrom(any),
+            6 => Get(any),
+            7 | 8 => Add(any, value),
+            9 => Swap(any, value),
+            10 => Send(any),
+            11 => Both(any, self.below(ranks * WORDS)),
+            12 => Flush(self.below(ranks)),
+            13 => FlushAll,
+            14 => TryNotice,
+            15 => Wait(own),
+            _ => Detach(any, self.below(ranks * WORDS)),
+        }
+    }
+}
+
+/// Follow the lines, as far as nobody is lost, and no region that is used; what was seen becomes a fact. Words outlive the program unless it `drops`
+/// its own.
+async fn follow(fabric: Fabric, lines: Vec<Line>, drops: bool) -> ProgramResult<()> {
+    let mut seen = 1u64;
+    let mut see = |value: u64| seen = seen.wrapping_mul(31).wrapping_add(value);
+    if let Err(error) = steps(&fabric, lines, &mut see).await {
+        match error.downcast_ref() {
+            Some(FabricError::PeerLost { rank }) => see(20 + u64::from(rank.number())),
+            Some(FabricError::StaleRegion { rank, .. }) if drops => see(24 + u64::from(rank.number())),
+            _ => return Err(error),
+        }
+    }
+    Probe::of(&fabric).set(fabric.rank().number(), seen);
+    Ok(())
+}
+
+async fn steps(fabric: &Fabric, lines: Vec<Line>, see: &mut impl FnMut(u64)) -> ProgramResult<()> {
+    let region = fabric.alloc_symmetric(8 * WORDS as usize).await?;
+    let (key, mut own) = (region.key(), Some(region));
+    let scratch = fabric.alloc(8)?;
+    let at = |rank, word: u64| RemoteAddr { rank, region: key, offset: word * 8 };
+    let there = |word: u64| fabric.remote_word::<u64>(at(Rank::new((word / WORDS) as u32), word % WORDS));
+    let here = |word: u64| fabric.local_word::<u64>(at(fabric.rank(), word));
+    for line in lines {
+        match line {
+            Drop => drop(own.take()),
+            Load(word) => see(fabric.load(&here(word)?)?),
+            Store(word, value) => fabric.store(&here(word)?, value)?,
+            Put(word, value) => fabric.put_word(&there(word)?, value).await?,
+            PutNotified(word, value) => drop(fabric.put_notify(&there(word)?.as_span(), [value], value).await?),
+            PutFrom(word) => {
+                let source: LocalSpan<u64> = scratch.span(fabric, 0, 1)?;
+                fabric.write(&source, &[5])?;
+                let put = op::Put { to: &there(word)?.as_span(), from: source.clone(), notice: None };
+                let handle = fabric.try_post(put).map_err(refused)?;
+                fabric.write(&source, &[6])?;
+                handle.await?;
+            }
+            Get(word) => see(fabric.get_word(&there(word)?).await?),
+            Add(word, value) => see(fabric.fetch_add(&there(word)?, value).await?),
+            Swap(word, value) => see(fabric.swap(&there(word)?, value).await?),
+            Send(word) => {
+                let atomic = op::Atomic { word: &there(word)?, amo: Amo::Add(16) };
+                drop(fabric.try_post(atomic).map_err(refused)?);
+            }
+            Both(one, other) => {
+                let (one, other) = (there(one)?, there(other)?);
+                let (a, b) = join::join(fabric.fetch_add(&one, 1), fabric.get_word(&other)).await;
+                see(a?);
+                see(b?);
+            }
+            Flush(rank) => fabric.flush(Rank::new(rank as u32)).await?,
+            FlushAll => fabric.flush_all().await?,
+            TryNotice => {
+                see(fabric.try_notice()?.map_or(0, |notice| notice.data + 8 * u64::from(notice.from.number())))
+            }
+            Wait(word) => {
+                let word = here(word)?;
+                let wait = fabric.wait_until(&word, Deps::All, |value| value != 0);
+                see(fabric.before(Time::from_picos(1), wait).await.transpose()?.unwrap_or(9));
+            }
+            Detach(one, other) => {
+                let (owner, one, other) = (fabric.clone(), there(one)?, there(other)?);
+                fabric.detach(async move {
+                    if let Ok(old) = owner.fetch_add(&one, 64).await {
+                        let _ = owner.put_word(&other, old + 32).await;
+                    }
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn refused<T>(why: Refused<T>) -> FabricError {
+    match why {
+        Refused::Failed(error, _) => error,
+        Refused::Full(_) => panic!("there is always room"),
+    }
+}
+
+/// Returns all ways to end: facts and words; and how often somebody had died.
+fn ends(explorer: Explorer<'_>, ranks: usize, program: &[Vec<Line>], drops: bool) -> (BTreeSet<Vec<u64>>, Report, u64) {
+    let (ends, dead) = (RefCell::new(BTreeSet::new()), Cell::new(0u64));
+    let report = explorer
+        .at_end("noted", |view| {
+            // Of memory that only a dead rank's CPU touched it does not matter where it stopped. What others saw of it is in their facts.
+            let words = view.words().filter(|(addr, _)| !view.is_lost(addr.rank));
+            let words = words.flat_map(|(addr, value)| [addr.rank.number().into(), addr.offset, value]);
+            ends.borrow_mut().insert((0..ranks as u32).map(|rank| view.fact(rank)).chain(words).collect());
+            dead.set(dead.get() + u64::from((0..ranks as u32).any(|rank| view.is_lost(Rank::new(rank)))));
+            true
+        })
+        .run(|fabric| {
+            let lines = program[fabric.rank().index()].clone();
+            follow(fabric, lines, drops)
+        });
+    (ends.take(), report, dead.get())
+}
+
+/// Random programs to compare.
+#[derive(Clone, Copy)]
+struct Comparison {
+    ranks: usize,
+    /// Lines of each rank.
+    lines: usize,
+    programs: u64,
+    order: PutOrder,
+    /// How many ranks may die.
+    mortal: u32,
+    /// Whether atomics are atomic against puts and stores.
+    coherent: bool,
+    drops: bool,
+}
+
+const USUAL: Comparison =
+    Comparison { ranks: 2, lines: 3, programs: 40, order: PutOrder::None, mortal: 0, coherent: true, drops: false };
+
+/// Explores every program with and without shortcuts, of each comparison: `EXPLORE_PROGRAMS=all` (`cargo xtask reduction`) takes as many
+/// programs as it says, and without that a fifth of them.
+fn compare(comparisons: &[Comparison]) {
+    let all = std::env::var("EXPLORE_PROGRAMS").is_ok_and(|programs| programs == "all");
+    for comparison in comparisons {
+        let programs = if all { comparison.programs } else { comparison.programs.div_ceil(5) };
+        compare_programs(Comparison { programs, ..*comparison });
+    }
+}
+
+fn compare_programs(comparison: Comparison) {
+    let Comparison { ranks, lines, programs, order, mortal, coherent, drops } = comparison;
+    let (mut caps, mut saved, mut most, mut compared, mut died) = (Caps::weakest(), 0i64, 0, 0, 0);
+    (caps.put_order, caps.coherent_atomics) = (order, coherent);
+    for seed in 0..programs {
+        let mut dice = Dice(seed * 1_000 + lines as u64);
+        let program: Vec<Vec<_>> =
+            (0..ranks).map(|_| (0..lines).map(|_| dice.line(ranks as u64, drops)).collect()).collect();
+        let with = |explorer: Explorer<'_>| {
+            let explorer = if drops { explorer } else { explorer.leave_together() };
+            let explorer = (0..mortal).map(Rank::new).fold(explorer, Explorer::mortal);
+            ends(explorer.caps(caps).state_limit(400_000), ranks, &program, drops)
+        };
+        let (expected, whole, _) = with(Explorer::new(ranks).unreduced());
+        let (found, reduced, dead) = with(Explorer::new(ranks));
+        if !matches!(whole.verdict, explore::Verdict::Exhausted) {
+            continue;
+        }
+        reduced.expect_exhausted();
+        assert_eq!(found, expected, "seed {seed}: {program:?}");
+        // Where two are awaited together there may be some more.
+        saved += whole.states as i64 - reduced.states as i64;
+        (compared, died) = (compared + 1, died + u64::from(dead > 0));
+        most = most.max(expected.len());
+    }
+    println!(
+        "{compared} of {programs} programs of {ranks} ranks, {mortal} mortal, x {lines} lines, {order:?}: {saved} states less, \
+         at most {most} ends"
+    );
+    assert!(saved > 0 && most > 5, "nothing was compared");
+    assert!(died > compared / 2 || mortal == 0, "nobody died");
+}
+
+#[test]
+fn with_lost_writes_ranks_end_in_the_same_ways() {
+    let lossy = Comparison { coherent: false, ..USUAL };
+    compare(&[
+        Comparison { programs: 60, ..lossy },
+        Comparison { order: PutOrder::SameTarget, mortal: 1, ..lossy },
+        Comparison { ranks: 3, lines: 2, programs: 30, ..lossy },
+    ]);
+}
+
+#[test]
+fn with_early_drops_ranks_end_in_the_same_ways() {
+    let dropping = Comparison { drops: true, ..USUAL };
+    compare(&[
+        Comparison { programs: 60, ..dropping },
+        Comparison { lines: 4, programs: 10, ..dropping },
+        Comparison { lines: 2, programs: 60, order: PutOrder::SameTarget, mortal: 1, ..dropping },
+        Comparison { ranks: 3, lines: 2, programs: 30, coherent: false, ..dropping },
+    ]);
+}
+
+#[test]
+fn two_ranks_end_in_the_same_ways() {
+    compare(&[
+        Comparison { programs: 100, ..USUAL },
+        Comparison { lines: 4, programs: 20, ..USUAL },
+        Comparison { order: PutOrder::SameTarget, ..USUAL },
+    ]);
+}
+
+#[test]
+fn three_ranks_end_in_the_same_ways() {
+    let three = Comparison { ranks: 3, lines: 2, ..USUAL };
+    compare(&[Comparison { programs: 60, ..three }, Comparison { programs: 20, order: PutOrder::AllTargets, ..three }]);
+}
+
+#[test]
+fn with_deaths_two_ranks_end_in_the_same_ways() {
+    compare(&[
+        Comparison { programs: 100, mortal: 1, ..USUAL },
+        Comparison { order: PutOrder::SameTarget, mortal: 1, ..USUAL },
+        Comparison { lines: 2, programs: 60, mortal: 2, ..USUAL },
+    ]);
+}
+
+#[test]
+fn with_deaths_three_ranks_end_in_the_same_ways() {
+    let three = Comparison { ranks: 3, lines: 2, mortal: 1, ..USUAL };
+    compare(&[three, Comparison { programs: 20, order: PutOrder::AllTargets, ..three }]);
+}

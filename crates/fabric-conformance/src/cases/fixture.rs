@@ -1,0 +1,140 @@
+//! What the cases of control queues start from: memory, a queue, and everybody's.
+
+use crate::ensure;
+use rdma_fabric::{
+    ControlQueue, Deps, Fabric, FabricError, Group, ProgramResult, Region, Result,
+    control_queue::{Command, MrqNotice, Posting, QueueError, QueueId, QueueMode, QueueSpec, Stadd},
+};
+use std::time::Duration;
+
+/// A rank with a symmetric region and one open queue, on which the region is registered.
+pub(super) struct Fixture {
+    // The queue goes before the memory that it addresses.
+    pub(super) queue: ControlQueue,
+    /// Sends credit and whatever else must not wait; a normal queue.
+    pub(super) sender: ControlQueue,
+    /// Of `queue`, by rank.
+    pub(super) ids: Vec<QueueId>,
+    pub(super) region: Region,
+    /// The region on every rank's `queue`.
+    pub(super) at: Stadd,
+    /// The own region on `sender`.
+    pub(super) from: Stadd,
+    pub(super) world: Group,
+    pub(super) fabric: Fabric,
+}
+
+/// The fixed tag that all use.
+pub(super) const TAG: u8 = 7;
+
+/// Returns whether this fabric has control queues; if not, it must say so.
+pub(super) fn has_queues(fabric: &Fabric) -> ProgramResult<bool> {
+    let limits = fabric.queue_limits();
+    if limits.engines > 0 {
+        return Ok(true);
+    }
+    let refusal = fabric.open_queue(QueueSpec::new(QueueMode::Normal)).err();
+    ensure!(
+        matches!(refusal, Some(FabricError::Unsupported { .. })),
+        "Q1: opened a queue where there are none: {refusal:?}"
+    );
+    Ok(false)
+}
+
+/// Returns the queue's error in what a call ended with, if that is one.
+pub(super) fn queue_error(error: &Option<FabricError>) -> Option<&QueueError> {
+    match error {
+        Some(FabricError::Queue(error)) => Some(error),
+        _ => None,
+    }
+}
+
+impl Fixture {
+    /// Opens the queues of a case; `None` if the fabric has none. Collective.
+    pub(super) async fn open(fabric: Fabric, spec: QueueSpec, bytes: usize) -> ProgramResult<Option<Self>> {
+        if !has_queues(&fabric)? {
+            return Ok(None);
+        }
+        let mut world = Group::world(&fabric).await?;
+        let region = fabric.alloc_symmetric(bytes).await?;
+        let queue = fabric.open_queue(spec)?;
+        let sender = fabric.open_queue(QueueSpec::new(QueueMode::Normal).checked(spec.checked))?;
+        let at = queue.register_fixed(&region, TAG)?;
+        let from = sender.register(&region)?;
+        let mut ids = Vec::new();
+        for bits in world.allgather(queue.id().to_bits()).await? {
+            ids.push(QueueId::from_bits(bits).ok_or("Q1: bits that are no queue's")?);
+        }
+        Ok(Some(Fixture { queue, sender, ids, region, at, from, world, fabric }))
+    }
+
+    pub(super) fn me(&self) -> usize {
+        self.fabric.rank().index()
+    }
+
+    /// Returns the next rank's queue.
+    pub(super) fn next(&self) -> QueueId {
+        self.ids[(self.me() + 1) % self.ids.len()]
+    }
+
+    /// Returns the own queue.
+    pub(super) fn own(&self) -> QueueId {
+        self.ids[self.me()]
+    }
+
+    /// Loads the word at `offset` of the own region.
+    pub(super) fn word(&self, offset: usize) -> Result<u64> {
+        self.fabric.load(&self.region.word::<u64>(&self.fabric, offset)?)
+    }
+
+    /// Stores a word at `offset` of the own region.
+    pub(super) fn set(&self, offset: usize, value: u64) -> Result<()> {
+        self.fabric.store(&self.region.word::<u64>(&self.fabric, offset)?, value)
+    }
+
+    /// Waits until the word at `offset` of the own region is `value`.
+    pub(super) async fn until(&self, offset: usize, value: u64) -> Result<u64> {
+        self.fabric.wait_until(&self.region.word::<u64>(&self.fabric, offset)?, Deps::All, |v| v == value).await
+    }
+
+    /// Posts on `queue`, asks for a local notice, and waits for it.
+    pub(super) async fn acknowledged(&self, queue: &ControlQueue, posting: Posting) -> Result<MrqNotice> {
+        queue.post(posting.local(posting.edata), Deps::All).await?;
+        queue.next_notice(Deps::All).await
+    }
+
+    /// Advances the session offset of `to` by `slots`, at most 15, with an empty put.
+    pub(super) async fn credit(&self, to: QueueId, slots: u8) -> Result<Result<(), QueueError>> {
+        let empty = Posting::new(Command::put(to, self.from, self.at, 0)).sps(slots);
+        Ok(self.acknowledged(&self.sender, empty).await?.status)
+    }
+
+    /// Gives everything under way that may happen the time to happen.
+    pub(super) async fn settle(&self) {
+        self.fabric.sleep(Duration::from_micros(300)).await;
+    }
+
+    /// Takes the completions that are in the TCQ by now. Returns how many there were.
+    pub(super) async fn completed(&self) -> Result<usize> {
+        self.settle().await;
+        let mut count = 0;
+        while self.queue.poll_tcq()?.is_some() {
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    /// Posts `count` nops that complete in the TCQ.
+    pub(super) async fn nops(&self, count: usize) -> Result<()> {
+        for tag in 0..count {
+            self.queue.post(Posting::new(Command::Nop).tcq(tag as u64), Deps::All).await?;
+        }
+        Ok(())
+    }
+
+    /// Waits for everybody before the memory goes.
+    pub(super) async fn leave(mut self) -> ProgramResult<()> {
+        self.world.barrier().await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,180 @@
+//! Memory without a key: sentences K1–K5.
+
+use super::fixture::has_queues;
+use crate::{ensure, ensure_eq};
+use rdma_fabric::{
+    Deps, Fabric, FabricError, Group, LockedMemory, Pact, ProgramResult, Rank, RegionKey, RemoteAddr,
+    control_queue::{QueueMode, QueueSpec},
+};
+use rma_lock::Locked;
+
+const NAME: [u64; 2] = [7, 8];
+
+/// Returns a handle for memory without a key; `None` if the provider has none. Then it must say so.
+fn keyless(fabric: &Fabric, name: [u64; 2]) -> ProgramResult<Option<Fabric>> {
+    if fabric.caps().locked_memory != LockedMemory::None {
+        return Ok(Some(fabric.keyless(Pact::copies(name))?));
+    }
+    let refusal = fabric.keyless(Pact::copies(name)).err();
+    ensure!(matches!(refusal, Some(FabricError::Unsupported { .. })), "K1: there is none: {refusal:?}");
+    Ok(None)
+}
+
+fn next(fabric: &Fabric) -> Rank {
+    Rank::new(((fabric.rank().index() + 1) % fabric.ranks()) as u32)
+}
+
+pub(super) async fn keyless_memory_is_memory(fabric: Fabric) -> ProgramResult<()> {
+    let mut world = Group::world(&fabric).await?;
+    let Some(keyless) = keyless(&fabric, NAME)? else { return Ok(world.barrier().await?) };
+    ensure_eq!((keyless.rank(), keyless.ranks()), (fabric.rank(), fabric.ranks()), "K1: another rank's handle");
+    let region = keyless.alloc_symmetric(1000).await?;
+    ensure_eq!(region.len(), 1000, "K1: its length");
+    let clone = keyless.clone();
+    let (me, next) = (fabric.rank(), next(&fabric));
+    let mut seen = [1u64; 125];
+    keyless.read(&region.span(&keyless, 0, 125)?, &mut seen)?;
+    ensure_eq!(seen, [0; 125], "K1: zeroed");
+    world.barrier().await?;
+    // By put, atomic and get, long and short; by wait, load and store.
+    let there = clone.remote_span::<u64>(region.at(next, 0), 100)?;
+    clone.put(&there, vec![u64::from(me.number()) + 5; 100]).await?;
+    clone.flush(next).await?;
+    let count = keyless.remote_word::<u64>(region.at(next, 800))?;
+    ensure_eq!(keyless.fetch_add(&count, 3).await?, 0, "K1: an atomic");
+    let mine = region.word::<u64>(&keyless, 800)?;
+    keyless.wait_until(&mine, Deps::All, |count| count == 3).await?;
+    keyless.store(&mine, 4)?;
+    ensure_eq!(keyless.load(&mine)?, 4, "K1: own words");
+    let got = keyless.get(&there.slice(99..100)?, [0]).await?;
+    ensure_eq!(got, [u64::from(me.number()) + 5], "K1: a short get");
+    world.barrier().await?;
+    // The usual handle's words and the keyless one's are of one rank.
+    let open = fabric.alloc(8)?;
+    let word = keyless.local_word::<u64>(RemoteAddr { rank: me, region: open.key(), offset: 0 })?;
+    keyless.store(&word, 9)?;
+    ensure_eq!(fabric.load(&open.word::<u64>(&fabric, 0)?)?, 9, "K1: other memory by the same handle");
+    ensure!(keyless.alloc(8).is_err() && keyless.register(vec![1u64]).is_err(), "K1: local memory has a key");
+    Ok(world.barrier().await?)
+}
+
+/// Checks that every way to `addr` is refused as locked.
+fn refused(fabric: &Fabric, addr: RemoteAddr) -> ProgramResult<()> {
+    let locked = Some(FabricError::Locked { rank: addr.rank, region: addr.region });
+    ensure_eq!(fabric.remote_word::<u64>(addr).err(), locked, "K2: a word");
+    ensure_eq!(fabric.remote_word::<u32>(addr).err(), locked, "K2: a short word");
+    ensure_eq!(fabric.remote_span::<u8>(addr, 8).err(), locked, "K2: a span");
+    ensure_eq!(fabric.remote_span::<u8>(addr, 0).err(), locked, "K2: an empty span");
+    ensure_eq!(fabric.remote_span::<u64>(addr, 1 << 40).err(), locked, "K2: a span too long");
+    if addr.rank == fabric.rank() {
+        ensure_eq!(fabric.local_word::<u64>(addr).err(), locked, "K2: an own word");
+        ensure_eq!(fabric.local_span::<u64>(addr, 1).err(), locked, "K2: an own span");
+    }
+    Ok(())
+}
+
+pub(super) async fn locked_regions_are_shut(fabric: Fabric) -> ProgramResult<()> {
+    let mut world = Group::world(&fabric).await?;
+    let Some(handle) = keyless(&fabric, NAME)? else { return Ok(world.barrier().await?) };
+    let region = handle.alloc_symmetric(64).await?;
+    world.barrier().await?;
+    // Another handle with the same pact is another handle.
+    let other = fabric.keyless(Pact::copies(NAME))?;
+    for rank in 0..fabric.ranks() as u32 {
+        let at = RemoteAddr { rank: Rank::new(rank), region: region.key(), offset: 8 };
+        refused(&fabric, at)?;
+        refused(&other, at)?;
+        handle.remote_word::<u64>(at)?;
+    }
+    // Whoever guesses meets no other answer; all bytes are as they were.
+    let key = region.key();
+    let near = (key.index.saturating_sub(3)..=key.index.saturating_add(3))
+        .flat_map(|index| (0..key.generation.saturating_add(4)).map(move |generation| RegionKey { index, generation }));
+    for guess in near.filter(|guess| guess.index == key.index) {
+        let word = fabric.remote_word::<u64>(RemoteAddr { rank: fabric.rank(), region: guess, offset: 0 });
+        ensure!(word.is_err(), "K2: the key {guess:?} opened {key:?}");
+    }
+    if has_queues(&fabric)? {
+        let queue = fabric.open_queue(QueueSpec::new(QueueMode::Normal))?;
+        let locked = Some(FabricError::Locked { rank: fabric.rank(), region: key });
+        ensure_eq!(queue.register(&region).err(), locked, "K2: a steering tag");
+        ensure_eq!(queue.register_fixed(&region, 3).err(), locked, "K2: a fixed tag");
+    }
+    let there = handle.remote_span::<u64>(region.at(next(&fabric), 0), 8)?;
+    ensure_eq!(handle.get(&there, [1; 8]).await?, [0; 8], "K2: what guesses left");
+    let not_mapped = FabricError::NotMapped { rank: fabric.rank(), region: key };
+    ensure_eq!(handle.mapped(&region, fabric.rank()).err(), Some(not_mapped.clone()), "K4: without references");
+    ensure_eq!(fabric.mapped(&region, fabric.rank()).err(), Some(not_mapped), "K4: by another handle");
+    world.barrier().await?;
+    drop(region);
+    let gone = handle.remote_word::<u64>(RemoteAddr { rank: fabric.rank(), region: key, offset: 0 }).err();
+    let stale = FabricError::StaleRegion { rank: fabric.rank(), region: key };
+    ensure_eq!(gone, Some(stale), "K2: after it was dropped");
+    Ok(world.barrier().await?)
+}
+
+pub(super) async fn pacts_must_agree(fabric: Fabric) -> ProgramResult<()> {
+    let mut world = Group::world(&fabric).await?;
+    let last = fabric.rank().index() + 1 == fabric.ranks();
+    let Some(right) = keyless(&fabric, NAME)? else { return Ok(world.barrier().await?) };
+    let wrong = fabric.keyless(Pact::copies([NAME[0], 9]))?;
+    let outcome = if last { wrong.alloc_symmetric(64).await } else { right.alloc_symmetric(64).await };
+    told(world.allgather(u64::from(is_mismatch(outcome))).await?)?;
+    let outcome = if last { fabric.alloc_symmetric(64).await } else { right.alloc_symmetric(64).await };
+    told(world.allgather(u64::from(is_mismatch(outcome))).await?)?;
+    // One more or fewer before.
+    let first = fabric.keyless(Pact::copies(NAME))?;
+    let outcome = if last { first.alloc_symmetric(64).await } else { right.alloc_symmetric(64).await };
+    told(world.allgather(u64::from(is_mismatch(outcome))).await?)?;
+    // And then they agree.
+    let agreed = fabric.keyless(Pact::copies(NAME))?;
+    let region = agreed.alloc_symmetric(64).await?;
+    world.barrier().await?;
+    agreed.put_word(&agreed.remote_word(region.at(next(&fabric), 0))?, 1u64).await?;
+    Ok(world.barrier().await?)
+}
+
+fn is_mismatch<T>(outcome: rdma_fabric::Result<T>) -> bool {
+    matches!(outcome, Err(FabricError::Mismatch(_)))
+}
+
+/// Checks that somebody got a mismatch.
+fn told(mismatches: Vec<u64>) -> ProgramResult<()> {
+    ensure!(mismatches.contains(&1), "K3: ranks that mean different things share memory");
+    Ok(())
+}
+
+pub(super) async fn references_lead_to_the_same_bytes(fabric: Fabric) -> ProgramResult<()> {
+    let mut world = Group::world(&fabric).await?;
+    let all = 0..fabric.ranks() as u32;
+    let memory = fabric.caps().locked_memory;
+    if memory == LockedMemory::None {
+        return Ok(world.barrier().await?);
+    }
+    let locked = Locked::<u64>::symmetric(&fabric, Rank::new(0), 40).await?;
+    ensure_eq!(locked.maps(), memory == LockedMemory::Mapped, "K4: what caps() say");
+    for round in 0..20u64 {
+        let mut guard = locked.write().await?;
+        for rank in all.clone().map(Rank::new) {
+            if locked.maps() && round % 2 == 0 {
+                guard.part_mut(rank)?.iter_mut().for_each(|element| *element += 1);
+            } else {
+                let copy = guard.get(rank, 0..40).await?;
+                guard.put(rank, 0, copy.iter().map(|element| element + 1).collect::<Vec<_>>()).await?;
+            }
+        }
+        guard.release().await?;
+        let guard = locked.read().await?;
+        let first = guard.get(Rank::new(0), 0..1).await?[0];
+        for rank in all.clone().map(Rank::new) {
+            ensure_eq!(guard.get(rank, 0..40).await?, vec![first; 40], "K4: what the others left");
+            ensure!(!locked.maps() || guard.part(rank)? == [first; 40], "K4: by reference");
+        }
+        guard.release().await?;
+    }
+    world.barrier().await?;
+    let guard = locked.read().await?;
+    ensure_eq!(guard.get(Rank::new(0), 39..40).await?, [20 * fabric.ranks() as u64], "K4: nothing is lost");
+    guard.release().await?;
+    Ok(world.barrier().await?)
+}

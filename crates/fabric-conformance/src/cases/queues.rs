@@ -1,0 +1,354 @@
+//! Control queues: what every mode has.
+
+use super::fixture::{Fixture, TAG, has_queues, queue_error};
+use crate::{ensure, ensure_eq};
+use rdma_fabric::{
+    Amo, Deps, Fabric, FabricError, ProgramResult, Refused, Result,
+    control_queue::{
+        Blocks, Command, Inline, MrqKind, MrqNotice, Posting, QueueError, QueueId, QueueMode, QueueSpec, Stadd, Width,
+    },
+};
+
+const NORMAL: QueueSpec = QueueSpec::new(QueueMode::Normal);
+
+/// Returns an inline put of `value`.
+fn inline(to: QueueId, at: Stadd, value: u64) -> Command {
+    Command::PutInline { to, bytes: Inline::word(value), at }
+}
+
+pub(super) async fn opening(fabric: Fabric) -> ProgramResult<()> {
+    if !has_queues(&fabric)? {
+        return Ok(());
+    }
+    let limits = fabric.queue_limits();
+    let engine = limits.engines - 1;
+    let spec = QueueSpec { number: Some(3), ..QueueSpec::new(QueueMode::Session).on(engine).depth(64) };
+    let queue = fabric.open_queue(spec)?;
+    let id = queue.id();
+    ensure_eq!((id.rank(), id.engine(), id.number()), (fabric.rank(), engine, 3), "Q1: the queue asked for");
+    ensure_eq!(queue.spec().depth, 64, "Q1: slots asked for");
+    ensure!(fabric.queue_limits().free < limits.free, "Q1: free queues after one was opened");
+    let again = fabric.open_queue(spec).err();
+    ensure!(matches!(queue_error(&again), Some(QueueError::InUse(_))), "Q1: opened twice: {again:?}");
+    for wrong in [spec.depth(100), spec.depth(0), spec.on(limits.engines), QueueSpec { mrq_depth: 3, ..spec }] {
+        let refused = fabric.open_queue(wrong).err();
+        ensure!(matches!(queue_error(&refused), Some(QueueError::Limit { .. })), "Q1: {wrong:?}: {refused:?}");
+    }
+    ensure_eq!(queue.close()?, 0, "Q1: commands of a queue that never had any");
+    // The name is nobody's now, then somebody else's; free ones come back.
+    let sender = fabric.open_queue(NORMAL)?;
+    sender.post(Posting::new(inline(id, Stadd::fixed(TAG), 1)).local(1), Deps::All).await?;
+    let status = sender.next_notice(Deps::All).await?.status;
+    ensure_eq!(status, Err(QueueError::NotOpen(id)), "Q1: a put to a queue that was closed");
+    drop(sender);
+    let mut all = Vec::new();
+    let session = QueueSpec { number: None, engine: None, ..spec };
+    let full = loop {
+        match fabric.open_queue(session) {
+            Ok(queue) => all.push(queue),
+            Err(error) => break error,
+        }
+        ensure!(all.len() <= 1000, "Q1: no end of queues");
+    };
+    ensure!(
+        matches!(&full, FabricError::Queue(error) if matches!(**error, QueueError::NoneFree(_))),
+        "Q1: {} opened, then {full}",
+        all.len()
+    );
+    drop(all);
+    ensure_eq!(fabric.queue_limits().free, limits.free, "Q1: free queues after all were closed");
+    Ok(())
+}
+
+pub(super) async fn completions_in_posting_order(fabric: Fabric) -> ProgramResult<()> {
+    let Some(fixture) = Fixture::open(fabric, NORMAL, 64).await? else { return Ok(()) };
+    for round in 1..=20u64 {
+        let put =
+            Posting::new(inline(fixture.next(), fixture.at, round)).tcq(100 + round).local(round as u8).strong_order();
+        fixture.queue.post(put, Deps::All).await?;
+    }
+    for round in 1..=20u64 {
+        let done = fixture.queue.next_completion(Deps::All).await?;
+        ensure_eq!((done.tag, done.status), (100 + round, Ok(())), "Q2: completion {round}");
+    }
+    for _ in 1..=20u64 {
+        let notice = fixture.queue.next_notice(Deps::All).await?;
+        ensure_eq!((notice.kind, notice.status), (MrqKind::LocalPut, Ok(())), "Q3");
+    }
+    fixture.until(0, 20).await?;
+    ensure_eq!(fixture.queue.poll_tcq()?, None, "Q2: a completion too many");
+    ensure_eq!(fixture.queue.poll_mrq()?, None, "Q3: a notice too many");
+    let pointers = fixture.queue.pointers();
+    ensure_eq!((pointers.read, pointers.write), (20, 20), "Q2: slots of 20 commands");
+    fixture.leave().await
+}
+
+/// Rank 0 does everything to rank 1, which gets the notices.
+pub(super) async fn every_command_and_its_notices(fabric: Fabric) -> ProgramResult<()> {
+    let Some(fixture) = Fixture::open(fabric, NORMAL, 4096).await? else { return Ok(()) };
+    let mut fixture = fixture;
+    let (me, at, to) = (fixture.me(), fixture.at, fixture.next());
+    for i in 0..512 {
+        fixture.set(8 * i, if me == 1 { 1000 + i as u64 } else { i as u64 })?;
+    }
+    fixture.world.barrier().await?;
+    let blocks = Blocks { count: 3, stride: 64 };
+    let armw = |op| Command::Atomic { to, at: at + 1024, width: Width::Eight, amo: op };
+    let commands: [(Command, MrqKind, u64); 12] = [
+        (Command::put(to, at, at, 96), MrqKind::LocalPut, 96),
+        (
+            Command::PutInline { to, bytes: Inline::new(&[9; 5]).ok_or("5 bytes")?, at: at + 128 },
+            MrqKind::LocalPut,
+            133,
+        ),
+        (
+            Command::PutInline { to, bytes: Inline::new(&[8; 32]).ok_or("32 bytes")?, at: at + 160 },
+            MrqKind::LocalPut,
+            192,
+        ),
+        (Command::put(to, at, at + 200, 0), MrqKind::LocalPut, 200),
+        (Command::Put { to, from: at + 512, at: at + 512, len: 8, blocks }, MrqKind::LocalPut, 520),
+        (Command::get(to, at + 2048, at + 2048, 100), MrqKind::LocalGet, 2148),
+        (armw(Amo::Add(5)), MrqKind::LocalAtomic, 1128),
+        (armw(Amo::Swap(0xff00)), MrqKind::LocalAtomic, 1133),
+        (armw(Amo::Or(0xf)), MrqKind::LocalAtomic, 0xff00),
+        (armw(Amo::And(0xf0f)), MrqKind::LocalAtomic, 0xff0f),
+        (armw(Amo::Xor(0xf)), MrqKind::LocalAtomic, 0xf0f),
+        (
+            Command::Atomic {
+                to,
+                at: at + 1024,
+                width: Width::Eight,
+                amo: Amo::CompareSwap { expected: 0xf00, new: 1 << 40 },
+            },
+            MrqKind::LocalAtomic,
+            0xf00,
+        ),
+    ];
+    if me == 0 {
+        for (number, (command, kind, wanted)) in commands.into_iter().enumerate() {
+            let notices = command.commands();
+            let posting = Posting::new(command).local(number as u8).remote(number as u8).tcq(number as u64);
+            fixture.queue.post(posting, Deps::All).await?;
+            for block in 0..u64::from(notices) {
+                let notice = fixture.queue.next_notice(Deps::All).await?;
+                let about = format!("Q3: command {number}, {command:?}: {notice:?}");
+                ensure_eq!((notice.kind, notice.peer, notice.edata), (kind, to, number as u8), "{about}");
+                ensure_eq!(notice.status, Ok(()), "{about}");
+                let (have, want) = match kind {
+                    MrqKind::LocalPut => (notice.remote.to_bits(), (at + wanted + 64 * block).to_bits()),
+                    MrqKind::LocalGet => (notice.local.to_bits(), (at + wanted).to_bits()),
+                    _ => (notice.value, wanted),
+                };
+                ensure_eq!(have, want, "{about}");
+                ensure_eq!(fixture.queue.next_completion(Deps::All).await?.tag, number as u64, "Q2: {about}");
+            }
+        }
+        let narrow =
+            Command::Atomic { to, at: at + 1036, width: Width::Four, amo: Amo::CompareSwap { expected: 0, new: 7 } };
+        let notice = fixture.acknowledged(&fixture.queue, narrow.into()).await?;
+        ensure_eq!((notice.value, notice.remote), (0, at + 1036), "Q3: four bytes");
+        // Notices of a nop: in the TCQ only.
+        fixture.queue.post(Posting::new(Command::Nop).tcq(99).local(9).remote(9), Deps::All).await?;
+        ensure_eq!(fixture.queue.next_completion(Deps::All).await?.tag, 99, "Q3: a nop");
+        fixture.settle().await;
+        ensure_eq!(fixture.queue.poll_mrq()?, None, "Q3: a nop's notice");
+        ensure_eq!(fixture.word(2048)?, 1256, "Q3: bytes of the get");
+    } else if me == 1 {
+        let from = fixture.ids[0];
+        for (number, (command, kind, _)) in commands.into_iter().enumerate() {
+            for block in 0..u64::from(command.commands()) {
+                let notice = fixture.queue.next_notice(Deps::All).await?;
+                let about = format!("Q3: notice {number} of {command:?}: {notice:?}");
+                ensure_eq!((notice.peer, notice.edata), (from, number as u8), "{about}");
+                let (want, end) = match (kind, command) {
+                    (MrqKind::LocalGet, _) => (MrqKind::RemoteGet, at + 2148),
+                    (MrqKind::LocalPut, Command::Put { at, len, .. }) => {
+                        (MrqKind::RemotePut, at + u64::from(len) + 64 * block)
+                    }
+                    (MrqKind::LocalPut, Command::PutInline { at, bytes, .. }) => {
+                        (MrqKind::RemotePut, at + bytes.as_bytes().len() as u64)
+                    }
+                    _ => (MrqKind::RemoteAtomic, at + 1024),
+                };
+                ensure_eq!((notice.kind, notice.remote), (want, end), "{about}");
+            }
+        }
+        ensure_eq!([0, 88, 96].map(|i| fixture.word(i).ok()), [Some(0), Some(11), Some(1012)], "Q3: bytes of the put");
+        ensure_eq!(fixture.word(128)?.to_le_bytes()[..5], [9u8; 5], "Q3: inline bytes");
+        ensure_eq!(fixture.word(184)?, 0x0808_0808_0808_0808, "Q3: 32 inline bytes");
+        ensure_eq!([512, 520, 576, 640].map(|i| fixture.word(i).ok()), [64, 1065, 72, 80].map(Some), "Q3: blocks");
+    }
+    fixture.world.barrier().await?;
+    if me == 1 {
+        ensure_eq!(fixture.word(1024)?, 1 << 40, "Q3: the word after all atomics");
+    }
+    fixture.leave().await
+}
+
+pub(super) async fn a_full_ring(fabric: Fabric) -> ProgramResult<()> {
+    let spec = QueueSpec::new(QueueMode::Session).depth(16);
+    let Some(fixture) = Fixture::open(fabric, spec, 64).await? else { return Ok(()) };
+    let nop = Posting::new(Command::Nop).tcq(0);
+    for i in 0..15 {
+        ensure!(fixture.queue.try_post(nop).is_ok(), "Q4: command {i} of 15");
+    }
+    let full = fixture.queue.try_post(nop);
+    ensure!(matches!(full, Err(Refused::Full(()))), "Q4: into a full ring: {full:?}");
+    let long = Command::Put {
+        to: fixture.own(),
+        from: fixture.at,
+        at: fixture.at,
+        len: 1,
+        blocks: Blocks { count: 16, stride: 2 },
+    };
+    let never = fixture.queue.try_post(long.into());
+    ensure!(matches!(never, Err(Refused::Failed(..))), "Q4: more slots than a ring has: {never:?}");
+    ensure_eq!(fixture.completed().await?, 0, "S1: without credit");
+    // Waiting for room, while credit comes.
+    let (waiting, credited) =
+        rdma_fabric::join::join(fixture.queue.post(nop, Deps::All), fixture.credit(fixture.own(), 3)).await;
+    waiting?;
+    ensure_eq!(credited?, Ok(()), "S4");
+    ensure_eq!(fixture.completed().await?, 3, "Q4: after three slots of credit");
+    ensure_eq!(fixture.queue.pointers().write, 16, "Q4: the command that waited");
+    fixture.leave().await
+}
+
+pub(super) async fn steering_tags(fabric: Fabric) -> ProgramResult<()> {
+    let Some(fixture) = Fixture::open(fabric, NORMAL, 256).await? else { return Ok(()) };
+    let (queue, to) = (&fixture.queue, fixture.own());
+    let other = fixture.fabric.alloc(128)?;
+    let auto = queue.register(&other)?;
+    ensure!(auto.tag() >= Stadd::FIRST_AUTOMATIC, "Q5: an automatic tag is {auto}");
+    ensure_eq!(queue.register(&other)?, auto, "Q5: the same region again");
+    ensure_eq!(fixture.at, Stadd::fixed(TAG), "Q5: a fixed tag's address");
+    let taken = queue.register_fixed(&other, TAG).err();
+    ensure_eq!(taken, Some(QueueError::TagInUse { queue: to, tag: TAG }.into()), "Q5: a fixed tag twice");
+    // How a put ends: well, or with an error at its poster (in the completion) or at its target (in the notice).
+    let ends = async |from, at, len| -> Result<Result<(), (&str, QueueError)>> {
+        queue.post(Posting::new(Command::put(to, from, at, len)).tcq(5).local(5), Deps::All).await?;
+        if let Err(error) = queue.next_completion(Deps::All).await?.status {
+            return Ok(Err(("here", error)));
+        }
+        Ok(queue.next_notice(Deps::All).await?.status.map_err(|error| ("there", error)))
+    };
+    // An address is one queue's own.
+    let foreign = fixture.sender.register_fixed(&other, TAG + 1)?;
+    if !fixture.fabric.queue_limits().shared_address_space {
+        let unknown = QueueError::NoSuchTag { queue: to, stadd: foreign };
+        ensure_eq!(ends(foreign, fixture.at, 8).await?, Err(("here", unknown)), "Q5: another queue's tag, from here");
+        ensure_eq!(ends(fixture.at, foreign, 8).await?, Err(("there", unknown)), "Q5: another queue's tag, there");
+    }
+    // Bounds, at both ends of both sides.
+    fixture.set(0, 77)?;
+    ensure_eq!(ends(fixture.at, auto + 120, 8).await?, Ok(()), "Q5: the last bytes");
+    ensure_eq!(fixture.fabric.load(&other.word::<u64>(&fixture.fabric, 120)?)?, 77, "Q5: what lies there");
+    let outside = QueueError::OutOfBounds { queue: to, stadd: auto + 121, len: 8, registered: 128 };
+    ensure_eq!(ends(fixture.at, auto + 121, 8).await?, Err(("there", outside)), "Q5: one byte further");
+    ensure_eq!(ends(auto + 121, fixture.at, 8).await?, Err(("here", outside)), "Q5: from one byte further");
+    let odd = Command::Atomic { to, at: auto + 4, width: Width::Eight, amo: Amo::Add(1) };
+    let end = fixture.acknowledged(queue, odd.into()).await?.status;
+    ensure_eq!(end, Err(QueueError::Misaligned { queue: to, stadd: auto + 4, width: 8 }), "Q5: alignment");
+    queue.set_read_only(auto, true)?;
+    let read_only = QueueError::ReadOnly { queue: to, stadd: auto };
+    ensure_eq!(ends(fixture.at, auto, 8).await?, Err(("there", read_only)), "Q5: a put to read-only memory");
+    queue.set_read_only(auto, false)?;
+    // What nobody asked to hear is told once.
+    queue.post(Command::put(to, fixture.at, auto + 128, 1).into(), Deps::All).await?;
+    fixture.settle().await;
+    let kept = queue.poll_tcq().err();
+    ensure!(
+        matches!(queue_error(&kept), Some(QueueError::OutOfBounds { .. })),
+        "Q6: an error without notice: {kept:?}"
+    );
+    ensure_eq!(queue.poll_tcq()?, None, "Q6: told twice");
+    // A region that goes takes its addresses along; a tag that goes leaves the region.
+    drop(other);
+    let stale = QueueError::Stale { queue: to, stadd: auto };
+    ensure_eq!(ends(fixture.at, auto, 8).await?, Err(("there", stale)), "Q5: a dropped region");
+    queue.deregister(auto)?;
+    let unknown = QueueError::NoSuchTag { queue: to, stadd: auto };
+    ensure_eq!(ends(fixture.at, auto, 8).await?, Err(("there", unknown)), "Q5: a tag that was given back");
+    let twice = queue.deregister(auto).err();
+    ensure_eq!(twice, Some(QueueError::NoSuchTag { queue: to, stadd: auto }.into()), "Q5: given back twice");
+    ensure_eq!(fixture.word(0)?, 77, "Q5: the region itself");
+    fixture.leave().await
+}
+
+pub(super) async fn delayed_starts(fabric: Fabric) -> ProgramResult<()> {
+    let Some(fixture) = Fixture::open(fabric, NORMAL.depth(16), 64).await? else { return Ok(()) };
+    let nop = Posting::new(Command::Nop);
+    for tag in 0..3 {
+        fixture.queue.post(nop.tcq(tag).delayed(), Deps::All).await?;
+    }
+    ensure_eq!(fixture.completed().await?, 0, "Q7: before a start");
+    fixture.queue.post(nop.tcq(3), Deps::All).await?;
+    for tag in 0..4 {
+        ensure_eq!(fixture.queue.next_completion(Deps::All).await?.tag, tag, "Q7: started together, in order");
+    }
+    // A ring full of them stays full.
+    for _ in 0..15 {
+        ensure!(fixture.queue.try_post(nop.delayed()).is_ok(), "Q7: room for 15");
+    }
+    ensure!(
+        matches!(fixture.queue.try_post(nop), Err(Refused::Full(()))),
+        "Q7: a start into a ring full of delayed ones"
+    );
+    ensure_eq!(fixture.queue.pointers().read, 4, "Q7: what was executed");
+    fixture.leave().await
+}
+
+pub(super) async fn a_flag_after_its_data(fabric: Fabric) -> ProgramResult<()> {
+    const BYTES: usize = 1 << 16;
+    let Some(mut fixture) = Fixture::open(fabric, NORMAL, BYTES + 64).await? else { return Ok(()) };
+    for round in 1..=10u64 {
+        fixture.world.barrier().await?;
+        if fixture.me() == 0 {
+            let data = fixture.region.span::<u64>(&fixture.fabric, 0, BYTES / 8)?;
+            fixture.fabric.write(&data, &vec![round; BYTES / 8])?;
+            let put = Posting::new(Command::put(fixture.next(), fixture.at, fixture.at, BYTES as u32)).strong_order();
+            fixture.queue.post(put, Deps::All).await?;
+            let flag = Posting::new(inline(fixture.next(), fixture.at + BYTES as u64, round)).strong_order().local(0);
+            fixture.queue.post(flag, Deps::All).await?;
+            ensure_eq!(fixture.queue.next_notice(Deps::All).await?.status, Ok(()), "Q8");
+        } else if fixture.me() == 1 {
+            fixture.until(BYTES, round).await?;
+            let mut bytes = vec![0u64; BYTES / 8];
+            fixture.fabric.read(&fixture.region.span::<u64>(&fixture.fabric, 0, BYTES / 8)?, &mut bytes)?;
+            ensure!(bytes.iter().all(|word| *word == round), "Q8: a flag before its data in round {round}");
+        }
+    }
+    fixture.leave().await
+}
+
+pub(super) async fn too_many_notices(fabric: Fabric) -> ProgramResult<()> {
+    let spec = QueueSpec { mrq_depth: 8, ..NORMAL };
+    let Some(mut fixture) = Fixture::open(fabric, spec, 64).await? else { return Ok(()) };
+    if fixture.me() == 0 {
+        for edata in 0..20 {
+            let put = Posting::new(inline(fixture.next(), fixture.at, 1)).remote(edata);
+            fixture.sender.post(put, Deps::All).await?;
+        }
+        fixture.settle().await;
+    }
+    fixture.world.barrier().await?;
+    fixture.settle().await;
+    if fixture.me() == 1 {
+        let mut taken: Vec<MrqNotice> = Vec::new();
+        let end = loop {
+            match fixture.queue.poll_mrq() {
+                Ok(Some(notice)) => taken.push(notice),
+                Ok(None) => return Err("Q9: notices were lost in silence".into()),
+                Err(error) => break error,
+            }
+            ensure!(taken.len() <= 8, "Q9: more notices than entries");
+        };
+        let overflow = QueueError::MrqOverflow { queue: fixture.own(), depth: 8 };
+        ensure_eq!(end, overflow.into(), "Q9: after {} notices", taken.len());
+        ensure!(taken.iter().enumerate().all(|(i, n)| usize::from(n.edata) == i), "Q9: out of order: {taken:?}");
+        let stopped = fixture.queue.try_post(Command::Nop.into());
+        ensure!(matches!(stopped, Err(Refused::Failed(..))), "Q9: posting to a queue that stopped: {stopped:?}");
+    }
+    fixture.leave().await
+}

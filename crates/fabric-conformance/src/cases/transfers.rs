@@ -1,0 +1,286 @@
+//! Puts and gets.
+
+use super::{neighbour, triggered::polled, world_and_region};
+use crate::{ensure, ensure_eq};
+use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, PutOrder, Rank, RemoteAddr};
+use std::time::Duration;
+
+/// Returns bytes that differ from place to place and from `salt` to `salt`.
+fn pattern(len: usize, salt: usize) -> Vec<u8> {
+    (0..len).map(|i| (i.wrapping_mul(31) ^ salt.wrapping_mul(101) ^ (i >> 8)) as u8 | 1).collect()
+}
+
+pub(super) async fn every_length_comes_round(fabric: Fabric) -> ProgramResult<()> {
+    const ROOM: usize = 70_000;
+    let (mut world, region) = world_and_region(&fabric, ROOM).await?;
+    let me = fabric.rank().index();
+    // The next rank's memory; one rank alone uses its own (O11).
+    let target = Rank::new(((me + 1) % fabric.ranks()) as u32);
+    for len in [0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 63, 64, 65, 4_095, 65_536] {
+        for offset in [0, 1, 3, 8, 13] {
+            let sent = pattern(len, offset + me);
+            let span = fabric.remote_span::<u8>(region.at(target, offset as u64), len)?;
+            let sent = fabric.put(&span, sent).await?;
+            fabric.flush(target).await?;
+            let got = fabric.get(&span, vec![0u8; len]).await?;
+            ensure!(got == sent, "O8: {len} bytes at {offset} do not come back");
+            // A byte more on both sides: nothing beside was written.
+            let around = fabric.remote_span::<u8>(region.at(target, offset as u64), len + 1)?;
+            let after = fabric.get(&around, vec![0u8; len + 1]).await?[len];
+            ensure_eq!(after, 0, "the byte after {len} at {offset}");
+            fabric.put(&span, vec![0u8; len].into_boxed_slice()).await?;
+            fabric.flush_all().await?;
+        }
+    }
+    world.barrier().await?;
+    let mut own = vec![1u8; ROOM];
+    fabric.read(&region.span(&fabric, 0, ROOM)?, &mut own)?;
+    ensure!(own.iter().all(|byte| *byte == 0), "O5: flushed puts are visible to the target's CPU");
+    Ok(world.barrier().await?)
+}
+
+pub(super) async fn every_source_and_sink(fabric: Fabric) -> ProgramResult<()> {
+    let (mut world, region) = world_and_region(&fabric, 256).await?;
+    let peer = neighbour(&fabric);
+    let far = fabric.remote_span::<u32>(region.at(peer, 128), 8)?;
+    let want: [u32; 8] = core::array::from_fn(|i| 1000 * (fabric.rank().number() + 1) + i as u32);
+
+    let array = fabric.put(&far, want).await?;
+    ensure_eq!(array, want, "O3: an array comes back");
+    fabric.flush(peer).await?;
+    ensure_eq!(fabric.get(&far, [0u32; 8]).await?, want, "a get into an array");
+
+    let boxed = fabric.put(&far, vec![7u32; 8].into_boxed_slice()).await?;
+    ensure_eq!(&boxed[..], &[7; 8], "O3: a box comes back");
+    fabric.flush(peer).await?;
+    ensure_eq!(fabric.get(&far, vec![0u32; 8]).await?, vec![7; 8], "a get into a vector");
+
+    // From and to registered memory.
+    let own = region.span::<u32>(&fabric, 0, 8)?;
+    fabric.write(&own, &want)?;
+    fabric.put(&far, own.clone()).await?;
+    fabric.flush(peer).await?;
+    let other = region.span::<u32>(&fabric, 64, 8)?;
+    fabric.get(&far, other.clone()).await?;
+    let mut seen = [0; 8];
+    fabric.read(&other, &mut seen)?;
+    ensure_eq!(seen, want, "by way of registered memory");
+    // A part of a span.
+    fabric.put(&far.slice(2..4)?, [1u32, 2]).await?;
+    fabric.flush(peer).await?;
+    let part = fabric.get(&far, [0u32; 8]).await?;
+    ensure_eq!(part[1..5], [want[1], 1, 2, want[4]], "a slice");
+    // One word and a span see the same memory.
+    let word = fabric.remote_word::<u32>(region.at(peer, 128 + 8))?;
+    ensure_eq!(fabric.get_word(&word).await?, 1, "a word of a span");
+    Ok(world.barrier().await?)
+}
+
+pub(super) async fn slices_are_lent(fabric: Fabric) -> ProgramResult<()> {
+    let (mut world, region) = world_and_region(&fabric, 70_000).await?;
+    let peer = neighbour(&fabric);
+    for len in [0, 1, 8, 61, 65, 5_000, 65_536] {
+        let far = fabric.remote_span::<u8>(region.at(peer, 3), len)?;
+        let sent = pattern(len, 7);
+        let (mut lent, mut got) = (sent.clone(), vec![0; len]);
+        fabric.put_slice(&far, &lent).await?;
+        lent.fill(0);
+        fabric.flush(peer).await?;
+        fabric.get_slice(&far, &mut got).await?;
+        ensure!(got == sent, "O3: {len} bytes of a slice do not come back");
+        // One that is posted and dropped: it goes on, and what was lent is the lender's again.
+        lent.copy_from_slice(&pattern(len, 8));
+        let _posted = polled(fabric.put_slice(&far, &lent));
+        lent.fill(0);
+        fabric.flush(peer).await?;
+        let _posted = polled(fabric.get_slice(&far, &mut lent));
+        fabric.get_slice(&far, &mut got).await?;
+        ensure!(got == pattern(len, 8), "O4: {len} bytes of a slice that was given back are lost");
+    }
+    let far = fabric.remote_span::<u16>(region.at(peer, 64), 4)?;
+    let mut got = [5; 3];
+    let wrong = FabricError::length_mismatch(3, 4);
+    ensure_eq!(fabric.put_slice(&far, &[1; 3]).await, Err(wrong.clone()), "O10: a slice too short to put");
+    ensure_eq!(fabric.get_slice(&far, &mut got).await, Err(wrong), "O10: a slice too short to get");
+    ensure_eq!(got, [5; 3], "O10: nothing is transferred");
+    Ok(world.barrier().await?)
+}
+
+pub(super) async fn long_transfers_are_split(fabric: Fabric) -> ProgramResult<()> {
+    let limit = fabric.caps().max_transfer;
+    // A provider without a limit worth the name has nothing to split.
+    let len = if limit < 1 << 25 { limit as usize + 4_099 } else { 1 << 20 };
+    let (mut world, region) = world_and_region(&fabric, len).await?;
+    if fabric.rank() == Rank::new(0) {
+        let to = fabric.remote_span::<u8>(region.at(Rank::new(1), 0), len)?;
+        let sent = fabric.put(&to, pattern(len, 5)).await?;
+        fabric.flush_all().await?;
+        let got = fabric.get(&to, vec![0; len]).await?;
+        ensure!(got == sent, "O14: {len} bytes do not come back");
+    }
+    world.barrier().await?;
+    if fabric.rank() == Rank::new(1) {
+        let mut seen = vec![0; len];
+        fabric.read(&region.span(&fabric, 0, len)?, &mut seen)?;
+        ensure!(seen == pattern(len, 5), "O14: {len} bytes do not arrive");
+    }
+    Ok(world.barrier().await?)
+}
+
+pub(super) async fn flushed_puts_precede_the_flag(fabric: Fabric) -> ProgramResult<()> {
+    const WORDS: usize = 40;
+    let mut world = Group::world(&fabric).await?;
+    let data = fabric.alloc_symmetric(8 * WORDS).await?;
+    let flags = fabric.alloc_symmetric(8).await?;
+    // Rank 0 writes to rank 1 and tells rank 2, who reads at rank 1: no path is shared.
+    let (keeper, reader) = (Rank::new(1), Rank::new(2));
+    let far = fabric.remote_span::<u64>(data.at(keeper, 0), WORDS)?;
+    for round in 1..=20u64 {
+        match fabric.rank().index() {
+            0 => {
+                for i in 0..WORDS {
+                    fabric.put(&far.slice(i..i + 1)?, [round]).await?;
+                }
+                fabric.flush(keeper).await?;
+                fabric.put_word(&fabric.remote_word(flags.at(reader, 0))?, round).await?;
+            }
+            2 => {
+                let flag = flags.word::<u64>(&fabric, 0)?;
+                fabric.wait_until(&flag, Deps::One(Rank::new(0)), |flag| flag == round).await?;
+                let seen = fabric.get(&far, [0u64; WORDS]).await?;
+                ensure!(seen == [round; WORDS], "O5, O8: round {round} reads {seen:?}");
+            }
+            _ => {}
+        }
+        world.barrier().await?;
+    }
+    Ok(())
+}
+
+pub(super) async fn ordered_puts_precede_atomics(fabric: Fabric) -> ProgramResult<()> {
+    let (mut world, region) = world_and_region(&fabric, 16).await?;
+    let order = fabric.caps().put_order;
+    let (data, same, other) = (region.at(Rank::new(1), 0), region.at(Rank::new(1), 8), region.at(Rank::new(2), 8));
+    for round in 1..=50u64 {
+        if fabric.rank() == Rank::new(0) {
+            fabric.put_word(&fabric.remote_word(data)?, round).await?;
+            if order == PutOrder::None {
+                fabric.flush_all().await?;
+            }
+            fabric.swap(&fabric.remote_word(same)?, round).await?;
+            if order < PutOrder::AllTargets {
+                fabric.flush_all().await?;
+            }
+            fabric.swap(&fabric.remote_word(other)?, round).await?;
+        } else if fabric.rank().index() <= 2 {
+            let flag = region.word::<u64>(&fabric, 8)?;
+            fabric.wait_until(&flag, Deps::One(Rank::new(0)), |flag| flag == round).await?;
+            let seen = fabric.get_word(&fabric.remote_word::<u64>(data)?).await?;
+            ensure_eq!(seen, round, "O7 with {order:?}: behind the flag at {}", fabric.rank());
+        }
+        world.barrier().await?;
+    }
+    Ok(())
+}
+
+pub(super) async fn words_are_never_torn(fabric: Fabric) -> ProgramResult<()> {
+    const LAST: u64 = 0xdead_beef_dead_beef;
+    let (mut world, region) = world_and_region(&fabric, 8).await?;
+    if fabric.rank() == Rank::new(0) {
+        let word = fabric.remote_word::<u64>(region.at(Rank::new(1), 0))?;
+        for i in 0..500u64 {
+            let half = i % 251 + 1;
+            fabric.put_word(&word, half << 32 | half).await?;
+        }
+        fabric.flush_all().await?;
+        fabric.put_word(&word, LAST).await?;
+    } else if fabric.rank() == Rank::new(1) {
+        let mut torn = None;
+        let word = region.word::<u64>(&fabric, 0)?;
+        let look = |value: u64| {
+            if value >> 32 != value & 0xffff_ffff {
+                torn = Some(value);
+            }
+            value == LAST || torn.is_some()
+        };
+        fabric.wait_until(&word, Deps::All, look).await?;
+        ensure_eq!(torn, None, "M9: a word seen half-written");
+    }
+    Ok(world.barrier().await?)
+}
+
+pub(super) async fn readers_agree_which_write_was_first(fabric: Fabric) -> ProgramResult<()> {
+    const LOOKS: usize = 200;
+    let mut world = Group::world(&fabric).await?;
+    let (words, looks) = (fabric.alloc_symmetric(8).await?, fabric.alloc_symmetric(16 * LOOKS).await?);
+    // Ranks 0 and 1 write each other's word; ranks 2 and 3 read both, in opposite orders.
+    let [x, y] = [0, 1].map(|rank| words.at(Rank::new(rank), 0));
+    let (x, y) = (fabric.remote_word::<u64>(x)?, fabric.remote_word::<u64>(y)?);
+    let (me, judge) = (fabric.rank().index(), Rank::new(2));
+    let mut seen = vec![0u64; 2 * LOOKS];
+    world.barrier().await?;
+    if me < 2 {
+        let word = if me == 0 { &y } else { &x };
+        for round in 1..=LOOKS as u64 {
+            fabric.put_word(word, round).await?;
+            fabric.flush(word.rank()).await?;
+        }
+    } else if me < 4 {
+        let (one, other) = if me == 2 { (&x, &y) } else { (&y, &x) };
+        for pair in seen.chunks_exact_mut(2) {
+            pair[0] = fabric.get_word(one).await?;
+            pair[1] = fabric.get_word(other).await?;
+        }
+    }
+    if me == 3 {
+        fabric.put(&fabric.remote_span::<u64>(looks.at(judge, 0), 2 * LOOKS)?, seen.clone()).await?;
+        fabric.flush(judge).await?;
+    }
+    world.barrier().await?;
+    if fabric.rank() == judge {
+        let mut theirs = vec![0u64; 2 * LOOKS];
+        fabric.read(&looks.span(&fabric, 0, 2 * LOOKS)?, &mut theirs)?;
+        for mine in seen.chunks_exact(2) {
+            // Each has seen a value of its first word, and then one of its second that was older than what the other had seen before.
+            let other = theirs.chunks_exact(2).find(|other| other[0] > mine[1] && other[1] < mine[0]);
+            ensure_eq!(other, None, "O15: x, then y, were {mine:?} here; there y, then x");
+        }
+    }
+    Ok(world.barrier().await?)
+}
+
+pub(super) async fn errors_come_with_the_next_flush(fabric: Fabric) -> ProgramResult<()> {
+    let mut world = Group::world(&fabric).await?;
+    let (me, owner) = (fabric.rank(), Rank::new(1));
+    for pause in [0, 1, 2, 5, 20] {
+        let region = fabric.alloc(64)?;
+        let key = world.broadcast(owner.index(), region.key()).await?;
+        let span = fabric.remote_span::<u64>(RemoteAddr { rank: owner, region: key, offset: 0 }, 8)?;
+        let stale = FabricError::StaleRegion { rank: owner, region: key };
+        world.barrier().await?;
+        if me == owner {
+            fabric.sleep(Duration::from_micros(pause)).await;
+            drop(region);
+            world.barrier().await?;
+            continue;
+        }
+        // Puts while the region goes: posted in vain, or refused. Then no more.
+        let mut refused = None;
+        for _ in 0..10_000 {
+            match fabric.put(&span, [1u64; 8]).await {
+                Ok(_) => fabric.sleep(Duration::from_micros(1)).await,
+                Err(error) => {
+                    refused = Some(error);
+                    break;
+                }
+            }
+        }
+        ensure_eq!(refused, Some(stale.clone()), "M3: puts to a region that went");
+        let told = fabric.flush(owner).await;
+        ensure!(told == Ok(()) || told == Err(stale), "O13: a flush after the region went: {told:?}");
+        ensure_eq!(fabric.flush(owner).await, Ok(()), "O13: an error is told once");
+        ensure_eq!(fabric.flush_all().await, Ok(()), "O13: an error is told once");
+        world.barrier().await?;
+    }
+    Ok(())
+}

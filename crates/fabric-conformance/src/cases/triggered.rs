@@ -1,0 +1,233 @@
+//! Triggered puts: sentences P1–P4.
+
+use super::world_and_region;
+use crate::{ensure, ensure_eq};
+use rdma_fabric::{
+    Deps, Fabric, LocalSpan, LocalWord, ProgramResult, Rank, Region, RemoteWord, Result,
+    triggered::{Spans, Transfer, TriggeredPut, TriggeredPuts},
+};
+use std::{
+    future::{Future, pending},
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    task::{Context, Poll, Wake, Waker},
+    time::Duration,
+};
+
+/// Elements of a transfer.
+const LEN: usize = 6;
+
+/// Bytes of an edge: READY, END, what is sent, what is received.
+const EDGE: u64 = 16 + 16 * LEN as u64;
+
+/// A put to the next rank of a ring, when that is ready, and what the rank before puts here.
+struct Edge {
+    fabric: Fabric,
+    puts: TriggeredPuts,
+    sent: LocalSpan<u64>,
+    /// At the rank before.
+    ready: RemoteWord<u64>,
+    end: LocalWord<u64>,
+    received: LocalSpan<u64>,
+}
+
+impl Edge {
+    /// Makes edge `number` of those that have their words in a symmetric `region`.
+    fn new(fabric: &Fabric, region: &Region, number: u64) -> Result<Self> {
+        let (me, ranks, at) = (fabric.rank().number(), fabric.ranks() as u32, number * EDGE);
+        let (next, before) = (Rank::new((me + 1) % ranks), Rank::new((me + ranks - 1) % ranks));
+        let sent = region.span(fabric, at as usize + 16, LEN)?;
+        let there = fabric.remote_span(region.at(next, at + 16 + 8 * LEN as u64), LEN)?;
+        let transfer = Transfer::Eight(Spans::new(vec![(sent.clone(), there)]));
+        let end = fabric.remote_word(region.at(next, at + 8))?;
+        let put = TriggeredPut::new(vec![region.word(fabric, at as usize)?], transfer, end).answered();
+        Ok(Edge {
+            fabric: fabric.clone(),
+            puts: TriggeredPuts::new(fabric, vec![put], &[next]),
+            sent,
+            ready: fabric.remote_word(region.at(before, at))?,
+            end: region.word(fabric, at as usize + 8)?,
+            received: region.span(fabric, at as usize + 16 + 8 * LEN, LEN)?,
+        })
+    }
+
+    fn value(rank: Rank, k: u64) -> [u64; LEN] {
+        core::array::from_fn(|at| k << 32 | u64::from(rank.number()) << 8 | at as u64)
+    }
+
+    async fn start(&mut self, k: u64) -> Result<()> {
+        self.fabric.write(&self.sent, &Self::value(self.fabric.rank(), k))?;
+        self.fabric.put_word(&self.ready, k).await?;
+        self.puts.arm(k).await
+    }
+
+    /// Waits for the put from the rank before, and meanwhile carries out what is armed here.
+    async fn come(&self, k: u64) -> ProgramResult<()> {
+        let wait = self.fabric.wait_until(&self.end, Deps::One(self.ready.rank()), |end| end >= k);
+        self.fabric.triggers().beside(wait).await?;
+        let mut here = [0; LEN];
+        self.fabric.read(&self.received, &mut here)?;
+        ensure_eq!(here, Self::value(self.ready.rank(), k), "P2: what is there when the word says so, {k}");
+        // Whoever puts it once more is found out.
+        self.fabric.write(&self.received, &[0; LEN])?;
+        Ok(())
+    }
+
+    fn is_untouched(&self) -> Result<bool> {
+        let mut here = [1; LEN];
+        self.fabric.read(&self.received, &mut here)?;
+        Ok(here == [0; LEN])
+    }
+}
+
+pub(crate) fn polled<T>(future: impl Future<Output = T>) -> Option<T> {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(out) => Some(out),
+        Poll::Pending => None,
+    }
+}
+
+/// Two edges, armed and waited for in another order by each rank; a barrier, and a task that arms while another one waits, in between.
+pub(super) async fn puts_leave_in_whichever_wait(fabric: Fabric) -> ProgramResult<()> {
+    let (mut world, region) = world_and_region(&fabric, 2 * EDGE as usize).await?;
+    let (mut a, mut b) = (Edge::new(&fabric, &region, 0)?, Edge::new(&fabric, &region, 1)?);
+    let even = fabric.rank().index().is_multiple_of(2);
+    for k in 1..=12 {
+        match k % 4 {
+            0 => {
+                // Who has not started keeps the one before from leaving the barrier's wait with nothing done.
+                a.start(k).await?;
+                b.start(k).await?;
+                if even {
+                    world.barrier().await?;
+                }
+                a.come(k).await?;
+                b.come(k).await?;
+                if !even {
+                    world.barrier().await?;
+                }
+            }
+            1 => {
+                b.start(k).await?;
+                let (first, then) = rdma_fabric::join::join(b.come(k), async {
+                    a.start(k).await?;
+                    a.come(k).await
+                })
+                .await;
+                first.and(then)?;
+            }
+            _ if even == (k % 4 == 2) => {
+                a.start(k).await?;
+                b.start(k).await?;
+                a.come(k).await?;
+                b.come(k).await?;
+            }
+            _ => {
+                b.start(k).await?;
+                a.start(k).await?;
+                b.come(k).await?;
+                a.come(k).await?;
+            }
+        }
+        a.puts.wait().await?;
+        ensure!(
+            b.puts.test().await? || {
+                b.puts.wait().await?;
+                b.puts.test().await?
+            },
+            "P1: {k} is done when waited for"
+        );
+        ensure!(fabric.triggers().test([&mut a.puts, &mut b.puts]).await?, "P1: {k} is done, looked at together");
+    }
+    world.barrier().await?;
+    ensure!(a.is_untouched()? && b.is_untouched()?, "P3: put again");
+    Ok(())
+}
+
+/// Calls that are dropped wherever they stop, and repeated.
+pub(super) async fn dropped_calls_put_nothing_twice(fabric: Fabric) -> ProgramResult<()> {
+    let (mut world, region) = world_and_region(&fabric, EDGE as usize).await?;
+    let mut edge = Edge::new(&fabric, &region, 0)?;
+    for k in 1..=20 {
+        if (k + fabric.rank().index() as u64).is_multiple_of(3) {
+            fabric.compute(Duration::from_micros(20)).await;
+        }
+        edge.start(k).await?;
+        // What is dropped is done, or goes on in the next call.
+        for _ in 0..k % 5 {
+            if let Some(waited) = polled(edge.puts.wait()) {
+                waited?;
+            }
+            if let Some(tested) = polled(edge.puts.test()) {
+                tested?;
+            }
+            if let Some(tested) = polled(fabric.triggers().test([&mut edge.puts])) {
+                tested?;
+            }
+            let _ = polled(fabric.triggers().advance());
+        }
+        edge.come(k).await?;
+        edge.puts.wait().await?;
+        ensure_eq!(edge.puts.test().await, Ok(true), "P1: {k} is done when waited for");
+    }
+    world.barrier().await?;
+    ensure!(edge.is_untouched()?, "P3: put again");
+    Ok(())
+}
+
+/// Counts how often it is woken.
+#[derive(Default)]
+struct Bell(AtomicU64);
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Relaxed);
+    }
+}
+
+/// A task that waits beside the rank's triggers hears of what another one arms.
+pub(super) async fn who_waits_is_woken_by_who_arms(fabric: Fabric) -> ProgramResult<()> {
+    let (mut world, region) = world_and_region(&fabric, EDGE as usize).await?;
+    let mut edge = Edge::new(&fabric, &region, 0)?;
+    let bell = Arc::new(Bell::default());
+    let waker = Waker::from(bell.clone());
+    let mut waiting = Box::pin(fabric.triggers().beside(pending::<()>()));
+    let mut poll = || waiting.as_mut().poll(&mut Context::from_waker(&waker)).is_pending();
+    ensure!(poll(), "P1: nothing ends it");
+    let before = bell.0.load(Relaxed);
+    edge.puts.arm(1).await?;
+    ensure!(bell.0.load(Relaxed) > before, "P1: nobody was woken");
+    world.barrier().await?;
+    fabric.put_word(&edge.ready, 1).await?;
+    fabric.flush_all().await?;
+    world.barrier().await?;
+    ensure!(poll(), "P1: nothing ends it");
+    // Where the network takes time it has the put in hand.
+    drop(waiting);
+    edge.puts.wait().await?;
+    let end = fabric.wait_until(&edge.end, Deps::One(edge.ready.rank()), |end| end >= 1);
+    fabric.triggers().beside(end).await?;
+    Ok(world.barrier().await?)
+}
+
+/// Armed, and given up before the receiver is ready.
+pub(super) async fn what_is_dropped_does_not_leave(fabric: Fabric) -> ProgramResult<()> {
+    let (mut world, region) = world_and_region(&fabric, EDGE as usize).await?;
+    let Edge { mut puts, ready, end, .. } = Edge::new(&fabric, &region, 0)?;
+    ensure!(fabric.triggers().is_idle(), "P4: nothing is armed");
+    puts.arm(1).await?;
+    ensure!(!fabric.triggers().is_idle(), "P4: something is armed");
+    drop(puts);
+    ensure!(fabric.triggers().is_idle(), "P4: it was given up");
+    world.barrier().await?;
+    fabric.put_word(&ready, 1).await?;
+    fabric.flush_all().await?;
+    world.barrier().await?;
+    fabric.triggers().advance().await;
+    world.barrier().await?;
+    ensure_eq!(fabric.load(&end)?, 0, "P4: what was given up has left");
+    Ok(())
+}

@@ -1,0 +1,126 @@
+//! Which queue of a member serves which channel.
+
+use super::program::Shape;
+use crate::{Form, init::Agreed};
+use std::collections::BTreeMap;
+
+/// What a channel asks of its queue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Demand {
+    /// Slots of the data that are sent along it, if any are.
+    pub(crate) data: Option<u64>,
+    /// Whether it is received along.
+    pub(crate) ready: bool,
+    /// If it is sent along: the relay that its data belong to. If it is only received along: the one that they feed.
+    pub(crate) relay: Option<Relay>,
+    /// Whether what is received along it ends with a notice.
+    pub(crate) notice: bool,
+}
+
+/// Data that are forwarded together: they leave when all that feeds them has come, and their receivers are ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Relay {
+    /// From 1. What feeds a relay is of lower stages; queues serve one stage each.
+    pub(crate) stage: u8,
+    /// Which one of its stage.
+    pub(crate) number: u32,
+}
+
+impl Demand {
+    /// Of a channel that forwards nothing.
+    pub(crate) const fn new(data: Option<u64>, ready: bool) -> Self {
+        Demand { data, ready, relay: None, notice: ready }
+    }
+
+    /// Of a channel whose ends have agreed.
+    pub(crate) fn of(agreed: &Agreed) -> Self {
+        Demand::new(agreed.data_slots(), agreed.inn.is_some())
+    }
+
+    /// Returns whether what is received along the channel is forwarded.
+    pub(crate) fn feeds(&self) -> bool {
+        self.data.is_none() && self.relay.is_some()
+    }
+
+    /// Returns whether the channel's data leave as soon as their receiver is ready.
+    fn plain(&self) -> bool {
+        self.data.is_some() && self.relay.is_none()
+    }
+}
+
+/// Which queues serve a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Assignment {
+    /// The one that the neighbour addresses with its READYs and its data.
+    pub(crate) queue: usize,
+    /// The one that its own READY leaves from.
+    pub(crate) ready_queue: usize,
+    /// Whether data that arrive release slots of `queue`.
+    pub(crate) feeds: bool,
+    /// Whether they end with a notice.
+    pub(crate) notice: bool,
+}
+
+/// The queues of a member.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Assignments {
+    /// What each has to do. One that awaits nothing is the first, and only sends READYs.
+    pub(crate) queues: Vec<Shape>,
+    /// By channel.
+    pub(crate) assigned: Vec<Assignment>,
+}
+
+/// Assigns the channels that are sent along to as many queues as `form` has for them, in turn; those that are only received along go to the first.
+/// Relays have queues of their own, as many for those of a stage as `form` has for so many neighbours.
+pub(crate) fn assign_queues(form: Form, channels: &[Demand]) -> Assignments {
+    let sending = channels.iter().filter(|edges| edges.plain()).count();
+    let many = (form.queues(sending as u32) as usize).max(usize::from(!channels.is_empty()));
+    let (relays, all) = relays(form, channels, many);
+    let mut next = (0..many).cycle();
+    let mut turn = |edges: &Demand| {
+        let plain = if edges.plain() { next.next().unwrap_or(0) } else { 0 };
+        let queue = edges.relay.map_or(plain, |relay| relays[&relay]);
+        Assignment { queue, ready_queue: plain, feeds: edges.feeds(), notice: edges.notice }
+    };
+    let assigned: Vec<Assignment> = channels.iter().map(&mut turn).collect();
+    let mut queues = vec![Shape::NONE; all];
+    for (edges, assigned) in channels.iter().zip(&assigned) {
+        queues[assigned.ready_queue].readies += u64::from(edges.ready);
+        let shape = &mut queues[assigned.queue];
+        shape.awaited += u64::from(edges.data.is_some() || edges.feeds());
+        shape.data += edges.data.unwrap_or(0);
+        shape.notices += u64::from(edges.notice);
+    }
+    Assignments { queues, assigned }
+}
+
+/// Yields the queue of each relay, after the first `many`, and how many queues there are then.
+fn relays(form: Form, channels: &[Demand], many: usize) -> (BTreeMap<Relay, usize>, usize) {
+    let mut relays: BTreeMap<Relay, usize> = channels.iter().filter_map(|edges| Some((edges.relay?, 0))).collect();
+    let stages = channels.iter().filter_map(|edges| edges.relay).map(|relay| relay.stage).max().unwrap_or(0);
+    let mut all = many;
+    for stage in 1..=stages {
+        let mut mine: Vec<_> = relays.iter_mut().filter(|(relay, _)| relay.stage == stage).collect();
+        let queues = form.queues(mine.len() as u32).max(u32::from(!mine.is_empty())) as usize;
+        for (at, (_, queue)) in mine.iter_mut().enumerate() {
+            **queue = all + at % queues;
+        }
+        all += queues;
+    }
+    (relays, all)
+}
+
+/// Returns the largest number of queues that one of the stages could use.
+pub(crate) fn widest(channels: &[Demand]) -> u32 {
+    let plain = channels.iter().filter(|edges| edges.plain()).count() as u32;
+    let mut stages: BTreeMap<u8, Vec<u32>> = BTreeMap::new();
+    for relay in channels.iter().filter_map(|edges| edges.relay) {
+        stages.entry(relay.stage).or_default().push(relay.number);
+    }
+    let relays = stages.into_values().map(|mut numbers| {
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers.len() as u32
+    });
+    relays.fold(plain, u32::max)
+}

@@ -1,0 +1,113 @@
+//! What a member publishes of a channel so that the neighbour's CPU can put into its memory, and the puts that are made of it.
+
+use crate::{
+    Result,
+    buffer::{Memory, Width},
+    init::{Agreed, Channel, Name, Outgoing, Wires},
+};
+use bytemuck::{Pod, Zeroable};
+use rdma_fabric::{
+    Fabric, LocalWord, RegionKey, RemoteAddr, RemoteSpan,
+    triggered::{Spans, Transfer, TriggeredPut},
+};
+
+/// Where a channel's words and data are at the member that publishes it, for a neighbour whose CPU does the puts.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct CpuContact {
+    pub(crate) name: Name,
+    /// The region of the words.
+    words: u64,
+    /// Offset of the word for the neighbour's READY.
+    ready: u64,
+    /// Offset of the word for the neighbour's END.
+    end: u64,
+    /// The region that data is received in.
+    data: u64,
+}
+
+impl CpuContact {
+    pub(crate) fn of(channel: &Channel, wires: &Wires) -> Self {
+        CpuContact {
+            name: Name::of(channel),
+            words: wires.words.region().key().to_bits(),
+            ready: wires.ready_word(channel),
+            end: wires.end_word(channel),
+            data: wires.receiving(channel).map_or(0, |memory| memory.region().key().to_bits()),
+        }
+    }
+}
+
+/// A channel whose neighbour's contact is known.
+pub(super) struct CpuChannel<'a> {
+    pub(super) fabric: &'a Fabric,
+    pub(super) channel: &'a Channel,
+    /// The neighbour's.
+    pub(super) contact: &'a CpuContact,
+    pub(super) wires: &'a Wires,
+}
+
+impl CpuChannel<'_> {
+    fn there(&self, region: u64, offset: u64) -> RemoteAddr {
+        RemoteAddr { rank: self.channel.rank, region: RegionKey::from_bits(region), offset }
+    }
+
+    /// Resolves the neighbour's word that READY goes to.
+    ///
+    /// # Errors
+    /// As [`Fabric::locate`].
+    pub(super) fn ready(&self) -> Result<RemoteSpan<u64>> {
+        Ok(self.fabric.remote_span(self.there(self.contact.words, self.contact.ready), 1)?)
+    }
+
+    /// Resolves the own word in which the sender says END.
+    ///
+    /// # Errors
+    /// As [`Fabric::locate`].
+    pub(super) fn end(&self) -> Result<LocalWord<u64>> {
+        self.wires.end(self.fabric, self.channel)
+    }
+
+    /// Makes the put of the block, with END behind it, that leaves when the receiver has said READY in the word of channel `by` and the words `fed` have come;
+    /// `None` if nothing is sent along the channel.
+    ///
+    /// # Errors
+    /// As [`Fabric::locate`].
+    pub(super) fn put(&self, by: &Channel, agreed: &Agreed, fed: Vec<LocalWord<u64>>) -> Result<Option<TriggeredPut>> {
+        let Some(out) = &agreed.out else { return Ok(None) };
+        let from = self.wires.sending(self.channel).unwrap_or(&self.wires.words);
+        let mut needs = vec![self.wires.words.region().word(self.fabric, self.wires.ready_word(by) as usize)?];
+        needs.extend(fed);
+        let block = transfer(self.fabric, out, from, self.there(self.contact.data, 0))?;
+        let end = self.fabric.remote_word(self.there(self.contact.words, self.contact.end))?;
+        // READY(k + 1) comes from who has seen END(k).
+        Ok(Some(TriggeredPut::new(needs, block, end).answered()))
+    }
+}
+
+/// Resolves the puts of `out`, from `from` to what lies at `at`.
+///
+/// # Errors
+/// As [`Fabric::locate`].
+pub(crate) fn transfer(fabric: &Fabric, out: &Outgoing, from: &Memory, at: RemoteAddr) -> Result<Transfer> {
+    Ok(match out.width {
+        Width::One => Transfer::One(spans(fabric, out, from, at)?),
+        Width::Two => Transfer::Two(spans(fabric, out, from, at)?),
+        Width::Four => Transfer::Four(spans(fabric, out, from, at)?),
+        Width::Eight => Transfer::Eight(spans(fabric, out, from, at)?),
+    })
+}
+
+fn spans<W: Pod>(fabric: &Fabric, out: &Outgoing, from: &Memory, at: RemoteAddr) -> Result<Spans<W>> {
+    let mut pairs = Vec::new();
+    for piece in out.pieces.iter().filter(|piece| piece.len > 0) {
+        for block in 0..u64::from(piece.count) {
+            let skip = block * piece.stride;
+            let cells = piece.len as usize / size_of::<W>();
+            let here = from.region().span::<W>(fabric, (piece.from + skip) as usize, cells)?;
+            let there = RemoteAddr { offset: at.offset + piece.at + skip, ..at };
+            pairs.push((here, fabric.remote_span::<W>(there, cells)?));
+        }
+    }
+    Ok(Spans::new(pairs))
+}

@@ -1,0 +1,244 @@
+//! Queues of a request that are open: what neighbours have to know of them, and the engines they become.
+
+use super::{
+    CommandTemplate, Data, Program, QueueEngine, QueuePartitions,
+    assignment::{Assignment, Assignments, Demand, assign_queues},
+    program::{OnArrival, Ready, Shape, partition, program, releases},
+};
+use crate::{
+    Form, PrdmaError, Result,
+    init::{Agreed, Channel, Name, Wires},
+};
+use bytemuck::{Pod, Zeroable};
+use rdma_fabric::{
+    ControlQueue, Fabric, FabricError, Rank,
+    control_queue::{QueueError, QueueId, QueueMode, QueueSpec, Stadd},
+};
+
+/// Opens queue `number` of a request, with `depth` slots and room for two iterations of `notices`. Queues of a request are on different engines, and so are the
+/// first queues of a node's ranks; where an engine has no queue left, any will do.
+///
+/// # Errors
+/// As [`Fabric::open_queue`]; [`PrdmaError::Limit`].
+pub(crate) fn open_queue(
+    fabric: &Fabric,
+    number: usize,
+    mode: QueueMode,
+    depth: u64,
+    notices: u64,
+    initial_offset: u32,
+) -> Result<ControlQueue> {
+    let limits = fabric.queue_limits();
+    let (mrq, limit) = ((2 * notices + 2).next_power_of_two().max(16), u64::from(limits.most_depth));
+    if depth.max(mrq) > limit {
+        return Err(PrdmaError::Limit { what: "slots or notices of a queue", value: depth.max(mrq), limit });
+    }
+    let spec = QueueSpec { depth: depth as u32, mrq_depth: mrq as u32, initial_offset, ..QueueSpec::new(mode) };
+    let engine = ((number + number_on_node(fabric)) % usize::from(limits.engines.max(1))) as u8;
+    match fabric.open_queue(spec.on(engine)) {
+        Err(FabricError::Queue(error)) if matches!(*error, QueueError::NoneFree(_)) => Ok(fabric.open_queue(spec)?),
+        other => Ok(other?),
+    }
+}
+
+/// Returns which of its node's ranks this is.
+fn number_on_node(fabric: &Fabric) -> usize {
+    let Ok(node) = fabric.node(fabric.rank()) else { return 0 };
+    let mut ranks = (0..).map_while(|number| fabric.rank_on(node, number));
+    ranks.position(|rank| rank == fabric.rank()).unwrap_or(0)
+}
+
+/// Where a channel's queue, words and data are at the member that publishes it, for a neighbour's queues.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct QueueContact {
+    pub(crate) name: Name,
+    /// The queue that serves the channel.
+    queue: u64,
+    /// Where READYs of the neighbour go.
+    word: u64,
+    /// Where its data go.
+    data: u64,
+    /// Where the END of a partition goes.
+    end: u64,
+    /// How many slots each arrival is to release: READYs, and data that are forwarded.
+    credit: u64,
+    /// 1 if data that arrive are forwarded.
+    feeds: u64,
+    /// 1 if data end with a notice.
+    notice: u64,
+}
+
+impl QueueContact {
+    /// Returns the neighbour's queue.
+    fn queue(&self, channel: &Channel) -> Result<QueueId> {
+        let to = QueueId::from_bits(self.queue).filter(|to| to.rank() == channel.rank);
+        to.ok_or(PrdmaError::Damaged { member: channel.member })
+    }
+
+    /// Returns how many slots each arrival releases.
+    fn credit(&self, channel: &Channel) -> Result<u8> {
+        let credit = u8::try_from(self.credit).ok().filter(|credit| (1..=15).contains(credit));
+        credit.ok_or(PrdmaError::Damaged { member: channel.member })
+    }
+
+    /// Returns the READY for the neighbour's edge.
+    fn ready(&self, channel: &Channel) -> Result<Ready> {
+        Ok(Ready { to: self.queue(channel)?, word: Stadd::from_bits(self.word), credit: self.credit(channel)? })
+    }
+
+    /// Returns what data do where they arrive.
+    fn on_arrival(&self, channel: &Channel) -> Result<OnArrival> {
+        let credit = if self.feeds == 1 { self.credit(channel)? } else { 0 };
+        Ok(OnArrival { notice: self.notice == 1, credit })
+    }
+}
+
+/// Queues of one member that are open and have no commands yet.
+pub(crate) struct OpenQueues {
+    queues: Vec<OpenQueue>,
+    /// By channel: which of the queues serve it.
+    assigned: Vec<Assignment>,
+}
+
+struct OpenQueue {
+    queue: ControlQueue,
+    shape: Shape,
+}
+
+impl OpenQueue {
+    /// Address of a word that means nothing, on this queue.
+    fn scratch(&self, wires: &Wires) -> Result<Stadd> {
+        Ok(self.queue.register(wires.words.region())? + wires.scratch_word())
+    }
+
+    /// Returns the data that are sent along a channel.
+    fn data(&self, channel: &Channel, agreed: &Agreed, wires: &Wires, contact: &QueueContact) -> Result<Option<Data>> {
+        let Some(out) = &agreed.out else { return Ok(None) };
+        let from = self.queue.register(wires.sending(channel).unwrap_or(&wires.words).region())?;
+        let (to, at, on_arrival) =
+            (contact.queue(channel)?, Stadd::from_bits(contact.data), contact.on_arrival(channel)?);
+        Ok(Some(Data { to, from, at, pieces: out.pieces.clone(), on_arrival }))
+    }
+}
+
+impl OpenQueues {
+    /// Opens as many queues as `form` wants for channels with these demands, which are [assigned](assign_queues) to them. Data come in so many `partitions`, each
+    /// with a notice.
+    ///
+    /// # Errors
+    /// As [`Fabric::open_queue`]: nothing is left open.
+    pub(crate) fn open(fabric: &Fabric, form: Form, demands: &[Demand], partitions: u64) -> Result<Self> {
+        let Assignments { queues, assigned } = assign_queues(form, demands);
+        let open = |(number, shape): (usize, Shape)| {
+            // Who only receives needs nothing released: its READYs leave from a normal queue.
+            let (mode, ahead) = match shape.awaited {
+                0 => (QueueMode::Normal, 0),
+                _ => (QueueMode::Session, shape.readies as u32),
+            };
+            let notices = shape.notices.saturating_mul(partitions);
+            Ok(OpenQueue { queue: open_queue(fabric, number, mode, shape.depth(), notices, ahead)?, shape })
+        };
+        Ok(OpenQueues { queues: queues.into_iter().enumerate().map(open).collect::<Result<_>>()?, assigned })
+    }
+
+    /// Turns queues of edges into queues of their partitions: each channel becomes so many, one after the other.
+    pub(crate) fn per_partition(mut self, partitions: usize) -> Self {
+        let each = |assigned: &Assignment| core::iter::repeat_n(*assigned, partitions);
+        self.assigned = self.assigned.iter().flat_map(each).collect();
+        self
+    }
+
+    /// Registers the memory of the channels on their queues, and yields what the neighbours need to know.
+    ///
+    /// # Errors
+    /// As [`ControlQueue::register`].
+    pub(crate) fn contacts(&self, channels: &[Channel], wires: &Wires) -> Result<Vec<QueueContact>> {
+        let contact = |(channel, assigned): (&Channel, &Assignment)| {
+            let open = &self.queues[assigned.queue];
+            let words = open.queue.register(wires.words.region())?;
+            let data = match wires.receiving(channel) {
+                Some(memory) => open.queue.register(memory.region())?.to_bits(),
+                None => 0,
+            };
+            Ok(QueueContact {
+                name: Name::of(channel),
+                queue: open.queue.id().to_bits(),
+                word: (words + wires.ready_word(channel)).to_bits(),
+                data,
+                end: (words + wires.end_word(channel)).to_bits(),
+                credit: u64::from(open.shape.credit()),
+                feeds: u64::from(assigned.feeds),
+                notice: u64::from(assigned.notice),
+            })
+        };
+        channels.iter().zip(&self.assigned).map(contact).collect()
+    }
+
+    /// Makes the engine, once the neighbours' contacts are known: `theirs` by channel. Waits depend on `ranks`.
+    ///
+    /// # Errors
+    /// [`PrdmaError::Damaged`]; as [`ControlQueue::register`].
+    pub(crate) fn engine(
+        self,
+        fabric: &Fabric,
+        channels: &[Channel],
+        agreed: &[Agreed],
+        wires: &Wires,
+        theirs: &[QueueContact],
+        ranks: Box<[Rank]>,
+    ) -> Result<QueueEngine> {
+        let mut queues = Vec::with_capacity(self.queues.len());
+        for (number, open) in self.queues.into_iter().enumerate() {
+            let (mut readies, mut data) = (Vec::new(), Vec::new());
+            for (at, assigned) in self.assigned.iter().enumerate() {
+                let (channel, agreed, contact) = (&channels[at], &agreed[at], &theirs[at]);
+                if agreed.inn.is_some() && assigned.ready_queue == number {
+                    readies.push(contact.ready(channel)?);
+                }
+                if assigned.queue == number {
+                    data.extend(open.data(channel, agreed, wires, contact)?);
+                }
+            }
+            let program = program(open.queue.id(), open.scratch(wires)?, &open.shape, &readies, &data);
+            queues.push((open.queue, program, open.shape.notices as u32));
+        }
+        Ok(QueueEngine::new(fabric, queues.into_iter(), ranks))
+    }
+
+    /// Makes the engine of channels that are partitions, `partitions` of an edge one after the other, once the neighbours' contacts are known: `theirs` by channel.
+    ///
+    /// # Errors
+    /// [`PrdmaError::Damaged`]; as [`ControlQueue::register`].
+    pub(crate) fn partitioned(
+        self,
+        fabric: &Fabric,
+        partitions: usize,
+        channels: &[Channel],
+        agreed: &[Agreed],
+        wires: &Wires,
+        theirs: &[QueueContact],
+    ) -> Result<QueuePartitions> {
+        let many = self.queues.len();
+        let (mut readies, mut completions) = (vec![Vec::new(); many], vec![0u32; many]);
+        let mut posted: Vec<(usize, Vec<CommandTemplate>)> = Vec::new();
+        for (at, ((channel, agreed), contact)) in channels.iter().zip(agreed).zip(theirs).enumerate() {
+            let queue = self.assigned[at].queue;
+            if agreed.inn.is_some() && at % partitions == 0 {
+                readies[queue].push(contact.ready(channel)?);
+            }
+            if let Some(data) = self.queues[queue].data(channel, agreed, wires, contact)? {
+                posted.push((queue, partition(&data, Stadd::from_bits(contact.end))));
+                completions[queue] += 1;
+            }
+        }
+        let mut queues = Vec::with_capacity(many);
+        for (open, (readies, completions)) in self.queues.into_iter().zip(readies.into_iter().zip(completions)) {
+            let commands = releases(open.queue.id(), open.scratch(wires)?, &open.shape, &readies);
+            let program = Program { commands, completions, chained: open.shape.selfs() > 0 };
+            queues.push((open.queue, program, (readies.len() * partitions) as u32));
+        }
+        let ranks = channels.iter().map(|channel| channel.rank).collect();
+        Ok(QueuePartitions { engine: QueueEngine::new(fabric, queues.into_iter(), ranks), partitions: posted })
+    }
+}

@@ -1,0 +1,89 @@
+//! One execution of a job.
+
+use checks::exchange::{Case, Member, Mistake, Spoiled};
+use explore::mutant::mutant;
+use loom_fabric::{Config, Delivery, Seat, run_after};
+use prdma_offload::Buffer;
+use rdma_fabric::{Fabric, PutOrder};
+use std::{
+    cell::Cell,
+    rc::Rc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    },
+};
+
+/// For the control block of a group, and what an exchange has.
+pub(super) const CELLS: usize = 1024;
+
+/// What some execution has shown.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    /// A sender had ended an iteration that its receiver had not.
+    pub(super) ahead: AtomicBool,
+}
+
+pub(super) fn config(ranks: usize, delivery: Delivery, order: PutOrder) -> Config {
+    let mut config = Config { cells_per_rank: CELLS, ..Config::new(ranks, delivery) };
+    config.caps.put_order = order;
+    config
+}
+
+/// So many words of which loom sees every race.
+pub(super) fn buffer(loom: &Fabric, words: usize) -> prdma_offload::Result<Buffer<u64>> {
+    Seat::of(loom).watched(|| Buffer::new(loom, words))
+}
+
+/// All members of `case`, each on what `wrap` makes of its fabric, but for the blocks; the cell is set when the set-up is over.
+fn execution(
+    config: Config,
+    case: Case,
+    wrap: impl Fn(Fabric, Rc<Cell<bool>>) -> Fabric + Send + 'static,
+    seen: Arc<Seen>,
+) {
+    let set_up = move |loom: Fabric| {
+        let begun = Rc::new(Cell::new(false));
+        let fabric = wrap(loom.clone(), begun.clone());
+        async move {
+            let member = Member::new(&fabric, case, |words| buffer(&loom, words)).await;
+            (member.expect("the set-up is right"), begun)
+        }
+    };
+    let ended: Arc<[AtomicU64]> = (0..case.ranks()).map(|_| AtomicU64::new(0)).collect();
+    run_after(config, set_up, move |_, (mut member, begun)| {
+        let (ended, seen) = (ended.clone(), seen.clone());
+        async move {
+            begun.set(true);
+            for iteration in 1..=case.iterations {
+                member.begin(iteration).await.expect("no error is possible");
+                member.end().await.expect("no error is possible");
+                ended[member.number()].store(iteration, Relaxed);
+                in_step(&case, &ended, &seen);
+            }
+            member.look(case.iterations).expect("no error is possible");
+            member
+        }
+    });
+}
+
+/// A sender is no more than one iteration ahead.
+fn in_step(case: &Case, ended: &[AtomicU64], seen: &Seen) {
+    for (from, to) in case.edges.iter().enumerate().flat_map(|(from, to)| to.iter().map(move |to| (from, *to))) {
+        let (sender, receiver) = (ended[from].load(Relaxed), ended[to].load(Relaxed));
+        assert!(sender <= receiver + 1, "rank {from} is more than one iteration ahead of rank {to}");
+        if sender > receiver {
+            seen.ahead.store(true, Relaxed);
+        }
+    }
+}
+
+/// The right exchange.
+pub(super) fn right(config: Config, case: Case, seen: Arc<Seen>) -> impl Fn() + Send + Sync + 'static {
+    move || execution(config, case, |loom, _| loom, seen.clone())
+}
+
+/// With one step done wrong.
+pub(super) fn spoiled(config: Config, case: Case, mistake: Mistake) -> impl Fn() + Send + Sync + 'static {
+    move || execution(config, case, move |loom, begun| mutant(loom, Spoiled { mistake, begun }), Arc::default())
+}

@@ -1,0 +1,82 @@
+//! The crate as programs use it: layouts and topologies against oracles, exchanges and collectives over threads and in virtual time, small jobs under every
+//! delivery order and under loom, and counts of what calls cost.
+
+mod by_node;
+mod collectives;
+mod delivery;
+mod in_step;
+mod layouts;
+mod partitioned;
+mod transient;
+mod counts {
+    //! Counts as an oracle for what calls cost: charges for software layers, operations of making a request, looks at own words.
+
+    mod charges;
+    mod looks;
+    mod rounds;
+}
+mod loom {
+    //! Whole exchanges without control queues under loom: the engine's own code, and data of which loom sees every race.
+    //!
+    //! The explorer of delivery orders ([`crate::delivery`]) takes memory to be sequentially consistent. Here it is not: what orders data against READY and END are
+    //! the releases and acquires of the protocol's operations, and a load may be stale. Requests are made before the model begins; what is explored are starts, waits
+    //! and what leaves in them. Each test states its preemption bound.
+
+    mod exchange;
+    mod right;
+    mod wrong;
+}
+mod topologies {
+    //! Topologies: local properties, and collectives over threads and in virtual time against sequential oracles.
+
+    mod agreement;
+    mod edges;
+    mod grids;
+    mod renumbered;
+}
+
+use prdma_offload::{Edge, Form, Neighbourhood, Topology};
+use rdma_fabric::{Fabric, Group, Program};
+use std::{fmt::Debug, time::Duration};
+use tofu2_sim::{
+    shm::Threads,
+    virt::{Job, Platform},
+};
+
+/// All forms of an exchange.
+const FORMS: [Form; 4] = [Form::Fast, Form::Queues(2), Form::Mrc, Form::Cpu];
+
+/// Ranks of the FX100 in virtual time.
+fn fx100(ranks: usize) -> Job<'static> {
+    Job::new(&Platform::fx100(), ranks)
+}
+
+/// Ranks of the FX100 whose operations take up to so many microseconds longer than they need, and whose events at one time come in any order.
+fn disturbed(ranks: usize, micros: u64) -> Job<'static> {
+    fx100(ranks).jitter(Duration::from_micros(micros)).shuffle_ties(true)
+}
+
+/// What a program yields on threads and in virtual time: the same.
+fn both<P: Program>(ranks: usize, program: &P) -> Vec<P::Out>
+where
+    P::Out: PartialEq + Debug,
+{
+    let real = Threads::new(ranks).run(program).expect("threads");
+    assert_eq!(real, simulated(ranks, program), "threads and virtual time differ");
+    real
+}
+
+/// What a program yields in virtual time.
+fn simulated<P: Program>(ranks: usize, program: &P) -> Vec<P::Out> {
+    disturbed(ranks, 30).run(program).expect("virtual time").outs
+}
+
+/// All ranks in a ring, with two blocks each way and an edge to nobody. Collective.
+async fn neighbours(fabric: &Fabric) -> prdma_offload::Result<Neighbourhood> {
+    let group = Group::world(fabric).await?;
+    let (me, n) = (group.me(), group.len());
+    let (left, right) = ((me + n - 1) % n, (me + 1) % n);
+    let edge = |member, label| Some(Edge { member, label });
+    let (sources, destinations) = ([edge(left, 1), None, edge(right, 0)], [edge(left, 0), None, edge(right, 1)]);
+    Neighbourhood::new(group, Topology::of(sources.into(), destinations.into())).await
+}

@@ -1,0 +1,80 @@
+//! How memory that others may touch at any time is read and written.
+//!
+//! Every byte of a segment's heap goes through this module and nothing else, whoever owns it. Racing plain accesses are undefined in Rust,
+//! relaxed word loops miss the speed of a copy, and atomics of different widths on the same bytes are undefined too. So on x86-64 and
+//! aarch64 the accesses are inline assembly, which the compiler must take as it is; elsewhere and under Miri they are `AtomicU64` cells,
+//! with compare-and-swap for parts of a cell (4-byte atomics included, so that all widths stay coherent).
+//!
+//! # Ordering
+//! | access | guarantee |
+//! |---|---|
+//! | [`load`] | acquire; never torn |
+//! | [`store`] | release; never torn |
+//! | [`rmw`] | acquire and release, so every earlier store of this CPU is ordered before it; a full barrier on x86-64 |
+//! | copies | a copy of exactly 4 or 8 aligned bytes is one load (acquire) or store (release); a longer one has no order inside, and is ordered before later stores, read-modify-writes and fences of this CPU |
+//!
+//! Overlapping source and destination leave unspecified bytes in the destination, nothing worse.
+//!
+//! # Safety
+//! Callers give addresses that are valid for the bytes, in memory that everybody accesses through this module. In return no access here is
+//! a data race in Rust's sense: shared bytes are touched by assembly, which the compiler takes as it is, or by atomics of one width. The
+//! two forms never meet on one byte: which is used is fixed when the crate is compiled.
+
+#![allow(unsafe_code)]
+
+#[cfg(all(target_arch = "aarch64", not(miri)))]
+mod aarch64;
+#[cfg(any(test, miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
+#[cfg_attr(test, allow(unreachable_pub))]
+mod portable;
+#[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
+mod short;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod x86_64;
+
+#[cfg(all(target_arch = "aarch64", not(miri)))]
+use aarch64 as chosen;
+#[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
+use portable as chosen;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use x86_64 as chosen;
+
+/// Bytes that memory must be made of, and aligned to, to be accessed where it is.
+pub const CELL: usize = if cfg!(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64")))) { 8 } else { 1 };
+
+pub use chosen::{copy_between, copy_in, copy_out, expect_store, zero};
+
+use crate::Amo;
+
+/// Loads a word of `width` bytes, 4 or 8; returns its bits, zero-extended.
+///
+/// # Safety
+/// `p` is valid for `width` bytes and aligned to them.
+#[inline(always)]
+pub unsafe fn load(p: *const u8, width: usize) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe { if width == 4 { chosen::load4(p).into() } else { chosen::load8(p) } }
+}
+
+/// Stores the low bits of `bits` in a word of `width` bytes, 4 or 8.
+///
+/// # Safety
+/// As [`load`].
+#[inline(always)]
+pub unsafe fn store(p: *mut u8, width: usize, bits: u64) {
+    // SAFETY: the caller's promise.
+    unsafe { if width == 4 { chosen::store4(p, bits as u32) } else { chosen::store8(p, bits) } }
+}
+
+/// Changes a word of `width` bytes, 4 or 8, with the low bits of the operands; returns the bits before, zero-extended.
+///
+/// # Safety
+/// As [`load`].
+#[inline(always)]
+pub unsafe fn rmw(p: *mut u8, width: usize, amo: Amo<u64>) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe { if width == 4 { chosen::rmw4(p, amo.map(|value| value as u32)).into() } else { chosen::rmw8(p, amo) } }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,293 @@
+//! The one error type of the ground floor: [`FabricError`], and what its larger variants say.
+
+use crate::{Rank, RegionKey, RemoteAddr, barrier::GateError, control_queue::QueueError};
+
+mod details;
+
+pub use details::{
+    CellWidth, CrossCopy, LengthMismatch, Misaligned, Mismatch, NoAtomics, OutOfBounds, OutOfMachineMemory,
+    OutOfMemory, Setting,
+};
+
+/// A text of the program behind one pointer, written `&"control queues"`. It takes half the room of a `&'static str`, so that an error that
+/// has one stays small.
+pub type Literal = &'static &'static str;
+
+/// What a fabric refuses or fails to do. Each variant carries the numbers a person needs to find the cause.
+///
+/// Two words: a larger error would cost every call that goes well. Details that don't fit are behind a box; they become a `FabricError` by
+/// `From`.
+///
+/// ```
+/// use rdma_fabric::{FabricError, Rank, RegionKey, RemoteAddr, error::OutOfBounds};
+///
+/// let addr = RemoteAddr { rank: Rank::new(3), region: RegionKey { index: 1, generation: 1 }, offset: 8 };
+/// let error = FabricError::from(OutOfBounds { addr, len: 8, region_len: 8 });
+/// assert_eq!(error.to_string(), "bytes 8..16 of region 1.1 of rank 3 are outside its 8 bytes");
+/// assert!(matches!(error, FabricError::OutOfBounds(outside) if outside.addr == addr));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FabricError {
+    /// A rank that the operation or wait depends on died, panicked or returned an error.
+    #[error("{rank} was lost")]
+    PeerLost {
+        /// The rank that is gone.
+        rank: Rank,
+    },
+    /// Every rank that could have ended this wait has finished its program.
+    #[error("the wait can never end: every rank it depends on has finished")]
+    PeersLeft,
+    /// A member of a group has finished its program without having entered a collective of the group, which can't be completed any more.
+    #[error("{rank} has finished without taking part: the group can't complete this any more")]
+    MemberLeft {
+        /// The member that has left.
+        rank: Rank,
+    },
+    /// The job can make no progress: nobody will ever end this wait.
+    #[error("deadlock: nothing can happen any more and {waiting} ranks wait")]
+    Deadlock {
+        /// How many ranks wait.
+        waiting: usize,
+    },
+    /// There is no such rank.
+    #[error("{rank} does not exist: the job has ranks 0 to {last}", last = .ranks.saturating_sub(1))]
+    NoSuchRank {
+        /// The rank asked for.
+        rank: Rank,
+        /// The number of ranks.
+        ranks: usize,
+    },
+    /// A rank was named that is no member of the group.
+    #[error("{rank} is none of the group's {members} members")]
+    NotInGroup {
+        /// The rank named.
+        rank: Rank,
+        /// Members of the group.
+        members: usize,
+    },
+    /// The rank never registered such a region.
+    #[error("{rank} has no {region:?}")]
+    NoSuchRegion {
+        /// The supposed owner.
+        rank: Rank,
+        /// The key used.
+        region: RegionKey,
+    },
+    /// The region was deregistered.
+    #[error("{region:?} of {rank} was deregistered")]
+    StaleRegion {
+        /// The former owner.
+        rank: Rank,
+        /// The key used.
+        region: RegionKey,
+    },
+    /// The region has no key: it is reached only through the capability it was allocated with ([`crate::Fabric::keyless`]).
+    #[error("{region:?} of {rank} is locked: it has no key, and is reached through what it was allocated with only")]
+    Locked {
+        /// The owner.
+        rank: Rank,
+        /// The key used.
+        region: RegionKey,
+    },
+    /// The rank's part of a locked region has no address in this process: it is reached by copies only.
+    #[error("{region:?} of {rank} is not mapped here: use get and put")]
+    NotMapped {
+        /// The owner.
+        rank: Rank,
+        /// The region.
+        region: RegionKey,
+    },
+    /// The range is not inside the region.
+    #[error(transparent)]
+    OutOfBounds(Box<OutOfBounds>),
+    /// The address is not a multiple of what the element type needs.
+    #[error(transparent)]
+    Misaligned(Box<Misaligned>),
+    /// This build accesses shared memory in cells of another width (portable access, Miri).
+    #[error(transparent)]
+    CellWidth(Box<CellWidth>),
+    /// The memory was registered for transfers only, and is reached by copies of the operating system.
+    #[error(transparent)]
+    NoAtomics(Box<NoAtomics>),
+    /// The system can't copy between this process and a peer's registered memory.
+    #[error(transparent)]
+    CrossCopy(Box<CrossCopy>),
+    /// Source and destination have different lengths.
+    #[error(transparent)]
+    LengthMismatch(Box<LengthMismatch>),
+    /// No registered memory is left.
+    #[error(transparent)]
+    OutOfMemory(Box<OutOfMemory>),
+    /// The segment has room, but this machine has no memory for it.
+    #[error(transparent)]
+    OutOfMachineMemory(Box<OutOfMachineMemory>),
+    /// The table of regions is full.
+    #[error("{rank} has registered {limit} regions, the most this provider allows")]
+    TooManyRegions {
+        /// The rank that asked.
+        rank: Rank,
+        /// The limit.
+        limit: usize,
+    },
+    /// A notice carries more bits than this provider transports.
+    #[error("notice data {data:#x} does not fit the provider's {bits} bits")]
+    NoticeTooWide {
+        /// The data given.
+        data: u64,
+        /// The bits available, [`crate::Caps::notice_bits`].
+        bits: u32,
+    },
+    /// Another process is this rank, or was.
+    #[error(
+        "{rank} is another process of the job, or was one: a command is to start one program as each rank, and only once; \
+             programs that are no ranks are started without the job's variable in their environment"
+    )]
+    RankTaken {
+        /// The rank asked for.
+        rank: Rank,
+    },
+    /// Ranks entered one collective operation with different arguments.
+    #[error(transparent)]
+    Mismatch(Box<Mismatch>),
+    /// This provider can't do it; [`crate::Caps`] tells so beforehand.
+    #[error("this provider does not support {feature}")]
+    Unsupported {
+        /// The feature asked for.
+        feature: Literal,
+    },
+    /// Shared control data holds something no well-behaved rank writes.
+    #[error("control data of {rank} is damaged: {what}")]
+    Corrupt {
+        /// The owner of the data.
+        rank: Rank,
+        /// The damaged part.
+        what: Literal,
+    },
+    /// A control queue, or a command of it, failed.
+    #[error(transparent)]
+    Queue(Box<QueueError>),
+    /// Gates of a barrier unit failed.
+    #[error(transparent)]
+    Gate(Box<GateError>),
+    /// A start-up setting is missing, malformed or contradicts another.
+    #[error(transparent)]
+    Setting(Box<Setting>),
+    /// The operating system refused.
+    #[error("{call} failed: {}", std::io::Error::from_raw_os_error(*.errno))]
+    System {
+        /// The call.
+        call: Literal,
+        /// Its error number.
+        errno: i32,
+    },
+}
+
+// The word that a load yields fits beside it: no hot call needs a third one.
+const _: () = assert!(size_of::<FabricError>() <= 16 && size_of::<Result<u64>>() <= 16);
+
+impl FabricError {
+    /// Creates the error for `len` bytes at `addr` that are not inside their region of `region_len` bytes.
+    #[cold]
+    pub fn out_of_bounds(addr: RemoteAddr, len: u64, region_len: u64) -> Self {
+        OutOfBounds { addr, len, region_len }.into()
+    }
+
+    /// Creates the error for an address that is no multiple of `align` bytes.
+    #[cold]
+    pub fn misaligned(addr: RemoteAddr, align: usize) -> Self {
+        Misaligned { addr, align }.into()
+    }
+
+    /// Creates the error for an atomic at `addr`, where memory is reached only by copies of the operating system.
+    #[cold]
+    pub fn no_atomics(addr: RemoteAddr) -> Self {
+        NoAtomics { addr }.into()
+    }
+
+    /// Creates the error for `have` elements where `want` are wanted.
+    #[cold]
+    pub fn length_mismatch(have: usize, want: usize) -> Self {
+        LengthMismatch { have, want }.into()
+    }
+
+    /// Creates the error for the setting `name`, which is missing, malformed or contradicts another.
+    #[cold]
+    pub fn setting(name: &'static str, problem: impl Into<String>) -> Self {
+        Setting { name, problem: problem.into() }.into()
+    }
+
+    /// Returns the rank that this error says is gone, with what it had registered: it was lost ([`FabricError::PeerLost`]), has finished
+    /// ([`FabricError::MemberLeft`]), or has dropped the region that was asked for ([`FabricError::StaleRegion`],
+    /// [`FabricError::NoSuchRegion`]), as a rank does when its program ends. Only the first says that nothing of it takes effect any more, and
+    /// a rank that never registered a region can't be told from one that has dropped it.
+    ///
+    /// ```
+    /// use rdma_fabric::{FabricError, Rank};
+    ///
+    /// let rank = Rank::new(3);
+    /// assert_eq!(FabricError::PeerLost { rank }.gone(), Some(rank));
+    /// assert_eq!(FabricError::PeersLeft.gone(), None);
+    /// ```
+    pub fn gone(&self) -> Option<Rank> {
+        match self {
+            FabricError::PeerLost { rank }
+            | FabricError::MemberLeft { rank }
+            | FabricError::StaleRegion { rank, .. }
+            | FabricError::NoSuchRegion { rank, .. } => Some(*rank),
+            _ => None,
+        }
+    }
+}
+
+/// Result of a fabric operation.
+pub type Result<T, E = FabricError> = core::result::Result<T, E>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_gone_is_named_and_who_is_wrong_is_not() {
+        let (rank, region) = (Rank::new(7), RegionKey::from_bits(5));
+        let gone = [
+            FabricError::PeerLost { rank },
+            FabricError::MemberLeft { rank },
+            FabricError::StaleRegion { rank, region },
+            FabricError::NoSuchRegion { rank, region },
+        ];
+        for error in gone {
+            assert_eq!(error.gone(), Some(rank), "{error}");
+        }
+        let there = [
+            FabricError::PeersLeft,
+            FabricError::NoSuchRank { rank, ranks: 4 },
+            FabricError::NotInGroup { rank, members: 4 },
+            FabricError::Locked { rank, region },
+            FabricError::NotMapped { rank, region },
+            FabricError::out_of_bounds(RemoteAddr { rank, region, offset: 8 }, 8, 8),
+        ];
+        for error in there {
+            assert_eq!(error.gone(), None, "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_boxed_says_what_it_holds() {
+        let (rank, region) = (Rank::new(7), RegionKey { index: 5, generation: 1 });
+        let addr = RemoteAddr { rank, region, offset: 12 };
+        let said = [
+            (FabricError::out_of_bounds(addr, u64::MAX, 40), "bytes 12..18446744073709551615 of region 5.1 of rank 7"),
+            (FabricError::misaligned(addr, 8), "byte 12 of region 5.1 of rank 7 is not aligned to 8 bytes"),
+            (FabricError::no_atomics(addr), "no atomics at byte 12 of region 5.1 of rank 7"),
+            (FabricError::length_mismatch(2, 3), "2 elements given where 3 are wanted"),
+            (FabricError::setting("torus", "no axes"), "setting torus: no axes"),
+            (GateError::Disagreement.into(), "members of the group asked for different reductions"),
+            (QueueError::NoneFree(48).into(), "all 48 control queues of the node"),
+        ];
+        for (error, start) in said {
+            assert!(error.to_string().starts_with(start), "{error}");
+            assert!(std::error::Error::source(&error).is_none() && error.clone() == error);
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! The future of an operation that is posted when it is first polled, and awaited.
+//!
+//! Where the place is mapped the operation is done there and then, by [`DirectOp::now`]. What is not over at once is given to functions
+//! of their own, *by value*: so the compiler keeps the short path in registers, and an operation costs there the instructions that do it.
+
+use super::{DirectOp, Fabric};
+use crate::{
+    Result,
+    provider::{Ended, Goal, Posted, Slot, Token},
+};
+use core::{
+    future::Future,
+    mem::{self, ManuallyDrop},
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+/// Posts an operation when first polled, and waits for its end.
+#[must_use = "futures do nothing unless they are polled"]
+pub(super) struct OperationFuture<'a, O: DirectOp> {
+    fabric: &'a Fabric,
+    /// `None` after the first poll.
+    op: Option<O>,
+    /// Ended only by [`OperationFuture::drop`], which the short path sees through.
+    pending: ManuallyDrop<Pending<O>>,
+}
+
+/// What an operation that was not over at once waits for.
+enum Pending<O> {
+    Nothing,
+    InFlight(Token, O),
+    Room(Slot, O),
+}
+
+impl<'a, O: DirectOp> OperationFuture<'a, O> {
+    #[inline(always)]
+    pub(super) fn new(fabric: &'a Fabric, op: O) -> Self {
+        OperationFuture { fabric, op: Some(op), pending: ManuallyDrop::new(Pending::Nothing) }
+    }
+}
+
+/// Posts an operation, after waiting for room if need be.
+#[inline(never)]
+fn begin<O: DirectOp>(
+    fabric: &Fabric,
+    mut op: O,
+    pending: &mut Pending<O>,
+    cx: &mut Context<'_>,
+) -> Poll<Result<O::Out>> {
+    loop {
+        match op.post(fabric) {
+            Posted::Over(word) => return Poll::Ready(Ok(op.finish(word))),
+            Posted::Pending(mut token) => {
+                return match fabric.provider().poll(&mut token, op.sink(), cx) {
+                    Poll::Pending => {
+                        *pending = Pending::InFlight(token, op);
+                        Poll::Pending
+                    }
+                    Poll::Ready(outcome) => Poll::Ready(outcome.map(|word| op.finish(word))),
+                };
+            }
+            Posted::Full => {
+                let (mut slot, goal) = (Slot::default(), Goal::Room(op.notifies()));
+                let Poll::Ready(room) = fabric.provider().poll_wait(&mut slot, goal, cx) else {
+                    *pending = Pending::Room(slot, op);
+                    return Poll::Pending;
+                };
+                end_room(fabric, slot, goal, &room);
+                if let Err(error) = room {
+                    return Poll::Ready(Err(error));
+                }
+            }
+            Posted::Failed(error) => return Poll::Ready(Err(error)),
+        }
+    }
+}
+
+/// Ends a wait for room.
+fn end_room(fabric: &Fabric, mut slot: Slot, goal: Goal<'_>, room: &Result<()>) {
+    if !slot.is_empty() {
+        let ended = if room.is_ok() { Ended::Reached } else { Ended::GivenUp };
+        fabric.provider().end_wait(&mut slot, goal, ended);
+    }
+}
+
+/// Polls an operation that was not over at once.
+#[inline(never)]
+fn go_on<O: DirectOp>(fabric: &Fabric, pending: &mut Pending<O>, cx: &mut Context<'_>) -> Poll<Result<O::Out>> {
+    match pending {
+        Pending::Nothing => panic!("a future is not polled after its end"),
+        Pending::InFlight(token, op) => {
+            let Poll::Ready(outcome) = fabric.provider().poll(token, op.sink(), cx) else { return Poll::Pending };
+            let Pending::InFlight(_, op) = mem::replace(pending, Pending::Nothing) else { unreachable!("looked at") };
+            Poll::Ready(outcome.map(|word| op.finish(word)))
+        }
+        Pending::Room(slot, op) => {
+            let goal = Goal::Room(op.notifies());
+            let Poll::Ready(room) = fabric.provider().poll_wait(slot, goal, cx) else { return Poll::Pending };
+            let Pending::Room(slot, op) = mem::replace(pending, Pending::Nothing) else { unreachable!("looked at") };
+            end_room(fabric, slot, goal, &room);
+            match room {
+                Ok(()) => begin(fabric, op, pending, cx),
+                Err(error) => Poll::Ready(Err(error)),
+            }
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn give_up<O: DirectOp>(fabric: &Fabric, pending: &mut Pending<O>) {
+    match mem::replace(pending, Pending::Nothing) {
+        Pending::Nothing => {}
+        Pending::InFlight(token, _) => fabric.provider().forget(token),
+        Pending::Room(mut slot, op) => {
+            if !slot.is_empty() {
+                fabric.provider().end_wait(&mut slot, Goal::Room(op.notifies()), Ended::GivenUp);
+            }
+        }
+    }
+}
+
+// Nothing in the future is pinned.
+impl<O: DirectOp> Unpin for OperationFuture<'_, O> {}
+
+impl<O: DirectOp> Future for OperationFuture<'_, O> {
+    type Output = Result<O::Out>;
+
+    #[inline(always)]
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let me = &mut *self;
+        let outcome = match me.op.take() {
+            Some(op) => match op.now(me.fabric) {
+                Ok(out) => return Poll::Ready(Ok(out)),
+                Err(op) => begin(me.fabric, op, &mut me.pending, cx),
+            },
+            None => go_on(me.fabric, &mut me.pending, cx),
+        };
+        // Taken apart, so that a result that is there at once stays in registers.
+        match outcome {
+            Poll::Ready(Ok(out)) => Poll::Ready(Ok(out)),
+            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+impl<O: DirectOp> Drop for OperationFuture<'_, O> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if !matches!(*self.pending, Pending::Nothing) {
+            give_up(self.fabric, &mut self.pending);
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Operations: posted with a handle, posted and awaited in one step, and those that are over at once.
+
+use super::{
+    DirectOp, Fabric,
+    direct::{GetSlice, GetWord, PutSlice, PutWord},
+    operation_future::OperationFuture,
+};
+use crate::{
+    Amo, AtomicWord, GetSink, Handle, Operation, Pod, PutSource, Refused, RemoteSpan, RemoteWord, Result,
+    op::{Atomic, Get, Nop, Put},
+    provider::Posted,
+};
+use core::future::Future;
+
+/// Operations that are posted, and yield a handle.
+impl Fabric {
+    /// Posts `op`, or gives it back. Never blocks.
+    ///
+    /// # Errors
+    /// [`Refused`], with the operation.
+    #[inline(always)]
+    pub fn try_post<O: Operation>(&self, op: O) -> Result<Handle<O::Output>, Refused<O>> {
+        op.start(self)
+    }
+
+    /// Posts `op`, waiting for room if need be.
+    ///
+    /// # Errors
+    /// What makes the operation impossible. Its buffer is dropped then; use [`Fabric::try_post`] to keep it.
+    #[inline(always)]
+    pub async fn post<O: Operation>(&self, op: O) -> Result<Handle<O::Output>> {
+        match op.start(self) {
+            Ok(handle) => Ok(handle),
+            Err(Refused::Failed(error, _)) => Err(error),
+            // Rare, and large.
+            Err(Refused::Full(op)) => Box::pin(self.post_later(op)).await,
+        }
+    }
+
+    async fn post_later<O: Operation>(&self, mut op: O) -> Result<Handle<O::Output>> {
+        loop {
+            self.room(op.notifies()).await?;
+            op = match op.start(self) {
+                Ok(handle) => return Ok(handle),
+                Err(Refused::Failed(error, _)) => return Err(error),
+                Err(Refused::Full(op)) => op,
+            };
+        }
+    }
+
+    /// Posts a put, with a notice if there is data for one. The lengths are compared before anything is copied.
+    ///
+    /// # Errors
+    /// [`Refused`], with the source.
+    #[inline(always)]
+    pub fn try_put<T: Pod, S: PutSource<T>>(
+        &self,
+        to: &RemoteSpan<T>,
+        from: S,
+        notice: Option<u64>,
+    ) -> Result<Handle<S>, Refused<S>> {
+        self.begin(Put { to, from, notice }, |put| put.from)
+    }
+
+    /// Posts a get. The lengths are compared before anything is copied.
+    ///
+    /// # Errors
+    /// [`Refused`], with the sink.
+    #[inline(always)]
+    pub fn try_get<T: Pod, D: GetSink<T>>(&self, from: &RemoteSpan<T>, to: D) -> Result<Handle<D>, Refused<D>> {
+        self.begin(Get { from, to }, |get| get.to)
+    }
+
+    /// Posts an atomic. It is atomic against every other rank's atomics on the same word.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    #[inline(always)]
+    pub fn try_atomic<W: AtomicWord>(&self, word: &RemoteWord<W>, amo: Amo<W>) -> Result<Handle<W>, Refused<()>> {
+        self.begin(Atomic { word, amo }, drop)
+    }
+
+    /// Posts an operation that does nothing, in order with the others.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub fn try_nop(&self) -> Result<Handle<()>, Refused<()>> {
+        self.begin(Nop, drop)
+    }
+
+    /// Does an operation directly, or posts it. One that is refused gives back what `back` makes of it.
+    #[inline(always)]
+    pub(crate) fn begin<O: DirectOp, B>(&self, op: O, back: impl FnOnce(O) -> B) -> Result<Handle<O::Out>, Refused<B>> {
+        match op.now(self) {
+            Ok(out) => Ok(Handle::over(out)),
+            Err(op) => self.begin_by_provider(op, back),
+        }
+    }
+
+    /// Off the short path, in a function of its own.
+    #[inline(never)]
+    fn begin_by_provider<O: DirectOp, B>(
+        &self,
+        mut op: O,
+        back: impl FnOnce(O) -> B,
+    ) -> Result<Handle<O::Out>, Refused<B>> {
+        match op.post(self) {
+            Posted::Over(word) => Ok(Handle::over(op.finish(word))),
+            Posted::Pending(token) => Ok(Handle::in_flight(self, token, op.finish(0), O::RETURNS)),
+            Posted::Full => Err(Refused::Full(back(op))),
+            Posted::Failed(error) => Err(Refused::Failed(error, back(op))),
+        }
+    }
+}
+
+/// Operations that are posted and awaited in one step. Where memory is mapped they are over when their future is first polled.
+impl Fabric {
+    /// Puts and waits until the source is reusable; it comes back.
+    ///
+    /// # Errors
+    /// As [`Fabric::post`], [`crate::FabricError::LengthMismatch`].
+    #[inline(always)]
+    pub fn put<T: Pod, S: PutSource<T>>(&self, to: &RemoteSpan<T>, from: S) -> impl Future<Output = Result<S>> {
+        OperationFuture::new(self, Put { to, from, notice: None })
+    }
+
+    /// Puts from a slice and waits until it is reusable. A provider that is not done with it at once copies it: where transfers are long
+    /// and not made by this CPU, [`Fabric::put`] of a `Vec` or of registered memory spares that.
+    ///
+    /// # Errors
+    /// As [`Fabric::put`].
+    #[inline(always)]
+    pub fn put_slice<'a, T: Pod>(
+        &'a self,
+        to: &'a RemoteSpan<T>,
+        from: &'a [T],
+    ) -> impl Future<Output = Result<()>> + 'a {
+        OperationFuture::new(self, PutSlice { to: to.place(), from })
+    }
+
+    /// Puts with a notice at the target, and waits until the source is reusable.
+    ///
+    /// # Errors
+    /// As [`Fabric::put`], [`crate::FabricError::NoticeTooWide`].
+    #[inline(always)]
+    pub fn put_notify<T: Pod, S: PutSource<T>>(
+        &self,
+        to: &RemoteSpan<T>,
+        from: S,
+        data: u64,
+    ) -> impl Future<Output = Result<S>> {
+        OperationFuture::new(self, Put { to, from, notice: Some(data) })
+    }
+
+    /// Puts one word and waits until it has left. Written whole, never torn.
+    ///
+    /// # Errors
+    /// As [`Fabric::put`].
+    #[inline(always)]
+    pub fn put_word<W: AtomicWord>(&self, to: &RemoteWord<W>, value: W) -> impl Future<Output = Result<()>> {
+        OperationFuture::new(self, PutWord { to: to.place(), value })
+    }
+
+    /// Gets into `to` and gives it back filled.
+    ///
+    /// # Errors
+    /// As [`Fabric::post`], [`crate::FabricError::LengthMismatch`].
+    #[inline(always)]
+    pub fn get<T: Pod, D: GetSink<T>>(&self, from: &RemoteSpan<T>, to: D) -> impl Future<Output = Result<D>> {
+        OperationFuture::new(self, Get { from, to })
+    }
+
+    /// Gets into a slice. If the future is dropped, or fails, the slice's content is unspecified.
+    ///
+    /// # Errors
+    /// As [`Fabric::get`].
+    #[inline(always)]
+    pub fn get_slice<'a, T: Pod>(
+        &'a self,
+        from: &'a RemoteSpan<T>,
+        to: &'a mut [T],
+    ) -> impl Future<Output = Result<()>> + 'a {
+        OperationFuture::new(self, GetSlice { from: from.place(), to })
+    }
+
+    /// Gets one word. Read whole, never torn.
+    ///
+    /// # Errors
+    /// As [`Fabric::get`].
+    #[inline(always)]
+    pub fn get_word<W: AtomicWord>(&self, from: &RemoteWord<W>) -> impl Future<Output = Result<W>> {
+        OperationFuture::new(self, GetWord { from: from.place(), value: W::from_bits(0) })
+    }
+
+    /// Does any atomic; returns the value before. [`Fabric::fetch_add`], [`Fabric::swap`], [`Fabric::compare_swap`], [`Fabric::fetch_or`] and
+    /// [`Fabric::fetch_and`] know its kind where they are compiled.
+    ///
+    /// # Errors
+    /// As [`Fabric::post`].
+    #[inline(always)]
+    pub fn atomic<W: AtomicWord>(&self, word: &RemoteWord<W>, amo: Amo<W>) -> impl Future<Output = Result<W>> {
+        OperationFuture::new(self, Atomic { word, amo })
+    }
+}
+
+/// Operations that are over when they return, where memory is mapped.
+impl Fabric {
+    /// Does an atomic directly; `None`, and nothing done, where only [`Fabric::atomic`] can.
+    #[inline(always)]
+    pub fn atomic_now<W: AtomicWord>(&self, word: &RemoteWord<W>, amo: Amo<W>) -> Option<W> {
+        let old = word.place().modify(W::BYTES, amo.to_bits())?;
+        self.ring_if_parked(word.place());
+        Some(W::from_bits(old))
+    }
+
+    /// Puts a word directly; `None`, and nothing done, where only [`Fabric::put_word`] can.
+    #[inline(always)]
+    pub fn put_word_now<W: AtomicWord>(&self, to: &RemoteWord<W>, value: W) -> Option<()> {
+        to.place().store(W::BYTES, value.to_bits())?;
+        self.ring_if_parked(to.place());
+        Some(())
+    }
+
+    /// Gets a word directly; `None` where only [`Fabric::get_word`] can.
+    #[inline(always)]
+    pub fn get_word_now<W: AtomicWord>(&self, from: &RemoteWord<W>) -> Option<W> {
+        from.place().load(W::BYTES).map(W::from_bits)
+    }
+}

@@ -1,0 +1,94 @@
+//! What a job looks like to its ranks: where they run, and what the provider guarantees beyond the contract.
+
+use crate::LockedMemory;
+use std::sync::Arc;
+
+/// Which later atomics a put is ordered before *without* a flush.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PutOrder {
+    /// None: flush first.
+    None,
+    /// Atomics of the same poster to the same target.
+    SameTarget,
+    /// Every later atomic of the same poster, to any target.
+    AllTargets,
+}
+
+/// How memory that a program already has is reached once it is [registered](crate::Fabric::register).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Existing {
+    /// Not at all: registering is [`crate::FabricError::Unsupported`].
+    None,
+    /// Its bytes are copied into memory of the fabric when it is registered, and back when it is taken. Everything that is possible with
+    /// allocated memory is possible with it.
+    Staged,
+    /// The operating system copies between the processes, one call for each put and get. Atomics are [`crate::FabricError::NoAtomics`]; words are
+    /// written and read whole only as far as the system's copy does so.
+    CrossCopy,
+    /// Peers reach the buffer itself, like any region.
+    Direct,
+}
+
+/// Capabilities: a protocol may skip a flush only where these allow it, and must not otherwise.
+///
+/// Values, never cargo features: ask [`crate::Fabric::caps`] at run time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Caps {
+    /// Which later atomics a put is ordered before without a flush.
+    pub put_order: PutOrder,
+    /// Whether own-memory [`crate::Fabric::store`] and [`crate::Fabric::load`], and puts, are coherent with atomics on the same word. Where
+    /// they are not, a store or put that comes between an atomic's reading and its writing is lost.
+    pub coherent_atomics: bool,
+    /// Width of a notice's data in bits.
+    pub notice_bits: u32,
+    /// Whether session-mode queues exist in hardware.
+    pub session_queues: bool,
+    /// Whether operations complete at a target that computes without calling the fabric.
+    pub strong_progress: bool,
+    /// The best way in which memory that already exists can be registered; [`crate::Registered::way`] tells which it was.
+    pub register_existing: Existing,
+    /// Whether there is memory [without a key](crate::Fabric::keyless), and whether it is mapped.
+    pub locked_memory: LockedMemory,
+    /// Whether [`crate::Handle::wait`] may block the calling thread.
+    pub blocking_wait: bool,
+    /// The longest single transfer in bytes; longer ones are split by the provider.
+    pub max_transfer: u64,
+}
+
+impl Caps {
+    /// Returns those of the weakest provider: nothing is guaranteed beyond the contract.
+    pub const fn weakest() -> Self {
+        Caps {
+            put_order: PutOrder::None,
+            coherent_atomics: false,
+            notice_bits: 8,
+            session_queues: false,
+            strong_progress: false,
+            register_existing: Existing::None,
+            locked_memory: LockedMemory::None,
+            blocking_wait: false,
+            max_transfer: 16_777_215,
+        }
+    }
+}
+
+/// What a job looks like to all its ranks. It does not change.
+#[derive(Clone, Debug)]
+pub struct JobFacts {
+    /// Number of ranks.
+    pub ranks: usize,
+    /// Where they run.
+    pub nodes: Nodes,
+    /// What the provider guarantees.
+    pub caps: Caps,
+}
+
+/// Which node each rank runs on.
+#[derive(Clone, Debug)]
+pub enum Nodes {
+    /// This many ranks per node, in order; at least 1.
+    Blocks(usize),
+    /// The node of each rank. Nodes are numbered from 0 without gaps.
+    Table(Arc<[u32]>),
+}

@@ -1,0 +1,13 @@
+//! Registered memory: regions and their keys, resolved places, typed pointers, memory that existed before, memory without a key.
+
+mod locked;
+mod place;
+mod pointer;
+mod region;
+mod registered;
+
+pub use locked::{Keyring, LockedMemory, Mapped, Pact};
+pub use place::{Anchor, Place, SHORT};
+pub use pointer::{LocalSpan, LocalWord, RemoteSpan, RemoteWord};
+pub use region::{Region, RegionKey, RemoteAddr};
+pub use registered::{OwnedMemory, RegisterError, Registered, Uses};

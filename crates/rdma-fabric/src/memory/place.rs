@@ -1,0 +1,304 @@
+//! A resolved place: the argument of everything that moves bytes.
+//!
+//! # One comparison
+//! A place of mapped memory knows where the generation of its region stands in the owner's table. As long as it is the one that the place
+//! was resolved with, the region is registered, its rank lives, and the bytes may be accessed *directly*, whoever the provider is. Where
+//! memory is not mapped, or a wrapper wants to see every access, the word looked at is one that never holds a generation. So the comparison
+//! that detects a stale region detects these cases as well, and an access that passes it does not ask the provider.
+//!
+//! # Safety
+//! [`Place::mapped`] is the only way to a place whose comparison can succeed; its caller vouches for the memory as long as it does.
+//! [`Place::part`] checks against the place.
+
+#![allow(unsafe_code)]
+
+use crate::{Amo, Rank, RegionKey, RemoteAddr, access};
+use core::{
+    any::Any,
+    fmt,
+    ptr::NonNull,
+    sync::atomic::{
+        AtomicU32, AtomicU64,
+        Ordering::{Acquire, SeqCst},
+        compiler_fence,
+    },
+};
+use std::sync::Arc;
+
+/// Stands for the generation where accesses are not direct: no place expects it.
+static NEVER: AtomicU64 = AtomicU64::new(u64::MAX);
+/// Bit of a place's expected generation: the place is no aligned word of 8 bytes.
+const NO_WORD: u64 = 1 << 63;
+/// The bell of nobody.
+static SILENT: AtomicU32 = AtomicU32::new(0);
+
+/// The longest copy that is made directly, in bytes: such copies take few instructions, and are not announced to the owner.
+pub const SHORT: usize = 64;
+
+/// Something a provider keeps for places: a mapping, a registration with the network. Dropped with the last place.
+#[derive(Clone)]
+pub struct Anchor(Arc<Box<dyn Any + Send + Sync>>);
+
+impl Anchor {
+    /// Keeps this. Places that share it cost a count each.
+    pub fn new(kept: impl Any + Send + Sync) -> Self {
+        Anchor(Arc::new(Box::new(kept)))
+    }
+
+    /// Returns what it was made of.
+    #[inline]
+    pub fn get<T: Any>(&self) -> Option<&T> {
+        (**self.0).downcast_ref()
+    }
+}
+
+impl fmt::Debug for Anchor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Anchor")
+    }
+}
+
+/// Some bytes of one region of some rank, checked when they were resolved.
+///
+/// It keeps their memory, not the region, which may be deregistered: then whatever is done fails.
+#[derive(Clone)]
+pub struct Place {
+    /// Holds the region's generation if accesses are direct.
+    live: NonNull<AtomicU64>,
+    /// `len` bytes, where memory is mapped.
+    start: NonNull<u8>,
+    /// Bit 0 says that the owner may be parked.
+    bell: NonNull<AtomicU32>,
+    anchor: Option<Anchor>,
+    len: u64,
+    /// In the region, in bytes.
+    offset: u64,
+    rank: Rank,
+    /// The region's.
+    index: u32,
+    /// The region's generation, with [`NO_WORD`] where it belongs: so an 8-byte word is accessed after one comparison.
+    expected: u64,
+}
+
+const _: () = assert!(size_of::<Place>() <= 64);
+
+// SAFETY: the pointers lead to what `anchor` keeps, which may be used by any thread, or to statics.
+unsafe impl Send for Place {}
+// SAFETY: as above.
+unsafe impl Sync for Place {}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let RemoteAddr { rank, region, offset } = self.addr();
+        write!(f, "Place({rank} {region:?}+{offset}, {} bytes)", self.len)
+    }
+}
+
+impl Place {
+    /// Creates a place that only its provider can use.
+    pub fn remote(addr: RemoteAddr, len: usize, anchor: Option<Anchor>) -> Self {
+        let (live, bell) = (NonNull::from(&NEVER), NonNull::from(&SILENT));
+        Place::of(live, NonNull::dangling(), bell, anchor, (addr, len))
+    }
+
+    #[inline]
+    fn of(
+        live: NonNull<AtomicU64>,
+        start: NonNull<u8>,
+        bell: NonNull<AtomicU32>,
+        anchor: Option<Anchor>,
+        (addr, len): (RemoteAddr, usize),
+    ) -> Self {
+        let RemoteAddr { rank, region, offset } = addr;
+        let expected = expected(region.generation, start, len);
+        Place { live, start, bell, anchor, len: len as u64, offset, rank, index: region.index, expected }
+    }
+
+    /// Creates a place in memory of this process: the `len` bytes at `start`, which can be used as long as `live` holds the generation of
+    /// `addr`'s region. Bit 0 of `bell` says that the owner is to be [rung](crate::provider::Provider::ring) after a write.
+    ///
+    /// # Safety
+    /// As long as `anchor` is kept, `live` and `bell` are valid, and whenever `live` holds the generation, so are the bytes, which
+    /// everybody accesses through [`access`].
+    #[inline]
+    pub unsafe fn mapped(
+        start: NonNull<u8>,
+        len: usize,
+        live: NonNull<AtomicU64>,
+        bell: NonNull<AtomicU32>,
+        addr: RemoteAddr,
+        anchor: Anchor,
+    ) -> Self {
+        Place::of(live, start, bell, Some(anchor), (addr, len))
+    }
+
+    /// Returns the same place with all accesses going through the provider: for wrappers that want to see them.
+    #[must_use]
+    pub fn hidden(mut self) -> Self {
+        (self.live, self.bell) = (NonNull::from(&NEVER), NonNull::from(&SILENT));
+        self
+    }
+
+    /// Returns the first byte, where it is mapped; without meaning elsewhere. For the provider.
+    #[inline]
+    pub fn start(&self) -> NonNull<u8> {
+        self.start
+    }
+
+    /// Returns what the provider keeps.
+    #[inline]
+    pub fn anchor(&self) -> Option<&Anchor> {
+        self.anchor.as_ref()
+    }
+
+    /// Returns whether it starts at a multiple of `align` bytes in this process, or isn't mapped.
+    #[inline]
+    pub fn is_aligned(&self, align: usize) -> bool {
+        self.anchor.is_none() || self.start.addr().get().is_multiple_of(align)
+    }
+
+    /// Returns 0 if `len` bytes may be accessed directly.
+    #[inline(always)]
+    fn objection(&self, len: usize) -> u64 {
+        // SAFETY: kept by `anchor`, or a static. Acquire: pairs with the release with which the region was registered.
+        let moved = unsafe { self.live.as_ref() }.load(Acquire) ^ u64::from(self.expected as u32);
+        moved | (self.len ^ len as u64)
+    }
+
+    /// Returns 0 if a word of `width` bytes, 4 or 8, may be accessed directly.
+    #[inline(always)]
+    fn word_objection(&self, width: usize) -> u64 {
+        if width == 8 {
+            // SAFETY: as in `objection`. Acquire: as there.
+            unsafe { self.live.as_ref() }.load(Acquire) ^ self.expected
+        } else {
+            self.objection(width) | (self.start.addr().get() & (width - 1)) as u64
+        }
+    }
+
+    /// Returns whether [`Place::copy_in`] of `len` bytes is possible now.
+    #[inline(always)]
+    pub fn admits(&self, len: usize) -> bool {
+        self.objection(len) == 0
+    }
+
+    /// Loads a word's bits (acquire), zero-extended; `width` is 4 or 8. `None` where it can't be accessed directly.
+    #[inline(always)]
+    pub(crate) fn load(&self, width: usize) -> Option<u64> {
+        if self.word_objection(width) != 0 {
+            return None;
+        }
+        // SAFETY: `width` aligned bytes, all checked above.
+        Some(unsafe { access::load(self.start.as_ptr(), width) })
+    }
+
+    /// Stores a word's low bits (release), without ringing. `None` where it can't be accessed directly.
+    #[inline(always)]
+    pub(crate) fn store(&self, width: usize, bits: u64) -> Option<()> {
+        if self.word_objection(width) != 0 {
+            return None;
+        }
+        // SAFETY: `width` aligned bytes, all checked above.
+        unsafe { access::store(self.start.as_ptr(), width, bits) };
+        Some(())
+    }
+
+    /// Changes a word (acquire and release), without ringing; returns the bits before. `None` where it can't be accessed directly.
+    #[inline(always)]
+    pub(crate) fn modify(&self, width: usize, amo: Amo<u64>) -> Option<u64> {
+        if self.word_objection(width) != 0 {
+            return None;
+        }
+        // SAFETY: `width` aligned bytes, all checked above.
+        Some(unsafe { access::rmw(self.start.as_ptr(), width, amo) })
+    }
+
+    /// Fills the place from `bytes`, which must be as long and at most [`SHORT`], without ringing.
+    #[inline(always)]
+    pub fn copy_in(&self, bytes: &[u8]) -> Option<()> {
+        if bytes.len() > SHORT || self.objection(bytes.len()) != 0 {
+            return None;
+        }
+        // SAFETY: both sides have `bytes.len()` bytes, checked above.
+        unsafe { access::copy_in(self.start.as_ptr(), bytes.as_ptr(), bytes.len()) };
+        Some(())
+    }
+
+    /// Fills `bytes`, which must be as long and at most [`SHORT`], from the place.
+    #[inline(always)]
+    pub(crate) fn copy_out(&self, bytes: &mut [u8]) -> Option<()> {
+        if bytes.len() > SHORT || self.objection(bytes.len()) != 0 {
+            return None;
+        }
+        // SAFETY: both sides have `bytes.len()` bytes, checked above.
+        unsafe { access::copy_out(bytes.as_mut_ptr(), self.start.as_ptr(), bytes.len()) };
+        Some(())
+    }
+
+    /// Fills the place from another one, which must be as long and at most [`SHORT`], without ringing.
+    #[inline(always)]
+    pub(crate) fn copy_from(&self, from: &Place) -> Option<()> {
+        let len = from.len as usize;
+        if len > SHORT || self.objection(len) | from.objection(len) != 0 {
+            return None;
+        }
+        // SAFETY: both sides have `len` bytes, checked above.
+        unsafe { access::copy_between(self.start.as_ptr(), from.start.as_ptr(), len) };
+        Some(())
+    }
+
+    /// Returns whether its owner may be parked, and is to be rung, after a direct write. The compiler moves no earlier write behind this look;
+    /// the processor may, and the owner's wait allows for that.
+    #[inline(always)]
+    pub(crate) fn may_be_parked_at(&self) -> bool {
+        compiler_fence(SeqCst);
+        // SAFETY: kept by `anchor`, or a static. Acquire: pairs with the read-modify-write by which the owner says so.
+        unsafe { self.bell.as_ref() }.load(Acquire) & 1 != 0
+    }
+}
+
+/// Returns what the word of a place that starts here must hold, for accesses to 8 bytes.
+#[inline]
+fn expected(generation: u32, start: NonNull<u8>, len: usize) -> u64 {
+    let is_word = len == 8 && start.addr().get().is_multiple_of(8);
+    u64::from(generation) | if is_word { 0 } else { NO_WORD }
+}
+
+impl Place {
+    /// Returns the rank whose memory it is.
+    #[inline]
+    pub fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    /// Returns the address of the first byte.
+    #[inline]
+    pub fn addr(&self) -> RemoteAddr {
+        let region = RegionKey { index: self.index, generation: self.expected as u32 };
+        RemoteAddr { rank: self.rank, region, offset: self.offset }
+    }
+
+    /// Length in bytes.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    /// Returns whether it covers no byte.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Returns the `len` bytes from `offset` on; `None` if they are not inside.
+    pub fn part(&self, offset: usize, len: usize) -> Option<Self> {
+        offset.checked_add(len).filter(|&end| end as u64 <= self.len)?;
+        let mut part = self.clone();
+        // Inside the place, so that neither can overflow; where nothing is mapped the pointer is not used.
+        part.offset += offset as u64;
+        part.start = NonNull::new(part.start.as_ptr().wrapping_add(offset)).unwrap_or(part.start);
+        part.len = len as u64;
+        part.expected = expected(self.expected as u32, part.start, len);
+        Some(part)
+    }
+}

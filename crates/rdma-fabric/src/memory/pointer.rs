@@ -1,0 +1,139 @@
+//! Typed pointers to resolved places in registered memory.
+//!
+//! Key, bounds and alignment are checked once, when a pointer is resolved; an operation through it then checks only that the region is
+//! still registered.
+
+use crate::{AtomicWord, FabricError, Rank, RemoteAddr, Result, provider::Place};
+use bytemuck::Pod;
+use core::{fmt, marker::PhantomData, ops::Range};
+
+macro_rules! pointer {
+    ($(#[$doc:meta])* $name:ident<$elem:ident: $bound:ident> { $($field:ident: $ty:ty),* }) => {
+        $(#[$doc])*
+        pub struct $name<$elem: $bound> {
+            place: Place,
+            $($field: $ty,)*
+            element: PhantomData<fn() -> $elem>,
+        }
+
+        impl<$elem: $bound> Clone for $name<$elem> {
+            #[inline]
+            fn clone(&self) -> Self {
+                $name { place: self.place.clone(), $($field: self.$field,)* element: PhantomData }
+            }
+        }
+
+        impl<$elem: $bound> fmt::Debug for $name<$elem> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let a = self.place.addr();
+                write!(f, concat!(stringify!($name), "({} {:?}+{}, {} bytes)"), a.rank, a.region, a.offset, self.place.len())
+            }
+        }
+
+        impl<$elem: $bound> $name<$elem> {
+            /// Returns the place, for providers.
+            #[inline(always)]
+            pub fn place(&self) -> &Place {
+                &self.place
+            }
+
+            /// Returns the rank whose memory it is.
+            #[inline]
+            pub fn rank(&self) -> Rank {
+                self.place.rank()
+            }
+
+            /// Returns the address it was resolved from.
+            #[inline]
+            pub fn addr(&self) -> RemoteAddr {
+                self.place.addr()
+            }
+        }
+    };
+}
+
+pointer! {
+    /// One word of some rank's memory, the target of atomics. Aligned to its size.
+    RemoteWord<W: AtomicWord> {}
+}
+pointer! {
+    /// Consecutive elements of some rank's memory, the target of puts and the source of gets.
+    RemoteSpan<T: Pod> { elements: usize }
+}
+pointer! {
+    /// One word of *own* registered memory: what a rank may load, store and wait on.
+    LocalWord<W: AtomicWord> {}
+}
+pointer! {
+    /// Consecutive elements of *own* registered memory.
+    LocalSpan<T: Pod> { elements: usize }
+}
+
+impl<W: AtomicWord> RemoteWord<W> {
+    pub(crate) fn new(place: Place) -> Self {
+        RemoteWord { place, element: PhantomData }
+    }
+
+    /// Returns the word as a span of one element, for [`crate::Fabric::get`] and [`crate::Fabric::put`].
+    #[inline]
+    pub fn as_span(&self) -> RemoteSpan<W> {
+        RemoteSpan { place: self.place.clone(), elements: 1, element: PhantomData }
+    }
+}
+
+impl<W: AtomicWord> LocalWord<W> {
+    pub(crate) fn new(place: Place) -> Self {
+        LocalWord { place, element: PhantomData }
+    }
+
+    /// Returns the same word as others see it, for atomics by this rank itself.
+    #[inline]
+    pub fn as_remote(&self) -> RemoteWord<W> {
+        RemoteWord::new(self.place.clone())
+    }
+}
+
+macro_rules! span {
+    ($name:ident) => {
+        impl<T: Pod> $name<T> {
+            pub(crate) fn new(place: Place, elements: usize) -> Self {
+                $name { place, elements, element: PhantomData }
+            }
+
+            /// Returns the number of elements.
+            #[inline]
+            #[allow(clippy::len_without_is_empty)]
+            pub fn len(&self) -> usize {
+                self.elements
+            }
+
+            /// Returns the elements `range` of this span.
+            ///
+            /// # Errors
+            /// [`FabricError::OutOfBounds`] if `range` is not inside.
+            pub fn slice(&self, range: Range<usize>) -> Result<Self> {
+                let elements = range.end.saturating_sub(range.start);
+                (range.start <= range.end && range.end <= self.elements)
+                    .then(|| self.place.part(range.start * size_of::<T>(), elements * size_of::<T>()))
+                    .flatten()
+                    .map(|place| $name { place, elements, element: PhantomData })
+                    .ok_or_else(|| {
+                        let all = self.place.addr();
+                        let (start, len) = (range.start * size_of::<T>(), elements * size_of::<T>());
+                        let addr = crate::RemoteAddr { offset: all.offset + start as u64, ..all };
+                        FabricError::out_of_bounds(addr, len as u64, all.offset + self.place.len() as u64)
+                    })
+            }
+        }
+    };
+}
+span!(RemoteSpan);
+span!(LocalSpan);
+
+impl<T: Pod> LocalSpan<T> {
+    /// Returns the same elements as others see them.
+    #[inline]
+    pub fn as_remote(&self) -> RemoteSpan<T> {
+        RemoteSpan::new(self.place.clone(), self.elements)
+    }
+}

@@ -1,0 +1,173 @@
+//! Registered memory and its addresses.
+//!
+//! A *region* is memory that a rank registered with the fabric, so that peers may reach it. Its *key* is a plain value that can be sent
+//! anywhere; with a rank and an offset it makes a [`RemoteAddr`]. A region of a *symmetric* allocation has the same key on every rank, so
+//! that no table of keys is needed.
+
+use crate::{
+    AtomicWord, Existing, Fabric, FabricError, LocalSpan, LocalWord, Rank, RemoteSpan, RemoteWord, Result,
+    provider::Kept,
+};
+use bytemuck::{Pod, Zeroable};
+use core::{any::Any, fmt};
+
+/// Names a region of some rank. Plain data: exchange it like any other value.
+///
+/// The generation moves when a region is deregistered, so that a key that outlived its region is an error ([`FabricError::StaleRegion`]) and
+/// never an access to somebody else's memory.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Pod, Zeroable)]
+#[repr(C)]
+pub struct RegionKey {
+    /// Index in the owner's region table; providers give it meaning.
+    pub index: u32,
+    /// How often this entry had been reused when the region was registered.
+    pub generation: u32,
+}
+
+impl RegionKey {
+    /// Returns the key in one word, for exchange through a remote word.
+    #[inline]
+    pub const fn to_bits(self) -> u64 {
+        (self.generation as u64) << 32 | self.index as u64
+    }
+
+    /// Inverts [`RegionKey::to_bits`].
+    #[inline]
+    pub const fn from_bits(bits: u64) -> Self {
+        RegionKey { index: bits as u32, generation: (bits >> 32) as u32 }
+    }
+}
+
+impl fmt::Debug for RegionKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "region {}.{}", self.index, self.generation)
+    }
+}
+
+/// A byte of registered memory somewhere in the job: rank, region, offset in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct RemoteAddr {
+    /// The owner.
+    pub rank: Rank,
+    /// The region, in the owner's numbering.
+    pub region: RegionKey,
+    /// Bytes from the start of the region.
+    pub offset: u64,
+}
+
+impl RemoteAddr {
+    /// Checks that `len` bytes that start here are inside a region of `region_len` bytes, and start at a multiple of `align`. For providers.
+    ///
+    /// # Errors
+    /// [`FabricError::OutOfBounds`], [`FabricError::Misaligned`].
+    pub fn fits(self, len: usize, align: usize, region_len: u64) -> Result<()> {
+        let offset = self.offset;
+        if offset.checked_add(len as u64).is_none_or(|end| end > region_len) {
+            return Err(FabricError::out_of_bounds(self, len as u64, region_len));
+        }
+        if !offset.is_multiple_of(align.max(1) as u64) {
+            return Err(FabricError::misaligned(self, align));
+        }
+        Ok(())
+    }
+}
+
+/// Memory that this rank registered. Dropping it deregisters it: later operations on it fail with [`FabricError::StaleRegion`] for whoever
+/// posts them.
+///
+/// A region is zeroed when it is allocated and aligned to at least 64 bytes. [Registered](Fabric::register) memory is as it was, and where it
+/// was.
+#[derive(Debug)]
+pub struct Region {
+    key: RegionKey,
+    len: usize,
+    existing: Option<Existing>,
+    /// Deregisters when dropped.
+    kept: Box<dyn Kept>,
+}
+
+impl Region {
+    /// Creates a region, for providers. `existing` is how peers reach it if it is memory that existed before.
+    pub fn new(key: RegionKey, len: usize, existing: Option<Existing>, kept: impl Kept) -> Self {
+        Region { key, len, existing, kept: Box::new(kept) }
+    }
+
+    /// Returns what the provider keeps, if it is a `T`.
+    pub fn kept<T: Any>(&self) -> Option<&T> {
+        let kept: &dyn Any = &*self.kept;
+        kept.downcast_ref()
+    }
+
+    /// Returns what the provider kept, if it is a `T`; otherwise the region.
+    ///
+    /// # Errors
+    /// The region, unchanged.
+    pub fn into_kept<T: Any>(self) -> Result<T, Self> {
+        if self.kept::<T>().is_none() {
+            return Err(self);
+        }
+        let kept: Box<dyn Any> = self.kept;
+        Ok(*kept.downcast().expect("the types were compared"))
+    }
+
+    /// Returns the key peers use.
+    #[inline]
+    pub fn key(&self) -> RegionKey {
+        self.key
+    }
+
+    /// Returns the length in bytes.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Returns whether the region has no bytes at all.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Returns how peers reach it if it is memory that [existed before](Fabric::register); `None` if it was allocated.
+    pub fn existing(&self) -> Option<Existing> {
+        self.existing
+    }
+
+    /// Returns the address `offset` bytes into `rank`'s part. Meaningful for the own rank, and for every rank if the allocation was symmetric.
+    pub fn at(&self, rank: Rank, offset: u64) -> RemoteAddr {
+        RemoteAddr { rank, region: self.key, offset }
+    }
+
+    /// Resolves the word `offset` bytes into `rank`'s part of a symmetric allocation.
+    ///
+    /// # Errors
+    /// As [`Fabric::remote_word`].
+    pub fn word_of<W: AtomicWord>(&self, fabric: &Fabric, rank: Rank, offset: usize) -> Result<RemoteWord<W>> {
+        fabric.remote_word(self.at(rank, offset as u64))
+    }
+
+    /// Resolves `len` elements from `offset` bytes on in `rank`'s part of a symmetric allocation.
+    ///
+    /// # Errors
+    /// As [`Fabric::remote_span`].
+    pub fn span_of<T: Pod>(&self, fabric: &Fabric, rank: Rank, offset: usize, len: usize) -> Result<RemoteSpan<T>> {
+        fabric.remote_span(self.at(rank, offset as u64), len)
+    }
+
+    /// Resolves the own word at `offset` bytes.
+    ///
+    /// # Errors
+    /// [`FabricError::OutOfBounds`], [`FabricError::Misaligned`].
+    pub fn word<W: AtomicWord>(&self, fabric: &Fabric, offset: usize) -> Result<LocalWord<W>> {
+        fabric.local_word(self.at(fabric.rank(), offset as u64))
+    }
+
+    /// Resolves `len` own elements from `offset` bytes on.
+    ///
+    /// Own memory that others may write is never handed out as a slice: it is read and written by copying, through the fabric.
+    ///
+    /// # Errors
+    /// [`FabricError::OutOfBounds`], [`FabricError::Misaligned`].
+    pub fn span<T: Pod>(&self, fabric: &Fabric, offset: usize, len: usize) -> Result<LocalSpan<T>> {
+        fabric.local_span(self.at(fabric.rank(), offset as u64), len)
+    }
+}

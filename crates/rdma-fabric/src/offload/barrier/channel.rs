@@ -1,0 +1,159 @@
+//! A group's gates, wired: the base of [`super::Barrier`] and the reductions.
+
+use super::{
+    GateError, GateId, Gates, Progress, Values, Wiring,
+    plan::{self, GraphShape, MOST_GATES, Plan},
+};
+use crate::{
+    Group, Result,
+    group::{Field, Members},
+};
+use core::fmt;
+
+/// The graph that a group agrees to build.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Every member gets the result.
+    All(GraphShape),
+    /// This member gets the result.
+    To(usize),
+}
+
+impl Form {
+    fn code(self) -> u64 {
+        match self {
+            Form::All(GraphShape::RecursiveDoubling) => 0,
+            Form::All(GraphShape::Ring) => 1,
+            // More than any list of the others.
+            Form::To(owner) => 1 << 32 | owner as u64,
+        }
+    }
+
+    fn plan(self, n: usize, me: usize) -> Plan {
+        match self {
+            Form::All(shape) => plan::all(shape, n, me),
+            Form::To(owner) => plan::to_owner(n, owner, me),
+        }
+    }
+}
+
+/// Returns the forms a member asks for, as a number.
+fn wish(forms: &[Form]) -> u64 {
+    forms.iter().fold(0, |code, form| code * 8 + 1 + form.code())
+}
+
+pub(super) struct Channel {
+    gates: Gates,
+    members: Members,
+    /// Whether no other member gives anything, so that a result without a gate is the own values.
+    pub(super) alone: bool,
+}
+
+impl Channel {
+    /// Builds the first of `forms` for which all members have gates. Collective.
+    pub(super) async fn build(group: &mut Group, forms: &[Form]) -> Result<Self> {
+        let wish = wish(forms);
+        // Equal for all if the greatest is also the least.
+        let (most, least) = (group.greatest(wish).await?, !group.greatest(!wish).await?);
+        if most != least {
+            return Err(GateError::Disagreement.into());
+        }
+        let mut end = Err(GateError::NoGates { rank: group.fabric().rank(), wanted: 0, starts: 0, relays: 0 }.into());
+        for form in forms {
+            let plan = form.plan(group.len(), group.me());
+            let (gates, mut refusal) = match Self::allocate(group, &plan) {
+                Ok(gates) => (Some(gates), 0),
+                Err(error) => {
+                    end = Err(error);
+                    (None, 1 + group.me() as u64)
+                }
+            };
+            refusal = group.greatest(refusal).await?;
+            match gates {
+                Some(gates) if refusal == 0 => return Self::wire(group, gates, &plan).await,
+                Some(_) => {
+                    let rank = group.rank(refusal as usize - 1)?;
+                    end = Err(GateError::NoGates { rank, wanted: 0, starts: 0, relays: 0 }.into());
+                }
+                None => {}
+            }
+        }
+        end
+    }
+
+    fn allocate(group: &Group, plan: &Plan) -> Result<Gates> {
+        debug_assert!(plan.len() <= MOST_GATES);
+        group.fabric().alloc_gates(plan.len())
+    }
+
+    /// Writes the own gates to the members at the other ends of remote wires, and sets the wires of the own ones.
+    async fn wire(group: &mut Group, gates: Gates, plan: &Plan) -> Result<Self> {
+        let ids = gates.ids().to_vec();
+        for (wires, id) in plan.iter().zip(&ids) {
+            if let Some((member, slot)) = wires.destination_remote {
+                let word = group.word_of(member, slot as u32, Field::GateSource)?;
+                group.fabric().put_word(&word, id.to_bits()).await?;
+            }
+            if let Some((member, slot)) = wires.source_remote {
+                let word = group.word_of(member, slot as u32, Field::GateDestination)?;
+                group.fabric().put_word(&word, id.to_bits()).await?;
+            }
+        }
+        // Gates that members wrote before are here afterwards.
+        group.fabric().flush_all().await?;
+        group.barrier().await?;
+        let mut wirings = Vec::with_capacity(plan.len());
+        for (slot, (wires, &gate)) in plan.iter().zip(&ids).enumerate() {
+            let peer = |end: Option<(usize, usize)>, field| {
+                let gate = || group.fabric().load(&group.own_word(slot as u32, field)?).map(GateId::from_bits);
+                end.map(|_| gate()).transpose()
+            };
+            wirings.push(Wiring {
+                gate,
+                source_local: wires.source_local.map(|slot| ids[slot]),
+                source_remote: peer(wires.source_remote, Field::GateSource)?,
+                destination_local: wires.destination_local.map(|slot| ids[slot]),
+                destination_remote: peer(wires.destination_remote, Field::GateDestination)?,
+            });
+        }
+        let set = gates.fabric().set_gates(&wirings);
+        // All are set before any is started.
+        group.barrier().await?;
+        set?;
+        Ok(Channel { gates, members: group.members().clone(), alone: group.len() == 1 })
+    }
+
+    pub(super) fn start(&self, values: Values) -> Result<()> {
+        self.gates.fabric().start_gate(self.gates.start(), values)
+    }
+
+    pub(super) fn test(&self) -> Result<Progress> {
+        self.gates.fabric().poll_gate(self.gates.start(), self.members.deps())
+    }
+
+    pub(super) async fn wait(&self) -> Result<Option<Values>> {
+        self.gates.fabric().await_gate(self.gates.start(), self.members.deps()).await
+    }
+}
+
+impl fmt::Debug for Channel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.gates)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// Members that ask for different forms must learn it.
+    #[test]
+    fn no_two_wishes_have_the_same_number() {
+        let shapes = [GraphShape::RecursiveDoubling, GraphShape::Ring].map(Form::All);
+        let lists = [vec![shapes[0]], vec![shapes[1]], shapes.to_vec()];
+        let all: Vec<_> = lists.into_iter().chain((0..1000).map(|owner| vec![Form::To(owner)])).collect();
+        let numbers: BTreeSet<u64> = all.iter().map(|forms| wish(forms)).collect();
+        assert_eq!(numbers.len(), all.len());
+    }
+}

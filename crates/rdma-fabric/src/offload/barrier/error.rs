@@ -1,0 +1,97 @@
+//! Errors of gates.
+
+use super::{GateId, ReduceOp};
+use crate::Rank;
+
+/// Why a barrier unit refuses something, or what went wrong in a round. Names the gate.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum GateError {
+    /// The unit has fewer gates left than were asked for.
+    #[error(
+        "{rank} cannot have {wanted} gates, one of them a start/end gate: its unit has {starts} start/end and {relays} relay gates left"
+    )]
+    NoGates {
+        /// The rank whose unit it is.
+        rank: Rank,
+        /// Gates asked for, the start/end gate included; 0 if a peer does not know.
+        wanted: usize,
+        /// Start/end gates left.
+        starts: usize,
+        /// Relay gates left.
+        relays: usize,
+    },
+    /// The gate is another rank's, or none.
+    #[error("{gate} is no gate of {rank}")]
+    NotOwn {
+        /// The gate.
+        gate: GateId,
+        /// The rank that used it.
+        rank: Rank,
+    },
+    /// There was never such a gate.
+    #[error("there is no {0}")]
+    NoSuchGate(GateId),
+    /// The gate was freed.
+    #[error("{0} was freed")]
+    Freed(GateId),
+    /// Only start/end gates can be started and awaited.
+    #[error("{0} is a relay gate")]
+    NotStart(GateId),
+    /// An operation of the gate is under way: a gate has one at a time. Wait for it first.
+    #[error("an operation of {0} is under way")]
+    Outstanding(GateId),
+    /// Nothing was started on the gate.
+    #[error("nothing was started on {0}")]
+    Idle(GateId),
+    /// The gate's wires were never set.
+    #[error("{0} was never set")]
+    NotSet(GateId),
+    /// A relay gate needs a source and a destination, other than itself.
+    #[error("{0} has no source or no destination")]
+    Dangling(GateId),
+    /// A local wire leads to another rank's gate.
+    #[error("{gate} has a local wire to {other}, which is no gate of its rank")]
+    NotLocal {
+        /// The gate.
+        gate: GateId,
+        /// Where the wire leads.
+        other: GateId,
+    },
+    /// A wire leads to a gate whose wire does not lead back; it may not have been set in time.
+    #[error("{by} is wired to {gate}, which does not point back")]
+    PointsElsewhere {
+        /// The gate that is named.
+        gate: GateId,
+        /// The gate that names it.
+        by: GateId,
+    },
+    /// Members gave different operations, types or numbers of values. Tofu's `UTOFU_ERR_BARRIER_MISMATCH`.
+    #[error("signals of different operations, types or numbers of values met at {0}")]
+    Mismatch(GateId),
+    /// The group's members asked for different shapes or owners.
+    #[error("members of the group asked for different reductions")]
+    Disagreement,
+    /// More values than a signal carries.
+    #[error("{given} values; a signal carries {limit}")]
+    TooManyValues {
+        /// Values given.
+        given: usize,
+        /// Values that fit.
+        limit: usize,
+    },
+    /// `MaxLoc` takes pairs of a value and its location.
+    #[error("{given} values are no pairs")]
+    NoPairs {
+        /// Values given.
+        given: usize,
+    },
+    /// The operation does not exist for that type.
+    #[error("{op:?} is no operation on {on}")]
+    NoSuchReduction {
+        /// The operation.
+        op: ReduceOp,
+        /// The type.
+        on: &'static str,
+    },
+}

@@ -1,0 +1,178 @@
+//! A rank's barrier unit: what a fabric offers, and what a provider implements.
+
+use super::{GateError, GateId, Values, Wiring};
+use crate::{Deps, Fabric, FabricError, Result, fabric::SlotGuard, provider::Slot};
+use core::{
+    fmt,
+    future::{Future, poll_fn},
+    task::{Context, Poll},
+};
+
+/// What a rank's barrier unit has: values to ask for at run time, like [`crate::Caps`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BarrierLimits {
+    /// Start/end gates of a unit: operations that can be under way at once.
+    pub start_gates: usize,
+    /// Relay gates of a unit.
+    pub relay_gates: usize,
+    /// Ranks that share a unit.
+    pub ranks_per_unit: usize,
+}
+
+impl BarrierLimits {
+    /// No unit.
+    pub const NONE: BarrierLimits = BarrierLimits::own(0, 0);
+
+    /// Returns the limits of a unit that is one rank's own.
+    pub const fn own(start_gates: usize, relay_gates: usize) -> Self {
+        BarrierLimits { start_gates, relay_gates, ranks_per_unit: 1 }
+    }
+
+    /// Returns the limits of a unit that is shared by this many ranks.
+    #[must_use]
+    pub const fn shared_by(mut self, ranks: usize) -> Self {
+        self.ranks_per_unit = ranks;
+        self
+    }
+}
+
+/// The state of an operation of a start/end gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// Not over yet. Tofu's `UTOFU_ERR_NOT_COMPLETED`.
+    NotCompleted,
+    /// Over, with this result; without one if no gate signals the start/end gate.
+    Completed(Option<Values>),
+}
+
+/// The barrier unit of a rank, as a provider implements it: see [`Fabric::alloc_gates`].
+pub trait BarrierUnit {
+    /// Returns what the unit has.
+    fn limits(&self) -> BarrierLimits;
+    /// Allocates a start/end gate and relay gates.
+    fn take(&self, relays: usize) -> Result<Vec<GateId>>;
+    /// Gives gates back.
+    fn free(&self, gates: &[GateId]);
+    /// Sets wires.
+    fn set(&self, wirings: &[Wiring]) -> Result<()>;
+    /// Starts an operation.
+    fn start(&self, gate: GateId, values: Values) -> Result<()>;
+    /// Returns how it stands.
+    fn test(&self, gate: GateId, deps: Deps<'_>) -> Result<Progress>;
+    /// Waits for it.
+    fn poll(&self, slot: &mut Slot, gate: GateId, deps: Deps<'_>, cx: &mut Context<'_>)
+    -> Poll<Result<Option<Values>>>;
+    /// Ends the wait. Called for every slot that is not empty.
+    fn end_wait(&self, slot: &mut Slot);
+}
+
+impl Fabric {
+    /// Returns what this rank's unit has.
+    pub fn barrier_limits(&self) -> BarrierLimits {
+        self.provider().gates().map_or(BarrierLimits::NONE, |unit| unit.limits())
+    }
+
+    fn unit(&self) -> Result<&dyn BarrierUnit> {
+        self.provider().gates().ok_or(FabricError::Unsupported { feature: &"a barrier unit" })
+    }
+
+    /// Gives gates back. What they have signalled can still be combined by the gates it went to; whoever waits for another signal of theirs,
+    /// or signals them, gets [`GateError::Freed`]. Own gates only; others are ignored.
+    pub fn free_gates(&self, gates: &[GateId]) {
+        if let Ok(unit) = self.unit() {
+            unit.free(gates);
+        }
+    }
+
+    /// Sets wires of own gates, all or none, and begins their rounds anew. Local; peers set their own gates. Between setting the last gate and
+    /// starting the first, members synchronise.
+    ///
+    /// Local wires are checked here. Of remote ones only the rank is; where such a wire leads is checked whenever it is used.
+    ///
+    /// # Errors
+    /// As [`super::check_wirings`], [`GateError::Freed`], [`GateError::NoSuchGate`],
+    /// [`GateError::Outstanding`].
+    pub fn set_gates(&self, wirings: &[Wiring]) -> Result<()> {
+        self.unit()?.set(wirings)
+    }
+
+    /// Starts an operation: `values` enter at the start half of `gate`. Never blocks. In virtual time the CPU is busy as long as with posting.
+    ///
+    /// # Errors
+    /// [`GateError::Outstanding`], [`GateError::NotSet`], [`GateError::NotStart`],
+    /// [`GateError::NotOwn`], [`GateError::Freed`].
+    pub fn start_gate(&self, gate: GateId, values: Values) -> Result<()> {
+        self.unit()?.start(gate, values)
+    }
+
+    /// Returns how the operation of `gate` stands. Once it has returned a result or a fault, the next may be started.
+    ///
+    /// # Errors
+    /// What the round met: [`GateError::Mismatch`], [`GateError::PointsElsewhere`],
+    /// [`GateError::Freed`], [`crate::FabricError::Corrupt`]. [`GateError::Idle`] if nothing was
+    /// started. [`crate::FabricError::PeerLost`] and [`crate::FabricError::PeersLeft`] as for a wait with these
+    /// dependencies; the operation is then still under way, and the gate can only be freed.
+    pub fn poll_gate(&self, gate: GateId, deps: Deps<'_>) -> Result<Progress> {
+        self.unit()?.test(gate, deps)
+    }
+
+    /// Waits for the operation of `gate`; the result is that of [`Progress::Completed`]. Dropping the future leaves the operation under way.
+    ///
+    /// # Errors
+    /// As [`Fabric::poll_gate`].
+    pub fn await_gate(&self, gate: GateId, deps: Deps<'_>) -> impl Future<Output = Result<Option<Values>>> {
+        let mut wait = SlotGuard::new(|slot, _| {
+            if let Ok(unit) = self.unit() {
+                unit.end_wait(slot);
+            }
+        });
+        poll_fn(move |cx| self.unit()?.poll(&mut wait.slot, gate, deps, cx))
+    }
+
+    /// Allocates `gates` gates: the first is a start/end gate, the rest are relay gates. Dropping the [`Gates`] frees them.
+    ///
+    /// # Errors
+    /// [`GateError::NoGates`], also if `gates` is 0.
+    pub fn alloc_gates(&self, gates: usize) -> Result<Gates> {
+        let none = GateError::NoGates { rank: self.rank(), wanted: 0, starts: 0, relays: 0 };
+        let relays = gates.checked_sub(1).ok_or(none)?;
+        Ok(Gates { ids: self.unit()?.take(relays)?, fabric: self.clone() })
+    }
+}
+
+/// Gates that a rank has allocated; freed when dropped.
+pub struct Gates {
+    fabric: Fabric,
+    /// The start/end gate first.
+    ids: Vec<GateId>,
+}
+
+impl Gates {
+    /// Returns the start/end gate.
+    pub fn start(&self) -> GateId {
+        self.ids.first().copied().unwrap_or(GateId::NULL)
+    }
+
+    /// Returns all gates, the start/end gate first.
+    pub fn ids(&self) -> &[GateId] {
+        &self.ids
+    }
+
+    /// Returns the fabric they belong to.
+    pub fn fabric(&self) -> &Fabric {
+        &self.fabric
+    }
+}
+
+impl Drop for Gates {
+    fn drop(&mut self) {
+        self.fabric.free_gates(&self.ids);
+    }
+}
+
+impl fmt::Debug for Gates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(&self.ids).finish()
+    }
+}

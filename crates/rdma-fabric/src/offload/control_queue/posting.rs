@@ -1,0 +1,144 @@
+//! How a command is posted, and what the queue reports of it: completions in its TCQ, notices in its MRQ.
+
+use super::{Command, QueueError, QueueId, Stadd};
+
+/// A command and how it is posted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Posting {
+    /// The command.
+    pub command: Command,
+    /// Comes back with the completion in the TCQ (uTofu's callback pointer).
+    pub tag: u64,
+    /// Comes with the notices in both MRQs.
+    pub edata: u8,
+    /// By how many *slots* a put advances the session offset of the target's queue: 0 to 15.
+    pub sps: u8,
+    /// Report the completion in the own TCQ: the local buffer may be reused.
+    pub tcq_notice: bool,
+    /// Report in the own MRQ that the target has acknowledged, with the result of a get or atomic. A nop never does.
+    pub local_notice: bool,
+    /// Leave a notice in the target queue's MRQ.
+    pub remote_notice: bool,
+    /// No memory effect of this command is seen before those of earlier ones of this queue to the same target. Within
+    /// one put, the last 8 bytes are seen last.
+    pub strong_order: bool,
+    /// Queue the command but don't tell the engine; the next posting without this flag starts both.
+    pub delay_start: bool,
+    /// The path that the packets take, in the provider's numbering; `None`: the default one. Timing only.
+    pub path: Option<u8>,
+    /// Largest packet, in bytes of payload; 0: the network's. Timing only.
+    pub mtu: u16,
+    /// Idle time between packets, in the provider's units; 0: none. Timing only.
+    pub gap: u8,
+}
+
+impl Posting {
+    /// Posts `command` with no notice, no advance and no order.
+    pub const fn new(command: Command) -> Self {
+        Posting {
+            command,
+            tag: 0,
+            edata: 0,
+            sps: 0,
+            tcq_notice: false,
+            local_notice: false,
+            remote_notice: false,
+            strong_order: false,
+            delay_start: false,
+            path: None,
+            mtu: 0,
+            gap: 0,
+        }
+    }
+
+    /// Reports the completion in the own TCQ, with `tag`.
+    pub const fn tcq(mut self, tag: u64) -> Self {
+        self.tcq_notice = true;
+        self.tag = tag;
+        self
+    }
+
+    /// Reports acknowledgement and result in the own MRQ, with `edata`.
+    pub const fn local(mut self, edata: u8) -> Self {
+        self.local_notice = true;
+        self.edata = edata;
+        self
+    }
+
+    /// Leaves a notice with `edata` in the target queue's MRQ.
+    pub const fn remote(mut self, edata: u8) -> Self {
+        self.remote_notice = true;
+        self.edata = edata;
+        self
+    }
+
+    /// Advances the session offset of the target's queue by `slots`.
+    pub const fn sps(mut self, slots: u8) -> Self {
+        self.sps = slots;
+        self
+    }
+
+    /// Keeps the order of memory effects.
+    pub const fn strong_order(mut self) -> Self {
+        self.strong_order = true;
+        self
+    }
+
+    /// Queues the command only; see [`Posting::delay_start`].
+    pub const fn delayed(mut self) -> Self {
+        self.delay_start = true;
+        self
+    }
+}
+
+impl From<Command> for Posting {
+    fn from(command: Command) -> Self {
+        Posting::new(command)
+    }
+}
+
+/// An entry of the transmit complete queue: a command's local buffer may be reused, or the command failed here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// The command's [`Posting::tag`].
+    pub tag: u64,
+    /// What went wrong before anything was sent, if anything did.
+    pub status: Result<(), QueueError>,
+}
+
+/// The command and side that a notice is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum MrqKind {
+    /// An own put was acknowledged. `remote` is the byte after the last one written.
+    LocalPut = 0,
+    /// A peer's put arrived. `remote` is the byte after the last one written.
+    RemotePut = 1,
+    /// An own get is complete. `local` is the byte after the last one written.
+    LocalGet = 2,
+    /// A peer's get was served. `remote` is the byte after the last one read.
+    RemoteGet = 3,
+    /// An own atomic is complete. `value` is what the word held before, `remote` its address.
+    LocalAtomic = 4,
+    /// A peer's atomic was served. `remote` is the word's address.
+    RemoteAtomic = 5,
+}
+
+/// A notice: an entry of the message receive queue. Fields that [`MrqKind`] doesn't name are 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MrqNotice {
+    /// The command and side it is about.
+    pub kind: MrqKind,
+    /// The other side's queue: the target of an own command, the poster of a peer's.
+    pub peer: QueueId,
+    /// The command's [`Posting::edata`].
+    pub edata: u8,
+    /// The value before an atomic.
+    pub value: u64,
+    /// Own address.
+    pub local: Stadd,
+    /// The target's address.
+    pub remote: Stadd,
+    /// What went wrong at the target, if anything did: then nothing was done there.
+    pub status: Result<(), QueueError>,
+}

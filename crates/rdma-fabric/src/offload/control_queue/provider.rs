@@ -1,0 +1,60 @@
+//! What a provider implements to have control queues.
+
+use super::{Completion, MrqNotice, Pointers, Posting, QueueId, QueueLimits, QueueSpec, Stadd};
+use crate::{
+    Deps, Refused, Region, Result,
+    provider::{Ended, Slot},
+};
+use core::{
+    any::Any,
+    fmt,
+    task::{Context, Poll},
+};
+
+/// The control queues of a rank: see [`crate::Fabric::open_queue`].
+pub trait Queues {
+    /// Returns what there is.
+    fn limits(&self) -> QueueLimits;
+    /// Opens one.
+    fn open(&self, spec: QueueSpec) -> Result<Box<dyn Queue>>;
+}
+
+/// Which ring of a queue a wait looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueSide {
+    /// The transmit complete queue. The caller has looked in vain.
+    Completion,
+    /// The message receive queue. The caller has looked in vain.
+    Notice,
+}
+
+/// An open control queue: see [`crate::ControlQueue`].
+pub trait Queue: Any + fmt::Debug + Send + Sync {
+    /// Returns its name.
+    fn id(&self) -> QueueId;
+    /// Returns how it was opened.
+    fn spec(&self) -> QueueSpec;
+    /// Returns where it stands.
+    fn pointers(&self) -> Pointers;
+    /// Registers a region, under the fixed tag if one is given.
+    fn register(&self, region: &Region, fixed: Option<u8>) -> Result<Stadd>;
+    /// Refuses writes of peers, or allows them.
+    fn set_read_only(&self, at: Stadd, read_only: bool) -> Result<()>;
+    /// Ends a registration.
+    fn deregister(&self, at: Stadd) -> Result<()>;
+    /// Posts as many as find room, before those that wait for it; returns how many, and why not all.
+    fn try_post(&self, postings: &[Posting]) -> (usize, Result<(), Refused<()>>);
+    /// Posts one, in the order of those that wait for room.
+    fn poll_post(&self, slot: &mut Slot, posting: &Posting, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>>;
+    /// Takes the next completion.
+    fn poll_tcq(&self) -> Result<Option<Completion>>;
+    /// Takes the next notice.
+    fn poll_mrq(&self) -> Result<Option<MrqNotice>>;
+    /// Waits until the caller should look at `side` again.
+    fn poll_wait(&self, slot: &mut Slot, side: QueueSide, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>>;
+    /// Ends a wait, at a `side` or, without one, for room. Called for every slot that is not empty. The poll of that side just before found
+    /// what was waited for.
+    fn end_wait(&self, slot: &mut Slot, side: Option<QueueSide>, ended: Ended);
+    /// Closes it; returns how many commands never started.
+    fn close(self: Box<Self>) -> Result<u64>;
+}

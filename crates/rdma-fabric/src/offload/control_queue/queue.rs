@@ -1,0 +1,210 @@
+//! An open control queue, as its rank holds it.
+
+use super::{Completion, MrqNotice, Pointers, Posting, Queue, QueueId, QueueLimits, QueueSide, QueueSpec, Stadd};
+use crate::{Deps, Fabric, FabricError, Refused, Region, Result, fabric::SlotGuard, provider::Ended};
+use core::{
+    fmt,
+    future::{Future, poll_fn},
+    task::Poll,
+};
+
+/// A control queue of this rank. Dropping it closes it: commands that have not started are dropped; whatever addresses it
+/// afterwards fails with [`super::QueueError::NotOpen`].
+pub struct ControlQueue(Box<dyn Queue>);
+
+impl ControlQueue {
+    /// Returns the provider's part of it.
+    pub fn provider(&self) -> &dyn Queue {
+        &*self.0
+    }
+}
+
+impl fmt::Debug for ControlQueue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Fabric {
+    /// Returns what queues there are.
+    pub fn queue_limits(&self) -> QueueLimits {
+        self.provider().queues().map_or(QueueLimits::NONE, |queues| queues.limits())
+    }
+
+    /// Opens a control queue. Local: peers learn its id by other means.
+    ///
+    /// # Errors
+    /// [`super::QueueError::InUse`], [`super::QueueError::NoneFree`], [`super::QueueError::Limit`] (depths that are no power of two, or above
+    /// the limit, count as such), [`FabricError::OutOfMemory`]; [`FabricError::Unsupported`] where there are no queues.
+    pub fn open_queue(&self, spec: QueueSpec) -> Result<ControlQueue> {
+        let absent = FabricError::Unsupported { feature: &"control queues" };
+        self.provider().queues().ok_or(absent)?.open(spec).map(ControlQueue)
+    }
+}
+
+impl ControlQueue {
+    /// Returns its name.
+    pub fn id(&self) -> QueueId {
+        self.0.id()
+    }
+
+    /// Returns how it was opened; engine and number are those it got.
+    pub fn spec(&self) -> QueueSpec {
+        self.0.spec()
+    }
+
+    /// Registers `region` on this queue under an automatic tag, and returns the address of its first byte. Registered again, the region has
+    /// the same address.
+    ///
+    /// # Errors
+    /// [`super::QueueError::TooManyTags`], [`FabricError::StaleRegion`], [`FabricError::Unsupported`] for memory that queues can't
+    /// reach.
+    pub fn register(&self, region: &Region) -> Result<Stadd> {
+        self.0.register(region, None)
+    }
+
+    /// Registers `region` under the fixed tag `tag`: peers can name it by [`Stadd::fixed`] without being told.
+    ///
+    /// # Errors
+    /// As [`ControlQueue::register`], [`super::QueueError::TagInUse`].
+    pub fn register_fixed(&self, region: &Region, tag: u8) -> Result<Stadd> {
+        self.0.register(region, Some(tag))
+    }
+
+    /// Refuses writes of peers to what is registered under `at` from now on, or allows them again.
+    ///
+    /// # Errors
+    /// [`super::QueueError::NoSuchTag`].
+    pub fn set_read_only(&self, at: Stadd, read_only: bool) -> Result<()> {
+        self.0.set_read_only(at, read_only)
+    }
+
+    /// Ends the registration of `at`'s tag. Commands that address it afterwards fail with [`super::QueueError::NoSuchTag`]; those being executed
+    /// finish first. The region itself stays.
+    ///
+    /// # Errors
+    /// [`super::QueueError::NoSuchTag`].
+    pub fn deregister(&self, at: Stadd) -> Result<()> {
+        self.0.deregister(at)
+    }
+
+    /// Posts a command: [`Refused::Full`] if the TOQ has no room for all its slots now. Never blocks. A posting is plain data, so it isn't
+    /// given back.
+    ///
+    /// # Errors
+    /// [`Refused`] with [`super::QueueError::Limit`] for numbers out of range, or the error that stopped the queue.
+    #[inline]
+    pub fn try_post(&self, posting: Posting) -> Result<(), Refused<()>> {
+        self.0.try_post(&[posting]).1
+    }
+
+    /// Posts a command, waiting for room, first come first served. A session queue gets room as peers advance it: `deps`.
+    ///
+    /// # Errors
+    /// As [`ControlQueue::try_post`]; [`FabricError::Deadlock`] or [`FabricError::PeersLeft`] where nothing will ever drain the
+    /// queue, as when it is full of delayed starts.
+    pub async fn post(&self, posting: Posting, deps: Deps<'_>) -> Result<()> {
+        self.post_all(&[posting], deps).await
+    }
+
+    /// Posts several commands one after the other, as [`ControlQueue::post`] of each does. But a provider may let those that find room begin
+    /// together, when all of them are there: that is cheaper. Those before one that fails are posted; if the future is dropped, the first few
+    /// are.
+    ///
+    /// # Errors
+    /// That of the first that fails, as [`ControlQueue::post`].
+    pub async fn post_all(&self, postings: &[Posting], deps: Deps<'_>) -> Result<()> {
+        let mut rest = postings;
+        while !rest.is_empty() {
+            let (posted, refused) = self.0.try_post(rest);
+            match refused {
+                Ok(()) => return Ok(()),
+                Err(Refused::Failed(error, ())) => return Err(error),
+                Err(Refused::Full(())) => {}
+            }
+            let Some((next, others)) = rest.get(posted..).and_then(<[_]>::split_first) else { return Ok(()) };
+            // In the order of those that wait for room.
+            let mut wait = SlotGuard::new(|slot, ended| self.0.end_wait(slot, None, ended));
+            poll_fn(|cx| self.0.poll_post(&mut wait.slot, next, deps, cx)).await?;
+            rest = others;
+        }
+        Ok(())
+    }
+
+    /// Takes the next completion, if one is here. Completions come in posting order.
+    ///
+    /// # Errors
+    /// What stopped the queue, or a command's first error that was not reported otherwise.
+    pub fn poll_tcq(&self) -> Result<Option<Completion>> {
+        self.0.poll_tcq()
+    }
+
+    /// Waits for the next completion.
+    ///
+    /// # Errors
+    /// As [`ControlQueue::poll_tcq`] and [`Fabric::wait_until`].
+    pub fn next_completion(&self, deps: Deps<'_>) -> impl Future<Output = Result<Completion>> {
+        self.next(QueueSide::Completion, deps, |queue| queue.poll_tcq())
+    }
+
+    /// Takes the next notice, if one is here. The caller then sees the effects that it is about (acquire).
+    ///
+    /// # Errors
+    /// As [`ControlQueue::poll_tcq`], [`super::QueueError::MrqOverflow`].
+    pub fn poll_mrq(&self) -> Result<Option<MrqNotice>> {
+        self.0.poll_mrq()
+    }
+
+    /// Waits for the next notice.
+    ///
+    /// # Errors
+    /// As [`ControlQueue::poll_mrq`] and [`Fabric::wait_until`].
+    pub fn next_notice(&self, deps: Deps<'_>) -> impl Future<Output = Result<MrqNotice>> {
+        self.next(QueueSide::Notice, deps, |queue| queue.poll_mrq())
+    }
+
+    /// Waits for the next entry of a side.
+    fn next<T>(
+        &self,
+        side: QueueSide,
+        deps: Deps<'_>,
+        look: impl Fn(&dyn Queue) -> Result<Option<T>>,
+    ) -> impl Future<Output = Result<T>> {
+        let queue = &*self.0;
+        let mut wait = SlotGuard::new(move |slot, ended| queue.end_wait(slot, Some(side), ended));
+        poll_fn(move |cx| {
+            let mut failed = None;
+            loop {
+                match look(queue) {
+                    Ok(Some(found)) => {
+                        wait.end(Ended::Reached);
+                        return Poll::Ready(Ok(found));
+                    }
+                    Ok(None) => {}
+                    Err(error) => return Poll::Ready(Err(error)),
+                }
+                // An entry that came before the failure counts.
+                if let Some(error) = failed {
+                    return Poll::Ready(Err(error));
+                }
+                match queue.poll_wait(&mut wait.slot, side, deps, cx) {
+                    Poll::Pending => return Poll::Pending,
+                    Poll::Ready(outcome) => failed = outcome.err(),
+                }
+            }
+        })
+    }
+
+    /// Returns where it stands now.
+    pub fn pointers(&self) -> Pointers {
+        self.0.pointers()
+    }
+
+    /// Closes it and returns how many of its commands were never started.
+    ///
+    /// # Errors
+    /// A command's first error that was not reported otherwise; the queue is closed all the same.
+    pub fn close(self) -> Result<u64> {
+        self.0.close()
+    }
+}

@@ -1,0 +1,127 @@
+//! How queues are opened, how many there can be, and where they stand.
+
+/// The mode that a control queue is opened in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum QueueMode {
+    /// Commands run in order as they are posted. Several such queues may share one CQ of the hardware.
+    Normal,
+    /// Commands run in order as they are posted. Alone on its CQ.
+    Exclusive,
+    /// Commands wait until the session offset (*scheduling pointer*) has passed their slots. Alone on its CQ.
+    Session,
+}
+
+/// How a queue is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueSpec {
+    /// Its mode.
+    pub mode: QueueMode,
+    /// Its RDMA engine (TNI); `None`: the one where fewest are open.
+    pub engine: Option<u8>,
+    /// Its CQ of that engine; `None`: any that is free. Only together with `engine`.
+    pub number: Option<u8>,
+    /// Slots of the transmit order queue, a power of two. One of them always stays free.
+    pub depth: u32,
+    /// Entries of the message receive queue, a power of two.
+    pub mrq_depth: u32,
+    /// Slots by which the session offset stands ahead at first.
+    pub initial_offset: u32,
+    /// Whether what hardware loses silently is an error: a session offset that gets a whole ring ahead
+    /// ([`super::QueueError::CreditOverrun`]), an advance that this queue posts with a command which gives none, or for a queue that has no
+    /// session offset ([`super::QueueError::CreditIgnored`]). The default is true in builds with debug assertions.
+    pub checked: bool,
+}
+
+impl QueueSpec {
+    /// Opens in `mode` on any engine, with 2048 slots and notices.
+    pub const fn new(mode: QueueMode) -> Self {
+        QueueSpec {
+            mode,
+            engine: None,
+            number: None,
+            depth: 2048,
+            mrq_depth: 2048,
+            initial_offset: 0,
+            checked: cfg!(debug_assertions),
+        }
+    }
+
+    /// Opens on this engine.
+    pub const fn on(mut self, engine: u8) -> Self {
+        self.engine = Some(engine);
+        self
+    }
+
+    /// Opens with this many slots.
+    pub const fn depth(mut self, slots: u32) -> Self {
+        self.depth = slots;
+        self
+    }
+
+    /// Opens with the session offset this many slots ahead.
+    pub const fn ahead(mut self, slots: u32) -> Self {
+        self.initial_offset = slots;
+        self
+    }
+
+    /// Opens with the checking mode on or off.
+    pub const fn checked(mut self, checked: bool) -> Self {
+        self.checked = checked;
+        self
+    }
+}
+
+/// The limits of a provider's queues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct QueueLimits {
+    /// RDMA engines (TNIs) of a node.
+    pub engines: u8,
+    /// CQs of each.
+    pub queues_per_engine: u8,
+    /// Normal queues that may share a CQ.
+    pub contexts: u8,
+    /// Queues that this rank may still open, as things stand.
+    pub free: u32,
+    /// The most slots and notices of a queue.
+    pub most_depth: u32,
+    /// The longest put or get that is one command, in bytes. Longer ones are [`super::QueueError::Limit`].
+    pub longest: u32,
+    /// Fixed steering tags: 0 to this, excluded.
+    pub fixed_tags: u32,
+    /// Whether a STADD of one queue means the same on the rank's other queues. Tofu2 doesn't have that; the ACP paper wishes for it.
+    pub shared_address_space: bool,
+}
+
+impl QueueLimits {
+    /// The limits of a provider without control queues.
+    pub const NONE: QueueLimits =
+        QueueLimits { contexts: 0, most_depth: 0, longest: 0, fixed_tags: 0, ..QueueLimits::new(0, 0) };
+
+    /// Creates the limits of a provider with this many engines and queues on each.
+    #[must_use]
+    pub const fn new(engines: u8, queues_per_engine: u8) -> Self {
+        QueueLimits {
+            engines,
+            queues_per_engine,
+            contexts: 8,
+            free: engines as u32 * queues_per_engine as u32,
+            most_depth: 1 << 16,
+            longest: (1 << 24) - 1,
+            fixed_tags: 256,
+            shared_address_space: false,
+        }
+    }
+}
+
+/// The state of a transmit order queue: positions count slots from the queue's opening and never wrap; the ring index is the position modulo
+/// the depth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pointers {
+    /// The next slot that will be executed.
+    pub read: u64,
+    /// The next slot that a command will be written to.
+    pub write: u64,
+    /// The session offset: slots before it may be executed. `write` for queues without.
+    pub scheduled: u64,
+}

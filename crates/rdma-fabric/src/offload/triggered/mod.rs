@@ -1,0 +1,127 @@
+//! Triggered puts without queues: what a rank is to put as soon as words of its own say so.
+//!
+//! A network interface with [session queues](crate::control_queue) carries such puts out by itself. Where there are none, or none is left,
+//! the CPU has to look: a rank arms [`TriggeredPuts`], and what can't leave at once leaves in whichever call of this rank waits next,
+//! whatever that waits for. So a rank that has started two things may wait for them in any order, and so may its neighbours (MPI 4.1, §2.9:
+//! progress).
+//!
+//! # Who looks
+//! Every call that waits [beside](Triggers::beside) the rank's [`Triggers`]: owners for their own puts, the [`crate::Group`]'s collectives,
+//! the systems that have such puts. A rank that computes, or waits for something else (a lock, a notice), carries nothing out meanwhile:
+//! that takes queues.
+//!
+//! # What is not done twice
+//! A put is posted once for each number, whatever future is dropped meanwhile: what was posted is remembered apart from the futures that
+//! drive it. Before its word is written it may be put again; afterwards its target may go on, and must not find it again.
+//!
+//! A future that carries something out has it in hand until the network has taken it, and its owner waits for that: so such a future must be
+//! polled, or dropped, and not kept aside.
+//!
+//! # Source
+//! Triggered operations: B. Barrett et al., The Portals 4 network programming interface (2012), §3.14; `FI_TRIGGER` of libfabric.
+
+mod board;
+mod put;
+mod set;
+
+pub use put::{Spans, Transfer, TriggeredPut, put_behind};
+pub use set::TriggeredPuts;
+
+use crate::{Result, join};
+use board::{Board, Watch};
+use core::{
+    fmt,
+    future::{Future, poll_fn},
+    pin::pin,
+    task::Poll,
+};
+use std::sync::{Arc, OnceLock};
+
+/// The puts that a rank has armed and can't carry out yet. Each rank has one: [`crate::Fabric::triggers`].
+pub struct Triggers(OnceLock<Arc<Board>>);
+
+impl Default for Triggers {
+    fn default() -> Self {
+        Triggers(OnceLock::new())
+    }
+}
+
+impl fmt::Debug for Triggers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.is_idle() { "Triggers(idle)" } else { "Triggers" })
+    }
+}
+
+impl Triggers {
+    fn board(&self) -> &Board {
+        self.0.get_or_init(|| Arc::new(Board::new()))
+    }
+
+    /// Returns this board for another handle of the rank.
+    pub(crate) fn share(&self) -> Self {
+        self.board();
+        Triggers(self.0.clone())
+    }
+
+    /// Returns whether nothing is armed that others than its owner should look after.
+    #[inline]
+    pub fn is_idle(&self) -> bool {
+        self.0.get().is_none_or(|board| board.is_idle())
+    }
+
+    /// Carries out what can be carried out. Waits only for the network.
+    pub async fn advance(&self) {
+        if !self.is_idle() {
+            self.board().advance().await;
+        }
+    }
+
+    /// Carries out what can be carried out, and returns whether all of `puts` are by now. Each is looked at once: [`Triggers::advance`] and
+    /// [`TriggeredPuts::test`] one after the other look twice at those that wait for their words.
+    ///
+    /// # Errors
+    /// As [`TriggeredPuts::test`]; the first in order, when what can be done has been.
+    pub async fn test<'a>(&self, puts: impl IntoIterator<Item = &'a mut TriggeredPuts>) -> Result<bool> {
+        // In hand, they are not on the board.
+        let mut hands = Vec::new();
+        for puts in puts {
+            hands.push(puts.hand().await);
+        }
+        let own = async {
+            match &mut hands[..] {
+                [hand] => hand.set().advance().await,
+                hands => join::join_all(hands.iter_mut().map(|hand| hand.set().advance()))
+                    .await
+                    .into_iter()
+                    .try_fold(true, |all, done| Ok(all & done?)),
+            }
+        };
+        if self.is_idle() { own.await } else { join::join(self.board().advance(), own).await.1 }
+    }
+
+    /// Waits for `awaited`, and carries out meanwhile what becomes possible, also of what other tasks of this rank arm only then.
+    pub async fn beside<T: Future>(&self, awaited: T) -> T::Output {
+        let mut awaited = pin!(awaited);
+        let board = self.board();
+        let (mut watch, mut driving) = (Watch::new(board), None);
+        poll_fn(|cx| {
+            if let Poll::Ready(out) = awaited.as_mut().poll(cx) {
+                return Poll::Ready(out);
+            }
+            board.watch(cx, &mut watch);
+            let turn = board.turns();
+            if driving.as_ref().is_none_or(|(since, _)| *since != turn) {
+                driving = (!board.is_idle()).then(|| (turn, Box::pin(board.drive())));
+            }
+            if let Some((_, drive)) = &mut driving
+                && drive.as_mut().poll(cx).is_ready()
+            {
+                driving = None;
+                // It may have been that.
+                return awaited.as_mut().poll(cx);
+            }
+            Poll::Pending
+        })
+        .await
+    }
+}

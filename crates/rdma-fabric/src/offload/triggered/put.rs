@@ -1,0 +1,255 @@
+//! One put that waits for words: what is transferred, and the word behind it.
+
+use crate::{
+    Amo, Fabric, Handle, LocalSpan, LocalWord, Pod, PutOrder, Rank, Refused, RemoteSpan, RemoteWord, Result, join,
+    op::{Atomic, Put},
+};
+use core::fmt;
+
+/// A put that goes to another rank when own words have come to a number, and the word there that then gets the number.
+pub struct TriggeredPut {
+    /// Each is to have come to the number.
+    needs: Vec<LocalWord<u64>>,
+    transfer: Transfer,
+    to: Rank,
+    /// The word gets the number, to be seen after what is transferred. Both are the same place.
+    word: RemoteWord<u64>,
+    span: RemoteSpan<u64>,
+    /// Whether there is nothing that the word could overtake.
+    alone: bool,
+    /// The last number for which the word was written.
+    done: u64,
+}
+
+impl TriggeredPut {
+    /// Puts `transfer`, when all of `needs` have come to the number, and behind it the number into `word` of the same rank.
+    pub fn new(needs: Vec<LocalWord<u64>>, transfer: Transfer, word: RemoteWord<u64>) -> Self {
+        TriggeredPut { needs, transfer, to: word.rank(), span: word.as_span(), word, alone: false, done: 0 }
+    }
+
+    /// Says that one of the needs comes from a rank that has seen the word's last number: then numbers can't overtake each other, and where
+    /// nothing is transferred nothing is flushed.
+    #[must_use]
+    pub fn answered(mut self) -> Self {
+        self.alone = self.transfer.is_empty();
+        self
+    }
+
+    pub(super) fn is_done(&self, number: u64) -> bool {
+        self.done >= number
+    }
+
+    /// Returns the first word that has not come to the number.
+    pub(super) fn late(&self, fabric: &Fabric, number: u64) -> Result<Option<&LocalWord<u64>>> {
+        for need in &self.needs {
+            if fabric.load(need)? < number {
+                return Ok(Some(need));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Carries it out where that takes no waiting; returns whether it is done.
+    #[inline]
+    pub(super) fn go_now(&mut self, fabric: &Fabric, number: u64) -> Result<bool> {
+        if !self.alone && (!self.transfer.put_now(fabric)? || join::now(fabric.flush(self.to)).transpose()?.is_none()) {
+            return Ok(false);
+        }
+        match fabric.try_post(Put { to: &self.span, from: [number], notice: None }) {
+            Ok(_) => {
+                self.done = number;
+                Ok(true)
+            }
+            Err(Refused::Full(_)) => Ok(false),
+            Err(Refused::Failed(error, _)) => Err(error),
+        }
+    }
+
+    /// Carries it out. May be dropped and called again: what was posted isn't posted twice.
+    pub(super) async fn go(&mut self, fabric: &Fabric, number: u64) -> Result<()> {
+        let posted = if self.alone {
+            PostedWord::Put(post_word(fabric, &self.span, number).await?)
+        } else {
+            self.transfer.put(fabric).await?;
+            post_behind(fabric, &self.word, &self.span, number).await?
+        };
+        // From here on the word is the network's: if this future is dropped, the word must not be written again, for the target may go on.
+        self.done = number;
+        posted.complete().await
+    }
+}
+
+impl fmt::Debug for TriggeredPut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TriggeredPut(to {}, {} words, done for {})", self.to, self.needs.len(), self.done)
+    }
+}
+
+/// A word that is posted.
+enum PostedWord {
+    Swap(Handle<u64>),
+    Put(Handle<[u64; 1]>),
+}
+
+impl PostedWord {
+    async fn complete(self) -> Result<()> {
+        match self {
+            PostedWord::Swap(handle) => handle.await.map(drop),
+            PostedWord::Put(handle) => handle.await.map(drop),
+        }
+    }
+}
+
+async fn post_word(fabric: &Fabric, span: &RemoteSpan<u64>, value: u64) -> Result<Handle<[u64; 1]>> {
+    fabric.post(Put { to: span, from: [value], notice: None }).await
+}
+
+/// Posts `value` to a word, given as a word and as a span, to be seen after what this rank put to the same target before.
+async fn post_behind(
+    fabric: &Fabric,
+    word: &RemoteWord<u64>,
+    span: &RemoteSpan<u64>,
+    value: u64,
+) -> Result<PostedWord> {
+    if fabric.caps().put_order >= PutOrder::SameTarget {
+        // On this path a later atomic is seen after the data.
+        return Ok(PostedWord::Swap(fabric.post(Atomic { word, amo: Amo::Swap(value) }).await?));
+    }
+    fabric.flush(word.rank()).await?;
+    Ok(PostedWord::Put(post_word(fabric, span, value).await?))
+}
+
+/// Writes `value` to a word, to be seen after what this rank put to the same target before.
+///
+/// # Errors
+/// As [`Fabric::put`] and [`Fabric::flush`].
+pub async fn put_behind(fabric: &Fabric, word: &RemoteWord<u64>, value: u64) -> Result<()> {
+    post_behind(fabric, word, &word.as_span(), value).await?.complete().await
+}
+
+/// Spans to put, in cells of one width: where memory is accessed through atomics, all accesses to a region have the same width.
+#[derive(Debug)]
+pub enum Transfer {
+    /// Bytes.
+    One(Spans<u8>),
+    /// Cells of two bytes.
+    Two(Spans<u16>),
+    /// Cells of four bytes.
+    Four(Spans<u32>),
+    /// Cells of eight bytes.
+    Eight(Spans<u64>),
+}
+
+/// Pairs of spans, of the same length each, and how far they are put.
+///
+/// What was posted stays known when a future is dropped: nothing is posted again.
+pub struct Spans<W: Pod> {
+    pairs: Vec<Pair<W>>,
+    /// Number of pairs that are posted.
+    posted: usize,
+    /// Of posted pairs that are not complete.
+    handles: Vec<Handle<LocalSpan<W>>>,
+}
+
+struct Pair<W: Pod> {
+    from: LocalSpan<W>,
+    /// A clone of `from` for puts that give it back at once: to count one more owner for each would wait for the stores before.
+    spare: Option<LocalSpan<W>>,
+    to: RemoteSpan<W>,
+}
+
+impl<W: Pod> fmt::Debug for Spans<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Spans({} of {} posted)", self.posted, self.pairs.len())
+    }
+}
+
+impl<W: Pod> Spans<W> {
+    /// Creates a transfer of these pairs.
+    pub fn new(pairs: Vec<(LocalSpan<W>, RemoteSpan<W>)>) -> Self {
+        let pairs = pairs.into_iter().map(|(from, to)| Pair { from, spare: None, to }).collect();
+        Spans { pairs, posted: 0, handles: Vec::new() }
+    }
+
+    /// Puts without waiting; returns whether all are complete.
+    #[inline]
+    fn put_now(&mut self, fabric: &Fabric) -> Result<bool> {
+        for Pair { from, spare, to } in &mut self.pairs[self.posted..] {
+            let from = spare.take().unwrap_or_else(|| from.clone());
+            match fabric.try_post(Put { to, from, notice: None }) {
+                Ok(mut handle) => {
+                    self.posted += 1;
+                    match handle.test() {
+                        true => *spare = Some(handle.wait()?),
+                        false => self.handles.push(handle),
+                    }
+                }
+                Err(Refused::Full(put)) => {
+                    *spare = Some(put.from);
+                    return Ok(false);
+                }
+                Err(Refused::Failed(error, _)) => return Err(error),
+            }
+        }
+        if !self.handles.is_empty() {
+            return Ok(false);
+        }
+        self.posted = 0;
+        Ok(true)
+    }
+
+    async fn put(&mut self, fabric: &Fabric) -> Result<()> {
+        while let Some(Pair { from, to, .. }) = self.pairs.get(self.posted) {
+            let handle = fabric.post(Put { to, from: from.clone(), notice: None }).await?;
+            self.posted += 1;
+            self.handles.push(handle);
+        }
+        while let Some(handle) = self.handles.last_mut() {
+            let complete = handle.await;
+            self.handles.pop();
+            complete?;
+        }
+        self.posted = 0;
+        Ok(())
+    }
+}
+
+macro_rules! each {
+    ($transfer:expr, $spans:ident => $body:expr) => {
+        match $transfer {
+            Transfer::One($spans) => $body,
+            Transfer::Two($spans) => $body,
+            Transfer::Four($spans) => $body,
+            Transfer::Eight($spans) => $body,
+        }
+    };
+}
+
+impl Transfer {
+    /// Creates a transfer with nothing to put.
+    pub fn empty() -> Self {
+        Transfer::Eight(Spans::new(Vec::new()))
+    }
+
+    /// Returns whether there is nothing to put.
+    pub fn is_empty(&self) -> bool {
+        each!(self, spans => spans.pairs.is_empty())
+    }
+
+    /// Puts as far as that takes no waiting; returns whether all of it is complete. Call it, or [`Transfer::put`], again until it is.
+    ///
+    /// # Errors
+    /// As [`Fabric::try_put`].
+    #[inline]
+    pub fn put_now(&mut self, fabric: &Fabric) -> Result<bool> {
+        each!(self, spans => spans.put_now(fabric))
+    }
+
+    /// Puts what is not put yet, and waits until all of it is complete. May be dropped and called again.
+    ///
+    /// # Errors
+    /// As [`Fabric::put`].
+    pub async fn put(&mut self, fabric: &Fabric) -> Result<()> {
+        each!(self, spans => spans.put(fabric).await)
+    }
+}

@@ -1,0 +1,228 @@
+//! Puts that are armed together: what a protocol holds of them, and what goes to whoever carries them out.
+
+use super::TriggeredPut;
+use crate::{Deps, Fabric, FabricError, LocalWord, Rank, Result, join};
+use core::fmt;
+use std::sync::Arc;
+
+/// Puts that are armed together, again and again, each time with a greater number.
+///
+/// What can't be carried out at once goes on in whatever call of this rank waits next ([`Triggers::beside`](super::Triggers::beside)). Dropping
+/// it gives up what is not carried out; what was posted is still carried out by the network.
+pub struct TriggeredPuts {
+    fabric: Fabric,
+    /// `None` while it is lent.
+    here: Option<Box<Set>>,
+    /// Its number on the rank's board; only while it is not here.
+    loan: Option<u64>,
+}
+
+impl fmt::Debug for TriggeredPuts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.loan.is_some() { "TriggeredPuts(armed)" } else { "TriggeredPuts" })
+    }
+}
+
+impl TriggeredPuts {
+    /// Holds `puts` together. Waits for their words depend on `ranks`, which include all ranks that they go to.
+    pub fn new(fabric: &Fabric, puts: Vec<TriggeredPut>, ranks: &[Rank]) -> Self {
+        TriggeredPuts { fabric: fabric.clone(), here: Some(Box::new(Set::new(fabric, puts, ranks.into()))), loan: None }
+    }
+
+    /// Arms all of them with `number`, and carries out those whose words have come to it. Waits only for the network, and only where posting
+    /// takes time.
+    ///
+    /// Those that were armed before must be [done](TriggeredPuts::wait). A call that is dropped has armed them.
+    ///
+    /// # Errors
+    /// As [`Fabric::put`] and [`Fabric::load`]: nothing is carried out any more.
+    pub async fn arm(&mut self, number: u64) -> Result<()> {
+        let mut hand = self.hand().await;
+        hand.set().number = number;
+        hand.set().advance().await.map(drop)
+    }
+
+    /// Arms all of them with `number`, and leaves them to [`Triggers::advance`](super::Triggers::advance) and whichever call waits next.
+    ///
+    /// # Panics
+    /// If those that were armed before are not [done](TriggeredPuts::wait).
+    pub fn leave(&mut self, number: u64) {
+        assert!(self.loan.is_none(), "armed again before they were done");
+        Hand(self).set().number = number;
+    }
+
+    /// Waits until all are carried out: their sources may be written again. May be dropped and called again.
+    ///
+    /// # Errors
+    /// As [`TriggeredPuts::arm`]; as [`Fabric::wait_until`], if a rank is lost.
+    pub async fn wait(&mut self) -> Result<()> {
+        let mut hand = self.hand().await;
+        while !hand.set().advance().await? {
+            let (fabric, parked) = (hand.0.fabric.clone(), hand.set().parked()?);
+            if let Err(error) = fabric.triggers().beside(parked.wait()).await {
+                hand.set().fail(error.clone());
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Carries out what can be carried out, and returns whether all are.
+    ///
+    /// # Errors
+    /// As [`TriggeredPuts::arm`].
+    pub async fn test(&mut self) -> Result<bool> {
+        self.hand().await.set().advance().await
+    }
+
+    pub(super) async fn hand(&mut self) -> Hand<'_> {
+        if let Some(loan) = self.loan {
+            self.here = Some(self.fabric.triggers().board().reclaim(loan).await);
+            self.loan = None;
+        }
+        Hand(self)
+    }
+}
+
+impl Drop for TriggeredPuts {
+    fn drop(&mut self) {
+        if let Some(loan) = self.loan {
+            self.fabric.triggers().board().withdraw(loan);
+        }
+    }
+}
+
+/// The set in its owner's hand; if something is left to do when it is dropped, it is lent.
+pub(super) struct Hand<'a>(&'a mut TriggeredPuts);
+
+impl Hand<'_> {
+    pub(super) fn set(&mut self) -> &mut Set {
+        self.0.here.as_mut().expect("in hand")
+    }
+}
+
+impl Drop for Hand<'_> {
+    fn drop(&mut self) {
+        if let Some(set) = self.0.here.take_if(|set| set.is_left()) {
+            self.0.loan = Some(self.0.fabric.triggers().board().lend(set));
+        }
+    }
+}
+
+/// The puts of one owner, with all that is needed to carry them out; it moves to whichever call does so.
+pub(super) struct Set {
+    fabric: Fabric,
+    puts: Vec<TriggeredPut>,
+    /// Whether the provider finishes operations while they are posted.
+    immediate: bool,
+    /// The number that the puts are armed with.
+    number: u64,
+    /// The ranks whose loss ends the waits.
+    ranks: Arc<[Rank]>,
+    /// What it failed with; then nothing is done any more.
+    error: Option<FabricError>,
+}
+
+/// What is left to do of a set's puts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Left {
+    /// Some take waiting for the network.
+    Slow,
+    /// Some wait for their words.
+    Late,
+    None,
+}
+
+impl Set {
+    pub(super) fn new(fabric: &Fabric, puts: Vec<TriggeredPut>, ranks: Arc<[Rank]>) -> Self {
+        let immediate = fabric.try_nop().is_ok_and(|mut nop| nop.test());
+        Set { fabric: fabric.clone(), puts, immediate, number: 0, ranks, error: None }
+    }
+
+    /// Returns whether something is left to do.
+    pub(super) fn is_left(&self) -> bool {
+        self.error.is_none() && self.puts.iter().any(|put| !put.is_done(self.number))
+    }
+
+    pub(super) fn fail(&mut self, error: FabricError) {
+        self.error.get_or_insert(error);
+    }
+
+    fn go_now(&mut self) -> Result<Left> {
+        let mut left = Left::None;
+        for put in self.puts.iter_mut().filter(|put| !put.is_done(self.number)) {
+            if put.late(&self.fabric, self.number)?.is_some() {
+                left = left.min(Left::Late);
+            } else if !(self.immediate && put.go_now(&self.fabric, self.number)?) {
+                left = Left::Slow;
+            }
+        }
+        Ok(left)
+    }
+
+    async fn go(&mut self) -> Result<bool> {
+        loop {
+            match self.go_now()? {
+                Left::None => return Ok(true),
+                Left::Late => return Ok(false),
+                Left::Slow => {}
+            }
+            let (fabric, number, mut going) = (&self.fabric, self.number, Vec::new());
+            for put in self.puts.iter_mut().filter(|put| !put.is_done(number)) {
+                if put.late(fabric, number)?.is_none() {
+                    going.push(put.go(fabric, number));
+                }
+            }
+            join::join_all(going).await.into_iter().collect::<Result<()>>()?;
+        }
+    }
+
+    /// Carries out what need not wait for words; returns whether all is done. An error stays.
+    pub(super) async fn advance(&mut self) -> Result<bool> {
+        if let Some(error) = &self.error {
+            return Err(error.clone());
+        }
+        let gone = self.go().await;
+        if let Err(error) = &gone {
+            self.error = Some(error.clone());
+        }
+        gone
+    }
+
+    /// Returns a wait that ends when one of the puts may go on.
+    pub(super) fn parked(&self) -> Result<Parked> {
+        let mut words = Vec::new();
+        for put in self.puts.iter().filter(|put| !put.is_done(self.number)) {
+            match put.late(&self.fabric, self.number)? {
+                Some(word) => words.push(word.clone()),
+                // Its words have come since the last look, and peers may wait for this put.
+                None => {
+                    words.clear();
+                    break;
+                }
+            }
+        }
+        Ok(Parked { fabric: self.fabric.clone(), words, number: self.number, ranks: self.ranks.clone() })
+    }
+}
+
+/// The wait of a set, apart from it.
+pub(super) struct Parked {
+    fabric: Fabric,
+    /// One word of each put that is late; none if a put is not late.
+    words: Vec<LocalWord<u64>>,
+    number: u64,
+    ranks: Arc<[Rank]>,
+}
+
+impl Parked {
+    /// Waits until one of the words has come to the number.
+    pub(super) async fn wait(self) -> Result<()> {
+        let one = |word| self.fabric.wait_until(word, Deps::Ranks(&self.ranks), |value: u64| value >= self.number);
+        match &self.words[..] {
+            [] => Ok(()),
+            [word] => one(word).await.map(drop),
+            words => join::race_all(words.iter().map(one)).await.map(drop),
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! A value that only the thread that made it uses, whatever its type says.
+
+#![allow(unsafe_code)]
+
+use core::{
+    cell::Cell,
+    fmt,
+    mem::ManuallyDrop,
+    ops::Deref,
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+};
+
+/// `Send` and `Sync` by a check at run time: for a simulator whose jobs never leave their thread.
+///
+/// Another thread that uses it panics; one that drops it leaks it.
+pub struct OneThread<T> {
+    /// The thread that made it.
+    thread: u64,
+    value: ManuallyDrop<T>,
+}
+
+// SAFETY: the value is reached, and dropped, by the thread that made it only: every way to it compares.
+unsafe impl<T> Send for OneThread<T> {}
+// SAFETY: as above.
+unsafe impl<T> Sync for OneThread<T> {}
+
+/// Returns a number for the calling thread that no other thread ever has.
+#[inline(always)]
+fn here() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    thread_local!(static NUMBER: Cell<u64> = const { Cell::new(0) });
+    NUMBER.with(|number| {
+        if number.get() == 0 {
+            number.set(NEXT.fetch_add(1, Relaxed));
+        }
+        number.get()
+    })
+}
+
+impl<T> OneThread<T> {
+    /// Binds `value` to the calling thread.
+    pub fn new(value: T) -> Self {
+        OneThread { thread: here(), value: ManuallyDrop::new(value) }
+    }
+}
+
+impl<T> Deref for OneThread<T> {
+    type Target = T;
+
+    /// # Panics
+    /// On another thread than the one that made it.
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        if self.thread != here() {
+            elsewhere();
+        }
+        &self.value
+    }
+}
+
+#[cold]
+fn elsewhere() -> ! {
+    panic!("a simulated rank was used by another thread than the one that simulates it")
+}
+
+impl<T> Drop for OneThread<T> {
+    fn drop(&mut self) {
+        if self.thread == here() {
+            // SAFETY: once, and by the thread that made it.
+            unsafe { ManuallyDrop::drop(&mut self.value) }
+        }
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for OneThread<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::OneThread;
+    use std::rc::Rc;
+
+    #[test]
+    fn another_thread_neither_uses_nor_drops_it() {
+        let value = Rc::new(3);
+        let bound = OneThread::new(value.clone());
+        let used = std::thread::scope(|scope| scope.spawn(|| **bound).join());
+        assert!(used.is_err());
+        std::thread::scope(|scope| scope.spawn(move || drop(bound)).join()).unwrap();
+        assert_eq!(Rc::strong_count(&value), 2, "leaked, and not dropped elsewhere");
+    }
+}

@@ -1,0 +1,163 @@
+//! Tables of what nobody has published: what the papers ask and do not measure, and what exchanges cost beside those that somebody measured.
+
+use crate::{
+    lock_paper::{StencilForm, StencilRun, WhatIf},
+    prdma_paper::{How, Pattern, PrdmaPlan, PrdmaRuns},
+    quantity,
+    table::{number, ruled, terminal, wrapped},
+    workloads::WaveForm,
+};
+use comfy_table::Table;
+use prdma_offload::Form;
+
+/// Returns what other forms of the lock would do, a line for each number of ranks; nothing if none was run.
+pub fn what_if(waves: &[WhatIf]) -> String {
+    if waves.is_empty() {
+        return String::new();
+    }
+    let mut tnis: Vec<u32> = waves.iter().map(|wave| wave.tnis).collect();
+    tnis.dedup();
+    let mut table = ruled();
+    let columns = || tnis.iter().flat_map(|tnis| WaveForm::ALL.map(|form| (*tnis, form)));
+    let head = columns().map(|(tnis, form)| number(format!("{form}, {tnis} TNI{}", if tnis == 1 { "" } else { "s" })));
+    table.set_header([number("ranks".into())].into_iter().chain(head));
+    let mut ranks: Vec<u32> = waves.iter().map(|wave| wave.ranks).collect();
+    ranks.sort_unstable();
+    ranks.dedup();
+    for ranks in ranks {
+        let pair = |(tnis, form)| {
+            let wave = waves.iter().find(|wave| (wave.ranks, wave.tnis, wave.form) == (ranks, tnis, form));
+            number(wave.map_or("–".into(), |wave| quantity::seconds(wave.pair())))
+        };
+        table.add_row([number(quantity::count(ranks.into()))].into_iter().chain(columns().map(pair)));
+    }
+    format!(
+        "\nWHAT IF: all ranks lock_all at once and, when all have it, unlock_all; time of the slowest, 8 ranks a node\n{}\n{}",
+        terminal(table),
+        wrapped(
+            "No figures of the paper: the modelled machine of its figures, latency network, one lock. `by node` and `tree of 64` \
+             are its future work: the first and the last of each node, or group of nodes, go to the home for all of it."
+        )
+    )
+}
+
+/// Returns what the stencils of the lock paper's Figures 4 and 5 take, a line for each number of ranks; nothing if none was run.
+pub fn stencils(runs: &[StencilRun]) -> String {
+    if runs.is_empty() {
+        return String::new();
+    }
+    let mut table = ruled();
+    table.set_header(
+        ["ranks", "fence, put, fence: a step", "lock_all, get, flush_all: a step", "its lock, once"]
+            .map(|head| number(head.into())),
+    );
+    for both in runs.chunks(StencilForm::ALL.len()) {
+        let last = both.last().map_or(f64::NAN, |run| run.lock);
+        let steps = both.iter().map(|run| number(quantity::seconds(run.step)));
+        let ranks = both.first().map_or(0, |run| run.ranks);
+        table.add_row(
+            [number(quantity::count(ranks.into()))].into_iter().chain(steps).chain([number(quantity::seconds(last))]),
+        );
+    }
+    format!(
+        "\nDOES LOCK_ALL STENCIL CODE RUN? The paper's Figures 4 and 5, slowest rank, 8 ranks a node\n{}\n{}",
+        terminal(table),
+        wrapped(STENCIL_ANSWER)
+    )
+}
+
+/// What the stencils say to the paper's question.
+pub(crate) const STENCIL_ANSWER: &str = "Steps with lock_all are cheaper than fences at every size, for a step meets neighbours and a barrier only. What grows is the lock, taken once: linearly \
+     if all ranks go to one home, and hardly if each node goes for its ranks (see what if). No figures of the paper.";
+
+const FAST: How = How::persistent(Form::Fast);
+const MRC: How = How::persistent(Form::Mrc);
+const CPU: How = How::persistent(Form::Cpu);
+const FOUR: How = How::persistent(Form::Queues(4));
+const TWO: How = How::persistent(Form::Queues(2));
+
+/// Sizes of the first table; the report has all of them.
+const SIZES: [usize; 7] = [0, 1024, 8192, 16_384, 32_768, 49_152, PrdmaPlan::MOST];
+
+/// Start and wait of each form by size, and in three dimensions.
+pub fn exchanges(runs: &PrdmaRuns) -> String {
+    let micros = |pattern, how, size| {
+        let seconds = runs.of(pattern, how).and_then(|run| run.at(size));
+        seconds.map_or("–".to_owned(), |seconds| format!("{:.2}", seconds * 1e6))
+    };
+    let ratio = |pattern, size| {
+        let ratios = runs.ratios(pattern, MRC, FAST);
+        ratios.iter().find(|(at, _)| *at == size).map_or("–".to_owned(), |(_, ratio)| format!("{ratio:.2}"))
+    };
+    let mut by_size = headed(&[
+        "bytes",
+        "1-D FAST*",
+        "1-D MRC*",
+        "ratio*",
+        "1-D CPU",
+        "1-D FAST, made anew",
+        "2-D FAST",
+        "2-D 2 queues",
+        "2-D MRC",
+        "ratio",
+    ]);
+    for size in SIZES {
+        let (line, plane) = (Pattern::Line, Pattern::Plane);
+        by_size.add_row(
+            [
+                quantity::count(size as u64),
+                micros(line, FAST, size),
+                micros(line, MRC, size),
+                ratio(line, size),
+                micros(line, CPU, size),
+                micros(line, How::anew(Form::Fast), size),
+                micros(plane, FAST, size),
+                micros(plane, TWO, size),
+                micros(plane, MRC, size),
+                ratio(plane, size),
+            ]
+            .map(number),
+        );
+    }
+    let mut in_space = headed(&["neighbours", "FAST", "4 queues", "2 queues", "MRC", "CPU"]);
+    for pattern in [Pattern::Space, Pattern::Corners] {
+        let cells = [FAST, FOUR, TWO, MRC, CPU].map(|how| micros(pattern, how, PrdmaPlan::IN_SPACE));
+        let first = format!("{} ({pattern})", pattern.neighbours());
+        in_space.add_row([first].into_iter().chain(cells).map(number));
+    }
+    format!(
+        "\nEXCHANGES: start and wait of the slowest of 36 ranks, one a node, in µs\n{}\n\n{} bytes to each neighbour\n{}\n{}",
+        terminal(by_size),
+        quantity::count(PrdmaPlan::IN_SPACE as u64),
+        terminal(in_space),
+        wrapped(
+            "* The paper measured these forms. All others are predictions that nobody has published, on the machine that the figures \
+             above calibrate; nothing is compared."
+        )
+    )
+}
+
+fn headed(head: &[&str]) -> Table {
+    let mut table = ruled();
+    table.set_header(head.iter().map(|name| number((*name).to_owned())));
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{prdma_paper::run, progress::Progress, table::WIDTH};
+
+    #[test]
+    fn tables_fit_the_terminal_and_say_what_is_published() {
+        let mut plan = PrdmaPlan { iterations: 2, warm_up: 1, ..PrdmaPlan::quick(0) };
+        for job in &mut plan.jobs {
+            job.sizes.retain(|size| [0, PrdmaPlan::IN_SPACE].contains(size));
+        }
+        plan.jobs.retain(|job| job.pattern != Pattern::Corners);
+        let text = exchanges(&run(&plan, &mut Progress::silent()).expect("it runs"));
+        assert!(text.lines().all(|line| line.chars().count() <= usize::from(WIDTH)), "{text}");
+        assert!(text.contains("1-D MRC*") && text.contains("nobody has published"), "{text}");
+        assert!(text.lines().any(|line| line.contains("6 (3-D 7-point)") && !line.contains('–')), "{text}");
+    }
+}

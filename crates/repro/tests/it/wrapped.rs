@@ -1,0 +1,210 @@
+//! A lock of any kind behind a pointer, which may be watched, and may be broken: what contends for it is compiled once.
+
+use rdma_fabric::{Fabric, GroupMemory, Rank, Time};
+use repro::workloads::locks::{LockKind, OverLock};
+use rma_lock::{Fairness, Guard, Lock, Result, RmaLock};
+use std::{
+    fmt,
+    future::Future,
+    pin::Pin,
+    rc::Rc,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+/// Who is inside, as all ranks of a simulated job see it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Watch(Arc<Mutex<Inside>>);
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Inside {
+    readers: usize,
+    writers: usize,
+    /// Readers that have been.
+    pub(crate) read: u64,
+    /// Writers that have been.
+    pub(crate) written: u64,
+    /// Somebody came in who should not have.
+    pub(crate) broken: bool,
+}
+
+impl Watch {
+    pub(crate) fn seen(&self) -> Inside {
+        let seen = *self.0.lock().expect("no rank panics");
+        assert_eq!((seen.readers, seen.writers), (0, 0), "somebody is inside still");
+        seen
+    }
+
+    fn enter(&self, writes: bool) {
+        let mut inside = self.0.lock().expect("no rank panics");
+        if writes {
+            inside.broken |= inside.readers + inside.writers > 0;
+            inside.writers += 1;
+            inside.written += 1;
+        } else {
+            inside.broken |= inside.writers > 0;
+            inside.readers += 1;
+            inside.read += 1;
+        }
+    }
+
+    fn leave(&self, writes: bool) {
+        let mut inside = self.0.lock().expect("no rank panics");
+        if writes { inside.writers -= 1 } else { inside.readers -= 1 }
+    }
+}
+
+/// Which lock it is, and what is done to it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wrapping {
+    pub(crate) kind: Option<LockKind>,
+    /// Whether who wants it exclusively gets it shared.
+    pub(crate) broken: bool,
+    /// Notes who comes and goes. A rank that gets in stays a while, even with nothing to do, so that others have the time to come in too.
+    pub(crate) watch: Option<Watch>,
+}
+
+const STAY: Duration = Duration::from_micros(1);
+
+type Boxed<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + 'a>>;
+
+/// What a lock of any kind does.
+trait AnyKind: fmt::Debug {
+    fn fabric(&self) -> &Fabric;
+    fn home(&self) -> Rank;
+    fn read(&self, deadline: Time) -> Boxed<'_, Box<dyn Held + '_>>;
+    fn write(&self, deadline: Time) -> Boxed<'_, Box<dyn Held + '_>>;
+}
+
+impl<L: RmaLock> AnyKind for L {
+    fn fabric(&self) -> &Fabric {
+        Lock::fabric(self)
+    }
+
+    fn home(&self) -> Rank {
+        Lock::home(self)
+    }
+
+    fn read(&self, deadline: Time) -> Boxed<'_, Box<dyn Held + '_>> {
+        Box::pin(async move { Ok(Box::new(self.read_before(deadline).await?) as Box<dyn Held + '_>) })
+    }
+
+    fn write(&self, deadline: Time) -> Boxed<'_, Box<dyn Held + '_>> {
+        Box::pin(async move { Ok(Box::new(self.write_before(deadline).await?) as Box<dyn Held + '_>) })
+    }
+}
+
+/// A guard behind a pointer.
+trait Held: fmt::Debug {
+    fn release<'a>(self: Box<Self>) -> Boxed<'a, ()>
+    where
+        Self: 'a;
+}
+
+impl<G: Guard> Held for G {
+    fn release<'a>(self: Box<Self>) -> Boxed<'a, ()>
+    where
+        Self: 'a,
+    {
+        Box::pin(Guard::release(*self))
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Wrapped {
+    lock: Rc<dyn AnyKind>,
+    wrapping: Wrapping,
+}
+
+/// Inside from when the inner lock is held until it is about to be released.
+#[derive(Debug)]
+pub(crate) struct WrappedGuard<'a> {
+    guard: Box<dyn Held + 'a>,
+    watch: Option<&'a Watch>,
+    writes: bool,
+}
+
+impl Guard for WrappedGuard<'_> {
+    async fn release(self) -> Result<()> {
+        if let Some(watch) = self.watch {
+            watch.leave(self.writes);
+        }
+        self.guard.release().await
+    }
+}
+
+impl Wrapped {
+    async fn enter(&self, writes: bool, deadline: Time) -> Result<WrappedGuard<'_>> {
+        let exclusive = writes && !self.wrapping.broken;
+        let guard = if exclusive { self.lock.write(deadline) } else { self.lock.read(deadline) }.await?;
+        let watch = self.wrapping.watch.as_ref();
+        if let Some(watch) = watch {
+            watch.enter(writes);
+            Lock::fabric(self).sleep(STAY).await;
+        }
+        Ok(WrappedGuard { guard, watch, writes })
+    }
+}
+
+struct Make<'a> {
+    fabric: &'a Fabric,
+    home: Rank,
+}
+
+impl OverLock for Make<'_> {
+    type Out = Result<Rc<dyn AnyKind>>;
+
+    async fn with<L: RmaLock>(self) -> Self::Out {
+        Ok(Rc::new(L::symmetric(self.fabric, self.home).await?))
+    }
+}
+
+impl Lock for Wrapped {
+    type Options = Wrapping;
+
+    const NAME: &'static str = "any kind";
+    const FAIRNESS: Fairness = Fairness::Barging;
+    const HOME_WORDS: usize = 0;
+
+    fn bytes(_: &Wrapping, _: usize) -> usize {
+        unreachable!("made by `symmetric_with` only")
+    }
+
+    fn over(_: &Fabric, _: GroupMemory, _: Rank, _: Wrapping) -> Result<Self> {
+        unreachable!("made by `symmetric_with` only")
+    }
+
+    async fn symmetric_with(fabric: &Fabric, home: Rank, wrapping: Wrapping) -> Result<Self> {
+        let kind = wrapping.kind.expect("the lock has a kind");
+        Ok(Wrapped { lock: kind.over(Make { fabric, home }).await?, wrapping })
+    }
+
+    fn home(&self) -> Rank {
+        self.lock.home()
+    }
+
+    fn fabric(&self) -> &Fabric {
+        self.lock.fabric()
+    }
+}
+
+impl RmaLock for Wrapped {
+    type Shared<'a> = WrappedGuard<'a>;
+    type Exclusive<'a> = WrappedGuard<'a>;
+
+    fn read_before(&self, deadline: Time) -> impl Future<Output = Result<WrappedGuard<'_>>> {
+        self.enter(false, deadline)
+    }
+
+    fn write_before(&self, deadline: Time) -> impl Future<Output = Result<WrappedGuard<'_>>> {
+        self.enter(true, deadline)
+    }
+
+    async fn try_read(&self) -> Result<Option<WrappedGuard<'_>>> {
+        unreachable!("nobody who contends asks whether it is free")
+    }
+
+    async fn try_write(&self) -> Result<Option<WrappedGuard<'_>>> {
+        unreachable!("nobody who contends asks whether it is free")
+    }
+}

@@ -1,0 +1,130 @@
+//! Futures that are boxed only where they are not over at once.
+
+use crate::{
+    Result,
+    in_place::{Attempt, FastPath, Never, in_place},
+};
+use core::{
+    future::Future,
+    marker::PhantomData,
+    pin::Pin,
+    task::{Context, Poll},
+};
+use rdma_fabric::provider::Boxed;
+
+/// A future whose success is wrapped into something else: what makes a guard of a hold.
+pub(crate) struct Wrapped<F, Wrap> {
+    future: F,
+    /// `None` when it has ended.
+    wrap: Option<Wrap>,
+}
+
+/// Wraps the success of `future` by `wrap`.
+#[inline(always)]
+pub(crate) fn wrapped<T, Out, F, Wrap>(future: F, wrap: Wrap) -> Wrapped<F, Wrap>
+where
+    F: Future<Output = Result<T>> + Unpin,
+    Wrap: FnOnce(T) -> Out,
+{
+    Wrapped { future, wrap: Some(wrap) }
+}
+
+// The wrap is never pinned.
+impl<F: Unpin, Wrap> Unpin for Wrapped<F, Wrap> {}
+
+impl<T, Out, F, Wrap> Future for Wrapped<F, Wrap>
+where
+    F: Future<Output = Result<T>> + Unpin,
+    Wrap: FnOnce(T) -> Out,
+{
+    type Output = Result<Out>;
+
+    #[inline(always)]
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<Out>> {
+        let Poll::Ready(outcome) = Pin::new(&mut self.future).poll(cx) else { return Poll::Pending };
+        let wrap = self.wrap.take().expect("polled after the end");
+        Poll::Ready(outcome.map(wrap))
+    }
+}
+
+/// A short path that polls one of several futures, and boxes it if it is not over at once.
+pub(crate) struct PollOnce<First, Out>(First, PhantomData<fn() -> Out>);
+
+impl<'a, Out, First> FastPath for PollOnce<First, Out>
+where
+    First: FnOnce(&mut Context<'_>) -> Result<Out, Boxed<'a, Out>>,
+    Out: 'a,
+{
+    type Out = Out;
+    type Posted = Never<Self>;
+    type Stage = Boxed<'a, Out>;
+
+    #[inline(always)]
+    fn now(self, cx: &mut Context<'_>) -> Attempt<Self> {
+        match self.0(cx) {
+            Ok(out) => Attempt::Done(out),
+            Err(rest) => Attempt::NotDone(rest),
+        }
+    }
+}
+
+/// Tries `first`, which is [`poll_or_box`] of one future or another, and awaits the box that it yields.
+#[inline(always)]
+pub(crate) fn poll_once<'a, Out, First>(first: First) -> impl Future<Output = Out> + Unpin
+where
+    First: FnOnce(&mut Context<'_>) -> Result<Out, Boxed<'a, Out>>,
+    Out: 'a,
+{
+    in_place(PollOnce(first, PhantomData), |rest| rest)
+}
+
+/// Polls `future`, and boxes it if it is not over.
+#[inline(always)]
+pub(crate) fn poll_or_box<'a, F>(mut future: F, cx: &mut Context<'_>) -> Result<F::Output, Boxed<'a, F::Output>>
+where
+    F: Future + Unpin + Send + 'a,
+{
+    match Pin::new(&mut future).poll(cx) {
+        Poll::Ready(out) => Ok(out),
+        Poll::Pending => Err(boxed(future)),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn boxed<'a, F: Future + Send + 'a>(future: F) -> Boxed<'a, F::Output> {
+    Box::pin(future)
+}
+
+/// A value that is there already, or the boxed future of it.
+pub(crate) enum Soon<'a, T> {
+    /// `None` when it has been taken.
+    Now(Option<T>),
+    Later(Boxed<'a, T>),
+}
+
+impl<'a, T> Soon<'a, T> {
+    #[inline]
+    pub(crate) fn now(value: T) -> Self {
+        Soon::Now(Some(value))
+    }
+
+    #[cold]
+    pub(crate) fn later(future: impl Future<Output = T> + Send + 'a) -> Self {
+        Soon::Later(Box::pin(future))
+    }
+}
+
+impl<T> Unpin for Soon<'_, T> {}
+
+impl<T> Future for Soon<'_, T> {
+    type Output = T;
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
+        match &mut *self {
+            Soon::Now(value) => Poll::Ready(value.take().expect("polled after the end")),
+            Soon::Later(future) => future.as_mut().poll(cx),
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! The packed scheme in an epoch of a recoverable lock: two flags more, and what is done to its words from outside.
+
+use super::{
+    CountedLock, Home, WriteGuard,
+    duties::Duties,
+    scheme::{HEAD, HandOver, LAST, READER, Rules, WRITER_ACTIVE},
+};
+use crate::{
+    Fairness, LockError, Result,
+    queue::{self, NodeId},
+    recovery::{self, EpochLink},
+};
+use rdma_fabric::{Fabric, GroupMemory, Rank, RemoteWord};
+use std::sync::Arc;
+
+/// The epoch is closed: nobody gets in any more.
+const CLOSED: u64 = 1 << 31;
+/// What the lock protects may be half-written: only an acquisition that asks for that gets in.
+const TORN: u64 = 1 << 30;
+
+/// Reader preference, packed, in an epoch of a [`crate::locks::RecoverableLock`].
+#[derive(Clone, Copy, Debug)]
+pub struct Recoverable;
+
+impl Rules for Recoverable {
+    type EpochLink = EpochLink;
+
+    const NAME: &'static str = "recoverable";
+    const FAIRNESS: Fairness = Fairness::ReadersFirst;
+    const HOME_WORDS: usize = 3;
+    const KEEPS_OUT: u64 = WRITER_ACTIVE | CLOSED | TORN;
+    const COUNTED: u64 = TORN - READER;
+    const HOLDS_UP: u64 = WRITER_ACTIVE;
+    const WAITS_COUNTED: bool = true;
+    const HEAD_APART: bool = false;
+    const HAND_OVER: HandOver = HandOver::IfNoReaders;
+    const RECOVERABLE: bool = true;
+
+    #[inline(always)]
+    fn is_last(word: u64) -> bool {
+        u64::from(word as u32) & !TORN == LAST
+    }
+
+    #[inline(always)]
+    fn is_free(word: u64) -> bool {
+        word & !TORN == 0
+    }
+
+    #[inline(always)]
+    fn must_sweep(word: u64) -> bool {
+        u64::from(word as u32) & !(TORN | CLOSED) >= READER
+    }
+
+    #[inline]
+    fn is_shut(word: u64) -> bool {
+        word & (TORN | CLOSED) != 0
+    }
+
+    #[inline]
+    fn is_closed(word: u64) -> bool {
+        word & CLOSED != 0
+    }
+
+    #[inline(always)]
+    fn went_on(link: &EpochLink, fabric: &Fabric, is_out: impl FnOnce() -> bool) {
+        link.went_on(fabric, is_out);
+    }
+}
+
+impl CountedLock<Recoverable> {
+    /// Returns the lock of an epoch, in its words. After the first epoch a rank's last node is for its stand-in.
+    pub(crate) fn of_epoch(core: &Arc<recovery::Core>, epoch: usize, memory: GroupMemory) -> Result<Self> {
+        let link = EpochLink::new(core, epoch)?;
+        let lock = CountedLock::with(core.fabric(), memory, core.home(), link)?;
+        if epoch > 0 {
+            lock.core.reserve_last_node();
+        }
+        Ok(lock)
+    }
+
+    /// Returns whether this rank is on its way in, or inside.
+    pub(crate) fn is_inside(&self) -> bool {
+        queue::is_inside(self.core.published.sum())
+    }
+
+    /// Yields what keeps acquisitions out now.
+    pub(crate) async fn shut(&self) -> Result<Shut> {
+        let word = self.core.fabric.get_word(&self.core.count).await?;
+        Ok(Shut { torn: word & TORN != 0, closed: Recoverable::is_closed(word) })
+    }
+
+    /// Returns whether the lock is not torn, where that is known at once.
+    #[inline(always)]
+    pub(crate) fn is_whole_now(&self) -> bool {
+        self.core.fabric.get_word_now(&self.core.count).is_some_and(|word| word & TORN == 0)
+    }
+
+    pub(crate) fn tears(&self) -> bool {
+        self.core.link.tears()
+    }
+
+    pub(crate) async fn mark_torn(&self) -> Result<()> {
+        self.core.fabric.fetch_or(&self.core.count, TORN).await?;
+        Ok(())
+    }
+
+    /// Marks what the lock protects as whole; yields whether the epoch was closed before that.
+    pub(crate) async fn mark_whole(&self) -> Result<bool> {
+        Ok(Recoverable::is_closed(self.core.fabric.fetch_and(&self.core.count, !TORN).await?))
+    }
+
+    /// This rank's stand-in leaves: as a reader at U1, or as a writer at X2.
+    pub(crate) async fn stand_in_leaves(&self, writes: bool) -> Result<()> {
+        let core = &self.core;
+        let mut duties = Duties::default();
+        let left = async {
+            if writes {
+                core.writer_leaves(NodeId::stand_in(core.me), &mut duties).await?;
+            } else {
+                duties.writer = core.reader_leaves().await?;
+            }
+            core.do_duties(duties).await
+        };
+        core.broken.answer(left.await)
+    }
+}
+
+impl WriteGuard<'_, Recoverable> {
+    /// Releases what is half-written; in the background.
+    pub(crate) fn release_torn(self, core: Arc<recovery::Core>) {
+        let lock = self.lock().clone();
+        let held = self.disarm();
+        lock.core.link.tear();
+        core.fabric().clone().detach(async move {
+            // Torn before the lock passes on.
+            let _ = core.say_who_tore(lock.core.me).await;
+            let _ = lock.mark_torn().await;
+            drop(WriteGuard::new(&lock, held).release().await);
+        });
+    }
+}
+
+/// What keeps acquisitions out, whoever is inside.
+#[derive(Clone, Copy)]
+pub(crate) struct Shut {
+    /// What the lock protects may be half-written.
+    pub(crate) torn: bool,
+    /// The epoch is closed.
+    pub(crate) closed: bool,
+}
+
+/// An epoch's words at the home, for the rank that closes it or opens it.
+pub(crate) struct HomeWords {
+    count: RemoteWord<u64>,
+    tail: RemoteWord<u64>,
+    home: Rank,
+}
+
+/// What an epoch was like when it was closed.
+pub(crate) struct Closed {
+    /// The writer that was active.
+    pub(crate) writer: Option<Rank>,
+    /// Whether what the lock protects was marked as torn.
+    pub(crate) torn: bool,
+}
+
+impl HomeWords {
+    pub(crate) fn new(fabric: &Fabric, memory: &GroupMemory, home: Rank) -> Result<Self> {
+        let word = |word: Home| fabric.remote_word(memory.at(home, word as u64)?);
+        Ok(HomeWords { count: word(Home::Count)?, tail: word(Home::Tail)?, home })
+    }
+
+    /// From now on nobody gets in. (Acquire and release: what was published before an atomic that found the epoch open is seen
+    /// afterwards.)
+    pub(crate) async fn close(&self, fabric: &Fabric) -> Result<Closed> {
+        let word = fabric.fetch_or(&self.count, CLOSED).await?;
+        let active = word & WRITER_ACTIVE != 0;
+        let writer = NodeId::decode("count", if active { word >> HEAD } else { 0 }, fabric.ranks())?;
+        if active && writer.is_none() {
+            return Err(LockError::corrupt("count", word));
+        }
+        Ok(Closed { writer: writer.map(NodeId::rank), torn: word & TORN != 0 })
+    }
+
+    /// Writes the words of an epoch that nobody else knows of yet: the stand-in of `writer` is inside, or nobody.
+    pub(crate) async fn install(&self, fabric: &Fabric, writer: Option<Rank>, torn: bool) -> Result<()> {
+        let node = writer.map_or(0, |rank| NodeId::stand_in(rank).bits());
+        let active = if node == 0 { 0 } else { Recoverable::active(node) };
+        fabric.put_word(&self.tail, node).await?;
+        fabric.put_word(&self.count, active | if torn { TORN } else { 0 }).await?;
+        fabric.flush(self.home).await?;
+        Ok(())
+    }
+
+    pub(crate) async fn count_reader(&self, fabric: &Fabric) -> Result<()> {
+        fabric.fetch_add(&self.count, READER).await?;
+        Ok(())
+    }
+
+    pub(crate) async fn uncount_reader(&self, fabric: &Fabric) -> Result<()> {
+        fabric.fetch_add(&self.count, READER.wrapping_neg()).await?;
+        Ok(())
+    }
+
+    /// Takes the stand-in of `writer` out again: it is not inside after all, and nobody has come behind it.
+    pub(crate) async fn unseat(&self, fabric: &Fabric, writer: Rank) -> Result<()> {
+        let node = NodeId::stand_in(writer).bits();
+        fabric.fetch_add(&self.count, Recoverable::active(node).wrapping_neg()).await?;
+        fabric.compare_swap(&self.tail, node, 0).await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,80 @@
+//! Guards that were forgotten, one after the other, never make a lock look free to a writer beside
+//! a reference that lives.
+
+use super::{AcquireError, Excludes, Locked};
+use crate::{
+    LockError,
+    holder_limit::MAX_HOLDERS,
+    locks::{BackOffLock, FairLock, PackedLock, RpLock, WindowLock, WritersFirstLock},
+    queue,
+};
+use core::mem;
+use rdma_fabric::{Fabric, Group, ProgramResult, Rank, RegionKey, RemoteAddr};
+use tofu2_sim::shm::Threads;
+
+const HOME: Rank = Rank::new(0);
+/// Guards that are forgotten here; as many more are added to the word that counts them.
+const FORGOTTEN: u64 = 3;
+
+/// Where a lock counts its readers, and how much each adds; `None` if nodes bound them.
+type Count = Option<(u64, u64)>;
+
+async fn forget_by(fabric: Fabric, which: u8) -> ProgramResult<()> {
+    match which {
+        0 => forget::<RpLock>(fabric, Some((0, 4))).await,
+        1 => forget::<PackedLock>(fabric, Some((0, 4))).await,
+        2 => forget::<WritersFirstLock>(fabric, Some((0, 4))).await,
+        3 => forget::<BackOffLock>(fabric, Some((0, 2))).await,
+        4 => forget::<WindowLock>(fabric, Some((64, 1 << 32))).await,
+        _ => forget::<FairLock>(fabric, None).await,
+    }
+}
+
+async fn forget<L: Excludes>(fabric: Fabric, count: Count) -> ProgramResult<()> {
+    let locked = Locked::<u64, L>::symmetric(&fabric, HOME, 8).await?;
+    let open = fabric.alloc_symmetric(8).await?;
+    let mut world = Group::world(&fabric).await?;
+    world.barrier().await?;
+    if fabric.rank() == HOME {
+        let reader = locked.read().await?;
+        let part = reader.part(HOME)?;
+        let too_many = match count {
+            Some((offset, one)) => {
+                // Allocated just before.
+                let region = RegionKey { index: open.key().index - 1, ..open.key() };
+                let words = locked.lock.fabric();
+                let word = words.remote_word::<u64>(RemoteAddr { rank: HOME, region, offset })?;
+                words.fetch_add(&word, (MAX_HOLDERS - 1 - FORGOTTEN) * one).await?;
+                LockError::TooManyHolders { most: MAX_HOLDERS as u32 }
+            }
+            None => LockError::TooManyWaiting { rank: HOME, nodes: queue::NODES as u32 },
+        };
+        for _ in 0..FORGOTTEN {
+            mem::forget(locked.read().await?);
+        }
+        for _ in 0..100 {
+            match locked.read().await {
+                Err(AcquireError::Lock(error)) => assert_eq!(error, too_many),
+                other => return Err(format!("one more: {:?}", other.map(drop)).into()),
+            }
+        }
+        world.barrier().await?;
+        // The other rank tries to write.
+        world.barrier().await?;
+        assert_eq!(part, [0; 8]);
+    } else {
+        world.barrier().await?;
+        if let Some(mut guard) = locked.try_write().await? {
+            guard.part_mut(HOME)?.fill(1);
+        }
+        world.barrier().await?;
+    }
+    Ok(world.barrier().await?)
+}
+
+#[test]
+fn forgotten_guards_let_no_writer_in() {
+    for which in 0..6 {
+        Threads::new(2).segment_bytes(1 << 16).run(&async |fabric| forget_by(fabric, which).await).unwrap();
+    }
+}

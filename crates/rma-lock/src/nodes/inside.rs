@@ -1,0 +1,128 @@
+//! Getting inside by way of one's node, and leaving: without a box where the first atomic is all there is to it and over when it is
+//! posted.
+
+use super::{
+    Patience, Stair,
+    level::{COUNT_ME, HELD, LAST_INSIDE, OVER_LIMIT, UNCOUNT_ME},
+};
+use crate::{
+    Result,
+    boxed::wrapped,
+    in_place::{Attempt, FastPath, Never, NotOver, Posting, in_place, poll_atomic},
+};
+use core::{
+    future::Future,
+    marker::PhantomData,
+    mem,
+    task::{Context, Waker},
+};
+use rdma_fabric::{Time, provider::Boxed};
+use std::sync::Arc;
+
+/// A rank inside. Dropping it leaves in the background.
+pub(crate) struct Inside<'a> {
+    stair: &'a Arc<Stair>,
+}
+
+/// N1, for a `Held` that is the rank inside or may be.
+struct Enter<'a, Held>(&'a Arc<Stair>, PhantomData<fn() -> Held>);
+
+impl<'a, Held: From<Inside<'a>>> FastPath for Enter<'a, Held> {
+    type Out = Result<Held>;
+    type Posted = Never<Self>;
+    type Stage = NotOver;
+
+    #[inline(always)]
+    fn now(self, cx: &mut Context<'_>) -> Attempt<Self> {
+        let stair = self.0;
+        let Some(level) = stair.levels.first() else { return Attempt::NotDone(None) };
+        if !stair.queue.ordered_everywhere || !stair.queue.broken.is_whole() {
+            return Attempt::NotDone(None);
+        }
+        match poll_atomic(&stair.queue.fabric, &level.count, COUNT_ME, cx) {
+            Ok(old) if old & (HELD | OVER_LIMIT) == HELD => Attempt::Done(Ok(Inside { stair }.into())),
+            Ok(old) => Attempt::NotDone(Some(Box::new(Posting::Over(Ok(old))))),
+            Err(posting) => Attempt::NotDone(posting),
+        }
+    }
+}
+
+impl Stair {
+    /// Gets inside, or gives up at `deadline`. Dropping the future takes back what it has done.
+    #[inline(always)]
+    pub(crate) fn enter_before(self: &Arc<Self>, deadline: Time) -> impl Future<Output = Result<Inside<'_>>> + Unpin {
+        in_place(Enter(self, PhantomData), move |first| {
+            wrapped(self.acquire(first, Patience::Before(deadline)), |_| Inside { stair: self })
+        })
+    }
+
+    /// Gets inside if that needs no wait.
+    #[inline(always)]
+    pub(crate) fn try_enter(self: &Arc<Self>) -> impl Future<Output = Result<Option<Inside<'_>>>> + Unpin {
+        in_place(Enter(self, PhantomData), move |first| {
+            wrapped(self.acquire(first, Patience::None), |inside| inside.then(|| Inside { stair: self }))
+        })
+    }
+}
+
+impl<'a> Inside<'a> {
+    /// Makes every put of this rank visible, then leaves.
+    #[inline(always)]
+    pub(crate) fn release(self) -> impl Future<Output = Result<()>> {
+        in_place(Leave(self), |(inside, posted)| inside.release_from(posted))
+    }
+
+    /// Leaves where an atomic is over when it is posted. Otherwise it may have been posted.
+    #[inline(always)]
+    fn leave_now(&self, cx: &mut Context<'_>) -> Result<(), NotOver> {
+        let Some(level) = self.stair.levels.first() else { return Err(None) };
+        if !self.stair.queue.ordered_everywhere {
+            return Err(None);
+        }
+        match poll_atomic(&self.stair.queue.fabric, &level.count, UNCOUNT_ME, cx)? {
+            old if old > LAST_INSIDE => Ok(()),
+            old => Err(Some(Box::new(Posting::Over(Ok(old))))),
+        }
+    }
+
+    /// Leaves in general. Dropped before the flush is over, this does it all in the background.
+    fn release_from(self, posted: NotOver) -> Boxed<'a, Result<()>> {
+        Box::pin(async move {
+            let stair = self.stair;
+            let flushed = if posted.is_none() { stair.queue.flush_data().await } else { Ok(()) };
+            mem::forget(self);
+            stair.release(posted).await.and(flushed)
+        })
+    }
+}
+
+impl Drop for Inside<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Err(posted) = self.leave_now(&mut Context::from_waker(Waker::noop())) {
+            self.stair.release_unawaited(posted);
+        }
+    }
+}
+
+/// The release, where it is over when it is posted.
+struct Leave<'a>(Inside<'a>);
+
+impl<'a> FastPath for Leave<'a> {
+    type Out = Result<()>;
+    type Posted = Never<Self>;
+    /// This would leave again when it is dropped, though its atomic may have been posted.
+    type Stage = (Inside<'a>, NotOver);
+
+    #[inline(always)]
+    fn now(self, cx: &mut Context<'_>) -> Attempt<Self> {
+        let Leave(inside) = self;
+        match inside.leave_now(cx) {
+            Ok(()) => {
+                mem::forget(inside);
+                Attempt::Done(Ok(()))
+            }
+            Err(posted) => Attempt::NotDone((inside, posted)),
+        }
+    }
+}

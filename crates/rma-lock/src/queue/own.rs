@@ -1,0 +1,244 @@
+//! This rank's queue nodes: which are in use, and readying one for its next turn.
+
+use super::{
+    Queue,
+    layout::{self, NODES, NodeWord},
+    node::{NodeId, Wait, wake_word},
+    publish::Lane,
+};
+use crate::{
+    LockError, Result,
+    detach::{Cancelled, before},
+    error::Stopped,
+};
+use core::{
+    fmt,
+    sync::atomic::{
+        AtomicU8, AtomicU16,
+        Ordering::{Acquire, Relaxed, Release},
+    },
+};
+use rdma_fabric::{FabricError, LocalWord, RemoteWord, Time};
+use std::sync::OnceLock;
+
+/// Which of this rank's nodes are in use by this rank.
+///
+/// The first belongs to the [thread](super::Published::is_owner) that used the lock first, which therefore takes it without a
+/// read-modify-write; any thread may give it back.
+pub(crate) struct Nodes {
+    slots: [Slot; NODES],
+    /// Wake and next of each node, resolved when one is first used: most readers never use any.
+    words: OnceLock<Box<[LocalWord<u64>]>>,
+}
+
+struct Slot {
+    /// [`FRESH`], [`WORN`] or [`TAKEN`].
+    state: AtomicU8,
+    /// The node's turn when it was last taken. Changed by the one that has taken it.
+    turn: AtomicU16,
+}
+
+/// Nobody uses the node, and its words are ready for the same turn.
+const FRESH: u8 = 0;
+/// Nobody of this rank uses the node. Its words tell whether it is out of its queue, in its next turn.
+const WORN: u8 = 1;
+/// Somebody of this rank uses the node.
+const TAKEN: u8 = 2;
+
+impl Nodes {
+    pub(crate) fn new() -> Self {
+        let slot = || Slot { state: AtomicU8::new(FRESH), turn: AtomicU16::new(0) };
+        Nodes { slots: [(); NODES].map(|()| slot()), words: OnceLock::new() }
+    }
+}
+
+impl fmt::Debug for Nodes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for Slot { state, turn } in &self.slots {
+            let state = match state.load(Relaxed) {
+                FRESH => "fresh",
+                WORN => "worn",
+                _ => "taken",
+            };
+            write!(f, ", node {state} in turn {}", turn.load(Relaxed))?;
+        }
+        Ok(())
+    }
+}
+
+/// A node in use by this rank. Dropping it gives the node back, worn.
+pub(crate) struct Own<'a> {
+    slot: &'a Slot,
+    pub(crate) id: NodeId,
+}
+
+impl Own<'_> {
+    /// Keeps the node taken beyond this value's life; [`Queue::adopt`] takes it up again.
+    #[inline(always)]
+    pub(crate) fn keep(self) -> NodeId {
+        let id = self.id;
+        core::mem::forget(self);
+        id
+    }
+
+    /// Gives the node back as it was: nobody woke it or linked to it.
+    #[inline(always)]
+    pub(crate) fn give_back_fresh(self) {
+        // Release: pairs with the acquire of whoever takes it.
+        self.slot.state.store(FRESH, Release);
+        core::mem::forget(self);
+    }
+}
+
+impl Drop for Own<'_> {
+    fn drop(&mut self) {
+        // Release: pairs with the acquire of whoever takes it.
+        self.slot.state.store(WORN, Release);
+    }
+}
+
+impl Queue {
+    /// Takes this thread's usual node if it is ready to wait on: blocked, no next (R2, W1).
+    #[inline(always)]
+    pub(crate) fn take_fresh_node(&self, lane: Lane) -> Option<Own<'_>> {
+        let slot = &self.nodes.slots[0];
+        // Acquire: pairs with the release of whoever gave it back.
+        if lane.is_first() && slot.state.load(Acquire) == FRESH {
+            slot.state.store(TAKEN, Relaxed);
+            return Some(self.own_node(0));
+        }
+        None
+    }
+
+    #[inline(always)]
+    fn own_node(&self, slot: usize) -> Own<'_> {
+        let turn = self.nodes.slots[slot].turn.load(Relaxed);
+        Own { slot: &self.nodes.slots[slot], id: NodeId::new(self.me, slot, turn) }
+    }
+
+    /// Takes a node that is ready to wait on, whatever must be done for it. Until it is done nothing depends on this future.
+    ///
+    /// If the only node left waits for a successor on its way, so does this.
+    pub(crate) async fn take_node(&self, deadline: Time, cancelled: &Cancelled) -> Result<Own<'_>, Stopped> {
+        match self.take_fresh_node(self.published.lane()) {
+            Some(own) => Ok(own),
+            None => self.take_worn_node(deadline, cancelled).await,
+        }
+    }
+
+    #[cold]
+    async fn take_worn_node(&self, deadline: Time, cancelled: &Cancelled) -> Result<Own<'_>, Stopped> {
+        let Some(own) = self.take_any().map_err(LockError::from).map_err(Stopped::GaveUp)? else {
+            let error = LockError::TooManyWaiting { rank: self.me, nodes: NODES as u32 };
+            return Err(Stopped::GaveUp(error));
+        };
+        let next = self.own(own.id.slot(), NodeWord::Next)?;
+        if self.fabric.load(next)? == NodeId::PASSED {
+            let linked =
+                self.fabric.wait_until(next, self.memory.deps(), |bits| bits != NodeId::PASSED || cancelled.is_set());
+            match before(&self.fabric, deadline, linked).await {
+                None => return Err(Stopped::GaveUp(LockError::TimedOut)),
+                Some(Ok(NodeId::PASSED)) => return Err(Stopped::GaveUp(Cancelled::REASON)),
+                Some(Ok(_)) => {}
+                Some(Err(error)) => return Err(Stopped::GaveUp(error.into())),
+            }
+        }
+        Ok(self.next_turn(own)?)
+    }
+
+    /// Takes a fresh node; else one that can begin its next turn; else one whose next turn awaits a successor.
+    fn take_any(&self) -> Result<Option<Own<'_>>, FabricError> {
+        let (mut ready, mut passed) = (None, None);
+        for (slot, Slot { state, .. }) in self.nodes.slots.iter().enumerate() {
+            // Acquire: pairs with the release of whoever gave it back.
+            let before = if slot > 0 {
+                state.swap(TAKEN, Acquire)
+            } else if self.published.is_owner() {
+                let before = state.load(Acquire);
+                state.store(TAKEN, Relaxed);
+                before
+            } else {
+                continue;
+            };
+            if before == TAKEN {
+                continue;
+            }
+            let own = self.own_node(slot);
+            if before == FRESH {
+                return Ok(Some(own));
+            }
+            let wake = self.fabric.load(self.own(slot, NodeWord::Wake)?)?;
+            if wake == wake_word(Wait::Blocked, own.id) {
+                // It was given back before anything was posted for it.
+                return Ok(Some(own));
+            }
+            // Somebody may still have to act on it.
+            if wake != wake_word(Wait::Blocked, own.id.next_turn()) {
+                continue;
+            }
+            match self.fabric.load(self.own(slot, NodeWord::Next)?)? {
+                NodeId::PASSED => passed = Some(own),
+                _ => {
+                    ready = Some(own);
+                    break;
+                }
+            }
+        }
+        Ok(ready.or(passed))
+    }
+
+    /// Begins the next turn of a worn node, which its wake word has begun.
+    fn next_turn<'a>(&self, mut own: Own<'a>) -> Result<Own<'a>, FabricError> {
+        let id = own.id.next_turn();
+        let slot = id.slot();
+        if self.fabric.load(self.own(slot, NodeWord::Wake)?)? == wake_word(Wait::Blocked, id) {
+            // The last user's successor, or reader below.
+            if self.fabric.load(self.own(slot, NodeWord::Next)?)? != 0 {
+                self.fabric.store(self.own(slot, NodeWord::Next)?, 0)?;
+            }
+            own.slot.turn.store(id.turn(), Relaxed);
+            own.id = id;
+        }
+        Ok(own)
+    }
+
+    /// Leaves this rank's last node to its stand-in.
+    pub(crate) fn reserve_last_node(&self) {
+        self.nodes.slots[NODES - 1].state.store(TAKEN, Relaxed);
+    }
+
+    /// Takes up a node that was [kept](Own::keep).
+    #[inline(always)]
+    pub(crate) fn adopt(&self, id: NodeId) -> Own<'_> {
+        Own { slot: &self.nodes.slots[id.slot()], id }
+    }
+
+    /// Returns a word of one of my nodes.
+    #[inline(always)]
+    pub(crate) fn own(&self, slot: usize, part: NodeWord) -> Result<&LocalWord<u64>, FabricError> {
+        let words = match self.nodes.words.get() {
+            Some(words) => words,
+            None => self.resolve_own()?,
+        };
+        Ok(&words[2 * slot + usize::from(matches!(part, NodeWord::Next))])
+    }
+
+    #[cold]
+    fn resolve_own(&self) -> Result<&[LocalWord<u64>], FabricError> {
+        let word = |slot, part| self.fabric.local_word(self.memory.at(self.me, layout::node(slot, part))?);
+        let mut words = Vec::with_capacity(2 * NODES);
+        for slot in 0..NODES {
+            words.extend([word(slot, NodeWord::Wake)?, word(slot, NodeWord::Next)?]);
+        }
+        Ok(self.nodes.words.get_or_init(|| words.into()))
+    }
+
+    /// Returns a word of anybody's node.
+    pub(crate) fn node(&self, id: NodeId, part: NodeWord) -> Result<RemoteWord<u64>, FabricError> {
+        self.fabric.remote_word(self.memory.at(id.rank(), layout::node(id.slot(), part))?)
+    }
+
+    pub(crate) fn decode(&self, word: &'static str, bits: u64) -> Result<Option<NodeId>, Stopped> {
+        NodeId::decode(word, bits, self.fabric.ranks()).map_err(Stopped::Broken)
+    }
+}

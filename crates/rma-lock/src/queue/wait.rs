@@ -1,0 +1,116 @@
+//! Waiting on one's own node, and waking another rank's.
+
+use super::{
+    Queue,
+    layout::NodeWord,
+    node::{NodeId, Wait, wake_word},
+    own::Own,
+};
+use crate::{
+    LockError,
+    detach::{Cancelled, before},
+    error::Stopped,
+};
+use rdma_fabric::{RemoteWord, Time};
+
+impl Queue {
+    /// Wakes `node`. False if it gave up. A wake for an earlier turn changes nothing and counts as done.
+    pub(crate) async fn wake(&self, node: NodeId) -> Result<bool, Stopped> {
+        self.wake_to(node, Wait::Granted).await
+    }
+
+    /// [`Queue::wake`], to find that it was woken so.
+    pub(crate) async fn wake_to(&self, node: NodeId, how: Wait) -> Result<bool, Stopped> {
+        let word = self.node(node, NodeWord::Wake)?;
+        let blocked = wake_word(Wait::Blocked, node);
+        let granted = wake_word(how, node);
+        // Release for the woken rank: pairs with the acquire in `wait_to_be_woken`.
+        let old = self.fabric.compare_swap(&word, blocked, granted).await?;
+        Ok(old != wake_word(Wait::Abandoned, node))
+    }
+
+    /// Waits on own memory, until woken. Whatever else ends the wait (the deadline, a dropped future, the loss of a rank), the
+    /// node is abandoned then and nobody depends on it.
+    pub(crate) async fn wait_to_be_woken(
+        &self,
+        own: &Own<'_>,
+        deadline: Time,
+        cancelled: &Cancelled,
+    ) -> Result<(), Stopped> {
+        match self.wait_for_any_wake(own, deadline, cancelled).await? {
+            Wait::Granted => Ok(()),
+            how => Err(Stopped::Broken(LockError::corrupt("wake", how as u64))),
+        }
+    }
+
+    /// [`Queue::wait_to_be_woken`], by any wake. Yields how.
+    pub(crate) async fn wait_for_any_wake(
+        &self,
+        own: &Own<'_>,
+        deadline: Time,
+        cancelled: &Cancelled,
+    ) -> Result<Wait, Stopped> {
+        let word = self.own(own.id.slot(), NodeWord::Wake)?;
+        let granted = wake_word(Wait::Granted, own.id);
+        let offered = wake_word(Wait::Offered, own.id);
+        let how = |bits| match bits {
+            bits if bits == granted => Some(Wait::Granted),
+            bits if bits == offered => Some(Wait::Offered),
+            _ => None,
+        };
+        // Acquire: pairs with the wake's release.
+        let woken = self.fabric.wait_until(word, self.memory.deps(), |bits| how(bits).is_some() || cancelled.is_set());
+        let reason = match before(&self.fabric, deadline, woken).await {
+            Some(Ok(bits)) => match how(bits) {
+                Some(how) => return Ok(how),
+                None => Cancelled::REASON,
+            },
+            Some(Err(error)) => error.into(),
+            None => LockError::TimedOut,
+        };
+        let blocked = wake_word(Wait::Blocked, own.id);
+        let abandoned = wake_word(Wait::Abandoned, own.id);
+        match self.fabric.compare_swap(&word.as_remote(), blocked, abandoned).await? {
+            old if old == blocked => Err(Stopped::GaveUp(reason)),
+            value => how(value).ok_or_else(|| Stopped::Broken(LockError::corrupt("wake", value))),
+        }
+    }
+
+    /// Pushes `own` onto a stack of waiting nodes, which errors call `name`. Yields the node below it. Only the owner, or whoever finds
+    /// it abandoned, reads its next.
+    pub(crate) async fn push(
+        &self,
+        stack: &RemoteWord<u64>,
+        name: &'static str,
+        own: &Own<'_>,
+    ) -> Result<Option<NodeId>, Stopped> {
+        let below = self.fabric.swap(stack, own.id.bits()).await?;
+        let next = self.decode(name, below)?;
+        if next.is_some() {
+            self.fabric.store(self.own(own.id.slot(), NodeWord::Next)?, below)?;
+        }
+        Ok(next)
+    }
+
+    /// Yields the node below `node`, whose rank gave up while it was on a stack, and retires it.
+    pub(crate) async fn pop_abandoned(&self, node: NodeId) -> Result<Option<NodeId>, Stopped> {
+        let below = self.fabric.get_word(&self.node(node, NodeWord::Next)?).await?;
+        let below = self.decode("next", below)?;
+        self.retire(node).await?;
+        Ok(below)
+    }
+
+    /// Begins the next turn of a node that is in no queue any more, so that its owner may use it again.
+    pub(crate) async fn retire(&self, node: NodeId) -> Result<(), Stopped> {
+        let ready = wake_word(Wait::Blocked, node.next_turn());
+        if node.rank() == self.me {
+            self.fabric.store(self.own(node.slot(), NodeWord::Wake)?, ready)?;
+        } else if self.recoverable {
+            // A put that fails would be reported to whoever flushes next.
+            self.fabric.swap(&self.node(node, NodeWord::Wake)?, ready).await?;
+        } else {
+            self.fabric.put_word(&self.node(node, NodeWord::Wake)?, ready).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,85 @@
+//! Data that may be half-written: who tore them, and marking them as torn or whole.
+
+use super::{
+    Core, EpochLock, RecoverableLock,
+    words::{Agreement, State},
+};
+use crate::{LockError, Result};
+use core::future::Future;
+use rdma_fabric::{Rank, Time, provider::Boxed};
+use std::sync::Arc;
+
+/// What a lock protects may be half-written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Torn {
+    /// The rank that wrote, and died, panicked, or is [suspected](RecoverableLock::suspect).
+    pub by: Rank,
+}
+
+impl RecoverableLock {
+    /// `rank` is suspected to have died, or to hold the lock and never to let go, but that is not proven: what the lock protects counts as torn from now on.
+    /// Nothing is taken from anybody; waiting ranks go on waiting.
+    ///
+    /// # Errors
+    /// [`LockError::Fabric`].
+    pub fn suspect(&self, rank: Rank) -> impl Future<Output = Result<()>> {
+        self.tear(rank)
+    }
+
+    fn tear(&self, by: Rank) -> Boxed<'_, Result<()>> {
+        Box::pin(self.core.tear(by))
+    }
+}
+
+impl Core {
+    /// Yields who tore what the lock protects, if it is torn.
+    pub(super) async fn torn(&self) -> Result<Torn> {
+        match self.fabric.get_word(&self.torn_by).await? {
+            0 => Err(LockError::corrupt("torn by", 0)),
+            by => Ok(Torn { by: Rank::new((by - 1) as u32) }),
+        }
+    }
+
+    /// Before what the lock protects is marked as torn.
+    pub(crate) async fn say_who_tore(&self, by: Rank) -> Result<()> {
+        self.fabric.put_word(&self.torn_by, 1 + u64::from(by.number())).await?;
+        self.fabric.flush(self.home).await?;
+        Ok(())
+    }
+
+    /// Marks as whole what the lock protects. This rank is inside in the epoch of `held`.
+    pub(super) async fn make_whole(self: &Arc<Self>, held: &EpochLock) -> Result<()> {
+        let mut closed = held.mark_whole().await?;
+        // The rank that closed the epoch before may have found it torn, and carried that over. In the next one a stand-in of this rank is inside.
+        while closed {
+            let seen = Agreement::of_bits(self.fabric.get_word(&self.agreement).await?)?;
+            match seen.state {
+                State::Opening { next, by } => self.await_opening(seen, next, by, Time::MAX).await?,
+                State::Open => {
+                    self.come_to(seen).await?;
+                    closed = self.open().1.mark_whole().await?;
+                }
+                State::Over => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Marks as torn what the lock protects, in the epoch that is open.
+    async fn tear(self: &Arc<Self>, by: Rank) -> Result<()> {
+        self.say_who_tore(by).await?;
+        let mut seen = Agreement::of_bits(self.fabric.get_word(&self.agreement).await?)?;
+        loop {
+            self.come_to(seen).await?;
+            self.open().1.mark_torn().await?;
+            // The rank that has closed this epoch before may have missed it.
+            match (seen.state, Agreement::of_bits(self.fabric.get_word(&self.agreement).await?)?) {
+                (State::Open | State::Over, after) if after.epoch == seen.epoch => return Ok(()),
+                (State::Opening { next, by }, after) if after == seen => {
+                    self.await_opening(seen, next, by, Time::MAX).await?
+                }
+                (_, after) => seen = after,
+            }
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! The names of the locks, and which one is for which job.
+
+use crate::{Fairness, Lock};
+use core::{fmt, str::FromStr};
+
+/// A lock of [`crate::locks`]: the one list of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LockKind {
+    /// [`crate::locks::RpLock`].
+    ReaderPreference,
+    /// [`crate::locks::PackedLock`].
+    Packed,
+    /// [`crate::locks::WritersFirstLock`].
+    WritersFirst,
+    /// [`crate::locks::FairLock`].
+    Fair,
+    /// [`crate::locks::BackOffLock`], with the default back-off.
+    BackOff,
+    /// [`crate::locks::WindowLock`], with the default back-off: readers lock all ranks, writers the home.
+    TwoLevels,
+    /// [`crate::locks::Aggregated`] over [`crate::locks::RpLock`], by node.
+    ByNode,
+    /// [`crate::locks::Aggregated`] over [`crate::locks::BackOffLock`], by node.
+    ByNodeBackOff,
+    /// [`crate::locks::Aggregated`] over [`crate::locks::RpLock`], in a tree above the nodes.
+    Tree {
+        /// How many units of a level share a word of the next: [`crate::locks::Levels::Tree`].
+        radix: u32,
+    },
+    /// [`crate::locks::IndicatorLock`] over [`crate::locks::RpLock`].
+    Indicator,
+    /// [`crate::locks::RecoverableLock`], for the default number of deaths.
+    Recoverable,
+}
+
+/// Evaluates an expression in which a name stands for the type of a [lock kind](crate::locks::LockKind):
+/// ```
+/// use rma_lock::{Lock, locks::LockKind, with_lock};
+/// let words = |kind| with_lock!(kind, L => <L as Lock>::HOME_WORDS);
+/// assert_eq!((words(LockKind::Fair), words(LockKind::BackOff)), (2, 1));
+/// ```
+/// The options of a tree are not part of its type.
+#[macro_export]
+macro_rules! with_lock {
+    ($kind:expr, $lock:ident => $value:expr) => {
+        match $kind {
+            $crate::locks::LockKind::ReaderPreference => $crate::with_lock!(@ $lock, $crate::locks::RpLock, $value),
+            $crate::locks::LockKind::Packed => $crate::with_lock!(@ $lock, $crate::locks::PackedLock, $value),
+            $crate::locks::LockKind::WritersFirst => $crate::with_lock!(@ $lock, $crate::locks::WritersFirstLock, $value),
+            $crate::locks::LockKind::Fair => $crate::with_lock!(@ $lock, $crate::locks::FairLock, $value),
+            $crate::locks::LockKind::BackOff => $crate::with_lock!(@ $lock, $crate::locks::BackOffLock, $value),
+            $crate::locks::LockKind::TwoLevels => $crate::with_lock!(@ $lock, $crate::locks::WindowLock, $value),
+            $crate::locks::LockKind::ByNode | $crate::locks::LockKind::Tree { .. } => $crate::with_lock!(@ $lock, $crate::locks::Aggregated<$crate::locks::RpLock>, $value),
+            $crate::locks::LockKind::ByNodeBackOff => $crate::with_lock!(@ $lock, $crate::locks::Aggregated<$crate::locks::BackOffLock>, $value),
+            $crate::locks::LockKind::Indicator => $crate::with_lock!(@ $lock, $crate::locks::IndicatorLock<$crate::locks::RpLock>, $value),
+            $crate::locks::LockKind::Recoverable => $crate::with_lock!(@ $lock, $crate::locks::RecoverableLock, $value),
+        }
+    };
+    (@ $lock:ident, $of:ty, $value:expr) => {{
+        type $lock = $of;
+        $value
+    }};
+}
+
+/// No lock has the name that was read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no lock is called `{name}`; there are {}", LockKind::ALL.map(LockKind::name).join(", "))]
+pub struct UnknownLock {
+    name: String,
+}
+
+/// The order in which ranks that want a [`crate::RwLock`] get it, and what else it takes into account.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Policy {
+    /// Readers wait for no writer that waits, and cannot starve; writers can, under a steady stream of readers. A shared lock is one
+    /// atomic, and so is its release.
+    #[default]
+    ReaderPreference,
+    /// In order of arrival, readers beside each other together. Nobody starves.
+    Fair,
+    /// No reader gets in while a writer waits; readers starve under a steady stream of writers.
+    WritersFirst,
+    /// Reader preference by which the ranks of a node go to the home together, in a tree if there are very many nodes; where nodes have
+    /// nothing to share, [`Policy::ReaderPreference`].
+    NodeAware,
+    /// Reader preference that goes on after ranks other than the home have died; acquisitions answer [`crate::LockError::Torn`] if one
+    /// of them was writing ([`crate::RwLock::recoverable`]).
+    Recoverable,
+}
+
+impl Policy {
+    /// Chooses the lock for a job of so many ranks on so many nodes.
+    pub fn choose(self, ranks: usize, nodes: usize) -> Choice {
+        match self {
+            Policy::ReaderPreference => LockKind::ReaderPreference.into(),
+            Policy::Fair => LockKind::Fair.into(),
+            Policy::WritersFirst => LockKind::WritersFirst.into(),
+            Policy::NodeAware => LockKind::auto(ranks, nodes, Hint::Mixed),
+            Policy::Recoverable => LockKind::Recoverable.into(),
+        }
+    }
+}
+
+/// What a program knows of its accesses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Hint {
+    /// Nothing in particular.
+    #[default]
+    Mixed,
+    /// Hardly ever do two want the lock at a time.
+    MostlyFree,
+    /// Fewer than one access in as many as there are nodes is exclusive.
+    MostlyShared,
+}
+
+/// A lock, and why it was chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// Which.
+    pub kind: LockKind,
+    why: Why,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Why {
+    Asked,
+    For { ranks: usize, nodes: usize, reason: Reason },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reason {
+    MostlyFree,
+    MostlyShared,
+    OneNode,
+    RanksAlone,
+    Few,
+    Shared,
+    ManyNodes,
+}
+
+/// A home serves so many units' readers, one after the other, in about the time that two more levels take.
+const RADIX: u32 = 64;
+/// Nodes from which on a tree is worth its levels.
+const MANY_NODES: usize = 1024;
+/// Ranks up to which a wave of readers at one home is over before a node's ranks have told each other.
+const FEW_RANKS: usize = 16;
+
+impl LockKind {
+    /// Returns the lock for a job of so many ranks on so many nodes.
+    pub fn auto(ranks: usize, nodes: usize, hint: Hint) -> Choice {
+        use Reason::*;
+        let alone = ranks <= nodes;
+        let tree = LockKind::Tree { radix: RADIX };
+        let (kind, reason) = match hint {
+            Hint::MostlyFree => (LockKind::BackOff, MostlyFree),
+            Hint::MostlyShared if nodes > 1 => (LockKind::Indicator, MostlyShared),
+            _ if nodes >= MANY_NODES => (tree, ManyNodes),
+            _ if nodes <= 1 => (LockKind::ReaderPreference, OneNode),
+            _ if ranks <= FEW_RANKS => (LockKind::ReaderPreference, Few),
+            _ if alone => (LockKind::ReaderPreference, RanksAlone),
+            _ => (LockKind::ByNode, Shared),
+        };
+        Choice { kind, why: Why::For { ranks, nodes, reason } }
+    }
+
+    /// One of each; a tree is [`LockKind::ByNode`] with more levels.
+    pub const ALL: [LockKind; 10] = [
+        LockKind::ReaderPreference,
+        LockKind::Packed,
+        LockKind::WritersFirst,
+        LockKind::Fair,
+        LockKind::BackOff,
+        LockKind::TwoLevels,
+        LockKind::ByNode,
+        LockKind::ByNodeBackOff,
+        LockKind::Indicator,
+        LockKind::Recoverable,
+    ];
+
+    /// Returns the name on command lines and in tables. [`fmt::Display`] adds a tree's radix.
+    pub const fn name(self) -> &'static str {
+        match self {
+            LockKind::ReaderPreference => "reader-preference",
+            LockKind::Packed => "packed",
+            LockKind::WritersFirst => "writers-first",
+            LockKind::Fair => "fair",
+            LockKind::BackOff => "back-off",
+            LockKind::TwoLevels => "two-levels",
+            LockKind::ByNode => "by-node",
+            LockKind::ByNodeBackOff => "by-node-back-off",
+            LockKind::Tree { .. } => "tree",
+            LockKind::Indicator => "indicator",
+            LockKind::Recoverable => "recoverable",
+        }
+    }
+
+    /// Returns the name of the lock's type.
+    pub const fn type_name(self) -> &'static str {
+        match self {
+            LockKind::ReaderPreference => "RpLock",
+            LockKind::Packed => "PackedLock",
+            LockKind::WritersFirst => "WritersFirstLock",
+            LockKind::Fair => "FairLock",
+            LockKind::BackOff => "BackOffLock",
+            LockKind::TwoLevels => "WindowLock",
+            LockKind::ByNode | LockKind::Tree { .. } => "Aggregated<RpLock>",
+            LockKind::ByNodeBackOff => "Aggregated<BackOffLock>",
+            LockKind::Indicator => "IndicatorLock<RpLock>",
+            LockKind::Recoverable => "RecoverableLock",
+        }
+    }
+
+    /// Returns the order in which ranks that want the lock get it.
+    pub fn fairness(self) -> Fairness {
+        crate::with_lock!(self, L => <L as Lock>::FAIRNESS)
+    }
+}
+
+impl fmt::Display for LockKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LockKind::Tree { radix } => f.pad(&format!("tree-{radix}")),
+            kind => f.pad(kind.name()),
+        }
+    }
+}
+
+impl FromStr for LockKind {
+    type Err = UnknownLock;
+
+    /// Reads a [name](LockKind::name) or a [type's name](LockKind::type_name).
+    fn from_str(name: &str) -> Result<Self, UnknownLock> {
+        if let Some(Ok(radix)) = name.strip_prefix("tree-").map(str::parse) {
+            return Ok(LockKind::Tree { radix });
+        }
+        Self::ALL
+            .into_iter()
+            .find(|kind| kind.name() == name || kind.type_name() == name)
+            .ok_or_else(|| UnknownLock { name: name.to_owned() })
+    }
+}
+
+impl From<LockKind> for Choice {
+    fn from(kind: LockKind) -> Self {
+        Choice { kind, why: Why::Asked }
+    }
+}
+
+/// [`LockKind::ReaderPreference`].
+impl Default for Choice {
+    fn default() -> Self {
+        LockKind::ReaderPreference.into()
+    }
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kind {
+            LockKind::ReaderPreference => f.write_str("reader preference"),
+            LockKind::ByNode => f.write_str("reader preference above nodes"),
+            LockKind::Tree { radix } => write!(f, "reader preference above a tree of radix {radix}"),
+            LockKind::Indicator => f.write_str("reader indicator"),
+            kind => kind.fmt(f),
+        }?;
+        let Why::For { ranks, nodes, reason } = self.why else { return f.write_str(", as asked for") };
+        write!(f, ", for {ranks} ranks on {nodes} nodes: ")?;
+        f.write_str(match reason {
+            Reason::MostlyFree => "mostly free, where one atomic is all there is to it",
+            Reason::MostlyShared => "mostly shared, so readers stay at their node",
+            Reason::OneNode => "no other node to go to",
+            Reason::RanksAlone => "no node has two ranks to share anything",
+            Reason::Few => "few enough for one home",
+            Reason::Shared => "a node's ranks go to the home together",
+            Reason::ManyNodes => "too many nodes for one home",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_choice_follows_the_job_and_says_why() {
+        let chosen = |ranks, nodes, hint| LockKind::auto(ranks, nodes, hint).kind;
+        assert_eq!(chosen(8, 2, Hint::Mixed), LockKind::ReaderPreference);
+        assert_eq!(chosen(128, 128, Hint::Mixed), LockKind::ReaderPreference);
+        assert_eq!(chosen(64, 1, Hint::MostlyShared), LockKind::ReaderPreference);
+        assert_eq!(chosen(4096, 128, Hint::Mixed), LockKind::ByNode);
+        assert_eq!(chosen(4096, 128, Hint::MostlyShared), LockKind::Indicator);
+        assert_eq!(chosen(4096, 128, Hint::MostlyFree), LockKind::BackOff);
+        assert_eq!(chosen(663_552, 82_944, Hint::Mixed), LockKind::Tree { radix: 64 });
+        let said = LockKind::auto(4096, 128, Hint::Mixed).to_string();
+        assert_eq!(
+            said,
+            "reader preference above nodes, for 4096 ranks on 128 nodes: a node's ranks go to the home together"
+        );
+        assert_eq!(Choice::from(LockKind::BackOff).to_string(), "back-off, as asked for");
+        assert_eq!(Policy::NodeAware.choose(4096, 128).kind, LockKind::ByNode);
+        assert_eq!(Policy::default().choose(4096, 128), Choice::default());
+    }
+
+    #[test]
+    fn names_are_read_back() {
+        for kind in LockKind::ALL.into_iter().chain([LockKind::Tree { radix: 64 }]) {
+            assert_eq!(kind.to_string().parse(), Ok(kind));
+        }
+        for kind in LockKind::ALL {
+            assert_eq!(kind.type_name().parse(), Ok(kind));
+        }
+        let unknown = "spin".parse::<LockKind>().expect_err("there is no such lock").to_string();
+        assert!(LockKind::ALL.iter().all(|kind| unknown.contains(kind.name())), "{unknown}");
+    }
+}

@@ -1,0 +1,332 @@
+//! The readers-writer lock of most programs: one of the crate's locks, chosen when it is made.
+
+mod kind;
+
+pub use kind::{Choice, Hint, LockKind, Policy, UnknownLock};
+
+use crate::{
+    Fairness, Guard, Lock, Result, RmaLock,
+    boxed::{poll_once, poll_or_box, wrapped},
+    lock::{guard_by_itself, lock_by_itself},
+    locks::{
+        Aggregated, AggregatedOptions, BackOffLock, FairLock, IndicatorLock, Levels, PackedLock, RecoverableLock,
+        RpLock, WindowLock, WritersFirstLock,
+    },
+};
+use core::{fmt, future::Future};
+use rdma_fabric::{Fabric, GroupMemory, Rank, Time};
+
+/// A readers-writer lock in one rank's memory, with the [`Policy`] that it was made with.
+///
+/// One value per rank refers to one lock for all; clones of it are the same value. What holds for all locks stands in the crate's
+/// documentation; what the policies promise, in theirs.
+///
+/// ```
+/// use rdma_fabric::{Fabric, ProgramResult, Rank};
+/// use rma_lock::{Policy, RwLock};
+///
+/// /// Every rank enters once.
+/// async fn enter(fabric: Fabric) -> ProgramResult<()> {
+///     let lock = RwLock::with_policy(&fabric, Rank::new(0), Policy::Fair).await?;
+///     let guard = lock.write().await?;
+///     // ... remote gets and puts that nobody disturbs ...
+///     guard.release().await?; // flushes first
+///     Ok(())
+/// }
+/// tofu2_sim::shm::Threads::new(3).run(&enter).unwrap();
+/// ```
+#[derive(Clone)]
+pub struct RwLock {
+    choice: Choice,
+    inner: Inner,
+}
+
+/// Shared access by a [`RwLock`]: no writer is inside.
+///
+/// Dropping it releases the lock in the background, as [`RwLockReadGuard::release`] does, and reports no errors.
+#[must_use = "a guard that is dropped at once protects nothing"]
+pub struct RwLockReadGuard<'a>(Reading<'a>);
+
+/// Exclusive access by a [`RwLock`]: nobody else is inside.
+///
+/// Dropping it releases the lock in the background, as [`RwLockWriteGuard::release`] does, and reports no errors.
+#[must_use = "a guard that is dropped at once protects nothing"]
+pub struct RwLockWriteGuard<'a>(Writing<'a>);
+
+macro_rules! kinds {
+    ($($kind:ident: $lock:ty;)*) => {
+        #[derive(Clone)]
+        enum Inner {
+            $($kind($lock),)*
+        }
+
+        enum Reading<'a> {
+            $($kind(<$lock as RmaLock>::Shared<'a>),)*
+        }
+
+        enum Writing<'a> {
+            $($kind(<$lock as RmaLock>::Exclusive<'a>),)*
+        }
+
+        impl fmt::Debug for RwLock {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match &self.inner { $(Inner::$kind(lock) => lock.fmt(f),)* }
+            }
+        }
+
+        impl fmt::Debug for RwLockReadGuard<'_> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match &self.0 { $(Reading::$kind(guard) => guard.fmt(f),)* }
+            }
+        }
+
+        impl fmt::Debug for RwLockWriteGuard<'_> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match &self.0 { $(Writing::$kind(guard) => guard.fmt(f),)* }
+            }
+        }
+
+        impl RwLock {
+            /// Returns the rank whose memory holds the lock words.
+            pub fn home(&self) -> Rank {
+                match &self.inner { $(Inner::$kind(lock) => lock.home(),)* }
+            }
+
+            /// Returns the fabric the lock lives on.
+            pub fn fabric(&self) -> &Fabric {
+                match &self.inner { $(Inner::$kind(lock) => lock.fabric(),)* }
+            }
+
+            /// Takes the lock shared, or gives up at `deadline`. What earlier writers put is visible to gets posted afterwards. Dropping
+            /// the future takes back what it has done.
+            ///
+            /// # Errors
+            /// [`crate::LockError::TimedOut`]; as [`RwLock::read`].
+            #[inline]
+            pub fn read_before(&self, deadline: Time) -> impl Future<Output = Result<RwLockReadGuard<'_>>> {
+                poll_once(move |cx| match &self.inner {
+                    $(Inner::$kind(lock) => poll_or_box(
+                        wrapped(RmaLock::read_before(lock, deadline), |guard| RwLockReadGuard(Reading::$kind(guard))),
+                        cx,
+                    ),)*
+                })
+            }
+
+            /// Takes the lock shared if that needs no wait. Dropping the future takes back what it has done.
+            ///
+            /// # Errors
+            /// As [`RwLock::read`].
+            #[inline]
+            pub fn try_read(&self) -> impl Future<Output = Result<Option<RwLockReadGuard<'_>>>> {
+                poll_once(move |cx| match &self.inner {
+                    $(Inner::$kind(lock) => poll_or_box(
+                        wrapped(RmaLock::try_read(lock), |guard| {
+                            guard.map(|guard| RwLockReadGuard(Reading::$kind(guard)))
+                        }),
+                        cx,
+                    ),)*
+                })
+            }
+
+            /// Takes the lock exclusively, or gives up at `deadline`. What earlier holders put is visible to gets posted afterwards.
+            /// Dropping the future takes back what it has done.
+            ///
+            /// # Errors
+            /// [`crate::LockError::TimedOut`]; as [`RwLock::write`].
+            #[inline]
+            pub fn write_before(&self, deadline: Time) -> impl Future<Output = Result<RwLockWriteGuard<'_>>> {
+                poll_once(move |cx| match &self.inner {
+                    $(Inner::$kind(lock) => poll_or_box(
+                        wrapped(RmaLock::write_before(lock, deadline), |guard| RwLockWriteGuard(Writing::$kind(guard))),
+                        cx,
+                    ),)*
+                })
+            }
+
+            /// Takes the lock exclusively if that needs no wait. Dropping the future takes back what it has done.
+            ///
+            /// # Errors
+            /// As [`RwLock::write`].
+            #[inline]
+            pub fn try_write(&self) -> impl Future<Output = Result<Option<RwLockWriteGuard<'_>>>> {
+                poll_once(move |cx| match &self.inner {
+                    $(Inner::$kind(lock) => poll_or_box(
+                        wrapped(RmaLock::try_write(lock), |guard| {
+                            guard.map(|guard| RwLockWriteGuard(Writing::$kind(guard)))
+                        }),
+                        cx,
+                    ),)*
+                })
+            }
+        }
+
+        impl RwLockReadGuard<'_> {
+            /// Makes every put of this rank visible, then lets go of the lock. If the future is dropped half-way, the rest is done in
+            /// the background.
+            ///
+            /// # Errors
+            /// [`crate::LockError::Fabric`]: what a put met at its target, with the lock released all the same; or what the release
+            /// itself met.
+            #[inline]
+            pub fn release(self) -> impl Future<Output = Result<()>> {
+                poll_once(move |cx| match self.0 {
+                    $(Reading::$kind(guard) => poll_or_box(Guard::release(guard), cx),)*
+                })
+            }
+        }
+
+        impl RwLockWriteGuard<'_> {
+            /// Makes every put of this rank visible, then lets go of the lock. If the future is dropped half-way, the rest is done in
+            /// the background.
+            ///
+            /// # Errors
+            /// As [`RwLockReadGuard::release`].
+            #[inline]
+            pub fn release(self) -> impl Future<Output = Result<()>> {
+                poll_once(move |cx| match self.0 {
+                    $(Writing::$kind(guard) => poll_or_box(Guard::release(guard), cx),)*
+                })
+            }
+        }
+    };
+}
+
+kinds! {
+    ReaderPreference: RpLock;
+    Packed: PackedLock;
+    WritersFirst: WritersFirstLock;
+    Fair: FairLock;
+    BackOff: BackOffLock;
+    TwoLevels: WindowLock;
+    ByNode: Aggregated<RpLock>;
+    ByNodeBackOff: Aggregated<BackOffLock>;
+    Indicator: IndicatorLock<RpLock>;
+    Recoverable: RecoverableLock;
+}
+
+lock_by_itself!([] RwLock, RwLockReadGuard<'a>, RwLockWriteGuard<'a>);
+guard_by_itself!([] RwLockReadGuard<'_>);
+guard_by_itself!([] RwLockWriteGuard<'_>);
+
+impl RwLock {
+    /// Makes a lock homed at `home` that prefers readers ([`Policy::ReaderPreference`]). Collective over the job: all ranks call it in
+    /// the same order relative to other symmetric allocations.
+    ///
+    /// # Errors
+    /// As [`Fabric::alloc_symmetric`]; [`rdma_fabric::FabricError::NoSuchRank`]; [`crate::LockError::TooManyRanks`].
+    pub fn symmetric(fabric: &Fabric, home: Rank) -> impl Future<Output = Result<Self>> {
+        <Self as Lock>::symmetric(fabric, home)
+    }
+
+    /// Makes a lock homed at `home` with a policy, the same at all ranks. Collective over the job: all ranks call it in the same order
+    /// relative to other symmetric allocations.
+    ///
+    /// # Errors
+    /// As [`RwLock::symmetric`].
+    pub fn with_policy(fabric: &Fabric, home: Rank, policy: Policy) -> impl Future<Output = Result<Self>> {
+        <Self as Lock>::symmetric_with(fabric, home, policy.choose(fabric.ranks(), fabric.nodes()))
+    }
+
+    /// Takes the lock shared. What earlier writers put is visible to gets posted afterwards. Dropping the future takes back what it has
+    /// done.
+    ///
+    /// # Errors
+    /// [`crate::LockError::TooManyHolders`]; [`crate::LockError::TooManyWaiting`]; [`crate::LockError::Fabric`];
+    /// [`crate::LockError::Broken`] if an earlier call failed half-way; [`crate::LockError::Torn`] and
+    /// [`crate::LockError::Unrecoverable`] of a recoverable lock.
+    #[inline]
+    pub fn read(&self) -> impl Future<Output = Result<RwLockReadGuard<'_>>> {
+        self.read_before(Time::MAX)
+    }
+
+    /// Takes the lock exclusively. What earlier holders put is visible to gets posted afterwards. Dropping the future takes back what it
+    /// has done.
+    ///
+    /// # Errors
+    /// As [`RwLock::read`].
+    #[inline]
+    pub fn write(&self) -> impl Future<Output = Result<RwLockWriteGuard<'_>>> {
+        self.write_before(Time::MAX)
+    }
+
+    /// Returns which lock this is, and why.
+    pub fn choice(&self) -> Choice {
+        self.choice
+    }
+
+    /// Returns the order in which ranks that want the lock get it.
+    pub fn fairness(&self) -> Fairness {
+        self.choice.kind.fairness()
+    }
+
+    /// Returns the lock inside if it is recoverable: what repairs torn data ([`RecoverableLock::mend`]) is done there.
+    pub fn recoverable(&self) -> Option<&RecoverableLock> {
+        match &self.inner {
+            Inner::Recoverable(lock) => Some(lock),
+            _ => None,
+        }
+    }
+}
+
+/// Shows which lock it is, and why.
+impl fmt::Display for RwLock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.choice.fmt(f)
+    }
+}
+
+fn by_levels<O: Default>(kind: LockKind) -> AggregatedOptions<O> {
+    let levels = match kind {
+        LockKind::Tree { radix } => Levels::Tree { radix },
+        _ => Levels::Nodes,
+    };
+    AggregatedOptions { levels, lock: O::default() }
+}
+
+impl Lock for RwLock {
+    type Options = Choice;
+
+    const NAME: &'static str = "chosen at run time";
+    /// What all of them promise; [`RwLock::fairness`] says more.
+    const FAIRNESS: Fairness = Fairness::Barging;
+    /// Of the one with most.
+    const HOME_WORDS: usize = 4;
+
+    fn bytes(choice: &Choice, members: usize) -> usize {
+        match choice.kind {
+            kind @ (LockKind::ByNode | LockKind::Tree { .. }) => Aggregated::<RpLock>::bytes(&by_levels(kind), members),
+            kind => crate::with_lock!(kind, L => <L as Lock>::bytes(&Default::default(), members)),
+        }
+    }
+
+    fn over(fabric: &Fabric, memory: GroupMemory, home: Rank, choice: Choice) -> Result<Self> {
+        macro_rules! inner {
+            ($kind:ident) => {
+                Inner::$kind(Lock::over(fabric, memory, home, Default::default())?)
+            };
+        }
+        let inner = match choice.kind {
+            LockKind::ReaderPreference => inner!(ReaderPreference),
+            LockKind::Packed => inner!(Packed),
+            LockKind::WritersFirst => inner!(WritersFirst),
+            LockKind::Fair => inner!(Fair),
+            LockKind::BackOff => inner!(BackOff),
+            LockKind::TwoLevels => inner!(TwoLevels),
+            kind @ (LockKind::ByNode | LockKind::Tree { .. }) => {
+                Inner::ByNode(Lock::over(fabric, memory, home, by_levels(kind))?)
+            }
+            LockKind::ByNodeBackOff => inner!(ByNodeBackOff),
+            LockKind::Indicator => inner!(Indicator),
+            LockKind::Recoverable => inner!(Recoverable),
+        };
+        Ok(RwLock { choice, inner })
+    }
+
+    fn home(&self) -> Rank {
+        RwLock::home(self)
+    }
+
+    fn fabric(&self) -> &Fabric {
+        RwLock::fabric(self)
+    }
+}

@@ -1,0 +1,198 @@
+//! A rank's side of a window, apart from its lock: the members' memory, and the words by which they tell each other where they are.
+
+use super::{
+    epochs::OpenEpochs,
+    error::{WindowError, WindowResult},
+    fence::MemberBarrier,
+    in_flight::InFlightTable,
+};
+use core::{
+    any::Any,
+    ops::Range,
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
+};
+use rdma_fabric::{
+    Fabric, FabricError, GroupMemory, LocalWord, Rank, RegionKey, RemoteAddr, RemoteWord, Result, provider::Boxed,
+};
+use std::sync::{Arc, Mutex};
+
+pub(super) struct Core {
+    pub(super) fabric: Fabric,
+    pub(super) memory: WindowMemory,
+    pub(super) words: Words,
+    pub(super) barrier: MemberBarrier,
+    pub(super) in_flight: InFlightTable,
+    pub(super) open: OpenEpochs,
+    /// Members that were notified of an exposure and have not completed, as far as this rank knows.
+    pub(super) exposed: Mutex<Vec<Rank>>,
+    /// Whether puts from registered memory may still read it.
+    pub(super) reads_registered: AtomicBool,
+}
+
+impl Core {
+    /// Waits until what this rank did at `rank`, or everywhere, is visible there.
+    pub(super) async fn flush(&self, rank: Option<Rank>) -> Result<()> {
+        let quiesced = self.in_flight.quiesce(&self.fabric, rank).await;
+        let flushed = match rank {
+            Some(rank) => self.fabric.flush(rank).await,
+            None => {
+                self.reads_registered.store(false, Relaxed);
+                self.fabric.flush_all().await
+            }
+        };
+        quiesced.and(flushed)
+    }
+
+    /// Waits until the buffers of what this rank did at `rank`, or everywhere, may be reused.
+    pub(super) async fn flush_local(&self, rank: Option<Rank>) -> Result<()> {
+        match self.reads_registered.load(Relaxed) {
+            true => self.flush(rank).await,
+            false => self.in_flight.quiesce(&self.fabric, rank).await,
+        }
+    }
+
+    /// Flushes to all ranks, then meets the others, even if the flush failed: they wait for it.
+    pub(super) fn fence(&self) -> Boxed<'_, WindowResult<()>> {
+        Box::pin(async move {
+            let flushed = self.flush(None).await;
+            self.barrier.meet(&self.fabric, &self.words).await?;
+            Ok(flushed?)
+        })
+    }
+
+    /// Goes on with what is unfinished, in the background.
+    pub(super) fn finish_later(self: &Arc<Self>) {
+        if !self.in_flight.is_idle() {
+            let owner = self.clone();
+            self.fabric.detach(async move { drop(owner.in_flight.quiesce(&owner.fabric, None).await) });
+        }
+    }
+}
+
+/// A member's part, as others reach it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MemberPart {
+    pub(super) key: RegionKey,
+    pub(super) elements: u64,
+}
+
+/// The elements at each member.
+pub(super) struct WindowMemory {
+    /// The memory, or another one of the group, which numbers the members.
+    pub(super) members: GroupMemory,
+    /// Bytes of an element.
+    pub(super) element: usize,
+    pub(super) parts: Parts,
+}
+
+pub(super) enum Parts {
+    /// As many elements at each member.
+    Allocated { elements: usize },
+    /// What each member brought, by its number; this rank's is a `Registered` of its elements.
+    Attached { mine: Box<dyn Any + Send + Sync>, parts: Box<[MemberPart]> },
+}
+
+/// Returns the elements from `at` on.
+pub(super) fn range(at: usize, len: usize) -> Range<usize> {
+    at..at.saturating_add(len)
+}
+
+impl WindowMemory {
+    /// Returns where a member's part begins, and how many elements it has.
+    pub(super) fn part(&self, rank: Rank) -> Result<(RemoteAddr, usize)> {
+        let members = &self.members;
+        // A job's own memory would take any rank.
+        let number = members.number(rank).ok_or(FabricError::NotInGroup { rank, members: members.members() })?;
+        match &self.parts {
+            Parts::Allocated { elements } => Ok((members.at(rank, 0)?, *elements)),
+            Parts::Attached { parts, .. } => {
+                let MemberPart { key, elements } = parts[number];
+                Ok((RemoteAddr { rank, region: key, offset: 0 }, elements as usize))
+            }
+        }
+    }
+
+    /// Checks that a member has these elements.
+    pub(super) fn check(&self, rank: Rank, elements: &Range<usize>) -> Result<()> {
+        let (addr, len) = self.part(rank)?;
+        if elements.start <= elements.end && elements.end <= len {
+            return Ok(());
+        }
+        let bytes = |elements: usize| (elements as u64).saturating_mul(self.element as u64);
+        let start = RemoteAddr { rank, offset: addr.offset.saturating_add(bytes(elements.start)), ..addr };
+        Err(FabricError::out_of_bounds(
+            start,
+            bytes(elements.end.saturating_sub(elements.start)),
+            addr.offset + bytes(len),
+        ))
+    }
+}
+
+/// Windows of more members have no words for post and start, which take two for each pair.
+const MOST_POSTING: usize = 1024;
+
+const WORD: usize = 8;
+
+/// The meaning of a word.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Word {
+    /// How many fences the one 2^k members before has reached.
+    Reached(u32),
+    /// That this member exposes its memory to the owner.
+    Posted(usize),
+    /// That this member is done with the owner's memory.
+    Completed(usize),
+}
+
+/// The words by which members tell each other where they are, in [`Words::bytes`] at each. Each has one writer, who puts it, and its owner.
+pub(super) struct Words {
+    memory: GroupMemory,
+}
+
+/// Returns the steps in which all of so many members reach each other by doubling.
+pub(super) fn rounds(members: usize) -> u32 {
+    members.next_power_of_two().trailing_zeros()
+}
+
+impl Words {
+    pub(super) fn bytes(members: usize) -> usize {
+        let pairs = if members <= MOST_POSTING { 2 * members } else { 0 };
+        (rounds(members) as usize + pairs) * WORD
+    }
+
+    pub(super) fn new(memory: GroupMemory) -> Self {
+        Words { memory }
+    }
+
+    pub(super) fn memory(&self) -> &GroupMemory {
+        &self.memory
+    }
+
+    fn offset(&self, word: Word) -> u64 {
+        let rounds = rounds(self.memory.members()) as usize;
+        let number = match word {
+            Word::Reached(round) => round as usize,
+            Word::Posted(member) => rounds + 2 * member,
+            Word::Completed(member) => rounds + 2 * member + 1,
+        };
+        (number * WORD) as u64
+    }
+
+    pub(super) fn own(&self, fabric: &Fabric, word: Word) -> Result<LocalWord<u64>> {
+        fabric.local_word(self.memory.at(fabric.rank(), self.offset(word))?)
+    }
+
+    pub(super) fn theirs(&self, fabric: &Fabric, rank: Rank, word: Word) -> Result<RemoteWord<u64>> {
+        fabric.remote_word(self.memory.at(rank, self.offset(word))?)
+    }
+
+    /// Returns a member's number, for the words of post and start.
+    pub(super) fn number(&self, rank: Rank) -> WindowResult<usize> {
+        let members = self.memory.members();
+        if members > MOST_POSTING {
+            return Err(WindowError::TooManyMembers { members, limit: MOST_POSTING });
+        }
+        let outside = FabricError::NotInGroup { rank, members };
+        self.memory.number(rank).ok_or_else(|| outside.into())
+    }
+}

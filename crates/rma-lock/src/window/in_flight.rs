@@ -1,0 +1,265 @@
+//! The operations that a rank has begun in a window and that are in flight: gets into registered memory, and accumulates.
+//!
+//! The fabric runs single operations by itself; an accumulate is several, each of which depends on the one before. Nobody is
+//! spawned to drive them: whoever waits for one, or flushes, drives all of them, and wakes the others when one is over.
+//!
+//! # Order
+//! Accumulates of one rank to the same element are done in the order in which they were begun: one that overlaps an earlier one of the same
+//! target waits until that is over (MPI's `rar`, `war`, `raw` and `waw` together). Those that do not overlap go on together.
+
+use super::{
+    locked,
+    update::{Look, Progress, Update},
+};
+use crate::boxed::Soon;
+use core::{
+    future::poll_fn,
+    task::{Poll, Waker},
+};
+use rdma_fabric::{Fabric, FabricError, Handle, LocalSpan, Pod, Rank, Result};
+use std::sync::Mutex;
+
+pub(super) struct InFlightTable(Mutex<Table>);
+
+struct Table {
+    /// In the order in which they were begun.
+    ops: Vec<InFlightOp>,
+    /// The number of the next one.
+    next: u64,
+    /// Those of waiting tasks, apart from the ones that the operations themselves wake.
+    wakers: Vec<Waker>,
+    /// Errors of operations whose outcome nobody takes, until the next flush of the rank.
+    failed: Vec<(Rank, FabricError)>,
+}
+
+struct InFlightOp {
+    number: u64,
+    rank: Rank,
+    state: State,
+    /// Whether somebody will take the outcome.
+    claimed: bool,
+}
+
+enum State {
+    Get(Box<dyn Get>),
+    Update(Box<Update>),
+    Over(Result<Vec<u64>>),
+}
+
+/// A get into registered memory, of elements of any type.
+trait Get: Send {
+    /// Yields its end, if it is over.
+    fn look(&mut self, look: &mut Look<'_, '_>) -> Option<Result<()>>;
+}
+
+impl<T: Pod> Get for Handle<LocalSpan<T>> {
+    fn look(&mut self, look: &mut Look<'_, '_>) -> Option<Result<()>> {
+        look.at(self).map(|result| result.map(drop))
+    }
+}
+
+impl State {
+    fn is_over(&self) -> bool {
+        matches!(self, State::Over(_))
+    }
+}
+
+impl Table {
+    /// Does what can be done now; yields whether somebody should wait for room to post.
+    fn advance(&mut self, fabric: &Fabric, mut look: Look<'_, '_>) -> bool {
+        let mut no_room = false;
+        let mut finished = false;
+        for position in 0..self.ops.len() {
+            let (earlier, rest) = self.ops.split_at_mut(position);
+            let state = &mut rest[0].state;
+            let over = match state {
+                State::Over(_) => None,
+                State::Get(get) => get.look(&mut look).map(|result| result.map(|()| Vec::new())),
+                State::Update(update) => {
+                    let before = |op: &InFlightOp| matches!(&op.state, State::Update(other) if other.overlaps(update));
+                    if earlier.iter().any(before) {
+                        continue;
+                    }
+                    match update.advance(fabric, &mut look) {
+                        Progress::Over => {
+                            let State::Update(update) = core::mem::replace(state, State::Over(Ok(Vec::new()))) else {
+                                unreachable!("it was matched")
+                            };
+                            Some(update.outcome())
+                        }
+                        Progress::Waiting => None,
+                        Progress::NoRoom => {
+                            no_room = true;
+                            None
+                        }
+                    }
+                }
+            };
+            if let Some(outcome) = over {
+                *state = State::Over(outcome);
+                finished = true;
+            }
+        }
+        if finished {
+            self.forget();
+            self.wakers.drain(..).for_each(Waker::wake);
+        }
+        no_room
+    }
+
+    /// Drops what is over and nobody's.
+    fn forget(&mut self) {
+        let failed = &mut self.failed;
+        self.ops.retain_mut(|op| {
+            if op.claimed {
+                return true;
+            }
+            match &mut op.state {
+                State::Over(Ok(_)) => false,
+                State::Over(Err(error)) => {
+                    failed.push((op.rank, error.clone()));
+                    false
+                }
+                _ => true,
+            }
+        });
+    }
+
+    fn position(&self, number: u64) -> Option<usize> {
+        self.ops.iter().position(|op| op.number == number)
+    }
+
+    /// Takes the errors of operations to `rank`, or to all ranks, whose outcome nobody takes; yields the first.
+    fn take_failure(&mut self, rank: Option<Rank>) -> Result<()> {
+        let concerns = |who: Rank| rank.is_none_or(|rank| rank == who);
+        let first = self.failed.iter().find(|(who, _)| concerns(*who)).map(|(_, error)| error.clone());
+        self.failed.retain(|(who, _)| !concerns(*who));
+        first.map_or(Ok(()), Err)
+    }
+
+    fn unfinished(&self, rank: Option<Rank>) -> usize {
+        self.ops.iter().filter(|op| !op.state.is_over() && rank.is_none_or(|rank| rank == op.rank)).count()
+    }
+}
+
+/// A task that waits for operations: on its end the others must look for themselves.
+struct Driver<'a>(&'a InFlightTable);
+
+impl Drop for Driver<'_> {
+    fn drop(&mut self) {
+        locked(&self.0.0).wakers.drain(..).for_each(Waker::wake);
+    }
+}
+
+impl InFlightTable {
+    pub(super) fn new() -> Self {
+        InFlightTable(Mutex::new(Table { ops: Vec::new(), next: 0, wakers: Vec::new(), failed: Vec::new() }))
+    }
+
+    fn begin(&self, fabric: &Fabric, rank: Rank, state: State, claimed: bool) -> u64 {
+        let mut table = locked(&self.0);
+        let number = table.next;
+        table.next += 1;
+        table.ops.push(InFlightOp { number, rank, state, claimed });
+        table.advance(fabric, Look::Test);
+        number
+    }
+
+    /// Keeps a get into registered memory until it is over.
+    pub(super) fn get_into<T: Pod>(&self, fabric: &Fabric, rank: Rank, handle: Handle<LocalSpan<T>>) {
+        self.begin(fabric, rank, State::Get(Box::new(handle)), false);
+    }
+
+    /// Begins an accumulate; yields its number, which is good until it is [taken](InFlightTable::take) or [left](InFlightTable::leave) if it is `claimed`.
+    pub(super) fn update(&self, fabric: &Fabric, rank: Rank, update: Update, claimed: bool) -> u64 {
+        self.begin(fabric, rank, State::Update(Box::new(update)), claimed)
+    }
+
+    /// Drives all operations until `until` has an answer.
+    async fn drive<R>(&self, fabric: &Fabric, mut until: impl FnMut(&mut Table) -> Option<R>) -> Result<R> {
+        if let Some(answer) = until(&mut locked(&self.0)) {
+            return Ok(answer);
+        }
+        let _driver = Driver(self);
+        loop {
+            let next = poll_fn(|cx| {
+                let mut table = locked(&self.0);
+                let no_room = table.advance(fabric, Look::Poll(cx));
+                if let Some(answer) = until(&mut table) {
+                    return Poll::Ready(Some(answer));
+                }
+                if no_room {
+                    return Poll::Ready(None);
+                }
+                if !table.wakers.iter().any(|waker| waker.will_wake(cx.waker())) {
+                    table.wakers.push(cx.waker().clone());
+                }
+                Poll::Pending
+            });
+            match next.await {
+                Some(answer) => return Ok(answer),
+                None => fabric.room(None).await?,
+            }
+        }
+    }
+
+    /// Yields the outcome of a claimed accumulate: the bits before of each element.
+    pub(super) fn take<'a>(&'a self, fabric: &'a Fabric, number: u64) -> Soon<'a, Result<Vec<u64>>> {
+        let over = move |table: &mut Table| {
+            let at = table.position(number)?;
+            if !table.ops[at].state.is_over() {
+                return None;
+            }
+            match table.ops.remove(at).state {
+                State::Over(outcome) => Some(outcome),
+                _ => unreachable!("it is over"),
+            }
+        };
+        match over(&mut locked(&self.0)) {
+            Some(outcome) => Soon::now(outcome),
+            None => Soon::later(async move { self.drive(fabric, over).await? }),
+        }
+    }
+
+    /// Returns whether a claimed accumulate is over. Never waits.
+    pub(super) fn test(&self, fabric: &Fabric, number: u64) -> bool {
+        let mut table = locked(&self.0);
+        table.advance(fabric, Look::Test);
+        table.position(number).is_none_or(|at| table.ops[at].state.is_over())
+    }
+
+    /// Leaves an accumulate whose outcome nobody will take; it goes on.
+    pub(super) fn leave(&self, number: u64) {
+        let mut table = locked(&self.0);
+        if let Some(at) = table.position(number) {
+            table.ops[at].claimed = false;
+            table.forget();
+        }
+    }
+
+    /// Waits until fewer than `limit` operations are unfinished.
+    pub(super) fn fewer_than<'a>(&'a self, fabric: &'a Fabric, limit: usize) -> Soon<'a, Result<()>> {
+        let few = move |table: &mut Table| (table.unfinished(None) < limit).then_some(());
+        match few(&mut locked(&self.0)) {
+            Some(()) => Soon::now(Ok(())),
+            None => Soon::later(self.drive(fabric, few)),
+        }
+    }
+
+    /// Waits until all operations to `rank`, or to all ranks, are over.
+    ///
+    /// # Errors
+    /// The first that one of them met whose outcome nobody takes.
+    pub(super) fn quiesce<'a>(&'a self, fabric: &'a Fabric, rank: Option<Rank>) -> Soon<'a, Result<()>> {
+        let over = move |table: &mut Table| (table.unfinished(rank) == 0).then(|| table.take_failure(rank));
+        match over(&mut locked(&self.0)) {
+            Some(outcome) => Soon::now(outcome),
+            None => Soon::later(async move { self.drive(fabric, over).await? }),
+        }
+    }
+
+    /// Returns whether nothing is unfinished.
+    pub(super) fn is_idle(&self) -> bool {
+        locked(&self.0).unfinished(None) == 0
+    }
+}

@@ -1,0 +1,89 @@
+//! The locks against a network that delivers in any order.
+//!
+//! What loom is to memory orders this is to delivery: `onesided-explore` lets puts stay on their way as long as the contract allows and
+//! arrive in any order, and each rank's CPU comes to its next act whenever it likes. Memory is sequentially consistent. Small cases
+//! are explored to the last state, larger ones at random.
+//!
+//! Here are the smallest: programs, cases and mistakes are those of [`checks::lock`], of which `cargo xtask explore` runs all.
+
+use checks::{
+    exploration::check,
+    lock::{
+        TestedLock, explorations,
+        program::{
+            Role::{self, *},
+            explorer, job,
+        },
+    },
+};
+use explore::Explorer;
+use std::{cell::RefCell, collections::BTreeSet, rc::Rc};
+
+/// Explores the small cases of the part called `name`.
+fn check_part(name: &str) {
+    let part = explorations().into_iter().find(|(part, _)| *part == name);
+    check(part.unwrap_or_else(|| panic!("no part {name:?}")).1);
+}
+
+/// A test for each part.
+macro_rules! parts {
+    ($($test:ident: $name:literal),+ $(,)?) => {
+        /// The parts that have a test.
+        const PARTS: &[&str] = &[$($name),+];
+
+        $(
+            #[test]
+            fn $test() {
+                check_part($name);
+            }
+        )+
+    };
+}
+
+parts! {
+    reader_preference: "RpLock",
+    packed: "PackedLock",
+    writers_first: "WritersFirstLock",
+    fair: "FairLock",
+    nodes: "nodes",
+    indicator: "indicator",
+    back_off: "back-off",
+    accesses: "accesses",
+    holder_limit: "holder limit",
+    locked: "locked memory",
+    ends: "lifetime",
+    mortal: "deaths",
+    recovery: "recovery",
+    recovery_mistakes: "recovery's mistakes",
+    windows: "windows",
+}
+
+#[test]
+fn every_part_has_a_test() {
+    let parts: Vec<_> = explorations().into_iter().map(|(name, _)| name).collect();
+    assert_eq!(parts, PARTS);
+}
+
+/// The explorer does at once what nobody else notices. Without that the lock's words end in the same ways.
+#[test]
+fn shortcuts_lose_no_outcome() {
+    const JOBS: [&[Role]; 4] = [&[Read, Write], &[Write, Write], &[WriteBefore, Read], &[ReadReleaseDropped, Write]];
+    let locks = [TestedLock::ReaderPreference, TestedLock::Packed, TestedLock::WritersFirst, TestedLock::Fair];
+    for (lock, roles) in locks.into_iter().flat_map(|lock| JOBS.map(|roles| (lock, roles))) {
+        let ends = |explorer: Explorer<'static>| {
+            let ends = Rc::new(RefCell::new(BTreeSet::new()));
+            let noted = ends.clone();
+            let explorer = explorer.at_end("noted", move |view| {
+                let words = view.words().map(|(addr, value)| (addr.rank, addr.region.index, addr.offset, value));
+                noted.borrow_mut().insert(words.collect::<Vec<_>>());
+                true
+            });
+            let report = explorer.run(job(lock, roles, 1, None));
+            report.expect_exhausted();
+            (ends.take(), report.states)
+        };
+        let ((reduced, fewer), (whole, more)) = (ends(explorer(roles)), ends(explorer(roles).unreduced()));
+        assert_eq!(reduced, whole, "{lock}, {roles:?}");
+        println!("{lock}, {roles:?}: {} ends, {fewer} states instead of {more}", whole.len());
+    }
+}

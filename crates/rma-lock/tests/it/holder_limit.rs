@@ -1,0 +1,253 @@
+//! Holders at the end of what a lock counts: one more is refused, and the lock is as if it had not
+//! come.
+//!
+//! Nobody here takes a lock as often as that: what so many guards would have added to its word is
+//! added by one atomic.
+
+use checks::{lock::TestedLock, with_lock};
+use rdma_fabric::{
+    Fabric, Group, Program, ProgramResult, Rank, Region, RegionKey, RemoteAddr, RemoteWord, join::join_all,
+};
+use rma_lock::{
+    Access, AccessLock, Guard, Lock, LockError, RmaLock,
+    locks::{EachLock, OneLock, PackedLock, PerRankLock, WindowLock},
+};
+use std::{
+    future::Future,
+    pin::pin,
+    task::{Context, Waker},
+    time::Duration,
+};
+use tofu2_sim::{
+    shm::Threads,
+    virt::{Job, Platform},
+};
+
+const HOME: Rank = Rank::new(0);
+const RANKS: usize = 3;
+const ROUNDS: usize = 300;
+const LONG: Duration = Duration::from_secs(60);
+
+/// Where a lock counts some holders in its memory at the home, how much each adds, and adds when it
+/// leaves, and how many it counts.
+#[derive(Clone, Copy, Debug)]
+struct Count {
+    offset: u64,
+    one: u64,
+    leaves: u64,
+    most: u32,
+}
+
+const fn count(offset: u64, one: u64) -> Count {
+    Count { offset, one, leaves: one.wrapping_neg(), most: 1 << 26 }
+}
+
+/// With the words of a queue before it. Departures are counted too.
+const GATE: Count = Count { leaves: (1 << 40) - 1, most: 1 << 22, ..count(128, 1) };
+/// Room for 31 deaths before it.
+const RECOVERABLE: Count = count(320, 4);
+
+/// Where a lock counts readers; `None` if it has no word for that.
+fn count_of(lock: TestedLock) -> Option<Count> {
+    Some(match lock {
+        TestedLock::ReaderPreference | TestedLock::Packed | TestedLock::WritersFirst => count(0, 4),
+        TestedLock::Fair => return None,
+        TestedLock::BackOff => count(0, 2),
+        TestedLock::TwoLevels => count(64, 1 << 32),
+        TestedLock::Nodes => count(128, 4),
+        // As at the nodes of the other.
+        TestedLock::NodesBackOff => return None,
+        TestedLock::Indicator => GATE,
+        TestedLock::Recoverable => RECOVERABLE,
+    })
+}
+
+async fn over_limit(fabric: Fabric, lock: TestedLock, count: Count) -> ProgramResult<()> {
+    with_lock!(lock, fill(fabric, count))
+}
+
+/// The word in which the symmetric region counts that was allocated last.
+async fn word_of(fabric: &Fabric, count: Count) -> ProgramResult<(RemoteWord<u64>, Region)> {
+    let next = fabric.alloc_symmetric(8).await?;
+    let region = RegionKey { index: next.key().index - 1, ..next.key() };
+    Ok((fabric.remote_word::<u64>(RemoteAddr { rank: HOME, region, offset: count.offset })?, next))
+}
+
+/// Whether it was refused as one too many; false if it was had, and released.
+async fn is_refused<G: Guard>(count: Count, outcome: Result<Option<G>, LockError>) -> ProgramResult<bool> {
+    match outcome {
+        Ok(Some(guard)) => guard.release().await.map(|()| false).map_err(Into::into),
+        Ok(None) => Err("it would have to wait".into()),
+        Err(LockError::TooManyHolders { most }) if most == count.most => Ok(true),
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn fill<L: RmaLock>(fabric: Fabric, count: Count) -> ProgramResult<()> {
+    let lock = L::symmetric(&fabric, HOME).await?;
+    let (word, kept) = word_of(&fabric, count).await?;
+    let mut world = Group::world(&fabric).await?;
+    let others = u64::from(count.most - 2);
+    let me = fabric.rank();
+
+    // One more than the word counts is refused by whichever way it comes, as often as it comes.
+    let mut held = Vec::new();
+    if me == HOME {
+        held.push(lock.read().await?);
+        fabric.fetch_add(&word, others * count.one).await?;
+        held.push(lock.read().await?);
+    }
+    world.barrier().await?;
+    let full = fabric.get_word(&word).await?;
+    world.barrier().await?;
+    for _ in 0..ROUNDS / 30 {
+        let late = fabric.now() + LONG;
+        assert!(is_refused(count, lock.read().await.map(Some)).await?);
+        assert!(is_refused(count, lock.try_read().await).await?);
+        assert!(is_refused(count, lock.read_before(late).await.map(Some)).await?);
+        for outcome in join_all((0..8).map(|_| lock.read())).await {
+            assert!(is_refused(count, outcome.map(Some)).await?);
+        }
+        // A future that is dropped, with its atomic on its way where that takes time.
+        drop(pin!(lock.read()).poll(&mut Context::from_waker(Waker::noop())));
+    }
+    fabric.sleep(Duration::from_micros(200)).await;
+    world.barrier().await?;
+    let holders = |word: u64| word / count.one % (4 * u64::from(count.most));
+    assert_eq!(holders(fabric.get_word(&word).await?), holders(full), "taken back");
+    world.barrier().await?;
+    assert!(lock.try_write().await?.is_none());
+    world.barrier().await?;
+
+    // A writer gets in as soon as the last one has left, be that somebody who was refused.
+    let late = fabric.now() + LONG;
+    match me.number() {
+        0 => {
+            fabric.sleep(Duration::from_micros(50)).await;
+            fabric.fetch_add(&word, others.wrapping_mul(count.leaves)).await?;
+            for guard in held {
+                guard.release().await?;
+            }
+        }
+        1 => lock.write_before(late).await?.release().await?,
+        _ => {
+            for _ in 0..ROUNDS {
+                is_refused(count, lock.read_before(late).await.map(Some)).await?;
+            }
+        }
+    }
+    world.barrier().await?;
+    if me == HOME {
+        lock.try_write().await?.ok_or("it is free")?.release().await?;
+    }
+    world.barrier().await?;
+    assert!(!is_refused(count, lock.read().await.map(Some)).await?);
+    world.barrier().await?;
+    drop(kept);
+    Ok(())
+}
+
+fn on_threads<P: Program>(program: &P) {
+    Threads::new(RANKS).segment_bytes(1 << 16).run(program).unwrap();
+}
+
+fn in_virtual_time<P: Program>(program: &P) {
+    Job::new(&Platform::fx100(), RANKS).run(program).unwrap();
+}
+
+#[test]
+fn one_too_many_is_refused_and_takes_itself_back() {
+    let counting = TestedLock::ALL.into_iter().filter_map(|lock| Some((lock, count_of(lock)?)));
+    for (lock, count) in counting {
+        println!("{lock}");
+        on_threads(&async |fabric| over_limit(fabric, lock, count).await);
+        // There each rank has a node to itself, and counts there.
+        if !matches!(lock, TestedLock::Nodes | TestedLock::Indicator) {
+            in_virtual_time(&async |fabric| over_limit(fabric, lock, count).await);
+        }
+    }
+}
+
+/// Locks of windows: which access counts where.
+async fn windows(fabric: Fabric, which: u8) -> ProgramResult<()> {
+    let home = Access::Shared(HOME);
+    match which {
+        0 => access::<OneLock<PackedLock>>(fabric, Access::All, count(0, 4)).await,
+        1 => access::<WindowLock>(fabric, Access::All, count(64, 1 << 32)).await,
+        2 => access::<WindowLock>(fabric, home, count(0, 2)).await,
+        3 => access::<WindowLock>(fabric, Access::Exclusive(HOME), count(64, 1)).await,
+        4 => access::<EachLock<PackedLock>>(fabric, home, count(0, 4)).await,
+        5 => access::<EachLock<PackedLock>>(fabric, Access::All, count(0, 4)).await,
+        6 => access::<PerRankLock<PackedLock>>(fabric, Access::All, count(0, 1)).await,
+        7 => access::<PerRankLock<PackedLock>>(fabric, Access::Exclusive(HOME), count(0, 1 << 30)).await,
+        _ => turns(fabric).await,
+    }
+}
+
+/// The home's word has all that it counts: the access is refused, and goes on when that is over.
+async fn access<L: AccessLock>(fabric: Fabric, access: Access, count: Count) -> ProgramResult<()>
+where
+    L::Options: Default,
+{
+    let lock = L::symmetric_with(&fabric, HOME, L::Options::default()).await?;
+    let (word, kept) = word_of(&fabric, count).await?;
+    let mut world = Group::world(&fabric).await?;
+    if fabric.rank() == HOME {
+        let others = u64::from(count.most) * count.one;
+        // Two classes count in one word, which begins in the first one's turn.
+        let turn = if count.one == 1 << 30 { 1 << 60 } else { 0 };
+        fabric.fetch_add(&word, others + turn).await?;
+        for _ in 0..3 {
+            assert!(is_refused(count, lock.lock(access).await.map(Some)).await?, "{access:?}");
+            assert!(is_refused(count, lock.try_lock(access).await).await?, "{access:?}");
+            assert_eq!(fabric.get_word(&word).await?, others + turn, "{access:?}");
+        }
+        fabric.fetch_add(&word, others.wrapping_neg()).await?;
+        assert!(!is_refused(count, lock.lock(access).await.map(Some)).await?);
+        assert!(!is_refused(count, lock.try_lock(Access::All).await).await?);
+        lock.try_lock(Access::Exclusive(HOME)).await?.ok_or("it is free")?.release().await?;
+    }
+    world.barrier().await?;
+    drop(kept);
+    Ok(())
+}
+
+/// One too many of a class that has to wait for its turn: it gives up its place, and who comes to
+/// it uncounts it.
+async fn turns(fabric: Fabric) -> ProgramResult<()> {
+    const EVEN: Count = count(0, 1);
+    let lock = PerRankLock::<PackedLock>::symmetric(&fabric, HOME).await?;
+    let (word, kept) = word_of(&fabric, EVEN).await?;
+    let mut world = Group::world(&fabric).await?;
+    if fabric.rank() == HOME {
+        let exclusive = lock.lock(Access::Exclusive(HOME)).await?;
+        let before = fabric.get_word(&word).await?;
+        // So many wait for the next turn; the first of them has closed the batch that is inside.
+        let mut waiting = pin!(lock.lock(Access::All));
+        while fabric.get_word(&word).await? == before {
+            assert!(waiting.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+            fabric.sleep(Duration::from_micros(1)).await;
+        }
+        let others = u64::from(EVEN.most) - 1;
+        fabric.fetch_add(&word, others).await?;
+        assert!(is_refused(EVEN, lock.lock(Access::All).await.map(Some)).await?);
+        let left = fabric.get_word(&word).await?;
+        assert_eq!(left, before + others + 2, "it stays counted until its turn");
+        fabric.fetch_add(&word, others.wrapping_neg()).await?;
+        exclusive.release().await?;
+        waiting.await?.release().await?;
+        lock.lock(Access::Exclusive(HOME)).await?.release().await?;
+        lock.try_lock(Access::All).await?.ok_or("it is free")?.release().await?;
+    }
+    world.barrier().await?;
+    drop(kept);
+    Ok(())
+}
+
+#[test]
+fn accesses_to_windows_are_refused_where_they_are_counted() {
+    for which in 0..9 {
+        println!("{which}");
+        in_virtual_time(&async |fabric| windows(fabric, which).await);
+    }
+}

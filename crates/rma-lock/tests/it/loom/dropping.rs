@@ -1,0 +1,102 @@
+//! Every future of the lock, dropped after each number of polls it can have.
+//!
+//! Results of operations come one poll late here, so that each operation is a point to drop at, with its effect at the home and its
+//! result unseen. Acquisitions and releases race with those who would wake them; who is left must end, and the lock be as if the
+//! dropped one had never come.
+
+use super::{
+    LoomRole::{self, *},
+    Seen, broken, model_of,
+};
+use checks::lock::mutation::QueuedMistake::{self, AbandonedTakenForWoken, DroppedAndForgotten};
+use loom_fabric::{Config, Delivery, check, check_fails};
+use rdma_fabric::PutOrder;
+use rma_lock::locks::RpLock;
+use std::sync::{Arc, atomic::Ordering::Relaxed};
+
+/// A provider that orders nothing, and one that orders puts before atomics, for which the lock goes other ways.
+const ORDERS: [PutOrder; 2] = [PutOrder::None, PutOrder::AllTargets];
+
+fn config(ranks: usize, order: PutOrder) -> Config {
+    let delivery = if order == PutOrder::None { Delivery::AtFlush } else { Delivery::AtPost };
+    let mut config = Config { late_results: true, ..Config::new(ranks, delivery) };
+    config.caps.put_order = order;
+    config
+}
+
+/// Checks `dropped` beside `others` for every number of polls up to the one that always suffices; that is at least `points`.
+fn everywhere(bound: usize, dropped: fn(u8) -> LoomRole, others: &[LoomRole], points: u8) {
+    for order in ORDERS {
+        let mut polls = 0;
+        loop {
+            let roles: Vec<_> = [dropped(polls)].into_iter().chain(others.iter().copied()).collect();
+            let seen = Arc::new(Seen::default());
+            print!("{roles:?}, {order:?}: ");
+            check(Some(bound), 1, model_of::<RpLock>(config(roles.len(), order), roles, 1, seen.clone()));
+            if seen.refused_first.load(Relaxed) == 0 {
+                break;
+            }
+            polls += 1;
+            assert!(polls < 40, "it is never over");
+        }
+        assert!(polls > points, "{polls} points to drop at where more than {points} were recorded");
+    }
+}
+
+#[test]
+fn one_rank_drops_beside_another() {
+    everywhere(3, ReadFor, &[Write], 4);
+    everywhere(3, WriteFor, &[Read], 4);
+    everywhere(3, WriteFor, &[Write], 4);
+}
+
+#[test]
+fn one_of_three_drops() {
+    everywhere(2, WriteFor, &[WriteFor(3), Write], 4);
+    everywhere(2, ReadFor, &[Read, Write], 4);
+    everywhere(2, WriteFor, &[Read, Write], 4);
+}
+
+/// Tries may be refused as well, so the number of polls that suffices is given.
+#[test]
+fn dropped_tries() {
+    for (dropped, other) in [(TryReadFor as fn(u8) -> LoomRole, Write), (TryWriteFor, Read), (TryWriteFor, Write)] {
+        for (order, polls) in ORDERS.into_iter().flat_map(|order| (0..12).map(move |polls| (order, polls))) {
+            let roles = vec![dropped(polls), other];
+            print!("{roles:?}, {order:?}: ");
+            check(Some(3), 1, model_of::<RpLock>(config(2, order), roles, 1, Arc::default()));
+        }
+    }
+}
+
+#[test]
+fn dropped_releases() {
+    everywhere(3, ReadReleaseFor, &[Write], 1);
+    everywhere(3, WriteReleaseFor, &[Read], 2);
+    everywhere(3, WriteReleaseFor, &[Write], 2);
+}
+
+#[test]
+fn without_late_results_the_fast_ways_are_right() {
+    for roles in [[Write, Write], [Read, Write], [Read, Read], [TryWrite, Write], [TryWrite, Read], [TryRead, Write]] {
+        let seen = Arc::new(Seen::default());
+        let config = Config { late_results: false, ..config(2, PutOrder::AllTargets) };
+        print!("{roles:?} x 3: ");
+        check(Some(3), 10, model_of::<RpLock>(config, roles.to_vec(), 3, seen));
+    }
+}
+
+/// The number of polls is one at which the dropped one has done something and waits.
+#[test]
+fn what_is_not_done_for_the_dropped_is_found() {
+    const SHOWN: [(QueuedMistake, &[LoomRole]); 4] = [
+        (DroppedAndForgotten, &[ReadFor(1), Write]),
+        (DroppedAndForgotten, &[WriteFor(2), Write]),
+        (AbandonedTakenForWoken, &[WriteFor(3), Write]),
+        (AbandonedTakenForWoken, &[ReadFor(4), Write]),
+    ];
+    for (mistake, roles) in SHOWN {
+        let config = config(roles.len(), PutOrder::None);
+        check_fails(Some(3), &["deadlock", "residue"], broken(Some(mistake), roles, 1, config));
+    }
+}

@@ -1,0 +1,218 @@
+//! The harness itself, tried on a plain MCS mutex over the fabric: the right one passes, every broken one is reported.
+
+use loom_fabric::{Access, Config, DataCell, Delivery, Seat, check, check_fails, run};
+use rdma_fabric::{Deps, Fabric, FabricError, LocalWord, PutOrder, Rank, Region, RemoteAddr, RemoteWord, Result, Time};
+use std::rc::Rc;
+
+/// What is wrong with a [`Mcs`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum McsMistake {
+    Nothing,
+    /// Hands over without a flush of the protected data.
+    NoFlush,
+    /// Hands over by an atomic without that flush, which is no mistake where puts are ordered before atomics.
+    NoFlushButSwap,
+    /// Marks itself as blocked only after it can be woken.
+    LateInit,
+    /// Believes that the tail was still its own.
+    IgnoredCas,
+}
+
+/// Words of a rank's part: the tail (rank 0's counts), `blocked`, `next`.
+const TAIL: usize = 0;
+const BLOCKED: usize = 8;
+const NEXT: usize = 16;
+
+struct Mcs {
+    fabric: Fabric,
+    region: Region,
+    tail: RemoteWord<u64>,
+    blocked: LocalWord<u64>,
+    next: LocalWord<u64>,
+    mistake: McsMistake,
+}
+
+impl Mcs {
+    async fn new(fabric: &Fabric, mistake: McsMistake) -> Result<Self> {
+        let region = fabric.alloc_symmetric(24).await?;
+        let home = RemoteAddr { rank: Rank::new(0), region: region.key(), offset: TAIL as u64 };
+        Ok(Mcs {
+            tail: fabric.remote_word(home)?,
+            blocked: region.word(fabric, BLOCKED)?,
+            next: region.word(fabric, NEXT)?,
+            region,
+            fabric: fabric.clone(),
+            mistake,
+        })
+    }
+
+    fn word(&self, id: u64, offset: usize) -> Result<RemoteWord<u64>> {
+        let rank = Rank::new(id as u32 - 1);
+        self.fabric.remote_word(RemoteAddr { rank, region: self.region.key(), offset: offset as u64 })
+    }
+
+    fn id(&self) -> u64 {
+        u64::from(self.fabric.rank().number()) + 1
+    }
+
+    async fn lock(&self) -> Result<()> {
+        self.fabric.store(&self.next, 0)?;
+        if self.mistake != McsMistake::LateInit {
+            self.fabric.store(&self.blocked, 1)?;
+        }
+        let pred = self.fabric.swap(&self.tail, self.id()).await?;
+        if pred != 0 {
+            self.fabric.put_word(&self.word(pred, NEXT)?, self.id()).await?;
+            if self.mistake == McsMistake::LateInit {
+                self.fabric.store(&self.blocked, 1)?;
+            }
+            self.fabric.wait_until(&self.blocked, Deps::All, |blocked| blocked == 0).await?;
+        }
+        Ok(())
+    }
+
+    async fn unlock(&self) -> Result<()> {
+        if !matches!(self.mistake, McsMistake::NoFlush | McsMistake::NoFlushButSwap) {
+            self.fabric.flush_all().await?;
+        }
+        if self.fabric.load(&self.next)? == 0 {
+            let old = self.fabric.compare_swap(&self.tail, self.id(), 0).await?;
+            if old == self.id() || self.mistake == McsMistake::IgnoredCas {
+                return Ok(());
+            }
+        }
+        let next = self.fabric.wait_until(&self.next, Deps::All, |next| next != 0).await?;
+        let blocked = self.word(next, BLOCKED)?;
+        if self.mistake == McsMistake::NoFlushButSwap {
+            return self.fabric.swap(&blocked, 0).await.map(drop);
+        }
+        self.fabric.put_word(&blocked, 0).await
+    }
+}
+
+async fn one_round(fabric: Fabric, data: Rc<DataCell>, mistake: McsMistake) -> Result<Mcs> {
+    let lock = Mcs::new(&fabric, mistake).await?;
+    lock.lock().await?;
+    data.enter_write(&fabric);
+    data.leave_write();
+    lock.unlock().await?;
+    Ok(lock)
+}
+
+fn model(config: Config, mistake: McsMistake) -> impl Fn() + Send + Sync + 'static {
+    move || {
+        let data = Rc::new(DataCell::new());
+        run(config, move |fabric| {
+            let data = data.clone();
+            async move { one_round(fabric, data, mistake).await.expect("no error is possible") }
+        });
+    }
+}
+
+#[test]
+fn two_ranks_exclude_each_other() {
+    check(None, 99, model(Config::new(2, Delivery::AtPost), McsMistake::Nothing));
+    check(None, 37, model(Config::new(2, Delivery::AtFlush), McsMistake::Nothing));
+    // Four threads.
+    check(Some(3), 2_692, model(Config::new(2, Delivery::Nic), McsMistake::Nothing));
+}
+
+#[test]
+fn three_ranks_exclude_each_other() {
+    check(Some(3), 2_556, model(Config::new(3, Delivery::AtPost), McsMistake::Nothing));
+    check(Some(3), 1_833, model(Config::new(3, Delivery::AtFlush), McsMistake::Nothing));
+}
+
+const RACE: &[&str] = &["Causality violation"];
+
+#[test]
+fn a_hand_over_without_flush_is_a_race() {
+    check_fails(None, RACE, model(Config::new(2, Delivery::AtPost), McsMistake::NoFlush));
+    check_fails(None, RACE, model(Config::new(2, Delivery::AtPost), McsMistake::NoFlushButSwap));
+}
+
+/// Before atomics, that is: puts are not ordered among themselves.
+#[test]
+fn no_flush_is_needed_where_puts_are_ordered() {
+    let mut config = Config::new(2, Delivery::AtPost);
+    config.caps.put_order = PutOrder::AllTargets;
+    check(None, 99, model(config, McsMistake::NoFlushButSwap));
+    check_fails(None, RACE, model(config, McsMistake::NoFlush));
+}
+
+#[test]
+fn a_relaxed_wait_is_a_race() {
+    let config = Config { relaxed: |access| matches!(access, Access::Wait(_)), ..Config::new(2, Delivery::AtPost) };
+    check_fails(None, RACE, model(config, McsMistake::Nothing));
+}
+
+#[test]
+fn a_late_initialisation_loses_the_wake_up() {
+    check_fails(None, &["deadlock"], model(Config::new(2, Delivery::AtPost), McsMistake::LateInit));
+}
+
+#[test]
+fn an_ignored_comparison_leaves_the_successor_asleep() {
+    check_fails(None, &["deadlock"], model(Config::new(2, Delivery::AtPost), McsMistake::IgnoredCas));
+}
+
+/// Puts a value, then a flag by another operation; returns what the receiver reads after the flag.
+fn message(delivery: Delivery, flush: bool) -> impl Fn() + Send + Sync + 'static {
+    move || {
+        run(Config::new(2, delivery), move |fabric| async move {
+            let exchange = async {
+                let region = fabric.alloc_symmetric(16).await?;
+                let key = region.key();
+                let far = |offset| RemoteAddr { rank: Rank::new(1), region: key, offset };
+                if fabric.rank() == Rank::new(0) {
+                    fabric.put_word(&fabric.remote_word::<u64>(far(0))?, 7).await?;
+                    if flush {
+                        fabric.flush(Rank::new(1)).await?;
+                    }
+                    fabric.swap(&fabric.remote_word::<u64>(far(8))?, 1).await?;
+                } else {
+                    let flag = region.word::<u64>(&fabric, 8)?;
+                    fabric.wait_until(&flag, Deps::All, |flag| flag == 1).await?;
+                    let value = fabric.load(&region.word::<u64>(&fabric, 0)?)?;
+                    assert_eq!(value, 7, "the atomic overtook the put");
+                }
+                Ok::<_, FabricError>(region)
+            };
+            exchange.await.expect("no error is possible")
+        });
+    }
+}
+
+#[test]
+fn an_atomic_overtakes_a_put_that_was_not_flushed() {
+    for delivery in [Delivery::AtFlush, Delivery::Nic] {
+        check(None, 3, message(delivery, true));
+        check_fails(None, &["the atomic overtook the put"], message(delivery, false));
+    }
+}
+
+#[test]
+fn a_clock_moved_by_another_rank_ends_a_wait_at_any_time() {
+    check(None, 22, || {
+        run(Config::new(2, Delivery::AtPost), |fabric| async move {
+            let at = Time::from_picos(5);
+            let raced = async {
+                let region = fabric.alloc_symmetric(8).await?;
+                if fabric.rank() == Rank::new(0) {
+                    let word = region.word::<u64>(&fabric, 0)?;
+                    let wait = fabric.wait_until(&word, Deps::All, |v| v == 1);
+                    match fabric.before(at, wait).await {
+                        Some(value) => assert_eq!(value?, 1),
+                        None => assert_eq!(fabric.now(), at),
+                    }
+                } else {
+                    Seat::of(&fabric).job().advance(Rank::new(0), 5);
+                    let addr = RemoteAddr { rank: Rank::new(0), region: region.key(), offset: 0 };
+                    fabric.put_word(&fabric.remote_word::<u64>(addr)?, 1).await?;
+                }
+                Ok::<_, FabricError>(region)
+            };
+            raced.await.expect("no error is possible")
+        });
+    });
+}

@@ -1,0 +1,131 @@
+//! The locks with queues. What orders memory between ranks is another word in each, so each hand-over is checked with each.
+//!
+//! Each job runs with puts delivered at once and with puts delivered as late as the contract allows. Those that take long are ignored tests, which CI runs.
+
+use super::{
+    LoomRole::{self, Clock, Read, ReadBefore, TryRead, TryWrite, Write, WriteBefore},
+    Seen, model_of,
+};
+use loom_fabric::{Config, Delivery, check};
+use rma_lock::{
+    RmaLock,
+    locks::{FairLock, PackedLock, RpLock, WritersFirstLock},
+};
+use std::sync::{Arc, atomic::Ordering::Relaxed};
+
+/// What ranks do, how often, with how many preemptions at most (`None`: any number), in how many executions at least.
+type LoomJob = (&'static [LoomRole], usize, Option<usize>, usize);
+
+/// Of the reader-preference lock.
+const JOBS: &[LoomJob] = &[
+    (&[Read, Write], 1, None, 48),
+    (&[Write, Read], 1, None, 93),
+    (&[Read, Read], 1, None, 45),
+    (&[Write, Write], 1, None, 81),
+    (&[Read, Write], 2, Some(3), 163),
+    (&[Write, Write], 2, Some(3), 675),
+    (&[Read, Write, Write], 1, Some(3), 1_305),
+    (&[Read, Read, Write], 1, Some(3), 962),
+    (&[Read, Read, Write, Write], 1, Some(1), 79),
+    (&[TryRead, Write], 1, None, 23),
+    (&[TryWrite, Write], 1, None, 48),
+    (&[TryWrite, Read], 1, None, 99),
+    (&[TryWrite, TryWrite], 1, None, 10),
+    (&[TryWrite, Read, Write], 1, Some(2), 260),
+    (&[TryRead, Write, Write], 1, Some(2), 177),
+    (&[ReadBefore, Write, Clock], 1, Some(3), 118),
+    (&[WriteBefore, Write, Clock], 1, Some(3), 246),
+    (&[WriteBefore, Read, Clock], 1, Some(3), 168),
+    (&[WriteBefore, Write, Read, Clock], 1, Some(1), 40),
+    (&[ReadBefore, Read, Write, Clock], 1, Some(2), 444),
+    (&[WriteBefore, WriteBefore, Read, Clock], 1, Some(1), 45),
+    (&[ReadBefore, ReadBefore, Write, Clock], 1, Some(1), 41),
+];
+
+const LONG_JOBS: &[LoomJob] = &[
+    (&[Read, Write, Write], 1, Some(4), 6_697),
+    (&[Read, Read, Write], 1, Some(4), 4_681),
+    (&[Read, Read, Write, Write], 1, Some(2), 2_474),
+    (&[TryWrite, Read, Write], 1, Some(3), 1_601),
+    (&[TryRead, Write, Write], 1, Some(3), 1_197),
+    (&[WriteBefore, Write, Read, Clock], 1, Some(2), 763),
+    (&[WriteBefore, WriteBefore, Read, Clock], 1, Some(2), 1_240),
+    (&[ReadBefore, ReadBefore, Write, Clock], 1, Some(2), 528),
+];
+
+/// Of the others.
+const JOBS_OF_OTHERS: &[LoomJob] = &[
+    (&[Read, Write], 1, None, 10),
+    (&[Write, Write], 1, None, 10),
+    (&[Read, Read], 1, Some(4), 10),
+    (&[Read, Write], 2, Some(3), 10),
+    (&[Write, Write], 2, Some(2), 10),
+    (&[Read, Write, Write], 1, Some(2), 10),
+    (&[Read, Read, Write], 1, Some(2), 10),
+    (&[TryWrite, Read], 1, Some(3), 10),
+    (&[TryRead, Write], 1, Some(3), 10),
+    (&[ReadBefore, Write, Clock], 1, Some(2), 10),
+    (&[WriteBefore, Write, Clock], 1, Some(2), 10),
+    (&[WriteBefore, Read, Clock], 1, Some(2), 10),
+];
+
+const LONG_JOBS_OF_OTHERS: &[LoomJob] = &[(&[Write, Write], 2, Some(3), 10)];
+
+fn check_jobs<L: RmaLock>(jobs: &[LoomJob]) {
+    for (roles, rounds, bound, at_least) in jobs {
+        let seen = Arc::new(Seen::default());
+        for delivery in [Delivery::AtPost, Delivery::AtFlush] {
+            print!("{} {roles:?} x {rounds}, {delivery:?}: ", L::NAME);
+            let config = Config::new(roles.len(), delivery);
+            check(*bound, *at_least, model_of::<L>(config, roles.to_vec(), *rounds, seen.clone()));
+        }
+        let readers = roles.iter().filter(|role| **role == Read).count();
+        if !roles.iter().any(|role| matches!(role, TryWrite | TryRead | Clock))
+            && readers == 2
+            && bound.is_none_or(|bound| bound > 2)
+        {
+            assert_eq!(seen.most_readers.load(Relaxed), 2, "no execution had both readers inside");
+        }
+        // A rank that only moves the clock has it, too.
+        let clocks = if roles.contains(&Clock) { 1 } else { 0 };
+        assert!(seen.had.load(Relaxed) > clocks, "nobody ever had the lock");
+        let gives_up =
+            roles.len() < 4 && roles.iter().any(|role| matches!(role, TryRead | TryWrite | ReadBefore | WriteBefore));
+        assert!(!gives_up || *bound == Some(2) || seen.refused.load(Relaxed) > 0, "{roles:?}: {seen:?}");
+    }
+}
+
+#[test]
+fn reader_preference() {
+    check_jobs::<RpLock>(JOBS);
+}
+
+#[test]
+fn packed() {
+    check_jobs::<PackedLock>(JOBS_OF_OTHERS);
+}
+
+#[test]
+fn writers_first() {
+    check_jobs::<WritersFirstLock>(JOBS_OF_OTHERS);
+}
+
+#[test]
+fn fair() {
+    check_jobs::<FairLock>(JOBS_OF_OTHERS);
+}
+
+#[test]
+#[ignore = "takes ten seconds; CI runs it"]
+fn long_jobs() {
+    check_jobs::<RpLock>(LONG_JOBS);
+    check_jobs::<PackedLock>(LONG_JOBS_OF_OTHERS);
+    check_jobs::<WritersFirstLock>(LONG_JOBS_OF_OTHERS);
+    check_jobs::<FairLock>(LONG_JOBS_OF_OTHERS);
+}
+
+#[test]
+fn by_a_network_thread() {
+    let config = Config::new(2, Delivery::Nic);
+    check(Some(2), 2_377, model_of::<RpLock>(config, vec![Read, Write], 1, Arc::default()));
+}

@@ -1,0 +1,60 @@
+//! The reader-preference lock with one step done wrong: each must be reported.
+//!
+//! Not here: `RememberedNext`, which needs three ranks and two rounds, too much for loom; the explorer of delivery
+//! orders finds it.
+
+use super::{
+    LoomRole::{self, Clock, Read, Write, WriteBefore},
+    broken,
+};
+use checks::lock::mutation::QueuedMistake::{self, *};
+use loom_fabric::{
+    Access, Config,
+    Delivery::{self, AtFlush, AtPost},
+    check, check_fails,
+};
+
+const DEADLOCK: &str = "deadlock";
+const EXCLUSION: &str = "mutual exclusion";
+const RACE: &str = "Causality violation";
+const MISSED: &str = "visibility";
+const CORRUPT: &str = "Corrupt";
+const RESIDUE: &str = "residue";
+
+/// A mistake, a job that shows it, and what may be said of it.
+type Shown = (QueuedMistake, &'static [LoomRole], usize, Delivery, &'static [&'static str]);
+
+const SHOWN: &[Shown] = &[
+    (NoSecondLook, &[Read, Write], 1, AtPost, &[DEADLOCK]),
+    // A node must be used before there is anything to initialise.
+    (LateInitialisation, &[Write, Write], 2, AtPost, &[DEADLOCK, RESIDUE]),
+    (HeadNotFlushed, &[Read, Write], 1, AtFlush, &[CORRUPT]),
+    (ComparisonIgnored, &[Read, Write], 1, AtPost, &[EXCLUSION, RACE]),
+    (DataNotFlushed, &[Read, Write], 1, AtPost, &[RACE]),
+    (DataNotFlushed, &[Read, Write], 1, AtFlush, &[RACE, MISSED]),
+    (StoreForSubtract, &[Read, Read, Write], 1, AtPost, &[EXCLUSION, DEADLOCK, CORRUPT]),
+    (NoSweep, &[Read, Write], 1, AtPost, &[DEADLOCK]),
+    (TailIgnored, &[Write, Write], 1, AtPost, &[DEADLOCK, RESIDUE]),
+    (MarkIgnored, &[Write, Write], 1, AtPost, &[DEADLOCK]),
+    (NoMark, &[Write, Write], 1, AtPost, &[DEADLOCK]),
+    (AbandonedTakenForWoken, &[WriteBefore, Write, Clock], 1, AtPost, &[DEADLOCK, RESIDUE]),
+];
+
+#[test]
+fn each_mistake_is_reported() {
+    for (mistake, roles, n, delivery, expected) in SHOWN {
+        print!("{mistake:?}: ");
+        check_fails(Some(3), expected, broken(Some(*mistake), roles, *n, Config::new(roles.len(), *delivery)));
+    }
+}
+
+#[test]
+fn the_wrapper_alone_changes_nothing() {
+    check(None, 48, broken(Some(QueuedMistake::Nothing), &[Read, Write], 1, Config::new(2, AtFlush)));
+}
+
+#[test]
+fn relaxed_wait() {
+    let config = Config { relaxed: |access| matches!(access, Access::Wait(_)), ..Config::new(2, AtPost) };
+    check_fails(None, &[RACE], broken(None, &[Write, Write], 1, config));
+}

@@ -1,0 +1,71 @@
+//! Locks that know nodes, under loom: the words that readers of a node share, and the race between readers that leave and a writer that waits for them.
+
+use super::HOME;
+use loom_fabric::{Config, DataCell, Delivery, check, run};
+use rdma_fabric::Fabric;
+use rma_lock::{
+    Guard, LockError, RmaLock,
+    locks::{Aggregated, IndicatorLock, RpLock},
+};
+use std::rc::Rc;
+
+/// Two locks with queues, a line for a node and one for flags, and the data, of 8 bytes each.
+const CELLS: usize = 56;
+
+/// Takes the lock, looks at the data or changes it, and lets go.
+async fn once<L: RmaLock>(
+    fabric: Fabric,
+    data: Rc<DataCell>,
+    writes: bool,
+) -> Result<(L, rdma_fabric::Region), LockError>
+where
+    L::Options: Default,
+{
+    let lock = L::symmetric(&fabric, HOME).await?;
+    let shared = fabric.alloc_symmetric(8).await?;
+    let word = fabric.remote_word::<u64>(shared.at(HOME, 0))?;
+    if writes {
+        let guard = lock.write().await?;
+        let version = data.enter_write(&fabric);
+        fabric.put_word(&word, version).await?;
+        data.leave_write();
+        guard.release().await?;
+    } else {
+        let guard = lock.read().await?;
+        let version = data.enter_read();
+        assert_eq!(fabric.get_word(&word).await?, version, "visibility: a reader missed a released write");
+        data.leave_read();
+        guard.release().await?;
+    }
+    Ok((lock, shared))
+}
+
+/// All executions with at most `bound` preemptions, of ranks that write or read, under both deliveries; at least so many each.
+fn check_lock<L: RmaLock>(bound: Option<usize>, writers: &'static [bool], together: bool, at_least: usize) {
+    for delivery in [Delivery::AtPost, Delivery::AtFlush] {
+        let config = Config { cells_per_rank: CELLS, together, ..Config::new(writers.len(), delivery) };
+        print!("writers {writers:?}, together: {together}, {delivery:?}: ");
+        check(bound, at_least, move || {
+            let data = Rc::new(DataCell::new());
+            run(config, move |fabric| {
+                let (data, writes) = (data.clone(), writers[fabric.rank().index()]);
+                async move { once::<L>(fabric, data, writes).await.expect("no error is possible") }
+            });
+        });
+    }
+}
+
+/// I7 and I8 against G2 and G3.
+#[test]
+fn a_writer_and_readers_that_leave() {
+    check_lock::<IndicatorLock<RpLock>>(Some(3), &[false, true], false, 18);
+    check_lock::<IndicatorLock<RpLock>>(Some(3), &[false, true], true, 18);
+    check_lock::<IndicatorLock<RpLock>>(Some(2), &[false, false, true], true, 126);
+}
+
+#[test]
+fn readers_of_a_node() {
+    check_lock::<Aggregated<RpLock>>(Some(3), &[false, false], true, 79);
+    check_lock::<Aggregated<RpLock>>(Some(3), &[false, true], true, 34);
+    check_lock::<Aggregated<RpLock>>(Some(2), &[false, false, true], true, 190);
+}

@@ -1,0 +1,17 @@
+//! What the locks promise, over every fabric but processes: under the explorer of delivery orders and under loom, beside their models, in virtual time and over
+//! threads.
+
+mod back_off;
+mod delivery;
+mod dropping;
+mod guards;
+mod holder_limit;
+mod locked;
+mod loom;
+mod nodes;
+mod oracle;
+mod recovery;
+mod sixteen;
+mod threads;
+mod twin;
+mod window;

@@ -1,0 +1,315 @@
+//! Random sequences of calls against a sequential readers-writer table.
+//!
+//! Calls are made one at a time; after each, the network comes to rest, in a random order. What every rank then
+//! holds or waits for must be what the table says. Whom a lock prefers is part of the table.
+
+use checks::lock::{mutation::assert_idle, program::in_time};
+use explore::{Event, LiveJob};
+use proptest::prelude::*;
+use rdma_fabric::{Caps, Fabric, ProgramResult, Rank};
+use rma_lock::{
+    Fairness, Guard, RmaLock,
+    locks::{FairLock, PackedLock, RpLock, WritersFirstLock},
+};
+use std::{cell::Cell, collections::VecDeque, future::poll_fn, rc::Rc, task::Poll};
+
+const RANKS: usize = 4;
+/// An acquisition that gave up may keep its queue node until the lock is passed on; a rank has 4.
+const NODES_TO_SPARE: u32 = 3;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LockCall {
+    Read,
+    Write,
+    /// With a future that is dropped where the others give up.
+    ReadOrDrop,
+    WriteOrDrop,
+    TryRead,
+    TryWrite,
+}
+
+/// What a rank holds or waits for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Hold {
+    #[default]
+    Nothing,
+    Shared,
+    Exclusive,
+    WaitsShared,
+    WaitsExclusive,
+}
+
+/// Somebody in the queue, in which readers stand only where all get in in order of arrival.
+#[derive(Debug)]
+struct Waiting {
+    rank: usize,
+    writes: bool,
+    /// It keeps its place.
+    gave_up: bool,
+}
+
+/// The oracle: one table, no concurrency.
+#[derive(Debug)]
+struct Table {
+    fairness: Fairness,
+    holds: [Hold; RANKS],
+    queue: VecDeque<Waiting>,
+    gave_up: [u32; RANKS],
+}
+
+impl Table {
+    fn new(fairness: Fairness) -> Self {
+        Table { fairness, holds: Default::default(), queue: VecDeque::new(), gave_up: [0; RANKS] }
+    }
+
+    fn any(&self, hold: Hold) -> bool {
+        self.holds.contains(&hold)
+    }
+
+    fn call(&mut self, rank: usize, call: LockCall) {
+        let written = self.any(Hold::Exclusive);
+        let free = !written && !self.any(Hold::Shared) && self.queue.is_empty();
+        let lets_readers_in = !written && (self.fairness == Fairness::ReadersFirst || self.queue.is_empty());
+        self.holds[rank] = match call {
+            LockCall::Read | LockCall::ReadOrDrop | LockCall::TryRead if lets_readers_in => Hold::Shared,
+            LockCall::Read | LockCall::ReadOrDrop => {
+                if self.fairness == Fairness::Fifo {
+                    self.queue.push_back(Waiting { rank, writes: false, gave_up: false });
+                }
+                Hold::WaitsShared
+            }
+            LockCall::Write | LockCall::WriteOrDrop | LockCall::TryWrite if free => Hold::Exclusive,
+            LockCall::Write | LockCall::WriteOrDrop => {
+                self.queue.push_back(Waiting { rank, writes: true, gave_up: false });
+                Hold::WaitsExclusive
+            }
+            LockCall::TryRead | LockCall::TryWrite => Hold::Nothing,
+        };
+    }
+
+    fn release(&mut self, rank: usize) {
+        self.holds[rank] = Hold::Nothing;
+        self.pass_on();
+    }
+
+    fn give_up(&mut self, rank: usize) {
+        self.holds[rank] = Hold::Nothing;
+        for waiting in self.queue.iter_mut().filter(|waiting| waiting.rank == rank) {
+            waiting.gave_up = true;
+        }
+        self.gave_up[rank] += 1;
+    }
+
+    fn let_readers_in(&mut self) {
+        for hold in &mut self.holds {
+            if *hold == Hold::WaitsShared {
+                *hold = Hold::Shared;
+            }
+        }
+    }
+
+    fn first_to_go_on(&mut self, shared: bool) -> Option<Waiting> {
+        let goes_on = self.queue.front().is_some_and(|first| !shared || !first.writes);
+        if goes_on { self.queue.pop_front() } else { None }
+    }
+
+    /// Who gets in when somebody has left.
+    fn pass_on(&mut self) {
+        while !self.any(Hold::Exclusive) {
+            match self.fairness {
+                Fairness::ReadersFirst => self.let_readers_in(),
+                Fairness::WritersFirst if self.queue.is_empty() => self.let_readers_in(),
+                _ => {}
+            }
+            let shared = self.any(Hold::Shared);
+            match self.first_to_go_on(shared) {
+                Some(Waiting { gave_up: true, .. }) => {}
+                Some(Waiting { rank, writes, .. }) => {
+                    self.holds[rank] = if writes { Hold::Exclusive } else { Hold::Shared };
+                }
+                None => break,
+            }
+        }
+        if self.queue.is_empty() && !self.any(Hold::Exclusive) && !self.any(Hold::Shared) {
+            self.gave_up = [0; RANKS];
+        }
+    }
+}
+
+/// Between the driver and a rank's program.
+#[derive(Debug, Default)]
+struct Mailbox {
+    call: Cell<Option<LockCall>>,
+    release: Cell<bool>,
+    end: Cell<bool>,
+    hold: Cell<Hold>,
+}
+
+/// Makes the calls that are put into the mailbox, until the end.
+async fn serve<L: RmaLock>(fabric: Fabric, mailbox: Rc<Mailbox>) -> ProgramResult<()> {
+    let lock = L::symmetric(&fabric, Rank::new(0)).await?;
+    loop {
+        let call = poll_fn(|_| match mailbox.call.take() {
+            Some(call) => Poll::Ready(Some(call)),
+            None if mailbox.end.get() => Poll::Ready(None),
+            None => Poll::Pending,
+        });
+        let Some(call) = call.await else { return Ok(()) };
+        let released = poll_fn(|_| if mailbox.release.take() { Poll::Ready(()) } else { Poll::Pending });
+        // All waits have a deadline, which comes only if the driver says so.
+        let deadline = fabric.now().plus_picos(1);
+        match call {
+            LockCall::Read | LockCall::ReadOrDrop | LockCall::TryRead => {
+                mailbox.hold.set(Hold::WaitsShared);
+                let guard = match call {
+                    LockCall::Read => in_time(lock.read_before(deadline).await)?,
+                    LockCall::ReadOrDrop => fabric.before(deadline, lock.read()).await.transpose()?,
+                    _ => lock.try_read().await?,
+                };
+                if let Some(guard) = guard {
+                    mailbox.hold.set(Hold::Shared);
+                    released.await;
+                    guard.release().await?;
+                }
+            }
+            LockCall::Write | LockCall::WriteOrDrop | LockCall::TryWrite => {
+                mailbox.hold.set(Hold::WaitsExclusive);
+                let guard = match call {
+                    LockCall::Write => in_time(lock.write_before(deadline).await)?,
+                    LockCall::WriteOrDrop => fabric.before(deadline, lock.write()).await.transpose()?,
+                    _ => lock.try_write().await?,
+                };
+                if let Some(guard) = guard {
+                    mailbox.hold.set(Hold::Exclusive);
+                    released.await;
+                    guard.release().await?;
+                }
+            }
+        }
+        mailbox.hold.set(Hold::Nothing);
+    }
+}
+
+struct Driver {
+    job: LiveJob,
+    mailboxes: Vec<Rc<Mailbox>>,
+    dice: u64,
+}
+
+impl Driver {
+    fn new<L: RmaLock>(seed: u64) -> Self {
+        let mailboxes: Vec<_> = (0..RANKS).map(|_| Rc::<Mailbox>::default()).collect();
+        let job = LiveJob::new(RANKS, Caps::weakest(), |fabric| {
+            let mailbox = mailboxes[fabric.rank().index()].clone();
+            serve::<L>(fabric, mailbox)
+        });
+        let mut driver = Driver { job, mailboxes, dice: seed };
+        driver.settle();
+        driver
+    }
+
+    /// A rank finds what was put into its mailbox.
+    fn go(&mut self, rank: usize) {
+        self.job.go(Rank::new(rank as u32)).expect("no call fails");
+    }
+
+    /// Everything but deadlines, in a random order, until nothing is left to happen.
+    fn settle(&mut self) {
+        let mut events = Vec::new();
+        loop {
+            self.job.events(&mut events);
+            events.retain(|event| !matches!(event, Event::Tick(_)));
+            if events.is_empty() {
+                return;
+            }
+            // Knuth's generator; its high bits are the better ones.
+            self.dice = self.dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            self.job.act(events[(self.dice >> 33) as usize % events.len()]).expect("no call fails");
+        }
+    }
+}
+
+/// A wish for a rank, read according to what it holds.
+#[derive(Clone, Copy, Debug)]
+struct Wish {
+    rank: usize,
+    call: LockCall,
+    /// Of a waiting rank: whether its deadline comes.
+    gives_up: bool,
+}
+
+fn wish() -> impl Strategy<Value = Wish> {
+    let call = prop_oneof![
+        Just(LockCall::Read),
+        Just(LockCall::Write),
+        Just(LockCall::ReadOrDrop),
+        Just(LockCall::WriteOrDrop),
+        Just(LockCall::TryRead),
+        Just(LockCall::TryWrite)
+    ];
+    (0..RANKS, call, prop::bool::weighted(0.3)).prop_map(|(rank, call, gives_up)| Wish { rank, call, gives_up })
+}
+
+fn follow<L: RmaLock>(wishes: &[Wish], seed: u64) -> Result<(), TestCaseError> {
+    let (mut table, mut driver) = (Table::new(L::FAIRNESS), Driver::new::<L>(seed));
+    let end = (0..RANKS).cycle().map(|rank| Wish { rank, call: LockCall::TryRead, gives_up: false });
+    for (number, Wish { rank, call, gives_up }) in wishes.iter().copied().chain(end.take(3 * RANKS * RANKS)).enumerate()
+    {
+        match table.holds[rank] {
+            Hold::Nothing if number >= wishes.len() || table.gave_up[rank] >= NODES_TO_SPARE => continue,
+            Hold::Nothing => {
+                table.call(rank, call);
+                driver.mailboxes[rank].call.set(Some(call));
+            }
+            Hold::Shared | Hold::Exclusive => {
+                table.release(rank);
+                driver.mailboxes[rank].release.set(true);
+            }
+            _ if gives_up => {
+                table.give_up(rank);
+                driver.job.act(Event::Tick(Rank::new(rank as u32))).expect("no call fails");
+            }
+            _ => continue,
+        }
+        driver.go(rank);
+        driver.settle();
+        let held: Vec<_> = driver.mailboxes.iter().map(|mailbox| mailbox.hold.get()).collect();
+        prop_assert_eq!(&held[..], &table.holds[..], "after call {} ({:?} of rank {})", number, call, rank);
+    }
+    for rank in 0..RANKS {
+        driver.mailboxes[rank].end.set(true);
+        driver.go(rank);
+    }
+    driver.settle();
+    let ended = (0..RANKS as u32).all(|rank| driver.job.has_ended(Rank::new(rank)));
+    prop_assert!(ended, "a rank did not end");
+    driver.job.look(|view| {
+        let lock = view.words().filter(|(addr, _)| addr.region.index == 0);
+        assert_idle(lock.map(|(addr, value)| (addr.rank.index(), addr.offset as usize / 8, value)));
+    });
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn reader_preference(wishes in prop::collection::vec(wish(), 1..40), seed in any::<u64>()) {
+        follow::<RpLock>(&wishes, seed)?;
+    }
+
+    #[test]
+    fn packed_reader_preference(wishes in prop::collection::vec(wish(), 1..40), seed in any::<u64>()) {
+        follow::<PackedLock>(&wishes, seed)?;
+    }
+
+    #[test]
+    fn writer_preference(wishes in prop::collection::vec(wish(), 1..40), seed in any::<u64>()) {
+        follow::<WritersFirstLock>(&wishes, seed)?;
+    }
+
+    #[test]
+    fn fair(wishes in prop::collection::vec(wish(), 1..40), seed in any::<u64>()) {
+        follow::<FairLock>(&wishes, seed)?;
+    }
+}

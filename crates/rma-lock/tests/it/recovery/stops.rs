@@ -1,0 +1,198 @@
+//! Ranks that stop at each moment of a run, at drawn moments with links that are slow or down meanwhile, or during a recovery: what survivors do with
+//! the lock, and what must hold of it. A failure is replayed from its seed, or from the list it prints.
+
+use checks::lock::Record;
+use rdma_fabric::{Fabric, ProgramResult, Rank, Time};
+use rma_lock::{
+    Lock, LockError,
+    locks::{RecoverableLock, Recovery},
+};
+use std::time::Duration;
+use tofu2_sim::virt::{Fault, FaultKind, Faults, Job, Odds, Platform};
+
+const HOME: Rank = Rank::new(0);
+/// How long a writer takes.
+const BUSY: Duration = Duration::from_nanos(300);
+
+/// What a survivor has seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Tally {
+    /// Versions it wrote and released.
+    wrote: u64,
+    /// Times it found torn data.
+    torn: u64,
+    /// The version at the end; at the home only.
+    version: u64,
+}
+
+/// Reads and writes in turn, `rounds` times. A rank that dies may leave the record torn; who finds it mends it.
+async fn rounds(fabric: Fabric, deaths: usize, rounds: u64, end: Duration) -> ProgramResult<Tally> {
+    let lock = RecoverableLock::symmetric_with(&fabric, HOME, Recovery::of_deaths(deaths)).await?;
+    let region = fabric.alloc_symmetric(16).await?;
+    let record = Record::new(&fabric, &region)?;
+    let mut tally = Tally::default();
+    for round in 0..rounds {
+        if (round + u64::from(fabric.rank().number())).is_multiple_of(2) {
+            let (guard, torn) = record.write(&lock).await?;
+            tally.torn += u64::from(torn);
+            let version = record.version("a writer").await? + 1;
+            record.set_half(0, version).await?;
+            fabric.compute(BUSY).await;
+            record.set_half(1, version).await?;
+            guard.release().await?;
+            tally.wrote += 1;
+        } else {
+            match lock.read().await {
+                Err(LockError::Torn { .. }) => continue,
+                guard => {
+                    let guard = guard?;
+                    record.version("a reader").await?;
+                    guard.release().await?;
+                }
+            }
+        }
+    }
+    if fabric.rank() == HOME {
+        // Its memory is needed.
+        fabric.sleep(end).await;
+        let [a, b] = record.halves().await?;
+        tally.version = a.max(b);
+    }
+    Ok(tally)
+}
+
+/// A job of such ranks.
+#[derive(Clone, Copy)]
+struct StoppingJob {
+    ranks: usize,
+    per_node: u32,
+    deaths: usize,
+    rounds: u64,
+    /// How long the home stays.
+    end: Duration,
+}
+
+/// How a run ended.
+struct RunEnd {
+    /// How many ranks were on nodes that stopped.
+    stopped: usize,
+    /// How often survivors found the record torn.
+    torn: u64,
+    /// When the last rank but the home ended.
+    lasted: Time,
+}
+
+fn stop(node: u32, at: u64) -> Fault {
+    Fault { at: Time::from_picos(at), kind: FaultKind::NodeStop { node } }
+}
+
+impl StoppingJob {
+    const fn of(ranks: usize, rounds: u64) -> Self {
+        StoppingJob { ranks, per_node: 1, deaths: 3, rounds, end: Duration::from_millis(1) }
+    }
+
+    async fn part(self, fabric: Fabric) -> ProgramResult<Result<Tally, String>> {
+        Ok(rounds(fabric, self.deaths, self.rounds, self.end).await.map_err(|error| error.to_string()))
+    }
+
+    /// Runs the job with these faults; who lives must not notice more than that.
+    fn run(self, what: &str, faults: &Faults) -> RunEnd {
+        let stopped = |rank: usize| {
+            let node = rank as u32 / self.per_node;
+            faults.as_slice().iter().any(|fault| fault.kind == FaultKind::NodeStop { node })
+        };
+        let job = Job::new(&Platform::fx100(), self.ranks).ranks_per_node(self.per_node).faults(faults.clone());
+        let run = job.run_through(&async |fabric| self.part(fabric).await);
+        let (run, _) = run.unwrap_or_else(|error| panic!("{what}: {error}\n{faults}"));
+        let mut all = Tally::default();
+        for (rank, out) in run.outs.into_iter().enumerate() {
+            match out {
+                Some(Ok(tally)) => {
+                    all.wrote += tally.wrote;
+                    all.torn += tally.torn;
+                    all.version = all.version.max(tally.version);
+                }
+                // Stopped after its end, or before.
+                None if stopped(rank) => {}
+                other => panic!("{what}: rank {rank} ended with {other:?}\n{faults}"),
+            }
+        }
+        assert!(all.version >= all.wrote, "{what}: {all:?}\n{faults}");
+        let lasted = run.finish_times.iter().skip(1).max().copied().unwrap_or(Time::ZERO);
+        RunEnd { stopped: (0..self.ranks).filter(|rank| stopped(*rank)).count(), torn: all.torn, lasted }
+    }
+}
+
+#[test]
+fn nobody_dies() {
+    for ranks in [1, 2, 4] {
+        let job = StoppingJob::of(ranks, 6);
+        let tallies = Job::new(&Platform::fx100(), ranks).ranks_per_node(1);
+        let tallies = tallies.run(&async |fabric| job.part(fabric).await).expect("a run").outs;
+        let tallies: Vec<_> = tallies.into_iter().map(|tally| tally.expect("no error")).collect();
+        assert_eq!(tallies[0].version, tallies.iter().map(|tally| tally.wrote).sum::<u64>(), "{ranks} ranks");
+        assert!(tallies.iter().all(|tally| tally.torn == 0), "{ranks} ranks");
+    }
+}
+
+/// One of three ranks stops, at one time after the other.
+#[test]
+fn one_dies_at_any_moment() {
+    let job = StoppingJob::of(3, 4);
+    let lasted = job.run("nobody stops", &Faults::default()).lasted.as_picos();
+    let (mut runs, mut torn) = (0, 0);
+    for victim in [1, 2] {
+        for at in (0..lasted).step_by(37_003) {
+            let end = job.run(&format!("rank {victim} at {at} ps"), &Faults::new(vec![stop(victim, at)]));
+            torn += u64::from(end.torn > 0);
+            runs += 1;
+        }
+    }
+    println!("{runs} runs of {lasted} ps, {torn} with torn data");
+    assert!(torn > 0 && torn < runs);
+}
+
+/// Four ranks to a node; those of the home's node live.
+const NODES: StoppingJob =
+    StoppingJob { ranks: 16, per_node: 4, deaths: 12, rounds: 4, end: Duration::from_millis(20) };
+
+#[test]
+fn nodes_stop_at_drawn_moments() {
+    const SEEDS: u64 = 120;
+    let lasted = NODES.run("nobody stops", &Faults::default()).lasted;
+    let odds = Odds {
+        faults: 24,
+        within: Duration::from_nanos(lasted.as_picos() / 1000),
+        longest: Duration::from_micros(5),
+        node_stops: 3,
+        ..Odds::new(NODES.ranks as u32, NODES.per_node)
+    };
+    let (mut lost, mut torn, mut most) = (0, 0, 0);
+    for seed in 0..SEEDS {
+        let drawn = Faults::drawn(seed, &odds);
+        let lives = |fault: &&Fault| fault.kind != FaultKind::NodeStop { node: 0 };
+        let faults = Faults::new(drawn.as_slice().iter().filter(lives).copied().collect());
+        let end = NODES.run(&format!("seed {seed}"), &faults);
+        lost += end.stopped;
+        torn += end.torn;
+        most = most.max(end.stopped);
+    }
+    println!("{SEEDS} seeds, {lost} ranks lost, at most {most} in a run, torn data {torn} times");
+    assert!(most == NODES.deaths && torn > 0);
+}
+
+/// One node after the other, the later ones soon after the first: while somebody opens an epoch.
+#[test]
+fn nodes_stop_during_a_recovery() {
+    let (mut runs, mut torn) = (0, 0);
+    let lasted = NODES.run("nobody stops", &Faults::default()).lasted;
+    for first in [1, 2, 3].map(|quarter| lasted.as_picos() * quarter / 4) {
+        for after in (0..12_000_000).step_by(311_003) {
+            let faults = Faults::new(vec![stop(1, first), stop(2, first + after), stop(3, first + 2 * after)]);
+            torn += NODES.run(&format!("{first}, {after} ps later"), &faults).torn;
+            runs += 1;
+        }
+    }
+    println!("{runs} runs, torn data {torn} times");
+    assert!(torn > 0);
+}

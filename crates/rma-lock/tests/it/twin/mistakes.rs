@@ -1,0 +1,137 @@
+//! Steps done wrong: the search finds what they break, and the code does not behave like a model that has them. Nor does a model without them follow code
+//! that has them.
+
+use super::{Same, tested, traces::follow};
+use checks::lock::{mutation::QueuedMistake, program, queued_mutations};
+use twin::{Lock, Mistake, Mistake::*, Model, Role, Role::*, Search, Verdict};
+
+const BY_READERS: &[Lock] = &[Lock::Flat, Lock::Packed];
+const COUNTED: &[Lock] = &[Lock::Flat, Lock::Packed, Lock::WritersFirst];
+const NAMING_HEADS: &[Lock] = &[Lock::Packed, Lock::WritersFirst];
+const QUEUED: &[Lock] = &[Lock::Flat, Lock::Packed, Lock::WritersFirst, Lock::Fair];
+
+/// Mistakes, the locks that have the step, and a job that shows them.
+const MISTAKES: &[(Mistake, &[Lock], &[Role], usize)] = &[
+    (NoSecondLook, COUNTED, &[Read, Write], 1),
+    (LateInitialisation, QUEUED, &[Write, Write], 2),
+    (HeadNotFlushed, &[Lock::Flat], &[Read, Write], 1),
+    (ComparisonIgnored, &[Lock::Flat], &[Read, Write], 1),
+    (RememberedNext, &[Lock::Flat], &[Read, Write, Write], 2),
+    (LeaveMergedWithInterest, BY_READERS, &[Read, Write, Write], 1),
+    (DataNotFlushed, &Lock::ALL, &[Read, Write], 1),
+    (StoreForSubtract, BY_READERS, &[Read, Write], 1),
+    (NotUncounted, QUEUED, &[Read, Write], 1),
+    (NoSweep, COUNTED, &[Read, Write], 1),
+    (NotWoken, QUEUED, &[Read, Write], 1),
+    (TailIgnored, QUEUED, &[Write, Write], 1),
+    (MarkIgnored, QUEUED, &[Write, Write], 1),
+    (NoMark, QUEUED, &[Write, Write], 1),
+    (HeadNotNamed, NAMING_HEADS, &[Read, Write], 1),
+    (HeadKept, &[Lock::Packed], &[Write, Write], 1),
+    (ShortcutIgnored, NAMING_HEADS, &[Read, Write], 1),
+    (HandOverIgnored, &[Lock::Packed], &[Read, Write, Write], 1),
+    (ComparisonIgnored, NAMING_HEADS, &[Read, Read, Write], 1),
+    (StaysCounted, &[Lock::WritersFirst], &[Read, Write], 1),
+    (NobodyTold, &[Lock::WritersFirst], &[Read, Write], 1),
+    (ToldTooLate, &[Lock::WritersFirst], &[Read, Read, Write, Write], 1),
+    (OneComparison, &[Lock::WritersFirst], &[Read, Read, Write], 2),
+    (StoreForSubtract, &[Lock::WritersFirst, Lock::Fair], &[Read, Read, Write], 1),
+    (ReadersIgnored, &[Lock::Fair], &[Read, Read, Write], 1),
+    (NotCounted, &[Lock::Fair], &[Read, Write], 1),
+    (NotSaid, &[Lock::Fair], &[Read, Write], 1),
+    (NotTakenBack, &[Lock::Fair], &[Read, Write], 1),
+    (NotInside, &[Lock::Fair], &[Read, Read], 1),
+    (InsideIgnored, &[Lock::Fair], &[Read, Read], 1),
+    (BlockedTakenForInside, &[Lock::Fair], &[Read, Write], 2),
+    (MarkIgnored, &[Lock::Fair], &[Read, Write], 1),
+    (NoMark, &[Lock::Fair], &[Read, Write], 1),
+    (NoSecondLook, &[Lock::Aggregated], &[Read, Read], 1),
+    (NoSweep, &[Lock::Aggregated], &[Read, Read], 1),
+    (NotWoken, &[Lock::Aggregated], &[Read, Read], 1),
+    (NotUncounted, &[Lock::Aggregated], &[Read, Read], 1),
+    (OthersIgnored, &[Lock::Aggregated], &[Read, Read, Write], 1),
+    (LetGoIgnored, &[Lock::Aggregated], &[Read, Read, Write], 1),
+];
+
+/// A mistake of a lock, and a job that shows it.
+type Shown = (Lock, Mistake, &'static [Role], usize);
+
+fn shown() -> impl Iterator<Item = Shown> {
+    MISTAKES
+        .iter()
+        .flat_map(|&(mistake, locks, roles, rounds)| locks.iter().map(move |&lock| (lock, mistake, roles, rounds)))
+}
+
+fn same((lock, _, roles, rounds): Shown) -> Same {
+    Same { lock, roles, nodes: &[0, 0, 1, 1][..roles.len()], rounds }
+}
+
+fn model(shown: Shown) -> Model {
+    same(shown).model().mistaken(shown.1)
+}
+
+#[test]
+fn the_search_finds_them() {
+    for shown in shown() {
+        let model = model(shown);
+        let report = Search::new(&model).limit(1_000_000).run();
+        let Verdict::Broken(wrong, path) = &report.verdict else { panic!("{shown:?} passed: {report}") };
+        assert!(!matches!(wrong, twin::Violation::NoRoom(_)), "{shown:?}: {report}");
+        println!("{shown:?}: {wrong} after {} things happened, {} states", path.len(), report.states);
+    }
+}
+
+/// Without the moves that happen at once, too.
+#[test]
+fn the_search_of_every_move_finds_them() {
+    for shown in shown() {
+        let model = model(shown);
+        let report = Search::new(&model).apart().limit(1_000_000).run();
+        assert!(matches!(report.verdict, Verdict::Broken(..)), "{shown:?} passed: {report}");
+    }
+}
+
+#[test]
+fn the_code_does_not_fit_them() {
+    const RUNS: u64 = 2_000;
+    // A model that lets more happen is fit by all that the right one is.
+    let lets_more_happen = |mistake| matches!(mistake, HeadNotFlushed | DataNotFlushed);
+    for shown in shown().filter(|shown| !lets_more_happen(shown.1)) {
+        let (same, model) = (same(shown), model(shown));
+        let refused = (0..RUNS).find_map(|seed| follow(&same, &model, None, seed).err());
+        let refused = refused.unwrap_or_else(|| panic!("{RUNS} runs of the code fit {shown:?}"));
+        println!("{shown:?}: {refused}");
+    }
+}
+
+/// The locks' own mutations, as far as nobody gives up in their jobs.
+#[test]
+fn wrong_code_does_not_fit_the_model() {
+    const RUNS: u64 = 3_000;
+    let (mut count, mut fit) = (0, Vec::new());
+    for mutation in queued_mutations() {
+        let plain = mutation.roles.iter().map(|role| match role {
+            program::Role::Read => Some(Read),
+            program::Role::Write => Some(Write),
+            _ => None,
+        });
+        let Some(roles) = plain.collect::<Option<Vec<Role>>>() else { continue };
+        let lock = Lock::ALL.into_iter().find(|lock| tested(*lock) == mutation.lock).expect("a model");
+        let nodes = &[0, 0, 1, 1][..roles.len()];
+        let same = Same { lock, roles: roles.leak(), nodes, rounds: mutation.rounds };
+        let model = same.model();
+        let refused = (0..RUNS).find_map(|seed| {
+            // That the code itself finds something wrong says nothing of the model.
+            let what = follow(&same, &model, Some(mutation.mistake), seed).err()?;
+            what.contains("where the model has").then_some(what)
+        });
+        match refused {
+            Some(refused) => println!("{mutation:?}: {refused}"),
+            None => fit.push((lock, mutation.mistake)),
+        }
+        count += 1;
+    }
+    assert!(count > 50, "{count} mutations");
+    // Shows in one run of very many. That the model with this mistake is broken is found above.
+    assert_eq!(fit, [(Lock::Flat, QueuedMistake::RememberedNext)]);
+}

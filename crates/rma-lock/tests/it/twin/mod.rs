@@ -1,0 +1,113 @@
+//! The explicit-state models of the locks with queues (`onesided-twin`): searched, and checked against runs of the locks' own code.
+
+mod mistakes;
+mod reduction;
+mod required;
+mod traces;
+mod words;
+
+use checks::{
+    exploration::Run,
+    lock::{NodesCase, TestedLock, mutation::QueuedMistake, program},
+};
+use explore::Explorer;
+use rdma_fabric::{Fabric, RemoteAddr};
+use rma_lock::locks::Levels;
+use twin::{Lock, Model, Role, Word};
+
+/// A job of the locks' own code, and the same job of the model.
+#[derive(Clone, Copy, Debug)]
+struct Same {
+    lock: Lock,
+    roles: &'static [Role],
+    /// The node of each rank, for a lock that knows nodes.
+    nodes: &'static [u8],
+    rounds: usize,
+}
+
+/// The lock that a model is of.
+fn tested(lock: Lock) -> TestedLock {
+    match lock {
+        Lock::Flat => TestedLock::ReaderPreference,
+        Lock::Packed => TestedLock::Packed,
+        Lock::WritersFirst => TestedLock::WritersFirst,
+        Lock::Fair => TestedLock::Fair,
+        Lock::Aggregated => TestedLock::Nodes,
+    }
+}
+
+/// Offsets of the code's words, as `queue/layout.rs` has them.
+const PUBLISHED: u64 = 64;
+const NODE: u64 = 80;
+const QUEUE: u64 = 128;
+const LEVEL: u64 = 64;
+
+impl Same {
+    fn model(&self) -> Model {
+        Model::new(self.lock, self.roles, self.rounds).nodes(self.nodes)
+    }
+
+    fn roles(&self) -> &'static [program::Role] {
+        let role = |role: &Role| if *role == Role::Read { program::Role::Read } else { program::Role::Write };
+        Vec::leak(self.roles.iter().map(role).collect())
+    }
+
+    /// The job of a lock that knows nodes.
+    fn nodes_case(&self) -> NodesCase {
+        let nodes = Vec::leak(self.nodes.iter().map(|node| u32::from(*node)).collect());
+        let (lock, levels) = (tested(self.lock), Levels::Nodes);
+        NodesCase { lock, levels, nodes, roles: self.roles(), rounds: self.rounds }
+    }
+
+    fn explorer(&self) -> Explorer<'static> {
+        match self.lock {
+            Lock::Aggregated => self.nodes_case().explorer(),
+            _ => program::explorer(self.roles()),
+        }
+    }
+
+    /// The code, with a step done wrong unless the lock knows nodes.
+    fn program(&self, mistake: Option<QueuedMistake>) -> Box<dyn Fn(Fabric) -> Run> {
+        match self.lock {
+            Lock::Aggregated => Box::new(self.nodes_case().program()),
+            lock => Box::new(program::job(tested(lock), self.roles(), self.rounds, mistake)),
+        }
+    }
+
+    /// The model's word for one of the code's; `None` if it is one that only its owner's CPU uses.
+    fn word(&self, addr: RemoteAddr) -> Option<Word> {
+        if addr.region.index == 1 {
+            return (addr.offset == 0).then_some(Word::Data);
+        }
+        let rank = addr.rank.number() as u8;
+        let reads = self.roles[rank as usize] == Role::Read;
+        let mut offset = addr.offset;
+        let mut of_level = false;
+        if self.lock == Lock::Aggregated {
+            match offset {
+                0..QUEUE => of_level = true,
+                QUEUE.. if offset < QUEUE + LEVEL => {
+                    let (node, word) = (self.nodes[rank as usize], (offset - QUEUE) / 8);
+                    return Some(Word::Level { node, word: word as u8 });
+                }
+                _ => offset -= QUEUE + LEVEL,
+            }
+        }
+        if offset < 32 && !of_level {
+            return Some(Word::Home((offset / 8) as u8));
+        }
+        if (PUBLISHED..NODE).contains(&offset) {
+            return None;
+        }
+        let node = offset.checked_sub(NODE).unwrap_or_else(|| panic!("offset {offset} is of no word of the model"));
+        let slot = node / 16;
+        let cell = match (self.lock, reads, of_level) {
+            (Lock::Aggregated, true, true) => slot + 1,
+            (Lock::Aggregated, true, false) => slot,
+            _ => slot,
+        };
+        assert!(cell < 2, "the model has no room for node {slot} of rank {rank}");
+        let cell = cell as u8;
+        Some(if offset.is_multiple_of(16) { Word::Wake(rank, cell) } else { Word::Next(rank, cell) })
+    }
+}

@@ -1,0 +1,62 @@
+//! What the search leaves out changes nothing: with and without it the shared words hold the same values in small jobs.
+
+use std::collections::BTreeSet;
+use twin::{Lock, Model, Role, Role::*, Search, Verdict};
+
+const JOBS: [(&[Role], &[u8], usize); 6] = [
+    (&[Read, Write], &[0, 0], 2),
+    (&[Write, Write], &[0, 0], 2),
+    (&[Read, Read], &[0, 0], 2),
+    (&[Read, Read, Write], &[0, 0, 1], 1),
+    (&[Read, Write, Write], &[0, 0, 1], 1),
+    (&[Read, Read, Write, Write], &[0, 0, 1, 1], 1),
+];
+
+/// Those of a lock that are small for it.
+fn jobs(lock: Lock) -> impl Iterator<Item = (&'static [Role], usize, Model)> {
+    let small = move |ranks| ranks < 4 || matches!(lock, Lock::Flat | Lock::Packed | Lock::Fair);
+    let jobs = JOBS.into_iter().filter(move |(roles, ..)| small(roles.len()));
+    jobs.map(move |(roles, nodes, rounds)| (roles, rounds, Model::new(lock, roles, rounds).nodes(nodes)))
+}
+
+/// What the shared words held.
+fn values(search: Search<'_>) -> (BTreeSet<[u64; 8]>, u64) {
+    let mut words = BTreeSet::new();
+    let report = search.look(|state| _ = words.insert(state.shared())).run();
+    assert_eq!(report.verdict, Verdict::Exhausted);
+    assert!(report.ends > 0);
+    (words, report.states)
+}
+
+/// Moves that happen at once hide no value of a shared word.
+#[test]
+fn at_once() {
+    for lock in Lock::ALL {
+        for (roles, rounds, job) in jobs(lock) {
+            let ((words, fewer), (all, more)) =
+                (values(Search::new(&job).whole()), values(Search::new(&job).whole().apart()));
+            assert_eq!(words, all, "{lock:?} {roles:?} x{rounds}");
+            assert!(fewer < more);
+            println!("{lock:?} {roles:?} x{rounds}: {} combinations, {fewer} states instead of {more}", all.len());
+        }
+    }
+}
+
+/// A search that takes states for one comes to each of them, and to no other: what is done from one of them is done from all.
+#[test]
+fn taken_for_one() {
+    for lock in Lock::ALL {
+        for (roles, rounds, job) in jobs(lock) {
+            let known = |search: Search<'_>| {
+                let mut known = BTreeSet::new();
+                let report = search.look(|state| _ = known.insert(job.fingerprint(state))).run();
+                (known, report.states)
+            };
+            let (fewer, more) = (known(Search::new(&job).apart()), known(Search::new(&job).apart().whole()));
+            assert_eq!(fewer.0, more.0, "{lock:?} {roles:?} x{rounds}");
+            assert_eq!(fewer.1, fewer.0.len() as u64);
+            assert!(fewer.1 < more.1);
+            println!("{lock:?} {roles:?} x{rounds}: {} states instead of {}", fewer.1, more.1);
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! The words that ranks share hold the same combinations of values in the code, under every delivery order, as in the model: none that the model lacks,
+//! none that it has too much.
+
+use super::Same;
+use std::{cell::RefCell, collections::BTreeSet, rc::Rc};
+use twin::{Lock, Mistake, Role, Role::*, Search, Word};
+
+type Combinations = BTreeSet<[u64; 8]>;
+
+fn of_code(same: &Same) -> Combinations {
+    let all = Rc::new(RefCell::new(Combinations::new()));
+    let (noted, which) = (all.clone(), *same);
+    let explorer = same.explorer().always("noted", move |view| {
+        let mut words = [0; 8];
+        for (addr, value) in view.words() {
+            match which.word(addr) {
+                Some(Word::Home(word)) if addr.rank.number() == 0 => words[word as usize] = value,
+                Some(Word::Level { node, word }) => words[4 + 2 * node as usize + word as usize] = value,
+                _ => {}
+            }
+        }
+        noted.borrow_mut().insert(words);
+        true
+    });
+    let report = explorer.run(same.program(None));
+    report.expect_exhausted();
+    all.take()
+}
+
+fn of_model(same: &Same, mistake: Option<Mistake>) -> Combinations {
+    let mut all = Combinations::new();
+    let model = same.model();
+    let model = mistake.into_iter().fold(model, twin::Model::mistaken);
+    Search::new(&model).apart().whole().look(|state| _ = all.insert(state.shared())).run();
+    all
+}
+
+const SMALL: [(&[Role], &[u8], usize); 7] = [
+    (&[Read, Write], &[0, 0], 2),
+    (&[Write, Write], &[0, 0], 2),
+    (&[Read, Read], &[0, 0], 2),
+    (&[Read, Read, Write], &[0, 0, 1], 1),
+    (&[Read, Write, Write], &[0, 0, 1], 1),
+    (&[Write, Write, Write], &[0, 0, 1], 1),
+    (&[Read, Read, Read], &[0, 0, 0], 1),
+];
+
+#[test]
+fn hold_the_same_values() {
+    for (lock, (roles, nodes, rounds)) in Lock::ALL.into_iter().flat_map(|lock| SMALL.map(|job| (lock, job))) {
+        let same = Same { lock, roles, nodes, rounds };
+        let (code, model) = (of_code(&same), of_model(&same, None));
+        let [too_few, too_many] = [&code - &model, &model - &code];
+        let first = |words: &Combinations| words.first().map(|words| format!("{words:x?}"));
+        assert!(
+            code == model,
+            "{same:?}: {} that the model lacks, as {:?}; {} that the code lacks, as {:?}",
+            too_few.len(),
+            first(&too_few),
+            too_many.len(),
+            first(&too_many)
+        );
+        println!("{same:?}: {} combinations", code.len());
+    }
+}
+
+/// A step more or less shows in the words.
+#[test]
+fn a_mistake_shows() {
+    let same = Same { lock: Lock::Flat, roles: &[Read, Write], nodes: &[0, 0], rounds: 2 };
+    let code = of_code(&same);
+    for mistake in [Mistake::NoSweep, Mistake::NotUncounted, Mistake::ComparisonIgnored, Mistake::HeadNotFlushed] {
+        assert_ne!(code, of_model(&same, Some(mistake)), "{mistake:?}");
+    }
+}

@@ -1,0 +1,94 @@
+//! A lock of which ranks of a node share the words, when one of its ranks is killed: it is not recovered, and who depends on the dead is told.
+//!
+//! Two ranks to a node. Those of the second node meet in words of the first of them.
+
+use crate::{
+    dying::die,
+    job::{Outcome, launch_on},
+};
+use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, Rank};
+use rma_lock::{
+    Lock, LockError, RmaLock,
+    locks::{Aggregated, RpLock},
+};
+
+const RANKS: usize = 5;
+const HOME: Rank = Rank::new(0);
+/// Has the words of the second node.
+const FIRST: Rank = Rank::new(2);
+const MATE: Rank = Rank::new(3);
+
+/// One rank's part: when `victim` has died, holding what `held` says, read if that was nothing and write if not.
+pub(crate) async fn play(fabric: Fabric, victim: u32, held: &str) -> ProgramResult<String> {
+    let (me, victim) = (fabric.rank(), Rank::new(victim));
+    let mut world = Group::world(&fabric).await?;
+    let lock = Aggregated::<RpLock>::symmetric(&fabric, HOME).await?;
+    let region = fabric.alloc_symmetric(8).await?;
+    let told = region.word::<u64>(&fabric, 0)?;
+    let dies = me == victim;
+    let survivors = world.split((!dies).then_some(0), 0).await?;
+    let reader = if dies && held == "reader" { Some(lock.read().await?) } else { None };
+    let writer = if dies && held == "writer" { Some(lock.write().await?) } else { None };
+    world.barrier().await?;
+    let Some(mut survivors) = survivors else {
+        // Nobody is in the barrier any more.
+        fabric.wait_until(&told, Deps::All, |others| others == RANKS as u64 - 1).await?;
+        let _held = (reader, writer);
+        die();
+    };
+    fabric.fetch_add(&fabric.remote_word::<u64>(region.at(victim, 0))?, 1).await?;
+    match fabric.wait_until(&told, Deps::One(victim), |word| word != 0).await {
+        Err(FabricError::PeerLost { rank }) if rank == victim => {}
+        other => return Err(format!("the victim said {other:?}").into()),
+    }
+    let attempt = || async {
+        if held == "nothing" { lock.read().await?.release().await } else { lock.write().await?.release().await }
+    };
+    // Readers one after the other: who waits for another's lead is told of any member's loss, whoever has the words.
+    let turns = if held == "nothing" { survivors.len() } else { 1 };
+    let mut end = Ok(());
+    for turn in 0..turns {
+        if turns == 1 || turn == survivors.me() {
+            end = attempt().await;
+        }
+        // The memory of those who are told is still needed.
+        survivors.barrier().await?;
+    }
+    match end {
+        Ok(()) => Ok("went on".to_owned()),
+        Err(LockError::Fabric(error)) if error == (FabricError::PeerLost { rank: victim }) => Ok("was told".to_owned()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// What became of the others.
+fn killed(victim: Rank, held: &str) -> Vec<(Rank, String)> {
+    let report = launch_on(RANKS, 2, &format!("nodes {} {held}", victim.number()));
+    let ranks = (0..RANKS as u32).map(Rank::new).zip(report.outcomes);
+    let end = |(rank, outcome)| match outcome {
+        Outcome::Silent if rank == victim => None,
+        Outcome::Ended(text) if rank != victim => Some((rank, text)),
+        other => panic!("{victim} died holding {held}: {rank} ended with {other:?}"),
+    };
+    ranks.filter_map(end).collect()
+}
+
+#[test]
+fn writers_are_told_of_a_holder() {
+    for (victim, held) in [(MATE, "reader"), (MATE, "writer"), (FIRST, "reader"), (FIRST, "writer")] {
+        for (rank, end) in killed(victim, held) {
+            assert_eq!(end, "was told", "{rank}, when {victim} died holding {held}");
+        }
+    }
+}
+
+#[test]
+fn readers_are_told_of_who_had_their_words() {
+    for (rank, end) in killed(FIRST, "nothing") {
+        assert_eq!(end, if rank == MATE { "was told" } else { "went on" }, "{rank}");
+    }
+    // Its words are elsewhere.
+    for (rank, end) in killed(MATE, "nothing") {
+        assert_eq!(end, "went on", "{rank}");
+    }
+}

@@ -1,9 +1,0 @@
-//! The lock that goes on when its ranks die, in virtual time: a node stops at each of many moments of a run, nodes stop at drawn moments, in a crowd of ranks,
-//! and in the midst of a recovery; what panics do; and what is not survived.
-
-mod crowd;
-mod drawn;
-mod limits;
-mod panics;
-mod program;
-mod simulated;

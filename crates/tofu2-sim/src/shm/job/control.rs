@@ -1,0 +1,283 @@
+//! The job's control block: which ranks run, have left or are lost, and how far symmetric allocations are.
+
+use crate::shm::{
+    memory::{Mapping, layout},
+    waiting::block_on,
+};
+use core::sync::atomic::{
+    AtomicU64,
+    Ordering::{Acquire, Relaxed, Release, SeqCst},
+};
+use rdma_fabric::FabricError;
+use std::sync::Arc;
+
+#[cfg(target_os = "linux")]
+use crate::shm::memory::mapping::MappedFile;
+
+/// How a rank's life stands. It only moves downwards in this list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u64)]
+pub(crate) enum State {
+    /// Its process has not attached yet; or it ended well without attaching, in a job to which no rank has attached.
+    Starting = 0,
+    /// It runs its program.
+    Running = 1,
+    /// It finished its program.
+    Left = 2,
+    /// It died, panicked or returned an error.
+    Lost = 3,
+}
+
+/// Which process a rank is.
+#[cfg(target_os = "linux")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+enum Holder {
+    /// No process yet.
+    Nobody = 0,
+    /// One that has attached, whether it still runs or not.
+    Somebody = 1,
+    /// None, and none will be: the command that was started as the rank has ended.
+    Closed = 2,
+}
+
+/// The block; one per job, mapped by all.
+#[derive(Clone, Debug)]
+pub(crate) struct Control {
+    memory: Arc<Mapping>,
+    ranks: usize,
+}
+
+/// The numbers that every rank of a job agrees on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Plan {
+    pub(crate) ranks: usize,
+    pub(crate) ranks_per_node: usize,
+    /// Length of each segment's heap, in bytes.
+    pub(crate) heap_bytes: usize,
+    /// Monotonic clock at the job's start, ns; 0 where ranks share a process.
+    pub(crate) start_ns: u64,
+}
+
+/// The most ranks of a job: what a notice's slot has room for.
+const MOST_RANKS: usize = 1 << 24;
+
+impl Plan {
+    /// Checks the numbers.
+    ///
+    /// # Errors
+    /// [`FabricError::Setting`] for numbers that make no job.
+    pub(crate) fn checked(self) -> Result<Self, FabricError> {
+        let wrong = |name, problem: &str| Err(FabricError::setting(name, problem));
+        if self.ranks == 0 || self.ranks > MOST_RANKS {
+            return wrong("ranks", "must be 1 to 16,777,216");
+        }
+        if self.ranks_per_node == 0 {
+            return wrong("ranks_per_node", "must not be 0");
+        }
+        let all = layout::segment_at(self.ranks, self.heap_bytes, self.ranks);
+        if self.heap_bytes == 0 || all.is_none_or(|bytes| bytes > isize::MAX as usize / 2) {
+            return wrong("segment_bytes", "must not be 0, nor so large that it can't be mapped");
+        }
+        Ok(self)
+    }
+
+    /// Returns the bytes of a segment, header included. The plan was checked.
+    pub(crate) fn segment_bytes(&self) -> usize {
+        layout::segment_bytes(self.heap_bytes).unwrap_or(usize::MAX)
+    }
+
+    /// Returns where a rank's segment starts in the job's file, and for one rank too many where the file ends. The plan was
+    /// checked.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn segment_at(&self, rank: usize) -> usize {
+        layout::segment_at(self.ranks, self.heap_bytes, rank).unwrap_or(usize::MAX)
+    }
+
+    /// Returns all ranks' segments in the job's file, which has the plan's length.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn segments_in(&self, whole: &Arc<MappedFile>) -> Box<[Arc<Mapping>]> {
+        let segment = |rank| Mapping::of_file(whole, self.segment_at(rank), self.segment_bytes(), layout::HEAP);
+        (0..self.ranks).map(segment).collect()
+    }
+
+    /// Returns the bytes of the control block. The plan was checked.
+    pub(crate) fn control_bytes(&self) -> usize {
+        layout::control_bytes(self.ranks).unwrap_or(usize::MAX)
+    }
+}
+
+impl Control {
+    /// Lays out a fresh block of zeros.
+    pub(crate) fn create(memory: Arc<Mapping>, plan: &Plan) -> Self {
+        let words = [
+            (layout::RANKS, plan.ranks as u64),
+            (layout::HEAP_BYTES, plan.heap_bytes as u64),
+            (layout::RANKS_PER_NODE, plan.ranks_per_node as u64),
+            (layout::START, plan.start_ns),
+            (layout::OVERSUBSCRIBED, u64::from(plan.ranks > block_on::cpus())),
+        ];
+        for (at, value) in words {
+            memory.word(at).store(value, Relaxed);
+        }
+        // Release: pairs with the acquire in `open`.
+        memory.word(layout::MAGIC).store(layout::MAGIC_VALUE, Release);
+        Control { memory, ranks: plan.ranks }
+    }
+
+    /// Adopts a block that another process laid out; it must agree with the environment variable.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn open(memory: Arc<Mapping>, ranks: usize, heap_bytes: usize) -> Result<(Self, Plan), FabricError> {
+        let corrupt = |what| FabricError::Corrupt { rank: rdma_fabric::Rank::new(0), what };
+        // Acquire: pairs with the release in `create`.
+        if memory.word(layout::MAGIC).load(Acquire) != layout::MAGIC_VALUE {
+            return Err(corrupt(&"the control block's magic number or version"));
+        }
+        let read = |at| usize::try_from(memory.word(at).load(Relaxed)).unwrap_or(0);
+        let plan = Plan {
+            ranks: read(layout::RANKS),
+            heap_bytes: read(layout::HEAP_BYTES),
+            ranks_per_node: read(layout::RANKS_PER_NODE),
+            start_ns: memory.word(layout::START).load(Relaxed),
+        }
+        .checked()?;
+        if (plan.ranks, plan.heap_bytes) != (ranks, heap_bytes) {
+            return Err(corrupt(&"the control block's number of ranks or segment size"));
+        }
+        Ok((Control { memory, ranks }, plan))
+    }
+
+    /// Makes a rank's card show whether any thread is parked on the doorbell of its `segment`.
+    pub(crate) fn show_parked(&self, rank: usize, segment: &Mapping) {
+        segment.show_parked_at(self.memory.clone(), self.card_at(rank, layout::CARD_PARKED));
+    }
+
+    /// Returns the word `field` of a rank's card.
+    pub(crate) fn card(&self, rank: usize, field: usize) -> &AtomicU64 {
+        self.memory.word(self.card_at(rank, field))
+    }
+
+    fn card_at(&self, rank: usize, field: usize) -> usize {
+        assert!(rank < self.ranks && field < layout::CARD);
+        layout::CARDS + rank * layout::CARD + field
+    }
+
+    /// Returns a word of the job's own part.
+    pub(crate) fn word(&self, at: usize) -> &AtomicU64 {
+        self.memory.word(at)
+    }
+
+    /// Returns what became of `rank`. Unknown values count as lost.
+    pub(crate) fn state(&self, rank: usize) -> State {
+        // SeqCst: includes the acquire that pairs with the exchange in `advance`, so that what the rank wrote before is
+        // visible; see `Job::attached`.
+        match self.card(rank, layout::CARD_STATE).load(SeqCst) {
+            0 => State::Starting,
+            1 => State::Running,
+            2 => State::Left,
+            _ => State::Lost,
+        }
+    }
+
+    /// Moves `rank` on to `state`, and returns whether that was a change.
+    pub(crate) fn advance(&self, rank: usize, state: State) -> bool {
+        // Release: pairs with the acquire in `state`.
+        let changed = self.card(rank, layout::CARD_STATE).fetch_max(state as u64, SeqCst) < state as u64;
+        if changed {
+            if state == State::Lost {
+                self.found_gone(rank);
+            }
+            // Release: pairs with the acquire in `changes`.
+            self.word(layout::CHANGES).fetch_add(1, SeqCst);
+        }
+        changed
+    }
+
+    /// Makes this process `rank`, for good, unless another one is or was. Returns whether it is now.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn take(&self, rank: usize) -> bool {
+        let holder = self.card(rank, layout::CARD_HOLDER);
+        holder.compare_exchange(Holder::Nobody as u64, Holder::Somebody as u64, SeqCst, Relaxed).is_ok()
+    }
+
+    /// Prevents any further process from becoming `rank`.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn close(&self, rank: usize) {
+        let holder = self.card(rank, layout::CARD_HOLDER);
+        let _ = holder.compare_exchange(Holder::Nobody as u64, Holder::Closed as u64, SeqCst, Relaxed);
+    }
+
+    /// Returns whether no code of `rank` will ever run again.
+    pub(crate) fn has_ended(&self, rank: usize) -> bool {
+        // SeqCst: includes the acquire that pairs with the release in `set_ended`; see `Job::attached`.
+        self.card(rank, layout::CARD_ENDED).load(SeqCst) != 0
+    }
+
+    /// Publishes that no code of `rank` will ever run again.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn set_ended(&self, rank: usize) {
+        // SeqCst: includes the release that pairs with the acquire in `has_ended`; see `Job::attached`.
+        self.card(rank, layout::CARD_ENDED).store(1, SeqCst);
+        // Release: pairs with the acquire in `anybody_ended`.
+        self.word(layout::ENDED).store(1, SeqCst);
+    }
+
+    /// Returns whether [`Control::has_ended`] is true of any rank.
+    #[inline]
+    pub(crate) fn anybody_ended(&self) -> bool {
+        // Acquire: pairs with the store in `set_ended`.
+        self.word(layout::ENDED).load(Acquire) != 0
+    }
+
+    /// Completes what `rank` may have begun in [`Control::advance`] when it ended.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn complete_advance(&self, rank: usize) {
+        if self.state(rank) == State::Lost {
+            self.found_gone(rank);
+        }
+        // Release: pairs with the acquire in `changes`.
+        self.word(layout::CHANGES).fetch_add(1, SeqCst);
+    }
+
+    /// Grows whenever any rank's state changes, and at times without.
+    #[inline]
+    pub(crate) fn changes(&self) -> u64 {
+        // Acquire: pairs with the addition in `advance`.
+        self.word(layout::CHANGES).load(Acquire)
+    }
+
+    /// Publishes that `waiting` ranks wait and nothing can happen any more.
+    pub(crate) fn set_stuck(&self, waiting: usize) {
+        self.word(layout::STUCK).store(waiting as u64, SeqCst);
+        // Release: pairs with the acquire in `changes`.
+        self.word(layout::CHANGES).fetch_add(1, SeqCst);
+    }
+
+    /// Checks that the job is not stuck.
+    ///
+    /// # Errors
+    /// [`FabricError::Deadlock`] once [`Control::set_stuck`] was called.
+    pub(crate) fn can_go_on(&self) -> Result<(), FabricError> {
+        match self.word(layout::STUCK).load(SeqCst) {
+            0 => Ok(()),
+            waiting => Err(FabricError::Deadlock { waiting: waiting as usize }),
+        }
+    }
+
+    /// Records that `rank` is lost, or that a peer has found it gone, before another rank can fail because of that: whose failure would
+    /// look like the first.
+    pub(crate) fn found_gone(&self, rank: usize) {
+        let _ = self.word(layout::FIRST_LOST).compare_exchange(0, rank as u64 + 1, SeqCst, Relaxed);
+    }
+
+    /// Returns the rank that was lost first.
+    pub(crate) fn first_lost(&self) -> Option<usize> {
+        let number = self.word(layout::FIRST_LOST).load(SeqCst);
+        usize::try_from(number).ok()?.checked_sub(1).filter(|&rank| rank < self.ranks)
+    }
+
+    /// Returns whether parked ranks may rely on the heavy barrier.
+    pub(crate) fn heavy_barrier(&self) -> bool {
+        self.word(layout::NO_HEAVY_BARRIER).load(Relaxed) == 0
+    }
+}

@@ -1,0 +1,248 @@
+//! What becomes of a job's ranks: how that is published, who is woken, and whether a wait can still end well.
+
+use super::{Job, control::State};
+use crate::shm::memory::{Mapping, layout, regions};
+use core::sync::atomic::{
+    Ordering::{Relaxed, SeqCst},
+    fence,
+};
+use rdma_fabric::{Deps, FabricError, Rank};
+use std::sync::Arc;
+
+impl Job {
+    /// Records whose death `error` is, which an access to another process's own memory ended with, if nobody has seen a loss before.
+    /// What this rank fails with, and when its process ends, is a consequence.
+    #[cold]
+    pub(crate) fn notice_loss(&self, error: &FabricError) {
+        if let FabricError::PeerLost { rank } = error
+            && rank.index() < self.plan.ranks
+        {
+            self.control.found_gone(rank.index());
+        }
+    }
+
+    /// Publishes what became of `rank`, and wakes whoever waits for it.
+    pub(crate) fn publish(&self, rank: Rank, state: State) {
+        let Some(segment) = self.segments.get(rank.index()) else { return };
+        if state == State::Lost {
+            self.control.found_gone(rank.index());
+            // Before the state: whoever sees the rank lost is refused by its memory too.
+            segment.word(layout::LOST).store(1, SeqCst);
+            regions::condemn(segment);
+        }
+        // Nobody waits for a rank to run.
+        if self.control.advance(rank.index(), state) && state > State::Running {
+            self.wake_all();
+        }
+    }
+
+    /// Publishes that the command that was started as `rank` has ended, which makes the rank lost if it had not left. `well` says
+    /// that its exit code was 0. If the rank is a process that the command started and that may still run, `gone` is false, and
+    /// [`Job::gone`] follows later.
+    ///
+    /// A process that never attached and ended well may know nothing of this library; it is lost only to ranks that did
+    /// attach, before or after.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn ended(&self, rank: Rank, well: bool, gone: bool) {
+        let index = rank.index();
+        // Before it is published that no code of it runs.
+        self.control.close(index);
+        if gone {
+            self.control.set_ended(index);
+        }
+        let lost = match self.control.state(index) {
+            State::Starting => !well || self.is_attached(),
+            State::Running => true,
+            State::Left | State::Lost => !well,
+        };
+        if lost {
+            self.publish(rank, State::Lost);
+        }
+        self.rouse(index);
+    }
+
+    /// Publishes that no code of a rank runs any more whose command ended before.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn gone(&self, rank: Rank) {
+        self.control.set_ended(rank.index());
+        self.rouse(rank.index());
+    }
+
+    /// Wakes everybody, even if nothing has changed: the rank `ended` may have ended between changing its state and counting that,
+    /// between writing and waking, or with a claim in some notice ring.
+    #[cfg(target_os = "linux")]
+    fn rouse(&self, ended: usize) {
+        self.control.complete_advance(ended);
+        fence(SeqCst);
+        self.possibly_parked().for_each(|segment| segment.rouse());
+    }
+
+    /// Returns the segments of ranks of which some thread may be parked. Whoever parks later looks at what was written before the
+    /// fence that comes before this.
+    fn possibly_parked(&self) -> impl Iterator<Item = &Arc<Mapping>> {
+        let may = |&(rank, _): &(usize, _)| {
+            self.control.card(rank, layout::CARD_PARKED).load(SeqCst) != 0 && !self.control.has_ended(rank)
+        };
+        self.segments.iter().enumerate().filter(may).map(|(_, segment)| segment)
+    }
+
+    /// Publishes as lost all ranks that ended before they attached; to be called by a rank that is running now.
+    ///
+    /// The rank has published that it runs and looks which have ended; the launcher publishes which have ended and looks which run.
+    /// All four are SeqCst, so one of them sees the other.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn attached(&self) {
+        let ended = |&rank: &usize| self.control.has_ended(rank) && self.control.state(rank) == State::Starting;
+        (0..self.plan.ranks).filter(ended).for_each(|rank| self.publish(Rank::new(rank as u32), State::Lost));
+    }
+
+    /// Returns whether any rank has ever attached.
+    #[cfg(target_os = "linux")]
+    fn is_attached(&self) -> bool {
+        // Lost ranks count only if they ran: one that was killed before it attached concerns no rank that never attached either.
+        (0..self.plan.ranks).any(|rank| matches!(self.control.state(rank), State::Running | State::Left))
+    }
+
+    /// Rings every doorbell, after what was written before.
+    pub(crate) fn wake_all(&self) {
+        // Rare enough for a barrier of its own, so that even a missing heavy barrier loses nothing.
+        fence(SeqCst);
+        self.possibly_parked().for_each(|segment| segment.ring());
+    }
+
+    /// Ends the waits of all ranks, `waiting` of which wait for what nobody will do.
+    pub(crate) fn give_up(&self, waiting: usize) {
+        self.control.set_stuck(waiting);
+        self.wake_all();
+    }
+
+    /// Returns whether `rank` is lost.
+    pub(crate) fn is_lost(&self, rank: Rank) -> bool {
+        self.segments.get(rank.index()).is_none_or(|segment| segment.word(layout::LOST).load(Relaxed) != 0)
+    }
+
+    /// Returns whether a wait of `me` for `deps` can still end well.
+    ///
+    /// # Errors
+    /// [`FabricError::NoSuchRank`], [`FabricError::PeerLost`], [`FabricError::PeersLeft`], [`FabricError::Deadlock`].
+    pub(crate) fn outlook(&self, me: Rank, deps: &Deps<'_>) -> Result<(), FabricError> {
+        self.control.can_go_on()?;
+        let (mut lost, mut all_left) = (None, true);
+        let mut look = |rank: Rank| {
+            match self.control.state(rank.index()) {
+                State::Lost => lost = lost.or(Some(rank)),
+                State::Starting | State::Running => all_left = false,
+                State::Left => {}
+            };
+        };
+        match *deps {
+            Deps::All => (0..self.plan.ranks as u32).map(Rank::new).filter(|&rank| rank != me).for_each(&mut look),
+            Deps::One(rank) => {
+                self.segment(rank)?;
+                look(rank);
+            }
+            Deps::Ranks(ranks) => {
+                for &rank in ranks {
+                    self.segment(rank)?;
+                    look(rank);
+                }
+            }
+            Deps::Step { writer, group } => {
+                self.segment(writer)?;
+                self.outlook(me, &group.map_or(Deps::All, Deps::Ranks)).or_else(|error| match error {
+                    FabricError::PeersLeft => Ok(()),
+                    error => Err(error),
+                })?;
+                look(writer);
+            }
+        }
+        match lost {
+            Some(rank) => Err(FabricError::PeerLost { rank }),
+            None if all_left => Err(FabricError::PeersLeft),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use crate::shm::{job::control::Plan, waiting::block_on};
+    use std::time::Instant;
+
+    const DEAD: Rank = Rank::new(1);
+
+    fn job() -> Arc<Job> {
+        let plan = Plan { ranks: 3, ranks_per_node: 3, heap_bytes: layout::PAGE, start_ns: 0 };
+        let job = Job::of_threads(plan).unwrap();
+        (0..3).for_each(|rank| job.publish(Rank::new(rank), State::Running));
+        job
+    }
+
+    /// What the others must find after the reaper has come.
+    fn assert_published(job: &Job, changes: u64) {
+        assert!(job.is_lost(DEAD));
+        assert_eq!(job.control.state(1), State::Lost);
+        assert!(job.control.has_ended(1));
+        assert!(job.control.changes() > changes, "nobody would look again");
+        assert_eq!(job.control.first_lost(), Some(1));
+        assert_eq!(job.outlook(Rank::new(0), &Deps::All), Err(FabricError::PeerLost { rank: DEAD }));
+    }
+
+    /// A rank that publishes its own loss may be killed after each of the stores that takes.
+    #[test]
+    fn a_loss_half_told_is_told_by_the_reaper() {
+        let steps: [&dyn Fn(&Job); 4] = [
+            &|_| (),
+            &|job| job.segments[1].word(layout::LOST).store(1, SeqCst),
+            &|job| _ = job.control.card(1, layout::CARD_STATE).fetch_max(State::Lost as u64, SeqCst),
+            &|job| _ = job.control.word(layout::FIRST_LOST).compare_exchange(0, 2, SeqCst, Relaxed),
+        ];
+        for done in 1..=steps.len() {
+            let job = job();
+            let changes = job.control.changes();
+            steps[..done].iter().for_each(|step| step(&job));
+            job.ended(DEAD, false, true);
+            assert_published(&job, changes);
+        }
+    }
+
+    /// A rank that says it has left may be killed before anybody was told, or right afterwards.
+    #[test]
+    fn who_is_killed_while_leaving_is_lost() {
+        for told in [false, true] {
+            let job = job();
+            let changes = job.control.changes();
+            if told {
+                job.publish(DEAD, State::Left);
+            } else {
+                job.control.card(1, layout::CARD_STATE).fetch_max(State::Left as u64, SeqCst);
+            }
+            job.ended(DEAD, false, true);
+            assert_published(&job, changes);
+        }
+    }
+
+    #[test]
+    fn who_ends_well_after_leaving_is_not_lost() {
+        let job = job();
+        job.publish(DEAD, State::Left);
+        job.ended(DEAD, true, true);
+        assert!(!job.is_lost(DEAD));
+        assert_eq!(job.outlook(Rank::new(0), &Deps::One(DEAD)), Err(FabricError::PeersLeft));
+    }
+
+    #[test]
+    fn who_started_the_job_says_whether_it_is_oversubscribed() {
+        let cpus = block_on::cpus();
+        for (ranks, oversubscribed) in [(1, false), (cpus, false), (cpus + 1, true)] {
+            let plan = Plan { ranks, ranks_per_node: ranks, heap_bytes: 1 << 16, start_ns: 0 };
+            let job = Job::of_threads(plan).unwrap();
+            assert_eq!(job.oversubscribed, oversubscribed, "{ranks} ranks on {cpus} CPUs");
+            // What a rank finds that is bound, and so sees fewer CPUs: not its own count decides.
+            job.control.word(layout::OVERSUBSCRIBED).store(u64::from(!oversubscribed), Relaxed);
+            let found = Job::new(job.control.clone(), plan, Box::default(), Instant::now());
+            assert_eq!(found.oversubscribed, !oversubscribed);
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! What all ranks of a job share, as one process sees it: the mapped segments and the [`control`] block. [`liveness`] is what becomes
+//! of the ranks.
+
+pub(crate) mod control;
+mod liveness;
+
+use super::{
+    memory::{
+        Mapping,
+        adopted::Adopted,
+        inside::{self, RegionId},
+        layout,
+    },
+    queues::config::QueueOptions,
+    waiting::doorbell,
+};
+pub(crate) use control::{Control, Plan, State};
+use core::{sync::atomic::Ordering::Relaxed, time::Duration};
+use rdma_fabric::{Existing, FabricError, Rank, provider::Anchor};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    time::Instant,
+};
+
+#[cfg(target_os = "linux")]
+use super::processes::{cross_copy::CrossPlace, peer_memory::PeerMemories};
+#[cfg(target_os = "linux")]
+use rdma_fabric::{RegionKey, RemoteAddr};
+
+/// The mapped segments and the control block.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) control: Control,
+    pub(crate) plan: Plan,
+    /// One per rank, in rank order.
+    segments: Box<[Arc<Mapping>]>,
+    /// What places in each segment keep alive, made when the first is resolved.
+    anchors: Box<[OnceLock<Anchor>]>,
+    /// The job's start.
+    start: Instant,
+    /// More ranks than CPUs.
+    pub(crate) oversubscribed: bool,
+    /// What its control queues are like.
+    pub(crate) queues: QueueOptions,
+    /// Buffers that existed before and that this process registered, by rank and place in the region table.
+    adopted: Mutex<HashMap<(Rank, u32), Arc<Adopted>>>,
+    /// How the ranks' processes reach each other's own memory; `None` where ranks are threads, and in a launcher.
+    #[cfg(target_os = "linux")]
+    peers: Option<PeerMemories>,
+}
+
+impl Job {
+    /// Returns a job whose ranks are threads of this process.
+    #[cfg(test)]
+    pub(crate) fn of_threads(plan: Plan) -> Result<Arc<Self>, FabricError> {
+        Self::of_threads_with(plan, QueueOptions::default())
+    }
+
+    /// Makes a job whose ranks are threads of this process, with such control queues.
+    pub(crate) fn of_threads_with(plan: Plan, queues: QueueOptions) -> Result<Arc<Self>, FabricError> {
+        let bytes = plan.control_bytes();
+        let control = Control::create(Mapping::in_process(bytes, bytes)?, &plan);
+        control.word(layout::QUEUE_OPTIONS).store(queues.to_bits()?, Relaxed);
+        let segments = (0..plan.ranks)
+            .map(|_| Mapping::in_process(plan.segment_bytes(), layout::HEAP))
+            .collect::<Result<Box<[_]>, _>>()?;
+        Ok(Arc::new(Self::new(control, plan, segments, Instant::now())))
+    }
+
+    /// Returns a job over these mappings.
+    pub(crate) fn new(control: Control, plan: Plan, segments: Box<[Arc<Mapping>]>, start: Instant) -> Self {
+        if !doorbell::register_process() {
+            control.word(layout::NO_HEAVY_BARRIER).store(1, Relaxed);
+        }
+        let oversubscribed = control.word(layout::OVERSUBSCRIBED).load(Relaxed) != 0;
+        let queues = QueueOptions::from_bits(control.word(layout::QUEUE_OPTIONS).load(Relaxed));
+        segments.iter().enumerate().for_each(|(rank, segment)| control.show_parked(rank, segment));
+        let anchors = segments.iter().map(|_| OnceLock::new()).collect();
+        Job {
+            control,
+            plan,
+            segments,
+            anchors,
+            start,
+            oversubscribed,
+            queues,
+            adopted: Mutex::default(),
+            #[cfg(target_os = "linux")]
+            peers: None,
+        }
+    }
+
+    /// Makes its ranks processes, which reach each other's own memory through `peers`.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn of_processes(self, peers: PeerMemories) -> Self {
+        Job { peers: Some(peers), ..self }
+    }
+
+    /// Returns what places in a rank's segment keep alive.
+    pub(crate) fn anchor(&self, rank: Rank) -> Result<&Anchor, FabricError> {
+        let segment = self.segment(rank)?;
+        let missing = FabricError::NoSuchRank { rank, ranks: self.plan.ranks };
+        Ok(self.anchors.get(rank.index()).ok_or(missing)?.get_or_init(|| Anchor::new(segment.clone())))
+    }
+
+    /// Returns the best way to reach memory that existed before it was registered.
+    pub(crate) fn existing(&self) -> Existing {
+        #[cfg(target_os = "linux")]
+        if let Some(peers) = &self.peers {
+            return if peers.is_possible() { Existing::CrossCopy } else { Existing::Staged };
+        }
+        Existing::Direct
+    }
+
+    /// Returns the buffers that this process registered; by rank and place in the region table.
+    pub(crate) fn adopted(&self) -> MutexGuard<'_, HashMap<(Rank, u32), Arc<Adopted>>> {
+        self.adopted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Offers the other processes the memory at `address` of this one, which is about to be registered as `key`.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn offer(&self, key: RegionKey, address: u64, len: usize) -> Result<(), FabricError> {
+        let unsupported = FabricError::Unsupported { feature: &"cross-memory copies" };
+        self.peers.as_ref().ok_or(unsupported)?.offer(key, address, len)
+    }
+
+    /// Resolves bytes of another process's own memory.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn cross(
+        &self,
+        addr: RemoteAddr,
+        len: usize,
+        align: usize,
+        region_len: usize,
+    ) -> Result<CrossPlace, FabricError> {
+        let unsupported = FabricError::Unsupported { feature: &"cross-memory copies" };
+        let peers = self.peers.as_ref().ok_or(unsupported)?;
+        let resolved = peers.resolve(self.segment(addr.rank)?, addr, len, align, region_len);
+        resolved.inspect_err(|error| self.notice_loss(error))
+    }
+
+    /// Returns whether an operation of any rank is announced inside the region; those of ranks that have ended don't count.
+    pub(crate) fn is_inside(&self, id: RegionId) -> bool {
+        let inside = |(rank, segment): (usize, &Arc<Mapping>)| {
+            inside::names(segment.announcements(), id) && !self.control.has_ended(rank)
+        };
+        self.segments.iter().enumerate().any(inside)
+    }
+
+    pub(crate) fn segment(&self, rank: Rank) -> Result<&Arc<Mapping>, FabricError> {
+        self.segments.get(rank.index()).ok_or(FabricError::NoSuchRank { rank, ranks: self.plan.ranks })
+    }
+
+    pub(crate) fn start(&self) -> Instant {
+        self.start
+    }
+
+    /// Returns the longest time a rank stays parked without looking.
+    pub(crate) fn longest_park(&self) -> Duration {
+        let heavy_barrier = self.control.heavy_barrier();
+        let longest = doorbell::longest_park(heavy_barrier);
+        if !heavy_barrier {
+            return longest;
+        }
+        // A bound that nothing depends on must not make a thousand idle ranks busy: five thousand looks a second, by all.
+        longest.max(Duration::from_micros(200).saturating_mul(self.plan.ranks as u32)).min(Duration::from_millis(500))
+    }
+
+    /// Returns the longest time a task of a foreign executor stays asleep without looking. Looks cost more there, and the bound
+    /// matters only where there is no heavy barrier.
+    pub(crate) fn longest_sleep(&self) -> Duration {
+        if self.control.heavy_barrier() { Duration::from_millis(500) } else { self.longest_park() }
+    }
+}

@@ -1,0 +1,234 @@
+//! How memory that existed before it was registered is reached.
+//!
+//! | way | when | an operation |
+//! |---|---|---|
+//! | direct | the poster shares the owner's address space | accesses the buffer itself, counted by a [`UseCount`] |
+//! | cross copy | processes, if the probe at first use succeeded | one `pread` or `pwrite` of the owner's memory image, announced ([`super::inside`]) |
+//! | staged | processes otherwise, or for atomics; cells (Miri) that the buffer does not fill | accesses an extent of the owner's segment, announced |
+//!
+//! No address is ever read from shared memory: for direct access it stands in a table of the process ([`Job::adopted`]), for
+//! cross copies in a private table of the owner, read through the memory image.
+//!
+//! # Safety
+//! A buffer that was handed over is accessed through [`rdma_fabric::access`] and nothing else until it is taken, which waits until its use count
+//! is closed and nobody is inside.
+
+#![allow(unsafe_code)]
+
+use super::{
+    inside::{RegionId, UseCount},
+    mapping::{Mapping, Piece},
+    regions,
+};
+use crate::shm::{endpoint::Endpoint, job::Job};
+use core::{fmt, ptr::NonNull};
+use rdma_fabric::{FabricError, OwnedMemory, Rank, RegionKey, RemoteAddr, Result};
+use std::sync::{Arc, Mutex, PoisonError};
+
+#[cfg(target_os = "linux")]
+use crate::shm::processes::cross_copy::CrossPlace;
+#[cfg(not(target_os = "linux"))]
+use no_processes::CrossPlace;
+
+/// A buffer that was handed over.
+pub(crate) struct Adopted {
+    /// `len` bytes of `memory`, accessed through `access` by whoever `uses` counts, and by nobody else while they are here.
+    start: NonNull<u8>,
+    len: usize,
+    pub(crate) uses: UseCount,
+    /// `None` once it was taken. Its bytes are not touched through it.
+    memory: Mutex<Option<OwnedMemory>>,
+    /// The generation of the key it is registered under.
+    generation: u32,
+    /// Whether atomics may be posted to it.
+    atomics: bool,
+}
+
+// SAFETY: the pointer leads into `memory`, which is `Send`; see the field.
+unsafe impl Send for Adopted {}
+// SAFETY: as for `Send`; `access` may be used by any thread at any time.
+unsafe impl Sync for Adopted {}
+
+impl fmt::Debug for Adopted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Adopted({} bytes)", self.len)
+    }
+}
+
+impl Adopted {
+    pub(crate) fn new(mut memory: OwnedMemory, generation: u32, atomics: bool) -> Self {
+        let bytes = memory.bytes_mut();
+        let len = bytes.len();
+        let start = NonNull::from(bytes).cast();
+        Adopted { start, len, uses: UseCount::default(), memory: Mutex::new(Some(memory)), generation, atomics }
+    }
+
+    /// Returns where the buffer is, for copies by the operating system.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn address(&self) -> u64 {
+        self.start.addr().get() as u64
+    }
+
+    /// Takes the buffer, if its use count is closed and nobody is inside.
+    pub(crate) fn take(&self) -> Option<OwnedMemory> {
+        // Nobody can come in again, so from here on the caller alone has the bytes.
+        let quiescent = self.uses.is_quiescent();
+        quiescent.then(|| self.memory.lock().unwrap_or_else(PoisonError::into_inner).take()).flatten()
+    }
+}
+
+/// Bytes of a buffer of this process.
+#[derive(Clone, Debug)]
+pub(crate) struct DirectPlace {
+    /// The bytes; valid while counted among the uses of `memory`.
+    piece: Piece,
+    memory: Arc<Adopted>,
+}
+
+impl DirectPlace {
+    /// Makes the place `offset..offset + len` of a buffer, registered in entry `key` of `target`. `None` if that is not inside.
+    fn new(memory: &Arc<Adopted>, target: &Arc<Mapping>, key: RegionKey, offset: usize, len: usize) -> Option<Self> {
+        offset.checked_add(len).filter(|&end| end <= memory.len)?;
+        // SAFETY: inside the buffer, by the check.
+        let start = unsafe { memory.start.add(offset) };
+        // SAFETY: the piece is used while it is counted only (`within`), and so while the buffer is there.
+        let piece = unsafe { target.outside(start, len, regions::generation_at(key.index as usize), key.generation) };
+        Some(DirectPlace { piece, memory: memory.clone() })
+    }
+}
+
+/// Bytes of memory that existed before it was registered.
+#[derive(Clone, Debug)]
+pub(crate) enum Outside {
+    Direct(DirectPlace),
+    Staged(Piece),
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
+    Cross(CrossPlace),
+}
+
+/// What an operation copies, for as long as deregistration waits for it.
+pub(crate) enum Reached<'a> {
+    /// Bytes of a segment.
+    Segment(&'a Piece<&'a Mapping>),
+    Piece(&'a Piece),
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
+    Cross(&'a CrossPlace),
+}
+
+impl Outside {
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Outside::Direct(DirectPlace { piece, .. }) | Outside::Staged(piece) => piece.len(),
+            Outside::Cross(place) => place.len(),
+        }
+    }
+
+    /// Returns what tells whether the memory may still be used.
+    pub(crate) fn life(&self) -> &Piece {
+        match self {
+            Outside::Direct(DirectPlace { piece, .. }) | Outside::Staged(piece) => piece,
+            Outside::Cross(place) => place.life(),
+        }
+    }
+
+    /// Returns whether atomics may be posted to it.
+    pub(crate) fn has_atomics(&self) -> bool {
+        match self {
+            Outside::Direct(place) => place.memory.atomics,
+            Outside::Staged(_) => true,
+            Outside::Cross(_) => false,
+        }
+    }
+
+    /// Returns the `len` bytes from `offset` on, if they are inside.
+    pub(crate) fn part(&self, offset: usize, len: usize) -> Option<Self> {
+        Some(match self {
+            Outside::Direct(DirectPlace { piece, memory }) => {
+                Outside::Direct(DirectPlace { piece: piece.part(offset, len)?, memory: memory.clone() })
+            }
+            Outside::Staged(piece) => Outside::Staged(piece.part(offset, len)?),
+            Outside::Cross(place) => Outside::Cross(place.part(offset, len)?),
+        })
+    }
+
+    /// Calls `f` so that deregistration waits for it. `None` if the region is gone.
+    pub(crate) fn within<R>(&self, endpoint: &Endpoint, id: RegionId, f: impl FnOnce(Reached<'_>) -> R) -> Option<R> {
+        match self {
+            Outside::Direct(place) => {
+                let _inside = place.memory.uses.enter()?;
+                Some(f(Reached::Piece(&place.piece)))
+            }
+            Outside::Staged(piece) => {
+                let _inside = endpoint.announce([id]);
+                Some(f(Reached::Piece(piece)))
+            }
+            Outside::Cross(place) => {
+                let _inside = endpoint.announce([id]);
+                // I3; what is reached through a piece looks by itself.
+                let gone = self.life().is_lost() || self.life().is_stale();
+                (!gone).then(|| f(Reached::Cross(place)))
+            }
+        }
+    }
+}
+
+/// Resolves bytes of memory that `addr.rank` registered where it was, in entry `addr.region`. `region_len` is what the entry says.
+pub(crate) fn resolve(
+    job: &Job,
+    me: Rank,
+    addr: RemoteAddr,
+    len: usize,
+    align: usize,
+    region_len: usize,
+) -> Result<Outside> {
+    let RemoteAddr { rank, region, .. } = addr;
+    let target = job.segment(rank)?;
+    let offset = usize::try_from(addr.offset).unwrap_or(usize::MAX);
+    let adopted = job.adopted().get(&(rank, region.index)).cloned();
+    if let Some(memory) = adopted.filter(|memory| memory.generation == region.generation && memory.len == region_len) {
+        let place = DirectPlace::new(&memory, target, region, offset, len);
+        let place = place.ok_or(FabricError::Corrupt { rank, what: &"an entry of the region table" })?;
+        if !place.piece.is_aligned(align) {
+            return Err(FabricError::misaligned(addr, align));
+        }
+        return Ok(Outside::Direct(place));
+    }
+    #[cfg(target_os = "linux")]
+    if rank != me && job.existing() != rdma_fabric::Existing::Direct {
+        return job.cross(addr, len, align, region_len).map(Outside::Cross);
+    }
+    let _ = me;
+    // Gone since the entry was read, or never there.
+    Err(match regions::is_current(target, region) {
+        true => FabricError::Corrupt { rank, what: &"an entry of the region table" },
+        false => FabricError::StaleRegion { rank, region },
+    })
+}
+
+/// What stands for other processes' memory where ranks are never processes.
+#[cfg(not(target_os = "linux"))]
+mod no_processes {
+    use super::{Piece, RemoteAddr, Result};
+
+    /// Bytes of another process's memory: there are none.
+    #[derive(Clone, Debug)]
+    pub(crate) enum CrossPlace {}
+
+    impl CrossPlace {
+        pub(crate) fn len(&self) -> usize {
+            match *self {}
+        }
+        pub(crate) fn life(&self) -> &Piece {
+            match *self {}
+        }
+        pub(crate) fn part(&self, _: usize, _: usize) -> Option<Self> {
+            match *self {}
+        }
+        pub(crate) fn write(&self, _: &[u8], _: RemoteAddr) -> Result<()> {
+            match *self {}
+        }
+        pub(crate) fn read(&self, _: &mut [u8], _: RemoteAddr) -> Result<()> {
+            match *self {}
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! The allocator of one rank's own memory; private to the rank.
+
+use super::{
+    existing::{Dismantled, HeldBuffer},
+    heap::{Extent, Heap},
+    inside::RegionId,
+    mapping::Mapping,
+    regions::{self, RegionKind},
+    retired::Retired,
+    symmetric::Symmetric,
+};
+use crate::{host_memory, shm::job::Job};
+use rdma_fabric::{
+    FabricError, OwnedMemory, Rank, RegionKey,
+    error::{OutOfMachineMemory, OutOfMemory},
+};
+
+/// Allocator state of one rank, under the endpoint's lock.
+#[derive(Debug)]
+pub(crate) struct Allocator {
+    pub(crate) heap: Heap,
+    /// Local table entries that were freed.
+    free: Vec<usize>,
+    /// Local table entries from here on were never used.
+    next: usize,
+    pub(crate) symmetric: Symmetric,
+    /// Extents that were freed, and wait for the end of their grace period.
+    retired: Retired<Extent>,
+    /// Memory that existed before and was dropped while operations were inside, with its owner.
+    pub(super) leaving: Vec<(Rank, HeldBuffer)>,
+    pages: Pages,
+}
+
+impl Drop for Allocator {
+    /// Leaks what operations are inside of: they may last longer than this rank's memory.
+    fn drop(&mut self) {
+        self.leaving.drain(..).for_each(|(_, held)| held.leak());
+    }
+}
+
+/// Where the segment's pages come from.
+#[derive(Debug)]
+pub(crate) enum Pages {
+    /// From the process's own memory, when they are touched.
+    Private,
+    /// From a memory file: reserved when a region is allocated, so that no access can find none left.
+    #[cfg(target_os = "linux")]
+    File {
+        file: std::os::fd::OwnedFd,
+        /// Where in it the segment's heap starts.
+        heap_at: usize,
+    },
+}
+
+impl Allocator {
+    pub(crate) fn new(heap_bytes: usize, pages: Pages) -> Self {
+        Allocator {
+            heap: Heap::new(heap_bytes),
+            free: Vec::new(),
+            next: regions::LOCAL.start,
+            symmetric: Symmetric::default(),
+            retired: Retired::default(),
+            leaving: Vec::new(),
+            pages,
+        }
+    }
+
+    /// Makes free again what no operation is inside of any more.
+    pub(crate) fn settle(&mut self, job: &Job, segment: &Mapping) {
+        let heap = &mut self.heap;
+        self.retired.reclaim(job, |extent| heap.give_back_local(extent));
+        if self.leaving.iter().any(|(me, held)| held.is_quiet(job, *me)) {
+            let (quiet, leaving) =
+                std::mem::take(&mut self.leaving).into_iter().partition(|(me, held)| held.is_quiet(job, *me));
+            self.leaving = leaving;
+            let quiet: Vec<(Rank, HeldBuffer)> = quiet;
+            quiet.into_iter().for_each(|(_, held)| drop(self.dismantle(segment, held)));
+        }
+    }
+
+    /// Returns when extents that are not free yet will be.
+    pub(crate) fn grace_end(&self) -> Option<std::time::Instant> {
+        self.retired.until()
+    }
+
+    /// Takes a free local table entry.
+    pub(crate) fn take_index(&mut self, me: Rank) -> Result<usize, FabricError> {
+        if let Some(index) = self.free.pop() {
+            return Ok(index);
+        }
+        if self.next == regions::LOCAL.end {
+            return Err(FabricError::TooManyRegions { rank: me, limit: regions::LOCAL.len() });
+        }
+        self.next += 1;
+        Ok(self.next - 1)
+    }
+
+    pub(crate) fn give_index(&mut self, index: usize) {
+        self.free.push(index);
+    }
+
+    /// Takes a local extent of `bytes` bytes, `fill` it given its offset, and register it.
+    pub(crate) fn alloc(
+        &mut self,
+        segment: &Mapping,
+        me: Rank,
+        bytes: usize,
+        kind: RegionKind,
+        fill: impl FnOnce(usize),
+    ) -> Result<RegisteredExtent, FabricError> {
+        let index = self.take_index(me)?;
+        let extent = match self.heap.take_local(bytes) {
+            Ok(extent) => extent,
+            Err(available) => {
+                self.give_index(index);
+                return Err(out_of_memory(segment, me, bytes, available));
+            }
+        };
+        if let Err(error) = self.prepare(segment, me, bytes, extent) {
+            self.give_index(index);
+            self.heap.give_back_local(extent);
+            return Err(error);
+        }
+        fill(extent.offset);
+        Ok(RegisteredExtent { key: regions::register(segment, index, extent.offset, bytes, kind), extent })
+    }
+
+    /// Deregisters an extent of [`Allocator::alloc`], and retires it.
+    pub(crate) fn free(&mut self, segment: &Mapping, me: Rank, taken: &RegisteredExtent) {
+        let index = taken.key.index as usize;
+        if regions::deregister(segment, index) {
+            self.give_index(index);
+        }
+        self.retired.retire(RegionId::new(me, taken.key), taken.extent);
+    }
+
+    /// Deregisters an extent and never uses it again: an operation may stay inside for ever.
+    pub(crate) fn leak(&mut self, segment: &Mapping, taken: &RegisteredExtent) {
+        let index = taken.key.index as usize;
+        if regions::deregister(segment, index) {
+            self.give_index(index);
+        }
+    }
+
+    /// Takes apart what no operation is inside of.
+    pub(crate) fn dismantle(&mut self, segment: &Mapping, held: HeldBuffer) -> Option<OwnedMemory> {
+        let Dismantled { memory, index, extent } = held.dismantle(segment);
+        if let Some(index) = index {
+            self.give_index(index);
+        }
+        if let Some(extent) = extent {
+            // Every operation on it was announced.
+            self.heap.give_back_local(extent);
+        }
+        memory
+    }
+
+    /// Gives an extent its pages and clear it.
+    ///
+    /// Pages are asked for under the whole extent: bytes count as used from when they are taken, even if their pages
+    /// were refused then.
+    pub(crate) fn prepare(
+        &mut self,
+        segment: &Mapping,
+        me: Rank,
+        bytes: usize,
+        extent: Extent,
+    ) -> Result<(), FabricError> {
+        self.pages
+            .reserve(me, bytes, extent)
+            .map_err(|error| error.unwrap_or_else(|| out_of_memory(segment, me, bytes, 0)))?;
+        extent.used_before().into_iter().for_each(|(offset, len)| segment.zero(offset, len));
+        Ok(())
+    }
+}
+
+/// A local extent and its key.
+#[derive(Debug)]
+pub(crate) struct RegisteredExtent {
+    pub(crate) key: RegionKey,
+    pub(crate) extent: Extent,
+}
+
+pub(crate) fn out_of_memory(segment: &Mapping, rank: Rank, requested: usize, available: usize) -> FabricError {
+    FabricError::from(OutOfMemory { rank, requested, available, segment: segment.heap_len() })
+}
+
+impl Pages {
+    /// Makes sure that bytes of the heap have pages. `Err(None)` means that there are none left.
+    #[cfg_attr(not(target_os = "linux"), allow(unused_variables))]
+    fn reserve(&self, rank: Rank, requested: usize, extent: Extent) -> Result<(), Option<FabricError>> {
+        let Extent { offset, len, fresh_start, fresh_end } = extent;
+        // What was in use before has its pages.
+        host_memory::has((fresh_end - fresh_start) as u64)
+            .map_err(|available| FabricError::from(OutOfMachineMemory { rank, requested, ranks: 1, available }))?;
+        match self {
+            Pages::Private => Ok(()),
+            #[cfg(target_os = "linux")]
+            Pages::File { file, heap_at } => crate::shm::processes::memory_file::reserve(file, heap_at + offset, len),
+        }
+    }
+}
+
+#[cfg(all(test, target_os = "linux", not(miri)))]
+mod tests {
+    use super::*;
+    use crate::shm::{
+        memory::{layout, mapping::MappedFile},
+        processes::memory_file,
+    };
+
+    /// A file whose every page the system refuses for want of memory; says so if there is none to be had.
+    fn no_huge_pages() -> Option<std::os::fd::OwnedFd> {
+        use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+        let made = memfd_create("onesided-test", MemfdFlags::CLOEXEC | MemfdFlags::HUGETLB)
+            .and_then(|file| ftruncate(&file, 1 << 30).map(|()| file))
+            .ok();
+        let free = std::fs::read_to_string("/proc/meminfo").ok()?;
+        let none = free.lines().any(|line| line.replace(' ', "") == "HugePages_Free:0");
+        let file = made.filter(|_| none);
+        if file.is_none() {
+            println!("skipped: no file without memory here");
+        }
+        file
+    }
+
+    #[test]
+    fn an_extent_whose_pages_were_refused_asks_for_them_again() {
+        const HEAP: usize = 8 * layout::PAGE;
+        let whole = memory_file::create("onesided-test", layout::HEAP + HEAP, layout::HEAP).unwrap();
+        let map = MappedFile::new(&whole, layout::HEAP + HEAP).unwrap();
+        let segment = Mapping::of_file(&map, 0, layout::HEAP + HEAP, layout::HEAP);
+        let pages = |file| Pages::File { file, heap_at: layout::HEAP };
+        // Sealed at its size, so that it has no page for any byte of the heap.
+        let refusing = memory_file::create("onesided-test", layout::HEAP, layout::HEAP).unwrap();
+        let mut allocator = Allocator::new(HEAP, pages(refusing));
+        for _ in 0..2 {
+            let error =
+                allocator.alloc(&segment, Rank::new(0), 3 * layout::PAGE, RegionKind::Heap, |_| ()).unwrap_err();
+            assert!(matches!(error, FabricError::System { call: &"fallocate", .. }), "{error}");
+            let limit = allocator.heap.promise_symmetric(64);
+            let extent = allocator.heap.take_symmetric(64, limit).unwrap();
+            assert!(allocator.prepare(&segment, Rank::new(0), 64, extent).is_err());
+            allocator.heap.give_back_symmetric(extent);
+        }
+        // A file of huge pages, of which there are none left.
+        if let Some(empty) = no_huge_pages() {
+            allocator.pages = pages(empty);
+            let error =
+                allocator.alloc(&segment, Rank::new(0), 3 * layout::PAGE, RegionKind::Heap, |_| ()).unwrap_err();
+            let none = FabricError::from(OutOfMemory {
+                rank: Rank::new(0),
+                requested: 3 * layout::PAGE,
+                available: 0,
+                segment: HEAP,
+            });
+            assert_eq!(error, none);
+        }
+        allocator.pages = pages(whole);
+        let taken = allocator.alloc(&segment, Rank::new(0), 3 * layout::PAGE, RegionKind::Heap, |_| ()).unwrap();
+        assert_eq!(taken.extent.len, 3 * layout::PAGE);
+    }
+}

@@ -1,0 +1,171 @@
+//! Registering memory that existed before: what its owner keeps, and how it gets the memory back. [`adopted`](super::adopted) tells
+//! how operations reach it.
+
+use super::{
+    adopted::Adopted,
+    allocator::RegisteredExtent,
+    heap::Extent,
+    inside::{self, RegionId},
+    mapping::Mapping,
+    regions::{self, RegionKind},
+};
+use crate::shm::{endpoint::Endpoint, job::Job};
+use rdma_fabric::{Existing, FabricError, OwnedMemory, Rank, RegionKey, Result, Uses, access};
+use std::sync::Arc;
+
+/// Returns whether a buffer consists of whole cells, so that it can be accessed where it is.
+fn fits(memory: &mut OwnedMemory) -> bool {
+    let bytes = memory.bytes_mut();
+    bytes.as_ptr().addr().is_multiple_of(access::CELL) && bytes.len().is_multiple_of(access::CELL)
+}
+
+/// Returns how processes reach memory that exists, as far as this process can tell without being a rank.
+pub fn existing_of_processes() -> Existing {
+    #[cfg(target_os = "linux")]
+    return if crate::shm::processes::peer_memory::is_possible() { Existing::CrossCopy } else { Existing::Staged };
+    #[cfg(not(target_os = "linux"))]
+    Existing::None
+}
+
+/// What the owner of memory that existed before keeps of it.
+#[derive(Debug)]
+pub(crate) struct HeldBuffer {
+    key: RegionKey,
+    len: usize,
+    what: What,
+    /// Set by [`HeldBuffer::close`]: whether the table entry may be used again.
+    closed: Option<bool>,
+}
+
+#[derive(Debug)]
+enum What {
+    /// Reached where it is; from other processes by cross copies if `crosses`.
+    Allocator { memory: Arc<Adopted>, crosses: bool },
+    /// Reached in an extent of the segment. `None` once that was copied back.
+    Staged { memory: Option<OwnedMemory>, taken: RegisteredExtent },
+}
+
+/// Registers memory that existed before: see [`rdma_fabric::Fabric::adopt`].
+pub(crate) fn adopt(
+    endpoint: &Endpoint,
+    mut memory: OwnedMemory,
+    uses: Uses,
+) -> Result<HeldBuffer, (FabricError, OwnedMemory)> {
+    let job = endpoint.job();
+    let way = match job.existing() {
+        Existing::Direct if fits(&mut memory) => Existing::Direct,
+        Existing::CrossCopy if uses == Uses::Transfers => Existing::CrossCopy,
+        _ => Existing::Staged,
+    };
+    if way == Existing::Staged { stage(endpoint, memory) } else { expose(endpoint, memory, way == Existing::CrossCopy) }
+}
+
+/// Registers a buffer where it is.
+fn expose(endpoint: &Endpoint, memory: OwnedMemory, crosses: bool) -> Result<HeldBuffer, (FabricError, OwnedMemory)> {
+    let (me, job, segment) = (endpoint.me(), endpoint.job(), endpoint.segment());
+    let index = {
+        let allocator = &mut *endpoint.allocator();
+        allocator.settle(job, segment);
+        match allocator.take_index(me) {
+            Ok(index) => index,
+            Err(error) => return Err((error, memory)),
+        }
+    };
+    let key = regions::next_key(segment, index);
+    let len = memory.len();
+    let adopted = Arc::new(Adopted::new(memory, key.generation, !crosses));
+    #[cfg(target_os = "linux")]
+    if crosses && let Err(error) = job.offer(key, adopted.address(), len) {
+        adopted.uses.close();
+        endpoint.allocator().give_index(index);
+        let memory = adopted.take();
+        return Err((error, memory.unwrap_or_else(|| OwnedMemory::new(Vec::<u8>::new()))));
+    }
+    job.adopted().insert((me, key.index), adopted.clone());
+    // After the tables above, which resolving the key looks at.
+    regions::register(segment, index, 0, len, RegionKind::Adopted);
+    Ok(HeldBuffer { key, len, what: What::Allocator { memory: adopted, crosses }, closed: None })
+}
+
+/// Registers a copy of a buffer.
+fn stage(endpoint: &Endpoint, memory: OwnedMemory) -> Result<HeldBuffer, (FabricError, OwnedMemory)> {
+    let len = memory.len();
+    let filled = |segment: &Mapping, offset| segment.fill(offset, memory.bytes());
+    match endpoint.take_extent(len, RegionKind::Staged, filled) {
+        Ok(taken) => {
+            Ok(HeldBuffer { key: taken.key, len, what: What::Staged { memory: Some(memory), taken }, closed: None })
+        }
+        Err(error) => Err((error, memory)),
+    }
+}
+
+impl HeldBuffer {
+    pub(crate) fn key(&self) -> RegionKey {
+        self.key
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn way(&self) -> Existing {
+        match self.what {
+            What::Allocator { crosses: false, .. } => Existing::Direct,
+            What::Allocator { crosses: true, .. } => Existing::CrossCopy,
+            What::Staged { .. } => Existing::Staged,
+        }
+    }
+
+    /// Lets no new operation in.
+    pub(crate) fn close(&mut self, job: &Job, segment: &Mapping, me: Rank) {
+        if self.closed.is_none() {
+            // D1, D2.
+            self.closed = Some(regions::deregister(segment, self.key.index as usize));
+            inside::barrier();
+            if let What::Allocator { memory, .. } = &self.what {
+                memory.uses.close();
+                job.adopted().remove(&(me, self.key.index));
+            }
+        }
+    }
+
+    /// Returns whether it is closed and no operation is inside any more.
+    pub(crate) fn is_quiet(&self, job: &Job, me: Rank) -> bool {
+        // D3. Whatever is reached inside this process is counted by the gate instead.
+        let inside = || job.is_inside(RegionId::new(me, self.key));
+        self.closed.is_some()
+            && match &self.what {
+                What::Allocator { memory, crosses } => memory.uses.is_quiescent() && !(*crosses && inside()),
+                What::Staged { .. } => !inside(),
+            }
+    }
+
+    /// Returns the memory of a quiet region, and what becomes free: the table entry if it may be used again, an extent.
+    pub(crate) fn dismantle(self, segment: &Mapping) -> Dismantled {
+        let index = (self.closed == Some(true)).then_some(self.key.index as usize);
+        match self.what {
+            What::Allocator { memory, .. } => Dismantled { memory: memory.take(), index, extent: None },
+            What::Staged { memory, taken } => {
+                let memory = memory.map(|mut memory| {
+                    segment.empty(taken.extent.offset, memory.bytes_mut());
+                    memory
+                });
+                Dismantled { memory, index, extent: Some(taken.extent) }
+            }
+        }
+    }
+
+    /// Gives the memory up for ever: other processes may still copy into it.
+    pub(crate) fn leak(self) {
+        if let What::Allocator { memory, crosses: true } = self.what {
+            core::mem::forget(memory);
+        }
+    }
+}
+
+/// What becomes free with a region that [`HeldBuffer::dismantle`] took apart.
+pub(crate) struct Dismantled {
+    pub(crate) memory: Option<OwnedMemory>,
+    pub(crate) index: Option<usize>,
+    pub(crate) extent: Option<Extent>,
+}

@@ -1,0 +1,224 @@
+//! Which bytes of a segment's heap are taken: arithmetic only, private to the owner, never in shared memory.
+//!
+//! Two arenas share one range of bytes. Symmetric regions grow from its start, local ones from its end, so that
+//! neither has a fixed share. The symmetric arena's state depends only on the sequence of symmetric calls, which
+//! is the same on all ranks: equal calls give equal offsets everywhere.
+//!
+//! Locked regions to which references may exist have bytes that no other region ever had nor will have: a short operation on another
+//! region, whose thread is stopped before its access, must not hit them, however late it comes.
+
+use std::{collections::BTreeMap, ops::Range};
+
+/// Regions start on, and their lengths are rounded up to, multiples of this, in bytes.
+pub(crate) const GRAIN: usize = super::layout::CACHE_LINE;
+
+/// Returns the bytes rounded up to whole grains, at least one; `None` if that overflows.
+pub(crate) fn grains(bytes: usize) -> Option<usize> {
+    bytes.max(1).checked_next_multiple_of(GRAIN)
+}
+
+/// First fit from 0 upwards, lowest hole first.
+#[derive(Debug, Default)]
+struct Arena {
+    /// Holes below `top`, by offset. No two touch, none touches `top`.
+    holes: BTreeMap<usize, usize>,
+    /// Everything at or above is free.
+    top: usize,
+    /// The highest `top` ever: bytes at or above were never handed out.
+    touched: usize,
+}
+
+impl Arena {
+    /// Takes a hole of `len` bytes, or fresh bytes if they end at or below `limit`.
+    fn take(&mut self, len: usize, limit: usize) -> Option<usize> {
+        if let Some(offset) = first_fit(&mut self.holes, len) {
+            return Some(offset);
+        }
+        let end = self.top.checked_add(len).filter(|&end| end <= limit)?;
+        let offset = std::mem::replace(&mut self.top, end);
+        self.touched = self.touched.max(end);
+        Some(offset)
+    }
+
+    /// Takes `len` bytes that were never handed out, ending at or below `limit`. What is free below them becomes a hole.
+    fn take_fresh(&mut self, len: usize, limit: usize) -> Option<usize> {
+        let end = self.touched.checked_add(len).filter(|&end| end <= limit)?;
+        if self.top < self.touched {
+            self.holes.insert(self.top, self.touched - self.top);
+        }
+        self.top = end;
+        Some(std::mem::replace(&mut self.touched, end))
+    }
+
+    fn give_back(&mut self, offset: usize, len: usize) {
+        let (offset, len) = joined(&mut self.holes, offset, len);
+        if offset + len == self.top {
+            self.top = offset;
+        } else {
+            self.holes.insert(offset, len);
+        }
+    }
+
+    /// Returns the longest piece that [`Arena::take`] could hand out.
+    fn largest(&self, limit: usize) -> usize {
+        self.holes.values().copied().max().unwrap_or(0).max(limit.saturating_sub(self.top))
+    }
+}
+
+/// Returns a free piece together with those of `holes` that touch it, which are taken out.
+fn joined(holes: &mut BTreeMap<usize, usize>, mut offset: usize, mut len: usize) -> (usize, usize) {
+    if let Some((&before, &hole)) = holes.range(..offset).next_back()
+        && before + hole == offset
+    {
+        holes.remove(&before);
+        (offset, len) = (before, hole + len);
+    }
+    if let Some(hole) = holes.remove(&(offset + len)) {
+        len += hole;
+    }
+    (offset, len)
+}
+
+/// Returns the first hole of at least `len` bytes, less what is taken.
+fn first_fit(holes: &mut BTreeMap<usize, usize>, len: usize) -> Option<usize> {
+    let (&offset, &hole) = holes.iter().find(|&(_, &hole)| hole >= len)?;
+    holes.remove(&offset);
+    if hole > len {
+        holes.insert(offset + len, hole - len);
+    }
+    Some(offset)
+}
+
+/// Bytes that were taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Extent {
+    /// First byte, counted from the start of the heap.
+    pub(crate) offset: usize,
+    /// Length in bytes, whole grains.
+    pub(crate) len: usize,
+    /// Bytes from here to `fresh_end` were never in use, so they are still zero.
+    pub(crate) fresh_start: usize,
+    /// Where those bytes end; both lie in the extent, in this order.
+    pub(crate) fresh_end: usize,
+}
+
+impl Extent {
+    /// Returns the bytes that may have been in use before: (offset, length) of two pieces.
+    pub(crate) fn used_before(&self) -> [(usize, usize); 2] {
+        let end = self.offset + self.len;
+        [(self.offset, self.fresh_start - self.offset), (self.fresh_end, end - self.fresh_end)]
+    }
+}
+
+/// The two arenas of one rank.
+#[derive(Debug)]
+pub(crate) struct Heap {
+    /// Length of the range, whole grains.
+    len: usize,
+    symmetric: Arena,
+    /// In mirrored offsets: its 0 is the end of the range.
+    local: Arena,
+    /// While a symmetric allocation is being agreed on, local extents stay at or above this offset.
+    promised: usize,
+    /// Free pieces that belonged to locked regions, by offset. To `symmetric` they are in use for ever.
+    locked: BTreeMap<usize, usize>,
+}
+
+impl Heap {
+    pub(crate) fn new(len: usize) -> Self {
+        Heap {
+            len: len / GRAIN * GRAIN,
+            symmetric: Arena::default(),
+            local: Arena::default(),
+            promised: 0,
+            locked: BTreeMap::new(),
+        }
+    }
+
+    /// Returns the bytes that were never in use. (Either arena may have been where the other one is now.)
+    fn fresh(&self) -> Range<usize> {
+        self.symmetric.touched..self.len - self.local.touched
+    }
+
+    /// Returns the bytes from the range's end that local extents may reach to.
+    fn local_limit(&self) -> usize {
+        self.len - self.symmetric.top.max(self.promised)
+    }
+
+    /// Takes a local extent for `bytes` bytes; on failure the longest there could be.
+    pub(crate) fn take_local(&mut self, bytes: usize) -> Result<Extent, usize> {
+        let (limit, fresh) = (self.local_limit(), self.fresh());
+        let taken = grains(bytes).and_then(|len| Some((self.local.take(len, limit)?, len)));
+        let (mirrored, len) = taken.ok_or_else(|| self.local.largest(limit))?;
+        Ok(extent(self.len - mirrored - len, len, fresh))
+    }
+
+    pub(crate) fn give_back_local(&mut self, extent: Extent) {
+        self.local.give_back(self.len - extent.offset - extent.len, extent.len);
+    }
+
+    /// Keeps room for a symmetric extent of `bytes` bytes until it is taken or given up, whatever holes the others
+    /// agree on. Up to which offset: less than is needed now if there is less, for the ranks may agree on freeing
+    /// others first.
+    pub(crate) fn promise_symmetric(&mut self, bytes: usize) -> usize {
+        let end = grains(bytes).filter(|&len| len <= self.len).map_or(0, |len| self.symmetric.top + len);
+        self.promised = end.min(self.len - self.local.top);
+        self.promised
+    }
+
+    /// Promises, as [`Heap::promise_symmetric`] does, for a locked region: room that no region ever had.
+    pub(crate) fn promise_locked(&mut self, bytes: usize) -> usize {
+        let end = grains(bytes).filter(|&len| len <= self.len).map_or(0, |len| self.symmetric.touched + len);
+        self.promised = end.min(self.fresh().end);
+        self.promised
+    }
+
+    /// Takes an extent, as [`Heap::take_symmetric`] does, for a locked region: a piece that only such regions had, or one that none
+    /// ever had.
+    pub(crate) fn take_locked(&mut self, bytes: usize, limit: usize) -> Result<Extent, usize> {
+        let limit = limit.min(self.promised);
+        self.break_promise();
+        let fresh = self.fresh();
+        let (symmetric, locked) = (&mut self.symmetric, &mut self.locked);
+        let taken = grains(bytes)
+            .and_then(|len| Some((first_fit(locked, len).or_else(|| symmetric.take_fresh(len, limit))?, len)));
+        let none = || locked.values().copied().max().unwrap_or(0).max(limit.saturating_sub(fresh.start));
+        let (offset, len) = taken.ok_or_else(none)?;
+        Ok(extent(offset, len, fresh))
+    }
+
+    pub(crate) fn give_back_locked(&mut self, extent: Extent) {
+        let (offset, len) = joined(&mut self.locked, extent.offset, extent.len);
+        self.locked.insert(offset, len);
+    }
+
+    /// Gives up the room that [`Heap::promise_symmetric`] keeps.
+    pub(crate) fn break_promise(&mut self) {
+        self.promised = 0;
+    }
+
+    /// Takes a symmetric extent in a hole or ending at or below `limit`, the least that any rank has promised. Same calls,
+    /// same answers on all ranks. On failure the longest there could be.
+    pub(crate) fn take_symmetric(&mut self, bytes: usize, limit: usize) -> Result<Extent, usize> {
+        // This rank's promise is among them, unless a card was damaged.
+        let limit = limit.min(self.promised);
+        self.break_promise();
+        let fresh = self.fresh();
+        let taken = grains(bytes).and_then(|len| Some((self.symmetric.take(len, limit)?, len)));
+        let (offset, len) = taken.ok_or_else(|| self.symmetric.largest(limit))?;
+        Ok(extent(offset, len, fresh))
+    }
+
+    pub(crate) fn give_back_symmetric(&mut self, extent: Extent) {
+        self.symmetric.give_back(extent.offset, extent.len);
+    }
+}
+
+fn extent(offset: usize, len: usize, fresh: Range<usize>) -> Extent {
+    let fresh_start = fresh.start.clamp(offset, offset + len);
+    let fresh_end = fresh.end.clamp(fresh_start, offset + len);
+    Extent { offset, len, fresh_start, fresh_end }
+}
+
+#[cfg(test)]
+mod tests;

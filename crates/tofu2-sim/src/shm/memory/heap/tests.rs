@@ -1,0 +1,130 @@
+//! The arenas against a map of grains, and what holds between promise and taking.
+
+use super::*;
+use proptest::prelude::*;
+
+const LOCKED: usize = 2;
+/// How an extent of each kind is given back: local, symmetric, locked.
+const GIVE_BACK: [fn(&mut Heap, Extent); 3] =
+    [Heap::give_back_local, Heap::give_back_symmetric, Heap::give_back_locked];
+
+/// What is done next, with an extent of this kind.
+#[derive(Clone, Debug)]
+enum Step {
+    Take(usize, usize),
+    GiveBack(usize, prop::sample::Index),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let most = |kind| if kind == LOCKED { 300 } else { 700usize };
+    prop_oneof![
+        (0..3usize).prop_flat_map(move |kind| (0..most(kind)).prop_map(move |bytes| Step::Take(kind, bytes))),
+        (0..3usize, any::<prop::sample::Index>()).prop_map(|(kind, index)| Step::GiveBack(kind, index)),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 256 }))]
+
+    /// Against a map of who owns each grain and which grains were ever used.
+    #[test]
+    fn extents_are_disjoint_and_freed_bytes_come_back(steps in prop::collection::vec(step(), 1..if cfg!(miri) { 30 } else { 120 })) {
+        const GRAINS: usize = 64;
+        let mut heap = Heap::new(GRAINS * GRAIN);
+        let (mut owner, mut used) = ([false; GRAINS], [false; GRAINS]);
+        // Grains that any but a locked region had, and that a locked one had.
+        let (mut open, mut closed) = ([false; GRAINS], [false; GRAINS]);
+        let mut taken = [(); 3].map(|()| Vec::<Extent>::new());
+        for step in steps {
+            let (kind, extent) = match step {
+                Step::Take(0, bytes) => (0, heap.take_local(bytes)),
+                Step::Take(1, bytes) => {
+                    let limit = heap.promise_symmetric(bytes);
+                    (1, heap.take_symmetric(bytes, limit))
+                }
+                Step::Take(_, bytes) => {
+                    let limit = heap.promise_locked(bytes);
+                    (LOCKED, heap.take_locked(bytes, limit))
+                }
+                Step::GiveBack(kind, index) => {
+                    if !taken[kind].is_empty() {
+                        let extent = taken[kind].swap_remove(index.index(taken[kind].len()));
+                        owner[extent.offset / GRAIN..][..extent.len / GRAIN].fill(false);
+                        GIVE_BACK[kind](&mut heap, extent);
+                    }
+                    continue;
+                }
+            };
+            let Ok(extent) = extent else { continue };
+            prop_assert!(extent.offset % GRAIN == 0 && extent.len % GRAIN == 0 && extent.len > 0);
+            let grains = extent.offset / GRAIN..(extent.offset + extent.len) / GRAIN;
+            prop_assert!(!owner[grains.clone()].contains(&true), "{extent:?} overlaps");
+            let fresh = extent.fresh_start / GRAIN..extent.fresh_end / GRAIN;
+            prop_assert!(grains.start <= fresh.start && fresh.start <= fresh.end && fresh.end <= grains.end);
+            prop_assert!(!used[fresh].contains(&true), "{extent:?} is said to be fresh");
+            owner[grains.clone()].fill(true);
+            used[grains.clone()].fill(true);
+            let (own, others) = if kind == LOCKED { (&mut closed, &open) } else { (&mut open, &closed) };
+            own[grains.clone()].fill(true);
+            prop_assert!(!others[grains].contains(&true), "{extent:?} was of another kind");
+            taken[kind].push(extent);
+        }
+        for kind in 0..LOCKED {
+            core::mem::take(&mut taken[kind]).into_iter().for_each(|extent| GIVE_BACK[kind](&mut heap, extent));
+        }
+        if !closed.contains(&true) {
+            prop_assert_eq!(heap.take_local(GRAINS * GRAIN).map(|extent| extent.offset), Ok(0));
+        }
+    }
+}
+
+#[test]
+fn a_promise_holds_against_local_extents() {
+    let mut heap = Heap::new(4 * GRAIN);
+    assert_eq!(heap.promise_symmetric(2 * GRAIN), 2 * GRAIN);
+    assert_eq!(heap.take_local(2 * GRAIN).map(|extent| extent.offset), Ok(2 * GRAIN));
+    assert_eq!(heap.take_local(1), Err(0));
+    assert_eq!(heap.take_symmetric(2 * GRAIN, 2 * GRAIN).map(|extent| extent.offset), Ok(0));
+    assert_eq!(heap.promise_symmetric(1), 2 * GRAIN, "there is no more");
+    assert_eq!(heap.take_symmetric(1, usize::MAX), Err(0));
+}
+
+#[test]
+fn what_is_freed_between_promise_and_taking_is_room() {
+    let mut heap = Heap::new(4 * GRAIN);
+    let limit = heap.promise_symmetric(3 * GRAIN);
+    let first = heap.take_symmetric(3 * GRAIN, limit).unwrap();
+    let limit = heap.promise_symmetric(2 * GRAIN);
+    heap.give_back_symmetric(first);
+    assert_eq!(heap.take_symmetric(2 * GRAIN, limit).map(|extent| extent.offset), Ok(0));
+}
+
+#[test]
+fn locked_extents_are_fresh_or_were_locked() {
+    let mut heap = Heap::new(8 * GRAIN);
+    let open = heap.promise_symmetric(2 * GRAIN);
+    let open = heap.take_symmetric(2 * GRAIN, open).unwrap();
+    heap.give_back_symmetric(open);
+    let local = heap.take_local(GRAIN).unwrap();
+    heap.give_back_local(local);
+    let take = |heap: &mut Heap, grains| {
+        let limit = heap.promise_locked(grains * GRAIN);
+        heap.take_locked(grains * GRAIN, limit)
+    };
+    let first = take(&mut heap, 2).unwrap();
+    assert_eq!((first.offset, first.used_before()), (2 * GRAIN, [(2 * GRAIN, 0), (4 * GRAIN, 0)]));
+    heap.give_back_locked(first);
+    // The hole below is for others, and what was locked is not.
+    assert_eq!(heap.promise_symmetric(2 * GRAIN), 6 * GRAIN);
+    assert_eq!(heap.take_symmetric(2 * GRAIN, 6 * GRAIN).map(|extent| extent.offset), Ok(0));
+    assert_eq!(take(&mut heap, 1).map(|extent| extent.offset), Ok(2 * GRAIN));
+    assert_eq!(take(&mut heap, 4), Err(3 * GRAIN), "one grain was local");
+    assert_eq!(take(&mut heap, 3).map(|extent| extent.offset), Ok(4 * GRAIN));
+}
+
+#[test]
+fn sizes_that_overflow_are_refused() {
+    let mut heap = Heap::new(GRAIN);
+    assert_eq!(heap.take_local(usize::MAX), Err(GRAIN));
+    assert_eq!(heap.promise_symmetric(usize::MAX - GRAIN), 0);
+}

@@ -1,0 +1,264 @@
+//! Where things stand in a rank's segment and in the job's control block.
+//!
+//! ```text
+//! segment: | header | region table | notice ring | gates | directory of queues | heap: symmetric → … ← local |
+//! control: | job | one card per rank |
+//! file:    | control | segment of rank 0 | … | segment of the last rank |
+//! ```
+//! (Where ranks are threads of one process there is no file.)
+//! *Protocol words* (all but the heap) are atomics and nothing else; the heap is reached through
+//! [`rdma_fabric::access`] and nothing else. So no byte is ever accessed in two ways.
+
+use super::inside::ANNOUNCEMENTS;
+
+/// Bytes that CPUs pass between them as one, a power of two: what different ranks write stands at least so far apart.
+/// 128 where lines are fetched in pairs (x86-64) or are so long on some machines (aarch64, POWER), 256 on s390x, else 64:
+/// as `crossbeam_utils::CachePadded`, but never less than a region's promised alignment of 64 bytes.
+pub(crate) const CACHE_LINE: usize = if cfg!(target_arch = "s390x") {
+    256
+} else if cfg!(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "powerpc64")) {
+    128
+} else {
+    64
+};
+/// Granule of mappings and of page reservation, in bytes. A multiple of it is a multiple of every page size up to 64
+/// KiB, which is more than any supported system has; where memory files are used, the system is asked
+/// ([`check_page`]).
+pub(crate) const PAGE: usize = 65_536;
+
+/// Defines where things stand: their names, lengths in bytes and first bytes. Refuses to compile unless each ends before the next
+/// one starts.
+macro_rules! fields {
+    ($($(#[$doc:meta])* $name:ident: $len:expr, $at:expr;)*) => {
+        $($(#[$doc])* pub(crate) const $name: usize = $at;)*
+        const _: () = in_order([$(($name, $len)),*]);
+    };
+}
+
+// ----- sizes -----
+
+/// Bytes of a table entry.
+pub(crate) const ENTRY: usize = 32;
+/// Table entries for symmetric regions, the first ones.
+pub(crate) const SYMMETRIC_SLOTS: usize = 1024;
+/// All table entries.
+pub(crate) const SLOTS: usize = 4096;
+/// Bytes of a ring slot.
+pub(crate) const RING_SLOT: usize = 32;
+/// Notices that fit into a rank's ring; a power of two.
+pub(crate) const RING_CAPACITY: usize = 4096;
+/// Start/end gates of a rank.
+pub(crate) const START_GATES: usize = 16;
+/// All gates of a rank.
+pub(crate) const GATES: usize = 64;
+/// Bytes of a gate's signal.
+pub(crate) const GATE_PACKET: usize = (rdma_fabric::barrier::Wave::WORDS * 8).next_multiple_of(CACHE_LINE);
+/// Bytes of a record: a line of words and two signals.
+pub(crate) const GATE_RECORD: usize = CACHE_LINE + 2 * GATE_PACKET;
+/// RDMA engines that a directory has room for.
+pub(crate) const QUEUE_ENGINES: usize = 8;
+/// Control queues of an engine that a directory has room for.
+pub(crate) const QUEUE_NUMBERS: usize = 16;
+/// Queues that share a control queue, for which a directory has room.
+pub(crate) const QUEUE_CONTEXTS: usize = 8;
+
+// ----- a segment -----
+
+fields! {
+    /// `u64`, not 0 once the segment's rank is lost. Same line as the bell: a poster looks at both.
+    LOST: 8, 0;
+    /// `u32`, the doorbell; the only word that is not 8 bytes long, reached as [`super::mapping::Mapping::bell`] only. In the
+    /// control block nothing stands there.
+    BELL: 4, 8;
+    /// `u64`, what a parked rank waits for.
+    WATCH: 8, 16;
+    /// `u64`, position of the oldest notice; written by the owner, and on a line of its own.
+    RING_HEAD: 8, CACHE_LINE;
+    /// `u64`, the next free position of the notice ring and who took the last; written by producers.
+    RING_TAIL: 8, 2 * CACHE_LINE;
+    /// `u64`, what a producer found at the head last. On the tail's line: only producers touch it.
+    RING_SEEN: 8, RING_TAIL + 8;
+    /// `u64` each, what operations of the rank that are under way are inside of; written by the rank.
+    INSIDE: 8 * ANNOUNCEMENTS, 3 * CACHE_LINE;
+    /// `u64`, not 0 if control queues of the rank wait for somebody to execute what was released; any rank writes it.
+    QUEUES_PENDING: 8, (INSIDE + 8 * ANNOUNCEMENTS).next_multiple_of(CACHE_LINE);
+    /// `u64`, how often the rank has begun or ended to be parked without a deadline: odd while it is. It and the words behind it are written by the rank
+    /// and read by the watchdog: see [`crate::shm::waiting::watchdog`].
+    PARKINGS: 8, QUEUES_PENDING + CACHE_LINE;
+    /// `u64`, how often the rank has looked again in vain and parked.
+    PARKED_LOOKS: 8, PARKINGS + 8;
+    /// `u64`, what it waits for.
+    PARKED_WHAT: 8, PARKINGS + 16;
+    /// `u64`, which ranks that depends on, and how many more waits it has.
+    PARKED_WHOM: 8, PARKINGS + 24;
+    /// `u64`, not 0 if others than ranks may wake it.
+    PARKED_OPEN: 8, PARKINGS + 32;
+    /// `u64`, not 0 if the rank is a [`rdma_fabric::Program`], which nobody else works for.
+    SEALED: 8, PARKINGS + 40;
+    /// `u64`, the process that is parked.
+    PARKED_PROCESS: 8, PARKINGS + 48;
+    /// First entry of the region table.
+    TABLE: SLOTS * ENTRY, 4096;
+    /// First slot of the notice ring.
+    RING: RING_CAPACITY * RING_SLOT, TABLE + SLOTS * ENTRY;
+    /// First claim word of the notice ring.
+    RING_CLAIMS: 8 * RING_CAPACITY, RING + RING_CAPACITY * RING_SLOT;
+    /// First record: those of all gates, then those of the start/end gates' end halves.
+    GATE_RECORDS: (GATES + START_GATES) * GATE_RECORD, (RING_CLAIMS + RING_CAPACITY * 8).next_multiple_of(CACHE_LINE);
+    /// First word of the directory of control queues: the region key of the queue's words, or 0.
+    QUEUES: QUEUE_ENGINES * QUEUE_NUMBERS * QUEUE_CONTEXTS * 8, GATE_RECORDS + (GATES + START_GATES) * GATE_RECORD;
+    /// First word of the node's control queues, in the segment of its first rank: which rank has each.
+    NODE_QUEUES: QUEUE_ENGINES * QUEUE_NUMBERS * 8, QUEUES + QUEUE_ENGINES * QUEUE_NUMBERS * QUEUE_CONTEXTS * 8;
+    /// First byte of the heap.
+    HEAP: 0, (NODE_QUEUES + QUEUE_ENGINES * QUEUE_NUMBERS * 8).next_multiple_of(PAGE);
+}
+
+const _: () =
+    on_own_lines([LOST, RING_HEAD, RING_TAIL, INSIDE, QUEUES_PENDING, PARKINGS, TABLE, RING, RING_CLAIMS, HEAP]);
+const _: () = assert!(RING_SEEN / CACHE_LINE == RING_TAIL / CACHE_LINE && SYMMETRIC_SLOTS < SLOTS);
+const _: () = assert!(CACHE_LINE.is_multiple_of(ENTRY) && CACHE_LINE.is_multiple_of(RING_SLOT));
+const _: () = assert!(RING_CAPACITY.is_power_of_two() && HEAP.is_multiple_of(PAGE) && PAGE.is_multiple_of(CACHE_LINE));
+
+// ----- the control block -----
+
+fields! {
+    /// `u64`, [`MAGIC_VALUE`].
+    MAGIC: 8, 0;
+    /// `u64`, length of the heap of each segment, in bytes.
+    HEAP_BYTES: 8, 16;
+    /// `u64`, ranks per node.
+    RANKS_PER_NODE: 8, 24;
+    /// `u64`, monotonic clock at the job's start, ns.
+    START: 8, 32;
+    /// `u64`, not 0 if some process of the job can't be reached by a process-wide barrier.
+    NO_HEAVY_BARRIER: 8, 40;
+    /// `u64`, number of ranks.
+    RANKS: 8, 48;
+    /// `u64`, not 0 if the job has more ranks than CPUs. Whoever started it says so: a bound rank sees only its own CPUs.
+    OVERSUBSCRIBED: 8, 56;
+    /// `u64`, number of changes of any rank's state.
+    CHANGES: 8, CACHE_LINE;
+    /// `u64`, 1 + the rank that was lost first, or 0.
+    FIRST_LOST: 8, CACHE_LINE + 8;
+    /// `u64`, not 0 once any rank's process was reaped.
+    ENDED: 8, CACHE_LINE + 16;
+    /// `u64`, how many ranks wait, once nothing can happen any more.
+    STUCK: 8, CACHE_LINE + 24;
+    /// `u64`, number of arrivals at phases of symmetric allocations; only a hint whom to wake.
+    ARRIVALS: 8, 2 * CACHE_LINE;
+    /// `u64`, what the job's control queues are like ([`crate::shm::queues::config::QueueOptions`]); never changes.
+    QUEUE_OPTIONS: 8, ARRIVALS + 8;
+    /// `u64`, a random number that tells the job from others; never changes. 0 where ranks share a process, as is the next.
+    JOB: 8, ARRIVALS + 16;
+    /// `u64`, a random number that only processes of the job know; never changes.
+    SECRET: 8, ARRIVALS + 24;
+    /// First card.
+    CARDS: 0, 3 * CACHE_LINE;
+}
+
+const _: () = on_own_lines([MAGIC, CHANGES, ARRIVALS, CARDS, CARD]);
+
+// ----- a card, and what a rank says in a phase of symmetric allocation -----
+
+fields! {
+    /// `u64` in a card: the rank's state.
+    CARD_STATE: 8, 0;
+    /// `u64` in a card: number of phases of symmetric allocations the rank has arrived at.
+    CARD_PHASE: 8, 8;
+    /// `u64` in a card: 1 once the rank's process was reaped, so that no code of it runs; 0 for ever where ranks are threads.
+    CARD_ENDED: 8, 16;
+    /// `u64` in a card: which process the rank is (`Holder` in [`crate::shm::job::control`]); 0 for ever where ranks are threads.
+    CARD_HOLDER: 8, 24;
+    /// `u64` in a card: not 0 while anybody of the rank is parked, or about to be. So changing a state need not touch the
+    /// segments of all ranks, in most of which no thread waits.
+    CARD_PARKED: 8, 32;
+}
+
+/// In a card: what the rank says in a phase. Two of them, for even and odd phases, so that a rank can go on to the
+/// next phase while others still read the last.
+pub(crate) const CARD_SIDES: [usize; 2] = [CACHE_LINE, CACHE_LINE + SIDE];
+/// Bytes of a card.
+pub(crate) const CARD: usize = CARD_SIDES[1] + SIDE;
+const _: () = in_order([(CARD_PARKED, 8), (CARD_SIDES[0], SIDE), (CARD_SIDES[1], SIDE), (CARD, 0)]);
+
+fields! {
+    /// `u64` in a side: bytes asked for.
+    SIDE_BYTES: 8, 0;
+    /// `u64` in a side: in phase 1 up to where the rank promises room, in phase 2 whether all is well with it (1).
+    SIDE_VERDICT: 8, 8;
+    /// `u64` in a side: 1 if the rank has freed regions whose grace period is not over.
+    SIDE_RETIRED: 8, 16;
+    /// Three `u64` in a side: the terms of a locked region ([`rdma_fabric::Pact::terms`]), or 0.
+    SIDE_TERMS: 24, 24;
+    /// Bit set in a side: symmetric slots that the rank has dropped.
+    SIDE_DROPPED: SYMMETRIC_SLOTS / 8, CACHE_LINE;
+    /// Bytes of a side.
+    SIDE: 0, SIDE_DROPPED + SYMMETRIC_SLOTS / 8;
+}
+
+const _: () = on_own_lines([CARD_STATE, CARD_SIDES[0], SIDE_DROPPED]);
+
+/// What [`MAGIC`] holds: name, version and line length of this layout.
+pub(crate) const MAGIC_VALUE: u64 = u64::from_le_bytes(*b"1sided\x08\0") | (CACHE_LINE.ilog2() as u64) << 56;
+
+/// Returns whether [`PAGE`] suits a system with pages of `bytes` bytes.
+///
+/// # Errors
+/// [`rdma_fabric::FabricError::Unsupported`].
+#[cfg(target_os = "linux")]
+pub(crate) fn check_page(bytes: usize) -> Result<(), rdma_fabric::FabricError> {
+    if bytes != 0 && PAGE.is_multiple_of(bytes) {
+        Ok(())
+    } else {
+        Err(rdma_fabric::FabricError::Unsupported { feature: &"ranks as processes with pages longer than 64 KiB" })
+    }
+}
+
+/// Refuses to compile unless each part, its first byte and its length, ends before the next one starts.
+const fn in_order<const N: usize>(parts: [(usize, usize); N]) {
+    let mut next = 1;
+    while next < N {
+        let (start, len) = parts[next - 1];
+        assert!(start + len <= parts[next].0, "parts overlap, or are not in order");
+        next += 1;
+    }
+}
+
+/// Refuses to compile unless each of them starts a line.
+const fn on_own_lines<const N: usize>(starts: [usize; N]) {
+    let mut next = 0;
+    while next < N {
+        assert!(starts[next].is_multiple_of(CACHE_LINE), "a part starts within a line");
+        next += 1;
+    }
+}
+
+/// Returns the length of a segment with a heap of `heap` bytes.
+pub(crate) fn segment_bytes(heap: usize) -> Option<usize> {
+    heap.checked_add(HEAP)?.checked_next_multiple_of(PAGE)
+}
+
+/// Returns the length of the control block of `ranks` ranks.
+pub(crate) fn control_bytes(ranks: usize) -> Option<usize> {
+    ranks.checked_mul(CARD)?.checked_add(CARDS)?.checked_next_multiple_of(PAGE)
+}
+
+/// Returns where the segment of `rank` starts in the file of a job of `ranks` ranks, and for `rank = ranks` where the file ends.
+pub(crate) fn segment_at(ranks: usize, heap: usize, rank: usize) -> Option<usize> {
+    segment_bytes(heap)?.checked_mul(rank)?.checked_add(control_bytes(ranks)?)
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_that_do_not_fit_are_refused() {
+        for bytes in [4096, 8192, 16_384, 65_536] {
+            assert_eq!(check_page(bytes), Ok(()));
+        }
+        for bytes in [0, 3000, 131_072] {
+            assert!(matches!(check_page(bytes), Err(rdma_fabric::FabricError::Unsupported { .. })), "{bytes}");
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Locked regions: symmetric memory that only the handles resolve which allocated it.
+//!
+//! What keeps others out is [`super::regions`]; why no earlier operation hits the bytes is in [`super::heap`]. They stay mapped, and are not
+//! used again, until every rank has dropped its part: a rank that holds a reference has not. If one is lost no symmetric memory is
+//! allocated any more, so nothing is used again at all.
+
+#![allow(unsafe_code)]
+
+use super::{registration::Registration, symmetric};
+use crate::shm::endpoint::Endpoint;
+use rdma_fabric::{FabricError, Mapped, Rank, Region, Result};
+
+/// Allocates symmetric memory; without a key if the handle is for such.
+pub(crate) async fn alloc_symmetric(endpoint: &Endpoint, bytes: usize) -> Result<Region> {
+    let Some(ring) = endpoint.keyring() else { return symmetric::alloc(endpoint, bytes, None).await };
+    let region = symmetric::alloc(endpoint, bytes, Some(ring.next_terms())).await?;
+    ring.add(region.key());
+    Ok(region)
+}
+
+/// Returns where `rank`'s part of `region` is mapped here.
+pub(crate) fn mapped(endpoint: &Endpoint, region: &Region, rank: Rank) -> Result<Mapped> {
+    let (target, key) = (endpoint.job().segment(rank)?, region.key());
+    let not_mapped = FabricError::NotMapped { rank, region: key };
+    let opens = endpoint.keyring().is_some_and(|ring| ring.allows_references() && ring.opens(key));
+    let of_this = region.kept::<Registration>().is_some_and(|kept| endpoint.is_of(kept.endpoint()));
+    if !opens || !of_this {
+        return Err(not_mapped);
+    }
+    // Looked up in private memory, and the same everywhere.
+    let extent = endpoint.allocator().symmetric.extent(key).filter(|extent| extent.len >= region.len());
+    if endpoint.job().is_lost(rank) {
+        return Err(FabricError::PeerLost { rank });
+    }
+    // SAFETY: the extent of a region that this handle allocated, with others whose terms were the same; the borrow keeps it.
+    let mapped = extent.and_then(|extent| unsafe { target.mapped(extent.offset, region.len()) });
+    debug_assert!(mapped.is_some(), "{region:?} of {}", endpoint.me());
+    mapped.ok_or(not_mapped)
+}

@@ -1,0 +1,150 @@
+//! The doorbell of a segment: parking on it, and waking those that are parked.
+//!
+//! # Safety
+//! The bell is the only protocol word of 4 bytes. It is reached through [`bell_at`] only: [`Mapping::word`] and
+//! [`Mapping::words`] refuse it.
+
+#![allow(unsafe_code)]
+
+use super::Mapping;
+use crate::shm::{
+    memory::layout,
+    waiting::doorbell::{self, Watch},
+};
+use core::{
+    ptr::NonNull,
+    sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst},
+    time::Duration,
+};
+use std::sync::{Arc, PoisonError};
+
+impl Mapping {
+    /// Returns the doorbell of a segment.
+    #[inline(always)]
+    pub(crate) fn bell(&self) -> doorbell::BellWords<'_> {
+        // SAFETY: both are protocol words of this mapping, for which each has room, and live as long as it.
+        unsafe { bell_at(self.base) }
+    }
+
+    /// Prepares to park on the segment's doorbell, for its own rank: steps W0 to W2.
+    pub(crate) fn prepare_park(self: &Arc<Self>, watch: Watch) -> Parking {
+        let mut parked = self.parked.lock().unwrap_or_else(PoisonError::into_inner);
+        *parked += 1;
+        if *parked == 1 {
+            self.show(1);
+        }
+        let watch = if *parked == 1 { watch } else { Watch::Any };
+        Parking { ticket: doorbell::prepare(&self.bell(), watch), segment: self.clone() }
+    }
+
+    /// Makes the word at `at` of `other` show from now on whether any thread of the segment's rank is parked.
+    pub(crate) fn show_parked_at(&self, other: Arc<Mapping>, at: usize) {
+        // A segment is one job's.
+        let _ = self.sign.set((other, at));
+    }
+
+    fn show(&self, parked: u64) {
+        if let Some((other, at)) = self.sign.get() {
+            // SeqCst: before the heavy barrier in `prepare`, with which it pairs as the watch does.
+            other.word(*at).store(parked, SeqCst);
+        }
+    }
+
+    /// Wakes the segment's rank if it is parked, whatever it waits for.
+    pub(crate) fn ring(&self) {
+        doorbell::ring(&self.bell(), |_| true);
+    }
+
+    /// Wakes the segment's rank if it is parked and waits for one of the `len` bytes from `start` on.
+    pub(crate) fn ring_for(&self, start: NonNull<u8>, len: usize) {
+        let start = start.addr().get().wrapping_sub(self.base.addr().get()) as u64;
+        doorbell::ring(&self.bell(), |bits| Watch::covers(bits, start, start.saturating_add(len as u64)));
+    }
+
+    /// Wakes the segment's rank if it is parked and waits for notices, or for one of the `len` bytes from `start` on.
+    #[inline(always)]
+    pub(crate) fn ring_with_notice(&self, start: NonNull<u8>, len: usize) {
+        let bell = self.bell();
+        if let Some(seen) = doorbell::parked(&bell) {
+            let start = start.addr().get().wrapping_sub(self.base.addr().get()) as u64;
+            self.wake_with_notice(seen, start, start.saturating_add(len as u64));
+        }
+    }
+
+    /// Does the rest of ringing, out of line, so that the short path keeps what it has in registers.
+    #[cold]
+    #[inline(never)]
+    fn wake_with_notice(&self, seen: doorbell::Parked, start: u64, end: u64) {
+        doorbell::wake(&self.bell(), seen, |bits| Watch::covers(bits, start, end) || Watch::wants_notices(bits));
+    }
+
+    /// Wakes the segment's rank, whatever a rank that has died left undone when it rang.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
+    pub(crate) fn rouse(&self) {
+        doorbell::rouse(&self.bell());
+    }
+
+    /// Wakes the segment's rank if it is parked and waits for whatever happens.
+    pub(crate) fn ring_for_anything(&self) {
+        doorbell::ring(&self.bell(), |bits| bits == Watch::Any.to_bits());
+    }
+
+    /// Wakes the segment's rank if it is parked and waits for notices.
+    pub(crate) fn ring_for_notice(&self) {
+        doorbell::ring(&self.bell(), Watch::wants_notices);
+    }
+
+    /// Wakes the segment's rank if it is parked and waits for the protocol word at `at`.
+    pub(crate) fn ring_for_word(&self, at: usize) {
+        doorbell::ring(&self.bell(), |bits| Watch::covers(bits, at as u64, at as u64 + 8));
+    }
+}
+
+/// A thread that is about to park on a segment's doorbell, or is parked on it.
+#[derive(Debug)]
+pub(crate) struct Parking {
+    segment: Arc<Mapping>,
+    ticket: doorbell::Ticket,
+}
+
+impl Parking {
+    /// Parks: step W4.
+    pub(crate) fn park(&self, longest: Duration) {
+        doorbell::park(&self.segment.bell(), self.ticket, longest);
+    }
+
+    pub(crate) fn ticket(&self) -> doorbell::Ticket {
+        self.ticket
+    }
+
+    /// Returns whether the doorbell rang since it was made ready for this.
+    pub(crate) fn was_rung(&self) -> bool {
+        doorbell::was_rung(&self.segment.bell(), self.ticket)
+    }
+}
+
+impl Drop for Parking {
+    fn drop(&mut self) {
+        let mut parked = self.segment.parked.lock().unwrap_or_else(PoisonError::into_inner);
+        *parked -= 1;
+        if *parked == 0 {
+            self.segment.show(0);
+        }
+    }
+}
+
+/// Returns the doorbell of the segment that starts at `base`.
+///
+/// # Safety
+/// `base` is the first byte of a mapping that outlives `'a`.
+#[inline(always)]
+pub(crate) unsafe fn bell_at<'a>(base: NonNull<u8>) -> doorbell::BellWords<'a> {
+    // SAFETY: protocol words, aligned because the base is, accessed as atomics of these widths only: `word` refuses
+    // the bell.
+    unsafe {
+        doorbell::BellWords {
+            bell: AtomicU32::from_ptr(base.as_ptr().add(layout::BELL).cast()),
+            watch: AtomicU64::from_ptr(base.as_ptr().add(layout::WATCH).cast()),
+        }
+    }
+}

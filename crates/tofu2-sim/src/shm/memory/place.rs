@@ -1,0 +1,145 @@
+//! Resolved places, and where their bytes are.
+//!
+//! Bytes of a segment are mapped, and mostly accessed without this provider: see [`rdma_fabric::provider::Place`]. What comes here is long, hidden, refused,
+//! or outside of all segments.
+
+use super::{
+    adopted::Outside,
+    mapping::{Mapping, Piece},
+    regions,
+};
+use rdma_fabric::{
+    FabricError, RemoteAddr, Result,
+    provider::{Anchor, Place},
+};
+use std::sync::Arc;
+
+/// What the anchor of a place outside of all segments holds. The anchor of any other place holds its segment, an `Arc<Mapping>`.
+struct OutsidePlace {
+    /// The segment whose table says that the bytes are registered.
+    target: Arc<Mapping>,
+    /// Offset in the region at which `outside` starts.
+    first: u64,
+    outside: Outside,
+}
+
+/// Returns memory that existed before it was registered, in an entry of `target`'s table.
+pub(crate) fn outside_of(target: &Arc<Mapping>, addr: RemoteAddr, outside: Outside) -> Place {
+    let len = outside.len();
+    let apart = OutsidePlace { target: target.clone(), first: addr.offset, outside };
+    Place::remote(addr, len, Some(Anchor::new(apart)))
+}
+
+/// Wakes the owner of a place if it is parked and waits for what was written there.
+pub(crate) fn ring(place: &Place) {
+    // Places that are written without this provider are in segments.
+    if let Some(segment) = place.anchor().and_then(Anchor::get::<Arc<Mapping>>) {
+        segment.ring_for(place.start(), place.len());
+    }
+}
+
+/// A place of this provider, with its bytes located.
+pub(crate) struct LocatedPlace<'a> {
+    pub(crate) addr: RemoteAddr,
+    pub(crate) len: usize,
+    /// The segment whose table says that the bytes are registered.
+    pub(crate) target: &'a Arc<Mapping>,
+    pub(crate) bytes: Bytes<'a>,
+}
+
+/// Where the bytes of a place are.
+pub(crate) enum Bytes<'a> {
+    Segment(Piece<&'a Mapping>),
+    Outside(Outside),
+}
+
+impl<'a> LocatedPlace<'a> {
+    /// Locates a place.
+    ///
+    /// # Errors
+    /// [`FabricError::Unsupported`] for a place of another provider.
+    pub(crate) fn of(place: &'a Place) -> Result<Self> {
+        Self::find(place).ok_or(FabricError::Unsupported { feature: &"a place of another provider" })
+    }
+
+    fn find(place: &'a Place) -> Option<Self> {
+        let (addr, len) = (place.addr(), place.len());
+        let anchor = place.anchor()?;
+        if let Some(target) = anchor.get::<Arc<Mapping>>() {
+            let generation_at = regions::entry_at(addr.region)?;
+            let piece = target.piece_from(place.start(), len, generation_at, addr.region.generation.into())?;
+            return Some(LocatedPlace { addr, len, target, bytes: Bytes::Segment(piece) });
+        }
+        let OutsidePlace { target, first, outside } = anchor.get()?;
+        let at = usize::try_from(addr.offset.checked_sub(*first)?).ok()?;
+        Some(LocatedPlace { addr, len, target, bytes: Bytes::Outside(outside.part(at, len)?) })
+    }
+
+    pub(crate) fn outside(&self) -> Option<&Outside> {
+        match &self.bytes {
+            Bytes::Segment(_) => None,
+            Bytes::Outside(outside) => Some(outside),
+        }
+    }
+
+    fn is_lost(&self) -> bool {
+        match &self.bytes {
+            Bytes::Segment(piece) => piece.is_lost(),
+            Bytes::Outside(outside) => outside.life().is_lost(),
+        }
+    }
+
+    fn is_stale(&self) -> bool {
+        match &self.bytes {
+            Bytes::Segment(piece) => piece.is_stale(),
+            Bytes::Outside(outside) => outside.life().is_stale(),
+        }
+    }
+
+    /// Returns whether its rank lives and its region is registered.
+    pub(crate) fn is_fit(&self) -> bool {
+        !(self.is_lost() || self.is_stale())
+    }
+
+    /// Returns why an access of `len` bytes, aligned to `align`, was refused.
+    #[cold]
+    pub(crate) fn refusal(&self, len: usize, align: usize) -> FabricError {
+        let RemoteAddr { rank, region, .. } = self.addr;
+        if self.is_lost() {
+            FabricError::PeerLost { rank }
+        } else if self.is_stale() {
+            FabricError::StaleRegion { rank, region }
+        } else if self.len != len {
+            FabricError::length_mismatch(len, self.len)
+        } else {
+            FabricError::misaligned(self.addr, align)
+        }
+    }
+
+    /// Returns what a wait for the bytes watches: their offset in the segment, or what stands for everything.
+    pub(crate) fn watched_at(&self) -> usize {
+        match &self.bytes {
+            Bytes::Segment(piece) => piece.offset(),
+            Bytes::Outside(_) => 0,
+        }
+    }
+
+    /// Wakes the owner if it is parked and waits for what was written.
+    pub(crate) fn ring(&self) {
+        match &self.bytes {
+            Bytes::Segment(piece) => piece.ring(),
+            Bytes::Outside(_) => self.target.ring_for_anything(),
+        }
+    }
+
+    /// Wakes the owner if it is parked and waits for notices, or for what was written.
+    pub(crate) fn ring_with_notice(&self) {
+        match &self.bytes {
+            Bytes::Segment(piece) => piece.ring_with_notice(),
+            Bytes::Outside(_) => {
+                self.target.ring_for_anything();
+                self.target.ring_for_notice();
+            }
+        }
+    }
+}

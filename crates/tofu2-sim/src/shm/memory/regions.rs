@@ -1,0 +1,255 @@
+//! The region table of a segment: what peers may reach, and under which key.
+//!
+//! An entry is (generation, offset, length, kind). The generation is odd while a region is registered and grows by one
+//! whenever that changes. The owner writes entries; peers copy one, check that the generation did not move
+//! meanwhile and that the range lies in the heap, and only then use it: garbage in a table gives errors, never a
+//! wild access. The top bit of all generations is set once the segment's rank is lost ([`condemn`]), so that one comparison tells
+//! an access both. Symmetric regions have the first entries, local ones the rest, so that keys of symmetric regions agree.
+
+use super::{
+    heap::GRAIN,
+    layout,
+    mapping::{Mapping, Piece},
+};
+use core::sync::atomic::{
+    AtomicU64,
+    Ordering::{Acquire, Relaxed, Release, SeqCst},
+    fence,
+};
+use rdma_fabric::{FabricError, Rank, RegionKey, RemoteAddr};
+use std::{ops::Range, sync::Arc};
+
+/// Entries of symmetric regions.
+pub(crate) const SYMMETRIC: Range<usize> = 0..layout::SYMMETRIC_SLOTS;
+/// Entries of local regions.
+pub(crate) const LOCAL: Range<usize> = layout::SYMMETRIC_SLOTS..layout::SLOTS;
+
+/// Set in every generation of a lost rank's table.
+pub(crate) const CONDEMNED: u64 = 1 << 63;
+
+/// Refuses every access to the regions of a rank that is lost, which [`layout::LOST`] says already.
+///
+/// The rank may still run and register: it looks at that word after it has written a generation, and this writes generations after
+/// the word, so with full barriers on both sides one of them sets the bit.
+pub(crate) fn condemn(target: &Mapping) {
+    (0..layout::SLOTS).for_each(|index| _ = field(target, index, 0).fetch_or(CONDEMNED, SeqCst));
+}
+
+/// Keeps a lost rank's entry condemned; to be called after writing a generation.
+fn stay_condemned(own: &Mapping, index: usize) {
+    fence(SeqCst);
+    if own.word(layout::LOST).load(SeqCst) != 0 {
+        field(own, index, 0).fetch_or(CONDEMNED, SeqCst);
+    }
+}
+
+/// Returns where the generation of entry `index` stands.
+#[inline(always)]
+pub(crate) fn generation_at(index: usize) -> usize {
+    layout::TABLE + index * layout::ENTRY
+}
+
+#[inline(always)]
+fn field(mapping: &Mapping, index: usize, field: usize) -> &AtomicU64 {
+    mapping.word(generation_at(index) + 8 * field)
+}
+
+/// What an entry registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub(crate) enum RegionKind {
+    /// Bytes of the heap.
+    Heap = 0,
+    /// Bytes of the heap that stand for memory which existed before.
+    Staged = 1,
+    /// Memory which existed before, outside the heap; the entry tells its length only.
+    Adopted = 2,
+    /// The words of a control queue in the heap. To keys of peers there is no such region.
+    Queue = 3,
+    /// Bytes of the heap without a key: only handles that allocated them resolve it.
+    Locked = 4,
+}
+
+/// Returns where the generation of a key's entry stands; `None` if there is no such entry.
+pub(crate) fn entry_at(key: RegionKey) -> Option<usize> {
+    let index = key.index as usize;
+    (index < layout::SLOTS).then(|| generation_at(index))
+}
+
+/// Returns the key that the next registration in the free entry `index` will have.
+pub(crate) fn next_key(own: &Mapping, index: usize) -> RegionKey {
+    let generation = field(own, index, 0).load(Relaxed) | 1;
+    RegionKey { index: index as u32, generation: generation as u32 }
+}
+
+/// Returns whether a key is the one its entry is registered under.
+#[inline(always)]
+pub(crate) fn is_current(target: &Mapping, key: RegionKey) -> bool {
+    let index = key.index as usize;
+    // Acquire: pairs with the release in `register` and `deregister`.
+    index < layout::SLOTS && field(target, index, 0).load(Acquire) & !CONDEMNED == u64::from(key.generation)
+}
+
+/// Registers heap bytes `offset..offset + len` of the own segment in the free entry `index`.
+pub(crate) fn register(own: &Mapping, index: usize, offset: usize, len: usize, kind: RegionKind) -> RegionKey {
+    let key = next_key(own, index);
+    // Release: pairs with the fence in `entry`. Whoever reads a field below also sees that the last registration ended.
+    fence(Release);
+    field(own, index, 1).store(offset as u64, Relaxed);
+    field(own, index, 2).store(len as u64, Relaxed);
+    field(own, index, 3).store(kind as u64, Relaxed);
+    // Release: pairs with the acquire in `resolve` and in `Piece::moved`.
+    field(own, index, 0).store(key.generation.into(), Release);
+    stay_condemned(own, index);
+    key
+}
+
+/// Ends the registration in `index`. Returns whether the entry may be used again: not after 2³¹ times.
+pub(crate) fn deregister(own: &Mapping, index: usize) -> bool {
+    let generation = field(own, index, 0).load(Relaxed) & !CONDEMNED | 1;
+    // Release: whoever sees it sees what was done to the region before.
+    field(own, index, 0).store(generation.wrapping_add(1), Release);
+    stay_condemned(own, index);
+    // Of a damaged entry it may be anything; that is never used again either.
+    generation < u64::from(u32::MAX)
+}
+
+/// Where the bytes of a region are.
+#[derive(Clone, Debug)]
+pub(crate) enum Resolved<'a> {
+    Heap(Piece<&'a Mapping>),
+    Staged(Piece),
+    /// Outside the heap. The range is inside the region's length, which is this.
+    Adopted {
+        region_len: usize,
+    },
+}
+
+/// Returns the bytes `addr.offset..addr.offset + len` of a region of segment `target`, aligned to `align`. `opens` tells whether a locked
+/// region may be resolved.
+///
+/// # Errors
+/// [`FabricError::NoSuchRegion`], [`FabricError::StaleRegion`], [`FabricError::Locked`], [`FabricError::Corrupt`], [`FabricError::OutOfBounds`],
+/// [`FabricError::Misaligned`].
+pub(crate) fn resolve(
+    target: &Arc<Mapping>,
+    addr: RemoteAddr,
+    len: usize,
+    align: usize,
+    opens: impl FnOnce(RegionKey) -> bool,
+) -> Result<Resolved<'_>, FabricError> {
+    let RemoteAddr { rank, region, .. } = addr;
+    let (region_offset, region_len, kind) = entry(target, rank, region)?;
+    if kind == RegionKind::Queue {
+        return Err(FabricError::NoSuchRegion { rank, region });
+    }
+    if kind == RegionKind::Locked && !opens(region) {
+        return Err(FabricError::Locked { rank, region });
+    }
+    let out_of_bounds = || FabricError::out_of_bounds(addr, len as u64, region_len as u64);
+    let offset = usize::try_from(addr.offset).map_err(|_| out_of_bounds())?;
+    offset.checked_add(len).filter(|&end| end <= region_len).ok_or_else(out_of_bounds)?;
+    if kind == RegionKind::Adopted {
+        return Ok(Resolved::Adopted { region_len });
+    }
+    let corrupt = FabricError::Corrupt { rank, what: &"an entry of the region table" };
+    let at = region_offset.checked_add(offset).ok_or_else(|| corrupt.clone())?;
+    let generation_at = generation_at(region.index as usize);
+    let piece =
+        target.borrowed_piece(at, len, generation_at, region.generation.into()).ok_or_else(|| corrupt.clone())?;
+    if !piece.is_aligned(align) {
+        return Err(FabricError::misaligned(addr, align));
+    }
+    match kind {
+        RegionKind::Staged => {
+            target.piece(at, len, generation_at, region.generation).map(Resolved::Staged).ok_or(corrupt)
+        }
+        _ => Ok(Resolved::Heap(piece)),
+    }
+}
+
+/// Returns the offset in the heap, length and kind of a registered region, copied once; in the heap unless the kind is
+/// [`RegionKind::Adopted`].
+#[inline]
+pub(crate) fn entry(
+    target: &Mapping,
+    rank: Rank,
+    region: RegionKey,
+) -> Result<(usize, usize, RegionKind), FabricError> {
+    match copy(target, region) {
+        Ok(entry) => Ok(entry),
+        Err(wrong) => Err(wrong.error(rank, region)),
+    }
+}
+
+/// What is wrong with a key or its entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EntryError {
+    /// Never registered.
+    Unknown,
+    /// Not registered any more.
+    Stale,
+    /// Damaged.
+    Corrupt,
+}
+
+impl EntryError {
+    #[cold]
+    fn error(self, rank: Rank, region: RegionKey) -> FabricError {
+        match self {
+            EntryError::Unknown => FabricError::NoSuchRegion { rank, region },
+            EntryError::Stale => FabricError::StaleRegion { rank, region },
+            EntryError::Corrupt => FabricError::Corrupt { rank, what: &"an entry of the region table" },
+        }
+    }
+}
+
+/// Reads an entry like [`entry`], for callers that make another error of what is wrong.
+#[inline]
+pub(crate) fn copy(target: &Mapping, region: RegionKey) -> Result<(usize, usize, RegionKind), EntryError> {
+    let index = region.index as usize;
+    if index >= layout::SLOTS || region.generation.is_multiple_of(2) {
+        return Err(EntryError::Unknown);
+    }
+    // Acquire: pairs with the release in `register`.
+    let now = field(target, index, 0).load(Acquire) & !CONDEMNED;
+    let (offset, len) = (field(target, index, 1).load(Relaxed), field(target, index, 2).load(Relaxed));
+    let kind = match field(target, index, 3).load(Relaxed) {
+        0 => Some(RegionKind::Heap),
+        1 => Some(RegionKind::Staged),
+        2 => Some(RegionKind::Adopted),
+        3 => Some(RegionKind::Queue),
+        4 => Some(RegionKind::Locked),
+        _ => None,
+    };
+    // Acquire: pairs with the fence in `register`.
+    fence(Acquire);
+    let after = field(target, index, 0).load(Relaxed) & !CONDEMNED;
+    let wanted = u64::from(region.generation);
+    if now < wanted {
+        return Err(EntryError::Unknown);
+    }
+    if now > wanted || after != now {
+        return Err(EntryError::Stale);
+    }
+    let inside = |&(offset, len, kind): &(usize, usize, RegionKind)| {
+        let end = offset.checked_add(len);
+        kind == RegionKind::Adopted || (offset % GRAIN == 0 && end.is_some_and(|end| end <= target.heap_len()))
+    };
+    let number = |field: u64| usize::try_from(field).ok();
+    (|| Some((number(offset)?, number(len)?, kind?)))().filter(inside).ok_or(EntryError::Corrupt)
+}
+
+/// Returns the region that has byte `at` of the heap, and the byte's offset in it. A look at all of the table.
+pub(crate) fn around(target: &Mapping, at: usize) -> Option<(RegionKey, u64)> {
+    (0..layout::SLOTS).find_map(|index| {
+        let generation = field(target, index, 0).load(Acquire) & !CONDEMNED;
+        let key = RegionKey { index: index as u32, generation: generation as u32 };
+        let (offset, len, kind) = copy(target, key).ok()?;
+        let inside = kind != RegionKind::Adopted && (offset..offset.saturating_add(len)).contains(&at);
+        inside.then(|| (key, (at - offset) as u64))
+    })
+}
+
+#[cfg(test)]
+mod tests;

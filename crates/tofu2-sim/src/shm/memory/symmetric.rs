@@ -1,0 +1,249 @@
+//! Symmetric allocation: all ranks agree on one key and one offset, in two phases.
+//!
+//! 1. Each rank writes into its card of the control block how many bytes it wants, up to where its segment can grow
+//!    for that, and which symmetric regions it has dropped, and arrives. When all have arrived, all know the same: regions
+//!    that all have dropped are freed; if sizes agree, the same offset and table entry follow on all ranks.
+//! 2. Each rank reserves and registers its part, writes how that went, and arrives again. When all have arrived, the
+//!    region can be reached everywhere, or all give it back.
+//!
+//! A locked region is allocated in the same way; its terms are compared as sizes are. If references to it may exist, it has bytes
+//! of its own ([`super::heap`]).
+//!
+//! No rank arrives at a phase before all have read what was written in the one before the last, so two sides of a card,
+//! used in turn, are enough.
+//!
+//! A dropped future leaves its allocation under way: the rank's next symmetric allocation completes it first, frees the
+//! rank's part and then makes its own. Until then its peers wait.
+
+mod state;
+
+use super::{
+    allocator::{Allocator, out_of_memory},
+    heap::Extent,
+    layout, regions,
+    registration::Registration,
+};
+use crate::{
+    host_memory::{self, LARGE},
+    shm::{
+        endpoint::Endpoint,
+        job::State,
+        waiting::{WaitsFor, wait},
+    },
+};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use rdma_fabric::{
+    Deps, FabricError, Rank, Region, RegionKey,
+    error::{Mismatch, OutOfMachineMemory},
+};
+use state::{AllocationState, Asked, Turn, WORDS, give_back};
+
+pub(crate) use state::Symmetric;
+
+/// Allocates symmetric memory: a locked region if there are `terms`.
+pub(crate) async fn alloc(endpoint: &Endpoint, bytes: usize, terms: Option<[u64; 3]>) -> Result<Region, FabricError> {
+    let _turn = Turn::wait(endpoint).await?;
+    if endpoint.allocator().symmetric.under_way.is_some() {
+        // A future was dropped. Its outcome concerns nobody.
+        drop(complete(endpoint).await?);
+    }
+    propose(endpoint, Asked { bytes, terms: terms.unwrap_or_default() });
+    complete(endpoint).await?
+}
+
+/// Returns which side of the cards a phase uses.
+fn side(phase: u64) -> usize {
+    layout::CARD_SIDES[(phase % 2) as usize]
+}
+
+/// Starts phase 1.
+fn propose(endpoint: &Endpoint, asked: Asked) {
+    let me = endpoint.me().index();
+    let control = &endpoint.job().control;
+    let allocator = &mut *endpoint.allocator();
+    allocator.settle(endpoint.job(), endpoint.segment());
+    allocator.symmetric.settle(endpoint.job());
+    let promised = if asked.is_apart() {
+        allocator.heap.promise_locked(asked.bytes)
+    } else {
+        allocator.heap.promise_symmetric(asked.bytes)
+    };
+    let say = |field, value| control.card(me, side(allocator.symmetric.phase + 1) + field).store(value, Relaxed);
+    asked.words().into_iter().for_each(|(field, word)| say(field, word));
+    let together = (asked.bytes as u64).saturating_mul(endpoint.job().plan.ranks as u64);
+    allocator.symmetric.lacking = if asked.bytes < LARGE { None } else { host_memory::has(together).err() };
+    // Holes may do all the same.
+    say(layout::SIDE_VERDICT, if allocator.symmetric.lacking.is_some() { 0 } else { promised as u64 });
+    say(layout::SIDE_RETIRED, is_in_grace(allocator).into());
+    for (word, dropped) in allocator.symmetric.dropped.iter().enumerate() {
+        say(layout::SIDE_DROPPED + 8 * word, *dropped);
+    }
+    allocator.symmetric.under_way = Some(AllocationState::Proposed { asked });
+    arrive(endpoint, allocator);
+}
+
+/// Drives what is under way to its end. The outer result is about the job, the inner one about the allocation.
+async fn complete(endpoint: &Endpoint) -> Result<Result<Region, FabricError>, FabricError> {
+    loop {
+        settle(endpoint).await?;
+        all_arrived(endpoint).await?;
+        let allocator = &mut *endpoint.allocator();
+        match allocator.symmetric.under_way.take() {
+            Some(AllocationState::Proposed { asked }) => {
+                if let Err(error) = place(endpoint, allocator, asked) {
+                    return Ok(Err(error));
+                }
+            }
+            // `settle` has proposed again.
+            Some(settling @ AllocationState::Settling { .. }) => allocator.symmetric.under_way = Some(settling),
+            Some(AllocationState::Placed { asked, extent, key, failure }) => {
+                return Ok(conclude(endpoint, allocator, asked, (extent, key), failure)
+                    .map(|()| Registration::symmetric(endpoint.clone(), asked.bytes, key)));
+            }
+            None => return Ok(Err(FabricError::Corrupt { rank: endpoint.me(), what: &"a symmetric allocation" })),
+        }
+    }
+}
+
+/// Returns whether something that the rank gave up will soon be free.
+fn is_in_grace(allocator: &Allocator) -> bool {
+    allocator.symmetric.retired.until().is_some() || allocator.grace_end().is_some()
+}
+
+/// Proposes again after the freed regions' grace period, if that is what all ranks do.
+async fn settle(endpoint: &Endpoint) -> Result<(), FabricError> {
+    let asked = match endpoint.allocator().symmetric.under_way {
+        Some(AllocationState::Settling { asked }) => asked,
+        _ => return Ok(()),
+    };
+    wait::until_ready(endpoint, WaitsFor::Itself, || Ok(!is_in_grace(&endpoint.allocator()))).await?;
+    propose(endpoint, asked);
+    Ok(())
+}
+
+/// Ends phase 1 and starts phase 2. Errors are the same on all ranks.
+fn place(endpoint: &Endpoint, allocator: &mut Allocator, asked: Asked) -> Result<(), FabricError> {
+    let Asked { bytes, .. } = asked;
+    let (me, job, segment) = (endpoint.me(), endpoint.job(), endpoint.segment());
+    let phase = allocator.symmetric.phase;
+    let card = |rank: usize, field| job.control.card(rank, side(phase) + field).load(Relaxed);
+    let ranks = 0..job.plan.ranks;
+    for word in 0..WORDS {
+        let at = layout::SIDE_DROPPED + 8 * word;
+        // Not what this rank does not know of: peers can write its card too.
+        let freed = ranks.clone().fold(allocator.symmetric.dropped[word], |all, rank| all & card(rank, at));
+        for index in (0..64).filter(|bit| freed >> bit & 1 == 1).map(|bit| word * 64 + bit) {
+            if let Some((extent, is_apart)) = allocator.symmetric.live.remove(&index) {
+                give_back(allocator, extent, is_apart);
+            }
+        }
+        allocator.symmetric.dropped[word] &= !freed;
+    }
+    let limit = ranks.clone().map(|rank| card(rank, layout::SIDE_VERDICT)).min().unwrap_or(0);
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let differs = |rank| asked.words().into_iter().find(move |&(field, word)| card(rank, field) != word);
+    let other = ranks.clone().find_map(|rank| differs(rank).map(|differs| (rank, differs)));
+    if let Some((other, (field, word))) = other {
+        allocator.heap.break_promise();
+        return Err(Mismatch {
+            collective: if field == layout::SIDE_BYTES { "alloc_symmetric" } else { "alloc_symmetric, locked," },
+            rank: me,
+            theirs: word,
+            other: Rank::new(other as u32),
+            ours: card(other, field),
+        }
+        .into());
+    }
+    // What somebody has dropped may be free in a moment. The same cards tell all ranks the same.
+    let more_later = ranks.clone().any(|rank| card(rank, layout::SIDE_RETIRED) == 1);
+    let heap = &mut allocator.heap;
+    let taken = if asked.is_apart() { heap.take_locked(bytes, limit) } else { heap.take_symmetric(bytes, limit) };
+    let refusal = |available| match allocator.symmetric.lacking {
+        None => out_of_memory(segment, me, bytes, available),
+        Some(available) => {
+            FabricError::from(OutOfMachineMemory { rank: me, requested: bytes, ranks: job.plan.ranks, available })
+        }
+    };
+    let taken = taken.map_err(refusal).and_then(|extent| match allocator.symmetric.free_slot() {
+        Some(index) => Ok((extent, index)),
+        None => {
+            give_back(allocator, extent, asked.is_apart());
+            Err(FabricError::TooManyRegions { rank: me, limit: regions::SYMMETRIC.len() })
+        }
+    });
+    let (extent, index) = match taken {
+        Ok(taken) => taken,
+        Err(_) if more_later => {
+            allocator.symmetric.under_way = Some(AllocationState::Settling { asked });
+            return Ok(());
+        }
+        Err(error) => return Err(error),
+    };
+    allocator.symmetric.live.insert(index, (extent, asked.is_apart()));
+    let failure = allocator.prepare(segment, me, bytes, extent).err();
+    job.control.card(me.index(), side(phase + 1) + layout::SIDE_VERDICT).store(failure.is_none().into(), Relaxed);
+    // Bytes without pages must not be reached.
+    let reachable = if failure.is_none() { bytes } else { 0 };
+    let kind = if asked.is_locked() { regions::RegionKind::Locked } else { regions::RegionKind::Heap };
+    let key = regions::register(segment, index, extent.offset, reachable, kind);
+    allocator.symmetric.under_way = Some(AllocationState::Placed { asked, extent, key, failure });
+    arrive(endpoint, allocator);
+    Ok(())
+}
+
+/// Ends phase 2: it fails everywhere if it failed somewhere.
+fn conclude(
+    endpoint: &Endpoint,
+    allocator: &mut Allocator,
+    asked: Asked,
+    (extent, key): (Extent, RegionKey),
+    failure: Option<FabricError>,
+) -> Result<(), FabricError> {
+    let (job, segment) = (endpoint.job(), endpoint.segment());
+    let verdict = side(allocator.symmetric.phase) + layout::SIDE_VERDICT;
+    let failed = (0..job.plan.ranks).find(|&rank| job.control.card(rank, verdict).load(Relaxed) != 1);
+    let Some(failed) = failed else { return Ok(()) };
+    let index = key.index as usize;
+    allocator.symmetric.live.remove(&index);
+    if !regions::deregister(segment, index) {
+        allocator.symmetric.worn_out.push(index);
+    }
+    give_back(allocator, extent, asked.is_apart());
+    Err(failure.unwrap_or_else(|| out_of_memory(segment, Rank::new(failed as u32), asked.bytes, 0)))
+}
+
+/// Publishes that this rank's card is ready for the next phase.
+fn arrive(endpoint: &Endpoint, allocator: &mut Allocator) {
+    let job = endpoint.job();
+    allocator.symmetric.phase += 1;
+    // Release: pairs with the acquire in `all_arrived`.
+    job.control.card(endpoint.me().index(), layout::CARD_PHASE).store(allocator.symmetric.phase, Release);
+    let arrivals = job.control.word(layout::ARRIVALS).fetch_add(1, AcqRel).wrapping_add(1);
+    // Not by this rank's phase: a peer may see the card above and arrive at the next phase before this rank counts.
+    if arrivals.is_multiple_of(job.plan.ranks as u64) {
+        job.wake_all();
+    }
+}
+
+/// Waits until every rank has arrived at this rank's phase.
+///
+/// # Errors
+/// [`FabricError::PeerLost`]; [`FabricError::PeersLeft`] as soon as one rank has left without arriving.
+async fn all_arrived(endpoint: &Endpoint) -> Result<(), FabricError> {
+    let control = &endpoint.job().control;
+    let phase = endpoint.allocator().symmetric.phase;
+    // Acquire: pairs with the release in `arrive`.
+    let arrived = move |rank| control.card(rank, layout::CARD_PHASE).load(Acquire) >= phase;
+    let mut next = 0;
+    let look = move || {
+        while next < endpoint.job().plan.ranks {
+            if !arrived(next) {
+                let left = control.state(next) == State::Left && !arrived(next);
+                return if left { Err(FabricError::PeersLeft) } else { Ok(None) };
+            }
+            next += 1;
+        }
+        Ok(Some(()))
+    };
+    wait::until_found(endpoint, Deps::All, WaitsFor::Allocation, look).await
+}

@@ -1,0 +1,154 @@
+//! Operations that are not made where their caller resolved the place: long copies, memory that existed before it was registered,
+//! what a provider in between wants to see, and refusals.
+
+use super::{
+    adopted::Reached,
+    inside::RegionId,
+    place::{Bytes, LocatedPlace},
+};
+use crate::shm::endpoint::Endpoint;
+use rdma_fabric::{
+    Amo, FabricError, Result,
+    provider::{SHORT, Sink, Source},
+};
+
+/// Bytes that are copied at once where neither side is private memory.
+const CHUNK: usize = 64 << 10;
+
+impl LocatedPlace<'_> {
+    fn id(&self) -> RegionId {
+        RegionId::new(self.addr.rank, self.addr.region)
+    }
+
+    /// Returns why `len` bytes were not copied.
+    fn refused(&self, len: usize) -> FabricError {
+        self.refusal(len, 1)
+    }
+}
+
+impl Reached<'_> {
+    /// Fills the bytes of `place`, or a part of them, from `bytes`, which are as long.
+    fn copy_in(&self, bytes: &[u8], place: &LocatedPlace<'_>) -> Result<()> {
+        let copied = match self {
+            Reached::Segment(piece) => piece.copy_in(bytes),
+            Reached::Piece(piece) => piece.copy_in(bytes),
+            Reached::Cross(cross) => return cross.write(bytes, place.addr),
+        };
+        copied.ok_or_else(|| place.refused(place.len))
+    }
+
+    /// Fills `bytes` from the bytes of `place`, or a part of them, which are as long.
+    fn copy_out(&self, bytes: &mut [u8], place: &LocatedPlace<'_>) -> Result<()> {
+        let copied = match self {
+            Reached::Segment(piece) => piece.copy_out(bytes),
+            Reached::Piece(piece) => piece.copy_out(bytes),
+            Reached::Cross(cross) => return cross.read(bytes, place.addr),
+        };
+        copied.ok_or_else(|| place.refused(place.len))
+    }
+
+    /// Calls `f` with the `len` bytes from `at` on.
+    fn with_part(
+        &self,
+        at: usize,
+        len: usize,
+        place: &LocatedPlace<'_>,
+        f: impl FnOnce(Reached<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let refused = || place.refused(place.len);
+        match self {
+            Reached::Segment(piece) => f(Reached::Segment(&piece.part(at, len).ok_or_else(refused)?)),
+            Reached::Piece(piece) => f(Reached::Piece(&piece.part(at, len).ok_or_else(refused)?)),
+            Reached::Cross(cross) => f(Reached::Cross(&cross.part(at, len).ok_or_else(refused)?)),
+        }
+    }
+}
+
+/// Calls `f` with what is at `place`, so that deregistration waits for it. Short copies in segments are not announced.
+fn reach<R>(
+    endpoint: &Endpoint,
+    place: &LocatedPlace<'_>,
+    len: usize,
+    f: impl FnOnce(Reached<'_>) -> Result<R>,
+) -> Result<R> {
+    if place.len != len {
+        return Err(place.refused(len));
+    }
+    match &place.bytes {
+        Bytes::Segment(piece) => {
+            let _inside = (len > SHORT).then(|| endpoint.announce([place.id()]));
+            f(Reached::Segment(piece))
+        }
+        Bytes::Outside(outside) => outside
+            .within(endpoint, place.id(), f)
+            .unwrap_or_else(|| Err(place.refused(len)))
+            .inspect_err(|error| endpoint.job().notice_loss(error)),
+    }
+}
+
+/// Copies an operation's source to its target, without ringing.
+pub(crate) fn put(endpoint: &Endpoint, to: &LocatedPlace<'_>, from: &Source<'_>) -> Result<()> {
+    match from {
+        Source::Bytes(bytes) => reach(endpoint, to, bytes.len(), |reached| reached.copy_in(bytes, to)),
+        Source::Place(own) => between(endpoint, to, &LocatedPlace::of(own)?),
+    }
+}
+
+/// Copies from an operation's target to its sink, without ringing.
+pub(crate) fn get(endpoint: &Endpoint, from: &LocatedPlace<'_>, to: Sink<'_>) -> Result<()> {
+    match to {
+        Sink::Bytes(bytes) => reach(endpoint, from, bytes.len(), |reached| reached.copy_out(bytes, from)),
+        Sink::Place(own) => between(endpoint, &LocatedPlace::of(own)?, from),
+    }
+}
+
+/// Copies from registered memory to registered memory; by way of private memory unless both sides are pieces.
+fn between(endpoint: &Endpoint, to: &LocatedPlace<'_>, from: &LocatedPlace<'_>) -> Result<()> {
+    let len = from.len;
+    let refusal = || if from.is_fit() { to.refused(len) } else { from.refused(len) };
+    if let (Bytes::Segment(target), Bytes::Segment(source)) = (&to.bytes, &from.bytes) {
+        let _inside = (len > SHORT).then(|| endpoint.announce([to, from].map(LocatedPlace::id)));
+        return target.copy_from(source).ok_or_else(refusal);
+    }
+    reach(endpoint, to, len, |target| {
+        reach(endpoint, from, len, |source| {
+            let copied = match (&target, &source) {
+                (Reached::Segment(target), Reached::Piece(source)) => target.copy_from(source),
+                (Reached::Piece(target), Reached::Segment(source)) => target.copy_from(source),
+                (Reached::Piece(target), Reached::Piece(source)) => target.copy_from(source),
+                _ => {
+                    let mut chunk = vec![0u8; len.min(CHUNK)];
+                    for done in (0..len).step_by(CHUNK) {
+                        let chunk = &mut chunk[..CHUNK.min(len - done)];
+                        source.with_part(done, chunk.len(), from, |part| part.copy_out(chunk, from))?;
+                        target.with_part(done, chunk.len(), to, |part| part.copy_in(chunk, to))?;
+                    }
+                    return Ok(());
+                }
+            };
+            copied.ok_or_else(refusal)
+        })
+    })
+}
+
+/// Changes a word as long as the place by `amo`, and rings; the value before.
+pub(crate) fn modify(endpoint: &Endpoint, word: &LocatedPlace<'_>, amo: Amo<u64>) -> Result<u64> {
+    let width = if word.len == 4 { 4 } else { 8 };
+    let refusal = || word.refusal(width, width);
+    if !word.is_fit() || word.len != width {
+        return Err(refusal());
+    }
+    if word.outside().is_some_and(|outside| !outside.has_atomics()) {
+        return Err(FabricError::no_atomics(word.addr));
+    }
+    let old = reach(endpoint, word, width, |reached| {
+        match reached {
+            Reached::Segment(piece) => piece.modify(width, amo),
+            Reached::Piece(piece) => piece.modify(width, amo),
+            Reached::Cross(_) => None,
+        }
+        .ok_or_else(refusal)
+    })?;
+    word.ring();
+    Ok(old)
+}

@@ -1,0 +1,217 @@
+//! A bounded ring with many producers, in any process, and few consumers, all of one rank, in whose memory it is: of
+//! notices ([`crate::shm::notices`]), and of what a control queue receives.
+//!
+//! Position `p` of the endless sequence of entries has slot `p % depth` in lap `p / depth`. The *tail* packs the
+//! next free position and who took the one before it; a producer takes a position by compare-and-swap on the tail. From then on
+//! the slot is its own, and plain stores do: the entry, then the state word, which packs (lap, rank, stage). The
+//! consumer waits for the state at its *head* to be READY, or VOID if there is no entry after all, in that position's lap, so
+//! nobody need clear slots. It copies the entry and then moves the head on by compare-and-swap: if several threads of the
+//! rank take entries, that tells whose each is, and what the others have copied is dropped.
+//!
+//! That costs an entry the least: the tail's line stays with the producers and the head's with the consumer, which reads it only
+//! when the ring looks full (*seen* is what a producer read last); of the slot's line there is one transfer, which is asked for
+//! before the compare-and-swap and the bytes that an entry tells of. Each side has one locked instruction.
+//!
+//! # Death
+//! A producer that dies with a claim blocks nobody for good: the claim of a rank that has *ended*, of which no code runs, is
+//! skipped. (A rank that is merely lost, or has left, may have a thread that still writes into the slot, and will hand it over.
+//! Threads of a living process always do.) Whose claim it is stands in the tail until the next position is taken; whoever takes
+//! that writes it, before, into the position's *claim* word, unless it is its own rank: a position without a name was taken by
+//! the rank that took the next. Names are told from those of other laps by the lap, which wraps; so that none is mistaken for a new one,
+//! all are written in every 2²⁰-th lap. Only if some rank has ended does the consumer look at tail and names.
+//!
+//! Positions wrap at 2³⁹, or where laps would not fit into 32 bits.
+
+mod protocol;
+
+use crate::shm::memory::word::Word;
+use std::sync::Arc;
+
+pub(crate) use protocol::{claim, claim_next, consume, has_room, is_empty, publish, take, withdraw};
+
+/// Where the words of a ring are, and what its entries are.
+pub(crate) trait Ring {
+    type Word: Word;
+    type Entry;
+    /// Returns the number of slots, a power of two, below 2³².
+    fn depth(&self) -> u64;
+    /// Returns the position of the oldest entry; written by the owner.
+    fn head(&self) -> &Self::Word;
+    /// Returns the next position to be taken, and which rank took the last.
+    fn tail(&self) -> &Self::Word;
+    /// Returns what a producer found at the head last.
+    fn seen(&self) -> &Self::Word;
+    /// Returns which rank claimed slot `index`, once another has claimed the next.
+    fn name(&self, index: usize) -> &Self::Word;
+    /// Returns the state of slot `index`.
+    fn state(&self, index: usize) -> &Self::Word;
+    /// Fills slot `index`, by relaxed stores.
+    fn fill(&self, index: usize, entry: Self::Entry);
+    /// Copies slot `index`, by relaxed loads: of any lap, if the head has moved.
+    fn copy(&self, index: usize) -> Self::Entry;
+    /// Hints that slot `index` will be written soon.
+    fn expect(&self, _index: usize) {}
+}
+
+/// Lets a caller that has the owner pass it as it is, without keeping the borrow beside it.
+impl<R: Ring> Ring for Arc<R> {
+    type Word = R::Word;
+    type Entry = R::Entry;
+
+    #[inline(always)]
+    fn depth(&self) -> u64 {
+        (**self).depth()
+    }
+    #[inline(always)]
+    fn head(&self) -> &R::Word {
+        (**self).head()
+    }
+    #[inline(always)]
+    fn tail(&self) -> &R::Word {
+        (**self).tail()
+    }
+    #[inline(always)]
+    fn seen(&self) -> &R::Word {
+        (**self).seen()
+    }
+    #[inline]
+    fn name(&self, index: usize) -> &R::Word {
+        (**self).name(index)
+    }
+    #[inline(always)]
+    fn state(&self, index: usize) -> &R::Word {
+        (**self).state(index)
+    }
+    #[inline(always)]
+    fn fill(&self, index: usize, entry: R::Entry) {
+        (**self).fill(index, entry);
+    }
+    #[inline(always)]
+    fn copy(&self, index: usize) -> R::Entry {
+        (**self).copy(index)
+    }
+    #[inline(always)]
+    fn expect(&self, index: usize) {
+        (**self).expect(index);
+    }
+}
+
+/// A slot that a producer has claimed and must publish. Forgetting it blocks the ring until the rank has ended.
+#[must_use]
+#[derive(Debug)]
+pub(crate) struct Claim {
+    position: u64,
+    rank: u32,
+}
+
+/// The error of a ring whose words contradict each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DamagedRing;
+
+// ----- positions, and what is packed with them: the tail, and the states and claims of slots -----
+// A position is below [`positions`] wherever a function takes one.
+
+/// Bits of the tail that name a rank, plus one.
+pub(crate) const RANK_BITS: u32 = 25;
+
+/// Of so many laps, the last has all names. Laps wrap at 2²³ or later.
+pub(crate) const NAMING: u64 = 1 << 20;
+
+/// Bits of the stage in a state or claim word.
+pub(crate) const STAGE_BITS: u32 = 2;
+/// Never written: only in lap 0.
+const FREE: u64 = 0;
+/// In a claim word.
+pub(crate) const CLAIMED: u64 = 1;
+pub(crate) const READY: u64 = 2;
+pub(crate) const VOID: u64 = 3;
+
+/// Returns the number of positions, where they wrap: they fit into the tail, and laps into 32 bits.
+#[inline(always)]
+pub(crate) fn positions<R: Ring>(ring: &R) -> u64 {
+    (ring.depth() << 32).min(1 << (u64::BITS - RANK_BITS))
+}
+
+/// Returns the position that a word of the ring holds.
+#[inline(always)]
+pub(crate) fn position<R: Ring>(ring: &R, word: u64) -> u64 {
+    word & (positions(ring) - 1)
+}
+
+#[inline(always)]
+pub(crate) fn after<R: Ring>(ring: &R, before: u64) -> u64 {
+    position(ring, before.wrapping_add(1))
+}
+
+#[inline(always)]
+pub(crate) fn before<R: Ring>(ring: &R, after: u64) -> u64 {
+    position(ring, after.wrapping_sub(1))
+}
+
+/// Returns how many positions `later` is after `earlier`.
+#[inline(always)]
+pub(crate) fn distance<R: Ring>(ring: &R, later: u64, earlier: u64) -> u64 {
+    position(ring, later.wrapping_sub(earlier))
+}
+
+/// Returns the slot of a position.
+#[inline(always)]
+pub(crate) fn index<R: Ring>(ring: &R, position: u64) -> usize {
+    (position & (ring.depth() - 1)) as usize
+}
+
+#[inline(always)]
+fn lap<R: Ring>(ring: &R, position: u64) -> u64 {
+    position >> ring.depth().trailing_zeros()
+}
+
+/// Returns whether `last`, who took the position before `position`, is to be named there before `rank` takes `position`.
+#[inline(always)]
+pub(crate) fn needs_name<R: Ring>(ring: &R, position: u64, last: Option<u32>, rank: u32) -> bool {
+    last != Some(rank) || lap(ring, before(ring, position)) % NAMING == NAMING - 1
+}
+
+/// Returns the state and the claim word: lap (32 bits), rank (30 bits), stage (2 bits).
+#[inline(always)]
+pub(crate) fn pack<R: Ring>(ring: &R, position: u64, rank: u32, stage: u64) -> u64 {
+    lap(ring, position) << 32 | u64::from(rank) << STAGE_BITS | stage
+}
+
+/// What a state or claim word says, seen from a position that the slot is to serve.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Said {
+    /// Nothing about this lap.
+    Nothing,
+    /// Said for it.
+    Now { rank: u32, stage: u64 },
+    /// Said for a later one.
+    Later,
+}
+
+#[inline]
+pub(crate) fn read<R: Ring>(ring: &R, word: u64, position: u64) -> Said {
+    let (stage, laps) = (word & 3, lap(ring, positions(ring)));
+    match lap(ring, position).wrapping_sub(word >> 32) {
+        _ if stage == FREE => Said::Nothing,
+        0 => Said::Now { rank: (word as u32) >> STAGE_BITS, stage },
+        behind if (1..laps / 2).contains(&(behind & (laps - 1))) => Said::Nothing,
+        _ => Said::Later,
+    }
+}
+
+#[inline(always)]
+pub(crate) fn pack_tail(position: u64, rank: u32) -> u64 {
+    position << RANK_BITS | (u64::from(rank) + 1)
+}
+
+/// Returns the next position, unless the tail is damaged, and the rank that took the one before, if any was.
+#[inline(always)]
+pub(crate) fn unpack_tail(tail: u64) -> (u64, Option<u32>) {
+    let rank = (tail % (1 << RANK_BITS)) as u32;
+    (tail >> RANK_BITS, rank.checked_sub(1))
+}
+
+#[cfg(all(test, not(miri)))]
+pub(crate) mod model;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+//! What whoever starts a job chooses, whether its ranks are threads or processes.
+
+use super::{job::Plan, processes::placement::Bind, queues::config::QueueOptions};
+use core::time::Duration;
+use rdma_fabric::FabricError;
+
+/// Bytes that a rank can register by default: 256 MiB, of which only what is used costs memory.
+pub const DEFAULT_SEGMENT_BYTES: usize = 256 << 20;
+
+/// How long all ranks of a job are parked, by default, before that counts as a deadlock.
+pub const DEFAULT_STUCK_AFTER: Duration = Duration::from_secs(10);
+
+/// A job's options.
+#[derive(Clone, Debug)]
+pub(crate) struct JobOptions {
+    pub(crate) ranks: usize,
+    pub(crate) segment_bytes: usize,
+    /// All ranks, if `None`.
+    pub(crate) ranks_per_node: Option<usize>,
+    pub(crate) bind: Bind,
+    pub(crate) queues: QueueOptions,
+    pub(crate) stuck_after: Option<Duration>,
+}
+
+impl JobOptions {
+    pub(crate) fn new(ranks: usize) -> Self {
+        JobOptions {
+            ranks,
+            segment_bytes: DEFAULT_SEGMENT_BYTES,
+            ranks_per_node: None,
+            bind: Bind::None,
+            queues: QueueOptions::default(),
+            stuck_after: Some(DEFAULT_STUCK_AFTER),
+        }
+    }
+
+    /// Returns the plan of a job that starts when the monotonic clock stands at `start_ns`.
+    ///
+    /// # Errors
+    /// [`FabricError::Setting`] for numbers that make no job.
+    pub(crate) fn plan(&self, start_ns: u64) -> Result<Plan, FabricError> {
+        let &JobOptions { ranks, ranks_per_node, segment_bytes: heap_bytes, .. } = self;
+        Plan { ranks, ranks_per_node: ranks_per_node.unwrap_or(ranks), heap_bytes, start_ns }.checked()
+    }
+}
+
+/// Gives a type with a field `options: JobOptions` the methods that set them.
+macro_rules! job_options {
+    ($starter:ty) => {
+        impl $starter {
+            /// Sets how many bytes each rank can register ([`DEFAULT_SEGMENT_BYTES`](crate::shm::DEFAULT_SEGMENT_BYTES) by default).
+            /// Only what is registered takes memory.
+            #[must_use]
+            pub fn segment_bytes(mut self, bytes: usize) -> Self {
+                self.options.segment_bytes = bytes;
+                self
+            }
+
+            /// Sets how many ranks, in rank order, call themselves one node.
+            #[must_use]
+            pub fn ranks_per_node(mut self, ranks: usize) -> Self {
+                self.options.ranks_per_node = Some(ranks);
+                self
+            }
+
+            /// Sets which CPUs each rank may use, of those that the calling thread may. Its threads and children inherit them.
+            #[must_use]
+            pub fn bind(mut self, bind: $crate::shm::Bind) -> Self {
+                self.options.bind = bind;
+                self
+            }
+
+            /// Sets how long all ranks may be parked while nobody can wake them before the job ends with
+            /// [`JobError::Deadlock`](crate::JobError::Deadlock) ([`DEFAULT_STUCK_AFTER`](crate::shm::DEFAULT_STUCK_AFTER) by default);
+            /// `None` is for ever. A rank that sleeps, computes, or runs under another executor than
+            /// [`block_on`](crate::shm::block_on) is not parked, however long that takes. Ranks that may have threads of their own
+            /// ([`run_rank_with`](crate::shm::run_rank_with)) are watched only if each is a process of one thread.
+            #[must_use]
+            pub fn stuck_after(mut self, bound: Option<core::time::Duration>) -> Self {
+                self.options.stuck_after = bound;
+                self
+            }
+
+            /// Sets which machine's control queues each node has ([`QueueMachine::TOFU2`](crate::QueueMachine::TOFU2) by default).
+            #[must_use]
+            pub fn queue_machine(mut self, machine: $crate::QueueMachine) -> Self {
+                self.options.queues.machine = machine;
+                self
+            }
+
+            /// Sets whether an address on one control queue means the same on the rank's other queues, which no Tofu2 can do: their
+            /// steering tags are one table.
+            #[must_use]
+            pub fn shared_address_space(mut self, shared: bool) -> Self {
+                self.options.queues.shared_address_space = shared;
+                self
+            }
+
+            /// Sets whether each rank has a thread that executes what others have begun and left to it, while the rank itself
+            /// computes without a call. The thread sleeps otherwise.
+            #[must_use]
+            pub fn progress_thread(mut self, progress: bool) -> Self {
+                self.options.queues.progress_thread = progress;
+                self
+            }
+        }
+    };
+}
+
+pub(crate) use job_options;

@@ -1,0 +1,158 @@
+//! Bytes of another process's memory, and copies of them by the operating system. Long ones are moved in parts: what one call moves
+//! is limited, and may be less than was asked for.
+
+use super::peer_memory::PeerMemory;
+use crate::shm::memory::Piece;
+use rdma_fabric::{FabricError, RemoteAddr, Result, error::CrossCopy};
+use rustix::io::{Errno, pread, pwrite, retry_on_intr};
+use std::sync::Arc;
+
+/// The most bytes that one call of the system moves: Linux's `MAX_RW_COUNT` with pages of 64 KiB, the largest.
+pub(crate) const LONGEST_CALL: usize = 0x7fff_0000;
+
+/// Why a transfer stopped before its end.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Stopped<E> {
+    /// Bytes moved before.
+    pub(crate) moved: usize,
+    /// What the last call failed with; `None` if it moved nothing.
+    pub(crate) error: Option<E>,
+}
+
+/// Moves `len` bytes by calls of `copy`, which is told how many bytes came before and how many to move, at most `most` (not
+/// 0), and answers how many it moved.
+pub(crate) fn in_parts<E>(
+    len: usize,
+    most: usize,
+    mut copy: impl FnMut(usize, usize) -> Result<usize, E>,
+) -> Result<(), Stopped<E>> {
+    let mut moved = 0;
+    while moved < len {
+        match copy(moved, (len - moved).min(most)) {
+            Ok(0) => return Err(Stopped { moved, error: None }),
+            // Never more than was asked for, whatever the answer.
+            Ok(more) => moved += more.min(len - moved).min(most),
+            Err(error) => return Err(Stopped { moved, error: Some(error) }),
+        }
+    }
+    Ok(())
+}
+
+/// Bytes of another process's memory.
+#[derive(Clone, Debug)]
+pub(crate) struct CrossPlace {
+    pub(super) peer: Arc<PeerMemory>,
+    /// No bytes of the owner's segment, but its region's generation.
+    pub(super) life: Piece,
+    /// `len` bytes from here on were registered. Their end does not overflow.
+    pub(super) address: u64,
+    pub(super) len: usize,
+}
+
+impl CrossPlace {
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn life(&self) -> &Piece {
+        &self.life
+    }
+
+    /// Returns the `len` bytes from `offset` on.
+    pub(crate) fn part(&self, offset: usize, len: usize) -> Option<Self> {
+        offset.checked_add(len).filter(|&end| end <= self.len)?;
+        Some(CrossPlace { address: self.address + offset as u64, len, ..self.clone() })
+    }
+
+    /// Fills the place, which `addr` names, from `bytes`, which are as long. The caller is inside.
+    pub(crate) fn write(&self, bytes: &[u8], addr: RemoteAddr) -> Result<()> {
+        let copied = in_parts(bytes.len().min(self.len), LONGEST_CALL, |done, part| {
+            retry_on_intr(|| pwrite(&self.peer.image, &bytes[done..done + part], self.address + done as u64))
+        });
+        copied.map_err(|stopped| self.failure("pwrite", stopped, addr))
+    }
+
+    /// Fills `bytes`, which are as long, from the place.
+    pub(crate) fn read(&self, bytes: &mut [u8], addr: RemoteAddr) -> Result<()> {
+        let copied = in_parts(bytes.len().min(self.len), LONGEST_CALL, |done, part| {
+            retry_on_intr(|| pread(&self.peer.image, &mut bytes[done..done + part], self.address + done as u64))
+        });
+        copied.map_err(|stopped| self.failure("pread", stopped, addr))
+    }
+
+    #[cold]
+    fn failure(&self, call: &'static str, stopped: Stopped<Errno>, addr: RemoteAddr) -> FabricError {
+        let rank = addr.rank;
+        match stopped.error {
+            // The image is gone, and with it the process.
+            None => FabricError::PeerLost { rank },
+            Some(errno) => FabricError::from(CrossCopy {
+                addr,
+                len: self.len as u64,
+                moved: stopped.moved as u64,
+                call,
+                errno: errno.raw_os_error(),
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The lengths around every limit that a network or system has.
+    fn limits() -> impl Iterator<Item = usize> {
+        let around = |limit: u64| [limit - 1, limit, limit + 1];
+        let limits = [1 << 24, LONGEST_CALL as u64, 1 << 31, 1 << 32, (1 << 32) + 4099, 3 << 32];
+        limits.into_iter().flat_map(around).filter_map(|len| usize::try_from(len).ok())
+    }
+
+    #[test]
+    fn parts_are_adjacent_and_complete() {
+        for len in limits().chain([0, 1]) {
+            for most in [16_777_215, LONGEST_CALL, usize::MAX] {
+                let (mut end, mut calls) = (0, 0);
+                let outcome = in_parts(len, most, |done, part| {
+                    assert!(done == end && part > 0 && part <= most && part <= len - done, "{done} {part} of {len}");
+                    (end, calls) = (done + part, calls + 1);
+                    Ok::<_, ()>(part)
+                });
+                assert_eq!((outcome, end, calls), (Ok(()), len, len.div_ceil(most)));
+            }
+        }
+    }
+
+    proptest! {
+        /// Whatever a call moves of what it was asked for, and wherever it fails.
+        #[test]
+        fn partial_calls_lose_nothing(
+            len in 0usize..1 << 33, most in 1usize << 24..1 << 32, shares in prop::collection::vec(1u64..=100, 1..20), fails_at in 0usize..40,
+        ) {
+            let (mut end, mut calls) = (0, 0);
+            let outcome = in_parts(len, most, |done, part| {
+                assert_eq!(done, end);
+                if calls == fails_at {
+                    return Err("refused");
+                }
+                let moved = ((part as u128 * u128::from(shares[calls % shares.len()]) / 100) as usize).max(1);
+                (end, calls) = (done + moved, calls + 1);
+                Ok(moved)
+            });
+            match outcome {
+                Ok(()) => prop_assert_eq!(end, len),
+                Err(stopped) => {
+                    prop_assert!(end < len && calls == fails_at);
+                    prop_assert_eq!(stopped, Stopped { moved: end, error: Some("refused") });
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_call_that_moves_nothing_ends_it() {
+        let outcome = in_parts(10, 4, |done, part| Ok::<_, ()>(if done < 4 { part } else { 0 }));
+        assert_eq!(outcome, Err(Stopped { moved: 4, error: None }));
+    }
+}

@@ -1,0 +1,76 @@
+//! How one rank's process ended.
+
+use std::{fmt, os::unix::process::ExitStatusExt, process::ExitStatus};
+
+/// How a process ended that was reaped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Exited(i32),
+    Killed(i32),
+    /// Somebody else reaped it.
+    Unknown,
+}
+
+/// The exit code of a rank that can't be known, or that says nothing of the rank's failure.
+pub(crate) const UNKNOWN: i32 = 1;
+
+impl End {
+    pub(crate) fn of(status: ExitStatus) -> Self {
+        match (status.code(), status.signal()) {
+            (Some(code), _) => End::Exited(code),
+            (None, Some(signal)) => End::Killed(signal),
+            (None, None) => End::Unknown,
+        }
+    }
+
+    /// Returns the exit code, or 128 + signal, as shells do.
+    pub(crate) fn code(self) -> i32 {
+        match self {
+            End::Exited(code) => code,
+            End::Killed(signal) => 128 + signal,
+            End::Unknown => UNKNOWN,
+        }
+    }
+
+    /// Returns the end in words. `lost` says whether its rank was lost, `sent` which signal the launcher sent it last.
+    pub(crate) fn in_words(self, lost: bool, sent: Option<i32>) -> String {
+        match self {
+            End::Exited(0) if lost => "exited with 0 before its end".to_owned(),
+            End::Exited(0) => "ended well".to_owned(),
+            End::Exited(code) => format!("exited with {code}"),
+            End::Killed(signal) if sent == Some(signal) => {
+                format!("killed by {}, which the launcher sent", Signal(signal))
+            }
+            End::Killed(signal) => format!("killed by {}", Signal(signal)),
+            End::Unknown => "was reaped by somebody else, so nobody knows how it ended".to_owned(),
+        }
+    }
+}
+
+/// A signal's number and, if it is a common one, its name.
+struct Signal(i32);
+
+impl fmt::Display for Signal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "signal {}", self.0)?;
+        match signal_hook::low_level::signal_name(self.0) {
+            Some(name) => write!(f, " ({name})"),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signals_have_names_and_senders() {
+        assert_eq!(End::of(ExitStatus::from_raw(9)).in_words(true, None), "killed by signal 9 (SIGKILL)");
+        assert_eq!(End::Killed(15).in_words(true, Some(15)), "killed by signal 15 (SIGTERM), which the launcher sent");
+        assert_eq!(End::Killed(6).in_words(true, Some(15)), "killed by signal 6 (SIGABRT)");
+        assert_eq!(End::of(ExitStatus::from_raw(0)).in_words(true, None), "exited with 0 before its end");
+        assert_eq!(End::of(ExitStatus::from_raw(3 << 8)).in_words(true, None), "exited with 3");
+        assert_eq!((End::Killed(9).code(), End::Exited(7).code(), End::Unknown.code()), (137, 7, 1));
+    }
+}

@@ -1,0 +1,264 @@
+//! The thread that passes on the ranks' standard error.
+//!
+//! Writing to the launcher's standard error may block for as long as its reader likes. So it is no business of the
+//! thread that supervises: that one must notice deaths and signals meanwhile.
+
+use super::memory_file::refused;
+use rdma_fabric::FabricError;
+use rustix::{
+    event::{PollFd, PollFlags, poll},
+    fs::{OFlags, fcntl_setfl},
+    io::{Errno, read},
+};
+use std::{
+    io::{self, Read as _, Write},
+    os::{
+        fd::{AsFd, BorrowedFd},
+        unix::net::UnixStream,
+    },
+    process::ChildStderr,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+        mpsc::{Receiver, RecvTimeoutError, channel},
+    },
+    thread,
+    time::Duration,
+};
+
+/// How long [`Forwarding::finish`] waits for a reader that takes nothing.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The running thread.
+#[derive(Debug)]
+pub(crate) struct Forwarding {
+    /// Takes the last lines, and is closed to tell the thread that all ranks have ended.
+    stop: UnixStream,
+    /// Closed by the thread's end.
+    done: Receiver<()>,
+    /// Number of pieces written.
+    progress: Arc<AtomicU64>,
+}
+
+impl Forwarding {
+    /// Passes on what `relays` bring to this process's standard error until all streams have ended.
+    ///
+    /// # Errors
+    /// [`FabricError::System`] if there is no thread to be had.
+    pub(crate) fn start(relays: Vec<Relay>) -> Result<Self, FabricError> {
+        Self::to(relays, io::stderr())
+    }
+
+    fn to(relays: Vec<Relay>, out: impl Write + Send + 'static) -> Result<Self, FabricError> {
+        let failed = |call| move |error: io::Error| refused(call)(Errno::from_io_error(&error).unwrap_or(Errno::INVAL));
+        let (stop, stopped) = UnixStream::pair().map_err(failed(&"socketpair"))?;
+        let (alive, done) = channel();
+        let progress = Arc::default();
+        let out = Counted { out, written: Arc::clone(&progress) };
+        thread::Builder::new()
+            .name("stderr of ranks".to_owned())
+            .spawn(move || {
+                // Dropped at the end, whatever that is, and after the thread's files.
+                let _alive = alive;
+                let stopped = stopped;
+                forward(relays, &stopped, out);
+            })
+            .map_err(failed(&"pthread_create"))?;
+        Ok(Forwarding { stop, done, progress })
+    }
+
+    /// Waits until everything was passed on, and then these lines; all ranks have ended. If nobody reads for a second, the rest is
+    /// left to the thread, which then ends with the process.
+    pub(crate) fn finish(self, lines: Vec<String>) {
+        let Forwarding { mut stop, done, progress } = self;
+        // More than a socket holds is cut off: nobody reads.
+        if stop.set_nonblocking(true).is_ok() {
+            let _ = lines.into_iter().try_for_each(|line| stop.write_all((line + "\n").as_bytes()));
+        }
+        drop(stop);
+        let mut seen = progress.load(Relaxed);
+        while done.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+            let now = progress.load(Relaxed);
+            if now == std::mem::replace(&mut seen, now) {
+                return;
+            }
+        }
+    }
+}
+
+/// Passes on lines until all streams have ended, or something comes from `stopped` and what they held then was passed on; then all
+/// that comes from there.
+fn forward(mut relays: Vec<Relay>, stopped: &UnixStream, mut out: impl Write) {
+    while !relays.is_empty() {
+        let mut sources = vec![PollFd::new(stopped, PollFlags::IN)];
+        sources.extend(relays.iter().map(|relay| PollFd::new(relay, PollFlags::IN)));
+        match poll(&mut sources, None) {
+            Ok(_) => {}
+            Err(Errno::INTR) => continue,
+            // Nobody hears the ranks any more; they still run.
+            Err(_) => return,
+        }
+        let stop = !sources[0].revents().is_empty();
+        // A pipe's usual 64 KiB are less than a relay passes on at once: after the last process's end this empties it.
+        relays.retain_mut(|relay| relay.pump(&mut out));
+        if stop {
+            // A grandchild may hold a pipe open; what it says later is nobody's.
+            relays.iter_mut().for_each(|relay| relay.finish(&mut out));
+            break;
+        }
+    }
+    let mut last = Vec::new();
+    let _ = (&*stopped).read_to_end(&mut last);
+    if !last.is_empty() {
+        let _ = out.write_all(&last);
+    }
+}
+
+/// Counts what was written.
+struct Counted<W> {
+    out: W,
+    written: Arc<AtomicU64>,
+}
+
+impl<W: Write> Write for Counted<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = self.out.write(bytes)?;
+        self.written.fetch_add(1, Relaxed);
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+// ----- one rank's stream, line by line, with the rank in front -----
+
+/// A longer line is shown in pieces.
+const LONGEST_LINE: usize = 64 << 10;
+
+/// Bytes of one rank before the others get their turn.
+const AT_ONCE: usize = 256 << 10;
+
+/// One rank's stream.
+#[derive(Debug)]
+pub(crate) struct Relay {
+    prefix: String,
+    pipe: ChildStderr,
+    /// What has come of the line that is not complete yet.
+    line: Vec<u8>,
+}
+
+impl Relay {
+    pub(crate) fn new(rank: usize, pipe: ChildStderr) -> Result<Self, Errno> {
+        fcntl_setfl(&pipe, OFlags::NONBLOCK)?;
+        Ok(Relay { prefix: format!("[rank {rank}] "), pipe, line: Vec::new() })
+    }
+
+    /// Passes on what there is, but no more than [`AT_ONCE`]. False at the end of the stream.
+    pub(crate) fn pump(&mut self, out: &mut impl Write) -> bool {
+        let mut buffer = [0; 8192];
+        for _ in 0..AT_ONCE / buffer.len() {
+            match read(&self.pipe, &mut buffer[..]) {
+                Ok(0) => {
+                    self.finish(out);
+                    return false;
+                }
+                Ok(count) => self.take(&buffer[..count], out),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return true,
+                Err(_) => return false,
+            }
+        }
+        true
+    }
+
+    /// Shows the last line even if it was never ended.
+    pub(crate) fn finish(&mut self, out: &mut impl Write) {
+        if !self.line.is_empty() {
+            self.show(out);
+        }
+    }
+
+    fn take(&mut self, bytes: &[u8], out: &mut impl Write) {
+        for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
+            let (text, ended) = piece.strip_suffix(b"\n").map_or((piece, false), |text| (text, true));
+            self.line.extend_from_slice(text);
+            if ended || self.line.len() >= LONGEST_LINE {
+                self.show(out);
+            }
+        }
+    }
+
+    fn show(&mut self, out: &mut impl Write) {
+        let mut whole = Vec::with_capacity(self.prefix.len() + self.line.len() + 1);
+        whole.extend_from_slice(self.prefix.as_bytes());
+        whole.append(&mut self.line);
+        whole.push(b'\n');
+        // If nobody listens any more, the ranks still run.
+        let _ = out.write_all(&whole);
+    }
+}
+
+impl AsFd for Relay {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.pipe.as_fd()
+    }
+}
+
+#[cfg(all(test, not(miri)))]
+mod tests {
+    use super::*;
+    use std::{
+        process::{Command, Stdio},
+        sync::mpsc::Sender,
+        time::Instant,
+    };
+
+    #[test]
+    fn every_line_gets_its_rank() {
+        let script = "printf 'one\\n\\ntw' >&2; sleep 0.05; printf 'o\\nthree' >&2";
+        let mut child = Command::new("sh").args(["-c", script]).stderr(Stdio::piped()).spawn().unwrap();
+        let mut relay = Relay::new(7, child.stderr.take().unwrap()).unwrap();
+        let mut out = Vec::new();
+        while relay.pump(&mut out) {
+            std::thread::yield_now();
+        }
+        child.wait().unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), "[rank 7] one\n[rank 7] \n[rank 7] two\n[rank 7] three\n");
+    }
+
+    /// Takes a piece for each message, and all when there is nobody to send any.
+    struct Slow(Receiver<()>, Sender<Vec<u8>>);
+
+    impl Write for Slow {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let _ = self.0.recv();
+            let _ = self.1.send(bytes.to_vec());
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_reader_that_takes_nothing_is_not_waited_for_long() {
+        let mut child =
+            Command::new("sh").args(["-c", "echo one >&2; echo two >&2"]).stderr(Stdio::piped()).spawn().unwrap();
+        let relay = Relay::new(0, child.stderr.take().unwrap()).unwrap();
+        child.wait().unwrap();
+        let ((take, taken), (show, shown)) = (channel(), channel());
+        let forwarding = Forwarding::to(vec![relay], Slow(taken, show)).unwrap();
+        take.send(()).unwrap();
+        let start = Instant::now();
+        forwarding.finish(vec!["the last".to_owned()]);
+        let took = start.elapsed();
+        assert!(took >= PATIENCE && took < 10 * PATIENCE, "{took:?}");
+        // What was not waited for still comes.
+        drop(take);
+        let lines: Vec<_> = shown.iter().collect();
+        assert_eq!(lines, [&b"[rank 0] one\n"[..], b"[rank 0] two\n", b"the last\n"]);
+    }
+}

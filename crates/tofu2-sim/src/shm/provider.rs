@@ -1,0 +1,275 @@
+//! The [`Provider`] over shared memory: what is not done where a place is mapped.
+
+use super::{
+    endpoint::Endpoint,
+    memory::{
+        adopted, existing, locked,
+        place::{self, LocatedPlace},
+        regions::{self, RegionKind, Resolved},
+        registration::Registration,
+        transfers,
+    },
+    waiting::{Wait, WaitsFor, wait},
+};
+use core::{
+    hint::spin_loop,
+    sync::atomic::{Ordering::SeqCst, fence},
+    task::{Context, Poll, Waker},
+};
+use rdma_fabric::{
+    Amo, Fabric, FabricError, Keyring, Mapped, Notice, OwnedMemory, Pact, Rank, Region, RemoteAddr, Result, Time, Uses,
+    provider::{
+        BarrierUnit, Boxed, Ended, Goal, Keyless, Leftover, Place, Posted, Provider, Queues, SHORT, Sink, Slot, Source,
+        Token,
+    },
+};
+
+impl Provider for Endpoint {
+    /// Allocates; blocks until those are over if only memory that was freed within the last 20 ms is left.
+    fn alloc(&self, bytes: usize) -> Result<Region> {
+        self.only_with_keys()?;
+        let taken = self.take_extent(bytes, RegionKind::Heap, |_, _| ())?;
+        Ok(Registration::local(self.clone(), bytes, taken))
+    }
+
+    fn alloc_symmetric(&self, bytes: usize) -> Boxed<'_, Result<Region>> {
+        Box::pin(locked::alloc_symmetric(self, bytes))
+    }
+
+    fn adopt(&self, memory: OwnedMemory, uses: Uses) -> Result<Region, (FabricError, OwnedMemory)> {
+        if let Err(error) = self.only_with_keys() {
+            return Err((error, memory));
+        }
+        existing::adopt(self, memory, uses).map(|held| Registration::existing(self.clone(), held))
+    }
+
+    fn release(&self, region: Region) -> Boxed<'_, Result<OwnedMemory>> {
+        Box::pin(async move {
+            let allocated = FabricError::Unsupported { feature: &"giving memory back that was allocated" };
+            let Ok(mut kept) = region.into_kept::<Registration>() else { return Err(allocated) };
+            if !kept.close() {
+                return Err(allocated);
+            }
+            let mut memory = None;
+            wait::until_ready(self, WaitsFor::Itself, || {
+                memory = kept.try_take();
+                Ok(memory.is_some())
+            })
+            .await?;
+            memory.ok_or(FabricError::Unsupported { feature: &"taking memory twice" })
+        })
+    }
+
+    /// Resolves for any width: where memory is accessed in cells, other widths are put together from them.
+    fn resolve(&self, addr: RemoteAddr, len: usize, align: usize, _width: usize) -> Result<Place> {
+        let target = self.job().segment(addr.rank)?;
+        if self.job().is_lost(addr.rank) {
+            return Err(FabricError::PeerLost { rank: addr.rank });
+        }
+        let opens = |key| self.keyring().is_some_and(|ring| ring.opens(key));
+        let outside = match regions::resolve(target, addr, len, align, opens)? {
+            Resolved::Heap(piece) => {
+                let corrupt = FabricError::Corrupt { rank: addr.rank, what: &"an entry of the region table" };
+                return piece.place(addr, self.job().anchor(addr.rank)?).ok_or(corrupt);
+            }
+            Resolved::Staged(piece) => adopted::Outside::Staged(piece),
+            Resolved::Adopted { region_len } => adopted::resolve(self.job(), self.me(), addr, len, align, region_len)?,
+        };
+        Ok(place::outside_of(target, addr, outside))
+    }
+
+    fn read(&self, from: &Place, into: &mut [u8], _waiting: bool) -> Result<()> {
+        transfers::get(self, &LocatedPlace::of(from)?, Sink::Bytes(into))
+    }
+
+    fn write(&self, to: &Place, from: &[u8], _waited: bool) -> Result<()> {
+        let to = LocatedPlace::of(to)?;
+        transfers::put(self, &to, &Source::Bytes(from))?;
+        to.ring();
+        Ok(())
+    }
+
+    fn ring(&self, place: &Place) {
+        place::ring(place);
+    }
+
+    #[inline]
+    fn put(&self, to: &Place, from: Source<'_>, notice: Option<u64>) -> Posted {
+        if let Some(data) = notice
+            && self.notify_fast(to, &from, data)
+        {
+            return Posted::Over(0);
+        }
+        self.put_general(to, &from, notice)
+    }
+
+    fn get(&self, from: &Place, to: Sink<'_>) -> Posted {
+        let own = if let Sink::Place(own) = &to { Some(*own) } else { None };
+        match LocatedPlace::of(from).and_then(|from| transfers::get(self, &from, to)) {
+            Ok(()) => {
+                if let Some(Ok(own)) = own.map(LocatedPlace::of) {
+                    own.ring();
+                }
+                Posted::Over(0)
+            }
+            Err(error) => Posted::failed(error),
+        }
+    }
+
+    fn atomic(&self, word: &Place, amo: Amo<u64>) -> Posted {
+        match LocatedPlace::of(word).and_then(|word| transfers::modify(self, &word, amo)) {
+            Ok(old) => Posted::Over(old),
+            Err(error) => Posted::failed(error),
+        }
+    }
+
+    fn nop(&self) -> Posted {
+        Posted::Over(0)
+    }
+
+    fn poll(&self, _: &mut Token, _: Sink<'_>, _: &mut Context<'_>) -> Poll<Result<u64>> {
+        Poll::Ready(Err(FabricError::Unsupported { feature: &"an operation of another provider" }))
+    }
+
+    fn test(&self, _: &Token) -> bool {
+        true
+    }
+
+    fn forget(&self, _: Token) {}
+
+    #[inline]
+    fn try_notice(&self, _waiting: bool) -> Result<Option<Notice>> {
+        match self.take_fast() {
+            Some(notice) => Ok(Some(notice)),
+            None => self.take_general(),
+        }
+    }
+
+    /// Polls a wait. Own queues are never full; a target's notice queue is looked at now and then, 200 µs apart at most. When it is
+    /// full and the target has left, that is [`FabricError::PeersLeft`]. A flush is a full barrier, after which all puts of this CPU
+    /// are visible. Work takes the time it takes.
+    fn poll_wait(&self, slot: &mut Slot, goal: Goal<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        match goal {
+            Goal::Word(..) | Goal::Notice(_) if Wait::looks_once_more(slot) => {
+                spin_loop();
+                Poll::Ready(Ok(()))
+            }
+            Goal::Word(word, deps) => {
+                let what = WaitsFor::Word(LocatedPlace::of(word)?.watched_at());
+                Wait::in_slot(self, slot, |wait| wait.until_looked(cx, what, &deps))
+            }
+            Goal::Notice(deps) => Wait::in_slot(self, slot, |wait| wait.until_looked(cx, WaitsFor::Notice, &deps)),
+            Goal::Room(None) | Goal::Busy(_) | Goal::Charge(_) => Poll::Ready(Ok(())),
+            Goal::Room(Some(rank)) => Wait::in_slot(self, slot, |wait| {
+                wait.until_ready(cx, WaitsFor::Room(rank), &mut || self.has_room(rank))
+            }),
+            Goal::Flush(target) => {
+                fence(SeqCst);
+                Poll::Ready(match target.map(|rank| (rank, self.job().segment(rank))) {
+                    Some((rank, Ok(_))) if self.job().is_lost(rank) => Err(FabricError::PeerLost { rank }),
+                    Some((_, Err(error))) => Err(error),
+                    _ => Ok(()),
+                })
+            }
+            Goal::Until(at) => {
+                let at = self.instant(at);
+                Wait::in_slot(self, slot, |wait| wait.until_time(cx, at)).map(Ok)
+            }
+        }
+    }
+
+    fn end_wait(&self, slot: &mut Slot, _: Goal<'_>, _: Ended) {
+        Wait::end(self, slot);
+    }
+
+    fn now(&self) -> Time {
+        Time::ZERO + self.job().start().elapsed()
+    }
+
+    fn detach(&self, rest: Leftover<'_>) {
+        finish_leftover(self.me(), rest);
+    }
+
+    fn queues(&self) -> Option<&dyn Queues> {
+        Some(self)
+    }
+
+    fn gates(&self) -> Option<&dyn BarrierUnit> {
+        Some(self)
+    }
+
+    fn keyless(&self) -> Option<&dyn Keyless> {
+        Some(self)
+    }
+}
+
+impl Endpoint {
+    #[inline(never)]
+    fn put_general(&self, to: &Place, from: &Source<'_>, notice: Option<u64>) -> Posted {
+        let to = match LocatedPlace::of(to) {
+            Ok(to) => to,
+            Err(error) => return Posted::failed(error),
+        };
+        if let Some(data) = notice {
+            return self.notify_general(&to, from, data);
+        }
+        match transfers::put(self, &to, from) {
+            Ok(()) => {
+                to.ring();
+                Posted::Over(0)
+            }
+            Err(error) => Posted::failed(error),
+        }
+    }
+}
+
+impl Keyless for Endpoint {
+    #[allow(unsafe_code)]
+    fn open(&self, like: &Fabric, pact: Pact) -> Result<Fabric> {
+        let endpoint = self.with_keys(Keyring::new(pact));
+        // SAFETY: as in `Endpoint::fabric`. A provider in between has no pact that allows references: see `rdma_fabric::Fabric::keyless`.
+        Ok(unsafe { like.beside_vouched(endpoint) })
+    }
+
+    fn mapped(&self, region: &Region, rank: Rank) -> Result<Mapped> {
+        locked::mapped(self, region, rank)
+    }
+}
+
+const _: () = assert!(SHORT == 64, "what short operations are is part of the docs of `Registration`");
+
+// ----- what dropped futures still owe: operations are over when they are posted, so it is done on the spot -----
+
+/// Runs `rest` to its end, which one poll reaches.
+#[inline]
+fn finish_leftover(rank: Rank, rest: Leftover<'_>) {
+    if rest.poll_once(&mut Context::from_waker(Waker::noop())).is_pending() {
+        unfinished(rank);
+    }
+}
+
+#[cold]
+fn unfinished(rank: Rank) {
+    eprintln!("onesided: {rank} detached a future that waits for others; it was dropped unfinished");
+    // Not while unwinding: that would end the process.
+    debug_assert!(std::thread::panicking(), "a detached future waits for others");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_detached_is_over_at_once() {
+        let over = std::rc::Rc::new(std::cell::Cell::new(false));
+        let there = over.clone();
+        finish_leftover(Rank::new(0), Leftover::new(&mut Some(async move { there.set(true) })));
+        assert!(over.get());
+    }
+
+    #[test]
+    #[cfg_attr(debug_assertions, should_panic = "waits for others")]
+    fn what_waits_is_reported() {
+        finish_leftover(Rank::new(0), Leftover::new(&mut Some(core::future::pending())));
+    }
+}

@@ -1,0 +1,294 @@
+//! Who executes a session queue's commands, and how far they are.
+//!
+//! Whoever makes commands of a queue executable, by advancing its session offset or by posting into credit, executes them if
+//! nobody else is at it, and otherwise leaves word:
+//!
+//! ```text
+//! advancer                                poster
+//! A1  add to `scheduled`                  S1  write the descriptor, then `started`
+//! A2  full barrier                        S2  full barrier
+//! A3  take the claim, or set AGAIN        S3  if there is credit: as A3
+//!
+//! executor, having taken the claim
+//! E1  look at `started` and `scheduled`; execute what both allow
+//! E2  give the claim back if AGAIN is not set; else clear it and go to E1
+//! ```
+//! The claim word is changed by read-modify-writes only: if A3 finds the claim taken, then E2 comes after it, finds AGAIN, and the
+//! next E1 sees A1. If A3 takes the claim, then E1 sees what the last executor saw, and A1. A poster that finds no credit
+//! leaves: the barriers make either its S3 see A1 or the advancer's E1 see S1. A poster that comes to A3 in any case, because it
+//! has seen credit, needs no barrier: whoever has the claim next sees S1 through the claim.
+//!
+//! `scheduled` counts, so that two advances that meet are two.
+//!
+//! # Death
+//! The claim names the executor. If it has ended, whoever comes next takes its claim over. How far it was stands in the *stage*,
+//! one word with the position of the next command and its phase: *idle*, *data* (bytes that were not announced to anybody may have been
+//! written; writing them again changes nothing), *past* (others may have seen it: not to be done again).
+
+use crate::{control_queue::ring, shm::memory::word::Word};
+use core::sync::atomic::{
+    AtomicU64,
+    Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst},
+};
+
+/// A word that advances are counted in, or commands announced; the tests implement it for loom's.
+pub(crate) trait Fencing: Word {
+    /// Adds, makes a full barrier, and returns the sum.
+    fn add_and_fence(&self, more: u64) -> u64;
+    /// Stores, and makes a full barrier.
+    fn store_and_fence(&self, value: u64);
+}
+
+/// Makes a full barrier after a sequentially consistent read-modify-write, which on x86-64 is one by itself.
+#[inline(always)]
+fn fence_after_rmw() {
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    core::sync::atomic::fence(SeqCst);
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    core::sync::atomic::compiler_fence(SeqCst);
+}
+
+impl Fencing for AtomicU64 {
+    #[inline(always)]
+    fn add_and_fence(&self, more: u64) -> u64 {
+        let sum = self.fetch_add(more, SeqCst).wrapping_add(more);
+        fence_after_rmw();
+        sum
+    }
+    #[inline(always)]
+    fn store_and_fence(&self, value: u64) {
+        self.swap(value, SeqCst);
+        fence_after_rmw();
+    }
+}
+
+/// What decides who executes, and what.
+#[derive(Debug)]
+pub(crate) struct ClaimWords<'a, W> {
+    /// 0, or 1 + the rank that executes, and [`AGAIN`].
+    pub(crate) claim: &'a W,
+    /// [`pack`]; written by the executor.
+    pub(crate) stage: &'a W,
+    /// Slots before this position were handed over by the poster; written by the owner.
+    pub(crate) started: &'a W,
+    /// The initial offset and all advances.
+    pub(crate) scheduled: &'a W,
+    pub(crate) depth: u32,
+}
+
+/// In a claim: something changed since the executor last looked.
+const AGAIN: u64 = 1 << 32;
+
+/// How far an executor has come with the next command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Idle = 0,
+    Data = 1,
+    Past = 2,
+}
+
+/// Returns the stage word. Positions are below 2⁶².
+pub(crate) const fn pack(position: u64, phase: Phase) -> u64 {
+    position << 2 | phase as u64
+}
+
+/// Returns what a stage word says.
+pub(crate) const fn unpack(stage: u64) -> (u64, Phase) {
+    let phase = match stage & 3 {
+        0 => Phase::Idle,
+        1 => Phase::Data,
+        _ => Phase::Past,
+    };
+    (stage >> 2, phase)
+}
+
+/// A command that may be executed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DueCommand {
+    pub(crate) position: u64,
+    /// Slots that were posted from there on.
+    pub(crate) ready: u64,
+    /// Slots that the session offset allows.
+    pub(crate) credit: u64,
+    /// How far an executor that died was.
+    pub(crate) phase: Phase,
+}
+
+/// What became of a command that may be executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Attempt {
+    /// Executed, so many slots long.
+    Took(u64),
+    /// It needs more credit.
+    Wait,
+    /// Not executed, though it could be.
+    Rest,
+    /// The queue has stopped.
+    Stop,
+}
+
+/// What a turn has left to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TurnEnd {
+    /// Nothing to be executed.
+    Nothing,
+    /// Somebody else executes, and will look again.
+    Theirs,
+    /// More commands that can be executed, by nobody at present.
+    More,
+}
+
+impl<W: Fencing> ClaimWords<'_, W> {
+    /// Returns the position of the next command.
+    #[inline]
+    pub(crate) fn read(&self) -> u64 {
+        // Acquire: pairs with the release in `turn`: whoever sees a slot executed may overwrite it.
+        self.stage.load(Acquire) >> 2
+    }
+
+    /// Does A1 and A2, and returns the sum of all advances.
+    #[inline]
+    pub(crate) fn advance(&self, slots: u64) -> u64 {
+        self.scheduled.add_and_fence(slots)
+    }
+
+    /// Does the end of S1, and S2.
+    #[inline]
+    pub(crate) fn start(&self, position: u64) {
+        self.started.store_and_fence(position);
+    }
+
+    /// Does the end of S1 for a poster that takes a turn in any case, and so needs no barrier.
+    #[inline]
+    pub(crate) fn hand_over(&self, position: u64) {
+        // Release: pairs with the acquire in `due`.
+        self.started.store(position, Release);
+    }
+
+    /// Returns whether there is credit, as far as can be told without a barrier.
+    #[inline]
+    pub(crate) fn has_credit(&self) -> bool {
+        self.scheduled.load(Relaxed) != self.stage.load(Relaxed) >> 2
+    }
+
+    /// Returns whether a turn is worth a try: S3. A whole ring of credit may be none, or less than that ahead of a read pointer that has
+    /// moved meanwhile; the holder of the claim will know.
+    #[inline]
+    pub(crate) fn is_due(&self) -> bool {
+        let read = self.read();
+        self.scheduled.load(Acquire) != read && self.started.load(Acquire) != read
+    }
+
+    /// Returns whether everything that was handed over was executed.
+    pub(crate) fn is_unstarted(&self) -> bool {
+        self.started.load(Acquire) == self.read()
+    }
+
+    /// Returns the read pointer, and the session offset as a position: the credit is what a ring index can tell.
+    pub(crate) fn standing(&self) -> (u64, u64) {
+        let read = self.read();
+        (read, read.wrapping_add(ring::credit(read, self.scheduled.load(Acquire), self.depth)))
+    }
+
+    /// Does A3, E1 and E2 as `me`, for `most` commands at most. `execute` is given each, with the claim held.
+    pub(crate) fn turn(
+        &self,
+        me: u32,
+        has_ended: impl Fn(u32) -> bool,
+        most: u32,
+        mut execute: impl FnMut(DueCommand) -> Attempt,
+    ) -> TurnEnd {
+        if !take(self.claim, me, has_ended) {
+            return TurnEnd::Theirs;
+        }
+        let mut done = 0;
+        for _ in 0..=most {
+            let mut stopped = false;
+            while let Some(due) = self.due() {
+                if done == most {
+                    give_back(self.claim, me);
+                    return TurnEnd::More;
+                }
+                match execute(due) {
+                    // Release: pairs with the acquire in `read`.
+                    Attempt::Took(slots) => {
+                        self.stage.store(pack(due.position.wrapping_add(slots), Phase::Idle), Release);
+                        done += 1;
+                    }
+                    Attempt::Wait => break,
+                    Attempt::Rest => {
+                        give_back(self.claim, me);
+                        return TurnEnd::More;
+                    }
+                    Attempt::Stop => {
+                        stopped = true;
+                        break;
+                    }
+                }
+            }
+            if stopped {
+                give_back(self.claim, me);
+                return TurnEnd::Nothing;
+            }
+            if give_back_unless_again(self.claim, me) {
+                return TurnEnd::Nothing;
+            }
+        }
+        // Somebody leaves word all the time.
+        give_back(self.claim, me);
+        TurnEnd::More
+    }
+
+    /// Returns the next command that may be executed: E1.
+    fn due(&self) -> Option<DueCommand> {
+        let (position, phase) = unpack(self.stage.load(Relaxed));
+        // Acquire: pairs with the release in `start`, for the descriptor.
+        let ready = self.started.load(Acquire).wrapping_sub(position);
+        // Acquire: pairs with the release in `advance`, for what came before.
+        let credit = ring::credit(position, self.scheduled.load(Acquire), self.depth);
+        (ready != 0 && credit != 0).then_some(DueCommand { position, ready, credit, phase })
+    }
+
+    /// Takes the claim, or an ended executor's, for good. Returns whether that was possible.
+    pub(crate) fn seize(&self, me: u32, has_ended: impl Fn(u32) -> bool) -> bool {
+        take(self.claim, me, has_ended)
+    }
+}
+
+/// Does A3, and returns whether the claim is `me`'s now; otherwise whoever has it will look again.
+#[inline]
+fn take<W: Word>(claim: &W, me: u32, has_ended: impl Fn(u32) -> bool) -> bool {
+    let mine = u64::from(me) + 1;
+    let Err(mut now) = claim.replace(0, mine, AcqRel, Acquire) else { return true };
+    loop {
+        let holder = now as u32;
+        let free = holder.checked_sub(1).is_none_or(|rank| rank != me && has_ended(rank));
+        // Even if it is set already: the executor must see what was done before.
+        match claim.replace(now, if free { mine } else { now | AGAIN }, AcqRel, Acquire) {
+            Ok(()) => return free,
+            Err(other) => now = other,
+        }
+    }
+}
+
+/// Does E2, and returns whether the claim was given back.
+#[inline]
+fn give_back_unless_again<W: Word>(claim: &W, me: u32) -> bool {
+    let mine = u64::from(me) + 1;
+    match claim.replace(mine, 0, AcqRel, Acquire) {
+        Ok(()) => true,
+        // Of a damaged word there is nothing to give back.
+        Err(now) => claim.replace(mine | AGAIN, mine, AcqRel, Acquire).is_err() && now as u32 != me + 1,
+    }
+}
+
+/// Gives the claim back, whatever was left; the caller sees to that.
+fn give_back<W: Word>(claim: &W, me: u32) {
+    let mine = u64::from(me) + 1;
+    if claim.replace(mine, 0, AcqRel, Acquire).is_err() {
+        let _ = claim.replace(mine | AGAIN, 0, AcqRel, Acquire);
+    }
+}
+
+#[cfg(all(test, not(miri)))]
+mod model;

@@ -1,0 +1,300 @@
+//! The claim under loom: every interleaving, within a bound of preemptions, of those who advance, post and execute; and each
+//! rule broken on purpose.
+
+use super::*;
+use crate::shm::testing;
+use core::sync::atomic::Ordering;
+use loom::{
+    sync::{Mutex, atomic::AtomicU64 as LoomWord},
+    thread,
+};
+use std::sync::{
+    Arc as Shared,
+    atomic::{AtomicBool, Ordering::SeqCst},
+};
+
+/// What is done wrong on purpose.
+#[derive(Clone, Copy, PartialEq)]
+enum Mutation {
+    None,
+    /// The claim is given back without a look at AGAIN.
+    NoSecondLook,
+    /// Advances are noted, not counted.
+    Boolean,
+    /// An advance does not release.
+    RelaxedAdvance,
+    /// The poster has no barrier between its command and its look at the credit.
+    NoPosterBarrier,
+    /// The advance comes before the data.
+    AdvanceFirst,
+    /// Whoever finds the claim taken executes all the same.
+    NoClaim,
+}
+
+struct Cell {
+    word: LoomWord,
+    mutation: Mutation,
+}
+
+impl Word for Cell {
+    fn load(&self, order: Ordering) -> u64 {
+        self.word.load(order)
+    }
+    fn store(&self, value: u64, order: Ordering) {
+        self.word.store(value, order);
+    }
+    fn replace(&self, current: u64, new: u64, success: Ordering, failure: Ordering) -> Result<(), u64> {
+        if self.mutation == Mutation::NoSecondLook && current != 0 && new == 0 {
+            self.word.swap(0, success);
+            return Ok(());
+        }
+        if self.mutation == Mutation::NoClaim && current == 0 {
+            let _ = self.word.compare_exchange(current, new, success, failure);
+            return Ok(());
+        }
+        self.word.compare_exchange(current, new, success, failure).map(drop)
+    }
+}
+
+impl Fencing for Cell {
+    fn add_and_fence(&self, more: u64) -> u64 {
+        match self.mutation {
+            Mutation::Boolean => self.word.store(1, Release),
+            Mutation::RelaxedAdvance => _ = self.word.fetch_add(more, Relaxed),
+            _ => _ = self.word.fetch_add(more, AcqRel),
+        }
+        if self.mutation != Mutation::RelaxedAdvance {
+            loom::sync::atomic::fence(Ordering::SeqCst);
+        }
+        self.word.load(Relaxed)
+    }
+    fn store_and_fence(&self, value: u64) {
+        self.word.store(value, Release);
+        if self.mutation != Mutation::NoPosterBarrier {
+            loom::sync::atomic::fence(Ordering::SeqCst);
+        }
+    }
+}
+
+/// A queue of commands that each copy a word of data, which whoever releases it has written.
+struct Queue {
+    claim: Cell,
+    stage: Cell,
+    started: Cell,
+    scheduled: Cell,
+    data: [LoomWord; 2],
+    /// What was executed: position and data. Never contended, if one executes at a time.
+    log: Mutex<Vec<(u64, u64)>>,
+}
+
+impl Queue {
+    fn new(mutation: Mutation) -> Shared<Self> {
+        let cell = || Cell { word: LoomWord::new(0), mutation };
+        // Only the claim may be taken twice.
+        let of = |wanted: Mutation| Cell {
+            word: LoomWord::new(0),
+            mutation: if mutation == wanted { mutation } else { Mutation::None },
+        };
+        let mut claim = of(Mutation::NoClaim);
+        if mutation == Mutation::NoSecondLook {
+            claim = cell();
+        }
+        Shared::new(Queue {
+            claim,
+            stage: of(Mutation::None),
+            started: of(Mutation::NoPosterBarrier),
+            scheduled: if mutation == Mutation::Boolean { of(Mutation::Boolean) } else { of(Mutation::RelaxedAdvance) },
+            data: [LoomWord::new(0), LoomWord::new(0)],
+            log: Mutex::new(Vec::new()),
+        })
+    }
+
+    fn words(&self) -> ClaimWords<'_, Cell> {
+        let Queue { claim, stage, started, scheduled, .. } = self;
+        ClaimWords { claim, stage, started, scheduled, depth: 8 }
+    }
+
+    fn turn(&self, me: u32, has_ended: impl Fn(u32) -> bool, most: u32) -> TurnEnd {
+        self.words().turn(me, has_ended, most, |due| {
+            let data = self.data[due.position as usize].load(Relaxed);
+            let mut log = self.log.try_lock().expect("two execute at once");
+            log.push((due.position, data));
+            Attempt::Took(1)
+        })
+    }
+
+    /// An arrival: data, advance, execute.
+    fn arrive(&self, me: u32, mutation: Mutation) {
+        let store = || self.data.iter().for_each(|word| word.store(7, Relaxed));
+        if mutation != Mutation::AdvanceFirst {
+            store();
+        }
+        self.words().advance(1);
+        if mutation == Mutation::AdvanceFirst {
+            // So that somebody else may execute before.
+            thread::yield_now();
+            let left = self.turn(me, |_| false, 8);
+            store();
+            assert_ne!(left, TurnEnd::More);
+            return;
+        }
+        assert_ne!(self.turn(me, |_| false, 8), TurnEnd::More);
+    }
+
+    fn log(&self) -> Vec<(u64, u64)> {
+        core::mem::take(&mut self.log.lock().unwrap())
+    }
+}
+
+fn explore(test: impl Fn() + Sync + Send + 'static) -> usize {
+    testing::explore(3, 10_000, test)
+}
+
+/// Two arrivals release a command each.
+fn two_arrivals(mutation: Mutation) -> usize {
+    explore(move || {
+        let queue = Queue::new(mutation);
+        queue.words().start(2);
+        let theirs = queue.clone();
+        let other = thread::spawn(move || theirs.arrive(1, mutation));
+        queue.arrive(0, mutation);
+        other.join().unwrap();
+        assert_eq!(queue.log(), [(0, 7), (1, 7)], "a release was lost, done twice, or came before its data");
+    })
+}
+
+#[test]
+fn no_release_is_lost_and_none_is_done_twice() {
+    assert!(two_arrivals(Mutation::None) >= 100);
+}
+
+#[test]
+#[should_panic]
+fn only_one_may_execute() {
+    two_arrivals(Mutation::NoClaim);
+}
+
+/// Who executes already may see the offset move before the arrival comes to the claim.
+fn one_arrives_while_another_executes(mutation: Mutation) -> usize {
+    explore(move || {
+        let queue = Queue::new(mutation);
+        queue.words().start(1);
+        let theirs = queue.clone();
+        let other = thread::spawn(move || theirs.arrive(1, mutation));
+        queue.turn(0, |_| false, 8);
+        other.join().unwrap();
+        assert_eq!(queue.log(), [(0, 7)], "a release was lost, or came before its data");
+    })
+}
+
+#[test]
+fn an_arrival_beside_an_executor_is_seen_whole() {
+    assert!(one_arrives_while_another_executes(Mutation::None) >= 5);
+}
+
+/// A posting and an arrival at the same time: one of the two executes it. `post` says whether the poster takes a turn.
+fn a_posting_meets_an_arrival(mutation: Mutation, post: impl Fn(&Queue) -> bool + Send + Sync + 'static) -> usize {
+    explore(move || {
+        let queue = Queue::new(mutation);
+        let theirs = queue.clone();
+        let arrival = thread::spawn(move || {
+            theirs.words().advance(1);
+            assert_ne!(theirs.turn(1, |_| false, 8), TurnEnd::More);
+        });
+        // The descriptor.
+        queue.data[0].store(9, Relaxed);
+        if post(&queue) {
+            assert_ne!(queue.turn(0, |_| false, 8), TurnEnd::More);
+        }
+        arrival.join().unwrap();
+        assert_eq!(queue.log(), [(0, 9)], "a release was lost");
+    })
+}
+
+/// Takes a turn if there is credit.
+fn looking(queue: &Queue) -> bool {
+    queue.words().start(1);
+    queue.words().is_due()
+}
+
+/// Takes its turn in any case, or should.
+fn in_any_case(mutation: Mutation) -> impl Fn(&Queue) -> bool {
+    move |queue| {
+        queue.words().hand_over(1);
+        mutation != Mutation::NoPosterBarrier || queue.words().is_due()
+    }
+}
+
+#[test]
+fn a_posting_and_an_arrival_do_not_miss_each_other() {
+    assert!(a_posting_meets_an_arrival(Mutation::None, looking) >= 10);
+}
+
+#[test]
+fn a_turn_in_any_case_is_as_good_as_a_barrier() {
+    assert!(a_posting_meets_an_arrival(Mutation::None, in_any_case(Mutation::None)) >= 10);
+}
+
+/// A bounded turn says that there is more, or leaves nothing.
+#[test]
+fn a_bounded_turn_loses_nothing() {
+    let executions = explore(|| {
+        let queue = Queue::new(Mutation::None);
+        queue.words().start(2);
+        let theirs = queue.clone();
+        let other = thread::spawn(move || {
+            theirs.words().advance(1);
+            theirs.turn(1, |_| false, 1) == TurnEnd::More
+        });
+        queue.words().advance(1);
+        let mut more = queue.turn(0, |_| false, 1) == TurnEnd::More;
+        more |= other.join().unwrap();
+        if more {
+            queue.turn(0, |_| false, 8);
+        }
+        assert_eq!(queue.log().len(), 2);
+    });
+    assert!(executions >= 100);
+}
+
+/// Rank 1 dies while it executes; an arrival or the owner goes on.
+#[test]
+fn the_claim_of_the_dead_is_taken_over_once() {
+    let executions = explore(|| {
+        let queue = Queue::new(Mutation::None);
+        queue.words().start(2);
+        queue.words().advance(1);
+        let ended = Shared::new(AtomicBool::new(false));
+        let theirs = queue.clone();
+        // Takes the claim and is gone.
+        let dying = thread::spawn(move || theirs.words().seize(1, |_| false));
+        let theirs = queue.clone();
+        let arrival = thread::spawn(move || {
+            theirs.words().advance(1);
+            theirs.turn(2, |_| false, 8);
+        });
+        let died = dying.join().unwrap();
+        // The join orders everything, as a reaped process does.
+        ended.store(true, SeqCst);
+        queue.turn(0, |rank| rank == 1 && ended.load(SeqCst), 8);
+        arrival.join().unwrap();
+        let _ = died;
+        queue.turn(0, |rank| rank == 1 && ended.load(SeqCst), 8);
+        assert_eq!(queue.log().len(), 2);
+        assert_eq!(queue.words().read(), 2);
+    });
+    assert!(executions >= 100);
+}
+
+testing::found! {
+    the_executor_must_look_again: "a release was lost", two_arrivals(Mutation::NoSecondLook);
+    advances_must_be_counted: "a release was lost", two_arrivals(Mutation::Boolean);
+    // The claim's exchanges release too: only who executes at the moment can miss the data.
+    an_advance_must_release: "came before its data", one_arrives_while_another_executes(Mutation::RelaxedAdvance);
+    the_data_must_come_before_the_advance: "came before its data", two_arrivals(Mutation::AdvanceFirst);
+    the_poster_needs_its_barrier: "a release was lost", a_posting_meets_an_arrival(Mutation::NoPosterBarrier, looking);
+    without_a_barrier_a_turn_must_be_taken: "a release was lost",
+        a_posting_meets_an_arrival(Mutation::NoPosterBarrier, in_any_case(Mutation::NoPosterBarrier));
+    nor_may_that_turn_leave_without_a_second_look: "a release was lost",
+        a_posting_meets_an_arrival(Mutation::NoSecondLook, in_any_case(Mutation::NoSecondLook));
+}

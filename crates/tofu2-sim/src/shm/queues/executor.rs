@@ -1,0 +1,253 @@
+//! The CPU that executes: whose commands, for how long, and what comes after.
+//!
+//! A command that advances another queue makes that one's commands executable. They are not executed on the spot (queues
+//! that release each other would recurse without end) but put on a list, which the CPU works off when the command is over:
+//! each queue gets a *turn* of a few commands, then goes to the list's end. What is left after a bounded amount of work is
+//! handed over to the queues' owners, who go on when they next wait for anything, or to their progress threads.
+
+use super::{
+    claim::{Attempt, DueCommand, Phase, TurnEnd},
+    config::Stop,
+    death::{self, DeathPoint},
+    lock::LockGuard,
+    own::OwnQueues,
+    route::Routes,
+    view::{TcqEntry, View},
+};
+use crate::{
+    control_queue::{
+        descriptor::{self, Descriptor},
+        status::Status,
+    },
+    shm::{
+        job::Job,
+        memory::{
+            Mapping,
+            inside::{self, Inside, RegionId},
+            layout,
+        },
+    },
+};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
+use rdma_fabric::{
+    Rank,
+    control_queue::{Posting, QueueError, QueueId},
+};
+use std::collections::VecDeque;
+
+/// Commands of a queue before the others get their turn.
+const TURN: u32 = 16;
+/// What a CPU does for others at most before it hands the rest over: a command counts one, and one more for each
+/// [`UNIT`] it copies.
+const BUDGET: u64 = 2048;
+/// Bytes that are as much work as one short command.
+const UNIT: u64 = 16 << 10;
+
+/// On whose behalf a CPU executes commands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Executor<'a> {
+    pub(crate) job: &'a Job,
+    pub(crate) me: Rank,
+    /// The rank's own segment.
+    pub(crate) segment: &'a Mapping,
+    /// Which of its announcements are in use.
+    pub(crate) taken: &'a AtomicU32,
+    /// What the rank knows of its own queues.
+    pub(crate) queues: &'a OwnQueues,
+}
+
+/// Queues that were released and not yet looked at, and how much work is left.
+#[derive(Debug)]
+pub(crate) struct WorkList<'a> {
+    /// The oldest of them: mostly there is one at most, and then nothing is allocated.
+    first: Option<QueueId>,
+    /// The others, oldest first; empty if there is no first.
+    others: VecDeque<QueueId>,
+    budget: u64,
+    /// Where commands went before, while the list is worked off and no other thread of the rank does the same.
+    pub(crate) routes: Option<LockGuard<'a, Routes<{ OwnQueues::ROUTES }>>>,
+}
+
+impl WorkList<'_> {
+    /// Queues on the list at most.
+    const MOST: usize = 256;
+
+    #[inline]
+    pub(crate) fn new() -> Self {
+        WorkList { first: None, others: VecDeque::new(), budget: BUDGET, routes: None }
+    }
+
+    /// Puts a queue at the end, unless it is there. Returns whether there was room.
+    #[inline]
+    fn push(&mut self, id: QueueId) -> bool {
+        match self.first {
+            None => self.first = Some(id),
+            Some(first) if first == id || self.others.contains(&id) => {}
+            Some(_) if self.others.len() == Self::MOST => return false,
+            Some(_) => self.others.push_back(id),
+        }
+        true
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<QueueId> {
+        let first = self.first.take()?;
+        self.first = self.others.pop_front();
+        Some(first)
+    }
+
+    /// Accounts for a command of so many bytes.
+    #[inline]
+    pub(crate) fn spend(&mut self, bytes: u64) {
+        self.budget = self.budget.saturating_sub(1 + bytes / UNIT);
+    }
+}
+
+impl<'a> Executor<'a> {
+    pub(crate) fn announce<const N: usize>(&self, ids: [RegionId; N]) -> Inside<'a, AtomicU64, N> {
+        inside::announce(self.segment.announcements(), self.taken, ids, std::thread::yield_now)
+    }
+
+    /// Returns whether no code of `rank` will ever run again. Of ranks that don't exist none does.
+    pub(crate) fn has_ended(&self, rank: u32) -> bool {
+        rank as usize >= self.job.plan.ranks || self.job.control.has_ended(rank as usize)
+    }
+
+    /// Executes what can be executed of `id`, and what that releases.
+    pub(crate) fn help(&self, id: QueueId) {
+        let mut work = WorkList::new();
+        self.released(id, &mut work);
+        self.finish(work);
+    }
+
+    /// Puts `id` on the list, something of which may be executable.
+    pub(crate) fn released(&self, id: QueueId, work: &mut WorkList<'_>) {
+        if !work.push(id) {
+            self.hand_over(id);
+        }
+    }
+
+    /// Works the list off.
+    #[inline]
+    pub(crate) fn finish(&self, work: WorkList<'a>) {
+        if work.first.is_some() {
+            self.work_off(work);
+        }
+    }
+
+    #[inline(never)]
+    fn work_off(&self, mut work: WorkList<'a>) {
+        work.routes = self.queues.routes();
+        while work.budget != 0 {
+            let Some(id) = work.pop() else { return };
+            if self.turn(id, &mut work) == TurnEnd::More {
+                self.released(id, &mut work);
+            }
+        }
+        while let Some(id) = work.pop() {
+            self.hand_over(id);
+        }
+    }
+
+    /// Leaves a queue to its owner.
+    #[cold]
+    fn hand_over(&self, id: QueueId) {
+        if let Ok(segment) = self.job.segment(id.rank()) {
+            // Before the ring, as every write that somebody waits for.
+            segment.word(layout::QUEUES_PENDING).store(1, SeqCst);
+            segment.ring();
+        }
+    }
+
+    /// Returns a turn of `id`.
+    fn turn(&self, id: QueueId, work: &mut WorkList<'_>) -> TurnEnd {
+        let Ok(queue) = View::find(self.job, id) else { return TurnEnd::Nothing };
+        if !queue.is_session() || queue.stopped().is_some() {
+            return TurnEnd::Nothing;
+        }
+        let before = queue.turns().read();
+        let left =
+            queue.turns().turn(self.me.number(), |rank| self.has_ended(rank), TURN, |due| self.step(&queue, due, work));
+        if queue.turns().read() != before {
+            // Its owner may wait for room or for a completion.
+            queue.segment.ring_for_notice();
+        }
+        left
+    }
+
+    /// Executes one command of a session queue, with its claim held.
+    fn step(&self, queue: &View<'_>, due: DueCommand, work: &mut WorkList<'_>) -> Attempt {
+        death::reach(DeathPoint::Claimed);
+        // Nothing of a lost rank's is begun (E4).
+        if queue.stopped().is_some() || self.job.is_lost(queue.id.rank()) {
+            return Attempt::Stop;
+        }
+        if work.budget == 0 {
+            return Attempt::Rest;
+        }
+        let DueCommand { position, ready, credit, phase } = due;
+        let corrupt = |what| {
+            queue.stop(Stop::Corrupt(what));
+            Attempt::Stop
+        };
+        if ready > u64::from(queue.geometry.depth) {
+            return corrupt("the transmit order queue");
+        }
+        let first = queue.read_slot(position);
+        let Some(slots) = descriptor::slots(&first).filter(|&slots| slots <= ready) else {
+            return corrupt("a descriptor");
+        };
+        if slots > credit {
+            return Attempt::Wait;
+        }
+        if phase != Phase::Past
+            && let Some(brief) = descriptor::brief(first)
+            && self.step_fast(queue, position, &brief, work)
+        {
+            death::reach(DeathPoint::Completed);
+            return Attempt::Took(slots);
+        }
+        let second = (slots == 2).then(|| queue.read_slot(position.wrapping_add(1)));
+        let Some(posting) = descriptor::decode(&Descriptor { first, second }) else { return corrupt("a descriptor") };
+        if phase == Phase::Past {
+            self.bury(queue, position);
+        } else {
+            self.execute(queue, position, &posting, work);
+        }
+        death::reach(DeathPoint::Completed);
+        Attempt::Took(slots)
+    }
+
+    fn execute(&self, queue: &View<'_>, position: u64, posting: &Posting, work: &mut WorkList<'_>) {
+        let performed = self.perform(queue, posting, Some(position), work);
+        // So that nothing is reported twice.
+        queue.enter(position, Phase::Past);
+        let entry = |kept, outcome| TcqEntry { position, kept, status: Status::encode(outcome) };
+        let unheard = performed.unheard(posting);
+        match performed.local {
+            _ if unheard.is_some() => queue.complete(entry(true, unheard.map_or(Ok(()), Err))),
+            local if posting.tcq_notice => queue.complete(entry(false, local)),
+            _ => {}
+        }
+    }
+
+    /// Reports a command whose executor died past the point of no repeat.
+    #[cold]
+    fn bury(&self, queue: &View<'_>, position: u64) {
+        // The entry is the last thing of a command, but for the step to the next.
+        let last = queue.completed().checked_sub(1).map(|number| queue.completion(number));
+        if last.is_none_or(|last| last.position != position) {
+            let interrupted = QueueError::Interrupted { queue: queue.id, slot: position };
+            queue.complete(TcqEntry { position, kept: false, status: Status::encode(Err(interrupted)) });
+        }
+    }
+}
+
+impl Executor<'_> {
+    /// Does what [`Executor::help`] does, if a look at the queue's words says that it is worth it.
+    pub(crate) fn help_if_due(&self, id: QueueId) {
+        if View::find(self.job, id).is_ok_and(|queue| queue.is_session() && queue.turns().is_due()) {
+            self.help(id);
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! A lock that costs one locked instruction when nobody is in the way, where a mutex has two: what it protects is held
+//! for a command or so, by threads of one rank, which seldom share a queue.
+//!
+//! Giving it back is a plain store, so nobody can be asleep on it: whoever finds it taken looks again and again, and yields.
+
+#![allow(unsafe_code)]
+
+use core::{
+    cell::UnsafeCell,
+    ops::{Deref, DerefMut},
+    panic::RefUnwindSafe,
+    sync::atomic::{
+        AtomicBool,
+        Ordering::{Acquire, Relaxed, Release},
+    },
+};
+
+/// A value for one thread at a time.
+#[derive(Debug, Default)]
+pub(crate) struct Lock<T> {
+    /// Whether there is a [`LockGuard`].
+    taken: AtomicBool,
+    /// Accessed through the one [`LockGuard`] only.
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: references to the value are given by the one `LockGuard` only, so that sharing the lock sends the value at most.
+unsafe impl<T: Send> Sync for Lock<T> {}
+
+/// Nothing panics between statements that belong together.
+impl<T> RefUnwindSafe for Lock<T> {}
+
+/// The value, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct LockGuard<'a, T>(&'a Lock<T>);
+
+// SAFETY: it gives what `&mut T` gives; giving the lock back is a store, which any thread may do.
+unsafe impl<T: Sync> Sync for LockGuard<'_, T> {}
+
+impl<T> Lock<T> {
+    #[inline(always)]
+    pub(crate) fn lock(&self) -> LockGuard<'_, T> {
+        // Acquire: pairs with the release in `LockGuard::drop`.
+        if self.taken.swap(true, Acquire) {
+            self.wait();
+        }
+        LockGuard(self)
+    }
+
+    /// Takes the lock unless it is taken.
+    #[inline(always)]
+    pub(crate) fn try_lock(&self) -> Option<LockGuard<'_, T>> {
+        // Acquire: as in `lock`.
+        (!self.taken.swap(true, Acquire)).then(|| LockGuard(self))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wait(&self) {
+        const SPINS: u32 = 64;
+        let mut looks = 0u32;
+        // Acquire: as in `lock`.
+        while self.taken.load(Relaxed) || self.taken.swap(true, Acquire) {
+            looks = looks.saturating_add(1);
+            if looks < SPINS { core::hint::spin_loop() } else { std::thread::yield_now() }
+        }
+    }
+}
+
+impl<T> Deref for LockGuard<'_, T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        // SAFETY: there is one `LockGuard` at a time, since `taken` was false before it was made; this borrows it.
+        unsafe { &*self.0.value.get() }
+    }
+}
+
+impl<T> DerefMut for LockGuard<'_, T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as in `deref`; this borrows it exclusively.
+        unsafe { &mut *self.0.value.get() }
+    }
+}
+
+impl<T> Drop for LockGuard<'_, T> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // Release: pairs with the acquire in `Lock::lock`.
+        self.0.taken.store(false, Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_thread_at_a_time_has_the_value() {
+        const EACH: u64 = if cfg!(miri) { 30 } else { 100_000 };
+        let lock = Lock::<[u64; 2]>::default();
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    for _ in 0..EACH {
+                        let mut held = lock.lock();
+                        let [first, second] = *held;
+                        assert_eq!(first, second, "two at once");
+                        *held = [first + 1, second];
+                        held[1] += 1;
+                    }
+                });
+            }
+        });
+        assert_eq!(*lock.lock(), [3 * EACH; 2]);
+    }
+
+    /// A panic gives it back.
+    #[test]
+    fn a_panic_leaves_it_free() {
+        let lock = Lock::<u32>::default();
+        let panicked = std::panic::catch_unwind(|| {
+            *lock.lock() = 7;
+            let _held = lock.lock();
+            panic!("on purpose");
+        });
+        assert!(panicked.is_err());
+        assert_eq!(*lock.lock(), 7);
+    }
+
+    #[test]
+    fn who_only_tries_waits_for_nobody() {
+        let lock = Lock::<u32>::default();
+        let held = lock.try_lock();
+        assert!(held.is_some() && lock.try_lock().is_none());
+        drop(held);
+        assert!(lock.try_lock().is_some());
+    }
+}

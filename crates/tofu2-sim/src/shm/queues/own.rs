@@ -1,0 +1,281 @@
+//! What a rank knows about its own control queues; private to it.
+
+use super::{
+    config::TAG_BYTES,
+    executor::Executor,
+    lock::{Lock, LockGuard},
+    opening::NodeQueues,
+    route::Routes,
+};
+use crate::shm::{
+    endpoint::Endpoint,
+    job::Job,
+    memory::{Mapping, allocator::RegisteredExtent, layout, regions::RegionKind},
+};
+use core::sync::atomic::{
+    AtomicBool, AtomicU32, AtomicUsize,
+    Ordering::{Relaxed, SeqCst},
+};
+use rdma_fabric::{
+    FabricError, Rank, RegionKey, Result,
+    control_queue::{QueueError, QueueId, QueueMode, QueueSpec, Stadd},
+};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+/// The queues of one rank.
+#[derive(Debug, Default)]
+pub(crate) struct OwnQueues {
+    state: Mutex<State>,
+    /// Session queues that are open: whether there is anything to be served.
+    sessions: AtomicUsize,
+    /// Automatic tags given so far, so that no queue gives one that an earlier one gave soon before.
+    uses: AtomicU32,
+    /// Where commands went that the rank has executed, whosever they were.
+    routes: Lock<Routes<{ OwnQueues::ROUTES }>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Contexts in use, a bit each, of the control queues that the rank has, by engine and number.
+    held: BTreeMap<(u8, u8), (QueueMode, u8)>,
+    /// Session queues that are open.
+    sessions: Vec<QueueId>,
+    /// The table that all queues share, where they have one address space.
+    shared: Option<Arc<TagTable>>,
+}
+
+/// A table of tags, and what its owner remembers of it.
+#[derive(Debug)]
+pub(crate) struct TagTable {
+    pub(crate) taken: RegisteredExtent,
+    pub(crate) known: Mutex<KnownTags>,
+}
+
+/// What stands in a table of tags.
+#[derive(Debug, Default)]
+pub(crate) struct KnownTags {
+    /// Automatic tags, by region.
+    pub(crate) automatic: BTreeMap<u64, Stadd>,
+    /// All, by place.
+    pub(crate) tags: BTreeMap<usize, NamedTag>,
+}
+
+/// A registration.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NamedTag {
+    pub(crate) tag: u32,
+    pub(crate) key: RegionKey,
+}
+
+impl OwnQueues {
+    /// Routes that are remembered.
+    pub(crate) const ROUTES: usize = 64;
+
+    /// Returns where commands went before, unless another thread of the rank uses that.
+    #[inline]
+    pub(crate) fn routes(&self) -> Option<LockGuard<'_, Routes<{ Self::ROUTES }>>> {
+        self.routes.try_lock()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing panics between statements that belong together.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns a control queue for `spec`: its id.
+    ///
+    /// # Errors
+    /// [`QueueError::InUse`], [`QueueError::NoneFree`], [`QueueError::Limit`].
+    pub(crate) fn take(&self, job: &Job, me: Rank, spec: &QueueSpec) -> Result<QueueId, QueueError> {
+        let machine = job.queues.machine;
+        let asked = QueueId::new(me, spec.engine.unwrap_or(0).min(15), spec.number.unwrap_or(0), 0);
+        let limit = |what, value: u64, limit: u64| QueueError::Limit { queue: asked, what, value, limit };
+        let numbers = machine.numbers(spec.mode);
+        if let Some(engine) = spec.engine.filter(|&engine| engine >= machine.engines) {
+            return Err(limit("the engine", engine.into(), u64::from(machine.engines) - 1));
+        }
+        if let Some(number) = spec.number {
+            if spec.engine.is_none() {
+                return Err(limit("the control queue's number without an engine", number.into(), 0));
+            }
+            if number >= machine.queues_per_engine || numbers >> number & 1 == 0 {
+                return Err(limit(
+                    "the control queue's number",
+                    number.into(),
+                    u64::from(15 - numbers.leading_zeros()),
+                ));
+            }
+        }
+        let node = NodeQueues::of(job, me).ok_or(QueueError::NotOpen(asked))?;
+        let mut state = self.lock();
+        let mut engines: Vec<u8> = spec.engine.map_or_else(|| (0..machine.engines).collect(), |engine| vec![engine]);
+        // A stable sort: of those with equally many, the first.
+        engines.sort_by_key(|&engine| node.taken(engine));
+        let fits = |number: &u8| numbers >> number & 1 != 0 && spec.number.is_none_or(|wanted| wanted == *number);
+        for &engine in &engines {
+            for number in (0..machine.queues_per_engine).filter(fits) {
+                if let Some(context) = state.context(&node, (engine, number), me, spec.mode, machine.contexts) {
+                    return Ok(QueueId::new(me, engine, number, context));
+                }
+            }
+        }
+        match spec.number {
+            Some(_) => Err(QueueError::InUse(asked)),
+            None => Err(QueueError::NoneFree(numbers.count_ones() * engines.len() as u32)),
+        }
+    }
+
+    /// Gives back what [`OwnQueues::take`] took.
+    pub(crate) fn give_back(&self, job: &Job, me: Rank, id: QueueId) {
+        let mut state = self.lock();
+        let at = (id.engine(), id.number());
+        if let Some((_, contexts)) = state.held.get_mut(&at) {
+            *contexts &= !(1 << id.context());
+            if *contexts == 0 {
+                state.held.remove(&at);
+                if let Some(node) = NodeQueues::of(job, me) {
+                    node.give_back(at.0, at.1, me);
+                }
+            }
+        }
+    }
+
+    /// Records that a session queue is open, or is no longer.
+    pub(crate) fn set_session(&self, id: QueueId, open: bool) {
+        let mut state = self.lock();
+        state.sessions.retain(|&other| other != id);
+        if open {
+            state.sessions.push(id);
+        }
+        self.sessions.store(state.sessions.len(), SeqCst);
+    }
+
+    /// Executes what was handed over to the rank, if anything was; and, if `all`, what its session queues have for another
+    /// reason: somebody who should have executed it has died.
+    pub(crate) fn serve(&self, executor: &Executor<'_>, all: bool) -> bool {
+        if self.sessions.load(Relaxed) == 0 {
+            return false;
+        }
+        let pending = executor.segment.word(layout::QUEUES_PENDING);
+        let asked = pending.load(Relaxed) != 0 && pending.swap(0, SeqCst) != 0;
+        if asked || all {
+            let sessions = self.lock().sessions.clone();
+            sessions.into_iter().for_each(|id| executor.help_if_due(id));
+        }
+        asked
+    }
+
+    /// Returns a number that automatic tags of the rank were not made with lately.
+    pub(crate) fn next_use(&self) -> u32 {
+        self.uses.fetch_add(1, Relaxed)
+    }
+
+    /// Returns a table of tags for a new queue.
+    pub(crate) fn table(&self, endpoint: &Endpoint) -> Result<Arc<TagTable>> {
+        let fresh = || -> Result<Arc<TagTable>> {
+            let taken = endpoint.take_extent(TAG_BYTES, RegionKind::Queue, |_, _| ())?;
+            Ok(Arc::new(TagTable { taken, known: Mutex::default() }))
+        };
+        if !endpoint.job().queues.shared_address_space {
+            return fresh();
+        }
+        if let Some(shared) = &self.lock().shared {
+            return Ok(shared.clone());
+        }
+        let table = fresh()?;
+        let mut state = self.lock();
+        if let Some(shared) = &state.shared {
+            endpoint.allocator().free(endpoint.segment(), endpoint.me(), &table.taken);
+            return Ok(shared.clone());
+        }
+        state.shared = Some(table.clone());
+        Ok(table)
+    }
+}
+
+impl State {
+    /// Takes a context of a control queue, which is taken from the node if need be.
+    fn context(&mut self, node: &NodeQueues<'_>, at: (u8, u8), me: Rank, mode: QueueMode, most: u8) -> Option<u8> {
+        match self.held.get_mut(&at) {
+            Some((QueueMode::Normal, contexts)) if mode == QueueMode::Normal => {
+                let context = (!*contexts).trailing_zeros() as u8;
+                (context < most).then(|| *contexts |= 1 << context).map(|()| context)
+            }
+            Some(_) => None,
+            None => node.take(at.0, at.1, me).then(|| {
+                self.held.insert(at, (mode, 1));
+                0
+            }),
+        }
+    }
+}
+
+impl TagTable {
+    pub(crate) fn known(&self) -> MutexGuard<'_, KnownTags> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A thread that executes what is handed over to a rank, for programs that compute long without a call.
+#[derive(Debug)]
+pub(crate) struct ProgressThread {
+    segment: Arc<Mapping>,
+    closed: Arc<AtomicBool>,
+    /// Until it is joined.
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl ProgressThread {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// [`FabricError::System`].
+    pub(crate) fn start(
+        job: Arc<Job>,
+        me: Rank,
+        segment: Arc<Mapping>,
+        taken: Arc<AtomicU32>,
+        queues: Arc<OwnQueues>,
+    ) -> Result<Self> {
+        let closed = Arc::new(AtomicBool::new(false));
+        let mut progress = ProgressThread { segment: segment.clone(), closed: closed.clone(), thread: None };
+        let run = move || {
+            let executor = Executor { job: &job, me, segment: &segment, taken: &taken, queues: &queues };
+            let mut seen = None;
+            while !closed.load(SeqCst) {
+                let changes = job.control.changes();
+                if queues.serve(&executor, seen != Some(changes)) || seen != Some(changes) {
+                    seen = Some(changes);
+                    continue;
+                }
+                let parking = segment.prepare_park(crate::shm::waiting::doorbell::Watch::Nothing);
+                let pending = segment.word(layout::QUEUES_PENDING).load(SeqCst) != 0;
+                let nobody = queues.sessions.load(SeqCst) == 0;
+                if (!pending || nobody) && !closed.load(SeqCst) && job.control.changes() == changes {
+                    parking.park(job.longest_sleep());
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name(format!("queues of {me}")).spawn(run);
+        let refused = |error: std::io::Error| FabricError::System {
+            call: &"pthread_create",
+            errno: error.raw_os_error().unwrap_or(0),
+        };
+        progress.thread = Some(thread.map_err(refused)?);
+        Ok(progress)
+    }
+}
+
+impl Drop for ProgressThread {
+    /// Waits for the thread: if the process ended with a command half done, the command's queue would wait for somebody to
+    /// notice, though the rank has left well.
+    fn drop(&mut self) {
+        self.closed.store(true, SeqCst);
+        self.segment.ring();
+        // It does not panic, and if it did there would be nothing to do here.
+        let _ = self.thread.take().map(std::thread::JoinHandle::join);
+    }
+}

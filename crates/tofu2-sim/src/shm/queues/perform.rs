@@ -1,0 +1,189 @@
+//! Performing one command: data, then the remote notice, then the advance, then the poster's notice.
+//!
+//! The last 8 bytes of a put or get are copied last, as the contract promises of puts; up to there it may be begun anew if the
+//! executor dies ([`super::claim`], "Death"), since nobody can know of it.
+
+mod commands;
+
+use super::{
+    claim::Phase,
+    config::Stop,
+    executor::{Executor, WorkList},
+    reporting::CommandNotices,
+    tags::resolve,
+    view::View,
+};
+use crate::shm::memory::{
+    Mapping, Piece,
+    inside::{Inside, RegionId},
+};
+use commands::Source;
+use core::sync::atomic::AtomicU64;
+use rdma_fabric::control_queue::{Command, Posting, QueueError, QueueId, Stadd};
+
+/// Bytes of a put or get that are copied last.
+const LAST: usize = 8;
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Performed {
+    /// What was wrong here: nothing was done then.
+    pub(crate) local: Result<(), QueueError>,
+    /// What was wrong at the target. In the poster's MRQ already, if it asked for it.
+    pub(crate) remote: Result<(), QueueError>,
+}
+
+impl Performed {
+    /// Returns the error that nobody asked to hear of.
+    #[inline]
+    pub(crate) fn unheard(&self, posting: &Posting) -> Option<QueueError> {
+        match (self.local, self.remote) {
+            (Err(error), _) if !posting.tcq_notice => Some(error),
+            (Ok(()), Err(error)) if !posting.local_notice => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// The notices of a command that was done, and what was wrong at the target nevertheless; or why it was not done.
+type Outcome = Result<(CommandNotices, Result<(), QueueError>), Failure>;
+
+/// Why a command was not done.
+enum Failure {
+    /// Own memory is wrong: the target was not asked, or own memory went away meanwhile.
+    Here(QueueError),
+    There(QueueError),
+}
+
+impl From<QueueError> for Failure {
+    fn from(error: QueueError) -> Self {
+        Failure::There(error)
+    }
+}
+
+/// Records the command's phase, where another rank could take it over.
+struct PhaseMark<'a> {
+    queue: View<'a>,
+    position: Option<u64>,
+}
+
+impl PhaseMark<'_> {
+    /// Puts the command into `phase`.
+    #[inline]
+    fn enter(&self, phase: Phase) {
+        if let Some(position) = self.position {
+            self.queue.enter(position, phase);
+        }
+    }
+}
+
+impl<'a> Executor<'a> {
+    /// Executes `posting`, one command of `queue`, at `position` of its shared ring if it stands there.
+    #[inline]
+    pub(crate) fn perform(
+        &self,
+        queue: &View<'_>,
+        posting: &Posting,
+        position: Option<u64>,
+        work: &mut WorkList<'_>,
+    ) -> Performed {
+        let mark = PhaseMark { queue: *queue, position };
+        work.spend(match posting.command {
+            Command::Put { len, .. } | Command::Get { len, .. } => len.into(),
+            _ => 0,
+        });
+        let outcome = match posting.command {
+            Command::Put { to, from, at, len, .. } => {
+                self.put(&mark, posting, to, Source::Memory(from), at, len.into(), work)
+            }
+            Command::PutInline { to, bytes, at } => {
+                let bytes = bytes.as_bytes();
+                self.put(&mark, posting, to, Source::Carried(bytes), at, bytes.len() as u64, work)
+            }
+            Command::Get { to, from, at, len, .. } => self.get(&mark, posting, to, from, at, len.into()),
+            Command::Atomic { to, at, width, amo } => self.atomic(&mark, posting, to, at, width, amo),
+            Command::Nop => return Performed { local: Ok(()), remote: Ok(()) },
+        };
+        let (notices, status) = match outcome {
+            Ok(done) => done,
+            Err(Failure::Here(error)) => return Performed { local: Err(error), remote: Ok(()) },
+            Err(Failure::There(error)) => (CommandNotices::of_failed(&posting.command), Err(error)),
+        };
+        if posting.local_notice {
+            mark.enter(Phase::Past);
+            self.notify_poster(queue, posting, notices, status);
+        }
+        Performed { local: Ok(()), remote: status }
+    }
+}
+
+// ----- both ends of a copy: resolved, and announced while the copy is long -----
+
+/// The longest copy that is not announced, in bytes: those take few instructions.
+const SHORT: u64 = 64;
+
+/// Bytes of a copy that a queue addresses.
+#[derive(Clone, Copy)]
+pub(crate) struct Range {
+    pub(crate) at: Stadd,
+    pub(crate) len: u64,
+    /// Whether they are written.
+    pub(crate) writes: bool,
+}
+
+/// Both ends of a copy, and what keeps them and the target's queue there while it is long.
+pub(crate) struct Ends<'a> {
+    pub(crate) own: Piece<&'a Mapping>,
+    pub(crate) theirs: Piece<&'a Mapping>,
+    pub(crate) target: View<'a>,
+    pub(crate) _inside: Option<Inside<'a, AtomicU64, 3>>,
+}
+
+impl<'a> Executor<'a> {
+    /// Resolves both ends of a copy. A long one is announced, all regions at once, so that no thread waits for free words while it is announced.
+    #[inline]
+    fn ends<'q>(&self, queue: &View<'q>, own: Range, to: QueueId, theirs: Range) -> Result<Ends<'q>, Failure>
+    where
+        'a: 'q,
+    {
+        let resolve = |queue: &View<'q>, Range { at, len, writes }| resolve(queue, at, len, 1, writes);
+        let (piece, key) = resolve(queue, own).map_err(Failure::Here)?;
+        let target: View<'q> = self.target(to)?;
+        let (there, its_key) = resolve(&target, theirs)?;
+        if own.len <= SHORT {
+            return Ok(Ends { own: piece, theirs: there, target, _inside: None });
+        }
+        let ids = [(queue.owner(), key), (target.owner(), its_key), (target.owner(), target.key)];
+        let _inside = Some(self.announce(ids.map(|(rank, key)| RegionId::new(rank, key))));
+        // Whoever ends a registration, or closes the queue, meanwhile sees the announcement, or this sees the end.
+        let (piece, now) = resolve(queue, own).map_err(Failure::Here)?;
+        if now != key {
+            return Err(Failure::Here(QueueError::NoSuchTag { queue: queue.id, stadd: own.at }));
+        }
+        let (there, now) = resolve(&target, theirs)?;
+        if !target.is_open() {
+            return Err(QueueError::NotOpen(to).into());
+        }
+        if now != its_key {
+            return Err(QueueError::NoSuchTag { queue: to, stadd: theirs.at }.into());
+        }
+        Ok(Ends { own: piece, theirs: there, target, _inside })
+    }
+
+    /// Returns the target's queue, if commands for it are executed.
+    #[inline]
+    pub(crate) fn target(&self, to: QueueId) -> Result<View<'a>, QueueError> {
+        let target = View::find(self.job, to)?;
+        match target.stopped() {
+            None => Ok(target),
+            Some(Stop::Closed) => Err(QueueError::NotOpen(to)),
+            Some(_) => Err(QueueError::Stopped(to)),
+        }
+    }
+}
+
+/// Returns why bytes that were resolved can't be accessed.
+#[cold]
+pub(crate) fn gone(queue: QueueId, stadd: Stadd, piece: &Piece<&Mapping>) -> QueueError {
+    if piece.is_lost() { QueueError::PeerLost(queue) } else { QueueError::Stale { queue, stadd } }
+}

@@ -1,0 +1,252 @@
+//! The owner's side of a queue: what was posted, and what came back.
+
+mod session;
+
+use super::{
+    executor::{Executor, WorkList},
+    route::Routes,
+    view::View,
+};
+use crate::control_queue::{descriptor::each_block, ring};
+use rdma_fabric::{
+    Refused,
+    control_queue::{Completion, Pointers, Posting, QueueError},
+};
+use std::collections::VecDeque;
+
+/// What the owner of a queue knows, under the queue's lock.
+#[derive(Debug, Default)]
+pub(crate) struct Poster {
+    /// The next slot to be written.
+    write: u64,
+    /// Slots of a session queue before this one may start.
+    startable: u64,
+    /// Where the read pointer of a session queue was when it was looked at last.
+    read: u64,
+    /// Commands of a queue that is not in session mode and that wait for a start.
+    delayed: VecDeque<Posting>,
+    /// Their slots.
+    delayed_slots: u64,
+    /// Position and tag of the commands of a session queue whose completion was asked for and is not here yet.
+    tags: VecDeque<(u64, u64)>,
+    /// Entries of the shared TCQ that were fetched.
+    fetched: u64,
+    /// Where the read pointer was then: entries since are of commands from there on.
+    fetched_at: u64,
+    completions: VecDeque<Completion>,
+    /// The first error that was not reported otherwise.
+    error: Option<QueueError>,
+    /// Whether the reason why the queue has stopped was reported.
+    stop_reported: bool,
+    /// Those who wait for room, first come first served.
+    line: VecDeque<u64>,
+    next_in_line: u64,
+    /// Where commands went before.
+    pub(crate) routes: Routes<8>,
+}
+
+impl Poster {
+    /// Posts `posting`, whose numbers were checked, unless posts other than `turn` wait in line.
+    #[inline]
+    pub(crate) fn post(
+        &mut self,
+        queue: &View<'_>,
+        executor: &Executor<'_>,
+        posting: &Posting,
+        turn: Option<u64>,
+        work: &mut WorkList<'_>,
+    ) -> Result<(), Refused<()>> {
+        if self.line.front().copied() != turn && !self.line.is_empty() {
+            return Err(Refused::Full(()));
+        }
+        if let Some(why) = queue.stopped() {
+            return Err(failed(queue.stop_error(why)));
+        }
+        if queue.is_session() {
+            self.queue_up(queue, posting, executor, work)
+        } else {
+            self.run(queue, executor, posting, work)
+        }
+    }
+
+    /// Returns whether a command would be executed at once, by a queue that is not in session mode: no post is in line, and none is
+    /// delayed.
+    #[inline(always)]
+    pub(crate) fn is_idle(&self) -> bool {
+        self.line.is_empty() && self.delayed.is_empty()
+    }
+
+    /// Counts a command of one slot that was executed at once.
+    #[inline(always)]
+    pub(crate) fn took_slot(&mut self) {
+        self.write += 1;
+    }
+
+    /// Keeps a completion.
+    #[inline]
+    pub(crate) fn completed(&mut self, completion: Completion) {
+        self.completions.push_back(completion);
+    }
+
+    /// Executes a command and those before it, or keep it.
+    #[inline]
+    fn run(
+        &mut self,
+        queue: &View<'_>,
+        executor: &Executor<'_>,
+        posting: &Posting,
+        work: &mut WorkList<'_>,
+    ) -> Result<(), Refused<()>> {
+        let slots = posting.command.slots();
+        if self.delayed_slots + slots > ring::usable(queue.geometry.depth) {
+            return Err(Refused::Full(()));
+        }
+        self.write += slots;
+        if posting.delay_start {
+            self.delayed.push_back(*posting);
+            self.delayed_slots += slots;
+            return Ok(());
+        }
+        while let Some(earlier) = self.delayed.pop_front() {
+            self.delayed_slots -= earlier.command.slots();
+            self.execute(queue, executor, &earlier, work);
+        }
+        self.execute(queue, executor, posting, work);
+        Ok(())
+    }
+
+    #[inline]
+    fn execute(&mut self, queue: &View<'_>, executor: &Executor<'_>, posting: &Posting, work: &mut WorkList<'_>) {
+        if posting.command.commands() == 1 {
+            return self.execute_one(queue, executor, posting, work);
+        }
+        each_block(*posting).for_each(|one| self.execute_one(queue, executor, &one, work));
+    }
+
+    #[inline]
+    fn execute_one(&mut self, queue: &View<'_>, executor: &Executor<'_>, posting: &Posting, work: &mut WorkList<'_>) {
+        let performed = executor.perform(queue, posting, None, work);
+        if posting.tcq_notice {
+            self.completions.push_back(Completion { tag: posting.tag, status: performed.local });
+        }
+        if let Some(error) = performed.unheard(posting) {
+            self.error.get_or_insert(error);
+        }
+    }
+
+    /// Returns whether nothing will ever make more room for the post at this place in the line, whatever others do: all that is in the ring
+    /// waits for a start, and no post is before it.
+    pub(crate) fn is_stuck(&self, queue: &View<'_>, place: u64) -> bool {
+        self.line.front() == Some(&place) && (!queue.is_session() || queue.turns().is_unstarted())
+    }
+
+    pub(crate) fn pointers(&self, queue: &View<'_>) -> Pointers {
+        if !queue.is_session() {
+            return Pointers { read: self.write - self.delayed_slots, write: self.write, scheduled: self.write };
+        }
+        let (read, scheduled) = queue.turns().standing();
+        Pointers { read, write: self.write, scheduled }
+    }
+
+    /// Stands in line for room.
+    pub(crate) fn stand_in_line(&mut self) -> u64 {
+        let place = self.next_in_line;
+        self.next_in_line += 1;
+        self.line.push_back(place);
+        place
+    }
+
+    /// Leaves the line. Returns whether somebody is left in it.
+    pub(crate) fn leave_line(&mut self, place: u64) -> bool {
+        self.line.retain(|&other| other != place);
+        !self.line.is_empty()
+    }
+}
+
+pub(crate) fn failed(error: QueueError) -> Refused<()> {
+    Refused::Failed(error.into(), ())
+}
+
+// ----- what comes back of commands: completions, and errors for which no report was asked -----
+
+impl Poster {
+    /// Fetches what the shared TCQ has.
+    pub(crate) fn fetch(&mut self, queue: &View<'_>) -> Result<(), QueueError> {
+        let damaged = queue.corrupt("the transmit complete queue");
+        // Before the tail: entries that come after this are of commands from there on.
+        let (read, tail) = (queue.turns().read(), queue.completed());
+        if tail.wrapping_sub(self.fetched) > u64::from(queue.geometry.depth) || read > self.write {
+            return Err(damaged);
+        }
+        while self.fetched != tail {
+            let entry = queue.completion(self.fetched);
+            self.fetched = self.fetched.wrapping_add(1);
+            let status = entry.status.decode().ok_or(damaged)?;
+            let asked = match self.tags.front() {
+                Some(&(position, tag)) if position == entry.position => Some(tag),
+                Some(&(position, _)) if position < entry.position => return Err(damaged),
+                _ => None,
+            };
+            match (asked, status) {
+                (Some(tag), status) => {
+                    self.tags.pop_front();
+                    let here = if entry.kept { Ok(()) } else { status };
+                    self.completions.push_back(Completion { tag, status: here });
+                    if let (true, Err(error)) = (entry.kept, status) {
+                        self.error.get_or_insert(error);
+                    }
+                }
+                (None, Err(error)) => _ = self.error.get_or_insert(error),
+                (None, Ok(())) => return Err(damaged),
+            }
+        }
+        self.fetched_at = read;
+        Ok(())
+    }
+
+    /// Fetches if there is anything. Where there is not, this looks at nothing that an executor writes with each command.
+    #[inline]
+    fn fetch_if_any(&mut self, queue: &View<'_>) -> Result<(), QueueError> {
+        if queue.is_session() && queue.completed() != self.fetched {
+            self.fetch(queue)?;
+        }
+        Ok(())
+    }
+
+    /// Takes the next completion.
+    pub(crate) fn completion(&mut self, queue: &View<'_>) -> Result<Option<Completion>, QueueError> {
+        if self.completions.is_empty() {
+            self.fetch_if_any(queue)?;
+        }
+        match self.completions.pop_front() {
+            Some(completion) => Ok(Some(completion)),
+            None => self.trouble(queue).map(|()| None),
+        }
+    }
+
+    /// Reports an error, if there is one to be reported.
+    pub(crate) fn trouble(&mut self, queue: &View<'_>) -> Result<(), QueueError> {
+        self.fetch_if_any(queue)?;
+        if let Some(error) = self.error.take() {
+            return Err(error);
+        }
+        match queue.stopped() {
+            None => Ok(()),
+            Some(_) if self.stop_reported => Err(QueueError::Stopped(queue.id)),
+            Some(why) => {
+                self.stop_reported = true;
+                Err(queue.stop_error(why))
+            }
+        }
+    }
+
+    /// Takes the error that was not reported.
+    pub(crate) fn take_error(&mut self, queue: &View<'_>) -> Option<QueueError> {
+        if queue.is_session()
+            && let Err(error) = self.fetch(queue)
+        {
+            self.error.get_or_insert(error);
+        }
+        self.error.take()
+    }
+}

@@ -1,0 +1,172 @@
+//! Where commands of a queue went before: the target's queue and registration as they were found, kept by the executing rank.
+//!
+//! Finding them takes a walk through directory, region table, the queue's words and its table of tags. A route keeps what was
+//! read on the way, and before each use compares it with what stands there now: whether the rank is lost, the directory's
+//! entry, the generations of both extents, what the queue is made of, whether it has stopped, the tag and its key. The region's
+//! own generation is looked at by the [`Piece`] at every access. So whatever the walk would notice (a queue that was closed, or
+//! opened anew; a tag given back, or given anew; a region that is gone; a lost rank) is noticed here too. Then the walk is taken,
+//! and tells the error.
+//!
+//! Offsets are kept, not addresses: they are checked against the mapping whenever they are used.
+
+use super::{
+    config::{Geometry, TAG_BYTES},
+    tags::{FoundTag, find},
+    view::{View, directory_at},
+};
+use crate::shm::{
+    job::Job,
+    memory::{
+        Mapping, Piece, layout,
+        regions::{self, RegionKind},
+    },
+};
+use core::sync::atomic::Ordering::{Acquire, Relaxed};
+use rdma_fabric::{
+    RegionKey,
+    control_queue::{QueueId, Stadd},
+};
+
+/// A registration on a queue of any rank, as it was found.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Route {
+    to: QueueId,
+    /// Where the directory's entry stands.
+    directory_at: usize,
+    /// The extent of the queue's words, as the directory said.
+    words_key: RegionKey,
+    /// The extent of the table of tags, as the words said.
+    tags_key: RegionKey,
+    geometry: Geometry,
+    /// [`Geometry::to_bits`].
+    config: u64,
+    words: usize,
+    tags: usize,
+    found: FoundTag,
+}
+
+/// Routes that are remembered, `N` at most.
+#[derive(Debug)]
+pub(crate) struct Routes<const N: usize> {
+    places: [Option<Route>; N],
+    /// Registrations on the queues whose commands are executed.
+    own: [Option<(QueueId, FoundTag)>; N],
+}
+
+impl<const N: usize> Default for Routes<N> {
+    fn default() -> Self {
+        Routes { places: [None; N], own: [None; N] }
+    }
+}
+
+impl<const N: usize> Routes<N> {
+    /// Returns the place of what has to do with `at` on `queue`.
+    #[inline(always)]
+    fn place(queue: QueueId, at: Stadd) -> usize {
+        // Names and tags count up from small numbers: Fibonacci hashing spreads them.
+        let mixed =
+            (queue.to_bits() << (u64::BITS - QueueId::BITS) ^ u64::from(at.tag())).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed >> 32) as usize % N
+    }
+
+    /// Returns the `len` bytes at `at` on `to`, which peers may write, and the queue, which has not stopped. `None` if that is not so, or
+    /// not known: the general way tells why.
+    #[inline(always)]
+    pub(crate) fn follow<'a>(
+        &mut self,
+        job: &'a Job,
+        to: QueueId,
+        at: Stadd,
+        len: usize,
+    ) -> Option<(View<'a>, Piece<&'a Mapping>)> {
+        let known = self.known(job, to, at, len);
+        if known.is_none() {
+            // Next time. What is found is not given out here: it would go through memory, and what is known with it.
+            renew(&mut self.places[Self::place(to, at)], job, to, at);
+        }
+        known
+    }
+
+    /// Returns the queue and the `len` bytes at `at` on it, if the way is remembered and nothing has changed.
+    #[inline(always)]
+    pub(crate) fn known<'a>(
+        &self,
+        job: &'a Job,
+        to: QueueId,
+        at: Stadd,
+        len: usize,
+    ) -> Option<(View<'a>, Piece<&'a Mapping>)> {
+        let route = self.places[Self::place(to, at)].as_ref().filter(|route| route.to == to)?;
+        let queue = route.queue(job)?;
+        let piece = route.found.piece(&queue, at, len, true)?;
+        Some((queue, piece))
+    }
+
+    /// Returns bytes of `queue`'s owner, as they were found before.
+    #[inline(always)]
+    pub(crate) fn own_bytes<'a>(&mut self, queue: &View<'a>, from: Stadd, len: usize) -> Option<Piece<&'a Mapping>> {
+        let place = &mut self.own[Self::place(queue.id, from)];
+        if let Some((of, found)) = place
+            && *of == queue.id
+            && let Some(piece) = found.piece(queue, from, len, false)
+        {
+            return piece.admits(len).then_some(piece);
+        }
+        // Next time.
+        renew_own(place, queue, from);
+        None
+    }
+}
+
+/// Walks to the registration, and remembers the way.
+#[cold]
+#[inline(never)]
+fn renew(place: &mut Option<Route>, job: &Job, to: QueueId, at: Stadd) {
+    *place = Route::find(job, to, at);
+}
+
+/// Finds a registration of the own queue, and remembers it.
+#[cold]
+#[inline(never)]
+fn renew_own(place: &mut Option<(QueueId, FoundTag)>, queue: &View<'_>, from: Stadd) {
+    *place = find(queue, from).ok().map(|found| (queue.id, found));
+}
+
+impl Route {
+    fn find(job: &Job, to: QueueId, at: Stadd) -> Option<Self> {
+        let queue = View::find(job, to).ok()?;
+        let directory_at = directory_at(to)?;
+        let words_key = RegionKey::from_bits(queue.segment.word(directory_at).load(Acquire));
+        let (config, tags_key) = queue.made_of();
+        let tags_key = RegionKey::from_bits(tags_key);
+        let extent = |key, bytes| match regions::copy(queue.segment, key) {
+            Ok((offset, len, RegionKind::Queue)) if len == bytes => Some(offset),
+            _ => None,
+        };
+        let (words, tags) = (extent(words_key, queue.geometry.bytes())?, extent(tags_key, TAG_BYTES)?);
+        let found = find(&queue, at).ok()?;
+        let route =
+            Route { to, directory_at, words_key, tags_key, geometry: queue.geometry, config, words, tags, found };
+        // All of it, as it is now.
+        route.queue(job).is_some().then_some(route)
+    }
+
+    /// Returns the queue, if it is as it was found and has not stopped.
+    #[inline(always)]
+    fn queue<'a>(&self, job: &'a Job) -> Option<View<'a>> {
+        let segment: &'a Mapping = job.segment(self.to.rank()).ok()?;
+        let lost = segment.word(layout::LOST).load(Relaxed);
+        // Acquire: pairs with the release in `publish`.
+        let directory = segment.word(self.directory_at).load(Acquire);
+        if lost != 0
+            || directory != self.words_key.to_bits()
+            || !regions::is_current(segment, self.words_key)
+            || !regions::is_current(segment, self.tags_key)
+        {
+            return None;
+        }
+        let queue = View::own(segment, self.to, self.geometry, (self.words_key, self.words), self.tags)?;
+        let as_found = queue.made_of() == (self.config, self.tags_key.to_bits());
+        (as_found && queue.is_going()).then_some(queue)
+    }
+}

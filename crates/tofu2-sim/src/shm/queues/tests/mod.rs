@@ -1,0 +1,37 @@
+//! What can't be tested from outside: deaths at a label, garbage in shared memory, who has which control queue.
+
+#![cfg_attr(not(target_os = "linux"), allow(unused_imports))]
+
+#[cfg(target_os = "linux")]
+mod deaths;
+mod garbage;
+#[cfg(all(target_os = "linux", not(miri)))]
+mod killed;
+mod meetings;
+mod routes;
+
+use super::death::{DeathPoint, hook};
+use crate::shm::{
+    job::{Job, Plan, State},
+    memory::layout,
+    testing,
+    waiting::block_on,
+};
+use rdma_fabric::{
+    Deps, Fabric, FabricError, Group, LocalSpan, Rank, Region, Result,
+    control_queue::{
+        Blocks, Command, Completion, Inline, MrqKind, Posting, QueueError, QueueId, QueueMode, QueueSpec, Stadd,
+    },
+};
+use std::sync::Arc;
+
+const RANKS: u32 = 3;
+
+fn job(heap_bytes: usize) -> Arc<Job> {
+    testing::job(RANKS, heap_bytes)
+}
+
+/// What is below a fabric.
+fn inner(fabric: &Fabric) -> &crate::shm::endpoint::Endpoint {
+    crate::shm::endpoint::Endpoint::of(fabric).unwrap()
+}

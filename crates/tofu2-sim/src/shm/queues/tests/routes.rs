@@ -1,0 +1,185 @@
+//! What changes behind a route that is remembered is noticed by the next short put: that of a queue which executes its commands at once, and that of a
+//! session queue, whose executor remembers.
+
+use super::*;
+use rdma_fabric::{ControlQueue as Queue, Fabric};
+
+const TAG: u8 = 5;
+const AT: Stadd = Stadd::fixed(TAG);
+
+/// A rank, its queue and memory.
+struct Side {
+    fabric: Fabric,
+    queue: Queue,
+    region: Region,
+}
+
+/// A queue, with credit for all that the tests post.
+fn open(fabric: &Fabric, mode: QueueMode) -> Queue {
+    let ahead = if mode == QueueMode::Session { 63 } else { 0 };
+    let spec = QueueSpec { number: Some(2), ..QueueSpec::new(mode).on(1).depth(64).ahead(ahead) };
+    fabric.open_queue(QueueSpec { mrq_depth: 8, ..spec }).unwrap()
+}
+
+impl Side {
+    fn new(job: &Arc<Job>, rank: u32, mode: QueueMode) -> Self {
+        let fabric = testing::fabric(job, rank);
+        let (queue, region) = (open(&fabric, mode), fabric.alloc(4096).unwrap());
+        queue.register_fixed(&region, TAG).unwrap();
+        Side { fabric, queue, region }
+    }
+
+    /// The word at the start of a region of this rank.
+    fn word(&self, region: &Region) -> u64 {
+        let mut word = [0];
+        self.fabric.read(&region.span::<u64>(&self.fabric, 0, 1).unwrap(), &mut word).unwrap();
+        word[0]
+    }
+
+    fn post(&self, posting: Posting) -> Result<(), QueueError> {
+        self.queue.try_post(posting).unwrap();
+        match self.queue.poll_tcq() {
+            Ok(None) => Ok(()),
+            Err(FabricError::Queue(error)) => Err(*error),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Put a word to the start of what has the tag on the other's queue.
+    fn put(&self, to: &QueueId, value: u64) -> Result<(), QueueError> {
+        self.post(Command::PutInline { to: *to, bytes: Inline::word(value), at: AT }.into())
+    }
+
+    /// Whether the way there is remembered, and nothing has changed.
+    fn knows(&self, to: QueueId) -> bool {
+        let job = inner(&self.fabric).job();
+        match self.queue.spec().mode {
+            QueueMode::Session => inner(&self.fabric).own_queues().routes().unwrap().known(job, to, AT, 8).is_some(),
+            _ => below(&self.queue).poster.lock().routes.known(job, to, AT, 8).is_some(),
+        }
+    }
+}
+
+/// The poster's.
+const MODES: [QueueMode; 2] = [QueueMode::Normal, QueueMode::Session];
+
+/// Poster and target; two puts were posted, so that the poster knows the way.
+fn sides(mode: QueueMode) -> (Arc<Job>, Side, Side, QueueId) {
+    let job = job(1 << 20);
+    let (poster, target) = (Side::new(&job, 0, mode), Side::new(&job, 1, QueueMode::Normal));
+    let to = target.queue.id();
+    assert!(!poster.knows(to));
+    for value in 1..=2 {
+        assert_eq!(poster.put(&to, value), Ok(()));
+        assert_eq!(target.word(&target.region), value);
+        assert!(poster.knows(to));
+    }
+    (job, poster, target, to)
+}
+
+#[test]
+fn a_queue_that_was_closed_or_opened_anew() {
+    for (_job, poster, mut target, to) in MODES.map(sides) {
+        let closed = target.queue;
+        assert_eq!(closed.close(), Ok(0));
+        assert_eq!(poster.put(&to, 3), Err(QueueError::NotOpen(to)));
+        target.queue = open(&target.fabric, QueueMode::Normal);
+        assert_eq!(target.queue.id(), to);
+        assert_eq!(poster.put(&to, 4), Err(QueueError::NoSuchTag { queue: to, stadd: AT }));
+        let other = target.fabric.alloc(64).unwrap();
+        target.queue.register_fixed(&other, TAG).unwrap();
+        for value in 5..8 {
+            assert_eq!(poster.put(&to, value), Ok(()));
+            assert_eq!((target.word(&target.region), target.word(&other)), (2, value));
+        }
+    }
+}
+
+#[test]
+fn a_tag_given_back_or_given_anew() {
+    for (_job, poster, target, to) in MODES.map(sides) {
+        target.queue.deregister(AT).unwrap();
+        assert_eq!(poster.put(&to, 3), Err(QueueError::NoSuchTag { queue: to, stadd: AT }));
+        target.queue.register_fixed(&target.region, TAG).unwrap();
+        assert_eq!([4, 5].map(|value| poster.put(&to, value)), [Ok(()); 2]);
+        assert!(poster.knows(to));
+        // Both at once, as the poster sees it: the tag's word is what it was.
+        target.queue.deregister(AT).unwrap();
+        let other = target.fabric.alloc(64).unwrap();
+        target.queue.register_fixed(&other, TAG).unwrap();
+        assert_eq!(poster.put(&to, 6), Ok(()));
+        assert_eq!((target.word(&target.region), target.word(&other)), (5, 6));
+        let past = Command::PutInline { to, bytes: Inline::word(7), at: AT + 60 };
+        assert!(matches!(poster.post(past.into()), Err(QueueError::OutOfBounds { registered: 64, .. })));
+    }
+}
+
+#[test]
+fn memory_made_read_only() {
+    for (_job, poster, target, to) in MODES.map(sides) {
+        target.queue.set_read_only(AT, true).unwrap();
+        assert_eq!([3, 3].map(|value| poster.put(&to, value)), [Err(QueueError::ReadOnly { queue: to, stadd: AT }); 2]);
+        target.queue.set_read_only(AT, false).unwrap();
+        assert_eq!((poster.put(&to, 4), target.word(&target.region)), (Ok(()), 4));
+    }
+}
+
+#[test]
+fn a_region_that_is_gone() {
+    for (_job, poster, target, to) in MODES.map(sides) {
+        drop(target.region);
+        assert_eq!([3, 3].map(|value| poster.put(&to, value)), [Err(QueueError::Stale { queue: to, stadd: AT }); 2]);
+        // Its place in the table is taken again, perhaps its memory too.
+        let other = target.fabric.alloc(4096).unwrap();
+        assert_eq!(poster.put(&to, 4), Err(QueueError::Stale { queue: to, stadd: AT }));
+        drop(other);
+    }
+}
+
+#[test]
+fn a_rank_that_is_lost() {
+    for (job, poster, _target, to) in MODES.map(sides) {
+        job.publish(to.rank(), State::Lost);
+        assert_eq!([3, 3].map(|value| poster.put(&to, value)), [Err(QueueError::PeerLost(to)); 2]);
+    }
+}
+
+#[test]
+fn a_queue_that_has_stopped() {
+    for (_job, poster, target, to) in MODES.map(sides) {
+        let put = |value| Command::PutInline { to, bytes: Inline::word(value), at: AT };
+        for value in 0..8 {
+            assert_eq!(poster.post(Posting::new(put(value)).remote(1)), Ok(()));
+        }
+        let full = Err(QueueError::MrqOverflow { queue: to, depth: 8 });
+        assert_eq!(poster.post(Posting::new(put(8)).remote(1)), full);
+        assert_eq!(poster.put(&to, 9), Err(QueueError::Stopped(to)));
+        assert_eq!(target.word(&target.region), 7);
+    }
+}
+
+#[test]
+fn own_memory_that_was_given_back() {
+    for (_job, poster, target, to) in MODES.map(sides) {
+        poster.fabric.write(&poster.region.span::<u64>(&poster.fabric, 64, 1).unwrap(), &[11]).unwrap();
+        let put = || poster.post(Command::put(to, AT + 64, AT, 8).into());
+        assert_eq!([put(), put(), put()], [Ok(()); 3]);
+        assert_eq!(target.word(&target.region), 11);
+        poster.queue.deregister(AT).unwrap();
+        assert_eq!(put(), Err(QueueError::NoSuchTag { queue: poster.queue.id(), stadd: AT + 64 }));
+        poster.queue.register_fixed(&poster.region, TAG).unwrap();
+        assert_eq!([put(), put()], [Ok(()); 2]);
+        let Side { fabric, queue, region } = poster;
+        drop(region);
+        queue.try_post(Command::put(to, AT + 64, AT, 8).into()).unwrap();
+        let stale = QueueError::Stale { queue: queue.id(), stadd: AT + 64 };
+        assert_eq!(queue.poll_tcq(), Err(stale.into()));
+        drop(fabric);
+    }
+}
+
+/// What is below a queue.
+fn below(queue: &Queue) -> &super::super::queue::Queue {
+    let queue: &dyn std::any::Any = queue.provider();
+    queue.downcast_ref().unwrap()
+}

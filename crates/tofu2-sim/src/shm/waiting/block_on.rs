@@ -1,0 +1,265 @@
+//! Running a rank's future on the calling thread: spin, yield, park.
+//!
+//! All waits of a rank end because somebody writes its memory or its state, so the executor does not keep a list
+//! of waiters: it polls the whole future again. After [`SPINS`] fruitless polls it yields, after [`YIELDS`] more it
+//! parks on the rank's doorbell, following that module's protocol (the poll between `prepare` and `park` is step W3).
+//!
+//! A leaf future that is polled under another waker (tokio, `FuturesUnordered`) can't rely on being polled again; it
+//! leaves that waker with [`super::wakers`].
+
+use super::{
+    doorbell::Watch,
+    watchdog::{Awaiting, ParkReport},
+};
+use crate::shm::memory::Mapping;
+use core::{
+    cell::RefCell,
+    future::Future,
+    pin::pin,
+    sync::atomic::{AtomicBool, Ordering::SeqCst},
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+use std::{
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+    task::Wake,
+    thread::{self, Thread},
+    time::Instant,
+};
+
+/// Fruitless polls before the first yield, when every rank can have a CPU.
+const SPINS: u32 = 200;
+/// Fruitless polls before the first yield, when there are more ranks than CPUs.
+const SPINS_OVERSUBSCRIBED: u32 = 2;
+/// Yields before parking.
+const YIELDS: u32 = 300;
+
+/// Runs `future` to its end on this thread.
+///
+/// Waits of ranks spin for a few microseconds, then yield, then park until a peer writes the
+/// rank's memory; an idle program burns almost no CPU. Other futures work too: their wakers unpark the thread.
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    let mut future = pin!(future);
+    let signal = Arc::new(Signal { woken: AtomicBool::new(false), bell: Mutex::new(None), thread: thread::current() });
+    let waker = Waker::from(signal.clone());
+    let mut cx = Context::from_waker(&waker);
+    let _frame = Frame::enter(waker.clone());
+    // Whoever else holds the waker may wake this thread.
+    let known = Arc::strong_count(&signal);
+    let mut report = ParkReport::default();
+    let mut idle = 0u32;
+    loop {
+        if let Poll::Ready(out) = future.as_mut().poll(&mut cx) {
+            return out;
+        }
+        let requests = Frame::take_requests();
+        if requests.fresh {
+            idle = 0;
+            report.end();
+        }
+        idle = idle.saturating_add(1);
+        let spins = if requests.oversubscribed { SPINS_OVERSUBSCRIBED } else { SPINS };
+        if idle <= spins {
+            core::hint::spin_loop();
+        } else if signal.woken.swap(false, SeqCst) || idle <= spins + YIELDS {
+            thread::yield_now();
+        } else {
+            let parks = idle - spins - YIELDS;
+            let Some(bell) = Frame::bell() else {
+                thread::park_timeout(requests.longest(parks));
+                continue;
+            };
+            signal.listen(&bell);
+            let watch = requests.watch;
+            let parking = bell.prepare_park(watch);
+            if let Poll::Ready(out) = future.as_mut().poll(&mut cx) {
+                return out;
+            }
+            let next = Frame::take_requests();
+            if next.fresh {
+                idle = 0;
+                report.end();
+            } else if !signal.woken.load(SeqCst) && watch == next.watch {
+                match next.endless() {
+                    Some(awaiting) => {
+                        report.goes_on(&bell, awaiting, next.waits - 1, Arc::strong_count(&signal) > known)
+                    }
+                    None => report.end(),
+                }
+                parking.park(next.longest(parks));
+            }
+        }
+    }
+}
+
+/// What a leaf future that is not ready tells the executor that polls it.
+#[derive(Debug)]
+pub(crate) struct PollRequest<'a> {
+    /// The segment whose doorbell ends the wait.
+    pub(crate) segment: &'a Arc<Mapping>,
+    /// What in it ends the wait.
+    pub(crate) awaiting: Awaiting,
+    /// Whether this is the first poll of the wait: the rank has made progress.
+    pub(crate) first: bool,
+    /// Whether there are more ranks than CPUs.
+    pub(crate) oversubscribed: bool,
+    /// The longest time to stay parked without looking.
+    pub(crate) longest: Duration,
+    /// When to look in any case.
+    pub(crate) until: Option<Instant>,
+}
+
+/// Passes `request` of the future that is being polled on to the [`block_on`] whose waker `cx` has. False if there is none.
+#[inline]
+pub(crate) fn note(cx: &Context<'_>, request: PollRequest<'_>) -> bool {
+    FRAMES.with_borrow_mut(|frames| match frames.last_mut() {
+        Some(frame) if frame.waker.will_wake(cx.waker()) => {
+            frame.note(request);
+            true
+        }
+        _ => false,
+    })
+}
+
+/// Returns the number of CPUs this process may use.
+pub(crate) fn cpus() -> usize {
+    static CPUS: OnceLock<usize> = OnceLock::new();
+    *CPUS.get_or_init(|| thread::available_parallelism().map_or(1, usize::from))
+}
+
+/// Wakes the thread of a [`block_on`], wherever it waits.
+struct Signal {
+    woken: AtomicBool,
+    /// The doorbell it parks on, if any.
+    bell: Mutex<Option<Arc<Mapping>>>,
+    thread: Thread,
+}
+
+impl Signal {
+    fn listen(&self, bell: &Arc<Mapping>) {
+        let mut heard = self.bell.lock().unwrap_or_else(PoisonError::into_inner);
+        if !heard.as_ref().is_some_and(|heard| Arc::ptr_eq(heard, bell)) {
+            *heard = Some(bell.clone());
+        }
+    }
+}
+
+impl Wake for Signal {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        // As in the doorbell's protocol, step P1; a full barrier, since it is a read-modify-write and rare.
+        self.woken.swap(true, SeqCst);
+        if let Some(segment) = &*self.bell.lock().unwrap_or_else(PoisonError::into_inner) {
+            core::sync::atomic::fence(SeqCst);
+            segment.ring();
+        }
+        self.thread.unpark();
+    }
+}
+
+thread_local! {
+    /// The `block_on`s of this thread, innermost last.
+    static FRAMES: RefCell<Vec<Frame>> = const { RefCell::new(Vec::new()) };
+}
+
+/// What the leaf futures of one `block_on` have asked for.
+struct Frame {
+    waker: Waker,
+    /// The doorbell to park on; kept between polls.
+    bell: Option<Arc<Mapping>>,
+    requests: Requests,
+}
+
+/// What they asked for in one poll.
+#[derive(Default)]
+struct Requests {
+    watch: Watch,
+    /// The first of them, if none ends by itself.
+    awaiting: Option<Awaiting>,
+    /// How many they are.
+    waits: usize,
+    /// Leaf futures wait on several doorbells; only one can be parked on.
+    several: bool,
+    fresh: bool,
+    oversubscribed: bool,
+    longest: Option<Duration>,
+    until: Option<Instant>,
+}
+
+/// The longest park if something may happen that no doorbell tells.
+const NAP: Duration = Duration::from_millis(1);
+
+impl Requests {
+    /// Returns what is waited for, if only other ranks can end it.
+    fn endless(&self) -> Option<Awaiting> {
+        self.awaiting.filter(|_| !self.several && self.until.is_none())
+    }
+
+    /// Returns how long the `parks`-th park in a row may last.
+    fn longest(&self, parks: u32) -> Duration {
+        let bound = match self.longest {
+            Some(longest) if !self.several => longest,
+            Some(longest) => longest.min(NAP),
+            // No leaf future of ours: others wake us.
+            None => Duration::from_millis(100),
+        };
+        let backed_off = bound.min(NAP * parks.min(1000));
+        match self.until {
+            Some(until) => backed_off.min(until.saturating_duration_since(Instant::now())),
+            None => backed_off,
+        }
+    }
+}
+
+impl Frame {
+    fn enter(waker: Waker) -> FrameGuard {
+        FRAMES.with_borrow_mut(|frames| frames.push(Frame { waker, bell: None, requests: Requests::default() }));
+        FrameGuard
+    }
+
+    fn note(&mut self, request: PollRequest<'_>) {
+        let requests = &mut self.requests;
+        match &self.bell {
+            Some(bell) if Arc::ptr_eq(bell, request.segment) => {}
+            // Its watch is not in the segment parked on: the time bound covers it.
+            Some(_) => requests.several = true,
+            None => self.bell = Some(request.segment.clone()),
+        }
+        requests.watch = requests.watch.and(request.awaiting.what.watch());
+        requests.awaiting = match requests.waits {
+            0 => request.awaiting.of_others(),
+            _ => requests.awaiting.filter(|_| request.awaiting.of_others().is_some()),
+        };
+        requests.waits += 1;
+        requests.fresh |= request.first;
+        requests.oversubscribed |= request.oversubscribed;
+        requests.longest = Some(requests.longest.map_or(request.longest, |longest| longest.min(request.longest)));
+        requests.until = match (requests.until, request.until) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+    }
+
+    fn take_requests() -> Requests {
+        FRAMES.with_borrow_mut(|frames| match frames.last_mut() {
+            Some(frame) => core::mem::take(&mut frame.requests),
+            None => Requests::default(),
+        })
+    }
+
+    /// Returns the doorbell of the innermost frame, if a leaf future has named one.
+    fn bell() -> Option<Arc<Mapping>> {
+        FRAMES.with_borrow(|frames| frames.last()?.bell.clone())
+    }
+}
+
+struct FrameGuard;
+
+impl Drop for FrameGuard {
+    fn drop(&mut self) {
+        FRAMES.with_borrow_mut(|frames| drop(frames.pop()));
+    }
+}

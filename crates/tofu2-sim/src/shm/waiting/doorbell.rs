@@ -1,0 +1,284 @@
+//! How a parked rank is woken by whoever writes its memory.
+//!
+//! The bell is two words: in one, bit 0 says that somebody may be parked, and the bits above count rings; the other
+//! is the *watch*: what the waiter waits for, so that writes elsewhere need no system call.
+//!
+//! ```text
+//! waiter                              poster
+//! W0  set the watch                   P1  write the memory waited on
+//! W1  set bit 0 (RMW), remember word  P2  light barrier (the compiler only)
+//! W2  heavy barrier                   P3  look at bit 0; if set, at the watch; if that is
+//! W3  look at the memory again            what was written: count a ring, clear bit 0, wake
+//! W4  park while the word is as remembered
+//! ```
+//! This is the store-buffer race: P1/P3 against W0, W1/W3. It is lost only if P3 misses W0 or W1 *and* W3 misses P1. A
+//! barrier on both sides forbids that; because posting is much more frequent than parking, the poster has none
+//! and the waiter pays for both: the *heavy barrier* is `membarrier(GLOBAL_EXPEDITED)`, after which every CPU
+//! that runs a rank has passed a barrier. If a poster's P3 came before it, its P1 did too and W3 sees it;
+//! otherwise P3 sees W0 and W1. Read-modify-writes on x86-64 are barriers by themselves.
+//!
+//! Where the heavy barrier is missing, and against words damaged by others, parking is bounded in time
+//! ([`longest_park`]); a waiter that wakes looks again, so the bound costs time and never correctness.
+//!
+//! A waiter never clears bit 0: somebody else of the rank may be parked on the same bell. The next poster that hits
+//! the watch then rings once for nothing. While several are parked, the watch is [`Watch::Any`].
+
+use core::{
+    sync::atomic::{
+        AtomicU32, AtomicU64,
+        Ordering::{Acquire, Relaxed, SeqCst},
+        compiler_fence,
+    },
+    time::Duration,
+};
+
+pub(crate) use system::register_process;
+
+/// What a parked waiter waits for. Changes of ranks' states end every wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Watch {
+    /// Whatever happens in the segment.
+    Any,
+    /// Nothing in the segment: time, or a change of state.
+    #[default]
+    Nothing,
+    /// A notice.
+    Notice,
+    /// A word of at most 8 bytes at this offset in the segment.
+    Word(usize),
+}
+
+impl Watch {
+    /// Returns the watch as it stands in the segment.
+    pub(crate) fn to_bits(self) -> u64 {
+        match self {
+            Watch::Any => 0,
+            Watch::Nothing => 1,
+            Watch::Notice => 2,
+            // BellWords are never in a segment's first line.
+            Watch::Word(at) => at as u64,
+        }
+    }
+
+    /// Returns whether writing bytes `start..end` of the segment concerns a waiter with these bits.
+    pub(crate) fn covers(bits: u64, start: u64, end: u64) -> bool {
+        bits == Watch::Any.to_bits() || (bits < end && start < bits.saturating_add(8))
+    }
+
+    /// Returns whether a notice concerns a waiter with these bits.
+    pub(crate) fn wants_notices(bits: u64) -> bool {
+        bits == Watch::Notice.to_bits() || bits == Watch::Any.to_bits()
+    }
+
+    /// Returns what a waiter for both watches.
+    pub(crate) fn and(self, other: Watch) -> Watch {
+        match (self, other) {
+            (Watch::Nothing, only) | (only, Watch::Nothing) => only,
+            (a, b) if a == b => a,
+            _ => Watch::Any,
+        }
+    }
+}
+
+const PARKED: u32 = 1;
+
+/// What the protocol needs of two words and the operating system; the tests implement it for loom's.
+pub(crate) trait Bell {
+    fn set_watch(&self, bits: u64);
+    fn watch(&self) -> u64;
+    fn look(&self) -> u32;
+    /// Sets bit 0; the word after it.
+    fn set_parked(&self) -> u32;
+    /// Adds one if the word is still `seen`, which clears bit 0 and counts the ring.
+    fn count_ring(&self, seen: u32) -> bool;
+    fn light_barrier(&self);
+    fn heavy_barrier(&self);
+    /// Blocks while the word is `expected`, at most `longest`. May return early.
+    fn park(&self, expected: u32, longest: Duration);
+    fn wake_all(&self);
+}
+
+/// Does W0 to W2. The caller looks at what it waits for, then parks with this ticket.
+pub(crate) fn prepare(bell: &impl Bell, watch: Watch) -> Ticket {
+    bell.set_watch(watch.to_bits());
+    let ticket = bell.set_parked();
+    bell.heavy_barrier();
+    Ticket(ticket)
+}
+
+/// The word a waiter remembers between [`prepare`] and [`park`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ticket(u32);
+
+/// Does W4: parks.
+pub(crate) fn park(bell: &impl Bell, ticket: Ticket, longest: Duration) {
+    bell.park(ticket.0, longest);
+}
+
+/// Returns whether the bell rang since [`prepare`].
+pub(crate) fn was_rung(bell: &impl Bell, ticket: Ticket) -> bool {
+    bell.look() != ticket.0
+}
+
+/// Does P2 and P3. `hits` says whether what was written concerns a waiter with these bits.
+#[inline(always)]
+pub(crate) fn ring(bell: &impl Bell, hits: impl FnOnce(u64) -> bool) {
+    if let Some(seen) = parked(bell) {
+        wake(bell, seen, hits);
+    }
+}
+
+/// The word in which a poster saw that somebody may be parked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Parked(u32);
+
+/// Does P2 and the look at bit 0.
+#[inline(always)]
+pub(crate) fn parked(bell: &impl Bell) -> Option<Parked> {
+    bell.light_barrier();
+    let seen = bell.look();
+    (seen & PARKED != 0).then_some(Parked(seen))
+}
+
+/// Does the rest of P3: wakes.
+#[cold]
+pub(crate) fn wake(bell: &impl Bell, Parked(seen): Parked, hits: impl FnOnce(u64) -> bool) {
+    // A lost race means that another poster rings, which wakes everybody this ring would wake.
+    if hits(bell.watch()) && bell.count_ring(seen) {
+        bell.wake_all();
+    }
+}
+
+/// Wakes everybody for a rank that has died. It may have counted a ring, which clears bit 0, and then not lived to
+/// wake anybody; so the system is asked in any case.
+pub(crate) fn rouse(bell: &impl Bell) {
+    ring(bell, |_| true);
+    bell.wake_all();
+}
+
+/// The bell of a segment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BellWords<'a> {
+    pub(crate) bell: &'a AtomicU32,
+    pub(crate) watch: &'a AtomicU64,
+}
+
+impl Bell for BellWords<'_> {
+    fn set_watch(&self, bits: u64) {
+        self.watch.store(bits, Relaxed);
+    }
+
+    fn watch(&self) -> u64 {
+        self.watch.load(Relaxed)
+    }
+
+    #[inline(always)]
+    fn look(&self) -> u32 {
+        // Acquire: pairs with the read-modify-write in `set_parked`, for the watch.
+        self.bell.load(Acquire)
+    }
+
+    fn set_parked(&self) -> u32 {
+        self.bell.fetch_or(PARKED, SeqCst) | PARKED
+    }
+
+    fn count_ring(&self, seen: u32) -> bool {
+        self.bell.compare_exchange(seen, seen.wrapping_add(1), SeqCst, Relaxed).is_ok()
+    }
+
+    #[inline(always)]
+    fn light_barrier(&self) {
+        compiler_fence(SeqCst);
+    }
+
+    fn heavy_barrier(&self) {
+        system::heavy_barrier();
+    }
+
+    fn park(&self, expected: u32, longest: Duration) {
+        if self.bell.load(Acquire) == expected {
+            system::park(self.bell, expected, longest);
+        }
+    }
+
+    fn wake_all(&self) {
+        system::wake_all(self.bell);
+    }
+}
+
+/// Returns the longest time a rank stays parked without looking: a safety net only, if there is a heavy barrier.
+pub(crate) fn longest_park(heavy_barrier: bool) -> Duration {
+    if heavy_barrier { Duration::from_millis(10) } else { Duration::from_millis(1) }
+}
+
+#[cfg(all(target_os = "linux", not(miri)))]
+mod system {
+    use core::{
+        sync::atomic::{AtomicU32, Ordering::SeqCst, fence},
+        time::Duration,
+    };
+    use rustix::thread::{MembarrierCommand, futex, membarrier};
+
+    /// Lets heavy barriers of any process reach this one. Returns whether they do.
+    pub(crate) fn register_process() -> bool {
+        membarrier(MembarrierCommand::RegisterGlobalExpedited).is_ok()
+    }
+
+    pub(crate) fn heavy_barrier() {
+        fence(SeqCst);
+        // Refused by the kernel: `NO_HEAVY_BARRIER` is set and parking is short.
+        let _ = membarrier(MembarrierCommand::GlobalExpedited);
+    }
+
+    pub(crate) fn park(bell: &AtomicU32, expected: u32, longest: Duration) {
+        let longest = futex::Timespec {
+            tv_sec: longest.as_secs().try_into().unwrap_or(i64::MAX),
+            tv_nsec: longest.subsec_nanos().into(),
+        };
+        // Every outcome (woken, changed, interrupted, timed out) means: look again.
+        let _ = futex::wait(bell, futex::Flags::empty(), expected, Some(&longest));
+    }
+
+    pub(crate) fn wake_all(bell: &AtomicU32) {
+        // Can only fail for addresses that are no futex.
+        let _ = futex::wake(bell, futex::Flags::empty(), i32::MAX as u32);
+    }
+}
+
+/// Without futexes ranks are threads of one process, and one lot serves them all.
+#[cfg(not(all(target_os = "linux", not(miri))))]
+mod system {
+    use core::{
+        sync::atomic::{AtomicU32, Ordering::SeqCst, fence},
+        time::Duration,
+    };
+    use std::sync::{Condvar, Mutex, PoisonError};
+
+    static LOT: Mutex<()> = Mutex::new(());
+    static BELLS: Condvar = Condvar::new();
+
+    pub(crate) fn register_process() -> bool {
+        false
+    }
+
+    pub(crate) fn heavy_barrier() {
+        fence(SeqCst);
+    }
+
+    pub(crate) fn park(bell: &AtomicU32, expected: u32, longest: Duration) {
+        let lot = LOT.lock().unwrap_or_else(PoisonError::into_inner);
+        if bell.load(SeqCst) == expected {
+            let _woken = BELLS.wait_timeout(lot, longest).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    pub(crate) fn wake_all(_: &AtomicU32) {
+        let _lot = LOT.lock().unwrap_or_else(PoisonError::into_inner);
+        BELLS.notify_all();
+    }
+}
+
+#[cfg(all(test, not(miri)))]
+mod model;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,225 @@
+//! The doorbell's protocol over loom's words. Loom has no process-wide barrier; a fence on both sides is what it amounts to.
+
+use super::{Bell, PARKED, Watch, park, prepare, ring, rouse};
+use crate::shm::testing;
+use core::time::Duration;
+use loom::sync::{
+    Arc, Condvar, Mutex,
+    atomic::{
+        AtomicU32, AtomicU64,
+        Ordering::{Acquire, Relaxed, Release, SeqCst},
+        fence,
+    },
+};
+
+/// What is done wrong on purpose.
+#[derive(Clone, Copy, PartialEq)]
+enum Mutation {
+    None,
+    /// Neither side has a barrier.
+    NoBarriers,
+    /// The waiter has none.
+    NoHeavyBarrier,
+    /// The poster is not covered by the waiter's, as if its process had not registered.
+    NoLightBarrier,
+    /// The watch is set after the bit.
+    LateWatch,
+}
+
+/// Where the memory waited on stands, as the watch has it.
+const WATCHED: u64 = 64;
+
+struct Model {
+    word: AtomicU32,
+    watch: AtomicU64,
+    lot: Mutex<()>,
+    parked: Condvar,
+    mutation: Mutation,
+}
+
+impl Model {
+    fn new(mutation: Mutation, stale: u32) -> Self {
+        // The watch is of an earlier wait.
+        let (word, watch) = (AtomicU32::new(stale), AtomicU64::new(8));
+        Model { word, watch, lot: Mutex::new(()), parked: Condvar::new(), mutation }
+    }
+}
+
+impl Bell for Model {
+    fn set_watch(&self, bits: u64) {
+        if self.mutation != Mutation::LateWatch {
+            self.watch.store(bits, Relaxed);
+        }
+    }
+    fn watch(&self) -> u64 {
+        self.watch.load(Relaxed)
+    }
+    fn look(&self) -> u32 {
+        self.word.load(Acquire)
+    }
+    fn set_parked(&self) -> u32 {
+        self.word.fetch_or(PARKED, SeqCst) | PARKED
+    }
+    fn count_ring(&self, seen: u32) -> bool {
+        self.word.compare_exchange(seen, seen.wrapping_add(1), SeqCst, Relaxed).is_ok()
+    }
+    fn light_barrier(&self) {
+        if ![Mutation::NoBarriers, Mutation::NoLightBarrier].contains(&self.mutation) {
+            fence(SeqCst);
+        }
+    }
+    fn heavy_barrier(&self) {
+        if ![Mutation::NoBarriers, Mutation::NoHeavyBarrier].contains(&self.mutation) {
+            fence(SeqCst);
+        }
+        if self.mutation == Mutation::LateWatch {
+            self.watch.store(WATCHED, Relaxed);
+        }
+    }
+    /// Without a bound: a lost wake-up is a deadlock.
+    fn park(&self, expected: u32, _: Duration) {
+        let mut lot = self.lot.lock().unwrap();
+        while self.word.load(SeqCst) == expected {
+            lot = self.parked.wait(lot).unwrap();
+        }
+    }
+    fn wake_all(&self) {
+        let _lot = self.lot.lock().unwrap();
+        self.parked.notify_all();
+    }
+}
+
+/// `stale` is the bell's word at the start: 1 as an earlier wait leaves it.
+fn explore(mutation: Mutation, posters: u32, stale: u32) -> usize {
+    testing::explore(3, 1_000, move || {
+        let bell = Arc::new(Model::new(mutation, stale));
+        let memory = Arc::new(AtomicU32::new(0));
+        let threads: Vec<_> = (0..posters)
+            .map(|_| {
+                let (bell, memory) = (bell.clone(), memory.clone());
+                loom::thread::spawn(move || {
+                    if posters == 1 {
+                        memory.store(1, Release);
+                    } else {
+                        memory.fetch_add(1, Release);
+                    }
+                    ring(&*bell, |bits| bits == WATCHED);
+                })
+            })
+            .collect();
+        while memory.load(Acquire) != posters {
+            let ticket = prepare(&*bell, Watch::Word(WATCHED as usize));
+            if memory.load(Acquire) != posters {
+                park(&*bell, ticket, Duration::MAX);
+            }
+        }
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    })
+}
+
+/// A poster dies at each step of its ring; then `reap` is called for it.
+fn die_ringing(reap: fn(&Model)) {
+    for steps in 1..=2 {
+        loom::model(move || {
+            let bell = Arc::new(Model {
+                word: AtomicU32::new(0),
+                watch: AtomicU64::new(8),
+                lot: Mutex::new(()),
+                parked: Condvar::new(),
+                mutation: Mutation::None,
+            });
+            let memory = Arc::new(AtomicU32::new(0));
+            let (theirs, written) = (bell.clone(), memory.clone());
+            let dies = loom::thread::spawn(move || {
+                written.store(1, Release);
+                theirs.light_barrier();
+                let seen = theirs.look();
+                if steps == 2 && seen & PARKED != 0 {
+                    let _ = theirs.count_ring(seen);
+                }
+                // Dead. What the reaper does comes after.
+                reap(&theirs);
+            });
+            while memory.load(Acquire) != 1 {
+                let ticket = prepare(&*bell, Watch::Word(64));
+                if memory.load(Acquire) != 1 {
+                    park(&*bell, ticket, Duration::MAX);
+                }
+            }
+            dies.join().unwrap();
+        });
+    }
+}
+
+#[test]
+fn the_reaper_wakes_whom_a_dead_poster_did_not() {
+    die_ringing(rouse);
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn ringing_again_is_not_enough() {
+    die_ringing(|bell| ring(bell, |_| true));
+}
+
+#[test]
+fn one_poster_one_waiter() {
+    let executions = explore(Mutation::None, 1, 0) + explore(Mutation::None, 1, 1);
+    println!("{executions} executions");
+    assert!(executions >= 10);
+}
+
+#[test]
+fn two_posters_one_waiter() {
+    let executions = explore(Mutation::None, 2, 1);
+    println!("{executions} executions");
+    assert!(executions >= 100);
+}
+
+macro_rules! loses_a_wake_up {
+    ($($name:ident: $mutation:ident),*) => {$(
+        #[test]
+        #[should_panic(expected = "deadlock")]
+        fn $name() {
+            explore(Mutation::$mutation, 1, 0);
+        }
+    )*};
+}
+loses_a_wake_up!(
+    without_barriers: NoBarriers,
+    without_the_heavy_barrier: NoHeavyBarrier,
+    without_the_light_barrier: NoLightBarrier,
+    with_the_watch_set_late: LateWatch
+);
+
+/// One round of a waiter who may leave out W3, and who would sleep if the word is as he remembers it after all is over.
+fn one_round(second_look: bool) {
+    loom::model(move || {
+        let bell = Arc::new(Model::new(Mutation::None, 0));
+        let memory = Arc::new(AtomicU32::new(0));
+        let (theirs, written) = (bell.clone(), memory.clone());
+        let waiter = loom::thread::spawn(move || {
+            let ticket = prepare(&*theirs, Watch::Word(WATCHED as usize));
+            (!second_look || written.load(Acquire) == 0).then_some(ticket.0)
+        });
+        let (theirs, written) = (bell.clone(), memory.clone());
+        let poster = loom::thread::spawn(move || {
+            written.store(1, Release);
+            ring(&*theirs, |bits| bits == WATCHED);
+        });
+        let parked = waiter.join().unwrap();
+        poster.join().unwrap();
+        assert_ne!(parked, Some(bell.look()), "asleep for good");
+    });
+}
+
+#[test]
+fn the_second_look_is_needed_and_enough() {
+    one_round(true);
+}
+
+#[test]
+#[should_panic(expected = "asleep for good")]
+fn without_a_second_look() {
+    one_round(false);
+}

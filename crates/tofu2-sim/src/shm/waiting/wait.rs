@@ -1,0 +1,249 @@
+//! Waits of a rank, and how each comes to be polled again.
+
+use super::{
+    block_on,
+    wakers::{Armed, Key},
+    watchdog::{Awaiting, WaitsFor},
+};
+use crate::shm::endpoint::Endpoint;
+use core::{
+    future::{Future, poll_fn},
+    mem::ManuallyDrop,
+    task::{Context, Poll},
+    time::Duration,
+};
+use rdma_fabric::{Deps, FabricError, Result, provider::Slot};
+use std::time::Instant;
+
+/// The longest time between two looks at something for which nobody rings a bell.
+const LOOK_AGAIN: Duration = Duration::from_micros(200);
+
+/// Looks in one poll of a wait for a word or a notice.
+const LOOKS: u64 = 4;
+
+/// Fruitless polls under a foreign executor before a waker is left: a peer that answers at once is faster than a park.
+const FOREIGN_SPINS: u32 = 64;
+
+/// Waits until `look` finds something, or `deps` says that it never will. `what` tells where that is written.
+pub(crate) fn until_found<T>(
+    endpoint: &Endpoint,
+    deps: Deps<'_>,
+    what: WaitsFor,
+    mut look: impl FnMut() -> Result<Option<T>>,
+) -> impl Future<Output = Result<T>> {
+    let mut wait = Wait::new(endpoint);
+    poll_fn(move |cx| {
+        loop {
+            if let Some(found) = look().transpose() {
+                return Poll::Ready(found);
+            }
+            match wait.until_looked(cx, what, &deps) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Ok(())) => {}
+                // What a rank wrote before it was lost counts.
+                Poll::Ready(Err(error)) => return Poll::Ready(look().and_then(|found| found.ok_or(error))),
+            }
+        }
+    })
+}
+
+/// Waits until `ready`, for which nobody rings a bell: looks now and then, more and more seldom.
+pub(crate) fn until_ready(
+    endpoint: &Endpoint,
+    what: WaitsFor,
+    mut ready: impl FnMut() -> Result<bool>,
+) -> impl Future<Output = Result<()>> {
+    let mut wait = Wait::new(endpoint);
+    poll_fn(move |cx| wait.until_ready(cx, what, &mut ready))
+}
+
+/// One wait, and how it comes to be polled again.
+pub(crate) struct Wait<'a> {
+    endpoint: &'a Endpoint,
+    /// Whether the next fruitless poll is the first.
+    first: bool,
+    /// Fruitless polls by foreign executors since the last time it was woken.
+    spins: u32,
+    /// Where its waker lies, if a foreign executor polls it.
+    key: Option<Key>,
+    /// Changes of ranks' states when the outlook was last good.
+    seen: Option<u64>,
+    /// Looks since everybody was seen to have left.
+    fruitless: u32,
+}
+
+impl<'a> Wait<'a> {
+    #[inline(always)]
+    pub(crate) fn new(endpoint: &'a Endpoint) -> Self {
+        Wait { endpoint, first: true, spins: 0, key: None, seen: None, fruitless: 0 }
+    }
+
+    /// Decides after a fruitless look: ready if the caller is to look again at once.
+    ///
+    /// When the last dependency has left, two more looks follow before that is an error, with a poll of the whole
+    /// program between them: what it wrote before leaving counts, and so does what a joined task of this rank does at once.
+    pub(crate) fn until_looked(&mut self, cx: &Context<'_>, what: WaitsFor, deps: &Deps<'_>) -> Poll<Result<()>> {
+        let endpoint = self.endpoint;
+        let changes = endpoint.job().control.changes();
+        if self.seen != Some(changes) {
+            match endpoint.job().outlook(endpoint.me(), deps) {
+                Ok(()) => self.seen = Some(changes),
+                Err(FabricError::PeersLeft) if self.fruitless < 2 => {
+                    self.fruitless += 1;
+                    // Something happened: poll soon.
+                    (self.first, self.spins) = (true, 0);
+                }
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+        }
+        if self.is_arranged(cx, Awaiting::new(what, deps), None, None) { Poll::Pending } else { Poll::Ready(Ok(())) }
+    }
+
+    /// Polls whether something for which nobody rings a bell is `ready`.
+    ///
+    /// # Errors
+    /// [`FabricError::Deadlock`], and those of `ready`.
+    pub(crate) fn until_ready(
+        &mut self,
+        cx: &Context<'_>,
+        what: WaitsFor,
+        ready: &mut dyn FnMut() -> Result<bool>,
+    ) -> Poll<Result<()>> {
+        loop {
+            if ready()? {
+                return Poll::Ready(Ok(()));
+            }
+            if what != WaitsFor::Itself {
+                self.endpoint.job().control.can_go_on()?;
+            }
+            if self.is_arranged(cx, Awaiting::new(what, &Deps::All), Some(LOOK_AGAIN), None) {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    /// Polls whether `at` has come; it never does if `None`.
+    pub(crate) fn until_time(&mut self, cx: &Context<'_>, at: Option<Instant>) -> Poll<()> {
+        loop {
+            if at.is_some_and(|at| Instant::now() >= at) {
+                return Poll::Ready(());
+            }
+            if self.is_arranged(cx, Awaiting::by_itself(), None, at) {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    /// Arranges another poll, after what is awaited was written, `longest` has passed or `until` has come. If false, the caller looks
+    /// again first.
+    fn is_arranged(
+        &mut self,
+        cx: &Context<'_>,
+        awaiting: Awaiting,
+        longest: Option<Duration>,
+        until: Option<Instant>,
+    ) -> bool {
+        self.endpoint.serve_queues();
+        let mut request = self.endpoint.poll_request(awaiting, core::mem::take(&mut self.first));
+        request.until = until;
+        request.longest = longest.unwrap_or(request.longest);
+        block_on::note(cx, request) || self.is_armed(cx, awaiting.what, longest, until)
+    }
+
+    #[cold]
+    fn is_armed(
+        &mut self,
+        cx: &Context<'_>,
+        what: WaitsFor,
+        longest: Option<Duration>,
+        until: Option<Instant>,
+    ) -> bool {
+        let wakers = self.endpoint.wakers();
+        if let Some(key) = self.key {
+            if wakers.is_armed(key, cx.waker()) {
+                return true;
+            }
+            // Woken.
+            self.key = None;
+        }
+        if self.spins < FOREIGN_SPINS {
+            self.spins += 1;
+            cx.waker().wake_by_ref();
+            return true;
+        }
+        match wakers.arm(cx.waker(), what.watch(), longest.unwrap_or(self.endpoint.job().longest_sleep()), until) {
+            Armed::Kept(key) => self.key = Some(key),
+            Armed::Rung => {}
+            Armed::NoThread => {
+                cx.waker().wake_by_ref();
+                return true;
+            }
+        }
+        false
+    }
+}
+
+impl Drop for Wait<'_> {
+    fn drop(&mut self) {
+        if let Some(key) = self.key {
+            self.endpoint.wakers().forget(key);
+        }
+    }
+}
+
+// ----- waits that lie in a slot between two polls -----
+
+// The fourth word counts looks where a word or a notice is waited for; queues and gates keep something of their own there.
+/// Bits of a slot's first word: that there is a wait; whether it was polled in vain, has seen the ranks' states, has left a waker.
+const BEGUN: u64 = 1;
+const POLLED: u64 = 1 << 1;
+const SEEN: u64 = 1 << 2;
+const KEPT: u64 = 1 << 3;
+/// Above them, looks since everybody had left; above that, polls by foreign executors.
+const FRUITLESS: u32 = 8;
+const SPINS: u32 = 32;
+
+impl<'a> Wait<'a> {
+    fn of(endpoint: &'a Endpoint, slot: &Slot) -> Self {
+        let [bits, seen, key, _] = slot.0;
+        Wait {
+            endpoint,
+            first: bits & POLLED == 0,
+            spins: (bits >> SPINS) as u32,
+            key: (bits & KEPT != 0).then_some(key),
+            seen: (bits & SEEN != 0).then_some(seen),
+            fruitless: u32::from((bits >> FRUITLESS) as u8),
+        }
+    }
+
+    /// Returns whether the caller is to look again before the wait in `slot` is arranged: what comes within nanoseconds is found sooner so.
+    #[inline]
+    pub(crate) fn looks_once_more(slot: &mut Slot) -> bool {
+        slot.0[0] |= BEGUN;
+        slot.0[3] = (slot.0[3] + 1) % LOOKS;
+        slot.0[3] != 0
+    }
+
+    /// Goes on with the wait in `slot`, or begin one.
+    #[inline]
+    pub(crate) fn in_slot<T>(
+        endpoint: &'a Endpoint,
+        slot: &mut Slot,
+        poll: impl FnOnce(&mut Self) -> Poll<T>,
+    ) -> Poll<T> {
+        // What it has kept stays kept.
+        let mut wait = ManuallyDrop::new(Wait::of(endpoint, slot));
+        let stands = poll(&mut wait);
+        let flag = |set: bool, bit| if set { bit } else { 0 };
+        let flags = flag(!wait.first, POLLED) | flag(wait.seen.is_some(), SEEN) | flag(wait.key.is_some(), KEPT);
+        slot.0[0] = BEGUN | flags | u64::from(wait.fruitless) << FRUITLESS | u64::from(wait.spins) << SPINS;
+        (slot.0[1], slot.0[2]) = (wait.seen.unwrap_or(0), wait.key.unwrap_or(0));
+        stands
+    }
+
+    /// Ends the wait in `slot`, if there is one.
+    pub(crate) fn end(endpoint: &'a Endpoint, slot: &mut Slot) {
+        drop(Wait::of(endpoint, slot));
+        *slot = Slot::default();
+    }
+}

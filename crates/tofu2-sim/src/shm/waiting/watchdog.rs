@@ -1,0 +1,293 @@
+//! The watchdog: finds jobs in which nothing can happen any more, and reports what their ranks wait for.
+//!
+//! A rank that [`crate::shm::block_on`] is about to park writes into its segment that it is parked, what it waits for, and each time it has looked
+//! again in vain; nothing of that is on a path where something is found. The thread that looks after the ranks ([`crate::shm::Threads`], [`crate::shm::Launcher`])
+//! reads it now and then. A job is stuck if, for a bounded time,
+//!
+//! * each rank that has begun and not ended is parked, in the same wait, without a deadline; one that sleeps, computes, blocks otherwise, or is polled by
+//!   another executor is not parked;
+//! * each has looked again, twice, since all were parked, and found nothing: so no rank was only late to be woken, or stopped by a debugger;
+//! * nobody else can wake it: the rank is a [`rdma_fabric::Program`], which keeps its fabric to itself, and nothing but
+//!   `block_on` holds its waker; or its process has one thread only. What has ended was a program, or its process has. Jobs with
+//!   [progress threads](crate::shm::Launcher::progress_thread) are not looked at.
+//!
+//! That a program keeps its fabric is its promise: one that gives it to a thread of its own is started by
+//! [`run_rank_with`](crate::shm::run_rank_with) or [`Threads::run_with`](crate::shm::Threads::run_with), whose ranks are not looked at.
+//!
+//! Operations are over when they are posted, so then nothing is under way that could wake anybody. The bound only says how soon that is reported.
+//! All waits end with [`FabricError::Deadlock`](rdma_fabric::FabricError::Deadlock) then.
+
+use super::doorbell::Watch;
+use crate::{
+    Awaited, JobError, Stuck, Whom,
+    shm::{
+        job::{Job, State},
+        memory::{
+            Mapping,
+            layout::{self, HEAP},
+            regions,
+        },
+    },
+};
+use core::{
+    str::FromStr,
+    sync::atomic::Ordering::{Relaxed, SeqCst},
+    time::Duration,
+};
+use rdma_fabric::{Deps, Rank, RemoteAddr, Time};
+use std::{sync::Arc, time::Instant};
+
+/// How long all ranks of a job are parked before that is a deadlock, as options and variables give it: seconds; `never` or 0 is
+/// `None`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StuckAfter(pub Option<Duration>);
+
+/// A text that is no [`StuckAfter`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it is neither a number of seconds nor `never`")]
+pub struct NoBound;
+
+impl FromStr for StuckAfter {
+    type Err = NoBound;
+
+    fn from_str(text: &str) -> Result<Self, NoBound> {
+        if text == "never" {
+            return Ok(StuckAfter(None));
+        }
+        let bound = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).ok_or(NoBound)?;
+        Ok(StuckAfter((!bound.is_zero()).then_some(bound)))
+    }
+}
+
+/// What a wait is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WaitsFor {
+    /// Nothing that another rank must do first: time, or what is bounded by it.
+    Itself,
+    /// A word at this offset in the segment.
+    Word(usize),
+    /// A notice.
+    Notice,
+    /// Something of an own control queue.
+    Queue,
+    /// A gate's word at this offset in the segment.
+    Gate(usize),
+    /// Room in that rank's notice queue.
+    Room(Rank),
+    /// The other ranks, at an allocation.
+    Allocation,
+}
+
+impl WaitsFor {
+    /// Returns where it is written.
+    #[inline(always)]
+    pub(crate) fn watch(self) -> Watch {
+        match self {
+            WaitsFor::Word(at) | WaitsFor::Gate(at) => Watch::Word(at),
+            WaitsFor::Notice | WaitsFor::Queue => Watch::Notice,
+            WaitsFor::Itself | WaitsFor::Room(_) | WaitsFor::Allocation => Watch::Nothing,
+        }
+    }
+
+    fn to_bits(self) -> u64 {
+        let (kind, value) = match self {
+            WaitsFor::Itself => (0, 0),
+            WaitsFor::Word(at) => (1, at as u64),
+            WaitsFor::Notice => (2, 0),
+            WaitsFor::Queue => (3, 0),
+            WaitsFor::Gate(_) => (4, 0),
+            WaitsFor::Room(rank) => (5, rank.number().into()),
+            WaitsFor::Allocation => (6, 0),
+        };
+        kind << 56 | value
+    }
+}
+
+/// A wait as it is written for the watchdog.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Awaiting {
+    pub(crate) what: WaitsFor,
+    whom: u64,
+}
+
+/// In [`Awaiting::whom`]: the rank's number, or how many ranks there are, is below.
+const ONE: u64 = 1 << 32;
+const SEVERAL: u64 = 2 << 32;
+/// Where the number of other waits begins beside it.
+const OTHERS: u32 = 40;
+
+impl Awaiting {
+    #[inline]
+    pub(crate) fn new(what: WaitsFor, deps: &Deps<'_>) -> Self {
+        let whom = match *deps {
+            Deps::All => 0,
+            Deps::One(rank) | Deps::Step { writer: rank, .. } => ONE | u64::from(rank.number()),
+            Deps::Ranks(ranks) => SEVERAL | ranks.len() as u64,
+        };
+        Awaiting { what, whom }
+    }
+
+    /// Makes a wait that ends by itself.
+    #[inline]
+    pub(crate) fn by_itself() -> Self {
+        Awaiting { what: WaitsFor::Itself, whom: 0 }
+    }
+
+    /// Returns this wait, if another rank must act first.
+    pub(crate) fn of_others(self) -> Option<Self> {
+        (self.what != WaitsFor::Itself).then_some(self)
+    }
+}
+
+/// The report, in the rank's segment, that a `block_on` is parked for want of what other ranks do.
+#[derive(Debug, Default)]
+pub(crate) struct ParkReport(Option<Arc<Mapping>>);
+
+impl ParkReport {
+    /// Reports that the rank of `segment` parks for this wait and `others` more, for the first time or again. `is_open` says that others
+    /// than ranks may wake it.
+    pub(crate) fn goes_on(&mut self, segment: &Arc<Mapping>, awaiting: Awaiting, others: usize, is_open: bool) {
+        segment.word(layout::PARKED_WHAT).store(awaiting.what.to_bits(), Relaxed);
+        segment.word(layout::PARKED_WHOM).store(awaiting.whom | (others.min(0xff_ffff) as u64) << OTHERS, Relaxed);
+        segment.word(layout::PARKED_OPEN).store(is_open.into(), Relaxed);
+        segment.word(layout::PARKED_PROCESS).store(std::process::id().into(), Relaxed);
+        if self.0.is_none() {
+            segment.word(layout::PARKINGS).fetch_add(1, SeqCst);
+            self.0 = Some(segment.clone());
+        }
+        // Release: pairs with the acquire in `Watchdog::look`, for the words above.
+        segment.word(layout::PARKED_LOOKS).fetch_add(1, SeqCst);
+    }
+
+    /// Withdraws the report: the rank is parked no more, or not for want of others.
+    pub(crate) fn end(&mut self) {
+        if let Some(segment) = self.0.take() {
+            segment.word(layout::PARKINGS).fetch_add(1, SeqCst);
+        }
+    }
+}
+
+impl Drop for ParkReport {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Looks for deadlocks, in the thread that looks after a job's ranks.
+#[derive(Debug)]
+pub(crate) struct Watchdog {
+    bound: Duration,
+    /// How often each rank has begun or ended to be parked; all are parked, or have ended, since `since`. Empty if not.
+    parkings: Vec<u64>,
+    /// How often each had looked then.
+    looks: Vec<u64>,
+    since: Instant,
+}
+
+/// Looks of each rank since all are parked: the first may have begun before.
+const LOOKS: u64 = 2;
+
+impl Watchdog {
+    /// Makes one that allows ranks to be parked for so long; `None` without a bound.
+    pub(crate) fn new(bound: Option<Duration>) -> Option<Self> {
+        bound.map(|bound| Watchdog { bound, parkings: Vec::new(), looks: Vec::new(), since: Instant::now() })
+    }
+
+    /// Returns how long to wait between two looks.
+    pub(crate) fn pause(&self) -> Duration {
+        (self.bound / 8).clamp(Duration::from_millis(5), Duration::from_secs(1))
+    }
+
+    /// Returns the error of a stuck job, which tells which rank waits for what, after ending its waits; `None` if it is not stuck. `is_alone` tells whether a
+    /// rank's process, of this number, has one thread.
+    pub(crate) fn look(&mut self, job: &Job, is_alone: impl Fn(usize, u64) -> bool) -> Option<JobError> {
+        if job.queues.progress_thread {
+            return None;
+        }
+        let ranks = 0..job.plan.ranks;
+        let parkings: Option<Vec<u64>> = ranks.clone().map(|rank| parked(job, rank)).collect();
+        let Some(parkings) = parkings.filter(|parkings| parkings.iter().any(|parkings| *parkings != 0)) else {
+            self.parkings.clear();
+            return None;
+        };
+        // After all were seen to be parked. SeqCst: includes the acquire that pairs with the release in `goes_on`.
+        let looks = ranks.map(|rank| word(job, rank, layout::PARKED_LOOKS)).collect::<Vec<_>>();
+        if parkings != self.parkings {
+            (self.parkings, self.looks, self.since) = (parkings, looks, Instant::now());
+            return None;
+        }
+        let waiting: Vec<usize> = (0..parkings.len()).filter(|&rank| parkings[rank] != 0).collect();
+        let has_looked = |&rank: &usize| looks[rank].wrapping_sub(self.looks[rank]) >= LOOKS;
+        let is_closed = |&rank: &usize| {
+            word(job, rank, layout::SEALED) != 0 && word(job, rank, layout::PARKED_OPEN) == 0
+                || is_alone(rank, word(job, rank, layout::PARKED_PROCESS))
+        };
+        if self.since.elapsed() < self.bound || !waiting.iter().all(has_looked) || !waiting.iter().all(is_closed) {
+            return None;
+        }
+        let stuck = waiting.iter().take(Stuck::TOLD).map(|&rank| stuck(job, rank)).collect();
+        job.give_up(waiting.len());
+        let at = Time::ZERO + job.start().elapsed();
+        Some(JobError::Deadlock { at, waiting: waiting.len(), first: Rank::new(waiting[0] as u32), stuck })
+    }
+}
+
+/// Returns a word of the rank's segment; 0 if there is no such rank.
+fn word(job: &Job, rank: usize, at: usize) -> u64 {
+    job.segment(Rank::new(rank as u32)).map_or(0, |segment| segment.word(at).load(SeqCst))
+}
+
+/// Returns how often the rank has begun or ended to be parked, if it is parked; 0 if it has ended for good. `None` if it may do
+/// something.
+fn parked(job: &Job, rank: usize) -> Option<u64> {
+    match job.control.state(rank) {
+        State::Starting => None,
+        State::Running => Some(word(job, rank, layout::PARKINGS)).filter(|parkings| !parkings.is_multiple_of(2)),
+        State::Left | State::Lost => (word(job, rank, layout::SEALED) != 0 || job.control.has_ended(rank)).then_some(0),
+    }
+}
+
+/// Returns what a parked rank has written of its wait. May be garbage, and is text.
+fn stuck(job: &Job, number: usize) -> Stuck {
+    let rank = Rank::new(number as u32);
+    let (what, whom) = (word(job, number, layout::PARKED_WHAT), word(job, number, layout::PARKED_WHOM));
+    let value = what & ((1 << 56) - 1);
+    let at = usize::try_from(value).ok().and_then(|at| at.checked_sub(HEAP));
+    let region = job.segment(rank).ok().zip(at).and_then(|(segment, at)| regions::around(segment, at));
+    let awaited = match (what >> 56, region) {
+        (1, Some((region, offset))) => Awaited::Word(RemoteAddr { rank, region, offset }),
+        (2, _) => Awaited::Notice,
+        (3, _) => Awaited::Queue,
+        (4, _) => Awaited::Gate,
+        (5, _) => Awaited::Room(Rank::new(value as u32)),
+        (6, _) => Awaited::Allocation,
+        _ => Awaited::Other,
+    };
+    let whom_number = whom as u32;
+    let kind = whom & (ONE | SEVERAL);
+    let depends_on = match kind {
+        0 => Whom::Everybody,
+        ONE => Whom::One(Rank::new(whom_number)),
+        _ => Whom::Several(whom_number as usize),
+    };
+    let others = (whom >> OTHERS) as usize;
+    Stuck { rank, awaited, others, whom: Some(depends_on) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_are_seconds_or_never() {
+        let seconds = |seconds| Ok(StuckAfter(Some(Duration::from_secs_f64(seconds))));
+        assert_eq!("10".parse(), seconds(10.0));
+        assert_eq!("0.25".parse(), seconds(0.25));
+        for text in ["never", "0", "0.0"] {
+            assert_eq!(text.parse(), Ok(StuckAfter(None)), "{text}");
+        }
+        for text in ["", "-1", "soon", "1s", "nan", "inf"] {
+            assert_eq!(text.parse::<StuckAfter>(), Err(NoBound), "{text}");
+        }
+    }
+}

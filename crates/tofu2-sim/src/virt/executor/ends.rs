@@ -1,0 +1,116 @@
+//! How ranks end: their tasks, and what they have detached.
+
+use super::Executor;
+use crate::JobError;
+use rdma_fabric::{ProgramResult, Rank, Time};
+use std::{
+    any::Any,
+    panic::{AssertUnwindSafe, catch_unwind},
+    task::{Context, Poll},
+};
+
+impl<Fut: Future<Output = ProgramResult<T>>, T> Executor<'_, '_, Fut, T> {
+    /// Ends the ranks of nodes that have stopped.
+    #[cold]
+    pub(super) fn end_stopped(&mut self, nodes: &[u32]) {
+        let per_node = self.world.core().machine.ranks_per_node;
+        let ranks = self.tasks.len() as u32;
+        for &node in nodes {
+            for rank in node * per_node..(node * per_node).saturating_add(per_node).min(ranks) {
+                let runs = self.tasks.is_running(rank);
+                let ends = runs || self.ending.remove(&rank).is_some();
+                if runs {
+                    // It does nothing more, not even what its futures do when they are dropped:
+                    // what they detach goes with it.
+                    let _ = catch_unwind(AssertUnwindSafe(|| self.tasks.end(rank, None)));
+                }
+                while self.world.detached.has(rank) {
+                    drop(self.world.detached.take(rank));
+                }
+                if ends {
+                    self.failure.get_or_insert_with(|| JobError::RankFailed {
+                        rank: Rank::new(rank),
+                        error: "its node stopped, as told".into(),
+                    });
+                    self.leave(rank, false);
+                }
+            }
+        }
+    }
+
+    /// Polls what a rank has detached, and what that detaches.
+    #[cold]
+    pub(super) fn poll_detached(&mut self, rank: u32) {
+        let mut cx = Context::from_waker(self.world.waker());
+        let (mut kept, mut panicked, mut had) = (Vec::new(), false, false);
+        loop {
+            let batch = self.world.detached.take(rank);
+            if batch.is_empty() {
+                break;
+            }
+            had = true;
+            for mut rest in batch {
+                let polled = catch_unwind(AssertUnwindSafe(|| match rest.as_mut().poll(&mut cx) {
+                    Poll::Pending => Some(rest),
+                    Poll::Ready(()) => None,
+                }));
+                match polled {
+                    Ok(rest) => kept.extend(rest),
+                    Err(panic) => {
+                        let message = message_of(&*panic);
+                        self.failure.get_or_insert(JobError::RankPanicked { rank: Rank::new(rank), message });
+                        panicked = true;
+                    }
+                }
+            }
+        }
+        if had && kept.is_empty() {
+            // A wait may have gone on only for what is over now.
+            self.world.waker().wake_by_ref();
+        }
+        self.world.detached.keep(rank, kept);
+        if panicked && self.tasks.is_running(rank) {
+            return self.end(rank, None);
+        }
+        if !self.world.detached.has(rank)
+            && let Some(well) = self.ending.remove(&rank)
+        {
+            self.leave(rank, well && !panicked);
+        } else if panicked {
+            self.ending.insert(rank, false);
+        }
+    }
+
+    /// A rank's task is over. The rank has ended when what it has detached is over too.
+    pub(super) fn end(&mut self, rank: u32, out: Option<T>) {
+        // Dropping the task deregisters its memory; a panic in there changes nothing any more.
+        let well = out.is_some();
+        let dropped = catch_unwind(AssertUnwindSafe(|| self.tasks.end(rank, out)));
+        if let Err(panic) = &dropped {
+            let message = message_of(&**panic);
+            self.failure.get_or_insert(JobError::RankPanicked { rank: Rank::new(rank), message });
+        }
+        let well = well && dropped.is_ok();
+        if self.world.detached.has(rank) {
+            self.ending.insert(rank, well);
+            self.poll_detached(rank);
+        } else {
+            self.leave(rank, well);
+        }
+    }
+
+    fn leave(&mut self, rank: u32, well: bool) {
+        self.left -= 1;
+        let mut core = self.world.core();
+        self.finish_times[rank as usize] = Time::from_picos(core.now_of(rank));
+        core.end_of(rank, well);
+    }
+}
+
+pub(super) fn message_of(panic: &(dyn Any + Send)) -> String {
+    match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
+        (Some(text), _) => (*text).to_owned(),
+        (_, Some(text)) => text.clone(),
+        _ => "(no text)".to_owned(),
+    }
+}

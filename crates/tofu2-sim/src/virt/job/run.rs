@@ -1,0 +1,167 @@
+//! Running a simulated job.
+
+use super::{Job, Plan};
+use crate::{
+    JobError, host_memory,
+    virt::{
+        clock::{Chance, Clock},
+        core::Core,
+        core::Machine,
+        executor::{Executor, Progress},
+        faults::{FaultReport, Injector, Limits},
+        memory::NoStorage,
+        network::{Network, NetworkModel},
+        ranks::Ranks,
+        stats::{Counts, OpCounts, Stats},
+        timeline::Timeline,
+        topology::Map,
+        world::World,
+    },
+};
+use rdma_fabric::{Fabric, Program, ProgramResult, Time};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    rc::Rc,
+};
+
+/// What a run produced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Run<T> {
+    /// What the ranks produced, by rank.
+    pub outs: Vec<T>,
+    /// Figures of the run.
+    pub stats: Stats,
+    /// When each rank finished.
+    pub finish_times: Vec<Time>,
+    /// Each rank's operations, if [`Job::count_ops`] is on.
+    pub ops_by_rank: Option<Vec<OpCounts>>,
+    /// What happened when, if [`Job::timeline`] is on.
+    pub timeline: Option<Timeline>,
+    /// What became of the faults of [`Job::faults`], if there are any.
+    pub faults: Option<FaultReport>,
+}
+
+/// What a job that may have lost ranks produced: the outputs of those that ended well, and the first failure.
+pub type PartialRun<T> = (Run<Option<T>>, Option<JobError>);
+
+impl Job<'_> {
+    /// Runs `program` on every rank.
+    ///
+    /// # Errors
+    /// [`JobError::RankFailed`] or [`JobError::RankPanicked`] for the first rank that failed (the others are run to their end, so
+    /// that they can react), [`JobError::Deadlock`] when nothing can happen any more, [`JobError::Fabric`] for a setting,
+    /// [`JobError::Fault`] for a fault of something that the job does not have, [`JobError::TooLittleMemory`].
+    pub fn run<P: Program>(&self, program: &P) -> Result<Run<P::Out>, JobError> {
+        match self.run_through(program)? {
+            (_, Some(failure)) => Err(failure),
+            (run, None) => Ok(run.whole()),
+        }
+    }
+
+    /// Runs `program` on every rank of a job that may lose ranks on purpose: what is left of it, each rank's output if it ended well,
+    /// and the first failure if there was one.
+    ///
+    /// # Errors
+    /// [`JobError::Deadlock`], [`JobError::Fabric`], [`JobError::Fault`], [`JobError::TooLittleMemory`].
+    pub fn run_through<P: Program>(&self, program: &P) -> Result<PartialRun<P::Out>, JobError> {
+        let Plan { timing, ranks, nodes: used, topology } = self.plan()?;
+        let engines = timing.engines;
+        if let Some(faults) = &self.faults {
+            faults.check(Limits { ranks, nodes: used, engines, queues: timing.queues_per_engine })?;
+        }
+        let map = Map::new(&topology);
+        let nodes = topology.nodes();
+        let make = |fabric| program.run(fabric);
+        enough_memory(ranks, nodes, engines, self.count_ops, &make)?;
+        let (ranks_per_node, receive_engines) = (self.ranks_per_node, self.receive_engines);
+        let machine = Machine { timing, map, ranks, ranks_per_node, receive_engines };
+        let network = match self.network {
+            NetworkModel::Latency => Network::default(),
+            NetworkModel::Router => Network::routed(&machine, nodes, self.credits, self.arbiter),
+        };
+        let jitter = u64::try_from(self.jitter.as_nanos().saturating_mul(1000)).unwrap_or(u64::MAX / 4);
+        let chance = Chance::new(self.seed, jitter.min(u64::MAX / 4), self.shuffle_ties);
+        let timeline = self.timeline.map(|(limit, from)| Timeline::new(limit, from.as_picos(), ranks_per_node));
+        let world = World::new(Core::new(
+            machine,
+            Clock::new(self.queue, chance),
+            network,
+            nodes,
+            Counts::new(ranks, self.count_ops),
+            timeline.map(Box::new),
+            Injector::new(self.faults.as_ref()),
+        ));
+        let mut progress = self.progress.borrow_mut();
+        let progress = progress.as_mut().map(|(every, tell)| (*every, &mut **tell));
+        execute(world, ranks, make, progress)
+    }
+}
+
+/// Whether what every rank and node takes from the start can be had: a table each, and a task for each rank.
+fn enough_memory<Fut, T>(
+    ranks: u32,
+    nodes: u32,
+    engines: u32,
+    counts: bool,
+    _: &impl Fn(Fabric) -> Fut,
+) -> Result<(), JobError>
+where
+    Fut: Future<Output = ProgramResult<T>>,
+{
+    // An allocation's own bytes.
+    const OVERHEAD: usize = 16;
+    let counted = if counts { size_of::<OpCounts>() } else { 0 };
+    let per_rank = Ranks::BYTES_PER_RANK + Executor::<Fut, T>::BYTES_PER_RANK + OVERHEAD + counted;
+    let per_node = Core::bytes_per_node(engines);
+    let needed = u64::from(ranks) * per_rank as u64 + u64::from(nodes) * per_node as u64;
+    host_memory::has(needed).map_err(|available| JobError::TooLittleMemory {
+        what: format!("{ranks} simulated ranks of {per_rank} bytes each on {nodes} nodes of {per_node}"),
+        needed,
+        available,
+    })
+}
+
+fn execute<Fut, T>(
+    world: Rc<World>,
+    ranks: u32,
+    make: impl Fn(Fabric) -> Fut,
+    progress: Option<(u64, &mut Progress<'_>)>,
+) -> Result<PartialRun<T>, JobError>
+where
+    Fut: Future<Output = ProgramResult<T>>,
+{
+    let mut executor = Executor::new(Rc::clone(&world), ranks, make, progress);
+    // Storage that can't be had ends the run wherever it was wanted.
+    let failure = catch_unwind(AssertUnwindSafe(|| executor.run())).unwrap_or_else(|panic| {
+        match panic.downcast::<NoStorage>() {
+            Ok(refused) => Err(refused.into_error()),
+            Err(panic) => resume_unwind(panic),
+        }
+    })?;
+    let mut core = world.core();
+    let stats = Stats {
+        events: core.clock.events(),
+        polls: executor.polls,
+        end: executor.finish_times.iter().copied().max().unwrap_or_default(),
+        trace_hash: core.clock.trace_hash(),
+        ops: core.counts.all(),
+        commands: core.queues.counts(),
+        bytes_per_rank: Executor::<Fut, T>::BYTES_PER_RANK
+            + Ranks::STATE_BYTES
+            + core.peak_bytes().div_ceil(ranks as usize),
+    };
+    let (ops_by_rank, timeline, faults) =
+        (core.counts.take_by_rank(), core.timeline.take().map(|timeline| *timeline), core.injector.report());
+    drop(core);
+    let (outs, finish_times) = (executor.tasks.take_outs(), std::mem::take(&mut executor.finish_times));
+    Ok((Run { outs, stats, finish_times, ops_by_rank, timeline, faults }, failure))
+}
+
+impl<T> Run<Option<T>> {
+    /// The run of a job whose ranks have all ended well, so that each has left its output.
+    fn whole(self) -> Run<T> {
+        let Run { outs, stats, finish_times, ops_by_rank, timeline, faults } = self;
+        Run { outs: outs.into_iter().flatten().collect(), stats, finish_times, ops_by_rank, timeline, faults }
+    }
+}

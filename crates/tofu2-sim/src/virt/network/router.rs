@@ -1,0 +1,232 @@
+//! Routers: input queues with credits, arbitrated outputs, cut-through links.
+//!
+//! An event is needed only for a packet that has become the head of its queue before it has arrived, and for a link that is awaited. Everything
+//! that a freed buffer sets in motion upstream happens in the same event, from a work list.
+
+use super::{
+    super::{
+        clock::{Clock, EventKind},
+        core::Machine,
+        nic::{Receivers, Room},
+        slots::NONE,
+        topology::Map,
+    },
+    Arbiter,
+    arbiter::Turn,
+    node::{Output, Packet, Packets, RouterNode},
+};
+
+#[derive(Debug)]
+pub(super) struct Router {
+    /// Made when first passed.
+    nodes: Vec<Option<Box<RouterNode>>>,
+    packets: Packets,
+    /// Links of a node; also the number of the output to the receive engines and of the local input port.
+    links: u8,
+    /// Virtual channels of a link port.
+    channels: u8,
+    engines: u8,
+    /// Packets that a virtual channel of a link port holds.
+    credits: u16,
+    arbiter: Arbiter,
+    /// Outputs (node, output) to look at.
+    work: Vec<(u32, u8)>,
+}
+
+/// What a router needs of its surroundings.
+#[derive(Debug)]
+pub(super) struct Around<'a> {
+    pub(super) machine: &'a Machine,
+    pub(super) clock: &'a mut Clock,
+    pub(super) receivers: &'a mut Receivers,
+    /// Packets that receive engines took, in order.
+    pub(super) delivered: &'a mut Vec<Delivered>,
+}
+
+/// A packet that a receive engine took.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Delivered {
+    pub(crate) op: u32,
+    /// It was the message's last.
+    pub(crate) last: bool,
+}
+
+impl Router {
+    pub(super) fn new(map: &Map, nodes: u32, engines: u32, credits: u16, arbiter: Arbiter) -> Self {
+        Router {
+            nodes: (0..nodes).map(|_| None).collect(),
+            packets: Packets::new(),
+            links: map.links(),
+            channels: map.channels(),
+            engines: engines as u8,
+            credits: credits.max(1),
+            arbiter,
+            work: Vec::new(),
+        }
+    }
+
+    /// Puts a packet at the end of its engine's queue at `node`.
+    pub(super) fn inject(&mut self, around: &mut Around<'_>, node: u32, sender: u8, mut packet: Packet) {
+        let mut queue = self.links * self.channels + sender;
+        if packet.to == node {
+            queue += self.engines;
+            packet.leg = around.machine.map.last_leg();
+        }
+        let packet = self.packets.insert(packet);
+        self.enqueue(around, node, queue, packet);
+    }
+
+    #[inline]
+    fn enqueue(&mut self, around: &mut Around<'_>, node: u32, queue: u8, packet: u32) {
+        let (links, engines) = (self.links, self.engines);
+        let here = self.nodes[node as usize]
+            .get_or_insert_with(|| Box::new(RouterNode::new(&around.machine.map, node, links, engines)));
+        if here.push(&mut self.packets, queue, packet) {
+            self.present(around, node, queue);
+        }
+    }
+
+    /// The head of a queue has changed: let it ask for its output, now or when it will have arrived.
+    #[inline]
+    fn present(&mut self, around: &mut Around<'_>, node: u32, queue: u8) {
+        let Some(here) = self.nodes[node as usize].as_deref_mut() else { return };
+        let Some(head) = here.head(queue) else { return };
+        let packet = self.packets.get_mut(head);
+        if packet.ready_at > around.clock.now() {
+            around.clock.push_detailed(packet.ready_at, EventKind::Head, node, queue.into());
+            return;
+        }
+        let (output, via) = match around.machine.map.next(node, packet.to, packet.path, packet.leg) {
+            Some(hop) => {
+                packet.leg = hop.leg;
+                (hop.link, here.channel(queue, hop))
+            }
+            None => (self.links, 0),
+        };
+        here.request(queue, output, via);
+        self.work.push((node, output));
+    }
+
+    /// A `Head` event has come.
+    pub(super) fn head_ready(&mut self, around: &mut Around<'_>, node: u32, queue: u16) {
+        self.present(around, node, queue as u8);
+        self.run(around);
+    }
+
+    /// An `Output` event has come.
+    pub(super) fn output_free(&mut self, around: &mut Around<'_>, node: u32, output: u16) {
+        if let Some(here) = self.nodes[node as usize].as_deref_mut() {
+            here.awaited &= !(1 << output);
+        }
+        self.work.push((node, output as u8));
+        self.run(around);
+    }
+
+    /// A receive engine of `node` has room again.
+    pub(super) fn receiver_free(&mut self, around: &mut Around<'_>, node: u32) {
+        self.work.push((node, self.links));
+        self.run(around);
+    }
+
+    /// Does everything that is possible now.
+    #[inline]
+    pub(super) fn run(&mut self, around: &mut Around<'_>) {
+        while let Some((node, output)) = self.work.pop() {
+            while self.grant(around, node, output) {}
+        }
+    }
+
+    /// Moves one packet through an output, if one may.
+    #[inline]
+    fn grant(&mut self, around: &mut Around<'_>, node: u32, output: u8) -> bool {
+        match self.nodes[node as usize].as_deref() {
+            Some(here) if here.output(output).wanted != 0 => {}
+            _ => return false,
+        }
+        if output == self.links { self.grant_receiver(around, node) } else { self.grant_link(around, node, output) }
+    }
+
+    #[inline]
+    fn grant_link(&mut self, around: &mut Around<'_>, node: u32, output: u8) -> bool {
+        let Some(here) = self.nodes[node as usize].as_deref() else { return false };
+        let &Output { free_at, next, .. } = here.output(output);
+        let room = self.nodes[next as usize].as_deref().map_or(u32::MAX, |next| next.room(output, self.credits));
+        if !here.output(output).is_wanted_by(room) {
+            return false;
+        }
+        let turn = Turn { here, packets: &self.packets, arbiter: self.arbiter, output };
+        let Some(queue) = turn.choose(room, |_| true) else { return false };
+        let channel = here.via(queue);
+        if free_at > around.clock.now() {
+            self.await_output(around, node, output, free_at);
+            return false;
+        }
+        let moved = self.take(around, node, queue, output);
+        let packet = self.packets.get_mut(moved);
+        packet.ready_at = around.clock.now().saturating_add(around.machine.timing.hop);
+        let occupancy = around.machine.timing.occupancy(packet.payload.into());
+        if let Some(here) = self.nodes[node as usize].as_deref_mut() {
+            here.output_mut(output).free_at = around.clock.now().saturating_add(occupancy);
+        }
+        self.enqueue(around, next, output * self.channels + channel, moved);
+        true
+    }
+
+    fn grant_receiver(&mut self, around: &mut Around<'_>, node: u32) -> bool {
+        let Some(here) = self.nodes[node as usize].as_deref() else { return false };
+        let mut soonest = None;
+        let turn = Turn { here, packets: &self.packets, arbiter: self.arbiter, output: self.links };
+        let chosen = turn.choose(u32::MAX, |packet| {
+            match around.receivers.room(&around.machine.timing, node, packet.engine, packet.atomic, around.clock.now())
+            {
+                Room::Now => return true,
+                Room::At(time) => soonest = Some(soonest.map_or(time, |s: u64| s.min(time))),
+                Room::AfterService => {}
+            }
+            false
+        });
+        let Some(queue) = chosen else {
+            if let Some(time) = soonest {
+                self.await_output(around, node, self.links, time);
+            }
+            return false;
+        };
+        let moved = self.take(around, node, queue, self.links);
+        let packet = *self.packets.get(moved);
+        match packet.atomic {
+            true => around.receivers.take_atomic(node, packet.engine),
+            false => {
+                // At least as long as its payload takes, so that messages of one sender end in their order.
+                let payload = u64::from(packet.payload);
+                let occupancy =
+                    around.machine.timing.occupancy(payload).max(around.machine.timing.payload_before(payload));
+                around.receivers.take_data(node, packet.engine, around.clock.now(), occupancy);
+            }
+        }
+        around.delivered.push(Delivered { op: packet.op, last: packet.last });
+        self.packets.free(moved);
+        true
+    }
+
+    /// Looks at the output again when it is free, unless somebody will anyway.
+    fn await_output(&mut self, around: &mut Around<'_>, node: u32, output: u8, time: u64) {
+        let Some(here) = self.nodes[node as usize].as_deref_mut() else { return };
+        if here.awaited >> output & 1 == 0 {
+            here.awaited |= 1 << output;
+            around.clock.push_detailed(time, EventKind::Output, node, output.into());
+        }
+    }
+
+    /// Takes the head of a queue out; its place is free for the router upstream, and the next packet asks for its output.
+    #[inline]
+    fn take(&mut self, around: &mut Around<'_>, node: u32, queue: u8, output: u8) -> u32 {
+        let Some(here) = self.nodes[node as usize].as_deref_mut() else { return NONE };
+        let packet = here.pop(&self.packets, queue, output);
+        if queue < self.links * self.channels {
+            let link = queue / self.channels;
+            self.work.push((here.behind(link), link));
+        }
+        self.present(around, node, queue);
+        packet
+    }
+}

@@ -1,0 +1,235 @@
+//! The life of an operation: posted, on its way, served at its target, complete at its poster.
+
+use super::{
+    super::{clock::EventKind, control_queue::Cut, core::Core, memory::Loc, network::Packet, slots::NONE},
+    Cargo, Op, Opcode,
+};
+use rdma_fabric::{FabricError, Notice, Rank};
+
+impl Core {
+    /// Posts an operation: the CPU writes the command, the send engine takes it, the network gets it. Returns the slot and
+    /// when the source is reusable.
+    #[inline]
+    pub(crate) fn post(&mut self, mut op: Op) -> (u32, u64) {
+        let timing = &self.machine.timing;
+        let (rank, opcode, target) = (op.poster, op.opcode, op.target);
+        let (from, to) = (self.machine.node_of(rank), self.machine.node_of(target.rank));
+        let local = rank - from * self.machine.ranks_per_node;
+        let sender = local % timing.engines;
+        let bytes = if opcode == Opcode::Put { target.len } else { 0 };
+        self.ranks.begin(rank);
+        let posted = self.ranks.occupy_cpu(rank, self.clock.now(), timing.post);
+        let start = self.senders.take(timing, from, sender, posted, bytes);
+        let sent = start.saturating_add(timing.send);
+        self.counts.count(&op, from != to);
+        if opcode == Opcode::Nop {
+            let slot = self.operations.insert(op);
+            if let Some(timeline) = &mut self.timeline {
+                timeline.posted(&self.machine, self.operations.get(slot), slot, posted, (start, sent));
+            }
+            self.clock.push(sent, EventKind::Complete, slot);
+            return (slot, sent);
+        }
+        let receive_engines = self.machine.receive_engines;
+        op.engine = if receive_engines == 1 { 0 } else { (local % receive_engines) as u8 };
+        let trip = self.machine.map.trip(from, to, (rank, target.rank), None);
+        let wire = timing.wire(trip.there);
+        op.back = timing.wire(trip.back);
+        let extra = self.clock.extra();
+        let payload = timing.payload(bytes);
+        let reusable = sent.saturating_add(payload);
+        if self.network.has_router() {
+            let mut packet = Packet::new(0, to, op.engine, opcode.is_atomic(), trip.path);
+            let slot = self.operations.insert(op);
+            packet.op = slot;
+            if let Some(timeline) = &mut self.timeline {
+                timeline.posted(&self.machine, self.operations.get(slot), slot, posted, (start, reusable));
+            }
+            let cut = Cut::usual(timing);
+            packet.born = self.injector.over_links(self.clock.now(), (from, to), sent.saturating_add(extra), payload);
+            self.network.inject(&self.machine, &mut self.clock, (from, sender as u8), packet, bytes, cut);
+            self.deliver();
+            return (slot, reusable);
+        }
+        let arrival = sent.saturating_add(wire + payload + timing.receive).saturating_add(extra);
+        let mut arrival = self.injector.over_links(self.clock.now(), (from, to), arrival, payload);
+        if self.clock.is_random() && op.cargo.as_ref().is_some_and(|cargo| cargo.notice.is_some()) {
+            arrival = self.network.notice_in_order((rank, target.rank), arrival);
+        }
+        let slot = self.operations.insert(op);
+        if let Some(timeline) = &mut self.timeline {
+            timeline.posted(&self.machine, self.operations.get(slot), slot, posted, (start, reusable));
+        }
+        let timing = &self.machine.timing;
+        if let Some(early) = self.injector.half_seen(timing, self.clock.now(), target.rank, opcode, bytes, arrival) {
+            self.clock.push(early, EventKind::Half, slot);
+        }
+        self.clock.push(arrival, EventKind::Arrive, slot);
+        (slot, reusable)
+    }
+
+    /// A request is through its target's receive engine.
+    #[inline]
+    pub(crate) fn arrive(&mut self, slot: u32) {
+        if let Some(timeline) = &mut self.timeline {
+            timeline.arrived(&self.machine, self.operations.get(slot), slot, self.clock.now());
+        }
+        let op = self.operations.get_mut(slot);
+        match op.opcode {
+            Opcode::Put => self.arrive_put(slot),
+            Opcode::Get => self.arrive_get(slot),
+            _ => {
+                op.at = self.clock.now();
+                self.queue_atomic(slot);
+            }
+        }
+    }
+
+    /// Whether an operation that has come to its target is done there: its memory may be gone, or the loss of its poster known (E4).
+    #[inline]
+    fn takes_effect(&self, poster: u32, target: &Loc) -> bool {
+        self.memory.is_live(target) && !self.ranks.is_lost(poster)
+    }
+
+    /// The atomic unit of a node has finished an operation.
+    pub(crate) fn served(&mut self, node: u32) {
+        let slot = self.units.finish(node);
+        if let Some(timeline) = &mut self.timeline {
+            timeline.served(&self.machine, self.operations.get(slot), slot, self.clock.now());
+        }
+        let takes_effect = self.takes_effect(self.operations.get(slot).poster, &self.operations.get(slot).target);
+        let op = self.operations.get_mut(slot);
+        let (poster, target, engine, flight) = (op.poster, op.target, op.engine, op.flight);
+        let mut old_value = None;
+        if takes_effect {
+            let old = self.memory.load(&target);
+            let new = op.applied(old);
+            op.a = old;
+            old_value = Some(old);
+            if new != old {
+                self.memory.store(&target, new);
+            }
+            self.ranks.touched(&target);
+        } else if flight == NONE {
+            let error = self.unusable(&target);
+            self.fail(slot, error);
+        }
+        if flight == NONE {
+            self.ranks.prefetch(poster);
+            self.soon = Some(poster);
+            let answer = self.answer_time(slot);
+            self.clock.push(answer, EventKind::Complete, slot);
+        } else {
+            self.operations.retire(slot);
+        }
+        self.units.start(&self.machine.timing, &self.operations, &mut self.clock, node);
+        self.free_receiver(node, engine);
+        if flight != NONE {
+            self.atomic_served(flight, old_value);
+        }
+    }
+
+    /// When the poster has the answer that leaves the target now.
+    #[inline]
+    fn answer_time(&mut self, slot: u32) -> u64 {
+        let extra = self.clock.extra();
+        let leg = self.machine.timing.leg_back(self.operations.get(slot).back);
+        self.clock.now().saturating_add(leg).saturating_add(extra)
+    }
+
+    #[cold]
+    fn fail(&mut self, slot: u32, error: FabricError) {
+        self.operations.get_mut(slot).cargo.get_or_insert_default().error = Some(error);
+    }
+
+    fn arrive_put(&mut self, slot: u32) {
+        let known_at = self.answer_time(slot);
+        let op = self.operations.get_mut(slot);
+        let (poster, target, inline, cargo) = (op.poster, op.target, op.a, op.cargo.take());
+        self.operations.retire(slot);
+        let live = self.takes_effect(poster, &target);
+        let error = if live { None } else { Some(self.unusable(&target)) };
+        if live {
+            match &cargo {
+                Some(cargo) if !cargo.bytes.is_empty() => self.write(&target, &cargo.bytes),
+                _ => self.write(&target, &inline.to_ne_bytes()[..target.len as usize]),
+            }
+        }
+        if let Some(data) = cargo.and_then(|cargo| cargo.notice) {
+            let end = target.offset + target.len;
+            let notice = Notice { from: Rank::new(poster), data, region: target.key(), end };
+            self.ranks.leave_notice(target.rank, live.then_some(notice), self.machine.timing.receive_queue);
+        }
+        for time in self.ranks.put_arrived(poster, target.rank, known_at, error).into_iter().flatten() {
+            self.clock.wake_at(poster, time);
+        }
+        self.ranks.release(poster);
+    }
+
+    /// A `Half` event has come: the first half of a put's bytes are seen.
+    pub(crate) fn half_of_put(&mut self, slot: u32) {
+        let op = self.operations.get(slot);
+        let mut first = op.target;
+        first.len /= 2;
+        if let Some(cargo) = &op.cargo
+            && self.takes_effect(op.poster, &op.target)
+            && cargo.bytes.len() >= first.len as usize
+        {
+            self.memory.copy_in(&first, &cargo.bytes[..first.len as usize]);
+            self.ranks.touched(&first);
+        }
+    }
+
+    fn arrive_get(&mut self, slot: u32) {
+        let op = self.operations.get_mut(slot);
+        let target = op.target;
+        if !self.memory.is_live(&target) {
+            let error = self.unusable(&target);
+            self.fail(slot, error);
+            let answer = self.answer_time(slot);
+            return self.clock.push(answer, EventKind::Complete, slot);
+        }
+        if target.len <= 8 && op.cargo.is_none() {
+            op.a = self.memory.short(&target);
+        } else {
+            op.cargo.get_or_insert_default().bytes = self.memory.copied(&target);
+        }
+        let (node, engine) = (self.machine.node_of(target.rank), u32::from(op.engine));
+        let (timing, now) = (&self.machine.timing, self.clock.now());
+        let start = self.senders.take(timing, node, engine, now, target.len);
+        let waits = start.saturating_sub(now) + timing.payload(target.len);
+        let answer = self.answer_time(slot).saturating_add(waits);
+        self.clock.push(answer, EventKind::Complete, slot);
+    }
+
+    /// A result has reached its poster.
+    #[inline]
+    pub(crate) fn complete(&mut self, slot: u32) {
+        let op = self.operations.get_mut(slot);
+        let (poster, awaited, detached) = (op.poster, op.awaited, op.detached);
+        op.done = true;
+        if op.opcode == Opcode::Get && op.cargo.is_some() {
+            self.store_got(slot);
+        }
+        if detached {
+            self.operations.retire(slot);
+        } else if awaited {
+            self.ranks.wake(poster);
+        }
+        self.ranks.release(poster);
+    }
+
+    /// Puts what was got into the poster's registered memory, if that is where it is to go.
+    fn store_got(&mut self, slot: u32) {
+        let cargo = self.operations.get(slot).cargo.as_deref();
+        let Some(Cargo { bytes, sink: Some(sink), error: None, .. }) = cargo else { return };
+        let sink = *sink;
+        if self.memory.is_live(&sink) {
+            self.memory.copy_in(&sink, bytes);
+            self.ranks.touched(&sink);
+        } else {
+            let error = self.unusable(&sink);
+            self.fail(slot, error);
+        }
+    }
+}

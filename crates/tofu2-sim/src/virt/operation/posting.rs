@@ -1,0 +1,148 @@
+//! Posting operations.
+
+use super::{
+    super::{
+        core::Core,
+        memory::{Loc, SPARSE, is_zero},
+        provider::{Me, loc},
+    },
+    Cargo, Op, Opcode, token,
+};
+use rdma_fabric::{
+    Amo, FabricError, Result,
+    provider::{Place, Posted},
+};
+
+/// Where a put's bytes are.
+pub(crate) enum Payload<'a> {
+    Bytes(&'a [u8]),
+    Registered(Loc),
+}
+
+impl Payload<'_> {
+    fn len(&self) -> u64 {
+        match self {
+            Payload::Bytes(bytes) => bytes.len() as u64,
+            Payload::Registered(loc) => loc.len,
+        }
+    }
+}
+
+impl Me {
+    /// Posts a put, its bytes copied now.
+    pub(crate) fn put(&self, target: Loc, payload: Payload<'_>, notice: Option<u64>) -> Posted {
+        posted(self.try_put(target, payload, notice))
+    }
+
+    fn try_put(&self, target: Loc, payload: Payload<'_>, notice: Option<u64>) -> Result<Posted> {
+        same_length(payload.len(), target.len)?;
+        let mut core = self.world.core();
+        if let Payload::Registered(loc) = &payload {
+            core.check(loc)?;
+        }
+        if let Some(data) = notice
+            && core.machine.timing.notice_bits < 64
+            && data >> core.machine.timing.notice_bits != 0
+        {
+            return Err(FabricError::NoticeTooWide { data, bits: core.machine.timing.notice_bits });
+        }
+        core.check(&target)?;
+        let (transmit, receive) = (core.machine.timing.transmit_queue, core.machine.timing.receive_queue);
+        if core.ranks.is_full(self.rank, transmit)
+            || notice.is_some() && !core.ranks.reserve_notice(self.rank, target.rank, receive)
+        {
+            return Ok(Posted::Full);
+        }
+        let mut op = Op::new(Opcode::Put, self.rank, target);
+        let mut cargo = notice.map(|data| Cargo { notice: Some(data), ..Cargo::default() });
+        let len = target.len as usize;
+        if len <= 8 {
+            match payload {
+                Payload::Bytes(from) => bytemuck::bytes_of_mut(&mut op.a)[..len].copy_from_slice(from),
+                Payload::Registered(loc) => op.a = core.memory.short(&loc),
+            }
+        } else {
+            let bytes = match payload {
+                Payload::Bytes(from) if len > SPARSE && is_zero(from) => vec![0; len],
+                Payload::Bytes(from) => owned(from)?,
+                Payload::Registered(loc) => core.memory.copied(&loc),
+            };
+            cargo.get_or_insert_default().bytes = bytes;
+        }
+        op.cargo = cargo.map(Box::new);
+        let now = core.clock.now();
+        core.ranks.put_posted(self.rank, target.rank, now);
+        let (_, reusable_at) = core.post(op);
+        Ok(Posted::Pending(token::at(&mut core, self.rank, reusable_at)))
+    }
+
+    /// Posts a get of `len` bytes, into own memory if there is a `sink`.
+    pub(crate) fn get(&self, target: Loc, len: usize, sink: Option<Loc>) -> Posted {
+        posted(self.try_get(target, len, sink))
+    }
+
+    fn try_get(&self, target: Loc, len: usize, sink: Option<Loc>) -> Result<Posted> {
+        same_length(len as u64, target.len)?;
+        let mut core = self.world.core();
+        if let Some(sink) = &sink {
+            core.check(sink)?;
+        }
+        core.check(&target)?;
+        let mut op = Op::new(Opcode::Get, self.rank, target);
+        if sink.is_some() {
+            op.cargo = Some(Box::new(Cargo { sink, ..Cargo::default() }));
+        }
+        Ok(core.post_in_slot(op))
+    }
+
+    /// Posts an atomic.
+    #[inline]
+    pub(crate) fn atomic(&self, place: &Place, amo: Amo<u64>) -> Posted {
+        let (target, mut core) = (loc(place), self.world.core());
+        let near = [core.nearby.note(self), core.nearby.note(place)];
+        core.ranks.note_near(self.rank, near);
+        if let Err(error) = core.check(&target) {
+            return Posted::failed(error);
+        }
+        let (opcode, a, b) = Opcode::of(amo);
+        let mut op = Op::new(opcode, self.rank, target);
+        (op.a, op.b) = (a, b);
+        core.post_in_slot(op)
+    }
+
+    /// Posts nothing, which never leaves the node.
+    pub(crate) fn nop(&self) -> Posted {
+        let mut nowhere = Loc::default();
+        nowhere.rank = self.rank;
+        self.world.core().post_in_slot(Op::new(Opcode::Nop, self.rank, nowhere))
+    }
+}
+
+fn posted(outcome: Result<Posted>) -> Posted {
+    outcome.unwrap_or_else(Posted::failed)
+}
+
+impl Core {
+    /// Posts an operation whose slot says when it is over, if there is room for it.
+    #[inline]
+    fn post_in_slot(&mut self, op: Op) -> Posted {
+        if self.ranks.is_full(op.poster, self.machine.timing.transmit_queue) {
+            return Posted::Full;
+        }
+        let (slot, _) = self.post(op);
+        Posted::Pending(token::of(slot, self.operations.get(slot).generation))
+    }
+}
+
+/// A copy, if there is memory for it.
+fn owned(bytes: &[u8]) -> Result<Vec<u8>> {
+    const OUT_OF_MEMORY: i32 = 12;
+    let mut copy = Vec::new();
+    copy.try_reserve_exact(bytes.len()).map_err(|_| FabricError::System { call: &"alloc", errno: OUT_OF_MEMORY })?;
+    copy.extend_from_slice(bytes);
+    Ok(copy)
+}
+
+fn same_length(have: u64, want: u64) -> Result<()> {
+    if have == want { Ok(()) } else { Err(FabricError::length_mismatch(have as usize, want as usize)) }
+}

@@ -1,0 +1,170 @@
+//! Operations that are under way, as their posters know them.
+//!
+//! The end of a put is known when it is posted: its token is that time. All others have a slot,
+//! which says when they are over.
+
+use super::{
+    super::{core::Core, memory::Loc, provider::Me},
+    GENERATIONS, Op, Opcode,
+};
+use rdma_fabric::{
+    FabricError, Result,
+    provider::{Sink, Token},
+};
+use std::{
+    cell::RefMut,
+    mem,
+    num::NonZeroU64,
+    task::{Context, Poll},
+};
+
+/// Bits that tell tokens apart. The others are a slot and its generation, or a time.
+const KIND: u64 = 3 << 62;
+/// Over at a time that is kept in a slot.
+const FAR: u64 = 0;
+/// Over when the slot says so.
+const SLOT: u64 = 1 << 62;
+/// Over at a time.
+const TIME: u64 = 2 << 62;
+/// Over at a time at which the rank will be woken.
+const TIMED: u64 = 3 << 62;
+
+const _: () = assert!(GENERATIONS <= 1 << 30);
+
+/// Of the operation in a slot.
+#[inline]
+pub(crate) fn of(slot: u32, generation: u32) -> Token {
+    token(SLOT, u64::from(generation) << 32 | u64::from(slot))
+}
+
+/// Of an operation that is over at a time.
+pub(crate) fn at(core: &mut Core, rank: u32, time: u64) -> Token {
+    if time & KIND == 0 { token(TIME, time) } else { far(core, rank, time) }
+}
+
+/// After 53 days the time takes a slot, to which nothing ever happens.
+#[cold]
+fn far(core: &mut Core, rank: u32, time: u64) -> Token {
+    let mut op = Op::new(Opcode::Nop, rank, Loc::default());
+    op.at = time;
+    let slot = core.operations.insert(op);
+    token(FAR, u64::from(slot) + 1)
+}
+
+fn token(kind: u64, value: u64) -> Token {
+    Token(NonZeroU64::new(kind | value).expect("it has a kind, or a slot"))
+}
+
+/// When the operation of a token is over.
+enum Ending {
+    /// Over at a time.
+    At(u64),
+    /// In a slot, of a generation.
+    In(u32, u32),
+}
+
+fn ending(core: &Core, token: Token) -> Ending {
+    let bits = token.0.get();
+    match bits & KIND {
+        SLOT => Ending::In(bits as u32, ((bits & !KIND) >> 32) as u32),
+        FAR => Ending::At(core.operations.get((bits - 1) as u32).at),
+        _ => Ending::At(bits & !KIND),
+    }
+}
+
+impl Me {
+    /// Takes the result of an operation if it is over. For a waker that wakes nobody, what [`Me::test`] says is over is over: nobody
+    /// waits.
+    #[inline]
+    pub(crate) fn poll(&self, token: &mut Token, into: Sink<'_>, cx: &mut Context<'_>) -> Poll<Result<u64>> {
+        let mut core = self.world.core();
+        match ending(&core, *token) {
+            Ending::At(time) => {
+                let now = if cx.waker().data().is_null() { core.now_of(self.rank) } else { core.clock.now() };
+                if now >= time {
+                    core.forget(*token);
+                    return Poll::Ready(Ok(0));
+                }
+                if core.sets_timer(token) {
+                    core.clock.wake_at(self.rank, time);
+                }
+            }
+            Ending::In(slot, generation) => match core.operations.of(slot, generation) {
+                None => return Poll::Ready(Err(FabricError::Unsupported { feature: &"a handle of a finished job" })),
+                Some(op) => {
+                    op.awaited = true;
+                    if op.done {
+                        return Poll::Ready(take(core, slot, into));
+                    }
+                }
+            },
+        }
+        drop(core);
+        self.world.listen(self.rank, cx);
+        Poll::Pending
+    }
+
+    /// Whether an operation is over, as the rank sees the time.
+    pub(crate) fn test(&self, token: &Token) -> bool {
+        let mut core = self.world.core();
+        match ending(&core, *token) {
+            Ending::At(time) => core.now_of(self.rank) >= time,
+            Ending::In(slot, generation) => core.operations.of(slot, generation).is_none_or(|op| op.done),
+        }
+    }
+
+    pub(crate) fn forget(&self, token: Token) {
+        self.world.core().forget(token);
+    }
+}
+
+impl Core {
+    /// Whether the rank is still to be woken at the time that a token stands for. It will be.
+    fn sets_timer(&mut self, token: &mut Token) -> bool {
+        let bits = token.0.get();
+        if bits & KIND == FAR {
+            return !mem::replace(&mut self.operations.get_mut((bits - 1) as u32).awaited, true);
+        }
+        *token = Token(token.0 | TIMED);
+        bits & KIND == TIME
+    }
+
+    fn forget(&mut self, token: Token) {
+        let bits = token.0.get();
+        if bits & KIND == FAR {
+            self.operations.retire((bits - 1) as u32);
+        } else if let Ending::In(slot, generation) = ending(self, token)
+            && let Some(op) = self.operations.of(slot, generation)
+        {
+            if op.done {
+                self.operations.retire(slot);
+            } else {
+                op.detached = true;
+            }
+        }
+    }
+}
+
+/// Takes the result of an operation that is over: the word before, and the bytes that were got.
+#[inline]
+fn take(mut core: RefMut<'_, Core>, slot: u32, into: Sink<'_>) -> Result<u64> {
+    let op = core.operations.get_mut(slot);
+    let (word, cargo) = (op.a, op.cargo.take());
+    core.operations.retire(slot);
+    drop(core);
+    let short = word.to_ne_bytes();
+    let bytes = match cargo.as_deref() {
+        None => &short[..],
+        Some(cargo) => match &cargo.error {
+            Some(error) => return Err(error.clone()),
+            None if cargo.bytes.is_empty() => &short[..],
+            None => &cargo.bytes,
+        },
+    };
+    if let Sink::Bytes(into) = into {
+        // A sink that has changed its length since gets what fits.
+        let len = into.len().min(bytes.len());
+        into[..len].copy_from_slice(&bytes[..len]);
+    }
+    Ok(word)
+}

@@ -1,0 +1,209 @@
+//! Waits that ranks have registered: what for, and on whom they depend.
+
+use super::{super::memory::Loc, Ranks, Status};
+use rdma_fabric::{Deps, FabricError, Rank};
+
+/// What a waiting future of a rank waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Watched {
+    /// A write to these bytes of the rank's own memory.
+    Word(Loc),
+    Notice,
+    /// Something of an own control queue.
+    Queue(u32, QueueReport),
+    /// The end of an operation of barrier gates, which wakes the rank when it comes.
+    Gate,
+}
+
+/// What a control queue may have for those who wait for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum QueueReport {
+    /// Room in the TOQ.
+    Room,
+    /// A completion.
+    Completion,
+    /// A notice.
+    Notice,
+}
+
+/// A registered wait.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Watch {
+    id: u32,
+    pub(super) what: Watched,
+    /// A rank of the wait's dependencies that has not left; it wakes the waiter when it does.
+    dependency: Option<u32>,
+    /// Of a queue: the waiter was woken and has not looked since.
+    notified: bool,
+    /// Nothing can happen any more: how many ranks wait.
+    deadlock: Option<u32>,
+}
+
+impl Ranks {
+    /// Why a wait of `me` with these dependencies can't go on, if so. Otherwise sees to it that the wait is woken when that changes.
+    pub(crate) fn hopeless(&mut self, me: u32, id: u32, deps: Deps<'_>) -> Option<FabricError> {
+        if let Some(lost) = self.lost_among(me, deps) {
+            return Some(FabricError::PeerLost { rank: Rank::new(lost) });
+        }
+        let members = match &deps {
+            Deps::All => {
+                let others = self.states.len() as u32 - 1;
+                let alone = self.departed == others && self.at(me).outstanding == 0;
+                return alone.then_some(FabricError::PeersLeft);
+            }
+            Deps::One(rank) | Deps::Step { writer: rank, .. } => std::slice::from_ref(rank),
+            Deps::Ranks(ranks) => ranks,
+        };
+        // Start somewhere else for each rank, so that the list of dependents of one doesn't get long.
+        let start = if members.is_empty() { 0 } else { me as usize % members.len() };
+        let mut others = members[start..].iter().chain(&members[..start]).map(|rank| rank.number());
+        let mut anybody = false;
+        let staying = others.find(|&rank| {
+            let other = rank != me && (rank as usize) < self.states.len();
+            anybody |= other;
+            other && !self.states[rank as usize].departed
+        });
+        match staying {
+            Some(dependency) => {
+                self.depend(me, id, dependency);
+                None
+            }
+            // A wait that depends on nobody is one that all have left; a rank that names itself may still end its wait.
+            None => ((anybody || members.is_empty()) && self.at(me).outstanding == 0).then_some(FabricError::PeersLeft),
+        }
+    }
+
+    fn lost_among(&self, me: u32, deps: Deps<'_>) -> Option<u32> {
+        let first = self.first_lost?;
+        match deps {
+            Deps::All => Some(first).filter(|&rank| rank != me),
+            Deps::One(rank) => Some(rank.number()).filter(|&rank| self.status_of(rank) == Some(Status::Lost)),
+            Deps::Ranks(ranks) => ranks.iter().map(|r| r.number()).find(|&r| self.status_of(r) == Some(Status::Lost)),
+            Deps::Step { writer, group } => self
+                .lost_among(me, Deps::One(writer))
+                .or_else(|| self.lost_among(me, group.map_or(Deps::All, Deps::Ranks))),
+        }
+    }
+
+    /// Lets `dependency` wake `me` when it leaves.
+    fn depend(&mut self, me: u32, id: u32, dependency: u32) {
+        let watches = &mut self.at(me).extra().watches;
+        let Some(watch) = watches.iter_mut().find(|watch| watch.id == id) else { return };
+        let before = watch.dependency.replace(dependency);
+        if before == Some(dependency) {
+            return;
+        }
+        self.forget_dependency(me, before);
+        self.at(dependency).extra().dependents.push(me);
+    }
+
+    fn forget_dependency(&mut self, me: u32, dependency: Option<u32>) {
+        let Some(dependency) = dependency else { return };
+        if let Some(extra) = self.at(dependency).existing()
+            && let Some(at) = extra.dependents.iter().rposition(|&rank| rank == me)
+        {
+            extra.dependents.swap_remove(at);
+        }
+    }
+
+    /// Registers a wait of `me`; returns its number.
+    pub(crate) fn watch(&mut self, me: u32, what: Watched) -> u32 {
+        let state = self.at(me);
+        state.watching += 1;
+        let extra = state.extra();
+        let id = extra.next_watch;
+        extra.next_watch = id.wrapping_add(1);
+        extra.watches.push(Watch { id, what, dependency: None, notified: false, deadlock: None });
+        id
+    }
+
+    /// Ends a wait of `me`.
+    pub(crate) fn unwatch(&mut self, me: u32, id: u32) {
+        let state = self.at(me);
+        let Some(extra) = state.existing() else { return };
+        let Some(at) = extra.watches.iter().position(|watch| watch.id == id) else { return };
+        let watch = extra.watches.remove(at);
+        state.watching -= 1;
+        self.forget_dependency(me, watch.dependency);
+    }
+
+    /// What the rank waits for: the oldest of its registered waits, and how many there are.
+    pub(crate) fn waits_of(&self, rank: u32) -> (Option<Watched>, usize) {
+        let watches = self.states[rank as usize].extra.as_deref().map_or(&[][..], |extra| &extra.watches);
+        (watches.first().map(|watch| watch.what), watches.len())
+    }
+
+    /// Whether any wait of the rank is registered.
+    #[inline]
+    pub(crate) fn is_watching(&self, rank: u32) -> bool {
+        self.states[rank as usize].watching > 0
+    }
+
+    /// These bytes have been written: resumes a task that waits for them.
+    #[inline]
+    pub(crate) fn touched(&mut self, bytes: &Loc) {
+        let state = self.at(bytes.rank);
+        if state.watching == 0 {
+            return;
+        }
+        let hit = state.existing().is_some_and(|extra| {
+            extra.watches.iter().any(|watch| matches!(&watch.what, Watched::Word(word) if word.overlaps(bytes)))
+        });
+        if hit {
+            self.wake(bytes.rank);
+        }
+    }
+
+    /// Whether the rank waits for this, or for anything, of the queue and was not woken since it looked last: once is enough, and a
+    /// busy rank is woken when it isn't any more.
+    #[inline]
+    pub(crate) fn awaits(&mut self, rank: u32, queue: u32, report: Option<QueueReport>) -> bool {
+        let state = self.at(rank);
+        state.watching > 0
+            && state.existing().is_some_and(|extra| {
+                let mut wakes = false;
+                for watch in &mut extra.watches {
+                    if let Watched::Queue(other, what) = watch.what
+                        && other == queue
+                        && report.is_none_or(|report| report == what)
+                    {
+                        wakes |= !std::mem::replace(&mut watch.notified, true);
+                    }
+                }
+                wakes
+            })
+    }
+
+    /// Ends all waits for control queues with [`FabricError::Deadlock`], which says that `waiting` ranks wait. False if there
+    /// is none.
+    pub(crate) fn end_queue_waits(&mut self, waiting: usize) -> bool {
+        let waiting = u32::try_from(waiting).unwrap_or(u32::MAX);
+        let mut any = false;
+        for rank in 0..self.states.len() as u32 {
+            let state = self.at(rank);
+            if state.watching == 0 {
+                continue;
+            }
+            let mut hit = false;
+            for watch in state.existing().into_iter().flat_map(|extra| &mut extra.watches) {
+                if matches!(watch.what, Watched::Queue(..)) {
+                    watch.deadlock = Some(waiting);
+                    hit = true;
+                }
+            }
+            if hit {
+                self.wake(rank);
+                any = true;
+            }
+        }
+        any
+    }
+
+    /// A wait for a queue has looked and will wait on, unless it was ended so: the error then.
+    pub(crate) fn look_again(&mut self, rank: u32, id: u32) -> Option<FabricError> {
+        let watches = &mut self.at(rank).existing()?.watches;
+        let watch = watches.iter_mut().find(|watch| watch.id == id)?;
+        watch.notified = false;
+        watch.deadlock.map(|waiting| FabricError::Deadlock { waiting: waiting as usize })
+    }
+}

@@ -1,0 +1,72 @@
+//! Tables of things that come and go.
+
+/// End of a list of slots.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// What stands in a [`Slots`] table.
+pub(super) trait Slotted {
+    /// The next slot of the list that this one is in: that of free slots, or one of the table's user.
+    fn next(&mut self) -> &mut u32;
+
+    /// Takes over what belongs to the slot from the value that was there before.
+    #[inline]
+    fn succeed(&mut self, _before: &Self) {}
+}
+
+/// Values in slots that are used again, the last one freed first.
+#[derive(Debug)]
+pub(super) struct Slots<T> {
+    slots: Vec<T>,
+    free: u32,
+}
+
+impl<T: Slotted> Slots<T> {
+    pub(super) fn new() -> Self {
+        Slots { slots: Vec::new(), free: NONE }
+    }
+
+    /// Puts a value into a slot; returns which.
+    #[inline]
+    pub(super) fn insert(&mut self, mut value: T) -> u32 {
+        let slot = self.free;
+        if slot == NONE {
+            self.slots.push(value);
+            return self.slots.len() as u32 - 1;
+        }
+        let there = &mut self.slots[slot as usize];
+        self.free = *there.next();
+        value.succeed(there);
+        *there = value;
+        slot
+    }
+
+    /// Frees a slot. Its value stays there until another one comes.
+    #[inline]
+    pub(super) fn free(&mut self, slot: u32) -> &mut T {
+        let there = &mut self.slots[slot as usize];
+        *there.next() = self.free;
+        self.free = slot;
+        there
+    }
+
+    #[inline]
+    pub(super) fn get(&self, slot: u32) -> &T {
+        &self.slots[slot as usize]
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, slot: u32) -> &mut T {
+        &mut self.slots[slot as usize]
+    }
+
+    /// The value of a slot, if there ever was one.
+    #[inline]
+    pub(super) fn find(&mut self, slot: u32) -> Option<&mut T> {
+        self.slots.get_mut(slot as usize)
+    }
+
+    /// Most bytes in use at once, without what values point to.
+    pub(super) fn peak_bytes(&self) -> usize {
+        self.slots.len() * size_of::<T>()
+    }
+}

@@ -1,0 +1,192 @@
+//! The points of a run that a timeline shows.
+
+use super::{Activity, SeenCommand, Timeline, Track, commands::Advance};
+use crate::virt::{
+    control_queue::Queues,
+    core::Machine,
+    operation::{Op, Opcode},
+    platform::Timing,
+};
+use rdma_fabric::control_queue::{Command, Posting, QueueId};
+
+fn activity(op: &Op) -> Activity {
+    let bytes = if op.opcode == Opcode::Nop { 0 } else { op.target.len };
+    Activity::Command { opcode: op.opcode, bytes, poster: op.poster, target: op.target.rank }
+}
+
+/// What a command of a queue is shown as. The number of bytes is that of one block.
+fn queued(command: &Command, from: QueueId) -> Activity {
+    let (opcode, bytes) = match command {
+        Command::Put { len, .. } => (Opcode::Put, u64::from(*len)),
+        Command::PutInline { bytes, .. } => (Opcode::Put, bytes.as_bytes().len() as u64),
+        Command::Get { len, .. } => (Opcode::Get, u64::from(*len)),
+        Command::Nop => (Opcode::Nop, 0),
+        Command::Atomic { width, amo, .. } => (Opcode::of(*amo).0, *width as u64),
+    };
+    let target = command.target().unwrap_or(from).rank().number();
+    Activity::Command { opcode, bytes, poster: from.rank().number(), target }
+}
+
+/// How long a command that is taken at `start` and out at `sent` keeps its engine from the next one. The rest is latency.
+fn engine_busy(timing: &Timing, start: u64, sent: u64) -> u64 {
+    sent.saturating_sub(start + timing.send).max(timing.gap)
+}
+
+/// How long a put's data come in, or a request.
+fn receiver_busy(timing: &Timing, opcode: Opcode, bytes: u64) -> u64 {
+    let payload = if opcode == Opcode::Put { timing.payload(bytes) } else { 0 };
+    payload.max(timing.receive)
+}
+
+impl Timeline {
+    /// An operation was written by the CPU until `posted`, was taken by the send engine at `start`, and is out at `sent`.
+    #[cold]
+    pub(in crate::virt) fn posted(
+        &mut self,
+        machine: &Machine,
+        op: &Op,
+        slot: u32,
+        posted: u64,
+        (start, sent): (u64, u64),
+    ) {
+        let (node, timing) = (machine.node_of(op.poster), &machine.timing);
+        let sender = (op.poster - node * machine.ranks_per_node) % timing.engines;
+        let id = self.next_command();
+        if op.opcode != Opcode::Nop && self.len() < self.limit {
+            self.by_operation.insert(slot, id);
+        }
+        let (written, busy) = (posted.saturating_sub(timing.post), engine_busy(timing, start, sent));
+        self.slice(node, Track::Cpu(op.poster), written, posted, activity(op), Some(id));
+        self.slice(node, Track::Send(sender as u8), start, start + busy, activity(op), Some(id));
+    }
+
+    /// An operation or its data are through the target's receive engine now.
+    #[cold]
+    pub(in crate::virt) fn arrived(&mut self, machine: &Machine, op: &Op, slot: u32, now: u64) {
+        let took = receiver_busy(&machine.timing, op.opcode, op.target.len);
+        self.show_at(machine, op, slot, Track::Receive(op.engine), (took, now), !op.opcode.is_atomic());
+    }
+
+    /// The atomic unit has finished an operation now.
+    #[cold]
+    pub(in crate::virt) fn served(&mut self, machine: &Machine, op: &Op, slot: u32, now: u64) {
+        self.show_at(machine, op, slot, Track::Atomics, (machine.timing.service[0], now), true);
+    }
+
+    /// `last`: nothing of the operation is shown after this.
+    fn show_at(&mut self, machine: &Machine, op: &Op, slot: u32, track: Track, (took, now): (u64, u64), last: bool) {
+        let node = machine.node_of(op.target.rank);
+        let id = if last { self.by_operation.remove(&slot) } else { self.by_operation.get(&slot).copied() };
+        self.slice(node, track, now.saturating_sub(took), now, activity(op), id);
+    }
+
+    /// The CPU has written a command into the slot of a queue at `written`.
+    #[cold]
+    pub(in crate::virt) fn command_posted(
+        &mut self,
+        machine: &Machine,
+        queues: &Queues,
+        (queue, slot): (u32, u64),
+        posting: &Posting,
+        written: u64,
+    ) {
+        let id = queues.id_of(queue);
+        let (rank, begin) = (id.rank().number(), written.saturating_sub(machine.timing.post));
+        let command = self.next_command();
+        if self.len() < self.limit {
+            self.by_slot.insert((queue, slot), command);
+        }
+        let shown = queued(&posting.command, id);
+        self.slice(machine.node_of(rank), Track::Cpu(rank), begin, written, shown, Some(command));
+        if written >= self.from {
+            let seen = SeenCommand::posted(id, slot, posting, written);
+            self.commands.posted(queues.opening(queue), seen, command, self.limit);
+        }
+        self.show_pointers(machine, queues, queue, written);
+    }
+
+    /// A queue's engine executes the command in `slot` from `now` until `sent`.
+    #[cold]
+    pub(in crate::virt) fn command_started(
+        &mut self,
+        machine: &Machine,
+        queues: &Queues,
+        (queue, slot): (u32, u64),
+        command: &Command,
+        (now, sent): (u64, u64),
+    ) {
+        let id = queues.id_of(queue);
+        let node = machine.node_of(id.rank().number());
+        let end = now + engine_busy(&machine.timing, now, sent);
+        // Of a strided command, the first block alone was posted.
+        let known = self.by_slot.get(&(queue, slot)).copied();
+        let command_id = known.unwrap_or_else(|| self.next_command());
+        if self.len() < self.limit {
+            self.by_slot.insert((queue, slot), command_id);
+        }
+        let shown = queued(command, id);
+        self.commands.started((queues.opening(queue), slot), now);
+        self.slice(node, Track::Queue(id.engine(), id.number()), now, end, shown, Some(command_id));
+        self.slice(node, Track::Send(id.engine()), now, end, shown, None);
+        self.show_pointers(machine, queues, queue, now);
+        if *command == Command::Nop {
+            self.by_slot.remove(&(queue, slot));
+        }
+    }
+
+    /// A command of a queue is through its target's receive engine now.
+    #[cold]
+    pub(in crate::virt) fn command_reached(&mut self, machine: &Machine, queues: &Queues, flight: u32, now: u64) {
+        let (queue, slot, to, opcode, bytes) = queues.seen_flight(flight);
+        let (target, poster) = (to.rank().number(), queues.id_of(queue).rank().number());
+        let (node, begin) =
+            (machine.node_of(target), now.saturating_sub(receiver_busy(&machine.timing, opcode, bytes)));
+        let id = self.by_slot.remove(&(queue, slot));
+        self.commands.arrived((queues.opening(queue), slot), now);
+        let shown = Activity::Command { opcode, bytes, poster, target };
+        self.slice(node, Track::Receive(to.engine()), begin, now, shown, id);
+    }
+
+    /// The session offset of a queue has moved by `slots` now; `by`: queue and slot of the put that did it.
+    #[cold]
+    pub(in crate::virt) fn offset_advanced(
+        &mut self,
+        machine: &Machine,
+        queues: &Queues,
+        queue: u32,
+        slots: u8,
+        by: Option<(u32, u64)>,
+        now: u64,
+    ) {
+        let (id, to) = (queues.id_of(queue), queues.pointers(queue).scheduled);
+        let node = machine.node_of(id.rank().number());
+        self.mark(node, Track::Queue(id.engine(), id.number()), now, Activity::Advance(slots.into()));
+        if now >= self.from {
+            let (opening, from) = (queues.opening(queue), to.saturating_sub(slots.into()));
+            let by = by.map(|(by, slot)| (queues.opening(by), slot));
+            self.commands.advanced(Advance { opening, from, to, by }, self.limit);
+        }
+        self.show_pointers(machine, queues, queue, now);
+    }
+
+    /// A rank computes from `begin` to `end`.
+    pub(in crate::virt) fn computing(&mut self, machine: &Machine, rank: u32, begin: u64, end: u64) {
+        self.slice(machine.node_of(rank), Track::Cpu(rank), begin, end, Activity::Compute, None);
+    }
+
+    /// A fault has begun that meets a rank.
+    pub(in crate::virt) fn fault(&mut self, machine: &Machine, rank: u32, now: u64, name: &'static str) {
+        self.mark(machine.node_of(rank), Track::Cpu(rank), now, Activity::Fault(name));
+    }
+
+    /// The command in `slot` failed where it was to start.
+    pub(in crate::virt) fn command_failed(&mut self, queue: u32, slot: u64) {
+        self.by_slot.remove(&(queue, slot));
+    }
+
+    fn show_pointers(&mut self, machine: &Machine, queues: &Queues, queue: u32, time: u64) {
+        let (id, pointers) = (queues.id_of(queue), queues.pointers(queue));
+        let at = [pointers.read, pointers.write, pointers.scheduled];
+        self.pointers(machine.node_of(id.rank().number()), (id.engine(), id.number()), time, at);
+    }
+}

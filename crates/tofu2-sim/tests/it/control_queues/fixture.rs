@@ -1,0 +1,98 @@
+//! What the tests play on: a rank with a normal queue, a session queue, and memory that both have registered.
+
+use rdma_fabric::{
+    ControlQueue as Queue, Fabric, LocalSpan,
+    control_queue::{Command, Inline, Posting, QueueMode, QueueSpec, Stadd},
+};
+use tofu2_sim::shm::Threads;
+
+/// Words of the memory.
+pub(crate) const WORDS: usize = 1024;
+
+pub(crate) struct Fixture {
+    pub(crate) fabric: Fabric,
+    pub(crate) normal: Queue,
+    pub(crate) session: Queue,
+    /// The memory on the normal queue.
+    pub(crate) at: Stadd,
+    /// The memory on the session queue.
+    pub(crate) there: Stadd,
+    span: LocalSpan<u64>,
+    _region: rdma_fabric::Region,
+}
+
+pub(crate) fn session_of(depth: u32) -> QueueSpec {
+    QueueSpec::new(QueueMode::Session).depth(depth).checked(false)
+}
+
+/// Run `test` as the only rank of a job, with a session queue opened as `spec`.
+pub(crate) fn alone_with(spec: QueueSpec, test: impl Fn(&Fixture) + Sync) {
+    let run = |fabric: Fabric| {
+        test(&Fixture::new(fabric, spec));
+        Ok(())
+    };
+    Threads::new(1).segment_bytes(16 << 20).run_with(run).expect("a job");
+}
+
+pub(crate) fn alone(test: impl Fn(&Fixture) + Sync) {
+    alone_with(session_of(2048), test);
+}
+
+impl Fixture {
+    pub(crate) fn new(fabric: Fabric, spec: QueueSpec) -> Self {
+        let region = fabric.alloc(8 * WORDS).unwrap();
+        let normal = fabric.open_queue(QueueSpec::new(QueueMode::Normal).checked(false)).unwrap();
+        let session = fabric.open_queue(spec).unwrap();
+        let (at, there) = (normal.register(&region).unwrap(), session.register(&region).unwrap());
+        let span = region.span::<u64>(&fabric, 0, WORDS).unwrap();
+        Fixture { fabric, normal, session, at, there, span, _region: region }
+    }
+
+    pub(crate) fn words(&self) -> Vec<u64> {
+        let mut words = vec![0; WORDS];
+        self.fabric.read(&self.span, &mut words).unwrap();
+        words
+    }
+
+    pub(crate) fn word(&self, index: usize) -> u64 {
+        self.words()[index]
+    }
+
+    pub(crate) fn set(&self, index: usize, value: u64) {
+        let mut words = self.words();
+        words[index] = value;
+        self.fabric.write(&self.span, &words).unwrap();
+    }
+
+    /// Store `value` in word `index`, addressed as the session queue does.
+    pub(crate) fn store(&self, index: u64, value: u64) -> Command {
+        Command::PutInline { to: self.session.id(), bytes: Inline::word(value), at: self.there + 8 * index }
+    }
+
+    /// The same with many bytes, which takes two slots.
+    pub(crate) fn store_long(&self, index: u64, value: u64) -> Command {
+        let bytes = [value, value + 1].map(u64::to_ne_bytes).concat();
+        Command::PutInline { to: self.session.id(), bytes: Inline::new(&bytes).unwrap(), at: self.there + 8 * index }
+    }
+
+    /// Advance the session queue from the normal one, with a put of no bytes.
+    pub(crate) fn advance(&self, slots: u8) {
+        let nothing = Command::put(self.session.id(), self.at, self.there, 0);
+        self.normal.try_post(Posting::new(nothing).sps(slots)).unwrap();
+    }
+
+    /// Post to the session queue.
+    pub(crate) fn queue(&self, posting: impl Into<Posting>) {
+        self.session.try_post(posting.into()).unwrap();
+    }
+
+    /// How far the session queue is.
+    pub(crate) fn read(&self) -> u64 {
+        self.session.pointers().read
+    }
+}
+
+/// Takes all completions of `queue`; their tags.
+pub(crate) fn completed_tags(queue: &Queue) -> Vec<u64> {
+    core::iter::from_fn(|| queue.poll_tcq().unwrap()).map(|done| done.tag).collect()
+}

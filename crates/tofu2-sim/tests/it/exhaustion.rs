@@ -1,0 +1,41 @@
+//! Symmetric table entries and memory that run out, and are there again.
+
+use rdma_fabric::{Fabric, FabricError, Group, ProgramResult};
+use tofu2_sim::shm::Threads;
+
+/// Symmetric regions until there are no entries left, then until there is no memory left; what was dropped
+/// everywhere can be had again at once.
+async fn symmetric(fabric: Fabric) -> ProgramResult<()> {
+    let mut world = Group::world(&fabric).await?;
+    let mut regions = Vec::new();
+    let error = loop {
+        match fabric.alloc_symmetric(8).await {
+            Ok(region) => regions.push(region),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error, FabricError::TooManyRegions { rank: fabric.rank(), limit: 1024 });
+    assert!(regions.len() >= 1000, "{}", regions.len());
+    regions.truncate(1);
+    regions.push(fabric.alloc_symmetric(8).await?);
+    drop(regions);
+    world.barrier().await?;
+    let error = fabric.alloc_symmetric(2 << 20).await.map(drop).unwrap_err();
+    assert!(matches!(error, FabricError::OutOfMemory(none)
+        if (none.requested, none.segment) == (2 << 20, 1 << 20)));
+    let one = fabric.alloc_symmetric(1 << 19).await?;
+    let error = fabric.alloc_symmetric(1 << 19).await.map(drop).unwrap_err();
+    assert!(matches!(error, FabricError::OutOfMemory(_)), "{error}");
+    world.barrier().await?;
+    drop(one);
+    world.barrier().await?;
+    drop(fabric.alloc_symmetric(1 << 19).await?);
+    world.barrier().await?;
+    Ok(())
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "slow")]
+fn symmetric_entries_and_memory() {
+    Threads::new(2).segment_bytes(1 << 20).run(&symmetric).unwrap();
+}

@@ -1,0 +1,13 @@
+//! Control queues in virtual time: what `crates/fabric-conformance` doesn't ask of every provider.
+
+pub(crate) mod determinism;
+mod ending;
+mod model;
+mod opening;
+mod order;
+mod paths;
+mod script;
+mod session_table;
+mod tags;
+mod timing;
+mod waiting;

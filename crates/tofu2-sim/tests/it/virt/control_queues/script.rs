@@ -1,0 +1,142 @@
+//! Postings one after the other on two queues, and what is seen after each.
+
+use crate::virt::start::at;
+use rdma_fabric::{
+    ControlQueue, Fabric, FabricError, ProgramResult, Rank, Refused, Time,
+    control_queue::{Command, Completion, Inline, MrqNotice, Pointers, Posting, QueueId, QueueMode, QueueSpec, Stadd},
+};
+use tofu2_sim::virt::Job;
+
+/// The first byte of every rank's memory, on all queues of the script.
+pub(super) const AT: Stadd = Stadd::fixed(0);
+/// Bytes of it.
+pub(super) const BYTES: usize = 3 << 20;
+/// The queue under test, and the other rank's or, in a job of one rank, the other one.
+pub(super) const OWN: QueueId = QueueId::new(Rank::new(0), 0, 0, 0);
+
+pub(super) fn sender(ranks: u32) -> QueueId {
+    QueueId::new(Rank::new(ranks - 1), 1, 0, 0)
+}
+
+/// A posting on one of the queues.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Step {
+    Own(Posting),
+    Send(Posting),
+}
+
+/// What one queue has reported since the last step.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Reports {
+    pub(super) completions: Vec<Completion>,
+    pub(super) notices: Vec<MrqNotice>,
+    pub(super) errors: Vec<FabricError>,
+}
+
+/// What is seen after a step. Each rank sees its own queue.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Seen {
+    /// Of the queue under test.
+    pub(super) pointers: Pointers,
+    pub(super) own: Reports,
+    pub(super) sent: Reports,
+    /// Why the posting was refused.
+    pub(super) refused: Option<Option<FabricError>>,
+    /// Words 0 to 63 of the first rank's memory.
+    pub(super) words: Vec<u64>,
+}
+
+fn reports(queue: &ControlQueue) -> Reports {
+    let mut reports = Reports::default();
+    loop {
+        match queue.poll_tcq() {
+            Ok(Some(completion)) => reports.completions.push(completion),
+            Ok(None) => break,
+            Err(error) => reports.errors.push(error),
+        }
+        if reports.errors.len() > 2 {
+            return reports;
+        }
+    }
+    while let Ok(Some(notice)) = queue.poll_mrq() {
+        reports.notices.push(notice);
+    }
+    reports
+}
+
+/// Step k at k times 400 us; what it set off is over when the next one comes.
+pub(super) async fn script(
+    fabric: Fabric,
+    own: QueueSpec,
+    sender: QueueSpec,
+    steps: Vec<Step>,
+) -> ProgramResult<Vec<Seen>> {
+    let me = fabric.rank().index();
+    let last = fabric.ranks() - 1;
+    let region = fabric.alloc_symmetric(BYTES).await?;
+    let own = if me == 0 { Some(fabric.open_queue(QueueSpec { number: Some(0), ..own.on(0) })?) } else { None };
+    let sender =
+        if me == last { Some(fabric.open_queue(QueueSpec { number: Some(0), ..sender.on(1) })?) } else { None };
+    for queue in own.iter().chain(&sender) {
+        queue.register_fixed(&region, 0)?;
+    }
+    let mut seen = vec![];
+    for (number, step) in steps.into_iter().enumerate() {
+        fabric.sleep_until(Time::from_picos(400_000_000 * (number as u64 + 1))).await;
+        let posted = match (step, &own, &sender) {
+            (Step::Own(posting), Some(queue), _) => queue.try_post(posting),
+            (Step::Send(posting), _, Some(queue)) => queue.try_post(posting),
+            _ => Ok(()),
+        };
+        fabric.sleep_until(Time::from_picos(400_000_000 * (number as u64 + 1) + 399_000_000)).await;
+        let mut words = vec![0; 64];
+        fabric.read(&fabric.local_span::<u64>(at(me, region.key(), 0), 64)?, &mut words)?;
+        seen.push(Seen {
+            pointers: own.as_ref().map_or(Pointers { read: 0, write: 0, scheduled: 0 }, |queue| queue.pointers()),
+            own: own.as_ref().map(reports).unwrap_or_default(),
+            sent: sender.as_ref().map(reports).unwrap_or_default(),
+            refused: posted.err().map(|refused| match refused {
+                Refused::Full(()) => None,
+                Refused::Failed(error, ()) => Some(error),
+            }),
+            words,
+        });
+    }
+    let _ = region.word::<u64>(&fabric, 0)?;
+    fabric.sleep(std::time::Duration::from_millis(1)).await;
+    Ok(seen)
+}
+
+/// Runs a script on `job`; what the rank of the queue under test sees after each step, with what the sender sees.
+pub(super) fn run(job: &Job<'_>, own: QueueSpec, steps: &[Step]) -> Vec<Seen> {
+    let sender = QueueSpec::new(QueueMode::Normal).checked(own.checked);
+    let run = job.run(&async |fabric| script(fabric, own, sender, steps.to_vec()).await).unwrap();
+    let mut outs = run.outs;
+    let last = outs.pop().unwrap_or_default();
+    match outs.into_iter().next() {
+        None => last,
+        Some(first) => first
+            .into_iter()
+            .zip(last)
+            .map(|(first, last)| Seen { sent: last.sent, refused: first.refused.or(last.refused), ..first })
+            .collect(),
+    }
+}
+
+pub(super) fn session(depth: u32) -> QueueSpec {
+    QueueSpec::new(QueueMode::Session).depth(depth).checked(false)
+}
+
+pub(super) fn nop(tag: u64) -> Posting {
+    Posting::new(Command::Nop).tcq(tag)
+}
+
+/// A put of no bytes to the queue under test that advances it.
+pub(super) fn credit(slots: u8) -> Step {
+    Step::Send(Posting::new(Command::put(OWN, AT, AT, 0)).sps(slots))
+}
+
+/// A word as a put that carries it.
+pub(super) fn word(to: QueueId, value: u64, at: Stadd) -> Command {
+    Command::PutInline { to, bytes: Inline::word(value), at }
+}

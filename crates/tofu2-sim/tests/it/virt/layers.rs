@@ -1,0 +1,181 @@
+//! What stands between a program and its fabric: what changes nothing changes nothing, and sees all
+//! that it asks for.
+
+use crate::virt::{control_queues::determinism::mixture, saturation::pairs, start::fx100};
+use rdma_fabric::{
+    Amo, Deps, Fabric, Program, ProgramResult, Result,
+    control_queue::{Command, Posting, QueueMode, QueueSpec},
+    forward,
+    provider::{Goal, Place, Posted, Provider, Queues, Sink, Slot, Source, Token},
+};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+    task::{Context, Poll},
+};
+use tofu2_sim::{shm::Threads, virt::Stats};
+
+/// Passes everything on.
+#[derive(Debug)]
+struct Through {
+    below: Fabric,
+}
+
+impl Through {
+    fn over(below: Fabric) -> Fabric {
+        below.under(Through { below: below.clone() })
+    }
+}
+
+impl Provider for Through {
+    forward!(alloc, alloc_symmetric, adopt, release, resolve_hidden, read, write, ring, put, get, atomic, nop, poll);
+    forward!(test, forget, try_notice, poll_wait, end_wait, now, detach, optional);
+}
+
+/// A program under two that change nothing.
+struct Under<P>(P);
+
+impl<P: Program> Program for Under<P> {
+    type Out = P::Out;
+
+    async fn run(&self, fabric: Fabric) -> ProgramResult<P::Out> {
+        self.0.run(Through::over(Through::over(fabric))).await
+    }
+}
+
+/// But for the room that a rank's future takes.
+fn stats(ranks: usize, program: &impl Program) -> Stats {
+    let mut stats = fx100(ranks).ranks_per_node(2).run(program).unwrap().stats;
+    stats.bytes_per_rank = 0;
+    stats
+}
+
+#[test]
+fn a_run_under_layers_that_change_nothing_is_the_same_event_by_event() {
+    assert_eq!(
+        stats(12, &Under(async move |fabric| pairs(fabric, 5).await)),
+        stats(12, &async |fabric| pairs(fabric, 5).await)
+    );
+    assert_eq!(
+        stats(24, &Under(async move |fabric| mixture(fabric, 6).await)),
+        stats(24, &async |fabric| mixture(fabric, 6).await)
+    );
+}
+
+/// Notes what passes.
+#[derive(Debug)]
+struct Noting {
+    below: Fabric,
+    noted: Arc<Noted>,
+}
+
+type Noted = Mutex<BTreeMap<&'static str, usize>>;
+
+impl Noting {
+    fn note(&self, what: &'static str, times: usize) {
+        *self.noted.lock().expect("nobody panics").entry(what).or_default() += times;
+    }
+
+    fn posted(&self, what: &'static str, posted: Posted) -> Posted {
+        self.note(what, 1);
+        if let Posted::Over(_) = posted {
+            self.note("done", 1);
+        }
+        posted
+    }
+}
+
+impl Provider for Noting {
+    forward!(alloc, alloc_symmetric, adopt, release, resolve_hidden, read, ring, test, forget, try_notice, end_wait);
+    forward!(now, detach);
+
+    fn write(&self, to: &Place, from: &[u8], waited: bool) -> Result<()> {
+        self.note("store", 1);
+        self.below.provider().write(to, from, waited)
+    }
+
+    fn put(&self, to: &Place, from: Source<'_>, notice: Option<u64>) -> Posted {
+        let what = if notice.is_some() { "put with notice" } else { "put" };
+        self.posted(what, self.below.provider().put(to, from, notice))
+    }
+
+    fn get(&self, from: &Place, to: Sink<'_>) -> Posted {
+        self.posted("get", self.below.provider().get(from, to))
+    }
+
+    fn atomic(&self, word: &Place, amo: Amo<u64>) -> Posted {
+        self.posted("atomic", self.below.provider().atomic(word, amo))
+    }
+
+    fn nop(&self) -> Posted {
+        self.posted("nop", self.below.provider().nop())
+    }
+
+    fn poll(&self, token: &mut Token, into: Sink<'_>, cx: &mut Context<'_>) -> Poll<Result<u64>> {
+        let stands = self.below.provider().poll(token, into, cx);
+        if stands.is_ready() {
+            self.note("done", 1);
+        }
+        stands
+    }
+
+    fn poll_wait(&self, slot: &mut Slot, goal: Goal<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        if let Goal::Flush(_) = goal
+            && slot.is_empty()
+        {
+            self.note("flush", 1);
+        }
+        self.below.provider().poll_wait(slot, goal, cx)
+    }
+
+    fn queues(&self) -> Option<&dyn Queues> {
+        self.note("control queues", 1);
+        self.below.provider().queues()
+    }
+}
+
+/// Some of everything, by one rank with itself, and what was noted of it.
+async fn noted(fabric: Fabric) -> ProgramResult<Vec<(&'static str, usize)>> {
+    let below = fabric;
+    let noted = Arc::<Noted>::default();
+    let fabric = below.under(Noting { below: below.clone(), noted: noted.clone() });
+    let home = fabric.alloc_symmetric(4096).await?;
+    let me = fabric.rank();
+    let word = home.word::<u64>(&fabric, 0)?;
+    fabric.store(&word, 1)?;
+    fabric.store_unwaited(&word, 2)?;
+    let there = fabric.remote_span::<u64>(home.at(me, 8), 2)?;
+    let back = fabric.put(&there, vec![3, 4]).await?;
+    let back = fabric.put_notify(&there, back, 9).await?;
+    fabric.flush(me).await?;
+    let got = fabric.get(&there, [0; 2]).await?;
+    let before = fabric.fetch_add(&fabric.remote_word::<u64>(home.at(me, 0))?, 5).await?;
+    let mut nop = fabric.try_nop().map_err(|refused| format!("{refused:?}"))?;
+    while !nop.test() {
+        fabric.compute(std::time::Duration::from_nanos(100)).await;
+    }
+    nop.wait()?;
+    let queue = fabric.open_queue(QueueSpec::new(QueueMode::Normal))?;
+    queue.post_all(&[Posting::new(Command::Nop); 3], Deps::All).await?;
+    assert_eq!((back, got, before, fabric.load(&word)?), (vec![3, 4], [3, 4], 2, 7));
+    assert_eq!(fabric.next_notice(Deps::All).await?.data, 9);
+    let noted = noted.lock().expect("nobody panics").iter().map(|(what, times)| (*what, *times)).collect();
+    Ok(noted)
+}
+
+#[test]
+fn what_stands_in_between_sees_what_calls_are_made_of() {
+    let seen = &Threads::new(1).segment_bytes(1 << 20).run(&noted).unwrap()[0];
+    let expected = [
+        ("atomic", 1),
+        ("control queues", 1),
+        ("done", 5),
+        ("flush", 1),
+        ("get", 1),
+        ("nop", 1),
+        ("put", 1),
+        ("put with notice", 1),
+        ("store", 2),
+    ];
+    assert_eq!(seen, &expected);
+}

@@ -1,0 +1,194 @@
+//! When something runs out (registered memory, descriptors, address space, file size), the answer is an error that names it, and
+//! nothing is left behind. This program runs itself as a process whose limits it lowers (`limited <scenario>`).
+
+use crate::harness::{Case, end, open_files, start};
+use rdma_fabric::{Fabric, FabricError, ProgramResult};
+use rustix::{
+    io::Errno,
+    process::{Resource, Rlimit, WaitOptions, getrlimit, setrlimit, wait},
+};
+use std::process::ExitCode;
+use tofu2_sim::{
+    JobError,
+    shm::{Launcher, Threads},
+    virt::{Job, Platform},
+};
+
+pub(crate) const CASES: &[Case] = &[
+    ("simulation", || in_child("simulation")),
+    ("large_regions", || in_child("large-regions")),
+    ("processes_with_large_regions", large_regions_of_processes),
+    ("descriptors", || in_child("descriptors")),
+    ("address_space", || in_child("address-space")),
+    ("file_size", || in_child("file-size")),
+];
+
+fn in_child(scenario: &str) {
+    let ended = end(start(&["limited", scenario], &[("MALLOC_ARENA_MAX", "1")]));
+    print!("{}", ended.out);
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+}
+
+/// Ranks that are processes, and would take all that the machine has before anybody refuses.
+fn large_regions_of_processes() {
+    let own = std::env::current_exe().expect("own path");
+    let launcher = Launcher::new(2).segment_bytes(2 << 40).command(own, ["large-rank"]);
+    assert_eq!(launcher.run().expect("a job"), 17);
+}
+
+async fn nothing(fabric: Fabric) -> ProgramResult<usize> {
+    Ok(fabric.ranks())
+}
+
+/// Plays the process whose limits are lowered.
+pub(crate) fn limited(scenario: &str) -> ExitCode {
+    match scenario {
+        "descriptors" => descriptors(),
+        "address-space" => address_space(),
+        "file-size" => file_size(),
+        "simulation" => simulation(),
+        "large-regions" => large_regions(),
+        other => panic!("no scenario {other}"),
+    }
+    ExitCode::SUCCESS
+}
+
+fn lower(resource: Resource, to: u64) {
+    setrlimit(resource, Rlimit { current: Some(to), ..getrlimit(resource) }).expect("a lower limit");
+}
+
+/// Address space in use, in bytes.
+fn address_space_used() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/statm").expect("procfs");
+    let pages: u64 = text.split(' ').next().and_then(|pages| pages.parse().ok()).expect("a number");
+    pages * rustix::param::page_size() as u64
+}
+
+fn no_children() {
+    assert!(matches!(wait(WaitOptions::NOHANG), Err(Errno::CHILD)), "a process is left");
+}
+
+/// The call that was refused, and the reason.
+fn refused<T: std::fmt::Debug>(outcome: Result<T, JobError>) -> (&'static str, Errno) {
+    match outcome {
+        Err(JobError::Fabric(FabricError::System { call, errno })) => (call, Errno::from_raw_os_error(errno)),
+        other => panic!("not refused by the system: {other:?}"),
+    }
+}
+
+/// With one more descriptor each time, until there are enough: each step of starting a job meets the limit once.
+fn descriptors() {
+    let launcher = Launcher::new(3).segment_bytes(1 << 16).command("true", [""; 0]);
+    // Opens what stays open.
+    assert_eq!(launcher.run().expect("a job"), 0);
+    let most = getrlimit(Resource::Nofile);
+    let before = open_files();
+    let mut calls = Vec::new();
+    for spare in 0.. {
+        // Counting takes one itself.
+        let limit = (before - 1 + spare) as u64;
+        setrlimit(Resource::Nofile, Rlimit { current: Some(limit), ..most }).expect("a limit");
+        let outcome = launcher.run();
+        setrlimit(Resource::Nofile, most).expect("the old limit");
+        assert_eq!(open_files(), before, "files left open, {spare} to spare: {outcome:?}");
+        no_children();
+        if let Ok(code) = outcome {
+            // From some number on the launcher has enough and the programs it starts have not.
+            if code == 0 {
+                break;
+            }
+            continue;
+        }
+        let (call, errno) = refused(outcome);
+        assert_eq!(errno, Errno::MFILE, "{call}");
+        calls.push(call);
+        assert!(spare < 100, "never enough");
+    }
+    calls.dedup();
+    println!("refused in turn: {calls:?}");
+    assert!(calls.contains(&"socket") && calls.contains(&"spawn") && calls.len() >= 3, "{calls:?}");
+}
+
+fn address_space() {
+    let before = open_files();
+    // Room in the heap for what threads allocate as they start: refused that, the C library ends the process.
+    let pieces: Vec<Box<[u8]>> = (0..4096).map(|_| vec![0; 1024].into_boxed_slice()).collect();
+    let _keeps_them_in_the_heap = Box::new([0_u8; 1024]);
+    drop(std::hint::black_box(pieces));
+    lower(Resource::As, address_space_used() + (256 << 20));
+    assert_eq!(refused(Launcher::new(2).segment_bytes(1 << 30).command("true", [""; 0]).run()), ("mmap", Errno::NOMEM));
+    assert_eq!(open_files(), before);
+    no_children();
+    assert_eq!(refused(Threads::new(2).segment_bytes(1 << 30).run(&nothing)), ("alloc", Errno::NOMEM));
+    // Segments fit, stacks don't.
+    let ranks = 400;
+    assert_eq!(refused(Threads::new(ranks).segment_bytes(4096).run(&nothing)), ("pthread_create", Errno::AGAIN));
+    assert_eq!(Threads::new(2).segment_bytes(4096).run(&nothing).expect("enough again"), [2, 2]);
+}
+
+/// Write the last byte of as much as a node has.
+async fn fill(fabric: Fabric, bytes: usize) -> ProgramResult<()> {
+    let region = fabric.alloc_symmetric(bytes).await?;
+    fabric.store(&region.word::<u64>(&fabric, bytes - 8)?, 1)?;
+    Ok(())
+}
+
+/// Simulated ranks, and simulated memory, that this process has no room for.
+fn simulation() {
+    lower(Resource::As, address_space_used() + (512 << 20));
+    let job = |ranks| Job::new(&Platform::fx100(), ranks);
+    match job((1 << 24) - 1).run(&nothing).map(|run| run.outs.len()) {
+        Err(JobError::TooLittleMemory { what, needed, available }) => {
+            println!("{what}: {needed} of {available}");
+            assert!(what.starts_with("16777215 simulated ranks of ") && needed > available, "{what}");
+            // Not by far: a rank takes some hundred bytes.
+            assert!((1 << 30..16 << 30).contains(&needed), "{needed}");
+        }
+        other => panic!("{other:?}"),
+    }
+    match job(2).run(&async |fabric| fill(fabric, 4 << 30).await).map(|run| run.outs.len()) {
+        Err(JobError::TooLittleMemory { needed, available, .. }) => {
+            assert!(needed == 4 << 30 && available <= 512 << 20, "{available}");
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(job(1000).run(&nothing).expect("enough again").outs, [1000; 1000]);
+}
+
+/// More than any machine has, in segments that are large enough for it.
+fn large_regions() {
+    let asked = 1 << 40;
+    let refused = |outcome: Result<Vec<()>, JobError>| match outcome {
+        Err(JobError::RankFailed { error, .. }) => error.to_string(),
+        // So much can't even be promised.
+        Err(error @ JobError::Fabric(FabricError::System { call: &"alloc", .. })) => error.to_string(),
+        other => panic!("{other:?}"),
+    };
+    println!("{}", refused(Threads::new(2).segment_bytes(2 << 40).run(&async |fabric| fill(fabric, asked).await)));
+    let told = refused(Threads::new(2).run(&async |fabric| fill(fabric, asked).await));
+    assert!(told.contains("cannot register 1099511627776 bytes"), "{told}");
+    let told = Job::new(&Platform::fx100(), 2).run(&async |fabric| fill(fabric, asked).await).map(|run| run.outs);
+    let told = refused(told);
+    assert!(told.contains("cannot register 1099511627776 bytes: 34359738368 of"), "{told}");
+}
+
+/// A rank of the process case below.
+pub(crate) fn large_rank() -> ExitCode {
+    let endpoint = tofu2_sim::shm::from_env().expect("a rank").expect("a rank");
+    match tofu2_sim::shm::run_rank(endpoint, &async |fabric| fill(fabric, 1 << 40).await) {
+        Err(JobError::RankFailed { error, .. }) => {
+            println!("{error}");
+            ExitCode::from(if error.to_string().contains("2 ranks of this machine ask for that") { 17 } else { 1 })
+        }
+        _ => ExitCode::FAILURE,
+    }
+}
+
+fn file_size() {
+    let before = open_files();
+    lower(Resource::Fsize, 1 << 20);
+    // The system would end the process by a signal.
+    assert_eq!(refused(Launcher::new(2).command("true", [""; 0]).run()), ("ftruncate", Errno::FBIG));
+    assert_eq!(open_files(), before);
+    no_children();
+}

@@ -1,0 +1,44 @@
+//! Ranks that are processes, deaths, and limits of a process: what needs processes of its own. Without arguments, or with names of
+//! cases, this program is the test; it runs itself with arguments that say which other part it plays.
+
+#[cfg(not(target_os = "linux"))]
+fn main() {}
+
+#[cfg(target_os = "linux")]
+mod exhaustion;
+#[cfg(target_os = "linux")]
+mod existing;
+#[cfg(target_os = "linux")]
+mod harness;
+#[cfg(target_os = "linux")]
+mod jobs;
+#[cfg(target_os = "linux")]
+mod rank_taken;
+#[cfg(target_os = "linux")]
+mod ranks;
+#[cfg(target_os = "linux")]
+mod stuck;
+
+#[cfg(target_os = "linux")]
+fn main() -> std::process::ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    match args[..] {
+        ["launch", ranks, scenario] => jobs::launch(ranks.parse().expect("a number"), scenario),
+        ["rank", scenario] => ranks::rank(scenario),
+        ["launch-script", ranks, script] => rank_taken::launch_script(ranks, script),
+        ["taken", scenario] => rank_taken::rank(scenario),
+        ["limited", scenario] => exhaustion::limited(scenario),
+        ["large-rank"] => exhaustion::large_rank(),
+        ["waits", scenario] => stuck::waiting_rank(scenario),
+        _ => {
+            let modules = [
+                ("jobs", jobs::CASES),
+                ("rank_taken", rank_taken::CASES),
+                ("exhaustion", exhaustion::CASES),
+                ("stuck", stuck::CASES),
+            ];
+            harness::run(&modules, &args)
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Jobs of processes in which nothing can happen any more say who waits for what; others are left alone. The ranks run
+//! `waits <scenario>`.
+
+use crate::harness::{Case, end, start};
+use rdma_fabric::{Deps, Fabric, ProgramResult, Rank};
+use std::{
+    process::ExitCode,
+    thread,
+    time::{Duration, Instant},
+};
+use tofu2_sim::{
+    JobError,
+    shm::{Launcher, block_on, from_env, run_rank, run_rank_with},
+};
+
+pub(crate) const CASES: &[Case] = &[
+    ("processes_that_wait_for_each_other_are_told", processes_that_wait_for_each_other_are_told),
+    ("processes_that_are_kept_waiting_are_not", || assert_eq!(launch("computing").expect("no deadlock"), 0)),
+    ("processes_one_of_which_is_stopped_are_not", || assert_eq!(launch("stopped").expect("no deadlock"), 0)),
+    ("a_rank_of_one_thread_can_be_stuck", a_rank_of_one_thread_can_be_stuck),
+];
+
+/// Runs a scenario as two processes by a launcher with a short bound.
+fn launch(scenario: &str) -> Result<i32, JobError> {
+    let own = std::env::current_exe().expect("own path");
+    let launcher = Launcher::new(2).segment_bytes(1 << 20).stuck_after(Some(Duration::from_millis(150)));
+    launcher.discard_stdout(true).command(own, ["waits", scenario]).run()
+}
+
+/// Plays a rank of [`launch`].
+pub(crate) fn waiting_rank(scenario: &str) -> ExitCode {
+    let fabric = from_env().expect("a rank").expect("a job");
+    let ended = match scenario {
+        "embrace" => run_rank(fabric, &embrace),
+        "computing" => run_rank(fabric, &computing),
+        _ => run_rank(fabric, &stopped),
+    };
+    if let Err(error) = &ended {
+        eprintln!("error: {error}");
+    }
+    ExitCode::from(u8::from(ended.is_err()))
+}
+
+/// Each waits for what the other was to write and does not: a wake-up that is lost.
+async fn embrace(fabric: Fabric) -> ProgramResult<()> {
+    let flags = fabric.alloc_symmetric(64).await?;
+    let other = Rank::new(1 - fabric.rank().number());
+    let at = 8 * (2 + fabric.rank().index());
+    fabric.wait_until(&flags.word::<u64>(&fabric, at)?, Deps::One(other), |flag| flag == 1).await?;
+    Ok(())
+}
+
+fn processes_that_wait_for_each_other_are_told() {
+    let begun = Instant::now();
+    let Err(JobError::Deadlock { waiting: 2, first, stuck, .. }) = launch("embrace") else { panic!("no deadlock") };
+    assert_eq!(first, Rank::new(0));
+    assert!(begun.elapsed() < Duration::from_secs(8), "told too late: {:?}", begun.elapsed());
+    let want = [0, 1].map(|rank| {
+        let (at, other) = (16 + 8 * rank, 1 - rank);
+        format!("rank {rank} waits for the word at byte {at} of its region 0.1, which rank {other} may end")
+    });
+    assert_eq!(stuck.iter().map(ToString::to_string).collect::<Vec<_>>(), want);
+}
+
+/// Rank 0 computes, long enough to be told by mistake, before it writes what rank 1 waits for.
+async fn computing(fabric: Fabric) -> ProgramResult<()> {
+    let words = fabric.alloc_symmetric(16).await?;
+    if fabric.rank().number() == 0 {
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_millis(700) {}
+        fabric.put_word(&fabric.remote_word::<u64>(words.at(Rank::new(1), 0))?, 1).await?;
+    } else {
+        fabric.wait_until(&words.word::<u64>(&fabric, 0)?, Deps::One(Rank::new(0)), |v| v == 1).await?;
+    }
+    Ok(())
+}
+
+/// Rank 1 waits; while it is stopped it is written what it waits for, and rank 0 waits for its answer.
+async fn stopped(fabric: Fabric) -> ProgramResult<()> {
+    let words = fabric.alloc_symmetric(8).await?;
+    let mine = words.word::<u64>(&fabric, 0)?;
+    let other = Rank::new(1 - fabric.rank().number());
+    let theirs = fabric.remote_word::<u64>(words.at(other, 0))?;
+    if fabric.rank().number() == 1 {
+        let me = std::process::id();
+        let script = format!("sleep 0.2; kill -STOP {me}; sleep 1; kill -CONT {me}");
+        let mut stops = std::process::Command::new("sh").args(["-c", &script]).spawn()?;
+        fabric.wait_until(&mine, Deps::One(other), |v| v == 1).await?;
+        fabric.put_word(&theirs, 1).await?;
+        stops.wait()?;
+    } else {
+        fabric.sleep(Duration::from_millis(500)).await;
+        fabric.put_word(&theirs, 1).await?;
+        fabric.wait_until(&mine, Deps::One(other), |v| v == 1).await?;
+    }
+    Ok(())
+}
+
+/// Ranks that are no programs can be stuck if nobody else is in their processes.
+fn a_rank_of_one_thread_can_be_stuck() {
+    let ended = end(start(&["launch", "2", "stuck-alone"], &[]));
+    assert_eq!(ended.code, Some(99), "{}", ended.err);
+    assert!(ended.err.contains("rank 1 waits for the word at byte 0 of its region 1024.1"), "{}", ended.err);
+    let ended = end(start(&["launch", "2", "stuck-helped"], &[]));
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+}
+
+/// Plays a rank of the case above.
+pub(crate) fn rank(endpoint: Fabric, helped: &str) -> ExitCode {
+    // Not as a program: what else the rank has can't be known. It is one thread, or has another.
+    if helped == "helped" {
+        thread::spawn(|| thread::sleep(Duration::from_secs(60)));
+    }
+    let ended = run_rank_with(endpoint, |endpoint| {
+        let memory = endpoint.alloc(8)?;
+        let word = memory.word::<u64>(&endpoint, 0)?;
+        let soon = Instant::now() + Duration::from_millis(1500);
+        let wait = endpoint.wait_until(&word, Deps::One(endpoint.rank()), |_| Instant::now() > soon);
+        Ok(block_on(wait).map(drop)?)
+    });
+    ended.map_or(ExitCode::from(1), |()| ExitCode::SUCCESS)
+}

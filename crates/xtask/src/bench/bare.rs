@@ -1,0 +1,234 @@
+//! Memory that is no fabric's, which every rank maps: what bare forms of the cases work on, without any check.
+//!
+//! All `unsafe` of the harness is here. The mapping starts with *lines*, whose words are atomics and nothing else; after
+//! them come the *windows*, plain bytes that are copied. Which rank may touch which window is fixed by the cases,
+//! and between two of them all ranks meet.
+
+#![allow(unsafe_code)]
+
+use core::{
+    hint::black_box,
+    ops::Range,
+    ptr::NonNull,
+    sync::atomic::{AtomicU32, AtomicU64, Ordering::AcqRel, compiler_fence},
+};
+use memmap2::MmapRaw;
+use std::{fs::File, io, path::Path};
+
+/// Bytes between two lines: two cache lines, so that no prefetcher couples neighbours.
+pub(super) const LINE: usize = 128;
+/// Number of lines.
+const LINES: usize = 512;
+/// Words of a burst.
+pub(super) const BURST_WORDS: usize = 64;
+/// Bytes of a window.
+pub(super) const WINDOW: usize = 16 << 20;
+/// Two windows of two ranks, for each way of copying.
+const BYTES: usize = LINES * LINE + 8 * WINDOW;
+
+/// How bytes are copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum How {
+    /// By the C library.
+    Memcpy = 0,
+    /// By the processor's string move; elsewhere than on x86-64 as [`How::Memcpy`].
+    Movsb = 1,
+}
+
+impl How {
+    pub(super) const ALL: [How; 2] = [How::Memcpy, How::Movsb];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            How::Memcpy => "memcpy",
+            How::Movsb => "rep movsb",
+        }
+    }
+}
+
+/// A rank's part of the windows.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Window {
+    /// Where the peer puts to and gets from.
+    Target = 0,
+    /// Where the rank itself puts from and gets to.
+    Own = 1,
+}
+
+/// Memory that every rank maps.
+#[derive(Debug)]
+pub(super) struct Bare {
+    /// [`BYTES`] long.
+    map: MmapRaw,
+}
+
+impl Bare {
+    /// Gives a memory file the length it needs.
+    pub(super) fn size(file: &File) -> io::Result<()> {
+        file.set_len(BYTES as u64)
+    }
+
+    /// Maps the file at `path`, which must have been sized.
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        let file = File::options().read(true).write(true).open(path)?;
+        if file.metadata()?.len() != BYTES as u64 {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "the measuring memory has another size"));
+        }
+        Ok(Bare { map: memmap2::MmapOptions::new().len(BYTES).map_raw(&file)? })
+    }
+
+    fn at(&self, offset: usize) -> NonNull<u8> {
+        assert!(offset < BYTES);
+        // SAFETY: inside the mapping, by the assertion; a mapping is never at address 0.
+        unsafe { NonNull::new_unchecked(self.map.as_mut_ptr().add(offset)) }
+    }
+
+    /// Returns the 8-byte word of a line.
+    pub(super) fn word(&self, line: usize) -> &AtomicU64 {
+        assert!(line < LINES);
+        // SAFETY: page-aligned plus a multiple of 128; the words of lines are accessed as atomics of this width only.
+        unsafe { AtomicU64::from_ptr(self.at(line * LINE).as_ptr().cast()) }
+    }
+
+    /// Returns the 4-byte word in the middle of a line, for futexes.
+    pub(super) fn half(&self, line: usize) -> &AtomicU32 {
+        assert!(line < LINES);
+        // SAFETY: as in `word`, from which it is 64 bytes away.
+        unsafe { AtomicU32::from_ptr(self.at(line * LINE + LINE / 2).as_ptr().cast()) }
+    }
+
+    /// Returns the consecutive words of a burst, from line `first` on.
+    pub(super) fn burst(&self, first: usize) -> &[AtomicU64; BURST_WORDS] {
+        assert!(first * LINE + BURST_WORDS * 8 <= LINES * LINE);
+        // SAFETY: inside the lines and aligned; no other word stands in a burst's lines, and `AtomicU64` is a `u64` in memory.
+        unsafe { self.at(first * LINE).cast().as_ref() }
+    }
+
+    /// Each way of copying has windows of its own, so that none finds in the cache what another has just used.
+    fn window(&self, rank: usize, window: Window, how: How, len: usize) -> *mut u8 {
+        assert!(rank < 2 && len <= WINDOW);
+        self.at(LINES * LINE + (4 * how as usize + 2 * rank + window as usize) * WINDOW).as_ptr()
+    }
+
+    /// Touches every page of a rank's windows, so that no copy meets a page for the first time.
+    pub(super) fn touch(&self, rank: usize) {
+        for how in How::ALL {
+            for window in [Window::Target, Window::Own] {
+                // SAFETY: the window's bytes; ranks touch their own ones, before they meet.
+                unsafe { self.window(rank, window, how, WINDOW).write_bytes(1, WINDOW) };
+            }
+        }
+    }
+
+    /// Puts `from` into `peer`'s target `n` times.
+    pub(super) fn put_from(&self, peer: usize, from: &[u64], how: How, n: u64) {
+        let len = size_of_val(from);
+        let to = self.window(peer, Window::Target, how, len);
+        for _ in 0..n {
+            // SAFETY: `len` bytes each; only this rank touches the peer's target in this shape.
+            unsafe { copy(to, from.as_ptr().cast(), len, how) };
+        }
+    }
+
+    /// Gets `into` from `peer`'s target `n` times.
+    pub(super) fn get_into(&self, peer: usize, into: &mut [u64], how: How, n: u64) {
+        let len = size_of_val(into);
+        let from = self.window(peer, Window::Target, how, len);
+        for _ in 0..n {
+            // SAFETY: `len` bytes each; nobody writes a target in this shape.
+            unsafe { copy(into.as_mut_ptr().cast(), from, len, how) };
+        }
+    }
+
+    /// Puts `len` bytes of the own window into `peer`'s target `n` times.
+    pub(super) fn put_window(&self, me: usize, peer: usize, len: usize, how: How, n: u64) {
+        let (to, from) = (self.window(peer, Window::Target, how, len), self.window(me, Window::Own, how, len));
+        for _ in 0..n {
+            // SAFETY: `len` bytes each of two windows; only this rank touches them in this shape.
+            unsafe { copy(to, from, len, how) };
+        }
+    }
+
+    /// Gets `len` bytes of `peer`'s target into the own window `n` times.
+    pub(super) fn get_window(&self, me: usize, peer: usize, len: usize, how: How, n: u64) {
+        let (to, from) = (self.window(me, Window::Own, how, len), self.window(peer, Window::Target, how, len));
+        for _ in 0..n {
+            // SAFETY: `len` bytes each of two windows; nobody writes a target, nobody else touches the own window.
+            unsafe { copy(to, from, len, how) };
+        }
+    }
+
+    /// Copies the own target out, after its writer's flag.
+    pub(super) fn read_target(&self, me: usize, into: &mut [u64], how: How) {
+        let len = size_of_val(into);
+        // SAFETY: `len` bytes each; the writer waits for this rank's flag before it writes again.
+        unsafe { copy(into.as_mut_ptr().cast(), self.window(me, Window::Target, how, len), len, how) };
+    }
+
+    /// Sums the first `words` of the own target that `how` copies to in place, after its writer's flag.
+    pub(super) fn sum_target(&self, me: usize, words: usize, how: How) -> u64 {
+        let start = self.window(me, Window::Target, how, words * 8).cast::<u64>();
+        // SAFETY: page-aligned and `words` long; the writer waits for this rank's flag before it writes again, and
+        // the slice ends before that flag.
+        let words = unsafe { core::slice::from_raw_parts(start, words) };
+        words.iter().fold(0, |sum, word| sum.wrapping_add(*word))
+    }
+}
+
+/// # Safety
+/// Both sides are valid for `len` bytes, apart, and nobody writes the source or touches the destination meanwhile.
+#[inline(always)]
+unsafe fn copy(to: *mut u8, from: *const u8, len: usize, how: How) {
+    match how {
+        #[cfg(target_arch = "x86_64")]
+        How::Movsb => {
+            // SAFETY: moves `len` bytes upwards; the direction flag is clear by the calling convention.
+            unsafe {
+                core::arch::asm!("rep movsb", inout("rcx") len => _, inout("rdi") to => _, inout("rsi") from => _,
+                    options(nostack, preserves_flags));
+            }
+        }
+        _ => {
+            // SAFETY: the caller's promise. The length is hidden so that it stays a call.
+            unsafe { core::ptr::copy_nonoverlapping(black_box(from), black_box(to), black_box(len)) };
+        }
+    }
+    compiler_fence(AcqRel);
+}
+
+/// Bytes between two pages.
+const PAGE: usize = 4096;
+
+/// Words from the start of a page on. Where a copy's destination lies a few bytes behind its source, modulo the page, string
+/// moves of some processors take five times as long; a limit must not depend on what the allocator happened to give.
+#[derive(Debug)]
+pub(super) struct Buffer {
+    memory: Vec<u64>,
+    words: Range<usize>,
+}
+
+impl Buffer {
+    pub(super) fn new(words: usize) -> Self {
+        let memory = vec![1; words + PAGE / 8];
+        let start = memory.as_ptr().align_offset(PAGE);
+        Buffer { words: start..start + words, memory }
+    }
+
+    pub(super) fn words(&mut self) -> &mut [u64] {
+        &mut self.memory[self.words.clone()]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_start_at_a_page() {
+        for words in [1, 8192, 100_000] {
+            let mut buffer = Buffer::new(words);
+            assert_eq!(buffer.words().len(), words);
+            assert_eq!(buffer.words().as_ptr().addr() % PAGE, 0);
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Many ranks on few cores: who hands a lock on in good time?
+//!
+//! All ranks want one lock all the time, for a fixed time; a figure is that time by the number of acquisitions
+//! of all ranks together. Readers wait for nobody. The mutex may be barged into, as may the lock that backs off, so that a rank that runs takes it
+//! again and again; a queue hands it to a rank that first has to be given a core. The queue that parks shows what that costs at least.
+
+use super::{
+    super::{
+        bare::Bare,
+        futex::{FutexMutex, FutexQueue},
+        lines,
+        meeting::{Meeting, share_core},
+        placement::{PingPong, pin},
+        sampling::{Form, Measured, Sample, Takes},
+    },
+    Case, JobPlan, all,
+};
+use crate::bench::rows::Goal;
+use core::{
+    sync::atomic::Ordering::{Acquire, Relaxed, Release},
+    time::Duration,
+};
+use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
+use rma_lock::{
+    Guard, RmaLock,
+    locks::{BackOffLock, RpLock},
+};
+use std::time::Instant;
+
+/// Ranks of the job.
+pub(in super::super) const RANKS: usize = 16;
+
+const EXCLUSIVE: Case =
+    Case::new("crowd-exclusive", "16 ranks on 2 cores, exclusive lock + unlock", Takes::Both).goal(Goal::Ratio(1.5));
+
+const BACK_OFF: Case =
+    Case::new("crowd-back-off", "16 ranks on 2 cores, exclusive lock + unlock that backs off", Takes::Both)
+        .goal(Goal::Ratio(1.5));
+
+const SHARED: Case =
+    Case::new("crowd-shared", "16 ranks on 2 cores, shared lock + unlock", Takes::Both).goal(Goal::Ratio(1.5));
+
+const QUEUE: Case = Case::new("machine-crowd-queue", "16 ranks on 2 cores, bare queue lock that parks", Takes::Both);
+
+pub(super) const CASES: &[Case] = &[EXCLUSIVE, BACK_OFF, SHARED, QUEUE];
+
+/// Measures all cases of many ranks; rank 0 has the results.
+pub(in super::super) async fn measure_oversubscribed(fabric: Fabric, plan: JobPlan) -> ProgramResult<Vec<Measured>> {
+    let bare = Bare::open(&plan.memory)?;
+    let outcome = measure(&fabric, &bare, &plan).await;
+    if outcome.is_err() {
+        // Release: whoever waits outside the fabric for this rank stops, and so does who enters again and again.
+        bare.word(lines::ABANDONED).store(1, Release);
+        bare.word(lines::STOP).store(1, Release);
+    }
+    outcome
+}
+
+async fn measure(fabric: &Fabric, bare: &Bare, plan: &JobPlan) -> ProgramResult<Vec<Measured>> {
+    let me = fabric.rank().index();
+    pin(plan.cores[me % plan.cores.len()])?;
+    if plan.cores.len() < 2 {
+        share_core();
+    }
+    let mut world = Group::world(fabric).await?;
+    let lock = RpLock::symmetric(fabric, Rank::new(0)).await?;
+    let back_off = BackOffLock::symmetric(fabric, Rank::new(0)).await?;
+    world.barrier().await?;
+    let mut job =
+        Oversubscribed { bare, me, meeting: Meeting::new(bare, me, fabric.ranks()), ping_pong: PingPong::default() };
+    let (samples, length) = if plan.quick { (3, Duration::from_millis(10)) } else { (15, Duration::from_millis(60)) };
+    let mut done = Vec::new();
+    let mutex = FutexMutex(bare.half(lines::MUTEX));
+    for case in [&EXCLUSIVE, &BACK_OFF, &SHARED].into_iter().filter(|case| plan.wants(case)) {
+        let (mut over_fabric, mut by_mutex) = (Vec::new(), Vec::new());
+        job.announce(case);
+        for _ in 0..samples {
+            over_fabric.push(match case.name {
+                name if name == SHARED.name => {
+                    job.sample(length, async || Ok(lock.read().await?.release().await?)).await?
+                }
+                name if name == BACK_OFF.name => job.sample(length, || write(&back_off)).await?,
+                _ => job.sample(length, || write(&lock)).await?,
+            });
+            let sample = job.sample(length, async || {
+                mutex.lock();
+                mutex.unlock();
+                Ok(())
+            });
+            by_mutex.push(sample.await?);
+        }
+        done.push(measured(case, vec![("fabric", over_fabric), ("futex mutex", by_mutex)]));
+    }
+    if plan.wants(&QUEUE) {
+        let queue = FutexQueue::new(bare, me);
+        let mut by_queue = Vec::new();
+        job.announce(&QUEUE);
+        for _ in 0..samples {
+            let sample = job.sample(length, async || {
+                queue.lock();
+                queue.unlock();
+                Ok(())
+            });
+            by_queue.push(sample.await?);
+        }
+        done.push(measured(&QUEUE, vec![("bare", by_queue)]));
+    }
+    world.barrier().await?;
+    Ok(if me == 0 { done } else { Vec::new() })
+}
+
+/// An exclusive pair of any lock.
+#[inline(always)]
+async fn write<L: RmaLock>(lock: &L) -> ProgramResult<()> {
+    Ok(lock.write().await?.release().await?)
+}
+
+fn measured(case: &Case, forms: Vec<(&str, Vec<Sample>)>) -> Measured {
+    let forms = forms.into_iter().map(|(name, samples)| Form { name: name.to_owned(), samples }).collect();
+    Measured { name: case.name.to_owned(), bytes: 0, forms }
+}
+
+struct Oversubscribed<'a> {
+    bare: &'a Bare,
+    me: usize,
+    meeting: Meeting<'a>,
+    ping_pong: PingPong,
+}
+
+impl Oversubscribed<'_> {
+    /// Tells people which case is under way.
+    fn announce(&self, case: &Case) {
+        if let Some(number) = all().position(|known| known.name == case.name) {
+            self.bare.word(lines::PROGRESS).store(number as u64 + 1, Release);
+        }
+    }
+
+    /// Returns all ranks `enter` again and again for `length`.
+    async fn sample(
+        &mut self,
+        length: Duration,
+        mut enter: impl AsyncFnMut() -> ProgramResult<()>,
+    ) -> ProgramResult<Sample> {
+        let stop = self.bare.word(lines::STOP);
+        self.meeting.assemble()?;
+        // The others sleep in the next assembly.
+        let ping_pong = if self.me < 2 { self.ping_pong.measure(self.bare, self.me)? } else { 0.0 };
+        if self.me == 0 {
+            stop.store(0, Relaxed);
+        }
+        self.meeting.assemble()?;
+        let (begun, mut entered) = (Instant::now(), 0u64);
+        let mut took = Duration::ZERO;
+        while stop.load(Relaxed) == 0 {
+            enter().await?;
+            entered += 1;
+            if self.me == 0 {
+                took = begun.elapsed();
+                if took >= length {
+                    stop.store(1, Relaxed);
+                }
+            }
+        }
+        self.bare.word(lines::TOOK + self.me).store(entered, Release);
+        self.meeting.assemble()?;
+        let all: u64 = (0..RANKS).map(|rank| self.bare.word(lines::TOOK + rank).load(Acquire)).sum();
+        Ok(Sample { ns: took.as_nanos() as f64 / all as f64, ping_pong, clean: false })
+    }
+}

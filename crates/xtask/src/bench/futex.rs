@@ -1,0 +1,117 @@
+//! Locks between processes that know no fabric, to stand beside those that do: a mutex and a queue lock over futexes.
+
+use super::{bare::Bare, lines};
+use core::sync::atomic::{
+    AtomicU32, AtomicU64,
+    Ordering::{AcqRel, Acquire, Relaxed, Release},
+};
+use rustix::thread::futex;
+
+/// A mutex between processes: 0 free, 1 taken, 2 taken and somebody may wait. If its holder dies, the launcher ends the others.
+#[derive(Debug)]
+pub(super) struct FutexMutex<'a>(pub(super) &'a AtomicU32);
+
+impl FutexMutex<'_> {
+    #[inline]
+    pub(super) fn lock(&self) {
+        // Acquire: pairs with the release in `unlock`; so does the swap below.
+        if self.0.compare_exchange(0, 1, Acquire, Relaxed).is_err() {
+            while self.0.swap(2, Acquire) != 0 {
+                // Woken, changed or interrupted: look again.
+                let _ = futex::wait(self.0, futex::Flags::empty(), 2, None);
+            }
+        }
+    }
+
+    /// Takes it if it is free.
+    pub(super) fn try_lock(&self) -> bool {
+        self.0.compare_exchange(0, 1, Acquire, Relaxed).is_ok()
+    }
+
+    #[inline]
+    pub(super) fn unlock(&self) {
+        if self.0.swap(0, Release) == 2 {
+            // Fails only for addresses that are no futex.
+            let _ = futex::wake(self.0, futex::Flags::empty(), 1);
+        }
+    }
+}
+
+/// A mutex between up to 16 processes that is handed over in order of arrival: a queue lock (MCS) whose waiters park, or spin.
+#[derive(Debug)]
+pub(super) struct FutexQueue<'a> {
+    bare: &'a Bare,
+    me: usize,
+    parks: bool,
+}
+
+impl<'a> FutexQueue<'a> {
+    pub(super) fn new(bare: &'a Bare, me: usize) -> Self {
+        FutexQueue { bare, me, parks: true }
+    }
+
+    /// One whose waiters spin: for as many cores as ranks.
+    pub(super) fn spinning(bare: &'a Bare, me: usize) -> Self {
+        FutexQueue { bare, me, parks: false }
+    }
+
+    /// 1 + the rank that came last, or 0.
+    fn tail(&self) -> &'a AtomicU64 {
+        self.bare.word(lines::PARKING_TAIL)
+    }
+
+    /// 1 + the rank behind `rank`, or 0.
+    fn next(&self, rank: usize) -> &'a AtomicU64 {
+        self.bare.word(lines::PARKING_NODES + rank)
+    }
+
+    /// 1 while `rank` must wait.
+    fn waits(&self, rank: usize) -> &'a AtomicU32 {
+        self.bare.half(lines::PARKING_NODES + rank)
+    }
+
+    pub(super) fn lock(&self) {
+        let me = self.me as u64 + 1;
+        self.next(self.me).store(0, Relaxed);
+        self.waits(self.me).store(1, Relaxed);
+        // Release: the node above is visible to the next rank. Acquire: so is the predecessor's to this rank.
+        let before = self.tail().swap(me, AcqRel);
+        if before != 0 {
+            // Release: pairs with the acquire in `unlock`.
+            self.next(before as usize - 1).store(me, Release);
+            // Acquire: pairs with the release in `unlock`.
+            while self.waits(self.me).load(Acquire) == 1 {
+                if !self.parks {
+                    core::hint::spin_loop();
+                    continue;
+                }
+                // Woken, changed or interrupted: look again.
+                let _ = futex::wait(self.waits(self.me), futex::Flags::empty(), 1, None);
+            }
+        }
+    }
+
+    pub(super) fn unlock(&self) {
+        let me = self.me as u64 + 1;
+        let mut next = self.next(self.me).load(Acquire);
+        if next == 0 {
+            if self.tail().compare_exchange(me, 0, AcqRel, Relaxed).is_ok() {
+                return;
+            }
+            // It has come and is about to link itself.
+            while next == 0 {
+                if self.parks {
+                    std::thread::yield_now();
+                }
+                next = self.next(self.me).load(Acquire);
+            }
+        }
+        let waits = self.waits(next as usize - 1);
+        waits.store(0, Release);
+        if !self.parks {
+            return;
+        }
+        // Fails only for addresses that are no futex.
+        let _ = futex::wake(waits, futex::Flags::empty(), 1);
+    }
+}

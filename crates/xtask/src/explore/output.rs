@@ -1,0 +1,67 @@
+//! Where the rows of a search go: a terminal, JSON, a page.
+
+use clap::Args;
+use comfy_table::Table;
+use serde::Serialize;
+use std::{error::Error, fs, path::PathBuf};
+
+#[derive(Debug, Args)]
+pub(crate) struct Output {
+    /// Write the result as JSON; `-` is standard output, without the table.
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    json: Option<PathBuf>,
+    /// Rewrite the part of this page that shows such a table.
+    #[arg(long, value_name = "PAGE")]
+    markdown: Option<PathBuf>,
+    /// List what would be searched.
+    #[arg(long)]
+    list: bool,
+}
+
+impl Output {
+    /// Lists the names of what would be searched, if that is all that is wanted.
+    ///
+    /// # Errors
+    /// If there are none: `what` has no such name.
+    pub(crate) fn lists(&self, what: &str, names: &[&str]) -> Result<bool, Box<dyn Error>> {
+        if names.is_empty() {
+            return Err(format!("no {what} has such a name; --list shows them").into());
+        }
+        if self.list {
+            names.iter().for_each(|name| println!("{name}"));
+        }
+        Ok(self.list)
+    }
+
+    /// Whether nothing but JSON is wanted on standard output.
+    pub(crate) fn is_json(&self) -> bool {
+        self.json.as_ref().is_some_and(|path| path.as_os_str() == "-")
+    }
+
+    /// Writes rows, which `table` fills in; `part` names the page's part.
+    pub(crate) fn write(
+        &self,
+        part: &str,
+        rows: &[impl Serialize],
+        table: impl Fn() -> Table,
+    ) -> Result<(), Box<dyn Error>> {
+        if let Some(path) = &self.json {
+            let json = serde_json::to_string_pretty(rows)?;
+            if self.is_json() { println!("{json}") } else { fs::write(path, json)? }
+        }
+        if !self.is_json() {
+            println!("{}", crate::page::terminal(table()));
+        }
+        if let Some(path) = &self.markdown {
+            fs::write(
+                path,
+                crate::page::rewritten(
+                    &fs::read_to_string(path)?,
+                    crate::page::named(part),
+                    &crate::page::markdown(table()),
+                )?,
+            )?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,23 @@
+//! `cargo xtask`, as its callers see it.
+
+#[cfg(target_os = "linux")]
+mod bench;
+mod explore;
+mod twin;
+
+use std::process::{Command, Output};
+
+fn xtask(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_xtask")).args(args).output().expect("the binary runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Returns what a run that succeeds prints: nothing but JSON.
+#[track_caller]
+fn json(out: &Output) -> serde_json::Value {
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    serde_json::from_slice(&out.stdout).expect("nothing but JSON on standard output")
+}

@@ -1,0 +1,212 @@
+//! What a pair of lock and unlock costs over shared memory: `cargo example lock_cost --release`.
+//!
+//! First a remote idle lock, its home asleep outside the fabric; the fastest of many batches, three million pairs in all. Then sixteen
+//! ranks that all want it exclusively, beside as many threads and a mutex of the standard library. The same for the other locks.
+
+use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
+use rma_lock::{
+    Excludes, Guard, Locked, RmaLock,
+    locks::{BackOffLock, FairLock, PackedLock, RpLock, WritersFirstLock},
+};
+use std::{
+    hint::black_box,
+    sync::{
+        Arc, Barrier, Mutex,
+        atomic::{
+            AtomicU64,
+            Ordering::{AcqRel, Release},
+        },
+    },
+    time::{Duration, Instant},
+};
+use tofu2_sim::{JobError, shm::Threads};
+
+const HOME: Rank = Rank::new(1);
+const PAIRS: u32 = 10_000;
+const BATCHES: usize = 300;
+const CONTENDERS: usize = 16;
+const CONTENDED_PAIRS: u32 = 20_000;
+
+/// What is repeated.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Pair {
+    /// The machine's two read-modify-writes, on a word of rank 0: what no reader can fall below.
+    Limit,
+    /// [`Pair::Limit`] with four plain stores to another line, as many as a reader publishes.
+    LimitPublished,
+    Shared,
+    Exclusive,
+    /// Shared, without `release`.
+    Dropped,
+    /// Exclusive, and a put of 8 bytes between.
+    Put,
+    /// Memory under the lock: exclusive, and a store through a reference between.
+    Stored,
+    /// Memory under the lock: exclusive, and a put of 8 bytes by the guard between.
+    Copied,
+}
+
+/// A lock, and what is measured of it.
+struct Measured {
+    name: &'static str,
+    /// Nanoseconds of a pair by rank 0 alone.
+    alone: fn(Pair) -> Result<f64, JobError>,
+    /// The time from the barrier before to the barrier after, of ranks that all lock exclusively.
+    contended: fn() -> Result<Duration, JobError>,
+}
+
+impl Measured {
+    fn of<L: Excludes + 'static>() -> Self {
+        Measured {
+            name: L::NAME,
+            alone: |pair| {
+                let asleep = Arc::new(Barrier::new(2));
+                Ok(Threads::new(2).run(&async |fabric| alone::<L>(fabric, pair, asleep.clone()).await)?[0])
+            },
+            contended: || {
+                let times = Threads::new(CONTENDERS).run(&async |fabric| contend::<L>(fabric).await)?;
+                Ok(times.into_iter().max().unwrap_or_default())
+            },
+        }
+    }
+}
+
+/// A word with a cache line to itself.
+#[repr(align(128))]
+struct Line(AtomicU64);
+
+/// Repeats a pair on rank 0. Returns the nanoseconds of one in the fastest batch, which other work of the machine is least likely to have disturbed.
+async fn alone<L: Excludes>(fabric: Fabric, pair: Pair, asleep: Arc<Barrier>) -> ProgramResult<f64> {
+    let mut world = Group::world(&fabric).await?;
+    let lock = L::symmetric(&fabric, HOME).await?;
+    let locked = Locked::<u64, L>::symmetric(&fabric, HOME, 1).await?;
+    let window = fabric.alloc_symmetric(8).await?;
+    let far = fabric.remote_word::<u64>(window.at(HOME, 0))?;
+    world.barrier().await?;
+    let (word, published) = (Line(AtomicU64::new(0)), Line(AtomicU64::new(0)));
+    let mut least = f64::INFINITY;
+    for _ in 0..BATCHES {
+        if fabric.rank() == HOME {
+            break;
+        }
+        let begun = Instant::now();
+        match pair {
+            Pair::Limit => {
+                for _ in 0..PAIRS {
+                    black_box(word.0.fetch_add(4, AcqRel));
+                    black_box(word.0.fetch_add(4u64.wrapping_neg(), AcqRel));
+                }
+            }
+            Pair::LimitPublished => {
+                for _ in 0..PAIRS {
+                    published.0.store(1, Release);
+                    black_box(word.0.fetch_add(4, AcqRel));
+                    published.0.store(2, Release);
+                    published.0.store(3, Release);
+                    black_box(word.0.fetch_add(4u64.wrapping_neg(), AcqRel));
+                    published.0.store(0, Release);
+                }
+            }
+            Pair::Shared => {
+                for _ in 0..PAIRS {
+                    lock.read().await?.release().await?;
+                }
+            }
+            Pair::Exclusive => {
+                for _ in 0..PAIRS {
+                    lock.write().await?.release().await?;
+                }
+            }
+            Pair::Put => {
+                for turn in 0..PAIRS {
+                    let guard = lock.write().await?;
+                    fabric.put_word(&far, u64::from(turn)).await?;
+                    guard.release().await?;
+                }
+            }
+            Pair::Stored => {
+                for turn in 0..PAIRS {
+                    let mut guard = locked.write().await?;
+                    guard.part_mut(HOME)?[0] = u64::from(turn);
+                    guard.release().await?;
+                }
+            }
+            Pair::Copied => {
+                for turn in 0..PAIRS {
+                    let mut guard = locked.write().await?;
+                    guard.put(HOME, 0, [u64::from(turn)]).await?;
+                    guard.release().await?;
+                }
+            }
+            Pair::Dropped => {
+                for _ in 0..PAIRS {
+                    drop(lock.read().await?);
+                }
+            }
+        }
+        least = least.min(begun.elapsed().as_nanos() as f64 / f64::from(PAIRS));
+    }
+    asleep.wait();
+    world.barrier().await?;
+    Ok(least)
+}
+
+/// Locks exclusively on all ranks. Returns the time from the barrier before to the barrier after.
+async fn contend<L: RmaLock>(fabric: Fabric) -> ProgramResult<Duration> {
+    let mut world = Group::world(&fabric).await?;
+    let lock = L::symmetric(&fabric, HOME).await?;
+    world.barrier().await?;
+    let begun = Instant::now();
+    for _ in 0..CONTENDED_PAIRS {
+        lock.write().await?.release().await?;
+    }
+    world.barrier().await?;
+    Ok(begun.elapsed())
+}
+
+fn contended_mutex() -> Duration {
+    let (mutex, together) = (Mutex::new(0u64), Barrier::new(CONTENDERS));
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..CONTENDERS)
+            .map(|_| {
+                scope.spawn(|| {
+                    together.wait();
+                    let begun = Instant::now();
+                    for _ in 0..CONTENDED_PAIRS {
+                        *black_box(&mutex).lock().expect("nobody panics") += 1;
+                    }
+                    together.wait();
+                    begun.elapsed()
+                })
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().expect("nobody panics")).max().unwrap_or_default()
+    })
+}
+
+fn main() -> Result<(), JobError> {
+    let all = [
+        Measured::of::<RpLock>(),
+        Measured::of::<PackedLock>(),
+        Measured::of::<WritersFirstLock>(),
+        Measured::of::<FairLock>(),
+        Measured::of::<BackOffLock>(),
+    ];
+    let of = format!("ns, fastest of {BATCHES} batches of {PAIRS}");
+    for pair in [Pair::Limit, Pair::LimitPublished] {
+        println!("{pair:?} pair: {:.2} {of}", (all[0].alone)(pair)?);
+    }
+    for lock in &all {
+        for pair in [Pair::Shared, Pair::Exclusive, Pair::Dropped, Pair::Put, Pair::Stored, Pair::Copied] {
+            println!("{}, {pair:?} pair, alone: {:.2} {of}", lock.name, (lock.alone)(pair)?);
+        }
+    }
+    let each = |time: Duration| time.as_nanos() as f64 / (CONTENDERS as f64 * f64::from(CONTENDED_PAIRS));
+    for _ in 0..3 {
+        for lock in &all {
+            println!("{}, {CONTENDERS} ranks, exclusive: {:.0} ns a pair", lock.name, each((lock.contended)()?));
+        }
+        println!("mutex, {CONTENDERS} threads: {:.0} ns", each(contended_mutex()));
+    }
+    Ok(())
+}

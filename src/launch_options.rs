@@ -1,0 +1,180 @@
+//! What the command line says about starting a program.
+
+use crate::{
+    observing,
+    provider::Provider,
+    settings::{Amount, faults_in, option, setting},
+};
+use rdma_fabric::FabricError;
+use std::{ffi::OsString, path::PathBuf, time::Duration};
+use tofu2_sim::{
+    shm::{Bind, DEFAULT_STUCK_AFTER, StuckAfter},
+    virt::{Faults, Platform},
+};
+
+/// How to start a program.
+///
+/// | option | environment | meaning | default |
+/// |---|---|---|---|
+/// | `--ranks N` | `ONESIDED_RANKS` | number of ranks | 1 |
+/// | `--fabric NAME` | `ONESIDED_FABRIC` | `shm`, `threads` or `virt` | `shm` |
+/// | `--stats` | `ONESIDED_STATS=1` | feature `observe`: print counters of operations and waits at the end, on standard error | off |
+/// | `--trace FILE` | `ONESIDED_TRACE` | feature `observe`: write a trace that Perfetto reads | off |
+/// | `--bind NAME` | `ONESIDED_BIND` | CPUs of each rank: `none` (any), `core` (one) or `numa` (those of a node); see [`Bind`] | `none` |
+/// | `--stuck-after SECONDS` | `ONESIDED_STUCK_AFTER` | shm, threads: end the job, and say who waits for what, when all ranks have been parked so long and nobody can wake them; `never` or 0: don't look | 10 |
+/// | `--ranks-per-node N` | | virt: ranks on each simulated machine | 1 |
+/// | `--platform NAME` | | virt: `fx100` or `fx10` | `fx100` |
+/// | `--timeline FILE` | | virt, feature `observe`: write what the simulated machine did, for Perfetto: CPUs, control queues, TNIs, atomic units | off |
+/// | `--faults FILE` | | virt: let these things go wrong, a line each; see [`tofu2_sim::virt::Faults`] | none |
+/// | `--seed N` | | virt: shuffle events of one moment by this seed; 0 keeps their order | 0 |
+/// | `--jitter AMOUNT` | | virt: add a random latency up to this (`500ns`, `2us`, `1ms`) to each leg of an operation, drawn by the seed: puts overtake each other where the contract lets them | none |
+///
+/// Events of one moment are few, so `--seed` alone shows little. A flag that is put behind data without a flush, for instance, comes before the data
+/// with `--jitter 2us` and one of a few seeds. Same program, seed and jitter: the same run, and the same trace hash at its end.
+///
+/// An option wins over the environment; an empty value is an error. A process that [`Launch`] or `onesided run` started as a rank ignores all
+/// of them and is that rank.
+///
+/// `--stats` and `--trace` put a provider that observes between the program and its fabric
+/// (`onesided::observe::observed`); without them nothing is there, and nothing paid. Ranks of
+/// [`Launch::run_shared`] have the bare fabric always and are not observed, which is said on
+/// standard error. A program that was built without the feature `observe` refuses these options,
+/// and `--timeline`.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// Number of ranks.
+    pub ranks: usize,
+    /// What they run on.
+    pub provider: Provider,
+    /// Ranks on each simulated machine.
+    pub ranks_per_node: u32,
+    /// The simulated machine.
+    pub platform: Platform,
+    /// Seed of a simulated run: shuffles events of one moment unless it is 0.
+    pub seed: u64,
+    /// Longest random latency that is added to each leg of an operation in a simulated run.
+    pub jitter: Duration,
+    /// How long all ranks may be parked while nobody can wake them, before the job ends; see [`Launcher::stuck_after`](tofu2_sim::shm::Launcher::stuck_after).
+    pub stuck_after: Option<Duration>,
+    /// Which CPUs each rank may use. Virtual time has only one thread and ignores it.
+    pub bind: Bind,
+    /// Counters and traces, with the feature `observe`.
+    #[cfg(feature = "observe")]
+    pub observe: observe::WantedReport,
+    /// Where to write the timeline of a simulated run, with the feature `observe`.
+    #[cfg(feature = "observe")]
+    pub timeline: Option<PathBuf>,
+    /// What goes wrong in a simulated run.
+    pub faults: Option<Faults>,
+}
+
+impl Default for Launch {
+    fn default() -> Self {
+        Launch {
+            ranks: 1,
+            provider: Provider::Shm,
+            ranks_per_node: 1,
+            platform: Platform::fx100(),
+            seed: 0,
+            jitter: Duration::ZERO,
+            stuck_after: Some(DEFAULT_STUCK_AFTER),
+            bind: Bind::None,
+            #[cfg(feature = "observe")]
+            observe: observe::WantedReport::default(),
+            #[cfg(feature = "observe")]
+            timeline: None,
+            faults: None,
+        }
+    }
+}
+
+/// [`Launch::HELP`], with what is there in some builds only: lines of all fabrics, lines of virtual time, an end.
+macro_rules! help {
+    ($common:literal, $simulated:literal, $end:literal) => {
+        concat!(
+            "\
+Ranks and what they run on:
+  --ranks N            number of ranks (1; ONESIDED_RANKS)
+  --fabric NAME        shm: processes; threads; virt: simulated, in virtual time (shm; ONESIDED_FABRIC)
+  --bind NAME          CPUs of each rank: none, core or numa (none; ONESIDED_BIND)",
+            $common,
+            "
+  --stuck-after S      end a job whose ranks all wait for each other after S seconds, or never (10; ONESIDED_STUCK_AFTER)
+Of virtual time:
+  --platform NAME      fx100 or fx10 (fx100)
+  --ranks-per-node N   ranks on each simulated machine (1)",
+            $simulated,
+            "
+  --faults FILE        let these things go wrong
+  --seed N             shuffle events of one moment (0: keep their order)
+  --jitter AMOUNT      add a random latency up to this to each leg of an operation, as 2us (none)
+",
+            $end
+        )
+    };
+}
+
+impl Launch {
+    /// The options of [`Launch::from_args`], a line each, for a program's help.
+    pub const HELP: &str = if cfg!(feature = "observe") {
+        help!(
+            "
+  --stats              print counters of operations and waits (ONESIDED_STATS=1)
+  --trace FILE         write operations and waits for Perfetto (ONESIDED_TRACE)",
+            "
+  --timeline FILE      write what the simulated machine did for Perfetto",
+            ""
+        )
+    } else {
+        help!("", "", "Built without the feature `observe` of the crate `onesided`: no --stats, --trace, --timeline.\n")
+    };
+
+    /// Reads this process's arguments and environment. Yields what was not ours, for the program's own use.
+    ///
+    /// # Errors
+    /// [`FabricError::Setting`].
+    pub fn from_args() -> Result<(Self, Vec<OsString>), FabricError> {
+        let mut args = pico_args::Arguments::from_env();
+        let mut launch = Launch::default();
+        if let Some(ranks) = option(&mut args, "--ranks", Some("ONESIDED_RANKS"))? {
+            launch.ranks = ranks;
+        }
+        if let Some(provider) = option(&mut args, "--fabric", Some("ONESIDED_FABRIC"))? {
+            launch.provider = provider;
+        }
+        if let Some(n) = option(&mut args, "--ranks-per-node", None)? {
+            launch.ranks_per_node = n;
+        }
+        if let Some(seed) = option(&mut args, "--seed", None)? {
+            launch.seed = seed;
+        }
+        if let Some(Amount(jitter)) = option(&mut args, "--jitter", None)? {
+            launch.jitter = jitter;
+        }
+        if let Some(StuckAfter(bound)) = option(&mut args, "--stuck-after", Some("ONESIDED_STUCK_AFTER"))? {
+            launch.stuck_after = bound;
+        }
+        if let Some(bind) = option(&mut args, "--bind", Some("ONESIDED_BIND"))? {
+            launch.bind = bind;
+        }
+        observing::from_args(&mut launch, &mut args)?;
+        match option::<String>(&mut args, "--platform", None)?.as_deref() {
+            None | Some("fx100") => {}
+            Some("fx10") => launch.platform = Platform::fx10(),
+            Some(other) => return Err(setting("--platform", format!("`{other}` is neither fx100 nor fx10"))),
+        }
+        if launch.ranks == 0 || launch.ranks_per_node == 0 {
+            return Err(setting("--ranks", "a job has at least one rank".into()));
+        }
+        if let Some(path) = option::<PathBuf>(&mut args, "--faults", None)? {
+            launch.faults = Some(faults_in(&path).map_err(|problem| setting("--faults", problem))?);
+        }
+        if launch.faults.is_some() && launch.provider != Provider::Virt {
+            return Err(setting("--faults", "only `--fabric virt` has them".into()));
+        }
+        if !launch.jitter.is_zero() && launch.provider != Provider::Virt {
+            return Err(setting("--jitter", "only `--fabric virt` has it".into()));
+        }
+        Ok((launch, args.finish()))
+    }
+}

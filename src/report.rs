@@ -1,0 +1,90 @@
+//! What is said to people: text, how the ranks of a job ended that are not processes, and why a launch failed.
+
+use rdma_fabric::FabricError;
+use std::{
+    borrow::Cow,
+    fmt::Display,
+    io::{self, Write as _},
+    process::ExitCode,
+};
+use tofu2_sim::{JobError, ends_in_words, shm::EachRank, virt::PartialRun};
+
+/// Why a launch failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LaunchError {
+    #[error(transparent)]
+    Job(#[from] JobError),
+    #[cfg(feature = "observe")]
+    #[error(transparent)]
+    Observe(#[from] observe::ObserveError),
+}
+
+impl From<FabricError> for LaunchError {
+    fn from(error: FabricError) -> Self {
+        LaunchError::Job(error.into())
+    }
+}
+
+/// What is said instead of counters where ranks have the bare fabric.
+pub(crate) const UNOBSERVED: &str =
+    "not observed: the ranks have their fabric from `launch_shared`; only those of `launch` can be";
+
+/// Writes to standard output. A reader that has seen enough is no error.
+pub(crate) fn print(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
+}
+
+/// Writes to standard error, and a line's end. Nobody can be told if that fails, and nothing else depends on it.
+pub(crate) fn say(text: impl Display) {
+    // At once, so that lines of several processes stay whole. `eprintln!` would panic.
+    let _ = io::stderr().lock().write_all(format!("{text}\n").as_bytes());
+}
+
+/// Says why a program did not run, and returns its exit code.
+pub(crate) fn report(error: &impl Display) -> ExitCode {
+    say(format_args!("error: {error}"));
+    ExitCode::FAILURE
+}
+
+fn in_words(error: &JobError) -> Cow<'static, str> {
+    let words = match error {
+        JobError::RankFailed { error, .. } => format!("failed: {error}"),
+        JobError::RankPanicked { message, .. } => format!("panicked: {message}"),
+        other => other.to_string(),
+    };
+    words.into()
+}
+
+fn tell(ways: &[Cow<'_, str>], first: Option<usize>) {
+    ends_in_words(ways, first).iter().for_each(say);
+}
+
+/// Says how each rank of a job of threads ended. Returns the first failure, which is the job's.
+pub(crate) fn threads_end<T>((mut ranks, first): EachRank<T>) -> Result<(), LaunchError> {
+    let Some(first) = first else { return Ok(()) };
+    let way = |ended: &Result<T, JobError>| ended.as_ref().err().map_or(WELL.into(), in_words);
+    tell(&ranks.iter().map(way).collect::<Vec<_>>(), Some(first));
+    ranks.swap_remove(first).map(drop).map_err(Into::into)
+}
+
+/// Says how each rank of a simulated job ended, which keeps only its first failure. Returns that.
+pub(crate) fn simulated_end<T>((run, failure): PartialRun<T>) -> Result<(), LaunchError> {
+    let Some(failure) = failure else { return Ok(()) };
+    let first = match &failure {
+        JobError::RankFailed { rank, .. } | JobError::RankPanicked { rank, .. } => Some(rank.index()),
+        _ => None,
+    };
+    let way = |(rank, out): (usize, &Option<T>)| match out {
+        Some(_) => WELL.into(),
+        None if first == Some(rank) => in_words(&failure),
+        None => "failed later".into(),
+    };
+    tell(&run.outs.iter().enumerate().map(way).collect::<Vec<_>>(), first);
+    Err(failure.into())
+}
+
+const WELL: &str = "ended well";

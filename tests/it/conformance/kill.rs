@@ -1,0 +1,336 @@
+//! The kill campaign: ranks, and launchers, killed at random moments of the suite's own cases.
+//!
+//! The case runs as it does in `cargo test`: its test is executed in a process of its own, which launches the ranks. One
+//! of them, or that process, is killed at a moment drawn from the time the case takes. Then nobody may hang, nothing and
+//! nobody may be left, and every other rank must have ended with a correct result or with the loss of a rank.
+//!
+//! A seed gives cases, victims and delays. What a victim was doing when its delay was over is up to the machine, so a
+//! failing run is likely, not certain, to fail again.
+
+use crate::{
+    beds::{DIRECTORY, KILL, OUTCOME, Processes, TOOK, outcome_in},
+    number,
+    page::{Part, WRITE},
+};
+use fabric_conformance::{CASES, Case, RankOutcome, TestBed};
+use rdma_fabric::{FabricError, Rank};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    env, fmt, fs,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// Number of kills.
+const KILLS: &str = "CONFORMANCE_KILLS";
+/// Where the campaign begins to draw.
+const SEED: &str = "CONFORMANCE_SEED";
+const PART: Part = Part { page: "docs/verification.md", name: "kill campaign" };
+/// Longer than any case and the launcher's grace take, ten times over.
+const HANG: Duration = Duration::from_secs(60);
+/// How long a killed launcher's ranks may live on.
+const ORPHANS_END: Duration = Duration::from_secs(2);
+
+/// A sequence of numbers that depends on its seed only (splitmix64).
+struct Draw(u64);
+
+impl Draw {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound.max(1) as u64) as usize
+    }
+}
+
+/// One job of a case: its number in the test, and its ranks.
+#[derive(Clone, Copy, Debug)]
+struct Target {
+    case: &'static str,
+    job: usize,
+    ranks: usize,
+}
+
+/// Returns every job of which somebody is left when one rank is killed.
+fn targets() -> Vec<Target> {
+    let jobs = |case: &Case| {
+        let (name, each) = (case.name, if case.is_losing() { <Processes>::LOSSES.len() } else { 1 });
+        let all = case.sizes.iter().flat_map(move |&ranks| (0..each).map(move |_| ranks)).enumerate();
+        all.map(move |(job, ranks)| Target { case: name, job, ranks }).collect::<Vec<_>>()
+    };
+    CASES.iter().flat_map(jobs).filter(|target| target.ranks > 1).collect()
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Victim {
+    /// After so many microseconds.
+    Rank(usize, u64),
+    Launcher(u64),
+}
+
+/// How long a case takes when nobody is killed, in microseconds: each job's ranks, and all of it.
+#[derive(Clone, Debug)]
+struct Pace {
+    jobs: BTreeMap<usize, u64>,
+    all: u64,
+}
+
+#[derive(Debug, Default)]
+struct Tally {
+    seed: u64,
+    ranks_killed: u32,
+    launchers_killed: u32,
+    /// Of both: the kill came when the case was over.
+    too_late: u32,
+    right: u32,
+    lost: u32,
+    stale: u32,
+    hangs: Vec<String>,
+    orphans: Vec<String>,
+    leftovers: Vec<String>,
+    wrong: Vec<String>,
+    cases: BTreeSet<&'static str>,
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Tally { seed, ranks_killed, launchers_killed, too_late, right, lost, stale, .. } = self;
+        let kills = ranks_killed + launchers_killed;
+        writeln!(f, "| kills, seed {seed} | {kills} |\n|---|---|")?;
+        writeln!(f, "| … of a rank | {ranks_killed} |")?;
+        writeln!(f, "| … of the launcher | {launchers_killed} |")?;
+        writeln!(f, "| … that came when the case was over | {too_late} |")?;
+        writeln!(f, "| cases | {} of {} |", self.cases.len(), CASES.len())?;
+        writeln!(f, "| survivors with a correct result | {right} |")?;
+        writeln!(f, "| survivors with `PeerLost` | {lost} |")?;
+        writeln!(f, "| survivors with `StaleRegion` of one that failed before its loss was told | {stale} |")?;
+        writeln!(f, "| survivors with anything else | {} |", self.wrong.len())?;
+        writeln!(f, "| hangs | {} |", self.hangs.len())?;
+        writeln!(f, "| processes left over | {} |", self.orphans.len())?;
+        writeln!(f, "| files left over in `/dev/shm` | {} |", self.leftovers.len())
+    }
+}
+
+/// Returns whether this process, or one of its children, was started for `directory`.
+fn belongs(pid: &str, directory: &Path) -> bool {
+    let wanted = format!("{DIRECTORY}={}", directory.display());
+    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
+}
+
+/// Returns the processes that were started for `directory` and still run.
+fn running(directory: &Path) -> Vec<String> {
+    let all = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = all.filter_map(|entry| entry.file_name().into_string().ok());
+    numbers.filter(|name| name.bytes().all(|b| b.is_ascii_digit()) && belongs(name, directory)).collect()
+}
+
+fn shared_memory_files() -> BTreeSet<String> {
+    let all = fs::read_dir("/dev/shm").into_iter().flatten().flatten();
+    all.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
+
+fn execute(case: &str, directory: &Path, kill: Option<String>) -> Child {
+    fs::create_dir_all(directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
+    let mut command = Command::new(env::current_exe().expect("the running test has a path"));
+    command.args(["--exact", &format!("conformance::processes::{case}"), "--quiet", "--test-threads=1"]);
+    command.env(DIRECTORY, directory).env("RUST_BACKTRACE", "0").env_remove(WRITE);
+    if let Some(kill) = kill {
+        command.env(KILL, kill);
+    }
+    let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    quiet.spawn().expect("to execute the running test again")
+}
+
+/// Waits for the process, at most so long. Returns whether it ended by itself.
+fn ends(child: &mut Child, longest: Duration) -> bool {
+    let deadline = Instant::now() + longest;
+    while child.try_wait().expect("a child").is_none() {
+        if Instant::now() >= deadline {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    true
+}
+
+fn pace(case: &'static str, directory: &Path) -> Result<Pace, String> {
+    let begun = Instant::now();
+    let mut child = execute(case, directory, None);
+    if !ends(&mut child, HANG) {
+        let _ = child.kill();
+        let _ = child.wait();
+        return Err(format!("{case} hangs without any kill"));
+    }
+    let all = begun.elapsed().as_micros() as u64;
+    let mut jobs = BTreeMap::new();
+    for job in 0.. {
+        let place = directory.join(job.to_string());
+        if !place.is_dir() {
+            break;
+        }
+        let took = |rank: usize| fs::read_to_string(place.join(format!("{TOOK}{rank}"))).ok()?.parse::<u64>().ok();
+        jobs.insert(job, (0..64).map_while(took).max().unwrap_or(1_000));
+    }
+    Ok(Pace { jobs, all })
+}
+
+/// What a survivor said, if it may say that.
+enum Judgement {
+    Right,
+    Lost,
+    Stale,
+}
+
+fn judge(outcome: &RankOutcome) -> Option<Judgement> {
+    match outcome {
+        RankOutcome::Ended(_) => Some(Judgement::Right),
+        // Where a case wants another error than the loss, it says what it got instead.
+        RankOutcome::Failed(text) if text.contains("was lost") || text.contains("PeerLost") => Some(Judgement::Lost),
+        RankOutcome::Failed(text) if text.contains("was deregistered") || text.contains("StaleRegion") => {
+            Some(Judgement::Stale)
+        }
+        RankOutcome::Failed(_) | RankOutcome::Panicked | RankOutcome::Silent => None,
+    }
+}
+
+fn one_kill(tally: &mut Tally, number: u32, target: Target, victim: Victim, directory: &Path) {
+    let what = format!("kill {number} of seed {}: {target:?}, {victim:?}", tally.seed);
+    let Target { case, job, ranks } = target;
+    tally.cases.insert(case);
+    let kill = match victim {
+        Victim::Rank(rank, micros) => Some(format!("{job} {rank} {micros}")),
+        Victim::Launcher(_) => None,
+    };
+    let mut child = execute(case, directory, kill);
+    if let Victim::Launcher(micros) = victim {
+        thread::sleep(Duration::from_micros(micros));
+        tally.launchers_killed += 1;
+        if child.try_wait().expect("a child").is_some() {
+            tally.too_late += 1;
+        }
+        let _ = child.kill();
+    } else {
+        tally.ranks_killed += 1;
+    }
+    if !ends(&mut child, HANG) {
+        tally.hangs.push(what.clone());
+        let _ = child.kill();
+    }
+    let _ = child.wait();
+    let deadline = Instant::now() + ORPHANS_END;
+    let mut left = running(directory);
+    while !left.is_empty() && Instant::now() < deadline {
+        thread::sleep(Duration::from_millis(5));
+        left = running(directory);
+    }
+    if !left.is_empty() {
+        tally.orphans.push(format!("{what}: processes {left:?}"));
+    }
+    let Victim::Rank(victim, _) = victim else { return };
+    let place = directory.join(job.to_string());
+    if !place.is_dir() {
+        tally.wrong.push(format!("{what}: an earlier job of the test failed, with nobody killed"));
+        return;
+    }
+    for rank in 0..ranks {
+        let outcome = outcome_in(&place.join(format!("{OUTCOME}{rank}")));
+        if rank == victim {
+            tally.too_late += u32::from(outcome != RankOutcome::Silent);
+            continue;
+        }
+        match judge(&outcome) {
+            Some(Judgement::Right) => tally.right += 1,
+            Some(Judgement::Lost) => tally.lost += 1,
+            Some(Judgement::Stale) => tally.stale += 1,
+            // Lost on purpose, in a case that is about that.
+            None if rank + 1 == ranks && CASES.iter().any(|listed| listed.name == case && listed.is_losing()) => {}
+            // It did not end, and the launcher's patience did.
+            None if outcome == RankOutcome::Silent => tally.hangs.push(format!("{what}: rank {rank}")),
+            None => tally.wrong.push(format!("{what}: rank {rank} {outcome}")),
+        }
+    }
+}
+
+fn campaign(kills: u32, seed: u64) -> Tally {
+    let scratch = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("kill-{}", std::process::id()));
+    let (mut draw, targets) = (Draw(seed), targets());
+    let mut paces: BTreeMap<&str, Pace> = BTreeMap::new();
+    let mut tally = Tally { seed, ..Tally::default() };
+    let before = shared_memory_files();
+    let place = |name: String| -> PathBuf { scratch.join(name) };
+    for number in 0..kills {
+        let target = targets[draw.below(targets.len())];
+        let pace = match paces.get(target.case) {
+            Some(pace) => pace.clone(),
+            None => match pace(target.case, &place(format!("pace-{}", target.case))) {
+                Ok(pace) => paces.entry(target.case).or_insert(pace).clone(),
+                Err(hang) => {
+                    tally.hangs.push(hang);
+                    continue;
+                }
+            },
+        };
+        let (who, when) = (draw.below(8 * target.ranks), draw.next());
+        let victim = match who / 8 {
+            // One in eight.
+            _ if who % 8 == 7 => Victim::Launcher(when % pace.all.max(1)),
+            rank => Victim::Rank(rank, when % pace.jobs.get(&target.job).copied().unwrap_or(1_000).max(1)),
+        };
+        let directory = place(number.to_string());
+        one_kill(&mut tally, number, target, victim, &directory);
+        let _ = fs::remove_dir_all(&directory);
+    }
+    let _ = fs::remove_dir_all(&scratch);
+    // Others use the file system too, and tidy up after themselves.
+    for _ in 0..20 {
+        tally.leftovers = shared_memory_files().difference(&before).cloned().collect();
+        if tally.leftovers.is_empty() {
+            break;
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
+    tally
+}
+
+#[test]
+fn what_must_not_be_is_found() {
+    assert!(judge(&RankOutcome::Ended(String::new())).is_some());
+    assert!(judge(&RankOutcome::Failed(FabricError::PeerLost { rank: Rank::new(3) }.to_string())).is_some());
+    for wrong in [FabricError::PeersLeft, FabricError::Corrupt { rank: Rank::new(0), what: &"a slot" }] {
+        assert!(judge(&RankOutcome::Failed(wrong.to_string())).is_none(), "{wrong}");
+    }
+    assert!(judge(&RankOutcome::Silent).is_none() && judge(&RankOutcome::Panicked).is_none());
+    let directory = PathBuf::from(format!("/nowhere/{}", std::process::id()));
+    let mut left = Command::new("sleep").arg("60").env(DIRECTORY, &directory).spawn().expect("to run sleep");
+    let deadline = Instant::now() + ORPHANS_END;
+    while running(&directory).is_empty() && Instant::now() < deadline {
+        thread::sleep(Duration::from_millis(1));
+    }
+    let found = running(&directory);
+    left.kill().and_then(|()| left.wait()).expect("a child");
+    assert_eq!(found, [left.id().to_string()]);
+    assert_eq!(running(&directory), Vec::<String>::new());
+}
+
+#[test]
+fn a_kill_leaves_losses_and_nothing_else() {
+    let kills = number(KILLS).map_or(10, |kills| kills as u32);
+    let seed = number(SEED).unwrap_or_else(|| u64::from(std::process::id()));
+    println!("seed {seed}");
+    let tally = campaign(kills, seed);
+    println!("{tally}");
+    let bad = [&tally.hangs, &tally.orphans, &tally.leftovers, &tally.wrong];
+    bad.into_iter().flatten().for_each(|line| println!("{line}"));
+    if env::var_os(WRITE).is_some() {
+        PART.write(&tally.to_string());
+    }
+    assert!(bad.iter().all(|list| list.is_empty()), "seed {seed}:\n{tally}{bad:#?}");
+}

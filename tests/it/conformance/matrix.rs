@@ -1,0 +1,180 @@
+//! The capability matrix of `docs/fabric-contract.md`: what each provider says of itself, and what it was seen to do.
+
+use crate::{
+    beds::{Bare, Processes, Threads, Virtual},
+    page::Part,
+};
+use fabric_conformance::{CaseProgram, RankOutcome, TestBed};
+use rdma_fabric::{
+    Amo, Existing, Fabric, FabricError, Group, LockedMemory, ProgramResult, PutOrder, Rank, Refused, Region,
+    op::{Atomic, Nop, Put},
+};
+use std::time::Duration;
+
+const PART: Part = Part { page: "docs/fabric-contract.md", name: "capabilities" };
+const COMMAND: &str = "cargo xtask matrix";
+const TEST: &str = "conformance::matrix::is_what_was_found";
+
+/// Returns the columns. Ranks that are processes pass through here, too, and go no further than their own.
+fn columns() -> Vec<(&'static str, Vec<String>)> {
+    vec![
+        ("shm, processes", column::<Processes>()),
+        ("shm, threads", column::<Bare<Threads>>()),
+        ("virt", column::<Bare<Virtual>>()),
+    ]
+}
+
+/// The rows' heads, in the order in which [`look`] finds what is in them.
+const ROWS: [&str; 14] = [
+    "put order before atomics",
+    "own loads and stores coherent with atomics",
+    "notice data, bits",
+    "progress at a computing target",
+    "blocking `wait` on handles",
+    "registering memory that exists",
+    "memory without a key",
+    "control queues, in session mode too",
+    "barrier unit",
+    "longest transfer that is not split, bytes",
+    "an atomic is complete when it is posted",
+    "time",
+    "operations in an own queue",
+    "notices that a target holds",
+];
+
+/// Looked at until then.
+const MANY: u32 = 10_000;
+
+fn column<B: TestBed>() -> Vec<String> {
+    let report = B::run(&CaseProgram::new(look), 2, TEST, 0).expect("processes come first, and go no further");
+    let RankOutcome::Ended(told) = &report.outcomes[0] else { panic!("{report:?}") };
+    let mut cells: Vec<String> = told.lines().map(str::to_owned).collect();
+    assert_eq!(cells.len(), ROWS.len(), "{told}");
+    let losses = B::LOSSES.iter().map(|loss| format!("{loss:?}").to_lowercase());
+    cells.push(losses.collect::<Vec<_>>().join(", "));
+    cells
+}
+
+fn yes(yes: bool) -> String {
+    if yes { "yes" } else { "no" }.to_owned()
+}
+
+fn at_most(found: u32) -> String {
+    if found == MANY { format!("{MANY} and more") } else { found.to_string() }
+}
+
+/// Looks at what the provider does. Rank 0 returns a line for each row.
+async fn look(fabric: Fabric) -> ProgramResult<String> {
+    let mut world = Group::world(&fabric).await?;
+    let region = fabric.alloc_symmetric(8).await?;
+    let caps = fabric.caps();
+    world.barrier().await?;
+    let mut rows = vec![
+        match caps.put_order {
+            PutOrder::None => "none",
+            PutOrder::SameTarget => "same target",
+            PutOrder::AllTargets => "all targets",
+        }
+        .to_owned(),
+        yes(caps.coherent_atomics),
+        caps.notice_bits.to_string(),
+        yes(caps.strong_progress),
+    ];
+    if fabric.rank() == Rank::new(0) {
+        let peer = Rank::new(1);
+        let word = fabric.remote_word::<u64>(region.at(peer, 0))?;
+        let mut atomic = fabric.post(Atomic { word: &word, amo: Amo::Add(1) }).await?;
+        let at_once = atomic.test();
+        let blocks = match atomic.wait() {
+            Ok(_) => true,
+            Err(FabricError::Unsupported { .. }) => false,
+            Err(error) => return Err(error.into()),
+        };
+        if blocks != caps.blocking_wait {
+            return Err("caps().blocking_wait does not tell what wait() does".into());
+        }
+        rows.push(if blocks { "yes" } else { "no: `Unsupported`" }.to_owned());
+        rows.push(
+            match caps.register_existing {
+                Existing::None => "no",
+                // Which of the two is the machine's choice.
+                Existing::CrossCopy | Existing::Staged => "cross copy or staged",
+                Existing::Direct => "direct",
+            }
+            .to_owned(),
+        );
+        rows.push(
+            match caps.locked_memory {
+                LockedMemory::None => "none",
+                LockedMemory::Copies => "by copies",
+                LockedMemory::Mapped => "by copies and references",
+            }
+            .to_owned(),
+        );
+        rows.push(
+            match fabric.queue_limits().engines {
+                0 => "none",
+                _ if caps.session_queues => "run by the (modelled) network interface",
+                _ => "run by the ranks' CPUs",
+            }
+            .to_owned(),
+        );
+        let gates = fabric.barrier_limits();
+        rows.push(match gates.start_gates {
+            0 => "none".to_owned(),
+            starts => format!("{starts} start/end, {} relay gates", gates.relay_gates),
+        });
+        rows.push(if caps.max_transfer == u64::MAX { "any".into() } else { caps.max_transfer.to_string() });
+        rows.push(yes(at_once));
+        let before = fabric.now();
+        fabric.compute(Duration::from_secs(60)).await;
+        let virtual_time = fabric.now() >= before + Duration::from_secs(60);
+        rows.push(if virtual_time { "virtual" } else { "wall clock" }.to_owned());
+        rows.push(at_most(own_room(&fabric)?));
+        fabric.sleep(Duration::from_millis(1)).await;
+        rows.push(at_most(notice_room(&fabric, peer, &region).await?));
+    }
+    world.barrier().await?;
+    Ok(rows.join("\n"))
+}
+
+/// Counts operations posted until there is no room.
+fn own_room(fabric: &Fabric) -> ProgramResult<u32> {
+    for i in 0..MANY {
+        match fabric.try_post(Nop) {
+            Ok(handle) => drop(handle),
+            Err(Refused::Full(_)) => return Ok(i),
+            Err(Refused::Failed(error, _)) => return Err(error.into()),
+        }
+    }
+    Ok(MANY)
+}
+
+/// Counts notices that find room at a rank that takes none.
+async fn notice_room(fabric: &Fabric, peer: Rank, region: &Region) -> ProgramResult<u32> {
+    let to = fabric.remote_span::<u64>(region.at(peer, 0), 1)?;
+    for i in 0..MANY {
+        match fabric.try_post(Put { to: &to, from: [0], notice: Some(1) }) {
+            Ok(handle) => drop(handle.await?),
+            Err(Refused::Full(_)) => return Ok(i),
+            Err(Refused::Failed(error, _)) => return Err(error.into()),
+        }
+    }
+    Ok(MANY)
+}
+
+#[test]
+fn is_what_was_found() {
+    let columns = columns();
+    let mut table = String::from("| |");
+    columns.iter().for_each(|(name, _)| table += &format!(" {name} |"));
+    table += "\n|---|";
+    columns.iter().for_each(|_| table += "---|");
+    let rows = ROWS.iter().chain(&["ways to be lost that others notice"]);
+    for (row, head) in rows.enumerate() {
+        table += &format!("\n| {head} |");
+        columns.iter().for_each(|(_, cells)| table += &format!(" {} |", cells[row]));
+    }
+    table.push('\n');
+    PART.settle(&table, COMMAND);
+}

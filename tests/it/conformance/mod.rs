@@ -1,0 +1,30 @@
+//! The contract's conformance suite over our own providers, and over what stands between a program and its fabric.
+//!
+//! A new provider is added as one line here, and as one in the [capability matrix](matrix) of `docs/fabric-contract.md`.
+
+mod coverage;
+#[cfg(target_os = "linux")]
+mod death;
+mod forgotten;
+#[cfg(target_os = "linux")]
+mod kill;
+#[cfg(target_os = "linux")]
+mod matrix;
+
+#[cfg(target_os = "linux")]
+use crate::beds::Processes;
+use crate::beds::{Bare, Jittered, Layered, ManyRanks, Observed, Threads, Virtual};
+use fabric_conformance::suite;
+
+suite!(threads, Bare<Threads>);
+#[cfg(target_os = "linux")]
+suite!(processes, Processes);
+suite!(virt, Bare<Virtual>);
+suite!(virt_jittered, Jittered<0, 2>);
+suite!(#[ignore = "more seeds, which CI runs"] virt_jittered_more, Jittered<2, 8>);
+suite!(virt_many_ranks, ManyRanks<0, 1>);
+suite!(#[ignore = "more seeds, which CI runs"] virt_many_ranks_more, ManyRanks<1, 2>);
+suite!(observed_threads, Observed<Threads>, wraps);
+suite!(observed_virt, Observed<Virtual>, wraps);
+suite!(layered_threads, Layered<Threads>, wraps);
+suite!(layered_virt, Layered<Virtual>, wraps);

@@ -1,0 +1,273 @@
+//! Playing a scene: over virtual time or threads, with the lock as it is or with one made wrong.
+
+use super::{
+    scenes::{Act, PHASE, Scene},
+    tally::Tally,
+};
+use checks::lock::{
+    TestedLock,
+    mutation::{QueuedMistake, assert_idle, mistaken},
+};
+use onesided::{
+    Fabric, Group, Program, ProgramResult, Rank, RegionKey, RemoteAddr, RemoteSpan, Time,
+    lock::{
+        Guard, LockError, RmaLock,
+        locks::{FairLock, PackedLock, RpLock, WritersFirstLock},
+    },
+    observe::{self, RankCounts, Recorder},
+    sim::{
+        shm::Threads,
+        virt::{Job, Platform},
+    },
+};
+use std::{fmt::Write as _, sync::Mutex, time::Duration};
+
+/// When the first phase begins.
+const BEGIN: Time = Time::from_picos(1_000_000_000);
+/// The simulator's key of a job's first symmetric region: the lock.
+const FIRST_SYMMETRIC: u32 = 1 << 31;
+/// 8-byte words of the lock at each rank.
+const WORDS: usize = 16;
+const HOME: Rank = Rank::new(0);
+
+/// A scene in virtual time.
+pub(super) fn simulate(scene: &Scene, mistake: Option<QueuedMistake>) -> Result<Played<'_>, String> {
+    let play = Play::new(scene, mistake, false);
+    Job::new(&Platform::fx100(), scene.ranks).run(&play).map_err(|error| error.to_string())?;
+    Ok(play.played())
+}
+
+/// A calm scene over ranks as threads.
+pub(super) fn spawn(scene: &Scene) -> Result<Played<'_>, String> {
+    assert!(scene.calm, "{}: threads have no common time", scene.name);
+    let play = Play::new(scene, None, true);
+    Threads::new(scene.ranks).segment_bytes(1 << 20).run(&play).map_err(|error| error.to_string())?;
+    Ok(play.played())
+}
+
+/// What was counted.
+pub(super) struct Played<'a> {
+    scene: &'a Scene,
+    ordered: bool,
+    /// All ranks' counters before the first phase and after each.
+    looks: Vec<Vec<RankCounts>>,
+}
+
+impl<'a> Played<'a> {
+    /// Ranks and phases in which something else was counted than the lines say, and what.
+    pub(super) fn counted_otherwise(&self) -> Vec<(&'a Scene, u32, u32, Tally)> {
+        let places =
+            (0..self.scene.phases()).flat_map(|phase| (0..self.scene.ranks as u32).map(move |rank| (phase, rank)));
+        let otherwise = |(phase, rank)| {
+            let counted = self.tally(phase, rank);
+            (counted != self.wanted(phase, rank)).then_some((self.scene, phase, rank, counted))
+        };
+        places.filter_map(otherwise).collect()
+    }
+
+    fn tally(&self, phase: u32, rank: u32) -> Tally {
+        let at = |look: u32| &self.looks[look as usize][rank as usize];
+        Tally::between(rank, at(phase), at(phase + 1))
+    }
+
+    fn wanted(&self, phase: u32, rank: u32) -> Tally {
+        Tally::of_steps(self.scene.line(phase, rank).map_or("", |line| &line.steps), self.ordered)
+    }
+
+    /// These in words; empty if there are none.
+    pub(super) fn differences(&self) -> String {
+        let mut text = String::new();
+        for (scene, phase, rank, counted) in self.counted_otherwise() {
+            let (name, wanted) = (format!("{}, {}", scene.lock, scene.name), self.wanted(phase, rank));
+            let _ = writeln!(text, "{name}, phase {phase}, rank {rank}: {counted}; expected {wanted}");
+        }
+        text
+    }
+}
+
+/// The scene as a program.
+struct Play<'a> {
+    scene: &'a Scene,
+    mistake: Option<QueuedMistake>,
+    threads: bool,
+    recorders: Vec<Recorder>,
+    looks: Mutex<Vec<Vec<RankCounts>>>,
+}
+
+impl<'a> Play<'a> {
+    fn new(scene: &'a Scene, mistake: Option<QueuedMistake>, threads: bool) -> Self {
+        let recorders = (0..scene.ranks as u32).map(|rank| Recorder::new(Rank::new(rank), None)).collect();
+        Play { scene, mistake, threads, recorders, looks: Mutex::default() }
+    }
+
+    fn played(self) -> Played<'a> {
+        Played { scene: self.scene, ordered: self.threads, looks: self.looks.into_inner().expect("nobody panicked") }
+    }
+
+    fn look(&self) {
+        let look = self.recorders.iter().map(|recorder| recorder.record().counts).collect();
+        self.looks.lock().expect("nobody panicked").push(look);
+    }
+
+    /// One rank's part, with what it did counted at `observed`, which may be below a mutation.
+    async fn part(&self, fabric: Fabric, observed: Fabric) -> ProgramResult<()> {
+        match self.scene.lock {
+            TestedLock::ReaderPreference => self.part_with::<RpLock>(fabric, observed).await,
+            TestedLock::Packed => self.part_with::<PackedLock>(fabric, observed).await,
+            TestedLock::WritersFirst => self.part_with::<WritersFirstLock>(fabric, observed).await,
+            TestedLock::Fair => self.part_with::<FairLock>(fabric, observed).await,
+            lock => Err(format!("{lock} has no scenes").into()),
+        }
+    }
+
+    async fn part_with<L: RmaLock>(&self, fabric: Fabric, observed: Fabric) -> ProgramResult<()> {
+        let lock = L::symmetric(&observed, HOME).await?;
+        // After the lock, which must be the first.
+        let data = observed.alloc_symmetric(8).await?;
+        let other = Rank::new(if fabric.rank().number() == 1 { fabric.ranks() as u32 - 1 } else { 1 });
+        let data = observed.remote_span::<u64>(data.at(other, 0), 1)?;
+        let mut world = Group::world(&fabric).await?;
+        let mut player = Player::<L> { fabric: &observed, lock: &lock, data, held: Vec::new() };
+        if !self.threads && fabric.now() >= BEGIN {
+            return Err(format!("the scene began before all was prepared, at {}", fabric.now()).into());
+        }
+        for phase in 0..=self.scene.phases() {
+            let begin = BEGIN + PHASE * phase;
+            if self.threads {
+                world.barrier().await?;
+            }
+            if fabric.rank() == HOME {
+                if !self.threads {
+                    fabric.sleep_until(begin).await;
+                }
+                self.look();
+            }
+            if self.threads {
+                world.barrier().await?;
+            }
+            if let Some(line) = self.scene.line(phase, fabric.rank().number()) {
+                for act in &line.acts {
+                    if !self.threads {
+                        // The home looks before anybody goes on.
+                        fabric.sleep_until(begin + Duration::from_nanos(1 + line.after)).await;
+                    }
+                    player.act(*act, begin).await?;
+                }
+            }
+        }
+        world.barrier().await?;
+        if !self.threads && self.mistake.is_none() && fabric.rank() == HOME {
+            self.assert_idle(&fabric).await?;
+        }
+        world.barrier().await?;
+        Ok(())
+    }
+
+    /// The words say that nobody holds or waits.
+    async fn assert_idle(&self, fabric: &Fabric) -> ProgramResult<()> {
+        let region = RegionKey { index: FIRST_SYMMETRIC, generation: 0 };
+        let mut words = Vec::new();
+        for rank in 0..fabric.ranks() {
+            for cell in 0..WORDS {
+                let addr = RemoteAddr { rank: Rank::new(rank as u32), region, offset: 8 * cell as u64 };
+                let value = fabric.get_word(&fabric.remote_word::<u64>(addr)?).await?;
+                if value != 0 {
+                    words.push((rank, cell, value));
+                }
+            }
+        }
+        assert_idle(words);
+        Ok(())
+    }
+}
+
+impl Program for Play<'_> {
+    type Out = ();
+
+    async fn run(&self, fabric: Fabric) -> ProgramResult<()> {
+        let recorder = self.recorders[fabric.rank().index()].clone();
+        let observed = observe::observed(&fabric, recorder);
+        match self.mistake {
+            None => self.part(fabric, observed).await,
+            Some(mistake) => self.part(fabric, mistaken(observed, self.scene.lock, mistake)).await,
+        }
+    }
+}
+
+enum HeldGuard<S, E> {
+    Shared(S),
+    Exclusive(E),
+}
+
+impl<S: Guard, E: Guard> HeldGuard<S, E> {
+    async fn release(self) -> Result<(), LockError> {
+        match self {
+            HeldGuard::Shared(guard) => guard.release().await,
+            HeldGuard::Exclusive(guard) => guard.release().await,
+        }
+    }
+}
+
+/// A rank and what it holds.
+struct Player<'a, L: RmaLock> {
+    fabric: &'a Fabric,
+    lock: &'a L,
+    /// A word of another rank.
+    data: RemoteSpan<u64>,
+    held: Vec<HeldGuard<L::Shared<'a>, L::Exclusive<'a>>>,
+}
+
+impl<L: RmaLock> Player<'_, L> {
+    async fn act(&mut self, act: Act, begin: Time) -> ProgramResult<()> {
+        let lock = self.lock;
+        let at = |nanos| begin + Duration::from_nanos(nanos);
+        let unexpected = || Err(format!("{act:?} went another way").into());
+        match act {
+            Act::Read => self.held.push(HeldGuard::Shared(lock.read().await?)),
+            Act::Write => self.held.push(HeldGuard::Exclusive(lock.write().await?)),
+            Act::TryRead => match lock.try_read().await? {
+                Some(guard) => self.held.push(HeldGuard::Shared(guard)),
+                None => return unexpected(),
+            },
+            Act::TryWrite => match lock.try_write().await? {
+                Some(guard) => self.held.push(HeldGuard::Exclusive(guard)),
+                None => return unexpected(),
+            },
+            Act::TryReadFails if lock.try_read().await?.is_none() => {}
+            Act::TryWriteFails if lock.try_write().await?.is_none() => {}
+            Act::ReadRefused if matches!(lock.read().await, Err(LockError::TooManyWaiting { .. })) => {}
+            Act::ReadUntil(nanos) if matches!(lock.read_before(at(nanos)).await, Err(LockError::TimedOut)) => {}
+            Act::WriteUntil(nanos) if matches!(lock.write_before(at(nanos)).await, Err(LockError::TimedOut)) => {}
+            Act::ReadDropped(nanos) if self.fabric.before(at(nanos), lock.read()).await.is_none() => {}
+            Act::WriteDropped(nanos) if self.fabric.before(at(nanos), lock.write()).await.is_none() => {}
+            Act::ReadForgotten(until, dropped) if self.forget(at(until), at(dropped), lock.read()).await => {}
+            Act::WriteForgotten(until, dropped) if self.forget(at(until), at(dropped), lock.write()).await => {}
+            Act::Release | Act::PutAndRelease | Act::ReleaseDropped(_) | Act::DropGuard => {
+                let held = self.held.pop().ok_or("nothing is held")?;
+                match act {
+                    Act::Release => held.release().await?,
+                    Act::PutAndRelease => {
+                        let put = self.fabric.try_put(&self.data, [1], None);
+                        drop(put.map_err(|_| "the put was refused")?);
+                        held.release().await?;
+                    }
+                    Act::ReleaseDropped(nanos) => match self.fabric.before(at(nanos), held.release()).await {
+                        None => {}
+                        Some(_) => return unexpected(),
+                    },
+                    _ => drop(held),
+                }
+            }
+            _ => return unexpected(),
+        }
+        Ok(())
+    }
+
+    /// Looks at `acquisition` until `until`, and drops it at `dropped`. Returns false if it was over before.
+    async fn forget<T>(&self, until: Time, dropped: Time, acquisition: impl Future<Output = T>) -> bool {
+        let mut acquisition = Box::pin(acquisition);
+        let waits = self.fabric.before(until, &mut acquisition).await.is_none();
+        self.fabric.sleep_until(dropped).await;
+        waits
+    }
+}

@@ -1,0 +1,188 @@
+//! Scenes: who does what to the lock, and when; and what each rank posts in each of its phases. They stand in `tests/golden/lock_counts.txt`, which says how they
+//! are written.
+//!
+//! In virtual time a phase lasts [`PHASE`], which is long enough for everything that it begins to come to an end or to a wait. Over threads
+//! a phase ends when all have done their part; only scenes in which nobody waits for the lock are played there.
+
+use super::tally::Tally;
+use checks::lock::TestedLock;
+use std::{fs, path::Path, time::Duration};
+
+/// How long a phase is in virtual time.
+pub(super) const PHASE: Duration = Duration::from_micros(100);
+
+const GOLDEN: &str = "tests/golden/lock_counts.txt";
+
+/// What a rank does to the lock. Times are nanoseconds after the phase began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Act {
+    Read,
+    Write,
+    /// Must get it.
+    TryRead,
+    TryWrite,
+    /// Must not get it.
+    TryReadFails,
+    TryWriteFails,
+    /// Must be told that it has too many acquisitions waiting.
+    ReadRefused,
+    /// Must give up.
+    ReadUntil(u64),
+    WriteUntil(u64),
+    /// Dropped at that time, and looked at until then.
+    ReadDropped(u64),
+    WriteDropped(u64),
+    /// Looked at until the first time, dropped at the second.
+    ReadForgotten(u64, u64),
+    WriteForgotten(u64, u64),
+    /// The hold that was taken last.
+    Release,
+    /// With a put to a rank that is not the home, which nobody has awaited.
+    PutAndRelease,
+    ReleaseDropped(u64),
+    DropGuard,
+}
+
+/// What one rank does and posts in one phase.
+#[derive(Clone, Debug)]
+pub(super) struct Line {
+    pub(super) phase: u32,
+    pub(super) rank: u32,
+    /// How much later than the phase it begins, in nanoseconds.
+    pub(super) after: u64,
+    pub(super) acts: Vec<Act>,
+    /// Its operations by the steps of the lock's documentation, in any order: [`Tally::of_steps`].
+    pub(super) steps: String,
+    /// Who the rank is, for people; empty if another path's table tells it.
+    pub(super) who: String,
+    /// Operations at the home and at peers in the algorithm as printed, if it has this path.
+    pub(super) printed: Option<(u64, u64)>,
+    /// Why that is another number, if it is.
+    pub(super) because: String,
+    /// As it stands in the file.
+    text: String,
+}
+
+/// A path.
+#[derive(Clone, Debug)]
+pub(super) struct Scene {
+    pub(super) lock: TestedLock,
+    pub(super) name: String,
+    /// Nobody waits for the lock, and nothing depends on time.
+    pub(super) calm: bool,
+    pub(super) ranks: usize,
+    /// Ranks and phases without a line do and post nothing.
+    pub(super) lines: Vec<Line>,
+}
+
+impl Scene {
+    pub(super) fn phases(&self) -> u32 {
+        self.lines.iter().map(|line| line.phase + 1).max().unwrap_or(0)
+    }
+
+    /// The line of a rank in a phase.
+    pub(super) fn line(&self, phase: u32, rank: u32) -> Option<&Line> {
+        self.lines.iter().find(|line| (line.phase, line.rank) == (phase, rank))
+    }
+
+    fn parse(head: &str, lines: Vec<Line>) -> Option<Scene> {
+        let mut words = head.split("; ");
+        let (lock, name) = words.next()?.split_once(": ")?;
+        let (lock, name) = (lock.parse().ok()?, name.to_owned());
+        let mut ranks = 1 + lines.iter().map(|line| line.rank).max()? as usize;
+        let mut calm = false;
+        for word in words {
+            match word.strip_suffix(" ranks") {
+                Some(more) => ranks = more.parse().ok()?,
+                None => calm = word == "calm",
+            }
+        }
+        Some(Scene { lock, name, calm, ranks, lines })
+    }
+}
+
+fn act(text: &str) -> Option<Act> {
+    let mut words = text.split(' ');
+    let name = words.next()?;
+    let times: Vec<u64> = words.map(|word| word.parse().ok()).collect::<Option<_>>()?;
+    Some(match (name, &times[..]) {
+        ("Read", []) => Act::Read,
+        ("Write", []) => Act::Write,
+        ("TryRead", []) => Act::TryRead,
+        ("TryWrite", []) => Act::TryWrite,
+        ("TryReadFails", []) => Act::TryReadFails,
+        ("TryWriteFails", []) => Act::TryWriteFails,
+        ("ReadRefused", []) => Act::ReadRefused,
+        ("ReadUntil", &[end]) => Act::ReadUntil(end),
+        ("WriteUntil", &[end]) => Act::WriteUntil(end),
+        ("ReadDropped", &[end]) => Act::ReadDropped(end),
+        ("WriteDropped", &[end]) => Act::WriteDropped(end),
+        ("ReadForgotten", &[until, end]) => Act::ReadForgotten(until, end),
+        ("WriteForgotten", &[until, end]) => Act::WriteForgotten(until, end),
+        ("Release", []) => Act::Release,
+        ("PutAndRelease", []) => Act::PutAndRelease,
+        ("ReleaseDropped", &[end]) => Act::ReleaseDropped(end),
+        ("DropGuard", []) => Act::DropGuard,
+        _ => return None,
+    })
+}
+
+impl Line {
+    fn parse(text: &str) -> Option<Line> {
+        let mut columns = text.split('|').map(str::trim);
+        let (phase, rank) = columns.next()?.split_once(' ')?;
+        let acts = columns.next().unwrap_or_default();
+        let (after, acts) = match acts.strip_prefix("after ").and_then(|delayed| delayed.split_once(") ")) {
+            Some((delay, acts)) => (delay.split(' ').next()?.parse().ok()?, acts),
+            None => (0, acts),
+        };
+        let acts = acts.split(", ").filter(|text| !text.is_empty()).map(act).collect::<Option<_>>()?;
+        let mut column = || columns.next().unwrap_or_default().to_owned();
+        let (steps, who, printed, because) = (column(), column(), column(), column());
+        let printed = match printed.split_once(" + ") {
+            Some((home, peers)) => Some((home.parse().ok()?, peers.parse().ok()?)),
+            None => None,
+        };
+        let (phase, rank, text) = (phase.parse().ok()?, rank.parse().ok()?, text.to_owned());
+        Some(Line { phase, rank, after, acts, steps, who, printed, because, text })
+    }
+}
+
+fn file() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(GOLDEN)
+}
+
+/// Returns all scenes.
+pub(super) fn scenes() -> Vec<Scene> {
+    let text = fs::read_to_string(file()).unwrap_or_else(|error| panic!("{GOLDEN}: {error}"));
+    let blocks = text.split("\n\n").skip(1);
+    let scene = |block: &str| {
+        let (head, lines) = block.split_once('\n').unwrap_or_else(|| panic!("{block:?} has no lines"));
+        let lines = lines.lines().map(|line| Line::parse(line).unwrap_or_else(|| panic!("{line:?} is no line")));
+        Scene::parse(head, lines.collect()).unwrap_or_else(|| panic!("{head:?} begins no scene"))
+    };
+    blocks.map(scene).collect()
+}
+
+/// Writes what was counted where the file says something else: by kinds, whose steps are to be named by hand.
+pub(super) fn rewrite(counted: &[(&Scene, u32, u32, Tally)]) {
+    let mut text = fs::read_to_string(file()).unwrap_or_else(|error| panic!("{GOLDEN}: {error}"));
+    for (scene, phase, rank, tally) in counted {
+        let head = format!("\n{}: {}", scene.lock, scene.name);
+        let mut at = text.match_indices(&head).map(|(at, _)| at + head.len());
+        let at = at.find(|at| text[*at..].starts_with([';', '\n'])).expect("the scene is in the file");
+        let end = text[at..].find("\n\n").map_or(text.len(), |end| at + end);
+        let steps = tally.steps();
+        let block = match scene.line(*phase, *rank) {
+            Some(line) => {
+                let mut columns: Vec<&str> = line.text.split('|').map(str::trim).collect();
+                columns.resize(columns.len().max(3), "");
+                columns[2] = &steps;
+                text[at..end].replace(&line.text, &columns.join(" | "))
+            }
+            None => format!("{}\n{phase} {rank} | | {steps}", text[at..end].trim_end()),
+        };
+        text.replace_range(at..end, &block);
+    }
+    fs::write(file(), text).unwrap_or_else(|error| panic!("{GOLDEN}: {error}"));
+}

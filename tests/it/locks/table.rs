@@ -1,0 +1,183 @@
+//! The table of all locks in `docs/locks.md`: what each says of itself, what an idle pair costs, how it takes a death, and what speaks for it.
+//!
+//! Costs are those of a rank on another node than the home's, on the modelled FX100; they come out the same each time.
+
+use crate::page::Part;
+use checks::{lock::TestedLock, with_lock};
+use rdma_fabric::{Fabric, ProgramResult, Rank, Time};
+use rma_lock::{
+    Guard, Lock, RmaLock,
+    locks::{Aggregated, AggregatedOptions, Levels, RpLock},
+};
+use std::{path::Path, time::Duration};
+use tofu2_sim::virt::{Job, OpCounts, Platform};
+
+const PART: Part = Part { page: "docs/locks.md", name: "table of locks" };
+const COMMAND: &str = "CONFORMANCE_WRITE=1 cargo test --test it locks";
+
+const RANKS: usize = 4;
+const HOME: Rank = Rank::new(0);
+/// On the other node.
+const MEASURES: usize = 2;
+const BEGIN: Time = Time::from_picos(1_000_000_000);
+
+/// Which lock, and what is known of it besides what it says.
+struct Known {
+    lock: TestedLock,
+    /// The radix of its tree of nodes.
+    radix: Option<u32>,
+    /// When a member is lost that is not the home.
+    loss: &'static str,
+    /// Where it is explored, and what else.
+    evidence: &'static [&'static str],
+}
+
+const WAITS_END: &str = "waits end with `PeerLost`";
+const UNNOTICED: &str = "a lost holder is waited for until a deadline";
+
+/// Under `crates`: where it is explored, and what else.
+const QUEUED: &[&str] =
+    &["checks/src/lock/queued.rs", "rma-lock/tests/it/loom/jobs.rs", "rma-lock/tests/it/threads.rs"];
+const BACK_OFF: &[&str] =
+    &["checks/src/lock/back_off.rs", "rma-lock/tests/it/back_off.rs", "rma-lock/tests/it/threads.rs"];
+const NODES: &[&str] = &["checks/src/lock/nodes.rs", "rma-lock/tests/it/loom/nodes.rs", "rma-lock/tests/it/nodes.rs"];
+
+const fn known(lock: TestedLock, loss: &'static str, evidence: &'static [&'static str]) -> Known {
+    Known { lock, radix: None, loss, evidence }
+}
+
+const LOCKS: [Known; 10] = [
+    known(
+        TestedLock::ReaderPreference,
+        WAITS_END,
+        &[
+            "checks/src/lock/queued.rs",
+            "checks/src/lock/mortal.rs",
+            "rma-lock/tests/it/loom/jobs.rs",
+            "rma-lock/tests/it/threads.rs",
+        ],
+    ),
+    known(TestedLock::Packed, WAITS_END, QUEUED),
+    known(TestedLock::WritersFirst, WAITS_END, QUEUED),
+    known(TestedLock::Fair, WAITS_END, QUEUED),
+    known(TestedLock::BackOff, UNNOTICED, BACK_OFF),
+    known(TestedLock::TwoLevels, UNNOTICED, BACK_OFF),
+    known(TestedLock::Nodes, WAITS_END, NODES),
+    Known { radix: Some(2), ..known(TestedLock::Nodes, WAITS_END, NODES) },
+    known(
+        TestedLock::Indicator,
+        WAITS_END,
+        &["checks/src/lock/indicator.rs", "rma-lock/tests/it/loom/nodes.rs", "rma-lock/tests/it/threads.rs"],
+    ),
+    known(
+        TestedLock::Recoverable,
+        "goes on; `Torn` after a writer",
+        &[
+            "checks/src/lock/recoverable.rs",
+            "checks/src/lock/recovery_mistakes.rs",
+            "rma-lock/tests/it/recovery",
+            "rma-lock/tests/processes",
+        ],
+    ),
+];
+
+/// What a lock says of itself.
+#[derive(Clone, Debug)]
+struct Says {
+    fairness: String,
+    home_words: usize,
+    bytes: usize,
+    /// Picoseconds of all pairs.
+    took: u64,
+}
+
+/// The rank that measures takes the lock `pairs` times, when all others have nothing to do with it.
+async fn idle(
+    fabric: Fabric,
+    (lock, radix): (TestedLock, Option<u32>),
+    writes: bool,
+    pairs: u32,
+) -> ProgramResult<Says> {
+    match radix {
+        None => with_lock!(lock, measure(fabric, None, writes, pairs)),
+        Some(radix) => {
+            let options = AggregatedOptions { levels: Levels::Tree { radix }, lock: () };
+            measure::<Aggregated<RpLock>>(fabric, Some(options), writes, pairs).await
+        }
+    }
+}
+
+async fn measure<L: RmaLock>(
+    fabric: Fabric,
+    options: Option<L::Options>,
+    writes: bool,
+    pairs: u32,
+) -> ProgramResult<Says> {
+    let options = options.unwrap_or_default();
+    let bytes = L::bytes(&options, RANKS);
+    let lock = L::symmetric_with(&fabric, HOME, options).await?;
+    fabric.sleep_until(BEGIN).await;
+    let begun = fabric.now();
+    for _ in 0..if fabric.rank().index() == MEASURES { pairs } else { 0 } {
+        if writes {
+            lock.write().await?.release().await?;
+        } else {
+            lock.read().await?.release().await?;
+        }
+    }
+    let took = fabric.now().picos_since(begun);
+    fabric.sleep_until(BEGIN + Duration::from_millis(10)).await;
+    Ok(Says { fairness: format!("{:?}", <L as Lock>::FAIRNESS), home_words: L::HOME_WORDS, bytes, took })
+}
+
+/// Operations of an idle pair, in words, and its time.
+fn pair(lock: (TestedLock, Option<u32>), writes: bool) -> (Says, String, f64) {
+    const PAIRS: u32 = 10;
+    let run = |pairs| {
+        let job = Job::new(&Platform::fx100(), RANKS).ranks_per_node(2).count_ops(true);
+        let run = job
+            .run(&async |fabric| idle(fabric, lock, writes, pairs).await)
+            .unwrap_or_else(|error| panic!("{lock:?}: {error}"));
+        let ops = run.ops_by_rank.expect("they were asked for")[MEASURES];
+        (run.outs[MEASURES].clone(), ops)
+    };
+    // The first pairs may set something up.
+    let ((before, few), (after, many)) = (run(PAIRS), run(2 * PAIRS));
+    let each = |count: fn(&OpCounts) -> u64, word: &str| {
+        let (all, rest) =
+            ((count(&many) - count(&few)) / u64::from(PAIRS), (count(&many) - count(&few)) % u64::from(PAIRS));
+        assert_eq!(rest, 0, "{lock:?}: pairs differ");
+        (all > 0).then(|| format!("{all} {word}{}", if all == 1 { "" } else { "s" }))
+    };
+    let ops = [each(|ops| ops.atomics, "atomic"), each(|ops| ops.puts, "put"), each(|ops| ops.gets, "get")];
+    let micros = (after.took - before.took) as f64 * 1e-6 / f64::from(PAIRS);
+    (before, ops.into_iter().flatten().collect::<Vec<_>>().join(", "), micros)
+}
+
+#[test]
+fn the_page_has_all_locks() {
+    let mut table = String::from(
+        "| lock | fairness | words at home | bytes at each of 4 ranks | idle shared pair | µs | idle exclusive pair | µs | when another rank than the home is lost | evidence |\n\
+         |---|---|---|---|---|---|---|---|---|---|\n",
+    );
+    for Known { lock, radix, loss, evidence } in LOCKS {
+        let name = format!("`{lock}`{}", if radix.is_some() { " in a tree" } else { "" });
+        let (says, shared, shared_micros) = pair((lock, radix), false);
+        let (_, exclusive, exclusive_micros) = pair((lock, radix), true);
+        for file in evidence {
+            let there = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates").join(file);
+            assert!(there.exists(), "{name}: there is no {file}");
+        }
+        let short =
+            |file: &&str| file.replace("rma-lock/tests/", "").replace("it/", "").replace("checks/src/lock/", "checks/");
+        let evidence: Vec<_> = evidence.iter().map(short).collect();
+        table += &format!(
+            "| {name} | {} | {} | {} | {shared} | {shared_micros:.2} | {exclusive} | {exclusive_micros:.2} | {loss} | {} |\n",
+            says.fairness,
+            says.home_words,
+            says.bytes,
+            evidence.join(", "),
+        );
+    }
+    PART.settle(&table, COMMAND);
+}

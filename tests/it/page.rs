@@ -1,0 +1,57 @@
+//! Parts of pages under `docs/` that the suite writes: between two markers, compared with what was found, or replaced.
+
+use std::{env, fs, path::PathBuf};
+
+/// Set to rewrite instead of compare; `cargo xtask` does.
+pub(crate) const WRITE: &str = "CONFORMANCE_WRITE";
+
+fn path(page: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(page)
+}
+
+/// Returns a page's text.
+pub(crate) fn read(page: &str) -> String {
+    fs::read_to_string(path(page)).unwrap_or_else(|error| panic!("{page}: {error}"))
+}
+
+/// A page and the name of a part: `<!-- begin NAME … -->` to `<!-- end NAME -->`.
+pub(crate) struct Part {
+    pub(crate) page: &'static str,
+    pub(crate) name: &'static str,
+}
+
+impl Part {
+    /// Returns the text before, in and after the part; the markers' lines stay outside.
+    fn split<'a>(&self, text: &'a str) -> (&'a str, &'a str, &'a str) {
+        let missing = |marker: &str| -> ! { panic!("{} has no line with {marker:?}", self.page) };
+        let (begin, end) = (format!("<!-- begin {}", self.name), format!("<!-- end {} -->", self.name));
+        let start = text.find(&begin).unwrap_or_else(|| missing(&begin));
+        let start = start + text[start..].find('\n').unwrap_or_else(|| missing(&begin)) + 1;
+        let stop = start + text[start..].find(&end).unwrap_or_else(|| missing(&end));
+        (&text[..start], &text[start..stop], &text[stop..])
+    }
+
+    /// Puts `found` into the part.
+    pub(crate) fn write(&self, found: &str) {
+        let text = read(self.page);
+        let (before, _, after) = self.split(&text);
+        let written = fs::write(path(self.page), format!("{before}{found}{after}"));
+        written.unwrap_or_else(|error| panic!("{}: {error}", self.page));
+        println!("{} rewritten: {}", self.page, self.name);
+    }
+
+    /// Compares the part with what was `found`, or puts that there if [`WRITE`] is set, as `command` does.
+    pub(crate) fn settle(&self, found: &str, command: &str) {
+        if env::var_os(WRITE).is_some() {
+            return self.write(found);
+        }
+        let text = read(self.page);
+        let (_, stands, _) = self.split(&text);
+        assert!(
+            stands == found,
+            "{}, {}, does not say what was found; `{command}` rewrites it. It says\n{stands}\nand should say\n{found}",
+            self.page,
+            self.name
+        );
+    }
+}

@@ -1,0 +1,56 @@
+//! What needs a process to itself: programs that this binary is when it is started with their name, libraries whose callers own `main`, and CPU
+//! time.
+//!
+//! Without a program's name the binary runs its cases one after the other, those that have its first argument in their names.
+
+mod c_boundary;
+#[cfg(target_os = "linux")]
+mod idle;
+mod launch_options;
+
+use std::process::{Command, ExitCode, Output};
+
+/// Runs this binary with these words, without any setting of a job around it; also returns what it wrote, standard output first.
+fn started(words: &[&str]) -> (Output, String) {
+    let mut command = Command::new(std::env::current_exe().expect("own path"));
+    for setting in ["ONESIDED_JOB", "ONESIDED_STUCK_AFTER"] {
+        command.env_remove(setting);
+    }
+    let output = command.args(words).output().expect("this binary is there");
+    let written = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    (output, written)
+}
+
+const CASES: &[(&str, fn())] = &[
+    #[cfg(target_os = "linux")]
+    ("waiting_burns_no_cpu", idle::waiting_burns_no_cpu),
+    #[cfg(target_os = "linux")]
+    ("processes_pass_arrays_on", c_boundary::processes_pass_arrays_on),
+    #[cfg(target_os = "linux")]
+    ("a_lost_peer_is_a_code", c_boundary::a_lost_peer_is_a_code),
+    ("threads_pass_arrays_on", c_boundary::threads_pass_arrays_on),
+    ("what_is_no_fabric_for_it_is_told", c_boundary::what_is_no_fabric_for_it_is_told),
+    ("jitter_shows_what_seeds_alone_do_not", launch_options::jitter_shows_what_seeds_alone_do_not),
+    ("a_seed_and_a_jitter_are_a_run", launch_options::a_seed_and_a_jitter_are_a_run),
+    ("wrong_amounts_are_refused", launch_options::wrong_amounts_are_refused),
+    ("a_deadlock_is_told_on_every_fabric", launch_options::a_deadlock_is_told_on_every_fabric),
+];
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words[..] {
+        ["c-program", what] => return c_boundary::program(what),
+        #[cfg(target_os = "linux")]
+        ["c-launch", what] => return c_boundary::launch(what),
+        ["program", name, ..] => return launch_options::program(name),
+        _ => {}
+    }
+    for (name, case) in CASES {
+        if words.first().is_none_or(|filter| filter.starts_with("--") || name.contains(filter)) {
+            case();
+            println!("{name} ... ok");
+        }
+    }
+    ExitCode::SUCCESS
+}
