@@ -1,7 +1,8 @@
 //! What one operation costs between two thread ranks over shared memory, wall clock.
 //!
-//! Rank 0 works on memory of rank 1, whose thread sleeps outside the fabric meanwhile; `…_waiting` are the same while rank 1
-//! waits inside it, so that each operation has to look whether to wake it. Run with `cargo bench --bench fabric`.
+//! Rank 0 works on memory of rank 1, whose thread sleeps outside the fabric meanwhile; `…_waiting`
+//! are the same while rank 1 waits inside it, so that each operation has to look whether to wake
+//! it. Run with `cargo bench --bench fabric`.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use onesided::{
@@ -35,8 +36,8 @@ enum Work {
     WriteLock,
 }
 
-/// Repeats the work `times` times on rank 0, which returns the elapsed time in picoseconds. Ranks are threads here, so that
-/// `asleep` can hold rank 1 outside the fabric.
+/// Repeats the work `times` times on rank 0, which returns the elapsed time in picoseconds. Ranks
+/// are threads here, so that `asleep` can hold rank 1 outside the fabric.
 async fn repeat(fabric: Fabric, work: Work, times: u64, asleep: Option<Arc<Barrier>>) -> ProgramResult<u64> {
     let mut world = Group::world(&fabric).await?;
     let bytes = match work {
@@ -73,7 +74,8 @@ async fn repeat(fabric: Fabric, work: Work, times: u64, asleep: Option<Arc<Barri
     Ok(elapsed)
 }
 
-/// Meets `times` times in a barrier of both ranks, by the barrier unit or by the group's own. Returns the elapsed time in picoseconds.
+/// Meets `times` times in a barrier of both ranks, by the barrier unit or by the group's own.
+/// Returns the elapsed time in picoseconds.
 async fn meet(fabric: Fabric, unit: bool, times: u64) -> ProgramResult<u64> {
     let mut world = Group::world(&fabric).await?;
     let mut barrier = barrier::Barrier::new(&mut world).await?;

@@ -1,8 +1,8 @@
-//! The lock paper's latencies as the simulator predicts them, in *virtual* time: criterion is handed simulated
-//! durations, so its reports compare models and protocols, not this machine.
+//! The lock paper's latencies as the simulator predicts them, in *virtual* time: criterion is
+//! handed simulated durations, so its reports compare models and protocols, not this machine.
 //!
-//! Criterion cannot work with samples that are all equal, so each sample is a job with another seed and a jitter of up
-//! to 10 ns per leg. Run with `cargo bench --bench paper_lock`.
+//! Criterion cannot work with samples that are all equal, so each sample is a job with another seed
+//! and a jitter of up to 10 ns per leg. Run with `cargo bench --bench paper_lock`.
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use onesided::sim::virt::{Job, Platform};
@@ -23,7 +23,8 @@ fn slowest_pair(platform: &Platform, ranks: usize, ranks_per_node: u32, seed: u6
 
 fn reader_pair(c: &mut Criterion) {
     let mut group = c.benchmark_group("virtual_reader_pair");
-    // Warming up doubles the repetitions until so much *real* time has passed, and repetitions cost none here.
+    // Warming up doubles the repetitions until so much *real* time has passed, and repetitions cost
+    // none here.
     group.sample_size(10).warm_up_time(Duration::from_nanos(1)).measurement_time(Duration::from_millis(500));
     let machines = [("fx100", Platform::fx100(), 32), ("fx10", Platform::fx10(), 16)];
     for (name, platform, ranks_per_node) in machines {

@@ -1,5 +1,7 @@
-//! Persistent exchanges with two neighbours: what the simulator needs of this machine for one iteration of 36 ranks, and what start and wait
-//! cost over shared memory between two ranks that are threads. All in wall-clock time; the figures of the paper are `cargo reproduce --paper prdma`.
+//! Persistent exchanges with two neighbours: what the simulator needs of this machine for one
+//! iteration of 36 ranks, and what start and wait cost over shared memory between two ranks that
+//! are threads. All in wall-clock time; the figures of the paper are
+//! `cargo reproduce --paper prdma`.
 //!
 //! Run with `cargo bench --bench paper_prdma`.
 

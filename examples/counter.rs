@@ -1,13 +1,13 @@
 //! Every rank locks a word of rank 0's memory and adds to it: `cargo example counter -- --ranks 4`.
 
-use onesided::{lock::locks::RpLock, prelude::*};
+use onesided::{lock::RwLock, prelude::*};
 
 async fn counter(fabric: Fabric) -> ProgramResult<()> {
     let home = Rank::new(0);
     let mut world = Group::world(&fabric).await?;
     let window = fabric.alloc_symmetric(8).await?;
     let total = window.word_of::<u64>(&fabric, home, 0)?;
-    let lock = RpLock::symmetric(&fabric, home).await?;
+    let lock = RwLock::symmetric(&fabric, home).await?;
 
     let guard = lock.write().await?;
     let old = fabric.get_word(&total).await?;

@@ -1,12 +1,14 @@
-//! A rank kills itself in the middle of an update under a lock. The others find out, mend the record, and go on.
+//! A rank kills itself in the middle of an update under a lock. The others find out, mend the
+//! record, and go on.
 //!
 //! ```text
 //! cargo example crash_recovery --release -- --ranks 4
 //! cargo example crash_recovery --release -- --ranks 4 --fabric virt
 //! ```
 //!
-//! Between processes the rank is killed as by `kill -9`. Elsewhere its program panics, which makes it as lost to the others. A job that has lost a rank ends with its
-//! exit code: the launcher's is not 0.
+//! Between processes the rank is killed as by `kill -9`. Elsewhere its program panics, which makes
+//! it as lost to the others. A job that has lost a rank ends with its exit code: the launcher's is
+//! not 0.
 
 use onesided::{
     Group, ProgramResult, Provider, Rank, RemoteWord,
@@ -24,7 +26,8 @@ const HOME: Rank = Rank::new(0);
 /// Both halves are the same when nobody is inside.
 type Record = [RemoteWord<u64>; 2];
 
-/// Each rank adds to both halves of a record, `rounds` times; the last one dies between them in its second round.
+/// Each rank adds to both halves of a record, `rounds` times; the last one dies between them in its
+/// second round.
 async fn crash_recovery(fabric: Fabric, rounds: u64, processes: bool) -> ProgramResult<()> {
     let (me, last) = (fabric.rank(), Rank::new(fabric.ranks() as u32 - 1));
     let mut world = Group::world(&fabric).await?;

@@ -1,7 +1,8 @@
 //! One hashtable in the memory of all ranks, each part under a lock of its own.
 //!
-//! Every rank inserts keys and looks up those of others, one insert for nine lookups; in the end all keys must be there. The
-//! table is [`repro::workloads::hashtable`], generic over the lock. Run it between real processes, and in virtual time:
+//! Every rank inserts keys and looks up those of others, one insert for nine lookups; in the end
+//! all keys must be there. The table is [`repro::workloads::hashtable`], generic over the lock. Run
+//! it between real processes, and in virtual time:
 //!
 //! ```text
 //! cargo example distributed_hashtable --release -- --ranks 4

@@ -1,5 +1,6 @@
-//! Registers vectors that the program has, lets the next rank use them, and takes them back; prints what each step costs:
-//! `cargo example existing_memory --release -- --ranks 2`, with `--fabric threads` or `--fabric virt` for other ways.
+//! Registers vectors that the program has, lets the next rank use them, and takes them back; prints
+//! what each step costs: `cargo example existing_memory --release -- --ranks 2`, with
+//! `--fabric threads` or `--fabric virt` for other ways.
 
 use onesided::{Existing, Fabric, Group, ProgramResult, Rank, RemoteAddr};
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! A halo exchange along a ring that the network runs by itself: each rank sends a block to both neighbours in every step, and checks what it got.
+//! A halo exchange along a ring that the network runs by itself: each rank sends a block to both
+//! neighbours in every step, and checks what it got.
 //!
 //! ```text
 //! cargo example halo_1d --release -- --ranks 4
@@ -6,8 +7,10 @@
 //! cargo example halo_1d --release -- --ranks 4 --fabric virt --steps 1 --timeline halo.json
 //! ```
 //!
-//! `--help` tells its options. What is printed is the form that all ranks agreed on: a thriftier one than asked for where queues run out. With one step, `--timeline FILE`
-//! shows the making of the request and one iteration, to be opened in Perfetto; `--trace FILE` does for operations of any fabric.
+//! `--help` tells its options. What is printed is the form that all ranks agreed on: a thriftier
+//! one than asked for where queues run out. With one step, `--timeline FILE` shows the making of
+//! the request and one iteration, to be opened in Perfetto; `--trace FILE` does for operations of
+//! any fabric.
 
 use onesided::{
     Fabric, Group, Program, ProgramResult, Rank,

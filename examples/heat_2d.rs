@@ -6,9 +6,11 @@
 //! cargo example heat_2d --release -- --ranks 6 --fabric virt
 //! ```
 //!
-//! A tile and its halos are one buffer: rows are sent from it and received in it as they are, columns as vectors. Each step starts the exchange,
-//! computes the cells that need no halo, waits, and computes the border. At the edges of the plate there is no neighbour, and the halo stays as it was
-//! set. In virtual time a cell takes a nanosecond. In the end every rank compares its tile, bit by bit, with the same plate computed by one loop.
+//! A tile and its halos are one buffer: rows are sent from it and received in it as they are,
+//! columns as vectors. Each step starts the exchange, computes the cells that need no halo, waits,
+//! and computes the border. At the edges of the plate there is no neighbour, and the halo stays as
+//! it was set. In virtual time a cell takes a nanosecond. In the end every rank compares its tile,
+//! bit by bit, with the same plate computed by one loop.
 //!
 //! `--help` tells its options.
 
@@ -24,7 +26,8 @@ const RATE: f64 = 0.2;
 /// What a cell takes in virtual time. On wall clock it takes what it takes.
 const CELL: Duration = Duration::from_nanos(1);
 
-/// The plate is this warm along its upper edge in the middle third, and along its left edge, and 0 elsewhere.
+/// The plate is this warm along its upper edge in the middle third, and along its left edge, and 0
+/// elsewhere.
 const HOT: f64 = 100.0;
 const WARM: f64 = 50.0;
 
@@ -41,7 +44,8 @@ struct Tile {
 }
 
 impl Tile {
-    /// Returns the tile of one member; the first ones are one cell longer where the side does not divide.
+    /// Returns the tile of one member; the first ones are one cell longer where the side does not
+    /// divide.
     fn of(grid: &Cartesian, member: usize, side: usize) -> ProgramResult<Tile> {
         let at = grid.coordinates(member)?;
         let part = |dim: usize| {
@@ -116,7 +120,8 @@ impl Tile {
         self.step(old, new, 1..rows + 1, columns..columns + 1);
     }
 
-    /// Returns what is sent in, and what is received from, the four directions: up, down, left, right.
+    /// Returns what is sent in, and what is received from, the four directions: up, down, left,
+    /// right.
     fn halos(&self) -> ProgramResult<([Layout; 4], [Layout; 4])> {
         let (rows, columns) = (self.rows, self.columns);
         let row = |row: usize| Layout::contiguous::<f64>(row * self.width() + 1, columns);

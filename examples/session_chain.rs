@@ -1,9 +1,10 @@
 //! A pipelined broadcast along a chain of ranks that the network runs by itself:
 //! `cargo example session_chain --release -- --ranks 6`, on virtual time with `--fabric virt`.
 //!
-//! Every rank between fills its session queue once: a put of each block to the next rank, none of which may start. Each block that
-//! arrives advances the session offset by the slot of its own forwarding. No rank between calls the fabric until the
-//! whole message has passed through it; the last one counts notices.
+//! Every rank between fills its session queue once: a put of each block to the next rank, none of
+//! which may start. Each block that arrives advances the session offset by the slot of its own
+//! forwarding. No rank between calls the fabric until the whole message has passed through it; the
+//! last one counts notices.
 
 use onesided::{
     Deps, Group, ProgramResult,

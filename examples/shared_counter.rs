@@ -1,7 +1,7 @@
 //! A counter and a histogram in one rank's memory, under a lock that nobody can go around.
 //!
-//! Where the ranks share memory a holder counts where the numbers are; elsewhere it gets and puts copies. Run it between real
-//! processes, and in virtual time:
+//! Where the ranks share memory a holder counts where the numbers are; elsewhere it gets and puts
+//! copies. Run it between real processes, and in virtual time:
 //!
 //! ```text
 //! cargo example shared_counter --release -- --ranks 4

@@ -1,5 +1,6 @@
-//! A stencil with one-sided halo exchange, in the two forms of the lock paper's Figures 4 and 5: between fences with puts, and inside one epoch of
-//! all ranks with gets. Each rank checks its tile, bit by bit, against the same computed in one loop.
+//! A stencil with one-sided halo exchange, in the two forms of the lock paper's Figures 4 and 5:
+//! between fences with puts, and inside one epoch of all ranks with gets. Each rank checks its
+//! tile, bit by bit, against the same computed in one loop.
 //!
 //! ```text
 //! cargo example stencil_rma --release -- --ranks 4

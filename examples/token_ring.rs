@@ -1,6 +1,8 @@
-//! A token goes round all ranks by notified puts: `cargo example token_ring --release -- --ranks 4`.
+//! A token goes round all ranks by notified puts:
+//! `cargo example token_ring --release -- --ranks 4`.
 //!
-//! Prints the mean time of one hop: on shared memory, a put, its notice and the wake of whoever waits for it.
+//! Prints the mean time of one hop: on shared memory, a put, its notice and the wake of whoever
+//! waits for it.
 
 use onesided::{Deps, Group, ProgramResult, Rank};
 use rdma_fabric::Fabric;

@@ -1,14 +1,16 @@
-//! A lock against a timer on tokio's current-thread runtime: `cargo example tokio_current_thread -- --ranks 2`.
+//! A lock against a timer on tokio's current-thread runtime:
+//! `cargo example tokio_current_thread -- --ranks 2`.
 //!
-//! Rank 0 keeps the lock for a while; the others give up waiting twice, and then wait. (Who gives up keeps one of the rank's few
-//! queue nodes until the lock has come to it, so one should not give up without end.)
+//! Rank 0 keeps the lock for a while; the others give up waiting twice, and then wait. (Who gives
+//! up keeps one of the rank's few queue nodes until the lock has come to it, so one should not give
+//! up without end.)
 
-use onesided::{Fabric, Group, ProgramResult, Rank, lock::locks::RpLock};
+use onesided::{Fabric, Group, ProgramResult, Rank, lock::RwLock};
 use std::time::Duration;
 
 async fn rank(fabric: Fabric) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
-    let lock = RpLock::symmetric(&fabric, Rank::new(0)).await?;
+    let lock = RwLock::symmetric(&fabric, Rank::new(0)).await?;
     let held = if fabric.rank() == Rank::new(0) { Some(lock.write().await?) } else { None };
     world.barrier().await?;
     match held {

@@ -1,14 +1,14 @@
 //! A record in one rank's memory, kept consistent by a lock in another's.
 //!
-//! Writers read the record, check that nobody tore it, and put a new version; readers check that all its words belong to
-//! one version. Run it between real processes, and in virtual time:
+//! Writers read the record, check that nobody tore it, and put a new version; readers check that
+//! all its words belong to one version. Run it between real processes, and in virtual time:
 //!
 //! ```text
 //! cargo example window_lock --release -- --ranks 4
 //! cargo example window_lock --release -- --ranks 4 --fabric virt
 //! ```
 
-use onesided::{Group, ProgramResult, Rank, lock::locks::RpLock};
+use onesided::{Group, ProgramResult, Rank, lock::RwLock};
 use rdma_fabric::Fabric;
 
 /// Words of the record.
@@ -21,7 +21,7 @@ async fn window_lock(fabric: Fabric, rounds: u64) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
     let window = fabric.alloc_symmetric(WORDS * 8).await?;
     let record = fabric.remote_span::<u64>(window.at(data_home, 0), WORDS)?;
-    let lock = RpLock::symmetric(&fabric, lock_home).await?;
+    let lock = RwLock::symmetric(&fabric, lock_home).await?;
     world.barrier().await?;
 
     let start = fabric.now();

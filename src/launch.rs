@@ -16,16 +16,18 @@ use tofu2_sim::{
 
 /// Starts `program` as the command line says, and returns its exit code.
 ///
-/// `--ranks N` says how many, `--fabric shm|threads|virt` on what, `--help` what else there is; see [`Launch`]. With processes the
-/// program's binary is executed once more for each rank, so nothing before this call should have effects.
+/// `--ranks N` says how many, `--fabric shm|threads|virt` on what, `--help` what else there is; see
+/// [`Launch`]. With processes the program's binary is executed once more for each rank, so nothing
+/// before this call should have effects.
 ///
-/// Errors go to standard error, with the rank in front. What the command line says beyond that is one: programs with options of their own
-/// have [`launch_with`].
+/// Errors go to standard error, with the rank in front. What the command line says beyond that is
+/// one: programs with options of their own have [`launch_with`].
 pub fn launch<P: Program>(program: P) -> ExitCode {
     launch_with("", |rest| nothing_more(rest).map(|()| program))
 }
 
-/// Starts a program with options of its own, as [`launch`] does. `program` makes it of what [`Launch::from_args`] left over.
+/// Starts a program with options of its own, as [`launch`] does. `program` makes it of what
+/// [`Launch::from_args`] left over.
 ///
 /// `--help` prints `usage`, then [`Launch::HELP`].
 ///
@@ -54,8 +56,8 @@ pub fn launch_with<P: Program, E: Display>(
     })
 }
 
-/// Starts ranks that are written for shared memory alone and bring their own runtime: [`Launch::from_args`] and
-/// [`Launch::run_shared`]. They can't be observed (`--stats`, `--trace`).
+/// Starts ranks that are written for shared memory alone and bring their own runtime:
+/// [`Launch::from_args`] and [`Launch::run_shared`]. They can't be observed (`--stats`, `--trace`).
 ///
 /// ```no_run
 /// fn main() -> std::process::ExitCode {
@@ -101,8 +103,8 @@ fn nothing_more(rest: Vec<OsString>) -> Result<(), FabricError> {
 type AnyProgram<'p> = dyn Fn(Fabric) -> Pin<Box<dyn Future<Output = ProgramResult<()>> + 'p>> + Sync + 'p;
 
 impl Launch {
-    /// Runs `program` and returns its exit code: 0 if all ranks ended well, otherwise that of the rank that failed
-    /// first, 1 if it has none of its own.
+    /// Runs `program` and returns its exit code: 0 if all ranks ended well, otherwise that of the
+    /// rank that failed first, 1 if it has none of its own.
     pub fn run<P: Program>(&self, program: &P) -> ExitCode {
         match self.try_run(&|fabric| Box::pin(async move { program.run(fabric).await.map(drop) })) {
             Ok(code) => code,
@@ -110,11 +112,13 @@ impl Launch {
         }
     }
 
-    /// Runs ranks that are written for shared memory alone, and returns the exit code as [`Launch::run`] does. `rank` is called once per rank, on its process's main
-    /// thread or on its own thread; it may run its futures on any executor, and move or spawn them where it likes: futures of
-    /// shared memory are `Send`.
+    /// Runs ranks that are written for shared memory alone, and returns the exit code as
+    /// [`Launch::run`] does. `rank` is called once per rank, on its process's main thread or on its
+    /// own thread; it may run its futures on any executor, and move or spawn them where it likes:
+    /// futures of shared memory are `Send`.
     ///
-    /// Ranks in virtual time are refused with [`FabricError::Unsupported`]: there is no runtime there but the simulator.
+    /// Ranks in virtual time are refused with [`FabricError::Unsupported`]: there is no runtime
+    /// there but the simulator.
     pub fn run_shared<T: Send>(&self, rank: impl Fn(Fabric) -> ProgramResult<T> + Sync) -> ExitCode {
         match self.try_run_shared(&|fabric| rank(fabric).map(drop)) {
             Ok(code) => code,
@@ -153,7 +157,8 @@ impl Launch {
         Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
     }
 
-    /// Not generic over the program, so that what starts ranks is compiled with this crate and not again with each program.
+    /// Not generic over the program, so that what starts ranks is compiled with this crate and not
+    /// again with each program.
     fn try_run(&self, program: &AnyProgram<'_>) -> Result<ExitCode, LaunchError> {
         let program = async |fabric| program(fabric).await;
         if let Some(endpoint) = tofu2_sim::shm::from_env()? {

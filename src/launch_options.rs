@@ -29,11 +29,12 @@ use tofu2_sim::{
 /// | `--seed N` | | virt: shuffle events of one moment by this seed; 0 keeps their order | 0 |
 /// | `--jitter AMOUNT` | | virt: add a random latency up to this (`500ns`, `2us`, `1ms`) to each leg of an operation, drawn by the seed: puts overtake each other where the contract lets them | none |
 ///
-/// Events of one moment are few, so `--seed` alone shows little. A flag that is put behind data without a flush, for instance, comes before the data
-/// with `--jitter 2us` and one of a few seeds. Same program, seed and jitter: the same run, and the same trace hash at its end.
+/// Events of one moment are few, so `--seed` alone shows little. A flag that is put behind data
+/// without a flush, for instance, comes before the data with `--jitter 2us` and one of a few seeds.
+/// Same program, seed and jitter: the same run, and the same trace hash at its end.
 ///
-/// An option wins over the environment; an empty value is an error. A process that [`Launch`] or `onesided run` started as a rank ignores all
-/// of them and is that rank.
+/// An option wins over the environment; an empty value is an error. A process that [`Launch`] or
+/// `onesided run` started as a rank ignores all of them and is that rank.
 ///
 /// `--stats` and `--trace` put a provider that observes between the program and its fabric
 /// (`onesided::observe::observed`); without them nothing is there, and nothing paid. Ranks of
@@ -54,7 +55,8 @@ pub struct Launch {
     pub seed: u64,
     /// Longest random latency that is added to each leg of an operation in a simulated run.
     pub jitter: Duration,
-    /// How long all ranks may be parked while nobody can wake them, before the job ends; see [`Launcher::stuck_after`](tofu2_sim::shm::Launcher::stuck_after).
+    /// How long all ranks may be parked while nobody can wake them, before the job ends; see
+    /// [`Launcher::stuck_after`](tofu2_sim::shm::Launcher::stuck_after).
     pub stuck_after: Option<Duration>,
     /// Which CPUs each rank may use. Virtual time has only one thread and ignores it.
     pub bind: Bind,
@@ -88,7 +90,8 @@ impl Default for Launch {
     }
 }
 
-/// [`Launch::HELP`], with what is there in some builds only: lines of all fabrics, lines of virtual time, an end.
+/// [`Launch::HELP`], with what is there in some builds only: lines of all fabrics, lines of virtual
+/// time, an end.
 macro_rules! help {
     ($common:literal, $simulated:literal, $end:literal) => {
         concat!(
@@ -129,7 +132,8 @@ impl Launch {
         help!("", "", "Built without the feature `observe` of the crate `onesided`: no --stats, --trace, --timeline.\n")
     };
 
-    /// Reads this process's arguments and environment. Yields what was not ours, for the program's own use.
+    /// Reads this process's arguments and environment. Yields what was not ours, for the program's
+    /// own use.
     ///
     /// # Errors
     /// [`FabricError::Setting`].

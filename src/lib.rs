@@ -1,28 +1,31 @@
-//! One-sided communication (RDMA) for Rust: safe to call, fast enough to replace hand-written code, and
-//! honest enough to be a laboratory.
+//! One-sided communication (RDMA) for Rust: safe to call, fast enough to replace hand-written code,
+//! and honest enough to be a laboratory.
 //!
 //! The problem: a rank wants to read, write and lock memory of another rank without that rank's
 //! CPU. What exists for that is either unsafe, slow between processes of one machine, or tied to
 //! one network; and none of it can be run, unchanged, under a simulator or a model checker. Here a
 //! protocol is written and compiled once, over [`Fabric`], and runs on
 //!
-//! * **shared memory** between real processes ([`sim::shm`]), each operation executed by the CPU that posts it;
+//! * **shared memory** between real processes ([`sim::shm`]), each operation executed by the CPU
+//!   that posts it;
 //! * **virtual time** ([`sim::virt`]), up to a million ranks on a modelled Tofu2 network;
-//! * a model checker, with the feature `explore`: every order of delivery that the contract allows, for small jobs.
+//! * a model checker, with the feature `explore`: every order of delivery that the contract allows,
+//!   for small jobs.
 //!
-//! With the feature `observe` a program tells what its ranks did: `--stats`, `--trace FILE`, `--timeline FILE`.
+//! With the feature `observe` a program tells what its ranks did: `--stats`, `--trace FILE`,
+//! `--timeline FILE`.
 //!
 //! # Start
 //! A program is an `async fn` over a fabric. [`launch`] starts its ranks:
 //!
 //! ```no_run
-//! use onesided::{lock::locks::RpLock, prelude::*};
+//! use onesided::{lock::RwLock, prelude::*};
 //!
 //! /// Every rank adds its number to a word of rank 0, under a lock.
 //! async fn sum(fabric: Fabric) -> ProgramResult<()> {
 //!     let mut world = Group::world(&fabric).await?;
 //!     let window = fabric.alloc_symmetric(8).await?;
-//!     let lock = RpLock::symmetric(&fabric, Rank::new(0)).await?;
+//!     let lock = RwLock::symmetric(&fabric, Rank::new(0)).await?;
 //!     let total = window.word_of::<u64>(&fabric, Rank::new(0), 0)?;
 //!
 //!     let guard = lock.write().await?;
@@ -43,7 +46,7 @@
 //! Run it with `--ranks 4`, and with `--fabric virt` for virtual time.
 //!
 //! # Where to look next
-//! [`Fabric`] is what programs hold, whichever provider is below; [`lock::locks::RpLock`] the
+//! [`Fabric`] is what programs hold, whichever provider is below; [`lock::RwLock`] the
 //! readers-writer lock, [`lock::Window`] memory in MPI-3's epochs; [`prdma::Neighbourhood`] makes
 //! exchanges with fixed neighbours that the network runs by itself; [`Launch`] what `launch` does,
 //! step by step.
@@ -67,7 +70,8 @@ pub mod prelude {
     pub use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, Rank, Region};
 }
 
-/// A model checker for protocols over [`Fabric`], with the feature `explore`: `docs/own-protocol.md` is its recipe.
+/// A model checker for protocols over [`Fabric`], with the feature `explore`:
+/// `docs/learn/own-protocol.md` is its recipe.
 #[cfg(feature = "explore")]
 #[doc(inline)]
 pub use explore;
@@ -96,3 +100,18 @@ pub use tofu2_sim as sim;
 pub use tofu2_sim::shm::block_on;
 #[cfg(not(feature = "observe"))]
 use unobserved as observing;
+
+/// The programs of README and of the book's first part, compiled by `cargo test --doc`.
+#[cfg(doctest)]
+mod book {
+    #[doc = include_str!("../README.md")]
+    mod readme {}
+    #[doc = include_str!("../docs/learn/first-program.md")]
+    mod first_program {}
+    #[doc = include_str!("../docs/learn/lock.md")]
+    mod lock {}
+    #[doc = include_str!("../docs/learn/window.md")]
+    mod window {}
+    #[doc = include_str!("../docs/learn/exchange.md")]
+    mod exchange {}
+}

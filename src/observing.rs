@@ -1,4 +1,5 @@
-//! Jobs that are observed, and what is said when they can't be. Without the feature `observe`: `unobserved.rs`.
+//! Jobs that are observed, and what is said when they can't be. Without the feature `observe`:
+//! `unobserved.rs`.
 
 use crate::{
     Launch, Provider,
@@ -95,7 +96,8 @@ impl TimelineFile {
     }
 }
 
-/// Returns how the job ended, or else that it could not be reported. Of two errors the second goes to standard error.
+/// Returns how the job ended, or else that it could not be reported. Of two errors the second goes
+/// to standard error.
 pub(crate) fn both<T, E: Into<LaunchError>>(
     ended: Result<T, E>,
     told: Result<(), ObserveError>,

@@ -36,16 +36,17 @@ impl FromStr for Provider {
 }
 
 impl Provider {
-    /// Returns the rank that this process is, for a library whose callers own `main`: a C library, for instance, between its
-    /// calls of "open" and "close".
+    /// Returns the rank that this process is, for a library whose callers own `main`: a C library,
+    /// for instance, between its calls of "open" and "close".
     ///
     /// `onesided run` starts the processes. Futures of the fabric run on the calling thread, by
-    /// [`block_on`](crate::block_on). The rank leaves its job when the last clone of its fabric is dropped; a process that
-    /// ends before is lost to its peers.
+    /// [`block_on`](crate::block_on). The rank leaves its job when the last clone of its fabric is
+    /// dropped; a process that ends before is lost to its peers.
     ///
     /// # Errors
-    /// [`FabricError::Setting`] if nobody started this process as a rank, [`FabricError::RankTaken`] if this was called
-    /// before, [`FabricError::Unsupported`] if ranks are no processes here.
+    /// [`FabricError::Setting`] if nobody started this process as a rank,
+    /// [`FabricError::RankTaken`] if this was called before, [`FabricError::Unsupported`] if ranks
+    /// are no processes here.
     pub fn attach(self) -> Result<Fabric, FabricError> {
         match self {
             Provider::Shm => shm::from_env()?

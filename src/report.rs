@@ -1,4 +1,5 @@
-//! What is said to people: text, how the ranks of a job ended that are not processes, and why a launch failed.
+//! What is said to people: text, how the ranks of a job ended that are not processes, and why a
+//! launch failed.
 
 use rdma_fabric::FabricError;
 use std::{
@@ -38,7 +39,8 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
     }
 }
 
-/// Writes to standard error, and a line's end. Nobody can be told if that fails, and nothing else depends on it.
+/// Writes to standard error, and a line's end. Nobody can be told if that fails, and nothing else
+/// depends on it.
 pub(crate) fn say(text: impl Display) {
     // At once, so that lines of several processes stay whole. `eprintln!` would panic.
     let _ = io::stderr().lock().write_all(format!("{text}\n").as_bytes());

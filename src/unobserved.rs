@@ -1,4 +1,5 @@
-//! What stands for `observing.rs` in a build without the feature `observe`: whoever asks for counters, traces or timelines is refused.
+//! What stands for `observing.rs` in a build without the feature `observe`: whoever asks for
+//! counters, traces or timelines is refused.
 
 use crate::{
     Launch,

@@ -1,5 +1,5 @@
-//! How long barriers take: the unit's and the group's own, over two threads on this machine (wall clock, the least of many
-//! samples), and in virtual time from 2 ranks on.
+//! How long barriers take: the unit's and the group's own, over two threads on this machine (wall
+//! clock, the least of many samples), and in virtual time from 2 ranks on.
 //!
 //! `cargo example barrier_speed --release [most ranks, 4096]`
 
@@ -37,7 +37,8 @@ async fn on_wall_clock(fabric: Fabric, unit: bool) -> ProgramResult<u64> {
     Ok(least)
 }
 
-/// Returns the picoseconds that a barrier took to which all ranks came at once: the unit's, and the group's.
+/// Returns the picoseconds that a barrier took to which all ranks came at once: the unit's, and the
+/// group's.
 async fn in_virtual_time(fabric: Fabric, shape: GraphShape) -> ProgramResult<(u64, u64)> {
     let mut world = Group::world(&fabric).await?;
     let mut barrier = Barrier::with_shape(&mut world, shape).await?;

@@ -1,12 +1,15 @@
 //! When blocks for another node had better travel together: `cargo example exchange_by_node`.
 //!
-//! FX100 in virtual time. Start and wait, nothing between; microseconds of an iteration at the slowest rank. Each way is asked for with as many queues as its
-//! node has: the form that came out is told.
-//! * *Grid*: ranks of a node are a cube of their own in a periodic grid of 3 x 3 x 3 nodes, each with its 26 neighbours.
+//! FX100 in virtual time. Start and wait, nothing between; microseconds of an iteration at the
+//! slowest rank. Each way is asked for with as many queues as its node has: the form that came out
+//! is told.
+//! * *Grid*: ranks of a node are a cube of their own in a periodic grid of 3 x 3 x 3 nodes, each
+//!   with its 26 neighbours.
 //! * *All*: every rank of four nodes sends to every other.
 //! * *Graph*: every rank of eight nodes sends to 24 that are drawn.
 //!
-//! What CPUs copy takes no time there: `start` and `wait` of an exchange by node copy each block once more.
+//! What CPUs copy takes no time there: `start` and `wait` of an exchange by node copy each block
+//! once more.
 
 use prdma_offload::{Aggregation, Buffer, Cartesian, Form, Neighbourhood, Options, Topology};
 use rdma_fabric::{Fabric, Group, ProgramResult};

@@ -2,9 +2,11 @@
 //!
 //! Thread ranks in a periodic ring; the fastest of many batches.
 //! * One rank that exchanges with itself: the processor's work alone.
-//! * Two ranks, so that both neighbours of each are the other; start and wait, nothing between. Beside it a word's way there and back, half of it.
-//! * Two ranks that compute between start and wait: the step less the computing, and the wait alone; then with the other rank late by twice that
-//!   time. What one rank's calls take longer, its CPU has copied.
+//! * Two ranks, so that both neighbours of each are the other; start and wait, nothing between.
+//!   Beside it a word's way there and back, half of it.
+//! * Two ranks that compute between start and wait: the step less the computing, and the wait
+//!   alone; then with the other rank late by twice that time. What one rank's calls take longer,
+//!   its CPU has copied.
 //! * Making an exchange with 26 neighbours on four ranks.
 
 use core::sync::atomic::{
@@ -123,7 +125,8 @@ fn spin(time: Duration) -> f64 {
     nanos(begun)
 }
 
-/// Returns the nanoseconds of a word's way from one thread to another and back, the fastest of many batches.
+/// Returns the nanoseconds of a word's way from one thread to another and back, the fastest of many
+/// batches.
 fn ping_pong() -> f64 {
     #[repr(align(128))]
     struct Line(AtomicU64);

@@ -1,7 +1,8 @@
 //! What a pair of lock and unlock costs over shared memory: `cargo example lock_cost --release`.
 //!
-//! First a remote idle lock, its home asleep outside the fabric; the fastest of many batches, three million pairs in all. Then sixteen
-//! ranks that all want it exclusively, beside as many threads and a mutex of the standard library. The same for the other locks.
+//! First a remote idle lock, its home asleep outside the fabric; the fastest of many batches, three
+//! million pairs in all. Then sixteen ranks that all want it exclusively, beside as many threads
+//! and a mutex of the standard library. The same for the other locks.
 
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
 use rma_lock::{
@@ -75,7 +76,8 @@ impl Measured {
 #[repr(align(128))]
 struct Line(AtomicU64);
 
-/// Repeats a pair on rank 0. Returns the nanoseconds of one in the fastest batch, which other work of the machine is least likely to have disturbed.
+/// Repeats a pair on rank 0. Returns the nanoseconds of one in the fastest batch, which other work
+/// of the machine is least likely to have disturbed.
 async fn alone<L: Excludes>(fabric: Fabric, pair: Pair, asleep: Arc<Barrier>) -> ProgramResult<f64> {
     let mut world = Group::world(&fabric).await?;
     let lock = L::symmetric(&fabric, HOME).await?;

@@ -1,6 +1,8 @@
-//! How long a wave of readers takes: all ranks take the lock shared and release it, in virtual time on FX100 with latencies only.
+//! How long a wave of readers takes: all ranks take the lock shared and release it, in virtual time
+//! on FX100 with latencies only.
 //!
-//! `node_waves NODES RANKS_PER_NODE [flat|nodes|tree RADIX]`; without arguments, 128 nodes of 8 ranks with each.
+//! `node_waves NODES RANKS_PER_NODE [flat|nodes|tree RADIX]`; without arguments, 128 nodes of 8
+//! ranks with each.
 
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
 use rma_lock::{
@@ -12,7 +14,8 @@ use tofu2_sim::virt::{Job, Platform};
 
 const HOME: Rank = Rank::new(0);
 
-/// Takes and releases the lock once, together with all others. Returns how long that took this rank, in picoseconds.
+/// Takes and releases the lock once, together with all others. Returns how long that took this
+/// rank, in picoseconds.
 async fn wave<L: RmaLock>(fabric: Fabric, options: L::Options) -> ProgramResult<u64> {
     let lock = L::symmetric_with(&fabric, HOME, options).await?;
     let mut world = Group::world(&fabric).await?;

@@ -1,11 +1,13 @@
-//! What control queues cost over shared memory, beside the plain fabric: `cargo example queue_cost --release`.
+//! What control queues cost over shared memory, beside the plain fabric:
+//! `cargo example queue_cost --release`.
 //!
 //! Two processes (threads with `--threads`); each figure is the least of many samples, in ns.
 //!
-//! * `put + notice`: one 8-byte put with a notice to the other rank, which takes it, as the posting rank alone pays for it.
+//! * `put + notice`: one 8-byte put with a notice to the other rank, which takes it, as the posting
+//!   rank alone pays for it.
 //! * `one way`: half a round trip of puts with notices, both ranks running.
-//! * `release`: rank 0 puts with SPS; the command of rank 1's session queue that this releases puts 8 bytes to rank 0, which
-//!   waits for them.
+//! * `release`: rank 0 puts with SPS; the command of rank 1's session queue that this releases puts
+//!   8 bytes to rank 0, which waits for them.
 
 use rdma_fabric::{
     Deps, Fabric, Group, ProgramResult, Rank,

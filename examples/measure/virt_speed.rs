@@ -1,13 +1,15 @@
-//! How fast the virtual-time provider is: every rank of a large machine locks and unlocks one readers lock
-//! (two remote fetch-adds) several times, or keeps its control queues full.
+//! How fast the virtual-time provider is: every rank of a large machine locks and unlocks one
+//! readers lock (two remote fetch-adds) several times, or keeps its control queues full.
 //!
 //! `cargo example virt_speed --release [k | hops | lock | queues] [pairs | commands]`
 //!
 //! * `k`: 663,552 ranks on the K computer's 82,944 nodes, latency-only network, 10 pairs.
-//! * `hops`: one rank on each of the K computer's nodes, Tofu's routes along a snake, routers, 1 pair.
+//! * `hops`: one rank on each of the K computer's nodes, Tofu's routes along a snake, routers, 1
+//!   pair.
 //! * `lock`: 128 nodes of FX100 with 1, 8 and 32 ranks each, routers, 1000 pairs.
-//! * `queues`: 512 nodes of FX100; each rank has a full session queue whose puts release each other all over the machine, with
-//!   notices. 20,000 commands per rank, latency-only network and routers. And what an open queue costs in memory.
+//! * `queues`: 512 nodes of FX100; each rank has a full session queue whose puts release each other
+//!   all over the machine, with notices. 20,000 commands per rank, latency-only network and
+//!   routers. And what an open queue costs in memory.
 
 use rdma_fabric::{
     Deps, Fabric, ProgramResult, Rank, RemoteAddr,
@@ -39,8 +41,8 @@ async fn pairs(fabric: Fabric, pairs: u32) -> ProgramResult<()> {
     Ok(())
 }
 
-/// Posts `commands` puts of 8 bytes on a full session queue. Each leaves a notice several hops away and releases one there;
-/// 8 of each rank are under way at any time.
+/// Posts `commands` puts of 8 bytes on a full session queue. Each leaves a notice several hops away
+/// and releases one there; 8 of each rank are under way at any time.
 async fn full_queues(fabric: Fabric, commands: u32) -> ProgramResult<()> {
     let home = fabric.alloc_symmetric(64).await?;
     let spec = QueueSpec { mrq_depth: 1 << 14, ..QueueSpec::new(QueueMode::Session) };

@@ -1,4 +1,5 @@
-//! A protocol of one's own, from its first lines to its exploration: many ranks send, one receives, all learn the sum. `docs/own-protocol.md` tells the story.
+//! A protocol of one's own, from its first lines to its exploration: many ranks send, one receives,
+//! all learn the sum. `docs/learn/own-protocol.md` tells the story.
 //!
 //! ```text
 //! cargo example own_protocol -- --ranks 4
@@ -233,7 +234,8 @@ pub fn with_a_death() -> Report {
     })
 }
 
-/// Two messages of each sender. After each one a sender remembers its round and the sum of its tickets, and says so, or does not.
+/// Two messages of each sender. After each one a sender remembers its round and the sum of its
+/// tickets, and says so, or does not.
 pub fn in_steps(says_all: bool) -> Report {
     Explorer::new(3).run(move |fabric| async move {
         let probe = Probe::of(&fabric);

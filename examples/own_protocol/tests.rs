@@ -1,4 +1,5 @@
-//! The page about protocols of one's own: what it shows is what runs, and what it says comes out does.
+//! The page about protocols of one's own: what it shows is what runs, and what it says comes out
+//! does.
 
 use super::{Mistake, add_up, explored, in_steps, invariants, with_a_death, without_flushes};
 use onesided::{
@@ -12,7 +13,7 @@ use onesided::{
 };
 use rdma_fabric::Fabric;
 
-const PAGE: &str = include_str!("../../docs/own-protocol.md");
+const PAGE: &str = include_str!("../../docs/learn/own-protocol.md");
 /// What the page quotes.
 const QUOTED: [&str; 2] = [include_str!("main.rs"), include_str!("tests.rs")];
 
@@ -98,7 +99,8 @@ fn the_recipe_s_other_reports_are_what_the_page_says() {
     assert!(wrong.contradiction.is_some_and(|text| text.starts_with("behind the end of a step")), "a step forgets");
 }
 
-/// Two ranks, each the other's left and right neighbour: the blocks that the other has sent to the left and to the right, where they arrive.
+/// Two ranks, each the other's left and right neighbour: the blocks that the other has sent to the
+/// left and to the right, where they arrive.
 async fn left_and_right(fabric: Fabric, on_a_ring: bool) -> ProgramResult<[u8; 2]> {
     let world = Group::world(&fabric).await?;
     let (me, other) = (world.me(), 1 - world.me());

@@ -1,4 +1,5 @@
-//! Parts of pages under `docs/` that the suite writes: between two markers, compared with what was found, or replaced.
+//! Parts of pages under `docs/` that the suite writes: between two markers, compared with what was
+//! found, or replaced.
 
 use std::{env, fs, path::PathBuf};
 
@@ -40,7 +41,8 @@ impl Part {
         println!("{} rewritten: {}", self.page, self.name);
     }
 
-    /// Compares the part with what was `found`, or puts that there if [`WRITE`] is set, as `command` does.
+    /// Compares the part with what was `found`, or puts that there if [`WRITE`] is set, as
+    /// `command` does.
     pub(crate) fn settle(&self, found: &str, command: &str) {
         if env::var_os(WRITE).is_some() {
             return self.write(found);

@@ -1,5 +1,6 @@
-//! What a library with a C interface needs: a provider that is chosen by a string at run time, calls that wait by
-//! `block_on`, arrays of the caller, errors as codes. The C program calls nothing but `extern "C"` functions.
+//! What a library with a C interface needs: a provider that is chosen by a string at run time,
+//! calls that wait by `block_on`, arrays of the caller, errors as codes. The C program calls
+//! nothing but `extern "C"` functions.
 
 #![allow(unsafe_code)]
 
@@ -29,7 +30,8 @@ mod library {
     thread_local! {
         /// What the last call that failed said.
         static SAID: RefCell<String> = const { RefCell::new(String::new()) };
-        /// The rank that this thread is, where ranks are threads: a program that starts them says so.
+        /// The rank that this thread is, where ranks are threads: a program that starts them says
+        /// so.
         static HERE: Cell<Option<Fabric>> = const { Cell::new(None) };
     }
 
@@ -156,7 +158,8 @@ mod library {
         code(waited, drop)
     }
 
-    /// Copies what the last call that failed on this thread said: at most `room` bytes, zero-terminated.
+    /// Copies what the last call that failed on this thread said: at most `room` bytes,
+    /// zero-terminated.
     ///
     /// # Safety
     /// `text` has `room` bytes, at least 1.
@@ -191,10 +194,12 @@ mod caller {
         }
     }
 
-    /// Computes a sum, and a ring of arrays of `ranks` ranks, of which the last may end in the middle of it.
+    /// Computes a sum, and a ring of arrays of `ranks` ranks, of which the last may end in the
+    /// middle of it.
     pub(crate) fn ring(fabric: &str, ranks: u32, last_dies: bool) -> c_int {
         let (name, mut rank) = (CString::new(fabric).expect("a name"), null_mut());
-        // SAFETY: all pointers are of locals that outlive the call, and as long as is said; `rank` is open until it is closed.
+        // SAFETY: all pointers are of locals that outlive the call, and as long as is said; `rank`
+        // is open until it is closed.
         unsafe {
             let opened = c_open(name.as_ptr(), 16 + 8 * FLOATS, &mut rank);
             if opened != OK {
@@ -269,7 +274,8 @@ pub(super) fn what_is_no_fabric_for_it_is_told() {
     }
 }
 
-/// Runs the C program: a rank of `ring` or of `dying` that a launcher has started, or one that opens the fabric named `what` alone.
+/// Runs the C program: a rank of `ring` or of `dying` that a launcher has started, or one that
+/// opens the fabric named `what` alone.
 pub(super) fn program(what: &str) -> ExitCode {
     ExitCode::from(match what {
         "ring" => caller::ring("shm", 3, false),

@@ -15,7 +15,8 @@ fn cpu_time() -> Duration {
     Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec.unsigned_abs() as u32)
 }
 
-/// Rank 0 waits for a word in several tasks' worth of futures; rank 1 sleeps outside the fabric and then writes it.
+/// Rank 0 waits for a word in several tasks' worth of futures; rank 1 sleeps outside the fabric and
+/// then writes it.
 async fn wait(fabric: Fabric) -> ProgramResult<Duration> {
     let mut world = Group::world(&fabric).await?;
     let region = fabric.alloc_symmetric(8).await?;

@@ -21,13 +21,14 @@ pub enum Size {
 /// What must come of an [`Exploration`].
 #[derive(Clone, Copy, Debug)]
 pub enum Expected {
-    /// Every state is reached, nothing is wrong, and there are at least so many states: fewer would mean that something is not
-    /// explored any more. About half of what was recorded.
+    /// Every state is reached, nothing is wrong, and there are at least so many states: fewer would
+    /// mean that something is not explored any more. About half of what was recorded.
     Exhausted {
         /// The least number of states.
         at_least: u64,
     },
-    /// Something wrong is found, within so many states; its description contains this text, and its schedule can be replayed.
+    /// Something wrong is found, within so many states; its description contains this text, and its
+    /// schedule can be replayed.
     Violated {
         /// Part of what is said of it.
         saying: &'static str,
@@ -72,7 +73,8 @@ impl fmt::Debug for Exploration {
 }
 
 impl Exploration {
-    /// Describes a job of [`Size::Test`], explored as `explorer` says. Of one that is explored at random the name says so.
+    /// Describes a job of [`Size::Test`], explored as `explorer` says. Of one that is explored at
+    /// random the name says so.
     pub fn new(
         name: impl Into<String>,
         expected: Expected,
@@ -111,7 +113,8 @@ impl Exploration {
         matches!(self.expected, Expected::Violated { .. } | Expected::ViolatedAtRandom { .. })
     }
 
-    /// Explores the job, up to `states` states if there are that many; `watch` sees how far it is. Random runs begin with seed 1.
+    /// Explores the job, up to `states` states if there are that many; `watch` sees how far it is.
+    /// Random runs begin with seed 1.
     pub fn explore(&self, states: u64, watch: impl FnMut(&Progress) -> ControlFlow<()> + 'static) -> Explored {
         self.explored((self.explorer)().state_limit(states).watch(watch), self.expected)
     }

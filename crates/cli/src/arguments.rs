@@ -23,8 +23,8 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Reproduce the figures of a paper in virtual time.
     ///
-    /// Ends with a table: published value, ours, the deviation, what a trivial model would say, and whether a
-    /// prediction is within its bound.
+    /// Ends with a table: published value, ours, the deviation, what a trivial model would say, and
+    /// whether a prediction is within its bound.
     Reproduce(Reproduce),
     /// Start ranks of a program as processes of this machine, over shared memory.
     ///
@@ -51,7 +51,8 @@ pub(crate) struct Reproduce {
     /// Write a page with plots, DIR/index.html.
     #[arg(long, value_name = "DIR")]
     pub(crate) report: Option<PathBuf>,
-    /// Write the timeline of one job for Perfetto (ui.perfetto.dev) or Chrome's viewer: CPUs, TNIs, atomic units.
+    /// Write the timeline of one job for Perfetto (ui.perfetto.dev) or Chrome's viewer: CPUs, TNIs,
+    /// atomic units.
     ///
     /// It begins when all ranks do; it says how many entries there was no room for.
     #[arg(long, value_name = "FILE")]
@@ -59,7 +60,8 @@ pub(crate) struct Reproduce {
     /// Which job --trace is about, as progress numbers them.
     #[arg(long, value_name = "N", default_value = "1", requires = "trace")]
     pub(crate) trace_job: NonZeroUsize,
-    /// Print one iteration of each form of persistent exchange, command by command, and run nothing else.
+    /// Print one iteration of each form of persistent exchange, command by command, and run nothing
+    /// else.
     #[arg(long, conflicts_with_all = ["trace", "json", "report", "check", "all"])]
     pub(crate) trace_forms: bool,
     /// Seed of every simulated job: shuffles events of the same moment. 0 keeps them in order.
@@ -111,22 +113,25 @@ pub(crate) struct Run {
     /// Ranks that call themselves one node, in rank order. Default: all of them.
     #[arg(long, value_name = "N")]
     pub(crate) ranks_per_node: Option<NonZeroUsize>,
-    /// Bind each rank to one CPU (core), or to those of a NUMA node (numa); `onesided info --ranks N` shows which.
+    /// Bind each rank to one CPU (core), or to those of a NUMA node (numa);
+    /// `onesided info --ranks N` shows which.
     #[arg(long, value_name = "none|core|numa", default_value = "none")]
     pub(crate) bind: Bind,
-    /// End the job, and say who waits for what, when all ranks have waited so many seconds and nobody can wake them; `never`: don't look.
+    /// End the job, and say who waits for what, when all ranks have waited so many seconds and
+    /// nobody can wake them; `never`: don't look.
     #[arg(long, value_name = "SECONDS", default_value = "10")]
     pub(crate) stuck_after: StuckAfter,
     /// Count operations, bytes and waits by rank and peer; a table on standard error at the end.
     ///
-    /// Programs started by `onesided::launch` are counted. They run over a wrapped fabric then; without this and --trace
-    /// they run over the bare one.
+    /// Programs started by `onesided::launch` are counted. They run over a wrapped fabric then;
+    /// without this and --trace they run over the bare one.
     #[arg(long)]
     pub(crate) stats: bool,
     /// Write the counters as a JSON object; `-` is standard output.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Write a trace for Perfetto (ui.perfetto.dev) or Chrome's viewer: operations and waits of each rank as slices.
+    /// Write a trace for Perfetto (ui.perfetto.dev) or Chrome's viewer: operations and waits of
+    /// each rank as slices.
     ///
     /// Each rank keeps its latest 100,000; it says how many earlier ones were dropped.
     #[arg(long, value_name = "FILE")]
@@ -138,7 +143,8 @@ pub(crate) struct Run {
 
 #[derive(Debug, Args)]
 pub(crate) struct Info {
-    /// Show where `onesided run --bind` would put so many ranks. Default: as many as there are CPUs.
+    /// Show where `onesided run --bind` would put so many ranks. Default: as many as there are
+    /// CPUs.
     #[arg(short = 'n', long, value_name = "N")]
     pub(crate) ranks: Option<NonZeroUsize>,
     /// As a JSON object.
@@ -147,7 +153,8 @@ pub(crate) struct Info {
 }
 
 impl Arguments {
-    /// Parses the command line. On misuse says what is wrong and exits; exits, too, after what `--help` and `--version` print.
+    /// Parses the command line. On misuse says what is wrong and exits; exits, too, after what
+    /// `--help` and `--version` print.
     ///
     /// # Errors
     /// If standard output takes no help. A reader that has seen enough is no error.
@@ -166,8 +173,9 @@ impl Arguments {
     }
 }
 
-/// Leaves out a lone `--` of `reproduce`: `cargo reproduce -- --check` arrives as `onesided reproduce -- --check`, because the alias itself ends behind
-/// cargo's own separator. `reproduce` has no positional arguments, so a `--` in it means nothing.
+/// Leaves out a lone `--` of `reproduce`: `cargo reproduce -- --check` arrives as
+/// `onesided reproduce -- --check`, because the alias itself ends behind cargo's own separator.
+/// `reproduce` has no positional arguments, so a `--` in it means nothing.
 fn without_lone_separator(given: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let given: Vec<OsString> = given.into_iter().collect();
     if given.get(1).is_none_or(|command| command != "reproduce") {

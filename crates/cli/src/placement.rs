@@ -3,7 +3,8 @@
 use serde::Serialize;
 use tofu2_sim::shm::{Bind, Placement};
 
-/// The CPUs of this machine and where ranks would be bound. What the system does not tell is left out.
+/// The CPUs of this machine and where ranks would be bound. What the system does not tell is left
+/// out.
 #[derive(Debug, Serialize)]
 pub(crate) struct PlacementReport {
     cpus: Vec<Cpu>,
@@ -35,7 +36,8 @@ struct Cache {
     cpus: Vec<usize>,
 }
 
-/// Says where `ranks` ranks would be put, or as many as there are CPUs. `None` where the system does not tell which CPUs this process may use.
+/// Says where `ranks` ranks would be put, or as many as there are CPUs. `None` where the system
+/// does not tell which CPUs this process may use.
 pub(crate) fn report(ranks: Option<usize>) -> Option<PlacementReport> {
     Placement::of_this_thread().ok().map(|placement| PlacementReport::of(&placement, ranks))
 }

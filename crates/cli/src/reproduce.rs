@@ -85,7 +85,8 @@ pub(crate) fn reproduce(options: &Reproduce) -> Result<ExitCode, Box<dyn Error>>
     Ok(ExitCode::SUCCESS)
 }
 
-/// The plans of the papers that are asked for. By paper. They run in this order, and their jobs are numbered through.
+/// The plans of the papers that are asked for. By paper. They run in this order, and their jobs are
+/// numbered through.
 #[derive(Debug)]
 struct Plans {
     lock: Option<LockPlan>,
@@ -154,7 +155,8 @@ impl Plans {
     }
 }
 
-/// The files that are asked for, open. What can't be written is known before the minutes that a simulation takes.
+/// The files that are asked for, open. What can't be written is known before the minutes that a
+/// simulation takes.
 struct Outputs {
     /// Not for standard output.
     json: Option<Output>,

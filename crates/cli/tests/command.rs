@@ -2,7 +2,8 @@
 
 use std::process::{Command, Output};
 
-/// Runs the command. Returns the exit code, and what was written to standard output and standard error.
+/// Runs the command. Returns the exit code, and what was written to standard output and standard
+/// error.
 fn told(arguments: &[&str]) -> (Option<i32>, String, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_onesided")).args(arguments).output();
     let Output { status, stdout, stderr } = output.expect("the binary was built");
@@ -145,7 +146,8 @@ fn an_interrupt_ends_all_ranks() {
         .stderr(Stdio::null())
         .spawn()
         .expect("the binary was built");
-    // Long enough to have started the ranks; an interrupt before that would end the command just as well.
+    // Long enough to have started the ranks; an interrupt before that would end the command just as
+    // well.
     sleep(Duration::from_millis(300));
     let interrupted = Instant::now();
     let pid = rustix::process::Pid::from_child(&child);

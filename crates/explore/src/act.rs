@@ -4,7 +4,8 @@ use crate::{cell::CellPart, dropped::Holding, loss::Ranks};
 use rdma_fabric::{Amo, Notice, Rank};
 use std::rc::Rc;
 
-/// Names an operation of a rank that somebody still holds the handle of: the smallest number that is free.
+/// Names an operation of a rank that somebody still holds the handle of: the smallest number that
+/// is free.
 pub(crate) type HandleId = u8;
 /// Of an operation whose handle was dropped.
 pub(crate) const NO_HANDLE: HandleId = u8::MAX;
@@ -20,7 +21,8 @@ pub(crate) enum Act {
     Step(u128),
     /// Told: a remark for the timeline.
     Note(Rc<str>),
-    /// Told: a place in another rank's region is resolved, or used, which nobody was seen to do too late.
+    /// Told: a place in another rank's region is resolved, or used, which nobody was seen to do too
+    /// late.
     Reach(Holding),
     /// An own region is dropped. Told as long as nobody was seen to address it afterwards.
     Drop(Holding),
@@ -52,7 +54,8 @@ pub(crate) enum Act {
     IsLost(Rank),
     /// Has its owner dropped this region (1) or not (0)?
     IsDropped(Holding),
-    /// Which of these ranks, by bits, does this rank know to be lost? Asked by a wait that is not satisfied, in the same moment.
+    /// Which of these ranks, by bits, does this rank know to be lost? Asked by a wait that is not
+    /// satisfied, in the same moment.
     LostAmong(Ranks),
 
     /// The end of the rank.

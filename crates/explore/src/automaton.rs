@@ -1,8 +1,10 @@
-//! What ranks do, learned as it is needed: for each local state and each answer, what is told and which state comes next.
+//! What ranks do, learned as it is needed: for each local state and each answer, what is told and
+//! which state comes next.
 //!
-//! A future can't be cloned, but a deterministic program is where the answers it was given have led it. So a *local state* is a
-//! history of answers, and is reached again by running the program from its start. That happens once for each local state and answer;
-//! afterwards a look at a table says what the rank does. Global states, of which there are many more, never run a program.
+//! A future can't be cloned, but a deterministic program is where the answers it was given have led
+//! it. So a *local state* is a history of answers, and is reached again by running the program from
+//! its start. That happens once for each local state and answer; afterwards a look at a table says
+//! what the rank does. Global states, of which there are many more, never run a program.
 
 mod audit;
 
@@ -45,7 +47,8 @@ impl Local {
         self.tasks.count_ones() == 1
     }
 
-    /// Returns the tasks that may run next, or whatever else the rank's next move chooses from, by bits; `None` if it chooses from nothing.
+    /// Returns the tasks that may run next, or whatever else the rank's next move chooses from, by
+    /// bits; `None` if it chooses from nothing.
     pub(crate) fn choices(&self) -> Option<u64> {
         match self.act {
             Act::Choose => Some(self.tasks),
@@ -127,7 +130,8 @@ impl<'a> Automaton<'a> {
         self.steps.clear();
     }
 
-    /// Returns whether `holding` was reached on the way to `id` since the last act that is `noticed`.
+    /// Returns whether `holding` was reached on the way to `id` since the last act that is
+    /// `noticed`.
     pub(crate) fn has_just_reached(&self, id: LocalId, holding: Holding, noticed: impl Fn(&Act) -> bool) -> bool {
         let reached = |told: &[Act]| told.contains(&Act::Reach(holding));
         let (mut known, mut todo) = (HashSet::from([id]), vec![id]);
@@ -238,7 +242,8 @@ impl<'a> Automaton<'a> {
         edges.len() - 1
     }
 
-    /// Returns whether an operation that `id` awaits is all it waits for, so that it goes on as soon as that is there, whatever else happens.
+    /// Returns whether an operation that `id` awaits is all it waits for, so that it goes on as
+    /// soon as that is there, whatever else happens.
     pub(crate) fn is_sole(&mut self, id: LocalId) -> bool {
         if let Some(sole) = self.locals[id as usize].sole {
             return sole;

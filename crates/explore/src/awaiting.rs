@@ -1,8 +1,9 @@
-//! What a rank's program waits for and flushes, other than its own operations, and what it asks about ranks that may die.
+//! What a rank's program waits for and flushes, other than its own operations, and what it asks
+//! about ranks that may die.
 //!
-//! A rank rests where all that it waits for was looked at in one moment. If a future heard that it has to wait, and another one did
-//! something in the same poll, the first has to look again: what it waits for may have come meanwhile. About ranks that can't die
-//! nothing is asked.
+//! A rank rests where all that it waits for was looked at in one moment. If a future heard that it
+//! has to wait, and another one did something in the same poll, the first has to look again: what
+//! it waits for may have come meanwhile. About ranks that can't die nothing is asked.
 
 use crate::{
     act::{Act, Answer, HandleId, Op},
@@ -101,8 +102,8 @@ impl Seat {
         if answer == Some(Answer::Value(1)) { Err(FabricError::PeerLost { rank }) } else { Ok(()) }
     }
 
-    /// To be asked by a wait that is not satisfied, in the same moment: the look that comes after an error would find the same, and is
-    /// [told so](Seat::look_after_a_loss).
+    /// To be asked by a wait that is not satisfied, in the same moment: the look that comes after
+    /// an error would find the same, and is [told so](Seat::look_after_a_loss).
     ///
     /// # Errors
     /// [`FabricError::PeerLost`] if this rank knows that one of `deps` is lost.
@@ -152,7 +153,8 @@ pub(crate) fn waits_for(waiter: Waiter) -> HandleId {
     (waiter - 1) as HandleId
 }
 
-/// Futures that have heard in this poll that they have to wait, and whether something was done since.
+/// Futures that have heard in this poll that they have to wait, and whether something was done
+/// since.
 #[derive(Debug, Default)]
 pub(crate) struct Looks {
     made: u64,

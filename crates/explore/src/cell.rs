@@ -1,7 +1,8 @@
 //! Memory as the explorer sees it: cells of 8 bytes, numbered as they are first touched.
 //!
-//! A region exists from the start, zeroed; what was in it when it was dropped stays to be looked at. Which ranks touch a cell, and how, is remembered: a cell that only
-//! its owner's CPU has ever touched is *private*, and what happens there need not be ordered against anything.
+//! A region exists from the start, zeroed; what was in it when it was dropped stays to be looked
+//! at. Which ranks touch a cell, and how, is remembered: a cell that only its owner's CPU has ever
+//! touched is *private*, and what happens there need not be ordered against anything.
 
 use crate::dropped::Contested;
 use rdma_fabric::{FabricError, Rank, RegionKey, RemoteAddr, Result, error::Mismatch};

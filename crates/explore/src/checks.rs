@@ -77,7 +77,8 @@ impl<'a> View<'a> {
         View { state, cells }
     }
 
-    /// Returns whether a [mortal](crate::Explorer::mortal) rank has died, whoever knows. Facts that it set, and its memory, stay as they were.
+    /// Returns whether a [mortal](crate::Explorer::mortal) rank has died, whoever knows. Facts that
+    /// it set, and its memory, stay as they were.
     pub fn is_lost(&self, rank: Rank) -> bool {
         self.state.losses.is_dead(rank)
     }
@@ -87,14 +88,15 @@ impl<'a> View<'a> {
         self.cells.find(Home::Fact(fact)).map_or(0, |cell| self.state.cell(cell))
     }
 
-    /// Returns the 8-byte word at `addr`, whose offset is a multiple of 8, as it stands in its owner's memory. Words that only their owner's CPU
-    /// ever touches change together with the next thing that others could notice.
+    /// Returns the 8-byte word at `addr`, whose offset is a multiple of 8, as it stands in its
+    /// owner's memory. Words that only their owner's CPU ever touches change together with the next
+    /// thing that others could notice.
     pub fn word(&self, addr: RemoteAddr) -> u64 {
         self.cells.find(Home::Memory(addr)).map_or(0, |cell| self.state.cell(cell))
     }
 
-    /// Returns all 8-byte words of registered memory that are not zero, in the order of their addresses. Those of regions that were dropped are as they
-    /// were then.
+    /// Returns all 8-byte words of registered memory that are not zero, in the order of their
+    /// addresses. Those of regions that were dropped are as they were then.
     pub fn words(&self) -> impl Iterator<Item = (RemoteAddr, u64)> + use<> {
         let all = self.state.cells().iter().enumerate().filter(|(_, bits)| **bits != 0);
         let mut words: Vec<_> = all

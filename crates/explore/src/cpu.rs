@@ -1,5 +1,6 @@
-//! A rank's CPU in a scripted run: it polls the rank's program, and what that has detached, as the script says. Panics of explored
-//! programs are findings, told once and in place, and not printed as they come.
+//! A rank's CPU in a scripted run: it polls the rank's program, and what that has detached, as the
+//! script says. Panics of explored programs are findings, told once and in place, and not printed
+//! as they come.
 
 use crate::{
     act::{Act, Answer},

@@ -1,9 +1,10 @@
 //! Regions that their owners have dropped, and what comes too late for them.
 //!
-//! Whether a region is dropped matters to others only if they still address it. As long as nobody was seen to do so, a drop happens at
-//! once, with what its owner did before, and nobody asks: that is the order in which most comes too late. As soon as something does
-//! come too late in some order, the region is *contested*: its drop is a move of its own, whoever addresses it asks, and the
-//! exploration begins anew.
+//! Whether a region is dropped matters to others only if they still address it. As long as nobody
+//! was seen to do so, a drop happens at once, with what its owner did before, and nobody asks: that
+//! is the order in which most comes too late. As soon as something does come too late in some
+//! order, the region is *contested*: its drop is a move of its own, whoever addresses it asks, and
+//! the exploration begins anew.
 
 use crate::{
     act::{Answer, HandleId, NO_HANDLE},
@@ -155,7 +156,8 @@ impl State {
         }
     }
 
-    /// The notice of the put that the item at `place` is a piece of will not come: not all of its bytes have.
+    /// The notice of the put that the item at `place` is a piece of will not come: not all of its
+    /// bytes have.
     fn forget_notice(&mut self, place: usize) {
         let Item { by, tied: true, kind: ItemKind::Put, .. } = self.items[place] else { return };
         let mine = |item: &Item| item.by == by && item.kind == ItemKind::Notice;
@@ -165,7 +167,8 @@ impl State {
         self.items.remove(notice);
     }
 
-    /// Returns what the pieces of an operation that is complete have to tell of regions that were dropped.
+    /// Returns what the pieces of an operation that is complete have to tell of regions that were
+    /// dropped.
     pub(crate) fn stale<'a>(&self, by: Rank, mut pieces: impl Iterator<Item = &'a Item>) -> Option<Answer> {
         pieces.find_map(|item| match item.kind {
             ItemKind::Stale => Some(Answer::Stale(Holding::from_bits(item.bits))),
@@ -182,7 +185,8 @@ impl World<'_> {
         Halt::Again
     }
 
-    /// Fails with [`Halt::Again`] if what happens next comes too late for a region that is not known to be contested.
+    /// Fails with [`Halt::Again`] if what happens next comes too late for a region that is not
+    /// known to be contested.
     pub(crate) fn notice_lateness(&mut self, state: &State, place: usize) -> Result<(), Halt> {
         match state.too_late(place) {
             Some(holding) if !self.automaton.job.cells.borrow().contested.contains(holding) => {
@@ -192,8 +196,9 @@ impl World<'_> {
         }
     }
 
-    /// Returns whether a flush that could be complete may hear of an error if it is complete later. It waits for the bytes that were put before it: not for a
-    /// put without any, nor for one that a future which was detached has posted since.
+    /// Returns whether a flush that could be complete may hear of an error if it is complete later.
+    /// It waits for the bytes that were put before it: not for a put without any, nor for one that
+    /// a future which was detached has posted since.
     pub(crate) fn may_hear_more(&self, state: &State, rank: Rank, slot: HandleId) -> bool {
         let flush =
             state.items.iter().position(|item| item.by == rank && item.slot == slot && item.kind == ItemKind::Flush);
@@ -207,7 +212,8 @@ impl World<'_> {
         })
     }
 
-    /// Returns whether another rank has just resolved a place in `holding`, and could as well have come to it after the drop.
+    /// Returns whether another rank has just resolved a place in `holding`, and could as well have
+    /// come to it after the drop.
     pub(crate) fn is_being_reached(&self, state: &State, holding: Holding) -> bool {
         let others = (0..state.ranks.len() as u32).map(Rank::new).filter(|rank| *rank != holding.rank);
         others.filter(|rank| !state.losses.is_dead(*rank)).any(|rank| {

@@ -24,7 +24,8 @@ pub enum Access {
     Watch,
 }
 
-/// One access to one word of registered memory (or a part of it), at the moment it happens. Posting and completion leave none.
+/// One access to one word of registered memory (or a part of it), at the moment it happens. Posting
+/// and completion leave none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Effect {
     /// Whose program did it.

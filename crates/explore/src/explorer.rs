@@ -80,7 +80,8 @@ impl<'a> Explorer<'a> {
         }
     }
 
-    /// Puts each rank on a node, numbered from 0 on; each rank has one of its own unless said. Nothing that operations do depends on it.
+    /// Puts each rank on a node, numbered from 0 on; each rank has one of its own unless said.
+    /// Nothing that operations do depends on it.
     ///
     /// # Panics
     /// If these are not as many as ranks, or a number below the highest is no rank's node.
@@ -93,8 +94,8 @@ impl<'a> Explorer<'a> {
         self
     }
 
-    /// Sets what the provider guarantees; [`Caps::weakest`] unless said. Of these, `put_order`, `coherent_atomics`
-    /// and `notice_bits` matter here.
+    /// Sets what the provider guarantees; [`Caps::weakest`] unless said. Of these, `put_order`,
+    /// `coherent_atomics` and `notice_bits` matter here.
     #[must_use]
     pub fn caps(mut self, caps: Caps) -> Self {
         self.caps = caps;
@@ -108,14 +109,16 @@ impl<'a> Explorer<'a> {
         self
     }
 
-    /// Cuts paths on which a rank is given more than so many answers in one [step](crate::Probe::step); 1000 unless said.
+    /// Cuts paths on which a rank is given more than so many answers in one
+    /// [step](crate::Probe::step); 1000 unless said.
     #[must_use]
     pub fn patience(mut self, answers: u32) -> Self {
         self.patience = answers;
         self
     }
 
-    /// Sets what timelines call the word at byte `offset` of the symmetric region that is allocated as the `region`-th, from 0.
+    /// Sets what timelines call the word at byte `offset` of the symmetric region that is allocated
+    /// as the `region`-th, from 0.
     #[must_use]
     pub fn name(mut self, region: u32, offset: u64, name: &str) -> Self {
         self.names.insert((region, offset), name.to_owned());
@@ -129,16 +132,18 @@ impl<'a> Explorer<'a> {
         self
     }
 
-    /// Takes no shortcut: all that a rank does is a move of its own, even what nobody else could notice. There are many more states and the
-    /// same outcomes; this is how the explorer itself is checked. Counter-examples found so are replayed so.
+    /// Takes no shortcut: all that a rank does is a move of its own, even what nobody else could
+    /// notice. There are many more states and the same outcomes; this is how the explorer itself is
+    /// checked. Counter-examples found so are replayed so.
     #[must_use]
     pub fn unreduced(mut self) -> Self {
         self.reduced = false;
         self
     }
 
-    /// Explores one order only of what ranks do before what is of interest: rank `r` sets up until fact `first + r` is not 0. From when all are
-    /// done on every order is explored, of what is still on its way, too; nobody dies before. A set-up that copies tables would else be all
+    /// Explores one order only of what ranks do before what is of interest: rank `r` sets up until
+    /// fact `first + r` is not 0. From when all are done on every order is explored, of what is
+    /// still on its way, too; nobody dies before. A set-up that copies tables would else be all
     /// that there is to explore. [`Explorer::sample`] draws orders of the set-up as well.
     #[must_use]
     pub fn set_up(mut self, first: u32) -> Self {
@@ -146,8 +151,9 @@ impl<'a> Explorer<'a> {
         self
     }
 
-    /// Lets `rank` die at any moment before it has ended, or not at all; call it again for more ranks. The others learn of it, each at a moment
-    /// of its own, or end without. [The crate](crate#the-loss-of-ranks) says what they see.
+    /// Lets `rank` die at any moment before it has ended, or not at all; call it again for more
+    /// ranks. The others learn of it, each at a moment of its own, or end without. [The
+    /// crate](crate#the-loss-of-ranks) says what they see.
     ///
     /// # Panics
     /// If there is no such rank.
@@ -158,9 +164,11 @@ impl<'a> Explorer<'a> {
         self
     }
 
-    /// Lets what a rank owns when its program returns live until the job ends, as it does where all ranks leave behind a last barrier, which has
-    /// many orders of its own. Without this, regions go when their rank's program returns, and whoever still addresses them is told
-    /// [`StaleRegion`](rdma_fabric::FabricError::StaleRegion). What is dropped earlier goes then in either case.
+    /// Lets what a rank owns when its program returns live until the job ends, as it does where all
+    /// ranks leave behind a last barrier, which has many orders of its own. Without this, regions
+    /// go when their rank's program returns, and whoever still addresses them is told
+    /// [`StaleRegion`](rdma_fabric::FabricError::StaleRegion). What is dropped earlier goes then in
+    /// either case.
     #[must_use]
     pub fn leave_together(mut self) -> Self {
         self.together = true;
@@ -195,7 +203,8 @@ impl<'a> Explorer<'a> {
         self
     }
 
-    /// Explores what `program` makes for each rank. It is called often, and must make the same each time.
+    /// Explores what `program` makes for each rank. It is called often, and must make the same each
+    /// time.
     pub fn run<Fut>(self, program: impl Fn(Fabric) -> Fut + 'a) -> Report
     where
         Fut: Future<Output = ProgramResult<()>> + 'static,
@@ -211,7 +220,8 @@ impl<'a> Explorer<'a> {
         })
     }
 
-    /// Runs one schedule of a counter-example again, and tells what happens: what is wrong, if anything is, and the timeline.
+    /// Runs one schedule of a counter-example again, and tells what happens: what is wrong, if
+    /// anything is, and the timeline.
     ///
     /// # Panics
     /// If `schedule` is not what a counter-example printed.
@@ -229,7 +239,8 @@ impl<'a> Explorer<'a> {
         search::follow(&mut world, &self.checks, &schedule.moves)
     }
 
-    /// Runs `runs` jobs in random order, the first from `seed`, each further one from the next number. Stops at the first that goes wrong.
+    /// Runs `runs` jobs in random order, the first from `seed`, each further one from the next
+    /// number. Stops at the first that goes wrong.
     pub fn sample<Fut>(self, seed: u64, runs: u64, program: impl Fn(Fabric) -> Fut + 'a) -> Sample
     where
         Fut: Future<Output = ProgramResult<()>> + 'static,
@@ -255,7 +266,8 @@ impl<'a> Explorer<'a> {
         sample
     }
 
-    /// Repeats one of the runs of [`Explorer::sample`], that from `seed`: returns how it accesses memory, and what goes wrong in the end, if anything does.
+    /// Repeats one of the runs of [`Explorer::sample`], that from `seed`: returns how it accesses
+    /// memory, and what goes wrong in the end, if anything does.
     pub fn effects<Fut>(self, seed: u64, program: impl Fn(Fabric) -> Fut + 'a) -> (Vec<Effect>, Option<String>)
     where
         Fut: Future<Output = ProgramResult<()>> + 'static,

@@ -1,6 +1,8 @@
-//! Jobs whose programs run once, as they come: for random orders, and for drivers that decide themselves what happens next.
+//! Jobs whose programs run once, as they come: for random orders, and for drivers that decide
+//! themselves what happens next.
 //!
-//! The rules are those of the exploration, with one difference: a rank's CPU does all it can in one go.
+//! The rules are those of the exploration, with one difference: a rank's CPU does all it can in one
+//! go.
 
 mod events;
 
@@ -118,7 +120,8 @@ impl LiveJob {
         LiveJob::on_nodes((0..ranks as u32).collect(), caps, program)
     }
 
-    /// Makes a job of which every rank is about to begin, with the node of each rank: [`Explorer::nodes`](crate::Explorer::nodes).
+    /// Makes a job of which every rank is about to begin, with the node of each rank:
+    /// [`Explorer::nodes`](crate::Explorer::nodes).
     pub(crate) fn on_nodes<Fut>(nodes: Arc<[u32]>, caps: Caps, program: impl Fn(Fabric) -> Fut) -> Self
     where
         Fut: Future<Output = ProgramResult<()>> + 'static,
@@ -150,7 +153,8 @@ impl LiveJob {
         LiveJob { live, caps, sessions, tasks }
     }
 
-    /// Lets `rank` die at any moment before it has ended, as [`Explorer::mortal`](crate::Explorer::mortal) does.
+    /// Lets `rank` die at any moment before it has ended, as
+    /// [`Explorer::mortal`](crate::Explorer::mortal) does.
     ///
     /// # Panics
     /// If there is no such rank.
@@ -164,7 +168,8 @@ impl LiveJob {
         self
     }
 
-    /// Lets ranks leave together, as [`Explorer::leave_together`](crate::Explorer::leave_together) does.
+    /// Lets ranks leave together, as [`Explorer::leave_together`](crate::Explorer::leave_together)
+    /// does.
     #[must_use]
     pub fn leave_together(self) -> Self {
         self.sessions.iter().for_each(|session| session.together.set(true));

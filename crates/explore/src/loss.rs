@@ -1,8 +1,9 @@
 //! The loss of ranks: who has died, who knows, what becomes of operations, and when deaths come.
 //!
-//! A rank that dies does nothing more. What it had posted is still on its way, and its memory is still there. Each other rank learns
-//! of it at a moment of its own; from the first such moment on nothing of the dead rank's happens any more (E4), and for
-//! the one that has learned nothing happens in the dead rank's memory (E2).
+//! A rank that dies does nothing more. What it had posted is still on its way, and its memory is
+//! still there. Each other rank learns of it at a moment of its own; from the first such moment on
+//! nothing of the dead rank's happens any more (E4), and for the one that has learned nothing
+//! happens in the dead rank's memory (E2).
 
 use crate::{
     act::{Act, NO_HANDLE},
@@ -122,8 +123,8 @@ impl State {
         self.losses.heard[rank.index()] = Heard::default();
     }
 
-    /// `by` learns that `lost` has died. What `by` has under way there fails, unless its handle knows better; it may have taken effect
-    /// before.
+    /// `by` learns that `lost` has died. What `by` has under way there fails, unless its handle
+    /// knows better; it may have taken effect before.
     pub(crate) fn learn(&mut self, by: Rank, lost: Rank) {
         self.vanish(lost);
         let mut owed = false;
@@ -212,7 +213,8 @@ impl World<'_> {
         self.automaton.local(state.ranks[rank.index()].local).act == Act::Done
     }
 
-    /// Returns whether a rank that may die has nothing more to do but to end, before which it may still die.
+    /// Returns whether a rank that may die has nothing more to do but to end, before which it may
+    /// still die.
     pub(crate) fn is_about_to_end(&self, state: &State, rank: Rank) -> bool {
         self.automaton.job.mortal & bit(rank) != 0 && !state.losses.has_ended(rank) && self.is_over(state, rank)
     }
@@ -222,8 +224,9 @@ impl World<'_> {
         self.note(|timeline, _| timeline.done(rank));
     }
 
-    /// Returns whether a rank that awaits an operation goes on as soon as that has happened: it waits for nothing else, and the operation's target
-    /// can't be lost before it hears, nor can what is under way to it fail.
+    /// Returns whether a rank that awaits an operation goes on as soon as that has happened: it
+    /// waits for nothing else, and the operation's target can't be lost before it hears, nor can
+    /// what is under way to it fail.
     pub(crate) fn is_told_at_once(&mut self, state: &State, rank: Rank, local: LocalId) -> bool {
         if !self.is_sole(local) {
             return false;

@@ -1,7 +1,8 @@
 //! The 128-bit hash that states are known by.
 //!
-//! Two lanes of folded multiplications with different constants. If they behave as random functions, n states collide with a
-//! probability of about n² / 2^129: 10^-23 for a hundred million states.
+//! Two lanes of folded multiplications with different constants. If they behave as random
+//! functions, n states collide with a probability of about n² / 2^129: 10^-23 for a hundred million
+//! states.
 
 use std::hash::Hasher;
 

@@ -94,7 +94,8 @@ impl World<'_> {
         self.ask_ahead(state, rank, task, |_| {})
     }
 
-    /// Asks everything that the rank waits for, and changes nothing; `asked` is told of each question.
+    /// Asks everything that the rank waits for, and changes nothing; `asked` is told of each
+    /// question.
     pub(crate) fn ask_ahead(
         &mut self,
         state: &State,
@@ -149,7 +150,8 @@ impl World<'_> {
         }
     }
 
-    /// Returns whether it is of interest that the atomic at `place`, which may happen, reads now and writes later.
+    /// Returns whether it is of interest that the atomic at `place`, which may happen, reads now
+    /// and writes later.
     pub(crate) fn may_begin(&mut self, state: &State, place: usize) -> Result<bool, Halt> {
         let item = &state.items[place];
         if self.coherent || item.kind != ItemKind::Atomic || state.too_late(place).is_some() {
@@ -179,7 +181,8 @@ impl World<'_> {
         Ok(false)
     }
 
-    /// While some rank sets up, leave one of `moves`: one of such a rank if there is any, or else one by which something arrives.
+    /// While some rank sets up, leave one of `moves`: one of such a rank if there is any, or else
+    /// one by which something arrives.
     pub(crate) fn one_order_of_set_up(&self, state: &State, moves: &mut Vec<Move>) {
         let Some(first) = self.set_up else { return };
         let cells = self.automaton.job.cells.borrow();
@@ -219,7 +222,8 @@ impl World<'_> {
         Ok(Some(acts))
     }
 
-    /// Tells the timeline that `rank` waits, if it does: not for its own operations only, of which most come by themselves.
+    /// Tells the timeline that `rank` waits, if it does: not for its own operations only, of which
+    /// most come by themselves.
     pub(crate) fn tell_of_wait(&mut self, state: &State, rank: Rank) -> Result<(), Halt> {
         if self.timeline.is_none() {
             return Ok(());

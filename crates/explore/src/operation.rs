@@ -1,4 +1,5 @@
-//! Operations, from their posting to their results, and the pieces that transfers consist of: at most one cell each, on both sides.
+//! Operations, from their posting to their results, and the pieces that transfers consist of: at
+//! most one cell each, on both sides.
 
 use crate::{
     act::{Act, Answer, HandleId, Op},
@@ -130,7 +131,8 @@ impl Seat {
     }
 }
 
-/// Bytes `start..start + len` of a region by cells: where they are, and which of the `len` they are.
+/// Bytes `start..start + len` of a region by cells: where they are, and which of the `len` they
+/// are.
 fn split(start: u64, len: usize) -> impl Iterator<Item = (Range<u64>, Range<usize>)> {
     let mut done = 0;
     std::iter::from_fn(move || {

@@ -9,11 +9,13 @@ use crate::{
 use rdma_fabric::{Amo, Fabric};
 use std::{any::Any, hash::Hash, rc::Rc};
 
-/// One rank's line to the explorer: facts about the job that invariants speak of, the ends of steps, remarks.
+/// One rank's line to the explorer: facts about the job that invariants speak of, the ends of
+/// steps, remarks.
 ///
-/// A *fact* is a number that all ranks share, beside the fabric and at once, as no network could: who is inside, how often
-/// something was done. Facts start at 0. Touching one is an act of its own, ordered against those of other ranks in
-/// every way there is. Nothing that the protocol does may depend on them.
+/// A *fact* is a number that all ranks share, beside the fabric and at once, as no network could:
+/// who is inside, how often something was done. Facts start at 0. Touching one is an act of its
+/// own, ordered against those of other ranks in every way there is. Nothing that the protocol does
+/// may depend on them.
 #[derive(Clone, Debug)]
 pub struct Probe {
     session: Rc<Session>,
@@ -23,7 +25,8 @@ impl Probe {
     /// That of the rank whose fabric this is.
     ///
     /// # Panics
-    /// If it is not what an explorer has handed to a program, or a [keyless](rdma_fabric::Fabric::keyless) handle of that.
+    /// If it is not what an explorer has handed to a program, or a
+    /// [keyless](rdma_fabric::Fabric::keyless) handle of that.
     pub fn of(fabric: &Fabric) -> Self {
         let provider: &dyn Any = fabric.provider();
         let Some(explored) = provider.downcast_ref::<Explored>() else { panic!("{fabric:?} is not explored") };
@@ -57,19 +60,21 @@ impl Probe {
         self.fact_of(fact, Amo::Or(0))
     }
 
-    /// A step of the program ends here: whatever happened in it, what this rank does from now on depends only on `result`, on the
-    /// facts, and on what it will read from memory. The rank's history before is forgotten, so that states after different histories are
-    /// the same one. Without effect while the rank holds handles of operations or runs detached futures.
+    /// A step of the program ends here: whatever happened in it, what this rank does from now on
+    /// depends only on `result`, on the facts, and on what it will read from memory. The rank's
+    /// history before is forgotten, so that states after different histories are the same one.
+    /// Without effect while the rank holds handles of operations or runs detached futures.
     ///
-    /// This is the caller's word. [`Report::contradiction`](crate::Report::contradiction) tells of runs that broke it.
+    /// This is the caller's word. [`Report::contradiction`](crate::Report::contradiction) tells of
+    /// runs that broke it.
     pub fn step(&self, result: impl Hash) {
         let mut mix = Mix::new();
         result.hash(&mut mix);
         self.session.end_step(mix.end());
     }
 
-    /// Stands for what this rank last stored in each word of its own memory: for the result of a [step](Probe::step), where the rank
-    /// remembers what it published.
+    /// Stands for what this rank last stored in each word of its own memory: for the result of a
+    /// [step](Probe::step), where the rank remembers what it published.
     pub fn stored(&self) -> u128 {
         self.session.stored()
     }

@@ -13,22 +13,26 @@ pub struct Report {
     pub longest: usize,
     /// States in which all ranks had ended or died.
     pub ends: u64,
-    /// Moves back to a state on the way there: so often the job could go in circles. Not an error; nobody promises fairness.
+    /// Moves back to a state on the way there: so often the job could go in circles. Not an error;
+    /// nobody promises fairness.
     pub circles: u64,
-    /// Paths that were not followed to their end because a step of a rank grew too long: the exploration was exhaustive up to there.
+    /// Paths that were not followed to their end because a step of a rank grew too long: the
+    /// exploration was exhaustive up to there.
     pub cut: u64,
-    /// Of each rank with such a step: what it did there again and again, on the first of those paths.
+    /// Of each rank with such a step: what it did there again and again, on the first of those
+    /// paths.
     pub endless: Vec<String>,
     /// States of single ranks.
     pub local_states: u64,
     /// How often a program was run, from its start, to learn those.
     pub runs: u64,
-    /// How often the exploration began anew because memory that it took for a rank's own turned out to be shared.
+    /// How often the exploration began anew because memory that it took for a rank's own turned out
+    /// to be shared.
     pub restarts: u32,
     /// Whether what should be possible was: by name, in the order given.
     pub possible: Vec<(String, bool)>,
-    /// Histories that a [step](crate::Probe::step) declared the same and that went on differently. Then states may have been missed: the
-    /// declared result was too small.
+    /// Histories that a [step](crate::Probe::step) declared the same and that went on differently.
+    /// Then states may have been missed: the declared result was too small.
     pub contradiction: Option<String>,
     /// Continuations of such histories that were compared.
     pub compared: u64,
@@ -52,8 +56,8 @@ pub enum Verdict {
 pub enum Stop {
     /// At so many states.
     States(u64),
-    /// Some paths were [cut](Report::cut): a step of a rank took more than so many answers. A loop that retries without a bound does
-    /// that, and so does one that polls where it should wait.
+    /// Some paths were [cut](Report::cut): a step of a rank took more than so many answers. A loop
+    /// that retries without a bound does that, and so does one that polls where it should wait.
     Steps(u32),
     /// Whoever watched the progress did not want more.
     Asked,
@@ -70,7 +74,8 @@ pub struct CounterExample {
     pub moves: usize,
     /// Whether no run with fewer moves is wrong.
     pub shortest: bool,
-    /// What happened, line by line: `←` before what took effect at its target, and `…`, last, before what had not when the run broke.
+    /// What happened, line by line: `←` before what took effect at its target, and `…`, last,
+    /// before what had not when the run broke.
     pub timeline: Vec<String>,
 }
 
@@ -84,8 +89,8 @@ impl Report {
     }
 
     /// # Panics
-    /// With the whole report, unless everything was explored, nothing is wrong, what should be possible was, and no step was declared
-    /// wrongly.
+    /// With the whole report, unless everything was explored, nothing is wrong, what should be
+    /// possible was, and no step was declared wrongly.
     #[track_caller]
     pub fn expect_exhausted(&self) -> &Self {
         assert!(matches!(self.verdict, Verdict::Exhausted), "{self}");

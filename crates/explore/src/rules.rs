@@ -1,9 +1,10 @@
 //! What may happen to operations on their way: the contract's freedom, and its limits.
 //!
-//! Where [`Caps::coherent_atomics`](rdma_fabric::Caps::coherent_atomics) is not promised, atomics are atomic against each other only:
-//! such an atomic reads its word at one moment and writes it at a later one. No other atomic on the word comes between; a put or its
-//! owner's store may, and is lost. As an atomic that reads earlier than it must is of interest only if something is lost by that, it
-//! reads where such a write could come next, and else when it writes.
+//! Where [`Caps::coherent_atomics`](rdma_fabric::Caps::coherent_atomics) is not promised, atomics
+//! are atomic against each other only: such an atomic reads its word at one moment and writes it at
+//! a later one. No other atomic on the word comes between; a put or its owner's store may, and is
+//! lost. As an atomic that reads earlier than it must is of interest only if something is lost by
+//! that, it reads where such a write could come next, and else when it writes.
 
 use crate::{
     act::{Act, Answer, HandleId, NO_HANDLE},
@@ -96,7 +97,8 @@ impl State {
             }
             ItemKind::PutFrom => {
                 let bits = self.read(item.own) >> item.own.mask.trailing_zeros() << item.at.mask.trailing_zeros();
-                // From now on the bytes travel, and the poster may know that they were taken: one does not wait for the other.
+                // From now on the bytes travel, and the poster may know that they were taken: one
+                // does not wait for the other.
                 let put = Item { kind: ItemKind::Put, slot: NO_HANDLE, bits, own: CellPart::default(), ..item };
                 if heard {
                     self.over(place, 0);
@@ -133,7 +135,8 @@ impl State {
         }
     }
 
-    /// Returns what a rank that asks for an operation's result is told. `at_once`: as soon as it has happened.
+    /// Returns what a rank that asks for an operation's result is told. `at_once`: as soon as it
+    /// has happened.
     pub(crate) fn result(&self, by: Rank, slot: HandleId, at_once: bool) -> Answer {
         let mut pieces = self.items.iter().filter(|item| item.by == by && item.slot == slot);
         let complete =

@@ -42,8 +42,8 @@ impl fmt::Display for Sample {
     }
 }
 
-/// Random, with lasting likes and dislikes: in each run every rank's steps, operations and deadlines are fast or slow as a whole, which
-/// finds the rare orders sooner than fair dice.
+/// Random, with lasting likes and dislikes: in each run every rank's steps, operations and
+/// deadlines are fast or slow as a whole, which finds the rare orders sooner than fair dice.
 struct Dice {
     seed: u64,
     drawn: u64,

@@ -1,9 +1,11 @@
 //! A run in one word: which memory its ranks share with others, and its moves.
 //!
-//! `A0+80,f2,B1-:Bb0` says that rank 0's word at byte 80 of region 0 and fact 2 are touched by others than their owner's CPU, and rank 1's
-//! region 1 may be addressed after it was dropped, all of which decides where ranks stop; then that rank 1's CPU went on, and the first operation that it had on its way happened. `B2` is rank 1's CPU with its
-//! task 2, `b0'` the reading of an atomic that writes later, `b!` rank 1's clock. `b~` is rank 1's death, `a?b` is rank 0's learning of it, `b-` the end of what rank 1 had on its way when
-//! nobody is left to learn.
+//! `A0+80,f2,B1-:Bb0` says that rank 0's word at byte 80 of region 0 and fact 2 are touched by
+//! others than their owner's CPU, and rank 1's region 1 may be addressed after it was dropped, all
+//! of which decides where ranks stop; then that rank 1's CPU went on, and the first operation that
+//! it had on its way happened. `B2` is rank 1's CPU with its task 2, `b0'` the reading of an atomic
+//! that writes later, `b!` rank 1's clock. `b~` is rank 1's death, `a?b` is rank 0's learning of
+//! it, `b-` the end of what rank 1 had on its way when nobody is left to learn.
 
 use crate::{
     cell::{Cells, Home},

@@ -1,4 +1,5 @@
-//! Going through all states, depth first; and, once something is wrong, breadth first for the shortest way there.
+//! Going through all states, depth first; and, once something is wrong, breadth first for the
+//! shortest way there.
 
 use crate::{
     checks::Checks,
@@ -175,7 +176,8 @@ fn visit(world: &mut World<'_>, checks: &Checks<'_>, state: &State, moves: &mut 
     Ok(true)
 }
 
-/// Returns the shortest way to something wrong, unless more than `limit` states come before it. [`Halt::Again`] is for the caller.
+/// Returns the shortest way to something wrong, unless more than `limit` states come before it.
+/// [`Halt::Again`] is for the caller.
 pub(crate) fn breadth_first(
     world: &mut World<'_>,
     checks: &Checks<'_>,

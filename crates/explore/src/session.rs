@@ -1,7 +1,7 @@
 //! One run of one rank's program: where its acts go, and where answers come from.
 //!
-//! A scripted run is given the answers that it was given before, in the same order, and so comes to where it was; the first act
-//! beyond them ends it, by unwinding. A live run asks the world.
+//! A scripted run is given the answers that it was given before, in the same order, and so comes to
+//! where it was; the first act beyond them ends it, by unwinding. A live run asks the world.
 
 mod regions;
 
@@ -137,8 +137,8 @@ impl Session {
         (0..Ranks::BITS).filter(move |rank| mortal >> rank & 1 == 1).map(Rank::new).filter(move |rank| *rank != me)
     }
 
-    /// Returns whether nobody hears the program any more. A program that panics is over: what its guards do on the way out would have to unwind a
-    /// second time.
+    /// Returns whether nobody hears the program any more. A program that panics is over: what its
+    /// guards do on the way out would have to unwind a second time.
     fn is_over(&self) -> bool {
         if !self.over.get() && thread::panicking() {
             self.over.set(true);
@@ -248,7 +248,8 @@ impl Session {
         self.over.set(true);
     }
 
-    /// The program has returned. What it let go of since it last did something lives on if ranks leave together.
+    /// The program has returned. What it let go of since it last did something lives on if ranks
+    /// leave together.
     pub(crate) fn returned(&self) {
         self.inner.borrow_mut().let_go.clear();
     }

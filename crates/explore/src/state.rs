@@ -20,7 +20,8 @@ pub(crate) struct Item {
     /// Whose handle is waiting for it, or [`NO_HANDLE`].
     pub(crate) slot: HandleId,
     pub(crate) phase: Phase,
-    /// Whether a notice, the next of this poster, comes after it; of a notice, whether bytes come before it.
+    /// Whether a notice, the next of this poster, comes after it; of a notice, whether bytes come
+    /// before it.
     pub(crate) tied: bool,
     /// The target's region.
     pub(crate) region: u32,
@@ -55,9 +56,11 @@ pub(crate) enum ItemKind {
     Flush,
     /// What is left of something whose poster has not been told yet.
     Over,
-    /// What is left of something that failed because its target is lost, whose poster has not been told yet.
+    /// What is left of something that failed because its target is lost, whose poster has not been
+    /// told yet.
     Lost,
-    /// What is left of something that came too late for a region (`bits`), whose poster has not been told yet.
+    /// What is left of something that came too late for a region (`bits`), whose poster has not
+    /// been told yet.
     Stale,
 }
 
@@ -145,7 +148,8 @@ impl Item {
         };
     }
 
-    /// Returns the atomic that this is, has begun or was; one that changes nothing for every other item.
+    /// Returns the atomic that this is, has begun or was; one that changes nothing for every other
+    /// item.
     pub(crate) fn amo(&self) -> Amo<u64> {
         if let Operand::Amo(amo) = self.operand { amo } else { Amo::Or(0) }
     }
@@ -277,7 +281,8 @@ impl State {
         }
     }
 
-    /// Returns whether no put that `by` posted to `target` before the item at `before` is still on its way.
+    /// Returns whether no put that `by` posted to `target` before the item at `before` is still on
+    /// its way.
     pub(crate) fn flushed(&self, by: Rank, target: Rank, before: usize) -> bool {
         !self.items[..before]
             .iter()

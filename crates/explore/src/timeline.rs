@@ -1,4 +1,5 @@
-//! A run told line by line: who did what, where waits began, what arrived when, and what had not arrived in the end.
+//! A run told line by line: who did what, where waits began, what arrived when, and what had not
+//! arrived in the end.
 
 use crate::{
     act::{Act, Answer},

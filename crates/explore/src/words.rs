@@ -1,4 +1,5 @@
-//! Words of memory, operations and waits, as people say them: where a wait begins, and what a deadlock consists of.
+//! Words of memory, operations and waits, as people say them: where a wait begins, and what a
+//! deadlock consists of.
 
 use crate::{
     act::{Act, Op},
@@ -140,8 +141,8 @@ pub(crate) fn exactly(cells: &Cells, act: &Act) -> String {
     }
 }
 
-/// Returns what a program asks of the world, or tells it, without values: those change while it does the same again and again. `None` for what
-/// is not its own doing.
+/// Returns what a program asks of the world, or tells it, without values: those change while it
+/// does the same again and again. `None` for what is not its own doing.
 pub(crate) fn deed(cells: &Cells, act: &Act) -> Option<String> {
     let at = |part: &CellPart| place(cells, *part);
     Some(match act {

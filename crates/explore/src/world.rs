@@ -1,9 +1,10 @@
 //! What may happen next in a job, and doing it.
 //!
-//! A *move* is one of these: an operation's effect at its target (of each cell apart), the arrival of a notice, a handle's coming to
-//! know, a clock's coming to a deadline, a rank's death, another's learning of it, or a rank's going on. A rank goes on through what
-//! nobody else notices and stops before the next act that others could tell from one done later: that is where another order could
-//! matter.
+//! A *move* is one of these: an operation's effect at its target (of each cell apart), the arrival
+//! of a notice, a handle's coming to know, a clock's coming to a deadline, a rank's death,
+//! another's learning of it, or a rank's going on. A rank goes on through what nobody else notices
+//! and stops before the next act that others could tell from one done later: that is where another
+//! order could matter.
 
 use crate::{
     act::{Act, Answer},
@@ -56,9 +57,11 @@ pub(crate) struct World<'a> {
     pub(crate) order: PutOrder,
     /// Whether atomics are atomic against puts and stores, too.
     pub(crate) coherent: bool,
-    /// Whether what nobody else notices happens at once. Without that there are more states and the same outcomes.
+    /// Whether what nobody else notices happens at once. Without that there are more states and the
+    /// same outcomes.
     pub(crate) reduced: bool,
-    /// The first of the facts by which ranks say that their set-up is over, if one order of that is enough.
+    /// The first of the facts by which ranks say that their set-up is over, if one order of that is
+    /// enough.
     pub(crate) set_up: Option<u32>,
     /// Told of what happens, if anybody wants to know.
     pub(crate) timeline: Option<Timeline>,
@@ -130,7 +133,8 @@ impl World<'_> {
         mine.nth(number as usize).ok_or_else(none)
     }
 
-    /// Who waits for nothing else goes on at once: what it does up to its next act that others notice, nobody notices.
+    /// Who waits for nothing else goes on at once: what it does up to its next act that others
+    /// notice, nobody notices.
     pub(crate) fn go_on_at_once(&mut self, state: &mut State, rank: Rank) -> Result<(), Halt> {
         if state.losses.is_dead(rank) {
             return Ok(());
@@ -149,8 +153,8 @@ impl World<'_> {
         if self.automaton.job.cells.borrow().grown { Err(Halt::Again) } else { Ok(()) }
     }
 
-    /// Lets a rank go on, through one act that others could notice, or none if it has `moved` already, and then through all that they
-    /// could not.
+    /// Lets a rank go on, through one act that others could notice, or none if it has `moved`
+    /// already, and then through all that they could not.
     fn proceed(&mut self, state: &mut State, rank: Rank, mut task: Option<u8>, mut moved: bool) -> Result<(), Halt> {
         let mut local = state.ranks[rank.index()].local;
         let mut acts = 0;

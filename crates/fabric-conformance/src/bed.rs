@@ -70,7 +70,8 @@ pub struct JobReport {
 }
 
 impl JobReport {
-    /// Runs `program` as a job of `ranks` ranks in this process, by `run`, and reports what became of each.
+    /// Runs `program` as a job of `ranks` ranks in this process, by `run`, and reports what became
+    /// of each.
     ///
     /// `run` hands the program it is given to the provider and returns how the job ended.
     pub fn of_one_process<T, E: ToString>(
@@ -116,13 +117,15 @@ impl JobReport {
 
 /// A provider as the suite runs it: how to start a job, and in which ways its ranks can be lost.
 pub trait TestBed {
-    /// The ways to be lost that other ranks of this provider notice. Each losing case runs once for each.
+    /// The ways to be lost that other ranks of this provider notice. Each losing case runs once for
+    /// each.
     const LOSSES: &'static [Loss] = &[Loss::Fail, Loss::Panic];
 
     /// Runs `program` once on `ranks` ranks, and reports what became of each.
     ///
-    /// `test` is the full name of the calling test, by which a test binary can be executed again; `turn` is one of [`TestBed::turns`].
-    /// Returns `None` if the job is another process's business, as for a rank that passes its predecessors' jobs by.
+    /// `test` is the full name of the calling test, by which a test binary can be executed again;
+    /// `turn` is one of [`TestBed::turns`]. Returns `None` if the job is another process's
+    /// business, as for a rank that passes its predecessors' jobs by.
     fn run(program: &CaseProgram, ranks: usize, test: &str, turn: u64) -> Option<JobReport>;
 
     /// Returns the turns of a case: its runs that differ, as by a random provider's seeds.
@@ -130,7 +133,8 @@ pub trait TestBed {
         0..1
     }
 
-    /// Returns the numbers of ranks for a case that is good for those `listed` and for any even number above the first of them.
+    /// Returns the numbers of ranks for a case that is good for those `listed` and for any even
+    /// number above the first of them.
     fn sizes(listed: &[usize]) -> Vec<usize> {
         listed.to_vec()
     }

@@ -1,12 +1,13 @@
 //! The sentences of the fabric contract as test cases, for whoever writes a provider.
 //!
-//! `docs/fabric-contract.md` of the project numbers the sentences of the contract between protocols and providers: `M1` on memory, `O1` on
-//! operations, `W1` on waits, and so on. Each case of this suite names those that it covers ([`CASES`]), and its failures begin with the
-//! sentence that was broken. A provider is accepted by passing all cases.
+//! `docs/contract/fabric.md` of the project numbers the sentences of the contract between protocols
+//! and providers: `M1` on memory, `O1` on operations, `W1` on waits, and so on. Each case of this
+//! suite names those that it covers ([`CASES`]), and its failures begin with the sentence that was
+//! broken. A provider is accepted by passing all cases.
 //!
 //! # Use
-//! Implement [`TestBed`], which runs a program as a job of n ranks and says what became of each, and list it with [`suite!`] in an
-//! integration test, which gets one `#[test]` for each case:
+//! Implement [`TestBed`], which runs a program as a job of n ranks and says what became of each,
+//! and list it with [`suite!`] in an integration test, which gets one `#[test]` for each case:
 //!
 //! ```no_run
 //! use fabric_conformance::{CaseProgram, JobReport, TestBed};
@@ -25,11 +26,12 @@
 //! # fn main() {}
 //! ```
 //!
-//! A provider whose ranks are processes implements [`TestBed::run`] by executing the test binary again for the same test, where each rank
-//! finds that it is one; it reports [`RankOutcome`]s itself and adds [`Loss::Kill`] to its [`TestBed::LOSSES`].
+//! A provider whose ranks are processes implements [`TestBed::run`] by executing the test binary
+//! again for the same test, where each rank finds that it is one; it reports [`RankOutcome`]s
+//! itself and adds [`Loss::Kill`] to its [`TestBed::LOSSES`].
 //!
-//! Facilities that a provider may lack (control queues, gates, memory without a key, registering memory that exists) are not left out:
-//! their cases check that a provider without them says so.
+//! Facilities that a provider may lack (control queues, gates, memory without a key, registering
+//! memory that exists) are not left out: their cases check that a provider without them says so.
 
 #![forbid(unsafe_code)]
 
@@ -45,9 +47,10 @@ pub use program::{CaseProgram, RecordedProgram};
 
 /// Defines a module with one `#[test]` for each case of the suite: `suite!(name, TestBed)`.
 ///
-/// `suite!(name, TestBed, wraps)` takes only the cases that enter the code of a provider that stands between a program and another
-/// provider. Attributes before the name are put on each test: `suite!(#[ignore = "long"] name, TestBed)`. The test bed must be in scope by a
-/// name that `use super::*` finds.
+/// `suite!(name, TestBed, wraps)` takes only the cases that enter the code of a provider that
+/// stands between a program and another provider. Attributes before the name are put on each test:
+/// `suite!(#[ignore = "long"] name, TestBed)`. The test bed must be in scope by a name that
+/// `use super::*` finds.
 #[macro_export]
 macro_rules! suite {
     ($(#[$attribute:meta])* $name:ident, $bed:ty $(, $only:ident)?) => {

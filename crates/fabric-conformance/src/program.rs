@@ -1,4 +1,5 @@
-//! Programs of cases behind a pointer, so that what runs them is compiled once and not for each case.
+//! Programs of cases behind a pointer, so that what runs them is compiled once and not for each
+//! case.
 
 use crate::RankOutcome;
 use rdma_fabric::{Fabric, Program, ProgramResult, Rank};
@@ -47,7 +48,8 @@ impl Program for CaseProgram {
     }
 }
 
-/// A [`CaseProgram`] that notes what became of each of its ranks, for providers that run all of them in this process.
+/// A [`CaseProgram`] that notes what became of each of its ranks, for providers that run all of
+/// them in this process.
 #[derive(Debug)]
 pub struct RecordedProgram {
     program: CaseProgram,

@@ -1,6 +1,7 @@
 //! Saying what was wrong.
 
-/// Ends the calling case, which returns a [`ProgramResult`](rdma_fabric::ProgramResult), with this text unless the condition holds.
+/// Ends the calling case, which returns a [`ProgramResult`](rdma_fabric::ProgramResult), with this
+/// text unless the condition holds.
 #[macro_export]
 macro_rules! ensure {
     ($condition:expr, $($text:tt)+) => {
@@ -10,8 +11,8 @@ macro_rules! ensure {
     };
 }
 
-/// Ends the calling case, which returns a [`ProgramResult`](rdma_fabric::ProgramResult), with this text and both values unless they are
-/// equal.
+/// Ends the calling case, which returns a [`ProgramResult`](rdma_fabric::ProgramResult), with this
+/// text and both values unless they are equal.
 #[macro_export]
 macro_rules! ensure_eq {
     ($have:expr, $want:expr, $($text:tt)+) => {

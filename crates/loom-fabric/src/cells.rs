@@ -11,7 +11,8 @@ use loom::{
 use rdma_fabric::{Amo, Rank};
 use std::cell::{Cell, OnceCell};
 
-/// Cells by rank. Before they are [shared](Cells::share) one thread has them all, and loom sees nothing.
+/// Cells by rank. Before they are [shared](Cells::share) one thread has them all, and loom sees
+/// nothing.
 #[derive(Debug)]
 pub(crate) struct Cells {
     quiet: Vec<Vec<Cell<u64>>>,
@@ -27,8 +28,9 @@ enum Shared {
     Gone,
 }
 
-/// Returns the newest value of a cell, in execution order: a comparison that changes nothing. A plain load may
-/// return an older value for as long as no edge forbids it, which no network does to a wait or a get.
+/// Returns the newest value of a cell, in execution order: a comparison that changes nothing. A
+/// plain load may return an older value for as long as no edge forbids it, which no network does to
+/// a wait or a get.
 pub(crate) fn newest(cell: &AtomicU64, order: Ordering) -> u64 {
     const SAME: u64 = 0x5afe_5afe_5afe_5afe;
     match cell.compare_exchange(SAME, SAME, order, order) {

@@ -22,8 +22,8 @@ fn explore(bound: Option<usize>, model: impl Fn() + Send + Sync + 'static) -> us
     executions.load(Relaxed)
 }
 
-/// Explores all executions with at most `bound` preemptions (`None`: all there are). Fails if there are
-/// fewer than were recorded: then the check has lost its object.
+/// Explores all executions with at most `bound` preemptions (`None`: all there are). Fails if there
+/// are fewer than were recorded: then the check has lost its object.
 pub fn check(bound: Option<usize>, at_least: usize, model: impl Fn() + Send + Sync + 'static) {
     let start = Instant::now();
     let executions = explore(bound, model);

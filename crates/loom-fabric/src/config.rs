@@ -7,10 +7,11 @@ use rdma_fabric::{Caps, RemoteAddr};
 pub enum Delivery {
     /// At once: the earliest a network can be.
     AtPost,
-    /// When the poster flushes, blocks, ends, or posts an atomic that is ordered behind it: the latest it can be.
+    /// When the poster flushes, blocks, ends, or posts an atomic that is ordered behind it: the
+    /// latest it can be.
     AtFlush,
-    /// By a thread per rank, its network interface, in the order posted but at any time: everything in
-    /// between. Costs a loom thread per rank.
+    /// By a thread per rank, its network interface, in the order posted but at any time: everything
+    /// in between. Costs a loom thread per rank.
     Nic,
 }
 
@@ -40,7 +41,8 @@ pub struct Config {
     pub caps: Caps,
     /// The mutation "relaxed": these have no memory order.
     pub relaxed: fn(Access) -> bool,
-    /// Whether the result of an operation takes another poll, so that the future may be dropped in between.
+    /// Whether the result of an operation takes another poll, so that the future may be dropped in
+    /// between.
     pub late_results: bool,
     /// Whether all ranks share a node.
     pub together: bool,

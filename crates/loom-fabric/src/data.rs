@@ -5,8 +5,9 @@ use loom::cell::UnsafeCell;
 use rdma_fabric::Fabric;
 use std::sync::Mutex;
 
-/// Stands for memory that holders of a lock put to and get from. Loom reports two accesses, one of them a write,
-/// that no chain of release and acquire orders; a count of who is inside reports overlap.
+/// Stands for memory that holders of a lock put to and get from. Loom reports two accesses, one of
+/// them a write, that no chain of release and acquire orders; a count of who is inside reports
+/// overlap.
 #[derive(Debug)]
 pub struct DataCell {
     access: UnsafeCell<()>,
@@ -33,7 +34,8 @@ impl DataCell {
         change(&mut self.inside.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
     }
 
-    /// A holder of the exclusive lock has come in and put the data; returns the number of this write, from 1.
+    /// A holder of the exclusive lock has come in and put the data; returns the number of this
+    /// write, from 1.
     pub fn enter_write(&self, fabric: &Fabric) -> u64 {
         let writes = self.inside(|i| {
             i.writers += 1;
@@ -56,7 +58,8 @@ impl DataCell {
         assert!(alone, "mutual exclusion: somebody came in on a writer");
     }
 
-    /// A holder of the shared lock has come in and got the data; returns how many writes it must see.
+    /// A holder of the shared lock has come in and got the data; returns how many writes it must
+    /// see.
     pub fn enter_read(&self) -> u64 {
         let writes = self.inside(|i| {
             i.readers += 1;

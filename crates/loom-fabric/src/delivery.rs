@@ -131,18 +131,21 @@ impl Job {
         }
     }
 
-    /// Returns whether this rank's puts carry everything it did, or only what its last flush covered.
+    /// Returns whether this rank's puts carry everything it did, or only what its last flush
+    /// covered.
     fn puts_release(&self, me: Rank) -> bool {
         !self.states()[me.index()].data_in_flight
     }
 
-    /// This rank is about to change a word of `target`: with which order, and how many of its puts of data are seen before that.
+    /// This rank is about to change a word of `target`: with which order, and how many of its puts
+    /// of data are seen before that.
     pub(crate) fn atomic(&self, me: Rank, target: Rank) -> (Ordering, Option<u64>) {
         let order = self.config.caps.put_order;
         if order > PutOrder::None {
             self.drain(me, Some(target).filter(|_| order == PutOrder::SameTarget));
         }
-        // Release: pairs with the acquire of later atomics, gets and waits. Data in flight is left out.
+        // Release: pairs with the acquire of later atomics, gets and waits. Data in flight is left
+        // out.
         let state = &self.states()[me.index()];
         let order = if order > PutOrder::None || !state.data_in_flight { AcqRel } else { Acquire };
         (order, (order == AcqRel && state.data_in_flight).then_some(state.data_puts))

@@ -191,7 +191,8 @@ impl Seat {
         modelled
     }
 
-    /// Returns the mutation "looks after its own only": the rank of `fabric`, which does not carry out what was armed with another handle of it.
+    /// Returns the mutation "looks after its own only": the rank of `fabric`, which does not carry
+    /// out what was armed with another handle of it.
     #[must_use]
     pub fn apart(fabric: &Fabric) -> Fabric {
         let seat = Seat::of(fabric);
@@ -207,7 +208,8 @@ impl Seat {
         &self.job
     }
 
-    /// Local regions that `make` allocates are data, of which loom reports every race. They take part in no atomic, and nobody waits for them.
+    /// Local regions that `make` allocates are data, of which loom reports every race. They take
+    /// part in no atomic, and nobody waits for them.
     pub fn watched<T>(&self, make: impl FnOnce() -> T) -> T {
         self.job.regions().watch(true);
         let made = make();
@@ -230,7 +232,8 @@ impl Seat {
         self.job.regions().cell(place.addr())
     }
 
-    /// Returns the slot says that it has begun, and which put is the last to wait for, if there is one.
+    /// Returns the slot says that it has begun, and which put is the last to wait for, if there is
+    /// one.
     pub(crate) fn flush(&self, slot: &mut Slot, target: Option<Rank>) -> Poll<Result<()>> {
         if slot.is_empty() {
             let ranks = self.job.config.ranks;

@@ -1,4 +1,5 @@
-//! A job under loom: memory, what its ranks are about, parking, time, and what dropped futures still owe.
+//! A job under loom: memory, what its ranks are about, parking, time, and what dropped futures
+//! still owe.
 
 use crate::{
     Config,
@@ -46,8 +47,8 @@ pub(crate) const DELIVERED: usize = usize::MAX;
 /// Stands for the clock there.
 const CLOCK: usize = usize::MAX - 1;
 
-/// Shared by all ranks. Loom sees the cells and the counters; the rest changes only together with an
-/// operation on them and adds no edge.
+/// Shared by all ranks. Loom sees the cells and the counters; the rest changes only together with
+/// an operation on them and adds no edge.
 #[derive(Debug)]
 pub struct Job {
     pub(crate) config: Config,
@@ -95,8 +96,8 @@ impl Job {
 
     // ----- waiting ---------------------------------------------------------------------------
 
-    /// Ends the waits on this cell's next poll. In one step with the write before it: no operation that loom sees
-    /// stands between.
+    /// Ends the waits on this cell's next poll. In one step with the write before it: no operation
+    /// that loom sees stands between.
     pub(crate) fn ring(&self, rank: Rank, cell: usize) {
         let state = &mut self.states()[rank.index()];
         let before = state.waits.len();
@@ -116,7 +117,8 @@ impl Job {
         }
     }
 
-    /// Returns whether a counter has come to a value; if not, `me` is registered to be woken, in one step with the look.
+    /// Returns whether a counter has come to a value; if not, `me` is registered to be woken, in
+    /// one step with the look.
     fn poll_counter(&self, me: Rank, name: usize, counter: &AtomicU64, wanted: u64) -> Poll<()> {
         if newest(counter, Acquire) >= wanted {
             return Poll::Ready(());
@@ -142,7 +144,8 @@ impl Job {
         newest(&self.clocks[rank.index()], Relaxed)
     }
 
-    /// Lets a rank's clock show `ps`. A test calls it from another rank, so that loom places the moment.
+    /// Lets a rank's clock show `ps`. A test calls it from another rank, so that loom places the
+    /// moment.
     pub fn advance(&self, rank: Rank, ps: u64) {
         self.clocks[rank.index()].swap(ps, Relaxed);
         self.ring(rank, CLOCK);

@@ -1,7 +1,7 @@
 //! Who has which cells: the region tables of all ranks.
 //!
-//! Nothing here is visible to loom; cells exist from the start, so that no rank's access can come before
-//! their creation.
+//! Nothing here is visible to loom; cells exist from the start, so that no rank's access can come
+//! before their creation.
 
 use rdma_fabric::{
     FabricError, Rank, RegionKey, RemoteAddr, Result,
@@ -82,7 +82,8 @@ impl Regions {
         self.closed = true;
     }
 
-    /// Returns what a rank's cell is for, by the regions there are; words that nobody has resolved are for nothing.
+    /// Returns what a rank's cell is for, by the regions there are; words that nobody has resolved
+    /// are for nothing.
     pub(crate) fn kind(&self, rank: usize, cell: usize) -> CellUse {
         let word = if self.resolved[rank][cell] { CellUse::Word } else { CellUse::None };
         let own = &self.own[rank];

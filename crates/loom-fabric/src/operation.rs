@@ -1,4 +1,5 @@
-//! Operations, which are over when they are posted, or when the network interface has done them; the result may take another poll.
+//! Operations, which are over when they are posted, or when the network interface has done them;
+//! the result may take another poll.
 
 use crate::{
     Access,

@@ -15,7 +15,8 @@ use std::{
     task::{Context, Poll, Wake, Waker},
 };
 
-/// A rank wakes itself: it is to be polled again at once. Who ends a wait of another unparks its thread, so no other waker is needed.
+/// A rank wakes itself: it is to be polled again at once. Who ends a wait of another unparks its
+/// thread, so no other waker is needed.
 #[derive(Debug, Default)]
 struct Again(AtomicBool);
 
@@ -67,9 +68,9 @@ impl Job {
     }
 }
 
-/// Runs `program` as every rank, rank 0 on the calling thread, and return the job when all have ended and
-/// every put has been delivered. What the ranks return, their registered memory above all, lives until then.
-/// Call it inside a loom model.
+/// Runs `program` as every rank, rank 0 on the calling thread, and return the job when all have
+/// ended and every put has been delivered. What the ranks return, their registered memory above
+/// all, lives until then. Call it inside a loom model.
 pub fn run<P, R>(config: Config, program: P) -> Rc<Job>
 where
     P: Fn(Fabric) -> R + 'static,
@@ -87,8 +88,9 @@ where
     launch(job, parts)
 }
 
-/// As [`run`], after a set-up that is no part of the model: `set_up` of all ranks is carried out on one thread, and what it yields is there, and known
-/// to all, when `program` begins. Regions are made in the set-up only; what the program accesses is kept by what the set-up yields.
+/// As [`run`], after a set-up that is no part of the model: `set_up` of all ranks is carried out on
+/// one thread, and what it yields is there, and known to all, when `program` begins. Regions are
+/// made in the set-up only; what the program accesses is kept by what the set-up yields.
 ///
 /// All ranks are threads of their own, and the calling one waits for them.
 ///
@@ -179,7 +181,8 @@ const STACK: usize = 1 << 17;
 type Body = Box<dyn FnOnce()>;
 
 thread_local! {
-    /// Bodies of threads that have not begun. Threads of loom are coroutines of one thread; so nothing is sent, whatever it takes a builder for.
+    /// Bodies of threads that have not begun. Threads of loom are coroutines of one thread; so
+    /// nothing is sent, whatever it takes a builder for.
     static BODIES: RefCell<Vec<Option<Body>>> = const { RefCell::new(Vec::new()) };
 }
 

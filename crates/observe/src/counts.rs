@@ -139,7 +139,8 @@ pub struct Counts {
     pub flushes: u64,
     /// Postings that found no room, and came back.
     pub full: u64,
-    /// Waits for the peer: those whose only dependency it was, those that a notice of its ended, and those for operations on it.
+    /// Waits for the peer: those whose only dependency it was, those that a notice of its ended,
+    /// and those for operations on it.
     pub waits: Waits,
 }
 

@@ -9,7 +9,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The most events that a rank keeps.
 const EVENTS_OF_A_RANK: usize = 100_000;
-/// The most events that all ranks of a process keep together, at 96 bytes each; but each rank keeps at least [`EVENTS_AT_LEAST`].
+/// The most events that all ranks of a process keep together, at 96 bytes each; but each rank keeps
+/// at least [`EVENTS_AT_LEAST`].
 const EVENTS_OF_A_PROCESS: usize = 4_000_000;
 const EVENTS_AT_LEAST: usize = 16;
 
@@ -31,8 +32,8 @@ pub struct Gathering {
 }
 
 impl Gathering {
-    /// Creates it for `ranks_here` ranks in this process: each keeps the latest 100,000 events, or fewer if all together would be more than
-    /// 4,000,000.
+    /// Creates it for `ranks_here` ranks in this process: each keeps the latest 100,000 events, or
+    /// fewer if all together would be more than 4,000,000.
     pub fn new(detail: Detail, ranks_here: usize) -> Self {
         let events = (EVENTS_OF_A_PROCESS / ranks_here.max(1)).clamp(EVENTS_AT_LEAST, EVENTS_OF_A_RANK);
         Gathering { events: (detail == Detail::Trace).then_some(events), recorders: Mutex::default() }
@@ -50,7 +51,8 @@ impl Gathering {
         recorder
     }
 
-    /// Returns the records of all ranks that began, as they are now, in rank order; whether the ranks ended well doesn't matter.
+    /// Returns the records of all ranks that began, as they are now, in rank order; whether the
+    /// ranks ended well doesn't matter.
     pub fn records(&self) -> Vec<RankRecord> {
         let mut records: Vec<_> = self.lock().iter().map(Recorder::record).collect();
         records.sort_by_key(|record| record.rank);

@@ -55,7 +55,8 @@ impl Observation {
         &self.records
     }
 
-    /// Returns the ranks without a record: killed, not observed, or no programs of this library at all.
+    /// Returns the ranks without a record: killed, not observed, or no programs of this library at
+    /// all.
     pub fn missing(&self) -> impl Iterator<Item = u32> + '_ {
         let known = |rank: &u32| self.records.binary_search_by_key(rank, |record| record.rank).is_ok();
         (0..self.ranks as u32).filter(move |rank| !known(rank))

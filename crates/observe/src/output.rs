@@ -7,11 +7,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A file that a result will be written to. It is opened before the work that leads to the result, so that a path that can't be written costs
-/// nothing.
+/// A file that a result will be written to. It is opened before the work that leads to the result,
+/// so that a path that can't be written costs nothing.
 ///
-/// Opening destroys nothing: what the file holds stays until [`Output::write`]. A file that opening made is removed again if the result was
-/// not written to it in full.
+/// Opening destroys nothing: what the file holds stays until [`Output::write`]. A file that opening
+/// made is removed again if the result was not written to it in full.
 #[derive(Debug)]
 pub struct Output {
     path: PathBuf,

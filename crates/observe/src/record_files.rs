@@ -1,7 +1,8 @@
 //! How records of ranks that are processes reach their launcher.
 //!
-//! The launcher makes a directory that only its user can read and names it in [`RECORDS_VARIABLE`]; each rank writes its record there when
-//! its program has ended. A record appears under its name when it is whole, so a rank that was killed meanwhile has left none.
+//! The launcher makes a directory that only its user can read and names it in [`RECORDS_VARIABLE`];
+//! each rank writes its record there when its program has ended. A record appears under its name
+//! when it is whole, so a rank that was killed meanwhile has left none.
 
 use crate::{
     error::{ObserveError, file},
@@ -17,7 +18,8 @@ use std::{
 };
 use tempfile::TempDir;
 
-/// The environment variable that tells a rank's process what to write down, and where: `stats:DIRECTORY` or `trace:DIRECTORY`.
+/// The environment variable that tells a rank's process what to write down, and where:
+/// `stats:DIRECTORY` or `trace:DIRECTORY`.
 pub const RECORDS_VARIABLE: &str = "ONESIDED_OBSERVE";
 
 /// A launcher's directory for the records of its ranks. Dropping it removes the directory.

@@ -1,8 +1,10 @@
 //! The trace-event format: `{"traceEvents": [...]}`, times in microseconds.
 //!
-//! Each rank is a process of the viewer. Its operations and waits are slices of one track; slices that overlap with others (joined futures,
-//! several operations on their way) go to further tracks, because slices of one track must not overlap. A put with a notice and the taking
-//! of that notice are joined by an arrow: notices of one poster arrive in order, so the n-th sent is the n-th taken.
+//! Each rank is a process of the viewer. Its operations and waits are slices of one track; slices
+//! that overlap with others (joined futures, several operations on their way) go to further tracks,
+//! because slices of one track must not overlap. A put with a notice and the taking of that notice
+//! are joined by an arrow: notices of one poster arrive in order, so the n-th sent is the n-th
+//! taken.
 
 use crate::{event::Event, observation::Observation, recorder::RankRecord};
 use rdma_fabric::RegionKey;

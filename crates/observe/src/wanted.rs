@@ -33,8 +33,8 @@ impl WantedReport {
         }
     }
 
-    /// Runs a job whose ranks are processes, and reports. `run` gets the variable to start them with, if there is one. Returns the result of
-    /// `run`, and whether the report was possible.
+    /// Runs a job whose ranks are processes, and reports. `run` gets the variable to start them
+    /// with, if there is one. Returns the result of `run`, and whether the report was possible.
     ///
     /// # Errors
     /// [`ObserveError`] if the job was not run, because its report won't be possible.

@@ -35,7 +35,8 @@ pub enum PrdmaError {
         /// Bytes of the buffer.
         len: u64,
     },
-    /// Two blocks share bytes, and one of them is received: what they would hold depended on who came first.
+    /// Two blocks share bytes, and one of them is received: what they would hold depended on who
+    /// came first.
     #[error("the block of receive slot {slot} shares bytes with that of {side} slot {other}")]
     Overlap {
         /// The slot of the block that is received.
@@ -115,7 +116,8 @@ pub enum PrdmaError {
         slot: usize,
         /// As many were asked for.
         partitions: usize,
-        /// What there is: elements of a contiguous block, or counts of the outermost distance of another.
+        /// What there is: elements of a contiguous block, or counts of the outermost distance of
+        /// another.
         of: u64,
     },
     /// There is no such slot, or no such partition of it.
@@ -163,7 +165,8 @@ pub enum PrdmaError {
         /// Counted from 1.
         iteration: u64,
     },
-    /// A call that marked partitions as ready was dropped half-way: some of their commands are in the queue, and some are not.
+    /// A call that marked partitions as ready was dropped half-way: some of their commands are in
+    /// the queue, and some are not.
     #[error("the call that marked partitions {first}..{end} of destination slot {slot} was dropped half-way")]
     HalfReady {
         /// Their slot.
@@ -176,7 +179,8 @@ pub enum PrdmaError {
     /// An iteration failed; the request can only be freed.
     #[error("an earlier iteration of the request failed: {0}")]
     Broken(Box<PrdmaError>),
-    /// A call of [`crate::Neighbourhood::alltoallw`] was dropped half-way: this member's mailboxes are closed, and its neighbours know.
+    /// A call of [`crate::Neighbourhood::alltoallw`] was dropped half-way: this member's mailboxes
+    /// are closed, and its neighbours know.
     #[error("an earlier exchange of the neighbourhood was dropped half-way: there are no more")]
     Dropped,
     /// A notice of an iteration that is not the current one: a neighbour broke the protocol.
@@ -202,8 +206,9 @@ pub enum PrdmaError {
 }
 
 impl PrdmaError {
-    /// Returns the rank that is gone for this reason, with its memory or its queues: it was lost, has ended, or has dropped what was addressed. As
-    /// [`FabricError::gone`]; also of a request that is [broken](PrdmaError::Broken) by it.
+    /// Returns the rank that is gone for this reason, with its memory or its queues: it was lost,
+    /// has ended, or has dropped what was addressed. As [`FabricError::gone`]; also of a request
+    /// that is [broken](PrdmaError::Broken) by it.
     pub fn gone(&self) -> Option<Rank> {
         match self {
             PrdmaError::Fabric(FabricError::Queue(error)) => match **error {

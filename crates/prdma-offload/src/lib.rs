@@ -1,20 +1,24 @@
 //! Persistent communication with neighbours that the network runs by itself.
 //!
-//! The problem: a stencil code exchanges the same borders with the same neighbours thousands of times. Each time a receiver must be ready before its
-//! neighbour's data may overwrite the border of the step before; if a CPU has to look for that, either it waits or the data do. Here the
-//! exchange is described once. At each start its commands go into control queues of the network interface, where they wait for the neighbours'
-//! READYs: what a READY releases leaves without any CPU, while both compute.
+//! The problem: a stencil code exchanges the same borders with the same neighbours thousands of
+//! times. Each time a receiver must be ready before its neighbour's data may overwrite the border
+//! of the step before; if a CPU has to look for that, either it waits or the data do. Here the
+//! exchange is described once. At each start its commands go into control queues of the network
+//! interface, where they wait for the neighbours' READYs: what a READY releases leaves without any
+//! CPU, while both compute.
 //!
 //! # Start
-//! A [`Neighbourhood`] is a group whose members have a [`Topology`]; [`Neighbourhood::alltoallw_init`] makes a [`Request`], which is
-//! [started](Request::start) and [waited for](Request::wait) once for each step. Its [`Form`] says with how many queues.
+//! A [`Neighbourhood`] is a group whose members have a [`Topology`];
+//! [`Neighbourhood::alltoallw_init`] makes a [`Request`], which is [started](Request::start) and
+//! [waited for](Request::wait) once for each step. Its [`Form`] says with how many queues.
 //!
-//! [`Collectives`] makes barriers, broadcasts and allreduces of a whole group in the same way. [`Neighbourhood::alltoallw`] exchanges once, with nothing
-//! made before: what all this has to beat.
+//! [`Collectives`] makes barriers, broadcasts and allreduces of a whole group in the same way.
+//! [`Neighbourhood::alltoallw`] exchanges once, with nothing made before: what all this has to
+//! beat.
 //!
 //! # Source
-//! M. Hatanaka, T. Ogura, M. Takagi, A. Hori, Y. Ishikawa: MPI persistent neighbourhood collectives over Tofu2 protocol offload; MPI 4.1,
-//! sections 6.13 and 8.6 to 8.9.
+//! M. Hatanaka, T. Ogura, M. Takagi, A. Hori, Y. Ishikawa: MPI persistent neighbourhood collectives
+//! over Tofu2 protocol offload; MPI 4.1, sections 6.13 and 8.6 to 8.9.
 
 #![forbid(unsafe_code)]
 

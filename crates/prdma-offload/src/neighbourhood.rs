@@ -1,4 +1,5 @@
-//! A group whose members know their neighbours, and its persistent exchanges: the general one and what is made of it.
+//! A group whose members know their neighbours, and its persistent exchanges: the general one and
+//! what is made of it.
 
 use crate::{
     Buffer, Layout, Options, Request, Result,
@@ -59,14 +60,17 @@ impl Neighbourhood {
         &self.topology
     }
 
-    /// Makes a persistent exchange, the general one: block `j` of `sends` goes along destination slot `j`, what comes along source slot `i` is laid
-    /// down as block `i` of `receives` (`MPI_Neighbor_alltoallw_init`). Blocks of slots without a neighbour are ignored.
+    /// Makes a persistent exchange, the general one: block `j` of `sends` goes along destination
+    /// slot `j`, what comes along source slot `i` is laid down as block `i` of `receives`
+    /// (`MPI_Neighbor_alltoallw_init`). Blocks of slots without a neighbour are ignored.
     ///
     /// Both buffers may be one. Collective; sizes are compared. Nothing is sent yet.
     ///
     /// # Errors
-    /// [`crate::PrdmaError::Slots`], [`crate::PrdmaError::OutOfBounds`], [`crate::PrdmaError::Overlap`], [`crate::PrdmaError::Unmatched`],
-    /// [`crate::PrdmaError::Size`] at the member with such blocks, and [`crate::PrdmaError::ElsewhereFailed`] at all others; no member has a request then.
+    /// [`crate::PrdmaError::Slots`], [`crate::PrdmaError::OutOfBounds`],
+    /// [`crate::PrdmaError::Overlap`], [`crate::PrdmaError::Unmatched`],
+    /// [`crate::PrdmaError::Size`] at the member with such blocks, and
+    /// [`crate::PrdmaError::ElsewhereFailed`] at all others; no member has a request then.
     pub async fn alltoallw_init<S: Pod, R: Pod>(
         &mut self,
         send: &Buffer<S>,
@@ -78,8 +82,8 @@ impl Neighbourhood {
         self.exchange((&send.memory, Ok(sends.to_vec())), (&receive.memory, Ok(receives.to_vec())), options).await
     }
 
-    /// Makes a persistent exchange of `count` elements along each slot: block `j` starts at element `j * count` of its buffer, on both sides
-    /// (`MPI_Neighbor_alltoall_init`). Collective.
+    /// Makes a persistent exchange of `count` elements along each slot: block `j` starts at element
+    /// `j * count` of its buffer, on both sides (`MPI_Neighbor_alltoall_init`). Collective.
     ///
     /// # Errors
     /// As [`Neighbourhood::alltoallw_init`].
@@ -94,7 +98,8 @@ impl Neighbourhood {
         self.alltoallv_init(send, &rows(sends, count), receive, &rows(receives, count), options).await
     }
 
-    /// Makes a persistent exchange of contiguous blocks, each given by its first element and their number (`MPI_Neighbor_alltoallv_init`). Collective.
+    /// Makes a persistent exchange of contiguous blocks, each given by its first element and their
+    /// number (`MPI_Neighbor_alltoallv_init`). Collective.
     ///
     /// # Errors
     /// As [`Neighbourhood::alltoallw_init`].
@@ -109,8 +114,9 @@ impl Neighbourhood {
         self.exchange((&send.memory, ranges::<T>(sends)), (&receive.memory, ranges::<T>(receives)), options).await
     }
 
-    /// Makes a persistent exchange in which the same `count` elements from `start` of the send buffer on go to every destination, and what comes from source
-    /// slot `i` starts at element `i * count` (`MPI_Neighbor_allgather_init`). Collective.
+    /// Makes a persistent exchange in which the same `count` elements from `start` of the send
+    /// buffer on go to every destination, and what comes from source slot `i` starts at element
+    /// `i * count` (`MPI_Neighbor_allgather_init`). Collective.
     ///
     /// # Errors
     /// As [`Neighbourhood::alltoallw_init`].
@@ -126,8 +132,9 @@ impl Neighbourhood {
         self.allgatherv_init(send, (start, count), receive, &receives, options).await
     }
 
-    /// Makes a persistent exchange in which the same elements (the first one, how many) go to every destination, and what comes along each source slot is laid
-    /// down at the elements given for it (`MPI_Neighbor_allgatherv_init`). Collective.
+    /// Makes a persistent exchange in which the same elements (the first one, how many) go to every
+    /// destination, and what comes along each source slot is laid down at the elements given for it
+    /// (`MPI_Neighbor_allgatherv_init`). Collective.
     ///
     /// # Errors
     /// As [`Neighbourhood::alltoallw_init`].
@@ -143,7 +150,8 @@ impl Neighbourhood {
         self.alltoallv_init(send, &sends, receive, receives, options).await
     }
 
-    /// Makes an exchange, each side given by its memory and layouts, which may be impossible: then all members get an error. Collective.
+    /// Makes an exchange, each side given by its memory and layouts, which may be impossible: then
+    /// all members get an error. Collective.
     fn exchange<'a>(
         &'a mut self,
         (send, sends): (&Memory, Result<Vec<Layout>, LayoutError>),

@@ -47,7 +47,8 @@ impl Nodes {
         &self.members[node]
     }
 
-    /// Returns the member of a node that represents it to the neighbour at `place` among the node's neighbours: in turn.
+    /// Returns the member of a node that represents it to the neighbour at `place` among the node's
+    /// neighbours: in turn.
     pub(crate) fn representative(&self, node: usize, place: usize) -> usize {
         let members = self.members(node);
         members[place % members.len()]

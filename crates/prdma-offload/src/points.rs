@@ -1,10 +1,12 @@
 //! Persistent point-to-point communication.
 //!
-//! Edges one by one, each a request of its own that is started and waited for by itself: the sender's data wait in a session queue, the receiver's
-//! READY comes from a normal queue; early or late, it meets them there. Without queues it is PRDMA by the CPU.
+//! Edges one by one, each a request of its own that is started and waited for by itself: the
+//! sender's data wait in a session queue, the receiver's READY comes from a normal queue; early or
+//! late, it meets them there. Without queues it is PRDMA by the CPU.
 //!
 //! # Source
-//! M. Hatanaka et al., MPI persistent neighbourhood collectives over Tofu2 protocol offload, §4.2 and §4.3, figures 4 to 6; MPI 4.1, section 3.9.
+//! M. Hatanaka et al., MPI persistent neighbourhood collectives over Tofu2 protocol offload, §4.2
+//! and §4.3, figures 4 to 6; MPI 4.1, section 3.9.
 
 use crate::{
     Edge, Layout, Options, Request, Result,
@@ -29,16 +31,18 @@ impl fmt::Debug for Point {
 }
 
 impl Point {
-    /// Makes a point to or from `member`, with `tag`. The k-th send to a member with a tag meets the k-th receive from there with this tag.
+    /// Makes a point to or from `member`, with `tag`. The k-th send to a member with a tag meets
+    /// the k-th receive from there with this tag.
     pub fn new<T: Pod>(member: usize, tag: u32, buffer: &Buffer<T>, layout: Layout) -> Self {
         Point { edge: Edge { member, label: tag }, block: buffer.block(layout) }
     }
 }
 
-/// Makes a request for each of `sends`, and one for each of `receives` (`MPI_Send_init`, `MPI_Recv_init`), in the order given.
+/// Makes a request for each of `sends`, and one for each of `receives` (`MPI_Send_init`,
+/// `MPI_Recv_init`), in the order given.
 ///
-/// Collective over the group, for sizes and tags are compared here; the requests are not: each is started by its two members when they like, and
-/// dropped by each when both have waited.
+/// Collective over the group, for sizes and tags are compared here; the requests are not: each is
+/// started by its two members when they like, and dropped by each when both have waited.
 ///
 /// # Errors
 /// As [`crate::Neighbourhood::alltoallw_init`]; slots are places in the two lists.

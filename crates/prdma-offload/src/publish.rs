@@ -1,12 +1,12 @@
 //! Tables that members of a group read of each other.
 //!
-//! Each member registers its table, writes where it is into a header that all can reach, and waits for the others; then
-//! it reads the tables it asks for, and waits again before the next table may take this one's place. A member holds the
-//! tables that it asked for, and no other.
+//! Each member registers its table, writes where it is into a header that all can reach, and waits
+//! for the others; then it reads the tables it asks for, and waits again before the next table may
+//! take this one's place. A member holds the tables that it asked for, and no other.
 //!
-//! A member that cannot publish or read still meets the others twice, so that its error stops nobody. A future that is
-//! dropped half-way leaves the group where a dropped collective does, and takes the table away: others may then find
-//! [`FabricError::StaleRegion`].
+//! A member that cannot publish or read still meets the others twice, so that its error stops
+//! nobody. A future that is dropped half-way leaves the group where a dropped collective does, and
+//! takes the table away: others may then find [`FabricError::StaleRegion`].
 
 use bytemuck::{Pod, Zeroable};
 use rdma_fabric::{Fabric, FabricError, Group, GroupMemory, Rank, Region, RegionKey, Result, join};
@@ -15,8 +15,8 @@ use rdma_fabric::{Fabric, FabricError, Group, GroupMemory, Rank, Region, RegionK
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct TableHeader {
-    /// The region with the table; [`NOWHERE`] if there is none because it could not be registered. Of no meaning if the
-    /// table is empty.
+    /// The region with the table; [`NOWHERE`] if there is none because it could not be registered.
+    /// Of no meaning if the table is empty.
     pub(crate) key: u64,
     /// Elements of the table.
     pub(crate) elements: u64,
@@ -29,7 +29,8 @@ impl TableHeader {
     /// Bytes of a header: what `headers` of [`publish`] has at each member.
     pub(crate) const BYTES: usize = size_of::<TableHeader>();
 
-    /// Registers `records` and returns a header that says where they are. The region is to be kept until nobody reads any more.
+    /// Registers `records` and returns a header that says where they are. The region is to be kept
+    /// until nobody reads any more.
     pub(crate) fn register<T: Pod>(fabric: &Fabric, records: &[T]) -> Result<(TableHeader, Option<Region>)> {
         let elements = records.len() as u64;
         if size_of_val(records) == 0 {
@@ -49,16 +50,17 @@ impl TableHeader {
     }
 }
 
-/// Publishes `records`, and reads the tables of `members` (numbers in the group; in their order, which may name a member
-/// again). Collective over the group; members may publish different lengths, and read different tables.
+/// Publishes `records`, and reads the tables of `members` (numbers in the group; in their order,
+/// which may name a member again). Collective over the group; members may publish different
+/// lengths, and read different tables.
 ///
-/// `headers` has at least [`TableHeader::BYTES`] bytes at each member of `group`, which nothing else uses meanwhile. It can
-/// be used again at once.
+/// `headers` has at least [`TableHeader::BYTES`] bytes at each member of `group`, which nothing
+/// else uses meanwhile. It can be used again at once.
 ///
 /// # Errors
-/// As [`Fabric::alloc`] here and [`FabricError::NoSuchRegion`] at who reads a member that had that error;
-/// [`FabricError::NoSuchRank`] for a number that is no member's; as [`Group::barrier`]. The first comes after all
-/// members have met.
+/// As [`Fabric::alloc`] here and [`FabricError::NoSuchRegion`] at who reads a member that had that
+/// error; [`FabricError::NoSuchRank`] for a number that is no member's; as [`Group::barrier`]. The
+/// first comes after all members have met.
 pub(crate) async fn publish<T: Pod + Unpin>(
     group: &mut Group,
     headers: &GroupMemory,
@@ -96,7 +98,8 @@ async fn table<T: Pod + Unpin>(fabric: &Fabric, headers: &GroupMemory, rank: Ran
     }
     let elements = usize::try_from(elements).map_err(|_| FabricError::Corrupt { rank, what: &"length of a table" })?;
     let addr = rdma_fabric::RemoteAddr { rank, region, offset: 0 };
-    // Resolved before there is room for it: a length that is damaged is an error, and no allocation.
+    // Resolved before there is room for it: a length that is damaged is an error, and no
+    // allocation.
     let span = fabric.remote_span::<T>(addr, elements)?;
     fabric.get(&span, vec![T::zeroed(); elements]).await
 }
@@ -115,7 +118,8 @@ mod tests {
         (0..member * 5).map(|at| [member as u32, at as u32, round as u32]).collect()
     }
 
-    /// Reads, at every member, the tables of the two after it and its own; three times with the same headers.
+    /// Reads, at every member, the tables of the two after it and its own; three times with the
+    /// same headers.
     async fn neighbours(fabric: Fabric) -> ProgramResult<()> {
         let mut group = Group::world(&fabric).await?;
         let headers = group.memory(TableHeader::BYTES).await?;

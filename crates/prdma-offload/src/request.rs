@@ -15,10 +15,12 @@ use rdma_fabric::join;
 /// ```text
 /// made -> inactive --start--> active --wait, or test that says so--> inactive -> dropped
 /// ```
-/// Iteration `k` of a member goes with iteration `k` of its neighbours; requests of one neighbourhood may be started in different orders on
-/// different members. Waiting is for the own blocks only: a neighbour may still be an iteration behind, or one ahead.
+/// Iteration `k` of a member goes with iteration `k` of its neighbours; requests of one
+/// neighbourhood may be started in different orders on different members. Waiting is for the own
+/// blocks only: a neighbour may still be an iteration behind, or one ahead.
 ///
-/// Dropping it gives its queues back, also while it is active: what neighbours then send to it fails, so do it when they have waited, too.
+/// Dropping it gives its queues back, also while it is active: what neighbours then send to it
+/// fails, so do it when they have waited, too.
 pub struct Request {
     made: Made,
     claims: ClaimSet,
@@ -59,16 +61,19 @@ impl Request {
         self.made.form
     }
 
-    /// Returns whether blocks travel together; the same at all members. [`Aggregation::None`] also where aggregation was asked for and no two blocks have the same way,
-    /// or there are too few queues for it.
+    /// Returns whether blocks travel together; the same at all members. [`Aggregation::None`] also
+    /// where aggregation was asked for and no two blocks have the same way, or there are too few
+    /// queues for it.
     pub fn aggregation(&self) -> Aggregation {
         self.made.aggregation
     }
 
-    /// Returns why the form is thriftier than members asked for: the first thing that kept this member from having the queues it wanted.
-    /// [`FabricError::Unsupported`](rdma_fabric::FabricError::Unsupported) where the fabric has no control queues, [`PrdmaError::Limit`] where too few are free or an
-    /// iteration needs a deeper one than the network allows, or another error of the fabric; [`PrdmaError::ElsewhereFailed`] where only
-    /// another member could not have its own. `None` if options alone made the form.
+    /// Returns why the form is thriftier than members asked for: the first thing that kept this
+    /// member from having the queues it wanted.
+    /// [`FabricError::Unsupported`](rdma_fabric::FabricError::Unsupported) where the fabric has no
+    /// control queues, [`PrdmaError::Limit`] where too few are free or an iteration needs a deeper
+    /// one than the network allows, or another error of the fabric; [`PrdmaError::ElsewhereFailed`]
+    /// where only another member could not have its own. `None` if options alone made the form.
     pub fn obstacle(&self) -> Option<&PrdmaError> {
         self.made.obstacle.as_ref()
     }
@@ -83,14 +88,15 @@ impl Request {
         self.iteration
     }
 
-    /// Begins an iteration (`MPI_Start`). Waits for nobody: its future is there because the CPU takes time to post.
+    /// Begins an iteration (`MPI_Start`). Waits for nobody: its future is there because the CPU
+    /// takes time to post.
     ///
-    /// What was written to the buffers before is what is sent. Until it is waited for, the program may not write what is sent nor touch
-    /// what is received: [`PrdmaError::InUse`].
+    /// What was written to the buffers before is what is sent. Until it is waited for, the program
+    /// may not write what is sent nor touch what is received: [`PrdmaError::InUse`].
     ///
     /// # Errors
-    /// [`PrdmaError::Active`], [`PrdmaError::Broken`]; an error of the fabric breaks the request. A start that is dropped half-way does so, too
-    /// ([`PrdmaError::HalfStarted`]).
+    /// [`PrdmaError::Active`], [`PrdmaError::Broken`]; an error of the fabric breaks the request. A
+    /// start that is dropped half-way does so, too ([`PrdmaError::HalfStarted`]).
     pub async fn start(&mut self) -> Result<()> {
         match &self.state {
             State::Inactive => {}
@@ -98,7 +104,8 @@ impl Request {
             State::Broken(error) => return Err(PrdmaError::Broken(Box::new(error.clone()))),
         }
         self.iteration += 1;
-        // Until it is through: a start that is dropped here leaves commands behind that a later one would take for its own.
+        // Until it is through: a start that is dropped here leaves commands behind that a later one
+        // would take for its own.
         self.state = State::Broken(PrdmaError::HalfStarted { iteration: self.iteration });
         let started = self.begin().await.map_err(|error| self.made.wires.name_loss(&self.made.fabric, error));
         self.state = match &started {
@@ -120,12 +127,14 @@ impl Request {
         self.made.engine.start(self.iteration).await
     }
 
-    /// Waits for the end of the iteration (`MPI_Wait`): what was to be received is here (acquire), what was sent may be written again. Returns at
-    /// once if the request is inactive. May be dropped and called again.
+    /// Waits for the end of the iteration (`MPI_Wait`): what was to be received is here (acquire),
+    /// what was sent may be written again. Returns at once if the request is inactive. May be
+    /// dropped and called again.
     ///
     /// # Errors
-    /// [`rdma_fabric::FabricError::PeerLost`] if a neighbour is lost, [`rdma_fabric::FabricError::PeersLeft`] if all have ended, and others of
-    /// the fabric: the request is broken then. [`PrdmaError::Broken`] if it was.
+    /// [`rdma_fabric::FabricError::PeerLost`] if a neighbour is lost,
+    /// [`rdma_fabric::FabricError::PeersLeft`] if all have ended, and others of the fabric: the
+    /// request is broken then. [`PrdmaError::Broken`] if it was.
     pub async fn wait(&mut self) -> Result<()> {
         if self.is_over()? {
             return Ok(());
@@ -134,7 +143,8 @@ impl Request {
         self.end(waited)
     }
 
-    /// Looks whether the iteration has ended, and ends it if so (`MPI_Test`). `true` if the request is inactive now.
+    /// Looks whether the iteration has ended, and ends it if so (`MPI_Test`). `true` if the request
+    /// is inactive now.
     ///
     /// # Errors
     /// As [`Request::wait`].

@@ -1,8 +1,10 @@
 //! Session queues of small jobs, and a network that does what it likes within the contract.
 //!
-//! A model is members that start and end iterations, and their queues, filled with the same slots in each. A queue starts its next slot as soon as
-//! it is released, or later; puts of one queue to one other arrive in order, all else in any order; members start and end when they please. What puts do besides
-//! releasing slots is the model's: a state of its own, which it changes and looks at with every event.
+//! A model is members that start and end iterations, and their queues, filled with the same slots
+//! in each. A queue starts its next slot as soon as it is released, or later; puts of one queue to
+//! one other arrive in order, all else in any order; members start and end when they please. What
+//! puts do besides releasing slots is the model's: a state of its own, which it changes and looks
+//! at with every event.
 //!
 //! [`explore`] goes through all orders of events, [`walk`] through one at random.
 
@@ -49,7 +51,8 @@ pub(crate) trait Model {
     fn iterations(&self) -> u8;
     fn memory(&self) -> Self::Memory;
 
-    /// Returns whether queues start what they may at once, and not later: then [`Model::leave`] must see what a later start could.
+    /// Returns whether queues start what they may at once, and not later: then [`Model::leave`]
+    /// must see what a later start could.
     fn prompt(&self) -> bool {
         false
     }
@@ -318,7 +321,8 @@ impl Chance {
     }
 }
 
-/// Goes through one order of events at random, in which one member is slow, and what one queue sends.
+/// Goes through one order of events at random, in which one member is slow, and what one queue
+/// sends.
 pub(crate) fn walk<T: Model>(model: &T, seed: u64) -> Result<(), Wrong> {
     let mut chance = Chance(seed);
     let (slow, lame) = (chance.below(model.members()), chance.below(model.queues().len().max(1)) as u16);

@@ -12,19 +12,21 @@ use core::{
     task::{Context, Poll, Waker},
 };
 
-/// A posted operation. Await it, [`test`](Handle::test) it, or [`wait`](Handle::wait) for it; it yields the old value of an atomic or gives
-/// back the buffer of a put or get.
+/// A posted operation. Await it, [`test`](Handle::test) it, or [`wait`](Handle::wait) for it; it
+/// yields the old value of an atomic or gives back the buffer of a put or get.
 ///
-/// *Complete* means: the source may be reused, the result is here. It does not mean that a put is visible at its target; that is what
-/// [`crate::Fabric::flush`] waits for. An atomic or a get is complete only after it took effect at its target.
+/// *Complete* means: the source may be reused, the result is here. It does not mean that a put is
+/// visible at its target; that is what [`crate::Fabric::flush`] waits for. An atomic or a get is
+/// complete only after it took effect at its target.
 ///
-/// Dropping a handle does not cancel the transfer: memory in flight stays alive, the result is discarded. A handle may be awaited from any
-/// task of its rank.
+/// Dropping a handle does not cancel the transfer: memory in flight stays alive, the result is
+/// discarded. A handle may be awaited from any task of its rank.
 #[must_use = "a handle tells when the operation is complete; drop it only if nobody needs to know"]
 pub struct Handle<T: 'static> {
     /// The result, or what becomes it; `None` after it was taken.
     value: Option<T>,
-    /// An operation that was not over when it was posted. Dropped only by [`Handle::drop`], which the short path sees through.
+    /// An operation that was not over when it was posted. Dropped only by [`Handle::drop`], which
+    /// the short path sees through.
     in_flight: ManuallyDrop<Option<InFlight<T>>>,
 }
 
@@ -113,12 +115,12 @@ impl<T> Handle<T> {
         }
     }
 
-    /// Takes the result of an operation that is complete; where [`crate::Caps::blocking_wait`] allows it, blocks the calling thread until it
-    /// is.
+    /// Takes the result of an operation that is complete; where [`crate::Caps::blocking_wait`]
+    /// allows it, blocks the calling thread until it is.
     ///
     /// # Errors
-    /// What the operation itself fails with, and [`FabricError::Unsupported`] if it isn't complete and a thread can't block for the
-    /// provider's operations (virtual time).
+    /// What the operation itself fails with, and [`FabricError::Unsupported`] if it isn't complete
+    /// and a thread can't block for the provider's operations (virtual time).
     #[inline]
     pub fn wait(mut self) -> Result<T> {
         if self.in_flight.is_none() {

@@ -1,4 +1,5 @@
-//! What a job looks like to its ranks: where they run, and what the provider guarantees beyond the contract.
+//! What a job looks like to its ranks: where they run, and what the provider guarantees beyond the
+//! contract.
 
 use crate::LockedMemory;
 use std::sync::Arc;
@@ -14,16 +15,18 @@ pub enum PutOrder {
     AllTargets,
 }
 
-/// How memory that a program already has is reached once it is [registered](crate::Fabric::register).
+/// How memory that a program already has is reached once it is
+/// [registered](crate::Fabric::register).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Existing {
     /// Not at all: registering is [`crate::FabricError::Unsupported`].
     None,
-    /// Its bytes are copied into memory of the fabric when it is registered, and back when it is taken. Everything that is possible with
-    /// allocated memory is possible with it.
+    /// Its bytes are copied into memory of the fabric when it is registered, and back when it is
+    /// taken. Everything that is possible with allocated memory is possible with it.
     Staged,
-    /// The operating system copies between the processes, one call for each put and get. Atomics are [`crate::FabricError::NoAtomics`]; words are
-    /// written and read whole only as far as the system's copy does so.
+    /// The operating system copies between the processes, one call for each put and get. Atomics
+    /// are [`crate::FabricError::NoAtomics`]; words are written and read whole only as far as the
+    /// system's copy does so.
     CrossCopy,
     /// Peers reach the buffer itself, like any region.
     Direct,
@@ -37,8 +40,9 @@ pub enum Existing {
 pub struct Caps {
     /// Which later atomics a put is ordered before without a flush.
     pub put_order: PutOrder,
-    /// Whether own-memory [`crate::Fabric::store`] and [`crate::Fabric::load`], and puts, are coherent with atomics on the same word. Where
-    /// they are not, a store or put that comes between an atomic's reading and its writing is lost.
+    /// Whether own-memory [`crate::Fabric::store`] and [`crate::Fabric::load`], and puts, are
+    /// coherent with atomics on the same word. Where they are not, a store or put that comes
+    /// between an atomic's reading and its writing is lost.
     pub coherent_atomics: bool,
     /// Width of a notice's data in bits.
     pub notice_bits: u32,
@@ -46,7 +50,8 @@ pub struct Caps {
     pub session_queues: bool,
     /// Whether operations complete at a target that computes without calling the fabric.
     pub strong_progress: bool,
-    /// The best way in which memory that already exists can be registered; [`crate::Registered::way`] tells which it was.
+    /// The best way in which memory that already exists can be registered;
+    /// [`crate::Registered::way`] tells which it was.
     pub register_existing: Existing,
     /// Whether there is memory [without a key](crate::Fabric::keyless), and whether it is mapped.
     pub locked_memory: LockedMemory,

@@ -1,42 +1,54 @@
 //! One-sided communication: the contract between protocols and the networks they run on.
 //!
-//! The problem: protocols over remote memory access (locks, halo exchanges, matching areas) are written against one machine's interface
-//! and can then be neither measured elsewhere nor checked. This crate is the small set of words in which they can be written *once*: a
-//! [`Fabric`] is the same type over real shared memory, a simulated network in virtual time and model checkers, which all implement
-//! [`provider::Provider`]. So a protocol has no type parameter for its fabric and is compiled once.
+//! The problem: protocols over remote memory access (locks, halo exchanges, matching areas) are
+//! written against one machine's interface and can then be neither measured elsewhere nor checked.
+//! This crate is the small set of words in which they can be written *once*: a [`Fabric`] is the
+//! same type over real shared memory, a simulated network in virtual time and model checkers, which
+//! all implement [`provider::Provider`]. So a protocol has no type parameter for its fabric and is
+//! compiled once.
 //!
 //! # The words
-//! * A [`Rank`] is a member of the job; a [`Node`] a machine; a [`Group`] an ordered set of ranks with barrier, broadcast and allgather.
-//! * Memory is [allocated](Fabric::alloc) from the fabric as a [`Region`]; peers address it by ([`Rank`], [`RegionKey`], offset) and
-//!   *resolve* that once into a [`RemoteWord`] or [`RemoteSpan`]. Memory that a program already has is [registered](Fabric::register) by
-//!   handing it over.
-//! * An [operation](Operation) is *posted* and yields a [handle](Handle); when that is done, the operation is *complete*; a put is *visible*
-//!   at its target after a [flush](Fabric::flush).
-//! * A rank waits only for its own memory or queues: [`Fabric::wait_until`], [`Fabric::next_notice`].
-//! * A [provider] is what is below a fabric. A wrapper that counts, delays or breaks what runs over a fabric is one, too: it stands in
-//!   between, and [forwards](forward) what it does not do differently.
+//! * A [`Rank`] is a member of the job; a [`Node`] a machine; a [`Group`] an ordered set of ranks
+//!   with barrier, broadcast and allgather.
+//! * Memory is [allocated](Fabric::alloc) from the fabric as a [`Region`]; peers address it by
+//!   ([`Rank`], [`RegionKey`], offset) and *resolve* that once into a [`RemoteWord`] or
+//!   [`RemoteSpan`]. Memory that a program already has is [registered](Fabric::register) by handing
+//!   it over.
+//! * An [operation](Operation) is *posted* and yields a [handle](Handle); when that is done, the
+//!   operation is *complete*; a put is *visible* at its target after a [flush](Fabric::flush).
+//! * A rank waits only for its own memory or queues: [`Fabric::wait_until`],
+//!   [`Fabric::next_notice`].
+//! * A [provider] is what is below a fabric. A wrapper that counts, delays or breaks what runs over
+//!   a fabric is one, too: it stands in between, and [forwards](forward) what it does not do
+//!   differently.
 //! * A [`Program`] is what every rank runs. A provider's launcher starts it; this crate has none.
-//! * What a network interface does by itself: a [control queue](control_queue) holds commands that peers' arrivals release; a
-//!   [barrier unit](barrier) combines signals; a [triggered] put leaves when words say so, without queues in whatever call its rank waits
-//!   next.
+//! * What a network interface does by itself: a [control queue](control_queue) holds commands that
+//!   peers' arrivals release; a [barrier unit](barrier) combines signals; a [triggered] put leaves
+//!   when words say so, without queues in whatever call its rank waits next.
 //!
 //! # Safety
-//! Everything is safe to call except what makes a [`Pact`] that allows references, or uses one. Memory that others may write is never handed
-//! out as a slice: it is read and written by copying. References exist only to memory [without a key](Fabric::keyless), under a lock's guard.
-//! A peer that breaks the rules can only write wrong *values* into memory that was registered for it.
+//! Everything is safe to call except what makes a [`Pact`] that allows references, or uses one.
+//! Memory that others may write is never handed out as a slice: it is read and written by copying.
+//! References exist only to memory [without a key](Fabric::keyless), under a lock's guard. A peer
+//! that breaks the rules can only write wrong *values* into memory that was registered for it.
 //!
 //! # Reading order
 //! The core in an hour, about 3000 lines with their documentation:
-//! 1. `rank.rs`, `word.rs`, `time.rs`, `op.rs` (550 lines): ranks, words and atomics, time, operations as values.
-//! 2. `fabric/`: `mod.rs`, `memory.rs`, `operations.rs`, `waits.rs` (850): every method of [`Fabric`], with its contract.
-//! 3. `handle.rs`, `fabric/direct.rs` (450): how an operation is done in a few instructions, or becomes a handle.
+//! 1. `rank.rs`, `word.rs`, `time.rs`, `op.rs` (550 lines): ranks, words and atomics, time,
+//!    operations as values.
+//! 2. `fabric/`: `mod.rs`, `memory.rs`, `operations.rs`, `waits.rs` (850): every method of
+//!    [`Fabric`], with its contract.
+//! 3. `handle.rs`, `fabric/direct.rs` (450): how an operation is done in a few instructions, or
+//!    becomes a handle.
 //! 4. `provider/mod.rs`, `job.rs` (450): what a provider implements, and what it guarantees.
-//! 5. `memory/`: `region.rs`, `place.rs` (500): keys, addresses, and the one comparison that each access makes.
+//! 5. `memory/`: `region.rs`, `place.rs` (500): keys, addresses, and the one comparison that each
+//!    access makes.
 //! 6. `error/mod.rs` (300), to look things up.
 //!
-//! Afterwards, as needed: `group/` (850; set-up collectives), `fabric/`: `operation_future.rs`, `wait_future.rs` (400; the futures of 2.), the
-//! rest of `memory/` (600; typed pointers, registered and locked memory), `access/` (1200; the assembly behind a place), and `offload/`, which
-//! the core does not need: `control_queue/` (1150), `barrier/` (1950), `triggered/` (900).
+//! Afterwards, as needed: `group/` (850; set-up collectives), `fabric/`: `operation_future.rs`,
+//! `wait_future.rs` (400; the futures of 2.), the rest of `memory/` (600; typed pointers,
+//! registered and locked memory), `access/` (1200; the assembly behind a place), and `offload/`,
+//! which the core does not need: `control_queue/` (1150), `barrier/` (1950), `triggered/` (900).
 
 pub mod access;
 pub mod error;

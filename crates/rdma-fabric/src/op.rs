@@ -1,7 +1,7 @@
 //! Operations as values, so that a refused one can be given back.
 //!
-//! [`Fabric::try_post`] and [`Fabric::post`] take any [`Operation`]; the short methods of [`Fabric`] (`put`, `get`, `fetch_add`, …) post
-//! and wait in one step.
+//! [`Fabric::try_post`] and [`Fabric::post`] take any [`Operation`]; the short methods of
+//! [`Fabric`] (`put`, `get`, `fetch_add`, …) post and wait in one step.
 
 use crate::{
     Amo, AtomicWord, Fabric, FabricError, Handle, LocalSpan, Rank, RegionKey, RemoteSpan, RemoteWord, Result,
@@ -10,11 +10,12 @@ use crate::{
 };
 use bytemuck::Pod;
 
-/// A source of a put: a `Vec<T>`, a `Box<[T]>`, an array (for short puts, which Tofu carries in the descriptor), or a [`LocalSpan`] of
-/// registered memory. The put owns it and gives it back when it is complete.
+/// A source of a put: a `Vec<T>`, a `Box<[T]>`, an array (for short puts, which Tofu carries in the
+/// descriptor), or a [`LocalSpan`] of registered memory. The put owns it and gives it back when it
+/// is complete.
 ///
-/// A slice is no source: a put may still read its source after the future that posted it was dropped. [`Fabric::put_slice`] takes a slice,
-/// and may copy it.
+/// A slice is no source: a put may still read its source after the future that posted it was
+/// dropped. [`Fabric::put_slice`] takes a slice, and may copy it.
 ///
 /// ```compile_fail,E0277
 /// # use rdma_fabric::{Fabric, RemoteSpan, Result};
@@ -43,7 +44,8 @@ pub trait PutSource<T: Pod>: Unpin + 'static {
     fn view(&self) -> Source<'_>;
 }
 
-/// A destination of a get: a `Vec<T>`, a `Box<[T]>`, an array, or a [`LocalSpan`]. Its number of elements says how much to get.
+/// A destination of a get: a `Vec<T>`, a `Box<[T]>`, an array, or a [`LocalSpan`]. Its number of
+/// elements says how much to get.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be where a get of `{T}` arrives",
     label = "not owned, or not made of `{T}`",
@@ -155,9 +157,11 @@ pub struct Put<'a, T: Pod, S> {
     pub notice: Option<u64>,
 }
 
-/// Tells the target of a put that the put arrived; left after the data is visible there, if the poster asked for it.
+/// Tells the target of a put that the put arrived; left after the data is visible there, if the
+/// poster asked for it.
 ///
-/// The counterpart of Tofu's remote MRQ notice (`edata`), libfabric's remote CQ data and notified access.
+/// The counterpart of Tofu's remote MRQ notice (`edata`), libfabric's remote CQ data and notified
+/// access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Notice {
     /// The poster.

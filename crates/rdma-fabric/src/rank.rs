@@ -4,7 +4,8 @@ use core::fmt;
 
 /// One member of the job, numbered from 0 without gaps.
 ///
-/// A rank is no process number: several ranks may be threads of one process or tasks of one simulator.
+/// A rank is no process number: several ranks may be threads of one process or tasks of one
+/// simulator.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(transparent)]
 pub struct Rank(u32);

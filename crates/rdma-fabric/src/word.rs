@@ -11,9 +11,10 @@ mod sealed {
 
 /// An integer of 4 or 8 bytes that every provider's atomics support: `u32` or `u64`.
 ///
-/// Providers see the bits zero-extended to 64; arithmetic wraps at the word's own width, so adding `n.wrapping_neg()` subtracts. Signed
-/// integers are no words: a bare `1` would be an `i32`, and a word whose width nobody has named would silently be one of 4 bytes. Without
-/// them that is an error:
+/// Providers see the bits zero-extended to 64; arithmetic wraps at the word's own width, so adding
+/// `n.wrapping_neg()` subtracts. Signed integers are no words: a bare `1` would be an `i32`, and a
+/// word whose width nobody has named would silently be one of 4 bytes. Without them that is an
+/// error:
 ///
 /// ```compile_fail,E0277
 /// # use rdma_fabric::{Fabric, RemoteAddr, Result};
@@ -63,7 +64,8 @@ atomic_word!(u32, u64);
 
 /// A read-modify-write on one word. All of them return the value before.
 ///
-/// The set is what the Tofu2 NIC offers as ARMW (Hatanaka et al., section 4.1) plus the exclusive or of its programming interface.
+/// The set is what the Tofu2 NIC offers as ARMW (Hatanaka et al., section 4.1) plus the exclusive
+/// or of its programming interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Amo<W> {
     /// Add, wrapping.
@@ -107,7 +109,8 @@ impl<W: AtomicWord> Amo<W> {
         self.map(W::to_bits)
     }
 
-    /// Returns the word's value after the operation on `old`: the arithmetic every provider must agree on.
+    /// Returns the word's value after the operation on `old`: the arithmetic every provider must
+    /// agree on.
     #[inline]
     pub fn apply(self, old: W) -> W {
         let bits = |f: fn(u64, u64) -> u64, v: W| W::from_bits(f(old.to_bits(), v.to_bits()));

@@ -1,9 +1,10 @@
 //! Published figures of systems built on remote memory access, reproduced in virtual time.
 //!
-//! The problem: a simulator that was tuned until it agrees proves nothing. Here every number that the five papers
-//! print is [recorded](figures) with what it is good for; a few calibrate the model, the rest must come
-//! out of it within a stated bound; and beside each prediction stands what a [trivial model](null_model)
-//! would have said. Only a prediction whose null model misses the bound is *informative*.
+//! The problem: a simulator that was tuned until it agrees proves nothing. Here every number that
+//! the five papers print is [recorded](figures) with what it is good for; a few calibrate the
+//! model, the rest must come out of it within a stated bound; and beside each prediction stands
+//! what a [trivial model](null_model) would have said. Only a prediction whose null model misses
+//! the bound is *informative*.
 //!
 //! ```no_run
 //! use repro::{lock_paper, progress::Progress, table};
@@ -14,7 +15,8 @@
 //! # Ok::<(), repro::ReproError>(())
 //! ```
 //!
-//! [`lock_paper`] and [`prdma_paper`] are simulated. Same plan and seed, same trace hashes: [`provenance`] carries them.
+//! [`lock_paper`] and [`prdma_paper`] are simulated. Same plan and seed, same trace hashes:
+//! [`provenance`] carries them.
 
 #![forbid(unsafe_code)]
 

@@ -1,10 +1,10 @@
 //! What a trivial model would say.
 //!
-//! A prediction proves something only where a model without any mechanism would miss the bound. The *null model*
-//! of a figure is the most generous of those: the service time of the calibration point times the number of
-//! ranks (a straight line through the origin), a queue that serves in order of arrival, or the sum of printed parts.
-//! A prediction is *informative* only if the null model's value misses the figure's bound; that is computed, never
-//! claimed.
+//! A prediction proves something only where a model without any mechanism would miss the bound. The
+//! *null model* of a figure is the most generous of those: the service time of the calibration
+//! point times the number of ranks (a straight line through the origin), a queue that serves in
+//! order of arrival, or the sum of printed parts. A prediction is *informative* only if the null
+//! model's value misses the figure's bound; that is computed, never claimed.
 
 use crate::figures::{self, Figure, Status};
 

@@ -87,7 +87,8 @@ impl Verdict {
 }
 
 impl Row {
-    /// `figure` with a simulated value in the figure's unit. A value that is not a number meets no bound.
+    /// `figure` with a simulated value in the figure's unit. A value that is not a number meets no
+    /// bound.
     pub fn simulated(figure: &Figure, value: f64) -> Row {
         let mut row = Row::unsimulated(figure);
         row.simulated = Some(value);

@@ -40,7 +40,8 @@ mod tests {
         use crate::figures::{self, Status};
         for platform in all() {
             for (constant, from) in platform.constants().iter().flat_map(|c| c.from.iter().map(move |from| (c, from))) {
-                // A table row of several cells is named "A1 local" there, `A1-local` here, and as a whole "A9".
+                // A table row of several cells is named "A1 local" there, `A1-local` here, and as a
+                // whole "A9".
                 let id = from.replace(' ', "-");
                 let part = format!("{id}-");
                 let mut named = figures::all().filter(|f| f.id == id || f.id.starts_with(&part)).peekable();

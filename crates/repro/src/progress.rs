@@ -44,7 +44,8 @@ impl Progress {
         Progress { how, stages: 0, done: 0 }
     }
 
-    /// There will be at least `jobs` more. Who runs several plans says first how many jobs they have together.
+    /// There will be at least `jobs` more. Who runs several plans says first how many jobs they
+    /// have together.
     pub fn expect(&mut self, jobs: usize) {
         self.stages = self.stages.max(self.done + jobs);
         if let How::Bar(bar) = &self.how {
@@ -52,8 +53,8 @@ impl Progress {
         }
     }
 
-    /// A job begins. The returned function is called while it runs with the events so far and the virtual
-    /// time.
+    /// A job begins. The returned function is called while it runs with the events so far and the
+    /// virtual time.
     pub(crate) fn stage(&mut self, label: &str) -> impl FnMut(u64, Time) + use<> {
         let mut live = None;
         match &self.how {

@@ -26,7 +26,8 @@ impl Provenance {
         self.jobs.iter().map(|job| job.cost.cpu_seconds).sum()
     }
 
-    /// One hash over the trace hashes of all jobs, in order (FNV-1a over their bytes, least significant first).
+    /// One hash over the trace hashes of all jobs, in order (FNV-1a over their bytes, least
+    /// significant first).
     pub fn trace_hash(&self) -> u64 {
         let bytes = self.jobs.iter().flat_map(|job| job.trace_hash.to_le_bytes());
         bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))

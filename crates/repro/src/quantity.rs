@@ -1,6 +1,7 @@
 //! Numbers for people: three or four significant digits and a unit.
 
-/// `value` with four significant digits, no exponent, thousands as they are, trailing zeros dropped.
+/// `value` with four significant digits, no exponent, thousands as they are, trailing zeros
+/// dropped.
 pub(crate) fn number(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return if value == 0.0 { "0".into() } else { "–".into() };

@@ -1,4 +1,5 @@
-//! Jobs in virtual time, one after the other: the torus of their nodes, what each costs the machine it runs on, and the timeline of one.
+//! Jobs in virtual time, one after the other: the torus of their nodes, what each costs the machine
+//! it runs on, and the timeline of one.
 
 use crate::{ReproError, progress::Progress};
 use rdma_fabric::{Program, Time};
@@ -109,7 +110,8 @@ pub(crate) fn simulate<P: Program>(
     Ok(Simulated { outs: run.outs, hops_to_first, job, timeline: run.timeline })
 }
 
-/// When what is measured begins: set-up is certainly over. Virtual time that nothing happens in costs nothing.
+/// When what is measured begins: set-up is certainly over. Virtual time that nothing happens in
+/// costs nothing.
 pub(crate) const BEGIN: Time = Time::from_picos(1_000_000_000_000);
 
 /// When timelines begin: a little before that.
@@ -170,14 +172,16 @@ pub(crate) fn cpu_seconds() -> f64 {
     t.tv_sec as f64 + t.tv_nsec as f64 * 1e-9
 }
 
-/// Time since the first call, in seconds: the next best where CPU time is not to be had in a portable way.
+/// Time since the first call, in seconds: the next best where CPU time is not to be had in a
+/// portable way.
 #[cfg(not(unix))]
 pub(crate) fn cpu_seconds() -> f64 {
     static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
     START.get_or_init(std::time::Instant::now).elapsed().as_secs_f64()
 }
 
-/// Returns the most memory this process ever had resident, in bytes; `None` where the system does not tell.
+/// Returns the most memory this process ever had resident, in bytes; `None` where the system does
+/// not tell.
 pub(crate) fn peak_resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -196,8 +200,8 @@ pub struct Cost {
     pub cpu_seconds: f64,
     /// Simulator memory per rank, in bytes, as the simulator counts it.
     pub bytes_per_rank: u64,
-    /// Growth of the process's peak resident memory per rank, in bytes; 0 if an earlier job had needed as
-    /// much. `None` where the system does not tell.
+    /// Growth of the process's peak resident memory per rank, in bytes; 0 if an earlier job had
+    /// needed as much. `None` where the system does not tell.
     pub resident_bytes_per_rank: Option<u64>,
 }
 

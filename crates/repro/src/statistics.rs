@@ -1,4 +1,5 @@
-//! The statistics the figures need: slopes, in plain and in doubly logarithmic scale, and rank correlation.
+//! The statistics the figures need: slopes, in plain and in doubly logarithmic scale, and rank
+//! correlation.
 
 /// Slope of the least-squares line through the points. `None` with fewer than two distinct x.
 pub fn slope(points: &[(f64, f64)]) -> Option<f64> {

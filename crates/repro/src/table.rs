@@ -15,7 +15,8 @@ pub const WIDTH: u16 = 120;
 /// One rule under the header, nothing else.
 pub(crate) const RULED_HEADER: TableStyle = TableStyle::new().header_separator(LineStyle::new('─', '─', '─', '─'));
 
-/// Table, summary and notes, ending with a newline. `provenance` may be missing where nothing was run.
+/// Table, summary and notes, ending with a newline. `provenance` may be missing where nothing was
+/// run.
 pub fn render(rows: &[Row], provenance: Option<&Provenance>) -> String {
     let mut out = String::new();
     if let Some(warning) = provenance.and_then(Provenance::warning) {

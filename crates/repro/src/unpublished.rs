@@ -1,4 +1,5 @@
-//! Tables of what nobody has published: what the papers ask and do not measure, and what exchanges cost beside those that somebody measured.
+//! Tables of what nobody has published: what the papers ask and do not measure, and what exchanges
+//! cost beside those that somebody measured.
 
 use crate::{
     lock_paper::{StencilForm, StencilRun, WhatIf},
@@ -10,7 +11,8 @@ use crate::{
 use comfy_table::Table;
 use prdma_offload::Form;
 
-/// Returns what other forms of the lock would do, a line for each number of ranks; nothing if none was run.
+/// Returns what other forms of the lock would do, a line for each number of ranks; nothing if none
+/// was run.
 pub fn what_if(waves: &[WhatIf]) -> String {
     if waves.is_empty() {
         return String::new();
@@ -41,7 +43,8 @@ pub fn what_if(waves: &[WhatIf]) -> String {
     )
 }
 
-/// Returns what the stencils of the lock paper's Figures 4 and 5 take, a line for each number of ranks; nothing if none was run.
+/// Returns what the stencils of the lock paper's Figures 4 and 5 take, a line for each number of
+/// ranks; nothing if none was run.
 pub fn stencils(runs: &[StencilRun]) -> String {
     if runs.is_empty() {
         return String::new();

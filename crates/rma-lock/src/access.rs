@@ -15,20 +15,22 @@ pub enum Access {
     Exclusive(Rank),
 }
 
-/// Any lock under which a window's memory can be accessed. Two accesses are kept apart if one of them is exclusive to memory that the other
-/// one is to as well; a lock may keep more apart than that.
+/// Any lock under which a window's memory can be accessed. Two accesses are kept apart if one of
+/// them is exclusive to memory that the other one is to as well; a lock may keep more apart than
+/// that.
 ///
-/// One value per rank refers to one lock for all; clones of it are the same value. The promises in the crate's documentation hold.
+/// One value per rank refers to one lock for all; clones of it are the same value. The promises in
+/// the crate's documentation hold.
 pub trait AccessLock: Lock {
     /// Proof of access.
     type Guard<'a>: Guard;
 
-    /// Takes the lock for `access`, or gives up at `deadline`. What earlier holders put is visible to gets posted afterwards. Dropping the future
-    /// takes back what it has done.
+    /// Takes the lock for `access`, or gives up at `deadline`. What earlier holders put is visible
+    /// to gets posted afterwards. Dropping the future takes back what it has done.
     ///
     /// # Errors
-    /// [`crate::LockError::TimedOut`]; [`crate::LockError::Fabric`]; [`crate::LockError::Broken`] if an earlier call failed half-way; what
-    /// else the lock's own method says.
+    /// [`crate::LockError::TimedOut`]; [`crate::LockError::Fabric`]; [`crate::LockError::Broken`]
+    /// if an earlier call failed half-way; what else the lock's own method says.
     fn lock_before(&self, access: Access, deadline: Time) -> impl Future<Output = Result<Self::Guard<'_>>>;
 
     /// Takes the lock for `access`.
@@ -46,8 +48,9 @@ pub trait AccessLock: Lock {
     fn try_lock(&self, access: Access) -> impl Future<Output = Result<Option<Self::Guard<'_>>>>;
 }
 
-/// One lock for all of a window, as on FX100 (Hatanaka, Hori and Ishikawa, section 4.2): every shared access is a reader, every exclusive
-/// one a writer. So exclusive accesses to different ranks are kept apart too.
+/// One lock for all of a window, as on FX100 (Hatanaka, Hori and Ishikawa, section 4.2): every
+/// shared access is a reader, every exclusive one a writer. So exclusive accesses to different
+/// ranks are kept apart too.
 #[derive(Clone, Debug)]
 pub struct OneLock<L> {
     lock: L,

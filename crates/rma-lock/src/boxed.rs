@@ -68,7 +68,8 @@ where
     }
 }
 
-/// Tries `first`, which is [`poll_or_box`] of one future or another, and awaits the box that it yields.
+/// Tries `first`, which is [`poll_or_box`] of one future or another, and awaits the box that it
+/// yields.
 #[inline(always)]
 pub(crate) fn poll_once<'a, Out, First>(first: First) -> impl Future<Output = Out> + Unpin
 where

@@ -1,7 +1,8 @@
 //! Futures that are detached when they are dropped, because others depend on their end.
 //!
-//! An operation that was posted takes effect, whether or not anybody awaits it, and a node in a queue will be woken. So dropping a
-//! future undoes nothing: what is under way is [detached](Fabric::detach), learns its results, and ends where nobody depends on it.
+//! An operation that was posted takes effect, whether or not anybody awaits it, and a node in a
+//! queue will be woken. So dropping a future undoes nothing: what is under way is
+//! [detached](Fabric::detach), learns its results, and ends where nobody depends on it.
 
 use crate::{LockError, Result, error::Stopped};
 use core::{
@@ -23,7 +24,8 @@ pub(crate) trait HasFabric {
 pub(crate) struct Cancelled(Arc<AtomicBool>);
 
 impl Cancelled {
-    /// Returns whether it was cancelled: set and seen by one thread at a time: the one that drops and detaches.
+    /// Returns whether it was cancelled: set and seen by one thread at a time: the one that drops
+    /// and detaches.
     pub(crate) fn is_set(&self) -> bool {
         self.0.load(Relaxed)
     }
@@ -32,7 +34,8 @@ impl Cancelled {
     pub(crate) const REASON: LockError = LockError::TimedOut;
 }
 
-/// A part of a protocol that owns all it needs. Awaited, it changes nothing; dropped, it cancels that part, and detaches it.
+/// A part of a protocol that owns all it needs. Awaited, it changes nothing; dropped, it cancels
+/// that part, and detaches it.
 pub(crate) struct DetachOnDrop<'a, S: HasFabric, Rest: Future + 'static> {
     side: &'a Arc<S>,
     cancelled: Cancelled,
@@ -68,8 +71,8 @@ impl<S: HasFabric, Rest: Future + 'static> Drop for DetachOnDrop<'_, S, Rest> {
     }
 }
 
-/// Remembers what failed between two steps of a protocol: what that left in the lock's words is unknown, and later calls of this
-/// rank answer so.
+/// Remembers what failed between two steps of a protocol: what that left in the lock's words is
+/// unknown, and later calls of this rank answer so.
 #[derive(Debug, Default)]
 pub(crate) struct Broken(OnceLock<LockError>);
 
@@ -117,7 +120,8 @@ impl Broken {
     }
 }
 
-/// Awaits `future`, or gives up at `deadline`: `None`. Without a deadline ([`Time::MAX`]) no timer is set.
+/// Awaits `future`, or gives up at `deadline`: `None`. Without a deadline ([`Time::MAX`]) no timer
+/// is set.
 pub(crate) async fn before<T: Future>(fabric: &Fabric, deadline: Time, future: T) -> Option<T::Output> {
     if deadline == Time::MAX { Some(future.await) } else { fabric.before(deadline, future).await }
 }

@@ -14,12 +14,13 @@ pub enum LockError {
     /// The deadline came first. The lock is not held and nothing is left to undo.
     #[error("the deadline came before the lock")]
     TimedOut,
-    /// An earlier operation of this rank on this lock failed between two steps of the protocol; what it left in the lock's words is
-    /// unknown. Guards still held can be released.
+    /// An earlier operation of this rank on this lock failed between two steps of the protocol;
+    /// what it left in the lock's words is unknown. Guards still held can be released.
     #[error("an earlier operation of this lock failed half-way: {0}")]
     Broken(Box<LockError>),
-    /// All queue nodes that a rank has for this lock are held, by acquisitions that wait or that were given up: those keep their
-    /// node until the lock would have come to them. Await some, or drop some, and try again when it has. Nothing is left to undo.
+    /// All queue nodes that a rank has for this lock are held, by acquisitions that wait or that
+    /// were given up: those keep their node until the lock would have come to them. Await some, or
+    /// drop some, and try again when it has. Nothing is left to undo.
     #[error(
         "all {nodes} queue nodes of {rank} are held by acquisitions that wait or were given up: await or drop some, and try \
          again when the lock has come to them"
@@ -48,14 +49,16 @@ pub enum LockError {
         /// As many as it can be.
         most: u32,
     },
-    /// The lock was taken at every attempt, as many as its [back-off](crate::locks::BackOff) allows. Nothing is left to undo.
+    /// The lock was taken at every attempt, as many as its [back-off](crate::locks::BackOff)
+    /// allows. Nothing is left to undo.
     #[error("the lock was taken at all {attempts} attempts that its back-off allows")]
     Contended {
         /// Attempts made.
         attempts: u32,
     },
-    /// What the lock protects may be half-written: its writer died, panicked or is suspected. The lock is not held.
-    /// [`crate::locks::RecoverableLock::mend`] takes it all the same; [`crate::locks::RecoverableWriteGuard::clear_torn`] ends this.
+    /// What the lock protects may be half-written: its writer died, panicked or is suspected. The
+    /// lock is not held. [`crate::locks::RecoverableLock::mend`] takes it all the same;
+    /// [`crate::locks::RecoverableWriteGuard::clear_torn`] ends this.
     #[error(
         "what the lock protects may be torn: {by} died or panicked while it wrote, or is suspected of it; take the lock by \
          `mend`, repair what it protects, and say so by `clear_torn`"
@@ -64,7 +67,8 @@ pub enum LockError {
         /// The rank that wrote.
         by: Rank,
     },
-    /// More ranks have died, or in more turns, than the lock was made to survive ([`crate::locks::Recovery`]).
+    /// More ranks have died, or in more turns, than the lock was made to survive
+    /// ([`crate::locks::Recovery`]).
     #[error("the lock was made to survive {deaths} deaths in {epochs} epochs, and that was not enough")]
     Unrecoverable {
         /// Epochs it could have.
@@ -72,7 +76,8 @@ pub enum LockError {
         /// Deaths that could be written down.
         deaths: u32,
     },
-    /// A lock was to survive more than it can, or to have no epoch ([`crate::locks::Recovery`]). It was not made.
+    /// A lock was to survive more than it can, or to have no epoch ([`crate::locks::Recovery`]). It
+    /// was not made.
     #[error("a lock can survive up to 4095 deaths, in 1 to 256 epochs; {deaths} in {epochs} were asked for")]
     RecoveryLimits {
         /// Epochs asked for.
@@ -80,8 +85,9 @@ pub enum LockError {
         /// Deaths asked for.
         deaths: u32,
     },
-    /// A rank panicked while it wrote what the lock guards; the lock was let go again. [`crate::AcquireError::into_inner`] gives the guard
-    /// all the same; [`crate::LockedWriteGuard::clear_poison`] ends this. See [`crate::PoisonError`].
+    /// A rank panicked while it wrote what the lock guards; the lock was let go again.
+    /// [`crate::AcquireError::into_inner`] gives the guard all the same;
+    /// [`crate::LockedWriteGuard::clear_poison`] ends this. See [`crate::PoisonError`].
     #[error(
         "{by} panicked while it wrote what the lock guards; take the guard all the same (`into_inner` of the error that \
          holds it), repair what it guards, and say so by `clear_poison`"
@@ -109,8 +115,8 @@ pub struct CorruptWord {
 }
 
 impl LockError {
-    /// Tells [`crate::locks::RecoverableLock`] that its home word keeps everybody out; nothing is left to undo. No caller of this crate
-    /// sees it: every lock counts more holders than none.
+    /// Tells [`crate::locks::RecoverableLock`] that its home word keeps everybody out; nothing is
+    /// left to undo. No caller of this crate sees it: every lock counts more holders than none.
     pub(crate) const KEPT_OUT: LockError = LockError::TooManyHolders { most: 0 };
 
     #[cold]

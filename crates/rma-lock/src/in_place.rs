@@ -1,9 +1,10 @@
 //! Short paths: what is over at once costs no box, and its first poll becomes part of its caller.
 //!
-//! [`in_place`] is an `async` block that tries something, awaits the operation it posted and then the rest if that is not enough, with
-//! two differences, because a call and a large value moved cost more than a lock: the first poll is certain to become part of its
-//! caller, and the rest is boxed, and only made when it is needed. Where operations take time, a future per rank is what a large
-//! job consists of: an acquisition or release that meets nobody keeps its operation in place.
+//! [`in_place`] is an `async` block that tries something, awaits the operation it posted and then
+//! the rest if that is not enough, with two differences, because a call and a large value moved
+//! cost more than a lock: the first poll is certain to become part of its caller, and the rest is
+//! boxed, and only made when it is needed. Where operations take time, a future per rank is what a
+//! large job consists of: an acquisition or release that meets nobody keeps its operation in place.
 //!
 //! [`atomic_now`] and [`poll_atomic`] post the atomics of which such paths consist.
 
@@ -160,8 +161,8 @@ impl Posting {
     }
 }
 
-/// Why there is no result yet; `None` if the atomic was not posted, and may be tried again. Boxed, because results that large cost
-/// more to move than a lock costs to take.
+/// Why there is no result yet; `None` if the atomic was not posted, and may be tried again. Boxed,
+/// because results that large cost more to move than a lock costs to take.
 pub(crate) type NotOver = Option<Box<Posting>>;
 
 #[cold]
@@ -172,7 +173,8 @@ fn not_over(posting: Posting) -> NotOver {
 
 /// Does an atomic that is over at once.
 ///
-/// The call out of line is given a copy of `amo`: the one whose address is passed would be kept in memory on the short path too.
+/// The call out of line is given a copy of `amo`: the one whose address is passed would be kept in
+/// memory on the short path too.
 #[inline(always)]
 pub(crate) fn atomic_now(fabric: &Fabric, word: &RemoteWord<u64>, amo: Amo<u64>) -> Result<u64, NotOver> {
     match fabric.atomic_now(word, amo) {
@@ -197,7 +199,8 @@ fn test_atomic(fabric: &Fabric, word: &RemoteWord<u64>, amo: Amo<u64>) -> Result
     }
 }
 
-/// [`atomic_now`], polled: a few instructions less where the fabric's handles know that they are over.
+/// [`atomic_now`], polled: a few instructions less where the fabric's handles know that they are
+/// over.
 #[inline(always)]
 pub(crate) fn poll_atomic(
     fabric: &Fabric,

@@ -4,7 +4,8 @@ use crate::Result;
 use core::{fmt, future::Future};
 use rdma_fabric::{Fabric, Group, GroupMemory, Rank, Time, provider::Boxed};
 
-/// How any lock is made, and what it says of itself. [`RmaLock`] and [`crate::AccessLock`] have what it does.
+/// How any lock is made, and what it says of itself. [`RmaLock`] and [`crate::AccessLock`] have
+/// what it does.
 pub trait Lock: Clone + fmt::Debug + 'static {
     /// The choices made with a lock; the same on all ranks, unless the lock says otherwise.
     type Options: Clone + fmt::Debug + Default;
@@ -18,16 +19,17 @@ pub trait Lock: Clone + fmt::Debug + 'static {
     /// Returns the bytes that the lock needs at each of `members` ranks.
     fn bytes(options: &Self::Options, members: usize) -> usize;
 
-    /// Makes a lock homed at `home`, in [`Lock::bytes`] of zeroed memory that all its ranks have and use for nothing else. All of them make
-    /// it, with the same home and options.
+    /// Makes a lock homed at `home`, in [`Lock::bytes`] of zeroed memory that all its ranks have
+    /// and use for nothing else. All of them make it, with the same home and options.
     ///
     /// # Errors
-    /// [`rdma_fabric::FabricError::NotInGroup`], [`rdma_fabric::FabricError::NoSuchRank`] of the home; [`rdma_fabric::FabricError::OutOfBounds`]
-    /// where memory is too short; [`crate::LockError::TooManyRanks`] of a lock with queues.
+    /// [`rdma_fabric::FabricError::NotInGroup`], [`rdma_fabric::FabricError::NoSuchRank`] of the
+    /// home; [`rdma_fabric::FabricError::OutOfBounds`] where memory is too short;
+    /// [`crate::LockError::TooManyRanks`] of a lock with queues.
     fn over(fabric: &Fabric, memory: GroupMemory, home: Rank, options: Self::Options) -> Result<Self>;
 
-    /// Makes a lock of the whole job, homed at `home`. Collective over the job: all ranks call it in the same order relative to other
-    /// symmetric allocations.
+    /// Makes a lock of the whole job, homed at `home`. Collective over the job: all ranks call it
+    /// in the same order relative to other symmetric allocations.
     ///
     /// # Errors
     /// As [`Fabric::alloc_symmetric`], and [`rdma_fabric::FabricError::NoSuchRank`].
@@ -39,7 +41,8 @@ pub trait Lock: Clone + fmt::Debug + 'static {
         }
     }
 
-    /// Makes a lock of a group's members, homed at one of them. Collective over the group; others are not concerned, alive or dead.
+    /// Makes a lock of a group's members, homed at one of them. Collective over the group; others
+    /// are not concerned, alive or dead.
     ///
     /// # Errors
     /// As [`Group::memory`], and [`rdma_fabric::FabricError::NotInGroup`] of the home.
@@ -68,9 +71,10 @@ pub trait Lock: Clone + fmt::Debug + 'static {
 
 /// Any readers-writer lock in a rank's memory, for programs and tests that leave it open which one.
 ///
-/// One value per rank refers to one lock for all; clones of it are the same value. The promises in the crate's
-/// documentation hold for all: exclusion, puts of a holder visible before the lock passes on, futures that may be dropped at any
-/// moment. Locks differ in what they say of themselves here, and in what they cost (`docs/locks.md`).
+/// One value per rank refers to one lock for all; clones of it are the same value. The promises in
+/// the crate's documentation hold for all: exclusion, puts of a holder visible before the lock
+/// passes on, futures that may be dropped at any moment. Locks differ in what they say of
+/// themselves here, and in what they cost (`docs/systems/locks.md`).
 ///
 /// ```
 /// use rdma_fabric::{Fabric, ProgramResult, Rank};
@@ -90,8 +94,8 @@ pub trait RmaLock: Lock {
     /// Proof of exclusive access.
     type Exclusive<'a>: Guard;
 
-    /// Takes the lock shared, or gives up at `deadline`. What earlier holders put is visible to gets posted afterwards. Dropping the future
-    /// takes back what it has done.
+    /// Takes the lock shared, or gives up at `deadline`. What earlier holders put is visible to
+    /// gets posted afterwards. Dropping the future takes back what it has done.
     ///
     /// # Errors
     /// [`crate::LockError::TimedOut`]; [`crate::LockError::TooManyHolders`];
@@ -113,8 +117,8 @@ pub trait RmaLock: Lock {
     /// As [`RmaLock::read`].
     fn try_read(&self) -> impl Future<Output = Result<Option<Self::Shared<'_>>>>;
 
-    /// Takes the lock exclusively, or gives up at `deadline`. What earlier holders put is visible to gets posted afterwards. Dropping the
-    /// future takes back what it has done.
+    /// Takes the lock exclusively, or gives up at `deadline`. What earlier holders put is visible
+    /// to gets posted afterwards. Dropping the future takes back what it has done.
     ///
     /// # Errors
     /// As [`RmaLock::read_before`].
@@ -137,8 +141,8 @@ pub trait RmaLock: Lock {
 
 /// Proof of holding a lock. Dropping it releases the lock in the background and reports no errors.
 pub trait Guard: fmt::Debug {
-    /// Makes every put of this rank visible, then lets go of the lock. If the future is dropped half-way, the rest is done in the
-    /// background.
+    /// Makes every put of this rank visible, then lets go of the lock. If the future is dropped
+    /// half-way, the rest is done in the background.
     ///
     /// # Errors
     /// [`crate::LockError::Fabric`]: what a put met at its target, with the lock released all the same; or what the release itself met.
@@ -152,11 +156,11 @@ pub struct OfThisCrate(());
 /// The argument by which this crate calls what only it may call.
 pub(crate) const OURS: OfThisCrate = OfThisCrate(());
 
-/// A lock whose words count readers without telling them apart, so that a shared hold which one rank began may be ended by another:
-/// what [`crate::locks::Aggregated`] needs.
+/// A lock whose words count readers without telling them apart, so that a shared hold which one
+/// rank began may be ended by another: what [`crate::locks::Aggregated`] needs.
 ///
-/// A hold ended by somebody who has none would break every promise of the lock, so only the locks of this crate can be held without a
-/// guard, and only by this crate:
+/// A hold ended by somebody who has none would break every promise of the lock, so only the locks
+/// of this crate can be held without a guard, and only by this crate:
 /// ```compile_fail,E0061
 /// # use rdma_fabric::Fabric; use rma_lock::locks::AnonymousShared;
 /// # async fn program<L: AnonymousShared>(lock: &L) {
@@ -164,8 +168,9 @@ pub(crate) const OURS: OfThisCrate = OfThisCrate(());
 /// # }
 /// ```
 pub trait AnonymousShared: RmaLock + Send + Sync {
-    /// Takes a shared hold, which lasts until any rank [ends it](AnonymousShared::end_hold). What a rank publishes of its readers does
-    /// not count it. Dropping the future takes back what it has done; when it fails nothing is held.
+    /// Takes a shared hold, which lasts until any rank [ends it](AnonymousShared::end_hold). What a
+    /// rank publishes of its readers does not count it. Dropping the future takes back what it has
+    /// done; when it fails nothing is held.
     #[doc(hidden)]
     fn hold(&self, deadline: Time, ours: OfThisCrate) -> Boxed<'_, Result<()>>;
 
@@ -173,14 +178,15 @@ pub trait AnonymousShared: RmaLock + Send + Sync {
     #[doc(hidden)]
     fn try_hold(&self, ours: OfThisCrate) -> Boxed<'_, Result<bool>>;
 
-    /// Ends a [hold](AnonymousShared::hold) of any rank, once, by a release of this rank: that flushes only this rank's puts, so others'
-    /// must be visible before. If the future is dropped the rest is done in the background.
+    /// Ends a [hold](AnonymousShared::hold) of any rank, once, by a release of this rank: that
+    /// flushes only this rank's puts, so others' must be visible before. If the future is dropped
+    /// the rest is done in the background.
     #[doc(hidden)]
     fn end_hold(&self, ours: OfThisCrate) -> Boxed<'_, Result<()>>;
 }
 
-/// A lock whose exclusive hold can be kept without its guard, by a protocol that holds the lock for longer than a borrow of it lasts:
-/// what [`crate::locks::IndicatorLock`] needs.
+/// A lock whose exclusive hold can be kept without its guard, by a protocol that holds the lock for
+/// longer than a borrow of it lasts: what [`crate::locks::IndicatorLock`] needs.
 ///
 /// As with [`AnonymousShared`], only the locks of this crate do it, when this crate tells them to:
 /// ```compile_fail,E0061
@@ -190,8 +196,8 @@ pub trait AnonymousShared: RmaLock + Send + Sync {
 /// # }
 /// ```
 pub trait KeptExclusive: RmaLock + Send + Sync {
-    /// Takes the lock exclusively, held by no guard; yields what its rank must remember of the hold. Dropping the future takes back what
-    /// it has done.
+    /// Takes the lock exclusively, held by no guard; yields what its rank must remember of the
+    /// hold. Dropping the future takes back what it has done.
     #[doc(hidden)]
     fn keep(&self, deadline: Time, ours: OfThisCrate) -> Boxed<'_, Result<u64>>;
 
@@ -199,7 +205,8 @@ pub trait KeptExclusive: RmaLock + Send + Sync {
     #[doc(hidden)]
     fn try_keep(&self, ours: OfThisCrate) -> Boxed<'_, Result<Option<u64>>>;
 
-    /// Ends a hold that this rank [kept](KeptExclusive::keep), once. If the future is dropped the rest is done in the background.
+    /// Ends a hold that this rank [kept](KeptExclusive::keep), once. If the future is dropped the
+    /// rest is done in the background.
     #[doc(hidden)]
     fn end_kept(&self, kept: u64, ours: OfThisCrate) -> Boxed<'_, Result<()>>;
 }
@@ -208,18 +215,20 @@ pub trait KeptExclusive: RmaLock + Send + Sync {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fairness {
-    /// Readers wait for no writer that waits, and cannot starve; writers get in one after the other in order of arrival, and starve
-    /// under a steady stream of readers.
+    /// Readers wait for no writer that waits, and cannot starve; writers get in one after the other
+    /// in order of arrival, and starve under a steady stream of readers.
     ReadersFirst,
-    /// Readers get in only when no writer waits, and starve under a steady stream of writers; writers get in one after the other in order of
-    /// arrival.
+    /// Readers get in only when no writer waits, and starve under a steady stream of writers;
+    /// writers get in one after the other in order of arrival.
     WritersFirst,
     /// In order of arrival, readers beside each other together. Nobody starves.
     Fifo,
-    /// Readers and writers take turns as long as both want: readers that find a writer inside get in when it leaves, before the next one;
-    /// writers wait for no reader that comes after them, and get in in the order of the lock that keeps them apart.
+    /// Readers and writers take turns as long as both want: readers that find a writer inside get
+    /// in when it leaves, before the next one; writers wait for no reader that comes after them,
+    /// and get in in the order of the lock that keeps them apart.
     Alternating,
-    /// Whoever comes when the lock is free gets in, however long others have waited; anybody can starve.
+    /// Whoever comes when the lock is free gets in, however long others have waited; anybody can
+    /// starve.
     Barging,
 }
 

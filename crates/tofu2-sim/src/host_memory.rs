@@ -1,12 +1,15 @@
-//! How much memory this machine has left for this process: looked at before something large is taken, because the system promises more
-//! than it has and ends a process when the promise falls due.
+//! How much memory this machine has left for this process: looked at before something large is
+//! taken, because the system promises more than it has and ends a process when the promise falls
+//! due.
 //!
-//! An estimate. Other processes take and free memory meanwhile, so what fits now may fail later, by the system's hand.
+//! An estimate. Other processes take and free memory meanwhile, so what fits now may fail later, by
+//! the system's hand.
 
 /// Less than this, in bytes, is taken without a look.
 pub(crate) const LARGE: usize = 64 << 20;
 
-/// Returns the bytes that can be had, as far as the system tells: of the machine, of the control group, and under this process's limits.
+/// Returns the bytes that can be had, as far as the system tells: of the machine, of the control
+/// group, and under this process's limits.
 pub(crate) fn available() -> Option<u64> {
     [of_machine(), of_group(), of_limits()].into_iter().flatten().min()
 }

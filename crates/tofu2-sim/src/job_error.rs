@@ -1,4 +1,5 @@
-//! Why a job ended without a result, and what its ranks waited for if nothing could happen any more.
+//! Why a job ended without a result, and what its ranks waited for if nothing could happen any
+//! more.
 
 use crate::virt::BadFault;
 use core::fmt;
@@ -37,7 +38,8 @@ pub enum JobError {
         /// What they wait for; of the first sixteen, in rank order.
         stuck: Vec<Stuck>,
     },
-    /// This machine has too little memory for the simulation. (A simulated machine's is [`FabricError::OutOfMemory`].)
+    /// This machine has too little memory for the simulation. (A simulated machine's is
+    /// [`FabricError::OutOfMemory`].)
     #[error("too little memory for {what}: {needed} bytes are needed and {available} can be had")]
     TooLittleMemory {
         /// What for.

@@ -1,9 +1,9 @@
 //! Two providers that behave like the Tofu2 network interface.
 //!
-//! * [`shm`]: wall clock. Ranks are threads or processes that share memory-mapped segments; an operation is
-//!   executed at once by the CPU that posts it.
-//! * [`virt`]: virtual time. One thread simulates up to a million ranks, deterministically, with a timing
-//!   model of the machine.
+//! * [`shm`]: wall clock. Ranks are threads or processes that share memory-mapped segments; an
+//!   operation is executed at once by the CPU that posts it.
+//! * [`virt`]: virtual time. One thread simulates up to a million ranks, deterministically, with a
+//!   timing model of the machine.
 
 mod control_queue;
 mod ends;

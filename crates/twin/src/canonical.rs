@@ -1,16 +1,20 @@
 //! What a state is known by.
 //!
 //! Two states are taken for one if they differ only in what no rank's further steps depend on:
-//! * *Names of equal ranks.* Ranks of the same role (and, if readers pass a level, of the same node) do the same. A permutation of them, done to their
-//!   memories, to the words that they own and to the names in all words, turns runs into runs and keeps each property.
-//! * *Numbers of turns.* Turns of a node are counted modulo 16, increased by one, and compared. Adding the same number to all that
-//!   tell of one node's turn is such a renaming, too. Here they are counted from the turn in the node's wake word.
-//! * *Old links.* The next word of a node in no queue is cleared before the node is used, whatever link it holds; only the mark that a
-//!   successor is on its way, *inside* and 0 are told apart, by its owner and by whoever else may come there.
+//! * *Names of equal ranks.* Ranks of the same role (and, if readers pass a level, of the same
+//!   node) do the same. A permutation of them, done to their memories, to the words that they own
+//!   and to the names in all words, turns runs into runs and keeps each property.
+//! * *Numbers of turns.* Turns of a node are counted modulo 16, increased by one, and compared.
+//!   Adding the same number to all that tell of one node's turn is such a renaming, too. Here they
+//!   are counted from the turn in the node's wake word.
+//! * *Old links.* The next word of a node in no queue is cleared before the node is used, whatever
+//!   link it holds; only the mark that a successor is on its way, *inside* and 0 are told apart, by
+//!   its owner and by whoever else may come there.
 //!
-//! The least hash over all permutations stands for all of them. Ranks that differ in what has no names in it are sorted by that first, so
-//! mostly one permutation is left. Hashes are XXH3's of 128 bits: if they behave as random, n states collide with a probability of about n² / 2^129
-//! for each permutation that is compared; 10^9 states with 12 permutations 10^-19.
+//! The least hash over all permutations stands for all of them. Ranks that differ in what has no
+//! names in it are sorted by that first, so mostly one permutation is left. Hashes are XXH3's of
+//! 128 bits: if they behave as random, n states collide with a probability of about n² / 2^129 for
+//! each permutation that is compared; 10^9 states with 12 permutations 10^-19.
 
 use crate::{
     model::{Model, Role},

@@ -1,4 +1,4 @@
-//! The fair lock. Steps are those of `docs/queued-locks.md`.
+//! The fair lock. Steps are those of `docs/systems/queued-locks.md`.
 
 use crate::{
     model::{Model, Role, Violation},

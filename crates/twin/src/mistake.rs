@@ -1,5 +1,5 @@
-//! Steps done wrong, by the names that the mutations of the locks' own code have. The search must find what they break, and no run of the code
-//! may fit a model with one of them.
+//! Steps done wrong, by the names that the mutations of the locks' own code have. The search must
+//! find what they break, and no run of the code may fit a model with one of them.
 
 use crate::{
     counted::At,

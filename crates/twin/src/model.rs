@@ -78,7 +78,8 @@ pub enum Violation {
         /// What it holds.
         bits: u64,
     },
-    /// The model has no more room: a third node of a rank, or a second put of a rank to the same word.
+    /// The model has no more room: a third node of a rank, or a second put of a rank to the same
+    /// word.
     NoRoom(&'static str),
 }
 
@@ -109,7 +110,8 @@ pub struct Model {
 }
 
 impl Model {
-    /// Each rank does its part so many times. All ranks are on one node unless [said](Model::nodes).
+    /// Each rank does its part so many times. All ranks are on one node unless
+    /// [said](Model::nodes).
     ///
     /// # Panics
     /// If there are more than five ranks, or other than one or two rounds.

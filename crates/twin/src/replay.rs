@@ -67,8 +67,8 @@ impl<'a> Replay<'a> {
     /// The code did this: the word was, or in case of a put or store is now, `bits`.
     ///
     /// # Errors
-    /// If the model can't do the same now, with the same operand at the same word with the same result. Own loads that are no step of the model
-    /// must find what the model's memory holds.
+    /// If the model can't do the same now, with the same operand at the same word with the same
+    /// result. Own loads that are no step of the model must find what the model's memory holds.
     pub fn see(&mut self, rank: usize, word: Word, seen: Access, bits: u64) -> Result<(), Refused> {
         let refused = |instead: String| Refused { rank, seen: format!("{seen:x?} of {bits:#x} at {word:?}"), instead };
         self.post(rank).map_err(|wrong| refused(wrong.to_string()))?;

@@ -132,7 +132,8 @@ impl<'a> Search<'a> {
         self
     }
 
-    /// Takes no two states for [one](crate#what-is-taken-for-one). They are kept whole, with some 500 bytes each.
+    /// Takes no two states for [one](crate#what-is-taken-for-one). They are kept whole, with some
+    /// 500 bytes each.
     #[must_use]
     pub fn whole(mut self) -> Self {
         self.whole = true;

@@ -75,7 +75,8 @@ pub(crate) struct Cell {
 /// What one rank remembers, and its own words.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Rank {
-    /// Its nodes' words: two nodes of the lock; or, for a reader of a lock that knows nodes, one of the lock and one of the level.
+    /// Its nodes' words: two nodes of the lock; or, for a reader of a lock that knows nodes, one of
+    /// the lock and one of the level.
     pub(crate) cells: [Cell; 2],
     pub(crate) slots: [Slot; 2],
     /// In which turn each was last taken.

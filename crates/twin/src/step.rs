@@ -1,15 +1,20 @@
 //! What may happen next, and what it does.
 //!
 //! # What happens at once
-//! Some of a rank's moves nobody else can notice, or can no longer influence. [`Model::settle`] makes them as soon as they are possible, and
-//! no order is lost by it: each commutes with whatever others do, stays possible until it is made, and makes nothing visible that was not so before:
-//! * Posting a put; stores to own words of a node that is in no queue, or that only its owner reads there.
+//! Some of a rank's moves nobody else can notice, or can no longer influence. [`Model::settle`]
+//! makes them as soon as they are possible, and no order is lost by it: each commutes with whatever
+//! others do, stays possible until it is made, and makes nothing visible that was not so before:
+//! * Posting a put; stores to own words of a node that is in no queue, or that only its owner reads
+//!   there.
 //! * Going on after a wait: a wake word that says *granted* is changed by its owner only.
-//! * Loading a next word that names a successor: it has been written once, and is not written again before its owner is done with it.
-//! * Looking at the data. Its version changes only while a writer is inside, and if somebody else is there too, [`Violation::Exclusion`] is told anyway.
+//! * Loading a next word that names a successor: it has been written once, and is not written again
+//!   before its owner is done with it.
+//! * Looking at the data. Its version changes only while a writer is inside, and if somebody else
+//!   is there too, [`Violation::Exclusion`] is told anyway.
 //! * The arrival of a put to the data that its writer flushes now. Nobody else is inside to look.
 //!
-//! With [mistakes](crate::Mistake) this need not hold. There it means that fewer orders are tried; what is found is a run all the same.
+//! With [mistakes](crate::Mistake) this need not hold. There it means that fewer orders are tried;
+//! what is found is a run all the same.
 
 use crate::{
     canonical,
@@ -78,7 +83,8 @@ impl Model {
         Moves(bits)
     }
 
-    /// Lets `next`, which must be possible, happen. What is wrong then, if anything is, comes with what happened.
+    /// Lets `next`, which must be possible, happen. What is wrong then, if anything is, comes with
+    /// what happened.
     pub fn take(&self, s: &mut State, next: Move) -> (Done, Result<(), Violation>) {
         match next {
             Move::Arrive(rank, word) => {

@@ -5,8 +5,8 @@ use crate::model::Violation;
 /// A word of a lock, or the data that it protects.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Word {
-    /// One of the home's words: for a lock that counts readers the count, the stack of readers, the tail and the head; for the fair
-    /// lock its state and tail.
+    /// One of the home's words: for a lock that counts readers the count, the stack of readers, the
+    /// tail and the head; for the fair lock its state and tail.
     Home(u8),
     /// A word of a node of machines: its count, and the stack of those that wait.
     Level {
@@ -15,8 +15,8 @@ pub enum Word {
         /// Which word.
         word: u8,
     },
-    /// Where a rank waits, in one of its two cells: two nodes of the lock, or, for a reader of [`crate::Lock::Aggregated`], one of the lock and one
-    /// of its level.
+    /// Where a rank waits, in one of its two cells: two nodes of the lock, or, for a reader of
+    /// [`crate::Lock::Aggregated`], one of the lock and one of its level.
     Wake(u8, u8),
     /// What that cell's queue node says of its neighbours.
     Next(u8, u8),

@@ -1,7 +1,8 @@
-//! `cargo xtask long-transfers`: puts and gets around every size limit, on every provider, with real memory.
+//! `cargo xtask long-transfers`: puts and gets around every size limit, on every provider, with
+//! real memory.
 //!
-//! The limits: what a Tofu2 command moves (2^24 - 1 bytes), what a call of the system moves (2^31 - 4096), what 31 and 32
-//! bits count. Most bytes are zeros; those around the limits are marked.
+//! The limits: what a Tofu2 command moves (2^24 - 1 bytes), what a call of the system moves (2^31 -
+//! 4096), what 31 and 32 bits count. Most bytes are zeros; those around the limits are marked.
 
 use clap::Args;
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank, RemoteAddr};

@@ -26,35 +26,41 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Measure what operations of the shared-memory fabric cost, beside what the machine itself allows.
+    /// Measure what operations of the shared-memory fabric cost, beside what the machine itself
+    /// allows.
     #[cfg(target_os = "linux")]
     Bench(bench::Options),
     /// Be one rank of a measurement.
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
     BenchRank(bench::RankOptions),
-    /// Measure the lock workloads of the literature (LB, ECSB, SOB, WCSB, WARB, DHT) for every lock, between processes beside a
-    /// mutex, or in virtual time.
+    /// Measure the lock workloads of the literature (LB, ECSB, SOB, WCSB, WARB, DHT) for every
+    /// lock, between processes beside a mutex, or in virtual time.
     #[cfg(target_os = "linux")]
     BenchLocks(bench::contention::Options),
     /// Be one rank that contends for a lock.
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
     BenchLocksRank(bench::contention::RankOptions),
-    /// Move more bytes at once than every limit, on every provider. Takes some 11 GiB of memory, or skips what it can't.
+    /// Move more bytes at once than every limit, on every provider. Takes some 11 GiB of memory, or
+    /// skips what it can't.
     #[cfg(target_os = "linux")]
     LongTransfers(long_transfers::Options),
     /// Run the tests of thread ranks under Miri.
     Miri(nightly::MiriOptions),
-    /// Measure how soon the others know that a rank was killed, or are inside the lock that it held.
+    /// Measure how soon the others know that a rank was killed, or are inside the lock that it
+    /// held.
     Death(suite::DeathOptions),
-    /// Explore the locks, and exchanges without queues, under every delivery order, right and with each of their steps done wrong.
+    /// Explore the locks, and exchanges without queues, under every delivery order, right and with
+    /// each of their steps done wrong.
     Explore(explore::Options),
-    /// Kill ranks and launchers at random moments of the conformance cases; or ranks that use the lock that survives them.
+    /// Kill ranks and launchers at random moments of the conformance cases; or ranks that use the
+    /// lock that survives them.
     Kill(suite::KillOptions),
     /// Write the capability matrix of the contract's page anew.
     Matrix,
-    /// Explore random programs with and without the explorer's shortcuts, all that there are: they end in the same ways.
+    /// Explore random programs with and without the explorer's shortcuts, all that there are: they
+    /// end in the same ways.
     Reduction,
     /// Run the tests of shared memory, processes included, under AddressSanitizer.
     Sanitize(nightly::SanitizeOptions),
@@ -62,7 +68,7 @@ enum Task {
     Targets(targets::Options),
     /// Search the explicit-state models of the locks with queues to the last state.
     Twin(twin::Options),
-    /// Write docs/unsafe.md: every use of unsafe, and why it is sound.
+    /// Write docs/evidence/unsafe.md: every use of unsafe, and why it is sound.
     UnsafeTable(unsafe_table::Options),
 }
 

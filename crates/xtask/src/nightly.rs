@@ -1,4 +1,5 @@
-//! `cargo xtask miri` and `cargo xtask sanitize`: ranks, and the crates beneath them, under checkers of the nightly toolchain.
+//! `cargo xtask miri` and `cargo xtask sanitize`: ranks, and the crates beneath them, under
+//! checkers of the nightly toolchain.
 //!
 //! Miri interprets the program and reports undefined behaviour: accesses outside an allocation,
 //! data races, wrong provenance. Its weak-memory emulation, which is on, gives relaxed loads old
@@ -6,9 +7,10 @@
 //! (`rdma-fabric/src/access/portable.rs`); the assembly is out of its reach. With many seeds it
 //! tries as many interleavings.
 //!
-//! AddressSanitizer finds accesses outside an allocation, to one that was freed, and beyond what a frame or a global has; and what is
-//! never freed. Unlike Miri it runs the assembly forms of access, memory files and processes, at a few times their cost; but
-//! it sees neither what the assembly itself accesses nor data races, and a mapped file is one allocation to it.
+//! AddressSanitizer finds accesses outside an allocation, to one that was freed, and beyond what a
+//! frame or a global has; and what is never freed. Unlike Miri it runs the assembly forms of
+//! access, memory files and processes, at a few times their cost; but it sees neither what the
+//! assembly itself accesses nor data races, and a mapped file is one allocation to it.
 
 use clap::Args;
 use std::{
@@ -32,8 +34,11 @@ const MIRI: [(&str, &[&str]); 5] = [
     ("rdma-fabric: unit tests", &["--package", "rdma-fabric", "--lib"]),
     ("tofu2-sim: unit tests of shm", &["--package", "tofu2-sim", "--lib", "--", "shm::"]),
     ("tofu2-sim: thread ranks", &["--package", "tofu2-sim", "--test", "it", "--", "threads::", "--skip", "virt"]),
-    ("rma-lock: thread ranks", &["--package", "rma-lock", "--test", "threads"]),
-    ("rma-lock: references to locked memory", &["--package", "rma-lock", "--test", "locked"]),
+    ("rma-lock: thread ranks", &["--package", "rma-lock", "--test", "it", "--", "threads::"]),
+    (
+        "rma-lock: references to locked memory",
+        &["--package", "rma-lock", "--test", "it", "--", "locked::", "--skip", "delivery"],
+    ),
 ];
 
 pub(crate) fn miri(options: &MiriOptions) -> Result<ExitCode, Box<dyn Error>> {
@@ -51,7 +56,8 @@ pub(crate) fn miri(options: &MiriOptions) -> Result<ExitCode, Box<dyn Error>> {
     })
 }
 
-/// Runs each of `programs` whose name contains `filter`, by a cargo that is `set_up` for it, and says how long it took.
+/// Runs each of `programs` whose name contains `filter`, by a cargo that is `set_up` for it, and
+/// says how long it took.
 fn each(
     programs: &[(&str, &[&str])],
     filter: Option<&str>,
@@ -104,8 +110,11 @@ const SANITIZED: [(&str, &[&str]); 6] = [
         "tofu2-sim: control queues",
         &["--package", "tofu2-sim", "--test", "it", "--", "control_queues", "--skip", "virt"],
     ),
-    ("rma-lock: references to locked memory", &["--package", "rma-lock", "--test", "locked"]),
-    ("rma-lock: killed holders of locked memory", &["--package", "rma-lock", "--test", "locked_processes"]),
+    (
+        "rma-lock: references to locked memory",
+        &["--package", "rma-lock", "--test", "it", "--", "locked::", "--skip", "delivery"],
+    ),
+    ("rma-lock: killed holders of locked memory", &["--package", "rma-lock", "--test", "processes", "--", "locked::"]),
 ];
 
 pub(crate) fn sanitize(options: &SanitizeOptions) -> Result<ExitCode, Box<dyn Error>> {
@@ -121,7 +130,8 @@ pub(crate) fn sanitize(options: &SanitizeOptions) -> Result<ExitCode, Box<dyn Er
     })
 }
 
-/// Returns whether there is a nightly toolchain with the target's standard library and the sanitizer's runtime.
+/// Returns whether there is a nightly toolchain with the target's standard library and the
+/// sanitizer's runtime.
 fn has_target() -> bool {
     let mut rustc = Command::new("rustc");
     rustc.args(["+nightly", "--print", "target-libdir", "--target", TARGET]).stderr(Stdio::null());

@@ -1,4 +1,5 @@
-//! Progress on standard error: a line that changes on a terminal, a line every ten seconds elsewhere.
+//! Progress on standard error: a line that changes on a terminal, a line every ten seconds
+//! elsewhere.
 
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use std::{

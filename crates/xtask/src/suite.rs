@@ -1,5 +1,5 @@
-//! Tests that are run with more than `cargo test` asks of them, and whose tables go into a page: `cargo xtask kill`, `death`, `matrix` and
-//! `reduction`.
+//! Tests that are run with more than `cargo test` asks of them, and whose tables go into a page:
+//! `cargo xtask kill`, `death`, `matrix` and `reduction`.
 
 use crate::page;
 use clap::Args;
@@ -14,7 +14,8 @@ use std::{
 
 type Outcome = Result<ExitCode, Box<dyn Error>>;
 
-/// Runs the test `name` of a package's target `test`, or all tests of a module (`name::`), with these environment variables, and is its exit code. What it prints is shown.
+/// Runs the test `name` of a package's target `test`, or all tests of a module (`name::`), with
+/// these environment variables, and is its exit code. What it prints is shown.
 fn run_of(package: &str, test: &str, name: &str, environment: &[(&str, String)]) -> Outcome {
     let mut cargo = Command::new("cargo");
     cargo.args(["test", "--quiet", "--package", package, "--test", test, "--"]);
@@ -32,19 +33,19 @@ fn conformance(name: &str, environment: &[(&str, String)]) -> Outcome {
     run_of("onesided", "it", &format!("conformance::{name}"), environment)
 }
 
-/// Runs a test of `rma-lock`'s killed processes; if it passes and `write` is asked for, its table goes into the `section` of
-/// `docs/verification.md`.
+/// Runs a test of `rma-lock`'s killed processes; if it passes and `write` is asked for, its table
+/// goes into the `section` of `docs/evidence/kills.md`.
 fn killed(name: &str, mut environment: Vec<(&str, String)>, section: &str, write: bool) -> Outcome {
     let table = env::temp_dir().join(format!("onesided-killed-{}.md", process::id()));
     environment.push(("KILLED_TABLE", table.display().to_string()));
-    let code = run_of("rma-lock", "killed", name, &environment)?;
+    let code = run_of("rma-lock", "processes", name, &environment)?;
     let found = fs::read_to_string(&table);
     let _ = fs::remove_file(&table);
     if write && code == ExitCode::SUCCESS {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/verification.md");
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/evidence/kills.md");
         let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
         fs::write(&path, page::rewritten(&text, page::named(section), &found?)?)?;
-        println!("docs/verification.md rewritten: {section}");
+        println!("docs/evidence/kills.md rewritten: {section}");
     }
     Ok(code)
 }
@@ -70,7 +71,7 @@ pub(crate) struct KillOptions {
     points: bool,
 }
 
-/// Runs the kill campaigns, whose results go into `docs/verification.md`.
+/// Runs the kill campaigns, whose results go into `docs/evidence/kills.md`.
 pub(crate) fn kill(options: &KillOptions) -> Outcome {
     if options.points {
         let all = vec![("KILLED_POINTS", "all".to_owned())];
@@ -97,7 +98,7 @@ pub(crate) struct DeathOptions {
     /// Print JSON at the end, times in nanoseconds.
     #[arg(long)]
     json: bool,
-    /// Put the table into `docs/verification.md`.
+    /// Put the table into `docs/evidence/kills.md`.
     #[arg(long)]
     write: bool,
 }
@@ -123,12 +124,13 @@ pub(crate) fn death(options: &DeathOptions) -> Outcome {
     Ok(code)
 }
 
-/// Writes the capability matrix of `docs/fabric-contract.md` anew.
+/// Writes the capability matrix of `docs/contract/fabric.md` anew.
 pub(crate) fn matrix() -> Outcome {
     conformance("matrix::is_what_was_found", &[writing()])
 }
 
-/// Compares explorations with and without shortcuts over all the random programs, of which `cargo test` takes a fifth.
+/// Compares explorations with and without shortcuts over all the random programs, of which
+/// `cargo test` takes a fifth.
 pub(crate) fn reduction() -> Outcome {
     run_of("onesided-explore", "it", "reduction::", &[("EXPLORE_PROGRAMS", "all".to_owned())])
 }

@@ -1,8 +1,10 @@
-//! `cargo xtask targets`: all that a program depends on, and the command, type-checked for other systems and processors.
+//! `cargo xtask targets`: all that a program depends on, and the command, type-checked for other
+//! systems and processors.
 //!
-//! The contract, virtual time and thread ranks must work on all of them; ranks as processes need Linux and are a typed
-//! error elsewhere. One target has no assembly of ours, so that the portable form of access is checked too. Nothing is
-//! linked or run; `--assemble` also translates the tests for aarch64, so that the assembler sees our instructions.
+//! The contract, virtual time and thread ranks must work on all of them; ranks as processes need
+//! Linux and are a typed error elsewhere. One target has no assembly of ours, so that the portable
+//! form of access is checked too. Nothing is linked or run; `--assemble` also translates the tests
+//! for aarch64, so that the assembler sees our instructions.
 
 use clap::Args;
 use std::{

@@ -1,7 +1,8 @@
-//! `cargo xtask unsafe-table`: every use of `unsafe` in the workspace with the invariant it rests on, as
-//! `docs/unsafe.md`.
+//! `cargo xtask unsafe-table`: every use of `unsafe` in the workspace with the invariant it rests
+//! on, as `docs/evidence/unsafe.md`.
 //!
-//! Files are read as tokens and not as syntax trees, because half of the uses stand in macros, whose bodies have none.
+//! Files are read as tokens and not as syntax trees, because half of the uses stand in macros,
+//! whose bodies have none.
 
 mod scan;
 
@@ -16,7 +17,7 @@ use std::{
 };
 
 /// The page, from the workspace's root.
-const PAGE: &str = "docs/unsafe.md";
+const PAGE: &str = "docs/evidence/unsafe.md";
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {

@@ -1,4 +1,5 @@
-//! Our providers as test beds: real shared memory and virtual time, bare, observed, and under something in between.
+//! Our providers as test beds: real shared memory and virtual time, bare, observed, and under
+//! something in between.
 
 #[cfg(target_os = "linux")]
 mod processes;
@@ -60,7 +61,8 @@ impl<I: InProcess> TestBed for Observed<I> {
     }
 }
 
-/// A provider under something in between that changes nothing: it keeps the contract by what `forward` writes.
+/// A provider under something in between that changes nothing: it keeps the contract by what
+/// `forward` writes.
 pub(crate) struct Layered<I>(PhantomData<I>);
 
 impl<I: InProcess> TestBed for Layered<I> {

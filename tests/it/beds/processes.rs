@@ -1,10 +1,11 @@
 //! Ranks as processes: the test binary, executed again for the same test, finds that it is a rank.
 //!
-//! Who asks for a job gives it a number and a directory by environment variables. A rank takes the same way through the
-//! test until it comes to that job, is its rank there, writes what became of it into the directory, and exits.
+//! Who asks for a job gives it a number and a directory by environment variables. A rank takes the
+//! same way through the test until it comes to that job, is its rank there, writes what became of
+//! it into the directory, and exits.
 //!
-//! Two more variables are for the [kill campaign](crate::conformance::kill): where such directories are made, and a rank that is to
-//! kill itself.
+//! Two more variables are for the [kill campaign](crate::conformance::kill): where such directories
+//! are made, and a rank that is to kill itself.
 
 use fabric_conformance::{CaseProgram, JobReport, Loss, RankOutcome, TestBed};
 use std::{
@@ -24,7 +25,8 @@ use tofu2_sim::{
 const ASKED: &str = "CONFORMANCE_JOB";
 /// Where to make directories, for who launches. They are left there.
 pub(crate) const DIRECTORY: &str = "CONFORMANCE_DIRECTORY";
-/// `<job> <rank> <microseconds>`: when that rank of that job kills itself, counted from when it looks for its job.
+/// `<job> <rank> <microseconds>`: when that rank of that job kills itself, counted from when it
+/// looks for its job.
 pub(crate) const KILL: &str = "CONFORMANCE_KILL";
 /// File of how long a rank took, in microseconds, in a job's directory.
 pub(crate) const TOOK: &str = "took-";
@@ -51,7 +53,8 @@ impl<const ON_NODE: usize> TestBed for Processes<ON_NODE> {
     }
 }
 
-/// Runs a case once; in a process that was started as one of its ranks, runs that and does not return.
+/// Runs a case once; in a process that was started as one of its ranks, runs that and does not
+/// return.
 fn run(launcher: Launcher, ranks: usize, test: &str, program: &CaseProgram) -> Option<JobReport> {
     let number = JOBS.replace(JOBS.get() + 1);
     if env::var_os(JOB_VARIABLE).is_none() {
@@ -71,7 +74,8 @@ fn launch(launcher: Launcher, ranks: usize, test: &str, number: u64) -> JobRepor
     fs::create_dir_all(&directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
     let binary = env::current_exe().expect("the running test has a path");
     let args = ["--exact", test, "--quiet", "--nocapture", "--include-ignored", "--test-threads=1"];
-    // The ranks' reports on their one test are of no interest; what they have to say is in the directory.
+    // The ranks' reports on their one test are of no interest; what they have to say is in the
+    // directory.
     let launcher = launcher.grace(GRACE).discard_stdout(true).command(binary, args);
     let ended = launcher.env(ASKED, format!("{number} {}", directory.display())).run();
     let verdict = match ended {
@@ -99,7 +103,8 @@ fn directory_for(test: &str, number: u64) -> (PathBuf, bool) {
     }
 }
 
-/// Reads what a rank wrote; nothing if it did not get that far. The first line says what kind it is.
+/// Reads what a rank wrote; nothing if it did not get that far. The first line says what kind it
+/// is.
 pub(crate) fn outcome_in(file: &Path) -> RankOutcome {
     let text = fs::read_to_string(file).unwrap_or_default();
     match text.split_once('\n') {

@@ -1,5 +1,5 @@
-//! Whether every sentence of the contract has a case, and every case a sentence; and whether cases are in the order of the page. What no
-//! program can show has a test elsewhere.
+//! Whether every sentence of the contract has a case, and every case a sentence; and whether cases
+//! are in the order of the page. What no program can show has a test elsewhere.
 
 use crate::page;
 use fabric_conformance::CASES;
@@ -14,7 +14,8 @@ fn sentences(page: &str) -> Vec<&str> {
     page.lines().filter_map(|line| line.strip_prefix("* **")?.split_once("**").map(|(number, _)| number)).collect()
 }
 
-/// Returns what is wrong with `cases` (their names and sentences), and with the sentences that are tested `elsewhere`, seen from `page`.
+/// Returns what is wrong with `cases` (their names and sentences), and with the sentences that are
+/// tested `elsewhere`, seen from `page`.
 fn gaps(page: &str, cases: &[(&str, &str)], elsewhere: &[&str]) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut known = BTreeMap::new();
@@ -54,12 +55,12 @@ fn gaps(page: &str, cases: &[(&str, &str)], elsewhere: &[&str]) -> Vec<String> {
 
 #[test]
 fn every_sentence_has_a_case() {
-    let contract = page::read("docs/fabric-contract.md");
+    let contract = page::read("docs/contract/fabric.md");
     assert!(sentences(&contract).len() > 40, "the page has lost its sentences");
     let elsewhere: Vec<_> = ELSEWHERE.iter().map(|(number, ..)| *number).collect();
     let cases: Vec<_> = CASES.iter().map(|case| (case.name, case.sentences)).collect();
     let found = gaps(&contract, &cases, &elsewhere);
-    assert_eq!(found, Vec::<String>::new(), "docs/fabric-contract.md and crates/fabric-conformance/src/cases/mod.rs");
+    assert_eq!(found, Vec::<String>::new(), "docs/contract/fabric.md and crates/fabric-conformance/src/cases/mod.rs");
 }
 
 #[test]

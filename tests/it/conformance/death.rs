@@ -14,7 +14,7 @@ const TEST: &str = "conformance::death::the_others_know_soon";
 const SAMPLES: &str = "CONFORMANCE_SAMPLES";
 /// A file for the result, as JSON.
 const REPORT: &str = "CONFORMANCE_REPORT";
-const PART: Part = Part { page: "docs/verification.md", name: "death" };
+const PART: Part = Part { page: "docs/evidence/kills.md", name: "death" };
 /// Ten times what the median should be at most.
 const SOON: Duration = Duration::from_millis(500);
 

@@ -1,11 +1,12 @@
 //! The kill campaign: ranks, and launchers, killed at random moments of the suite's own cases.
 //!
-//! The case runs as it does in `cargo test`: its test is executed in a process of its own, which launches the ranks. One
-//! of them, or that process, is killed at a moment drawn from the time the case takes. Then nobody may hang, nothing and
-//! nobody may be left, and every other rank must have ended with a correct result or with the loss of a rank.
+//! The case runs as it does in `cargo test`: its test is executed in a process of its own, which
+//! launches the ranks. One of them, or that process, is killed at a moment drawn from the time the
+//! case takes. Then nobody may hang, nothing and nobody may be left, and every other rank must have
+//! ended with a correct result or with the loss of a rank.
 //!
-//! A seed gives cases, victims and delays. What a victim was doing when its delay was over is up to the machine, so a
-//! failing run is likely, not certain, to fail again.
+//! A seed gives cases, victims and delays. What a victim was doing when its delay was over is up to
+//! the machine, so a failing run is likely, not certain, to fail again.
 
 use crate::{
     beds::{DIRECTORY, KILL, OUTCOME, Processes, TOOK, outcome_in},
@@ -27,7 +28,7 @@ use std::{
 const KILLS: &str = "CONFORMANCE_KILLS";
 /// Where the campaign begins to draw.
 const SEED: &str = "CONFORMANCE_SEED";
-const PART: Part = Part { page: "docs/verification.md", name: "kill campaign" };
+const PART: Part = Part { page: "docs/evidence/kills.md", name: "kill campaign" };
 /// Longer than any case and the launcher's grace take, ten times over.
 const HANG: Duration = Duration::from_secs(60);
 /// How long a killed launcher's ranks may live on.

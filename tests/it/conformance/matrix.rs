@@ -1,4 +1,5 @@
-//! The capability matrix of `docs/fabric-contract.md`: what each provider says of itself, and what it was seen to do.
+//! The capability matrix of `docs/contract/fabric.md`: what each provider says of itself, and what
+//! it was seen to do.
 
 use crate::{
     beds::{Bare, Processes, Threads, Virtual},
@@ -11,11 +12,12 @@ use rdma_fabric::{
 };
 use std::time::Duration;
 
-const PART: Part = Part { page: "docs/fabric-contract.md", name: "capabilities" };
+const PART: Part = Part { page: "docs/evidence/capabilities.md", name: "capabilities" };
 const COMMAND: &str = "cargo xtask matrix";
 const TEST: &str = "conformance::matrix::is_what_was_found";
 
-/// Returns the columns. Ranks that are processes pass through here, too, and go no further than their own.
+/// Returns the columns. Ranks that are processes pass through here, too, and go no further than
+/// their own.
 fn columns() -> Vec<(&'static str, Vec<String>)> {
     vec![
         ("shm, processes", column::<Processes>()),

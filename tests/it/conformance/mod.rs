@@ -1,6 +1,8 @@
-//! The contract's conformance suite over our own providers, and over what stands between a program and its fabric.
+//! The contract's conformance suite over our own providers, and over what stands between a program
+//! and its fabric.
 //!
-//! A new provider is added as one line here, and as one in the [capability matrix](matrix) of `docs/fabric-contract.md`.
+//! A new provider is added as one line here, and as one in the [capability matrix](matrix) of
+//! `docs/contract/fabric.md`.
 
 mod coverage;
 #[cfg(target_os = "linux")]

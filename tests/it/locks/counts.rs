@@ -1,8 +1,10 @@
-//! Operation counts as an oracle for the locks with queues: what each path posts, by kind, at the home and at peers.
+//! Operation counts as an oracle for the locks with queues: what each path posts, by kind, at the
+//! home and at peers.
 //!
-//! [`scenes`] names each operation by its step, beside what the algorithm posts as printed; the counters of an
-//! observed fabric must say exactly the same, in virtual time for all paths and over threads for those in which nobody waits. That the counts tell something is shown by
-//! mistakes that change them.
+//! [`scenes`] names each operation by its step, beside what the algorithm posts as printed; the
+//! counters of an observed fabric must say exactly the same, in virtual time for all paths and over
+//! threads for those in which nobody waits. That the counts tell something is shown by mistakes
+//! that change them.
 
 use super::{
     play::{simulate, spawn},
@@ -93,10 +95,10 @@ fn row(scene: &str, line: &Line, with_printed: bool) -> String {
 #[test]
 fn the_pages_have_the_paths() {
     const TABLES: [(TestedLock, &str, &str); 4] = [
-        (TestedLock::ReaderPreference, "docs/rp-lock.md", "operation counts"),
-        (TestedLock::Packed, "docs/queued-locks.md", "packed"),
-        (TestedLock::WritersFirst, "docs/queued-locks.md", "writers first"),
-        (TestedLock::Fair, "docs/queued-locks.md", "fair"),
+        (TestedLock::ReaderPreference, "docs/evidence/lock-counts.md", "operation counts"),
+        (TestedLock::Packed, "docs/evidence/lock-counts.md", "packed"),
+        (TestedLock::WritersFirst, "docs/evidence/lock-counts.md", "writers first"),
+        (TestedLock::Fair, "docs/evidence/lock-counts.md", "fair"),
     ];
     for (lock, page, name) in TABLES {
         let printed = lock == TestedLock::ReaderPreference;

@@ -263,7 +263,8 @@ impl<L: RmaLock> Player<'_, L> {
         Ok(())
     }
 
-    /// Looks at `acquisition` until `until`, and drops it at `dropped`. Returns false if it was over before.
+    /// Looks at `acquisition` until `until`, and drops it at `dropped`. Returns false if it was
+    /// over before.
     async fn forget<T>(&self, until: Time, dropped: Time, acquisition: impl Future<Output = T>) -> bool {
         let mut acquisition = Box::pin(acquisition);
         let waits = self.fabric.before(until, &mut acquisition).await.is_none();

@@ -1,8 +1,9 @@
-//! Scenes: who does what to the lock, and when; and what each rank posts in each of its phases. They stand in `tests/golden/lock_counts.txt`, which says how they
-//! are written.
+//! Scenes: who does what to the lock, and when; and what each rank posts in each of its phases.
+//! They stand in `tests/golden/lock_counts.txt`, which says how they are written.
 //!
-//! In virtual time a phase lasts [`PHASE`], which is long enough for everything that it begins to come to an end or to a wait. Over threads
-//! a phase ends when all have done their part; only scenes in which nobody waits for the lock are played there.
+//! In virtual time a phase lasts [`PHASE`], which is long enough for everything that it begins to
+//! come to an end or to a wait. Over threads a phase ends when all have done their part; only
+//! scenes in which nobody waits for the lock are played there.
 
 use super::tally::Tally;
 use checks::lock::TestedLock;
@@ -164,7 +165,8 @@ pub(super) fn scenes() -> Vec<Scene> {
     blocks.map(scene).collect()
 }
 
-/// Writes what was counted where the file says something else: by kinds, whose steps are to be named by hand.
+/// Writes what was counted where the file says something else: by kinds, whose steps are to be
+/// named by hand.
 pub(super) fn rewrite(counted: &[(&Scene, u32, u32, Tally)]) {
     let mut text = fs::read_to_string(file()).unwrap_or_else(|error| panic!("{GOLDEN}: {error}"));
     for (scene, phase, rank, tally) in counted {

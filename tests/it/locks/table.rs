@@ -1,6 +1,8 @@
-//! The table of all locks in `docs/locks.md`: what each says of itself, what an idle pair costs, how it takes a death, and what speaks for it.
+//! The table of all locks in `docs/systems/locks.md`: what each says of itself, what an idle pair costs,
+//! how it takes a death, and what speaks for it.
 //!
-//! Costs are those of a rank on another node than the home's, on the modelled FX100; they come out the same each time.
+//! Costs are those of a rank on another node than the home's, on the modelled FX100; they come out
+//! the same each time.
 
 use crate::page::Part;
 use checks::{lock::TestedLock, with_lock};
@@ -12,7 +14,7 @@ use rma_lock::{
 use std::{path::Path, time::Duration};
 use tofu2_sim::virt::{Job, OpCounts, Platform};
 
-const PART: Part = Part { page: "docs/locks.md", name: "table of locks" };
+const PART: Part = Part { page: "docs/evidence/lock-table.md", name: "table of locks" };
 const COMMAND: &str = "CONFORMANCE_WRITE=1 cargo test --test it locks";
 
 const RANKS: usize = 4;

@@ -1,4 +1,5 @@
-//! Operations by target and kind: those that were counted, and those that a path names step by step.
+//! Operations by target and kind: those that were counted, and those that a path names step by
+//! step.
 
 use onesided::observe::{Counts, RankCounts};
 use std::{collections::BTreeMap, fmt};
@@ -43,8 +44,9 @@ impl Tally {
         tally
     }
 
-    /// `steps` as a path names them: `R1 add, X3 wake cas@peer`. The last word is the kind; a target that is not named is the
-    /// home. Only where puts and atomics are not ordered is there anything to flush.
+    /// `steps` as a path names them: `R1 add, X3 wake cas@peer`. The last word is the kind; a
+    /// target that is not named is the home. Only where puts and atomics are not ordered is there
+    /// anything to flush.
     pub(super) fn of_steps(steps: &str, ordered: bool) -> Self {
         let mut tally = Tally::default();
         for step in steps.split(", ").filter(|step| !step.is_empty()) {

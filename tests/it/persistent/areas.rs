@@ -35,7 +35,8 @@ pub(super) fn draw(seed: u64, a: usize, b: usize) -> u64 {
 }
 
 impl Cut {
-    /// Returns the block of `slot` among `slots`: so many bytes, none of them before `base`. Those that are received share none.
+    /// Returns the block of `slot` among `slots`: so many bytes, none of them before `base`. Those
+    /// that are received share none.
     pub(super) fn area(
         self,
         base: usize,
@@ -61,7 +62,8 @@ impl Cut {
                 Ok(Area { layout, bytes: (0..count).flat_map(row).collect() })
             }
             Cut::Face => {
-                // The buffer as a box of planes of three lines; of some planes the last line but its first byte.
+                // The buffer as a box of planes of three lines; of some planes the last line but
+                // its first byte.
                 let (deep, wide) = if bytes.is_multiple_of(4) { (4, bytes / 4) } else { (1, bytes) };
                 let line = wide + 1;
                 let plane = start.div_ceil(3 * line);

@@ -66,7 +66,8 @@ pub(super) async fn elements(fabric: &Fabric) -> ProgramResult<()> {
                 let from_right = double(&got[of(10 + 3 * row)]);
                 ensure_eq!(from_right, value(right, 2 * row), "{form}: column 0 of the right, iteration {k}");
             }
-            // What went on to the left went out there in slot 0, and comes back in slot 1 of who sent it first.
+            // What went on to the left went out there in slot 0, and comes back in slot 1 of who
+            // sent it first.
             let got = halves.to_vec()?;
             for row in 0..10 {
                 let word = u32::from(got[28 + 5 * row]) | u32::from(got[29 + 5 * row]) << 16;

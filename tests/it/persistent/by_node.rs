@@ -58,7 +58,8 @@ fn by_node(shape: Shape, form: Form) -> Spec {
     Spec { options, sizes: Sizes::Mixed(7), ..Spec::new(shape, form) }
 }
 
-/// All to all; duplicates, loops, members without edges; one way; representatives without edges of their own.
+/// All to all; duplicates, loops, members without edges; one way; representatives without edges of
+/// their own.
 async fn shapes(fabric: &Fabric) -> ProgramResult<()> {
     let (_, members) = place(fabric);
     let tangled = |me: usize| match me % 4 {
@@ -79,7 +80,8 @@ async fn shapes(fabric: &Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// Blocks that are copied and blocks that are not; of one buffer; long ones that go alone, and gaps that are bridged or not.
+/// Blocks that are copied and blocks that are not; of one buffer; long ones that go alone, and gaps
+/// that are bridged or not.
 async fn layouts(fabric: &Fabric) -> ProgramResult<()> {
     let (_, members) = place(fabric);
     let cuts = [Cut::Contiguous, Cut::Column, Cut::Face, Cut::Drawn(3)];
@@ -92,7 +94,8 @@ async fn layouts(fabric: &Fabric) -> ProgramResult<()> {
             through(fabric, &spec, 2).await?;
         }
     }
-    // One block of each member to the other node: those of two go together, and are put from and to where they are.
+    // One block of each member to the other node: those of two go together, and are put from and to
+    // where they are.
     let opposite = Shape::by(members, |me| vec![(me + members / 2) % members]);
     for form in FORMS {
         through(fabric, &Spec { sizes: Sizes::All(24), ..by_node(opposite.clone(), form) }, 3).await?;
@@ -140,8 +143,8 @@ async fn late(fabric: &Fabric) -> ProgramResult<()> {
     each(fabric, FORMS.map(|form| by_node(Shape::complete(members), form)), late).await
 }
 
-/// Blocks travel by node if all members wish that and all can afford the queues; else as without it. The outcome is the same everywhere, and
-/// the second time.
+/// Blocks travel by node if all members wish that and all can afford the queues; else as without
+/// it. The outcome is the same everywhere, and the second time.
 async fn budgets(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     let mut hood = all(fabric, &Shape::complete(members)).await?;
@@ -173,14 +176,16 @@ async fn budgets(fabric: &Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// All compute after start, representatives too, and find the exchange complete; not so without queues.
+/// All compute after start, representatives too, and find the exchange complete; not so without
+/// queues.
 async fn unattended(fabric: &Fabric) -> ProgramResult<()> {
     let (_, members) = place(fabric);
     let specs = [Form::Fast, Form::Queues(2), Form::Mrc, Form::Cpu].map(|form| by_node(Shape::complete(members), form));
     found_complete(fabric, &specs, "forwards anything for").await
 }
 
-/// The last member of six represents its node to another and has no edge of its own. All that depend on it get an error in bounded time.
+/// The last member of six represents its node to another and has no edge of its own. All that
+/// depend on it get an error in bounded time.
 async fn lost(fabric: &Fabric, form: Form, moment: Moment, loss: Loss) -> ProgramResult<()> {
     // What 2 and 3 send to 4 goes through 5, for 4 represents the node to the first one.
     let shape = Shape::graph(&[vec![4], vec![4], vec![4], vec![4, 4], vec![], vec![]]);

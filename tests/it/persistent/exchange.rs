@@ -1,8 +1,8 @@
 //! An exchange and what must come of it.
 //!
-//! Each byte that is sent depends on the iteration, the sender and its place in the send buffer. The oracle says of each
-//! byte of the whole receive buffer what it must be: what the other end has at the place where the block comes from, or
-//! what was there before.
+//! Each byte that is sent depends on the iteration, the sender and its place in the send buffer.
+//! The oracle says of each byte of the whole receive buffer what it must be: what the other end has
+//! at the place where the block comes from, or what was there before.
 
 use super::{
     areas::{Area, Cut, ROOM, draw},
@@ -131,7 +131,8 @@ impl Spec {
         (self.shape.slots(me).0 + 1) * ROOM
     }
 
-    /// Returns of each byte that is received who sends it, from which offset, and to which offset after the base.
+    /// Returns of each byte that is received who sends it, from which offset, and to which offset
+    /// after the base.
     fn plan(&self, me: usize) -> Result<Vec<(usize, usize, usize)>, LayoutError> {
         let (mut plan, base) = (Vec::new(), self.base(me));
         for (slot, area) in self.received(me)?.iter().enumerate() {

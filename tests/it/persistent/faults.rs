@@ -17,8 +17,8 @@ const MEMBERS: usize = 5;
 const STEPS: u64 = 12;
 const FORMS: [Form; 4] = [Form::Fast, Form::Queues(2), Form::Mrc, Form::Cpu];
 
-/// Makes and checks the steps of an exchange. Returns when the first began and the last ended, in nanoseconds, and whether all steps were made;
-/// the loss of the last member is an end, too.
+/// Makes and checks the steps of an exchange. Returns when the first began and the last ended, in
+/// nanoseconds, and whether all steps were made; the loss of the last member is an end, too.
 async fn stepping(fabric: Fabric, spec: Spec) -> ProgramResult<(u64, u64, bool)> {
     let (me, members) = place(&fabric);
     let last = members - 1;
@@ -60,8 +60,8 @@ fn span(job: &Job<'_>, program: &impl Program<Out = (u64, u64, bool)>) -> (u64, 
     (outs.iter().map(|(begin, ..)| *begin).max().unwrap_or(0), outs.iter().map(|(_, end, _)| *end).min().unwrap_or(0))
 }
 
-/// Stops the last member's node at 60 moments of the steps. All others end, those in `unconcerned` with all their steps made; more than `least`
-/// times in all somebody gets the loss.
+/// Stops the last member's node at 60 moments of the steps. All others end, those in `unconcerned`
+/// with all their steps made; more than `least` times in all somebody gets the loss.
 fn stop_the_last(shape: &Shape, aggregation: Aggregation, unconcerned: &[usize], least: usize) {
     let last = MEMBERS - 1;
     for (form, seed) in FORMS.into_iter().flat_map(|form| [(form, 0), (form, 2)]) {

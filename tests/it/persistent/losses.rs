@@ -21,7 +21,8 @@ pub(super) enum Moment {
     Started,
     /// Before its neighbours start, who know it.
     Known,
-    /// When it has dropped its request and its neighbours have started all the same; they wait when they know it.
+    /// When it has dropped its request and its neighbours have started all the same; they wait when
+    /// they know it.
     Dropped,
 }
 
@@ -32,12 +33,14 @@ impl Moment {
 /// Longer than any loss may go unnoticed, ten times over.
 pub(super) const HANG: Duration = Duration::from_secs(20);
 
-/// Returns a shape of five members; the last one exchanges with 0 and with 1, and 2 with 3. Those two don't depend on it.
+/// Returns a shape of five members; the last one exchanges with 0 and with 1, and 2 with 3. Those
+/// two don't depend on it.
 pub(super) fn shape() -> Shape {
     Shape::graph(&[vec![4], vec![4], vec![3], vec![2], vec![0, 1]])
 }
 
-/// Waits, at the last member, until the others have [announced that they are ready](announce_ready) and had time to wait.
+/// Waits, at the last member, until the others have [announced that they are ready](announce_ready)
+/// and had time to wait.
 pub(super) async fn others_ready(fabric: &Fabric, ready: &Region, others: u64) -> ProgramResult<()> {
     fabric.wait_until(&ready.word::<u64>(fabric, 0)?, Deps::All, |ready| ready == others).await?;
     fabric.flush_all().await?;
@@ -62,8 +65,8 @@ pub(super) async fn known(fabric: &Fabric, last: Rank) -> ProgramResult<()> {
     Ok(())
 }
 
-/// Checks that steps that depend on the last member end with its loss, after `most` more of them; `early` ones may end with what it dropped
-/// before. Returns the error.
+/// Checks that steps that depend on the last member end with its loss, after `most` more of them;
+/// `early` ones may end with what it dropped before. Returns the error.
 pub(super) async fn ends(
     fabric: &Fabric,
     last: Rank,
@@ -85,13 +88,15 @@ pub(super) async fn ends(
     Ok(error.clone())
 }
 
-/// Returns whether an error is that of an exchange with a lost rank. One that fails or panics drops its memory and its queues first, and one may drop
-/// them before; what meets these before the loss is known says so.
+/// Returns whether an error is that of an exchange with a lost rank. One that fails or panics drops
+/// its memory and its queues first, and one may drop them before; what meets these before the loss
+/// is known says so.
 pub(super) fn is_gone(error: &PrdmaError, last: Rank, early: bool) -> bool {
     *error == PrdmaError::Fabric(FabricError::PeerLost { rank: last }) || early && error.gone() == Some(last)
 }
 
-/// Loses the last member. Its neighbours get `PeerLost` in bounded time; all others go on, in this request and in others.
+/// Loses the last member. Its neighbours get `PeerLost` in bounded time; all others go on, in this
+/// request and in others.
 pub(super) async fn lost(fabric: &Fabric, form: Form, moment: Moment, loss: Loss) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     let last = Rank::new(members as u32 - 1);

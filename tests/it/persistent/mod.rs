@@ -1,7 +1,7 @@
 //! Persistent exchanges between neighbours: the same cases over every provider.
 //!
-//! `docs/persistent.md` has the table of cases. What arrives is held to an [oracle](exchange) that knows neither the crate's topologies nor
-//! its layouts.
+//! `docs/systems/persistent.md` has the table of cases. What arrives is held to an [oracle](exchange) that
+//! knows neither the crate's topologies nor its layouts.
 
 mod areas;
 mod blocks;
@@ -60,10 +60,11 @@ impl ExchangeCase {
     }
 }
 
-/// Defines `CASES` with a list of cases, or a module with a test for each of them over one test bed.
+/// Defines `CASES` with a list of cases, or a module with a test for each of them over one test
+/// bed.
 ///
-/// A line is `name [numbers of ranks] room::function(arguments behind the fabric);`. A losing one's function is given the moment and the
-/// loss, too.
+/// A line is `name [numbers of ranks] room::function(arguments behind the fabric);`. A losing one's
+/// function is given the moment and the loss, too.
 macro_rules! exchange_cases {
     ([CASES];
         plain { $($name:ident $sizes:tt $room:ident::$case:ident($($argument:expr),*);)* }

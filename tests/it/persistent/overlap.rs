@@ -14,7 +14,8 @@ const BYTES: usize = 4096;
 /// Twenty times what an exchange of so much takes.
 const T: Duration = Duration::from_micros(100);
 
-/// Starts an exchange of two members, of which the second is 2 T later. Both compute until 4 T. Returns how long each waits then, in nanoseconds.
+/// Starts an exchange of two members, of which the second is 2 T later. Both compute until 4 T.
+/// Returns how long each waits then, in nanoseconds.
 async fn overlapped(fabric: Fabric, form: Form) -> ProgramResult<u64> {
     let group = Group::world(&fabric).await?;
     let (me, line) = (group.rank(group.me())?, Cartesian::new(&[2], &[false])?.topology(group.me()));
@@ -92,7 +93,8 @@ fn data_move_while_both_compute() {
     }
 }
 
-/// Without queues the data do not move while both compute, so the test of forms with queues can fail.
+/// Without queues the data do not move while both compute, so the test of forms with queues can
+/// fail.
 #[test]
 fn without_queues_they_wait_for_a_call() {
     let (waited, overlapped) = run(Form::Cpu);

@@ -23,8 +23,8 @@ use std::{
 const LATE: Duration = Duration::from_micros(30);
 const LONG: Duration = Duration::from_micros(800);
 
-/// Delays this member before start or wait of iteration `k`: in turn by less than an iteration, and in this one by several iterations of the others if
-/// that is where this member `dawdles`.
+/// Delays this member before start or wait of iteration `k`: in turn by less than an iteration, and
+/// in this one by several iterations of the others if that is where this member `dawdles`.
 pub(super) async fn is_late(fabric: &Fabric, k: usize, before_start: bool, dawdles: bool) {
     let (me, members) = place(fabric);
     if k % members == me && k.is_multiple_of(2) == before_start {
@@ -94,7 +94,8 @@ pub(super) async fn thousand(fabric: &Fabric) -> ProgramResult<()> {
     each(fabric, [Form::Fast, Form::Mrc, Form::Cpu].map(spec), thousand).await
 }
 
-/// Two requests, started and waited for in different orders by different members (MPI-4: without an assertion, any), also with a barrier in between.
+/// Two requests, started and waited for in different orders by different members (MPI-4: without an
+/// assertion, any), also with a barrier in between.
 pub(super) async fn orders(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     let forms = [Form::Fast, Form::Mrc, Form::Cpu];
@@ -133,7 +134,8 @@ pub(super) async fn orders(fabric: &Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// Ten requests of one neighbourhood, of all forms, at once; each member starts them in an order of its own.
+/// Ten requests of one neighbourhood, of all forms, at once; each member starts them in an order of
+/// its own.
 pub(super) async fn many(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     let mut hood = all(fabric, &Shape::ring(members)).await?;
@@ -162,16 +164,17 @@ pub(super) async fn many(fabric: &Fabric) -> ProgramResult<()> {
     Ok(hood.group_mut().barrier().await?)
 }
 
-/// A member starts late, and both compute without a call. Each finds the exchange complete when it looks for the first time. Not
-/// so without queues, for who looks first: the data of the other one wait for a call there.
+/// A member starts late, and both compute without a call. Each finds the exchange complete when it
+/// looks for the first time. Not so without queues, for who looks first: the data of the other one
+/// wait for a call there.
 pub(super) async fn unattended(fabric: &Fabric) -> ProgramResult<()> {
     let (_, members) = place(fabric);
     let specs = FORMS.map(|form| Spec::new(Shape::ring(members), form));
     found_complete(fabric, &specs, "moves the data of").await
 }
 
-/// Starts each of `specs` late at one member. Each finds the exchange complete when it looks for the first time; without queues nobody `does`
-/// that for a member that computes.
+/// Starts each of `specs` late at one member. Each finds the exchange complete when it looks for
+/// the first time; without queues nobody `does` that for a member that computes.
 pub(super) async fn found_complete(fabric: &Fabric, specs: &[Spec], does: &str) -> ProgramResult<()> {
     let (me, _) = place(fabric);
     for spec in specs {

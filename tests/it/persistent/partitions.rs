@@ -96,8 +96,9 @@ impl PartitionedExchange {
     }
 }
 
-/// Loses the last member. Its neighbours get `PeerLost` in bounded time from whichever of their calls: those of an iteration, up to `last_call`. All
-/// others go on. If there is a call `knows`, the loss is known before it; then the error is that, whatever else this call and those behind it
+/// Loses the last member. Its neighbours get `PeerLost` in bounded time from whichever of their
+/// calls: those of an iteration, up to `last_call`. All others go on. If there is a call `knows`,
+/// the loss is known before it; then the error is that, whatever else this call and those behind it
 /// meet.
 pub(super) async fn lost(
     fabric: &Fabric,
@@ -114,7 +115,8 @@ pub(super) async fn lost(
     let mut hood = all(fabric, &shape()).await?;
     let mut parts = PartitionedExchange::new(&mut hood, &shape(), form).await?;
     let survivors = hood.group_mut().split((me != last.index()).then_some(0), me as u64).await?;
-    // How many have come so far; at a neighbour of the last one, whether that has done what it does before it is lost.
+    // How many have come so far; at a neighbour of the last one, whether that has done what it does
+    // before it is lost.
     let ready = fabric.alloc_symmetric(8).await?;
     let begins = knows.is_some() || matches!(moment, Moment::Dropped);
     let come = async |who: Rank| fabric.fetch_add(&fabric.remote_word::<u64>(ready.at(who, 0))?, 1).await;

@@ -19,7 +19,8 @@ fn block(number: usize) -> ProgramResult<Layout> {
     Ok(Layout::contiguous::<u32>(number * LEN, LEN)?)
 }
 
-/// Three to the right, of which two have one tag, and one to itself; started and waited for in different orders.
+/// Three to the right, of which two have one tag, and one to itself; started and waited for in
+/// different orders.
 pub(super) async fn points(fabric: &Fabric) -> ProgramResult<()> {
     let (me, _) = place(fabric);
     let (left, right) = neighbours(fabric);

@@ -18,7 +18,8 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-/// As many requests as there are queues, three times; then one at a time, oftener than there are queues.
+/// As many requests as there are queues, three times; then one at a time, oftener than there are
+/// queues.
 pub(super) async fn again(fabric: &Fabric) -> ProgramResult<()> {
     let (_, members) = place(fabric);
     let spec = Spec::new(Shape::ring(members), Form::Fast);
@@ -57,7 +58,8 @@ pub(super) async fn again(fabric: &Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// Requests that are dropped while they are active, and starts that are dropped half-way: what is made next is not concerned.
+/// Requests that are dropped while they are active, and starts that are dropped half-way: what is
+/// made next is not concerned.
 pub(super) async fn dropped(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     let free = fabric.queue_limits().free;
@@ -136,8 +138,8 @@ pub(super) async fn budgets(fabric: &Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// Somebody else has taken queues of a node: the most expensive form that all nodes can still afford comes out, at all
-/// members, and the same again.
+/// Somebody else has taken queues of a node: the most expensive form that all nodes can still
+/// afford comes out, at all members, and the same again.
 pub(super) async fn exhausted(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     let spec = Spec::new(Shape::ring(members), Form::Fast);
@@ -170,7 +172,8 @@ pub(super) async fn exhausted(fabric: &Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// What one member sends takes more commands than a ring has slots: the CPUs are to exchange it, and everybody can ask why.
+/// What one member sends takes more commands than a ring has slots: the CPUs are to exchange it,
+/// and everybody can ask why.
 pub(super) async fn deep(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     let limit = fabric.queue_limits().most_depth as usize;

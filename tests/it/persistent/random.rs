@@ -1,4 +1,5 @@
-//! Random graphs with random blocks against the oracle, in all forms, on threads and in virtual time.
+//! Random graphs with random blocks against the oracle, in all forms, on threads and in virtual
+//! time.
 //!
 //! | variable | meaning | default |
 //! |---|---|---|
@@ -74,13 +75,15 @@ async fn random(fabric: Fabric, drawn: Drawn) -> ProgramResult<()> {
     Ok(hood.group_mut().barrier().await?)
 }
 
-/// Draws how blocks travel by node: half of them do not; of the others some blocks go alone, and some gaps are not bridged.
+/// Draws how blocks travel by node: half of them do not; of the others some blocks go alone, and
+/// some gaps are not bridged.
 fn aggregation() -> impl Strategy<Value = Aggregation> {
     let some = (prop_oneof![Just(60), Just(u64::MAX)], prop_oneof![Just(0), Just(100), Just(1024)]);
     prop_oneof![Just(Aggregation::None), some.prop_map(|(longest, gap)| Aggregation::ByNode { longest, gap })]
 }
 
-/// Draws one to six members, one to three of them on a node; loops, duplicates and members without edges are as likely as anything.
+/// Draws one to six members, one to three of them on a node; loops, duplicates and members without
+/// edges are as likely as anything.
 fn drawn() -> impl Strategy<Value = Drawn> {
     let graph = (1usize..=6).prop_flat_map(|members| {
         let some = prop::collection::vec(0..members, 0..5);

@@ -86,7 +86,8 @@ fn byte(member: usize, k: u64, at: usize) -> u8 {
     (member * 31 + at * 7) as u8 ^ k as u8
 }
 
-/// A member is late at start, and at wait, and by more than an iteration: the others are in the next one while it has not folded this one.
+/// A member is late at start, and at wait, and by more than an iteration: the others are in the
+/// next one while it has not folded this one.
 async fn paced<T: Pod + PartialEq + std::fmt::Debug>(
     fabric: &Fabric,
     allreduce: &mut Allreduce<T>,

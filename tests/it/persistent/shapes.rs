@@ -30,8 +30,8 @@ impl Shape {
         Shape::Grid { dims: dims.to_vec(), periodic: vec![true; dims.len()] }
     }
 
-    /// Makes a shape of the destinations of each member. Sources are named by descending member, so that slots of both sides are in
-    /// different orders.
+    /// Makes a shape of the destinations of each member. Sources are named by descending member, so
+    /// that slots of both sides are in different orders.
     pub(super) fn graph(destinations: &[Vec<usize>]) -> Self {
         let sources = |me: usize| {
             let named = |from: usize| destinations[from].iter().filter(|to| **to == me).map(move |_| from);
@@ -76,7 +76,8 @@ impl Shape {
         }
     }
 
-    /// Returns who sends what arrives in source slot `slot` of `me`, and in which of its slots; nobody beyond a border.
+    /// Returns who sends what arrives in source slot `slot` of `me`, and in which of its slots;
+    /// nobody beyond a border.
     pub(super) fn sender(&self, me: usize, slot: usize) -> Option<(usize, usize)> {
         match self {
             Shape::Grid { dims, periodic } => {

@@ -48,8 +48,8 @@ pub(super) async fn borders(fabric: &Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// A block that is sent in slot s arrives in slot s XOR 1 (MPI 4.1, example 8.10), also where both are the same member. Said
-/// without the oracle.
+/// A block that is sent in slot s arrives in slot s XOR 1 (MPI 4.1, example 8.10), also where both
+/// are the same member. Said without the oracle.
 pub(super) async fn opposite(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     for form in FORMS {
@@ -72,7 +72,8 @@ pub(super) async fn opposite(fabric: &Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// Duplicates, loops, edges in one direction, a member without any, in different orders at both ends.
+/// Duplicates, loops, edges in one direction, a member without any, in different orders at both
+/// ends.
 pub(super) async fn tangled(fabric: &Fabric) -> ProgramResult<()> {
     let shapes = [
         // 0 and 1 have three edges and two back; 2 has two to itself; 3 only sends; 4 is alone.

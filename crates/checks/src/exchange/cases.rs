@@ -70,12 +70,14 @@ const fn long(case: Case) -> Case {
     Case { quick: false, ..case }
 }
 
-/// `case` with `rank` dying at any moment: its neighbours get an error that names it, nobody waits for ever, and members without an edge to it go on.
+/// `case` with `rank` dying at any moment: its neighbours get an error that names it, nobody waits
+/// for ever, and members without an edge to it go on.
 const fn dying(rank: usize, case: Case) -> Case {
     Case { mortal: Some(rank), ..case }
 }
 
-/// Returns the cases that take least time, for `cargo test`: of each call, both put orders, and with a rank that may die.
+/// Returns the cases that take least time, for `cargo test`: of each call, both put orders, and
+/// with a rank that may die.
 pub fn small() -> impl Iterator<Item = &'static Case> {
     CASES.iter().filter(|case| case.quick && case.at_least <= 2_000)
 }

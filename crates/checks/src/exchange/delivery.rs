@@ -1,4 +1,5 @@
-//! Exchanges without control queues against a network that delivers in any order, and what must hold.
+//! Exchanges without control queues against a network that delivers in any order, and what must
+//! hold.
 //!
 //! The explorer lets a rank read what it has received at once and as late as can be.
 
@@ -20,7 +21,8 @@ const ENDED: u32 = 100;
 /// A fact: how many neighbours of a rank that died got an error that names it.
 const NAMED: u32 = 300;
 
-/// Runs one member, with blocks in `memory`, another handle of its rank. `begun` is called when the set-up is over.
+/// Runs one member, with blocks in `memory`, another handle of its rank. `begun` is called when the
+/// set-up is over.
 pub(super) async fn exchange(
     fabric: Fabric,
     memory: Fabric,

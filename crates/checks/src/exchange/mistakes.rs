@@ -1,4 +1,5 @@
-//! Steps of the protocol done wrong, by a fabric that spoils its operations, and the smallest jobs known to show them.
+//! Steps of the protocol done wrong, by a fabric that spoils its operations, and the smallest jobs
+//! known to show them.
 
 use super::{
     Case, Run,

@@ -1,7 +1,9 @@
-//! Persistent exchanges: the jobs that are checked, and what a member does in them, the same whoever checks it.
+//! Persistent exchanges: the jobs that are checked, and what a member does in them, the same
+//! whoever checks it.
 //!
-//! Each word that is sent holds its iteration, its sender and its slot. Between the end of an iteration and the next start a rank reads what it has received: it sees
-//! what came too late, too early, torn or twice.
+//! Each word that is sent holds its iteration, its sender and its slot. Between the end of an
+//! iteration and the next start a rank reads what it has received: it sees what came too late, too
+//! early, torn or twice.
 
 mod cases;
 mod delivery;

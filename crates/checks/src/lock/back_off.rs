@@ -101,7 +101,8 @@ fn explorer(roles: &[Role]) -> Explorer<'static> {
         .at_end("idle", |view| view.words().all(|(addr, value)| !in_lock(addr) || value == 0))
 }
 
-/// What is explored of both: roles, rounds, and how many states at least, about half of what was recorded of one word.
+/// What is explored of both: roles, rounds, and how many states at least, about half of what was
+/// recorded of one word.
 const CASES: &[(&[Role], usize, u64)] = &[
     (&[Read, Write], 1, 90),
     (&[Read, Write], 2, 2_300),

@@ -1,5 +1,5 @@
-//! Locks of a window that are made of a lock for each rank, and their two classes of holders, right and wrong; and what the lock of a window
-//! that backs off excludes.
+//! Locks of a window that are made of a lock for each rank, and their two classes of holders, right
+//! and wrong; and what the lock of a window that backs off excludes.
 
 use super::{
     mutation::{assert_idle, in_lock, lock_words, word},
@@ -20,7 +20,8 @@ use rma_lock::{
 const A: Rank = Rank::new(0);
 const B: Rank = Rank::new(1);
 
-/// Facts: who is inside, as exclusive holders of rank 0, 1, ..., shared ones, holders of all; how often each rank's data was written.
+/// Facts: who is inside, as exclusive holders of rank 0, 1, ..., shared ones, holders of all; how
+/// often each rank's data was written.
 const EXCLUSIVE: u32 = 10;
 const SHARED: u32 = 20;
 const EVERYWHERE: u32 = 30;
@@ -52,7 +53,8 @@ enum Manner {
     Dropped,
     /// The release is.
     ReleaseDropped,
-    /// Who excludes nobody puts where it looks, to a word that only it writes; who is alone looks at what the others put.
+    /// Who excludes nobody puts where it looks, to a word that only it writes; who is alone looks
+    /// at what the others put.
     Puts,
 }
 use Manner::*;
@@ -163,7 +165,8 @@ const LEVEL: u64 = 64;
 /// Where the ranks' own locks begin in a [`PerRankLock`]: after the classes' and two stairs.
 const OWN: u64 = QUEUE + 2 * (QUEUE + LEVEL);
 
-/// Whether the words of the lock from `start` on are those of an idle lock with queues homed at `home`.
+/// Whether the words of the lock from `start` on are those of an idle lock with queues homed at
+/// `home`.
 fn queue_is_idle(view: &View<'_>, start: u64, home: usize) -> bool {
     let words = || lock_words(view, start, start + QUEUE);
     // The home's words, but for a head that means nothing.
@@ -238,7 +241,8 @@ const EACH: &[AccessCase] = &[
     case(&[0, 1], &[all(Puts), (Exclusive(A), Puts)], 1, false),
 ];
 
-/// What a lock of a window that backs off allows of accesses, each made once; whether all may be inside together.
+/// What a lock of a window that backs off allows of accesses, each made once; whether all may be
+/// inside together.
 const WINDOWS: &[(&[Access], bool)] = &[
     (&[Exclusive(A), Exclusive(B)], true),
     (&[Exclusive(A), Shared(B)], true),

@@ -1,4 +1,5 @@
-//! How long a lock has to live: until nobody uses it any more, which a last barrier tells. Its words are gone with the program of the rank that has them.
+//! How long a lock has to live: until nobody uses it any more, which a last barrier tells. Its
+//! words are gone with the program of the rank that has them.
 
 use super::program::{
     HOME,

@@ -1,6 +1,8 @@
-//! A reader that is one too many: it is refused, takes itself back, and lets in who waited for the readers to leave, if it is the last.
+//! A reader that is one too many: it is refused, takes itself back, and lets in who waited for the
+//! readers to leave, if it is the last.
 //!
-//! Nobody can take a lock as often as it counts here. So one reader counts for that many, for a while.
+//! Nobody can take a lock as often as it counts here. So one reader counts for that many, for a
+//! while.
 
 use super::{
     mutation::word,
@@ -48,7 +50,8 @@ pub fn refusal_mistaken(fabric: Fabric, mistake: RefusalMistake) -> Fabric {
     mutant(fabric, RefusalMutation { mistake, count: QUEUED, refused: Cell::new(false) })
 }
 
-/// Lets the count of a lock with queues stand at its limit for a moment, where it stood at one; the lock's region comes before `next`.
+/// Lets the count of a lock with queues stand at its limit for a moment, where it stood at one; the
+/// lock's region comes before `next`.
 pub async fn preset(fabric: &Fabric, next: &Region) -> Result<()> {
     preset_count(fabric, next, QUEUED).await
 }

@@ -16,7 +16,8 @@ use explore::{
 use rdma_fabric::{Amo, Fabric, Rank, RemoteAddr};
 use rma_lock::locks::Levels;
 
-/// Bytes: the queue's words, then the node's, then a line of flags, then the lock that keeps writers apart.
+/// Bytes: the queue's words, then the node's, then a line of flags, then the lock that keeps
+/// writers apart.
 const GATE: u64 = 128;
 const LIMIT: u64 = 136;
 const WAITING: u64 = 144;

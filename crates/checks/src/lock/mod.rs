@@ -1,6 +1,7 @@
 //! Locks: which there are, what ranks do with them, and which of their steps may be done wrong.
 //!
-//! Each module beside [`program`] and [`mutation`] lists [`Exploration`]s of some locks; [`explorations`] are all of them.
+//! Each module beside [`program`] and [`mutation`] lists [`Exploration`]s of some locks;
+//! [`explorations`] are all of them.
 
 mod back_off;
 mod classes;

@@ -1,7 +1,8 @@
-//! The reader-preference lock when ranks die: it is not recovered, but nobody is left waiting, and nobody comes in beside the dead.
+//! The reader-preference lock when ranks die: it is not recovered, but nobody is left waiting, and
+//! nobody comes in beside the dead.
 //!
-//! Whoever depends on a rank that died is told so, or gets the lock. A rank that has been told ends; the others are told as well, since they
-//! depend on everybody.
+//! Whoever depends on a rank that died is told so, or gets the lock. A rank that has been told
+//! ends; the others are told as well, since they depend on everybody.
 
 use super::{
     mutation::{assert_idle, lock_words},
@@ -17,7 +18,8 @@ use rdma_fabric::{FabricError, ProgramResult};
 use rma_lock::{Guard, LockError, RmaLock, locks::RpLock};
 use std::error::Error;
 
-/// Takes the lock, looks at the data or changes it, and lets go. Who is inside leaves the facts so only by dying.
+/// Takes the lock, looks at the data or changes it, and lets go. Who is inside leaves the facts so
+/// only by dying.
 pub(super) async fn once<L: RmaLock>(fabric: Fabric, role: Role) -> ProgramResult<()> {
     let probe = Probe::of(&fabric);
     let lock = L::symmetric(&fabric, HOME).await?;

@@ -106,8 +106,9 @@ const AT_RANDOM: &[NodesCase] = &[
     tree(&[0, 0, 1, 2, 3, 3], &[ReadAndPut, ReadAndPut, ReadAndPut, ReadAndPut, Read, WriteAndLook], 3),
 ];
 
-/// Jobs in which this rank may die, and how many states each has at least. Ranks of a node meet in words of its first: here that one dies, or
-/// another. The lock is not recovered, but nobody is left waiting, and nobody comes in beside the dead.
+/// Jobs in which this rank may die, and how many states each has at least. Ranks of a node meet in
+/// words of its first: here that one dies, or another. The lock is not recovered, but nobody is
+/// left waiting, and nobody comes in beside the dead.
 const MORTAL: &[(NodesCase, u32, u64)] = &[
     (nodes(&[0, 0], &[Read, Read], 1), 0, 500),
     (nodes(&[0, 1, 1], &[Write, Read, Read], 1), 1, 1_000),
@@ -141,7 +142,8 @@ impl NodesCase {
         QUEUE + LINE * levels
     }
 
-    /// Whether words that are of the queue nodes below or of the reader-preference lock above are at rest, and all others 0.
+    /// Whether words that are of the queue nodes below or of the reader-preference lock above are
+    /// at rest, and all others 0.
     fn is_idle(&self, view: &View<'_>) -> bool {
         let (above, queue_above) = (self.above(), self.lock == TestedLock::Nodes);
         assert_idle(lock_words(view, 0, QUEUE));

@@ -95,7 +95,8 @@ pub fn in_time<G>(outcome: Result<G, LockError>) -> Result<Option<G>, LockError>
     }
 }
 
-/// Takes what [`in_time`] does for `None`, and that no node is left, if so many acquisitions of this rank gave up.
+/// Takes what [`in_time`] does for `None`, and that no node is left, if so many acquisitions of
+/// this rank gave up.
 fn had<G>(probe: &Probe, gave_up: u32, outcome: Result<G, LockError>) -> Result<Option<G>, LockError> {
     match outcome {
         Err(LockError::TooManyWaiting { .. }) if gave_up as usize >= NODES => {
@@ -108,8 +109,9 @@ fn had<G>(probe: &Probe, gave_up: u32, outcome: Result<G, LockError>) -> Result<
 
 /// Takes the lock, looks at the data or changes it, and lets go, `n` times: one rank's part.
 ///
-/// A step ends when the lock is held and when it has been let go. What a rank remembers then is what the guard and the lock show of
-/// themselves, what it stored in its own words, and in which rounds it gave up.
+/// A step ends when the lock is held and when it has been let go. What a rank remembers then is
+/// what the guard and the lock show of themselves, what it stored in its own words, and in which
+/// rounds it gave up.
 async fn rounds<L: RmaLock>(
     fabric: Fabric,
     options: L::Options,
@@ -122,7 +124,8 @@ async fn rounds<L: RmaLock>(
     // With the last rank: the data need not be where the lock is.
     let word = fabric.remote_word::<u64>(shared.at(Rank::new(fabric.ranks() as u32 - 1), 0))?;
     let put_by = |rank: u64| fabric.remote_word::<u64>(shared.at(Rank::new(fabric.ranks() as u32 - 1), 8 * (1 + rank)));
-    // In which rounds the lock was not got: somebody may still have to act on a node that was left behind.
+    // In which rounds the lock was not got: somebody may still have to act on a node that was left
+    // behind.
     let mut without = 0u64;
     let turns = if let Turns(turns) = role { turns.to_vec() } else { vec![role; n] };
     for (round, role) in turns.into_iter().enumerate() {
@@ -192,8 +195,8 @@ async fn rounds<L: RmaLock>(
 
 /// A back-off whose sleep costs the explorer fewest states: no two differ.
 ///
-/// When a sleep ends is up to the explorer, as is how long anything else takes; so these few attempts cover what more of them could
-/// meet, but not that a rank gets in at last.
+/// When a sleep ends is up to the explorer, as is how long anything else takes; so these few
+/// attempts cover what more of them could meet, but not that a rank gets in at last.
 pub(super) const PACE: BackOff = BackOff { first: Duration::from_nanos(1), doublings: 0, attempts: 3, seed: 0 };
 
 /// One rank's part with one of the locks; `levels` are those of a lock that knows nodes.
@@ -221,7 +224,8 @@ pub(super) fn part(fabric: Fabric, lock: TestedLock, levels: Levels, probe: Prob
     }
 }
 
-/// Returns the program of a job of a lock with queues, `n` rounds long, with one step of the lock done wrong, or none.
+/// Returns the program of a job of a lock with queues, `n` rounds long, with one step of the lock
+/// done wrong, or none.
 pub fn job(
     lock: TestedLock,
     roles: &[Role],

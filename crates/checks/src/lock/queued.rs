@@ -25,7 +25,8 @@ const fn shape(name: &'static str, roles: &'static [Role], rounds: usize, quick:
     Shape { name, roles, rounds, quick, at_least }
 }
 
-/// The fewest acquisitions in which a rank needs a node that has the mark of a successor on its way: it leaves the mark in one, and the others in queues.
+/// The fewest acquisitions in which a rank needs a node that has the mark of a successor on its
+/// way: it leaves the mark in one, and the others in queues.
 const WRITES_AGAIN: Role = Turns(&[Write, WriteBefore, WriteBefore, WriteBefore, Write]);
 const READS_AGAIN: Role = Turns(&[Read, ReadBefore, ReadBefore, ReadBefore, Read]);
 /// The fewest in which it has none left.
@@ -127,7 +128,8 @@ const SLOW: &[(TestedLock, &str)] = &[
     (TestedLock::Fair, "nodes: four reads give up"),
 ];
 
-/// A quick job is for `cargo test`, too, if with no lock more states were recorded than about twice this.
+/// A quick job is for `cargo test`, too, if with no lock more states were recorded than about twice
+/// this.
 const SMALL: u64 = 35_000;
 
 /// A step of a lock with queues done wrong, and the smallest job known to show it.
@@ -201,7 +203,8 @@ pub fn queued_mutations() -> impl Iterator<Item = QueuedMutation> {
     })
 }
 
-/// Where puts come before later atomics nothing is flushed, and the locks go another way as far as operations are over when they are posted.
+/// Where puts come before later atomics nothing is flushed, and the locks go another way as far as
+/// operations are over when they are posted.
 const IN_ORDER: [(&[Role], usize); 6] = [
     (&[Read, Write], 2),
     (&[Write, Write], 2),

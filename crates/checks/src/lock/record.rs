@@ -1,4 +1,5 @@
-//! Two words at the home that are always the same under a lock: a writer that dies between them leaves them torn.
+//! Two words at the home that are always the same under a lock: a writer that dies between them
+//! leaves them torn.
 
 use super::program::HOME;
 use rdma_fabric::{Fabric, ProgramResult, Region, RemoteWord};

@@ -1,6 +1,8 @@
-//! The lock that survives deaths, when ranks die: whoever lives gets it, never beside another, and never with torn data unless told.
+//! The lock that survives deaths, when ranks die: whoever lives gets it, never beside another, and
+//! never with torn data unless told.
 //!
-//! The home is rank 0 and lives. Writers change two words, one after the other; a death in between leaves them apart.
+//! The home is rank 0 and lives. Writers change two words, one after the other; a death in between
+//! leaves them apart.
 
 use super::{
     Record,

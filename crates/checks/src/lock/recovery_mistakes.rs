@@ -49,7 +49,8 @@ enum RecoveryMistake {
     NoStandIn,
     /// The rank is not told of its stand-in.
     MarkLost,
-    /// Who opens an epoch does not look a second time whether the rank it has marked is out already.
+    /// Who opens an epoch does not look a second time whether the rank it has marked is out
+    /// already.
     NoSecondLook,
     /// A dead writer is taken for none.
     TornNotTold,

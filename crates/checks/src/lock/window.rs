@@ -1,4 +1,5 @@
-//! Windows: what is done in an epoch is there when the epoch is over, and not before the memory was exposed.
+//! Windows: what is done in an epoch is there when the epoch is over, and not before the memory was
+//! exposed.
 
 use crate::exploration::{Expected, Exploration, Run};
 use explore::{
@@ -14,7 +15,8 @@ use std::{future::poll_fn, task::Poll};
 enum WindowMistake {
     /// The end of an epoch does not flush what was done in it.
     NotFlushed,
-    /// A member tells the next one of a barrier without having flushed what it told of the one before.
+    /// A member tells the next one of a barrier without having flushed what it told of the one
+    /// before.
     TellsUnflushed,
     /// A member does not wait for the last round of a fence.
     LeavesEarly,
@@ -145,7 +147,8 @@ async fn fences(fabric: &Fabric, window: &Window<u64>, case: WindowCase) -> Prog
         None => window.fence().await?,
     };
     for round in 1..=case.rounds {
-        // Of four ranks the one that is not told of the fence by this one, and would be flushed for it.
+        // Of four ranks the one that is not told of the fence by this one, and would be flushed for
+        // it.
         let target = Rank::new(((me + ranks - 1) % ranks) as u32);
         epoch.at(target)?.put(0, [10 * round + me as u64]).await?;
         epoch.fence().await?;
@@ -193,7 +196,8 @@ async fn one_target(fabric: &Fabric, window: &Window<u64>, case: WindowCase) -> 
     Ok(())
 }
 
-/// The explorer looks at what was detached when a program has returned to it: a wait in the same poll would come first.
+/// The explorer looks at what was detached when a program has returned to it: a wait in the same
+/// poll would come first.
 async fn look_away() {
     let mut looked = false;
     poll_fn(|_| if std::mem::replace(&mut looked, true) { Poll::Ready(()) } else { Poll::Pending }).await;
@@ -295,7 +299,8 @@ impl WindowCase {
     }
 }
 
-/// What ranks do, how many they are, how often, and how many states there are at least, about half of what was recorded.
+/// What ranks do, how many they are, how often, and how many states there are at least, about half
+/// of what was recorded.
 const CASES: [(WindowUse, usize, u64, u64); 16] = [
     (Fences, 2, 1, 70),
     (Fences, 2, 2, 650),

@@ -85,7 +85,8 @@ async fn endless(fabric: Fabric) -> ProgramResult<()> {
 async fn one(fabric: Fabric, panics: bool) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
     if fabric.rank() == Rank::new(1) {
-        // Its memory stays, so that rank 0 hears of the loss and not first of a region that is gone.
+        // Its memory stays, so that rank 0 hears of the loss and not first of a region that is
+        // gone.
         std::mem::forget(world);
         assert!(!panics, "on purpose");
         return Err("on purpose".into());

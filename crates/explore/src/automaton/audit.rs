@@ -11,7 +11,8 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 const RECENT: usize = 256;
 
 impl Automaton<'_> {
-    /// Returns what a rank did most often on its way to `id`, whose step is longer than the explorer is patient.
+    /// Returns what a rank did most often on its way to `id`, whose step is longer than the
+    /// explorer is patient.
     pub(crate) fn again_and_again(&self, id: LocalId) -> String {
         let cells = self.job.cells.borrow();
         let (rank, mut at) = (self.locals[id as usize].rank, id);
@@ -38,10 +39,11 @@ impl Automaton<'_> {
 const AUDIT: u64 = 2_000;
 
 impl Automaton<'_> {
-    /// Returns whether histories that a step's end made the same went on in the same way, as far as anybody went on from them: how many
-    /// continuations were compared, and the first that differs.
+    /// Returns whether histories that a step's end made the same went on in the same way, as far as
+    /// anybody went on from them: how many continuations were compared, and the first that differs.
     ///
-    /// All states that are known to follow are visited once for each such history, by one path, the nearest first.
+    /// All states that are known to follow are visited once for each such history, by one path, the
+    /// nearest first.
     pub(crate) fn audit(&mut self) -> (u64, Option<String>) {
         let mut compared = 0;
         // In turn, so that every history gets its share of the comparisons.

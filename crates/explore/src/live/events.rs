@@ -11,7 +11,8 @@ pub enum Event {
     Go(Rank),
     /// The n-th part of the operations on their way takes effect, or its poster learns of it.
     Happen(usize),
-    /// The n-th part, an atomic where [`Caps::coherent_atomics`] is not promised, reads its word, which it will write later.
+    /// The n-th part, an atomic where [`Caps::coherent_atomics`] is not promised, reads its word,
+    /// which it will write later.
     Begin(usize),
     /// A rank's clock comes to its next deadline.
     Tick(Rank),
@@ -48,7 +49,8 @@ impl LiveJob {
                 into.extend((!self.tasks[r].is_empty()).then_some(Event::Die(lost)));
                 continue;
             }
-            // Who has ended asks for nothing any more, but may have heard what keeps others' operations from happening.
+            // Who has ended asks for nothing any more, but may have heard what keeps others'
+            // operations from happening.
             let under_way = live.state.items.iter().any(|item| item.by == lost);
             let learns = ranks().filter(|(by, rank)| {
                 live.state.losses.may_learn(*rank, lost) && (under_way || !self.tasks[*by].is_empty())
@@ -57,7 +59,8 @@ impl LiveJob {
         }
     }
 
-    /// Returns whether something could be lost if the item at `place` read its word now and wrote it later.
+    /// Returns whether something could be lost if the item at `place` read its word now and wrote
+    /// it later.
     fn may_begin(&self, live: &Live, place: usize) -> bool {
         let item = &live.state.items[place];
         let stores = || live.awake[item.target.index()] && live.cells.borrow().is_stored(item.at.cell);

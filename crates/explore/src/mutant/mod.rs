@@ -1,8 +1,9 @@
 //! What breaks a protocol on its way to a fabric.
 //!
-//! A check proves something only if it can fail. A protocol has no switches for its own mutation; what a mutated line would do differently
-//! is seen at the fabric: a flush that is missing, a result that is ignored, a store that comes late. A [`mutant`] does that to
-//! every rank alike, on any fabric.
+//! A check proves something only if it can fail. A protocol has no switches for its own mutation;
+//! what a mutated line would do differently is seen at the fabric: a flush that is missing, a
+//! result that is ignored, a store that comes late. A [`mutant`] does that to every rank alike, on
+//! any fabric.
 
 mod operation;
 mod spoiled;
@@ -16,14 +17,15 @@ pub fn mutant(fabric: Fabric, mutation: impl Mutation) -> Fabric {
     fabric.clone().under(spoiled::Spoiled::new(fabric, mutation))
 }
 
-/// What a [`mutant`] does differently. Addresses are of 8-byte words, which is whatever is accessed by
-/// exactly 8 bytes; everything else passes unchanged. Provided methods change nothing.
+/// What a [`mutant`] does differently. Addresses are of 8-byte words, which is whatever is accessed
+/// by exactly 8 bytes; everything else passes unchanged. Provided methods change nothing.
 pub trait Mutation: fmt::Debug + 'static {
     /// Returns whether a flush of `target` (`None`: of all) happens.
     fn flushes(&self, _target: Option<Rank>) -> bool {
         true
     }
-    /// Returns whether a flush of `target` (`None`: of all) is awaited; if not, it is begun, and taken for done.
+    /// Returns whether a flush of `target` (`None`: of all) is awaited; if not, it is begun, and
+    /// taken for done.
     fn awaits_flush(&self, _target: Option<Rank>) -> bool {
         true
     }
@@ -43,8 +45,9 @@ pub trait Mutation: fmt::Debug + 'static {
     fn first(&self, _addr: RemoteAddr, _amo: Amo<u64>) -> Option<(RemoteAddr, Amo<u64>)> {
         None
     }
-    /// An atomic that is executed, to its end, after `amo`, which found `old`; what that finds goes to [`Mutation::after`]. If that one
-    /// [goes on](Mutation::goes_on), too, this is asked again for it.
+    /// An atomic that is executed, to its end, after `amo`, which found `old`; what that finds goes
+    /// to [`Mutation::after`]. If that one [goes on](Mutation::goes_on), too, this is asked again
+    /// for it.
     fn then(&self, _addr: RemoteAddr, _amo: Amo<u64>, _old: u64) -> Option<(RemoteAddr, Amo<u64>)> {
         None
     }
@@ -72,7 +75,8 @@ pub trait Mutation: fmt::Debug + 'static {
     fn tears(&self, _addr: RemoteAddr, _amo: Amo<u64>) -> bool {
         false
     }
-    /// Returns whether an own word is waited for; if not, it is [taken for](Mutation::taken_for) something else.
+    /// Returns whether an own word is waited for; if not, it is [taken for](Mutation::taken_for)
+    /// something else.
     fn waits(&self, _addr: RemoteAddr) -> bool {
         true
     }
@@ -94,7 +98,8 @@ pub trait Mutation: fmt::Debug + 'static {
     fn as_put(&self, _addr: RemoteAddr, _amo: Amo<u64>) -> Option<u64> {
         None
     }
-    /// Returns whether a put from registered memory, taken for complete, is held back until a word [lets it go](Mutation::lets_go).
+    /// Returns whether a put from registered memory, taken for complete, is held back until a word
+    /// [lets it go](Mutation::lets_go).
     fn holds(&self, _to: RemoteAddr, _bytes: usize) -> bool {
         false
     }

@@ -42,7 +42,8 @@ impl Session {
         *next - 1
     }
 
-    /// Returns whether whether this region is dropped is asked at each use. Else it is only told that it is used.
+    /// Returns whether whether this region is dropped is asked at each use. Else it is only told
+    /// that it is used.
     fn asks_about(&self, holding: Holding) -> bool {
         matches!(self.source, Source::Live(_)) || self.cells.borrow().contested.contains(holding)
     }
@@ -59,7 +60,8 @@ impl Session {
         }
     }
 
-    /// Regions go that were dropped before what the program does now. What it says to its probe is nothing that it does.
+    /// Regions go that were dropped before what the program does now. What it says to its probe is
+    /// nothing that it does.
     pub(super) fn let_go_before(&self, act: &Act) {
         if !matches!(act, Act::Fact(..) | Act::Note(_) | Act::Step(_)) {
             self.let_go();

@@ -18,7 +18,8 @@ fn a_step_without_an_end_is_cut_and_told() {
 }
 
 fn retrying(ends: bool) -> Report {
-    // The increment by compare-and-swap retries as often as others get in its way; without them it ends.
+    // The increment by compare-and-swap retries as often as others get in its way; without them it
+    // ends.
     explorer(2).patience(8).run(move |fabric| async move {
         let region = words(&fabric).await?;
         let word = fabric.remote_word::<u64>(region.at(A, 0))?;
@@ -97,7 +98,8 @@ fn steps_make_states_after_different_histories_the_same() {
     assert!(without.states > 100, "{without}");
 }
 
-/// Four words are got in 2^4 orders, or in one; the put that is on its way arrives at any time afterwards.
+/// Four words are got in 2^4 orders, or in one; the put that is on its way arrives at any time
+/// afterwards.
 #[test]
 fn a_set_up_has_one_order_and_what_follows_all() {
     let explore = |explorer: Explorer<'static>| {

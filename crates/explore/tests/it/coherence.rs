@@ -1,4 +1,5 @@
-//! What a word may hold that atomics, puts and stores meet on, and what those who read agree on: small programs whose outcomes are all known.
+//! What a word may hold that atomics, puts and stores meet on, and what those who read agree on:
+//! small programs whose outcomes are all known.
 
 use super::outcomes::{A, B, C, seen};
 use explore::{Explorer, Probe, View};
@@ -17,7 +18,8 @@ fn word(view: &View<'_>) -> u64 {
     view.words().next().map_or(0, |(_, value)| value)
 }
 
-/// Returns what is left of a word of B's, to which A adds 1; who else writes 10: B by a store, or C by a put.
+/// Returns what is left of a word of B's, to which A adds 1; who else writes 10: B by a store, or C
+/// by a put.
 fn left(coherent: bool, by_put: bool) -> BTreeSet<u64> {
     seen(explorer(3, coherent), word, move |fabric| async move {
         let region = fabric.alloc_symmetric(8).await?;
@@ -104,7 +106,8 @@ fn of_two_atomics_and_a_store_only_the_store_is_lost() {
     assert_eq!(ends(false), BTreeSet::from([2, 10, 11, 12]));
 }
 
-/// Two write a word each, at two ranks; two others get both, in opposite orders. Each notes what it got first and then, from 0 on.
+/// Two write a word each, at two ranks; two others get both, in opposite orders. Each notes what it
+/// got first and then, from 0 on.
 fn iriw() -> BTreeSet<[u64; 2]> {
     let look = |view: &View<'_>| [view.fact(2), view.fact(3)];
     seen(explorer(4, false), look, |fabric| async move {
@@ -125,7 +128,8 @@ fn iriw() -> BTreeSet<[u64; 2]> {
     })
 }
 
-/// O15: nobody has seen the first word and not the second if somebody has seen the second and not the first.
+/// O15: nobody has seen the first word and not the second if somebody has seen the second and not
+/// the first.
 #[test]
 fn readers_agree_which_of_two_writes_was_first() {
     let all = (0..4).flat_map(|one| (0..4).map(move |other| [one, other]));

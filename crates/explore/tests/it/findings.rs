@@ -1,4 +1,5 @@
-//! Findings: told, replayed by their schedule, and found again by random runs; and what bounds and steps make of an exploration.
+//! Findings: told, replayed by their schedule, and found again by random runs; and what bounds and
+//! steps make of an exploration.
 
 use super::{
     coherence,
@@ -10,8 +11,8 @@ use explore::{Event, Explorer, LiveJob};
 use rdma_fabric::{Amo, Caps, Deps, Fabric, Group, ProgramResult, Rank, Time, op};
 use std::future::Future;
 
-/// Asserts that `program` does what is `wrong`, that the timeline has these `lines`, and that the schedule does it again.
-/// Returns the schedule.
+/// Asserts that `program` does what is `wrong`, that the timeline has these `lines`, and that the
+/// schedule does it again. Returns the schedule.
 #[track_caller]
 fn finds<Fut>(
     explorer: impl Fn() -> Explorer<'static>,
@@ -167,7 +168,8 @@ fn a_lost_store_is_a_finding_told_replayed_and_sampled() {
     samples(loses(), 2_000, resets_by_put, "the put is lost");
 }
 
-/// Resets a counter by a put, which is lost beside an addition. A random run's CPU does in one go what it can, which a store is part of.
+/// Resets a counter by a put, which is lost beside an addition. A random run's CPU does in one go
+/// what it can, which a store is part of.
 async fn resets_by_put(fabric: Fabric) -> ProgramResult<()> {
     let region = fabric.alloc_symmetric(8).await?;
     let word = fabric.remote_word::<u64>(region.at(B, 0))?;
@@ -201,7 +203,8 @@ async fn hands_over(fabric: Fabric, waits: bool) -> ProgramResult<()> {
     Ok(())
 }
 
-/// A region that dies early is a finding: told, replayed, and found by random runs. Behind a barrier there is none.
+/// A region that dies early is a finding: told, replayed, and found by random runs. Behind a
+/// barrier there is none.
 #[test]
 fn an_early_end_is_a_finding() {
     let early = |fabric: Fabric| async move {

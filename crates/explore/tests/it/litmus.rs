@@ -208,7 +208,8 @@ fn a_deadline_comes_at_any_moment() {
 
 #[test]
 fn detached_futures_run_to_their_end_beside_the_program() {
-    // Its first poll comes at once or later, but not between the two looks: a rank's tasks take turns where they wait.
+    // Its first poll comes at once or later, but not between the two looks: a rank's tasks take
+    // turns where they wait.
     expect(explorer(1), &[10, 12, 13], |fabric| async move {
         let region = Rc::new(words(&fabric).await?);
         let [first, second] = [0, 8].map(|offset| fabric.remote_word::<u64>(region.at(A, offset)));
@@ -283,7 +284,8 @@ fn a_group_meets_at_its_barrier_in_every_order() {
     }
 }
 
-/// What is waited for beside something else is looked at again after each thing that the something else did.
+/// What is waited for beside something else is looked at again after each thing that the something
+/// else did.
 #[test]
 fn a_wait_beside_another_wakes_whenever_it_may() {
     let report = explorer(2).run(|fabric| async move {

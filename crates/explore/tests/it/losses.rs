@@ -5,7 +5,8 @@ use explore::{Explorer, Probe};
 use rdma_fabric::{Deps, Fabric, FabricError, ProgramResult, Rank, Region, Result, Time};
 use std::{collections::BTreeSet, future::Future};
 
-/// Returns what a program may see, over all orders, A being mortal: facts 0 to 2 and whether A died.
+/// Returns what a program may see, over all orders, A being mortal: facts 0 to 2 and whether A
+/// died.
 fn outcomes<Fut>(explorer: Explorer<'_>, program: impl Fn(Fabric) -> Fut) -> BTreeSet<[u64; 4]>
 where
     Fut: Future<Output = ProgramResult<()>> + 'static,
@@ -61,7 +62,8 @@ pub(crate) async fn raises_flags(fabric: Fabric) -> ProgramResult<()> {
 fn waits_for_one_that_dies_end() {
     let seen = outcomes(explorer(3), raises_flags);
     let pairs: BTreeSet<_> = seen.iter().map(|outcome| (outcome[1], outcome[2], outcome[3])).collect();
-    // That B is told and C's flag is up takes a flag that was raised, lowered by nobody, and a B that comes late: a satisfied wait ends well.
+    // That B is told and C's flag is up takes a flag that was raised, lowered by nobody, and a B
+    // that comes late: a satisfied wait ends well.
     assert_eq!(pairs, BTreeSet::from([(1, 1, 0), (1, 1, 1), (1, 2, 1), (2, 2, 1)]));
 }
 
@@ -234,7 +236,8 @@ fn a_flush_of_all_tells_once_of_a_put_that_was_lost() {
         Probe::of(&fabric).set(0, put * 100 + first * 10 + second);
         Ok(())
     });
-    // 112: the first flush was over before the loss was known; then the put had arrived, and nothing is owed.
+    // 112: the first flush was over before the loss was known; then the put had arrived, and
+    // nothing is owed.
     assert_eq!(firsts(&seen), BTreeSet::from([0, 111, 121, 211]));
 }
 
@@ -316,7 +319,8 @@ fn notices_of_the_dead_that_have_arrived_count() {
 
 #[test]
 fn a_holder_dies_and_everybody_is_told() {
-    // A flag at B: whoever takes it is alone; A may die with it. The others try, and wait for the holder that they find.
+    // A flag at B: whoever takes it is alone; A may die with it. The others try, and wait for the
+    // holder that they find.
     let report = explorer(3)
         .mortal(A)
         .always("one inside", |view| view.fact(0) <= 1)

@@ -1,4 +1,5 @@
-//! The explorer itself: what its fabric lets happen, outcome by outcome, what it finds, and in which words it says so.
+//! The explorer itself: what its fabric lets happen, outcome by outcome, what it finds, and in
+//! which words it says so.
 
 mod bounds;
 mod coherence;

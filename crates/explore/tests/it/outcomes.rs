@@ -37,7 +37,8 @@ where
     seen.take()
 }
 
-/// Asserts that the last rank of `program` to return anything but 0 returns one of `outcomes`, and in some order each of them.
+/// Asserts that the last rank of `program` to return anything but 0 returns one of `outcomes`, and
+/// in some order each of them.
 #[track_caller]
 pub(crate) fn expect<Fut>(explorer: Explorer<'_>, outcomes: &[u64], program: impl Fn(Fabric) -> Fut)
 where

@@ -1,4 +1,5 @@
-//! What ranks do unnoticed is done at once. That must lose no outcome: random programs end in the same ways with and without.
+//! What ranks do unnoticed is done at once. That must lose no outcome: random programs end in the
+//! same ways with and without.
 
 use explore::{Explorer, Probe, Report};
 use rdma_fabric::{
@@ -72,8 +73,8 @@ impl Dice {
     }
 }
 
-/// Follow the lines, as far as nobody is lost, and no region that is used; what was seen becomes a fact. Words outlive the program unless it `drops`
-/// its own.
+/// Follow the lines, as far as nobody is lost, and no region that is used; what was seen becomes a
+/// fact. Words outlive the program unless it `drops` its own.
 async fn follow(fabric: Fabric, lines: Vec<Line>, drops: bool) -> ProgramResult<()> {
     let mut seen = 1u64;
     let mut see = |value: u64| seen = seen.wrapping_mul(31).wrapping_add(value);
@@ -158,7 +159,8 @@ fn ends(explorer: Explorer<'_>, ranks: usize, program: &[Vec<Line>], drops: bool
     let (ends, dead) = (RefCell::new(BTreeSet::new()), Cell::new(0u64));
     let report = explorer
         .at_end("noted", |view| {
-            // Of memory that only a dead rank's CPU touched it does not matter where it stopped. What others saw of it is in their facts.
+            // Of memory that only a dead rank's CPU touched it does not matter where it stopped.
+            // What others saw of it is in their facts.
             let words = view.words().filter(|(addr, _)| !view.is_lost(addr.rank));
             let words = words.flat_map(|(addr, value)| [addr.rank.number().into(), addr.offset, value]);
             ends.borrow_mut().insert((0..ranks as u32).map(|rank| view.fact(rank)).chain(words).collect());
@@ -190,8 +192,8 @@ struct Comparison {
 const USUAL: Comparison =
     Comparison { ranks: 2, lines: 3, programs: 40, order: PutOrder::None, mortal: 0, coherent: true, drops: false };
 
-/// Explores every program with and without shortcuts, of each comparison: `EXPLORE_PROGRAMS=all` (`cargo xtask reduction`) takes as many
-/// programs as it says, and without that a fifth of them.
+/// Explores every program with and without shortcuts, of each comparison: `EXPLORE_PROGRAMS=all`
+/// (`cargo xtask reduction`) takes as many programs as it says, and without that a fifth of them.
 fn compare(comparisons: &[Comparison]) {
     let all = std::env::var("EXPLORE_PROGRAMS").is_ok_and(|programs| programs == "all");
     for comparison in comparisons {

@@ -1,4 +1,5 @@
-//! Regions that are dropped while others may still address them: small programs whose outcomes are all known.
+//! Regions that are dropped while others may still address them: small programs whose outcomes are
+//! all known.
 
 use super::outcomes::{A, B, seen};
 use explore::{Explorer, Probe};
@@ -14,7 +15,8 @@ fn told<T>(end: &Result<T>, owner: Rank) -> u64 {
     }
 }
 
-/// A flushes a put to B, whose program is over at once. Each step that was told of the drop: resolving, posting, flushing; 0 for none.
+/// A flushes a put to B, whose program is over at once. Each step that was told of the drop:
+/// resolving, posting, flushing; 0 for none.
 async fn puts_to_one_that_leaves(fabric: Fabric) -> ProgramResult<()> {
     let region = fabric.alloc_symmetric(8).await?;
     if fabric.rank() == B {
@@ -94,7 +96,8 @@ fn handles_tell_who_came_too_late() {
     assert_eq!(ends(false), BTreeSet::from([(0, 0), (1, 0), (2, 0)]));
 }
 
-/// A put of two words with a notice, to a region that is dropped: either word may have been written, and the notice comes after both or never.
+/// A put of two words with a notice, to a region that is dropped: either word may have been
+/// written, and the notice comes after both or never.
 #[test]
 fn a_notice_that_is_there_has_its_bytes() {
     for words in [0, 2] {

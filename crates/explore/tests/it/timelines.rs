@@ -5,7 +5,8 @@ use explore::{Explorer, Probe, Report};
 use rdma_fabric::{Amo, Deps, Fabric, LocalSpan, ProgramResult, Region, Time, join, op};
 use std::future::Future;
 
-/// So many bytes of each rank, which live as long as anybody looks: when ranks end is of no interest here.
+/// So many bytes of each rank, which live as long as anybody looks: when ranks end is of no
+/// interest here.
 async fn kept(fabric: &Fabric, bytes: usize) -> ProgramResult<&'static Region> {
     Ok(Box::leak(Box::new(fabric.alloc_symmetric(bytes).await?)))
 }

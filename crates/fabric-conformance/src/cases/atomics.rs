@@ -4,7 +4,8 @@ use super::world_and_region;
 use crate::{ensure, ensure_eq};
 use rdma_fabric::{Amo, AtomicWord, Fabric, ProgramResult, Rank, Region, Result, op};
 
-/// Checks every operation on one word against the arithmetic of [`Amo::apply`]; neighbours keep their values.
+/// Checks every operation on one word against the arithmetic of [`Amo::apply`]; neighbours keep
+/// their values.
 async fn on_word<W: AtomicWord>(
     fabric: &Fabric,
     region: &Region,

@@ -6,8 +6,9 @@ use rdma_fabric::{Deps, Fabric, ProgramResult, Rank};
 
 const HOME: Rank = Rank::new(0);
 
-/// Every other rank detaches a chain of operations, each of which needs the one before, and returns at once. Rank 0 sees all
-/// of them happen, though it depends on ranks that have nothing else to do.
+/// Every other rank detaches a chain of operations, each of which needs the one before, and returns
+/// at once. Rank 0 sees all of them happen, though it depends on ranks that have nothing else to
+/// do.
 pub(super) async fn is_run_to_its_end(fabric: Fabric) -> ProgramResult<()> {
     let region = fabric.alloc_symmetric(32).await?;
     let others = fabric.ranks() as u64 - 1;

@@ -280,7 +280,8 @@ pub(super) async fn gates_refuse_misuse(fabric: Fabric) -> ProgramResult<()> {
     Ok(world.barrier().await?)
 }
 
-/// Operations, types and counts that differ: every member gets the error, nobody hangs, and the next round is good.
+/// Operations, types and counts that differ: every member gets the error, nobody hangs, and the
+/// next round is good.
 pub(super) async fn gates_tell_mismatches(fabric: Fabric) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
     let (n, me) = (world.len(), world.me());
@@ -316,7 +317,8 @@ pub(super) async fn gates_tell_wrong_wires(fabric: Fabric) -> ProgramResult<()> 
     let (start, relay) = (gates.ids()[0], gates.ids()[1]);
     let all = two.allgather([start.to_bits(), relay.to_bits()]).await?;
     let other = all[1 - me].map(GateId::from_bits);
-    // Exchange of two, as recursive doubling has it; but the second's relay gate names itself as its remote source.
+    // Exchange of two, as recursive doubling has it; but the second's relay gate names itself as
+    // its remote source.
     let wrong = if me == 1 { relay } else { other[0] };
     fabric.set_gates(&[
         Wiring {

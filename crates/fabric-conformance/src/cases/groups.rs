@@ -187,7 +187,8 @@ pub(super) async fn misuse_is_told(fabric: Fabric) -> ProgramResult<()> {
     Ok(world.barrier().await?)
 }
 
-/// The last rank leaves before the others come. Each of them gets an error that names it from every collective, and stays until all have it.
+/// The last rank leaves before the others come. Each of them gets an error that names it from every
+/// collective, and stays until all have it.
 pub(super) async fn who_has_left_is_told(fabric: Fabric) -> ProgramResult<()> {
     let others = fabric.ranks() - 1;
     let last = Rank::new(others as u32);

@@ -36,7 +36,8 @@ pub(super) async fn others(world: &mut Group) -> Result<Option<Group>> {
     world.split(stays.then_some(0), 0).await
 }
 
-/// Waits for all that are left, so that nobody leaves, and its memory goes, while others still use that.
+/// Waits for all that are left, so that nobody leaves, and its memory goes, while others still use
+/// that.
 pub(super) async fn meet(others: Option<Group>) -> ProgramResult<()> {
     let mut others = others.ok_or("the lost rank is here")?;
     let fabric = others.fabric().clone();
@@ -45,7 +46,8 @@ pub(super) async fn meet(others: Option<Group>) -> ProgramResult<()> {
     Ok(())
 }
 
-/// Returns whether `end` is that of an operation on the last rank. One that fails or panics drops its memory first.
+/// Returns whether `end` is that of an operation on the last rank. One that fails or panics drops
+/// its memory first.
 pub(super) fn is_gone<T>(fabric: &Fabric, loss: Loss, end: &Result<T>) -> bool {
     match end {
         Err(FabricError::PeerLost { rank }) => *rank == victim(fabric),
@@ -54,7 +56,8 @@ pub(super) fn is_gone<T>(fabric: &Fabric, loss: Loss, end: &Result<T>) -> bool {
     }
 }
 
-/// The point of a case at which the last rank is lost, once the others have come to where that is to meet them.
+/// The point of a case at which the last rank is lost, once the others have come to where that is
+/// to meet them.
 pub(super) struct LossPoint {
     fabric: Fabric,
     /// At the last rank: how many have come.
@@ -82,8 +85,8 @@ impl LossPoint {
         Ok(())
     }
 
-    /// Loses the last rank when the others are ready, have everything that was meant for them, and had time to wait, or not. Elsewhere says that
-    /// this rank is ready.
+    /// Loses the last rank when the others are ready, have everything that was meant for them, and
+    /// had time to wait, or not. Elsewhere says that this rank is ready.
     pub(super) async fn reached(&self, loss: Loss) -> ProgramResult<()> {
         let fabric = &self.fabric;
         if fabric.rank() != victim(fabric) {

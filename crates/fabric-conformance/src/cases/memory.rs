@@ -296,7 +296,8 @@ pub(super) async fn loads_acquire_what_stores_release(fabric: Fabric) -> Program
     let go_on = fabric.remote_word::<u64>(region.at(peer, 16))?;
     for round in 1..=50u64 {
         if fabric.rank().index().is_multiple_of(2) {
-            // By the owner's stores, seen by a get; in turns, so that nothing is overwritten too early.
+            // By the owner's stores, seen by a get; in turns, so that nothing is overwritten too
+            // early.
             fabric.store(&data, round)?;
             fabric.store(&flag, round)?;
             fabric.wait_until(&region.word::<u64>(&fabric, 16)?, Deps::One(peer), |v| v == round).await?;

@@ -1,4 +1,4 @@
-//! The cases, and which sentences of `docs/fabric-contract.md` each covers. They know no provider.
+//! The cases, and which sentences of `docs/contract/fabric.md` each covers. They know no provider.
 
 mod atomics;
 mod detach;
@@ -37,7 +37,8 @@ fn neighbour(fabric: &Fabric) -> Rank {
 pub struct Case {
     /// The name of its test.
     pub name: &'static str,
-    /// The numbers of the contract's sentences that it covers, with spaces between, the main one first.
+    /// The numbers of the contract's sentences that it covers, with spaces between, the main one
+    /// first.
     pub sentences: &'static str,
     /// The numbers of ranks it runs with. It is good for any even number above the first, too.
     pub sizes: &'static [usize],
@@ -45,7 +46,8 @@ pub struct Case {
 }
 
 impl Case {
-    /// Returns whether the case loses its last rank on purpose, once in each of [`TestBed::LOSSES`](crate::TestBed::LOSSES).
+    /// Returns whether the case loses its last rank on purpose, once in each of
+    /// [`TestBed::LOSSES`](crate::TestBed::LOSSES).
     pub fn is_losing(&self) -> bool {
         matches!(self.program, Start::Losing(_))
     }
@@ -59,14 +61,17 @@ pub(crate) enum Start {
     Losing(fn(Fabric, Loss) -> CaseRun),
 }
 
-/// Expands `then! { arguments; cases… }` with the list of all cases, in the order of the contract's sentences.
+/// Expands `then! { arguments; cases… }` with the list of all cases, in the order of the contract's
+/// sentences.
 ///
-/// A line is `plain room::case("sentences covered", [numbers of ranks]);`, or `losing …` where the last rank is lost, or `optional …` where
-/// the provider may lack what the room is about: then the room's `is_missing` checks that it says so.
+/// A line is `plain room::case("sentences covered", [numbers of ranks]);`, or `losing …` where the
+/// last rank is lost, or `optional …` where the provider may lack what the room is about: then the
+/// room's `is_missing` checks that it says so.
 ///
-/// A line with `wraps` is also for providers that stand between a program and its fabric, whose own code it enters: what they hand on of
-/// `memory`, every kind of `operations` with its buffers and handle, every kind of `waits`, `errors` and `losses` on their way out, and
-/// the control queues and gates (`units`) that they wrap. The other cases ask for nothing more of them.
+/// A line with `wraps` is also for providers that stand between a program and its fabric, whose own
+/// code it enters: what they hand on of `memory`, every kind of `operations` with its buffers and
+/// handle, every kind of `waits`, `errors` and `losses` on their way out, and the control queues
+/// and gates (`units`) that they wrap. The other cases ask for nothing more of them.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __every_case {

@@ -55,7 +55,8 @@ pub(super) async fn a_dropped_handle_does_not_cancel(fabric: Fabric) -> ProgramR
         drop(fabric.post(Get { from: &span, to: vec![0u8; 500] }).await?);
     }
     fabric.flush(peer).await?;
-    // An atomic is no put: a later one that is complete tells that the ten were posted, not that they are over.
+    // An atomic is no put: a later one that is complete tells that the ten were posted, not that
+    // they are over.
     let counted = fabric.local_word::<u64>(region.at(fabric.rank(), 0))?;
     fabric.wait_until(&counted, Deps::One(peer), |count| count == 10).await?;
     world.barrier().await?;

@@ -241,7 +241,8 @@ pub(super) async fn readers_agree_which_write_was_first(fabric: Fabric) -> Progr
         let mut theirs = vec![0u64; 2 * LOOKS];
         fabric.read(&looks.span(&fabric, 0, 2 * LOOKS)?, &mut theirs)?;
         for mine in seen.chunks_exact(2) {
-            // Each has seen a value of its first word, and then one of its second that was older than what the other had seen before.
+            // Each has seen a value of its first word, and then one of its second that was older
+            // than what the other had seen before.
             let other = theirs.chunks_exact(2).find(|other| other[0] > mine[1] && other[1] < mine[0]);
             ensure_eq!(other, None, "O15: x, then y, were {mine:?} here; there y, then x");
         }

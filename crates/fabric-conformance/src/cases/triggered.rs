@@ -90,7 +90,8 @@ pub(crate) fn polled<T>(future: impl Future<Output = T>) -> Option<T> {
     }
 }
 
-/// Two edges, armed and waited for in another order by each rank; a barrier, and a task that arms while another one waits, in between.
+/// Two edges, armed and waited for in another order by each rank; a barrier, and a task that arms
+/// while another one waits, in between.
 pub(super) async fn puts_leave_in_whichever_wait(fabric: Fabric) -> ProgramResult<()> {
     let (mut world, region) = world_and_region(&fabric, 2 * EDGE as usize).await?;
     let (mut a, mut b) = (Edge::new(&fabric, &region, 0)?, Edge::new(&fabric, &region, 1)?);
@@ -98,7 +99,8 @@ pub(super) async fn puts_leave_in_whichever_wait(fabric: Fabric) -> ProgramResul
     for k in 1..=12 {
         match k % 4 {
             0 => {
-                // Who has not started keeps the one before from leaving the barrier's wait with nothing done.
+                // Who has not started keeps the one before from leaving the barrier's wait with
+                // nothing done.
                 a.start(k).await?;
                 b.start(k).await?;
                 if even {

@@ -25,9 +25,9 @@ use waits::{Wait, Waits};
 
 /// Wraps `fabric` so that every operation and wait is noted in a [`Recorder`].
 ///
-/// Nothing else changes: results, errors, order and virtual time are those of `fabric`, except that there are no references to memory
-/// without a key. An operation costs what it costs where memory is not mapped, two locks that nobody contends for, and two looks at the
-/// clock.
+/// Nothing else changes: results, errors, order and virtual time are those of `fabric`, except that
+/// there are no references to memory without a key. An operation costs what it costs where memory
+/// is not mapped, two locks that nobody contends for, and two looks at the clock.
 #[must_use]
 pub fn observed(fabric: &Fabric, recorder: Recorder) -> Fabric {
     fabric.under(Observer::new(fabric.clone(), recorder))

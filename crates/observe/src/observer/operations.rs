@@ -23,7 +23,8 @@ pub(super) struct Operation {
 }
 
 impl Observer {
-    /// Counts an operation that was posted, or that there was no room for it; notes its end, or gives it a token.
+    /// Counts an operation that was posted, or that there was no room for it; notes its end, or
+    /// gives it a token.
     pub(super) fn posted(&self, posted: Posted, mut event: Event) -> Posted {
         {
             let counts = &mut self.recorder.lock().counts;

@@ -1,6 +1,7 @@
 //! Control queues: commands and waits.
 //!
-//! Commands are noted when they are posted. When one is *executed* only the provider knows: in a trace it stands where it was posted.
+//! Commands are noted when they are posted. When one is *executed* only the provider knows: in a
+//! trace it stands where it was posted.
 
 use super::{
     Observer,

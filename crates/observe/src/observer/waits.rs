@@ -29,7 +29,8 @@ impl Wait {
     }
 }
 
-/// The waits that have begun. Outer slots hold their numbers: the provider below may need all of a slot for itself.
+/// The waits that have begun. Outer slots hold their numbers: the provider below may need all of a
+/// slot for itself.
 #[derive(Debug, Default)]
 pub(super) struct Waits(Slab<Wait>);
 
@@ -108,7 +109,8 @@ impl Observer {
         self.recorder.ended(wait, kind, end_ps);
     }
 
-    /// Notes a wait that ended with the notice that this thread took just now: the notice's event began when the wait did.
+    /// Notes a wait that ended with the notice that this thread took just now: the notice's event
+    /// began when the wait did.
     fn notice_was_awaited(&self, wait: &Wait, end_ps: u64) {
         let Some((peer, number)) = self.taken.take() else {
             return self.recorder.ended(wait, WaitKind::Notice, end_ps);
@@ -124,7 +126,8 @@ impl Observer {
         }
     }
 
-    /// Notes time that the program spent by itself. On wall clock, computing takes its time elsewhere.
+    /// Notes time that the program spent by itself. On wall clock, computing takes its time
+    /// elsewhere.
     fn spent(&self, wait: &Wait, end_ps: u64) {
         if wait.event.kind == EventKind::Sleep || end_ps.saturating_sub(wait.event.begin_ps) > 1_000_000 {
             self.recorder.lock().happened(Event { end_ps, ..wait.event });

@@ -1,4 +1,5 @@
-//! What is noted of a program that is observed: operations and waits that end at once, that take time, and that are given up.
+//! What is noted of a program that is observed: operations and waits that end at once, that take
+//! time, and that are given up.
 
 mod late;
 mod mixture;

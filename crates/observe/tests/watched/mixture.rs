@@ -60,7 +60,8 @@ async fn noted(fabric: Fabric) -> ProgramResult<Recorder> {
     Ok(recorder)
 }
 
-/// Whether it had to wait is as it happened. A command that is posted at once does not wait for room.
+/// Whether it had to wait is as it happened. A command that is posted at once does not wait for
+/// room.
 fn kinds(recorder: &Recorder) -> Vec<EventKind> {
     let record = recorder.record();
     let events = record.events.iter().flat_map(|events| events.iter());

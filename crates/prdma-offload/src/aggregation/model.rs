@@ -1,5 +1,6 @@
-//! All interleavings of small exchanges by node: the [plans](super::plan) of their members, as the programs of [`crate::engine`] that carry them out, on its model of
-//! queues. It knows of each relay what feeds it, and notices data that leave before that has come.
+//! All interleavings of small exchanges by node: the [plans](super::plan) of their members, as the
+//! programs of [`crate::engine`] that carry them out, on its model of queues. It knows of each
+//! relay what feeds it, and notices data that leave before that has come.
 
 use super::{
     pairs::{CrossNodeEdge, Neighbour, neighbours},
@@ -129,7 +130,8 @@ const CROSSED: NodeGraph = NodeGraph { nodes: &[0, 0, 1, 2], graph: &[&[2, 3], &
 const NEAR: NodeGraph = NodeGraph { nodes: &[0, 0, 1], graph: &[&[1, 2], &[0, 2], &[]] };
 /// In both directions.
 const BOTH: NodeGraph = NodeGraph { nodes: &[0, 0, 1], graph: &[&[2], &[2], &[0, 1]] };
-/// Three neighbours of one node with two members: the first and the third share queues of a representative that sends nothing itself.
+/// Three neighbours of one node with two members: the first and the third share queues of a
+/// representative that sends nothing itself.
 const SHARED: NodeGraph = NodeGraph { nodes: &[0, 0, 1, 2, 3], graph: &[&[], &[2, 2, 3, 3, 4, 4], &[], &[], &[]] };
 
 /// The same in the other direction.
@@ -167,7 +169,8 @@ fn explore_all(cases: &[(&str, NodeGraph, u8)]) {
 /// A change of the command at a place.
 type Change = fn(&mut Vec<CommandTemplate>, usize);
 
-/// Returns each way to change the queues by one number: a name, the queue, the command's place in it, and the change.
+/// Returns each way to change the queues by one number: a name, the queue, the command's place in
+/// it, and the change.
 fn mutants(queues: &[Filled]) -> Vec<(String, usize, usize, Change)> {
     fn credit(command: &mut CommandTemplate, change: impl Fn(u8) -> u8) {
         match command {

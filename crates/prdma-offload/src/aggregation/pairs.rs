@@ -1,4 +1,5 @@
-//! What goes from one node to another, as both ends work it out by themselves from the edges that the members of both publish.
+//! What goes from one node to another, as both ends work it out by themselves from the edges that
+//! the members of both publish.
 
 use super::AgreedAggregation;
 use crate::{
@@ -132,7 +133,8 @@ impl Pair {
         self.edges.iter().filter(|edge| edge.to == member).copied().collect()
     }
 
-    /// Returns the stretches of a receiver's blocks: blocks that are no more than `gap` bytes apart are one.
+    /// Returns the stretches of a receiver's blocks: blocks that are no more than `gap` bytes apart
+    /// are one.
     pub(super) fn stretches(&self, member: usize, gap: u64) -> Vec<Stretch> {
         let mut stretches: Vec<Stretch> = Vec::new();
         for edge in self.received_by(member) {

@@ -1,6 +1,7 @@
 //! The plan of a member: which channels it has, what they forward, which memory they address.
 //!
-//! Members say nothing of this to each other. Both ends of a channel come to it from the same [pairs](super::pairs).
+//! Members say nothing of this to each other. Both ends of a channel come to it from the same
+//! [pairs](super::pairs).
 
 use super::pairs::{Edge, Neighbour, Pair, Stretch};
 use crate::{
@@ -82,7 +83,8 @@ enum Leg {
     Down,
 }
 
-/// Returns the number of a leg's channel, above those of all edges. What goes up and down between two members is of one neighbour each.
+/// Returns the number of a leg's channel, above those of all edges. What goes up and down between
+/// two members is of one neighbour each.
 fn index(step: Leg, neighbour: usize) -> u32 {
     let step = match step {
         Leg::Up => 0,
@@ -170,7 +172,8 @@ impl Planner<'_> {
         Ok(Some((pair.bytes(), pair.width)))
     }
 
-    /// Plans legs B and C of what comes from a neighbour, and returns the memory that they take here.
+    /// Plans legs B and C of what comes from a neighbour, and returns the memory that they take
+    /// here.
     fn incoming(&self, plan: &mut Plan, place: usize, neighbour: &Neighbour) -> Result<Option<StagingSize>> {
         let Some(pair) = &neighbour.inn else { return Ok(None) };
         let (mine, down) = (pair.received_by(self.me), index(Leg::Down, neighbour.node));
@@ -241,7 +244,8 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Plans a channel that sends bytes, each from an offset here to one there, of what two nodes exchange.
+    /// Plans a channel that sends bytes, each from an offset here to one there, of what two nodes
+    /// exchange.
     fn sends(
         &self,
         member: usize,

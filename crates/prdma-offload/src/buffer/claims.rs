@@ -21,7 +21,8 @@ pub(crate) type Uses = Vec<(Use, Layout)>;
 
 /// The bytes of a buffer that one request uses while it is active.
 ///
-/// Only the rank that has the buffer looks at it, but maybe several of its threads: who finds it inactive sees what was received.
+/// Only the rank that has the buffer looks at it, but maybe several of its threads: who finds it
+/// inactive sees what was received.
 #[derive(Debug)]
 pub(crate) struct Claim {
     active: AtomicBool,
@@ -66,7 +67,8 @@ impl ClaimTable {
         all.push(Arc::downgrade(&claim));
     }
 
-    /// Checks that the program may access bytes now: [`Use::Receive`] stands for reading, [`Use::Send`] for writing.
+    /// Checks that the program may access bytes now: [`Use::Receive`] stands for reading,
+    /// [`Use::Send`] for writing.
     ///
     /// # Errors
     /// [`PrdmaError::InUse`].

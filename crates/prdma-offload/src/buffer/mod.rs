@@ -14,8 +14,9 @@ use std::sync::Arc;
 
 /// `len` elements of registered memory, zeroed at first. Cloning yields the same memory.
 ///
-/// A program reads and writes it by copying. While a request that sends bytes of it is active they can be read only; those that it receives
-/// can't be accessed at all: [`crate::PrdmaError::InUse`]. All other bytes can, so that the inside of an array is computed while its border is exchanged.
+/// A program reads and writes it by copying. While a request that sends bytes of it is active they
+/// can be read only; those that it receives can't be accessed at all: [`crate::PrdmaError::InUse`].
+/// All other bytes can, so that the inside of an array is computed while its border is exchanged.
 pub struct Buffer<T> {
     pub(crate) memory: Memory,
     len: usize,

@@ -1,7 +1,8 @@
 //! In cells of which width the bytes of a buffer are accessed.
 //!
-//! Where memory that others may touch is accessed through atomics (Miri, processors without the copy routines), all accesses to a region have one
-//! width. It is that of the buffer's elements, for the program's own accesses and the protocol's alike.
+//! Where memory that others may touch is accessed through atomics (Miri, processors without the
+//! copy routines), all accesses to a region have one width. It is that of the buffer's elements,
+//! for the program's own accesses and the protocol's alike.
 
 use crate::layout::Runs;
 use core::marker::PhantomData;
@@ -76,7 +77,8 @@ pub(crate) use with_width;
 pub(crate) struct Cells<W>(PhantomData<W>);
 
 impl<W: Pod> Cells<W> {
-    /// Appends the bytes of runs, each an offset and a length that are multiples of the width, to `out`.
+    /// Appends the bytes of runs, each an offset and a length that are multiples of the width, to
+    /// `out`.
     pub(crate) fn gather(fabric: &Fabric, region: &Region, runs: Runs, out: &mut Vec<u8>) -> Result<()> {
         let mut cells = Vec::new();
         for (offset, len) in runs {

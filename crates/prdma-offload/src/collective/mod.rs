@@ -1,17 +1,21 @@
 //! Persistent collectives of a whole group: barrier, broadcast, allreduce.
 //!
-//! They are requests like any other: made together, started, waited for, again and again; after start the queues need no CPU. A collective is
-//! not sparse as an exchange with neighbours is, so queues are what it must not waste: with one ([`Form::Mrc`]) all of them go up a tree and down
-//! again ([`tree`]); with about log2 N ([`Form::Fast`]) what a barrier says and an allreduce brings is disseminated, and a broadcast lets
-//! a late member hold up only those next to it and below ([`fast`]). Without queues the CPUs do the same in their calls ([`plan::CpuPlan`]).
+//! They are requests like any other: made together, started, waited for, again and again; after
+//! start the queues need no CPU. A collective is not sparse as an exchange with neighbours is, so
+//! queues are what it must not waste: with one ([`Form::Mrc`]) all of them go up a tree and down
+//! again ([`tree`]); with about log2 N ([`Form::Fast`]) what a barrier says and an allreduce brings
+//! is disseminated, and a broadcast lets a late member hold up only those next to it and below
+//! ([`fast`]). Without queues the CPUs do the same in their calls ([`plan::CpuPlan`]).
 //!
-//! Queues can't compute. An allreduce brings all blocks to all members, and each folds them at wait in the order of members: the same bits at all
-//! of them, and in each run, floating point too. It takes N blocks of memory at each, so it is for short ones.
+//! Queues can't compute. An allreduce brings all blocks to all members, and each folds them at wait
+//! in the order of members: the same bits at all of them, and in each run, floating point too. It
+//! takes N blocks of memory at each, so it is for short ones.
 //!
 //! # Source
-//! M. Hatanaka et al., MPI persistent neighbourhood collectives over Tofu2 protocol offload, §4.4.1; MPI 4.1, section 6.13; the dissemination barrier:
-//! D. Hensgen, R. Finkel, U. Manber, Two algorithms for barrier synchronization (1988); of blocks: J. Bruck et al., Efficient algorithms for all-to-all
-//! communications in multiport message-passing systems (1997).
+//! M. Hatanaka et al., MPI persistent neighbourhood collectives over Tofu2 protocol offload,
+//! §4.4.1; MPI 4.1, section 6.13; the dissemination barrier: D. Hensgen, R. Finkel, U. Manber, Two
+//! algorithms for barrier synchronization (1988); of blocks: J. Bruck et al., Efficient algorithms
+//! for all-to-all communications in multiport message-passing systems (1997).
 
 mod fast;
 mod making;
@@ -40,7 +44,8 @@ use tree::{Load, Tree};
 pub struct Pipeline {
     /// Along which links.
     pub shape: Shape,
-    /// In how many segments, each of which is passed on as soon as it has come. More where the network can't carry a segment in one transfer.
+    /// In how many segments, each of which is passed on as soon as it has come. More where the
+    /// network can't carry a segment in one transfer.
     pub segments: u32,
 }
 
@@ -88,9 +93,11 @@ impl Collectives {
         &mut self.group
     }
 
-    /// Makes a barrier (`MPI_Barrier_init`): an iteration ends nowhere before it has been started everywhere. Collective.
+    /// Makes a barrier (`MPI_Barrier_init`): an iteration ends nowhere before it has been started
+    /// everywhere. Collective.
     ///
-    /// [`Form::Fast`] takes ceil(log2 N) session queues and as many steps, [`Form::Mrc`] one and twice the steps.
+    /// [`Form::Fast`] takes ceil(log2 N) session queues and as many steps, [`Form::Mrc`] one and
+    /// twice the steps.
     ///
     /// # Errors
     /// [`PrdmaError::Disagreement`]; [`PrdmaError::ElsewhereFailed`]; of the fabric.
@@ -99,16 +106,20 @@ impl Collectives {
         Ok(Request::of(made, ClaimSet::none(), None))
     }
 
-    /// Makes a broadcast (`MPI_Bcast_init`): `len` elements of `buffer` from `start` on, those of member `root`, go to the same number at `start` of each member's
-    /// own `buffer`. `root`, `len` and `pipeline` are the same at all members; `start` need not be. Collective.
+    /// Makes a broadcast (`MPI_Bcast_init`): `len` elements of `buffer` from `start` on, those of
+    /// member `root`, go to the same number at `start` of each member's own `buffer`. `root`, `len`
+    /// and `pipeline` are the same at all members; `start` need not be. Collective.
     ///
-    /// Nothing is written at a member that has not started. [`Form::Mrc`] takes one session queue, and nothing leaves before all members have started.
-    /// [`Form::Fast`] takes one for each member directly below, and one more below the root; who is late holds up those below it and its parent only. It is made
-    /// for binomial trees and up to 15 segments, others have the form `Mrc` at most.
+    /// Nothing is written at a member that has not started. [`Form::Mrc`] takes one session queue,
+    /// and nothing leaves before all members have started. [`Form::Fast`] takes one for each member
+    /// directly below, and one more below the root; who is late holds up those below it and its
+    /// parent only. It is made for binomial trees and up to 15 segments, others have the form `Mrc`
+    /// at most.
     ///
     /// # Errors
-    /// [`PrdmaError::OutOfBounds`] and [`FabricError::NoSuchRank`] at the member with such arguments, and [`PrdmaError::ElsewhereFailed`] at all others;
-    /// [`PrdmaError::Disagreement`]; of the fabric.
+    /// [`PrdmaError::OutOfBounds`] and [`FabricError::NoSuchRank`] at the member with such
+    /// arguments, and [`PrdmaError::ElsewhereFailed`] at all others; [`PrdmaError::Disagreement`];
+    /// of the fabric.
     pub async fn broadcast_init<T: Pod>(
         &mut self,
         root: usize,
@@ -135,17 +146,21 @@ impl Collectives {
         Ok(Request::of(made, ClaimSet::of([(used, &block)].into_iter()), None))
     }
 
-    /// Makes an allreduce (`MPI_Allreduce_init`): `len` elements of each member, from the start of `send`, are combined one by one, and the result is at the start
-    /// of each member's `receive`. `combine` is called left to right in the order of members: `((x0 * x1) * x2) ...`; it must be the same function at all
-    /// of them. `len` is the same at all members. Collective.
+    /// Makes an allreduce (`MPI_Allreduce_init`): `len` elements of each member, from the start of
+    /// `send`, are combined one by one, and the result is at the start of each member's `receive`.
+    /// `combine` is called left to right in the order of members: `((x0 * x1) * x2) ...`; it must
+    /// be the same function at all of them. `len` is the same at all members. Collective.
     ///
-    /// The exchange needs no CPU after start; folding is done in wait, or in the test that ends the iteration. [`Form::Fast`] takes ceil(log2 N) session
-    /// queues and as many steps, [`Form::Mrc`] one and twice the steps. Members may fold while others are in the next iteration, so it takes up to 2 N
-    /// blocks of registered memory; half of the blocks together must fit one transfer (`QueueLimits::longest`).
+    /// The exchange needs no CPU after start; folding is done in wait, or in the test that ends the
+    /// iteration. [`Form::Fast`] takes ceil(log2 N) session queues and as many steps, [`Form::Mrc`]
+    /// one and twice the steps. Members may fold while others are in the next iteration, so it
+    /// takes up to 2 N blocks of registered memory; half of the blocks together must fit one
+    /// transfer (`QueueLimits::longest`).
     ///
     /// # Errors
-    /// [`PrdmaError::OutOfBounds`], [`PrdmaError::Overlap`], [`PrdmaError::Limit`] at the member where it is so, and [`PrdmaError::ElsewhereFailed`] at all
-    /// others; [`PrdmaError::Disagreement`]; of the fabric.
+    /// [`PrdmaError::OutOfBounds`], [`PrdmaError::Overlap`], [`PrdmaError::Limit`] at the member
+    /// where it is so, and [`PrdmaError::ElsewhereFailed`] at all others;
+    /// [`PrdmaError::Disagreement`]; of the fabric.
     pub async fn allreduce_init<T: Pod>(
         &mut self,
         send: &Buffer<T>,
@@ -202,7 +217,8 @@ impl Collectives {
         u64::from(asked.max(1)).max(bytes.div_ceil(longest(self.group.fabric())))
     }
 
-    /// Makes the machinery of a collective, if all members have `checked` their arguments. Collective.
+    /// Makes the machinery of a collective, if all members have `checked` their arguments.
+    /// Collective.
     fn make<'a>(
         &'a mut self,
         operation: Operation,

@@ -1,6 +1,7 @@
 //! What queues are filled with for one iteration of a collective, before any address is known.
 //!
-//! A plan says what each member's queues hold; `program` makes it commands, and the tests carry plans out in every order they can think of.
+//! A plan says what each member's queues hold; `program` makes it commands, and the tests carry
+//! plans out in every order they can think of.
 
 use super::{
     fast::steps,
@@ -56,7 +57,8 @@ pub(super) struct Put {
 }
 
 impl Put {
-    /// Returns this put as it is in an even iteration, where plans are [alternating](Plan::alternating).
+    /// Returns this put as it is in an even iteration, where plans are
+    /// [alternating](Plan::alternating).
     pub(super) fn other(self) -> Put {
         let other =
             |span: Span| Span { from: (span.from.0.other(), span.from.1), at: (span.at.0.other(), span.at.1), ..span };
@@ -83,7 +85,8 @@ impl Queue {
         ring_depth(self.slots.len() as u64)
     }
 
-    /// Returns whether this queue of member `me` has SELFs: puts to a queue of its own, this or another, that release what waits there.
+    /// Returns whether this queue of member `me` has SELFs: puts to a queue of its own, this or
+    /// another, that release what waits there.
     pub(super) fn has_selfs(&self, me: usize) -> bool {
         self.slots.iter().flatten().any(|put| put.to.0 == me)
     }
@@ -102,7 +105,8 @@ fn chain(slots: usize) -> usize {
     if slots == 0 { 0 } else { (slots - 1).div_ceil(MOST_SPS - 1).max(1) }
 }
 
-/// Puts of `me` to its own queue `queue` that release one another and then `slots` more. The first carries `span`.
+/// Puts of `me` to its own queue `queue` that release one another and then `slots` more. The first
+/// carries `span`.
 pub(super) fn release(me: usize, queue: usize, slots: usize, span: Option<Span>) -> Vec<Slot> {
     let many = chain(slots);
     let mut owed = (many + slots).saturating_sub(1);
@@ -130,7 +134,8 @@ pub(super) struct CpuPut {
     pub(super) span: Option<Span>,
 }
 
-/// The puts of a member whose CPU does them. An iteration is over when all are done and the words of `finally` have its number.
+/// The puts of a member whose CPU does them. An iteration is over when all are done and the words
+/// of `finally` have its number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CpuPlan {
     pub(super) words: usize,
@@ -145,7 +150,8 @@ pub(super) fn cpu_barrier(members: usize, me: usize) -> CpuPlan {
     CpuPlan { words: steps, puts: (0..steps).map(put).collect(), finally: (0..steps).collect() }
 }
 
-/// Returns the puts of `me` up the tree and down again, in the order of [`super::tree`]. Words: those of the children, the root's turn, the segments.
+/// Returns the puts of `me` up the tree and down again, in the order of [`super::tree`]. Words:
+/// those of the children, the root's turn, the segments.
 pub(super) fn cpu_tree(tree: &Tree, load: &Load, me: usize) -> CpuPlan {
     let children = tree.children(me);
     let (ups, segments) = (0..children.len(), load.segments as usize);

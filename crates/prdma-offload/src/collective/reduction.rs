@@ -1,4 +1,5 @@
-//! What is left to the CPU in an allreduce: it puts the own block where the queues find it, and folds the blocks of all in the order of their members.
+//! What is left to the CPU in an allreduce: it puts the own block where the queues find it, and
+//! folds the blocks of all in the order of their members.
 
 use super::plan::Area;
 use crate::{Layout, Result, buffer::Memory, init::Block};
@@ -14,7 +15,8 @@ pub(crate) struct Reduction {
     /// By [`Area`].
     pub(super) areas: [Memory; 2],
     pub(super) members: usize,
-    /// The member whose area it is, if areas are [alternating](super::plan::Plan::alternating): its block is the first one there.
+    /// The member whose area it is, if areas are [alternating](super::plan::Plan::alternating): its
+    /// block is the first one there.
     pub(super) alternating: Option<usize>,
     pub(super) fold: Box<Fold>,
 }

@@ -11,13 +11,15 @@ pub(crate) struct Demand {
     pub(crate) data: Option<u64>,
     /// Whether it is received along.
     pub(crate) ready: bool,
-    /// If it is sent along: the relay that its data belong to. If it is only received along: the one that they feed.
+    /// If it is sent along: the relay that its data belong to. If it is only received along: the
+    /// one that they feed.
     pub(crate) relay: Option<Relay>,
     /// Whether what is received along it ends with a notice.
     pub(crate) notice: bool,
 }
 
-/// Data that are forwarded together: they leave when all that feeds them has come, and their receivers are ready.
+/// Data that are forwarded together: they leave when all that feeds them has come, and their
+/// receivers are ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Relay {
     /// From 1. What feeds a relay is of lower stages; queues serve one stage each.
@@ -70,8 +72,9 @@ pub(crate) struct Assignments {
     pub(crate) assigned: Vec<Assignment>,
 }
 
-/// Assigns the channels that are sent along to as many queues as `form` has for them, in turn; those that are only received along go to the first.
-/// Relays have queues of their own, as many for those of a stage as `form` has for so many neighbours.
+/// Assigns the channels that are sent along to as many queues as `form` has for them, in turn;
+/// those that are only received along go to the first. Relays have queues of their own, as many for
+/// those of a stage as `form` has for so many neighbours.
 pub(crate) fn assign_queues(form: Form, channels: &[Demand]) -> Assignments {
     let sending = channels.iter().filter(|edges| edges.plain()).count();
     let many = (form.queues(sending as u32) as usize).max(usize::from(!channels.is_empty()));

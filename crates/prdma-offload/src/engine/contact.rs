@@ -1,4 +1,5 @@
-//! What a member publishes of a channel so that the neighbour's CPU can put into its memory, and the puts that are made of it.
+//! What a member publishes of a channel so that the neighbour's CPU can put into its memory, and
+//! the puts that are made of it.
 
 use crate::{
     Result,
@@ -11,7 +12,8 @@ use rdma_fabric::{
     triggered::{Spans, Transfer, TriggeredPut},
 };
 
-/// Where a channel's words and data are at the member that publishes it, for a neighbour whose CPU does the puts.
+/// Where a channel's words and data are at the member that publishes it, for a neighbour whose CPU
+/// does the puts.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct CpuContact {
@@ -68,8 +70,9 @@ impl CpuChannel<'_> {
         self.wires.end(self.fabric, self.channel)
     }
 
-    /// Makes the put of the block, with END behind it, that leaves when the receiver has said READY in the word of channel `by` and the words `fed` have come;
-    /// `None` if nothing is sent along the channel.
+    /// Makes the put of the block, with END behind it, that leaves when the receiver has said READY
+    /// in the word of channel `by` and the words `fed` have come; `None` if nothing is sent along
+    /// the channel.
     ///
     /// # Errors
     /// As [`Fabric::locate`].

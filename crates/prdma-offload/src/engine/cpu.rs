@@ -1,4 +1,5 @@
-//! The engine without control queues: words are said, and puts wait for words, in calls of this member.
+//! The engine without control queues: words are said, and puts wait for words, in calls of this
+//! member.
 //!
 //! An exchange is PRDMA as its paper has it:
 //! ```text
@@ -6,13 +7,15 @@
 //! sender           : S1  its word is k   S2  put the data   S3  put k to the receiver's word, after the data    END(k)
 //! receiver's wait  : R2  its word is k
 //! ```
-//! S1 is looked at in whatever this member waits for next ([`rdma_fabric::triggered`]), so that one late neighbour keeps no other, and requests may be
-//! waited for in any order. A boolean instead of k would let a sender that is slow to look take the READY of iteration k for that of k + 1.
+//! S1 is looked at in whatever this member waits for next ([`rdma_fabric::triggered`]), so that one
+//! late neighbour keeps no other, and requests may be waited for in any order. A boolean instead of
+//! k would let a sender that is slow to look take the READY of iteration k for that of k + 1.
 //!
 //! A collective has no R1: what its puts wait for are puts of others.
 //!
 //! # Source
-//! Y. Ishikawa et al., Revisiting persistent communication in MPI (EuroMPI 2012); M. Hatanaka et al. (EuroMPI 2013).
+//! Y. Ishikawa et al., Revisiting persistent communication in MPI (EuroMPI 2012); M. Hatanaka et
+//! al. (EuroMPI 2013).
 
 use super::{CpuContact, Demand, Engine, Progress, contact::CpuChannel};
 use crate::{
@@ -39,7 +42,8 @@ pub(crate) struct CpuEngine {
 }
 
 impl CpuEngine {
-    /// Makes an engine of words that start puts to, of puts, and of the words that end an iteration; all get its number. Waits depend on `ranks`.
+    /// Makes an engine of words that start puts to, of puts, and of the words that end an
+    /// iteration; all get its number. Waits depend on `ranks`.
     pub(crate) fn new(
         fabric: &Fabric,
         readies: Vec<RemoteSpan<u64>>,
@@ -50,8 +54,9 @@ impl CpuEngine {
         CpuEngine { fabric: fabric.clone(), readies, puts: TriggeredPuts::new(fabric, puts, &ranks), ends, ranks }
     }
 
-    /// Makes the engine of an exchange, once the neighbours' contacts are known: `theirs` by channel. With `relays`, which hold what each channel forwards and
-    /// the ranks that can hold it up, data need the ENDs of what feeds their relay, too.
+    /// Makes the engine of an exchange, once the neighbours' contacts are known: `theirs` by
+    /// channel. With `relays`, which hold what each channel forwards and the ranks that can hold it
+    /// up, data need the ENDs of what feeds their relay, too.
     ///
     /// # Errors
     /// As [`Fabric::locate`].
@@ -100,7 +105,8 @@ async fn put_number(fabric: &Fabric, words: &[RemoteSpan<u64>], number: u64) -> 
     Ok(())
 }
 
-/// Waits until all words have come to `number`, and carries out meanwhile what this member has armed.
+/// Waits until all words have come to `number`, and carries out meanwhile what this member has
+/// armed.
 async fn reached(fabric: &Fabric, words: &[LocalWord<u64>], ranks: &[Rank], number: u64) -> Result<()> {
     for word in words {
         if fabric.load(word)? < number {
@@ -138,7 +144,8 @@ impl Engine for CpuEngine {
     }
 }
 
-/// Partitions of blocks, put by calls of this member, each as soon as it is marked and its receiver is ready.
+/// Partitions of blocks, put by calls of this member, each as soon as it is marked and its receiver
+/// is ready.
 ///
 /// An edge has one READY, and one END for each of its partitions; otherwise as [`CpuEngine`].
 pub(crate) struct CpuPartitions {
@@ -154,7 +161,8 @@ pub(crate) struct CpuPartitions {
 }
 
 impl CpuPartitions {
-    /// Makes the engine of channels that are partitions, `partitions` of an edge one after the other. `theirs` are the neighbours' contacts, by channel.
+    /// Makes the engine of channels that are partitions, `partitions` of an edge one after the
+    /// other. `theirs` are the neighbours' contacts, by channel.
     ///
     /// # Errors
     /// As [`Fabric::locate`].

@@ -30,7 +30,8 @@ pub(crate) enum Progress {
 
 /// One way to carry iterations out; they are numbered from 1.
 ///
-/// Dropping one of the futures leaves the iteration where it is: a later call goes on, except that a start which was dropped may have posted in part.
+/// Dropping one of the futures leaves the iteration where it is: a later call goes on, except that
+/// a start which was dropped may have posted in part.
 pub(crate) trait Engine {
     /// Begins an iteration. Waits for nobody.
     fn start(&mut self, iteration: u64) -> impl Future<Output = Result<()>>;
@@ -38,7 +39,8 @@ pub(crate) trait Engine {
     /// Waits until the iteration has ended.
     fn wait(&mut self, iteration: u64) -> impl Future<Output = Result<()>>;
 
-    /// Looks whether the iteration has ended, and does what can be done, also of what else this rank has [armed](rdma_fabric::triggered).
+    /// Looks whether the iteration has ended, and does what can be done, also of what else this
+    /// rank has [armed](rdma_fabric::triggered).
     fn test(&mut self, iteration: u64) -> impl Future<Output = Result<Progress>>;
 }
 

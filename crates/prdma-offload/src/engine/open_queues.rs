@@ -1,4 +1,5 @@
-//! Queues of a request that are open: what neighbours have to know of them, and the engines they become.
+//! Queues of a request that are open: what neighbours have to know of them, and the engines they
+//! become.
 
 use super::{
     CommandTemplate, Data, Program, QueueEngine, QueuePartitions,
@@ -15,8 +16,9 @@ use rdma_fabric::{
     control_queue::{QueueError, QueueId, QueueMode, QueueSpec, Stadd},
 };
 
-/// Opens queue `number` of a request, with `depth` slots and room for two iterations of `notices`. Queues of a request are on different engines, and so are the
-/// first queues of a node's ranks; where an engine has no queue left, any will do.
+/// Opens queue `number` of a request, with `depth` slots and room for two iterations of `notices`.
+/// Queues of a request are on different engines, and so are the first queues of a node's ranks;
+/// where an engine has no queue left, any will do.
 ///
 /// # Errors
 /// As [`Fabric::open_queue`]; [`PrdmaError::Limit`].
@@ -48,7 +50,8 @@ fn number_on_node(fabric: &Fabric) -> usize {
     ranks.position(|rank| rank == fabric.rank()).unwrap_or(0)
 }
 
-/// Where a channel's queue, words and data are at the member that publishes it, for a neighbour's queues.
+/// Where a channel's queue, words and data are at the member that publishes it, for a neighbour's
+/// queues.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct QueueContact {
@@ -123,8 +126,8 @@ impl OpenQueue {
 }
 
 impl OpenQueues {
-    /// Opens as many queues as `form` wants for channels with these demands, which are [assigned](assign_queues) to them. Data come in so many `partitions`, each
-    /// with a notice.
+    /// Opens as many queues as `form` wants for channels with these demands, which are
+    /// [assigned](assign_queues) to them. Data come in so many `partitions`, each with a notice.
     ///
     /// # Errors
     /// As [`Fabric::open_queue`]: nothing is left open.
@@ -142,14 +145,16 @@ impl OpenQueues {
         Ok(OpenQueues { queues: queues.into_iter().enumerate().map(open).collect::<Result<_>>()?, assigned })
     }
 
-    /// Turns queues of edges into queues of their partitions: each channel becomes so many, one after the other.
+    /// Turns queues of edges into queues of their partitions: each channel becomes so many, one
+    /// after the other.
     pub(crate) fn per_partition(mut self, partitions: usize) -> Self {
         let each = |assigned: &Assignment| core::iter::repeat_n(*assigned, partitions);
         self.assigned = self.assigned.iter().flat_map(each).collect();
         self
     }
 
-    /// Registers the memory of the channels on their queues, and yields what the neighbours need to know.
+    /// Registers the memory of the channels on their queues, and yields what the neighbours need to
+    /// know.
     ///
     /// # Errors
     /// As [`ControlQueue::register`].
@@ -175,7 +180,8 @@ impl OpenQueues {
         channels.iter().zip(&self.assigned).map(contact).collect()
     }
 
-    /// Makes the engine, once the neighbours' contacts are known: `theirs` by channel. Waits depend on `ranks`.
+    /// Makes the engine, once the neighbours' contacts are known: `theirs` by channel. Waits depend
+    /// on `ranks`.
     ///
     /// # Errors
     /// [`PrdmaError::Damaged`]; as [`ControlQueue::register`].
@@ -206,7 +212,8 @@ impl OpenQueues {
         Ok(QueueEngine::new(fabric, queues.into_iter(), ranks))
     }
 
-    /// Makes the engine of channels that are partitions, `partitions` of an edge one after the other, once the neighbours' contacts are known: `theirs` by channel.
+    /// Makes the engine of channels that are partitions, `partitions` of an edge one after the
+    /// other, once the neighbours' contacts are known: `theirs` by channel.
     ///
     /// # Errors
     /// [`PrdmaError::Damaged`]; as [`ControlQueue::register`].

@@ -4,28 +4,34 @@
 //! ```text
 //! READY ... READY | DATA
 //! ```
-//! The session offset stands ahead by the READYs, so these leave at once. The neighbour's READY releases DATA and the READYs of the *next*
-//! iteration, which come into being when it is started.
+//! The session offset stands ahead by the READYs, so these leave at once. The neighbour's READY
+//! releases DATA and the READYs of the *next* iteration, which come into being when it is started.
 //!
 //! # With several (MRC)
 //! ```text
 //! READY ... READY | NOP ... NOP | SELF ... SELF | DATA ... DATA
 //! ```
-//! Each of the n READYs that arrive releases one slot: n - 1 NOPs and, last of all whichever neighbour it was, the first SELF. That is a put to the own
-//! queue which releases 15 slots; as many of them as are needed release one another, all DATA, and the READYs of the next iteration.
+//! Each of the n READYs that arrive releases one slot: n - 1 NOPs and, last of all whichever
+//! neighbour it was, the first SELF. That is a put to the own queue which releases 15 slots; as
+//! many of them as are needed release one another, all DATA, and the READYs of the next iteration.
 //!
 //! # Credit
-//! In both, an iteration of T slots receives credit for T slots, and the offset is ahead by the READYs. A neighbour can be ahead by one iteration and no
-//! more, for its READY(k+1) follows its wait(k), which needs the data of iteration k. In the MRC form that READY may arrive while this member's data still
-//! leaves; the slot that it releases was released already, or is the first NOP of the next iteration. So the first SELF of an iteration is
-//! reached only when all READYs of that iteration are here, and no data is. `docs/persistent.md` has the argument in full; the tests try it.
+//! In both, an iteration of T slots receives credit for T slots, and the offset is ahead by the
+//! READYs. A neighbour can be ahead by one iteration and no more, for its READY(k+1) follows its
+//! wait(k), which needs the data of iteration k. In the MRC form that READY may arrive while this
+//! member's data still leaves; the slot that it releases was released already, or is the first NOP
+//! of the next iteration. So the first SELF of an iteration is reached only when all READYs of that
+//! iteration are here, and no data is. `docs/systems/persistent.md` has the argument in full; the tests try
+//! it.
 //!
 //! # Forwarding
-//! A queue that forwards awaits what it forwards as it awaits READYs: n READYs and m arrivals have n + m - 1 NOPs before the SELFs, and whichever comes last
-//! releases these. [`crate::aggregation`] says why the credit of two iterations does not mix there either.
+//! A queue that forwards awaits what it forwards as it awaits READYs: n READYs and m arrivals have
+//! n + m - 1 NOPs before the SELFs, and whichever comes last releases these. [`crate::aggregation`]
+//! says why the credit of two iterations does not mix there either.
 //!
 //! # Source
-//! M. Hatanaka et al., MPI persistent neighbourhood collectives over Tofu2 protocol offload, §4.3 to §4.5, figures 5 to 8.
+//! M. Hatanaka et al., MPI persistent neighbourhood collectives over Tofu2 protocol offload, §4.3
+//! to §4.5, figures 5 to 8.
 
 use crate::layout::Piece;
 use rdma_fabric::control_queue::{Blocks, Command, Inline, Posting, QueueId, Stadd};
@@ -125,10 +131,12 @@ impl CommandTemplate {
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
     pub(crate) commands: Vec<CommandTemplate>,
-    /// Commands that report their completion, the last ones of what they send: when all have, the send memory may be used again.
+    /// Commands that report their completion, the last ones of what they send: when all have, the
+    /// send memory may be used again.
     pub(crate) completions: u32,
-    /// Whether it has SELFs, puts to an own queue that release what waits there: a start is [charged](rdma_fabric::Fabric::charge) for that. Whether they release
-    /// this queue or another makes no difference to the CPU that writes them.
+    /// Whether it has SELFs, puts to an own queue that release what waits there: a start is
+    /// [charged](rdma_fabric::Fabric::charge) for that. Whether they release this queue or another
+    /// makes no difference to the CPU that writes them.
     pub(crate) chained: bool,
 }
 
@@ -137,7 +145,8 @@ pub(crate) struct Program {
 pub(crate) struct Shape {
     /// READYs it sends.
     pub(crate) readies: u64,
-    /// Arrivals that it awaits before its data leave: READYs of the edges it sends along, and what they forward.
+    /// Arrivals that it awaits before its data leave: READYs of the edges it sends along, and what
+    /// they forward.
     pub(crate) awaited: u64,
     /// Slots of its data.
     pub(crate) data: u64,
@@ -159,8 +168,8 @@ impl Shape {
         if self.direct() { (self.data + self.readies) as u8 } else { 1 }
     }
 
-    /// SELFs: they release one another, the data and the next READYs, and the first of them is released by the last arrival. That releases a single
-    /// slot itself.
+    /// SELFs: they release one another, the data and the next READYs, and the first of them is
+    /// released by the last arrival. That releases a single slot itself.
     pub(crate) fn selfs(&self) -> u64 {
         match self.data + self.readies {
             0 | 1 => 0,
@@ -181,12 +190,14 @@ impl Shape {
     }
 }
 
-/// Slots of a ring that never gets full and never gets credit a whole ring ahead, for iterations of so many slots.
+/// Slots of a ring that never gets full and never gets credit a whole ring ahead, for iterations of
+/// so many slots.
 pub(crate) fn ring_depth(slots: u64) -> u64 {
     (2 * slots + 2).next_power_of_two().max(16)
 }
 
-/// Returns the program of queue `me`, whose `shape` is that of what it sends. `scratch` is a word of own memory on it.
+/// Returns the program of queue `me`, whose `shape` is that of what it sends. `scratch` is a word
+/// of own memory on it.
 pub(crate) fn program(me: QueueId, scratch: Stadd, shape: &Shape, readies: &[Ready], data: &[Data]) -> Program {
     debug_assert_eq!(shape.readies, readies.len() as u64);
     debug_assert_eq!(shape.data, data.iter().map(|data| Data::slots(&data.pieces)).sum::<u64>());
@@ -239,7 +250,8 @@ fn moves(data: &Data) -> (Vec<CommandTemplate>, Posting) {
     (commands, put(data, last, 1, u64::from(last.count) - 1))
 }
 
-/// Returns the commands of one partition of an edge: its data, then END in the receiver's word `end`. One slot more than the data.
+/// Returns the commands of one partition of an edge: its data, then END in the receiver's word
+/// `end`. One slot more than the data.
 pub(crate) fn partition(data: &Data, end: Stadd) -> Vec<CommandTemplate> {
     let (mut commands, last) = moves(data);
     commands.push(CommandTemplate::Fixed(last));

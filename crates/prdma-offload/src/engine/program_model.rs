@@ -1,7 +1,10 @@
-//! All interleavings of small exchanges: the real programs, carried out by [session queues](crate::session_model).
+//! All interleavings of small exchanges: the real programs, carried out by [session
+//! queues](crate::session_model).
 //!
-//! Of [exchanges by node](crate::aggregation) too, whose plans come here as cases. Exhaustive within: the members, queues and rounds of each case. Beside its queues a
-//! state has of each edge the READYs that have left and the data that have arrived: no data may leave before their receiver is ready, nor before what they forward is here.
+//! Of [exchanges by node](crate::aggregation) too, whose plans come here as cases. Exhaustive
+//! within: the members, queues and rounds of each case. Beside its queues a state has of each edge
+//! the READYs that have left and the data that have arrived: no data may leave before their
+//! receiver is ready, nor before what they forward is here.
 
 use super::{
     assignment::{Assignments, Demand, assign_queues},
@@ -183,7 +186,8 @@ impl Model for Exchange {
         vec![Along::default(); number(self.members, 0)]
     }
 
-    /// Data of a round leave when their receiver is ready for them, and all that feeds them is here.
+    /// Data of a round leave when their receiver is ready for them, and all that feeds them is
+    /// here.
     fn leave(&self, edges: &mut Vec<Along>, of: (usize, usize), k: u8) -> Result<(), Wrong> {
         match self.postings[of.0][of.1].command {
             Command::PutInline { at, .. } if at != Stadd::fixed(0) => edges[edge(at)].readies = k,
@@ -234,7 +238,8 @@ impl Link {
 }
 
 impl Case {
-    /// Members in a ring, each exchanging with both sides; with one or two members both sides are the same one.
+    /// Members in a ring, each exchanging with both sides; with one or two members both sides are
+    /// the same one.
     fn ring(members: usize, form: Form, slots: u64, rounds: u8) -> Case {
         let channels = |me: usize| {
             let (left, right) = ((me + members - 1) % members, (me + 1) % members);

@@ -6,10 +6,12 @@
 //! start                                       ready             ready
 //! READY ... READY | NOP ... | SELF ... SELF | DATA ... END(p) | DATA ... END(q) | ...
 //! ```
-//! What is posted at start is the [program](super::program) without its data. Credit that comes before its commands is kept, so a partition that is
-//! marked late leaves at once, and one that is marked early waits for its receiver only (in a queue with several neighbours: for all). An iteration has
-//! the same number of slots whatever the order, because it can't end before all partitions are posted; so the argument about credit is that of the
-//! program, with a network interface that is slow between SELF and DATA.
+//! What is posted at start is the [program](super::program) without its data. Credit that comes
+//! before its commands is kept, so a partition that is marked late leaves at once, and one that is
+//! marked early waits for its receiver only (in a queue with several neighbours: for all). An
+//! iteration has the same number of slots whatever the order, because it can't end before all
+//! partitions are posted; so the argument about credit is that of the program, with a network
+//! interface that is slow between SELF and DATA.
 
 use super::{CommandTemplate, Engine, Program, Progress};
 use crate::{PrdmaError, Result};

@@ -3,7 +3,8 @@
 use crate::{Form, PrdmaError, Result};
 use rdma_fabric::{Fabric, FabricError, Group};
 
-/// Meets the others: an error of any member becomes one of all, [`PrdmaError::ElsewhereFailed`] where this member had none. Collective.
+/// Meets the others: an error of any member becomes one of all, [`PrdmaError::ElsewhereFailed`]
+/// where this member had none. Collective.
 pub(crate) async fn all_succeed<T>(group: &mut Group, mine: Result<T>) -> Result<T> {
     let failed = group.greatest(u64::from(mine.is_err())).await? > 0;
     match mine {
@@ -17,7 +18,8 @@ pub(crate) async fn least(group: &mut Group, value: u64) -> Result<u64> {
     Ok(!group.greatest(!value).await?)
 }
 
-/// Yields the least value of all members if all have one, in a single round. A block has no more bytes than `u64::MAX - 1`, which counts as `u64::MAX`. Collective.
+/// Yields the least value of all members if all have one, in a single round. A block has no more
+/// bytes than `u64::MAX - 1`, which counts as `u64::MAX`. Collective.
 pub(crate) async fn all_succeed_least(group: &mut Group, mine: Result<u64>) -> Result<u64> {
     // 0 stands for a failure.
     let vote = mine.as_ref().map_or(0, |value| value.saturating_add(1));
@@ -40,7 +42,8 @@ pub(crate) struct QueueBudget {
 }
 
 impl QueueBudget {
-    /// Yields the fewest queues that any member can have; and, if the member with the fewest wanted more, what keeps this one from having more. Collective.
+    /// Yields the fewest queues that any member can have; and, if the member with the fewest wanted
+    /// more, what keeps this one from having more. Collective.
     pub(crate) async fn agree(self, group: &mut Group) -> Result<(u64, Option<PrdmaError>)> {
         let short = self.available < self.wanted;
         // Of two members with the same number the one that is short counts.
@@ -72,7 +75,8 @@ pub(crate) struct Outcome<T> {
     pub(crate) opened: Option<T>,
 }
 
-/// OpenQueue what `form` needs, at all members or at none; where it can't be, what the next form needs, and so on. An `obstacle` may be known already.
+/// OpenQueue what `form` needs, at all members or at none; where it can't be, what the next form
+/// needs, and so on. An `obstacle` may be known already.
 pub(crate) async fn open_everywhere<T>(
     group: &mut Group,
     (mut form, mut obstacle): (Form, Option<PrdmaError>),

@@ -1,8 +1,9 @@
 //! Demand in pairs: what a member exchanges with another.
 //!
-//! The edges to a neighbour and those from it are sorted by their labels and paired in this order, so that both ends make the same pairs and give them
-//! the same numbers. A pair of which one edge is missing sends or receives only. In an exchange with a neighbour the READY for one direction and the
-//! data of the other go to the same queue; so it is for these pairs.
+//! The edges to a neighbour and those from it are sorted by their labels and paired in this order,
+//! so that both ends make the same pairs and give them the same numbers. A pair of which one edge
+//! is missing sends or receives only. In an exchange with a neighbour the READY for one direction
+//! and the data of the other go to the same queue; so it is for these pairs.
 
 use crate::{PrdmaError, Result, publish::publish, topology::Topology};
 use bytemuck::Pod;
@@ -76,7 +77,8 @@ fn sorted(slots: &[Option<crate::Edge>]) -> Vec<(usize, EdgeEnd)> {
     ends
 }
 
-/// Returns the edges of a member one by one, each of them a request of its own: those that are sent along first.
+/// Returns the edges of a member one by one, each of them a request of its own: those that are sent
+/// along first.
 pub(crate) fn single(topology: &Topology, group: &Group) -> Result<Vec<Channel>> {
     let outs = sorted(topology.destinations()).into_iter().map(|(member, end)| (member, Some(end), None));
     let ins = sorted(topology.sources()).into_iter().map(|(member, end)| (member, None, Some(end)));
@@ -89,7 +91,8 @@ pub(crate) fn single(topology: &Topology, group: &Group) -> Result<Vec<Channel>>
     Ok(channels)
 }
 
-/// How a member names a channel to the neighbour: its own number, the channel's number, and 1 if the member only receives along it.
+/// How a member names a channel to the neighbour: its own number, the channel's number, and 1 if
+/// the member only receives along it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, bytemuck::Zeroable)]
 #[repr(C)]
 pub(crate) struct Name {
@@ -112,7 +115,8 @@ impl Name {
     }
 }
 
-/// Publishes `mine`, and returns the neighbour's record of each of this member's channels. Collective.
+/// Publishes `mine`, and returns the neighbour's record of each of this member's channels.
+/// Collective.
 pub(crate) async fn contacts<T: Pod + Unpin>(
     group: &mut Group,
     headers: &GroupMemory,

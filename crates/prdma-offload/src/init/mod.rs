@@ -1,9 +1,12 @@
 //! Making requests: all members of a neighbourhood together.
 //!
-//! 1. Each checks its own blocks; they agree whether all are right, and in the same round whether all ask for [`Aggregation`]. Each publishes its [terms](mod@terms) and
-//!    compares them with its neighbours'.
-//! 2. They agree on a form: the thriftiest that anybody asks for or can afford. Each opens its queues; if they were too few anywhere, all close them and try the next
-//!    thriftier form, down to [`Form::Cpu`], which needs none. What comes out depends only on the options and on the queues that are free.
+//! 1. Each checks its own blocks; they agree whether all are right, and in the same round whether
+//!    all ask for [`Aggregation`]. Each publishes its [terms](mod@terms) and compares them with its
+//!    neighbours'.
+//! 2. They agree on a form: the thriftiest that anybody asks for or can afford. Each opens its
+//!    queues; if they were too few anywhere, all close them and try the next thriftier form, down
+//!    to [`Form::Cpu`], which needs none. What comes out depends only on the options and on the
+//!    queues that are free.
 //! 3. Each publishes where its neighbours find its queues, words and buffers.
 //!
 //! An error of any member in 1 or 3 becomes one of all, before anybody waits for it in vain.
@@ -27,8 +30,8 @@ use channels::neighbours;
 use rdma_fabric::{Fabric, Group, GroupMemory, Rank, provider::Boxed};
 use terms::{agree, terms};
 
-/// Puts `future` behind a pointer. The body of an `async` block is compiled again in each crate that polls it; behind this one, called by a function that is not
-/// generic, only here.
+/// Puts `future` behind a pointer. The body of an `async` block is compiled again in each crate
+/// that polls it; behind this one, called by a function that is not generic, only here.
 pub(crate) fn compiled_here<'a, T>(future: impl Future<Output = T> + Send + 'a) -> Boxed<'a, T> {
     Box::pin(future)
 }
@@ -52,7 +55,8 @@ pub(crate) struct RequestBuilder<'a> {
     pub(crate) headers: &'a GroupMemory,
     /// Of each request, its channels.
     pub(crate) requests: &'a [&'a [Channel]],
-    /// What is sent and what is received, by slot, [checked](check); or why there is none, which the others then learn.
+    /// What is sent and what is received, by slot, [checked](check); or why there is none, which
+    /// the others then learn.
     pub(crate) blocks: Result<&'a Blocks, &'a PrdmaError>,
     pub(crate) options: &'a Options,
 }
@@ -72,7 +76,8 @@ impl<'a> RequestBuilder<'a> {
         self.compare_sound().await
     }
 
-    /// Returns whether this member has blocks. Agreed on first of all: a neighbour whose terms were missing would look like an edge without an end.
+    /// Returns whether this member has blocks. Agreed on first of all: a neighbour whose terms were
+    /// missing would look like an edge without an end.
     fn sound(&self) -> Result<()> {
         self.blocks.map(drop).map_err(Clone::clone)
     }
@@ -84,7 +89,8 @@ impl<'a> RequestBuilder<'a> {
         all_succeed(self.group, compared).await
     }
 
-    /// Makes one request: by node where all ask for that, with each edge by itself where they don't. Collective.
+    /// Makes one request: by node where all ask for that, with each edge by itself where they
+    /// don't. Collective.
     pub(crate) async fn make_by_node(mut self) -> Result<Made> {
         let sound = self.sound();
         let compared = match self.options.aggregation.agree(self.group, sound).await? {
@@ -102,7 +108,8 @@ impl<'a> RequestBuilder<'a> {
         Ok(self.finish(compared).await?.pop().expect("one was asked for"))
     }
 
-    /// Yields what the ends of each request's channels have agreed on, where all members have blocks. The inner error is this member's, the outer one of all.
+    /// Yields what the ends of each request's channels have agreed on, where all members have
+    /// blocks. The inner error is this member's, the outer one of all.
     async fn ends(&mut self) -> Result<Result<Vec<Vec<Agreed>>>> {
         let RequestBuilder { group, headers, requests, blocks, options } = self;
         let (sends, receives) = sides(blocks);
@@ -159,7 +166,8 @@ pub(crate) fn sides<'b>(blocks: &Result<&'b Blocks, &PrdmaError>) -> (&'b [Block
     blocks.as_ref().map_or((&[][..], &[][..]), |blocks| (&blocks.sends, &blocks.receives))
 }
 
-/// Exchanges addresses, and makes the engines of requests. `relays` has, if data are forwarded, the channels' demands and the ranks that can hold them up. Collective.
+/// Exchanges addresses, and makes the engines of requests. `relays` has, if data are forwarded, the
+/// channels' demands and the ranks that can hold them up. Collective.
 pub(crate) async fn engines(
     group: &mut Group,
     headers: &GroupMemory,
@@ -188,7 +196,8 @@ pub(crate) async fn engines(
     all_succeed(group, engines).await
 }
 
-/// Exchanges addresses, and makes an engine of each request: `with_queues` where queues were opened, `with_cpu` where not. Collective; an error is this member's own.
+/// Exchanges addresses, and makes an engine of each request: `with_queues` where queues were
+/// opened, `with_cpu` where not. Collective; an error is this member's own.
 pub(crate) async fn engines_with<Q, C>(
     group: &mut Group,
     headers: &GroupMemory,
@@ -227,7 +236,8 @@ pub(crate) async fn engines_with<Q, C>(
     }
 }
 
-/// Agrees on a form, and opens what it needs: of each request, queues for channels with these demands, whose data come in so many `partitions`. Collective.
+/// Agrees on a form, and opens what it needs: of each request, queues for channels with these
+/// demands, whose data come in so many `partitions`. Collective.
 pub(crate) async fn open(
     group: &mut Group,
     requests: &[Vec<Demand>],

@@ -1,4 +1,5 @@
-//! The first half of making a request: a member checks its blocks, then both ends of every edge compare what they expect.
+//! The first half of making a request: a member checks its blocks, then both ends of every edge
+//! compare what they expect.
 
 use super::channels::{Channel, EdgeEnd, Name};
 use crate::{
@@ -153,11 +154,12 @@ pub(crate) fn agree(me: usize, channel: &Channel, mine: &Terms, table: &[Terms],
     Ok(Agreed { out, inn })
 }
 
-/// Checks that there is a block for each slot, inside its buffer, and none that is received shares bytes with another or itself. Blocks of slots without a
-/// neighbour are ignored.
+/// Checks that there is a block for each slot, inside its buffer, and none that is received shares
+/// bytes with another or itself. Blocks of slots without a neighbour are ignored.
 ///
 /// # Errors
-/// [`PrdmaError::Slots`], [`PrdmaError::OutOfBounds`], [`PrdmaError::Overlap`], [`PrdmaError::Layout`].
+/// [`PrdmaError::Slots`], [`PrdmaError::OutOfBounds`], [`PrdmaError::Overlap`],
+/// [`PrdmaError::Layout`].
 pub(crate) fn check(topology: &Topology, sends: &[Block], receives: &[Block]) -> Result<()> {
     let sides = [(Side::Destination, sends, topology.destinations()), (Side::Source, receives, topology.sources())];
     for (side, blocks, slots) in sides {

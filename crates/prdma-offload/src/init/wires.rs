@@ -1,4 +1,5 @@
-//! The memory of a request that is not the program's: words of the protocol, and where packed blocks wait.
+//! The memory of a request that is not the program's: words of the protocol, and where packed
+//! blocks wait.
 
 use super::{
     Channel,
@@ -11,12 +12,14 @@ use crate::{
 };
 use rdma_fabric::{Deps, Fabric, FabricError, LocalWord, join};
 
-/// Bytes of the READYs, or ENDs, of channels with one neighbour. Two cache lines: neighbours don't disturb each other, nor READYs ENDs.
+/// Bytes of the READYs, or ENDs, of channels with one neighbour. Two cache lines: neighbours don't
+/// disturb each other, nor READYs ENDs.
 const LINE: u64 = 128;
 /// Channels with one neighbour that share such lines.
 const SHARERS: u64 = LINE / 8;
 
-/// Words, and the memory that each channel sends from and receives in. A request has them as long as its engine, which addresses them.
+/// Words, and the memory that each channel sends from and receives in. A request has them as long
+/// as its engine, which addresses them.
 pub(crate) struct Wires {
     /// For each channel READY and END, then a word that puts to oneself touch.
     pub(crate) words: Memory,
@@ -88,7 +91,8 @@ impl Wires {
         Ok(wires)
     }
 
-    /// Gives the next channel the memory of its blocks, or staging memory for those that are packed.
+    /// Gives the next channel the memory of its blocks, or staging memory for those that are
+    /// packed.
     pub(crate) fn exchange(
         &mut self,
         fabric: &Fabric,
@@ -105,7 +109,8 @@ impl Wires {
         Ok(())
     }
 
-    /// Allocates the words of channels, whose memory is to be [given](Wires::address) in their order.
+    /// Allocates the words of channels, whose memory is to be [given](Wires::address) in their
+    /// order.
     pub(crate) fn of_channels(fabric: &Fabric, channels: &[Channel]) -> Result<Self> {
         // Neighbours, sixteen channels each, in the order in which they come.
         let mut lines: Vec<(usize, u64)> = Vec::new();
@@ -136,7 +141,8 @@ impl Wires {
         self.receiving.push(receiving);
     }
 
-    /// Allocates the words of a collective, which has no channels, and keeps the other memory that its members address.
+    /// Allocates the words of a collective, which has no channels, and keeps the other memory that
+    /// its members address.
     pub(crate) fn of_words(fabric: &Fabric, words: usize, areas: impl Iterator<Item = Memory>) -> Result<Self> {
         let words = Memory::new(fabric, words * 8, Width::Eight)?;
         let (sending, receiving) = (areas.map(Some).collect(), Vec::new());
@@ -172,8 +178,9 @@ impl Wires {
         Ok(self.words.region().word(fabric, self.end_word(channel) as usize)?)
     }
 
-    /// Turns an error of a command that met memory or queues of a neighbour that had just gone into the loss of that neighbour, or the end of all, if this is known
-    /// by now; any other `error` stays as it is.
+    /// Turns an error of a command that met memory or queues of a neighbour that had just gone into
+    /// the loss of that neighbour, or the end of all, if this is known by now; any other `error`
+    /// stays as it is.
     pub(crate) fn name_loss(&self, fabric: &Fabric, error: PrdmaError) -> PrdmaError {
         let Some(rank) = error.gone().filter(|rank| *rank != fabric.rank()) else { return error };
         // Any word of the own memory.

@@ -17,9 +17,10 @@ impl Layout {
         Layout::strided(bytes::<T>(start)?, bytes::<T>(len)?, &[])
     }
 
-    /// Makes the layout of `count` blocks of `block` elements, the first from element `start` on, each `stride` elements after the one before (`MPI_Type_vector`,
-    /// for strides that are not negative). Blocks that overlap, `stride < block`, can be
-    /// sent, not [received](Layout::for_receiving).
+    /// Makes the layout of `count` blocks of `block` elements, the first from element `start` on,
+    /// each `stride` elements after the one before (`MPI_Type_vector`, for strides that are not
+    /// negative). Blocks that overlap, `stride < block`, can be sent, not
+    /// [received](Layout::for_receiving).
     ///
     /// # Errors
     /// [`LayoutError::Overflow`].
@@ -27,12 +28,14 @@ impl Layout {
         Layout::strided(bytes::<T>(start)?, bytes::<T>(block)?, &[(count as u64, bytes::<T>(stride)?)])
     }
 
-    /// Makes the layout of that part of an array of `sizes` elements that has `subsizes` elements from `starts` on, the last dimension
-    /// innermost (`MPI_Type_create_subarray` in C order). An array without dimensions is one element.
+    /// Makes the layout of that part of an array of `sizes` elements that has `subsizes` elements
+    /// from `starts` on, the last dimension innermost (`MPI_Type_create_subarray` in C order). An
+    /// array without dimensions is one element.
     ///
     /// # Errors
-    /// [`LayoutError::Dimensions`], [`LayoutError::OutsideArray`], [`LayoutError::Overflow`]; with more than five
-    /// dimensions [`LayoutError::TooManyDims`], unless it has all elements of enough of them.
+    /// [`LayoutError::Dimensions`], [`LayoutError::OutsideArray`], [`LayoutError::Overflow`]; with
+    /// more than five dimensions [`LayoutError::TooManyDims`], unless it has all elements of enough
+    /// of them.
     pub fn subarray<T: Pod>(sizes: &[usize], subsizes: &[usize], starts: &[usize]) -> Result<Layout, LayoutError> {
         if sizes.len() != subsizes.len() || sizes.len() != starts.len() {
             let (sizes, subsizes, starts) = (sizes.len(), subsizes.len(), starts.len());
@@ -60,8 +63,9 @@ impl Layout {
         Layout::strided(offset, run, &dims)
     }
 
-    /// Makes the layout of runs of `run` bytes in nested loops: `dims` has the count and the distance from start to start of each loop, outermost first
-    /// (`MPI_Type_create_hvector` of one another). The first run starts at byte `offset`. All numbers are in bytes.
+    /// Makes the layout of runs of `run` bytes in nested loops: `dims` has the count and the
+    /// distance from start to start of each loop, outermost first (`MPI_Type_create_hvector` of one
+    /// another). The first run starts at byte `offset`. All numbers are in bytes.
     ///
     /// # Errors
     /// [`LayoutError::Overflow`], [`LayoutError::TooManyDims`].
@@ -77,7 +81,8 @@ impl Layout {
         layout.checked().ok_or(LayoutError::Overflow)
     }
 
-    /// Puts a loop around the layout. As long as loops are added, the innermost distance is the first of `dims`.
+    /// Puts a loop around the layout. As long as loops are added, the innermost distance is the
+    /// first of `dims`.
     fn repeat(&mut self, count: u64, stride: u64) -> Result<(), LayoutError> {
         let used = usize::from(self.used);
         if used == 0 && stride == self.run {

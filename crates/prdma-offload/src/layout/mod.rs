@@ -1,12 +1,16 @@
-//! Where the bytes of a block are: what MPI calls a datatype with its count and displacement (MPI 4.1, chapter 5).
+//! Where the bytes of a block are: what MPI calls a datatype with its count and displacement (MPI
+//! 4.1, chapter 5).
 //!
-//! A [`Layout`] is an arithmetic description that fits a few words, whatever it covers: contiguous memory, a vector
-//! (`MPI_Type_vector`), a subarray (`MPI_Type_create_subarray`) of up to five dimensions. There are no indexed types.
+//! A [`Layout`] is an arithmetic description that fits a few words, whatever it covers: contiguous
+//! memory, a vector (`MPI_Type_vector`), a subarray (`MPI_Type_create_subarray`) of up to five
+//! dimensions. There are no indexed types.
 //!
-//! Two layouts are equal if and only if they name the same bytes in the same order: every constructor yields the normal
-//! form, in which runs are as long as can be, then inner dimensions as long as can be, and nothing counts to one.
+//! Two layouts are equal if and only if they name the same bytes in the same order: every
+//! constructor yields the normal form, in which runs are as long as can be, then inner dimensions
+//! as long as can be, and nothing counts to one.
 //!
-//! [`pieces()`] says how the bytes of one layout are moved to those of another with few commands of a network interface.
+//! [`pieces()`] says how the bytes of one layout are moved to those of another with few commands of
+//! a network interface.
 
 mod build;
 mod overlap;
@@ -19,18 +23,20 @@ use core::iter::FusedIterator;
 /// The most distances of a layout.
 pub const MOST_DIMS: usize = 4;
 
-/// Bytes of a buffer in the order in which they are sent: runs of equal length at nested, equal distances.
+/// Bytes of a buffer in the order in which they are sent: runs of equal length at nested, equal
+/// distances.
 ///
-/// The order is that of nested loops, the last dimension innermost. Contiguous memory has no dimension, a column of a
-/// matrix one, a face of a four-dimensional array up to three.
+/// The order is that of nested loops, the last dimension innermost. Contiguous memory has no
+/// dimension, a column of a matrix one, a face of a four-dimensional array up to three.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Layout {
     /// Where the first run starts, in bytes from the buffer's start; 0 if there are no bytes.
     pub(crate) offset: u64,
     /// Bytes of a run; 0 if there are no bytes. The innermost distance, if any, is another.
     pub(crate) run: u64,
-    /// How many, and from start to start in bytes; outermost first. Those after `used` are `(1, 0)`. Counts of the
-    /// others are 2 or more, and no distance is that of the next inner one times its count.
+    /// How many, and from start to start in bytes; outermost first. Those after `used` are
+    /// `(1, 0)`. Counts of the others are 2 or more, and no distance is that of the next inner one
+    /// times its count.
     pub(crate) dims: [(u64, u64); MOST_DIMS],
     pub(crate) used: u8,
 }
@@ -90,12 +96,14 @@ impl Layout {
 }
 
 impl Layout {
-    /// Returns how many units a cut divides: counts of the outermost distance, or, if the bytes are contiguous, elements of so many bytes.
+    /// Returns how many units a cut divides: counts of the outermost distance, or, if the bytes are
+    /// contiguous, elements of so many bytes.
     pub(crate) fn divisible(&self, element: u64) -> u64 {
         self.dims().first().map_or(self.run / element.max(1), |(count, _)| *count)
     }
 
-    /// Cuts the layout into so many partitions, in order and of equal size; `None` if that doesn't go evenly.
+    /// Cuts the layout into so many partitions, in order and of equal size; `None` if that doesn't
+    /// go evenly.
     pub(crate) fn cut(&self, partitions: u64, element: u64) -> Option<Vec<Layout>> {
         let many = self.divisible(element);
         if partitions == 0 || !many.is_multiple_of(partitions) {
@@ -127,7 +135,8 @@ impl Layout {
         Ok(())
     }
 
-    /// Copies `packed`, which has just the layout's bytes, to their places in the buffer `at` (`MPI_Unpack`).
+    /// Copies `packed`, which has just the layout's bytes, to their places in the buffer `at`
+    /// (`MPI_Unpack`).
     ///
     /// # Errors
     /// [`LayoutError::OutsideBuffer`], [`LayoutError::Lengths`]; `at` is as it was then.
@@ -165,7 +174,8 @@ impl Layout {
         words
     }
 
-    /// Returns the inverse of [`Layout::to_words`]; `None` for words that it never makes. What this returns never overflows.
+    /// Returns the inverse of [`Layout::to_words`]; `None` for words that it never makes. What this
+    /// returns never overflows.
     pub fn from_words(words: [u64; Layout::WORDS]) -> Option<Layout> {
         let mut dims = [(1, 0); MOST_DIMS];
         for (dim, pair) in dims.iter_mut().zip(words[2..].chunks_exact(2)) {

@@ -1,11 +1,12 @@
 //! Whether bytes are named twice.
 //!
-//! A run of one layout and one of another share a byte if their starts differ by less than a run. The difference of two
-//! starts is a sum of distances, each taken so many times as the counts allow; so the question is whether such a sum
-//! reaches a window. Equal distances of both sides are one term. Terms are tried from the longest distance on, and only
-//! as often as what the others can still add allows: twice or so each, where every distance is longer than all that
-//! lies inside it, as in arrays. Arrays of different shape in the same memory can take as many trials as the smaller
-//! counts multiply to.
+//! A run of one layout and one of another share a byte if their starts differ by less than a run.
+//! The difference of two starts is a sum of distances, each taken so many times as the counts
+//! allow; so the question is whether such a sum reaches a window. Equal distances of both sides are
+//! one term. Terms are tried from the longest distance on, and only as often as what the others can
+//! still add allows: twice or so each, where every distance is longer than all that lies inside it,
+//! as in arrays. Arrays of different shape in the same memory can take as many trials as the
+//! smaller counts multiply to.
 
 use super::{Layout, LayoutError};
 
@@ -18,7 +19,8 @@ struct Term {
 }
 
 impl Layout {
-    /// Returns whether a byte belongs to both. Exact: interleaved columns of a matrix do not overlap.
+    /// Returns whether a byte belongs to both. Exact: interleaved columns of a matrix do not
+    /// overlap.
     pub fn overlaps(&self, other: &Layout) -> bool {
         if self.run == 0 || other.run == 0 || self.end() <= other.offset || other.end() <= self.offset {
             return false;
@@ -75,8 +77,8 @@ impl Terms {
     }
 }
 
-/// Returns whether `start` plus a multiple of each term can be in `low..=high`. Nothing here overflows: every layout ends below
-/// 2^64.
+/// Returns whether `start` plus a multiple of each term can be in `low..=high`. Nothing here
+/// overflows: every layout ends below 2^64.
 fn reaches(start: i128, terms: &[Term], (low, high): (i128, i128)) -> bool {
     let Some((term, rest)) = terms.split_first() else {
         return (low..=high).contains(&start);

@@ -1,14 +1,16 @@
 //! Moving the bytes of one layout to those of another with few commands.
 //!
-//! A command of a network interface moves blocks of one length whose starts are equally far apart, at both ends alike.
-//! The bytes of both layouts are counted in order; where both are nested loops over parts of that count, each inside
-//! the other, they are made the same loops ([`of_both`]), and the longest loop with equal steps on both sides becomes the
-//! blocks of one command. For others the runs of both sides are intersected one by one, and neighbours that go on with
-//! the same step are one command.
+//! A command of a network interface moves blocks of one length whose starts are equally far apart,
+//! at both ends alike. The bytes of both layouts are counted in order; where both are nested loops
+//! over parts of that count, each inside the other, they are made the same loops ([`of_both`]), and
+//! the longest loop with equal steps on both sides becomes the blocks of one command. For others
+//! the runs of both sides are intersected one by one, and neighbours that go on with the same step
+//! are one command.
 
 use super::{Layout, LayoutError, overlap::gcd};
 
-/// One command: `count` blocks of `len` bytes, each `stride` bytes after the one before, at both ends.
+/// One command: `count` blocks of `len` bytes, each `stride` bytes after the one before, at both
+/// ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Piece {
     /// Where the first block is read, in bytes from the buffer's start.
@@ -23,14 +25,16 @@ pub struct Piece {
     pub stride: u64,
 }
 
-/// Returns the transfer of all bytes of `from` to the places of `at`, in order, as commands with blocks of at most `longest`
-/// bytes. No bytes are one command of length 0. What is written twice, because `at` [overlaps
-/// itself](Layout::for_receiving), may be written in any order.
+/// Returns the transfer of all bytes of `from` to the places of `at`, in order, as commands with
+/// blocks of at most `longest` bytes. No bytes are one command of length 0. What is written twice,
+/// because `at` [overlaps itself](Layout::for_receiving), may be written in any order.
 ///
-/// The list is as long as the transfer has commands: for layouts that differ in every run, as [`count_blocks`] says.
+/// The list is as long as the transfer has commands: for layouts that differ in every run, as
+/// [`count_blocks`] says.
 ///
 /// # Errors
-/// [`LayoutError::Lengths`] for different numbers of bytes, [`LayoutError::NoLength`] for a `longest` of 0.
+/// [`LayoutError::Lengths`] for different numbers of bytes, [`LayoutError::NoLength`] for a
+/// `longest` of 0.
 pub fn pieces(from: &Layout, at: &Layout, longest: u32) -> Result<Vec<Piece>, LayoutError> {
     if from.bytes() != at.bytes() {
         return Err(LayoutError::Lengths { from: from.bytes(), at: at.bytes() });
@@ -47,9 +51,9 @@ pub fn pieces(from: &Layout, at: &Layout, longest: u32) -> Result<Vec<Piece>, La
     })
 }
 
-/// Returns how many blocks the transfer of `from` to `at` has that are in one run at both ends, whatever their length: what
-/// decides whether to [pack](Layout::pack) first. Found without making them. 1 for no bytes, 0 if the layouts have
-/// different numbers of bytes.
+/// Returns how many blocks the transfer of `from` to `at` has that are in one run at both ends,
+/// whatever their length: what decides whether to [pack](Layout::pack) first. Found without making
+/// them. 1 for no bytes, 0 if the layouts have different numbers of bytes.
 pub fn count_blocks(from: &Layout, at: &Layout) -> u64 {
     let bytes = from.bytes();
     match (bytes == at.bytes(), bytes) {
@@ -113,7 +117,8 @@ pub(super) struct Nest {
     loops: Vec<Loop>,
 }
 
-/// Returns the nest of two layouts with equal numbers of bytes, not 0; `None` if a loop of one straddles those of the other.
+/// Returns the nest of two layouts with equal numbers of bytes, not 0; `None` if a loop of one
+/// straddles those of the other.
 pub(super) fn of_both(from: &Layout, at: &Layout) -> Option<Nest> {
     let (mut sources, mut places) = (inside_out(from), inside_out(at));
     let (mut source, mut place) = (sources.next()?, places.next()?);
@@ -137,7 +142,8 @@ fn inside_out(layout: &Layout) -> impl Iterator<Item = (u64, u64)> {
     core::iter::once((layout.run, 1)).chain(layout.dims().iter().rev().copied())
 }
 
-/// Returns what is left of a loop after `count` of its steps were made a loop of their own; then the next one.
+/// Returns what is left of a loop after `count` of its steps were made a loop of their own; then
+/// the next one.
 fn rest((have, step): (u64, u64), count: u64, others: &mut impl Iterator<Item = (u64, u64)>) -> Option<(u64, u64)> {
     if have == count { others.next() } else { Some((have / count, step * count)) }
 }
@@ -160,7 +166,8 @@ impl Nest {
         pieces
     }
 
-    /// Appends a command for each turn of all loops but one: the longest of those with the same step at both ends.
+    /// Appends a command for each turn of all loops but one: the longest of those with the same
+    /// step at both ends.
     fn emit(&self, from: u64, at: u64, len: u32, pieces: &mut Vec<Piece>) {
         let equal = self.loops.iter().enumerate().filter(|(_, turn)| turn.from == turn.at && turn.from > 0);
         // Of equally long ones the innermost.

@@ -1,4 +1,5 @@
-//! Making a partitioned request: each edge becomes as many channels as it has partitions, which share its queue and its READY.
+//! Making a partitioned request: each edge becomes as many channels as it has partitions, which
+//! share its queue and its READY.
 
 use super::Partitioned;
 use crate::{
@@ -12,16 +13,19 @@ use crate::{
 use rdma_fabric::{Pod, provider::Boxed};
 
 impl Neighbourhood {
-    /// Makes a persistent exchange whose blocks are sent partition by partition (`MPI_Psend_init`, `MPI_Precv_init`): as
-    /// [`Neighbourhood::alltoallw_init`], each block cut into `partitions` equal parts, in order. A contiguous block is cut by its elements, another
-    /// along its outermost distance. Both ends of all edges have the same number of partitions.
+    /// Makes a persistent exchange whose blocks are sent partition by partition (`MPI_Psend_init`,
+    /// `MPI_Precv_init`): as [`Neighbourhood::alltoallw_init`], each block cut into `partitions`
+    /// equal parts, in order. A contiguous block is cut by its elements, another along its
+    /// outermost distance. Both ends of all edges have the same number of partitions.
     ///
-    /// Nothing is packed, whatever [`Options::direct_blocks`] says: each run of bytes is a command of its own. Where a queue has not enough slots for
-    /// that, the request has a thriftier form, down to [`crate::Form::Cpu`].
+    /// Nothing is packed, whatever [`Options::direct_blocks`] says: each run of bytes is a command
+    /// of its own. Where a queue has not enough slots for that, the request has a thriftier form,
+    /// down to [`crate::Form::Cpu`].
     ///
     /// # Errors
-    /// As [`Neighbourhood::alltoallw_init`]; [`PrdmaError::Uneven`], also for 0 partitions; [`PrdmaError::Disagreement`] if members give different
-    /// numbers of partitions; [`PrdmaError::Limit`] for more than a 32-bit word can number.
+    /// As [`Neighbourhood::alltoallw_init`]; [`PrdmaError::Uneven`], also for 0 partitions;
+    /// [`PrdmaError::Disagreement`] if members give different numbers of partitions;
+    /// [`PrdmaError::Limit`] for more than a 32-bit word can number.
     #[allow(clippy::too_many_arguments)]
     pub async fn partitioned_init<S: Pod, R: Pod>(
         &mut self,

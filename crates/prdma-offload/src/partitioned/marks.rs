@@ -1,4 +1,5 @@
-//! Which partitions are marked that this member sends, and calls that may be dropped while they post them.
+//! Which partitions are marked that this member sends, and calls that may be dropped while they
+//! post them.
 
 use crate::PrdmaError;
 use core::sync::atomic::{AtomicU8, Ordering};
@@ -57,7 +58,8 @@ pub(super) struct BreakOnDrop<'a> {
 }
 
 impl<'a> BreakOnDrop<'a> {
-    /// Begins a call that breaks the request with `half` if it does not [finish](BreakOnDrop::finish).
+    /// Begins a call that breaks the request with `half` if it does not
+    /// [finish](BreakOnDrop::finish).
     pub(super) fn new(broken: &'a OnceLock<PrdmaError>, half: PrdmaError) -> Self {
         BreakOnDrop { broken, half: Some(half) }
     }

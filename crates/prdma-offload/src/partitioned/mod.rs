@@ -3,17 +3,20 @@
 //! ```text
 //! start -- ready(slot, partition), each once, from any task -- arrived(slot, partition) -- wait
 //! ```
-//! A partition leaves when it has been marked and its receiver is ready; no partition waits for another. Behind its data comes a word with the
-//! iteration's number: who sees it may read the partition.
+//! A partition leaves when it has been marked and its receiver is ready; no partition waits for
+//! another. Behind its data comes a word with the iteration's number: who sees it may read the
+//! partition.
 //!
 //! # Who moves the data
-//! With queues `start` posts what waits for READYs, and `ready` the partition's commands: the network does the rest. In a queue with several
-//! neighbours nothing leaves before all of them are ready. With [`Form::Cpu`] data move in calls of this member: `ready`, `arrived`, `test`, and whatever
-//! waits next, send what is marked and may leave.
+//! With queues `start` posts what waits for READYs, and `ready` the partition's commands: the
+//! network does the rest. In a queue with several neighbours nothing leaves before all of them are
+//! ready. With [`Form::Cpu`] data move in calls of this member: `ready`, `arrived`, `test`, and
+//! whatever waits next, send what is marked and may leave.
 //!
 //! # Several tasks
-//! `ready`, `ready_range` and `arrived` take the request shared: tasks, and threads where the fabric is `Sync`, may call them at any time. The others
-//! take it exclusively. What a task wrote to a partition before it marked it is sent.
+//! `ready`, `ready_range` and `arrived` take the request shared: tasks, and threads where the
+//! fabric is `Sync`, may call them at any time. The others take it exclusively. What a task wrote
+//! to a partition before it marked it is sent.
 //!
 //! # Source
 //! MPI 4.1, chapter 4.
@@ -32,9 +35,11 @@ use marks::{BreakOnDrop, ReadyPartitions};
 use rdma_fabric::{Deps, LocalWord, Rank, join};
 use std::sync::OnceLock;
 
-/// A persistent exchange whose blocks are sent partition by partition: [`crate::Neighbourhood::partitioned_init`].
+/// A persistent exchange whose blocks are sent partition by partition:
+/// [`crate::Neighbourhood::partitioned_init`].
 ///
-/// What is sent may be written until it is marked, and what is received may be read once it has [arrived](Partitioned::arrived).
+/// What is sent may be written until it is marked, and what is received may be read once it has
+/// [arrived](Partitioned::arrived).
 pub struct Partitioned {
     made: Made<PartitionEngine>,
     /// Of each slot.
@@ -69,7 +74,8 @@ impl fmt::Debug for Partitioned {
 }
 
 impl Partitioned {
-    /// Makes a request of `channels`, one for each partition of an edge, and the partitions of blocks.
+    /// Makes a request of `channels`, one for each partition of an edge, and the partitions of
+    /// blocks.
     fn new(made: Made<PartitionEngine>, partitions: usize, channels: &[Channel], blocks: &Blocks) -> Result<Self> {
         let mut outs: Vec<_> = blocks.sends.iter().map(|_| None).collect();
         let mut ins: Vec<_> = blocks.receives.iter().map(|_| None).collect();
@@ -93,10 +99,12 @@ impl Partitioned {
         self.made.form
     }
 
-    /// Returns why the form is thriftier than members asked for: the first thing that kept this member from having the queues it wanted.
-    /// [`FabricError::Unsupported`](rdma_fabric::FabricError::Unsupported) where the fabric has no control queues, [`PrdmaError::Limit`] where too few are free or an
-    /// iteration needs a deeper one than the network allows, or another error of the fabric; [`PrdmaError::ElsewhereFailed`] where only
-    /// another member could not have its own. `None` if options alone made the form.
+    /// Returns why the form is thriftier than members asked for: the first thing that kept this
+    /// member from having the queues it wanted.
+    /// [`FabricError::Unsupported`](rdma_fabric::FabricError::Unsupported) where the fabric has no
+    /// control queues, [`PrdmaError::Limit`] where too few are free or an iteration needs a deeper
+    /// one than the network allows, or another error of the fabric; [`PrdmaError::ElsewhereFailed`]
+    /// where only another member could not have its own. `None` if options alone made the form.
     pub fn obstacle(&self) -> Option<&PrdmaError> {
         self.made.obstacle.as_ref()
     }
@@ -120,7 +128,8 @@ impl Partitioned {
         self.broken.get().map_or(Ok(()), |error| Err(PrdmaError::Broken(Box::new(error.clone()))))
     }
 
-    /// Breaks the request if `done` is an error; the first error is kept. If a neighbour's loss is known by now, the error becomes that.
+    /// Breaks the request if `done` is an error; the first error is kept. If a neighbour's loss is
+    /// known by now, the error becomes that.
     fn kept<T>(&self, done: Result<T>) -> Result<T> {
         let done = done.map_err(|error| self.made.wires.name_loss(&self.made.fabric, error));
         if let Err(error) = &done {
@@ -129,10 +138,12 @@ impl Partitioned {
         done
     }
 
-    /// Begins an iteration (`MPI_Start`). Nothing of it is sent; neighbours may send from now on. Waits for nobody.
+    /// Begins an iteration (`MPI_Start`). Nothing of it is sent; neighbours may send from now on.
+    /// Waits for nobody.
     ///
     /// # Errors
-    /// [`PrdmaError::Active`], [`PrdmaError::Broken`]; an error of the fabric breaks the request. A start that is dropped half-way does so, too.
+    /// [`PrdmaError::Active`], [`PrdmaError::Broken`]; an error of the fabric breaks the request. A
+    /// start that is dropped half-way does so, too.
     pub async fn start(&mut self) -> Result<()> {
         self.sound()?;
         if self.active {
@@ -150,14 +161,17 @@ impl Partitioned {
         self.kept(started)
     }
 
-    /// Marks a partition of what is sent along a destination slot as ready (`MPI_Pready`): it leaves when its receiver is ready, and may not be
-    /// written until the request has been waited for. Each is marked once in an iteration. Those of a slot without a neighbour count for nothing.
+    /// Marks a partition of what is sent along a destination slot as ready (`MPI_Pready`): it
+    /// leaves when its receiver is ready, and may not be written until the request has been waited
+    /// for. Each is marked once in an iteration. Those of a slot without a neighbour count for
+    /// nothing.
     ///
-    /// A call that is dropped half-way has marked it; with queues it may break the request: [`PrdmaError::HalfReady`].
+    /// A call that is dropped half-way has marked it; with queues it may break the request:
+    /// [`PrdmaError::HalfReady`].
     ///
     /// # Errors
-    /// [`PrdmaError::Inactive`], [`PrdmaError::NoPartition`], [`PrdmaError::ReadyTwice`], which change nothing; [`PrdmaError::Broken`]; an
-    /// error of the fabric breaks the request.
+    /// [`PrdmaError::Inactive`], [`PrdmaError::NoPartition`], [`PrdmaError::ReadyTwice`], which
+    /// change nothing; [`PrdmaError::Broken`]; an error of the fabric breaks the request.
     pub async fn ready(&self, slot: usize, partition: usize) -> Result<()> {
         self.ready_range(slot, partition..partition.saturating_add(1)).await
     }
@@ -204,12 +218,14 @@ impl Partitioned {
         Ok(())
     }
 
-    /// Returns whether a partition along a source slot has come (`MPI_Parrived`): then it may be read (acquire), although the request is active. `true`
-    /// if the request is inactive, or without a neighbour.
+    /// Returns whether a partition along a source slot has come (`MPI_Parrived`): then it may be
+    /// read (acquire), although the request is active. `true` if the request is inactive, or
+    /// without a neighbour.
     ///
     /// # Errors
-    /// [`PrdmaError::NoPartition`], [`PrdmaError::Broken`]; an error of the fabric breaks the request, [`rdma_fabric::FabricError::PeerLost`] if the neighbour is
-    /// lost and the partition has not come.
+    /// [`PrdmaError::NoPartition`], [`PrdmaError::Broken`]; an error of the fabric breaks the
+    /// request, [`rdma_fabric::FabricError::PeerLost`] if the neighbour is lost and the partition
+    /// has not come.
     pub async fn arrived(&self, slot: usize, partition: usize) -> Result<bool> {
         self.sound()?;
         let at = self.places(Side::Source, slot, partition..partition.saturating_add(1))?.start;
@@ -225,12 +241,13 @@ impl Partitioned {
         Ok(here)
     }
 
-    /// Waits for the end of the iteration (`MPI_Wait`): all partitions have come (acquire), and what was sent may be written again. Returns at once if
-    /// the request is inactive. May be dropped and called again.
+    /// Waits for the end of the iteration (`MPI_Wait`): all partitions have come (acquire), and
+    /// what was sent may be written again. Returns at once if the request is inactive. May be
+    /// dropped and called again.
     ///
     /// # Errors
-    /// [`PrdmaError::NotReady`] if a partition has not been marked; nothing is waited for then, and the request stays active. Otherwise as
-    /// [`crate::Request::wait`].
+    /// [`PrdmaError::NotReady`] if a partition has not been marked; nothing is waited for then, and
+    /// the request stays active. Otherwise as [`crate::Request::wait`].
     pub async fn wait(&mut self) -> Result<()> {
         self.sound()?;
         if !self.active {
@@ -241,7 +258,8 @@ impl Partitioned {
         self.end(waited)
     }
 
-    /// Looks whether the iteration has ended, and ends it if so (`MPI_Test`). `true` if the request is inactive now.
+    /// Looks whether the iteration has ended, and ends it if so (`MPI_Test`). `true` if the request
+    /// is inactive now.
     ///
     /// # Errors
     /// As [`Partitioned::wait`].

@@ -1,4 +1,5 @@
-//! Whether both ends know of every edge, and one answer for all members of a call that any of them can fail.
+//! Whether both ends know of every edge, and one answer for all members of a call that any of them
+//! can fail.
 
 use super::{Edge, Record, Side, Topology, TopologyError};
 use crate::{
@@ -10,19 +11,20 @@ use rdma_fabric::Group;
 use std::collections::BTreeSet;
 
 impl Topology {
-    /// Compares this member's edges with those of the other ends: each destination must have it among its sources with
-    /// the same label, each source among its destinations. Collective over the group that the topology is for.
+    /// Compares this member's edges with those of the other ends: each destination must have it
+    /// among its sources with the same label, each source among its destinations. Collective over
+    /// the group that the topology is for.
     ///
-    /// If edges are inconsistent, every member gets the same one: of the least member that has an edge whose other
-    /// end lacks it, its first such destination, or if there is none its first such source. After an error the group
-    /// can still be used.
+    /// If edges are inconsistent, every member gets the same one: of the least member that has an
+    /// edge whose other end lacks it, its first such destination, or if there is none its first
+    /// such source. After an error the group can still be used.
     ///
     /// A member holds the tables of its neighbours while this goes on, and no other.
     ///
     /// # Errors
-    /// [`TopologyError::Unmatched`]. [`TopologyError::NoSuchMember`] at who has such an edge, because its topology is
-    /// of a greater group; that and other errors of one member are [`TopologyError::Failed`] at the others. As
-    /// [`Group::memory`], [`Group::barrier`].
+    /// [`TopologyError::Unmatched`]. [`TopologyError::NoSuchMember`] at who has such an edge,
+    /// because its topology is of a greater group; that and other errors of one member are
+    /// [`TopologyError::Failed`] at the others. As [`Group::memory`], [`Group::barrier`].
     pub fn check<'a>(&'a self, group: &'a mut Group) -> impl Future<Output = Result<(), TopologyError>> {
         compiled_here(self.check_edges(group))
     }
@@ -119,8 +121,9 @@ impl ErrorRecord {
     }
 }
 
-/// Returns `mine` if no member has an error. Otherwise all get the error of the least member that has one, except that a member with an error that only it
-/// can understand keeps it. Collective over the group.
+/// Returns `mine` if no member has an error. Otherwise all get the error of the least member that
+/// has one, except that a member with an error that only it can understand keeps it. Collective
+/// over the group.
 pub(super) async fn agreed<T>(group: &mut Group, mine: Result<T, TopologyError>) -> Result<T, TopologyError> {
     let vote = if mine.is_ok() { u64::MAX } else { group.me() as u64 };
     let first = !group.greatest(!vote).await?;

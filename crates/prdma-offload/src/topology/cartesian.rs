@@ -14,11 +14,12 @@ pub struct Cartesian {
 }
 
 impl Cartesian {
-    /// Makes a grid of these extents; a dimension that is periodic is a ring. Without dimensions it is one member.
+    /// Makes a grid of these extents; a dimension that is periodic is a ring. Without dimensions it
+    /// is one member.
     ///
     /// # Errors
-    /// [`TopologyError::Dimensions`]; [`TopologyError::WrongMembers`] if it has no members, or more than can be
-    /// numbered.
+    /// [`TopologyError::Dimensions`]; [`TopologyError::WrongMembers`] if it has no members, or more
+    /// than can be numbered.
     pub fn new(dims: &[usize], periodic: &[bool]) -> Result<Cartesian, TopologyError> {
         if dims.len() != periodic.len() {
             return Err(TopologyError::Dimensions { given: periodic.len(), dims: dims.len() });
@@ -55,7 +56,8 @@ impl Cartesian {
         Ok(digits(member, &self.dims))
     }
 
-    /// Returns the member at some coordinates (`MPI_Cart_rank`): around in periodic dimensions, `None` beyond a border of others.
+    /// Returns the member at some coordinates (`MPI_Cart_rank`): around in periodic dimensions,
+    /// `None` beyond a border of others.
     ///
     /// # Errors
     /// [`TopologyError::Dimensions`].
@@ -70,7 +72,8 @@ impl Cartesian {
         }))
     }
 
-    /// Returns the members that `me` receives from and sends to if everybody sends `displacement` further along `dim` (`MPI_Cart_shift`).
+    /// Returns the members that `me` receives from and sends to if everybody sends `displacement`
+    /// further along `dim` (`MPI_Cart_shift`).
     ///
     /// # Errors
     /// [`TopologyError::NotAMember`], [`TopologyError::NoSuchDim`].
@@ -94,11 +97,12 @@ impl Cartesian {
         Ok((moved(-i128::from(displacement)), moved(i128::from(displacement))))
     }
 
-    /// Returns the neighbours of `me` along the axes (`MPI_Cart_create`, MPI 4.1 section 8.6): slot `2d` is the one in negative
-    /// direction of dimension `d`, slot `2d + 1` the one in positive direction, at both sides; `None` beyond a border.
+    /// Returns the neighbours of `me` along the axes (`MPI_Cart_create`, MPI 4.1 section 8.6): slot
+    /// `2d` is the one in negative direction of dimension `d`, slot `2d + 1` the one in positive
+    /// direction, at both sides; `None` beyond a border.
     ///
-    /// A block that is sent in slot `s` arrives in slot `s ^ 1` of the receiver, also where a ring has one or two
-    /// members and both slots name the same.
+    /// A block that is sent in slot `s` arrives in slot `s ^ 1` of the receiver, also where a ring
+    /// has one or two members and both slots name the same.
     ///
     /// # Panics
     /// If `me` is no member.
@@ -112,12 +116,13 @@ impl Cartesian {
         self.towards(me, directions.collect(), |slot| slot ^ 1)
     }
 
-    /// Returns the 3ⁿ − 1 members that surround `me`, corners too: those of stencils of 9 and 27 points. Directions are in
-    /// order of their coordinates −1, 0, 1, the last dimension fastest, without the one that leads nowhere; `None`
-    /// beyond a border. MPI has no such topology.
+    /// Returns the 3ⁿ − 1 members that surround `me`, corners too: those of stencils of 9 and 27
+    /// points. Directions are in order of their coordinates −1, 0, 1, the last dimension fastest,
+    /// without the one that leads nowhere; `None` beyond a border. MPI has no such topology.
     ///
-    /// A block that is sent in one direction arrives in the slot of the [opposite](Cartesian::opposite) one of the
-    /// receiver, also where several slots name the same member.
+    /// A block that is sent in one direction arrives in the slot of the
+    /// [opposite](Cartesian::opposite) one of the receiver, also where several slots name the same
+    /// member.
     ///
     /// # Panics
     /// If `me` is no member.
@@ -138,7 +143,8 @@ impl Cartesian {
         3usize.pow(self.dims.len() as u32) - 2 - slot
     }
 
-    /// Returns the topology with neighbours in `directions`; each edge has the slot of its source as label.
+    /// Returns the topology with neighbours in `directions`; each edge has the slot of its source
+    /// as label.
     fn towards(&self, me: usize, directions: Vec<Vec<i64>>, opposite: impl Fn(usize) -> usize) -> Topology {
         assert!(me < self.members(), "member {me} of a grid of {}", self.members());
         let at = digits(me, &self.dims);
@@ -158,8 +164,9 @@ impl Cartesian {
         Topology { sources: edges(&opposite), destinations: edges(&|slot| slot), weights: None }
     }
 
-    /// Makes the part of the grid that has the same coordinates as this member in all dimensions that are not kept, as a
-    /// group and a grid of its own (`MPI_Cart_sub`). Collective over `group`, of which this is the grid.
+    /// Makes the part of the grid that has the same coordinates as this member in all dimensions
+    /// that are not kept, as a group and a grid of its own (`MPI_Cart_sub`). Collective over
+    /// `group`, of which this is the grid.
     ///
     /// # Errors
     /// [`TopologyError::Dimensions`], [`TopologyError::WrongMembers`]; as [`Group::split`].
@@ -216,8 +223,9 @@ pub(super) fn digits(number: usize, radices: &[usize]) -> Vec<usize> {
     digits
 }
 
-/// Returns extents of `dims` dimensions that multiply to `members`, as close to each other as can be (`MPI_Dims_create` without
-/// constraints): never increasing, the first as small as can be, then the second, and so on.
+/// Returns extents of `dims` dimensions that multiply to `members`, as close to each other as can
+/// be (`MPI_Dims_create` without constraints): never increasing, the first as small as can be, then
+/// the second, and so on.
 ///
 /// # Errors
 /// [`TopologyError::WrongMembers`] for no members, and for more than one in no dimensions.

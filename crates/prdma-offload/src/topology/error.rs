@@ -31,8 +31,8 @@ impl fmt::Display for Side {
     }
 }
 
-/// A topology that is impossible, or that its members do not agree on (`MPI_ERR_TOPOLOGY`, `MPI_ERR_DIMS`,
-/// `MPI_ERR_RANK`).
+/// A topology that is impossible, or that its members do not agree on (`MPI_ERR_TOPOLOGY`,
+/// `MPI_ERR_DIMS`, `MPI_ERR_RANK`).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TopologyError {

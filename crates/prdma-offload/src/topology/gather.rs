@@ -1,8 +1,9 @@
 //! A distributed graph from edges that anybody gives.
 //!
-//! Nobody knows who gives edges of it. So a contributor sorts its edges by the members they concern and takes a ticket
-//! at each of these; they count the tickets, make room for so many notes, and get notes of where their edges are; then they
-//! get them. A member holds the edges it gave and those that concern it.
+//! Nobody knows who gives edges of it. So a contributor sorts its edges by the members they concern
+//! and takes a ticket at each of these; they count the tickets, make room for so many notes, and
+//! get notes of where their edges are; then they get them. A member holds the edges it gave and
+//! those that concern it.
 
 use super::{Topology, TopologyError, agreement::agreed};
 use crate::{
@@ -39,15 +40,15 @@ const TICKETS: u64 = 0;
 const INBOX: u64 = 8;
 
 impl Topology {
-    /// Makes the graph of all edges that the members give, each a source and its destinations; anybody may give any edge
-    /// (`MPI_Dist_graph_create`). Collective over the group.
+    /// Makes the graph of all edges that the members give, each a source and its destinations;
+    /// anybody may give any edge (`MPI_Dist_graph_create`). Collective over the group.
     ///
-    /// Slots are in the order of the members that gave the edges, then in that in which they gave them. Edges that are
-    /// given several times are several edges.
+    /// Slots are in the order of the members that gave the edges, then in that in which they gave
+    /// them. Edges that are given several times are several edges.
     ///
     /// # Errors
-    /// [`TopologyError::NoSuchEnd`] at all members; other errors of one member are [`TopologyError::Failed`] at the
-    /// others. As [`Group::memory`], [`Group::barrier`].
+    /// [`TopologyError::NoSuchEnd`] at all members; other errors of one member are
+    /// [`TopologyError::Failed`] at the others. As [`Group::memory`], [`Group::barrier`].
     pub fn from_edges<'a>(
         group: &'a mut Group,
         edges: &'a [(usize, Vec<usize>)],
@@ -79,8 +80,8 @@ impl Topology {
     }
 }
 
-/// Passes each member its half edges, and returns those that this one gets. The outer error has ended the collective; the
-/// inner one is this member's.
+/// Passes each member its half edges, and returns those that this one gets. The outer error has
+/// ended the collective; the inner one is this member's.
 async fn scattered(
     group: &mut Group,
     memory: &GroupMemory,

@@ -1,8 +1,9 @@
 //! Who exchanges with whom: MPI's process topologies (MPI 4.1, chapter 8).
 //!
-//! A member of a group has *slots*: sources to receive from and destinations to send to, in the order in which a
-//! program gives its blocks. The edge of a slot names the other member and a *label*, which tells apart several edges
-//! between the same two: an edge from `a` to `b` has the same label at both.
+//! A member of a group has *slots*: sources to receive from and destinations to send to, in the
+//! order in which a program gives its blocks. The edge of a slot names the other member and a
+//! *label*, which tells apart several edges between the same two: an edge from `a` to `b` has the
+//! same label at both.
 //!
 //! | MPI | here |
 //! |---|---|
@@ -15,7 +16,8 @@
 //! | `MPI_Dims_create` (8.5.2) | [`dims_create`] |
 //! | `MPI_PROC_NULL` | a slot that is `None` |
 //!
-//! MPI leaves it to the program that both ends of an edge know of it. [`Topology::check`] finds out.
+//! MPI leaves it to the program that both ends of an edge know of it. [`Topology::check`] finds
+//! out.
 //!
 //! [`Group::me`]: rdma_fabric::Group::me
 
@@ -58,13 +60,15 @@ struct Weights {
 }
 
 impl Topology {
-    /// Makes a topology of these slots, without weights. Edges must have the same label at both ends.
+    /// Makes a topology of these slots, without weights. Edges must have the same label at both
+    /// ends.
     #[doc(hidden)]
     pub fn of(sources: Box<[Option<Edge>]>, destinations: Box<[Option<Edge>]>) -> Self {
         Topology { sources, destinations, weights: None }
     }
 
-    /// Returns the edges that blocks come along, by slot; `None` beyond a border, where nothing comes and the block stays as it is.
+    /// Returns the edges that blocks come along, by slot; `None` beyond a border, where nothing
+    /// comes and the block stays as it is.
     pub fn sources(&self) -> &[Option<Edge>] {
         &self.sources
     }
@@ -74,7 +78,8 @@ impl Topology {
         &self.destinations
     }
 
-    /// Returns the weights of the sources, by slot; `None` if the topology is unweighted (`MPI_UNWEIGHTED`).
+    /// Returns the weights of the sources, by slot; `None` if the topology is unweighted
+    /// (`MPI_UNWEIGHTED`).
     pub fn source_weights(&self) -> Option<&[u32]> {
         self.weights.as_ref().map(|weights| &*weights.sources)
     }
@@ -93,11 +98,12 @@ impl Topology {
 }
 
 impl Topology {
-    /// Makes the topology of member `me` of `members` from its neighbours, in the order given (`MPI_Dist_graph_create_adjacent`). Local.
+    /// Makes the topology of member `me` of `members` from its neighbours, in the order given
+    /// (`MPI_Dist_graph_create_adjacent`). Local.
     ///
-    /// A member may be named again, and `me` may name itself: the *k*-th slot of a destination is the *k*-th slot of
-    /// `me` among that member's sources. That the other end names `me` as often is the program's duty, which
-    /// [`Topology::check`] checks.
+    /// A member may be named again, and `me` may name itself: the *k*-th slot of a destination is
+    /// the *k*-th slot of `me` among that member's sources. That the other end names `me` as often
+    /// is the program's duty, which [`Topology::check`] checks.
     ///
     /// # Errors
     /// [`TopologyError::NotAMember`] of `me`, [`TopologyError::NoSuchMember`].
@@ -117,8 +123,8 @@ impl Topology {
         })
     }
 
-    /// Adds weights: how much goes along each edge, in any unit. They are hints for [`Topology::reordered`]
-    /// and change nothing else.
+    /// Adds weights: how much goes along each edge, in any unit. They are hints for
+    /// [`Topology::reordered`] and change nothing else.
     ///
     /// # Errors
     /// [`TopologyError::Weights`] if they are not as many as the slots of their side.

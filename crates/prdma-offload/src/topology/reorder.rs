@@ -1,6 +1,7 @@
 //! New numbers, with which neighbours share nodes (`reorder = true`).
 //!
-//! Which part of a topology a node plays is arithmetic, and the same at every member that knows the same.
+//! Which part of a topology a node plays is arithmetic, and the same at every member that knows the
+//! same.
 
 use super::{Cartesian, Record, Topology, TopologyError, agreement::agreed, cartesian::digits};
 use crate::{
@@ -12,12 +13,13 @@ use rdma_fabric::{Group, GroupMemory, Result};
 use std::collections::BTreeMap;
 
 impl Cartesian {
-    /// Makes a group of the same members, numbered so that each node has a block of the grid, and the
-    /// [topology](Cartesian::topology) of this member's new number, [`Group::me`]. Collective over `group`, which is as
-    /// large as the grid.
+    /// Makes a group of the same members, numbered so that each node has a block of the grid, and
+    /// the [topology](Cartesian::topology) of this member's new number, [`Group::me`]. Collective
+    /// over `group`, which is as large as the grid.
     ///
-    /// Blocks are those that part the fewest pairs of neighbours. Numbers stay as they are if the nodes have different
-    /// numbers of members, no block of a node's size divides the grid, or no fewer neighbours would be on other nodes.
+    /// Blocks are those that part the fewest pairs of neighbours. Numbers stay as they are if the
+    /// nodes have different numbers of members, no block of a node's size divides the grid, or no
+    /// fewer neighbours would be on other nodes.
     ///
     /// # Errors
     /// [`TopologyError::WrongMembers`]; as [`Group::split`].
@@ -39,16 +41,18 @@ impl Cartesian {
 }
 
 impl Topology {
-    /// Makes a group of the same members, numbered so that members that exchange much share a node, and the topology of this
-    /// member's new number, [`Group::me`]: the one that the member with that number had. Collective over the group that
-    /// the topology is for.
+    /// Makes a group of the same members, numbered so that members that exchange much share a node,
+    /// and the topology of this member's new number, [`Group::me`]: the one that the member with
+    /// that number had. Collective over the group that the topology is for.
     ///
-    /// The first member gets all tables and fills node after node: with the least number that is left, then again and
-    /// again with the one that exchanges most with those there. An edge counts as its weights at both ends, or as 1 at
-    /// each. Numbers stay as they are if no less would go between nodes.
+    /// The first member gets all tables and fills node after node: with the least number that is
+    /// left, then again and again with the one that exchanges most with those there. An edge counts
+    /// as its weights at both ends, or as 1 at each. Numbers stay as they are if no less would go
+    /// between nodes.
     ///
     /// # Errors
-    /// [`TopologyError::Failed`] at the others for an error of one member. As [`Group::memory`], [`Group::split`].
+    /// [`TopologyError::Failed`] at the others for an error of one member. As [`Group::memory`],
+    /// [`Group::split`].
     pub fn reordered<'a>(
         &'a self,
         group: &'a mut Group,
@@ -114,8 +118,9 @@ async fn renumbered(group: &mut Group, vertex: usize) -> Result<Group, TopologyE
 pub(super) type Traffic = Vec<BTreeMap<usize, u64>>;
 
 impl Cartesian {
-    /// Returns the vertex of each member: nodes take blocks of the grid. `None` if nodes differ in size, no block of a node's
-    /// size divides the grid, or as many neighbours as before would be on other nodes.
+    /// Returns the vertex of each member: nodes take blocks of the grid. `None` if nodes differ in
+    /// size, no block of a node's size divides the grid, or as many neighbours as before would be
+    /// on other nodes.
     pub(super) fn in_blocks(&self, nodes: &Nodes) -> Option<Vec<usize>> {
         let size = nodes.members.first()?.len();
         if nodes.members.iter().any(|members| members.len() != size) {
@@ -136,8 +141,9 @@ impl Cartesian {
         (self.between_nodes(nodes, &vertices) < self.between_nodes(nodes, &unchanged)).then_some(vertices)
     }
 
-    /// Returns the extents of a block of `size` members that divides the grid so that the fewest pairs of neighbours are in
-    /// different blocks; of several the one with the least first extent, then the least second, and so on.
+    /// Returns the extents of a block of `size` members that divides the grid so that the fewest
+    /// pairs of neighbours are in different blocks; of several the one with the least first extent,
+    /// then the least second, and so on.
     fn block(&self, size: usize) -> Option<Vec<usize>> {
         let mut blocks = vec![(size, Vec::new())];
         for extent in self.dims() {
@@ -170,8 +176,9 @@ impl Cartesian {
     }
 }
 
-/// Returns the vertex of each member: each node takes in turn the least vertex that is left, then again and again the one that
-/// exchanges most with those it has, of several the least. `None` if as much as before would go between nodes.
+/// Returns the vertex of each member: each node takes in turn the least vertex that is left, then
+/// again and again the one that exchanges most with those it has, of several the least. `None` if
+/// as much as before would go between nodes.
 pub(super) fn greedy(traffic: &Traffic, nodes: &Nodes) -> Option<Vec<usize>> {
     let mut vertices = vec![0; nodes.of.len()];
     let mut left: Vec<bool> = vec![true; nodes.of.len()];

@@ -10,11 +10,13 @@ use crate::{
 };
 use rdma_fabric::{Deps, Fabric, RegionKey, RemoteAddr, triggered::put_behind};
 
-/// Above so many blocks they are packed before, and unpacked after: what [`crate::Options`] has by default.
+/// Above so many blocks they are packed before, and unpacked after: what [`crate::Options`] has by
+/// default.
 const DIRECT_BLOCKS: u64 = 12;
 
 impl OutBox {
-    /// Waits for the receiver's offer of exchange `k`, compares sizes, puts the block, and answers. A sender without a block answers that.
+    /// Waits for the receiver's offer of exchange `k`, compares sizes, puts the block, and answers.
+    /// A sender without a block answers that.
     pub(super) async fn send(&self, fabric: &Fabric, k: u64, block: Option<&Block>) -> Result<()> {
         let offered = fabric.wait_until(&self.offered, Deps::One(self.to), |offered| offered >= k);
         if fabric.triggers().beside(offered).await? & CLOSED != 0 {
@@ -69,7 +71,8 @@ impl OutBox {
 }
 
 impl InBox {
-    /// Offers the block's memory for exchange `k`, and waits for the answer. A receiver without a block says so and waits for none.
+    /// Offers the block's memory for exchange `k`, and waits for the answer. A receiver without a
+    /// block says so and waits for none.
     pub(super) async fn receive(&self, fabric: &Fabric, k: u64, block: Option<&Block>) -> Result<()> {
         let staged = match block {
             Some(block) if block.layout.count() > DIRECT_BLOCKS => Some(Staged::new(fabric, block)),

@@ -1,7 +1,8 @@
 //! Where neighbours leave word for each other when nothing was agreed before.
 //!
-//! For each channel a member has an offer (the receiver writes it, the sender reads it) and an answer (the other way round), both in its own
-//! memory, so that it waits for own words only. Where they are is exchanged once.
+//! For each channel a member has an offer (the receiver writes it, the sender reads it) and an
+//! answer (the other way round), both in its own memory, so that it waits for own words only. Where
+//! they are is exchanged once.
 
 use super::edge::Offer;
 use crate::{
@@ -14,7 +15,8 @@ use rdma_fabric::{
     Fabric, Group, GroupMemory, LocalSpan, LocalWord, Rank, RegionKey, RemoteAddr, RemoteSpan, RemoteWord,
 };
 
-/// Set in a word that its writer will never write again. The rest is what it said before: its reader may not have looked yet.
+/// Set in a word that its writer will never write again. The rest is what it said before: its
+/// reader may not have looked yet.
 pub(super) const CLOSED: u64 = 1 << 63;
 
 /// What a sender says of the size of a block that it does not have.
@@ -82,7 +84,8 @@ impl Mailboxes {
     /// Makes a member's mailboxes. Collective over the group.
     ///
     /// # Errors
-    /// [`PrdmaError::Unmatched`]; [`PrdmaError::ElsewhereFailed`]; as [`Fabric::alloc`] and [`Group::barrier`].
+    /// [`PrdmaError::Unmatched`]; [`PrdmaError::ElsewhereFailed`]; as [`Fabric::alloc`] and
+    /// [`Group::barrier`].
     pub(super) async fn new(group: &mut Group, headers: &GroupMemory, channels: &[Channel]) -> Result<Mailboxes> {
         let fabric = group.fabric().clone();
         let words = Memory::new(&fabric, channels.len() * CHANNEL as usize, Width::Eight);

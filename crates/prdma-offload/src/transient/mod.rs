@@ -5,13 +5,15 @@
 //! sender   : S1  its word is k   S2  compare the sizes   S3  put the data   S4  put the answer k to the receiver's mailbox, after the data
 //! receiver : R1  its word is k
 //! ```
-//! A persistent exchange sends neither offer nor comparison: READY is one word, and the network waits for it. Here all of it is carried out by the
-//! CPUs inside the call, on every fabric, with no control queue.
+//! A persistent exchange sends neither offer nor comparison: READY is one word, and the network
+//! waits for it. Here all of it is carried out by the CPUs inside the call, on every fabric, with
+//! no control queue.
 //!
 //! # What goes wrong
-//! Each edge ends at both ends whatever happens: an offer or answer says if sizes differ, or blocks are impossible, and the
-//! next exchange is not disturbed. A call that is dropped closes the mailboxes of this member for ever, and its neighbours learn it
-//! ([`Fabric::detach`]): their exchanges with it fail, and so do its own.
+//! Each edge ends at both ends whatever happens: an offer or answer says if sizes differ, or blocks
+//! are impossible, and the next exchange is not disturbed. A call that is dropped closes the
+//! mailboxes of this member for ever, and its neighbours learn it ([`Fabric::detach`]): their
+//! exchanges with it fail, and so do its own.
 //!
 //! # Source
 //! MPI 4.1, section 8.6 (`MPI_Neighbor_alltoallw`).
@@ -30,18 +32,23 @@ use mailboxes::CLOSED;
 use rdma_fabric::{Fabric, Pod, Rank, RemoteWord, join, provider::Boxed};
 
 impl Neighbourhood {
-    /// Exchanges blocks once (`MPI_Neighbor_alltoallw`): block `j` of `sends` goes along destination slot `j`, what comes along source slot `i` is
-    /// laid down as block `i` of `receives`. Waits until the own blocks are here and the sent ones may be written again.
+    /// Exchanges blocks once (`MPI_Neighbor_alltoallw`): block `j` of `sends` goes along
+    /// destination slot `j`, what comes along source slot `i` is laid down as block `i` of
+    /// `receives`. Waits until the own blocks are here and the sent ones may be written again.
     ///
-    /// Addresses are exchanged in every call, and the CPUs move the data. All members call it equally often. The first call makes mailboxes, and is
-    /// collective over the group; later ones meet neighbours only.
+    /// Addresses are exchanged in every call, and the CPUs move the data. All members call it
+    /// equally often. The first call makes mailboxes, and is collective over the group; later ones
+    /// meet neighbours only.
     ///
-    /// Dropping it ends transient exchanges with this member: see [`PrdmaError::Dropped`]. What its neighbours had begun to send to it may still arrive.
+    /// Dropping it ends transient exchanges with this member: see [`PrdmaError::Dropped`]. What its
+    /// neighbours had begun to send to it may still arrive.
     ///
     /// # Errors
-    /// [`PrdmaError::Slots`], [`PrdmaError::OutOfBounds`], [`PrdmaError::Overlap`] at the member with such blocks, and
-    /// [`PrdmaError::ElsewhereFailed`] at its neighbours; [`PrdmaError::Size`] at both ends of an edge with different sizes; the other edges are exchanged
-    /// all the same. [`PrdmaError::Unmatched`] in the first call, and `ElsewhereFailed` at all others then. Errors of the fabric.
+    /// [`PrdmaError::Slots`], [`PrdmaError::OutOfBounds`], [`PrdmaError::Overlap`] at the member
+    /// with such blocks, and [`PrdmaError::ElsewhereFailed`] at its neighbours;
+    /// [`PrdmaError::Size`] at both ends of an edge with different sizes; the other edges are
+    /// exchanged all the same. [`PrdmaError::Unmatched`] in the first call, and `ElsewhereFailed`
+    /// at all others then. Errors of the fabric.
     pub async fn alltoallw<S: Pod, R: Pod>(
         &mut self,
         send: &Buffer<S>,
@@ -101,14 +108,16 @@ impl Mailboxes {
         errors.into_iter().next().map_or(Ok(()), Err)
     }
 
-    /// Returns what a member writes last to words of its neighbours when it leaves. They have read all earlier offers, but maybe not the last answer.
+    /// Returns what a member writes last to words of its neighbours when it leaves. They have read
+    /// all earlier offers, but maybe not the last answer.
     fn leave_words(&self) -> Vec<(Rank, RemoteWord<u64>, u64)> {
         let answers = self.outs.iter().map(|out| (out.to, out.answer.clone(), CLOSED | out.answered));
         answers.chain(self.ins.iter().map(|inn| (inn.from, inn.offered.clone(), CLOSED))).collect()
     }
 }
 
-/// An exchange under way: when it is dropped, this member closes its mailboxes and its neighbours learn it.
+/// An exchange under way: when it is dropped, this member closes its mailboxes and its neighbours
+/// learn it.
 struct CloseOnDrop<'a> {
     fabric: &'a Fabric,
     boxes: &'a Mailboxes,

@@ -1,5 +1,5 @@
-//! Exchanges by node on machines whose nodes have several ranks. `tests/it/persistent` holds them to an oracle with layouts; here is what it can't see: how
-//! many messages leave a node.
+//! Exchanges by node on machines whose nodes have several ranks. `tests/it/persistent` holds them
+//! to an oracle with layouts; here is what it can't see: how many messages leave a node.
 
 use crate::{FORMS, disturbed, fx100};
 use prdma_offload::{Aggregation, Buffer, Form, Neighbourhood, Options, Request, Topology};

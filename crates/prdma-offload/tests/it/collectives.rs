@@ -264,7 +264,8 @@ fn errors_are_told_to_all() {
     fx100(3).run(&wrong).unwrap();
 }
 
-/// Queues run out: the next form is the same at all members. Who drops a request has its queues again.
+/// Queues run out: the next form is the same at all members. Who drops a request has its queues
+/// again.
 async fn scarce(fabric: Fabric) -> ProgramResult<Vec<Form>> {
     let mut all = collectives(&fabric).await?;
     let (mut requests, mut forms) = (Vec::new(), Vec::new());
@@ -300,7 +301,8 @@ fn members_agree_on_thriftier_forms_when_queues_run_out() {
     assert_eq!(forms[40..], [Form::Fast, Form::Mrc]);
 }
 
-/// Member 2 fails after it has made its requests; a wait that was dropped before is called again by the others.
+/// Member 2 fails after it has made its requests; a wait that was dropped before is called again by
+/// the others.
 async fn lost(fabric: Fabric, form: Form, told: &'static AtomicUsize) -> ProgramResult<()> {
     let mut all = collectives(&fabric).await?;
     let buffer = Buffer::<u64>::new(&fabric, 8)?;

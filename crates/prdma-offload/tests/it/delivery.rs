@@ -1,7 +1,9 @@
-//! Exchanges without control queues against a network that delivers in any order, and against ranks that die at any moment.
+//! Exchanges without control queues against a network that delivers in any order, and against ranks
+//! that die at any moment.
 //!
-//! `onesided-explore` lets puts stay on their way as long as the contract allows and arrive in any order, and each rank's CPU comes to its next act
-//! whenever it likes. Small jobs are explored to the last state, larger ones at random; `cargo xtask explore` explores those between.
+//! `onesided-explore` lets puts stay on their way as long as the contract allows and arrive in any
+//! order, and each rank's CPU comes to its next act whenever it likes. Small jobs are explored to
+//! the last state, larger ones at random; `cargo xtask explore` explores those between.
 
 mod forms;
 mod tasks;

@@ -240,7 +240,8 @@ fn few_commands() {
     let contiguous = pieces(&packed, &packed, 3000).expect("equal lengths");
     assert_eq!(contiguous, [piece(6000, 6000, 2000, 1, 0), piece(0, 0, 3000, 2, 3000)]);
     assert_eq!(count_blocks(&packed, &packed), 1);
-    // A shadow of width 2 in the middle dimension: two loops, and the longer one is that of a command's blocks.
+    // A shadow of width 2 in the middle dimension: two loops, and the longer one is that of a
+    // command's blocks.
     let shadow = |y| Layout::subarray::<u8>(&[100, 9, 50], &[100, 2, 3], &[0, y, 4]).expect("inside");
     assert_eq!(pieces(&shadow(1), &shadow(7), 64), Ok(vec![piece(54, 354, 3, 100, 450), piece(104, 404, 3, 100, 450)]));
     // Runs that straddle each other.

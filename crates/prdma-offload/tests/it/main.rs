@@ -1,5 +1,6 @@
-//! The crate as programs use it: layouts and topologies against oracles, exchanges and collectives over threads and in virtual time, small jobs under every
-//! delivery order and under loom, and counts of what calls cost.
+//! The crate as programs use it: layouts and topologies against oracles, exchanges and collectives
+//! over threads and in virtual time, small jobs under every delivery order and under loom, and
+//! counts of what calls cost.
 
 mod by_node;
 mod collectives;
@@ -9,25 +10,30 @@ mod layouts;
 mod partitioned;
 mod transient;
 mod counts {
-    //! Counts as an oracle for what calls cost: charges for software layers, operations of making a request, looks at own words.
+    //! Counts as an oracle for what calls cost: charges for software layers, operations of making a
+    //! request, looks at own words.
 
     mod charges;
     mod looks;
     mod rounds;
 }
 mod loom {
-    //! Whole exchanges without control queues under loom: the engine's own code, and data of which loom sees every race.
+    //! Whole exchanges without control queues under loom: the engine's own code, and data of which
+    //! loom sees every race.
     //!
-    //! The explorer of delivery orders ([`crate::delivery`]) takes memory to be sequentially consistent. Here it is not: what orders data against READY and END are
-    //! the releases and acquires of the protocol's operations, and a load may be stale. Requests are made before the model begins; what is explored are starts, waits
-    //! and what leaves in them. Each test states its preemption bound.
+    //! The explorer of delivery orders ([`crate::delivery`]) takes memory to be sequentially
+    //! consistent. Here it is not: what orders data against READY and END are the releases and
+    //! acquires of the protocol's operations, and a load may be stale. Requests are made before the
+    //! model begins; what is explored are starts, waits and what leaves in them. Each test states
+    //! its preemption bound.
 
     mod exchange;
     mod right;
     mod wrong;
 }
 mod topologies {
-    //! Topologies: local properties, and collectives over threads and in virtual time against sequential oracles.
+    //! Topologies: local properties, and collectives over threads and in virtual time against
+    //! sequential oracles.
 
     mod agreement;
     mod edges;
@@ -51,7 +57,8 @@ fn fx100(ranks: usize) -> Job<'static> {
     Job::new(&Platform::fx100(), ranks)
 }
 
-/// Ranks of the FX100 whose operations take up to so many microseconds longer than they need, and whose events at one time come in any order.
+/// Ranks of the FX100 whose operations take up to so many microseconds longer than they need, and
+/// whose events at one time come in any order.
 fn disturbed(ranks: usize, micros: u64) -> Job<'static> {
     fx100(ranks).jitter(Duration::from_micros(micros)).shuffle_ties(true)
 }

@@ -98,7 +98,8 @@ fn an_error_is_told_at_both_ends_and_disturbs_no_later_exchange() {
     fx100(4).shuffle_ties(true).run(&wrong).unwrap();
 }
 
-/// Member 0 drops an exchange while it waits: its neighbours are told, and those who are none go on.
+/// Member 0 drops an exchange while it waits: its neighbours are told, and those who are none go
+/// on.
 async fn dropping(fabric: Fabric) -> ProgramResult<()> {
     let mut hood = neighbours(&fabric).await?;
     let (me, n) = (hood.group().me(), hood.group().len());

@@ -1,13 +1,15 @@
-//! aarch64: `ldar` and `stlr` for words, exclusive pairs for read-modify-writes (no optional instructions), pairs
-//! of 16-byte registers for copies (Arm ARM, section B2.3).
+//! aarch64: `ldar` and `stlr` for words, exclusive pairs for read-modify-writes (no optional
+//! instructions), pairs of 16-byte registers for copies (Arm ARM, section B2.3).
 //!
-//! A copy has no order of its own; each copy into shared memory ends up before later `stlr` and `stlxr` of the
-//! same CPU because those release. [`copy_out`] ends with `dmb ishld`, so that what is read after it is read after it.
+//! A copy has no order of its own; each copy into shared memory ends up before later `stlr` and
+//! `stlxr` of the same CPU because those release. [`copy_out`] ends with `dmb ishld`, so that what
+//! is read after it is read after it.
 //!
 //! # Safety
-//! Each instruction touches only bytes that the caller vouches for, and no block is `nomem`, `readonly` or `pure`: the
-//! compiler keeps all of them, in their order. Between the halves of an exclusive pair there is no other access, and
-//! the status register differs from the pair's others (outputs are early-clobbered), as the architecture demands.
+//! Each instruction touches only bytes that the caller vouches for, and no block is `nomem`,
+//! `readonly` or `pure`: the compiler keeps all of them, in their order. Between the halves of an
+//! exclusive pair there is no other access, and the status register differs from the pair's others
+//! (outputs are early-clobbered), as the architecture demands.
 
 use super::short::{Private, SHORT, Side, short};
 use crate::Amo;
@@ -20,7 +22,8 @@ macro_rules! word_access {
         #[inline(always)]
         pub(super) unsafe fn $load(p: *const u8) -> $t {
             let value: $t;
-            // SAFETY: reads the word, which the caller vouches for. Not `readonly`: later reads must stay below.
+            // SAFETY: reads the word, which the caller vouches for. Not `readonly`: later reads
+            // must stay below.
             unsafe {
                 asm!(concat!("ldar {v:", $reg, "}, [{p}]"), p = in(reg) p, v = out(reg) value,
                     options(nostack, preserves_flags));
@@ -79,7 +82,8 @@ macro_rules! word_access {
                     }
                 }
                 Amo::CompareSwap { expected, new } => {
-                    // SAFETY: touches the word only; a mismatch stores nothing and gives up the reservation.
+                    // SAFETY: touches the word only; a mismatch stores nothing and gives up the
+                    // reservation.
                     unsafe {
                         asm!(
                             "2:",
@@ -157,8 +161,8 @@ impl Side for Shared {
 /// Both sides are valid for `len` bytes.
 unsafe fn long(dst: *mut u8, src: *const u8, len: usize) {
     debug_assert!(len > SHORT);
-    // SAFETY: the loop moves the largest multiple of 64 below `len`, the moves after it the last 64 bytes, which lie
-    // inside because `len` is larger than 64.
+    // SAFETY: the loop moves the largest multiple of 64 below `len`, the moves after it the last 64
+    // bytes, which lie inside because `len` is larger than 64.
     unsafe {
         asm!(
             "2:",

@@ -1,9 +1,11 @@
 //! How memory that others may touch at any time is read and written.
 //!
-//! Every byte of a segment's heap goes through this module and nothing else, whoever owns it. Racing plain accesses are undefined in Rust,
-//! relaxed word loops miss the speed of a copy, and atomics of different widths on the same bytes are undefined too. So on x86-64 and
-//! aarch64 the accesses are inline assembly, which the compiler must take as it is; elsewhere and under Miri they are `AtomicU64` cells,
-//! with compare-and-swap for parts of a cell (4-byte atomics included, so that all widths stay coherent).
+//! Every byte of a segment's heap goes through this module and nothing else, whoever owns it.
+//! Racing plain accesses are undefined in Rust, relaxed word loops miss the speed of a copy, and
+//! atomics of different widths on the same bytes are undefined too. So on x86-64 and aarch64 the
+//! accesses are inline assembly, which the compiler must take as it is; elsewhere and under Miri
+//! they are `AtomicU64` cells, with compare-and-swap for parts of a cell (4-byte atomics included,
+//! so that all widths stay coherent).
 //!
 //! # Ordering
 //! | access | guarantee |
@@ -16,9 +18,10 @@
 //! Overlapping source and destination leave unspecified bytes in the destination, nothing worse.
 //!
 //! # Safety
-//! Callers give addresses that are valid for the bytes, in memory that everybody accesses through this module. In return no access here is
-//! a data race in Rust's sense: shared bytes are touched by assembly, which the compiler takes as it is, or by atomics of one width. The
-//! two forms never meet on one byte: which is used is fixed when the crate is compiled.
+//! Callers give addresses that are valid for the bytes, in memory that everybody accesses through
+//! this module. In return no access here is a data race in Rust's sense: shared bytes are touched
+//! by assembly, which the compiler takes as it is, or by atomics of one width. The two forms never
+//! meet on one byte: which is used is fixed when the crate is compiled.
 
 #![allow(unsafe_code)]
 
@@ -66,7 +69,8 @@ pub unsafe fn store(p: *mut u8, width: usize, bits: u64) {
     unsafe { if width == 4 { chosen::store4(p, bits as u32) } else { chosen::store8(p, bits) } }
 }
 
-/// Changes a word of `width` bytes, 4 or 8, with the low bits of the operands; returns the bits before, zero-extended.
+/// Changes a word of `width` bytes, 4 or 8, with the low bits of the operands; returns the bits
+/// before, zero-extended.
 ///
 /// # Safety
 /// As [`load`].

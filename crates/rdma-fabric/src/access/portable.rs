@@ -1,9 +1,10 @@
-//! Everywhere else, and under Miri: cells of 8 bytes, each an `AtomicU64`. Parts of a cell are written by
-//! compare-and-swap, so accesses of all widths to the same bytes are coherent and none is a mixed-size race.
+//! Everywhere else, and under Miri: cells of 8 bytes, each an `AtomicU64`. Parts of a cell are
+//! written by compare-and-swap, so accesses of all widths to the same bytes are coherent and none
+//! is a mixed-size race.
 //!
 //! # Safety
-//! Pointers into shared memory lie in an allocation that starts and ends on a cell boundary, so that the cell around
-//! any of its bytes is inside; all access to it is through cells.
+//! Pointers into shared memory lie in an allocation that starts and ends on a cell boundary, so
+//! that the cell around any of its bytes is inside; all access to it is through cells.
 
 use crate::Amo;
 use core::sync::atomic::{
@@ -125,7 +126,8 @@ pub(super) unsafe fn rmw4(p: *mut u8, amo: Amo<u32>) -> u32 {
     }
 }
 
-/// Calls `f` with each run of bytes of `len` that lies in one cell: its place in the copy and its length.
+/// Calls `f` with each run of bytes of `len` that lies in one cell: its place in the copy and its
+/// length.
 fn runs(start: usize, len: usize, mut f: impl FnMut(usize, usize)) {
     let mut done = 0;
     while done < len {

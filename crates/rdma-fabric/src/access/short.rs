@@ -1,8 +1,9 @@
 //! Copies of at most 64 bytes by a few plain moves, shared by the assembly forms.
 //!
 //! # Safety
-//! Every move of a copy of `len` bytes covers `offset..offset + width` with `offset + width <= len`. What is shared is
-//! moved by the side's own instructions, never by accesses the compiler may invent, repeat or drop.
+//! Every move of a copy of `len` bytes covers `offset..offset + width` with
+//! `offset + width <= len`. What is shared is moved by the side's own instructions, never by
+//! accesses the compiler may invent, repeat or drop.
 
 /// One side of a copy: moves of 1 to 16 bytes, at any alignment.
 pub(super) trait Side {
@@ -43,8 +44,8 @@ pub(super) trait Side {
 /// The longest copy [`short`] does.
 pub(super) const SHORT: usize = 64;
 
-/// Copies `len <= 64` bytes. Lengths that are no power of two take two overlapping moves per width; all loads of a length come before its
-/// stores.
+/// Copies `len <= 64` bytes. Lengths that are no power of two take two overlapping moves per width;
+/// all loads of a length come before its stores.
 ///
 /// # Safety
 /// `src` and `dst` are valid for `len` bytes of the side's kind.

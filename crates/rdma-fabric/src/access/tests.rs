@@ -56,7 +56,8 @@ macro_rules! access_tests {
                         let base = shared.base();
                         let source: Vec<u8> = (0..len).map(|i| (i * 7 + 1) as u8).collect();
                         let mut got = vec![0u8; len];
-                        // SAFETY: all ranges lie in vectors of `len + 64` and `len` bytes that nobody else uses.
+                        // SAFETY: all ranges lie in vectors of `len + 64` and `len` bytes that
+                        // nobody else uses.
                         unsafe {
                             $form::copy_out(got.as_mut_ptr(), base.add(align), len);
                             assert_eq!(got, bytes[align..align + len], "out, align {align}, len {len}");
@@ -142,7 +143,8 @@ macro_rules! access_tests {
                         scope.spawn(move || {
                             let p = shared.base();
                             for i in 0..ROUNDS {
-                                // SAFETY: words of the array, which outlives the scope; all access is by this module.
+                                // SAFETY: words of the array, which outlives the scope; all access
+                                // is by this module.
                                 unsafe {
                                     $form::rmw8(p, Amo::Add(1));
                                     $form::rmw4(p.add(8 + 4 * (i as usize % 2)), Amo::Add(1));
@@ -161,7 +163,8 @@ macro_rules! access_tests {
                 }
             }
 
-            /// Copies of many lengths, at any alignment, while another thread writes: each byte is an old or a new one.
+            /// Copies of many lengths, at any alignment, while another thread writes: each byte is
+            /// an old or a new one.
             #[test]
             fn racing_copies_see_old_or_new_bytes() {
                 const ROUNDS: usize = if cfg!(miri) { 3 } else { 300 };

@@ -1,10 +1,11 @@
-//! x86-64: `mov` is acquire as a load and release as a store, locked instructions are full barriers (Intel SDM
-//! volume 3, section 9.2; AMD APM volume 2, section 7.2). Stores after a string move are not seen before it
-//! (SDM section 9.2.4).
+//! x86-64: `mov` is acquire as a load and release as a store, locked instructions are full barriers
+//! (Intel SDM volume 3, section 9.2; AMD APM volume 2, section 7.2). Stores after a string move are
+//! not seen before it (SDM section 9.2.4).
 //!
 //! # Safety
-//! Each instruction touches only bytes that the caller vouches for, has no other operands than those declared, and no
-//! block is `nomem`, `readonly` or `pure`: the compiler keeps all of them, in their order.
+//! Each instruction touches only bytes that the caller vouches for, has no other operands than
+//! those declared, and no block is `nomem`, `readonly` or `pure`: the compiler keeps all of them,
+//! in their order.
 
 use super::short::{Private, SHORT, Side, short};
 use crate::Amo;
@@ -17,7 +18,8 @@ macro_rules! word_access {
         #[inline(always)]
         pub(super) unsafe fn $load(p: *const u8) -> $t {
             let value: $t;
-            // SAFETY: reads the word, which the caller vouches for. Not `readonly`: later reads must stay below.
+            // SAFETY: reads the word, which the caller vouches for. Not `readonly`: later reads
+            // must stay below.
             unsafe {
                 asm!(concat!("mov {v", $reg, "}, ", $ptr, " ptr [{p}]"), p = in(reg) p, v = out(reg) value,
                     options(nostack, preserves_flags));
@@ -90,7 +92,8 @@ word_access!(load8, store8, rmw8, u64, "qword", "", "rax");
 /// Asks for the cache line of `p`, to write it soon: a hint, at any address.
 #[inline(always)]
 pub fn expect_store(p: *const u8) {
-    // SAFETY: accesses nothing and never faults; processors without the instruction take it for none.
+    // SAFETY: accesses nothing and never faults; processors without the instruction take it for
+    // none.
     unsafe { asm!("prefetchw byte ptr [{p}]", p = in(reg) p, options(nostack, preserves_flags)) };
 }
 
@@ -174,7 +177,8 @@ unsafe fn by_string(dst: *mut u8, src: *const u8, len: usize) {
 /// # Safety
 /// Both sides are valid for `len` bytes, more than 64.
 unsafe fn by_16(dst: *mut u8, src: *const u8, len: usize) {
-    // SAFETY: the loop moves the largest multiple of 64 below `len`, the moves after it the last 64 bytes.
+    // SAFETY: the loop moves the largest multiple of 64 below `len`, the moves after it the last 64
+    // bytes.
     unsafe {
         asm!(
             "2:",
@@ -214,9 +218,10 @@ unsafe fn by_16(dst: *mut u8, src: *const u8, len: usize) {
 /// # Safety
 /// Both sides are valid for `len` bytes, at least [`AVX_TURN`]; the CPU has AVX.
 unsafe fn by_32(dst: *mut u8, src: *const u8, len: usize) {
-    // SAFETY: the last turn's place is fixed first. The first 32 bytes are moved, then the loop goes on where the destination is
-    // aligned, at most 32 bytes further, and moves whole turns that start below the last, then it is moved itself; so every
-    // byte is inside. `vzeroupper` touches all vector registers, which are therefore declared.
+    // SAFETY: the last turn's place is fixed first. The first 32 bytes are moved, then the loop
+    // goes on where the destination is aligned, at most 32 bytes further, and moves whole turns
+    // that start below the last, then it is moved itself; so every byte is inside. `vzeroupper`
+    // touches all vector registers, which are therefore declared.
     unsafe {
         asm!(
             "vmovups ymm0, ymmword ptr [{s}]",
@@ -294,7 +299,8 @@ copy! {
 /// # Safety
 /// `dst` is valid for `len` bytes.
 pub unsafe fn zero(dst: *mut u8, len: usize) {
-    // SAFETY: stores `len` zero bytes upwards; the direction flag is clear by the calling convention.
+    // SAFETY: stores `len` zero bytes upwards; the direction flag is clear by the calling
+    // convention.
     unsafe {
         asm!("rep stosb", inout("rcx") len => _, inout("rdi") dst => _, in("al") 0u8,
             options(nostack, preserves_flags));
@@ -318,7 +324,8 @@ mod tests {
                 for at in [0, 1, 31] {
                     let src: Vec<u8> = (0..len).map(|i| (i * 13 + 5) as u8).collect();
                     let mut dst = vec![0xee; len + 64];
-                    // SAFETY: both vectors are long enough and private; the form's needs are met above.
+                    // SAFETY: both vectors are long enough and private; the form's needs are met
+                    // above.
                     unsafe { form(dst.as_mut_ptr().add(at), src.as_ptr(), len) };
                     assert!(dst[at..at + len] == src && dst[..at].iter().chain(&dst[at + len..]).all(|&b| b == 0xee));
                 }

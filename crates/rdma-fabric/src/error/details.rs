@@ -1,4 +1,5 @@
-//! The details of larger errors, kept behind a box so that an error that can be returned everywhere is small.
+//! The details of larger errors, kept behind a box so that an error that can be returned everywhere
+//! is small.
 
 use super::FabricError;
 use crate::{Rank, RegionKey, RemoteAddr, barrier::GateError, control_queue::QueueError};
@@ -16,7 +17,8 @@ pub struct OutOfBounds {
     pub region_len: u64,
 }
 
-/// An address that is not a multiple of what the element type needs. See [`FabricError::Misaligned`].
+/// An address that is not a multiple of what the element type needs. See
+/// [`FabricError::Misaligned`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("byte {} of {:?} of {} is not aligned to {align} bytes", .addr.offset, .addr.region, .addr.rank)]
 pub struct Misaligned {
@@ -26,8 +28,8 @@ pub struct Misaligned {
     pub align: usize,
 }
 
-/// An access of another width than the cells in which a build accesses shared memory (portable access, Miri). See
-/// [`FabricError::CellWidth`].
+/// An access of another width than the cells in which a build accesses shared memory (portable
+/// access, Miri). See [`FabricError::CellWidth`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{wanted}-byte access to {region:?} of {rank}, whose cells have {cell} bytes on this target")]
 pub struct CellWidth {
@@ -41,8 +43,8 @@ pub struct CellWidth {
     pub cell: usize,
 }
 
-/// An atomic on memory that was registered for transfers only, and is reached by copies of the operating system. See
-/// [`FabricError::NoAtomics`].
+/// An atomic on memory that was registered for transfers only, and is reached by copies of the
+/// operating system. See [`FabricError::NoAtomics`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no atomics at byte {} of {:?} of {}: its memory is reached by cross-memory copies",
     .addr.offset, .addr.region, .addr.rank)]
@@ -51,7 +53,8 @@ pub struct NoAtomics {
     pub addr: RemoteAddr,
 }
 
-/// A copy between a process and a peer's registered memory that the system refused or broke off. See [`FabricError::CrossCopy`].
+/// A copy between a process and a peer's registered memory that the system refused or broke off.
+/// See [`FabricError::CrossCopy`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{moved} of {len} bytes at byte {} of {:?} of {} were copied, then {call} failed: {}",
     .addr.offset, .addr.region, .addr.rank, std::io::Error::from_raw_os_error(*.errno))]
@@ -92,7 +95,8 @@ pub struct OutOfMemory {
     pub segment: usize,
 }
 
-/// A registration for which the segment has room, but the machine no memory. See [`FabricError::OutOfMachineMemory`].
+/// A registration for which the segment has room, but the machine no memory. See
+/// [`FabricError::OutOfMachineMemory`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{rank} cannot register {requested} bytes: {ranks} ranks of this machine ask for that, and it has {available} left"
@@ -108,7 +112,8 @@ pub struct OutOfMachineMemory {
     pub available: u64,
 }
 
-/// Ranks that entered one collective operation with different arguments. See [`FabricError::Mismatch`].
+/// Ranks that entered one collective operation with different arguments. See
+/// [`FabricError::Mismatch`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{rank} called {collective} with {theirs}, {other} with {ours}")]
 pub struct Mismatch {
@@ -124,7 +129,8 @@ pub struct Mismatch {
     pub ours: u64,
 }
 
-/// A start-up setting that is missing, malformed or contradicts another. See [`FabricError::Setting`].
+/// A start-up setting that is missing, malformed or contradicts another. See
+/// [`FabricError::Setting`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("setting {name}: {problem}")]
 pub struct Setting {

@@ -9,14 +9,15 @@ pub use details::{
     OutOfMemory, Setting,
 };
 
-/// A text of the program behind one pointer, written `&"control queues"`. It takes half the room of a `&'static str`, so that an error that
-/// has one stays small.
+/// A text of the program behind one pointer, written `&"control queues"`. It takes half the room of
+/// a `&'static str`, so that an error that has one stays small.
 pub type Literal = &'static &'static str;
 
-/// What a fabric refuses or fails to do. Each variant carries the numbers a person needs to find the cause.
+/// What a fabric refuses or fails to do. Each variant carries the numbers a person needs to find
+/// the cause.
 ///
-/// Two words: a larger error would cost every call that goes well. Details that don't fit are behind a box; they become a `FabricError` by
-/// `From`.
+/// Two words: a larger error would cost every call that goes well. Details that don't fit are
+/// behind a box; they become a `FabricError` by `From`.
 ///
 /// ```
 /// use rdma_fabric::{FabricError, Rank, RegionKey, RemoteAddr, error::OutOfBounds};
@@ -38,7 +39,8 @@ pub enum FabricError {
     /// Every rank that could have ended this wait has finished its program.
     #[error("the wait can never end: every rank it depends on has finished")]
     PeersLeft,
-    /// A member of a group has finished its program without having entered a collective of the group, which can't be completed any more.
+    /// A member of a group has finished its program without having entered a collective of the
+    /// group, which can't be completed any more.
     #[error("{rank} has finished without taking part: the group can't complete this any more")]
     MemberLeft {
         /// The member that has left.
@@ -82,7 +84,8 @@ pub enum FabricError {
         /// The key used.
         region: RegionKey,
     },
-    /// The region has no key: it is reached only through the capability it was allocated with ([`crate::Fabric::keyless`]).
+    /// The region has no key: it is reached only through the capability it was allocated with
+    /// ([`crate::Fabric::keyless`]).
     #[error("{region:?} of {rank} is locked: it has no key, and is reached through what it was allocated with only")]
     Locked {
         /// The owner.
@@ -90,7 +93,8 @@ pub enum FabricError {
         /// The key used.
         region: RegionKey,
     },
-    /// The rank's part of a locked region has no address in this process: it is reached by copies only.
+    /// The rank's part of a locked region has no address in this process: it is reached by copies
+    /// only.
     #[error("{region:?} of {rank} is not mapped here: use get and put")]
     NotMapped {
         /// The owner.
@@ -107,7 +111,8 @@ pub enum FabricError {
     /// This build accesses shared memory in cells of another width (portable access, Miri).
     #[error(transparent)]
     CellWidth(Box<CellWidth>),
-    /// The memory was registered for transfers only, and is reached by copies of the operating system.
+    /// The memory was registered for transfers only, and is reached by copies of the operating
+    /// system.
     #[error(transparent)]
     NoAtomics(Box<NoAtomics>),
     /// The system can't copy between this process and a peer's registered memory.
@@ -187,7 +192,8 @@ pub enum FabricError {
 const _: () = assert!(size_of::<FabricError>() <= 16 && size_of::<Result<u64>>() <= 16);
 
 impl FabricError {
-    /// Creates the error for `len` bytes at `addr` that are not inside their region of `region_len` bytes.
+    /// Creates the error for `len` bytes at `addr` that are not inside their region of `region_len`
+    /// bytes.
     #[cold]
     pub fn out_of_bounds(addr: RemoteAddr, len: u64, region_len: u64) -> Self {
         OutOfBounds { addr, len, region_len }.into()
@@ -199,7 +205,8 @@ impl FabricError {
         Misaligned { addr, align }.into()
     }
 
-    /// Creates the error for an atomic at `addr`, where memory is reached only by copies of the operating system.
+    /// Creates the error for an atomic at `addr`, where memory is reached only by copies of the
+    /// operating system.
     #[cold]
     pub fn no_atomics(addr: RemoteAddr) -> Self {
         NoAtomics { addr }.into()
@@ -211,16 +218,18 @@ impl FabricError {
         LengthMismatch { have, want }.into()
     }
 
-    /// Creates the error for the setting `name`, which is missing, malformed or contradicts another.
+    /// Creates the error for the setting `name`, which is missing, malformed or contradicts
+    /// another.
     #[cold]
     pub fn setting(name: &'static str, problem: impl Into<String>) -> Self {
         Setting { name, problem: problem.into() }.into()
     }
 
-    /// Returns the rank that this error says is gone, with what it had registered: it was lost ([`FabricError::PeerLost`]), has finished
-    /// ([`FabricError::MemberLeft`]), or has dropped the region that was asked for ([`FabricError::StaleRegion`],
-    /// [`FabricError::NoSuchRegion`]), as a rank does when its program ends. Only the first says that nothing of it takes effect any more, and
-    /// a rank that never registered a region can't be told from one that has dropped it.
+    /// Returns the rank that this error says is gone, with what it had registered: it was lost
+    /// ([`FabricError::PeerLost`]), has finished ([`FabricError::MemberLeft`]), or has dropped the
+    /// region that was asked for ([`FabricError::StaleRegion`], [`FabricError::NoSuchRegion`]), as
+    /// a rank does when its program ends. Only the first says that nothing of it takes effect any
+    /// more, and a rank that never registered a region can't be told from one that has dropped it.
     ///
     /// ```
     /// use rdma_fabric::{FabricError, Rank};

@@ -1,6 +1,7 @@
 //! How each operation is done: directly where its place is mapped, otherwise by the provider.
 //!
-//! The kind of each atomic is known where it is compiled: kept in a future as an [`Amo`], it would have to be looked at again.
+//! The kind of each atomic is known where it is compiled: kept in a future as an [`Amo`], it would
+//! have to be looked at again.
 
 use super::{Fabric, operation_future::OperationFuture};
 use crate::{
@@ -16,7 +17,8 @@ use core::future::Future;
 pub(crate) trait DirectOp: Sized {
     /// What it yields.
     type Out: 'static;
-    /// How a [`Handle`](crate::Handle) completes the value that [`DirectOp::finish`] yielded when it was posted.
+    /// How a [`Handle`](crate::Handle) completes the value that [`DirectOp::finish`] yielded when
+    /// it was posted.
     const RETURNS: &'static ReturnedValue<Self::Out> = ReturnedValue::UNCHANGED;
     /// Does it directly, or gives it back.
     fn now(self, fabric: &Fabric) -> Result<Self::Out, Self>;
@@ -36,7 +38,8 @@ pub(crate) trait DirectOp: Sized {
 
 // ----- atomics -----------------------------------------------------------------------------------
 
-/// Defines each atomic whose kind is known where it is compiled: the operation, and the method that posts and awaits it.
+/// Defines each atomic whose kind is known where it is compiled: the operation, and the method that
+/// posts and awaits it.
 macro_rules! atomics {
     ($($(#[$doc:meta])* $method:ident: $name:ident($($field:ident),*) = $amo:expr;)*) => {$(
         struct $name<'a, W> { word: &'a Place, $($field: W),* }
@@ -225,7 +228,8 @@ impl<T: Pod, D: GetSink<T>> DirectOp for Get<'_, T, D> {
     }
 }
 
-/// A put from memory that is only lent: providers are done with the bytes, or have copied them, when the post returns.
+/// A put from memory that is only lent: providers are done with the bytes, or have copied them,
+/// when the post returns.
 pub(super) struct PutSlice<'a, T> {
     pub(super) to: &'a Place,
     pub(super) from: &'a [T],

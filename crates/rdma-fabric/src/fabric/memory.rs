@@ -23,9 +23,10 @@ impl Fabric {
 
     /// Registers `bytes` zeroed bytes on *every* rank under one key.
     ///
-    /// Collective: all ranks call it, in the same order relative to other symmetric allocations and with the same size. When it returns,
-    /// every rank's part can be reached. Dropping a symmetric region frees the rank's own part; its room is used again only for symmetric
-    /// allocations and only after all parts were dropped in the same order everywhere.
+    /// Collective: all ranks call it, in the same order relative to other symmetric allocations and
+    /// with the same size. When it returns, every rank's part can be reached. Dropping a symmetric
+    /// region frees the rank's own part; its room is used again only for symmetric allocations and
+    /// only after all parts were dropped in the same order everywhere.
     ///
     /// # Errors
     /// As [`Fabric::alloc`], and [`FabricError::Mismatch`] when sizes differ.
@@ -33,15 +34,16 @@ impl Fabric {
         self.provider().alloc_symmetric(bytes)
     }
 
-    /// Registers memory that this rank has: it is handed over, peers reach it by key like any region, and [`Registered::take`] gives it back.
-    /// A boxed slice becomes a vector by `into_vec`, which moves no bytes.
+    /// Registers memory that this rank has: it is handed over, peers reach it by key like any
+    /// region, and [`Registered::take`] gives it back. A boxed slice becomes a vector by
+    /// `into_vec`, which moves no bytes.
     ///
-    /// Local: peers learn the key by other means. [`crate::Caps::register_existing`] tells how it is reached; where that is
-    /// [`crate::Existing::CrossCopy`], atomics on it are refused.
+    /// Local: peers learn the key by other means. [`crate::Caps::register_existing`] tells how it
+    /// is reached; where that is [`crate::Existing::CrossCopy`], atomics on it are refused.
     ///
     /// # Errors
-    /// [`RegisterError`] with the memory: [`FabricError::Unsupported`], [`FabricError::OutOfMemory`],
-    /// [`FabricError::TooManyRegions`], [`FabricError::System`].
+    /// [`RegisterError`] with the memory: [`FabricError::Unsupported`],
+    /// [`FabricError::OutOfMemory`], [`FabricError::TooManyRegions`], [`FabricError::System`].
     pub fn register<T: Pod + Send + Sync>(&self, memory: Vec<T>) -> Result<Registered<T>, RegisterError<T>> {
         Registered::new(self, memory, Uses::Transfers)
     }
@@ -65,8 +67,8 @@ impl Fabric {
         self.provider().adopt(memory, uses)
     }
 
-    /// Deregisters what [`Fabric::adopt`] registered, waits until no operation is inside, and gives it back: the provider's part of
-    /// [`crate::Registered::take`].
+    /// Deregisters what [`Fabric::adopt`] registered, waits until no operation is inside, and gives
+    /// it back: the provider's part of [`crate::Registered::take`].
     ///
     /// # Errors
     /// As [`crate::Registered::take`].
@@ -74,12 +76,15 @@ impl Fabric {
         self.provider().release(region)
     }
 
-    /// Creates another handle of this rank, whose [symmetric allocations](Fabric::alloc_symmetric) are *locked regions*: they have no key for
-    /// others. This handle and its clones resolve addresses in them; every other handle of any rank, control queues too, refuses with
-    /// [`FabricError::Locked`]. Otherwise it does what this one does, except that it has no local allocations and registers nothing.
+    /// Creates another handle of this rank, whose [symmetric allocations](Fabric::alloc_symmetric)
+    /// are *locked regions*: they have no key for others. This handle and its clones resolve
+    /// addresses in them; every other handle of any rank, control queues too, refuses with
+    /// [`FabricError::Locked`]. Otherwise it does what this one does, except that it has no local
+    /// allocations and registers nothing.
     ///
-    /// Ranks that allocate together must have made their handles with the same [`Pact`], and have allocated equally often through them;
-    /// otherwise it is a [`FabricError::Mismatch`]. [`crate::Caps::locked_memory`] tells whether there is such memory.
+    /// Ranks that allocate together must have made their handles with the same [`Pact`], and have
+    /// allocated equally often through them; otherwise it is a [`FabricError::Mismatch`].
+    /// [`crate::Caps::locked_memory`] tells whether there is such memory.
     ///
     /// # Errors
     /// [`FabricError::Unsupported`].
@@ -88,8 +93,9 @@ impl Fabric {
         keyless.open(self, if self.inner.vouched { pact } else { pact.without_references() })
     }
 
-    /// Returns where `rank`'s part of a region is in this process's memory, if the region was allocated through this handle, the handle was
-    /// made with a pact that [allows references](Pact::references), and the provider maps it.
+    /// Returns where `rank`'s part of a region is in this process's memory, if the region was
+    /// allocated through this handle, the handle was made with a pact that [allows
+    /// references](Pact::references), and the provider maps it.
     ///
     /// # Errors
     /// [`FabricError::NotMapped`], [`FabricError::NoSuchRank`], [`FabricError::PeerLost`].
@@ -103,8 +109,9 @@ impl Fabric {
     /// Resolves `len` bytes at `addr`, aligned to `align`, for accesses of `width` bytes.
     ///
     /// # Errors
-    /// [`FabricError::NoSuchRank`], [`FabricError::NoSuchRegion`], [`FabricError::StaleRegion`], [`FabricError::Locked`],
-    /// [`FabricError::OutOfBounds`], [`FabricError::Misaligned`], [`FabricError::CellWidth`], [`FabricError::PeerLost`].
+    /// [`FabricError::NoSuchRank`], [`FabricError::NoSuchRegion`], [`FabricError::StaleRegion`],
+    /// [`FabricError::Locked`], [`FabricError::OutOfBounds`], [`FabricError::Misaligned`],
+    /// [`FabricError::CellWidth`], [`FabricError::PeerLost`].
     pub fn locate(&self, addr: RemoteAddr, len: usize, align: usize, width: usize) -> Result<Place> {
         self.provider().resolve(addr, len, align, width)
     }
@@ -150,7 +157,8 @@ impl Fabric {
 
 /// Own memory, which is read and written by copying.
 impl Fabric {
-    /// Loads a word of own memory: what peers' visible puts and atomics left there, and everything they made visible before (acquire).
+    /// Loads a word of own memory: what peers' visible puts and atomics left there, and everything
+    /// they made visible before (acquire).
     ///
     /// # Errors
     /// [`crate::FabricError::StaleRegion`].
@@ -166,8 +174,8 @@ impl Fabric {
         }
     }
 
-    /// Stores a word of own memory, after everything stored before (release). Not atomic with peers' read-modify-writes unless
-    /// [`crate::Caps::coherent_atomics`].
+    /// Stores a word of own memory, after everything stored before (release). Not atomic with
+    /// peers' read-modify-writes unless [`crate::Caps::coherent_atomics`].
     ///
     /// # Errors
     /// [`crate::FabricError::StaleRegion`].
@@ -180,7 +188,8 @@ impl Fabric {
         self.write_word(word.place(), value, true)
     }
 
-    /// Stores a word of own memory, as [`Fabric::store`], for which no task of this rank waits: a task that does need not be woken by it.
+    /// Stores a word of own memory, as [`Fabric::store`], for which no task of this rank waits: a
+    /// task that does need not be woken by it.
     ///
     /// # Errors
     /// As [`Fabric::store`].
@@ -192,7 +201,8 @@ impl Fabric {
         }
     }
 
-    /// Copies own registered memory out. If peers write it meanwhile, each byte is an old or a new one.
+    /// Copies own registered memory out. If peers write it meanwhile, each byte is an old or a new
+    /// one.
     ///
     /// # Errors
     /// [`crate::FabricError::StaleRegion`], [`crate::FabricError::LengthMismatch`].

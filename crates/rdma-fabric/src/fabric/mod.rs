@@ -1,6 +1,7 @@
 //! What programs hold: one type, whoever provides the network.
 //!
-//! `docs/fabric-contract.md` states the contract sentence by sentence; the conformance suite holds every provider to it.
+//! `docs/contract/fabric.md` states the contract sentence by sentence; the conformance suite holds
+//! every provider to it.
 
 mod direct;
 mod memory;
@@ -24,14 +25,15 @@ use std::sync::Arc;
 ///
 /// Cloning is cheap and yields another handle of the same rank.
 ///
-/// *Post* gives an operation to the network; it is *complete* when its handle says so (source reusable, result here); a put is *visible*
-/// after [`Fabric::flush`]. Three things, three methods.
+/// *Post* gives an operation to the network; it is *complete* when its handle says so (source
+/// reusable, result here); a put is *visible* after [`Fabric::flush`]. Three things, three methods.
 ///
-/// Operations of one rank to one target are executed in the order they are posted only as far as [`Caps::put_order`] says; everything else
-/// needs a flush or an awaited handle in between.
+/// Operations of one rank to one target are executed in the order they are posted only as far as
+/// [`Caps::put_order`] says; everything else needs a flush or an awaited handle in between.
 ///
-/// It is one type, whatever [provider](crate::provider::Provider) is below, so that the provider can be chosen at run time and protocols
-/// are compiled once. A simulator's fabric is used on the thread that simulates; elsewhere it panics.
+/// It is one type, whatever [provider](crate::provider::Provider) is below, so that the provider
+/// can be chosen at run time and protocols are compiled once. A simulator's fabric is used on the
+/// thread that simulates; elsewhere it panics.
 #[derive(Clone)]
 pub struct Fabric {
     inner: Arc<FabricInner<dyn Provider>>,
@@ -39,7 +41,8 @@ pub struct Fabric {
 
 struct FabricInner<P: ?Sized> {
     rank: Rank,
-    /// Whether references may be made to memory without a key: the provider is known to keep the contract.
+    /// Whether references may be made to memory without a key: the provider is known to keep the
+    /// contract.
     vouched: bool,
     facts: Arc<JobFacts>,
     triggers: Triggers,
@@ -88,7 +91,8 @@ impl Fabric {
         }
     }
 
-    /// Returns the rank with this `number` on `node`, counted from 0 in order of ranks; `None` if the node has fewer ranks or does not exist.
+    /// Returns the rank with this `number` on `node`, counted from 0 in order of ranks; `None` if
+    /// the node has fewer ranks or does not exist.
     pub fn rank_on(&self, node: Node, number: usize) -> Option<Rank> {
         match &self.facts().nodes {
             Nodes::Blocks(ranks) => {
@@ -111,8 +115,8 @@ impl Fabric {
         caps
     }
 
-    /// Returns what this rank has [armed](crate::triggered) and not carried out: the same for all handles of the rank. A fabric
-    /// [under](Fabric::under) a wrapper has its own.
+    /// Returns what this rank has [armed](crate::triggered) and not carried out: the same for all
+    /// handles of the rank. A fabric [under](Fabric::under) a wrapper has its own.
     #[inline]
     pub fn triggers(&self) -> &Triggers {
         &self.inner.triggers
@@ -121,21 +125,25 @@ impl Fabric {
 
 /// What is below a fabric: for providers and wrappers.
 impl Fabric {
-    /// Creates the fabric of `rank` over `provider`. It may have [memory without a key](Fabric::keyless), but nobody makes references to that.
+    /// Creates the fabric of `rank` over `provider`. It may have [memory without a
+    /// key](Fabric::keyless), but nobody makes references to that.
     pub fn new(rank: Rank, facts: Arc<JobFacts>, provider: impl Provider) -> Self {
         Fabric { inner: Arc::new(FabricInner { rank, vouched: false, facts, triggers: Triggers::default(), provider }) }
     }
 
-    /// Creates the fabric of `rank` over a provider under which references may be made to memory without a key.
+    /// Creates the fabric of `rank` over a provider under which references may be made to memory
+    /// without a key.
     ///
     /// # Safety
-    /// The provider keeps the contract: its atomics are atomic, and what they order is ordered for plain accesses to mapped memory, too.
+    /// The provider keeps the contract: its atomics are atomic, and what they order is ordered for
+    /// plain accesses to mapped memory, too.
     #[allow(unsafe_code)]
     pub unsafe fn vouched(rank: Rank, facts: Arc<JobFacts>, provider: impl Provider) -> Self {
         Fabric { inner: Arc::new(FabricInner { rank, vouched: true, facts, triggers: Triggers::default(), provider }) }
     }
 
-    /// Creates another handle of this rank, over another provider: what this one has armed is armed there, too.
+    /// Creates another handle of this rank, over another provider: what this one has armed is armed
+    /// there, too.
     ///
     /// For providers: one that is not this handle's own counts as one that breaks the contract.
     #[must_use]
@@ -143,7 +151,8 @@ impl Fabric {
         self.another(false, provider)
     }
 
-    /// Creates another handle of this rank, over another provider under which references may be made.
+    /// Creates another handle of this rank, over another provider under which references may be
+    /// made.
     ///
     /// # Safety
     /// As for [`Fabric::vouched`].
@@ -159,7 +168,8 @@ impl Fabric {
         Fabric { inner: Arc::new(FabricInner { rank, vouched, facts, triggers, provider }) }
     }
 
-    /// Puts this fabric under a wrapper, which may do what it likes with operations. The new fabric has nothing armed.
+    /// Puts this fabric under a wrapper, which may do what it likes with operations. The new fabric
+    /// has nothing armed.
     #[must_use]
     pub fn under(&self, provider: impl Provider) -> Self {
         Fabric::new(self.inner.rank, self.inner.facts.clone(), provider)
@@ -207,16 +217,19 @@ impl Fabric {
 /// The result of one rank's program. Any error type converts with `?`.
 pub type ProgramResult<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
-/// Code that all ranks of a job run: an `async fn(Fabric) -> ProgramResult<Out>`, or an `async` closure that captures what all ranks share.
+/// Code that all ranks of a job run: an `async fn(Fabric) -> ProgramResult<Out>`, or an `async`
+/// closure that captures what all ranks share.
 ///
-/// It is given whatever a provider can offer; [`Fabric::caps`], [`Fabric::queue_limits`] and [`Fabric::barrier_limits`] tell at run time what
-/// that is. A program has no hidden state, clock or random source outside the fabric, so that a simulated run can be replayed.
+/// It is given whatever a provider can offer; [`Fabric::caps`], [`Fabric::queue_limits`] and
+/// [`Fabric::barrier_limits`] tell at run time what that is. A program has no hidden state, clock
+/// or random source outside the fabric, so that a simulated run can be replayed.
 ///
-/// It keeps its fabric to itself: a rank that shares it with threads of its own is run by what providers have for such ranks (`run_with`,
-/// `launch_shared`), because a job whose programs all wait is told that nobody will ever wake them.
+/// It keeps its fabric to itself: a rank that shares it with threads of its own is run by what
+/// providers have for such ranks (`run_with`, `launch_shared`), because a job whose programs all
+/// wait is told that nobody will ever wake them.
 ///
-/// A rank whose program returns an error, or panics, is *lost* to its peers: their waits that depend on it end with
-/// [`FabricError::PeerLost`].
+/// A rank whose program returns an error, or panics, is *lost* to its peers: their waits that
+/// depend on it end with [`FabricError::PeerLost`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a program that ranks can run",
     label = "not an `async fn` of a fabric that yields a `ProgramResult`",

@@ -1,7 +1,8 @@
 //! The future of an operation that is posted when it is first polled, and awaited.
 //!
-//! Where the place is mapped the operation is done there and then, by [`DirectOp::now`]. What is not over at once is given to functions
-//! of their own, *by value*: so the compiler keeps the short path in registers, and an operation costs there the instructions that do it.
+//! Where the place is mapped the operation is done there and then, by [`DirectOp::now`]. What is
+//! not over at once is given to functions of their own, *by value*: so the compiler keeps the short
+//! path in registers, and an operation costs there the instructions that do it.
 
 use super::{DirectOp, Fabric};
 use crate::{

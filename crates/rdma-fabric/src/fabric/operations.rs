@@ -1,4 +1,5 @@
-//! Operations: posted with a handle, posted and awaited in one step, and those that are over at once.
+//! Operations: posted with a handle, posted and awaited in one step, and those that are over at
+//! once.
 
 use super::{
     DirectOp, Fabric,
@@ -26,7 +27,8 @@ impl Fabric {
     /// Posts `op`, waiting for room if need be.
     ///
     /// # Errors
-    /// What makes the operation impossible. Its buffer is dropped then; use [`Fabric::try_post`] to keep it.
+    /// What makes the operation impossible. Its buffer is dropped then; use [`Fabric::try_post`] to
+    /// keep it.
     #[inline(always)]
     pub async fn post<O: Operation>(&self, op: O) -> Result<Handle<O::Output>> {
         match op.start(self) {
@@ -48,7 +50,8 @@ impl Fabric {
         }
     }
 
-    /// Posts a put, with a notice if there is data for one. The lengths are compared before anything is copied.
+    /// Posts a put, with a notice if there is data for one. The lengths are compared before
+    /// anything is copied.
     ///
     /// # Errors
     /// [`Refused`], with the source.
@@ -88,7 +91,8 @@ impl Fabric {
         self.begin(Nop, drop)
     }
 
-    /// Does an operation directly, or posts it. One that is refused gives back what `back` makes of it.
+    /// Does an operation directly, or posts it. One that is refused gives back what `back` makes of
+    /// it.
     #[inline(always)]
     pub(crate) fn begin<O: DirectOp, B>(&self, op: O, back: impl FnOnce(O) -> B) -> Result<Handle<O::Out>, Refused<B>> {
         match op.now(self) {
@@ -113,7 +117,8 @@ impl Fabric {
     }
 }
 
-/// Operations that are posted and awaited in one step. Where memory is mapped they are over when their future is first polled.
+/// Operations that are posted and awaited in one step. Where memory is mapped they are over when
+/// their future is first polled.
 impl Fabric {
     /// Puts and waits until the source is reusable; it comes back.
     ///
@@ -124,8 +129,9 @@ impl Fabric {
         OperationFuture::new(self, Put { to, from, notice: None })
     }
 
-    /// Puts from a slice and waits until it is reusable. A provider that is not done with it at once copies it: where transfers are long
-    /// and not made by this CPU, [`Fabric::put`] of a `Vec` or of registered memory spares that.
+    /// Puts from a slice and waits until it is reusable. A provider that is not done with it at
+    /// once copies it: where transfers are long and not made by this CPU, [`Fabric::put`] of a
+    /// `Vec` or of registered memory spares that.
     ///
     /// # Errors
     /// As [`Fabric::put`].
@@ -192,8 +198,9 @@ impl Fabric {
         OperationFuture::new(self, GetWord { from: from.place(), value: W::from_bits(0) })
     }
 
-    /// Does any atomic; returns the value before. [`Fabric::fetch_add`], [`Fabric::swap`], [`Fabric::compare_swap`], [`Fabric::fetch_or`] and
-    /// [`Fabric::fetch_and`] know its kind where they are compiled.
+    /// Does any atomic; returns the value before. [`Fabric::fetch_add`], [`Fabric::swap`],
+    /// [`Fabric::compare_swap`], [`Fabric::fetch_or`] and [`Fabric::fetch_and`] know its kind where
+    /// they are compiled.
     ///
     /// # Errors
     /// As [`Fabric::post`].

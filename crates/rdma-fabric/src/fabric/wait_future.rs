@@ -96,7 +96,8 @@ impl<G: Fn() -> Goal<'static>> Future for TimeFuture<'_, G> {
 
 /// What a wait looks for.
 ///
-/// Not a closure, which the compiler may leave out of line: what it finds, and every error, would go through memory.
+/// Not a closure, which the compiler may leave out of line: what it finds, and every error, would
+/// go through memory.
 pub(super) trait Look {
     type Found;
     /// Returns what is there now.

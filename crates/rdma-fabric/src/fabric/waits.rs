@@ -13,8 +13,9 @@ use core::{future::Future, marker::PhantomData, time::Duration};
 
 /// The ranks without which a wait can't end.
 ///
-/// The loss of one of them ends the wait with [`crate::FabricError::PeerLost`]; when all of them have finished their programs, it ends with
-/// [`crate::FabricError::PeersLeft`]. The smaller the set, the fewer deaths of uninvolved ranks disturb the wait.
+/// The loss of one of them ends the wait with [`crate::FabricError::PeerLost`]; when all of them
+/// have finished their programs, it ends with [`crate::FabricError::PeersLeft`]. The smaller the
+/// set, the fewer deaths of uninvolved ranks disturb the wait.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Deps<'a> {
     /// Every other rank of the job: the safe default.
@@ -24,8 +25,9 @@ pub enum Deps<'a> {
     One(Rank),
     /// These ranks.
     Ranks(&'a [Rank]),
-    /// A step of a group's collective: `writer` alone can end the wait, and waits for others of the group in turn. The loss of any of them ends
-    /// it with [`crate::FabricError::PeerLost`]; when the writer has finished, it ends with [`crate::FabricError::PeersLeft`], whoever else is
+    /// A step of a group's collective: `writer` alone can end the wait, and waits for others of the
+    /// group in turn. The loss of any of them ends it with [`crate::FabricError::PeerLost`]; when
+    /// the writer has finished, it ends with [`crate::FabricError::PeersLeft`], whoever else is
     /// still there.
     Step {
         /// The rank that writes the word that is waited for.
@@ -36,7 +38,8 @@ pub enum Deps<'a> {
 }
 
 impl Deps<'_> {
-    /// Returns whether `rank` is in the set, seen from `me` (under [`Deps::All`] no rank depends on itself).
+    /// Returns whether `rank` is in the set, seen from `me` (under [`Deps::All`] no rank depends on
+    /// itself).
     pub fn contains(&self, rank: Rank, me: Rank) -> bool {
         match self {
             Deps::All => rank != me,
@@ -48,11 +51,13 @@ impl Deps<'_> {
 }
 
 impl Fabric {
-    /// Waits until posting is worth another try: for room in the own queue, and in `target`'s notice queue if given. First come, first served
-    /// in own queues; the caller posts at once after it. No order is promised among ranks that want room in a target's notice queue.
+    /// Waits until posting is worth another try: for room in the own queue, and in `target`'s
+    /// notice queue if given. First come, first served in own queues; the caller posts at once
+    /// after it. No order is promised among ranks that want room in a target's notice queue.
     ///
     /// # Errors
-    /// [`crate::FabricError::PeerLost`] of the target; [`crate::FabricError::PeersLeft`] if it has left and its notice queue is full.
+    /// [`crate::FabricError::PeerLost`] of the target; [`crate::FabricError::PeersLeft`] if it has
+    /// left and its notice queue is full.
     pub fn room(&self, target: Option<Rank>) -> impl Future<Output = Result<()>> {
         GoalFuture::new(self, move || Goal::Room(target))
     }
@@ -60,8 +65,8 @@ impl Fabric {
     /// Waits until every put posted to `target` before is visible there.
     ///
     /// # Errors
-    /// [`crate::FabricError::PeerLost`], [`crate::FabricError::NoSuchRank`], or the first error that one of those puts
-    /// met at its target since the last flush of it.
+    /// [`crate::FabricError::PeerLost`], [`crate::FabricError::NoSuchRank`], or the first error
+    /// that one of those puts met at its target since the last flush of it.
     #[inline]
     pub fn flush(&self, target: Rank) -> impl Future<Output = Result<()>> {
         GoalFuture::new(self, move || Goal::Flush(Some(target)))
@@ -81,7 +86,8 @@ impl Fabric {
     /// What was visible when the writer wrote that value is visible to the caller (acquire).
     ///
     /// # Errors
-    /// [`crate::FabricError::PeerLost`], [`crate::FabricError::PeersLeft`], [`crate::FabricError::Deadlock`], [`crate::FabricError::StaleRegion`].
+    /// [`crate::FabricError::PeerLost`], [`crate::FabricError::PeersLeft`],
+    /// [`crate::FabricError::Deadlock`], [`crate::FabricError::StaleRegion`].
     #[inline(always)]
     pub async fn wait_until<W: AtomicWord>(
         &self,
@@ -126,8 +132,8 @@ impl Fabric {
         TimeFuture(GoalFuture::new(self, move || Goal::Until(at)))
     }
 
-    /// Runs `future` until it is done or `at` has come; `None` drops it unfinished. What dropping means is part of every protocol's
-    /// documentation.
+    /// Runs `future` until it is done or `at` has come; `None` drops it unfinished. What dropping
+    /// means is part of every protocol's documentation.
     pub async fn before<T: Future>(&self, at: Time, future: T) -> Option<T::Output> {
         match race(future, self.sleep_until(at)).await {
             Either::First(out) => Some(out),
@@ -135,24 +141,27 @@ impl Fabric {
         }
     }
 
-    /// Keeps this rank's CPU busy for `duration`: virtual time passes, wall-clock time does not (real work takes its own).
+    /// Keeps this rank's CPU busy for `duration`: virtual time passes, wall-clock time does not
+    /// (real work takes its own).
     pub fn compute(&self, duration: Duration) -> impl Future<Output = ()> {
         TimeFuture(GoalFuture::new(self, move || Goal::Busy(duration)))
     }
 
-    /// Accounts for one pass through a named software layer. Virtual time charges what the platform's table says for it (nothing if it doesn't
-    /// know the name); on wall clock it is free.
+    /// Accounts for one pass through a named software layer. Virtual time charges what the
+    /// platform's table says for it (nothing if it doesn't know the name); on wall clock it is
+    /// free.
     pub fn charge(&self, layer: &'static str) -> impl Future<Output = ()> {
         TimeFuture(GoalFuture::new(self, move || Goal::Charge(layer)))
     }
 
-    /// Runs `rest` to its end as part of this rank, though nobody awaits it: what a future that is being dropped still owes others. The rank
-    /// has not ended before `rest` has.
+    /// Runs `rest` to its end as part of this rank, though nobody awaits it: what a future that is
+    /// being dropped still owes others. The rank has not ended before `rest` has.
     ///
-    /// `rest` may post operations, await their handles and flush. It must not wait for words, notices, room in a target's notice queue or
-    /// time: what it awaits must come by itself. A provider whose operations are over when they are posted polls it once, here; if it is not
-    /// over then, that is reported on standard error and `rest` is dropped (and a debug assertion fails). Called for a rank that has ended
-    /// already, it drops `rest`.
+    /// `rest` may post operations, await their handles and flush. It must not wait for words,
+    /// notices, room in a target's notice queue or time: what it awaits must come by itself. A
+    /// provider whose operations are over when they are posted polls it once, here; if it is not
+    /// over then, that is reported on standard error and `rest` is dropped (and a debug assertion
+    /// fails). Called for a rank that has ended already, it drops `rest`.
     #[inline]
     pub fn detach(&self, rest: impl Future<Output = ()> + 'static) {
         self.provider().detach(Leftover::new(&mut Some(rest)));

@@ -1,13 +1,16 @@
 //! What becomes of a collective that a member will never enter.
 //!
-//! Each wait of a collective is for a word that one member writes. If that member has finished, or has given up its part of the group, the
-//! wait ends with an error. Members that wait for this member in turn could not know: it lives. So before it returns the error it writes a
-//! *mark* into every word that it writes for others to wait for; a member that finds a mark does the same. As every member depends on every
-//! other, in O(log n) steps, all that enter the collective learn of it, each as soon as all that it depends on have entered. Losses need no
-//! marks: every wait depends on every member's life.
+//! Each wait of a collective is for a word that one member writes. If that member has finished, or
+//! has given up its part of the group, the wait ends with an error. Members that wait for this
+//! member in turn could not know: it lives. So before it returns the error it writes a *mark* into
+//! every word that it writes for others to wait for; a member that finds a mark does the same. As
+//! every member depends on every other, in O(log n) steps, all that enter the collective learn of
+//! it, each as soon as all that it depends on have entered. Losses need no marks: every wait
+//! depends on every member's life.
 //!
-//! A mark says from which number on the member that wrote it takes no part: a member that is behind still finds what was written for it. A
-//! group that misses a member completes nothing more, and its members write no other number after a mark.
+//! A mark says from which number on the member that wrote it takes no part: a member that is behind
+//! still finds what was written for it. A group that misses a member completes nothing more, and
+//! its members write no other number after a mark.
 
 use super::{Group, compiled_here, control::Field};
 use crate::{Deps, FabricError, LocalWord, Rank, Result, provider::Boxed};
@@ -17,7 +20,8 @@ use core::future::Future;
 const MARK: u64 = 1 << 63;
 /// Set in the mark of a member that has given up its part of the group, and may live.
 const DROPPED: u64 = 1 << 62;
-/// Bits of a mark's number, above the rank's. Members are ahead of each other by one collective at most.
+/// Bits of a mark's number, above the rank's. Members are ahead of each other by one collective at
+/// most.
 const NUMBER: u64 = (1 << 30) - 1;
 
 /// Numbers of collectives that the member 2^k before writes.
@@ -51,7 +55,8 @@ impl Missing {
         MARK | dropped | (number & NUMBER) << 32 | u64::from(self.rank.number())
     }
 
-    /// Returns what a word says about collective `number` to a member that waits for it, if it says anything.
+    /// Returns what a word says about collective `number` to a member that waits for it, if it says
+    /// anything.
     fn look(word: u64, number: u64) -> Option<Result<(), Missing>> {
         if word & MARK == 0 {
             return (word >= number).then_some(Ok(()));
@@ -65,8 +70,8 @@ impl Missing {
 }
 
 impl Group {
-    /// Waits until `writer` has written `number` to a word of the control block; carries out meanwhile what this rank has
-    /// [armed](crate::triggered).
+    /// Waits until `writer` has written `number` to a word of the control block; carries out
+    /// meanwhile what this rank has [armed](crate::triggered).
     pub(super) async fn wait_for(&self, word: &LocalWord<u64>, writer: usize, number: u64) -> Result<()> {
         let writer = self.rank(writer)?;
         let deps = Deps::Step { writer, group: self.members.listed() };
@@ -93,7 +98,8 @@ impl Group {
         self.missing.map_or(Ok(()), |missing| Err(self.error(missing)))
     }
 
-    /// Returns the outcome of a collective; if a member is missing, after announcing that to the members that wait for this one.
+    /// Returns the outcome of a collective; if a member is missing, after announcing that to the
+    /// members that wait for this one.
     pub(super) async fn announced<T>(&mut self, phase: Phase, outcome: Result<T>) -> Result<T> {
         if let Err(error) = &outcome
             && let Some(missing) = self.missing_by(error)

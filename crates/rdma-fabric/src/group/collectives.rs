@@ -1,6 +1,7 @@
 //! The collectives: barrier, agreement on the greatest number, broadcast, allgather.
 //!
-//! * Barrier and agreement: dissemination; in round k every member writes to the one 2^k further on.
+//! * Barrier and agreement: dissemination; in round k every member writes to the one 2^k further
+//!   on.
 //! * Broadcast: a binomial tree.
 //! * Allgather: Bruck's algorithm; blocks double each round, any number of members.
 
@@ -14,11 +15,13 @@ use crate::{Pod, PutSource, RegionKey, RemoteAddr, Result};
 use core::future::Future;
 
 impl Group {
-    /// Waits until every member has called it. Puts of any member that were flushed before are visible to all members afterwards.
+    /// Waits until every member has called it. Puts of any member that were flushed before are
+    /// visible to all members afterwards.
     ///
     /// # Errors
-    /// [`crate::FabricError::PeerLost`] if a member died; [`crate::FabricError::MemberLeft`] if one finished without having called it, and
-    /// [`crate::FabricError::StaleRegion`] if one has dropped its part of the group. Every member that calls it gets the error.
+    /// [`crate::FabricError::PeerLost`] if a member died; [`crate::FabricError::MemberLeft`] if one
+    /// finished without having called it, and [`crate::FabricError::StaleRegion`] if one has
+    /// dropped its part of the group. Every member that calls it gets the error.
     pub async fn barrier(&mut self) -> Result<()> {
         self.is_whole()?;
         self.epoch += 1;
@@ -30,7 +33,8 @@ impl Group {
         for round in 0..self.rounds() {
             let next = self.further(1 << round);
             let word = self.word_of(next, round, Field::Barrier)?;
-            // Puts are not ordered among themselves: the number of the barrier before, still on its way, must not land on top of this one.
+            // Puts are not ordered among themselves: the number of the barrier before, still on its
+            // way, must not land on top of this one.
             self.fabric.flush(self.rank(next)?).await?;
             self.fabric.put_word(&word, self.epoch).await?;
             let mine = self.own_word(round, Field::Barrier)?;
@@ -39,15 +43,17 @@ impl Group {
         Ok(())
     }
 
-    /// Agrees on the greatest `value` of all members, by dissemination: a number may arrive twice, and must not count. O(log n) steps, no
-    /// table of members; the least is the greatest of the complements.
+    /// Agrees on the greatest `value` of all members, by dissemination: a number may arrive twice,
+    /// and must not count. O(log n) steps, no table of members; the least is the greatest of the
+    /// complements.
     ///
     /// # Errors
     /// As [`Group::broadcast`].
     pub fn greatest(&mut self, value: u64) -> impl Future<Output = Result<u64>> {
         compiled_here(async move {
             self.is_whole()?;
-            // A member that is ahead of this one by one collective writes the other of two words; none is ahead by two.
+            // A member that is ahead of this one by one collective writes the other of two words;
+            // none is ahead by two.
             self.agreements += 1;
             let odd = self.agreements % 2 == 1;
             let (greatest, agreed) =
@@ -77,8 +83,8 @@ impl Group {
     /// Copies `value` of member `root` to all members.
     ///
     /// # Errors
-    /// As [`Group::barrier`]; [`crate::FabricError::NoSuchRank`] if `root` is no member; [`crate::FabricError::OutOfMemory`] if the buffer
-    /// can't be registered.
+    /// As [`Group::barrier`]; [`crate::FabricError::NoSuchRank`] if `root` is no member;
+    /// [`crate::FabricError::OutOfMemory`] if the buffer can't be registered.
     pub async fn broadcast<T: Pod + Unpin>(&mut self, root: usize, value: T) -> Result<T> {
         self.rank(root)?;
         self.barrier().await?;

@@ -1,10 +1,11 @@
-//! A member's control block: one slot per round, written by that round's partners. Each word has one writer for the group's life.
+//! A member's control block: one slot per round, written by that round's partners. Each word has
+//! one writer for the group's life.
 
 use super::Group;
 use crate::{Fabric, LocalWord, Region, RemoteAddr, RemoteWord, Result};
 
-/// Words of a slot, by their offsets in bytes. In round k the writer is the member 2^k before (*before*) or the one 2^k further on
-/// (*behind*).
+/// Words of a slot, by their offsets in bytes. In round k the writer is the member 2^k before
+/// (*before*) or the one 2^k further on (*behind*).
 #[derive(Clone, Copy)]
 pub(crate) enum Field {
     /// Before: number of the barrier that it has reached.
@@ -61,7 +62,8 @@ fn offset(round: u32, field: Field) -> usize {
     round as usize * SLOT + field as usize
 }
 
-/// Resolves a word of the last slot, so that a provider whose cells have another width fails when the group is made and not later.
+/// Resolves a word of the last slot, so that a provider whose cells have another width fails when
+/// the group is made and not later.
 pub(super) fn check(fabric: &Fabric, control: &Region) -> Result<()> {
     control.word::<u64>(fabric, offset(SLOTS as u32 - 1, Field::Parent)).map(drop)
 }

@@ -5,10 +5,12 @@ use crate::{Deps, Fabric, FabricError, Rank, Region, RegionKey, RemoteAddr, Resu
 use core::fmt;
 use std::sync::Arc;
 
-/// Zeroed bytes at every member of a group, which every member can address at every other: the memory of a protocol.
+/// Zeroed bytes at every member of a group, which every member can address at every other: the
+/// memory of a protocol.
 ///
-/// Cloning is cheap and yields the same memory. It is deregistered when the last clone and [part](GroupMemory::part) is dropped. Over the
-/// whole job no table of keys is needed; in a smaller group each member keeps one.
+/// Cloning is cheap and yields the same memory. It is deregistered when the last clone and
+/// [part](GroupMemory::part) is dropped. Over the whole job no table of keys is needed; in a
+/// smaller group each member keeps one.
 pub struct GroupMemory {
     whole: Arc<Whole>,
     start: u64,
@@ -44,7 +46,8 @@ impl fmt::Debug for GroupMemory {
 }
 
 impl GroupMemory {
-    /// Allocates `bytes` at every rank of the job. Collective over the job, in the same order relative to other symmetric allocations.
+    /// Allocates `bytes` at every rank of the job. Collective over the job, in the same order
+    /// relative to other symmetric allocations.
     ///
     /// # Errors
     /// As [`Fabric::alloc_symmetric`].
@@ -53,7 +56,8 @@ impl GroupMemory {
         Ok(Self::of(Whole { region, members: Members::World { ranks: fabric.ranks() }, listed: None }, bytes))
     }
 
-    /// Returns a part of it, for a protocol that needs only that much. It keeps all of it registered.
+    /// Returns a part of it, for a protocol that needs only that much. It keeps all of it
+    /// registered.
     ///
     /// # Errors
     /// [`FabricError::OutOfBounds`].
@@ -68,8 +72,8 @@ impl GroupMemory {
         }
     }
 
-    /// Returns the same memory for members that go on after some are lost: waits for its words do not depend on `dead`, which stay
-    /// addressable.
+    /// Returns the same memory for members that go on after some are lost: waits for its words do
+    /// not depend on `dead`, which stay addressable.
     pub fn without(&self, dead: &[Rank]) -> Self {
         if dead.is_empty() {
             return self.clone();
@@ -101,7 +105,8 @@ impl GroupMemory {
         self.whole.members.rank(number)
     }
 
-    /// Returns the ranks that have it, in the group's order: member 0 first. Those that are [lost](GroupMemory::without) are among them.
+    /// Returns the ranks that have it, in the group's order: member 0 first. Those that are
+    /// [lost](GroupMemory::without) are among them.
     pub fn ranks(&self) -> impl ExactSizeIterator<Item = Rank> {
         let listed = self.whole.members.listed();
         (0..self.members()).map(move |number| listed.map_or(Rank::new(number as u32), |ranks| ranks[number]))
@@ -134,7 +139,8 @@ impl GroupMemory {
         Ok(RemoteAddr { rank, region, offset: self.start + offset })
     }
 
-    /// Returns the dependencies of a wait for a word of it: every member that is [not known to be lost](GroupMemory::without).
+    /// Returns the dependencies of a wait for a word of it: every member that is [not known to be
+    /// lost](GroupMemory::without).
     #[inline]
     pub fn deps(&self) -> Deps<'_> {
         match &self.living {
@@ -148,7 +154,8 @@ impl Group {
     /// Allocates `bytes` zeroed bytes at every member. Collective over this group.
     ///
     /// # Errors
-    /// As [`Fabric::alloc_symmetric`] and [`Group::broadcast`]. Only in the world group sizes that differ are a [`FabricError::Mismatch`].
+    /// As [`Fabric::alloc_symmetric`] and [`Group::broadcast`]. Only in the world group sizes that
+    /// differ are a [`FabricError::Mismatch`].
     pub fn memory(&mut self, bytes: usize) -> impl Future<Output = Result<GroupMemory>> {
         compiled_here(self.make_memory(bytes))
     }

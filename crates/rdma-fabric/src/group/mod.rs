@@ -1,10 +1,13 @@
 //! Groups of ranks and the small collectives that every protocol's set-up needs.
 //!
-//! Each collective takes O(log n) steps. They are for set-up, not for bulk data: a value is exchanged by offers. The receiver puts the
-//! address of its buffer and the operation's number into a slot of the sender's control block; the sender puts the data there and then the
-//! number into the receiver's slot. A data collective starts with a barrier, so that no slot of the one before is still in use.
+//! Each collective takes O(log n) steps. They are for set-up, not for bulk data: a value is
+//! exchanged by offers. The receiver puts the address of its buffer and the operation's number into
+//! a slot of the sender's control block; the sender puts the data there and then the number into
+//! the receiver's slot. A data collective starts with a barrier, so that no slot of the one before
+//! is still in use.
 //!
-//! A collective that a member has left can't be completed, and every member that comes learns of it: see `absence`.
+//! A collective that a member has left can't be completed, and every member that comes learns of
+//! it: see `absence`.
 
 mod absence;
 mod collectives;
@@ -22,8 +25,8 @@ use std::sync::Arc;
 
 /// An ordered set of ranks with a numbering of its own.
 ///
-/// All members make the same collective calls on it in the same order; `&mut` keeps one rank from running two at once. The world group
-/// stores no table of its members.
+/// All members make the same collective calls on it in the same order; `&mut` keeps one rank from
+/// running two at once. The world group stores no table of its members.
 pub struct Group {
     fabric: Fabric,
     members: Members,
@@ -33,8 +36,8 @@ pub struct Group {
     me: usize,
     /// This rank's control block; registered as long as the group lives.
     control: Region,
-    /// Number of collectives started on this group: the value that all its flags are compared with. Grows by one per collective on every
-    /// member alike.
+    /// Number of collectives started on this group: the value that all its flags are compared with.
+    /// Grows by one per collective on every member alike.
     epoch: u64,
     /// Number of agreements on a number so far.
     agreements: u64,
@@ -42,7 +45,8 @@ pub struct Group {
     missing: Option<Missing>,
 }
 
-/// The members of a group, in its order. Cloning is cheap: waits that outlive the group have a clone.
+/// The members of a group, in its order. Cloning is cheap: waits that outlive the group have a
+/// clone.
 #[derive(Clone)]
 pub(crate) enum Members {
     /// All ranks of the job.
@@ -95,8 +99,8 @@ impl fmt::Debug for Group {
     }
 }
 
-/// Puts `future` behind a pointer. The body of an `async` block is compiled again in each crate that polls it; behind this one, called by a
-/// function that is not generic, only here.
+/// Puts `future` behind a pointer. The body of an `async` block is compiled again in each crate
+/// that polls it; behind this one, called by a function that is not generic, only here.
 fn compiled_here<'a, T>(future: impl Future<Output = T> + Send + 'a) -> Boxed<'a, T> {
     Box::pin(future)
 }
@@ -123,8 +127,8 @@ impl Group {
         Group::new(fabric, Members::World { ranks: fabric.ranks() }, keys, fabric.rank().index(), control)
     }
 
-    /// Splits into one group per `color`; members are numbered by `order`, then by their number here. `None` joins no group. Collective over
-    /// this group.
+    /// Splits into one group per `color`; members are numbered by `order`, then by their number
+    /// here. `None` joins no group. Collective over this group.
     ///
     /// # Errors
     /// As [`Group::broadcast`].

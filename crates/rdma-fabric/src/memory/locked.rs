@@ -1,17 +1,21 @@
 //! Locked regions: memory of the fabric that has no public key.
 //!
-//! The problem: a reference into memory that peers can write is undefined behaviour as soon as one does. Everything that has a key can be
-//! written by whoever guesses the key. So memory into which references shall exist must have none: the only way in is a *capability*, and
-//! its holder gives access only to holders of a lock.
+//! The problem: a reference into memory that peers can write is undefined behaviour as soon as one
+//! does. Everything that has a key can be written by whoever guesses the key. So memory into which
+//! references shall exist must have none: the only way in is a *capability*, and its holder gives
+//! access only to holders of a lock.
 //!
-//! The capability is a handle of the fabric, made by [`Fabric::keyless`](crate::Fabric::keyless): symmetric regions that are allocated through it are resolved by it
-//! and its clones, and refused by every other handle with [`FabricError::Locked`](crate::FabricError::Locked), whatever the operation. The
-//! region's key still names it, in errors and notices.
+//! The capability is a handle of the fabric, made by [`Fabric::keyless`](crate::Fabric::keyless):
+//! symmetric regions that are allocated through it are resolved by it and its clones, and refused
+//! by every other handle with [`FabricError::Locked`](crate::FabricError::Locked), whatever the
+//! operation. The region's key still names it, in errors and notices.
 //!
-//! Ranks that allocate together must mean the same by it, because each gets a capability to all parts. They say what they mean in a
-//! [`Pact`], which is compared as the length is. A pact that allows references can only be made by `unsafe` code, and never meets one that
-//! doesn't; and only a fabric whose provider is [vouched](crate::Fabric::vouched) for takes one, so that a wrapper (which may do what it likes with
-//! operations) can't pass it on. Where a provider has mapped the memory of all ranks, [`Fabric::mapped`](crate::Fabric::mapped) tells where, under such a pact
+//! Ranks that allocate together must mean the same by it, because each gets a capability to all
+//! parts. They say what they mean in a [`Pact`], which is compared as the length is. A pact that
+//! allows references can only be made by `unsafe` code, and never meets one that doesn't; and only
+//! a fabric whose provider is [vouched](crate::Fabric::vouched) for takes one, so that a wrapper
+//! (which may do what it likes with operations) can't pass it on. Where a provider has mapped the
+//! memory of all ranks, [`Fabric::mapped`](crate::Fabric::mapped) tells where, under such a pact
 //! only.
 
 #![allow(unsafe_code)]
@@ -27,26 +31,29 @@ use core::{
 };
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Whether a provider has memory without a key, and what can be done with it: see [`crate::Fabric::keyless`].
+/// Whether a provider has memory without a key, and what can be done with it: see
+/// [`crate::Fabric::keyless`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LockedMemory {
     /// It has none.
     None,
     /// Whoever has the capability puts, gets and uses atomics.
     Copies,
-    /// Whoever has the capability puts, gets and uses atomics; all ranks' parts are mapped here, so that references are possible.
+    /// Whoever has the capability puts, gets and uses atomics; all ranks' parts are mapped here, so
+    /// that references are possible.
     Mapped,
 }
 
-/// The meaning that ranks give to memory without a key that they allocate together: a name of two words, in which all must agree, and whether
-/// references may exist.
+/// The meaning that ranks give to memory without a key that they allocate together: a name of two
+/// words, in which all must agree, and whether references may exist.
 pub struct Pact {
     name: [u64; 2],
     references: bool,
 }
 
 impl Pact {
-    /// Creates a pact under which nobody makes references: [`crate::Fabric::mapped`] gives no address.
+    /// Creates a pact under which nobody makes references: [`crate::Fabric::mapped`] gives no
+    /// address.
     pub const fn copies(name: [u64; 2]) -> Self {
         Pact { name, references: false }
     }
@@ -54,9 +61,11 @@ impl Pact {
     /// Creates a pact under which references to the memory may be made.
     ///
     /// # Safety
-    /// All code, on any rank, that makes a pact of this name that allows references keeps to one discipline: the memory is read, by reference
-    /// or by operation, only by holders of a lock, and written only by its exclusive holder; the lock is the same for all; and no handle made
-    /// with the pact, region allocated through it, or place resolved by it gets to code that doesn't keep to it.
+    /// All code, on any rank, that makes a pact of this name that allows references keeps to one
+    /// discipline: the memory is read, by reference or by operation, only by holders of a lock, and
+    /// written only by its exclusive holder; the lock is the same for all; and no handle made with
+    /// the pact, region allocated through it, or place resolved by it gets to code that doesn't
+    /// keep to it.
     pub const unsafe fn references(name: [u64; 2]) -> Self {
         Pact { name, references: true }
     }
@@ -76,7 +85,8 @@ impl Pact {
         Pact::copies(self.name)
     }
 
-    /// Returns whether the allocation that ranks compared `terms` for was under a pact that allows references.
+    /// Returns whether the allocation that ranks compared `terms` for was under a pact that allows
+    /// references.
     pub const fn terms_allow_references(terms: [u64; 3]) -> bool {
         terms[0] >> 1 & 1 == 1
     }
@@ -94,7 +104,8 @@ impl fmt::Debug for Pact {
     }
 }
 
-/// The content of a handle made by [`crate::Fabric::keyless`], for providers: the pact, and the regions that the handle opens.
+/// The content of a handle made by [`crate::Fabric::keyless`], for providers: the pact, and the
+/// regions that the handle opens.
 #[derive(Debug)]
 pub struct Keyring {
     pact: Pact,
@@ -131,7 +142,8 @@ impl Keyring {
 
 /// Where a rank's part of a locked region is mapped in this process.
 ///
-/// The fabric that made it vouches for it: locks over that fabric exclude, and only handles of the same [`Pact`] reach the bytes.
+/// The fabric that made it vouches for it: locks over that fabric exclude, and only handles of the
+/// same [`Pact`] reach the bytes.
 pub struct Mapped {
     /// `len` bytes, mapped as long as `keep` lives.
     start: NonNull<u8>,
@@ -139,7 +151,8 @@ pub struct Mapped {
     keep: Arc<dyn Any + Send + Sync>,
 }
 
-// SAFETY: a pointer that only `unsafe` code makes references of, and what keeps the memory, which is both.
+// SAFETY: a pointer that only `unsafe` code makes references of, and what keeps the memory, which
+// is both.
 unsafe impl Send for Mapped {}
 // SAFETY: as above.
 unsafe impl Sync for Mapped {}
@@ -148,12 +161,15 @@ impl Mapped {
     /// Creates it, for providers.
     ///
     /// # Safety
-    /// * The `len` bytes at `start` are one allocation, readable and writable as long as `keep` lives, whatever other ranks do, die
-    ///   or free.
-    /// * They are accessed only through places that were resolved by handles made with a pact that allows references, by operations that are
-    ///   over when they are posted, and through values of this type; and before the region was allocated everywhere, and after it was dropped
-    ///   everywhere. No operation that was posted for memory without such a pact ever reaches them, however late.
-    /// * The provider keeps the contract: atomics are atomic, and what they order is ordered for plain accesses to these bytes too.
+    /// * The `len` bytes at `start` are one allocation, readable and writable as long as `keep`
+    ///   lives, whatever other ranks do, die or free.
+    /// * They are accessed only through places that were resolved by handles made with a pact that
+    ///   allows references, by operations that are over when they are posted, and through values of
+    ///   this type; and before the region was allocated everywhere, and after it was dropped
+    ///   everywhere. No operation that was posted for memory without such a pact ever reaches them,
+    ///   however late.
+    /// * The provider keeps the contract: atomics are atomic, and what they order is ordered for
+    ///   plain accesses to these bytes too.
     pub unsafe fn new(start: NonNull<u8>, len: usize, keep: Arc<dyn Any + Send + Sync>) -> Self {
         Mapped { start, len, keep }
     }
@@ -168,25 +184,28 @@ impl Mapped {
         self.len == 0
     }
 
-    /// Returns where the `len` elements start that are `offset` bytes on; `None` if they are not inside or not aligned.
+    /// Returns where the `len` elements start that are `offset` bytes on; `None` if they are not
+    /// inside or not aligned.
     fn at<T: Pod>(&self, offset: usize, len: usize) -> Option<NonNull<T>> {
         let end = len.checked_mul(size_of::<T>())?.checked_add(offset)?;
         let start = (end <= self.len).then(|| self.start.as_ptr().wrapping_add(offset).cast::<T>())?;
         NonNull::new(start).filter(|start| start.is_aligned())
     }
 
-    /// Returns the `len` elements that start `offset` bytes on; `None` if they are not inside or not aligned.
+    /// Returns the `len` elements that start `offset` bytes on; `None` if they are not inside or
+    /// not aligned.
     ///
     /// # Safety
     /// Nobody, on any rank, writes them as long as the reference lives.
     #[inline]
     pub unsafe fn slice<T: Pod + Sync>(&self, offset: usize, len: usize) -> Option<&[T]> {
-        // SAFETY: inside the bytes and aligned, by `at`; they are mapped as long as `self`; any bits are a `T`; unwritten, by
-        // the caller.
+        // SAFETY: inside the bytes and aligned, by `at`; they are mapped as long as `self`; any
+        // bits are a `T`; unwritten, by the caller.
         self.at(offset, len).map(|start| unsafe { slice::from_raw_parts(start.as_ptr(), len) })
     }
 
-    /// Returns the `len` elements that start `offset` bytes on, to write; `None` if they are not inside or not aligned.
+    /// Returns the `len` elements that start `offset` bytes on, to write; `None` if they are not
+    /// inside or not aligned.
     ///
     /// # Safety
     /// Nobody else, on any rank, reads or writes them as long as the reference lives.

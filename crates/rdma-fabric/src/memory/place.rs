@@ -1,14 +1,16 @@
 //! A resolved place: the argument of everything that moves bytes.
 //!
 //! # One comparison
-//! A place of mapped memory knows where the generation of its region stands in the owner's table. As long as it is the one that the place
-//! was resolved with, the region is registered, its rank lives, and the bytes may be accessed *directly*, whoever the provider is. Where
-//! memory is not mapped, or a wrapper wants to see every access, the word looked at is one that never holds a generation. So the comparison
-//! that detects a stale region detects these cases as well, and an access that passes it does not ask the provider.
+//! A place of mapped memory knows where the generation of its region stands in the owner's table.
+//! As long as it is the one that the place was resolved with, the region is registered, its rank
+//! lives, and the bytes may be accessed *directly*, whoever the provider is. Where memory is not
+//! mapped, or a wrapper wants to see every access, the word looked at is one that never holds a
+//! generation. So the comparison that detects a stale region detects these cases as well, and an
+//! access that passes it does not ask the provider.
 //!
 //! # Safety
-//! [`Place::mapped`] is the only way to a place whose comparison can succeed; its caller vouches for the memory as long as it does.
-//! [`Place::part`] checks against the place.
+//! [`Place::mapped`] is the only way to a place whose comparison can succeed; its caller vouches
+//! for the memory as long as it does. [`Place::part`] checks against the place.
 
 #![allow(unsafe_code)]
 
@@ -32,10 +34,12 @@ const NO_WORD: u64 = 1 << 63;
 /// The bell of nobody.
 static SILENT: AtomicU32 = AtomicU32::new(0);
 
-/// The longest copy that is made directly, in bytes: such copies take few instructions, and are not announced to the owner.
+/// The longest copy that is made directly, in bytes: such copies take few instructions, and are not
+/// announced to the owner.
 pub const SHORT: usize = 64;
 
-/// Something a provider keeps for places: a mapping, a registration with the network. Dropped with the last place.
+/// Something a provider keeps for places: a mapping, a registration with the network. Dropped with
+/// the last place.
 #[derive(Clone)]
 pub struct Anchor(Arc<Box<dyn Any + Send + Sync>>);
 
@@ -76,7 +80,8 @@ pub struct Place {
     rank: Rank,
     /// The region's.
     index: u32,
-    /// The region's generation, with [`NO_WORD`] where it belongs: so an 8-byte word is accessed after one comparison.
+    /// The region's generation, with [`NO_WORD`] where it belongs: so an 8-byte word is accessed
+    /// after one comparison.
     expected: u64,
 }
 
@@ -114,12 +119,13 @@ impl Place {
         Place { live, start, bell, anchor, len: len as u64, offset, rank, index: region.index, expected }
     }
 
-    /// Creates a place in memory of this process: the `len` bytes at `start`, which can be used as long as `live` holds the generation of
-    /// `addr`'s region. Bit 0 of `bell` says that the owner is to be [rung](crate::provider::Provider::ring) after a write.
+    /// Creates a place in memory of this process: the `len` bytes at `start`, which can be used as
+    /// long as `live` holds the generation of `addr`'s region. Bit 0 of `bell` says that the owner
+    /// is to be [rung](crate::provider::Provider::ring) after a write.
     ///
     /// # Safety
-    /// As long as `anchor` is kept, `live` and `bell` are valid, and whenever `live` holds the generation, so are the bytes, which
-    /// everybody accesses through [`access`].
+    /// As long as `anchor` is kept, `live` and `bell` are valid, and whenever `live` holds the
+    /// generation, so are the bytes, which everybody accesses through [`access`].
     #[inline]
     pub unsafe fn mapped(
         start: NonNull<u8>,
@@ -132,7 +138,8 @@ impl Place {
         Place::of(live, start, bell, Some(anchor), (addr, len))
     }
 
-    /// Returns the same place with all accesses going through the provider: for wrappers that want to see them.
+    /// Returns the same place with all accesses going through the provider: for wrappers that want
+    /// to see them.
     #[must_use]
     pub fn hidden(mut self) -> Self {
         (self.live, self.bell) = (NonNull::from(&NEVER), NonNull::from(&SILENT));
@@ -160,7 +167,8 @@ impl Place {
     /// Returns 0 if `len` bytes may be accessed directly.
     #[inline(always)]
     fn objection(&self, len: usize) -> u64 {
-        // SAFETY: kept by `anchor`, or a static. Acquire: pairs with the release with which the region was registered.
+        // SAFETY: kept by `anchor`, or a static. Acquire: pairs with the release with which the
+        // region was registered.
         let moved = unsafe { self.live.as_ref() }.load(Acquire) ^ u64::from(self.expected as u32);
         moved | (self.len ^ len as u64)
     }
@@ -182,7 +190,8 @@ impl Place {
         self.objection(len) == 0
     }
 
-    /// Loads a word's bits (acquire), zero-extended; `width` is 4 or 8. `None` where it can't be accessed directly.
+    /// Loads a word's bits (acquire), zero-extended; `width` is 4 or 8. `None` where it can't be
+    /// accessed directly.
     #[inline(always)]
     pub(crate) fn load(&self, width: usize) -> Option<u64> {
         if self.word_objection(width) != 0 {
@@ -192,7 +201,8 @@ impl Place {
         Some(unsafe { access::load(self.start.as_ptr(), width) })
     }
 
-    /// Stores a word's low bits (release), without ringing. `None` where it can't be accessed directly.
+    /// Stores a word's low bits (release), without ringing. `None` where it can't be accessed
+    /// directly.
     #[inline(always)]
     pub(crate) fn store(&self, width: usize, bits: u64) -> Option<()> {
         if self.word_objection(width) != 0 {
@@ -203,7 +213,8 @@ impl Place {
         Some(())
     }
 
-    /// Changes a word (acquire and release), without ringing; returns the bits before. `None` where it can't be accessed directly.
+    /// Changes a word (acquire and release), without ringing; returns the bits before. `None` where
+    /// it can't be accessed directly.
     #[inline(always)]
     pub(crate) fn modify(&self, width: usize, amo: Amo<u64>) -> Option<u64> {
         if self.word_objection(width) != 0 {
@@ -235,7 +246,8 @@ impl Place {
         Some(())
     }
 
-    /// Fills the place from another one, which must be as long and at most [`SHORT`], without ringing.
+    /// Fills the place from another one, which must be as long and at most [`SHORT`], without
+    /// ringing.
     #[inline(always)]
     pub(crate) fn copy_from(&self, from: &Place) -> Option<()> {
         let len = from.len as usize;
@@ -247,12 +259,14 @@ impl Place {
         Some(())
     }
 
-    /// Returns whether its owner may be parked, and is to be rung, after a direct write. The compiler moves no earlier write behind this look;
-    /// the processor may, and the owner's wait allows for that.
+    /// Returns whether its owner may be parked, and is to be rung, after a direct write. The
+    /// compiler moves no earlier write behind this look; the processor may, and the owner's wait
+    /// allows for that.
     #[inline(always)]
     pub(crate) fn may_be_parked_at(&self) -> bool {
         compiler_fence(SeqCst);
-        // SAFETY: kept by `anchor`, or a static. Acquire: pairs with the read-modify-write by which the owner says so.
+        // SAFETY: kept by `anchor`, or a static. Acquire: pairs with the read-modify-write by which
+        // the owner says so.
         unsafe { self.bell.as_ref() }.load(Acquire) & 1 != 0
     }
 }
@@ -294,7 +308,8 @@ impl Place {
     pub fn part(&self, offset: usize, len: usize) -> Option<Self> {
         offset.checked_add(len).filter(|&end| end as u64 <= self.len)?;
         let mut part = self.clone();
-        // Inside the place, so that neither can overflow; where nothing is mapped the pointer is not used.
+        // Inside the place, so that neither can overflow; where nothing is mapped the pointer is
+        // not used.
         part.offset += offset as u64;
         part.start = NonNull::new(part.start.as_ptr().wrapping_add(offset)).unwrap_or(part.start);
         part.len = len as u64;

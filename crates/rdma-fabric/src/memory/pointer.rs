@@ -1,7 +1,7 @@
 //! Typed pointers to resolved places in registered memory.
 //!
-//! Key, bounds and alignment are checked once, when a pointer is resolved; an operation through it then checks only that the region is
-//! still registered.
+//! Key, bounds and alignment are checked once, when a pointer is resolved; an operation through it
+//! then checks only that the region is still registered.
 
 use crate::{AtomicWord, FabricError, Rank, RemoteAddr, Result, provider::Place};
 use bytemuck::Pod;
@@ -74,7 +74,8 @@ impl<W: AtomicWord> RemoteWord<W> {
         RemoteWord { place, element: PhantomData }
     }
 
-    /// Returns the word as a span of one element, for [`crate::Fabric::get`] and [`crate::Fabric::put`].
+    /// Returns the word as a span of one element, for [`crate::Fabric::get`] and
+    /// [`crate::Fabric::put`].
     #[inline]
     pub fn as_span(&self) -> RemoteSpan<W> {
         RemoteSpan { place: self.place.clone(), elements: 1, element: PhantomData }

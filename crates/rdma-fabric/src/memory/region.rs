@@ -1,8 +1,9 @@
 //! Registered memory and its addresses.
 //!
-//! A *region* is memory that a rank registered with the fabric, so that peers may reach it. Its *key* is a plain value that can be sent
-//! anywhere; with a rank and an offset it makes a [`RemoteAddr`]. A region of a *symmetric* allocation has the same key on every rank, so
-//! that no table of keys is needed.
+//! A *region* is memory that a rank registered with the fabric, so that peers may reach it. Its
+//! *key* is a plain value that can be sent anywhere; with a rank and an offset it makes a
+//! [`RemoteAddr`]. A region of a *symmetric* allocation has the same key on every rank, so that no
+//! table of keys is needed.
 
 use crate::{
     AtomicWord, Existing, Fabric, FabricError, LocalSpan, LocalWord, Rank, RemoteSpan, RemoteWord, Result,
@@ -13,8 +14,8 @@ use core::{any::Any, fmt};
 
 /// Names a region of some rank. Plain data: exchange it like any other value.
 ///
-/// The generation moves when a region is deregistered, so that a key that outlived its region is an error ([`FabricError::StaleRegion`]) and
-/// never an access to somebody else's memory.
+/// The generation moves when a region is deregistered, so that a key that outlived its region is an
+/// error ([`FabricError::StaleRegion`]) and never an access to somebody else's memory.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Pod, Zeroable)]
 #[repr(C)]
 pub struct RegionKey {
@@ -56,7 +57,8 @@ pub struct RemoteAddr {
 }
 
 impl RemoteAddr {
-    /// Checks that `len` bytes that start here are inside a region of `region_len` bytes, and start at a multiple of `align`. For providers.
+    /// Checks that `len` bytes that start here are inside a region of `region_len` bytes, and start
+    /// at a multiple of `align`. For providers.
     ///
     /// # Errors
     /// [`FabricError::OutOfBounds`], [`FabricError::Misaligned`].
@@ -72,11 +74,11 @@ impl RemoteAddr {
     }
 }
 
-/// Memory that this rank registered. Dropping it deregisters it: later operations on it fail with [`FabricError::StaleRegion`] for whoever
-/// posts them.
+/// Memory that this rank registered. Dropping it deregisters it: later operations on it fail with
+/// [`FabricError::StaleRegion`] for whoever posts them.
 ///
-/// A region is zeroed when it is allocated and aligned to at least 64 bytes. [Registered](Fabric::register) memory is as it was, and where it
-/// was.
+/// A region is zeroed when it is allocated and aligned to at least 64 bytes.
+/// [Registered](Fabric::register) memory is as it was, and where it was.
 #[derive(Debug)]
 pub struct Region {
     key: RegionKey,
@@ -87,7 +89,8 @@ pub struct Region {
 }
 
 impl Region {
-    /// Creates a region, for providers. `existing` is how peers reach it if it is memory that existed before.
+    /// Creates a region, for providers. `existing` is how peers reach it if it is memory that
+    /// existed before.
     pub fn new(key: RegionKey, len: usize, existing: Option<Existing>, kept: impl Kept) -> Self {
         Region { key, len, existing, kept: Box::new(kept) }
     }
@@ -127,12 +130,14 @@ impl Region {
         self.len == 0
     }
 
-    /// Returns how peers reach it if it is memory that [existed before](Fabric::register); `None` if it was allocated.
+    /// Returns how peers reach it if it is memory that [existed before](Fabric::register); `None`
+    /// if it was allocated.
     pub fn existing(&self) -> Option<Existing> {
         self.existing
     }
 
-    /// Returns the address `offset` bytes into `rank`'s part. Meaningful for the own rank, and for every rank if the allocation was symmetric.
+    /// Returns the address `offset` bytes into `rank`'s part. Meaningful for the own rank, and for
+    /// every rank if the allocation was symmetric.
     pub fn at(&self, rank: Rank, offset: u64) -> RemoteAddr {
         RemoteAddr { rank, region: self.key, offset }
     }
@@ -163,7 +168,8 @@ impl Region {
 
     /// Resolves `len` own elements from `offset` bytes on.
     ///
-    /// Own memory that others may write is never handed out as a slice: it is read and written by copying, through the fabric.
+    /// Own memory that others may write is never handed out as a slice: it is read and written by
+    /// copying, through the fabric.
     ///
     /// # Errors
     /// [`FabricError::OutOfBounds`], [`FabricError::Misaligned`].

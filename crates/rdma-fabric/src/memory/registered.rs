@@ -1,8 +1,9 @@
 //! Registering memory that the program already has.
 //!
-//! The owner hands a buffer over and peers reach it by key as they reach any region; until it is [taken](Registered::take) back, the owner
-//! itself reads and writes it by copying, too. So no reference to bytes that others write ever exists, and the buffer comes back only when
-//! no operation is inside.
+//! The owner hands a buffer over and peers reach it by key as they reach any region; until it is
+//! [taken](Registered::take) back, the owner itself reads and writes it by copying, too. So no
+//! reference to bytes that others write ever exists, and the buffer comes back only when no
+//! operation is inside.
 
 use crate::{Existing, Fabric, FabricError, LocalSpan, LocalWord, Region, Result};
 use bytemuck::Pod;
@@ -46,7 +47,8 @@ impl OwnedMemory {
         self.0.bytes()
     }
 
-    /// Returns the bytes to write. A provider that derives a pointer from them calls neither method again before it is done with it.
+    /// Returns the bytes to write. A provider that derives a pointer from them calls neither method
+    /// again before it is done with it.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         self.0.bytes_mut()
     }
@@ -117,7 +119,8 @@ impl<T> From<RegisterError<T>> for FabricError {
 
 /// Memory of the program that is registered; see [`Fabric::register`].
 ///
-/// It derefs to the provider's region, for key and addresses. Dropping it deregisters; the memory is freed as soon as no operation is inside.
+/// It derefs to the provider's region, for key and addresses. Dropping it deregisters; the memory
+/// is freed as soon as no operation is inside.
 pub struct Registered<T: Pod> {
     fabric: Fabric,
     region: Region,
@@ -138,14 +141,15 @@ impl<T: Pod + Send + Sync> Registered<T> {
 
     /// Deregisters and gives the buffer back, with what peers left in it.
     ///
-    /// Waits until no operation is inside. Every peer's operation has then either taken effect or fails with [`FabricError::StaleRegion`], and
-    /// none touches the buffer any more. It does not wait for ranks that died inside.
+    /// Waits until no operation is inside. Every peer's operation has then either taken effect or
+    /// fails with [`FabricError::StaleRegion`], and none touches the buffer any more. It does not
+    /// wait for ranks that died inside.
     ///
     /// Dropping the future drops the registration.
     ///
     /// # Errors
-    /// [`FabricError::Unsupported`], [`FabricError::System`]: the provider can't tell that nothing is inside. It keeps the memory then, for ever
-    /// if need be.
+    /// [`FabricError::Unsupported`], [`FabricError::System`]: the provider can't tell that nothing
+    /// is inside. It keeps the memory then, for ever if need be.
     pub async fn take(self) -> Result<Vec<T>> {
         let Registered { fabric, region, .. } = self;
         let memory = fabric.release(region).await?;
@@ -159,7 +163,8 @@ impl<T: Pod> Registered<T> {
         self.elements
     }
 
-    /// Resolves all elements, for [`Fabric::read`], [`Fabric::write`] and as source or sink of operations.
+    /// Resolves all elements, for [`Fabric::read`], [`Fabric::write`] and as source or sink of
+    /// operations.
     ///
     /// # Errors
     /// As [`Fabric::local_span`].
@@ -167,10 +172,12 @@ impl<T: Pod> Registered<T> {
         self.region.span(&self.fabric, 0, self.elements)
     }
 
-    /// Resolves the word at `offset` bytes, for [`Fabric::load`], [`Fabric::store`] and [`Fabric::wait_until`].
+    /// Resolves the word at `offset` bytes, for [`Fabric::load`], [`Fabric::store`] and
+    /// [`Fabric::wait_until`].
     ///
     /// # Errors
-    /// As [`Fabric::local_word`]. Memory that existed is aligned as it was: a word in a buffer of bytes may be [`FabricError::Misaligned`].
+    /// As [`Fabric::local_word`]. Memory that existed is aligned as it was: a word in a buffer of
+    /// bytes may be [`FabricError::Misaligned`].
     pub fn word<W: crate::AtomicWord>(&self, offset: usize) -> Result<LocalWord<W>> {
         self.region.word(&self.fabric, offset)
     }

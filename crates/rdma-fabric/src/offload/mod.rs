@@ -1,8 +1,11 @@
-//! What a network interface does by itself, without a CPU: commands that peers' arrivals release, barriers and small reductions; and
-//! triggered puts, which a CPU carries out where there are no queues for them.
+//! What a network interface does by itself, without a CPU: commands that peers' arrivals release,
+//! barriers and small reductions; and triggered puts, which a CPU carries out where there are no
+//! queues for them.
 //!
-//! The core does not depend on it, except for three names: the traits by which a [provider](crate::provider::Provider) offers it, the error
-//! types that [`FabricError`](crate::FabricError) holds, and the board of [armed puts](triggered::Triggers), which a group's waits carry out.
+//! The core does not depend on it, except for three names: the traits by which a
+//! [provider](crate::provider::Provider) offers it, the error types that
+//! [`FabricError`](crate::FabricError) holds, and the board of [armed puts](triggered::Triggers),
+//! which a group's waits carry out.
 
 pub mod barrier;
 pub mod control_queue;

@@ -1,9 +1,10 @@
 //! Help for wrappers: providers that forward what they do not do differently.
 
-/// Writes methods of a [`Provider`](crate::provider::Provider), by name, that forward the call to the [`Fabric`](crate::Fabric) in the field
-/// `below`.
+/// Writes methods of a [`Provider`](crate::provider::Provider), by name, that forward the call to
+/// the [`Fabric`](crate::Fabric) in the field `below`.
 ///
-/// A wrapper writes the other methods itself; [`Fabric::under`](crate::Fabric::under) makes a fabric of it:
+/// A wrapper writes the other methods itself; [`Fabric::under`](crate::Fabric::under) makes a
+/// fabric of it:
 ///
 /// ```
 /// use rdma_fabric::{
@@ -34,8 +35,9 @@
 /// }
 /// ```
 ///
-/// A wrapper that wants to see accesses names `resolve_hidden` instead of `resolve`: otherwise mapped places are accessed without asking any
-/// provider. `optional` is `queues`, `gates` and `keyless`: they are those of `below`, and the wrapper does not see their use.
+/// A wrapper that wants to see accesses names `resolve_hidden` instead of `resolve`: otherwise
+/// mapped places are accessed without asking any provider. `optional` is `queues`, `gates` and
+/// `keyless`: they are those of `below`, and the wrapper does not see their use.
 #[macro_export]
 macro_rules! forward {
     ($($name:ident),* $(,)?) => {$($crate::forward!(@ $name);)*};

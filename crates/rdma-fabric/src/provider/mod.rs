@@ -1,20 +1,24 @@
 //! What a provider implements: words, bytes and places; nothing here is generic.
 //!
-//! `docs/fabric-contract.md`, *Providers* (V1 to V10), says what a [`Fabric`] relies on.
+//! `docs/contract/fabric.md`, *Providers* (V1 to V10), says what a [`Fabric`] relies on.
 //!
 //! # Places
-//! Where memory is [mapped](Place::mapped), short accesses are made directly and the provider is not asked; a comparison with a word of the
-//! place decides. What reaches the provider is what isn't mapped, is [hidden](Place::hidden), is long, or has gone.
+//! Where memory is [mapped](Place::mapped), short accesses are made directly and the provider is
+//! not asked; a comparison with a word of the place decides. What reaches the provider is what
+//! isn't mapped, is [hidden](Place::hidden), is long, or has gone.
 //!
 //! # How things are passed
-//! * An operation is [`Posted`]: over at once, or under way by a [`Token`], which the provider is asked about by [`Provider::poll`].
-//! * A wait is a [`Goal`] and a [`Slot`], four words in which the provider remembers what it likes between two polls. The caller itself looks
-//!   for what it waits for, so no closure is ever handed down.
-//! * Memory is a [`Region`], whose `kept` deregisters it when it is dropped, and a [`Place`] in one.
+//! * An operation is [`Posted`]: over at once, or under way by a [`Token`], which the provider is
+//!   asked about by [`Provider::poll`].
+//! * A wait is a [`Goal`] and a [`Slot`], four words in which the provider remembers what it likes
+//!   between two polls. The caller itself looks for what it waits for, so no closure is ever handed
+//!   down.
+//! * Memory is a [`Region`], whose `kept` deregisters it when it is dropped, and a [`Place`] in
+//!   one.
 //!
 //! # Threads
-//! A provider is `Send` and `Sync`, so that futures over any fabric are `Send`. Simulators, which live on one thread, check that they are
-//! used there.
+//! A provider is `Send` and `Sync`, so that futures over any fabric are `Send`. Simulators, which
+//! live on one thread, check that they are used there.
 
 use crate::{
     Amo, Deps, Fabric, FabricError, Mapped, Notice, OwnedMemory, Pact, Rank, Region, RemoteAddr, Result, Time, Uses,
@@ -54,7 +58,8 @@ pub struct Token(pub NonZeroU64);
 /// The outcome of posting. Fits into two registers.
 #[derive(Debug)]
 pub enum Posted {
-    /// Over: the source may be used again, the sink is filled. Holds the word before an atomic, zero-extended.
+    /// Over: the source may be used again, the sink is filled. Holds the word before an atomic,
+    /// zero-extended.
     Over(u64),
     /// Under way: to be asked about by [`Provider::poll`], or given up by [`Provider::forget`].
     Pending(Token),
@@ -98,7 +103,8 @@ impl Source<'_> {
 /// The destination of a get.
 #[derive(Debug)]
 pub enum Sink<'a> {
-    /// Filled when the post returns [`Posted::Over`], otherwise by [`Provider::poll`], which is given it again.
+    /// Filled when the post returns [`Posted::Over`], otherwise by [`Provider::poll`], which is
+    /// given it again.
     Bytes(&'a mut [u8]),
     /// Own registered memory.
     Place(&'a Place),
@@ -140,7 +146,8 @@ pub enum Goal<'a> {
     Charge(&'static str),
 }
 
-/// What a provider remembers of a wait between two polls. All zero at first, and when it remembers nothing.
+/// What a provider remembers of a wait between two polls. All zero at first, and when it remembers
+/// nothing.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Slot(pub [u64; 4]);
 
@@ -168,8 +175,9 @@ impl<T: Any + fmt::Debug + Send + Sync> Kept for T {}
 
 /// One rank's access to a job: what a network has to offer.
 ///
-/// Each method keeps what the method of the same name of [`Fabric`] promises. Places are own ones or those of other ranks as the method says,
-/// and were resolved by this provider; one that another provider resolved is refused, or leads nowhere.
+/// Each method keeps what the method of the same name of [`Fabric`] promises. Places are own ones
+/// or those of other ranks as the method says, and were resolved by this provider; one that another
+/// provider resolved is refused, or leads nowhere.
 pub trait Provider: Any + fmt::Debug + Send + Sync {
     // ----- memory ----------------------------------------------------------------------------
 
@@ -189,10 +197,11 @@ pub trait Provider: Any + fmt::Debug + Send + Sync {
     }
     /// Resolves `len` bytes that start at a multiple of `align`, for accesses of `width` bytes.
     fn resolve(&self, addr: RemoteAddr, len: usize, align: usize, width: usize) -> Result<Place>;
-    /// Copies own memory out. 4 or 8 aligned bytes are one word (acquire). `waiting` says that the reader waits for that word: it calls
-    /// [`Provider::poll_wait`] or [`Provider::end_wait`] next.
+    /// Copies own memory out. 4 or 8 aligned bytes are one word (acquire). `waiting` says that the
+    /// reader waits for that word: it calls [`Provider::poll_wait`] or [`Provider::end_wait`] next.
     fn read(&self, from: &Place, into: &mut [u8], waiting: bool) -> Result<()>;
-    /// Copies into own memory; 4 or 8 aligned bytes are one word (release). `waited` says that a task of this rank may wait for it.
+    /// Copies into own memory; 4 or 8 aligned bytes are one word (release). `waited` says that a
+    /// task of this rank may wait for it.
     fn write(&self, to: &Place, from: &[u8], waited: bool) -> Result<()>;
     /// Wakes the owner of a place that was written directly; the owner may be parked.
     fn ring(&self, place: &Place) {
@@ -209,11 +218,11 @@ pub trait Provider: Any + fmt::Debug + Send + Sync {
     fn atomic(&self, word: &Place, amo: Amo<u64>) -> Posted;
     /// Posts an operation that does nothing.
     fn nop(&self) -> Posted;
-    /// Polls an operation. One that is over yields the word before, or 0, fills `into`, and its token is void. Until then the provider may
-    /// change the token.
+    /// Polls an operation. One that is over yields the word before, or 0, fills `into`, and its
+    /// token is void. Until then the provider may change the token.
     ///
-    /// A caller whose waker wakes nobody ([`Waker::noop`](core::task::Waker::noop)) takes a result without a wait: for it an operation is over
-    /// when [`Provider::test`] says so.
+    /// A caller whose waker wakes nobody ([`Waker::noop`](core::task::Waker::noop)) takes a result
+    /// without a wait: for it an operation is over when [`Provider::test`] says so.
     fn poll(&self, token: &mut Token, into: Sink<'_>, cx: &mut Context<'_>) -> Poll<Result<u64>>;
     /// Returns whether an operation is over; its result stays.
     fn test(&self, token: &Token) -> bool;
@@ -224,9 +233,11 @@ pub trait Provider: Any + fmt::Debug + Send + Sync {
 
     /// Takes the oldest notice. `waiting` has the meaning that it has for [`Provider::read`].
     fn try_notice(&self, waiting: bool) -> Result<Option<Notice>>;
-    /// Polls for a goal; for that of a word or a notice, returns that the caller should look at it again. If it is pending, `cx` will be woken.
+    /// Polls for a goal; for that of a word or a notice, returns that the caller should look at it
+    /// again. If it is pending, `cx` will be woken.
     fn poll_wait(&self, slot: &mut Slot, goal: Goal<'_>, cx: &mut Context<'_>) -> Poll<Result<()>>;
-    /// Ends a wait. Called for every slot that is not empty, and for every word that was read by a caller that was `waiting`.
+    /// Ends a wait. Called for every slot that is not empty, and for every word that was read by a
+    /// caller that was `waiting`.
     fn end_wait(&self, slot: &mut Slot, goal: Goal<'_>, ended: Ended);
     /// Returns the time.
     fn now(&self) -> Time;
@@ -259,7 +270,8 @@ pub trait Keyless {
     }
 }
 
-/// What a dropped future still owes, on the stack of the call that dropped it: polled there, or put in a box to be polled later.
+/// What a dropped future still owes, on the stack of the call that dropped it: polled there, or put
+/// in a box to be polled later.
 pub struct Leftover<'a>(&'a mut dyn Rest);
 
 impl<'a> Leftover<'a> {

@@ -20,8 +20,8 @@ pub enum Bound {
 }
 
 impl Bound {
-    /// Returns whether `simulated` meets the bound. A bound relative to a published value fails if there is none, and
-    /// nothing that is not a number meets any bound.
+    /// Returns whether `simulated` meets the bound. A bound relative to a published value fails if
+    /// there is none, and nothing that is not a number meets any bound.
     pub fn holds(self, simulated: f64, published: Option<f64>) -> bool {
         // Decimal fractions have no exact binary form: the ends belong to the interval.
         const ROUNDING: f64 = 1e-9;

@@ -1,8 +1,9 @@
 //! Every figure the five papers print, as data.
 //!
-//! One [`Figure`] is one printed number (or range, or ordering) with the place it stands in, what it is good
-//! for ([`Status`]) and, if a model has to produce it unaided, how far off the model may be ([`Bound`]).
-//! Units are those of the paper. Where a table cell holds two numbers they are two figures.
+//! One [`Figure`] is one printed number (or range, or ordering) with the place it stands in, what
+//! it is good for ([`Status`]) and, if a model has to produce it unaided, how far off the model may
+//! be ([`Bound`]). Units are those of the paper. Where a table cell holds two numbers they are two
+//! figures.
 
 mod bound;
 mod printed;
@@ -88,8 +89,8 @@ pub enum Status {
     /// Follows by arithmetic from other published figures.
     #[serde(rename = "DER")]
     Derived,
-    /// No target: printed, but contradicted by the paper's other figures, or not printed in this form. A simulation
-    /// reports its own value.
+    /// No target: printed, but contradicted by the paper's other figures, or not printed in this
+    /// form. A simulation reports its own value.
     #[serde(rename = "OWN")]
     Contradicted,
 }

@@ -96,10 +96,11 @@ pub(super) const LOCK: &[Figure] = &[
     ),
 ];
 
-// ACP base layer, FX100. Workload of table 3: 1000 times an atomic add of 4 bytes and its completion.
+// ACP base layer, FX100. Workload of table 3: 1000 times an atomic add of 4 bytes and its
+// completion.
 //
-// Conditions: *hw* hardware atomic, *desc* descriptor optimisation, *ts* thread-safe, *by* communication
-// thread bypassed.
+// Conditions: *hw* hardware atomic, *desc* descriptor optimisation, *ts* thread-safe, *by*
+// communication thread bypassed.
 
 const fn cell(id: &'static str, what: &'static str, micros: f64, status: Status) -> Figure {
     figure(id, what, Value(micros), "µs", "table 3", status)

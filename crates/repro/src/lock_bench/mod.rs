@@ -1,8 +1,8 @@
-//! Figures of the [workloads of the locks' literature](crate::workloads::locks): what the runs of one case amount to, in tables and as data,
-//! and the runs in virtual time.
+//! Figures of the [workloads of the locks' literature](crate::workloads::locks): what the runs of
+//! one case amount to, in tables and as data, and the runs in virtual time.
 //!
-//! The runs on wall clock are `cargo xtask bench-locks`, which uses the same rows and tables. They are no part of a
-//! reproduction: no published value is recorded to compare them with.
+//! The runs on wall clock are `cargo xtask bench-locks`, which uses the same rows and tables. They
+//! are no part of a reproduction: no published value is recorded to compare them with.
 
 mod simulated;
 mod table;
@@ -49,7 +49,8 @@ impl Spread {
 /// How evenly ranks got in, by their completed acquisitions a second of their own time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fairness {
-    /// Jain's index, the square of the sum by the number times the sum of squares: 1 if all are equal, 1/n if one has it all.
+    /// Jain's index, the square of the sum by the number times the sum of squares: 1 if all are
+    /// equal, 1/n if one has it all.
     pub jain: f64,
     /// The fastest rank by the slowest; `None` if a rank got nothing.
     pub max_over_min: Option<f64>,
@@ -134,7 +135,8 @@ pub struct Simulation {
     pub trace_hash: u64,
     /// Events.
     pub events: u64,
-    /// Atomics by completed acquisitions. Attempts that were given up and the few of set-up and check count.
+    /// Atomics by completed acquisitions. Attempts that were given up and the few of set-up and
+    /// check count.
     pub atomics_per_acquisition: f64,
 }
 
@@ -154,16 +156,17 @@ pub struct LockRow {
     pub waits: Waits,
     /// Time was over before a rank had done what it was to do.
     pub cut: bool,
-    /// Nanoseconds one way of a flag between ranks 0 and 1 right before the repetitions, their median: where the
-    /// cores were. Absent in virtual time.
+    /// Nanoseconds one way of a flag between ranks 0 and 1 right before the repetitions, their
+    /// median: where the cores were. Absent in virtual time.
     pub ping_pong_ns: Option<f64>,
     /// Absent on wall clock.
     pub simulation: Option<Simulation>,
 }
 
 impl LockRow {
-    /// From the records of each repetition: of those that tell the throughput, and of those that were timed. (They are different
-    /// ones where looking at the clock takes time.) `None` if there is no repetition.
+    /// From the records of each repetition: of those that tell the throughput, and of those that
+    /// were timed. (They are different ones where looking at the clock takes time.) `None` if there
+    /// is no repetition.
     pub fn of(case: LockCase, repetitions: &[Vec<RankRecord>], timed: &[Vec<RankRecord>]) -> Option<Self> {
         let mut fairness: Vec<Fairness> = repetitions.iter().map(|records| Fairness::of(records)).collect();
         fairness.sort_by(|a, b| a.jain.total_cmp(&b.jain));

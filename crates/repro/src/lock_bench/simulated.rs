@@ -13,7 +13,8 @@ use tofu2_sim::virt::Platform;
 /// Ranks per node, as in the lock paper's Fig. 8.
 const PER_NODE: u32 = 32;
 
-/// What to run: every combination. FX100, 32 ranks per node, on a torus of 128 nodes (2×4×16) with arbitration at every port.
+/// What to run: every combination. FX100, 32 ranks per node, on a torus of 128 nodes (2×4×16) with
+/// arbitration at every port.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SimulatedPlan {
     /// Which workloads.
@@ -46,7 +47,8 @@ impl SimulatedPlan {
         }
     }
 
-    /// Returns the same with a sixteenth of the acquisitions, on 16 and 64 ranks: shows that everything works, and little else.
+    /// Returns the same with a sixteenth of the acquisitions, on 16 and 64 ranks: shows that
+    /// everything works, and little else.
     pub fn quick(seed: u64) -> Self {
         let whole = Self::whole(seed);
         SimulatedPlan { ranks: vec![16, 64], acquisitions: 1024, within: Duration::from_millis(5), ..whole }

@@ -18,7 +18,8 @@ impl Shape {
     /// The three shapes of 128 nodes that are tried; the first is the default.
     pub const OF_128_NODES: [Shape; 3] = [Shape::new(&[2, 4, 16]), Shape::new(&[4, 4, 8]), Shape::new(&[8, 16])];
 
-    /// A shape of the network's own six axes, X Y Z and the group of 2×3×2, of which 128 nodes are used.
+    /// A shape of the network's own six axes, X Y Z and the group of 2×3×2, of which 128 nodes are
+    /// used.
     pub const OF_SIX_AXES: Shape = Shape::new(&[2, 3, 2, 2, 3, 2]);
 }
 
@@ -41,19 +42,22 @@ pub struct LockPlan {
     pub scaling: Vec<u32>,
     /// Ranks per node on all 128 nodes, Fig. 10.
     pub ranks_per_node: Vec<u32>,
-    /// Job shapes; the first is used for everything, the others for the fullest run of Fig. 10 only.
+    /// Job shapes; the first is used for everything, the others for the fullest run of Fig. 10
+    /// only.
     pub shapes: Vec<Shape>,
     /// Ranks of the K-scale run; 0 leaves it out.
     pub k_ranks: u32,
     /// Pairs per rank of the K-scale run.
     pub k_pairs: u32,
-    /// Numbers of ranks of the waves that show what other forms of the lock would do; empty leaves them out.
+    /// Numbers of ranks of the waves that show what other forms of the lock would do; empty leaves
+    /// them out.
     pub what_if_ranks: Vec<u32>,
     /// Receiving TNIs of each node in them.
     pub what_if_tnis: Vec<u32>,
     /// Numbers of ranks of the stencils of Figs. 4 and 5; empty leaves them out.
     pub stencil_ranks: Vec<u32>,
-    /// Seed of every job: 0 keeps events of one moment in the order they were made, another number shuffles them.
+    /// Seed of every job: 0 keeps events of one moment in the order they were made, another number
+    /// shuffles them.
     pub seed: u64,
     /// Whether fewer pairs than the paper's are run, as a smoke test.
     pub quick: bool,
@@ -88,7 +92,8 @@ impl LockPlan {
         }
     }
 
-    /// Returns the same with a twentieth of the pairs: says whether everything works, not how well it agrees.
+    /// Returns the same with a twentieth of the pairs: says whether everything works, not how well
+    /// it agrees.
     pub fn quick(shapes: Shapes, seed: u64) -> Self {
         let what_if_ranks = vec![4, 64, 1024, 16_384];
         LockPlan {

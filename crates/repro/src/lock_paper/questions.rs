@@ -1,7 +1,8 @@
-//! What the paper asks and does not measure. Does code as in its Figure 5 run at tens of thousands of nodes? What if not every rank met
-//! at the home, its future work?
+//! What the paper asks and does not measure. Does code as in its Figure 5 run at tens of thousands
+//! of nodes? What if not every rank met at the home, its future work?
 //!
-//! These are no figures of the paper, and nothing is compared: the machine's constants are those that its figures set.
+//! These are no figures of the paper, and nothing is compared: the machine's constants are those
+//! that its figures set.
 
 use super::{LockPlan, runs::TOGETHER};
 use crate::{

@@ -19,8 +19,9 @@ const LATE: u64 = 5_000_000;
 /// More than any of these has.
 const ENTRIES: usize = 10_000;
 
-/// Returns the paper's name of a command, if it has one: RTR (READY-TO-RECEIVE), SD/EOD (the data and their end), SD (data before the last
-/// command of an edge), NOP, SELF (the put to its own queue that releases the data).
+/// Returns the paper's name of a command, if it has one: RTR (READY-TO-RECEIVE), SD/EOD (the data
+/// and their end), SD (data before the last command of an edge), NOP, SELF (the put to its own
+/// queue that releases the data).
 pub fn label(command: &SeenCommand) -> Option<String> {
     let posting = &command.posting;
     let name = match posting.command {
@@ -109,8 +110,9 @@ fn traced<P: Program>(title: &str, sides: &[u32], program: &P) -> Result<Timelin
 }
 
 impl FormTrace {
-    /// A line for each command: when it was posted, taken by its engine and through the receive engine at its target, in µs; rank; queue (TNI and number);
-    /// slot; what it is, to whom, and how many slots it releases there; what released it.
+    /// A line for each command: when it was posted, taken by its engine and through the receive
+    /// engine at its target, in µs; rank; queue (TNI and number); slot; what it is, to whom, and
+    /// how many slots it releases there; what released it.
     pub fn text(&self) -> String {
         let commands = self.timeline.commands();
         let mut shown: Vec<&SeenCommand> =

@@ -1,10 +1,13 @@
-//! The evaluation of persistent neighbourhood collectives in session mode: what is run, what comes out, how it compares. Some jobs stand
-//! for the paper's measurements, others for predictions of our own.
+//! The evaluation of persistent neighbourhood collectives in session mode: what is run, what comes
+//! out, how it compares. Some jobs stand for the paper's measurements, others for predictions of
+//! our own.
 //!
 //! # Placement
-//! The paper says of its mapping only that those who communicate sit on nodes next to each other. Here each rank has a node of its own in a torus
-//! of the grid's own shape, so that every neighbour along an axis is one link away, ends included, and messages to different neighbours share no link. A line
-//! of 36 nodes is such a ring on Tofu too: its six axes hold one (`Folding::Snake`). Neighbours in a corner are two or three links away.
+//! The paper says of its mapping only that those who communicate sit on nodes next to each other.
+//! Here each rank has a node of its own in a torus of the grid's own shape, so that every neighbour
+//! along an axis is one link away, ends included, and messages to different neighbours share no
+//! link. A line of 36 nodes is such a ring on Tofu too: its six axes hold one (`Folding::Snake`).
+//! Neighbours in a corner are two or three links away.
 
 mod forms;
 mod runs;
@@ -26,7 +29,8 @@ use tofu2_sim::virt::Platform;
 pub enum Pattern {
     /// In one dimension, 3 points: two neighbours. What the paper measured.
     Line,
-    /// In two dimensions, 5 points: four neighbours. The paper describes it (Fig. 8 (C)) and did not measure it.
+    /// In two dimensions, 5 points: four neighbours. The paper describes it (Fig. 8 (C)) and did
+    /// not measure it.
     Plane,
     /// In three dimensions, 7 points: six neighbours.
     Space,
@@ -121,7 +125,8 @@ pub struct ExchangeCase {
     pub sizes: Vec<usize>,
 }
 
-/// What to run. [`PrdmaPlan::paper`] is the paper's evaluation and our predictions; the fields may be changed.
+/// What to run. [`PrdmaPlan::paper`] is the paper's evaluation and our predictions; the fields may
+/// be changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PrdmaPlan {
     /// The jobs, in order.
@@ -132,7 +137,8 @@ pub struct PrdmaPlan {
     pub iterations: u32,
     /// The machine.
     pub platform: Platform,
-    /// Seed of every job: 0 keeps events of one moment in the order they were made, another number shuffles them.
+    /// Seed of every job: 0 keeps events of one moment in the order they were made, another number
+    /// shuffles them.
     pub seed: u64,
     /// Whether fewer sizes and iterations are run, as a smoke test.
     pub quick: bool,
@@ -147,7 +153,8 @@ impl PrdmaPlan {
     pub const STEP: usize = 1024;
     /// The size of the predictions for three dimensions.
     pub const IN_SPACE: usize = 8192;
-    /// Iterations that are measured. With one or as many queues as neighbours one takes as long as the other.
+    /// Iterations that are measured. With one or as many queues as neighbours one takes as long as
+    /// the other.
     pub const ITERATIONS: u32 = 20;
 
     /// Returns the paper's evaluation, and what it did not measure.
@@ -155,7 +162,8 @@ impl PrdmaPlan {
         PrdmaPlan::stepping(Self::STEP, Self::ITERATIONS, seed)
     }
 
-    /// Returns the same with fewer sizes and iterations: says whether everything works, not how well it agrees.
+    /// Returns the same with fewer sizes and iterations: says whether everything works, not how
+    /// well it agrees.
     pub fn quick(seed: u64) -> Self {
         PrdmaPlan { quick: true, ..PrdmaPlan::stepping(8 * Self::STEP, 5, seed) }
     }

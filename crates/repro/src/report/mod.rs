@@ -41,7 +41,8 @@ pub fn page_in(directory: &Path) -> Result<PathBuf, ReproError> {
     }
 }
 
-/// Returns the page's text. It needs nothing else: style and plots are inside, no script, no font and no link to anywhere.
+/// Returns the page's text. It needs nothing else: style and plots are inside, no script, no font
+/// and no link to anywhere.
 ///
 /// # Errors
 /// [`ReproError::Plot`].

@@ -1,4 +1,5 @@
-//! What the exchange of borders costs: start and wait, nothing in between (persistent neighbourhood paper, section 5.2).
+//! What the exchange of borders costs: start and wait, nothing in between (persistent neighbourhood
+//! paper, section 5.2).
 
 use super::{RankFuture, Together};
 use prdma_offload::{Buffer, Cartesian, Form, Neighbourhood, Options, Request};
@@ -34,7 +35,8 @@ pub struct Exchange {
     pub iterations: u32,
 }
 
-/// Every rank exchanges with its neighbours, for each size in turn. A rank's result is its elapsed time for all iterations of each size, in picoseconds.
+/// Every rank exchanges with its neighbours, for each size in turn. A rank's result is its elapsed
+/// time for all iterations of each size, in picoseconds.
 ///
 /// # Panics
 /// If the grid is none of all ranks.

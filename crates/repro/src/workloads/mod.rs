@@ -1,6 +1,8 @@
-//! Workloads, as programs over any fabric: the papers' own, and [those of the locks' literature](locks).
+//! Workloads, as programs over any fabric: the papers' own, and [those of the locks'
+//! literature](locks).
 //!
-//! Elapsed times are picoseconds of the fabric's clock: virtual on the simulator, wall clock elsewhere.
+//! Elapsed times are picoseconds of the fabric's clock: virtual on the simulator, wall clock
+//! elsewhere.
 
 mod exchange;
 pub mod hashtable;
@@ -16,7 +18,8 @@ pub use stencil::{Stencil, Tile, stencil_fence, stencil_lock_all, with_fences, w
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank, Time};
 use std::{future::Future, pin::Pin};
 
-/// One rank's part in a workload, behind a pointer: compiled once, in this crate, whoever runs it. Virtual time does not depend on it.
+/// One rank's part in a workload, behind a pointer: compiled once, in this crate, whoever runs it.
+/// Virtual time does not depend on it.
 pub type RankFuture<Out> = Pin<Box<dyn Future<Output = ProgramResult<Out>>>>;
 
 /// How the ranks of a workload agree on its beginning and end.
@@ -24,10 +27,11 @@ pub type RankFuture<Out> = Pin<Box<dyn Future<Output = ProgramResult<Out>>>>;
 /// Both ways keep the home rank, whose memory the others work on, from deregistering it too early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Together {
-    /// A barrier before and after: works on every fabric, costs O(log n) operations and a control block
-    /// per rank.
+    /// A barrier before and after: works on every fabric, costs O(log n) operations and a control
+    /// block per rank.
     Barrier,
-    /// By the clock, which the ranks of a simulated job share: all begin at `start`; the home stays until `end`.
+    /// By the clock, which the ranks of a simulated job share: all begin at `start`; the home stays
+    /// until `end`.
     Clock {
         /// When the measured part begins. Set-up must be over by then.
         start: Time,

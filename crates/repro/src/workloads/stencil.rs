@@ -1,10 +1,12 @@
 //! A stencil with one-sided halo exchange, in the two forms of the lock paper's Figures 4 and 5.
 //!
-//! The grid is a torus of `across` × `down` tiles, a tile per rank. A step replaces each cell by the mean of itself and its four neighbours.
-//! Every rank's window has room for edges of four sides; no rank has a table of the others.
+//! The grid is a torus of `across` × `down` tiles, a tile per rank. A step replaces each cell by
+//! the mean of itself and its four neighbours. Every rank's window has room for edges of four
+//! sides; no rank has a table of the others.
 //!
-//! The second form differs from the print: a rank that is ahead writes its edges while a slower neighbour still gets those of the
-//! step before, since there is one barrier a step. So edges have two places, used in turn.
+//! The second form differs from the print: a rank that is ahead writes its edges while a slower
+//! neighbour still gets those of the step before, since there is one barrier a step. So edges have
+//! two places, used in turn.
 
 use super::RankFuture;
 use rdma_fabric::{Fabric, ProgramResult, Rank};

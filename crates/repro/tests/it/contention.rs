@@ -1,5 +1,5 @@
-//! Every workload of the locks' literature with every lock, in virtual time: exclusion, nothing lost, determinism; and a broken lock, which must
-//! be found out.
+//! Every workload of the locks' literature with every lock, in virtual time: exclusion, nothing
+//! lost, determinism; and a broken lock, which must be found out.
 
 use super::wrapped::{Watch, Wrapped, Wrapping};
 use rdma_fabric::{Fabric, ProgramResult};
@@ -81,7 +81,8 @@ fn equal_runs_have_equal_traces_and_seeds_tell_them_apart() {
     }
 }
 
-/// In every workload, but that with the fair lock, which hands over in order, two writers meet only where there is computing inside.
+/// In every workload, but that with the fair lock, which hands over in order, two writers meet only
+/// where there is computing inside.
 #[test]
 fn a_watched_lock_that_lets_two_writers_in_is_found() {
     for lock in LockKind::ALL {
@@ -135,7 +136,8 @@ fn who_is_not_done_in_time_gives_up() {
 
 #[test]
 fn waits_are_kept_and_counted() {
-    // Alone, WARB takes 1 to 4 µs an acquisition beyond the lock, and WCSB that long inside; latencies contain neither.
+    // Alone, WARB takes 1 to 4 µs an acquisition beyond the lock, and WCSB that long inside;
+    // latencies contain neither.
     let alone = |workload| {
         let program = async move |fabric| contention(fabric, LockKind::BackOff, run(workload, 1000)).await;
         let run = Job::new(&Platform::fx100(), 1).run(&program).expect("it runs");

@@ -1,4 +1,5 @@
-//! The workloads over simulated jobs and thread ranks, and the runs that figures are made of, at a small size.
+//! The workloads over simulated jobs and thread ranks, and the runs that figures are made of, at a
+//! small size.
 
 mod contention;
 mod hashtable;

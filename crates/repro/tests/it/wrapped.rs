@@ -1,4 +1,5 @@
-//! A lock of any kind behind a pointer, which may be watched, and may be broken: what contends for it is compiled once.
+//! A lock of any kind behind a pointer, which may be watched, and may be broken: what contends for
+//! it is compiled once.
 
 use rdma_fabric::{Fabric, GroupMemory, Rank, Time};
 use repro::workloads::locks::{LockKind, OverLock};
@@ -60,7 +61,8 @@ pub(crate) struct Wrapping {
     pub(crate) kind: Option<LockKind>,
     /// Whether who wants it exclusively gets it shared.
     pub(crate) broken: bool,
-    /// Notes who comes and goes. A rank that gets in stays a while, even with nothing to do, so that others have the time to come in too.
+    /// Notes who comes and goes. A rank that gets in stays a while, even with nothing to do, so
+    /// that others have the time to come in too.
     pub(crate) watch: Option<Watch>,
 }
 

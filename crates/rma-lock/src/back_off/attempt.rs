@@ -71,7 +71,8 @@ impl Claim {
         old & self.held != 0
     }
 
-    /// Returns the atomic that takes it back where it was not admitted. A comparison that failed has changed nothing.
+    /// Returns the atomic that takes it back where it was not admitted. A comparison that failed
+    /// has changed nothing.
     pub(super) fn undo(&self) -> Option<Amo<u64>> {
         matches!(self.enter, Amo::Add(_)).then_some(self.leave)
     }
@@ -84,8 +85,8 @@ pub(crate) struct Base {
     pub(super) home: Rank,
     me: Rank,
     pace: BackOff,
-    /// Whether puts are ordered before all atomics, so that nothing need be flushed. Where they are, operations tend to be over
-    /// when they are posted.
+    /// Whether puts are ordered before all atomics, so that nothing need be flushed. Where they
+    /// are, operations tend to be over when they are posted.
     pub(super) ordered_everywhere: bool,
     pub(super) broken: Broken,
 }
@@ -127,7 +128,8 @@ impl Base {
         })
     }
 
-    /// Puts before the lock passes on (release): every target, because no fabric orders different targets.
+    /// Puts before the lock passes on (release): every target, because no fabric orders different
+    /// targets.
     pub(super) async fn flush_data(&self) -> Result<()> {
         if !self.ordered_everywhere {
             self.fabric.flush_all().await?;
@@ -193,7 +195,8 @@ impl Base {
     }
 }
 
-/// Returns how an operation on `word` failed: a word that is lost with its rank holds nothing any more that would have to be undone.
+/// Returns how an operation on `word` failed: a word that is lost with its rank holds nothing any
+/// more that would have to be undone.
 fn lost_with_its_words(word: &RemoteWord<u64>, error: FabricError) -> Stopped {
     match error {
         FabricError::PeerLost { rank } if rank == word.rank() => Stopped::GaveUp(error.into()),
@@ -212,7 +215,8 @@ pub(super) async fn try_acquire(base: &Arc<Base>, claims: Claims, first: NotOver
     .await
 }
 
-/// As many attempts as it takes until `deadline`. Between them nothing is held, and nobody depends on this future.
+/// As many attempts as it takes until `deadline`. Between them nothing is held, and nobody depends
+/// on this future.
 pub(super) async fn acquire(base: &Arc<Base>, claims: Claims, mut first: NotOver, deadline: Time) -> Result<()> {
     let mut attempts = 0u32;
     while !try_acquire(base, claims.clone(), first.take()).await? {
@@ -232,12 +236,14 @@ pub(super) async fn acquire(base: &Arc<Base>, claims: Claims, mut first: NotOver
     Ok(())
 }
 
-/// Gives all of `claims` back; if this is dropped, in the background. The atomic of the last may have been posted already.
+/// Gives all of `claims` back; if this is dropped, in the background. The atomic of the last may
+/// have been posted already.
 pub(super) async fn release(base: &Arc<Base>, claims: Claims, last: NotOver) -> Result<()> {
     DetachOnDrop::new(base, |base, _| async move { base.broken.answer(base.leave_from(&claims, last).await) }).await
 }
 
-/// Flush, and give all of `claims` back, in the background. The atomic of the last may have been posted already.
+/// Flush, and give all of `claims` back, in the background. The atomic of the last may have been
+/// posted already.
 #[cold]
 pub(super) fn release_unawaited(base: &Arc<Base>, claims: Claims, last: NotOver) {
     let owner = base.clone();

@@ -67,7 +67,8 @@ impl Mode for Exclusive {
 
 /// [`Shared`] or [`Exclusive`] access, by a [`BackOffLock`].
 ///
-/// Dropping it releases the lock in the background, as [`BackOffGuard::release`] does, and reports no errors.
+/// Dropping it releases the lock in the background, as [`BackOffGuard::release`] does, and reports
+/// no errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 pub struct BackOffGuard<'a, M: Mode> {
     lock: &'a BackOffLock,
@@ -91,12 +92,13 @@ impl<'a, M: Mode> BackOffGuard<'a, M> {
         self.lock
     }
 
-    /// Makes every put of this rank visible, then lets go of the lock. If the future is dropped half-way, the rest is done in the
-    /// background.
+    /// Makes every put of this rank visible, then lets go of the lock. If the future is dropped
+    /// half-way, the rest is done in the background.
     ///
     /// # Errors
     /// [`crate::LockError::Fabric`]: what a put met at its target, with the lock released all the same; or what the release itself
-    /// met, after which further calls on this lock answer [`crate::LockError::Broken`] unless the home is lost.
+    /// met, after which further calls on this lock answer [`crate::LockError::Broken`] unless the
+    /// home is lost.
     #[inline]
     pub fn release(self) -> impl Future<Output = Result<()>> {
         in_place(Leave(self), |(guard, posted)| guard.release_from(posted))

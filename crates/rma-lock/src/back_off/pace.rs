@@ -5,18 +5,21 @@ use rdma_fabric::Rank;
 
 /// How a lock that is taken is tried again.
 ///
-/// After its n-th attempt a rank sleeps for between a half and the whole of `first` · 2ⁿ⁻¹, and no longer than for `first` ·
-/// 2^`doublings`. Where in that half it ends follows from `seed`, the rank and n alone, so that ranks that collided once spread, and
-/// a run can be repeated. Ranks may have different ones.
+/// After its n-th attempt a rank sleeps for between a half and the whole of `first` · 2ⁿ⁻¹, and no
+/// longer than for `first` · 2^`doublings`. Where in that half it ends follows from `seed`, the
+/// rank and n alone, so that ranks that collided once spread, and a run can be repeated. Ranks may
+/// have different ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BackOff {
-    /// The first sleep, at most. What one pair of atomics at the home takes is a good one: 2 µs unless said, as on FX100 (2.3 µs
-    /// for a lock and unlock, MPI RMA lock synchronisation on FX100, section 5). On wall clock a sleep takes at least as long as the system needs for it.
+    /// The first sleep, at most. What one pair of atomics at the home takes is a good one: 2 µs
+    /// unless said, as on FX100 (2.3 µs for a lock and unlock, MPI RMA lock synchronisation on
+    /// FX100, section 5). On wall clock a sleep takes at least as long as the system needs for it.
     pub first: Duration,
-    /// How often the sleep doubles: 6 times unless said. More spare the home, fewer shorten the time for which a free lock stands
-    /// unused.
+    /// How often the sleep doubles: 6 times unless said. More spare the home, fewer shorten the
+    /// time for which a free lock stands unused.
     pub doublings: u32,
-    /// Attempts of one acquisition, after which it is [`crate::LockError::Contended`]; without a limit (`u32::MAX`) unless said.
+    /// Attempts of one acquisition, after which it is [`crate::LockError::Contended`]; without a
+    /// limit (`u32::MAX`) unless said.
     pub attempts: u32,
     /// Of the spreading.
     pub seed: u64,

@@ -18,24 +18,27 @@ use std::sync::Arc;
 /// A line of its own.
 const LOCK_BYTES: usize = 64;
 
-/// A readers-writer lock of one word at its home, for which ranks that find it taken come back after a while.
+/// A readers-writer lock of one word at its home, for which ranks that find it taken come back
+/// after a while.
 ///
-/// One value per rank refers to one lock for all; clones of it are the same value. A rank may hold the lock shared several times;
-/// holding it exclusively and asking for it again waits for ever.
+/// One value per rank refers to one lock for all; clones of it are the same value. A rank may hold
+/// the lock shared several times; holding it exclusively and asking for it again waits for ever.
 ///
-/// Remote operations without contention: 1 atomic to lock, shared or exclusively, and 1 to unlock. An attempt that finds it taken
-/// costs a reader 2 atomics, a writer 1.
+/// Remote operations without contention: 1 atomic to lock, shared or exclusively, and 1 to unlock.
+/// An attempt that finds it taken costs a reader 2 atomics, a writer 1.
 ///
-/// Nobody is promised to get in: whoever comes when the lock is free takes it, and readers keep writers out as long as one of them
-/// is inside. In exchange a hand-over waits for nobody in particular, so that there may be many more ranks than cores.
+/// Nobody is promised to get in: whoever comes when the lock is free takes it, and readers keep
+/// writers out as long as one of them is inside. In exchange a hand-over waits for nobody in
+/// particular, so that there may be many more ranks than cores.
 ///
 /// # Errors and deaths
-/// If the home is lost, calls end with [`rdma_fabric::FabricError::PeerLost`]. If a *holder* is lost, its word stays as it is, and nobody can
-/// know whose it was: others try until their deadline, or as often as [`BackOff::attempts`] says, and without either for ever.
+/// If the home is lost, calls end with [`rdma_fabric::FabricError::PeerLost`]. If a *holder* is
+/// lost, its word stays as it is, and nobody can know whose it was: others try until their
+/// deadline, or as often as [`BackOff::attempts`] says, and without either for ever.
 ///
 /// # Dropped futures
-/// An attempt under way that is dropped is awaited in the background, and given back if it succeeded; a release is completed. A
-/// sleep is just ended.
+/// An attempt under way that is dropped is awaited in the background, and given back if it
+/// succeeded; a release is completed. A sleep is just ended.
 #[derive(Clone)]
 pub struct BackOffLock {
     pub(super) base: Arc<Base>,
@@ -71,8 +74,8 @@ impl<'a, M: Mode, Held: From<BackOffGuard<'a, M>>> FastPath for Enter<'a, (M, He
 }
 
 impl BackOffLock {
-    /// Makes a lock homed at `home` with the default [`BackOff`]. Collective over the job: all ranks call it in the same order relative to
-    /// other symmetric allocations.
+    /// Makes a lock homed at `home` with the default [`BackOff`]. Collective over the job: all
+    /// ranks call it in the same order relative to other symmetric allocations.
     ///
     /// # Errors
     /// As [`Fabric::alloc_symmetric`], and [`rdma_fabric::FabricError::NoSuchRank`].
@@ -98,7 +101,8 @@ impl BackOffLock {
         &self.base.fabric
     }
 
-    /// Takes the lock shared: no writer is inside. What earlier writers put is visible to gets posted afterwards.
+    /// Takes the lock shared: no writer is inside. What earlier writers put is visible to gets
+    /// posted afterwards.
     ///
     /// # Errors
     /// [`crate::LockError::Fabric`]; [`crate::LockError::Contended`];
@@ -127,7 +131,8 @@ impl BackOffLock {
         self.try_enter()
     }
 
-    /// Takes the lock exclusively: nobody else is inside. What earlier holders put is visible to gets posted afterwards.
+    /// Takes the lock exclusively: nobody else is inside. What earlier holders put is visible to
+    /// gets posted afterwards.
     ///
     /// # Errors
     /// As [`BackOffLock::read`].
@@ -145,7 +150,8 @@ impl BackOffLock {
         self.enter_before(deadline)
     }
 
-    /// Takes the lock exclusively if nobody is inside. A reader that is about to find a writer there, and to take itself back, counts as inside.
+    /// Takes the lock exclusively if nobody is inside. A reader that is about to find a writer
+    /// there, and to take itself back, counts as inside.
     ///
     /// # Errors
     /// As [`BackOffLock::write`], never [`crate::LockError::Contended`].

@@ -15,17 +15,20 @@ const OWN: u64 = 0;
 const ALL: u64 = 64;
 const LOCK_BYTES: usize = 128;
 
-/// The lock of a window: each rank's memory can be locked for itself, shared or exclusively, and that of all ranks together, shared.
+/// The lock of a window: each rank's memory can be locked for itself, shared or exclusively, and
+/// that of all ranks together, shared.
 ///
-/// Exclusive accesses to different ranks do not meet. An access to all ranks is one atomic, however many there are; in exchange an exclusive one
-/// asks at the home whether there is any. As a [`RmaLock`] it has all ranks for readers and the home for writers.
+/// Exclusive accesses to different ranks do not meet. An access to all ranks is one atomic, however
+/// many there are; in exchange an exclusive one asks at the home whether there is any. As a
+/// [`RmaLock`] it has all ranks for readers and the home for writers.
 ///
-/// Remote operations without contention: [`Access::All`] and [`Access::Shared`] 1 atomic to lock and 1 to unlock, [`Access::Exclusive`] 2
-/// and 2, one at the rank and one at the home. An attempt that fails costs 2; an exclusive one 2 that meets a holder of all, 3 that meets
-/// one of the rank.
+/// Remote operations without contention: [`Access::All`] and [`Access::Shared`] 1 atomic to lock
+/// and 1 to unlock, [`Access::Exclusive`] 2 and 2, one at the rank and one at the home. An attempt
+/// that fails costs 2; an exclusive one 2 that meets a holder of all, 3 that meets one of the rank.
 ///
-/// Nobody is promised to get in. Errors, deaths and dropped futures are as with [`crate::locks::BackOffLock`]; the loss of a rank whose
-/// memory is asked for is [`rdma_fabric::FabricError::PeerLost`] too, with nothing left at the home.
+/// Nobody is promised to get in. Errors, deaths and dropped futures are as with
+/// [`crate::locks::BackOffLock`]; the loss of a rank whose memory is asked for is
+/// [`rdma_fabric::FabricError::PeerLost`] too, with nothing left at the home.
 #[derive(Clone)]
 pub struct WindowLock {
     base: Arc<Base>,
@@ -39,8 +42,8 @@ impl fmt::Debug for WindowLock {
 }
 
 impl WindowLock {
-    /// Makes a lock whose second level is at `home`, with the default [`BackOff`]. Collective over the job: all ranks call it in the same order
-    /// relative to other symmetric allocations.
+    /// Makes a lock whose second level is at `home`, with the default [`BackOff`]. Collective over
+    /// the job: all ranks call it in the same order relative to other symmetric allocations.
     ///
     /// # Errors
     /// As [`Fabric::alloc_symmetric`], and [`rdma_fabric::FabricError::NoSuchRank`].
@@ -60,8 +63,8 @@ impl WindowLock {
     ///
     /// # Errors
     /// [`crate::LockError::Fabric`]; [`crate::LockError::Contended`];
-    /// [`crate::LockError::TooManyHolders`], which counts the holders of all ranks, and those that hold any rank
-    /// exclusively; [`crate::LockError::Broken`] if an earlier call failed half-way.
+    /// [`crate::LockError::TooManyHolders`], which counts the holders of all ranks, and those that
+    /// hold any rank exclusively; [`crate::LockError::Broken`] if an earlier call failed half-way.
     pub fn lock(&self, access: Access) -> impl Future<Output = Result<WindowGuard<'_>>> {
         self.lock_before(access, Time::MAX)
     }
@@ -74,7 +77,8 @@ impl WindowLock {
         self.enter(access, deadline)
     }
 
-    /// Takes the lock for `access` if nobody is in the way; others that have not found out yet that somebody is in *their* way count.
+    /// Takes the lock for `access` if nobody is in the way; others that have not found out yet that
+    /// somebody is in *their* way count.
     ///
     /// # Errors
     /// As [`WindowLock::lock`], never [`crate::LockError::Contended`].
@@ -98,7 +102,8 @@ impl WindowLock {
         })
     }
 
-    /// Returns the claims of an access. That of the home comes first: a holder of a rank's word waits for nobody.
+    /// Returns the claims of an access. That of the home comes first: a holder of a rank's word
+    /// waits for nobody.
     fn claims(&self, access: Access) -> Result<Claims> {
         let all = |claim| WordClaim { word: self.all.clone(), claim };
         let own = |rank, claim| -> Result<_> {
@@ -114,13 +119,14 @@ impl WindowLock {
 
 /// Access to a rank's memory, or to all ranks', by a [`WindowLock`].
 ///
-/// Dropping it releases the lock in the background, as [`WindowGuard::release`] does, and reports no errors.
+/// Dropping it releases the lock in the background, as [`WindowGuard::release`] does, and reports
+/// no errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 pub struct WindowGuard<'a> {
     lock: &'a WindowLock,
     access: Access,
-    /// Resolved before: a rank that is lost can be resolved no more, and the home's word is to be given back all the same. `None` when that
-    /// is done.
+    /// Resolved before: a rank that is lost can be resolved no more, and the home's word is to be
+    /// given back all the same. `None` when that is done.
     held: Option<Claims>,
 }
 
@@ -136,8 +142,8 @@ impl WindowGuard<'_> {
         self.access
     }
 
-    /// Makes every put of this rank visible, then lets go of the lock. If the future is dropped half-way, the rest is done in the
-    /// background.
+    /// Makes every put of this rank visible, then lets go of the lock. If the future is dropped
+    /// half-way, the rest is done in the background.
     ///
     /// # Errors
     /// As [`crate::locks::BackOffGuard::release`].

@@ -19,7 +19,8 @@ impl Classes {
     }
 
     async fn enter_before(&self, class: Class, deadline: Time, cancelled: &Cancelled) -> Result<(), Stopped> {
-        // Before anything is counted: a rank that is counted and finds that it must wait can't take itself back.
+        // Before anything is counted: a rank that is counted and finds that it must wait can't take
+        // itself back.
         let own = self.queue.take_node(deadline, cancelled).await?;
         let old = Counts(self.queue.fabric.atomic(&self.counts, Amo::Add(class.one())).await?); // C1
         let others = old.of(class.other());
@@ -32,7 +33,8 @@ impl Classes {
             2
         } else {
             if old.of(class) == 0 && self.close(others).await? {
-                // Nobody was there, or all are gone: the turn is mine to begin, and I am counted for it.
+                // Nobody was there, or all are gone: the turn is mine to begin, and I am counted
+                // for it.
                 self.do_duties(Duties { class, flip: true, ..Duties::default() }, 1).await?;
                 own.give_back_fresh();
                 return Ok(());
@@ -54,7 +56,8 @@ impl Classes {
         Err(Stopped::GaveUp(holder_limit::refusal()))
     }
 
-    /// C3. Close the batch that has its turn, of which so many are counted. True if all of them have left.
+    /// C3. Close the batch that has its turn, of which so many are counted. True if all of them
+    /// have left.
     pub(super) async fn close(&self, inside: u64) -> Result<bool, Stopped> {
         Ok(inside == 0 || self.queue.fabric.atomic(&self.open, Amo::Add(inside)).await?.wrapping_add(inside) == 0)
     }
@@ -82,7 +85,8 @@ impl Classes {
         self.do_duties(Duties { class, chain: next, ..Duties::default() }, 0).await
     }
 
-    /// C1 only if that means to be inside. Each comparison that fails is one that another rank has changed the counts since.
+    /// C1 only if that means to be inside. Each comparison that fails is one that another rank has
+    /// changed the counts since.
     async fn enter_now(&self, class: Class) -> Result<bool, Stopped> {
         let fabric = &self.queue.fabric;
         let mut seen = fabric.get_word(&self.counts).await?;

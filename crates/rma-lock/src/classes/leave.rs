@@ -28,7 +28,8 @@ impl Classes {
         self.do_duties(Duties { class, leaving: 1, ..Duties::default() }, 0).await
     }
 
-    /// Does all duties, and those they lead to. `inside` are counted for the epoch that is begun first, and need not be woken.
+    /// Does all duties, and those they lead to. `inside` are counted for the epoch that is begun
+    /// first, and need not be woken.
     pub(super) async fn do_duties(&self, mut duties: Duties, mut inside: u64) -> Result<(), Stopped> {
         let queue = &self.queue;
         loop {

@@ -1,22 +1,29 @@
-//! A lock for two classes of ranks: those of one class are inside together, those of different classes never (group mutual exclusion).
+//! A lock for two classes of ranks: those of one class are inside together, those of different
+//! classes never (group mutual exclusion).
 //!
 //! # Words
 //! At the home:
-//! * `counts`: how many of each class are inside or wait, and the *epoch*, whose last bit says whose turn it is.
-//! * `open`: while others wait, how many of the batch that has its turn have yet to leave; negative while those that leave are ahead of the one that says so.
+//! * `counts`: how many of each class are inside or wait, and the *epoch*, whose last bit says
+//!   whose turn it is.
+//! * `open`: while others wait, how many of the batch that has its turn have yet to leave; negative
+//!   while those that leave are ahead of the one that says so.
 //! * `waiting`: four stacks. The waiters of an epoch are on the stack of its number.
 //!
 //! At each rank: its queue nodes ([`crate::queue`]).
 //!
 //! # Turns
-//! Who comes in its class's turn, and finds nobody of the other class, is inside. Whoever finds somebody else waiting waits too: for the turn after
-//! the next one. The first of a class that has to wait closes the batch that is inside: it adds their number to `open`. Each that leaves and sees somebody
-//! waiting subtracts 1. Whoever brings `open` to 0, one of these or the one who closed, begins the next epoch by one addition, which also tells how many
-//! wait for it, and whether they must be closed at once if the other class waits again; and wakes the stack. So turns alternate as long as both classes
-//! want, and nobody waits for more than two: its own class's batch, if that is closed, and one of the other class.
+//! Who comes in its class's turn, and finds nobody of the other class, is inside. Whoever finds
+//! somebody else waiting waits too: for the turn after the next one. The first of a class that has
+//! to wait closes the batch that is inside: it adds their number to `open`. Each that leaves and
+//! sees somebody waiting subtracts 1. Whoever brings `open` to 0, one of these or the one who
+//! closed, begins the next epoch by one addition, which also tells how many wait for it, and
+//! whether they must be closed at once if the other class waits again; and wakes the stack. So
+//! turns alternate as long as both classes want, and nobody waits for more than two: its own
+//! class's batch, if that is closed, and one of the other class.
 //!
-//! Stacks of an epoch are empty and not coming any more when the epoch ends: all that were counted for it have left.
-//! Therefore four of them suffice; an epoch's waiters are never woken by another's.
+//! Stacks of an epoch are empty and not coming any more when the epoch ends: all that were counted
+//! for it have left. Therefore four of them suffice; an epoch's waiters are never woken by
+//! another's.
 
 mod enter;
 mod leave;

@@ -1,4 +1,5 @@
-//! The one atomic of a reader, awaited in place, and what goes on in the background when nobody awaits it.
+//! The one atomic of a reader, awaited in place, and what goes on in the background when nobody
+//! awaits it.
 
 use super::{Core, CountedLock, Scheme, reader::UNCOUNT_ME};
 use crate::{Result, queue::Transition};
@@ -11,7 +12,8 @@ use core::{
 use rdma_fabric::Handle;
 use std::sync::Arc;
 
-/// What is to be done if the result of an atomic is not taken. A type and not a value, to take no room.
+/// What is to be done if the result of an atomic is not taken. A type and not a value, to take no
+/// room.
 pub(super) trait Dropped {
     /// Detaches it.
     fn dropped<S: Scheme>(core: &Arc<Core<S>>, posted: Handle<u64>);

@@ -1,8 +1,10 @@
 //! Waking, and acting for those that gave up.
 //!
-//! A waiter whose deadline comes, or whose future is dropped, marks its own node abandoned and goes. Exactly one rank will try to wake
-//! that node, as for every node; it finds the mark and does what the waiter would have done with its grant: a reader wakes the
-//! next reader and leaves (if it is counted), a writer leaves. That may lead to further nodes, abandoned or not, so the duties form a loop.
+//! A waiter whose deadline comes, or whose future is dropped, marks its own node abandoned and
+//! goes. Exactly one rank will try to wake that node, as for every node; it finds the mark and does
+//! what the waiter would have done with its grant: a reader wakes the next reader and leaves (if it
+//! is counted), a writer leaves. That may lead to further nodes, abandoned or not, so the duties
+//! form a loop.
 
 use super::{Core, Scheme};
 use crate::{error::Stopped, queue::NodeId};
@@ -40,9 +42,9 @@ pub(super) enum Found {
 impl<S: Scheme> Core<S> {
     /// Does all duties, and those they lead to.
     ///
-    /// Readers first: they wait only for us. A departing writer's queue comes next, then the writer to let in, and
-    /// last the leaves of absent readers, which may let another writer in. Readers that have yet to leave are counted, so
-    /// no writer gets in meanwhile that shouldn't.
+    /// Readers first: they wait only for us. A departing writer's queue comes next, then the writer
+    /// to let in, and last the leaves of absent readers, which may let another writer in. Readers
+    /// that have yet to leave are counted, so no writer gets in meanwhile that shouldn't.
     pub(super) async fn do_duties(&self, duties: Duties) -> Result<(), Stopped> {
         match self.do_each(duties).await {
             // Whoever waits for what is left undone waits for the lost one too.

@@ -12,7 +12,8 @@ use rdma_fabric::{Fabric, GroupMemory, Rank, Time, provider::Boxed};
 
 /// Shared access: no writer is inside. Returned by [`CountedLock::read`].
 ///
-/// Dropping it releases the lock in the background, as [`ReadGuard::release`] does, and reports no errors.
+/// Dropping it releases the lock in the background, as [`ReadGuard::release`] does, and reports no
+/// errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 #[derive(Debug)]
 pub struct ReadGuard<'a, S: Scheme = Flat> {
@@ -21,7 +22,8 @@ pub struct ReadGuard<'a, S: Scheme = Flat> {
 
 /// Exclusive access: nobody else is inside. Returned by [`CountedLock::write`].
 ///
-/// Dropping it releases the lock in the background, as [`WriteGuard::release`] does, and reports no errors.
+/// Dropping it releases the lock in the background, as [`WriteGuard::release`] does, and reports no
+/// errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 #[derive(Debug)]
 pub struct WriteGuard<'a, S: Scheme = Flat> {
@@ -40,8 +42,8 @@ impl<'a, S: Scheme> ReadGuard<'a, S> {
         self.lock
     }
 
-    /// Makes every put of this rank visible, then lets go of the lock. If the future is dropped half-way, the rest is done in the
-    /// background.
+    /// Makes every put of this rank visible, then lets go of the lock. If the future is dropped
+    /// half-way, the rest is done in the background.
     ///
     /// # Errors
     /// [`crate::LockError::Fabric`]: what a put met at its target, with the lock released all the same; or what the release itself
@@ -54,8 +56,8 @@ impl<'a, S: Scheme> ReadGuard<'a, S> {
 }
 
 impl<'a, S: Scheme> ReadGuard<'a, S> {
-    /// Leaves the hold to whoever [takes it over](ReadGuard::take_over). What a rank publishes of its readers counts a hold only while
-    /// somebody has its guard.
+    /// Leaves the hold to whoever [takes it over](ReadGuard::take_over). What a rank publishes of
+    /// its readers counts a hold only while somebody has its guard.
     pub(super) fn pass_on(self) {
         self.lock.core.pass_reader_on();
         mem::forget(self);
@@ -85,8 +87,8 @@ impl<'a, S: Scheme> WriteGuard<'a, S> {
         self.lock
     }
 
-    /// Makes every put of this rank visible, then lets go of the lock. If the future is dropped half-way, the rest is done in the
-    /// background.
+    /// Makes every put of this rank visible, then lets go of the lock. If the future is dropped
+    /// half-way, the rest is done in the background.
     ///
     /// # Errors
     /// As [`ReadGuard::release`].

@@ -1,7 +1,8 @@
 //! The paths that are not over at once, compiled once for each scheme.
 //!
-//! The body of an `async fn`, as that of a closure, is compiled again in each crate that polls it, and so is whatever is generic. Behind a function of a
-//! trait's implementation for one type it is compiled here: so a program that locks does not compile the locks.
+//! The body of an `async fn`, as that of a closure, is compiled again in each crate that polls it,
+//! and so is whatever is generic. Behind a function of a trait's implementation for one type it is
+//! compiled here: so a program that locks does not compile the locks.
 
 #![allow(private_interfaces, reason = "nobody outside this crate can name the trait")]
 

@@ -1,40 +1,52 @@
-//! Readers-writer locks that count their readers in one word, over remote atomics: MCS-RW-RP and its relatives.
+//! Readers-writer locks that count their readers in one word, over remote atomics: MCS-RW-RP and
+//! its relatives.
 //!
 //! # Words
 //! At the home, each only ever changed by atomics or by its one legitimate writer:
-//! * `count`: readers times 4; [`WRITER_ACTIVE`]; [`WRITER_INTERESTED`]; where the scheme says so, the first of the queue of writers.
+//! * `count`: readers times 4; [`WRITER_ACTIVE`]; [`WRITER_INTERESTED`]; where the scheme says so,
+//!   the first of the queue of writers.
 //! * `readers`: top of the stack of waiting readers.
 //! * `tail`: last of the queue of writers.
-//! * `head`, in one scheme: first of that queue. Meaningful only while a flag is set; written before the flag is.
+//! * `head`, in one scheme: first of that queue. Meaningful only while a flag is set; written
+//!   before the flag is.
 //!
-//! At each rank: its queue nodes and the words in which it publishes what it is doing ([`crate::queue`]).
+//! At each rank: its queue nodes and the words in which it publishes what it is doing
+//! ([`crate::queue`]).
 //!
 //! # Schemes
 //! One protocol, three ways to fill the count word ([`scheme`]):
-//! * [`Flat`], [`crate::locks::RpLock`]: reader preference as printed. Waiting readers are counted, the head has a word of its own.
-//! * [`Packed`], [`crate::locks::PackedLock`]: the same with the head in the count word. A writer that finds it 0 enters by one comparison,
-//!   hands the lock over by another, and the last reader learns from its own subtraction whom to wake.
-//! * [`WritersFirst`], [`crate::locks::WritersFirstLock`]: a writer that is registered keeps readers out. A reader that waits is not counted; a wake tells it to
-//!   try again. [`scheme::READERS_WAIT`] tells the leaving writer that some wait. A writer whose successor is known wakes it, and that is all.
+//! * [`Flat`], [`crate::locks::RpLock`]: reader preference as printed. Waiting readers are counted,
+//!   the head has a word of its own.
+//! * [`Packed`], [`crate::locks::PackedLock`]: the same with the head in the count word. A writer
+//!   that finds it 0 enters by one comparison, hands the lock over by another, and the last reader
+//!   learns from its own subtraction whom to wake.
+//! * [`WritersFirst`], [`crate::locks::WritersFirstLock`]: a writer that is registered keeps
+//!   readers out. A reader that waits is not counted; a wake tells it to try again.
+//!   [`scheme::READERS_WAIT`] tells the leaving writer that some wait. A writer whose successor is
+//!   known wakes it, and that is all.
 //!
 //! # Steps
-//! Comments name the steps R1–R7 (reader lock), U1–U4 (reader unlock), W1–W7 (writer lock), X2–X7 (writer unlock) of
-//! Mellor-Crummey and Scott's Figure 7 as numbered in this project's documentation (`docs/rp-lock.md`), X1 being
-//! redundant. These things differ from the print:
-//! * A waiter is woken by a compare-and-swap and not by a store. It fails if the waiter gave up (a deadline) or
-//!   if the wake belongs to another turn of the node; the waker then acts for the one that gave up: [`duties`].
-//! * A writer links itself behind its predecessor with a swap. A leaving writer that finds no successor linked
-//!   yet, though one is on its way (the printed X4 waits for it), leaves [`NodeId::PASSED`] there and goes; the successor finds it
-//!   and registers itself. So no release waits for another rank's CPU.
-//! * A node is ready to be waited on as long as it is in no queue: whoever takes it out of one makes it so (R2, W1).
+//! Comments name the steps R1–R7 (reader lock), U1–U4 (reader unlock), W1–W7 (writer lock), X2–X7
+//! (writer unlock) of Mellor-Crummey and Scott's Figure 7 as numbered in this project's
+//! documentation (`docs/systems/rp-lock.md`), X1 being redundant. These things differ from the print:
+//! * A waiter is woken by a compare-and-swap and not by a store. It fails if the waiter gave up (a
+//!   deadline) or if the wake belongs to another turn of the node; the waker then acts for the one
+//!   that gave up: [`duties`].
+//! * A writer links itself behind its predecessor with a swap. A leaving writer that finds no
+//!   successor linked yet, though one is on its way (the printed X4 waits for it), leaves
+//!   [`NodeId::PASSED`] there and goes; the successor finds it and registers itself. So no release
+//!   waits for another rank's CPU.
+//! * A node is ready to be waited on as long as it is in no queue: whoever takes it out of one
+//!   makes it so (R2, W1).
 //! * Flags known to be clear, or set, are changed by an addition (W4, X2, X6).
 //! * The leaving writer looks for waiting readers only if the count word shows any (X3).
 //!
 //! # Fast and slow
-//! Where operations are over when they are posted, an acquisition or release that meets nobody is a few lines without a wait
-//! (`reader::ReadNow` and `ReleaseRead`; `Core::start` and `leave`). Where they take time, a reader's one atomic is awaited in place
-//! ([`awaited::AwaitedAtomic`]). As soon as one has to wait for more, or to be woken, it goes on in a boxed future that owns what it needs,
-//! so that dropping it can leave it to the fabric ([`crate::detach`]).
+//! Where operations are over when they are posted, an acquisition or release that meets nobody is a
+//! few lines without a wait (`reader::ReadNow` and `ReleaseRead`; `Core::start` and `leave`). Where
+//! they take time, a reader's one atomic is awaited in place ([`awaited::AwaitedAtomic`]). As soon
+//! as one has to wait for more, or to be woken, it goes on in a boxed future that owns what it
+//! needs, so that dropping it can leave it to the fabric ([`crate::detach`]).
 
 mod awaited;
 mod duties;
@@ -71,37 +83,44 @@ enum Home {
 }
 const _: () = assert!(Home::Head as u64 + 8 <= HOME_BYTES);
 
-/// A readers-writer lock with reader preference, homed at one rank: the one of Hatanaka, Hori and Ishikawa.
+/// A readers-writer lock with reader preference, homed at one rank: the one of Hatanaka, Hori and
+/// Ishikawa.
 ///
-/// Remote operations without contention: shared lock 1 atomic, unlock 1; exclusive lock 3 atomics and a put,
-/// unlock 2 atomics.
+/// Remote operations without contention: shared lock 1 atomic, unlock 1; exclusive lock 3 atomics
+/// and a put, unlock 2 atomics.
 pub type RpLock = CountedLock<Flat>;
 
 /// A readers-writer lock with reader preference, and all that registers a writer in one word.
 ///
-/// Remote operations without contention: shared lock 1 atomic, unlock 1; exclusive lock 2 atomics, unlock 2. From writer to writer 1, and a
-/// wake; the last reader lets a writer in by 2, and a wake.
+/// Remote operations without contention: shared lock 1 atomic, unlock 1; exclusive lock 2 atomics,
+/// unlock 2. From writer to writer 1, and a wake; the last reader lets a writer in by 2, and a
+/// wake.
 pub type PackedLock = CountedLock<Packed>;
 
 /// A readers-writer lock with writer preference: no reader gets in while a writer waits.
 ///
-/// Readers starve under a steady stream of writers. Remote operations without contention: as [`PackedLock`]. A reader that waits posts 3 atomics (the first
-/// of those that wait together one more) and, when it is woken, 1. From writer to writer there is only the wake.
+/// Readers starve under a steady stream of writers. Remote operations without contention: as
+/// [`PackedLock`]. A reader that waits posts 3 atomics (the first of those that wait together one
+/// more) and, when it is woken, 1. From writer to writer there is only the wake.
 pub type WritersFirstLock = CountedLock<WritersFirst>;
 
-/// A readers-writer lock whose readers are counted in a word of one rank: [`RpLock`], [`PackedLock`] or [`WritersFirstLock`].
+/// A readers-writer lock whose readers are counted in a word of one rank: [`RpLock`],
+/// [`PackedLock`] or [`WritersFirstLock`].
 ///
-/// One value per rank refers to one lock for all; clones of it are the same value. A rank may hold the lock shared several times (with
-/// [`WritersFirstLock`] the second time may wait for a writer that waits for the first);
-/// holding it exclusively and asking for it again deadlocks, as with any lock that is not reentrant.
+/// One value per rank refers to one lock for all; clones of it are the same value. A rank may hold
+/// the lock shared several times (with [`WritersFirstLock`] the second time may wait for a writer
+/// that waits for the first); holding it exclusively and asking for it again deadlocks, as with any
+/// lock that is not reentrant.
 ///
 /// # Dropped futures
-/// Each future of a lock or guard may be dropped at any moment, by `select!` or a deadline. What others still depend on is
-/// [detached](Fabric::detach): a dropped acquisition ends not holding the lock, a dropped release ends having released it. The
-/// others, and later calls of this rank, need not know.
+/// Each future of a lock or guard may be dropped at any moment, by `select!` or a deadline. What
+/// others still depend on is [detached](Fabric::detach): a dropped acquisition ends not holding the
+/// lock, a dropped release ends having released it. The others, and later calls of this rank, need
+/// not know.
 ///
 /// # Threads
-/// A lock may be used by several threads, if its fabric may. It is fastest for the thread that uses it first.
+/// A lock may be used by several threads, if its fabric may. It is fastest for the thread that uses
+/// it first.
 #[derive(Clone)]
 pub struct CountedLock<S: Scheme> {
     pub(crate) core: Arc<Core<S>>,
@@ -145,11 +164,12 @@ impl<S: Scheme> fmt::Debug for Core<S> {
 }
 
 impl<S: Scheme> CountedLock<S> {
-    /// Makes a lock homed at `home`. Collective over the job: all ranks call it in the same order relative to other
-    /// symmetric allocations.
+    /// Makes a lock homed at `home`. Collective over the job: all ranks call it in the same order
+    /// relative to other symmetric allocations.
     ///
     /// # Errors
-    /// As [`Fabric::alloc_symmetric`], [`rdma_fabric::FabricError::NoSuchRank`], and [`crate::LockError::TooManyRanks`].
+    /// As [`Fabric::alloc_symmetric`], [`rdma_fabric::FabricError::NoSuchRank`], and
+    /// [`crate::LockError::TooManyRanks`].
     pub fn symmetric(fabric: &Fabric, home: Rank) -> impl Future<Output = Result<Self>> {
         <Self as Lock>::symmetric(fabric, home)
     }
@@ -186,7 +206,8 @@ impl<S: Scheme> HasFabric for Core<S> {
     }
 }
 
-/// The queue's functions of these names, followed by what a recoverable lock does when this rank has gone on.
+/// The queue's functions of these names, followed by what a recoverable lock does when this rank
+/// has gone on.
 impl<S: Scheme> Core<S> {
     #[inline(always)]
     fn publish(&self, step: Transition) -> Result<(), FabricError> {
@@ -228,14 +249,16 @@ impl<S: Scheme> Core<S> {
         Ok(self.writers.get_or_init(|| Box::new(writers)))
     }
 
-    /// Announces a step and posts its atomic, waiting for room. Until it is posted, nothing depends on this future.
+    /// Announces a step and posts its atomic, waiting for room. Until it is posted, nothing depends
+    /// on this future.
     async fn post(&self, step: Transition, word: &RemoteWord<u64>, amo: Amo<u64>) -> Result<Handle<u64>, FabricError> {
         let posted = self.queue.post(step, word, amo).await;
         self.went_on();
         posted
     }
 
-    /// Announces a step, and does its atomic or posts it; a copy of `amo` is posted, as in [`crate::in_place::atomic_now`].
+    /// Announces a step, and does its atomic or posts it; a copy of `amo` is posted, as in
+    /// [`crate::in_place::atomic_now`].
     #[inline(always)]
     fn begin(&self, lane: Lane, step: Transition, word: &RemoteWord<u64>, amo: Amo<u64>) -> Started {
         if self.queue.publish_in(lane, step).is_err() {
@@ -252,7 +275,8 @@ impl<S: Scheme> Core<S> {
         begun
     }
 
-    /// Posts the atomic of a step that was announced; if it can't be posted the announcement is taken back.
+    /// Posts the atomic of a step that was announced; if it can't be posted the announcement is
+    /// taken back.
     #[inline(never)]
     fn begin_slowly(&self, lane: Lane, step: Transition, word: &RemoteWord<u64>, amo: Amo<u64>) -> Option<Handle<u64>> {
         let posted = self.fabric.try_atomic(word, amo);
@@ -267,7 +291,8 @@ impl<S: Scheme> Core<S> {
         self.is_gone(error) && matches!(error, LockError::Fabric(FabricError::PeerLost { .. }))
     }
 
-    /// Whether `error` is the loss of a member, or that one has dropped its part: it is about to be lost, or has left the lock as others may where the epoch is closed.
+    /// Whether `error` is the loss of a member, or that one has dropped its part: it is about to be
+    /// lost, or has left the lock as others may where the epoch is closed.
     fn is_gone(&self, error: &LockError) -> bool {
         let LockError::Fabric(error) = error else { return false };
         S::RECOVERABLE && error.gone().is_some_and(|rank| rank != self.home)

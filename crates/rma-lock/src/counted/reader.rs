@@ -80,7 +80,8 @@ pub enum ReadEntry {
     Counted(u64),
 }
 
-/// Returns where the acquisition stands: by a call, so that the word need not be kept in memory where nobody is in the way.
+/// Returns where the acquisition stands: by a call, so that the word need not be kept in memory
+/// where nobody is in the way.
 #[cold]
 #[inline(never)]
 fn counted(old: u64) -> ReadEntry {
@@ -157,23 +158,26 @@ pub enum ReadExit<'a, S: Scheme> {
 impl<S: Scheme> CountedLock<S> {
     /// Takes the lock shared.
     ///
-    /// What earlier writers put is visible to gets posted afterwards. Without a writer in its way this is 1
-    /// remote atomic.
+    /// What earlier writers put is visible to gets posted afterwards. Without a writer in its way
+    /// this is 1 remote atomic.
     ///
-    /// Dropping the future takes back what it has done: whoever would have woken a reader that waits finds its mark, and uncounts it if it is
-    /// counted, at the cost of 1 atomic on own memory now; one that is about to wait, or let in, uncounts itself in the background.
+    /// Dropping the future takes back what it has done: whoever would have woken a reader that
+    /// waits finds its mark, and uncounts it if it is counted, at the cost of 1 atomic on own
+    /// memory now; one that is about to wait, or let in, uncounts itself in the background.
     ///
     /// # Errors
-    /// [`crate::LockError::Fabric`]; [`crate::LockError::TooManyWaiting`]; [`crate::LockError::TooManyHolders`];
-    /// [`crate::LockError::Broken`] if an earlier call failed half-way. The loss of any rank ends a wait
-    /// with [`rdma_fabric::FabricError::PeerLost`]; nothing is left to undo then.
+    /// [`crate::LockError::Fabric`]; [`crate::LockError::TooManyWaiting`];
+    /// [`crate::LockError::TooManyHolders`]; [`crate::LockError::Broken`] if an earlier call failed
+    /// half-way. The loss of any rank ends a wait with [`rdma_fabric::FabricError::PeerLost`];
+    /// nothing is left to undo then.
     #[inline]
     pub fn read(&self) -> impl Future<Output = Result<ReadGuard<'_, S>>> {
         self.read_before(Time::MAX)
     }
 
-    /// Takes the lock shared, or gives up at `deadline`. Giving up costs 1 atomic on own memory; whoever would have woken
-    /// this rank takes its reader off the count. Dropping the future does the same.
+    /// Takes the lock shared, or gives up at `deadline`. Giving up costs 1 atomic on own memory;
+    /// whoever would have woken this rank takes its reader off the count. Dropping the future does
+    /// the same.
     ///
     /// # Errors
     /// As [`CountedLock::read`], and [`crate::LockError::TimedOut`].
@@ -182,8 +186,8 @@ impl<S: Scheme> CountedLock<S> {
         in_place(ReadNow(self, PhantomData), move |entry| S::read_later(self, entry, deadline))
     }
 
-    /// Takes the lock shared if no writer is in the way. 1 remote atomic if so, 2 or more if not. Dropping the future takes back what it
-    /// has done.
+    /// Takes the lock shared if no writer is in the way. 1 remote atomic if so, 2 or more if not.
+    /// Dropping the future takes back what it has done.
     ///
     /// # Errors
     /// As [`CountedLock::read`].
@@ -281,7 +285,8 @@ impl<S: Scheme> CountedLock<S> {
         flushed
     }
 
-    /// Releases a shared hold that nobody will: at once as far as that is possible, the rest in the background.
+    /// Releases a shared hold that nobody will: at once as far as that is possible, the rest in the
+    /// background.
     pub(crate) fn release_read_unawaited(&self) {
         if self.core.ordered_everywhere {
             let lane = self.core.published.lane();

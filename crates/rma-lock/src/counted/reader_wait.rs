@@ -1,4 +1,5 @@
-//! Readers that meet a writer: waiting for it (R2–R7), taking themselves back, and letting it in when the last one leaves (U2–U4).
+//! Readers that meet a writer: waiting for it (R2–R7), taking themselves back, and letting it in
+//! when the last one leaves (U2–U4).
 
 use super::{
     Core, Scheme,
@@ -135,7 +136,8 @@ impl<S: Scheme> Core<S> {
         let own = self.take_node(deadline, cancelled).await?; // R2
         let next = self.push(&self.readers()?, "readers", &own).await?; // R3
         if next.is_none() {
-            // R4: the first of those that wait tells the writer of all; if there is none, it does what that would have done.
+            // R4: the first of those that wait tells the writer of all; if there is none, it does
+            // what that would have done.
             let old = self.fabric.fetch_or(&self.count, READERS_WAIT).await?;
             if old & S::KEEPS_OUT == 0 {
                 let top = self.sweep(READERS_WAIT).await?; // R5
@@ -169,8 +171,9 @@ impl<S: Scheme> Core<S> {
         Ok(())
     }
 
-    /// U2, U3; X7: turn the interest in `word`, in which no reader is counted, into activity. Fails if a reader came in, which will then do it. A
-    /// head apart is read *after* the swap: it has no identity, and may have succeeded for a later writer than the one seen before.
+    /// U2, U3; X7: turn the interest in `word`, in which no reader is counted, into activity. Fails
+    /// if a reader came in, which will then do it. A head apart is read *after* the swap: it has no
+    /// identity, and may have succeeded for a later writer than the one seen before.
     pub(super) async fn let_writer_in(&self, word: u64) -> Result<Option<NodeId>, Stopped> {
         if !self.activate(word).await? {
             return Ok(None);
@@ -187,7 +190,8 @@ impl<S: Scheme> Core<S> {
         }
     }
 
-    /// Turns interest into activity by comparing and swapping. That readers began or ceased to wait does not matter.
+    /// Turns interest into activity by comparing and swapping. That readers began or ceased to wait
+    /// does not matter.
     pub(super) async fn activate(&self, mut word: u64) -> Result<bool, Stopped> {
         loop {
             let old = self.fabric.compare_swap(&self.count, word, S::granted(word)).await?;

@@ -1,4 +1,5 @@
-//! The packed scheme in an epoch of a recoverable lock: two flags more, and what is done to its words from outside.
+//! The packed scheme in an epoch of a recoverable lock: two flags more, and what is done to its
+//! words from outside.
 
 use super::{
     CountedLock, Home, WriteGuard,
@@ -68,7 +69,8 @@ impl Rules for Recoverable {
 }
 
 impl CountedLock<Recoverable> {
-    /// Returns the lock of an epoch, in its words. After the first epoch a rank's last node is for its stand-in.
+    /// Returns the lock of an epoch, in its words. After the first epoch a rank's last node is for
+    /// its stand-in.
     pub(crate) fn of_epoch(core: &Arc<recovery::Core>, epoch: usize, memory: GroupMemory) -> Result<Self> {
         let link = EpochLink::new(core, epoch)?;
         let lock = CountedLock::with(core.fabric(), memory, core.home(), link)?;
@@ -170,8 +172,8 @@ impl HomeWords {
         Ok(HomeWords { count: word(Home::Count)?, tail: word(Home::Tail)?, home })
     }
 
-    /// From now on nobody gets in. (Acquire and release: what was published before an atomic that found the epoch open is seen
-    /// afterwards.)
+    /// From now on nobody gets in. (Acquire and release: what was published before an atomic that
+    /// found the epoch open is seen afterwards.)
     pub(crate) async fn close(&self, fabric: &Fabric) -> Result<Closed> {
         let word = fabric.fetch_or(&self.count, CLOSED).await?;
         let active = word & WRITER_ACTIVE != 0;
@@ -182,7 +184,8 @@ impl HomeWords {
         Ok(Closed { writer: writer.map(NodeId::rank), torn: word & TORN != 0 })
     }
 
-    /// Writes the words of an epoch that nobody else knows of yet: the stand-in of `writer` is inside, or nobody.
+    /// Writes the words of an epoch that nobody else knows of yet: the stand-in of `writer` is
+    /// inside, or nobody.
     pub(crate) async fn install(&self, fabric: &Fabric, writer: Option<Rank>, torn: bool) -> Result<()> {
         let node = writer.map_or(0, |rank| NodeId::stand_in(rank).bits());
         let active = if node == 0 { 0 } else { Recoverable::active(node) };
@@ -202,7 +205,8 @@ impl HomeWords {
         Ok(())
     }
 
-    /// Takes the stand-in of `writer` out again: it is not inside after all, and nobody has come behind it.
+    /// Takes the stand-in of `writer` out again: it is not inside after all, and nobody has come
+    /// behind it.
     pub(crate) async fn unseat(&self, fabric: &Fabric, writer: Rank) -> Result<()> {
         let node = NodeId::stand_in(writer).bits();
         fabric.fetch_add(&self.count, Recoverable::active(node).wrapping_neg()).await?;

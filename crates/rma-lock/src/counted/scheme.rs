@@ -30,15 +30,17 @@ pub enum HandOver {
     Always,
 }
 
-/// How a [`crate::locks::CountedLock`] registers its writers, and whom it prefers: [`Flat`], [`Packed`] or [`WritersFirst`].
+/// How a [`crate::locks::CountedLock`] registers its writers, and whom it prefers: [`Flat`],
+/// [`Packed`] or [`WritersFirst`].
 pub trait Scheme: Later {}
 
 impl<R: Later> Scheme for R {}
 
-/// The scheme's own part. Nodes are [`crate::queue::NodeId::bits`], words are values of the count word. What is provided here keeps the queue's first
-/// in the count word.
+/// The scheme's own part. Nodes are [`crate::queue::NodeId::bits`], words are values of the count
+/// word. What is provided here keeps the queue's first in the count word.
 pub trait Rules: Copy + fmt::Debug + Send + Sync + 'static {
-    /// What the lock of an epoch knows of the recoverable lock that it belongs to; nothing in other schemes.
+    /// What the lock of an epoch knows of the recoverable lock that it belongs to; nothing in other
+    /// schemes.
     type EpochLink: Default + Send + Sync;
     /// [`crate::Lock::NAME`].
     const NAME: &'static str;
@@ -54,14 +56,16 @@ pub trait Rules: Copy + fmt::Debug + Send + Sync + 'static {
     const OVER_LIMIT: u64 = limit_bits(Self::COUNTED, READER);
     /// Those flags that keep readers out and end by themselves, so that readers wait for it.
     const HOLDS_UP: u64 = Self::KEEPS_OUT;
-    /// Whether a reader that waits is counted: then whoever wakes it lets it in. Otherwise it tries again.
+    /// Whether a reader that waits is counted: then whoever wakes it lets it in. Otherwise it tries
+    /// again.
     const WAITS_COUNTED: bool;
-    /// Whether the queue's first is named by a word of its own. Otherwise it stands in the count word.
+    /// Whether the queue's first is named by a word of its own. Otherwise it stands in the count
+    /// word.
     const HEAD_APART: bool;
     /// How a writer hands the lock over.
     const HAND_OVER: HandOver;
-    /// Whether the loss of a member is somebody's business: then an operation on the lost rank's node that fails is no error, and a waiter that is woken looks
-    /// at the count word again.
+    /// Whether the loss of a member is somebody's business: then an operation on the lost rank's
+    /// node that fails is no error, and a waiter that is woken looks at the count word again.
     const RECOVERABLE: bool = false;
 
     /// Returns what is added to the count word to show `node`'s interest.
@@ -103,7 +107,8 @@ pub trait Rules: Copy + fmt::Debug + Send + Sync + 'static {
         false
     }
 
-    /// Follows each change that is published. `is_out` tells whether this rank is neither inside now nor on its way in.
+    /// Follows each change that is published. `is_out` tells whether this rank is neither inside
+    /// now nor on its way in.
     #[inline(always)]
     fn went_on(_link: &Self::EpochLink, _fabric: &Fabric, _is_out: impl FnOnce() -> bool) {}
 
@@ -114,7 +119,8 @@ pub trait Rules: Copy + fmt::Debug + Send + Sync + 'static {
     }
 }
 
-/// Reader preference with a word for the queue's first, as printed in 1991: [`crate::locks::RpLock`].
+/// Reader preference with a word for the queue's first, as printed in 1991:
+/// [`crate::locks::RpLock`].
 #[derive(Clone, Copy, Debug)]
 pub struct Flat;
 

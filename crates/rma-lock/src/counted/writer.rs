@@ -14,7 +14,8 @@ use crate::{
 use core::{fmt, future::Future, marker::PhantomData, task::Context};
 use rdma_fabric::{Amo, Time};
 
-/// What a writer inside must remember: its queue node, and whether somebody woke it. One word, to be cheap to move.
+/// What a writer inside must remember: its queue node, and whether somebody woke it. One word, to
+/// be cheap to move.
 #[derive(Clone, Copy)]
 pub struct Writing(u64);
 
@@ -101,11 +102,12 @@ where
 impl<S: Scheme> CountedLock<S> {
     /// Takes the lock exclusively.
     ///
-    /// Everything that earlier holders put is visible to gets posted afterwards. On an idle lock this is 3 remote
-    /// atomics and a put, one after the other.
+    /// Everything that earlier holders put is visible to gets posted afterwards. On an idle lock
+    /// this is 3 remote atomics and a put, one after the other.
     ///
-    /// Dropping the future takes back what it has done: a writer that waits is passed over by whoever would have woken it, at the cost of
-    /// 1 atomic on own memory now; one that is let in releases the lock in the background.
+    /// Dropping the future takes back what it has done: a writer that waits is passed over by
+    /// whoever would have woken it, at the cost of 1 atomic on own memory now; one that is let in
+    /// releases the lock in the background.
     ///
     /// # Errors
     /// As [`CountedLock::read`].
@@ -114,8 +116,9 @@ impl<S: Scheme> CountedLock<S> {
         self.write_before(Time::MAX)
     }
 
-    /// Takes the lock exclusively, or gives up at `deadline`. Giving up costs 1 atomic on own memory; whoever would
-    /// have woken this rank hands the lock on. Dropping the future does the same.
+    /// Takes the lock exclusively, or gives up at `deadline`. Giving up costs 1 atomic on own
+    /// memory; whoever would have woken this rank hands the lock on. Dropping the future does the
+    /// same.
     ///
     /// # Errors
     /// As [`CountedLock::write`], and [`crate::LockError::TimedOut`].
@@ -124,7 +127,8 @@ impl<S: Scheme> CountedLock<S> {
         in_place(WriteNow(self, queue_up, PhantomData), move |entry| S::write_later(self, entry, deadline))
     }
 
-    /// Takes the lock exclusively if nobody is inside or waits to write. Dropping the future takes back what it has done.
+    /// Takes the lock exclusively if nobody is inside or waits to write. Dropping the future takes
+    /// back what it has done.
     ///
     /// # Errors
     /// As [`CountedLock::write`].

@@ -77,7 +77,8 @@ impl<S: Scheme> CountedLock<S> {
         flushed
     }
 
-    /// Releases an exclusive hold that nobody will: at once as far as that is possible, the rest in the background.
+    /// Releases an exclusive hold that nobody will: at once as far as that is possible, the rest in
+    /// the background.
     pub(crate) fn release_write_unawaited(&self, held: Writing) {
         if let Err(exit) = self.core.leave(held) {
             S::release_write_unawaited(&self.core, held, exit);
@@ -208,7 +209,8 @@ impl<S: Scheme> Core<S> {
         self.deactivate_for(node, Found::Nothing, duties).await
     }
 
-    /// Completes a hand-over to `next`, unless the comparison that it needs found something else: then leaves in general.
+    /// Completes a hand-over to `next`, unless the comparison that it needs found something else:
+    /// then leaves in general.
     async fn pass_to_next(
         &self,
         node: NodeId,
@@ -231,10 +233,11 @@ impl<S: Scheme> Core<S> {
         Ok(())
     }
 
-    /// X3, if the count word was `count` before X2: take the readers that waited for that. Yields their top.
+    /// X3, if the count word was `count` before X2: take the readers that waited for that. Yields
+    /// their top.
     ///
-    /// The stack is taken before the next writer can register (X6): a later sweep could release readers that queued behind
-    /// that one.
+    /// The stack is taken before the next writer can register (X6): a later sweep could release
+    /// readers that queued behind that one.
     pub(super) async fn sweep(&self, count: u64) -> Result<Option<NodeId>, Stopped> {
         if !S::must_sweep(count) {
             return Ok(None);
@@ -247,8 +250,8 @@ impl<S: Scheme> Core<S> {
         self.decode("readers", top)
     }
 
-    /// X4–X7, mine or for one that gave up: leave the queue, register the successor. Yields the writer to
-    /// be woken, if there is one and no reader is in its way.
+    /// X4–X7, mine or for one that gave up: leave the queue, register the successor. Yields the
+    /// writer to be woken, if there is one and no reader is in its way.
     pub(super) async fn pass_queue_on(&self, departing: Departing) -> Result<Option<NodeId>, Stopped> {
         let node = departing.node;
         let successor = self.successor(departing).await?;

@@ -1,4 +1,5 @@
-//! Writers that meet somebody: queueing up, waiting for the readers and for their turn (W2–W7), and withdrawing.
+//! Writers that meet somebody: queueing up, waiting for the readers and for their turn (W2–W7), and
+//! withdrawing.
 
 use super::{
     Core, Scheme,
@@ -37,8 +38,8 @@ pub(super) async fn try_acquire<S: Scheme>(
 }
 
 impl<S: Scheme> Core<S> {
-    /// Yields a node whose W2, `first`, was posted, now if that has not happened. Until then nothing depends on this future, and then it
-    /// is over.
+    /// Yields a node whose W2, `first`, was posted, now if that has not happened. Until then
+    /// nothing depends on this future, and then it is over.
     pub(super) async fn started(
         &self,
         entry: NotInside,
@@ -146,7 +147,8 @@ impl<S: Scheme> Core<S> {
         }
     }
 
-    /// W3–W5 from `entry` on: first in the queue, `node` registers and enters if no reader is there.
+    /// W3–W5 from `entry` on: first in the queue, `node` registers and enters if no reader is
+    /// there.
     async fn contend(&self, node: NodeId, entry: WriteEntry) -> Result<bool, Stopped> {
         let interest = S::interest(node.bits());
         let count = match entry {
@@ -164,7 +166,8 @@ impl<S: Scheme> Core<S> {
         Ok(S::is_free(count) && self.activate(count + interest).await?)
     }
 
-    /// W3–W5 from `entry` on, for a writer that wants to enter now. Where one comparison does it, it fails without having registered.
+    /// W3–W5 from `entry` on, for a writer that wants to enter now. Where one comparison does it,
+    /// it fails without having registered.
     async fn try_contend(&self, node: NodeId, entry: WriteEntry) -> Result<bool, Stopped> {
         if S::HEAD_APART { self.contend(node, entry).await } else { self.found_free(node, entry).await }
     }
@@ -178,10 +181,11 @@ impl<S: Scheme> Core<S> {
         Ok(count == 0)
     }
 
-    /// W3, W4; X5, X6: make `node` the head, visibly, and then show interest. Yields the count word before.
+    /// W3, W4; X5, X6: make `node` the head, visibly, and then show interest. Yields the count word
+    /// before.
     ///
-    /// Interest is known not to be shown: only the first of the queue shows it, and it is first no more when it has become active or
-    /// withdrawn.
+    /// Interest is known not to be shown: only the first of the queue shows it, and it is first no
+    /// more when it has become active or withdrawn.
     pub(super) async fn register(&self, node: NodeId) -> Result<u64, Stopped> {
         if S::HEAD_APART {
             self.fabric.put_word(&self.writers()?.head, node.bits()).await?;

@@ -16,8 +16,8 @@ use crate::{
 use rdma_fabric::{Amo, Time};
 
 impl Core {
-    /// Yields a node whose F1, `first`, was posted, now if that has not happened. Until then nothing depends on this future, and then it is
-    /// over.
+    /// Yields a node whose F1, `first`, was posted, now if that has not happened. Until then
+    /// nothing depends on this future, and then it is over.
     pub(super) async fn started(
         &self,
         entry: NotInside,
@@ -64,7 +64,8 @@ impl Core {
         self.now_inside(own, class, said, !inside, cancelled).await
     }
 
-    /// F1–F7 of a try, from `entry` on. It waits for nobody: only an empty queue or a reader inside may be before it.
+    /// F1–F7 of a try, from `entry` on. It waits for nobody: only an empty queue or a reader inside
+    /// may be before it.
     pub(super) async fn try_acquire(
         &self,
         node: NodeId,
@@ -126,7 +127,8 @@ impl Core {
         Ok(())
     }
 
-    /// F4 from `entry` on, for the queue's first: readers still inside came before it, and none can come any more.
+    /// F4 from `entry` on, for the queue's first: readers still inside came before it, and none can
+    /// come any more.
     async fn no_reader(&self, entry: FairEntry) -> Result<bool, Stopped> {
         let state = match entry {
             FairEntry::Looked(state) => state,
@@ -136,7 +138,8 @@ impl Core {
         Ok(state == 0)
     }
 
-    /// F5: `node` is first and waits for the readers. True if there is none any more; otherwise the last of them sees which writer waits.
+    /// F5: `node` is first and waits for the readers. True if there is none any more; otherwise the
+    /// last of them sees which writer waits.
     pub(super) async fn registered_among_none(&self, node: NodeId) -> Result<bool, Stopped> {
         let writer = node.bits() << WRITER;
         if self.fabric.fetch_add(&self.state, writer).await? != 0 {

@@ -22,7 +22,8 @@ pub(super) struct Held {
 
 /// [`crate::locks::Shared`] or [`crate::locks::Exclusive`] access, by a [`FairLock`].
 ///
-/// Dropping it releases the lock in the background, as [`FairGuard::release`] does, and reports no errors.
+/// Dropping it releases the lock in the background, as [`FairGuard::release`] does, and reports no
+/// errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 pub struct FairGuard<'a, M: Mode> {
     lock: &'a FairLock,
@@ -47,8 +48,8 @@ impl<'a, M: Mode> FairGuard<'a, M> {
         self.lock
     }
 
-    /// Makes every put of this rank visible, then lets go of the lock. If the future is dropped half-way, the rest is done in the
-    /// background.
+    /// Makes every put of this rank visible, then lets go of the lock. If the future is dropped
+    /// half-way, the rest is done in the background.
     ///
     /// # Errors
     /// [`crate::LockError::Fabric`]: what a put met at its target, with the lock released all the same; or what the release itself

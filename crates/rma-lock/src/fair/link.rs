@@ -40,7 +40,8 @@ impl Said {
 /// How a node came out of the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Out {
-    /// As the last: the queue is empty, and the node as if it had not been in it, except for what was [said](Said).
+    /// As the last: the queue is empty, and the node as if it had not been in it, except for what
+    /// was [said](Said).
     Last,
     /// With a successor on its way, which will find itself the queue's first.
     Passed,
@@ -64,12 +65,14 @@ impl Core {
         }
     }
 
-    /// Yields whether `node`'s reader is inside, as far as can be seen, and nobody has linked itself.
+    /// Yields whether `node`'s reader is inside, as far as can be seen, and nobody has linked
+    /// itself.
     pub(super) async fn is_inside(&self, node: NodeId) -> Result<bool, Stopped> {
         Ok(self.fabric.get_word(&self.node(node, NodeWord::Next)?).await? == INSIDE)
     }
 
-    /// F7, posted already if there is `said`: my reader is inside. Yields the one that came before that was said.
+    /// F7, posted already if there is `said`: my reader is inside. Yields the one that came before
+    /// that was said.
     pub(super) async fn say_inside(&self, node: NodeId, said: Option<Posting>) -> Result<Option<Next>, Stopped> {
         let link = match said {
             Some(posting) => posting.result().await?,

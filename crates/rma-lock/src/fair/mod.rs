@@ -1,29 +1,39 @@
-//! The fair queue lock: readers and writers get in in order of arrival, readers beside each other together.
+//! The fair queue lock: readers and writers get in in order of arrival, readers beside each other
+//! together.
 //!
 //! # Words
 //! At the home, changed by atomics only:
-//! * `state`: readers inside, or let in, in the low half; in the high half the writer that waits for them to leave, if it is the queue's first.
-//! * `tail`: last of the queue, in which readers and writers stand, and readers stay while they are inside.
+//! * `state`: readers inside, or let in, in the low half; in the high half the writer that waits
+//!   for them to leave, if it is the queue's first.
+//! * `tail`: last of the queue, in which readers and writers stand, and readers stay while they are
+//!   inside.
 //!
-//! At each rank its queue nodes ([`crate::queue`]), whose next words say more here ([`link`]): the next in the queue, and its class; or that the node's
-//! reader is inside; or that its owner has left.
+//! At each rank its queue nodes ([`crate::queue`]), whose next words say more here ([`link`]): the
+//! next in the queue, and its class; or that the node's reader is inside; or that its owner has
+//! left.
 //!
 //! # Steps
-//! Comments name these, which `docs/queued-locks.md` has with their operations. All is after Mellor-Crummey and Scott's fair lock (PPoPP 1991, Figure 4), as
-//! corrected later; what differs is told there.
-//! * F1: to the end of the queue. F2: link behind the one before, and learn whether that is a reader inside, or gone.
-//! * F3: a reader that need not wait counts itself. F4: a writer that is first looks whether readers are inside; F5: if so it says who it is, and looks
-//!   again. F6: wait. F7: a reader inside says so in its own node; a reader that came before that is counted, and woken.
-//! * G1: leave the queue, as the last or with a mark for a successor on its way. G2: a writer counts the reader it lets in. G3: a reader uncounts itself
-//!   and, in the same atomic, says which writer comes next. G4: the last of them takes that back, for it has seen it. G5: wake.
+//! Comments name these, which `docs/systems/queued-locks.md` has with their operations. All is after
+//! Mellor-Crummey and Scott's fair lock (PPoPP 1991, Figure 4), as corrected later; what differs is
+//! told there.
+//! * F1: to the end of the queue. F2: link behind the one before, and learn whether that is a
+//!   reader inside, or gone.
+//! * F3: a reader that need not wait counts itself. F4: a writer that is first looks whether
+//!   readers are inside; F5: if so it says who it is, and looks again. F6: wait. F7: a reader
+//!   inside says so in its own node; a reader that came before that is counted, and woken.
+//! * G1: leave the queue, as the last or with a mark for a successor on its way. G2: a writer
+//!   counts the reader it lets in. G3: a reader uncounts itself and, in the same atomic, says which
+//!   writer comes next. G4: the last of them takes that back, for it has seen it. G5: wake.
 //!
 //! # Fast and slow
-//! Where operations are over when they are posted, who meets nobody gets in and out without a wait ([`short_path`]). Whoever has to wait, or has more to do, goes on in a boxed
-//! future from where it stands.
+//! Where operations are over when they are posted, who meets nobody gets in and out without a wait
+//! ([`short_path`]). Whoever has to wait, or has more to do, goes on in a boxed future from where
+//! it stands.
 //!
 //! # Giving up
-//! As everywhere, whoever would wake a node that was given up acts for it ([`release`]): a writer leaves the queue; a reader, which is counted
-//! already, leaves the queue and hands its count to the reader behind it, or uncounts itself.
+//! As everywhere, whoever would wake a node that was given up acts for it ([`release`]): a writer
+//! leaves the queue; a reader, which is counted already, leaves the queue and hands its count to
+//! the reader behind it, or uncounts itself.
 
 mod acquire;
 mod guard;
@@ -56,8 +66,8 @@ const _: () = assert!(TAIL + 8 <= HOME_BYTES);
 const READER: u64 = 1;
 /// Where the state has its writer.
 const WRITER: u32 = 32;
-/// Whoever is counted stands at a node, of which a rank has few, so forgotten guards can't overflow the
-/// count: whoever lacks a node is refused before.
+/// Whoever is counted stands at a node, of which a rank has few, so forgotten guards can't overflow
+/// the count: whoever lacks a node is refused before.
 const _: () = assert!(NodeId::MOST <= 1 << (WRITER - 2));
 
 /// What stands at a node.
@@ -124,15 +134,18 @@ impl Class {
 
 /// A readers-writer lock that lets ranks in in order of their arrival, homed at one rank.
 ///
-/// One value per rank refers to one lock for all; clones of it are the same value. Whoever holds the lock and asks for it again may wait for
-/// itself, also as a reader: behind a writer that waits for it to leave.
+/// One value per rank refers to one lock for all; clones of it are the same value. Whoever holds
+/// the lock and asks for it again may wait for itself, also as a reader: behind a writer that waits
+/// for it to leave.
 ///
-/// Remote operations without contention: shared lock 2 atomics, unlock 2; exclusive lock an atomic and a get, unlock 1 atomic. A rank waits and holds with at most four
-/// queue nodes at a time: more are [`crate::LockError::TooManyWaiting`].
+/// Remote operations without contention: shared lock 2 atomics, unlock 2; exclusive lock an atomic
+/// and a get, unlock 1 atomic. A rank waits and holds with at most four queue nodes at a time: more
+/// are [`crate::LockError::TooManyWaiting`].
 ///
 /// # Dropped futures
-/// Each future of a lock or guard may be dropped at any moment, by `select!` or a deadline. What others still depend on is
-/// [detached](Fabric::detach): a dropped acquisition ends not holding the lock, a dropped release ends having released it. An acquisition that was given up keeps its
+/// Each future of a lock or guard may be dropped at any moment, by `select!` or a deadline. What
+/// others still depend on is [detached](Fabric::detach): a dropped acquisition ends not holding the
+/// lock, a dropped release ends having released it. An acquisition that was given up keeps its
 /// place in the queue, and with it those that came later, until the lock would have come to it.
 ///
 /// # Threads

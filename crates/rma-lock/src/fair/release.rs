@@ -58,7 +58,8 @@ impl Core {
         Ok(Some((node, class)))
     }
 
-    /// G3, posted already if there is `uncounting`, and G4: yields the next to be woken when a reader that was inside has left. A reader behind it is inside, too.
+    /// G3, posted already if there is `uncounting`, and G4: yields the next to be woken when a
+    /// reader that was inside has left. A reader behind it is inside, too.
     async fn uncount(&self, out: Out, uncounting: Option<Posting>) -> Result<Option<Next>, Stopped> {
         let writer = match out {
             Out::Before(writer, Class::Writer) => writer.bits(),
@@ -79,7 +80,8 @@ impl Core {
         Ok(self.decode("state", first)?.map(|writer| (writer, Class::Writer)))
     }
 
-    /// Wakes `node`. If it was given up, does what its owner would have done inside, which is to leave; that may lead to further nodes.
+    /// Wakes `node`. If it was given up, does what its owner would have done inside, which is to
+    /// leave; that may lead to further nodes.
     pub(super) async fn wake_or_act_for(&self, mut node: NodeId, mut class: Class) -> Result<(), Stopped> {
         while !self.wake(node).await? {
             let out = self.leave_queue(node, Said::Nothing).await?;

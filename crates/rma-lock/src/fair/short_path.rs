@@ -1,4 +1,5 @@
-//! Getting in and out as far as nothing has to be waited for: without a box, where operations are over when they are posted.
+//! Getting in and out as far as nothing has to be waited for: without a box, where operations are
+//! over when they are posted.
 
 use super::{
     Class, Core, FairGuard, FairLock, READER,
@@ -111,7 +112,8 @@ pub(super) fn queue_up(node: NodeId) -> Amo<u64> {
     Amo::Swap(node.bits())
 }
 
-/// In its place: queue up if nobody stands there; for a reader the first of two attempts, the second one behind a reader inside.
+/// In its place: queue up if nobody stands there; for a reader the first of two attempts, the
+/// second one behind a reader inside.
 pub(super) fn if_empty(node: NodeId) -> Amo<u64> {
     Amo::CompareSwap { expected: 0, new: node.bits() }
 }

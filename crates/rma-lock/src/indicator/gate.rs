@@ -1,10 +1,12 @@
 //! A node's words.
 //!
-//! The gate: `departures:24 | epoch:15 | closed:1 | readers:24`. Readers are those inside and those that wait. Departures wrap at the top of
-//! the word. Only the one writer changes the epoch, and takes its end into account.
+//! The gate: `departures:24 | epoch:15 | closed:1 | readers:24`. Readers are those inside and those
+//! that wait. Departures wrap at the top of the word. Only the one writer changes the epoch, and
+//! takes its end into account.
 //!
-//! The limit: `writer + 1:32 | departures:24`, what the writer that closed the gate waits for. Of an older one the same is true that was: nobody
-//! waits for it, or it is reached; whoever compares with it does no harm.
+//! The limit: `writer + 1:32 | departures:24`, what the writer that closed the gate waits for. Of
+//! an older one the same is true that was: nobody waits for it, or it is reached; whoever compares
+//! with it does no harm.
 
 use crate::{LockError, holder_limit::limit_bits_of};
 use core::fmt;

@@ -17,15 +17,18 @@ use core::{fmt, future::Future, marker::PhantomData, mem, task::Context};
 use rdma_fabric::{Fabric, GroupMemory, Rank, Time, provider::Boxed};
 use std::sync::{Arc, OnceLock};
 
-/// A lock for data that is hardly ever written: readers count at their own node, and no operation of theirs leaves it, but for a word to a writer that
-/// waits; a writer, kept apart from others by `L`, closes every node's gate and waits until the readers inside have left. (A distributed reader
-/// indicator, as of BRAVO or of foMPI's local words.)
+/// A lock for data that is hardly ever written: readers count at their own node, and no operation
+/// of theirs leaves it, but for a word to a writer that waits; a writer, kept apart from others by
+/// `L`, closes every node's gate and waits until the readers inside have left. (A distributed
+/// reader indicator, as of BRAVO or of foMPI's local words.)
 ///
-/// A reader does 1 atomic at its node, and 1 to leave; 1 get more if a writer waits. A writer does 2 atomics for each node besides what `L` costs,
-/// pipelined, and a put and a get for each node where readers are inside.
+/// A reader does 1 atomic at its node, and 1 to leave; 1 get more if a writer waits. A writer does
+/// 2 atomics for each node besides what `L` costs, pipelined, and a put and a get for each node
+/// where readers are inside.
 ///
 /// # Waiting
-/// On own memory: readers on queue nodes, the writer on a flag for each node. No release waits for another rank's CPU.
+/// On own memory: readers on queue nodes, the writer on a flag for each node. No release waits for
+/// another rank's CPU.
 ///
 /// # Fairness
 /// [`Fairness::Alternating`].
@@ -85,7 +88,8 @@ impl<L: KeptExclusive> Lock for IndicatorLock<L> {
 
 /// Access by an [`IndicatorLock`], shared or exclusive.
 ///
-/// Dropping it releases the lock in the background, as [`IndicatorGuard::release`] does, and reports no errors.
+/// Dropping it releases the lock in the background, as [`IndicatorGuard::release`] does, and
+/// reports no errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 pub struct IndicatorGuard<'a, L: KeptExclusive> {
     lock: &'a IndicatorLock<L>,
@@ -125,8 +129,8 @@ impl<'a, L: KeptExclusive> IndicatorGuard<'a, L> {
         self.lock
     }
 
-    /// Makes every put of this rank visible, then lets go of the lock. If the future is dropped half-way, the rest is done in the
-    /// background.
+    /// Makes every put of this rank visible, then lets go of the lock. If the future is dropped
+    /// half-way, the rest is done in the background.
     ///
     /// # Errors
     /// [`LockError::Fabric`]: what a put met at its target, with the lock released all the same; or what the release itself met.

@@ -8,7 +8,8 @@ use crate::{detach::Cancelled, error::Stopped, in_place::NotOver, queue::NodeId}
 use rdma_fabric::{Rank, RemoteWord, Time};
 
 impl Core {
-    /// Gets inside; `None` for a deadline is not to wait at all. The first atomic may have been posted.
+    /// Gets inside; `None` for a deadline is not to wait at all. The first atomic may have been
+    /// posted.
     pub(super) async fn arrive(
         &self,
         first: NotOver,
@@ -42,7 +43,8 @@ impl Core {
         Ok(true)
     }
 
-    /// I2–I6: counted while the gate was closed in `epoch`. Whoever is counted when the next epoch begins is inside in it.
+    /// I2–I6: counted while the gate was closed in `epoch`. Whoever is counted when the next epoch
+    /// begins is inside in it.
     async fn wait(&self, epoch: u64, deadline: Time, cancelled: &Cancelled) -> Result<(), Stopped> {
         let (queue, fabric) = (&self.queue, &self.queue.fabric);
         let waiting = self.waiting_at(self.my_first())?;
@@ -73,7 +75,8 @@ impl Core {
             queue.retire(own.id).await?;
             drop(own);
             self.wake(next).await?;
-            // I6: a reader that was late with I4, or gave up, may have woken those that have to wait.
+            // I6: a reader that was late with I4, or gave up, may have woken those that have to
+            // wait.
             if Gate(fabric.get_word(&self.gate).await?).epoch() != epoch {
                 return Ok(());
             }
@@ -86,7 +89,8 @@ impl Core {
         self.wake(self.queue.decode("waiting", top)?).await
     }
 
-    /// Wakes `node`, if it is one; those below it, as long as they gave up. These have uncounted themselves.
+    /// Wakes `node`, if it is one; those below it, as long as they gave up. These have uncounted
+    /// themselves.
     async fn wake(&self, mut node: Option<NodeId>) -> Result<(), Stopped> {
         while let Some(reader) = node.take() {
             if !self.queue.wake(reader).await? {
@@ -96,8 +100,9 @@ impl Core {
         Ok(())
     }
 
-    /// Counted while the gate was closed in `epoch`, and uncounted: as one that never was inside, or, if that epoch is over, as one that is. Each
-    /// comparison that fails is one that another rank has changed the gate since.
+    /// Counted while the gate was closed in `epoch`, and uncounted: as one that never was inside,
+    /// or, if that epoch is over, as one that is. Each comparison that fails is one that another
+    /// rank has changed the gate since.
     async fn withdraw(&self, epoch: u64) -> Result<(), Stopped> {
         let fabric = &self.queue.fabric;
         let mut seen = fabric.get_word(&self.gate).await?;
@@ -121,7 +126,8 @@ impl Core {
         if !old.is_closed() {
             return Ok(());
         }
-        // I8: the writer puts the limit before it looks at the departures; this rank has departed before it looks at the limit.
+        // I8: the writer puts the limit before it looks at the departures; this rank has departed
+        // before it looks at the limit.
         let limit = Limit(fabric.get_word(&self.limit).await?);
         if let Some(writer) = limit.writer()
             && limit.is(old.departures() + 1)

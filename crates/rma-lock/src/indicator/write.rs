@@ -13,7 +13,8 @@ use crate::{
 use rdma_fabric::{Amo, FabricError, RemoteWord, Time, op};
 
 impl Core {
-    /// Closes all gates, and waits until nobody is inside; `None` for a deadline is not to wait at all.
+    /// Closes all gates, and waits until nobody is inside; `None` for a deadline is not to wait at
+    /// all.
     pub(super) async fn shut(&self, deadline: Option<Time>, cancelled: &Cancelled) -> Result<Option<Shut>, Stopped> {
         let kept = match deadline {
             Some(deadline) => unless_cancelled(cancelled, self.writers.keep(deadline)).await.map(Some),
@@ -70,7 +71,8 @@ impl Core {
         }
     }
 
-    /// G2, G3: at which nodes readers are still inside, by number, and the limits of which they are to notify the writer.
+    /// G2, G3: at which nodes readers are still inside, by number, and the limits of which they are
+    /// to notify the writer.
     async fn look_for_readers(&self, gates: &[Gate]) -> Result<Vec<(usize, Limit)>, Stopped> {
         let (fabric, me) = (&self.queue.fabric, self.queue.me);
         let first = self.first_ranks().map_err(Stopped::Broken)?;

@@ -6,7 +6,8 @@ use rdma_fabric::{Rank, Time};
 /// What entering answers.
 pub type Entered<G> = Result<G, AcquireError<G>>;
 
-/// Take the lock, then look whether the memory is poisoned. In one block: the compiler leaves those that await others out of line.
+/// Take the lock, then look whether the memory is poisoned. In one block: the compiler leaves those
+/// that await others out of line.
 macro_rules! entering {
     ($self:ident, $taking:expr, $guard:ident) => {{
         let guard = match $taking.await {

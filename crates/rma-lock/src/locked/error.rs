@@ -4,8 +4,8 @@ use crate::LockError;
 use core::fmt;
 use rdma_fabric::Rank;
 
-/// The memory was left by a panic in the middle of writing: it may be half-changed, and says so to every next holder until it is
-/// [cleared](crate::LockedWriteGuard::clear_poison).
+/// The memory was left by a panic in the middle of writing: it may be half-changed, and says so to
+/// every next holder until it is [cleared](crate::LockedWriteGuard::clear_poison).
 ///
 /// It holds the guard: the lock is held. Dropped, it lets go.
 #[must_use = "it holds the lock"]
@@ -40,7 +40,8 @@ impl<G> PoisonError<G> {
     }
 }
 
-/// Why a guard of a [`crate::Locked`] was not simply given. `?` turns it into a [`LockError`], or a boxed error, and lets go of the lock.
+/// Why a guard of a [`crate::Locked`] was not simply given. `?` turns it into a [`LockError`], or a
+/// boxed error, and lets go of the lock.
 #[must_use = "it may hold the lock"]
 pub enum AcquireError<G> {
     /// The lock is not held.

@@ -8,7 +8,8 @@ use std::thread;
 
 /// Shared access to the memory of a [`Locked`]: no writer is inside.
 ///
-/// Dropping it releases the lock in the background, as [`LockedReadGuard::release`] does, and reports no errors.
+/// Dropping it releases the lock in the background, as [`LockedReadGuard::release`] does, and
+/// reports no errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 pub struct LockedReadGuard<'a, T: Element, L: Excludes = RpLock> {
     pub(super) locked: &'a Locked<T, L>,
@@ -17,8 +18,9 @@ pub struct LockedReadGuard<'a, T: Element, L: Excludes = RpLock> {
 
 /// Exclusive access to the memory of a [`Locked`]: nobody else is inside.
 ///
-/// Dropping it releases the lock in the background, as [`LockedWriteGuard::release`] does, and reports no errors. If it is
-/// dropped because its thread panics, the memory is [poisoned](crate::PoisonError).
+/// Dropping it releases the lock in the background, as [`LockedWriteGuard::release`] does, and
+/// reports no errors. If it is dropped because its thread panics, the memory is
+/// [poisoned](crate::PoisonError).
 #[must_use = "a guard that is dropped at once protects nothing"]
 pub struct LockedWriteGuard<'a, T: Element, L: Excludes = RpLock> {
     /// Dropped before `held`, which passes the lock on.
@@ -70,7 +72,8 @@ macro_rules! reading {
                 self.locked.noting(self.locked.memory.get(rank, range).await)
             }
 
-            /// Copies the elements of `rank`'s part from `start` on into `to`, which comes back filled.
+            /// Copies the elements of `rank`'s part from `start` on into `to`, which comes back
+            /// filled.
             ///
             /// # Errors
             /// As [`Self::get`].
@@ -112,7 +115,8 @@ impl<'a, T: Element, L: Excludes> LockedWriteGuard<'a, T, L> {
         LockedWriteGuard { alarm: Alarm { locked, panicking: thread::panicking() }, locked, held }
     }
 
-    /// Copies `from` into `rank`'s part from element `start` on; it comes back when it is reusable. The next holder sees it.
+    /// Copies `from` into `rank`'s part from element `start` on; it comes back when it is reusable.
+    /// The next holder sees it.
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::OutOfBounds`]; as [`rdma_fabric::Fabric::put`].
@@ -128,7 +132,8 @@ impl<'a, T: Element, L: Excludes> LockedWriteGuard<'a, T, L> {
         self.locked.noting(self.locked.memory.clear_poison().await)
     }
 
-    /// Makes what was put and stored visible, then lets go of the lock. If the future is dropped half-way, the rest is done in the background.
+    /// Makes what was put and stored visible, then lets go of the lock. If the future is dropped
+    /// half-way, the rest is done in the background.
     ///
     /// # Errors
     /// As [`Guard::release`] of the lock.

@@ -8,7 +8,8 @@ use rdma_fabric::{
     Result,
 };
 
-/// Bytes before the elements, in each part. The home's first word is the mark: 0, or 1 + the rank that poisoned the memory.
+/// Bytes before the elements, in each part. The home's first word is the mark: 0, or 1 + the rank
+/// that poisoned the memory.
 pub(super) const HEADER: usize = 64;
 
 /// One rank's capability.
@@ -103,7 +104,8 @@ impl<T: Element> Memory<T> {
         }
     }
 
-    /// Takes back what [`Memory::poison`] said. An atomic, so that it can't overtake, or be overtaken by, a later [`Memory::poison`].
+    /// Takes back what [`Memory::poison`] said. An atomic, so that it can't overtake, or be
+    /// overtaken by, a later [`Memory::poison`].
     pub(super) async fn clear_poison(&self) -> Result<()> {
         self.keyless.swap(&self.mark, 0).await.map(drop)
     }

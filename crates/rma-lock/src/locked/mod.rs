@@ -27,9 +27,10 @@ impl<T: Pod + Send + Sync + Unpin> Element for T {}
 
 /// `len` elements in every rank's memory, and a readers-writer lock for all of them.
 ///
-/// The memory has no key: nothing but guards leads there ([`Fabric::keyless`]), and the same holds for the lock's words. Where the provider has mapped all ranks' memory
-/// ([`Locked::maps`]: shared memory), a guard lends any rank's part as a slice, and nothing is copied; everywhere it gets and puts. It is
-/// zeroed at first.
+/// The memory has no key: nothing but guards leads there ([`Fabric::keyless`]), and the same holds
+/// for the lock's words. Where the provider has mapped all ranks' memory ([`Locked::maps`]: shared
+/// memory), a guard lends any rank's part as a slice, and nothing is copied; everywhere it gets and
+/// puts. It is zeroed at first.
 ///
 /// ```
 /// use rma_lock::Locked;
@@ -80,7 +81,8 @@ impl<T: Pod + Send + Sync + Unpin> Element for T {}
 /// part[0] = 1;
 /// # }
 /// ```
-/// one rank's part is borrowed once ([`LockedWriteGuard::parts_mut`] lends all ranks' at the same time):
+/// one rank's part is borrowed once ([`LockedWriteGuard::parts_mut`] lends all ranks' at the same
+/// time):
 /// ```compile_fail,E0499
 /// # use rma_lock::Locked; use rdma_fabric::{Fabric, Rank};
 /// # async fn program(memory: &Locked<u64>) {
@@ -126,20 +128,26 @@ impl<T: Pod + Send + Sync + Unpin> Element for T {}
 /// ```
 ///
 /// # Who is inside
-/// As the lock says ([`crate::Lock::FAIRNESS`]). What a holder stored through a reference, or put, the next one sees. There is no access without
-/// holding the lock, and none that says it needs no check.
+/// As the lock says ([`crate::Lock::FAIRNESS`]). What a holder stored through a reference, or put,
+/// the next one sees. There is no access without holding the lock, and none that says it needs no
+/// check.
 ///
 /// # Panics and deaths
-/// A panic under a write guard poisons the memory, as it does a [`std::sync::Mutex`]: the mark stands in the memory itself, so every rank learns of it
-/// ([`PoisonError`]). It is put before the lock passes on; only if the rank's own queue is full at that moment, the very next holder may miss it.
+/// A panic under a write guard poisons the memory, as it does a [`std::sync::Mutex`]: the mark
+/// stands in the memory itself, so every rank learns of it ([`PoisonError`]). It is put before the
+/// lock passes on; only if the rank's own queue is full at that moment, the very next holder may
+/// miss it.
 ///
-/// A *lost* holder's lock is never passed on, for it may still run: whoever waits is told as the lock tells it ([`FabricError::PeerLost`]
-/// with [`RpLock`]). Once a call of this value has met the loss of a rank, references are refused here with that error; copies are refused as far
-/// as the fabric refuses them. References that exist stay valid, those into the lost rank's memory too: it stays mapped. No references ever
-/// where a lock may be taken from a holder that lives: see [`Excludes`].
+/// A *lost* holder's lock is never passed on, for it may still run: whoever waits is told as the
+/// lock tells it ([`FabricError::PeerLost`] with [`RpLock`]). Once a call of this value has met the
+/// loss of a rank, references are refused here with that error; copies are refused as far as the
+/// fabric refuses them. References that exist stay valid, those into the lost rank's memory too: it
+/// stays mapped. No references ever where a lock may be taken from a holder that lives: see
+/// [`Excludes`].
 ///
 /// # Memory
-/// Each rank's part takes 64 bytes more than its elements. Dropping the value frees this rank's part; the bytes are used again when all ranks have dropped theirs.
+/// Each rank's part takes 64 bytes more than its elements. Dropping the value frees this rank's
+/// part; the bytes are used again when all ranks have dropped theirs.
 pub struct Locked<T: Element, L: Excludes = RpLock> {
     /// The rank's usual handle.
     fabric: Fabric,
@@ -157,12 +165,14 @@ impl<T: Element, L: Excludes> fmt::Debug for Locked<T, L> {
 }
 
 impl<T: Element, L: Excludes> Locked<T, L> {
-    /// Makes `len` elements on every rank, under a lock homed at `home` with the usual options. Collective over the job: all ranks call it with the same arguments, in the
-    /// same order relative to other symmetric allocations.
+    /// Makes `len` elements on every rank, under a lock homed at `home` with the usual options.
+    /// Collective over the job: all ranks call it with the same arguments, in the same order
+    /// relative to other symmetric allocations.
     ///
     /// # Errors
-    /// As [`Fabric::alloc_symmetric`], also [`FabricError::Mismatch`] if homes, lengths, sizes of elements or kinds of lock differ;
-    /// [`FabricError::NoSuchRank`]; [`FabricError::Unsupported`] where there is no memory without a key.
+    /// As [`Fabric::alloc_symmetric`], also [`FabricError::Mismatch`] if homes, lengths, sizes of
+    /// elements or kinds of lock differ; [`FabricError::NoSuchRank`]; [`FabricError::Unsupported`]
+    /// where there is no memory without a key.
     pub async fn symmetric(fabric: &Fabric, home: Rank, len: usize) -> Result<Self> {
         Self::symmetric_with(fabric, home, len, L::Options::default()).await
     }

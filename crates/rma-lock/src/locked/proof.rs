@@ -1,16 +1,20 @@
 //! Where a held lock becomes a reference: all the `unsafe` of this crate.
 //!
 //! # Safety
-//! A reference into a rank's memory is made from a [`Mapped`](rdma_fabric::Mapped), for which the fabric vouches, under a guard, for which the lock vouches
-//! ([`Excludes`]). What is left to this crate:
+//! A reference into a rank's memory is made from a [`Mapped`](rdma_fabric::Mapped), for which the
+//! fabric vouches, under a guard, for which the lock vouches ([`Excludes`]). What is left to this
+//! crate:
 //!
-//! * The memory and the lock's words are allocated under pacts of references here and nowhere else, and the names tell the
-//!   discipline, the lock's home and the element's size, and for the words also which memory they guard. So all ranks that have a part of
-//!   one region guard it by one lock of one kind, whatever order they make several in.
-//! * The handles, regions and places stay in [`super::Memory`] and in the lock, which no user gets hold of: [`Locked`](super::Locked) lends neither. What guards do by
-//!   operation is over when it is posted ([`rdma_fabric::Mapped::new`]), and they are borrowed meanwhile.
-//! * A guard of this module exists only together with the lock's own, of the same lock, and is not cloned. References borrow the guard;
-//!   `&mut` ones exclusively, of distinct ranks at most one each. Releasing consumes it; a leaked one holds the lock for ever.
+//! * The memory and the lock's words are allocated under pacts of references here and nowhere else,
+//!   and the names tell the discipline, the lock's home and the element's size, and for the words
+//!   also which memory they guard. So all ranks that have a part of one region guard it by one lock
+//!   of one kind, whatever order they make several in.
+//! * The handles, regions and places stay in [`super::Memory`] and in the lock, which no user gets
+//!   hold of: [`Locked`](super::Locked) lends neither. What guards do by operation is over when it
+//!   is posted ([`rdma_fabric::Mapped::new`]), and they are borrowed meanwhile.
+//! * A guard of this module exists only together with the lock's own, of the same lock, and is not
+//!   cloned. References borrow the guard; `&mut` ones exclusively, of distinct ranks at most one
+//!   each. Releasing consumes it; a leaked one holds the lock for ever.
 //! * The header, which operations write at any time, is outside of all references.
 
 #![allow(unsafe_code)]
@@ -29,24 +33,27 @@ use rdma_fabric::{Mapped, Pact, Rank, RegionKey};
 
 /// A lock that references to memory may depend on.
 ///
-/// [`crate::Locked`] hands out `&mut` to memory of other ranks for no other reason than that it holds this lock.
+/// [`crate::Locked`] hands out `&mut` to memory of other ranks for no other reason than that it
+/// holds this lock.
 ///
 /// # Safety
-/// If all ranks have made the lock with the same fabric memory, home and kind, then, over a fabric that keeps its contract and whatever safe code
-/// and deaths of ranks do:
-/// * while a value of `Exclusive` exists, or has been forgotten, no other value of `Shared` or `Exclusive` does, at any rank; nor after its holder was
-///   lost: a lock that takes itself back from a holder must know that the holder does not run any more;
+/// If all ranks have made the lock with the same fabric memory, home and kind, then, over a fabric
+/// that keeps its contract and whatever safe code and deaths of ranks do:
+/// * while a value of `Exclusive` exists, or has been forgotten, no other value of `Shared` or
+///   `Exclusive` does, at any rank; nor after its holder was lost: a lock that takes itself back
+///   from a holder must know that the holder does not run any more;
 /// * what a holder did before it let go happens before what the next one does;
-/// * all its words are in symmetric memory of the fabric it was made with, and it lets nobody at that fabric or those words but who has a
-///   value of the lock or a guard;
+/// * all its words are in symmetric memory of the fabric it was made with, and it lets nobody at
+///   that fabric or those words but who has a value of the lock or a guard;
 /// * no other lock has its [`Excludes::DISCIPLINE`].
 pub unsafe trait Excludes: RmaLock {
     /// The lock's number. This crate's are below 1000.
     const DISCIPLINE: u32;
 }
 
-// SAFETY: `docs/verification.md`: exclusion and visibility are explored in every order of delivery, with dropped futures and lost ranks; a lost
-// holder's lock is never passed on. Its words, and the clone of its fabric, are private but to `RpLock::fabric` and `guard.lock()`.
+// SAFETY: `docs/evidence/verification.md`: exclusion and visibility are explored in every order of delivery,
+// with dropped futures and lost ranks; a lost holder's lock is never passed on. Its words, and the
+// clone of its fabric, are private but to `RpLock::fabric` and `guard.lock()`.
 unsafe impl Excludes for RpLock {
     const DISCIPLINE: u32 = 1;
 }
@@ -56,7 +63,8 @@ unsafe impl Excludes for BackOffLock {
     const DISCIPLINE: u32 = 2;
 }
 
-// SAFETY: as above. What it takes exclusively as an `RmaLock` is its home, shared are all ranks; the two exclude each other.
+// SAFETY: as above. What it takes exclusively as an `RmaLock` is its home, shared are all ranks;
+// the two exclude each other.
 unsafe impl Excludes for WindowLock {
     const DISCIPLINE: u32 = 3;
 }
@@ -100,8 +108,8 @@ impl<T: Element, L: Excludes> LockedReadGuard<'_, T, L> {
     /// Returns `rank`'s part, where it is. A pointer: nothing is copied.
     ///
     /// # Errors
-    /// [`rdma_fabric::FabricError::NotMapped`], [`rdma_fabric::FabricError::NoSuchRank`]; [`rdma_fabric::FabricError::PeerLost`] once a call of
-    /// the lock met the loss of a rank.
+    /// [`rdma_fabric::FabricError::NotMapped`], [`rdma_fabric::FabricError::NoSuchRank`];
+    /// [`rdma_fabric::FabricError::PeerLost`] once a call of the lock met the loss of a rank.
     #[inline]
     pub fn part(&self, rank: Rank) -> Result<&[T]> {
         let memory = &self.locked.memory;
@@ -120,7 +128,8 @@ impl<T: Element, L: Excludes> LockedWriteGuard<'_, T, L> {
     pub fn part(&self, rank: Rank) -> Result<&[T]> {
         let memory = &self.locked.memory;
         let part = self.locked.part(rank)?;
-        // SAFETY: nobody else holds the lock, and this holder does not write as long as `self` is borrowed so.
+        // SAFETY: nobody else holds the lock, and this holder does not write as long as `self` is
+        // borrowed so.
         unsafe { part.slice(HEADER, memory.len()) }.ok_or_else(|| memory.not_mapped(rank))
     }
 
@@ -132,7 +141,8 @@ impl<T: Element, L: Excludes> LockedWriteGuard<'_, T, L> {
     pub fn part_mut(&mut self, rank: Rank) -> Result<&mut [T]> {
         let memory = &self.locked.memory;
         let part = self.locked.part(rank)?;
-        // SAFETY: nobody else holds the lock, and this holder has no other reference as long as `self` is borrowed so.
+        // SAFETY: nobody else holds the lock, and this holder has no other reference as long as
+        // `self` is borrowed so.
         unsafe { part.slice_mut(HEADER, memory.len()) }.ok_or_else(|| memory.not_mapped(rank))
     }
 
@@ -150,7 +160,8 @@ impl<T: Element, L: Excludes> LockedWriteGuard<'_, T, L> {
 /// All ranks' parts, each once: see [`LockedWriteGuard::parts_mut`].
 #[derive(Debug)]
 pub struct PartsMut<'g, T> {
-    /// Those not given yet: distinct bytes. Made from a write guard that is borrowed exclusively for `'g`.
+    /// Those not given yet: distinct bytes. Made from a write guard that is borrowed exclusively
+    /// for `'g`.
     parts: slice::Iter<'g, Mapped>,
     len: usize,
     element: core::marker::PhantomData<&'g mut [T]>,

@@ -10,23 +10,28 @@ use core::{fmt, future::Future};
 use rdma_fabric::{Fabric, GroupMemory, Rank, Time, provider::Boxed};
 use std::sync::Arc;
 
-/// A lock that the ranks of a node share: its first reader takes `L` for all of them, the last one lets go of it. In a tree
-/// ([`Levels::Tree`]) the first nodes of a group do so for their group, and so on. (The future work of Hatanaka, Hori and Ishikawa.)
+/// A lock that the ranks of a node share: its first reader takes `L` for all of them, the last one
+/// lets go of it. In a tree ([`Levels::Tree`]) the first nodes of a group do so for their group,
+/// and so on. (The future work of Hatanaka, Hori and Ishikawa.)
 ///
-/// A wave of readers costs `L`'s home two operations for each node, or for each unit of the highest level, however many ranks it has. A reader that finds the
-/// lock held by its node does 1 atomic there, and 1 to leave; the first and the last do `L`'s besides, and 1 more each (for each level that they
-/// lead). Writers go to `L` itself.
+/// A wave of readers costs `L`'s home two operations for each node, or for each unit of the highest
+/// level, however many ranks it has. A reader that finds the lock held by its node does 1 atomic
+/// there, and 1 to leave; the first and the last do `L`'s besides, and 1 more each (for each level
+/// that they lead). Writers go to `L` itself.
 ///
 /// # Waiting
-/// Readers that come while the first of their node takes `L` wait on own memory, and are woken one after the other. No release waits for another rank: the
-/// last one out only does operations. If the first one gives up (a deadline, a dropped future, an error), one of those that wait goes on in its place.
+/// Readers that come while the first of their node takes `L` wait on own memory, and are woken one
+/// after the other. No release waits for another rank: the last one out only does operations. If
+/// the first one gives up (a deadline, a dropped future, an error), one of those that wait goes on
+/// in its place.
 ///
 /// # Fairness
-/// As long as readers of a node follow one another without a gap, the node keeps the lock, whoever waits: readers first, whatever `L` is. See
-/// [`Lock::FAIRNESS`].
+/// As long as readers of a node follow one another without a gap, the node keeps the lock, whoever
+/// waits: readers first, whatever `L` is. See [`Lock::FAIRNESS`].
 ///
 /// # Errors
-/// Those of `L`. What fails between two steps at a node's words breaks the lock for this rank, as with [`crate::locks::RpLock`].
+/// Those of `L`. What fails between two steps at a node's words breaks the lock for this rank, as
+/// with [`crate::locks::RpLock`].
 #[derive(Clone)]
 pub struct Aggregated<L> {
     stair: Arc<Stair>,
@@ -122,7 +127,8 @@ impl<L: AnonymousShared> Lock for Aggregated<L> {
 
 /// Shared access by an [`Aggregated`] lock.
 ///
-/// Dropping it releases the lock in the background, as [`AggregatedGuard::release`] does, and reports no errors.
+/// Dropping it releases the lock in the background, as [`AggregatedGuard::release`] does, and
+/// reports no errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 pub struct AggregatedGuard<'a, L: AnonymousShared> {
     lock: &'a Aggregated<L>,
@@ -141,8 +147,8 @@ impl<'a, L: AnonymousShared> AggregatedGuard<'a, L> {
         self.lock
     }
 
-    /// Makes every put of this rank visible, then leave; the last one of the node lets go of the lock. If the future is dropped half-way, the
-    /// rest is done in the background.
+    /// Makes every put of this rank visible, then leave; the last one of the node lets go of the
+    /// lock. If the future is dropped half-way, the rest is done in the background.
     ///
     /// # Errors
     /// [`crate::LockError::Fabric`]: what a put met at its target, with the lock released all the same; or what the release itself

@@ -1,4 +1,5 @@
-//! An acquisition: up the levels to the first that is open or to what is above all of them, and down again, opening those that it leads.
+//! An acquisition: up the levels to the first that is open or to what is above all of them, and
+//! down again, opening those that it leads.
 
 use super::{
     Patience, Stair,

@@ -1,5 +1,5 @@
-//! Getting inside by way of one's node, and leaving: without a box where the first atomic is all there is to it and over when it is
-//! posted.
+//! Getting inside by way of one's node, and leaving: without a box where the first atomic is all
+//! there is to it and over when it is posted.
 
 use super::{
     Patience, Stair,

@@ -10,15 +10,16 @@ use rdma_fabric::{Amo, Fabric, FabricError, GroupMemory, RemoteWord};
 
 const LINE: usize = 64;
 
-/// Returns where a level has its words in the lock's memory at each rank, in bytes: first stands what a lock with queues has, then a
-/// line for each level.
+/// Returns where a level has its words in the lock's memory at each rank, in bytes: first stands
+/// what a lock with queues has, then a line for each level.
 pub(super) fn offset(level: usize) -> usize {
     LOCK_BYTES + level * LINE
 }
 
 /// What is above is held for all that are counted.
 pub(super) const HELD: u64 = 1;
-/// Somebody is counted, or was, and nobody takes what is above: a reader that sees this may claim that.
+/// Somebody is counted, or was, and nobody takes what is above: a reader that sees this may claim
+/// that.
 pub(super) const ORPHAN: u64 = 2;
 /// One that is inside, or comes.
 pub(super) const READER: u64 = 4;
@@ -48,12 +49,14 @@ impl Level {
 }
 
 impl Stair {
-    /// N2. What was left without a leader is this rank's to take, if it is the first that asks. Yields the word before.
+    /// N2. What was left without a leader is this rank's to take, if it is the first that asks.
+    /// Yields the word before.
     pub(super) async fn claim(&self, level: usize) -> Result<u64, Stopped> {
         Ok(self.queue.fabric.fetch_and(&self.levels[level].count, !ORPHAN).await?)
     }
 
-    /// N3. What is above `level` is held: let those in that wait, and `below`, that this rank was to wake.
+    /// N3. What is above `level` is held: let those in that wait, and `below`, that this rank was
+    /// to wake.
     pub(super) async fn open(&self, level: usize, below: Option<NodeId>) -> Result<(), Stopped> {
         let old = self.queue.fabric.atomic(&self.levels[level].count, OPEN).await?;
         if old > READER {
@@ -62,7 +65,8 @@ impl Stair {
         self.wake(level, below, Wait::Granted).await
     }
 
-    /// N4. This rank was to take what is above `level`, and will not: somebody else has to, if others are counted.
+    /// N4. This rank was to take what is above `level`, and will not: somebody else has to, if
+    /// others are counted.
     pub(super) async fn orphan(&self, level: usize, below: Option<NodeId>) -> Result<(), Stopped> {
         let fabric = &self.queue.fabric;
         let old = fabric.atomic(&self.levels[level].count, GIVE_UP).await?;
@@ -75,8 +79,9 @@ impl Stair {
         self.wake(level, below, Wait::Offered).await
     }
 
-    /// Takes the stack of `level` and wakes its top, which wakes the next. A node that was pushed before the flag that `how` stands for was set is there; one that is
-    /// pushed later sees the flag. Those there are counted, so that the flag [`HELD`] stays.
+    /// Takes the stack of `level` and wakes its top, which wakes the next. A node that was pushed
+    /// before the flag that `how` stands for was set is there; one that is pushed later sees the
+    /// flag. Those there are counted, so that the flag [`HELD`] stays.
     pub(super) async fn sweep(&self, level: usize, how: Wait) -> Result<(), Stopped> {
         let top = self.queue.fabric.swap(&self.levels[level].waiting, 0).await?;
         let top = self.queue.decode("waiting", top)?;
@@ -96,8 +101,8 @@ impl Stair {
         Ok(())
     }
 
-    /// N5–N7 from `level` up: uncount one there, and as long as that was the last one, in the level above. The atomic of `level` may have
-    /// been executed, and have found the word `first`.
+    /// N5–N7 from `level` up: uncount one there, and as long as that was the last one, in the level
+    /// above. The atomic of `level` may have been executed, and have found the word `first`.
     pub(super) async fn leave_from(&self, level: usize, mut first: Option<u64>) -> Result<(), Stopped> {
         let fabric = &self.queue.fabric;
         for level in &self.levels[level..] {

@@ -8,7 +8,8 @@ use rdma_fabric::{Fabric, FabricError, GroupMemory, Node, Rank};
 pub enum Levels {
     /// Nodes, and nothing above them.
     Nodes,
-    /// Nodes, groups of so many nodes, groups of so many of those, and so on, until no more than so many are left. At least 2.
+    /// Nodes, groups of so many nodes, groups of so many of those, and so on, until no more than so
+    /// many are left. At least 2.
     Tree {
         /// How many units of a level share a word of the next.
         radix: u32,
@@ -19,8 +20,8 @@ pub enum Levels {
 const MOST_LEVELS: usize = 8;
 
 impl Levels {
-    /// Returns how many levels there may be above so many nodes, that of the nodes included. The last may be larger than its radix if that is so
-    /// small that more would be needed.
+    /// Returns how many levels there may be above so many nodes, that of the nodes included. The
+    /// last may be larger than its radix if that is so small that more would be needed.
     pub(crate) fn count(self, nodes: usize) -> usize {
         let Levels::Tree { radix } = self else { return 1 };
         let radix = radix.max(2) as usize;
@@ -96,7 +97,8 @@ impl<'a> Nodes<'a> {
     }
 }
 
-/// Returns the first rank of this rank's node among a lock's ranks, and the node's number among theirs.
+/// Returns the first rank of this rank's node among a lock's ranks, and the node's number among
+/// theirs.
 pub(crate) fn own_node(fabric: &Fabric, memory: &GroupMemory) -> Result<(usize, Rank)> {
     let nodes = Nodes::of(fabric, memory)?;
     let number = nodes.number(fabric, fabric.rank())?;
@@ -123,10 +125,11 @@ pub(crate) struct Meeting {
     pub(crate) at: Rank,
 }
 
-/// Returns all meetings of this rank, from the lowest level. Where a unit consists of one rank, or of one unit of the level below, there is none.
+/// Returns all meetings of this rank, from the lowest level. Where a unit consists of one rank, or
+/// of one unit of the level below, there is none.
 ///
-/// The words of a node are at its first rank. Those of a larger unit are at the first rank of one of its nodes, another for each level, so
-/// that no network interface serves all of them.
+/// The words of a node are at its first rank. Those of a larger unit are at the first rank of one
+/// of its nodes, another for each level, so that no network interface serves all of them.
 pub(crate) fn meetings(fabric: &Fabric, memory: &GroupMemory, levels: Levels) -> Result<Vec<Meeting>> {
     let nodes = Nodes::of(fabric, memory)?;
     let (count, mine) = (nodes.count(), nodes.number(fabric, fabric.rank())?);

@@ -1,6 +1,7 @@
-//! Where a lock's words stand in its memory at each rank: the words of the home on one cache line; on the next, what belongs to the
-//! rank itself, the published words and three queue nodes. The fourth, which only a rank with as many waiting acquisitions
-//! needs, has the rest of the first line.
+//! Where a lock's words stand in its memory at each rank: the words of the home on one cache line;
+//! on the next, what belongs to the rank itself, the published words and three queue nodes. The
+//! fourth, which only a rank with as many waiting acquisitions needs, has the rest of the first
+//! line.
 
 /// Queue nodes per rank and lock.
 pub(crate) const NODES: usize = 4;

@@ -1,17 +1,20 @@
-//! What locks with queues have in common: where a rank waits, how it is woken, and what it says of itself.
+//! What locks with queues have in common: where a rank waits, how it is woken, and what it says of
+//! itself.
 //!
 //! # Words
-//! At each rank of the lock: its queue nodes ([`node`]) and the words in which it publishes what it is doing ([`publish`]). What stands at
-//! the home is each lock's own ([`HOME_BYTES`]).
+//! At each rank of the lock: its queue nodes ([`node`]) and the words in which it publishes what it
+//! is doing ([`publish`]). What stands at the home is each lock's own ([`HOME_BYTES`]).
 //!
 //! # Waiting and waking
-//! Whoever has to wait puts one of its nodes into a queue or stack of the lock and waits on that node's wake word, in its own memory.
-//! Exactly one rank takes the node out, and wakes it. A wake is a compare-and-swap and not a store: it fails if the waiter gave up (a
-//! deadline, a dropped future) or if it belongs to another turn of the node. The waker then acts for the one that gave up, in the way of the lock.
+//! Whoever has to wait puts one of its nodes into a queue or stack of the lock and waits on that
+//! node's wake word, in its own memory. Exactly one rank takes the node out, and wakes it. A wake
+//! is a compare-and-swap and not a store: it fails if the waiter gave up (a deadline, a dropped
+//! future) or if it belongs to another turn of the node. The waker then acts for the one that gave
+//! up, in the way of the lock.
 //!
 //! # Errors
-//! What fails between two steps of a protocol leaves words of which nobody knows what they should be: [`Broken`] remembers it, and
-//! later calls of this rank fail with it.
+//! What fails between two steps of a protocol leaves words of which nobody knows what they should
+//! be: [`Broken`] remembers it, and later calls of this rank fail with it.
 
 mod layout;
 mod node;
@@ -63,7 +66,8 @@ impl fmt::Debug for Queue {
 }
 
 impl Queue {
-    /// In memory of [`LOCK_BYTES`] at each rank, zeroed; of [`RECOVERABLE_BYTES`] if the lock goes on when members are lost.
+    /// In memory of [`LOCK_BYTES`] at each rank, zeroed; of [`RECOVERABLE_BYTES`] if the lock goes
+    /// on when members are lost.
     pub(crate) fn over(fabric: &Fabric, memory: GroupMemory, home: Rank, recoverable: bool) -> Result<Self> {
         NodeId::check(fabric.ranks())?;
         let memory = memory.part(0, if recoverable { RECOVERABLE_BYTES } else { LOCK_BYTES })?;
@@ -88,7 +92,8 @@ impl Queue {
         self.memory.at(self.home, offset)
     }
 
-    /// Puts before the lock passes on (release): every target, because no fabric orders different targets.
+    /// Puts before the lock passes on (release): every target, because no fabric orders different
+    /// targets.
     #[inline(always)]
     pub(crate) async fn flush_data(&self) -> Result<()> {
         if !self.ordered_everywhere {
@@ -97,8 +102,9 @@ impl Queue {
         Ok(())
     }
 
-    /// Returns whether operations are over when they are posted and nothing need be flushed: then an acquisition or release that meets
-    /// nobody need not wait. (Where puts are ordered so strictly but results take their time, trying costs little.)
+    /// Returns whether operations are over when they are posted and nothing need be flushed: then
+    /// an acquisition or release that meets nobody need not wait. (Where puts are ordered so
+    /// strictly but results take their time, trying costs little.)
     #[inline(always)]
     pub(crate) fn is_fast(&self) -> bool {
         self.ordered_everywhere
@@ -120,7 +126,8 @@ impl Queue {
         in_place::atomic_now(&self.fabric, word, amo)
     }
 
-    /// Announces a step and does its atomic at once. If that was not posted the announcement is taken back.
+    /// Announces a step and does its atomic at once. If that was not posted the announcement is
+    /// taken back.
     #[inline(always)]
     pub(crate) fn announced_now(
         &self,
@@ -143,7 +150,8 @@ impl Queue {
         }
     }
 
-    /// Announces a step and posts its atomic, waiting for room. Until it is posted, nothing depends on this future.
+    /// Announces a step and posts its atomic, waiting for room. Until it is posted, nothing depends
+    /// on this future.
     pub(crate) async fn post(
         &self,
         step: Transition,
@@ -159,8 +167,9 @@ impl Queue {
         }
     }
 
-    /// Takes a node and posts `first`, the atomic that puts it at the end of the queue whose `tail` that is; `step` announces it. Until
-    /// it is posted, nothing depends on this future, and then it is over.
+    /// Takes a node and posts `first`, the atomic that puts it at the end of the queue whose `tail`
+    /// that is; `step` announces it. Until it is posted, nothing depends on this future, and then
+    /// it is over.
     pub(crate) async fn queue_up(
         &self,
         deadline: Time,

@@ -1,23 +1,27 @@
 //! The names of queue nodes, and what their words say.
 //!
-//! A node is two words of the waiter's own memory. `wake` says how the wait stands; `next` names the waiter to be
-//! woken afterwards (of the stack or queue the node is in).
+//! A node is two words of the waiter's own memory. `wake` says how the wait stands; `next` names
+//! the waiter to be woken afterwards (of the stack or queue the node is in).
 //!
-//! A node in no queue is blocked in its next turn and has no next, ready for R2 or W1 without a store. Whoever takes a node out of
-//! its queue begins its next turn ([`Queue::retire`]), for itself or for an owner that gave up. A writer that nobody had to wake and that leaves
-//! the queue as its last takes the same turn again: nobody knows it of its node.
+//! A node in no queue is blocked in its next turn and has no next, ready for R2 or W1 without a
+//! store. Whoever takes a node out of its queue begins its next turn ([`Queue::retire`]), for
+//! itself or for an owner that gave up. A writer that nobody had to wake and that leaves the queue
+//! as its last takes the same turn again: nobody knows it of its node.
 //!
-//! [`NodeId::PASSED`] in the next word means that a successor is still on its way to it; the node is not taken before.
+//! [`NodeId::PASSED`] in the next word means that a successor is still on its way to it; the node
+//! is not taken before.
 
 use super::layout::NODES;
 use crate::{LockError, Result};
 use core::fmt;
 use rdma_fabric::Rank;
 
-/// Names a node in a lock word, of which it needs half: `turn:4 | rank + 1:26 | slot:2`. Zero names none.
+/// Names a node in a lock word, of which it needs half: `turn:4 | rank + 1:26 | slot:2`. Zero names
+/// none.
 ///
-/// A turn comes again after 16. Nothing is decided by an id that may be so old: a node is in a queue once at a time, and whoever compares a
-/// word with an id either has that node in the queue, or finds in the same word all that what it does depends on.
+/// A turn comes again after 16. Nothing is decided by an id that may be so old: a node is in a
+/// queue once at a time, and whoever compares a word with an id either has that node in the queue,
+/// or finds in the same word all that what it does depends on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NodeId(u32);
 
@@ -28,7 +32,8 @@ const RANKS: u32 = (1 << (TURN - RANK)) - 1;
 const _: () = assert!(NODES <= 1 << RANK);
 
 impl NodeId {
-    /// Left in a next word by a writer that is gone: whoever links itself here is first in the queue.
+    /// Left in a next word by a writer that is gone: whoever links itself here is first in the
+    /// queue.
     pub(crate) const PASSED: u64 = u64::MAX;
 
     /// Nodes that a lock can have.
@@ -47,7 +52,8 @@ impl NodeId {
         NodeId((turn as u32) << TURN | (rank.number() + 1) << RANK | slot as u32)
     }
 
-    /// Returns the node by which a rank stands in for itself ([`crate::recovery`]): its last, in its first turn.
+    /// Returns the node by which a rank stands in for itself ([`crate::recovery`]): its last, in
+    /// its first turn.
     pub(crate) fn stand_in(rank: Rank) -> Self {
         NodeId::new(rank, NODES - 1, 0)
     }
@@ -119,7 +125,8 @@ pub(crate) enum Wait {
     Offered = 3,
 }
 
-/// Returns a wake word: `turn:16 | unused:40 | wait:8`. A wake names the turn, so that one that comes too late for it changes nothing.
+/// Returns a wake word: `turn:16 | unused:40 | wait:8`. A wake names the turn, so that one that
+/// comes too late for it changes nothing.
 pub(super) fn wake_word(wait: Wait, node: NodeId) -> u64 {
     (node.turn() as u64) << 48 | wait as u64
 }

@@ -23,8 +23,8 @@ use std::sync::OnceLock;
 
 /// Which of this rank's nodes are in use by this rank.
 ///
-/// The first belongs to the [thread](super::Published::is_owner) that used the lock first, which therefore takes it without a
-/// read-modify-write; any thread may give it back.
+/// The first belongs to the [thread](super::Published::is_owner) that used the lock first, which
+/// therefore takes it without a read-modify-write; any thread may give it back.
 pub(crate) struct Nodes {
     slots: [Slot; NODES],
     /// Wake and next of each node, resolved when one is first used: most readers never use any.
@@ -40,7 +40,8 @@ struct Slot {
 
 /// Nobody uses the node, and its words are ready for the same turn.
 const FRESH: u8 = 0;
-/// Nobody of this rank uses the node. Its words tell whether it is out of its queue, in its next turn.
+/// Nobody of this rank uses the node. Its words tell whether it is out of its queue, in its next
+/// turn.
 const WORN: u8 = 1;
 /// Somebody of this rank uses the node.
 const TAKEN: u8 = 2;
@@ -116,7 +117,8 @@ impl Queue {
         Own { slot: &self.nodes.slots[slot], id: NodeId::new(self.me, slot, turn) }
     }
 
-    /// Takes a node that is ready to wait on, whatever must be done for it. Until it is done nothing depends on this future.
+    /// Takes a node that is ready to wait on, whatever must be done for it. Until it is done
+    /// nothing depends on this future.
     ///
     /// If the only node left waits for a successor on its way, so does this.
     pub(crate) async fn take_node(&self, deadline: Time, cancelled: &Cancelled) -> Result<Own<'_>, Stopped> {
@@ -146,7 +148,8 @@ impl Queue {
         Ok(self.next_turn(own)?)
     }
 
-    /// Takes a fresh node; else one that can begin its next turn; else one whose next turn awaits a successor.
+    /// Takes a fresh node; else one that can begin its next turn; else one whose next turn awaits a
+    /// successor.
     fn take_any(&self) -> Result<Option<Own<'_>>, FabricError> {
         let (mut ready, mut passed) = (None, None);
         for (slot, Slot { state, .. }) in self.nodes.slots.iter().enumerate() {

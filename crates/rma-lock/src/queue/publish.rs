@@ -1,16 +1,19 @@
 //! What a rank publishes about itself, in words of its own segment.
 //!
-//! `count` at the home is anonymous: it can't tell whose readers it counts. So each rank says in words that
-//! others can read, but only it writes, how many readers it has on the way in, inside and on the way out, and
-//! how far the writer of each of its queue nodes is. When a rank has died, the survivors of a
-//! [`crate::locks::RecoverableLock`] read in these words which ranks may be inside, before they go on in the words of the next epoch; nobody reads those of another lock.
+//! `count` at the home is anonymous: it can't tell whose readers it counts. So each rank says in
+//! words that others can read, but only it writes, how many readers it has on the way in, inside
+//! and on the way out, and how far the writer of each of its queue nodes is. When a rank has died,
+//! the survivors of a [`crate::locks::RecoverableLock`] read in these words which ranks may be
+//! inside, before they go on in the words of the next epoch; nobody reads those of another lock.
 //!
-//! They are written *before* the step they announce and again after the step's result is known: [`Published::step`].
+//! They are written *before* the step they announce and again after the step's result is known:
+//! [`Published::step`].
 //!
 //! # Lanes
-//! A read-modify-write costs as much as the step itself, and publishing needs four of them. Therefore there are two words, whose sum
-//! counts: the thread that uses the lock first has one to itself, and changes it by a load and a store; all other
-//! threads share the other one and a mutex. What one thread adds, another one may subtract: each lane wraps, the sum is right.
+//! A read-modify-write costs as much as the step itself, and publishing needs four of them.
+//! Therefore there are two words, whose sum counts: the thread that uses the lock first has one to
+//! itself, and changes it by a load and a store; all other threads share the other one and a mutex.
+//! What one thread adds, another one may subtract: each lane wraps, the sum is right.
 
 use super::{
     NodeId,
@@ -28,7 +31,8 @@ use std::sync::{Mutex, PoisonError};
 
 /// Places of the reader counters, above the writers' bits. Those inside are no more than a count
 /// word counts ([`crate::holder_limit`]), and those arriving would need more than 2⁵¹ to bring both
-/// together to the end of their 52 bits. Nobody depends on readers that leave, so that count may wrap.
+/// together to the end of their 52 bits. Nobody depends on readers that leave, so that count may
+/// wrap.
 const ARRIVING: u64 = 1 << 8;
 const INSIDE: u64 = 1 << 32;
 const LEAVING: u64 = 1 << 60;
@@ -50,7 +54,8 @@ impl Transition {
     /// It gave up; whoever finds its node uncounts it.
     pub(crate) const READER_GIVES_UP: Transition = Transition(ARRIVING.wrapping_neg());
 
-    /// Announces that the writer on `node` goes on: from nothing to arriving, inside, leaving. Two bits for each slot.
+    /// Announces that the writer on `node` goes on: from nothing to arriving, inside, leaving. Two
+    /// bits for each slot.
     #[inline(always)]
     pub(crate) fn writer_goes_on(node: NodeId) -> Transition {
         Transition(1 << (2 * node.slot()))
@@ -86,7 +91,8 @@ struct Others {
     version: u64,
 }
 
-/// Returns whether a rank that publishes `sum` is inside, or may be. One that is leaving has nothing to do inside any more.
+/// Returns whether a rank that publishes `sum` is inside, or may be. One that is leaving has
+/// nothing to do inside any more.
 pub(crate) fn is_inside(sum: u64) -> bool {
     let readers = sum & (LEAVING - ARRIVING) != 0;
     let writers = (0..NODES).any(|slot| matches!(sum >> (2 * slot) & 3, 1 | 2));
@@ -172,7 +178,8 @@ impl Published {
     }
 }
 
-/// In which lane a thread publishes. Not `Send`, so that it is asked for again where a task may have moved: after each wait.
+/// In which lane a thread publishes. Not `Send`, so that it is asked for again where a task may
+/// have moved: after each wait.
 #[derive(Clone, Copy)]
 pub(crate) struct Lane {
     first: bool,

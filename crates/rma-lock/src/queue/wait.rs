@@ -14,7 +14,8 @@ use crate::{
 use rdma_fabric::{RemoteWord, Time};
 
 impl Queue {
-    /// Wakes `node`. False if it gave up. A wake for an earlier turn changes nothing and counts as done.
+    /// Wakes `node`. False if it gave up. A wake for an earlier turn changes nothing and counts as
+    /// done.
     pub(crate) async fn wake(&self, node: NodeId) -> Result<bool, Stopped> {
         self.wake_to(node, Wait::Granted).await
     }
@@ -29,8 +30,8 @@ impl Queue {
         Ok(old != wake_word(Wait::Abandoned, node))
     }
 
-    /// Waits on own memory, until woken. Whatever else ends the wait (the deadline, a dropped future, the loss of a rank), the
-    /// node is abandoned then and nobody depends on it.
+    /// Waits on own memory, until woken. Whatever else ends the wait (the deadline, a dropped
+    /// future, the loss of a rank), the node is abandoned then and nobody depends on it.
     pub(crate) async fn wait_to_be_woken(
         &self,
         own: &Own<'_>,
@@ -76,8 +77,8 @@ impl Queue {
         }
     }
 
-    /// Pushes `own` onto a stack of waiting nodes, which errors call `name`. Yields the node below it. Only the owner, or whoever finds
-    /// it abandoned, reads its next.
+    /// Pushes `own` onto a stack of waiting nodes, which errors call `name`. Yields the node below
+    /// it. Only the owner, or whoever finds it abandoned, reads its next.
     pub(crate) async fn push(
         &self,
         stack: &RemoteWord<u64>,
@@ -100,7 +101,8 @@ impl Queue {
         Ok(below)
     }
 
-    /// Begins the next turn of a node that is in no queue any more, so that its owner may use it again.
+    /// Begins the next turn of a node that is in no queue any more, so that its owner may use it
+    /// again.
     pub(crate) async fn retire(&self, node: NodeId) -> Result<(), Stopped> {
         let ready = wake_word(Wait::Blocked, node.next_turn());
         if node.rank() == self.me {

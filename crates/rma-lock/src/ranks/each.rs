@@ -5,13 +5,16 @@ use crate::{Access, AccessLock, Fairness, Guard, Lock, Result, RmaLock};
 use core::fmt;
 use rdma_fabric::{Fabric, GroupMemory, Rank, Time, join::join_all};
 
-/// One lock for each rank; all ranks' memory is locked by taking each of them, shared. What many libraries do, and what a lock for all ranks
-/// is measured against (Li and others; Open MPI's `osc/ucx`).
+/// One lock for each rank; all ranks' memory is locked by taking each of them, shared. What many
+/// libraries do, and what a lock for all ranks is measured against (Li and others; Open MPI's
+/// `osc/ucx`).
 ///
-/// An access to all of P ranks is P times a shared lock, and the same to release it. Accesses to different ranks do not meet.
+/// An access to all of P ranks is P times a shared lock, and the same to release it. Accesses to
+/// different ranks do not meet.
 ///
-/// The locks are taken one after the other in order of ranks, or all at a time ([`EachOptions::at_once`]). That is for locks whose readers
-/// wait for no writer that waits: two accesses to all ranks that meet writers in different orders would wait for each other for ever
+/// The locks are taken one after the other in order of ranks, or all at a time
+/// ([`EachOptions::at_once`]). That is for locks whose readers wait for no writer that waits: two
+/// accesses to all ranks that meet writers in different orders would wait for each other for ever
 /// otherwise. Of other locks it is ignored.
 ///
 /// Each rank has memory for all P locks.

@@ -75,7 +75,8 @@ impl<L: Lock> PerRank<L> {
         let bytes = L::bytes(options, memory.members());
         let part = memory.part(number * bytes, bytes)?;
         let lock = L::over(fabric, part, memory.member(number)?, options.clone())?;
-        // Another thread may have been faster; the value of both would be the same lock's, but only one is used.
+        // Another thread may have been faster; the value of both would be the same lock's, but only
+        // one is used.
         Ok(locks[number].get_or_init(|| lock))
     }
 }

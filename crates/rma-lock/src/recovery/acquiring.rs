@@ -23,18 +23,20 @@ fn failed<'a, T: Send + 'a>(error: LockError) -> Boxed<'a, Result<T>> {
 }
 
 impl RecoverableLock {
-    /// Takes the lock shared. What earlier writers put is visible to gets posted afterwards. Without a writer inside this is 1 remote
-    /// atomic.
+    /// Takes the lock shared. What earlier writers put is visible to gets posted afterwards.
+    /// Without a writer inside this is 1 remote atomic.
     ///
     /// # Errors
-    /// [`LockError::Torn`]; [`LockError::Unrecoverable`]; [`LockError::Fabric`], where [`rdma_fabric::FabricError::PeerLost`] names the home; else as
+    /// [`LockError::Torn`]; [`LockError::Unrecoverable`]; [`LockError::Fabric`], where
+    /// [`rdma_fabric::FabricError::PeerLost`] names the home; else as
     /// [`crate::locks::PackedLock::read`].
     #[inline]
     pub fn read(&self) -> impl Future<Output = Result<RecoverableReadGuard<'_>>> {
         self.read_before(Time::MAX)
     }
 
-    /// Takes the lock shared, or gives up at `deadline`. A recovery that this rank has begun is finished in the background.
+    /// Takes the lock shared, or gives up at `deadline`. A recovery that this rank has begun is
+    /// finished in the background.
     ///
     /// # Errors
     /// As [`RecoverableLock::read`], and [`LockError::TimedOut`].
@@ -118,8 +120,9 @@ impl RecoverableLock {
         })
     }
 
-    /// Takes the lock exclusively. What earlier holders put is visible to gets posted afterwards. On an idle lock this is the remote
-    /// atomics of [`crate::locks::PackedLock::write`], and a get.
+    /// Takes the lock exclusively. What earlier holders put is visible to gets posted afterwards.
+    /// On an idle lock this is the remote atomics of [`crate::locks::PackedLock::write`], and a
+    /// get.
     ///
     /// # Errors
     /// As [`RecoverableLock::read`].
@@ -128,7 +131,8 @@ impl RecoverableLock {
         self.write_before(Time::MAX)
     }
 
-    /// Takes the lock exclusively, or gives up at `deadline`. A recovery that this rank has begun is finished in the background.
+    /// Takes the lock exclusively, or gives up at `deadline`. A recovery that this rank has begun
+    /// is finished in the background.
     ///
     /// # Errors
     /// As [`RecoverableLock::write`], and [`LockError::TimedOut`].
@@ -147,8 +151,9 @@ impl RecoverableLock {
         })
     }
 
-    /// Takes the lock exclusively though its data may be torn, to look at them: [`RecoverableWriteGuard::torn`] says whether. If they are
-    /// whole again, say so by [`RecoverableWriteGuard::clear_torn`].
+    /// Takes the lock exclusively though its data may be torn, to look at them:
+    /// [`RecoverableWriteGuard::torn`] says whether. If they are whole again, say so by
+    /// [`RecoverableWriteGuard::clear_torn`].
     ///
     /// # Errors
     /// As [`RecoverableLock::write`], never [`LockError::Torn`].

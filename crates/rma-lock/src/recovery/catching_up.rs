@@ -24,7 +24,8 @@ pub(super) enum Reason {
 }
 
 impl Core {
-    /// Comes to the epoch in which to try again after an acquisition in `epoch` ended with `error`, or says why there is none.
+    /// Comes to the epoch in which to try again after an acquisition in `epoch` ended with `error`,
+    /// or says why there is none.
     pub(super) async fn go_on(self: &Arc<Self>, epoch: usize, error: LockError, deadline: Time) -> Result<()> {
         let reason = match &error {
             kept_out if *kept_out == LockError::KEPT_OUT => Reason::Closed,
@@ -47,8 +48,9 @@ impl Core {
         self.catch_up(epoch, reason, deadline).await
     }
 
-    /// `rank` has dropped its part of the lock while this one acquired in `epoch`: it may have left when that was closed already, or is about to be lost.
-    /// `None` if it has left an epoch that is open.
+    /// `rank` has dropped its part of the lock while this one acquired in `epoch`: it may have left
+    /// when that was closed already, or is about to be lost. `None` if it has left an epoch that is
+    /// open.
     async fn why_gone(&self, epoch: usize, rank: Rank, deadline: Time) -> Result<Option<Reason>> {
         let seen = Agreement::of_bits(self.fabric.get_word(&self.agreement).await?)?;
         if (seen.state, seen.epoch) != (State::Open, epoch) {
@@ -64,7 +66,8 @@ impl Core {
         }
     }
 
-    /// Yields whether a try in `epoch` was refused because that is over: then this has come to the next one, and it is worth another try.
+    /// Yields whether a try in `epoch` was refused because that is over: then this has come to the
+    /// next one, and it is worth another try.
     pub(super) async fn is_shut(self: &Arc<Self>, epoch: usize, lock: &EpochLock) -> Result<bool> {
         let shut = lock.shut().await?;
         if shut.torn {
@@ -76,7 +79,8 @@ impl Core {
         Ok(shut.closed)
     }
 
-    /// Comes to the epoch after `from`, which is left for `reason`: opens it, or waits until somebody else has.
+    /// Comes to the epoch after `from`, which is left for `reason`: opens it, or waits until
+    /// somebody else has.
     ///
     /// Dropped, it ends, or goes on opening in the background.
     pub(super) async fn catch_up(self: &Arc<Self>, from: usize, reason: Reason, deadline: Time) -> Result<()> {

@@ -50,11 +50,13 @@ impl EpochLink {
         self.tears.load(SeqCst)
     }
 
-    /// This rank has published that an acquisition or release is over. If that was the last thing it had to do in the epoch (`is_out`),
-    /// and somebody has put a stand-in for it into the next one, the stand-in leaves.
+    /// This rank has published that an acquisition or release is over. If that was the last thing
+    /// it had to do in the epoch (`is_out`), and somebody has put a stand-in for it into the next
+    /// one, the stand-in leaves.
     #[inline(always)]
     pub(crate) fn went_on(&self, fabric: &Fabric, is_out: impl FnOnce() -> bool) {
-        // Published before it looks, as whoever marks it marks before he looks again: one of them sees the other.
+        // Published before it looks, as whoever marks it marks before he looks again: one of them
+        // sees the other.
         fence(SeqCst);
         if let Some(claim) = &self.claim
             && let Ok(claim) = fabric.load(claim)

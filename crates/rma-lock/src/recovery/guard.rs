@@ -12,17 +12,19 @@ use std::{sync::Arc, thread};
 
 /// Shared access: no writer is inside. Returned by [`super::RecoverableLock::read`].
 ///
-/// Dropping it releases the lock in the background, as [`RecoverableReadGuard::release`] does, and reports no errors.
+/// Dropping it releases the lock in the background, as [`RecoverableReadGuard::release`] does, and
+/// reports no errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
 #[derive(Debug)]
 pub struct RecoverableReadGuard<'a> {
     inside: ReadGuard<'a, Recoverable>,
 }
 
-/// Exclusive access: nobody else is inside. Returned by [`super::RecoverableLock::write`] and [`super::RecoverableLock::mend`].
+/// Exclusive access: nobody else is inside. Returned by [`super::RecoverableLock::write`] and
+/// [`super::RecoverableLock::mend`].
 ///
-/// Dropping it releases the lock in the background, as [`RecoverableWriteGuard::release`] does, and reports no errors. If it is dropped by a panic, what the
-/// lock protects is torn.
+/// Dropping it releases the lock in the background, as [`RecoverableWriteGuard::release`] does, and
+/// reports no errors. If it is dropped by a panic, what the lock protects is torn.
 #[must_use = "a guard that is dropped at once protects nothing"]
 #[derive(Debug)]
 pub struct RecoverableWriteGuard<'a> {
@@ -37,8 +39,8 @@ impl<'a> RecoverableReadGuard<'a> {
         RecoverableReadGuard { inside }
     }
 
-    /// Makes every put of this rank visible, then lets go of the lock. If the future is dropped half-way, the rest is done in the
-    /// background.
+    /// Makes every put of this rank visible, then lets go of the lock. If the future is dropped
+    /// half-way, the rest is done in the background.
     ///
     /// # Errors
     /// [`crate::LockError::Fabric`]: what a put met at its target, with the lock released all the same; or what the release itself met.
@@ -52,13 +54,14 @@ impl<'a> RecoverableWriteGuard<'a> {
         RecoverableWriteGuard { core, inside: Some(inside), torn }
     }
 
-    /// Returns whether what the lock protects may be half-written: only if [`super::RecoverableLock::mend`] was asked for it.
+    /// Returns whether what the lock protects may be half-written: only if
+    /// [`super::RecoverableLock::mend`] was asked for it.
     pub fn torn(&self) -> Option<Torn> {
         self.torn
     }
 
-    /// Declares that what the lock protects is whole again: acquisitions are let in as before. It is so from the moment this is done, whatever becomes of
-    /// the guard.
+    /// Declares that what the lock protects is whole again: acquisitions are let in as before. It
+    /// is so from the moment this is done, whatever becomes of the guard.
     ///
     /// # Errors
     /// [`crate::LockError::Fabric`].
@@ -76,8 +79,8 @@ impl<'a> RecoverableWriteGuard<'a> {
         })
     }
 
-    /// Makes every put of this rank visible, then lets go of the lock. If the future is dropped half-way, the rest is done in the
-    /// background.
+    /// Makes every put of this rank visible, then lets go of the lock. If the future is dropped
+    /// half-way, the rest is done in the background.
     ///
     /// # Errors
     /// As [`RecoverableReadGuard::release`].

@@ -1,29 +1,38 @@
 //! A lock that its ranks' deaths do not take along.
 //!
 //! # Epochs
-//! The lock is a series of [packed locks](crate::locks::PackedLock), one for each *epoch*, each in words of its own. One epoch is open; ranks acquire in it.
-//! When a member dies, survivors close the open epoch and open the next: in its words the dead never were. What a late operation still does to words
-//! of a closed epoch, a wake or a link to a queue node, concerns nobody any more.
+//! The lock is a series of [packed locks](crate::locks::PackedLock), one for each *epoch*, each in
+//! words of its own. One epoch is open; ranks acquire in it. When a member dies, survivors close
+//! the open epoch and open the next: in its words the dead never were. What a late operation still
+//! does to words of a closed epoch, a wake or a link to a queue node, concerns nobody any more.
 //!
 //! # Closing and opening
-//! A rank that notices a death (a wait for the lock ended with `PeerLost`) proposes itself in a word at the home, the [agreement](words::Agreement). One wins, and does it alone ([`opening`]), by one-sided
-//! operations only: no other rank's CPU has to run.
-//! 1. It sets *closed* in the old epoch's home word. Whoever comes later finds that in the result of its first atomic, and goes on in the next epoch. Nobody is let in
-//!    by the old words any more, for all that lets somebody in is a comparison with a word that was not closed.
-//! 2. It reads what each member publishes of itself in the old epoch: on the way in or inside, or not. Members that can't be read are dead or have left.
-//! 3. For each survivor that may be inside it puts a [stand-in](words::Claim) into the next epoch. The survivor takes it out when it is through with the old epoch. So a
-//!    holder keeps what it holds, and nobody comes in beside it.
-//! 4. It writes down the dead, opens the epoch in the agreement, and rings the doorbells of those that wait for it.
+//! A rank that notices a death (a wait for the lock ended with `PeerLost`) proposes itself in a
+//! word at the home, the [agreement](words::Agreement). One wins, and does it alone ([`opening`]),
+//! by one-sided operations only: no other rank's CPU has to run.
+//! 1. It sets *closed* in the old epoch's home word. Whoever comes later finds that in the result
+//!    of its first atomic, and goes on in the next epoch. Nobody is let in by the old words any
+//!    more, for all that lets somebody in is a comparison with a word that was not closed.
+//! 2. It reads what each member publishes of itself in the old epoch: on the way in or inside, or
+//!    not. Members that can't be read are dead or have left.
+//! 3. For each survivor that may be inside it puts a [stand-in](words::Claim) into the next epoch.
+//!    The survivor takes it out when it is through with the old epoch. So a holder keeps what it
+//!    holds, and nobody comes in beside it.
+//! 4. It writes down the dead, opens the epoch in the agreement, and rings the doorbells of those
+//!    that wait for it.
 //!
-//! Who dies doing this is replaced by whoever waited for it; the words of the epoch that it began are never used.
+//! Who dies doing this is replaced by whoever waited for it; the words of the epoch that it began
+//! are never used.
 //!
 //! # Torn data
-//! The home word names the active writer. If that one is dead, the next epoch is *torn*, as it is when a guard for writing is dropped by a panic: acquisitions are refused with
+//! The home word names the active writer. If that one is dead, the next epoch is *torn*, as it is
+//! when a guard for writing is dropped by a panic: acquisitions are refused with
 //! [`crate::LockError::Torn`] until somebody looks ([`RecoverableLock::mend`]) and clears it.
 //!
 //! # What it stands on
-//! * A rank's loss is reported only when it is proven, and no operation of the lost takes effect afterwards (`docs/fabric-contract.md`, E4).
-//!   Mere suspicion does not take a lock from anybody ([`RecoverableLock::suspect`]).
+//! * A rank's loss is reported only when it is proven, and no operation of the lost takes effect
+//!   afterwards (`docs/contract/fabric.md`, E4). Mere suspicion does not take a lock from anybody
+//!   ([`RecoverableLock::suspect`]).
 //! * The home lives. Its loss is [`rdma_fabric::FabricError::PeerLost`] for everybody.
 
 mod acquiring;
@@ -53,23 +62,26 @@ type EpochLock = CountedLock<Recoverable>;
 
 /// A readers-writer lock with reader preference that goes on after members have died.
 ///
-/// One value per rank refers to one lock for all; clones of it are the same value. Without deaths it is a [`crate::locks::PackedLock`], and costs the same remote operations,
-/// and one get more for each exclusive acquisition, which looks whether what the lock protects is torn.
+/// One value per rank refers to one lock for all; clones of it are the same value. Without deaths
+/// it is a [`crate::locks::PackedLock`], and costs the same remote operations, and one get more for
+/// each exclusive acquisition, which looks whether what the lock protects is torn.
 ///
-/// The loss of a member that does not hold the lock is noticed by those that wait, and costs them a while. If it held the lock to write, what the
-/// lock protects may be torn: then acquisitions answer [`crate::LockError::Torn`] until [`RecoverableLock::mend`].
+/// The loss of a member that does not hold the lock is noticed by those that wait, and costs them a
+/// while. If it held the lock to write, what the lock protects may be torn: then acquisitions
+/// answer [`crate::LockError::Torn`] until [`RecoverableLock::mend`].
 #[derive(Clone)]
 pub struct RecoverableLock {
     core: Arc<Core>,
 }
 
-/// How many deaths a [`RecoverableLock`] survives. Each costs memory at every rank: 192 bytes an epoch, 8 a death.
+/// How many deaths a [`RecoverableLock`] survives. Each costs memory at every rank: 192 bytes an
+/// epoch, 8 a death.
 ///
 /// A lock is not made beyond the limits below: [`LockError::RecoveryLimits`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recovery {
-    /// Epochs the lock may have, the first included, 1 to 256. Each recovery begins one; ranks that die together, or before others have noticed, take one
-    /// together.
+    /// Epochs the lock may have, the first included, 1 to 256. Each recovery begins one; ranks that
+    /// die together, or before others have noticed, take one together.
     pub epochs: usize,
     /// Ranks that may die, 0 to 4095.
     pub deaths: usize,
@@ -93,7 +105,8 @@ impl Recovery {
         Err(LockError::RecoveryLimits { epochs: asked(self.epochs), deaths: asked(self.deaths) })
     }
 
-    /// Returns the nearest limits that are possible: memory is allocated for those before others are refused.
+    /// Returns the nearest limits that are possible: memory is allocated for those before others
+    /// are refused.
     fn within_limits(self) -> Self {
         Recovery { epochs: self.epochs.clamp(1, MOST_EPOCHS), deaths: self.deaths.min(MOST_DEATHS) }
     }

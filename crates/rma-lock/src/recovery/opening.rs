@@ -36,7 +36,8 @@ pub(super) async fn open(core: &Arc<Core>, mut agreed: Agreement) -> Result<()> 
 enum End {
     /// The epoch is open, to these.
     Open(Vec<Rank>),
-    /// A member died of which nobody can tell whether its stand-in is in the epoch's words: they can't be used.
+    /// A member died of which nobody can tell whether its stand-in is in the epoch's words: they
+    /// can't be used.
     Again,
     /// More have died than can be written down.
     Over,
@@ -157,7 +158,8 @@ impl<'a> Opening<'a> {
         Ok(End::Open(self.members.into_iter().filter(|rank| !self.found.contains(rank)).collect()))
     }
 
-    /// Puts a stand-in for `rank` into the next epoch, unless it turns out to be through with the old one.
+    /// Puts a stand-in for `rank` into the next epoch, unless it turns out to be through with the
+    /// old one.
     async fn stand_in(&self, rank: Rank, writes: bool) -> Result<()> {
         if !writes {
             self.home_words.count_reader(&self.core.fabric).await?;
@@ -168,7 +170,8 @@ impl<'a> Opening<'a> {
         Ok(())
     }
 
-    /// Leaves it to `rank` to take its stand-in out. False if it will not, because there is no need for one.
+    /// Leaves it to `rank` to take its stand-in out. False if it will not, because there is no need
+    /// for one.
     async fn mark(&self, rank: Rank, writes: bool) -> Result<bool, FabricError> {
         let fabric = &self.core.fabric;
         let (there, here) = (self.claim(&self.new, rank)?, self.claim(&self.old, rank)?);
@@ -185,7 +188,8 @@ impl<'a> Opening<'a> {
                 old => known = old,
             }
         };
-        // The rank publishes that it is out before it looks at its claim. So if it did not find the mark, it is seen out now.
+        // The rank publishes that it is out before it looks at its claim. So if it did not find the
+        // mark, it is seen out now.
         let stays = match marked {
             None => false,
             Some(marked) if marked.hosts() => true,

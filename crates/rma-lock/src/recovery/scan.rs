@@ -19,8 +19,9 @@ pub(super) enum Seen {
 impl Core {
     /// Yields how each of `members` stands in the epoch of that number, in their order.
     ///
-    /// What a member publishes is the sum of two words. The second changes only between two changes of a version; so it is the same for as long as it takes
-    /// to read the first if the version is even, and the same before and after.
+    /// What a member publishes is the sum of two words. The second changes only between two changes
+    /// of a version; so it is the same for as long as it takes to read the first if the version is
+    /// even, and the same before and after.
     pub(super) async fn scan(&self, epoch: usize, members: &[Rank]) -> Result<Vec<Seen>> {
         let memory = self.memory.part(words::epoch(&self.options, epoch), queue::RECOVERABLE_BYTES)?;
         let mut seen = Vec::with_capacity(members.len());

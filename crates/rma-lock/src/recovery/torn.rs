@@ -17,8 +17,9 @@ pub struct Torn {
 }
 
 impl RecoverableLock {
-    /// `rank` is suspected to have died, or to hold the lock and never to let go, but that is not proven: what the lock protects counts as torn from now on.
-    /// Nothing is taken from anybody; waiting ranks go on waiting.
+    /// `rank` is suspected to have died, or to hold the lock and never to let go, but that is not
+    /// proven: what the lock protects counts as torn from now on. Nothing is taken from anybody;
+    /// waiting ranks go on waiting.
     ///
     /// # Errors
     /// [`LockError::Fabric`].
@@ -50,7 +51,8 @@ impl Core {
     /// Marks as whole what the lock protects. This rank is inside in the epoch of `held`.
     pub(super) async fn make_whole(self: &Arc<Self>, held: &EpochLock) -> Result<()> {
         let mut closed = held.mark_whole().await?;
-        // The rank that closed the epoch before may have found it torn, and carried that over. In the next one a stand-in of this rank is inside.
+        // The rank that closed the epoch before may have found it torn, and carried that over. In
+        // the next one a stand-in of this rank is inside.
         while closed {
             let seen = Agreement::of_bits(self.fabric.get_word(&self.agreement).await?)?;
             match seen.state {

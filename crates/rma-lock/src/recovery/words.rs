@@ -14,8 +14,8 @@ pub(super) const DOORBELL: u64 = 16;
 /// At the home: the dead, one word each.
 const DEAD: u64 = 64;
 
-/// In each epoch's words at each rank: whether this rank's part in a closed epoch is over, and who stands for it in the next one
-/// ([`Claim`]).
+/// In each epoch's words at each rank: whether this rank's part in a closed epoch is over, and who
+/// stands for it in the next one ([`Claim`]).
 pub(super) use crate::queue::CLAIM;
 
 pub(super) fn dead(number: usize) -> u64 {
@@ -42,7 +42,8 @@ const OPEN: u32 = KIND + 2;
 const NEXT: u32 = OPEN + EPOCH_BITS;
 const DEATHS: u32 = NEXT + EPOCH_BITS;
 
-/// The word at the home on which survivors agree: which epoch is open, or who opens the next one. The zero word is the first epoch, open, and nobody dead.
+/// The word at the home on which survivors agree: which epoch is open, or who opens the next one.
+/// The zero word is the first epoch, open, and nobody dead.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Agreement {
     pub(super) state: State,
@@ -86,8 +87,8 @@ impl Agreement {
         if agreement.bits() == bits { Ok(agreement) } else { Err(LockError::corrupt("agreement", bits)) }
     }
 
-    /// Returns what `me` proposes if this agreement stands: to open the next epoch of `epochs`. Words of an epoch that somebody began to open, and did not,
-    /// are not used again.
+    /// Returns what `me` proposes if this agreement stands: to open the next epoch of `epochs`.
+    /// Words of an epoch that somebody began to open, and did not, are not used again.
     pub(super) fn opened_by(self, me: Rank, epochs: usize) -> Self {
         let next = match self.state {
             State::Opening { next, .. } => next + 1,
@@ -106,9 +107,10 @@ impl fmt::Debug for Agreement {
 
 /// What a rank still has to do in an epoch that is closed, and who does it.
 ///
-/// Whoever opens the next epoch puts a *stand-in* into it for each survivor that may be inside the old one: a reader in its count, or the
-/// writer that is active. The survivor takes its stand-in out when it has nothing more to do in the old epoch. A word of the survivor in
-/// each epoch, which both change by atomics only, says who came first.
+/// Whoever opens the next epoch puts a *stand-in* into it for each survivor that may be inside the
+/// old one: a reader in its count, or the writer that is active. The survivor takes its stand-in
+/// out when it has nothing more to do in the old epoch. A word of the survivor in each epoch, which
+/// both change by atomics only, says who came first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Claim(u64);
 

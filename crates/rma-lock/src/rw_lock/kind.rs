@@ -16,7 +16,8 @@ pub enum LockKind {
     Fair,
     /// [`crate::locks::BackOffLock`], with the default back-off.
     BackOff,
-    /// [`crate::locks::WindowLock`], with the default back-off: readers lock all ranks, writers the home.
+    /// [`crate::locks::WindowLock`], with the default back-off: readers lock all ranks, writers the
+    /// home.
     TwoLevels,
     /// [`crate::locks::Aggregated`] over [`crate::locks::RpLock`], by node.
     ByNode,
@@ -33,7 +34,8 @@ pub enum LockKind {
     Recoverable,
 }
 
-/// Evaluates an expression in which a name stands for the type of a [lock kind](crate::locks::LockKind):
+/// Evaluates an expression in which a name stands for the type of a [lock
+/// kind](crate::locks::LockKind):
 /// ```
 /// use rma_lock::{Lock, locks::LockKind, with_lock};
 /// let words = |kind| with_lock!(kind, L => <L as Lock>::HOME_WORDS);
@@ -69,23 +71,25 @@ pub struct UnknownLock {
     name: String,
 }
 
-/// The order in which ranks that want a [`crate::RwLock`] get it, and what else it takes into account.
+/// The order in which ranks that want a [`crate::RwLock`] get it, and what else it takes into
+/// account.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Policy {
-    /// Readers wait for no writer that waits, and cannot starve; writers can, under a steady stream of readers. A shared lock is one
-    /// atomic, and so is its release.
+    /// Readers wait for no writer that waits, and cannot starve; writers can, under a steady stream
+    /// of readers. A shared lock is one atomic, and so is its release.
     #[default]
     ReaderPreference,
     /// In order of arrival, readers beside each other together. Nobody starves.
     Fair,
     /// No reader gets in while a writer waits; readers starve under a steady stream of writers.
     WritersFirst,
-    /// Reader preference by which the ranks of a node go to the home together, in a tree if there are very many nodes; where nodes have
-    /// nothing to share, [`Policy::ReaderPreference`].
+    /// Reader preference by which the ranks of a node go to the home together, in a tree if there
+    /// are very many nodes; where nodes have nothing to share, [`Policy::ReaderPreference`].
     NodeAware,
-    /// Reader preference that goes on after ranks other than the home have died; acquisitions answer [`crate::LockError::Torn`] if one
-    /// of them was writing ([`crate::RwLock::recoverable`]).
+    /// Reader preference that goes on after ranks other than the home have died; acquisitions
+    /// answer [`crate::LockError::Torn`] if one of them was writing
+    /// ([`crate::RwLock::recoverable`]).
     Recoverable,
 }
 
@@ -93,7 +97,7 @@ impl Policy {
     /// Chooses the lock for a job of so many ranks on so many nodes.
     pub fn choose(self, ranks: usize, nodes: usize) -> Choice {
         match self {
-            Policy::ReaderPreference => LockKind::ReaderPreference.into(),
+            Policy::ReaderPreference => LockKind::Packed.into(),
             Policy::Fair => LockKind::Fair.into(),
             Policy::WritersFirst => LockKind::WritersFirst.into(),
             Policy::NodeAware => LockKind::auto(ranks, nodes, Hint::Mixed),
@@ -139,11 +143,13 @@ enum Reason {
     ManyNodes,
 }
 
-/// A home serves so many units' readers, one after the other, in about the time that two more levels take.
+/// A home serves so many units' readers, one after the other, in about the time that two more
+/// levels take.
 const RADIX: u32 = 64;
 /// Nodes from which on a tree is worth its levels.
 const MANY_NODES: usize = 1024;
-/// Ranks up to which a wave of readers at one home is over before a node's ranks have told each other.
+/// Ranks up to which a wave of readers at one home is over before a node's ranks have told each
+/// other.
 const FEW_RANKS: usize = 16;
 
 impl LockKind {
@@ -250,7 +256,7 @@ impl From<LockKind> for Choice {
 /// [`LockKind::ReaderPreference`].
 impl Default for Choice {
     fn default() -> Self {
-        LockKind::ReaderPreference.into()
+        LockKind::Packed.into()
     }
 }
 

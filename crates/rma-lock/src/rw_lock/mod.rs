@@ -7,19 +7,20 @@ pub use kind::{Choice, Hint, LockKind, Policy, UnknownLock};
 use crate::{
     Fairness, Guard, Lock, Result, RmaLock,
     boxed::{poll_once, poll_or_box, wrapped},
+    in_place::{Attempt, FastPath, Never, in_place},
     lock::{guard_by_itself, lock_by_itself},
     locks::{
-        Aggregated, AggregatedOptions, BackOffLock, FairLock, IndicatorLock, Levels, PackedLock, RecoverableLock,
-        RpLock, WindowLock, WritersFirstLock,
+        Aggregated, AggregatedOptions, BackOffLock, FairLock, IndicatorLock, Levels, Packed, PackedLock, ReadGuard,
+        RecoverableLock, RpLock, WindowLock, WriteGuard, WritersFirstLock,
     },
 };
-use core::{fmt, future::Future};
-use rdma_fabric::{Fabric, GroupMemory, Rank, Time};
+use core::{fmt, future::Future, task::Context};
+use rdma_fabric::{Fabric, GroupMemory, Rank, Time, provider::Boxed};
 
 /// A readers-writer lock in one rank's memory, with the [`Policy`] that it was made with.
 ///
-/// One value per rank refers to one lock for all; clones of it are the same value. What holds for all locks stands in the crate's
-/// documentation; what the policies promise, in theirs.
+/// One value per rank refers to one lock for all; clones of it are the same value. What holds for
+/// all locks stands in the crate's documentation; what the policies promise, in theirs.
 ///
 /// ```
 /// use rdma_fabric::{Fabric, ProgramResult, Rank};
@@ -43,15 +44,32 @@ pub struct RwLock {
 
 /// Shared access by a [`RwLock`]: no writer is inside.
 ///
-/// Dropping it releases the lock in the background, as [`RwLockReadGuard::release`] does, and reports no errors.
+/// Dropping it releases the lock in the background, as [`RwLockReadGuard::release`] does, and
+/// reports no errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
+#[derive(Debug)]
 pub struct RwLockReadGuard<'a>(Reading<'a>);
 
 /// Exclusive access by a [`RwLock`]: nobody else is inside.
 ///
-/// Dropping it releases the lock in the background, as [`RwLockWriteGuard::release`] does, and reports no errors.
+/// Dropping it releases the lock in the background, as [`RwLockWriteGuard::release`] does, and
+/// reports no errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
+#[derive(Debug)]
 pub struct RwLockWriteGuard<'a>(Writing<'a>);
+
+/// The default policy's guard in place, which keeps it in registers; any other is boxed.
+#[derive(Debug)]
+enum Reading<'a> {
+    Packed(ReadGuard<'a, Packed>),
+    Any(Box<AnyReading<'a>>),
+}
+
+#[derive(Debug)]
+enum Writing<'a> {
+    Packed(WriteGuard<'a, Packed>),
+    Any(Box<AnyWriting<'a>>),
+}
 
 macro_rules! kinds {
     ($($kind:ident: $lock:ty;)*) => {
@@ -60,11 +78,11 @@ macro_rules! kinds {
             $($kind($lock),)*
         }
 
-        enum Reading<'a> {
+        enum AnyReading<'a> {
             $($kind(<$lock as RmaLock>::Shared<'a>),)*
         }
 
-        enum Writing<'a> {
+        enum AnyWriting<'a> {
             $($kind(<$lock as RmaLock>::Exclusive<'a>),)*
         }
 
@@ -74,15 +92,15 @@ macro_rules! kinds {
             }
         }
 
-        impl fmt::Debug for RwLockReadGuard<'_> {
+        impl fmt::Debug for AnyReading<'_> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                match &self.0 { $(Reading::$kind(guard) => guard.fmt(f),)* }
+                match self { $(AnyReading::$kind(guard) => guard.fmt(f),)* }
             }
         }
 
-        impl fmt::Debug for RwLockWriteGuard<'_> {
+        impl fmt::Debug for AnyWriting<'_> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                match &self.0 { $(Writing::$kind(guard) => guard.fmt(f),)* }
+                match self { $(AnyWriting::$kind(guard) => guard.fmt(f),)* }
             }
         }
 
@@ -97,22 +115,30 @@ macro_rules! kinds {
                 match &self.inner { $(Inner::$kind(lock) => lock.fabric(),)* }
             }
 
-            /// Takes the lock shared, or gives up at `deadline`. What earlier writers put is visible to gets posted afterwards. Dropping
-            /// the future takes back what it has done.
-            ///
-            /// # Errors
-            /// [`crate::LockError::TimedOut`]; as [`RwLock::read`].
-            #[inline]
-            pub fn read_before(&self, deadline: Time) -> impl Future<Output = Result<RwLockReadGuard<'_>>> {
-                poll_once(move |cx| match &self.inner {
+            /// Any lock's [`RwLock::read_before`], out of line.
+            #[inline(never)]
+            fn read_any(&self, deadline: Time, cx: &mut Context<'_>) -> FirstPoll<'_, Result<RwLockReadGuard<'_>>> {
+                match &self.inner {
                     $(Inner::$kind(lock) => poll_or_box(
-                        wrapped(RmaLock::read_before(lock, deadline), |guard| RwLockReadGuard(Reading::$kind(guard))),
+                        wrapped(RmaLock::read_before(lock, deadline), |guard| RwLockReadGuard(Reading::Any(Box::new(AnyReading::$kind(guard))))),
                         cx,
                     ),)*
-                })
+                }
             }
 
-            /// Takes the lock shared if that needs no wait. Dropping the future takes back what it has done.
+            /// Any lock's [`RwLock::write_before`], out of line.
+            #[inline(never)]
+            fn write_any(&self, deadline: Time, cx: &mut Context<'_>) -> FirstPoll<'_, Result<RwLockWriteGuard<'_>>> {
+                match &self.inner {
+                    $(Inner::$kind(lock) => poll_or_box(
+                        wrapped(RmaLock::write_before(lock, deadline), |guard| RwLockWriteGuard(Writing::Any(Box::new(AnyWriting::$kind(guard))))),
+                        cx,
+                    ),)*
+                }
+            }
+
+            /// Takes the lock shared if that needs no wait. Dropping the future takes back what it
+            /// has done.
             ///
             /// # Errors
             /// As [`RwLock::read`].
@@ -121,29 +147,15 @@ macro_rules! kinds {
                 poll_once(move |cx| match &self.inner {
                     $(Inner::$kind(lock) => poll_or_box(
                         wrapped(RmaLock::try_read(lock), |guard| {
-                            guard.map(|guard| RwLockReadGuard(Reading::$kind(guard)))
+                            guard.map(|guard| RwLockReadGuard(Reading::Any(Box::new(AnyReading::$kind(guard)))))
                         }),
                         cx,
                     ),)*
                 })
             }
 
-            /// Takes the lock exclusively, or gives up at `deadline`. What earlier holders put is visible to gets posted afterwards.
-            /// Dropping the future takes back what it has done.
-            ///
-            /// # Errors
-            /// [`crate::LockError::TimedOut`]; as [`RwLock::write`].
-            #[inline]
-            pub fn write_before(&self, deadline: Time) -> impl Future<Output = Result<RwLockWriteGuard<'_>>> {
-                poll_once(move |cx| match &self.inner {
-                    $(Inner::$kind(lock) => poll_or_box(
-                        wrapped(RmaLock::write_before(lock, deadline), |guard| RwLockWriteGuard(Writing::$kind(guard))),
-                        cx,
-                    ),)*
-                })
-            }
-
-            /// Takes the lock exclusively if that needs no wait. Dropping the future takes back what it has done.
+            /// Takes the lock exclusively if that needs no wait. Dropping the future takes back
+            /// what it has done.
             ///
             /// # Errors
             /// As [`RwLock::write`].
@@ -152,7 +164,7 @@ macro_rules! kinds {
                 poll_once(move |cx| match &self.inner {
                     $(Inner::$kind(lock) => poll_or_box(
                         wrapped(RmaLock::try_write(lock), |guard| {
-                            guard.map(|guard| RwLockWriteGuard(Writing::$kind(guard)))
+                            guard.map(|guard| RwLockWriteGuard(Writing::Any(Box::new(AnyWriting::$kind(guard)))))
                         }),
                         cx,
                     ),)*
@@ -160,32 +172,21 @@ macro_rules! kinds {
             }
         }
 
-        impl RwLockReadGuard<'_> {
-            /// Makes every put of this rank visible, then lets go of the lock. If the future is dropped half-way, the rest is done in
-            /// the background.
-            ///
-            /// # Errors
-            /// [`crate::LockError::Fabric`]: what a put met at its target, with the lock released all the same; or what the release
-            /// itself met.
-            #[inline]
-            pub fn release(self) -> impl Future<Output = Result<()>> {
-                poll_once(move |cx| match self.0 {
-                    $(Reading::$kind(guard) => poll_or_box(Guard::release(guard), cx),)*
-                })
+        impl<'a> AnyReading<'a> {
+            #[inline(never)]
+            fn release_any(self, cx: &mut Context<'_>) -> FirstPoll<'a, Result<()>> {
+                match self {
+                    $(AnyReading::$kind(guard) => poll_or_box(Guard::release(guard), cx),)*
+                }
             }
         }
 
-        impl RwLockWriteGuard<'_> {
-            /// Makes every put of this rank visible, then lets go of the lock. If the future is dropped half-way, the rest is done in
-            /// the background.
-            ///
-            /// # Errors
-            /// As [`RwLockReadGuard::release`].
-            #[inline]
-            pub fn release(self) -> impl Future<Output = Result<()>> {
-                poll_once(move |cx| match self.0 {
-                    $(Writing::$kind(guard) => poll_or_box(Guard::release(guard), cx),)*
-                })
+        impl<'a> AnyWriting<'a> {
+            #[inline(never)]
+            fn release_any(self, cx: &mut Context<'_>) -> FirstPoll<'a, Result<()>> {
+                match self {
+                    $(AnyWriting::$kind(guard) => poll_or_box(Guard::release(guard), cx),)*
+                }
             }
         }
     };
@@ -204,22 +205,95 @@ kinds! {
     Recoverable: RecoverableLock;
 }
 
+/// What a first poll yields: the result, or the boxed rest.
+type FirstPoll<'a, Out> = core::result::Result<Out, Boxed<'a, Out>>;
+
+/// Makes a [`FastPath`] of what is tried where the lock is the default policy's, which becomes part
+/// of the caller, and of a function for all locks, which does not.
+macro_rules! fast_path {
+    ($name:ident($($field:ty),*) -> $out:ty, |$path:ident, $cx:ident| $tried:expr) => {
+        struct $name<'a>($($field),*);
+
+        impl<'a> FastPath for $name<'a> {
+            type Out = $out;
+            type Posted = Never<Self>;
+            type Stage = Boxed<'a, $out>;
+
+            #[inline(always)]
+            fn now(self, $cx: &mut Context<'_>) -> Attempt<Self> {
+                let $path = self;
+                match $tried {
+                    Ok(out) => Attempt::Done(out),
+                    Err(rest) => Attempt::NotDone(rest),
+                }
+            }
+        }
+    };
+}
+
+fast_path!(ReadPath(&'a RwLock, Time) -> Result<RwLockReadGuard<'a>>, |path, cx| match &path.0.inner {
+    Inner::Packed(lock) =>
+        poll_or_box(wrapped(RmaLock::read_before(lock, path.1), |guard| RwLockReadGuard(Reading::Packed(guard))), cx,),
+    _ => path.0.read_any(path.1, cx),
+});
+
+fast_path!(WritePath(&'a RwLock, Time) -> Result<RwLockWriteGuard<'a>>, |path, cx| match &path.0.inner {
+    Inner::Packed(lock) =>
+        poll_or_box(wrapped(RmaLock::write_before(lock, path.1), |guard| RwLockWriteGuard(Writing::Packed(guard))), cx,),
+    _ => path.0.write_any(path.1, cx),
+});
+
+fast_path!(ReadReleasePath(Reading<'a>) -> Result<()>, |path, cx| match path.0 {
+    Reading::Packed(guard) => poll_or_box(Guard::release(guard), cx),
+    Reading::Any(guard) => guard.release_any(cx),
+});
+
+fast_path!(WriteReleasePath(Writing<'a>) -> Result<()>, |path, cx| match path.0 {
+    Writing::Packed(guard) => poll_or_box(Guard::release(guard), cx),
+    Writing::Any(guard) => guard.release_any(cx),
+});
+
+impl RwLockReadGuard<'_> {
+    /// Makes every put of this rank visible, then lets go of the lock. If the future is dropped
+    /// half-way, the rest is done in the background.
+    ///
+    /// # Errors
+    /// [`crate::LockError::Fabric`]: what a put met at its target, with the lock released all the same; or what the release itself met.
+    #[inline]
+    pub fn release(self) -> impl Future<Output = Result<()>> {
+        in_place(ReadReleasePath(self.0), |rest| rest)
+    }
+}
+
+impl RwLockWriteGuard<'_> {
+    /// Makes every put of this rank visible, then lets go of the lock. If the future is dropped
+    /// half-way, the rest is done in the background.
+    ///
+    /// # Errors
+    /// As [`RwLockReadGuard::release`].
+    #[inline]
+    pub fn release(self) -> impl Future<Output = Result<()>> {
+        in_place(WriteReleasePath(self.0), |rest| rest)
+    }
+}
+
 lock_by_itself!([] RwLock, RwLockReadGuard<'a>, RwLockWriteGuard<'a>);
 guard_by_itself!([] RwLockReadGuard<'_>);
 guard_by_itself!([] RwLockWriteGuard<'_>);
 
 impl RwLock {
-    /// Makes a lock homed at `home` that prefers readers ([`Policy::ReaderPreference`]). Collective over the job: all ranks call it in
-    /// the same order relative to other symmetric allocations.
+    /// Makes a lock homed at `home` that prefers readers ([`Policy::ReaderPreference`]). Collective
+    /// over the job: all ranks call it in the same order relative to other symmetric allocations.
     ///
     /// # Errors
-    /// As [`Fabric::alloc_symmetric`]; [`rdma_fabric::FabricError::NoSuchRank`]; [`crate::LockError::TooManyRanks`].
+    /// As [`Fabric::alloc_symmetric`]; [`rdma_fabric::FabricError::NoSuchRank`];
+    /// [`crate::LockError::TooManyRanks`].
     pub fn symmetric(fabric: &Fabric, home: Rank) -> impl Future<Output = Result<Self>> {
         <Self as Lock>::symmetric(fabric, home)
     }
 
-    /// Makes a lock homed at `home` with a policy, the same at all ranks. Collective over the job: all ranks call it in the same order
-    /// relative to other symmetric allocations.
+    /// Makes a lock homed at `home` with a policy, the same at all ranks. Collective over the job:
+    /// all ranks call it in the same order relative to other symmetric allocations.
     ///
     /// # Errors
     /// As [`RwLock::symmetric`].
@@ -227,20 +301,41 @@ impl RwLock {
         <Self as Lock>::symmetric_with(fabric, home, policy.choose(fabric.ranks(), fabric.nodes()))
     }
 
-    /// Takes the lock shared. What earlier writers put is visible to gets posted afterwards. Dropping the future takes back what it has
-    /// done.
+    /// Takes the lock shared. What earlier writers put is visible to gets posted afterwards.
+    /// Dropping the future takes back what it has done.
     ///
     /// # Errors
-    /// [`crate::LockError::TooManyHolders`]; [`crate::LockError::TooManyWaiting`]; [`crate::LockError::Fabric`];
-    /// [`crate::LockError::Broken`] if an earlier call failed half-way; [`crate::LockError::Torn`] and
-    /// [`crate::LockError::Unrecoverable`] of a recoverable lock.
+    /// [`crate::LockError::TooManyHolders`]; [`crate::LockError::TooManyWaiting`];
+    /// [`crate::LockError::Fabric`]; [`crate::LockError::Broken`] if an earlier call failed
+    /// half-way; [`crate::LockError::Torn`] and [`crate::LockError::Unrecoverable`] of a
+    /// recoverable lock.
     #[inline]
     pub fn read(&self) -> impl Future<Output = Result<RwLockReadGuard<'_>>> {
         self.read_before(Time::MAX)
     }
 
-    /// Takes the lock exclusively. What earlier holders put is visible to gets posted afterwards. Dropping the future takes back what it
-    /// has done.
+    /// Takes the lock shared, or gives up at `deadline`. What earlier writers put is visible to
+    /// gets posted afterwards. Dropping the future takes back what it has done.
+    ///
+    /// # Errors
+    /// [`crate::LockError::TimedOut`]; as [`RwLock::read`].
+    #[inline]
+    pub fn read_before(&self, deadline: Time) -> impl Future<Output = Result<RwLockReadGuard<'_>>> {
+        in_place(ReadPath(self, deadline), |rest| rest)
+    }
+
+    /// Takes the lock exclusively, or gives up at `deadline`. What earlier holders put is visible
+    /// to gets posted afterwards. Dropping the future takes back what it has done.
+    ///
+    /// # Errors
+    /// [`crate::LockError::TimedOut`]; as [`RwLock::write`].
+    #[inline]
+    pub fn write_before(&self, deadline: Time) -> impl Future<Output = Result<RwLockWriteGuard<'_>>> {
+        in_place(WritePath(self, deadline), |rest| rest)
+    }
+
+    /// Takes the lock exclusively. What earlier holders put is visible to gets posted afterwards.
+    /// Dropping the future takes back what it has done.
     ///
     /// # Errors
     /// As [`RwLock::read`].
@@ -259,7 +354,8 @@ impl RwLock {
         self.choice.kind.fairness()
     }
 
-    /// Returns the lock inside if it is recoverable: what repairs torn data ([`RecoverableLock::mend`]) is done there.
+    /// Returns the lock inside if it is recoverable: what repairs torn data
+    /// ([`RecoverableLock::mend`]) is done there.
     pub fn recoverable(&self) -> Option<&RecoverableLock> {
         match &self.inner {
             Inner::Recoverable(lock) => Some(lock),

@@ -1,4 +1,5 @@
-//! A rank's side of a window, apart from its lock: the members' memory, and the words by which they tell each other where they are.
+//! A rank's side of a window, apart from its lock: the members' memory, and the words by which they
+//! tell each other where they are.
 
 use super::{
     epochs::OpenEpochs,
@@ -144,7 +145,8 @@ pub(super) enum Word {
     Completed(usize),
 }
 
-/// The words by which members tell each other where they are, in [`Words::bytes`] at each. Each has one writer, who puts it, and its owner.
+/// The words by which members tell each other where they are, in [`Words::bytes`] at each. Each has
+/// one writer, who puts it, and its owner.
 pub(super) struct Words {
     memory: GroupMemory,
 }

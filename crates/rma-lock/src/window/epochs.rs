@@ -47,7 +47,8 @@ pub(super) struct OpenEpochs(Mutex<[u32; 7]>);
 
 use EpochKind::{All, Exclusive, Exposure, Fence, NoCheck, Shared, Start};
 
-/// Returns the kinds of which none may be open when an epoch of this kind begins. `nests`: whether the lock can be held shared twice.
+/// Returns the kinds of which none may be open when an epoch of this kind begins. `nests`: whether
+/// the lock can be held shared twice.
 fn excluded(kind: EpochKind, nests: bool) -> &'static [EpochKind] {
     match kind {
         Fence => &[Fence, Start, Exposure, Shared, Exclusive, All, NoCheck],

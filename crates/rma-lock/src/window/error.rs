@@ -28,7 +28,8 @@ pub enum WindowError {
         /// The rank addressed.
         rank: Rank,
     },
-    /// Post and start need two words at each member for each other one; beyond this limit there are none.
+    /// Post and start need two words at each member for each other one; beyond this limit there are
+    /// none.
     #[error("post and start work in windows of at most {limit} members; this one has {members}")]
     TooManyMembers {
         /// Members of the window.

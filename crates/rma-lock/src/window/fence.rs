@@ -15,7 +15,8 @@ use std::sync::{Arc, Mutex};
 
 /// Between fences: each member may reach each one's memory.
 ///
-/// Dropping it does not wait for the others; what was begun goes on in the background, and the next fence of the window completes it.
+/// Dropping it does not wait for the others; what was begun goes on in the background, and the next
+/// fence of the window completes it.
 #[must_use = "an epoch that is dropped at once allows nothing"]
 pub struct FenceEpoch<'w, T: Pod> {
     core: &'w Arc<Core>,
@@ -30,13 +31,16 @@ impl<T: Pod> fmt::Debug for FenceEpoch<'_, T> {
 }
 
 impl<T: Pod, L: AccessLock> Window<T, L> {
-    /// Begins the first epoch by a fence (`MPI_Win_fence` with `MPI_MODE_NOPRECEDE`). Collective over the members.
+    /// Begins the first epoch by a fence (`MPI_Win_fence` with `MPI_MODE_NOPRECEDE`). Collective
+    /// over the members.
     ///
-    /// When it returns, every member has called it; so it may be accessed, and what they wrote to their own memory before is there.
-    /// If the future is dropped, the next fence or barrier of this rank goes on with it.
+    /// When it returns, every member has called it; so it may be accessed, and what they wrote to
+    /// their own memory before is there. If the future is dropped, the next fence or barrier of
+    /// this rank goes on with it.
     ///
     /// # Errors
-    /// [`crate::WindowError::EpochOpen`]; [`rdma_fabric::FabricError::PeerLost`], [`rdma_fabric::FabricError::PeersLeft`] of a member.
+    /// [`crate::WindowError::EpochOpen`]; [`rdma_fabric::FabricError::PeerLost`],
+    /// [`rdma_fabric::FabricError::PeersLeft`] of a member.
     pub async fn fence(&self) -> WindowResult<FenceEpoch<'_, T>> {
         let open = self.core.open.begin(EpochKind::Fence, false)?;
         self.core.fence().await?;
@@ -48,25 +52,28 @@ impl<T: Pod> FenceEpoch<'_, T> {
     /// Returns a member's memory. Cheap, but not free: keep it for several operations.
     ///
     /// # Errors
-    /// [`rdma_fabric::FabricError::NotInGroup`], [`rdma_fabric::FabricError::StaleRegion`], [`rdma_fabric::FabricError::PeerLost`].
+    /// [`rdma_fabric::FabricError::NotInGroup`], [`rdma_fabric::FabricError::StaleRegion`],
+    /// [`rdma_fabric::FabricError::PeerLost`].
     pub fn at(&self, rank: Rank) -> WindowResult<Target<'_, T>> {
         Ok(Target::new(self.core, rank)?)
     }
 
     /// Ends this epoch and begins the next (`MPI_Win_fence`). Collective over the members.
     ///
-    /// When it returns, everything that any member did in the epoch is complete and visible. If nothing was done since the last fence, nothing is
-    /// flushed: the assertion `MPI_MODE_NOPRECEDE` need not be told. `MPI_MODE_NOSTORE` and `MPI_MODE_NOPUT` would save nothing.
-    /// If the future is dropped, the next fence or barrier of this rank goes on with it.
+    /// When it returns, everything that any member did in the epoch is complete and visible. If
+    /// nothing was done since the last fence, nothing is flushed: the assertion
+    /// `MPI_MODE_NOPRECEDE` need not be told. `MPI_MODE_NOSTORE` and `MPI_MODE_NOPUT` would save
+    /// nothing. If the future is dropped, the next fence or barrier of this rank goes on with it.
     ///
     /// # Errors
-    /// The first error of an operation of the epoch, with the next epoch begun all the same; [`rdma_fabric::FabricError::PeerLost`],
-    /// [`rdma_fabric::FabricError::PeersLeft`] of a member.
+    /// The first error of an operation of the epoch, with the next epoch begun all the same;
+    /// [`rdma_fabric::FabricError::PeerLost`], [`rdma_fabric::FabricError::PeersLeft`] of a member.
     pub fn fence(&mut self) -> impl Future<Output = WindowResult<()>> {
         self.core.fence()
     }
 
-    /// Ends the last epoch by a fence (`MPI_Win_fence` with `MPI_MODE_NOSUCCEED`): no epoch follows.
+    /// Ends the last epoch by a fence (`MPI_Win_fence` with `MPI_MODE_NOSUCCEED`): no epoch
+    /// follows.
     ///
     /// # Errors
     /// As [`FenceEpoch::fence`].
@@ -92,12 +99,14 @@ struct State {
     notified: bool,
 }
 
-/// Where all members of a window meet: a dissemination barrier of one word per round, which can be dropped and gone on with.
+/// Where all members of a window meet: a dissemination barrier of one word per round, which can be
+/// dropped and gone on with.
 #[derive(Debug, Default)]
 pub(super) struct MemberBarrier(Mutex<State>);
 
 impl MemberBarrier {
-    /// Waits until every member has come. If the future is dropped, the next call goes on with it: it is the same barrier.
+    /// Waits until every member has come. If the future is dropped, the next call goes on with it:
+    /// it is the same barrier.
     pub(super) fn meet<'a>(&'a self, fabric: &'a Fabric, words: &'a Words) -> Boxed<'a, Result<()>> {
         Box::pin(async move {
             let members = words.memory().members();
@@ -113,7 +122,8 @@ impl MemberBarrier {
                 if !at.notified {
                     let next = words.memory().member((me + (1 << round)) % members)?;
                     let word = words.theirs(fabric, next, Word::Reached(round))?.as_span();
-                    // Puts are not ordered among themselves: that of the barrier before must not land on top of this one.
+                    // Puts are not ordered among themselves: that of the barrier before must not
+                    // land on top of this one.
                     fabric.flush(next).await?;
                     drop(fabric.post(Put { to: &word, from: [at.number], notice: None }).await?);
                     locked(&self.0).notified = true;

@@ -1,11 +1,14 @@
-//! The operations that a rank has begun in a window and that are in flight: gets into registered memory, and accumulates.
+//! The operations that a rank has begun in a window and that are in flight: gets into registered
+//! memory, and accumulates.
 //!
-//! The fabric runs single operations by itself; an accumulate is several, each of which depends on the one before. Nobody is
-//! spawned to drive them: whoever waits for one, or flushes, drives all of them, and wakes the others when one is over.
+//! The fabric runs single operations by itself; an accumulate is several, each of which depends on
+//! the one before. Nobody is spawned to drive them: whoever waits for one, or flushes, drives all
+//! of them, and wakes the others when one is over.
 //!
 //! # Order
-//! Accumulates of one rank to the same element are done in the order in which they were begun: one that overlaps an earlier one of the same
-//! target waits until that is over (MPI's `rar`, `war`, `raw` and `waw` together). Those that do not overlap go on together.
+//! Accumulates of one rank to the same element are done in the order in which they were begun: one
+//! that overlaps an earlier one of the same target waits until that is over (MPI's `rar`, `war`,
+//! `raw` and `waw` together). Those that do not overlap go on together.
 
 use super::{
     locked,
@@ -129,7 +132,8 @@ impl Table {
         self.ops.iter().position(|op| op.number == number)
     }
 
-    /// Takes the errors of operations to `rank`, or to all ranks, whose outcome nobody takes; yields the first.
+    /// Takes the errors of operations to `rank`, or to all ranks, whose outcome nobody takes;
+    /// yields the first.
     fn take_failure(&mut self, rank: Option<Rank>) -> Result<()> {
         let concerns = |who: Rank| rank.is_none_or(|rank| rank == who);
         let first = self.failed.iter().find(|(who, _)| concerns(*who)).map(|(_, error)| error.clone());
@@ -170,7 +174,8 @@ impl InFlightTable {
         self.begin(fabric, rank, State::Get(Box::new(handle)), false);
     }
 
-    /// Begins an accumulate; yields its number, which is good until it is [taken](InFlightTable::take) or [left](InFlightTable::leave) if it is `claimed`.
+    /// Begins an accumulate; yields its number, which is good until it is
+    /// [taken](InFlightTable::take) or [left](InFlightTable::leave) if it is `claimed`.
     pub(super) fn update(&self, fabric: &Fabric, rank: Rank, update: Update, claimed: bool) -> u64 {
         self.begin(fabric, rank, State::Update(Box::new(update)), claimed)
     }

@@ -15,8 +15,9 @@
 //! }
 //! ```
 //!
-//! Operations are methods of an epoch, or of the [`Target`] that an epoch gives for a rank; there are none outside. What is visible when, and
-//! which call of MPI is which method here, stands in `docs/windows.md`.
+//! Operations are methods of an epoch, or of the [`Target`] that an epoch gives for a rank; there
+//! are none outside. What is visible when, and which call of MPI is which method here, stands in
+//! `docs/systems/windows.md`.
 
 mod core;
 mod epochs;
@@ -57,10 +58,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Elements of type `T` at each member of a group, which every member can reach in epochs.
 ///
-/// One value per rank refers to one window for all. Dropping it deregisters this rank's part: a rank that still accesses it gets
-/// [`rdma_fabric::FabricError::StaleRegion`], and a wait for this rank ends when it leaves; [`Window::free`] waits for all instead.
+/// One value per rank refers to one window for all. Dropping it deregisters this rank's part: a
+/// rank that still accesses it gets [`rdma_fabric::FabricError::StaleRegion`], and a wait for this
+/// rank ends when it leaves; [`Window::free`] waits for all instead.
 ///
-/// `L` is the lock of passive-target epochs: by default the reader-preference lock, one for all of the window, as on FX100.
+/// `L` is the lock of passive-target epochs: by default the reader-preference lock, one for all of
+/// the window, as on FX100.
 pub struct Window<T: Pod, L = OneLock<RpLock>> {
     core: Arc<Core>,
     lock: L,
@@ -121,7 +124,8 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         Ok(fabric.local_span::<T>(addr, len)?.slice(elements)?)
     }
 
-    /// Copies own elements out, from place `at` on. Of an element that others write meanwhile, each byte is an old or a new one.
+    /// Copies own elements out, from place `at` on. Of an element that others write meanwhile, each
+    /// byte is an old or a new one.
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::OutOfBounds`].
@@ -137,16 +141,18 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         Ok(self.core.fabric.write(&self.own(range(at, from.len()))?, from)?)
     }
 
-    /// Orders this rank's accesses to its own memory before it against those after it (`MPI_Win_sync`). Memory has no private copy here (MPI's
-    /// *unified* model), so this is a fence of the processor; epochs and waits contain what they need.
+    /// Orders this rank's accesses to its own memory before it against those after it
+    /// (`MPI_Win_sync`). Memory has no private copy here (MPI's *unified* model), so this is a
+    /// fence of the processor; epochs and waits contain what they need.
     pub fn sync(&self) {
         fence(Ordering::SeqCst);
     }
 
-    /// Waits until every member has called it, or a fence. Completes no operations. Collective over the members.
+    /// Waits until every member has called it, or a fence. Completes no operations. Collective over
+    /// the members.
     ///
-    /// What members flushed, or wrote to their own memory, before is visible to all after. If the future is dropped, the next barrier or
-    /// fence goes on with it.
+    /// What members flushed, or wrote to their own memory, before is visible to all after. If the
+    /// future is dropped, the next barrier or fence goes on with it.
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::PeerLost`], [`rdma_fabric::FabricError::PeersLeft`] of a member.
@@ -174,8 +180,8 @@ impl<T: WindowElement, L: AccessLock> Window<T, L> {
         }))
     }
 
-    /// Stores an own element whole, after everything stored before (release). Atomic with accumulates only where
-    /// [`rdma_fabric::Caps::coherent_atomics`].
+    /// Stores an own element whole, after everything stored before (release). Atomic with
+    /// accumulates only where [`rdma_fabric::Caps::coherent_atomics`].
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::OutOfBounds`].

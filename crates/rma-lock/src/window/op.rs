@@ -36,7 +36,8 @@ pub enum Op {
 pub enum UpdateForm {
     /// By an atomic of the fabric with this operand.
     Atomic(fn(u64) -> Amo<u64>),
-    /// By comparing and swapping until nobody came between: the new bits of the old ones and the operand.
+    /// By comparing and swapping until nobody came between: the new bits of the old ones and the
+    /// operand.
     Compute(fn(u64, u64) -> u64),
     /// Once, if it has these bits.
     Exchange(u64),
@@ -58,7 +59,8 @@ pub trait WindowElement: Pod + Unpin + sealed::Sealed {
     /// Returns the element with these low bits.
     fn of_bits(bits: u64) -> Self;
 
-    /// Returns the form in which the fabric does `op`; `None` if it makes no sense for such elements.
+    /// Returns the form in which the fabric does `op`; `None` if it makes no sense for such
+    /// elements.
     #[doc(hidden)]
     fn form(op: Op) -> Option<UpdateForm>;
 }
@@ -126,7 +128,8 @@ macro_rules! floats {
 floats!(f32: u32, f64: u64);
 
 impl Op {
-    /// Returns the element that `op` makes of `old` and `operand`; `None` if it makes no sense for such elements.
+    /// Returns the element that `op` makes of `old` and `operand`; `None` if it makes no sense for
+    /// such elements.
     pub fn apply<T: WindowElement>(self, old: T, operand: T) -> Option<T> {
         T::form(self).map(|form| {
             T::of_bits(match form {

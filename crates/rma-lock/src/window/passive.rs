@@ -23,7 +23,8 @@ pub enum LockMode {
 
 /// An epoch of one rank's memory, between lock and unlock. It derefs to that rank's [`Target`].
 ///
-/// Dropping it ends it in the background, and reports no errors; an accumulate that is under way then may take effect after the lock has passed on.
+/// Dropping it ends it in the background, and reports no errors; an accumulate that is under way
+/// then may take effect after the lock has passed on.
 #[must_use = "an epoch that is dropped at once allows nothing"]
 pub struct LockEpoch<'w, T: Pod, L: AccessLock + 'w> {
     target: Target<'w, T>,
@@ -57,17 +58,20 @@ impl<T: Pod, L: AccessLock> fmt::Debug for AllEpoch<'_, T, L> {
 }
 
 impl<T: Pod, L: AccessLock> Window<T, L> {
-    /// Whether a rank may hold the lock shared twice: not where a waiting writer could come between.
+    /// Whether a rank may hold the lock shared twice: not where a waiting writer could come
+    /// between.
     const NESTS: bool = matches!(L::FAIRNESS, Fairness::ReadersFirst | Fairness::Barging);
 
-    /// Begins an epoch of one rank's memory (`MPI_Win_lock`). What earlier holders put is visible to gets posted in it. Dropping the future takes
-    /// back what it has done.
+    /// Begins an epoch of one rank's memory (`MPI_Win_lock`). What earlier holders put is visible
+    /// to gets posted in it. Dropping the future takes back what it has done.
     ///
-    /// One exclusive epoch of a window at a time, or shared ones of several ranks (of one, where [`crate::Lock::FAIRNESS`] puts waiting writers
-    /// before readers); [`Window::lock_all`] is for many.
+    /// One exclusive epoch of a window at a time, or shared ones of several ranks (of one, where
+    /// [`crate::Lock::FAIRNESS`] puts waiting writers before readers); [`Window::lock_all`] is for
+    /// many.
     ///
     /// # Errors
-    /// [`crate::WindowError::EpochOpen`]; [`rdma_fabric::FabricError::NotInGroup`]; what the lock meets.
+    /// [`crate::WindowError::EpochOpen`]; [`rdma_fabric::FabricError::NotInGroup`]; what the lock
+    /// meets.
     pub async fn lock(&self, kind: LockMode, rank: Rank) -> WindowResult<LockEpoch<'_, T, L>> {
         let (asked, access) = match kind {
             LockMode::Shared => (EpochKind::Shared, Access::Shared(rank)),
@@ -79,7 +83,8 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         Ok(LockEpoch { target, guard: Some(guard), _open: open })
     }
 
-    /// Begins an epoch of one rank's memory without the lock (`MPI_MODE_NOCHECK`): the caller promises that nobody holds it, or asks for it, in a way that conflicts.
+    /// Begins an epoch of one rank's memory without the lock (`MPI_MODE_NOCHECK`): the caller
+    /// promises that nobody holds it, or asks for it, in a way that conflicts.
     ///
     /// # Errors
     /// [`crate::WindowError::EpochOpen`]; [`rdma_fabric::FabricError::NotInGroup`].
@@ -88,7 +93,8 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         Ok(LockEpoch { target: Target::new(&self.core, rank)?, guard: None, _open: open })
     }
 
-    /// Begins an epoch of all members' memory, shared (`MPI_Win_lock_all`). Dropping the future takes back what it has done.
+    /// Begins an epoch of all members' memory, shared (`MPI_Win_lock_all`). Dropping the future
+    /// takes back what it has done.
     ///
     /// # Errors
     /// [`crate::WindowError::EpochOpen`]; what the lock meets.
@@ -98,7 +104,8 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         Ok(AllEpoch { core: &self.core, element: PhantomData, guard: Some(guard), _open: open })
     }
 
-    /// Begins an epoch of all members' memory without the lock, on the promise of [`Window::lock_no_check`].
+    /// Begins an epoch of all members' memory without the lock, on the promise of
+    /// [`Window::lock_no_check`].
     ///
     /// # Errors
     /// [`crate::WindowError::EpochOpen`].
@@ -117,7 +124,8 @@ impl<'w, T: Pod, L: AccessLock> Deref for LockEpoch<'w, T, L> {
 }
 
 impl<T: Pod, L: AccessLock> LockEpoch<'_, T, L> {
-    /// Waits until everything that was done to the rank is complete and visible there (`MPI_Win_flush`).
+    /// Waits until everything that was done to the rank is complete and visible there
+    /// (`MPI_Win_flush`).
     ///
     /// # Errors
     /// The first error of an operation that was only begun; [`rdma_fabric::FabricError::PeerLost`].
@@ -125,7 +133,8 @@ impl<T: Pod, L: AccessLock> LockEpoch<'_, T, L> {
         Ok(self.target.core.flush(Some(self.target.rank())).await?)
     }
 
-    /// Waits until the buffers of what was begun may be reused, and gets are here (`MPI_Win_flush_local`).
+    /// Waits until the buffers of what was begun may be reused, and gets are here
+    /// (`MPI_Win_flush_local`).
     ///
     /// # Errors
     /// As [`LockEpoch::flush`].
@@ -133,7 +142,8 @@ impl<T: Pod, L: AccessLock> LockEpoch<'_, T, L> {
         Ok(self.target.core.flush_local(Some(self.target.rank())).await?)
     }
 
-    /// Ends the epoch: completes everything, makes it visible, and lets go of the lock (`MPI_Win_unlock`).
+    /// Ends the epoch: completes everything, makes it visible, and lets go of the lock
+    /// (`MPI_Win_unlock`).
     ///
     /// # Errors
     /// As [`LockEpoch::flush`], with the lock let go of all the same; what letting go meets.
@@ -146,12 +156,14 @@ impl<T: Pod, L: AccessLock> AllEpoch<'_, T, L> {
     /// Returns a member's memory. Cheap, but not free: keep it for several operations.
     ///
     /// # Errors
-    /// [`rdma_fabric::FabricError::NotInGroup`], [`rdma_fabric::FabricError::StaleRegion`], [`rdma_fabric::FabricError::PeerLost`].
+    /// [`rdma_fabric::FabricError::NotInGroup`], [`rdma_fabric::FabricError::StaleRegion`],
+    /// [`rdma_fabric::FabricError::PeerLost`].
     pub fn at(&self, rank: Rank) -> WindowResult<Target<'_, T>> {
         Ok(Target::new(self.core, rank)?)
     }
 
-    /// Waits until everything that was done to `rank` is complete and visible there (`MPI_Win_flush`).
+    /// Waits until everything that was done to `rank` is complete and visible there
+    /// (`MPI_Win_flush`).
     ///
     /// # Errors
     /// As [`LockEpoch::flush`].
@@ -159,7 +171,8 @@ impl<T: Pod, L: AccessLock> AllEpoch<'_, T, L> {
         Ok(self.core.flush(Some(rank)).await?)
     }
 
-    /// Waits until everything that was done in the epoch is complete and visible (`MPI_Win_flush_all`).
+    /// Waits until everything that was done in the epoch is complete and visible
+    /// (`MPI_Win_flush_all`).
     ///
     /// # Errors
     /// As [`LockEpoch::flush`].
@@ -167,7 +180,8 @@ impl<T: Pod, L: AccessLock> AllEpoch<'_, T, L> {
         Ok(self.core.flush(None).await?)
     }
 
-    /// Waits until the buffers of what was begun at `rank` may be reused, and gets are here (`MPI_Win_flush_local`).
+    /// Waits until the buffers of what was begun at `rank` may be reused, and gets are here
+    /// (`MPI_Win_flush_local`).
     ///
     /// # Errors
     /// As [`LockEpoch::flush`].
@@ -175,7 +189,8 @@ impl<T: Pod, L: AccessLock> AllEpoch<'_, T, L> {
         Ok(self.core.flush_local(Some(rank)).await?)
     }
 
-    /// Waits until the buffers of all that was begun may be reused, and gets are here (`MPI_Win_flush_local_all`).
+    /// Waits until the buffers of all that was begun may be reused, and gets are here
+    /// (`MPI_Win_flush_local_all`).
     ///
     /// # Errors
     /// As [`LockEpoch::flush`].
@@ -183,7 +198,8 @@ impl<T: Pod, L: AccessLock> AllEpoch<'_, T, L> {
         Ok(self.core.flush_local(None).await?)
     }
 
-    /// Ends the epoch (`MPI_Win_unlock_all`): completes everything, makes it visible, and lets go of the lock.
+    /// Ends the epoch (`MPI_Win_unlock_all`): completes everything, makes it visible, and lets go
+    /// of the lock.
     ///
     /// # Errors
     /// As [`LockEpoch::unlock`].

@@ -1,8 +1,10 @@
 //! Active target of some members: post, start, complete, wait.
 //!
-//! For each pair of members there are two words. *Posted*, at the origin: its target sets it when it exposes its memory, the origin clears it when it
-//! starts. *Completed*, at the target: its origin sets it when it has flushed what it did, the target clears it when all have. Each is set only
-//! when the other side has cleared it, as the other word says; so no put of one epoch lands in the next.
+//! For each pair of members there are two words. *Posted*, at the origin: its target sets it when
+//! it exposes its memory, the origin clears it when it starts. *Completed*, at the target: its
+//! origin sets it when it has flushed what it did, the target clears it when all have. Each is set
+//! only when the other side has cleared it, as the other word says; so no put of one epoch lands in
+//! the next.
 
 use super::{
     Window,
@@ -62,20 +64,22 @@ impl<T: Pod> fmt::Debug for Exposure<'_, T> {
 }
 
 impl<T: Pod, L: AccessLock> Window<T, L> {
-    /// Exposes own memory to `origins` (`MPI_Win_post`). What this rank wrote to it before is there when they start.
+    /// Exposes own memory to `origins` (`MPI_Win_post`). What this rank wrote to it before is there
+    /// when they start.
     ///
-    /// An exposure that was not waited for is waited for first. If the future is dropped, those that have been notified may start, and
-    /// the next post waits for them.
+    /// An exposure that was not waited for is waited for first. If the future is dropped, those
+    /// that have been notified may start, and the next post waits for them.
     ///
     /// # Errors
-    /// [`WindowError::EpochOpen`] between fences; [`FabricError::NotInGroup`], [`WindowError::TooManyMembers`] with nobody notified;
-    /// [`FabricError::PeerLost`].
+    /// [`WindowError::EpochOpen`] between fences; [`FabricError::NotInGroup`],
+    /// [`WindowError::TooManyMembers`] with nobody notified; [`FabricError::PeerLost`].
     pub async fn post(&self, origins: &[Rank]) -> WindowResult<Exposure<'_, T>> {
         self.core.expose(origins, Check::Notified).await?;
         Ok(Exposure { core: &self.core, element: PhantomData })
     }
 
-    /// Exposes own memory to `origins` without notifying them (`MPI_MODE_NOCHECK`): they learn of it by other means, and use [`Window::start_no_check`].
+    /// Exposes own memory to `origins` without notifying them (`MPI_MODE_NOCHECK`): they learn of
+    /// it by other means, and use [`Window::start_no_check`].
     ///
     /// # Errors
     /// As [`Window::post`].
@@ -84,17 +88,19 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         Ok(Exposure { core: &self.core, element: PhantomData })
     }
 
-    /// Begins an epoch of the memory of `targets` when all of them have posted (`MPI_Win_start`). Dropping the future leaves nothing.
+    /// Begins an epoch of the memory of `targets` when all of them have posted (`MPI_Win_start`).
+    /// Dropping the future leaves nothing.
     ///
     /// # Errors
-    /// [`WindowError::EpochOpen`]; [`FabricError::NotInGroup`], [`WindowError::TooManyMembers`]; [`FabricError::PeerLost`],
-    /// [`FabricError::PeersLeft`] of a target that has not posted.
+    /// [`WindowError::EpochOpen`]; [`FabricError::NotInGroup`], [`WindowError::TooManyMembers`];
+    /// [`FabricError::PeerLost`], [`FabricError::PeersLeft`] of a target that has not posted.
     pub async fn start(&self, targets: &[Rank]) -> WindowResult<StartEpoch<'_, T>> {
         let (targets, open) = self.core.start(targets, Check::Notified).await?;
         Ok(StartEpoch { core: &self.core, element: PhantomData, targets, notified: 0, _open: open })
     }
 
-    /// Begins an epoch of the memory of `targets` at once (`MPI_MODE_NOCHECK`): the caller promises that all of them have called [`Window::post_no_check`].
+    /// Begins an epoch of the memory of `targets` at once (`MPI_MODE_NOCHECK`): the caller promises
+    /// that all of them have called [`Window::post_no_check`].
     ///
     /// # Errors
     /// As [`Window::start`].
@@ -172,7 +178,8 @@ impl Core {
         }
     }
 
-    /// Waits until all that were notified of the exposure have completed. Dropped, it leaves things as they were.
+    /// Waits until all that were notified of the exposure have completed. Dropped, it leaves things
+    /// as they were.
     fn exposure_over(&self) -> Boxed<'_, WindowResult<()>> {
         Box::pin(async move {
             let origins = locked(&self.exposed).clone();
@@ -205,7 +212,8 @@ impl Core {
         Ok(())
     }
 
-    /// Flushes what was done in an epoch, and notifies its targets, except for the last `notified`, that it is over.
+    /// Flushes what was done in an epoch, and notifies its targets, except for the last `notified`,
+    /// that it is over.
     fn complete<'a>(&'a self, targets: &'a [Rank], notified: &'a mut usize) -> Boxed<'a, WindowResult<()>> {
         Box::pin(async move {
             let flushed = self.flush(None).await;
@@ -234,11 +242,12 @@ impl<T: Pod> StartEpoch<'_, T> {
         Ok(Target::new(self.core, rank)?)
     }
 
-    /// Ends the epoch: completes everything, make it visible, and tells the targets (`MPI_Win_complete`). If the future is dropped, the rest is done in
-    /// the background.
+    /// Ends the epoch: completes everything, make it visible, and tells the targets
+    /// (`MPI_Win_complete`). If the future is dropped, the rest is done in the background.
     ///
     /// # Errors
-    /// The first error of an operation of the epoch, with the targets notified all the same; [`FabricError::PeerLost`].
+    /// The first error of an operation of the epoch, with the targets notified all the same;
+    /// [`FabricError::PeerLost`].
     pub async fn complete(mut self) -> WindowResult<()> {
         let core = self.core;
         let StartEpoch { targets, notified, .. } = &mut self;
@@ -257,17 +266,18 @@ impl<T: Pod> Drop for StartEpoch<'_, T> {
 }
 
 impl<T: Pod> Exposure<'_, T> {
-    /// Waits until all origins of the exposure have completed (`MPI_Win_wait`). What they did is there then. If the future is
-    /// dropped, the exposure goes on.
+    /// Waits until all origins of the exposure have completed (`MPI_Win_wait`). What they did is
+    /// there then. If the future is dropped, the exposure goes on.
     ///
     /// # Errors
-    /// [`FabricError::PeerLost`], [`FabricError::PeersLeft`]: of an origin, which is then not waited for any more; the next [`Window::post`]
-    /// waits for the others.
+    /// [`FabricError::PeerLost`], [`FabricError::PeersLeft`]: of an origin, which is then not
+    /// waited for any more; the next [`Window::post`] waits for the others.
     pub fn wait(self) -> impl Future<Output = WindowResult<()>> {
         self.core.exposure_over()
     }
 
-    /// Ends the exposure if everybody has completed, and tells whether it is over (`MPI_Win_test`). Never waits.
+    /// Ends the exposure if everybody has completed, and tells whether it is over (`MPI_Win_test`).
+    /// Never waits.
     ///
     /// # Errors
     /// [`FabricError::StaleRegion`] only.

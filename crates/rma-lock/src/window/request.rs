@@ -11,7 +11,8 @@ use core::{
 };
 use rdma_fabric::{FabricError, Handle, Result};
 
-/// A put or get that was posted (`MPI_Rput`, `MPI_Rget`): yields its buffer when that may be reused, or is filled.
+/// A put or get that was posted (`MPI_Rput`, `MPI_Rget`): yields its buffer when that may be
+/// reused, or is filled.
 ///
 /// It can't outlive its epoch. Dropping it does not cancel the transfer.
 #[must_use = "a request tells when the operation is complete; drop it only if nobody needs to know"]
@@ -55,10 +56,12 @@ impl<B: Unpin + 'static> Future for Transfer<'_, B> {
 // The handle is, and nothing else is polled.
 impl<B: Unpin + 'static> Unpin for Transfer<'_, B> {}
 
-/// An accumulate that was begun (`MPI_Raccumulate`, `MPI_Rget_accumulate`): yields what was asked of it when it has happened.
+/// An accumulate that was begun (`MPI_Raccumulate`, `MPI_Rget_accumulate`): yields what was asked
+/// of it when it has happened.
 ///
-/// It can't outlive its epoch. Dropping it does not cancel the accumulate: a flush, the end of the epoch, or whoever waits for another one of the
-/// window goes on with it. Until then one that needs more than an atomic for each element stands still.
+/// It can't outlive its epoch. Dropping it does not cancel the accumulate: a flush, the end of the
+/// epoch, or whoever waits for another one of the window goes on with it. Until then one that needs
+/// more than an atomic for each element stands still.
 #[must_use = "a request tells when the operation is complete; drop it only if nobody needs to know"]
 pub struct Request<'e, Out> {
     core: &'e Core,
@@ -87,8 +90,8 @@ impl<'e, Out> Request<'e, Out> {
     /// Yields the outcome, if it is complete.
     ///
     /// # Errors
-    /// What the operation itself fails with, and [`FabricError::Unsupported`] if it isn't complete: threads do not block for what takes more than
-    /// one operation; await it.
+    /// What the operation itself fails with, and [`FabricError::Unsupported`] if it isn't complete:
+    /// threads do not block for what takes more than one operation; await it.
     pub fn wait(mut self) -> Result<Out> {
         let mut cx = Context::from_waker(core::task::Waker::noop());
         if self.test()

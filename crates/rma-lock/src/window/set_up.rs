@@ -19,7 +19,8 @@ use std::sync::{Arc, Mutex};
 
 const LINE: usize = 64;
 
-/// What is to be chosen when a window is made, the same at all members. `O` are the options of its lock.
+/// What is to be chosen when a window is made, the same at all members. `O` are the options of its
+/// lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct WindowOptions<O = ()> {
     /// The rank with the lock's words; the first member if `None`.
@@ -51,8 +52,9 @@ impl Layout {
 }
 
 impl<T: Pod, L: AccessLock> Window<T, L> {
-    /// Makes a window of the whole job with `elements` elements, all zero, at each rank (`MPI_Win_allocate`). Collective over the job: all ranks call
-    /// it in the same order relative to other symmetric allocations.
+    /// Makes a window of the whole job with `elements` elements, all zero, at each rank
+    /// (`MPI_Win_allocate`). Collective over the job: all ranks call it in the same order relative
+    /// to other symmetric allocations.
     ///
     /// No rank keeps a table of the others.
     ///
@@ -65,7 +67,8 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
     /// Makes a window of the whole job with other options: [`Window::allocate`].
     ///
     /// # Errors
-    /// As [`Window::allocate`], and [`FabricError::NotInGroup`], [`FabricError::NoSuchRank`] of the home.
+    /// As [`Window::allocate`], and [`FabricError::NotInGroup`], [`FabricError::NoSuchRank`] of the
+    /// home.
     pub async fn allocate_with(
         fabric: &Fabric,
         elements: usize,
@@ -76,11 +79,12 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         Self::over(fabric, memory, elements, layout, options)
     }
 
-    /// Makes a window of a group's members. Collective over the group; others are not concerned, alive or dead.
+    /// Makes a window of a group's members. Collective over the group; others are not concerned,
+    /// alive or dead.
     ///
     /// # Errors
-    /// As [`Group::memory`]; [`FabricError::Mismatch`] at every member, for the world group at one at least, if they ask for different numbers of
-    /// elements; what the lock says.
+    /// As [`Group::memory`]; [`FabricError::Mismatch`] at every member, for the world group at one
+    /// at least, if they ask for different numbers of elements; what the lock says.
     pub async fn in_group(group: &mut Group, elements: usize) -> WindowResult<Self> {
         Self::in_group_with(group, elements, WindowOptions::default()).await
     }
@@ -156,7 +160,8 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
     /// Waits until all members have called this, then drop the window (`MPI_Win_free`).
     ///
     /// # Errors
-    /// As [`Window::barrier`]; the first error of an operation that nobody has heard of. The window is dropped all the same.
+    /// As [`Window::barrier`]; the first error of an operation that nobody has heard of. The window
+    /// is dropped all the same.
     pub async fn free(self) -> WindowResult<()> {
         let flushed = self.core.flush(None).await;
         self.barrier().await?;
@@ -165,15 +170,16 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
 }
 
 impl<T: Pod + Send + Sync, L: AccessLock> Window<T, L> {
-    /// Makes a window of memory that the members of a group already have (`MPI_Win_create`), of any length each. Collective over the group. [`Window::detach`]
-    /// gives it back.
+    /// Makes a window of memory that the members of a group already have (`MPI_Win_create`), of any
+    /// length each. Collective over the group. [`Window::detach`] gives it back.
     ///
-    /// Accumulates need memory registered for [`Uses::Atomics`]; `docs/existing-memory.md` tells what that costs. Each member keeps a table
-    /// of all.
+    /// Accumulates need memory registered for [`Uses::Atomics`]; `docs/contract/existing-memory.md` tells
+    /// what that costs. Each member keeps a table of all.
     ///
     /// # Errors
-    /// With the memory: [`WindowError::Fabric`] of [`Fabric::register`]; [`WindowError::NotAttached`] if another member's could not be registered;
-    /// as [`Window::in_group`].
+    /// With the memory: [`WindowError::Fabric`] of [`Fabric::register`];
+    /// [`WindowError::NotAttached`] if another member's could not be registered; as
+    /// [`Window::in_group`].
     pub async fn attach(
         group: &mut Group,
         memory: Vec<T>,
@@ -215,8 +221,8 @@ impl<T: Pod + Send + Sync, L: AccessLock> Window<T, L> {
         }
     }
 
-    /// Ends a window of memory that existed, and get that back, with what was written to it. Collective over the members. Of a window that
-    /// was allocated it is `None`.
+    /// Ends a window of memory that existed, and get that back, with what was written to it.
+    /// Collective over the members. Of a window that was allocated it is `None`.
     ///
     /// # Errors
     /// As [`Window::free`] and [`rdma_fabric::Registered::take`].

@@ -19,16 +19,19 @@ const MAX_UNFINISHED: usize = 64;
 
 /// One rank's memory, as an epoch reaches it. Places are elements, counted from 0.
 ///
-/// Operations that only begin something ([`put`](Target::put), [`get_into`](Target::get_into), [`accumulate`](Target::accumulate)) are complete at the
-/// next flush, and when the epoch ends; an error that they meet on the way is reported there.
+/// Operations that only begin something ([`put`](Target::put), [`get_into`](Target::get_into),
+/// [`accumulate`](Target::accumulate)) are complete at the next flush, and when the epoch ends; an
+/// error that they meet on the way is reported there.
 ///
-/// Accesses that overlap, of whichever ranks, give values that nobody promises anything of, and nothing worse; but for accumulates (all methods
-/// of elements that are [`WindowElement`]s), which are atomic for each element against each other, and of which one rank's to the same element
+/// Accesses that overlap, of whichever ranks, give values that nobody promises anything of, and
+/// nothing worse; but for accumulates (all methods of elements that are [`WindowElement`]s), which
+/// are atomic for each element against each other, and of which one rank's to the same element
 /// happen in the order in which it began them.
 ///
 /// # Errors
-/// All operations: [`FabricError::OutOfBounds`] and [`FabricError::LengthMismatch`], with nothing done; [`FabricError::StaleRegion`] if the target has
-/// dropped the window; [`FabricError::PeerLost`].
+/// All operations: [`FabricError::OutOfBounds`] and [`FabricError::LengthMismatch`], with nothing
+/// done; [`FabricError::StaleRegion`] if the target has dropped the window;
+/// [`FabricError::PeerLost`].
 pub struct Target<'e, T: Pod> {
     pub(super) core: &'e Arc<Core>,
     rank: Rank,
@@ -73,7 +76,8 @@ impl<'e, T: Pod> Target<'e, T> {
         self.rput(at, from).await.map(drop)
     }
 
-    /// Writes elements from place `at` on (`MPI_Rput`). The request yields the source when it may be reused.
+    /// Writes elements from place `at` on (`MPI_Rput`). The request yields the source when it may
+    /// be reused.
     ///
     /// # Errors
     /// As all operations.
@@ -86,7 +90,8 @@ impl<'e, T: Pod> Target<'e, T> {
         self.core.fabric.post(put).await.map(Transfer::new)
     }
 
-    /// Reads as many elements as `into` has from place `at` on, and gives it back filled (`MPI_Get`).
+    /// Reads as many elements as `into` has from place `at` on, and gives it back filled
+    /// (`MPI_Get`).
     ///
     /// # Errors
     /// As all operations.
@@ -109,7 +114,8 @@ impl<'e, T: Pod> Target<'e, T> {
         Ok(element)
     }
 
-    /// Reads as many elements as `into` has from place `at` on (`MPI_Rget`). The request yields it filled.
+    /// Reads as many elements as `into` has from place `at` on (`MPI_Rget`). The request yields it
+    /// filled.
     ///
     /// # Errors
     /// As all operations.
@@ -121,8 +127,8 @@ impl<'e, T: Pod> Target<'e, T> {
         self.core.fabric.post(Get { from: &from, to: into }).await.map(Transfer::new)
     }
 
-    /// Reads elements from place `at` on into own registered memory, such as [`crate::Window::own`] (`MPI_Get`). Returns when it is posted; they are there
-    /// after a flush, a local one too.
+    /// Reads elements from place `at` on into own registered memory, such as [`crate::Window::own`]
+    /// (`MPI_Get`). Returns when it is posted; they are there after a flush, a local one too.
     ///
     /// # Errors
     /// As all operations.
@@ -148,17 +154,19 @@ impl<'e, T: WindowElement> Target<'e, T> {
         Ok(Claim::new(self.core, self.update(at, form, values, true)?))
     }
 
-    /// Combines each element from place `at` on with a value (`MPI_Accumulate`). Returns when it is begun.
+    /// Combines each element from place `at` on with a value (`MPI_Accumulate`). Returns when it is
+    /// begun.
     ///
     /// # Errors
-    /// As all operations; [`FabricError::Unsupported`] if `op` makes no sense for such elements; [`FabricError::NoAtomics`] where memory that
-    /// existed before has none.
+    /// As all operations; [`FabricError::Unsupported`] if `op` makes no sense for such elements;
+    /// [`FabricError::NoAtomics`] where memory that existed before has none.
     pub async fn accumulate(&self, at: usize, op: Op, values: &[T]) -> Result<()> {
         self.update(at, form::<T>(op)?, values, false)?;
         self.core.in_flight.fewer_than(&self.core.fabric, MAX_UNFINISHED).await
     }
 
-    /// Combines each element from place `at` on with a value (`MPI_Raccumulate`). The request ends when it has happened.
+    /// Combines each element from place `at` on with a value (`MPI_Raccumulate`). The request ends
+    /// when it has happened.
     ///
     /// # Errors
     /// As [`Target::accumulate`].
@@ -166,7 +174,8 @@ impl<'e, T: WindowElement> Target<'e, T> {
         Ok(Request::new(self.claim(at, form::<T>(op)?, values)?, drop))
     }
 
-    /// Combines each element from place `at` on with a value, and yields the elements before (`MPI_Get_accumulate`). Each is read and changed at once, not all of them together.
+    /// Combines each element from place `at` on with a value, and yields the elements before
+    /// (`MPI_Get_accumulate`). Each is read and changed at once, not all of them together.
     ///
     /// # Errors
     /// As [`Target::accumulate`].
@@ -174,7 +183,8 @@ impl<'e, T: WindowElement> Target<'e, T> {
         self.claim(at, form::<T>(op)?, values)?.before().await.map(elements)
     }
 
-    /// Combines each element from place `at` on with a value; the request yields the elements before (`MPI_Rget_accumulate`).
+    /// Combines each element from place `at` on with a value; the request yields the elements
+    /// before (`MPI_Rget_accumulate`).
     ///
     /// # Errors
     /// As [`Target::accumulate`].
@@ -190,7 +200,8 @@ impl<'e, T: WindowElement> Target<'e, T> {
         one(self.claim(at, form::<T>(op)?, &[value])?).await
     }
 
-    /// Stores `new` if the element has the bits of `expected`; yields what it was before (`MPI_Compare_and_swap`).
+    /// Stores `new` if the element has the bits of `expected`; yields what it was before
+    /// (`MPI_Compare_and_swap`).
     ///
     /// # Errors
     /// As [`Target::accumulate`].

@@ -1,7 +1,8 @@
 //! One accumulate under way: atomics on its elements, several at a time.
 //!
-//! An element that the fabric has no atomic for is compared and swapped. The first comparison is a guess that costs nothing extra: it
-//! fails like a read. One that does not change the element writes nothing.
+//! An element that the fabric has no atomic for is compared and swapped. The first comparison is a
+//! guess that costs nothing extra: it fails like a read. One that does not change the element
+//! writes nothing.
 
 use super::op::UpdateForm;
 use core::{
@@ -144,7 +145,8 @@ impl Update {
         }
     }
 
-    /// Posts what there is room for; whether anything was posted, and whether there was no room for more.
+    /// Posts what there is room for; whether anything was posted, and whether there was no room for
+    /// more.
     fn post(&mut self, fabric: &Fabric) -> (bool, bool) {
         let mut posted = false;
         while self.error.is_none() && self.in_flight.len() < TOGETHER && !self.begun() {

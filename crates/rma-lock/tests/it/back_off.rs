@@ -1,4 +1,5 @@
-//! The locks that back off, in virtual time: what they cost, when they give up, and what is left when a rank is lost.
+//! The locks that back off, in virtual time: what they cost, when they give up, and what is left
+//! when a rank is lost.
 
 use rdma_fabric::{Fabric, FabricError, Group, ProgramResult, Rank};
 use rma_lock::{

@@ -1,10 +1,12 @@
 //! The locks against a network that delivers in any order.
 //!
-//! What loom is to memory orders this is to delivery: `onesided-explore` lets puts stay on their way as long as the contract allows and
-//! arrive in any order, and each rank's CPU comes to its next act whenever it likes. Memory is sequentially consistent. Small cases
-//! are explored to the last state, larger ones at random.
+//! What loom is to memory orders this is to delivery: `onesided-explore` lets puts stay on their
+//! way as long as the contract allows and arrive in any order, and each rank's CPU comes to its
+//! next act whenever it likes. Memory is sequentially consistent. Small cases are explored to the
+//! last state, larger ones at random.
 //!
-//! Here are the smallest: programs, cases and mistakes are those of [`checks::lock`], of which `cargo xtask explore` runs all.
+//! Here are the smallest: programs, cases and mistakes are those of [`checks::lock`], of which
+//! `cargo xtask explore` runs all.
 
 use checks::{
     exploration::check,
@@ -64,7 +66,8 @@ fn every_part_has_a_test() {
     assert_eq!(parts, PARTS);
 }
 
-/// The explorer does at once what nobody else notices. Without that the lock's words end in the same ways.
+/// The explorer does at once what nobody else notices. Without that the lock's words end in the
+/// same ways.
 #[test]
 fn shortcuts_lose_no_outcome() {
     const JOBS: [&[Role]; 4] = [&[Read, Write], &[Write, Write], &[WriteBefore, Read], &[ReadReleaseDropped, Write]];

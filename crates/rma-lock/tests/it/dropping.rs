@@ -27,9 +27,9 @@ async fn wait_for_a_node(fabric: &Fabric, error: LockError) -> Result<(), LockEr
     Ok(())
 }
 
-/// Every rank tries again and again, as reader or writer, with so little patience that many acquisitions are dropped while they
-/// wait; whoever gets in counts itself in a word that only the lock protects. Yields how often this rank wrote and how often it
-/// lost the race.
+/// Every rank tries again and again, as reader or writer, with so little patience that many
+/// acquisitions are dropped while they wait; whoever gets in counts itself in a word that only the
+/// lock protects. Yields how often this rank wrote and how often it lost the race.
 async fn impatient(fabric: Fabric, lock: TestedLock, patience: Duration, stay: Duration) -> ProgramResult<(u64, u64)> {
     with_lock!(lock, wait_impatiently(fabric, patience, stay))
 }
@@ -115,7 +115,8 @@ fn between_threads() {
     }
 }
 
-/// Compiled, not run: over shared memory all futures may move between the threads of a runtime, and be spawned with a lock of their own.
+/// Compiled, not run: over shared memory all futures may move between the threads of a runtime, and
+/// be spawned with a lock of their own.
 #[allow(dead_code, reason = "the compiler is the test")]
 fn futures_over_shared_memory_are_send(queues: RpLock, backs_off: BackOffLock, window: WindowLock) {
     fn send(_: &impl Send) {}
@@ -135,7 +136,8 @@ fn futures_over_shared_memory_are_send(queues: RpLock, backs_off: BackOffLock, w
     });
 }
 
-/// Acquisitions that are dropped before they have posted anything, because the rank's queue has no room, leave everything as it was.
+/// Acquisitions that are dropped before they have posted anything, because the rank's queue has no
+/// room, leave everything as it was.
 async fn without_room(fabric: Fabric, lock: TestedLock) -> ProgramResult<()> {
     with_lock!(lock, drop_without_room(fabric))
 }

@@ -1,4 +1,5 @@
-//! Memory under a lock: over thread ranks by reference (and Miri's weak memory, `cargo xtask miri`), and in virtual time by copies.
+//! Memory under a lock: over thread ranks by reference (and Miri's weak memory,
+//! `cargo xtask miri`), and in virtual time by copies.
 
 use rdma_fabric::{AtomicWord, Deps, Fabric, FabricError, Group, Program, ProgramResult, Rank, RegionKey, RemoteAddr};
 use rma_lock::{
@@ -45,7 +46,8 @@ async fn version<L: Excludes>(guard: &LockedReadGuard<'_, u64, L>) -> ProgramRes
     Ok(versions[0])
 }
 
-/// Writes the next version everywhere: by reference to one rank after the other, to all at once, or by copies.
+/// Writes the next version everywhere: by reference to one rank after the other, to all at once, or
+/// by copies.
 async fn write<L: Excludes>(guard: &mut LockedWriteGuard<'_, u64, L>, round: u64) -> ProgramResult<()> {
     let (ranks, len, maps) = (guard.locked().fabric().ranks(), guard.locked().len(), guard.locked().maps());
     if maps && round.is_multiple_of(3) {

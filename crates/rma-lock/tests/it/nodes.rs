@@ -1,4 +1,5 @@
-//! Locks that know nodes, in virtual time: how many operations their home meets, exactly, and how long a wave of readers takes.
+//! Locks that know nodes, in virtual time: how many operations their home meets, exactly, and how
+//! long a wave of readers takes.
 
 use checks::lock::TestedLock;
 use observe::Recorder;
@@ -26,12 +27,14 @@ const fn tree(radix: u32) -> Made {
     (TestedLock::Nodes, Levels::Tree { radix })
 }
 
-/// Additions that this rank has posted to the home: each of a reader's steps at a lock is one. (Wakes are comparisons.)
+/// Additions that this rank has posted to the home: each of a reader's steps at a lock is one.
+/// (Wakes are comparisons.)
 fn additions(recorder: &Recorder) -> u64 {
     recorder.record().counts.peers.get(&HOME.number()).map_or(0, |counts| counts.atomics.add)
 }
 
-/// Takes and releases the lock `waves` times on all ranks, with barriers in between or not; returns this rank's additions at the home.
+/// Takes and releases the lock `waves` times on all ranks, with barriers in between or not; returns
+/// this rank's additions at the home.
 async fn waves<L: RmaLock>(fabric: Fabric, options: L::Options, waves: u32, apart: bool) -> ProgramResult<u64> {
     let recorder = Recorder::new(fabric.rank(), None);
     let observed = observe::observed(&fabric, recorder.clone());
@@ -106,8 +109,8 @@ fn without_barriers_it_costs_no_more_than_a_flat_lock() {
     }
 }
 
-/// A node of readers, a writer on another node that leaves only after a while. Yields when this rank was inside, in picoseconds since the
-/// writer let go; rank 0 of the readers has no patience.
+/// A node of readers, a writer on another node that leaves only after a while. Yields when this
+/// rank was inside, in picoseconds since the writer let go; rank 0 of the readers has no patience.
 async fn a_leader_that_gives_up(fabric: Fabric) -> ProgramResult<Option<i64>> {
     let lock = Aggregated::<RpLock>::symmetric(&fabric, HOME).await?;
     let mut world = Group::world(&fabric).await?;
@@ -153,7 +156,8 @@ fn abroad(fabric: &Fabric, recorder: &Recorder) -> u64 {
     peers.map(|(_, counts)| counts.puts + counts.gets + counts.atomics.sum()).sum()
 }
 
-/// Readers of an indicator: what they do at other nodes, without a writer; then a writer, and how often it was seen.
+/// Readers of an indicator: what they do at other nodes, without a writer; then a writer, and how
+/// often it was seen.
 async fn indicated(fabric: Fabric) -> ProgramResult<(u64, u64)> {
     let recorder = Recorder::new(fabric.rank(), None);
     let observed = observe::observed(&fabric, recorder.clone());
@@ -196,7 +200,8 @@ fn readers_of_an_indicator_stay_at_their_node() {
     assert!(outs.iter().all(|out| *out == (0, 8)), "{:?}", &outs[..8]);
 }
 
-/// Everybody's access to all ranks, at once; yields this rank's additions at the home, and at all ranks.
+/// Everybody's access to all ranks, at once; yields this rank's additions at the home, and at all
+/// ranks.
 async fn everywhere<L: AccessLock>(fabric: Fabric, options: L::Options, waves: u32) -> ProgramResult<(u64, u64)> {
     let recorder = Recorder::new(fabric.rank(), None);
     let observed = observe::observed(&fabric, recorder.clone());

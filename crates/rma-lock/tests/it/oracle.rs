@@ -1,7 +1,8 @@
 //! Random sequences of calls against a sequential readers-writer table.
 //!
-//! Calls are made one at a time; after each, the network comes to rest, in a random order. What every rank then
-//! holds or waits for must be what the table says. Whom a lock prefers is part of the table.
+//! Calls are made one at a time; after each, the network comes to rest, in a random order. What
+//! every rank then holds or waits for must be what the table says. Whom a lock prefers is part of
+//! the table.
 
 use checks::lock::{mutation::assert_idle, program::in_time};
 use explore::{Event, LiveJob};

@@ -1,5 +1,5 @@
-//! The locks with 4 and 16 ranks, lock is more than can be exhausted: in random delivery orders, as weak as the contract allows, and in virtual time with
-//! random latencies and ties.
+//! The locks with 4 and 16 ranks, lock is more than can be exhausted: in random delivery orders, as
+//! weak as the contract allows, and in virtual time with random latencies and ties.
 //!
 //! `SIXTEEN_SEED` gives a failure again. What was not drawn, nobody has seen.
 
@@ -20,7 +20,8 @@ const ROUNDS: u64 = 6;
 /// Runs of each lock: with 4 ranks and with 16.
 const RUNS: [(usize, u64); 2] = [(4, 100), (16, 10)];
 
-/// Two words that writers change together, and readers must find equal; a third counts who is inside.
+/// Two words that writers change together, and readers must find equal; a third counts who is
+/// inside.
 async fn pairs(fabric: Fabric, lock: TestedLock) -> ProgramResult<()> {
     with_lock!(lock, change(fabric))
 }

@@ -1,4 +1,5 @@
-//! The locks over thread ranks: real memory, real interleavings, and Miri's weak memory (`cargo xtask miri`).
+//! The locks over thread ranks: real memory, real interleavings, and Miri's weak memory
+//! (`cargo xtask miri`).
 
 use checks::{lock::TestedLock, with_lock};
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank};

@@ -1,4 +1,5 @@
-//! What ranks do under the lock, and what must hold of it whoever dies: nobody is inside beside a writer, and nobody sees a half-written record unless told.
+//! What ranks do under the lock, and what must hold of it whoever dies: nobody is inside beside a
+//! writer, and nobody sees a half-written record unless told.
 
 use checks::lock::Record;
 use rdma_fabric::{Deps, Fabric, Group, LocalWord, ProgramResult, Rank, Region, RemoteWord};

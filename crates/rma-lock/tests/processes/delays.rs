@@ -1,6 +1,7 @@
 //! How long it takes from a holder's death until a survivor that waits is inside.
 //!
-//! No other survivor's CPU is in the way: the home sleeps, one rank is stopped (SIGSTOP), one computes and calls nothing.
+//! No other survivor's CPU is in the way: the home sleeps, one rank is stopped (SIGSTOP), one
+//! computes and calls nothing.
 
 use crate::{
     checked::{Protected, Tally},

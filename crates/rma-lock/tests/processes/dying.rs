@@ -34,7 +34,8 @@ pub(crate) fn die_after(delay: Duration) {
 /// How long a wait lasts before its rank dies in it.
 const INTO_A_WAIT: Duration = Duration::from_millis(2);
 
-/// The points that a rank passes: before and after each call of the fabric, and within waits. Counted while it is watched.
+/// The points that a rank passes: before and after each call of the fabric, and within waits.
+/// Counted while it is watched.
 #[derive(Debug, Default)]
 pub(crate) struct Points {
     watched: AtomicBool,

@@ -1,6 +1,7 @@
 //! Random kills: four ranks hammer the lock, and one of them is killed at a random moment.
 //!
-//! A seed gives victims and delays. What a victim was doing when its delay was over is up to the machine.
+//! A seed gives victims and delays. What a victim was doing when its delay was over is up to the
+//! machine.
 
 use crate::{
     checked::{HOME, Protected, Tally},

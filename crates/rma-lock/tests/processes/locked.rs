@@ -63,8 +63,9 @@ async fn meet(others: Option<Group>) -> ProgramResult<()> {
     Ok(others.ok_or("the victim is alive")?.barrier().await?)
 }
 
-/// A barrier that all have left when the victim returns from it. A barrier alone lets the victim go while another member is still inside, whose wait its
-/// death would end. `out` is a word of symmetric memory that nobody uses otherwise.
+/// A barrier that all have left when the victim returns from it. A barrier alone lets the victim go
+/// while another member is still inside, whose wait its death would end. `out` is a word of
+/// symmetric memory that nobody uses otherwise.
 async fn part(fabric: &Fabric, world: &mut Group, out: &Region) -> ProgramResult<()> {
     world.barrier().await?;
     if fabric.rank() == VICTIM {

@@ -1,4 +1,5 @@
-//! A lock of which ranks of a node share the words, when one of its ranks is killed: it is not recovered, and who depends on the dead is told.
+//! A lock of which ranks of a node share the words, when one of its ranks is killed: it is not
+//! recovered, and who depends on the dead is told.
 //!
 //! Two ranks to a node. Those of the second node meet in words of the first of them.
 
@@ -18,7 +19,8 @@ const HOME: Rank = Rank::new(0);
 const FIRST: Rank = Rank::new(2);
 const MATE: Rank = Rank::new(3);
 
-/// One rank's part: when `victim` has died, holding what `held` says, read if that was nothing and write if not.
+/// One rank's part: when `victim` has died, holding what `held` says, read if that was nothing and
+/// write if not.
 pub(crate) async fn play(fabric: Fabric, victim: u32, held: &str) -> ProgramResult<String> {
     let (me, victim) = (fabric.rank(), Rank::new(victim));
     let mut world = Group::world(&fabric).await?;
@@ -44,7 +46,8 @@ pub(crate) async fn play(fabric: Fabric, victim: u32, held: &str) -> ProgramResu
     let attempt = || async {
         if held == "nothing" { lock.read().await?.release().await } else { lock.write().await?.release().await }
     };
-    // Readers one after the other: who waits for another's lead is told of any member's loss, whoever has the words.
+    // Readers one after the other: who waits for another's lead is told of any member's loss,
+    // whoever has the words.
     let turns = if held == "nothing" { survivors.len() } else { 1 };
     let mut end = Ok(());
     for turn in 0..turns {

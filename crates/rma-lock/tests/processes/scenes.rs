@@ -1,4 +1,5 @@
-//! Scenes in which a rank may kill itself at any of its [points](crate::dying::Points): each sets the stage for one thing that the lock can be asked to do.
+//! Scenes in which a rank may kill itself at any of its [points](crate::dying::Points): each sets
+//! the stage for one thing that the lock can be asked to do.
 
 use crate::{
     checked::{HOME, Protected, Tally},

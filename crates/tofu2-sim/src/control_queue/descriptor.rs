@@ -7,9 +7,10 @@
 //! | 2 | all | the target's address |
 //! | 3 | | kind, flags, edata, SPS and path: see the constants |
 //!
-//! A second slot carries bytes 0 to 31 of a long inline put, or the new value of an 8-byte compare-and-swap. What a command has
-//! no use for is 0. Decoding checks every bit, so that what was not encoded here is refused; so are puts and gets of several
-//! blocks, which are as many descriptors.
+//! A second slot carries bytes 0 to 31 of a long inline put, or the new value of an 8-byte
+//! compare-and-swap. What a command has no use for is 0. Decoding checks every bit, so that what
+//! was not encoded here is refused; so are puts and gets of several blocks, which are as many
+//! descriptors.
 //!
 //! [`Posting::tag`] is not in it: as on the hardware, the poster keeps it.
 
@@ -109,7 +110,8 @@ pub(crate) fn encode(posting: &Posting) -> Descriptor {
     Descriptor { first, second }
 }
 
-/// Returns whether the command that starts with this slot goes on in the next one; `None` if none starts so.
+/// Returns whether the command that starts with this slot goes on in the next one; `None` if none
+/// starts so.
 pub(crate) fn slots(first: &[u64; SLOT]) -> Option<u64> {
     match first[3] & 0xff {
         kind::INLINE_LONG | kind::CSWAP8 => Some(2),
@@ -169,7 +171,8 @@ pub(crate) fn decode(descriptor: &Descriptor) -> Option<Posting> {
     is_said(descriptor).then_some(posting)
 }
 
-/// A frequent command of one slot: a nop or a put, of which the poster hears by its completion only.
+/// A frequent command of one slot: a nop or a put, of which the poster hears by its completion
+/// only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Brief {
     pub(crate) to: QueueId,

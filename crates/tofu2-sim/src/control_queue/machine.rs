@@ -25,8 +25,9 @@ pub struct QueueMachine {
 }
 
 impl QueueMachine {
-    /// Tofu2 (FX100): 4 engines with 12 control queues each [Hatanaka et al., §4.1], any of which may be anything. How many
-    /// contexts share a control queue is known of TofuD only, and taken from there.
+    /// Tofu2 (FX100): 4 engines with 12 control queues each [Hatanaka et al., §4.1], any of which
+    /// may be anything. How many contexts share a control queue is known of TofuD only, and taken
+    /// from there.
     pub const TOFU2: QueueMachine = QueueMachine {
         name: "Tofu2",
         engines: 4,
@@ -38,8 +39,9 @@ impl QueueMachine {
         longest: (1 << 24) - 1,
     };
 
-    /// TofuD (Fugaku, FX1000) as Fujitsu's uTofu simulator sets it up: 6 engines, 11 usable control queues each; 1 to 3 are
-    /// for sessions, 4 to 10 may be exclusive, normal queues share what is not for sessions.
+    /// TofuD (Fugaku, FX1000) as Fujitsu's uTofu simulator sets it up: 6 engines, 11 usable control
+    /// queues each; 1 to 3 are for sessions, 4 to 10 may be exclusive, normal queues share what is
+    /// not for sessions.
     pub const TOFUD: QueueMachine = QueueMachine {
         name: "TofuD",
         engines: 6,

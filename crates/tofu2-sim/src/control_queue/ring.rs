@@ -1,26 +1,29 @@
-//! Positions and credit. Positions count slots from a queue's opening; hardware knows them modulo the depth only.
+//! Positions and credit. Positions count slots from a queue's opening; hardware knows them modulo
+//! the depth only.
 
-/// Returns the slots of a ring of `depth` that may be in use at once: one always stays free, so that a full ring differs from an empty
-/// one.
+/// Returns the slots of a ring of `depth` that may be in use at once: one always stays free, so
+/// that a full ring differs from an empty one.
 pub(crate) const fn usable(depth: u32) -> u64 {
     depth.saturating_sub(1) as u64
 }
 
-/// Returns the slots that may be executed from position `read` on, when advances (and the initial offset) sum up to `scheduled`.
+/// Returns the slots that may be executed from position `read` on, when advances (and the initial
+/// offset) sum up to `scheduled`.
 ///
 /// The session offset is a ring index: what is a whole ring ahead of the read pointer is lost.
 pub(crate) const fn credit(read: u64, scheduled: u64, depth: u32) -> u64 {
     scheduled.wrapping_sub(read) % depth as u64
 }
 
-/// Returns whether credit was lost, or would be: the offset is a whole ring ahead. Not so if the read pointer, looked at later, has
-/// passed what the offset was.
+/// Returns whether credit was lost, or would be: the offset is a whole ring ahead. Not so if the
+/// read pointer, looked at later, has passed what the offset was.
 pub(crate) const fn is_overrun(read: u64, scheduled: u64, depth: u32) -> bool {
     let ahead = scheduled.wrapping_sub(read);
     ahead >= depth as u64 && ahead < 1 << 63
 }
 
-/// Returns whether `slots` more fit behind position `write`; `None` if the positions contradict each other.
+/// Returns whether `slots` more fit behind position `write`; `None` if the positions contradict
+/// each other.
 pub(crate) fn has_room(read: u64, write: u64, slots: u64, depth: u32) -> Option<bool> {
     let used = write.checked_sub(read).filter(|&used| used <= usable(depth))?;
     Some(used + slots <= usable(depth))

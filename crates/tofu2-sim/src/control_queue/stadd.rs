@@ -11,8 +11,9 @@ pub(crate) const PLACES: usize = (FIXED + AUTOMATIC) as usize;
 
 /// Returns where a tag has its place in a table; `None` for numbers that no tag has.
 ///
-/// Many automatic tags share a place, one after the other: an address that outlived its registration, or its queue, names no
-/// tag that is there, until the numbers wrap after 16 000 uses of one place.
+/// Many automatic tags share a place, one after the other: an address that outlived its
+/// registration, or its queue, names no tag that is there, until the numbers wrap after 16 000 uses
+/// of one place.
 pub(crate) fn place(tag: u32) -> Option<usize> {
     match tag {
         0..FIXED => Some(tag as usize),

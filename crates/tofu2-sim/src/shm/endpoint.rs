@@ -33,15 +33,16 @@ use std::{
     time::Instant,
 };
 
-/// One rank of a job over shared memory: the provider. Cloning counts a reference; clones may be used on any thread.
+/// One rank of a job over shared memory: the provider. Cloning counts a reference; clones may be
+/// used on any thread.
 ///
-/// An operation is executed at once by the posting CPU in the target's memory, so it is over when it is posted:
-/// nothing is allocated and no waker is touched. Between posting an operation
-/// and being visible there is no time either, except what the CPU's store buffer takes;
+/// An operation is executed at once by the posting CPU in the target's memory, so it is over when
+/// it is posted: nothing is allocated and no waker is touched. Between posting an operation and
+/// being visible there is no time either, except what the CPU's store buffer takes;
 /// [`Fabric::flush`](rdma_fabric::Fabric::flush) is a full barrier.
 ///
-/// When the last clone and region of a rank are gone, the rank has left the job, unless its program's end was published
-/// before.
+/// When the last clone and region of a rank are gone, the rank has left the job, unless its
+/// program's end was published before.
 #[derive(Clone)]
 pub(crate) struct Endpoint(Arc<Inner>, Option<Arc<Keyring>>);
 
@@ -121,7 +122,8 @@ impl Endpoint {
         caps.max_transfer = u64::MAX;
         let plan = &self.job().plan;
         let facts = JobFacts { ranks: plan.ranks, nodes: Nodes::Blocks(plan.ranks_per_node), caps };
-        // SAFETY: atomics are the processor's, acquire and release, so what they order is ordered for all accesses.
+        // SAFETY: atomics are the processor's, acquire and release, so what they order is ordered
+        // for all accesses.
         unsafe { Fabric::vouched(self.me(), Arc::new(facts), self) }
     }
 
@@ -131,7 +133,8 @@ impl Endpoint {
         provider.downcast_ref()
     }
 
-    /// Returns what this handle has beyond others of the rank: the regions without keys that it opens.
+    /// Returns what this handle has beyond others of the rank: the regions without keys that it
+    /// opens.
     pub(crate) fn keyring(&self) -> Option<&Keyring> {
         self.1.as_deref()
     }
@@ -167,7 +170,8 @@ impl Endpoint {
     }
 
     pub(crate) fn allocator(&self) -> MutexGuard<'_, Allocator> {
-        // What the lock protects is consistent between statements; a panic elsewhere in the rank doesn't change that.
+        // What the lock protects is consistent between statements; a panic elsewhere in the rank
+        // doesn't change that.
         self.0.allocator.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -191,7 +195,8 @@ impl Endpoint {
         Executor { job, me: *rank, segment, taken: inside, queues }
     }
 
-    /// Executes what was handed over to this rank, and what a rank that has died should have executed. Returns whether there may have been anything.
+    /// Executes what was handed over to this rank, and what a rank that has died should have
+    /// executed. Returns whether there may have been anything.
     pub(crate) fn serve_queues(&self) -> bool {
         let changes = self.job().control.changes();
         let changed = self.0.served.load(Relaxed) != changes;
@@ -219,7 +224,8 @@ impl Endpoint {
         Arc::strong_count(&self.0) == 1
     }
 
-    /// Declares that nothing but this rank's program, which one [`super::block_on`] runs, works for the rank.
+    /// Declares that nothing but this rank's program, which one [`super::block_on`] runs, works for
+    /// the rank.
     pub(crate) fn seal(&self) {
         self.0.segment.word(layout::SEALED).store(1, SeqCst);
     }
@@ -229,8 +235,9 @@ impl Endpoint {
         inside::announce(self.0.segment.announcements(), &self.0.inside, ids, std::thread::yield_now)
     }
 
-    /// Takes an extent of the own segment, fills it by `fill`, which is given its offset, and registers it. If all memory is taken
-    /// but what is retired, this waits for the end of its grace period.
+    /// Takes an extent of the own segment, fills it by `fill`, which is given its offset, and
+    /// registers it. If all memory is taken but what is retired, this waits for the end of its
+    /// grace period.
     pub(crate) fn take_extent(
         &self,
         bytes: usize,

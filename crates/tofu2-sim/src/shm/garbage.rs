@@ -1,9 +1,9 @@
 //! Ranks that write garbage into everything they can reach, and the ranks that work beside them.
 //!
-//! Whatever stands in headers, region tables, rings, cards and the job's own words, an operation ends with success or an
-//! error: no panic, no overflow, no access outside a mapping (Miri runs this too), no hang beyond a wait's deadline. Each run
-//! prints its seed; `ONESIDED_GARBAGE_SEED` repeats it. (Threads interleave as they like; the steps of one thread repeat
-//! exactly.)
+//! Whatever stands in headers, region tables, rings, cards and the job's own words, an operation
+//! ends with success or an error: no panic, no overflow, no access outside a mapping (Miri runs
+//! this too), no hang beyond a wait's deadline. Each run prints its seed; `ONESIDED_GARBAGE_SEED`
+//! repeats it. (Threads interleave as they like; the steps of one thread repeat exactly.)
 
 use super::{
     job::{Job, State},
@@ -35,7 +35,8 @@ impl Chance {
     }
 }
 
-/// Write one word of garbage somewhere. Words that end everything at once (who is lost) are rarer than the others.
+/// Write one word of garbage somewhere. Words that end everything at once (who is lost) are rarer
+/// than the others.
 fn vandalise(job: &Job, chance: &mut Chance) {
     let rank = chance.rank();
     let Ok(segment) = job.segment(rank).map(|segment| &**segment) else { return };
@@ -232,8 +233,8 @@ fn every_step_beside_a_vandal_ends_well_or_with_an_error() {
                 vandalise(&job, &mut chance);
             }
             if chance.below(20) == 0 {
-                // Alone, who is told that there is room finds it, or an error: otherwise a poster may try for ever without a
-                // pause.
+                // Alone, who is told that there is room finds it, or an error: otherwise a poster
+                // may try for ever without a pause.
                 let poster = chance.rank();
                 let theirs: &Mapping = job.segment(chance.rank()).unwrap();
                 let room = ring::has_room(theirs);

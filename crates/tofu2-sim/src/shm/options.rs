@@ -48,8 +48,9 @@ impl JobOptions {
 macro_rules! job_options {
     ($starter:ty) => {
         impl $starter {
-            /// Sets how many bytes each rank can register ([`DEFAULT_SEGMENT_BYTES`](crate::shm::DEFAULT_SEGMENT_BYTES) by default).
-            /// Only what is registered takes memory.
+            /// Sets how many bytes each rank can register
+            /// ([`DEFAULT_SEGMENT_BYTES`](crate::shm::DEFAULT_SEGMENT_BYTES) by default). Only what
+            /// is registered takes memory.
             #[must_use]
             pub fn segment_bytes(mut self, bytes: usize) -> Self {
                 self.options.segment_bytes = bytes;
@@ -63,41 +64,45 @@ macro_rules! job_options {
                 self
             }
 
-            /// Sets which CPUs each rank may use, of those that the calling thread may. Its threads and children inherit them.
+            /// Sets which CPUs each rank may use, of those that the calling thread may. Its threads
+            /// and children inherit them.
             #[must_use]
             pub fn bind(mut self, bind: $crate::shm::Bind) -> Self {
                 self.options.bind = bind;
                 self
             }
 
-            /// Sets how long all ranks may be parked while nobody can wake them before the job ends with
-            /// [`JobError::Deadlock`](crate::JobError::Deadlock) ([`DEFAULT_STUCK_AFTER`](crate::shm::DEFAULT_STUCK_AFTER) by default);
-            /// `None` is for ever. A rank that sleeps, computes, or runs under another executor than
-            /// [`block_on`](crate::shm::block_on) is not parked, however long that takes. Ranks that may have threads of their own
-            /// ([`run_rank_with`](crate::shm::run_rank_with)) are watched only if each is a process of one thread.
+            /// Sets how long all ranks may be parked while nobody can wake them before the job ends
+            /// with [`JobError::Deadlock`](crate::JobError::Deadlock)
+            /// ([`DEFAULT_STUCK_AFTER`](crate::shm::DEFAULT_STUCK_AFTER) by default); `None` is for
+            /// ever. A rank that sleeps, computes, or runs under another executor than
+            /// [`block_on`](crate::shm::block_on) is not parked, however long that takes. Ranks
+            /// that may have threads of their own ([`run_rank_with`](crate::shm::run_rank_with))
+            /// are watched only if each is a process of one thread.
             #[must_use]
             pub fn stuck_after(mut self, bound: Option<core::time::Duration>) -> Self {
                 self.options.stuck_after = bound;
                 self
             }
 
-            /// Sets which machine's control queues each node has ([`QueueMachine::TOFU2`](crate::QueueMachine::TOFU2) by default).
+            /// Sets which machine's control queues each node has
+            /// ([`QueueMachine::TOFU2`](crate::QueueMachine::TOFU2) by default).
             #[must_use]
             pub fn queue_machine(mut self, machine: $crate::QueueMachine) -> Self {
                 self.options.queues.machine = machine;
                 self
             }
 
-            /// Sets whether an address on one control queue means the same on the rank's other queues, which no Tofu2 can do: their
-            /// steering tags are one table.
+            /// Sets whether an address on one control queue means the same on the rank's other
+            /// queues, which no Tofu2 can do: their steering tags are one table.
             #[must_use]
             pub fn shared_address_space(mut self, shared: bool) -> Self {
                 self.options.queues.shared_address_space = shared;
                 self
             }
 
-            /// Sets whether each rank has a thread that executes what others have begun and left to it, while the rank itself
-            /// computes without a call. The thread sleeps otherwise.
+            /// Sets whether each rank has a thread that executes what others have begun and left to
+            /// it, while the rank itself computes without a call. The thread sleeps otherwise.
             #[must_use]
             pub fn progress_thread(mut self, progress: bool) -> Self {
                 self.options.queues.progress_thread = progress;

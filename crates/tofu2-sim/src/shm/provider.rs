@@ -25,7 +25,8 @@ use rdma_fabric::{
 };
 
 impl Provider for Endpoint {
-    /// Allocates; blocks until those are over if only memory that was freed within the last 20 ms is left.
+    /// Allocates; blocks until those are over if only memory that was freed within the last 20 ms
+    /// is left.
     fn alloc(&self, bytes: usize) -> Result<Region> {
         self.only_with_keys()?;
         let taken = self.take_extent(bytes, RegionKind::Heap, |_, _| ())?;
@@ -60,7 +61,8 @@ impl Provider for Endpoint {
         })
     }
 
-    /// Resolves for any width: where memory is accessed in cells, other widths are put together from them.
+    /// Resolves for any width: where memory is accessed in cells, other widths are put together
+    /// from them.
     fn resolve(&self, addr: RemoteAddr, len: usize, align: usize, _width: usize) -> Result<Place> {
         let target = self.job().segment(addr.rank)?;
         if self.job().is_lost(addr.rank) {
@@ -145,9 +147,10 @@ impl Provider for Endpoint {
         }
     }
 
-    /// Polls a wait. Own queues are never full; a target's notice queue is looked at now and then, 200 µs apart at most. When it is
-    /// full and the target has left, that is [`FabricError::PeersLeft`]. A flush is a full barrier, after which all puts of this CPU
-    /// are visible. Work takes the time it takes.
+    /// Polls a wait. Own queues are never full; a target's notice queue is looked at now and then,
+    /// 200 µs apart at most. When it is full and the target has left, that is
+    /// [`FabricError::PeersLeft`]. A flush is a full barrier, after which all puts of this CPU are
+    /// visible. Work takes the time it takes.
     fn poll_wait(&self, slot: &mut Slot, goal: Goal<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
         match goal {
             Goal::Word(..) | Goal::Notice(_) if Wait::looks_once_more(slot) => {
@@ -227,7 +230,8 @@ impl Keyless for Endpoint {
     #[allow(unsafe_code)]
     fn open(&self, like: &Fabric, pact: Pact) -> Result<Fabric> {
         let endpoint = self.with_keys(Keyring::new(pact));
-        // SAFETY: as in `Endpoint::fabric`. A provider in between has no pact that allows references: see `rdma_fabric::Fabric::keyless`.
+        // SAFETY: as in `Endpoint::fabric`. A provider in between has no pact that allows
+        // references: see `rdma_fabric::Fabric::keyless`.
         Ok(unsafe { like.beside_vouched(endpoint) })
     }
 
@@ -238,7 +242,8 @@ impl Keyless for Endpoint {
 
 const _: () = assert!(SHORT == 64, "what short operations are is part of the docs of `Registration`");
 
-// ----- what dropped futures still owe: operations are over when they are posted, so it is done on the spot -----
+// ----- what dropped futures still owe: operations are over when they are posted, so it is done on
+// the spot -----
 
 /// Runs `rest` to its end, which one poll reaches.
 #[inline]

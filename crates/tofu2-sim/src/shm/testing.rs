@@ -1,4 +1,5 @@
-//! What several unit tests of shared memory need: jobs of threads, chance that can be repeated, and exploring with loom.
+//! What several unit tests of shared memory need: jobs of threads, chance that can be repeated, and
+//! exploring with loom.
 
 use super::{
     endpoint::Endpoint,
@@ -49,7 +50,8 @@ impl Chance {
     }
 }
 
-/// Runs `rank` as each rank of `job` on a thread of its own, with its fabric and its chance. None may hang or panic.
+/// Runs `rank` as each rank of `job` on a thread of its own, with its fabric and its chance. None
+/// may hang or panic.
 pub(crate) fn all_end(job: &Arc<Job>, rank: impl Fn(u32, Fabric, Chance) + Clone + Send + 'static) {
     let guard = core::time::Duration::from_secs(if cfg!(miri) { 600 } else { 60 });
     let seed = Chance::seeded().0;
@@ -69,8 +71,8 @@ pub(crate) fn all_end(job: &Arc<Job>, rank: impl Fn(u32, Fabric, Chance) + Clone
     }
 }
 
-/// Runs `test` in every interleaving with at most so many preemptions, and executions of at most so many branches. Returns and
-/// prints how many executions there were.
+/// Runs `test` in every interleaving with at most so many preemptions, and executions of at most so
+/// many branches. Returns and prints how many executions there were.
 #[cfg(not(miri))]
 pub(crate) fn explore(preemptions: usize, branches: usize, test: impl Fn() + Sync + Send + 'static) -> usize {
     use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};

@@ -17,7 +17,8 @@ use std::{
     thread,
 };
 
-/// What each rank produced or failed with, in rank order; and which failure is the cause of the others.
+/// What each rank produced or failed with, in rank order; and which failure is the cause of the
+/// others.
 pub type EachRank<T> = (Vec<Result<T, JobError>>, Option<usize>);
 
 /// Ranks as threads: for tests, for measurements, and wherever processes are not wanted.
@@ -45,20 +46,22 @@ impl Threads {
         Threads { options: JobOptions::new(ranks) }
     }
 
-    /// Runs `program` on every rank, each on a thread of its own named after it, and return what they produce in rank
-    /// order.
+    /// Runs `program` on every rank, each on a thread of its own named after it, and return what
+    /// they produce in rank order.
     ///
     /// # Errors
-    /// [`JobError::RankFailed`] or [`JobError::RankPanicked`] of the rank that failed first, after all have ended: those
-    /// that depend on it end with [`FabricError::PeerLost`], or [`FabricError::StaleRegion`] just before; a rank with
-    /// another error is named before one with these. [`JobError::Deadlock`] if no rank had failed before and none can go on: their waits
-    /// end with [`FabricError::Deadlock`] then. [`JobError::Fabric`] if the job could not be started.
+    /// [`JobError::RankFailed`] or [`JobError::RankPanicked`] of the rank that failed first, after
+    /// all have ended: those that depend on it end with [`FabricError::PeerLost`], or
+    /// [`FabricError::StaleRegion`] just before; a rank with another error is named before one with
+    /// these. [`JobError::Deadlock`] if no rank had failed before and none can go on: their waits
+    /// end with [`FabricError::Deadlock`] then. [`JobError::Fabric`] if the job could not be
+    /// started.
     pub fn run<P: Program>(&self, program: &P) -> Result<Vec<P::Out>, JobError> {
         self.run_with(|fabric| run_alone(fabric, program))
     }
 
-    /// Calls `rank` on each rank's thread, for ranks that bring their own way of running futures, and returns what they produce
-    /// in rank order.
+    /// Calls `rank` on each rank's thread, for ranks that bring their own way of running futures,
+    /// and returns what they produce in rank order.
     ///
     /// # Errors
     /// Those of [`Threads::run`].
@@ -70,8 +73,8 @@ impl Threads {
         }
     }
 
-    /// Runs `program` on every rank, and returns how each ended, in rank order; and which of those that failed is the cause, if any
-    /// did.
+    /// Runs `program` on every rank, and returns how each ended, in rank order; and which of those
+    /// that failed is the cause, if any did.
     ///
     /// # Errors
     /// [`JobError::Fabric`] if the job could not be started; [`JobError::Deadlock`].
@@ -79,8 +82,8 @@ impl Threads {
         self.run_through_with(|fabric| run_alone(fabric, program))
     }
 
-    /// Calls `rank` on each rank's thread, and returns how each rank ended, in rank order; and which of those that failed is the
-    /// cause, if any did.
+    /// Calls `rank` on each rank's thread, and returns how each rank ended, in rank order; and
+    /// which of those that failed is the cause, if any did.
     ///
     /// # Errors
     /// Those of [`Threads::run_through`].
@@ -150,8 +153,9 @@ impl Threads {
         if let Some((deadlock, false)) = deadlock {
             return Err(deadlock);
         }
-        // A failed program's regions go before its loss is published. A peer that meets that in between, or the loss
-        // before it is counted, may have been counted first: prefer a failure that has a cause of its own.
+        // A failed program's regions go before its loss is published. A peer that meets that in
+        // between, or the loss before it is counted, may have been counted first: prefer a failure
+        // that has a cause of its own.
         let first = job.control.first_lost();
         let has_failed = |rank: &usize| outcomes.get(*rank).is_some_and(Result::is_err);
         let has_cause = |rank: &usize| matches!(outcomes.get(*rank), Some(Err(error)) if !is_consequence(error));
@@ -187,11 +191,12 @@ fn lost_thread() -> JobError {
     FabricError::System { call: &"pthread_join", errno: 0 }.into()
 }
 
-/// Runs `program` as the rank of `fabric` on this thread, and publish how it ended: left, or lost if it panicked or
-/// returned an error.
+/// Runs `program` as the rank of `fabric` on this thread, and publish how it ended: left, or lost
+/// if it panicked or returned an error.
 ///
 /// # Errors
-/// [`JobError::RankFailed`], [`JobError::RankPanicked`]; [`JobError::Fabric`] if it is no rank over shared memory.
+/// [`JobError::RankFailed`], [`JobError::RankPanicked`]; [`JobError::Fabric`] if it is no rank over
+/// shared memory.
 pub fn run_rank<P: Program>(fabric: Fabric, program: &P) -> Result<P::Out, JobError> {
     let alone = fabric.is_only_handle() && Endpoint::of(&fabric).is_some_and(Endpoint::has_no_other_handle);
     run_rank_with(fabric, |fabric| if alone { run_alone(fabric, program) } else { block_on(program.run(fabric)) })
@@ -205,8 +210,9 @@ fn run_alone<P: Program>(fabric: Fabric, program: &P) -> ProgramResult<P::Out> {
     block_on(program.run(fabric))
 }
 
-/// Calls `rank` on this thread, for a rank that brings its own way of running futures, such as a runtime, and publishes how it
-/// ended. The rank ends with `rank`: tasks that outlive it see their fabric go on working, and their peers see it gone.
+/// Calls `rank` on this thread, for a rank that brings its own way of running futures, such as a
+/// runtime, and publishes how it ended. The rank ends with `rank`: tasks that outlive it see their
+/// fabric go on working, and their peers see it gone.
 ///
 /// # Errors
 /// Those of [`run_rank`].

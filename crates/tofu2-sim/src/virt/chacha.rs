@@ -1,7 +1,7 @@
 //! Random numbers from a seed: ChaCha with 8 rounds.
 //!
-//! The same numbers as `ChaCha8Rng::seed_from_u64` of the crate `rand_chacha` gives, for ever: seeds and trace hashes that people wrote down
-//! stay what they are.
+//! The same numbers as `ChaCha8Rng::seed_from_u64` of the crate `rand_chacha` gives, for ever:
+//! seeds and trace hashes that people wrote down stay what they are.
 
 use std::array::from_fn;
 

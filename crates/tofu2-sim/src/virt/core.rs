@@ -18,7 +18,8 @@ use super::{
 };
 use rdma_fabric::{FabricError, Rank, Result};
 
-/// What stays as it is during a run: the machine's constants, its network's tables, and how ranks are spread over nodes.
+/// What stays as it is during a run: the machine's constants, its network's tables, and how ranks
+/// are spread over nodes.
 #[derive(Debug)]
 pub(super) struct Machine {
     pub(super) timing: Timing,

@@ -1,39 +1,47 @@
 //! Virtual-time provider: one thread simulates a whole machine, deterministically.
 //!
 //! # What is modelled
-//! * Ranks are tasks of one executor ([`Job`]); nothing blocks, and time is a number of picoseconds that advances from event to
-//!   event. There is no floating point, no hash order and no wall clock in the event path: the same job and program give
-//!   the same [`Stats::trace_hash`] everywhere.
-//! * Each node has *engines* (TNIs) that send one command after the other, receive engines, and one *atomic unit* that serves all
-//!   remote atomics on the node's memory, those of its own ranks included.
-//! * Each rank has a control queue: a transmit queue (TOQ) of limited depth, [refused](rdma_fabric::Refused::Full) when it is full, and a queue of
-//!   notices (MRQ) whose places are reserved when a put with notice is posted, so that none is lost.
-//! * Ranks may open further control queues of the node, in session mode too ([`rdma_fabric::control_queue`]). A queue's commands go through the same engines.
-//! * The network is either latency only or made of routers with finite buffers: [`NetworkModel`]. Its nodes are on a plain [`Torus`] or on
-//!   Tofu's six axes, [`TofuShape`], with Tofu's routes; [`Folding`] places the ranks.
+//! * Ranks are tasks of one executor ([`Job`]); nothing blocks, and time is a number of picoseconds
+//!   that advances from event to event. There is no floating point, no hash order and no wall clock
+//!   in the event path: the same job and program give the same [`Stats::trace_hash`] everywhere.
+//! * Each node has *engines* (TNIs) that send one command after the other, receive engines, and one
+//!   *atomic unit* that serves all remote atomics on the node's memory, those of its own ranks
+//!   included.
+//! * Each rank has a control queue: a transmit queue (TOQ) of limited depth,
+//!   [refused](rdma_fabric::Refused::Full) when it is full, and a queue of notices (MRQ) whose
+//!   places are reserved when a put with notice is posted, so that none is lost.
+//! * Ranks may open further control queues of the node, in session mode too
+//!   ([`rdma_fabric::control_queue`]). A queue's commands go through the same engines.
+//! * The network is either latency only or made of routers with finite buffers: [`NetworkModel`].
+//!   Its nodes are on a plain [`Torus`] or on Tofu's six axes, [`TofuShape`], with Tofu's routes;
+//!   [`Folding`] places the ranks.
 //! * The machine is a [`Platform`]: a table of constants with their sources.
 //!
 //! # How long things take
-//! On FX100 an 8-byte put to a neighbour is visible after 710 ns: 150 for posting (CPU), 150 in the send engine, 260 on the
-//! wire, 150 in the receive engine. Its handle is complete when the send engine has read the source. A flush is over when the
-//! poster can know: send engine, wire, receive engine and polling later. An atomic is served between the two legs. An operation that
-//! is longer than the machine's largest transfer occupies the send engine for several commands; its data become visible
-//! together, when the last byte is in.
+//! On FX100 an 8-byte put to a neighbour is visible after 710 ns: 150 for posting (CPU), 150 in the
+//! send engine, 260 on the wire, 150 in the receive engine. Its handle is complete when the send
+//! engine has read the source. A flush is over when the poster can know: send engine, wire, receive
+//! engine and polling later. An atomic is served between the two legs. An operation that is longer
+//! than the machine's largest transfer occupies the send engine for several commands; its data
+//! become visible together, when the last byte is in.
 //!
 //! # Limits
-//! The data of a put are copied when it is posted and written when its last packet arrives; partial visibility is not modelled. Puts and
-//! atomics of one rank to one target keep their order as long as there is no jitter, yet [`rdma_fabric::Caps::put_order`] promises none.
-//! Collective allocation is out-of-band: it takes no time.
+//! The data of a put are copied when it is posted and written when its last packet arrives; partial
+//! visibility is not modelled. Puts and atomics of one rank to one target keep their order as long
+//! as there is no jitter, yet [`rdma_fabric::Caps::put_order`] promises none. Collective allocation
+//! is out-of-band: it takes no time.
 //!
 //! # How a run can end early
-//! A rank whose program returns an error or panics is lost, and what it had on its way with it; waits that depend on it end with `PeerLost`, waits whose
-//! dependencies have all finished, with nothing under way any more, end with `PeersLeft`. When no event is
-//! pending and some rank still waits, the job ends with [`crate::JobError::Deadlock`]. A rank that computes beyond the end of virtual time fails
-//! with [`EndOfTime`]; to sleep until then is to sleep for ever.
+//! A rank whose program returns an error or panics is lost, and what it had on its way with it;
+//! waits that depend on it end with `PeerLost`, waits whose dependencies have all finished, with
+//! nothing under way any more, end with `PeersLeft`. When no event is pending and some rank still
+//! waits, the job ends with [`crate::JobError::Deadlock`]. A rank that computes beyond the end of
+//! virtual time fails with [`EndOfTime`]; to sleep until then is to sleep for ever.
 //!
-//! What this machine has no memory for ends the job with [`crate::JobError::TooLittleMemory`]: the tables and tasks of all ranks, before the run;
-//! and storage of 64 MiB or more when it is first written. Both are compared with what the system says is left, so what is taken bit by
-//! bit is not seen, nor what other processes take later: the system may end the process then.
+//! What this machine has no memory for ends the job with [`crate::JobError::TooLittleMemory`]: the
+//! tables and tasks of all ranks, before the run; and storage of 64 MiB or more when it is first
+//! written. Both are compared with what the system says is left, so what is taken bit by bit is not
+//! seen, nor what other processes take later: the system may end the process then.
 
 mod barrier;
 mod chacha;

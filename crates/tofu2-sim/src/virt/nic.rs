@@ -8,8 +8,8 @@ use super::{
     slots::NONE,
 };
 
-/// Send engines: commands of one engine go out one after the other. When each engine of each node is free to take the next, in
-/// picoseconds.
+/// Send engines: commands of one engine go out one after the other. When each engine of each node
+/// is free to take the next, in picoseconds.
 #[derive(Debug)]
 pub(super) struct SendEngines {
     free_at: Vec<u64>,
@@ -21,7 +21,8 @@ impl SendEngines {
         SendEngines { free_at: vec![0; nodes as usize * engines as usize], engines }
     }
 
-    /// Takes a command with `bytes` of payload, cut into transfers of at most the machine's limit; returns when the engine starts on it.
+    /// Takes a command with `bytes` of payload, cut into transfers of at most the machine's limit;
+    /// returns when the engine starts on it.
     #[inline]
     pub(super) fn take(&mut self, timing: &Timing, node: u32, engine: u32, now: u64, bytes: u64) -> u64 {
         let further = if bytes > timing.max_transfer { (bytes - 1) / timing.max_transfer * timing.gap } else { 0 };
@@ -48,8 +49,8 @@ pub(super) enum Room {
     AfterService,
 }
 
-/// All receive engines. An engine holds few atomics, so that a busy atomic unit stems the flow in the network; data
-/// packets occupy the engine for their length.
+/// All receive engines. An engine holds few atomics, so that a busy atomic unit stems the flow in
+/// the network; data packets occupy the engine for their length.
 #[derive(Debug)]
 pub(super) struct Receivers {
     engines: Vec<Engine>,
@@ -107,9 +108,10 @@ impl Receivers {
 
 /// The atomic unit of every node: one server behind all receive engines.
 ///
-/// It serves the engines round robin and each first come, first served. With `k` engines that have an atomic queued or in
-/// service, one takes `s (sigma + (1 - sigma) / k)`: a share sigma of the work (the bus lock) is serial, the rest overlaps
-/// between engines (Amdahl). With one engine that is `s`. Atomics on memory of the own node take the same way.
+/// It serves the engines round robin and each first come, first served. With `k` engines that have
+/// an atomic queued or in service, one takes `s (sigma + (1 - sigma) / k)`: a share sigma of the
+/// work (the bus lock) is serial, the rest overlaps between engines (Amdahl). With one engine that
+/// is `s`. Atomics on memory of the own node take the same way.
 #[derive(Debug)]
 pub(super) struct AtomicUnits {
     /// By node; made when the node's memory is first the target of an atomic.
@@ -141,7 +143,8 @@ impl AtomicUnits {
         })
     }
 
-    /// Queues an operation, whose `at` says when it is at the door, and starts the unit if it is idle.
+    /// Queues an operation, whose `at` says when it is at the door, and starts the unit if it is
+    /// idle.
     #[inline]
     pub(super) fn queue(
         &mut self,
@@ -182,7 +185,8 @@ impl AtomicUnits {
 }
 
 impl Unit {
-    /// Starts the next operation if one is at the door; an event says when it is served, or when to look again.
+    /// Starts the next operation if one is at the door; an event says when it is served, or when to
+    /// look again.
     fn start(&mut self, timing: &Timing, operations: &Operations, clock: &mut Clock, node: u32) {
         let now = clock.now();
         let engines = self.queues.len();
@@ -211,7 +215,8 @@ impl Unit {
                 }
                 clock.push(now.saturating_add(timing.service[busy - 1]), EventKind::Served, node);
             }
-            // With a single engine nothing can overtake the head: serve it from when it will be there.
+            // With a single engine nothing can overtake the head: serve it from when it will be
+            // there.
             None if engines == 1 && busy == 1 => {
                 self.serving = self.queues[0].pop(operations).unwrap_or(NONE);
                 clock.push(soonest.saturating_add(timing.service[0]), EventKind::Served, node);

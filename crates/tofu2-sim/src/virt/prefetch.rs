@@ -1,8 +1,8 @@
 //! Asking for memory before it is needed.
 //!
-//! A large job touches some hundred bytes of each of a million ranks in turn, so nearly every event starts with a cache
-//! miss. The order in which an atomic unit serves is known one service ahead: that is enough to have the
-//! memory there in time. It changes no result.
+//! A large job touches some hundred bytes of each of a million ranks in turn, so nearly every event
+//! starts with a cache miss. The order in which an atomic unit serves is known one service ahead:
+//! that is enough to have the memory there in time. It changes no result.
 //!
 //! What a program has put behind pointers is found by experience: a rank that comes back uses what
 //! is near to what it passed to its last operation.

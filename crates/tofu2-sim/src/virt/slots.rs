@@ -5,7 +5,8 @@ pub(super) const NONE: u32 = u32::MAX;
 
 /// What stands in a [`Slots`] table.
 pub(super) trait Slotted {
-    /// The next slot of the list that this one is in: that of free slots, or one of the table's user.
+    /// The next slot of the list that this one is in: that of free slots, or one of the table's
+    /// user.
     fn next(&mut self) -> &mut u32;
 
     /// Takes over what belongs to the slot from the value that was there before.

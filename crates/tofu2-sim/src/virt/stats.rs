@@ -97,13 +97,15 @@ pub struct Stats {
     pub polls: u64,
     /// When the last rank finished.
     pub end: Time,
-    /// A hash over time, kind and rank (or node) of every event: equal for equal runs, on every platform.
+    /// A hash over time, kind and rank (or node) of every event: equal for equal runs, on every
+    /// platform.
     pub trace_hash: u64,
     /// All ranks' operations.
     pub ops: OpCounts,
     /// All control queues' commands.
     pub commands: CommandCounts,
-    /// Estimated peak memory per rank in bytes: the task, the rank's fixed state, and its share of operation slots, pending events
-    /// and registered memory that was written. Payloads in flight and the programs' own allocations are not in it.
+    /// Estimated peak memory per rank in bytes: the task, the rank's fixed state, and its share of
+    /// operation slots, pending events and registered memory that was written. Payloads in flight
+    /// and the programs' own allocations are not in it.
     pub bytes_per_rank: usize,
 }

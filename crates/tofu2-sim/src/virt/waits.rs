@@ -191,8 +191,8 @@ fn picos(lasts: Duration) -> u64 {
     u64::try_from(lasts.as_nanos().saturating_mul(1000)).unwrap_or(u64::MAX)
 }
 
-/// A rank wanted to compute longer than there is virtual time: 64 bits of picoseconds reach 213 days. What its
-/// [`RankFailed`](crate::JobError::RankFailed) holds.
+/// A rank wanted to compute longer than there is virtual time: 64 bits of picoseconds reach 213
+/// days. What its [`RankFailed`](crate::JobError::RankFailed) holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("virtual time ends at {}: at {at} there is not enough left to compute for {} s", Time::MAX, .lasts.as_secs_f64())]
 pub struct EndOfTime {

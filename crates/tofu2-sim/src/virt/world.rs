@@ -29,7 +29,8 @@ impl std::fmt::Debug for World {
     }
 }
 
-/// Set when the task being polled wakes itself. Only ever touched by the simulating thread; atomic because wakers must be.
+/// Set when the task being polled wakes itself. Only ever touched by the simulating thread; atomic
+/// because wakers must be.
 #[derive(Debug, Default)]
 struct Again(AtomicBool);
 
@@ -99,8 +100,9 @@ impl World {
 /// What a dropped future still owes.
 pub(super) type Rest = Pin<Box<dyn Future<Output = ()>>>;
 
-/// What dropped futures of all ranks still owe: futures without an owner, polled whenever their rank is resumed. They are not part of
-/// a rank's state, so that ranks that never detach any cost nothing.
+/// What dropped futures of all ranks still owe: futures without an owner, polled whenever their
+/// rank is resumed. They are not part of a rank's state, so that ranks that never detach any cost
+/// nothing.
 #[derive(Default)]
 pub(super) struct Detached {
     /// By rank, in the order detached. Never borrowed while one of them runs or is dropped.

@@ -3,8 +3,8 @@
 use rdma_fabric::{Fabric, FabricError, Group, ProgramResult};
 use tofu2_sim::shm::Threads;
 
-/// Symmetric regions until there are no entries left, then until there is no memory left; what was dropped
-/// everywhere can be had again at once.
+/// Symmetric regions until there are no entries left, then until there is no memory left; what was
+/// dropped everywhere can be had again at once.
 async fn symmetric(fabric: Fabric) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
     let mut regions = Vec::new();

@@ -1,4 +1,5 @@
-//! Control queues, thread ranks and deadlocks over shared memory, as far as one process can test them.
+//! Control queues, thread ranks and deadlocks over shared memory, as far as one process can test
+//! them.
 
 mod control_queues;
 mod exhaustion;

@@ -1,4 +1,5 @@
-//! Jobs on shared memory in which nothing can happen any more say who waits for what; others are left alone.
+//! Jobs on shared memory in which nothing can happen any more say who waits for what; others are
+//! left alone.
 
 use crate::other_executor;
 use rdma_fabric::{Deps, Fabric, FabricError, Program, ProgramResult, Rank, join::join, op::Put};
@@ -224,7 +225,8 @@ fn the_bound_can_be_none() {
     impl Program for Late {
         type Out = ();
         async fn run(&self, fabric: Fabric) -> ProgramResult<()> {
-            // Nobody but this wait's own predicate ends it, which no rank may do; without a bound nobody minds.
+            // Nobody but this wait's own predicate ends it, which no rank may do; without a bound
+            // nobody minds.
             let memory = fabric.alloc(8)?;
             let word = memory.word::<u64>(&fabric, 0)?;
             let begun = Instant::now();

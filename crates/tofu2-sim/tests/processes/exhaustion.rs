@@ -1,5 +1,6 @@
-//! When something runs out (registered memory, descriptors, address space, file size), the answer is an error that names it, and
-//! nothing is left behind. This program runs itself as a process whose limits it lowers (`limited <scenario>`).
+//! When something runs out (registered memory, descriptors, address space, file size), the answer
+//! is an error that names it, and nothing is left behind. This program runs itself as a process
+//! whose limits it lowers (`limited <scenario>`).
 
 use crate::harness::{Case, end, open_files, start};
 use rdma_fabric::{Fabric, FabricError, ProgramResult};
@@ -76,7 +77,8 @@ fn refused<T: std::fmt::Debug>(outcome: Result<T, JobError>) -> (&'static str, E
     }
 }
 
-/// With one more descriptor each time, until there are enough: each step of starting a job meets the limit once.
+/// With one more descriptor each time, until there are enough: each step of starting a job meets
+/// the limit once.
 fn descriptors() {
     let launcher = Launcher::new(3).segment_bytes(1 << 16).command("true", [""; 0]);
     // Opens what stays open.
@@ -111,7 +113,8 @@ fn descriptors() {
 
 fn address_space() {
     let before = open_files();
-    // Room in the heap for what threads allocate as they start: refused that, the C library ends the process.
+    // Room in the heap for what threads allocate as they start: refused that, the C library ends
+    // the process.
     let pieces: Vec<Box<[u8]>> = (0..4096).map(|_| vec![0; 1024].into_boxed_slice()).collect();
     let _keeps_them_in_the_heap = Box::new([0_u8; 1024]);
     drop(std::hint::black_box(pieces));

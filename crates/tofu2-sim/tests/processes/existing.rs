@@ -60,8 +60,8 @@ pub(crate) async fn killed_inside(fabric: &Fabric) -> ProgramResult<u8> {
     Ok(0)
 }
 
-/// A dead rank's memory is an error, at resolving and in the midst of copies. Its peer, which sees it before the launcher can,
-/// fails of it and may end first.
+/// A dead rank's memory is an error, at resolving and in the midst of copies. Its peer, which sees
+/// it before the launcher can, fails of it and may end first.
 pub(crate) async fn dead_owner(fabric: &Fabric) -> ProgramResult<u8> {
     let (_, mine, key) = begin(fabric).await?;
     if let Some(mine) = mine {

@@ -1,5 +1,5 @@
-//! How this test runs itself: as a child with arguments and environment, whose end and output are looked at; and as much of the
-//! usual harness as users of `cargo test` expect.
+//! How this test runs itself: as a child with arguments and environment, whose end and output are
+//! looked at; and as much of the usual harness as users of `cargo test` expect.
 
 use rustix::process::{Pid, test_kill_process};
 use std::{
@@ -18,7 +18,8 @@ pub(crate) const REFUSED: u8 = 88;
 /// A test: its name and what it does.
 pub(crate) type Case = (&'static str, fn());
 
-/// Runs the cases of all modules whose names contain one of the filters in `args`; lists them for `--list`.
+/// Runs the cases of all modules whose names contain one of the filters in `args`; lists them for
+/// `--list`.
 pub(crate) fn run(modules: &[(&str, &[Case])], args: &[&str]) -> ExitCode {
     let filters: Vec<_> = args.iter().filter(|arg| !arg.starts_with('-')).collect();
     let mut failed = 0;

@@ -1,5 +1,6 @@
-//! What a launcher does with its ranks: starts them, passes their output on, and ends them when one fails. This program is the
-//! launcher (`launch <ranks> <scenario>`), which runs it as all ranks (`rank <scenario>`).
+//! What a launcher does with its ranks: starts them, passes their output on, and ends them when one
+//! fails. This program is the launcher (`launch <ranks> <scenario>`), which runs it as all ranks
+//! (`rank <scenario>`).
 
 use crate::harness::{Case, end, nobody_left, open_files, start, wait_for_ranks};
 use rustix::process::{Pid, Signal, kill_process};

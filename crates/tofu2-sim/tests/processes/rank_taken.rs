@@ -1,5 +1,6 @@
-//! A rank is one process, once; and what a process is told about its job takes nothing away from it. This program is the launcher
-//! (`launch-script <ranks> <script>`), which has `sh -c <script>` run as all ranks, and these run `"$0" taken <scenario>`.
+//! A rank is one process, once; and what a process is told about its job takes nothing away from
+//! it. This program is the launcher (`launch-script <ranks> <script>`), which has `sh -c <script>`
+//! run as all ranks, and these run `"$0" taken <scenario>`.
 
 use crate::harness::{Case, REFUSED, end, open_files, start};
 use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, Rank, RegionKey, RemoteAddr};
@@ -88,7 +89,8 @@ fn forged() {
     }
 }
 
-/// What a rank has open, and is told, does not grow with the number of ranks; two hundred start and meet.
+/// What a rank has open, and is told, does not grow with the number of ranks; two hundred start and
+/// meet.
 fn many_ranks() {
     let two = told("2");
     assert_eq!(told("200"), two);

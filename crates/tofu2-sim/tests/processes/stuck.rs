@@ -1,5 +1,5 @@
-//! Jobs of processes in which nothing can happen any more say who waits for what; others are left alone. The ranks run
-//! `waits <scenario>`.
+//! Jobs of processes in which nothing can happen any more say who waits for what; others are left
+//! alone. The ranks run `waits <scenario>`.
 
 use crate::harness::{Case, end, start};
 use rdma_fabric::{Deps, Fabric, ProgramResult, Rank};
@@ -75,7 +75,8 @@ async fn computing(fabric: Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// Rank 1 waits; while it is stopped it is written what it waits for, and rank 0 waits for its answer.
+/// Rank 1 waits; while it is stopped it is written what it waits for, and rank 0 waits for its
+/// answer.
 async fn stopped(fabric: Fabric) -> ProgramResult<()> {
     let words = fabric.alloc_symmetric(8).await?;
     let mine = words.word::<u64>(&fabric, 0)?;

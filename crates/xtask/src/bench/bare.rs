@@ -1,8 +1,9 @@
-//! Memory that is no fabric's, which every rank maps: what bare forms of the cases work on, without any check.
+//! Memory that is no fabric's, which every rank maps: what bare forms of the cases work on, without
+//! any check.
 //!
-//! All `unsafe` of the harness is here. The mapping starts with *lines*, whose words are atomics and nothing else; after
-//! them come the *windows*, plain bytes that are copied. Which rank may touch which window is fixed by the cases,
-//! and between two of them all ranks meet.
+//! All `unsafe` of the harness is here. The mapping starts with *lines*, whose words are atomics
+//! and nothing else; after them come the *windows*, plain bytes that are copied. Which rank may
+//! touch which window is fixed by the cases, and between two of them all ranks meet.
 
 #![allow(unsafe_code)]
 
@@ -86,7 +87,8 @@ impl Bare {
     /// Returns the 8-byte word of a line.
     pub(super) fn word(&self, line: usize) -> &AtomicU64 {
         assert!(line < LINES);
-        // SAFETY: page-aligned plus a multiple of 128; the words of lines are accessed as atomics of this width only.
+        // SAFETY: page-aligned plus a multiple of 128; the words of lines are accessed as atomics
+        // of this width only.
         unsafe { AtomicU64::from_ptr(self.at(line * LINE).as_ptr().cast()) }
     }
 
@@ -100,11 +102,13 @@ impl Bare {
     /// Returns the consecutive words of a burst, from line `first` on.
     pub(super) fn burst(&self, first: usize) -> &[AtomicU64; BURST_WORDS] {
         assert!(first * LINE + BURST_WORDS * 8 <= LINES * LINE);
-        // SAFETY: inside the lines and aligned; no other word stands in a burst's lines, and `AtomicU64` is a `u64` in memory.
+        // SAFETY: inside the lines and aligned; no other word stands in a burst's lines, and
+        // `AtomicU64` is a `u64` in memory.
         unsafe { self.at(first * LINE).cast().as_ref() }
     }
 
-    /// Each way of copying has windows of its own, so that none finds in the cache what another has just used.
+    /// Each way of copying has windows of its own, so that none finds in the cache what another has
+    /// just used.
     fn window(&self, rank: usize, window: Window, how: How, len: usize) -> *mut u8 {
         assert!(rank < 2 && len <= WINDOW);
         self.at(LINES * LINE + (4 * how as usize + 2 * rank + window as usize) * WINDOW).as_ptr()
@@ -153,7 +157,8 @@ impl Bare {
     pub(super) fn get_window(&self, me: usize, peer: usize, len: usize, how: How, n: u64) {
         let (to, from) = (self.window(me, Window::Own, how, len), self.window(peer, Window::Target, how, len));
         for _ in 0..n {
-            // SAFETY: `len` bytes each of two windows; nobody writes a target, nobody else touches the own window.
+            // SAFETY: `len` bytes each of two windows; nobody writes a target, nobody else touches
+            // the own window.
             unsafe { copy(to, from, len, how) };
         }
     }
@@ -165,24 +170,27 @@ impl Bare {
         unsafe { copy(into.as_mut_ptr().cast(), self.window(me, Window::Target, how, len), len, how) };
     }
 
-    /// Sums the first `words` of the own target that `how` copies to in place, after its writer's flag.
+    /// Sums the first `words` of the own target that `how` copies to in place, after its writer's
+    /// flag.
     pub(super) fn sum_target(&self, me: usize, words: usize, how: How) -> u64 {
         let start = self.window(me, Window::Target, how, words * 8).cast::<u64>();
-        // SAFETY: page-aligned and `words` long; the writer waits for this rank's flag before it writes again, and
-        // the slice ends before that flag.
+        // SAFETY: page-aligned and `words` long; the writer waits for this rank's flag before it
+        // writes again, and the slice ends before that flag.
         let words = unsafe { core::slice::from_raw_parts(start, words) };
         words.iter().fold(0, |sum, word| sum.wrapping_add(*word))
     }
 }
 
 /// # Safety
-/// Both sides are valid for `len` bytes, apart, and nobody writes the source or touches the destination meanwhile.
+/// Both sides are valid for `len` bytes, apart, and nobody writes the source or touches the
+/// destination meanwhile.
 #[inline(always)]
 unsafe fn copy(to: *mut u8, from: *const u8, len: usize, how: How) {
     match how {
         #[cfg(target_arch = "x86_64")]
         How::Movsb => {
-            // SAFETY: moves `len` bytes upwards; the direction flag is clear by the calling convention.
+            // SAFETY: moves `len` bytes upwards; the direction flag is clear by the calling
+            // convention.
             unsafe {
                 core::arch::asm!("rep movsb", inout("rcx") len => _, inout("rdi") to => _, inout("rsi") from => _,
                     options(nostack, preserves_flags));
@@ -199,8 +207,9 @@ unsafe fn copy(to: *mut u8, from: *const u8, len: usize, how: How) {
 /// Bytes between two pages.
 const PAGE: usize = 4096;
 
-/// Words from the start of a page on. Where a copy's destination lies a few bytes behind its source, modulo the page, string
-/// moves of some processors take five times as long; a limit must not depend on what the allocator happened to give.
+/// Words from the start of a page on. Where a copy's destination lies a few bytes behind its
+/// source, modulo the page, string moves of some processors take five times as long; a limit must
+/// not depend on what the allocator happened to give.
 #[derive(Debug)]
 pub(super) struct Buffer {
     memory: Vec<u64>,

@@ -1,4 +1,5 @@
-//! Locks between processes that know no fabric, to stand beside those that do: a mutex and a queue lock over futexes.
+//! Locks between processes that know no fabric, to stand beside those that do: a mutex and a queue
+//! lock over futexes.
 
 use super::{bare::Bare, lines};
 use core::sync::atomic::{
@@ -7,7 +8,8 @@ use core::sync::atomic::{
 };
 use rustix::thread::futex;
 
-/// A mutex between processes: 0 free, 1 taken, 2 taken and somebody may wait. If its holder dies, the launcher ends the others.
+/// A mutex between processes: 0 free, 1 taken, 2 taken and somebody may wait. If its holder dies,
+/// the launcher ends the others.
 #[derive(Debug)]
 pub(super) struct FutexMutex<'a>(pub(super) &'a AtomicU32);
 
@@ -37,7 +39,8 @@ impl FutexMutex<'_> {
     }
 }
 
-/// A mutex between up to 16 processes that is handed over in order of arrival: a queue lock (MCS) whose waiters park, or spin.
+/// A mutex between up to 16 processes that is handed over in order of arrival: a queue lock (MCS)
+/// whose waiters park, or spin.
 #[derive(Debug)]
 pub(super) struct FutexQueue<'a> {
     bare: &'a Bare,
@@ -74,7 +77,8 @@ impl<'a> FutexQueue<'a> {
         let me = self.me as u64 + 1;
         self.next(self.me).store(0, Relaxed);
         self.waits(self.me).store(1, Relaxed);
-        // Release: the node above is visible to the next rank. Acquire: so is the predecessor's to this rank.
+        // Release: the node above is visible to the next rank. Acquire: so is the predecessor's to
+        // this rank.
         let before = self.tail().swap(me, AcqRel);
         if before != 0 {
             // Release: pairs with the acquire in `unlock`.

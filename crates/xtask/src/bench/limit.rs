@@ -68,8 +68,8 @@ pub(super) fn queue_lock(tail: &AtomicU64, next: &AtomicU64, n: u64) {
     }
 }
 
-/// One way and back `n` times: rank 0 raises `there`, rank 1 answers on `back`. `turn` counts over all calls. Both may be
-/// one word. With a pause between two looks if `PAUSE`.
+/// One way and back `n` times: rank 0 raises `there`, rank 1 answers on `back`. `turn` counts over
+/// all calls. Both may be one word. With a pause between two looks if `PAUSE`.
 pub(super) fn flags<const PAUSE: bool>(
     me: usize,
     there: &AtomicU64,
@@ -81,7 +81,8 @@ pub(super) fn flags<const PAUSE: bool>(
     for _ in 0..n {
         *turn += 2;
         if me == 0 {
-            // Release: pairs with the acquire in `spin_until` on the other side; so does the other store.
+            // Release: pairs with the acquire in `spin_until` on the other side; so does the other
+            // store.
             there.store(*turn - 1, Release);
             spin_until::<PAUSE>(back, *turn, abandoned)?;
         } else {
@@ -92,8 +93,9 @@ pub(super) fn flags<const PAUSE: bool>(
     Ok(())
 }
 
-/// Exchanges with the other rank `n` times, as both neighbours of a ring of two: two blocks of `len` bytes each way. A rank says that it is ready, copies
-/// its blocks when the other one is, says so, and waits for the other's. `turn` counts over all calls.
+/// Exchanges with the other rank `n` times, as both neighbours of a ring of two: two blocks of
+/// `len` bytes each way. A rank says that it is ready, copies its blocks when the other one is,
+/// says so, and waits for the other's. `turn` counts over all calls.
 pub(super) fn exchange(
     bare: &Bare,
     me: usize,
@@ -110,7 +112,8 @@ pub(super) fn exchange(
     let ((ready, end), (their_ready, their_end)) = (words(me), words(other));
     for _ in 0..n {
         *turn += 1;
-        // Release: pairs with the acquire in `spin_until` on the other side; so does the other store.
+        // Release: pairs with the acquire in `spin_until` on the other side; so does the other
+        // store.
         their_ready.store(*turn, Release);
         spin_until::<false>(ready, *turn, abandoned)?;
         if len > 0 {

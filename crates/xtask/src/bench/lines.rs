@@ -24,7 +24,8 @@ pub(super) const SWITCHED: usize = 16;
 pub(super) const TOOK: usize = 32;
 /// The word that a shape of rank 0 works on.
 pub(super) const OWNED: usize = 48;
-/// A word that holds 0 between any two operations: queue node of the bare lock, word of the bare compare-and-swap.
+/// A word that holds 0 between any two operations: queue node of the bare lock, word of the bare
+/// compare-and-swap.
 pub(super) const ZERO: usize = 49;
 /// Tail of the bare queue lock.
 pub(super) const QUEUE: usize = 50;
@@ -38,7 +39,8 @@ pub(super) const FLAG: usize = 53;
 pub(super) const MACHINE_FLAG: usize = 55;
 /// One line for both ways.
 pub(super) const ONE_LINE_FLAG: usize = 57;
-/// There and back inside shapes that alternate between the ranks: of words, of buffers, of the machine's cases.
+/// There and back inside shapes that alternate between the ranks: of words, of buffers, of the
+/// machine's cases.
 pub(super) const ALTERNATE: [usize; 3] = [58, 60, 62];
 /// Words that both ranks write in turn.
 pub(super) const DIRTY: usize = 64;

@@ -1,4 +1,5 @@
-//! How the ranks of a measurement wait for each other: over bare memory, so that the fabric under test has no part in it.
+//! How the ranks of a measurement wait for each other: over bare memory, so that the fabric under
+//! test has no part in it.
 
 use super::{bare::Bare, lines};
 use core::{
@@ -25,8 +26,8 @@ impl std::error::Error for Abandoned {}
 
 /// Looks between two thoughts of giving up or yielding.
 const LOOKS: u32 = 1000;
-/// So many thousand looks pass before the first yield where every rank has a core: a millisecond or so. A yield may hand the
-/// core to a stranger, and what is waited for is a matter of microseconds.
+/// So many thousand looks pass before the first yield where every rank has a core: a millisecond or
+/// so. A yield may hand the core to a stranger, and what is waited for is a matter of microseconds.
 const PATIENCE: u32 = 1000;
 /// Set where ranks share a core: yield at once.
 static SHARED_CORE: AtomicBool = AtomicBool::new(false);
@@ -138,7 +139,8 @@ impl<'a> Meeting<'a> {
     pub(super) fn assemble(&mut self) -> Result<(), Abandoned> {
         let generation = self.bare.half(lines::ASSEMBLED);
         let seen = generation.load(Acquire);
-        // Acquire and release: the last to come has seen what all others did, and passes it on below.
+        // Acquire and release: the last to come has seen what all others did, and passes it on
+        // below.
         if self.bare.word(lines::COME).fetch_add(1, AcqRel) + 1 == self.ranks as u64 {
             self.bare.word(lines::COME).store(0, Release);
             generation.fetch_add(1, AcqRel);

@@ -1,7 +1,7 @@
-//! `cargo xtask bench`: what operations of the shared-memory fabric cost between two pinned ranks, beside what the machine
-//! itself allows, measured in the same run.
+//! `cargo xtask bench`: what operations of the shared-memory fabric cost between two pinned ranks,
+//! beside what the machine itself allows, measured in the same run.
 //!
-//! `docs/performance.md` says how a figure is made and how to read it.
+//! `docs/evidence/performance.md` says how a figure is made and how to read it.
 
 mod bare;
 mod cases;

@@ -17,7 +17,8 @@ const WARM_UP: u64 = 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Class {
-    /// A raw flag takes less than 40 ns one way: two threads of one core, which share its units and its caches.
+    /// A raw flag takes less than 40 ns one way: two threads of one core, which share its units and
+    /// its caches.
     Sibling,
     /// It takes less than 110 ns.
     Near,

@@ -1,4 +1,5 @@
-//! Progress on standard error while other processes measure: a bar on a terminal, plain lines elsewhere.
+//! Progress on standard error while other processes measure: a bar on a terminal, plain lines
+//! elsewhere.
 
 use super::{bare::Bare, lines};
 use core::{
@@ -42,8 +43,8 @@ impl Progress {
         }
     }
 
-    /// Runs `job`, and meanwhile shows what `at` makes of the word that says which case is under way: how many come before it, and
-    /// what it is called.
+    /// Runs `job`, and meanwhile shows what `at` makes of the word that says which case is under
+    /// way: how many come before it, and what it is called.
     pub(super) fn watch<T>(
         &self,
         bare: &Bare,

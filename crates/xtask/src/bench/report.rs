@@ -1,10 +1,11 @@
-//! A run as a whole: on which machine, how, and its rows. This is what `--json` writes and `--compare` reads.
+//! A run as a whole: on which machine, how, and its rows. This is what `--json` writes and
+//! `--compare` reads.
 
 use super::rows::Row;
 use serde::{Deserialize, Serialize};
 use std::{fs, process::Command};
 
-/// Version of the schema, described in `docs/performance.md`.
+/// Version of the schema, described in `docs/evidence/performance.md`.
 pub(super) const SCHEMA: u32 = 1;
 
 /// Everything that is known about a run.

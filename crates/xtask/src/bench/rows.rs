@@ -31,7 +31,8 @@ pub(super) struct Row {
     pub(super) ratio: Option<f64>,
     /// What is asked.
     pub(super) goal: Option<Goal>,
-    /// Whether the median keeps to it. Absent where nothing is asked, no limit was measured, or too few samples were clean.
+    /// Whether the median keeps to it. Absent where nothing is asked, no limit was measured, or too
+    /// few samples were clean.
     pub(super) met: Option<bool>,
 }
 
@@ -142,7 +143,8 @@ pub(super) enum Goal {
 }
 
 impl Goal {
-    /// Returns whether a median of `ns` beside the limit's keeps to it; `None` if there is no limit to compare with.
+    /// Returns whether a median of `ns` beside the limit's keeps to it; `None` if there is no limit
+    /// to compare with.
     pub(super) fn met(self, ns: f64, limit_ns: Option<f64>) -> Option<bool> {
         match self {
             Goal::Ns(most) => Some(ns <= most),

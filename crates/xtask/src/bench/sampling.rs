@@ -1,8 +1,8 @@
-//! How samples are taken: every form of a case in turn, each sample preceded by a raw ping-pong and thrown out if a rank was
-//! switched out in it.
+//! How samples are taken: every form of a case in turn, each sample preceded by a raw ping-pong and
+//! thrown out if a rank was switched out in it.
 //!
-//! The forms of a case (over the fabric, and bare) alternate, so that a change of the machine's mood meets both. Each
-//! timed run follows a shorter one that is not timed.
+//! The forms of a case (over the fabric, and bare) alternate, so that a change of the machine's
+//! mood meets both. Each timed run follows a shorter one that is not timed.
 
 use super::{
     bare::Bare,
@@ -113,7 +113,8 @@ pub(super) fn form<'a>(name: &'static str, shape: impl AsyncFnMut(u64) -> Progra
     (name, Box::new(shape))
 }
 
-/// A form that does one thing again and again: `repeat!("put", i => …)` is the loop around it, and nothing else.
+/// A form that does one thing again and again: `repeat!("put", i => …)` is the loop around it, and
+/// nothing else.
 macro_rules! repeat {
     ($name:literal, $i:pat => $body:expr) => {
         $crate::bench::sampling::form($name, async |times| {
@@ -232,7 +233,8 @@ impl<'a> Sampler<'a> {
             self.meeting.sleep_a_turn()?;
             return Ok(Duration::ZERO);
         }
-        // The forms of a case use different memory and push each other's out of the caches; this brings it back.
+        // The forms of a case use different memory and push each other's out of the caches; this
+        // brings it back.
         let warm_up = (times / 8).max(1);
         match takes {
             Takes::Origin => {

@@ -1,4 +1,5 @@
-//! Rows for people: on a terminal, as Markdown, and (`bench --compare BEFORE AFTER`) beside those of another run.
+//! Rows for people: on a terminal, as Markdown, and (`bench --compare BEFORE AFTER`) beside those
+//! of another run.
 
 use super::{
     placement::Class,

@@ -1,6 +1,8 @@
-//! `cargo xtask explore`: the locks, and persistent exchanges without queues, under every delivery order, right and with each of their steps done wrong.
+//! `cargo xtask explore`: the locks, and persistent exchanges without queues, under every delivery
+//! order, right and with each of their steps done wrong.
 //!
-//! Programs, bounds and mutations are those of `onesided-checks`, the smallest of which are tests. `docs/verification.md` says what is proven.
+//! Programs, bounds and mutations are those of `onesided-checks`, the smallest of which are tests.
+//! `docs/evidence/verification.md` says what is proven.
 
 pub(crate) mod output;
 mod row;

@@ -30,7 +30,8 @@ pub(super) struct Row {
     pub(super) moves: Option<usize>,
     pub(super) schedule: Option<String>,
     pub(super) timeline: Vec<String>,
-    /// A mutation was caught; in all else nothing is wrong, and what was exhausted is no less than was recorded.
+    /// A mutation was caught; in all else nothing is wrong, and what was exhausted is no less than
+    /// was recorded.
     pub(super) as_expected: bool,
 }
 

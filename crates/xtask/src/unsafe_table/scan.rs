@@ -77,7 +77,8 @@ impl Source {
             || self.name.ends_with("/tests.rs")
     }
 
-    /// Uses that nothing justifies. Functions of tests, and those that carry out a trait's, need no section of their own.
+    /// Uses that nothing justifies. Functions of tests, and those that carry out a trait's, need no
+    /// section of their own.
     pub(super) fn without_reason(&self) -> impl Iterator<Item = &Use> {
         self.uses.iter().filter(|use_| {
             let declared = use_.item.iter().any(|item| item.starts_with("impl") && item.contains(" for "));
@@ -215,7 +216,8 @@ fn byte(text: &str, column: usize) -> usize {
     text.char_indices().nth(column).map_or(text.len(), |(at, _)| at)
 }
 
-/// Returns the comment above the statement, or above the item: after `SAFETY:`, or the section "Safety" of its documentation.
+/// Returns the comment above the statement, or above the item: after `SAFETY:`, or the section
+/// "Safety" of its documentation.
 fn reason(lines: &[&str], line: usize, kind: UseKind) -> Option<String> {
     let above = lines[..line - 1].iter().map(|line| line.trim()).rev();
     let (mark, head) =
@@ -245,8 +247,7 @@ mod tests {
     const SAMPLE: &str = r#"//! A file.
 //!
 //! # Safety
-//! All is
-//! well.
+//! All is well.
 mod inner {
     impl Thing {
         /// Does.
@@ -255,8 +256,7 @@ mod inner {
         /// `p` is good.
         #[inline]
         pub(crate) unsafe fn act(p: *const u8) -> u8 {
-            // SAFETY: as promised,
-            // by the caller.
+            // SAFETY: as promised, by the caller.
             let x =
                 unsafe { *p };
             x

@@ -1,5 +1,5 @@
-//! What is particular to the locks that count their readers: reader preference, flat and packed, and writer preference. Steps are named
-//! as in their documentation.
+//! What is particular to the locks that count their readers: reader preference, flat and packed,
+//! and writer preference. Steps are named as in their documentation.
 
 use super::{
     QueuedMistake,

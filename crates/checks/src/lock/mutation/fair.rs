@@ -95,7 +95,8 @@ fn at_state(addr: RemoteAddr, amo: Amo<u64>) -> Option<Move> {
     })
 }
 
-/// What a leaving reader of [`QueuedMistake::LateLook`] takes the state for: a writer that waits for others is seen as if they did not count.
+/// What a leaving reader of [`QueuedMistake::LateLook`] takes the state for: a writer that waits
+/// for others is seen as if they did not count.
 pub(super) fn after(old: u64, found: u64) -> u64 {
     if found & READERS == 0 { old } else { READER | found & !READERS }
 }

@@ -57,7 +57,8 @@ pub enum QueuedMistake {
     NotSaid,
     /// G4 is left out.
     NotTakenBack,
-    /// A reader that finds nobody registered when it leaves as the last looks again later, and lets in whom it finds: the lock as printed.
+    /// A reader that finds nobody registered when it leaves as the last looks again later, and lets
+    /// in whom it finds: the lock as printed.
     LateLook,
     /// A reader that is inside does not say so in its node.
     NotInside,
@@ -93,7 +94,8 @@ pub enum QueuedMistake {
     DroppedAndForgotten,
     /// W4, X6 and X2 as printed: an or, an and. No mistake: the same lock, with other operations.
     FlagsAsPrinted,
-    /// X3 as printed: the stack is taken though no reader is counted. No mistake: the same lock, with one more operation.
+    /// X3 as printed: the stack is taken though no reader is counted. No mistake: the same lock,
+    /// with one more operation.
     SweepAsPrinted,
 }
 
@@ -106,7 +108,8 @@ pub fn mistaken(fabric: Fabric, lock: TestedLock, mistake: QueuedMistake) -> Fab
     mutant(fabric, QueuedMutation { mistake, protocol })
 }
 
-/// A [`QueuedMistake`] at one rank: what all locks with queues have in common, and which of them it is.
+/// A [`QueuedMistake`] at one rank: what all locks with queues have in common, and which of them it
+/// is.
 #[derive(Debug)]
 struct QueuedMutation {
     mistake: QueuedMistake,

@@ -20,7 +20,8 @@ const NODES: [Range<u64>; 2] = [48..64, 80..128];
 /// At the home: whoever holds or waits is in one of them.
 const AT_HOME: Range<u64> = 0..24;
 
-/// What a rank publishes: two words, whose sum is zero when it does nothing. (Here one thread uses all.)
+/// What a rank publishes: two words, whose sum is zero when it does nothing. (Here one thread uses
+/// all.)
 const PUBLISHED: Range<u64> = 64..80;
 
 /// Set in the simulators' keys of symmetric regions, which the explorer and loom count from 0.
@@ -36,7 +37,8 @@ pub(in crate::lock) fn word(addr: RemoteAddr, offset: u64) -> bool {
     in_lock(addr) && addr.offset == offset
 }
 
-/// The lock's words from byte `start` to byte `end` in a state of the explorer, as [`assert_idle`] takes them: rank, cell from `start`, value.
+/// The lock's words from byte `start` to byte `end` in a state of the explorer, as [`assert_idle`]
+/// takes them: rank, cell from `start`, value.
 pub(in crate::lock) fn lock_words<'a>(
     view: &'a View<'_>,
     start: u64,
@@ -74,13 +76,14 @@ pub(super) fn wake(addr: RemoteAddr, bits: u64) -> (RemoteAddr, Amo<u64>) {
     (RemoteAddr { rank: Rank::new(rank - 1), offset, ..addr }, granted)
 }
 
-/// What readies a node for its next turn, if `old` was found in its wake word and that has been given up.
+/// What readies a node for its next turn, if `old` was found in its wake word and that has been
+/// given up.
 pub(super) fn ready(addr: RemoteAddr, old: u64) -> Option<(RemoteAddr, Amo<u64>)> {
     (old & 0xff == ABANDONED).then(|| (addr, Amo::Swap((((old >> 48) + 1) % TURNS) << 48)))
 }
 
-/// Panics if any of these words of the lock, as rank, cell, value, says that somebody holds or waits. The lock's home is rank 0
-/// and its words start at cell 0.
+/// Panics if any of these words of the lock, as rank, cell, value, says that somebody holds or
+/// waits. The lock's home is rank 0 and its words start at cell 0.
 pub fn assert_idle(words: impl IntoIterator<Item = (usize, usize, u64)>) {
     for (rank, cell, value) in words {
         let offset = cell as u64 * 8;

@@ -1,8 +1,10 @@
 //! Which plans are tried, right and wrong.
 //!
-//! Small collectives go in all orders, exhaustive within the members and iterations of each case. Five members, the fewest that have SELFs, and more start their slots
-//! as soon as they may ([`Model::prompt`](crate::session_model::Model::prompt)): what leaves of an allreduce is looked at then, and no area is written to before it is
-//! free, so to leave later is to arrive later. Collectives of up to 20 members go in random orders, which come again with their seeds.
+//! Small collectives go in all orders, exhaustive within the members and iterations of each case.
+//! Five members, the fewest that have SELFs, and more start their slots as soon as they may
+//! ([`Model::prompt`](crate::session_model::Model::prompt)): what leaves of an allreduce is looked
+//! at then, and no area is written to before it is free, so to leave later is to arrive later.
+//! Collectives of up to 20 members go in random orders, which come again with their seeds.
 
 use super::{
     super::{
@@ -78,7 +80,8 @@ fn every_wrong_number_in_an_allreduce_is_found() {
     println!("{found} mutants found");
 }
 
-/// From six members on the last step passes on blocks of others: SELF must be waited for. All orders of what happens at two members, while the others are quick.
+/// From six members on the last step passes on blocks of others: SELF must be waited for. All
+/// orders of what happens at two members, while the others are quick.
 #[test]
 fn two_slow_members_break_no_allreduce_but_one_without_self() {
     for (members, other) in (6..=8).flat_map(|members| (1..=members / 2).map(move |other| (members, other))) {

@@ -1,9 +1,12 @@
-//! Plans carried out by [session queues](crate::session_model): what members have in memory, and what must hold.
+//! Plans carried out by [session queues](crate::session_model): what members have in memory, and
+//! what must hold.
 //!
-//! A barrier is left by nobody before all have begun; who has waited has the right data, and keeps it until it starts again; nothing is
-//! written at who has not begun, nor over what is still to be folded; nobody is stuck; credit is not made.
+//! A barrier is left by nobody before all have begun; who has waited has the right data, and keeps
+//! it until it starts again; nothing is written at who has not begun, nor over what is still to be
+//! folded; nobody is stuck; credit is not made.
 //!
-//! `walks` tries many plans in random orders, `orders` small ones in all orders. Both try wrong plans: each of these is looked at.
+//! `walks` tries many plans in random orders, `orders` small ones in all orders. Both try wrong
+//! plans: each of these is looked at.
 
 mod cases;
 
@@ -96,7 +99,8 @@ impl World {
         Some((put, put.span?))
     }
 
-    /// Returns whether `member` has the data of iteration `k`, in the first of its blocks that are so many if areas alternate.
+    /// Returns whether `member` has the data of iteration `k`, in the first of its blocks that are
+    /// so many if areas alternate.
     fn check(&self, memory: &[u16], member: usize, k: u8, blocks: usize) -> Result<(), Wrong> {
         let Operation::Tree { tree, load } = self.operation else { return Ok(()) };
         let (members, up) = (self.plans.len(), load.up as usize);

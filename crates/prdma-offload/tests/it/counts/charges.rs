@@ -1,4 +1,5 @@
-//! Who is charged for SELFs: `software.prdma.chain` once for each queue that has some, whichever own queue they release.
+//! Who is charged for SELFs: `software.prdma.chain` once for each queue that has some, whichever
+//! own queue they release.
 
 use prdma_offload::{Buffer, Cartesian, Collectives, Form, Neighbourhood, Options, Pipeline};
 use rdma_fabric::{Group, ProgramResult};

@@ -1,4 +1,5 @@
-//! How often a call looks at words of its own rank: a test of exchanges without queues once at each.
+//! How often a call looks at words of its own rank: a test of exchanges without queues once at
+//! each.
 
 use crate::fx100;
 use explore::mutant::{Mutation, mutant};
@@ -19,7 +20,8 @@ impl Mutation for Looks {
 
 const PARTITIONS: usize = 3;
 
-/// Looks of one test of an exchange with two edges each way while nobody is ready, another such one under way beside it. In partitions, if `parts`.
+/// Looks of one test of an exchange with two edges each way while nobody is ready, another such one
+/// under way beside it. In partitions, if `parts`.
 async fn tested(fabric: Fabric, parts: bool) -> ProgramResult<u64> {
     let looks = Looks::default();
     let count = || looks.0.take();
@@ -65,14 +67,16 @@ async fn tested(fabric: Fabric, parts: bool) -> ProgramResult<u64> {
     Ok(looked)
 }
 
-/// At the READY of each edge, or of each partition, and at those of the exchange beside it. `advance`, and a look at the own puts behind it, were 6 and 14.
+/// At the READY of each edge, or of each partition, and at those of the exchange beside it.
+/// `advance`, and a look at the own puts behind it, were 6 and 14.
 #[test]
 fn a_test_looks_once_at_each_put() {
     let looks = |parts| fx100(2).run(&async |fabric| tested(fabric, parts).await).expect("nothing goes wrong").outs[0];
     assert_eq!((looks(false), looks(true)), (2 + 2, 2 * PARTITIONS as u64 + 2));
 }
 
-/// Rank 0 looks for nothing but the end of an exchange that rank 1 starts when another one, by CPUs, has ended there.
+/// Rank 0 looks for nothing but the end of an exchange that rank 1 starts when another one, by
+/// CPUs, has ended there.
 async fn carried_on(fabric: Fabric, form: Form, parts: bool) -> ProgramResult<()> {
     let group = Group::world(&fabric).await?;
     let (me, topology) = (group.me(), Cartesian::new(&[2], &[true])?.topology(group.me()));

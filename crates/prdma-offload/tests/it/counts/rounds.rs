@@ -1,8 +1,11 @@
-//! What making an exchange costs its members, counted in virtual time: rounds over the group that nobody asked for would show.
+//! What making an exchange costs its members, counted in virtual time: rounds over the group that
+//! nobody asked for would show.
 //!
-//! An agreement of 8 members takes three steps, of two puts each; a barrier three, of one. Making an exchange takes
+//! An agreement of 8 members takes three steps, of two puts each; a barrier three, of one. Making
+//! an exchange takes
 //! * an agreement that the blocks are right, and on [aggregation](Aggregation);
-//! * a table of what each edge carries (two barriers), and an agreement that both ends expect the same;
+//! * a table of what each edge carries (two barriers), and an agreement that both ends expect the
+//!   same;
 //! * one on the form, one on the most neighbours, one that queues are open everywhere;
 //! * a table of addresses (two barriers), and an agreement that all have found theirs.
 
@@ -75,7 +78,8 @@ fn who_wishes_no_aggregation_pays_no_round_for_it() {
     }
 }
 
-/// Makes an exchange for which members ask for different aggregations, with a block of member 1 that leaves its buffer, then a sound one; returns what came out.
+/// Makes an exchange for which members ask for different aggregations, with a block of member 1
+/// that leaves its buffer, then a sound one; returns what came out.
 async fn disagreeing(fabric: Fabric, wishes: [Aggregation; 4]) -> ProgramResult<Aggregation> {
     let others = |me| (0..4).filter(|other| *other != me).collect();
     let mut maker = Maker::new(&fabric, others).await?;
@@ -87,7 +91,8 @@ async fn disagreeing(fabric: Fabric, wishes: [Aggregation; 4]) -> ProgramResult<
     Ok(maker.make(0, &options).await?)
 }
 
-/// By node only if all ask for it, with the least of all numbers; an error of one member is one of all, whatever they ask for.
+/// By node only if all ask for it, with the least of all numbers; an error of one member is one of
+/// all, whatever they ask for.
 #[test]
 fn wishes_and_errors_are_agreed_on_in_one_round() {
     let by = |longest, gap| Aggregation::ByNode { longest, gap };

@@ -56,7 +56,8 @@ async fn ring(fabric: &Fabric, what: What, stepping: &Cell<bool>) -> ProgramResu
     let group = Group::world(fabric).await?;
     let (me, n) = (group.me(), group.len());
     let around = [(me + n - 1) % n, (me + 1) % n];
-    // The first block goes to the left, and comes there from the right; with two members they are one.
+    // The first block goes to the left, and comes there from the right; with two members they are
+    // one.
     let sources = if n == 2 { around } else { [around[1], around[0]] };
     let mut hood = Neighbourhood::new(group, Topology::graph(n, me, &sources, &around)?).await?;
     let (send, receive) = (Buffer::<u64>::new(fabric, 2 * BLOCK)?, Buffer::<u64>::new(fabric, 2 * BLOCK)?);

@@ -35,7 +35,8 @@ pub(super) fn buffer(loom: &Fabric, words: usize) -> prdma_offload::Result<Buffe
     Seat::of(loom).watched(|| Buffer::new(loom, words))
 }
 
-/// All members of `case`, each on what `wrap` makes of its fabric, but for the blocks; the cell is set when the set-up is over.
+/// All members of `case`, each on what `wrap` makes of its fabric, but for the blocks; the cell is
+/// set when the set-up is over.
 fn execution(
     config: Config,
     case: Case,

@@ -144,8 +144,9 @@ async fn member(fabric: &Fabric, case: Case) -> Member {
     Member::new(fabric, case, |words| buffer(fabric, words)).await.expect("the set-up is right")
 }
 
-/// Rank 0 starts both requests and waits for what comes first. Rank 1 sends that only when it has received: what rank 0 sends must leave while it waits for the
-/// other request. With the requests `apart` it does not.
+/// Rank 0 starts both requests and waits for what comes first. Rank 1 sends that only when it has
+/// received: what rank 0 sends must leave while it waits for the other request. With the requests
+/// `apart` it does not.
 fn crossing(delivery: Delivery, iterations: u64, apart: bool) -> impl Fn() + Send + Sync + 'static {
     move || {
         let set_up = move |loom: Fabric| async move {

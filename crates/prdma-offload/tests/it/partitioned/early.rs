@@ -7,7 +7,8 @@ use rdma_fabric::{Fabric, ProgramResult};
 use std::time::Duration;
 use tofu2_sim::shm::Threads;
 
-/// The second of three partitions is marked, and read at the other side while the others are not marked.
+/// The second of three partitions is marked, and read at the other side while the others are not
+/// marked.
 async fn early(fabric: Fabric, form: Form) -> ProgramResult<Form> {
     let mut hood = neighbours(&fabric).await?;
     let (me, n) = (hood.group().me() as u64, hood.group().len() as u64);

@@ -1,4 +1,5 @@
-//! Futures that are dropped half-way, after each number of polls; calls in the wrong order or with wrong arguments.
+//! Futures that are dropped half-way, after each number of polls; calls in the wrong order or with
+//! wrong arguments.
 
 use super::{layouts, threes};
 use crate::{FORMS, disturbed, fx100, neighbours};
@@ -32,7 +33,8 @@ async fn polled<T>(polls: usize, future: impl Future<Output = T>) -> Option<T> {
     .await
 }
 
-/// A start that was polled and dropped breaks the request; one that was not is as if it had not been. Yields whether it was dropped half-way.
+/// A start that was polled and dropped breaks the request; one that was not is as if it had not
+/// been. Yields whether it was dropped half-way.
 async fn starts(fabric: Fabric, form: Form, polls: usize) -> ProgramResult<bool> {
     let mut hood = neighbours(&fabric).await?;
     let (send, receive, mut parts) = threes(&mut hood, form).await?;
@@ -75,7 +77,8 @@ fn a_start_that_is_dropped_half_way_breaks_the_request() {
     }
 }
 
-/// A loop each way; the first partition is marked by a call that is dropped. Yields whether it was dropped half-way.
+/// A loop each way; the first partition is marked by a call that is dropped. Yields whether it was
+/// dropped half-way.
 async fn marks(fabric: Fabric, form: Form, polls: usize) -> ProgramResult<bool> {
     let mut hood = neighbours(&fabric).await?;
     let (send, receive, mut parts) = threes(&mut hood, form).await?;

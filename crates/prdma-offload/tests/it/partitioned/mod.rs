@@ -1,4 +1,5 @@
-//! Exchanges in partitions, in a ring whose members exchange blocks of three partitions with both neighbours.
+//! Exchanges in partitions, in a ring whose members exchange blocks of three partitions with both
+//! neighbours.
 
 mod early;
 mod misuse;

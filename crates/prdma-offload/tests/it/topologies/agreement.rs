@@ -24,7 +24,8 @@ fn graph(lists: &Lists, me: usize) -> Result<Topology, TopologyError> {
     Topology::graph(lists.len(), me, &lists[me].0, &lists[me].1)
 }
 
-/// Twice, as the first answer must leave the group as it was; then in groups that are numbered the other way round.
+/// Twice, as the first answer must leave the group as it was; then in groups that are numbered the
+/// other way round.
 async fn checks(fabric: Fabric, lists: Arc<Lists>) -> ProgramResult<Result<(), TopologyError>> {
     let mut world = Group::world(&fabric).await?;
     let me = world.me();

@@ -18,7 +18,8 @@ async fn gathers(fabric: Fabric, given: Arc<Given>) -> ProgramResult<Topology> {
     let last = world.len() - 1 - me;
     let mut back = world.split(Some(0), last as u64).await?.ok_or("in the group")?;
     let other = Topology::from_edges(&mut back, &given[last]).await?;
-    // The numbers and who gives what are the same there, so this member has what its counterpart has here.
+    // The numbers and who gives what are the same there, so this member has what its counterpart
+    // has here.
     let sizes = world.allgather([topology.sources().len() as u64, topology.destinations().len() as u64]).await?;
     assert_eq!(sizes[last], [other.sources().len() as u64, other.destinations().len() as u64]);
     Ok(topology)
@@ -38,7 +39,8 @@ fn oracle(given: &Given) -> Vec<Topology> {
 
 #[test]
 fn one_gives_all_or_each_its_own() {
-    // A ring that member 2 gives; a star that everybody gives a part of; edges between others, given again; nothing.
+    // A ring that member 2 gives; a star that everybody gives a part of; edges between others,
+    // given again; nothing.
     let ring = vec![vec![], vec![], vec![(0, vec![1, 2]), (1, vec![2, 0]), (2, vec![0, 1])]];
     let star = (0..5).map(|me| vec![(me, vec![0, 0]), (0, vec![me])]).collect();
     let again =

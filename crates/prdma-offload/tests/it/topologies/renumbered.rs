@@ -27,7 +27,8 @@ async fn grid(fabric: Fabric, grid: Cartesian) -> ProgramResult<Outcome> {
     look(group, &topology).await
 }
 
-/// Each member exchanges with those of the same remainder, with weights that tell them from all others.
+/// Each member exchanges with those of the same remainder, with weights that tell them from all
+/// others.
 async fn classes(fabric: Fabric, classes: usize, weighted: bool) -> ProgramResult<Outcome> {
     let mut world = Group::world(&fabric).await?;
     let (n, me) = (world.len(), world.me());
@@ -63,7 +64,8 @@ fn nodes_take_blocks_of_a_grid() {
         let torus = Cartesian::new(dims, &vec![true; dims.len()]).expect("a grid");
         async move |fabric| grid(fabric, torus.clone()).await
     };
-    // Rows of 4 had 2 neighbours on other nodes for each member, squares of 2 by 2 as many: unchanged.
+    // Rows of 4 had 2 neighbours on other nodes for each member, squares of 2 by 2 as many:
+    // unchanged.
     assert_eq!(on_nodes(16, 4, &torus(&[4, 4])), (32, (0..16).collect()));
     // Without the ring the rows have 12 pairs on different nodes, squares 8.
     let open = async move |fabric| grid(fabric, Cartesian::new(&[4, 4], &[false; 2]).expect("a grid")).await;

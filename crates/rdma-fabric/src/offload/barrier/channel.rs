@@ -86,7 +86,8 @@ impl Channel {
         group.fabric().alloc_gates(plan.len())
     }
 
-    /// Writes the own gates to the members at the other ends of remote wires, and sets the wires of the own ones.
+    /// Writes the own gates to the members at the other ends of remote wires, and sets the wires of
+    /// the own ones.
     async fn wire(group: &mut Group, gates: Gates, plan: &Plan) -> Result<Self> {
         let ids = gates.ids().to_vec();
         for (wires, id) in plan.iter().zip(&ids) {

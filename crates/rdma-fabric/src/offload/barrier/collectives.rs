@@ -7,15 +7,15 @@ use super::{
 use crate::{Group, Result};
 use core::{fmt, marker::PhantomData, ops::Deref};
 
-/// The number of steps decides, for few members as for many: recursive doubling, and the ring only where a unit has too few gates for log₂ n
-/// steps.
+/// The number of steps decides, for few members as for many: recursive doubling, and the ring only
+/// where a unit has too few gates for log₂ n steps.
 const BY_SIZE: [Form; 2] = [Form::All(GraphShape::RecursiveDoubling), Form::All(GraphShape::Ring)];
 
 /// A barrier in the barrier units of a group's members.
 ///
-/// Persistent: build it once, then [`start`](Barrier::start) and [`wait`](Barrier::wait) as often as wanted. Between the two the rank may
-/// compute: its CPU is not needed. Dropping it frees its gates; members that are still in a barrier with it then get
-/// [`super::GateError::Freed`].
+/// Persistent: build it once, then [`start`](Barrier::start) and [`wait`](Barrier::wait) as often
+/// as wanted. Between the two the rank may compute: its CPU is not needed. Dropping it frees its
+/// gates; members that are still in a barrier with it then get [`super::GateError::Freed`].
 ///
 /// It does not make puts visible: flush them before [`start`](Barrier::start).
 ///
@@ -38,7 +38,8 @@ impl Barrier {
     /// Allocates and wires the gates, in the shape that suits the group's size. Collective.
     ///
     /// # Errors
-    /// [`super::GateError::NoGates`] at all members if one has too few gates, and as [`Group::barrier`].
+    /// [`super::GateError::NoGates`] at all members if one has too few gates, and as
+    /// [`Group::barrier`].
     pub async fn new(group: &mut Group) -> Result<Self> {
         Channel::build(group, &BY_SIZE).await.map(Barrier)
     }
@@ -70,8 +71,8 @@ impl Barrier {
     /// Waits until every member has entered.
     ///
     /// # Errors
-    /// [`super::GateError::Idle`] if it was not started, [`crate::FabricError::PeerLost`] if a member died, otherwise as
-    /// [`Fabric::poll_gate`](crate::Fabric::poll_gate).
+    /// [`super::GateError::Idle`] if it was not started, [`crate::FabricError::PeerLost`] if a
+    /// member died, otherwise as [`Fabric::poll_gate`](crate::Fabric::poll_gate).
     pub async fn wait(&mut self) -> Result<()> {
         self.0.wait().await.map(drop)
     }
@@ -160,9 +161,9 @@ impl<T: GateValue> Reduction<T> {
     /// Waits for the result.
     ///
     /// # Errors
-    /// [`super::GateError::Idle`] if nothing was started, [`super::GateError::Mismatch`] if members gave different
-    /// operations or numbers of values, [`crate::FabricError::PeerLost`] if a member died, otherwise as
-    /// [`Fabric::poll_gate`](crate::Fabric::poll_gate).
+    /// [`super::GateError::Idle`] if nothing was started, [`super::GateError::Mismatch`] if members
+    /// gave different operations or numbers of values, [`crate::FabricError::PeerLost`] if a member
+    /// died, otherwise as [`Fabric::poll_gate`](crate::Fabric::poll_gate).
     pub async fn wait(&mut self) -> Result<Reduced<T>> {
         let values = self.channel.wait().await?;
         self.result(values)
@@ -180,8 +181,8 @@ impl<T: GateValue> Reduction<T> {
 
 /// A reduction along a ring whose result only its owner gets.
 ///
-/// The other members are done as soon as their values have left, at most two rounds ahead of the member that takes them. Otherwise as
-/// [`Reduction`].
+/// The other members are done as soon as their values have left, at most two rounds ahead of the
+/// member that takes them. Otherwise as [`Reduction`].
 pub struct ReductionTo<T> {
     inner: Reduction<T>,
     owns: bool,
@@ -191,7 +192,8 @@ impl<T: GateValue> ReductionTo<T> {
     /// Allocates and wires the gates; member `owner` gets the results. Collective.
     ///
     /// # Errors
-    /// [`crate::FabricError::NoSuchRank`] if `owner` is no member, otherwise as [`Barrier::with_shape`].
+    /// [`crate::FabricError::NoSuchRank`] if `owner` is no member, otherwise as
+    /// [`Barrier::with_shape`].
     pub async fn new(group: &mut Group, owner: usize) -> Result<Self> {
         group.rank(owner)?;
         let channel = Channel::build(group, &[Form::To(owner)]).await?;
@@ -206,7 +208,8 @@ impl<T: GateValue> ReductionTo<T> {
         self.inner.start(op, values)
     }
 
-    /// Returns whether the operation is over: then `Some`, with the result if this member is the owner. Never blocks.
+    /// Returns whether the operation is over: then `Some`, with the result if this member is the
+    /// owner. Never blocks.
     ///
     /// # Errors
     /// As [`Reduction::wait`].

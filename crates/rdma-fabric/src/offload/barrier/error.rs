@@ -66,7 +66,8 @@ pub enum GateError {
         /// The gate that names it.
         by: GateId,
     },
-    /// Members gave different operations, types or numbers of values. Tofu's `UTOFU_ERR_BARRIER_MISMATCH`.
+    /// Members gave different operations, types or numbers of values. Tofu's
+    /// `UTOFU_ERR_BARRIER_MISMATCH`.
     #[error("signals of different operations, types or numbers of values met at {0}")]
     Mismatch(GateId),
     /// The group's members asked for different shapes or owners.

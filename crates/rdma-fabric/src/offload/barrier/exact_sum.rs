@@ -1,13 +1,15 @@
 //! Sums of `f64` that do not depend on the order: a wide integer with one exponent for all.
 //!
-//! Tofu's BFPSUM converts to a block floating format and adds integers; here the integer is so wide that nothing is ever lost (Kulisch's
-//! accumulator). Its unit is the smallest subnormal, 2⁻¹⁰⁷⁴; the largest finite `f64` is below 2²⁰⁹⁸ units. With a sign that leaves 77 bits
-//! for carries in the 2176 bits of 34 words: more addends than a job can have ranks.
+//! Tofu's BFPSUM converts to a block floating format and adds integers; here the integer is so wide
+//! that nothing is ever lost (Kulisch's accumulator). Its unit is the smallest subnormal, 2⁻¹⁰⁷⁴;
+//! the largest finite `f64` is below 2²⁰⁹⁸ units. With a sign that leaves 77 bits for carries in
+//! the 2176 bits of 34 words: more addends than a job can have ranks.
 //!
 //! * Adding is exact, so any order and any tree give the same bits.
-//! * Rounding is done once, at the end, to nearest, ties to even. A sum beyond the largest `f64` is then infinite, as IEEE 754 rounds it; on
-//!   the way nothing can overflow.
-//! * Any NaN, or infinities of both signs, make the sum the NaN `0x7ff8_0000_0000_0000`; infinities of one sign make it that infinity.
+//! * Rounding is done once, at the end, to nearest, ties to even. A sum beyond the largest `f64` is
+//!   then infinite, as IEEE 754 rounds it; on the way nothing can overflow.
+//! * Any NaN, or infinities of both signs, make the sum the NaN `0x7ff8_0000_0000_0000`; infinities
+//!   of one sign make it that infinity.
 //! * A sum of negative zeros only is −0; every other sum that is zero is +0.
 
 /// Words of the integer.
@@ -102,7 +104,8 @@ impl ExactSum {
                 || limbs[half_at / 64] & ((1 << (half_at % 64)) - 1) != 0;
             mantissa += u64::from(half && (below || mantissa & 1 == 1));
         }
-        // The mantissa's leading bit adds one to the exponent; a mantissa that was rounded up to the next power adds two.
+        // The mantissa's leading bit adds one to the exponent; a mantissa that was rounded up to
+        // the next power adds two.
         let bits = (shift as u64).saturating_mul(1 << 52).saturating_add(mantissa).min(0x7ff << 52);
         f64::from_bits(bits | u64::from(negative) << 63)
     }

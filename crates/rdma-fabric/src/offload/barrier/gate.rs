@@ -7,7 +7,8 @@ use core::fmt;
 
 /// Names a gate of some rank. Plain 64-bit data: send it like any other value.
 ///
-/// The generation moves when a gate is freed, so that a name that outlived its gate is an error ([`GateError::Freed`]) and never another gate.
+/// The generation moves when a gate is freed, so that a name that outlived its gate is an error
+/// ([`GateError::Freed`]) and never another gate.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Pod, Zeroable)]
 #[repr(transparent)]
 pub struct GateId(u64);
@@ -108,12 +109,12 @@ impl Wiring {
     }
 }
 
-/// Checks what every provider checks before it sets gates of `me`: `alive` tells what an own gate is wired to now, and whether it is a
-/// start/end gate, or why it can't be used.
+/// Checks what every provider checks before it sets gates of `me`: `alive` tells what an own gate
+/// is wired to now, and whether it is a start/end gate, or why it can't be used.
 ///
 /// # Errors
-/// [`GateError::NotOwn`], [`GateError::NotLocal`], [`GateError::PointsElsewhere`], [`GateError::Dangling`], what `alive`
-/// says, and [`FabricError::NoSuchRank`].
+/// [`GateError::NotOwn`], [`GateError::NotLocal`], [`GateError::PointsElsewhere`],
+/// [`GateError::Dangling`], what `alive` says, and [`FabricError::NoSuchRank`].
 pub fn check_wirings(
     me: Rank,
     ranks: usize,

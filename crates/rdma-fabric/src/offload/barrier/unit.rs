@@ -77,18 +77,20 @@ impl Fabric {
         self.provider().gates().ok_or(FabricError::Unsupported { feature: &"a barrier unit" })
     }
 
-    /// Gives gates back. What they have signalled can still be combined by the gates it went to; whoever waits for another signal of theirs,
-    /// or signals them, gets [`GateError::Freed`]. Own gates only; others are ignored.
+    /// Gives gates back. What they have signalled can still be combined by the gates it went to;
+    /// whoever waits for another signal of theirs, or signals them, gets [`GateError::Freed`]. Own
+    /// gates only; others are ignored.
     pub fn free_gates(&self, gates: &[GateId]) {
         if let Ok(unit) = self.unit() {
             unit.free(gates);
         }
     }
 
-    /// Sets wires of own gates, all or none, and begins their rounds anew. Local; peers set their own gates. Between setting the last gate and
-    /// starting the first, members synchronise.
+    /// Sets wires of own gates, all or none, and begins their rounds anew. Local; peers set their
+    /// own gates. Between setting the last gate and starting the first, members synchronise.
     ///
-    /// Local wires are checked here. Of remote ones only the rank is; where such a wire leads is checked whenever it is used.
+    /// Local wires are checked here. Of remote ones only the rank is; where such a wire leads is
+    /// checked whenever it is used.
     ///
     /// # Errors
     /// As [`super::check_wirings`], [`GateError::Freed`], [`GateError::NoSuchGate`],
@@ -97,7 +99,8 @@ impl Fabric {
         self.unit()?.set(wirings)
     }
 
-    /// Starts an operation: `values` enter at the start half of `gate`. Never blocks. In virtual time the CPU is busy as long as with posting.
+    /// Starts an operation: `values` enter at the start half of `gate`. Never blocks. In virtual
+    /// time the CPU is busy as long as with posting.
     ///
     /// # Errors
     /// [`GateError::Outstanding`], [`GateError::NotSet`], [`GateError::NotStart`],
@@ -106,18 +109,21 @@ impl Fabric {
         self.unit()?.start(gate, values)
     }
 
-    /// Returns how the operation of `gate` stands. Once it has returned a result or a fault, the next may be started.
+    /// Returns how the operation of `gate` stands. Once it has returned a result or a fault, the
+    /// next may be started.
     ///
     /// # Errors
     /// What the round met: [`GateError::Mismatch`], [`GateError::PointsElsewhere`],
     /// [`GateError::Freed`], [`crate::FabricError::Corrupt`]. [`GateError::Idle`] if nothing was
-    /// started. [`crate::FabricError::PeerLost`] and [`crate::FabricError::PeersLeft`] as for a wait with these
-    /// dependencies; the operation is then still under way, and the gate can only be freed.
+    /// started. [`crate::FabricError::PeerLost`] and [`crate::FabricError::PeersLeft`] as for a
+    /// wait with these dependencies; the operation is then still under way, and the gate can only
+    /// be freed.
     pub fn poll_gate(&self, gate: GateId, deps: Deps<'_>) -> Result<Progress> {
         self.unit()?.test(gate, deps)
     }
 
-    /// Waits for the operation of `gate`; the result is that of [`Progress::Completed`]. Dropping the future leaves the operation under way.
+    /// Waits for the operation of `gate`; the result is that of [`Progress::Completed`]. Dropping
+    /// the future leaves the operation under way.
     ///
     /// # Errors
     /// As [`Fabric::poll_gate`].
@@ -130,7 +136,8 @@ impl Fabric {
         poll_fn(move |cx| self.unit()?.poll(&mut wait.slot, gate, deps, cx))
     }
 
-    /// Allocates `gates` gates: the first is a start/end gate, the rest are relay gates. Dropping the [`Gates`] frees them.
+    /// Allocates `gates` gates: the first is a start/end gate, the rest are relay gates. Dropping
+    /// the [`Gates`] frees them.
     ///
     /// # Errors
     /// [`GateError::NoGates`], also if `gates` is 0.

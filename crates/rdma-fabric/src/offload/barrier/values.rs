@@ -3,7 +3,8 @@
 use super::GateError;
 use core::fmt;
 
-/// The operation that gates apply to the values of their inputs. The numbers are those of Tofu's interface.
+/// The operation that gates apply to the values of their inputs. The numbers are those of Tofu's
+/// interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum ReduceOp {
@@ -17,7 +18,8 @@ pub enum ReduceOp {
     BitXor = 4,
     /// The largest. Of `f64`: −0 is below +0, and any NaN makes the result a NaN.
     Max = 5,
-    /// Pairs of a value and its location: the largest value, and of equal ones the smallest location.
+    /// Pairs of a value and its location: the largest value, and of equal ones the smallest
+    /// location.
     MaxLoc = 6,
     /// The sum, wrapping; `u64`.
     Sum = 7,
@@ -180,7 +182,8 @@ impl Values {
     }
 }
 
-/// Returns a value's rank in its type's order. For `f64` that is IEEE 754's total order of numbers, with every NaN alike above them.
+/// Returns a value's rank in its type's order. For `f64` that is IEEE 754's total order of numbers,
+/// with every NaN alike above them.
 fn rank(bits: u64, float: bool) -> u64 {
     match float {
         false => bits,

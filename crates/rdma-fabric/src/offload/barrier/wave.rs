@@ -3,8 +3,8 @@
 use super::{ExactSum, GateError, GateId, ReduceOp, Values, values::GateValue};
 use crate::{FabricError, Rank};
 
-/// What went wrong in a round, as it travels from gate to gate. Of two that meet the lesser goes on, so that all members learn the same from
-/// the same faults.
+/// What went wrong in a round, as it travels from gate to gate. Of two that meet the lesser goes
+/// on, so that all members learn the same from the same faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RoundFault {
     /// Signals that differ met here.
@@ -124,7 +124,8 @@ impl Wave {
         }
     }
 
-    /// Inverts [`Wave::encode`]; `None` for words that it never writes. Asks only for words below [`Wave::WORDS`].
+    /// Inverts [`Wave::encode`]; `None` for words that it never writes. Asks only for words below
+    /// [`Wave::WORDS`].
     pub fn decode(get: impl Fn(usize) -> u64) -> Option<Wave> {
         let [form, code, float, count, 0, 0, 0, 0] = get(0).to_le_bytes() else { return None };
         match (form, float) {

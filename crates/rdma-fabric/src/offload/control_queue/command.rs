@@ -47,7 +47,8 @@ pub enum Width {
     Eight = 8,
 }
 
-/// Equal blocks at equal distances: block `i` starts `i * stride` bytes after the first, on both sides.
+/// Equal blocks at equal distances: block `i` starts `i * stride` bytes after the first, on both
+/// sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Blocks {
     /// Number of blocks; at least 1.
@@ -63,7 +64,8 @@ impl Blocks {
 
 /// A command: plain data, checked when it is posted and again when it is executed.
 ///
-/// `to` is the queue at the target: it gives `at` its meaning, gets the remote notice, and has its session offset advanced.
+/// `to` is the queue at the target: it gives `at` its meaning, gets the remote notice, and has its
+/// session offset advanced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
     /// Copy `len` bytes from own memory to the target's, for each of the blocks.
@@ -146,7 +148,8 @@ impl Command {
         }
     }
 
-    /// Returns how many 32-byte slots of the transmit order queue each of its hardware commands takes.
+    /// Returns how many 32-byte slots of the transmit order queue each of its hardware commands
+    /// takes.
     pub fn slots_each(&self) -> u32 {
         match self {
             Command::PutInline { bytes, .. } if bytes.as_bytes().len() > Inline::ONE_SLOT => 2,
@@ -171,7 +174,8 @@ mod tests {
     use super::*;
     use crate::Rank;
 
-    /// The table of slots: one each, except for long piggyback puts and 8-byte compare-and-swap; blocks count.
+    /// The table of slots: one each, except for long piggyback puts and 8-byte compare-and-swap;
+    /// blocks count.
     #[test]
     fn commands_take_one_slot_or_two() {
         let to = QueueId::new(Rank::new(1), 0, 0, 0);

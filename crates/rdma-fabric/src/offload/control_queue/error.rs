@@ -89,7 +89,8 @@ pub enum QueueError {
         /// The address.
         stadd: Stadd,
     },
-    /// Checking mode: the session offset got a whole ring ahead of the read pointer, where hardware loses a ring's worth of credit.
+    /// Checking mode: the session offset got a whole ring ahead of the read pointer, where hardware
+    /// loses a ring's worth of credit.
     #[error(
         "the session offset of {queue} got to {scheduled}, a whole ring of {depth} slots ahead of the read pointer at {read}"
     )]
@@ -103,8 +104,9 @@ pub enum QueueError {
         /// The ring's slots.
         depth: u32,
     },
-    /// Checking mode of the poster: an advance that moves nothing, because of the command's kind or because the target's queue has no session
-    /// offset. Found at posting, nothing was done; found at the target, everything else was.
+    /// Checking mode of the poster: an advance that moves nothing, because of the command's kind or
+    /// because the target's queue has no session offset. Found at posting, nothing was done; found
+    /// at the target, everything else was.
     #[error("{queue} asked for an advance by {sps} slots that moves no session offset")]
     CreditIgnored {
         /// The queue that posted it.
@@ -122,7 +124,8 @@ pub enum QueueError {
         /// Its entries.
         depth: u32,
     },
-    /// The rank that executed a command of the queue died while doing so; the command was done in part, at most once.
+    /// The rank that executed a command of the queue died while doing so; the command was done in
+    /// part, at most once.
     #[error("the command at slot {slot} of {queue} was interrupted by the death of who executed it")]
     Interrupted {
         /// The queue.

@@ -5,8 +5,8 @@ use core::{fmt, ops::Add};
 
 /// Names a control queue of the job (uTofu's VCQ id). Plain data: exchange it like any other value.
 ///
-/// Rank, engine (TNI), number of the CQ on that engine, and the context that tells apart virtual queues that share a CQ opened in normal
-/// mode.
+/// Rank, engine (TNI), number of the CQ on that engine, and the context that tells apart virtual
+/// queues that share a CQ opened in normal mode.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(transparent)]
 pub struct QueueId(u64);
@@ -39,7 +39,8 @@ impl QueueId {
         self.0 as u8
     }
 
-    /// Returns its number among the virtual queues that share the CQ; 0 unless the mode is [`super::QueueMode::Normal`].
+    /// Returns its number among the virtual queues that share the CQ; 0 unless the mode is
+    /// [`super::QueueMode::Normal`].
     pub const fn context(self) -> u8 {
         (self.0 >> 12) as u8 & 0xf
     }
@@ -71,10 +72,11 @@ impl fmt::Display for QueueId {
     }
 }
 
-/// A steering address: memory as one control queue addresses it. A steering tag (STag) in bits 40 and up, an offset in bytes below.
+/// A steering address: memory as one control queue addresses it. A steering tag (STag) in bits 40
+/// and up, an offset in bytes below.
 ///
-/// `stadd + n` addresses the byte n further. A STADD means something only on the queue on which its memory was
-/// [registered](super::ControlQueue::register).
+/// `stadd + n` addresses the byte n further. A STADD means something only on the queue on which its
+/// memory was [registered](super::ControlQueue::register).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(transparent)]
 pub struct Stadd(u64);
@@ -94,8 +96,9 @@ impl Stadd {
         Stadd((tag as u64) << Self::OFFSET_BITS | offset)
     }
 
-    /// Creates the address of the first byte of what some queue has registered, or will, under the fixed tag `tag` (uTofu: `query_stadd`). No
-    /// communication: whether it exists shows when it is used.
+    /// Creates the address of the first byte of what some queue has registered, or will, under the
+    /// fixed tag `tag` (uTofu: `query_stadd`). No communication: whether it exists shows when it is
+    /// used.
     pub const fn fixed(tag: u8) -> Self {
         Stadd::new(tag as u32, 0)
     }
@@ -124,7 +127,8 @@ impl Stadd {
 impl Add<u64> for Stadd {
     type Output = Stadd;
 
-    /// Returns the byte `bytes` further. An offset that leaves its 40 bits ends at the highest one, which no memory has.
+    /// Returns the byte `bytes` further. An offset that leaves its 40 bits ends at the highest one,
+    /// which no memory has.
     fn add(self, bytes: u64) -> Stadd {
         let most = (1 << Self::OFFSET_BITS) - 1;
         Stadd::new(self.tag(), self.offset().saturating_add(bytes).min(most))

@@ -1,4 +1,5 @@
-//! How a command is posted, and what the queue reports of it: completions in its TCQ, notices in its MRQ.
+//! How a command is posted, and what the queue reports of it: completions in its TCQ, notices in
+//! its MRQ.
 
 use super::{Command, QueueError, QueueId, Stadd};
 
@@ -15,16 +16,18 @@ pub struct Posting {
     pub sps: u8,
     /// Report the completion in the own TCQ: the local buffer may be reused.
     pub tcq_notice: bool,
-    /// Report in the own MRQ that the target has acknowledged, with the result of a get or atomic. A nop never does.
+    /// Report in the own MRQ that the target has acknowledged, with the result of a get or atomic.
+    /// A nop never does.
     pub local_notice: bool,
     /// Leave a notice in the target queue's MRQ.
     pub remote_notice: bool,
-    /// No memory effect of this command is seen before those of earlier ones of this queue to the same target. Within
-    /// one put, the last 8 bytes are seen last.
+    /// No memory effect of this command is seen before those of earlier ones of this queue to the
+    /// same target. Within one put, the last 8 bytes are seen last.
     pub strong_order: bool,
     /// Queue the command but don't tell the engine; the next posting without this flag starts both.
     pub delay_start: bool,
-    /// The path that the packets take, in the provider's numbering; `None`: the default one. Timing only.
+    /// The path that the packets take, in the provider's numbering; `None`: the default one. Timing
+    /// only.
     pub path: Option<u8>,
     /// Largest packet, in bytes of payload; 0: the network's. Timing only.
     pub mtu: u16,
@@ -97,7 +100,8 @@ impl From<Command> for Posting {
     }
 }
 
-/// An entry of the transmit complete queue: a command's local buffer may be reused, or the command failed here.
+/// An entry of the transmit complete queue: a command's local buffer may be reused, or the command
+/// failed here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
     /// The command's [`Posting::tag`].

@@ -42,7 +42,8 @@ pub trait Queue: Any + fmt::Debug + Send + Sync {
     fn set_read_only(&self, at: Stadd, read_only: bool) -> Result<()>;
     /// Ends a registration.
     fn deregister(&self, at: Stadd) -> Result<()>;
-    /// Posts as many as find room, before those that wait for it; returns how many, and why not all.
+    /// Posts as many as find room, before those that wait for it; returns how many, and why not
+    /// all.
     fn try_post(&self, postings: &[Posting]) -> (usize, Result<(), Refused<()>>);
     /// Posts one, in the order of those that wait for room.
     fn poll_post(&self, slot: &mut Slot, posting: &Posting, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>>;
@@ -52,8 +53,8 @@ pub trait Queue: Any + fmt::Debug + Send + Sync {
     fn poll_mrq(&self) -> Result<Option<MrqNotice>>;
     /// Waits until the caller should look at `side` again.
     fn poll_wait(&self, slot: &mut Slot, side: QueueSide, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>>;
-    /// Ends a wait, at a `side` or, without one, for room. Called for every slot that is not empty. The poll of that side just before found
-    /// what was waited for.
+    /// Ends a wait, at a `side` or, without one, for room. Called for every slot that is not empty.
+    /// The poll of that side just before found what was waited for.
     fn end_wait(&self, slot: &mut Slot, side: Option<QueueSide>, ended: Ended);
     /// Closes it; returns how many commands never started.
     fn close(self: Box<Self>) -> Result<u64>;

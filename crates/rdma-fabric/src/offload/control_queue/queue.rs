@@ -8,8 +8,8 @@ use core::{
     task::Poll,
 };
 
-/// A control queue of this rank. Dropping it closes it: commands that have not started are dropped; whatever addresses it
-/// afterwards fails with [`super::QueueError::NotOpen`].
+/// A control queue of this rank. Dropping it closes it: commands that have not started are dropped;
+/// whatever addresses it afterwards fails with [`super::QueueError::NotOpen`].
 pub struct ControlQueue(Box<dyn Queue>);
 
 impl ControlQueue {
@@ -34,8 +34,9 @@ impl Fabric {
     /// Opens a control queue. Local: peers learn its id by other means.
     ///
     /// # Errors
-    /// [`super::QueueError::InUse`], [`super::QueueError::NoneFree`], [`super::QueueError::Limit`] (depths that are no power of two, or above
-    /// the limit, count as such), [`FabricError::OutOfMemory`]; [`FabricError::Unsupported`] where there are no queues.
+    /// [`super::QueueError::InUse`], [`super::QueueError::NoneFree`], [`super::QueueError::Limit`]
+    /// (depths that are no power of two, or above the limit, count as such),
+    /// [`FabricError::OutOfMemory`]; [`FabricError::Unsupported`] where there are no queues.
     pub fn open_queue(&self, spec: QueueSpec) -> Result<ControlQueue> {
         let absent = FabricError::Unsupported { feature: &"control queues" };
         self.provider().queues().ok_or(absent)?.open(spec).map(ControlQueue)
@@ -53,17 +54,18 @@ impl ControlQueue {
         self.0.spec()
     }
 
-    /// Registers `region` on this queue under an automatic tag, and returns the address of its first byte. Registered again, the region has
-    /// the same address.
+    /// Registers `region` on this queue under an automatic tag, and returns the address of its
+    /// first byte. Registered again, the region has the same address.
     ///
     /// # Errors
-    /// [`super::QueueError::TooManyTags`], [`FabricError::StaleRegion`], [`FabricError::Unsupported`] for memory that queues can't
-    /// reach.
+    /// [`super::QueueError::TooManyTags`], [`FabricError::StaleRegion`],
+    /// [`FabricError::Unsupported`] for memory that queues can't reach.
     pub fn register(&self, region: &Region) -> Result<Stadd> {
         self.0.register(region, None)
     }
 
-    /// Registers `region` under the fixed tag `tag`: peers can name it by [`Stadd::fixed`] without being told.
+    /// Registers `region` under the fixed tag `tag`: peers can name it by [`Stadd::fixed`] without
+    /// being told.
     ///
     /// # Errors
     /// As [`ControlQueue::register`], [`super::QueueError::TagInUse`].
@@ -79,8 +81,9 @@ impl ControlQueue {
         self.0.set_read_only(at, read_only)
     }
 
-    /// Ends the registration of `at`'s tag. Commands that address it afterwards fail with [`super::QueueError::NoSuchTag`]; those being executed
-    /// finish first. The region itself stays.
+    /// Ends the registration of `at`'s tag. Commands that address it afterwards fail with
+    /// [`super::QueueError::NoSuchTag`]; those being executed finish first. The region itself
+    /// stays.
     ///
     /// # Errors
     /// [`super::QueueError::NoSuchTag`].
@@ -88,27 +91,30 @@ impl ControlQueue {
         self.0.deregister(at)
     }
 
-    /// Posts a command: [`Refused::Full`] if the TOQ has no room for all its slots now. Never blocks. A posting is plain data, so it isn't
-    /// given back.
+    /// Posts a command: [`Refused::Full`] if the TOQ has no room for all its slots now. Never
+    /// blocks. A posting is plain data, so it isn't given back.
     ///
     /// # Errors
-    /// [`Refused`] with [`super::QueueError::Limit`] for numbers out of range, or the error that stopped the queue.
+    /// [`Refused`] with [`super::QueueError::Limit`] for numbers out of range, or the error that
+    /// stopped the queue.
     #[inline]
     pub fn try_post(&self, posting: Posting) -> Result<(), Refused<()>> {
         self.0.try_post(&[posting]).1
     }
 
-    /// Posts a command, waiting for room, first come first served. A session queue gets room as peers advance it: `deps`.
+    /// Posts a command, waiting for room, first come first served. A session queue gets room as
+    /// peers advance it: `deps`.
     ///
     /// # Errors
-    /// As [`ControlQueue::try_post`]; [`FabricError::Deadlock`] or [`FabricError::PeersLeft`] where nothing will ever drain the
-    /// queue, as when it is full of delayed starts.
+    /// As [`ControlQueue::try_post`]; [`FabricError::Deadlock`] or [`FabricError::PeersLeft`] where
+    /// nothing will ever drain the queue, as when it is full of delayed starts.
     pub async fn post(&self, posting: Posting, deps: Deps<'_>) -> Result<()> {
         self.post_all(&[posting], deps).await
     }
 
-    /// Posts several commands one after the other, as [`ControlQueue::post`] of each does. But a provider may let those that find room begin
-    /// together, when all of them are there: that is cheaper. Those before one that fails are posted; if the future is dropped, the first few
+    /// Posts several commands one after the other, as [`ControlQueue::post`] of each does. But a
+    /// provider may let those that find room begin together, when all of them are there: that is
+    /// cheaper. Those before one that fails are posted; if the future is dropped, the first few
     /// are.
     ///
     /// # Errors
@@ -147,7 +153,8 @@ impl ControlQueue {
         self.next(QueueSide::Completion, deps, |queue| queue.poll_tcq())
     }
 
-    /// Takes the next notice, if one is here. The caller then sees the effects that it is about (acquire).
+    /// Takes the next notice, if one is here. The caller then sees the effects that it is about
+    /// (acquire).
     ///
     /// # Errors
     /// As [`ControlQueue::poll_tcq`], [`super::QueueError::MrqOverflow`].

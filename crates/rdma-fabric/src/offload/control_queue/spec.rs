@@ -3,11 +3,13 @@
 /// The mode that a control queue is opened in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum QueueMode {
-    /// Commands run in order as they are posted. Several such queues may share one CQ of the hardware.
+    /// Commands run in order as they are posted. Several such queues may share one CQ of the
+    /// hardware.
     Normal,
     /// Commands run in order as they are posted. Alone on its CQ.
     Exclusive,
-    /// Commands wait until the session offset (*scheduling pointer*) has passed their slots. Alone on its CQ.
+    /// Commands wait until the session offset (*scheduling pointer*) has passed their slots. Alone
+    /// on its CQ.
     Session,
 }
 
@@ -26,9 +28,10 @@ pub struct QueueSpec {
     pub mrq_depth: u32,
     /// Slots by which the session offset stands ahead at first.
     pub initial_offset: u32,
-    /// Whether what hardware loses silently is an error: a session offset that gets a whole ring ahead
-    /// ([`super::QueueError::CreditOverrun`]), an advance that this queue posts with a command which gives none, or for a queue that has no
-    /// session offset ([`super::QueueError::CreditIgnored`]). The default is true in builds with debug assertions.
+    /// Whether what hardware loses silently is an error: a session offset that gets a whole ring
+    /// ahead ([`super::QueueError::CreditOverrun`]), an advance that this queue posts with a
+    /// command which gives none, or for a queue that has no session offset
+    /// ([`super::QueueError::CreditIgnored`]). The default is true in builds with debug assertions.
     pub checked: bool,
 }
 
@@ -85,11 +88,13 @@ pub struct QueueLimits {
     pub free: u32,
     /// The most slots and notices of a queue.
     pub most_depth: u32,
-    /// The longest put or get that is one command, in bytes. Longer ones are [`super::QueueError::Limit`].
+    /// The longest put or get that is one command, in bytes. Longer ones are
+    /// [`super::QueueError::Limit`].
     pub longest: u32,
     /// Fixed steering tags: 0 to this, excluded.
     pub fixed_tags: u32,
-    /// Whether a STADD of one queue means the same on the rank's other queues. Tofu2 doesn't have that; the ACP paper wishes for it.
+    /// Whether a STADD of one queue means the same on the rank's other queues. Tofu2 doesn't have
+    /// that; the ACP paper wishes for it.
     pub shared_address_space: bool,
 }
 
@@ -114,8 +119,8 @@ impl QueueLimits {
     }
 }
 
-/// The state of a transmit order queue: positions count slots from the queue's opening and never wrap; the ring index is the position modulo
-/// the depth.
+/// The state of a transmit order queue: positions count slots from the queue's opening and never
+/// wrap; the ring index is the position modulo the depth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pointers {
     /// The next slot that will be executed.

@@ -55,7 +55,8 @@ impl Board {
         self.left.load(Ordering::Relaxed) == 0
     }
 
-    /// Returns a number that changes when something was lent, and when watching tasks should look again.
+    /// Returns a number that changes when something was lent, and when watching tasks should look
+    /// again.
     #[inline]
     pub(super) fn turns(&self) -> u64 {
         // Acquire: a task that sees a turn sees what is left, too.
@@ -150,7 +151,8 @@ impl Board {
         taken.advance().await;
     }
 
-    /// Carries out the lent sets that nobody has in hand, again and again, until nothing is left of them.
+    /// Carries out the lent sets that nobody has in hand, again and again, until nothing is left of
+    /// them.
     pub(super) async fn drive(&self) {
         loop {
             let mut taken = self.take();
@@ -184,7 +186,8 @@ impl Board {
         }
     }
 
-    /// Takes the sets that have something left and that nobody has in hand: those, other calls drive.
+    /// Takes the sets that have something left and that nobody has in hand: those, other calls
+    /// drive.
     fn take(&self) -> Taken<'_> {
         let mut lent = self.lock();
         let left = lent.sets.iter_mut().filter(|loan| loan.left);

@@ -1,24 +1,28 @@
 //! Triggered puts without queues: what a rank is to put as soon as words of its own say so.
 //!
-//! A network interface with [session queues](crate::control_queue) carries such puts out by itself. Where there are none, or none is left,
-//! the CPU has to look: a rank arms [`TriggeredPuts`], and what can't leave at once leaves in whichever call of this rank waits next,
-//! whatever that waits for. So a rank that has started two things may wait for them in any order, and so may its neighbours (MPI 4.1, §2.9:
-//! progress).
+//! A network interface with [session queues](crate::control_queue) carries such puts out by itself.
+//! Where there are none, or none is left, the CPU has to look: a rank arms [`TriggeredPuts`], and
+//! what can't leave at once leaves in whichever call of this rank waits next, whatever that waits
+//! for. So a rank that has started two things may wait for them in any order, and so may its
+//! neighbours (MPI 4.1, §2.9: progress).
 //!
 //! # Who looks
-//! Every call that waits [beside](Triggers::beside) the rank's [`Triggers`]: owners for their own puts, the [`crate::Group`]'s collectives,
-//! the systems that have such puts. A rank that computes, or waits for something else (a lock, a notice), carries nothing out meanwhile:
-//! that takes queues.
+//! Every call that waits [beside](Triggers::beside) the rank's [`Triggers`]: owners for their own
+//! puts, the [`crate::Group`]'s collectives, the systems that have such puts. A rank that computes,
+//! or waits for something else (a lock, a notice), carries nothing out meanwhile: that takes
+//! queues.
 //!
 //! # What is not done twice
-//! A put is posted once for each number, whatever future is dropped meanwhile: what was posted is remembered apart from the futures that
-//! drive it. Before its word is written it may be put again; afterwards its target may go on, and must not find it again.
+//! A put is posted once for each number, whatever future is dropped meanwhile: what was posted is
+//! remembered apart from the futures that drive it. Before its word is written it may be put again;
+//! afterwards its target may go on, and must not find it again.
 //!
-//! A future that carries something out has it in hand until the network has taken it, and its owner waits for that: so such a future must be
-//! polled, or dropped, and not kept aside.
+//! A future that carries something out has it in hand until the network has taken it, and its owner
+//! waits for that: so such a future must be polled, or dropped, and not kept aside.
 //!
 //! # Source
-//! Triggered operations: B. Barrett et al., The Portals 4 network programming interface (2012), §3.14; `FI_TRIGGER` of libfabric.
+//! Triggered operations: B. Barrett et al., The Portals 4 network programming interface (2012),
+//! §3.14; `FI_TRIGGER` of libfabric.
 
 mod board;
 mod put;
@@ -37,7 +41,8 @@ use core::{
 };
 use std::sync::{Arc, OnceLock};
 
-/// The puts that a rank has armed and can't carry out yet. Each rank has one: [`crate::Fabric::triggers`].
+/// The puts that a rank has armed and can't carry out yet. Each rank has one:
+/// [`crate::Fabric::triggers`].
 pub struct Triggers(OnceLock<Arc<Board>>);
 
 impl Default for Triggers {
@@ -76,8 +81,9 @@ impl Triggers {
         }
     }
 
-    /// Carries out what can be carried out, and returns whether all of `puts` are by now. Each is looked at once: [`Triggers::advance`] and
-    /// [`TriggeredPuts::test`] one after the other look twice at those that wait for their words.
+    /// Carries out what can be carried out, and returns whether all of `puts` are by now. Each is
+    /// looked at once: [`Triggers::advance`] and [`TriggeredPuts::test`] one after the other look
+    /// twice at those that wait for their words.
     ///
     /// # Errors
     /// As [`TriggeredPuts::test`]; the first in order, when what can be done has been.
@@ -99,7 +105,8 @@ impl Triggers {
         if self.is_idle() { own.await } else { join::join(self.board().advance(), own).await.1 }
     }
 
-    /// Waits for `awaited`, and carries out meanwhile what becomes possible, also of what other tasks of this rank arm only then.
+    /// Waits for `awaited`, and carries out meanwhile what becomes possible, also of what other
+    /// tasks of this rank arm only then.
     pub async fn beside<T: Future>(&self, awaited: T) -> T::Output {
         let mut awaited = pin!(awaited);
         let board = self.board();

@@ -6,7 +6,8 @@ use crate::{
 };
 use core::fmt;
 
-/// A put that goes to another rank when own words have come to a number, and the word there that then gets the number.
+/// A put that goes to another rank when own words have come to a number, and the word there that
+/// then gets the number.
 pub struct TriggeredPut {
     /// Each is to have come to the number.
     needs: Vec<LocalWord<u64>>,
@@ -22,13 +23,14 @@ pub struct TriggeredPut {
 }
 
 impl TriggeredPut {
-    /// Puts `transfer`, when all of `needs` have come to the number, and behind it the number into `word` of the same rank.
+    /// Puts `transfer`, when all of `needs` have come to the number, and behind it the number into
+    /// `word` of the same rank.
     pub fn new(needs: Vec<LocalWord<u64>>, transfer: Transfer, word: RemoteWord<u64>) -> Self {
         TriggeredPut { needs, transfer, to: word.rank(), span: word.as_span(), word, alone: false, done: 0 }
     }
 
-    /// Says that one of the needs comes from a rank that has seen the word's last number: then numbers can't overtake each other, and where
-    /// nothing is transferred nothing is flushed.
+    /// Says that one of the needs comes from a rank that has seen the word's last number: then
+    /// numbers can't overtake each other, and where nothing is transferred nothing is flushed.
     #[must_use]
     pub fn answered(mut self) -> Self {
         self.alone = self.transfer.is_empty();
@@ -73,7 +75,8 @@ impl TriggeredPut {
             self.transfer.put(fabric).await?;
             post_behind(fabric, &self.word, &self.span, number).await?
         };
-        // From here on the word is the network's: if this future is dropped, the word must not be written again, for the target may go on.
+        // From here on the word is the network's: if this future is dropped, the word must not be
+        // written again, for the target may go on.
         self.done = number;
         posted.complete().await
     }
@@ -104,7 +107,8 @@ async fn post_word(fabric: &Fabric, span: &RemoteSpan<u64>, value: u64) -> Resul
     fabric.post(Put { to: span, from: [value], notice: None }).await
 }
 
-/// Posts `value` to a word, given as a word and as a span, to be seen after what this rank put to the same target before.
+/// Posts `value` to a word, given as a word and as a span, to be seen after what this rank put to
+/// the same target before.
 async fn post_behind(
     fabric: &Fabric,
     word: &RemoteWord<u64>,
@@ -127,7 +131,8 @@ pub async fn put_behind(fabric: &Fabric, word: &RemoteWord<u64>, value: u64) -> 
     post_behind(fabric, word, &word.as_span(), value).await?.complete().await
 }
 
-/// Spans to put, in cells of one width: where memory is accessed through atomics, all accesses to a region have the same width.
+/// Spans to put, in cells of one width: where memory is accessed through atomics, all accesses to a
+/// region have the same width.
 #[derive(Debug)]
 pub enum Transfer {
     /// Bytes.
@@ -153,7 +158,8 @@ pub struct Spans<W: Pod> {
 
 struct Pair<W: Pod> {
     from: LocalSpan<W>,
-    /// A clone of `from` for puts that give it back at once: to count one more owner for each would wait for the stores before.
+    /// A clone of `from` for puts that give it back at once: to count one more owner for each would
+    /// wait for the stores before.
     spare: Option<LocalSpan<W>>,
     to: RemoteSpan<W>,
 }
@@ -236,7 +242,8 @@ impl Transfer {
         each!(self, spans => spans.pairs.is_empty())
     }
 
-    /// Puts as far as that takes no waiting; returns whether all of it is complete. Call it, or [`Transfer::put`], again until it is.
+    /// Puts as far as that takes no waiting; returns whether all of it is complete. Call it, or
+    /// [`Transfer::put`], again until it is.
     ///
     /// # Errors
     /// As [`Fabric::try_put`].
@@ -245,7 +252,8 @@ impl Transfer {
         each!(self, spans => spans.put_now(fabric))
     }
 
-    /// Puts what is not put yet, and waits until all of it is complete. May be dropped and called again.
+    /// Puts what is not put yet, and waits until all of it is complete. May be dropped and called
+    /// again.
     ///
     /// # Errors
     /// As [`Fabric::put`].

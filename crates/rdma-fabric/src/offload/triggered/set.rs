@@ -1,4 +1,5 @@
-//! Puts that are armed together: what a protocol holds of them, and what goes to whoever carries them out.
+//! Puts that are armed together: what a protocol holds of them, and what goes to whoever carries
+//! them out.
 
 use super::TriggeredPut;
 use crate::{Deps, Fabric, FabricError, LocalWord, Rank, Result, join};
@@ -7,8 +8,9 @@ use std::sync::Arc;
 
 /// Puts that are armed together, again and again, each time with a greater number.
 ///
-/// What can't be carried out at once goes on in whatever call of this rank waits next ([`Triggers::beside`](super::Triggers::beside)). Dropping
-/// it gives up what is not carried out; what was posted is still carried out by the network.
+/// What can't be carried out at once goes on in whatever call of this rank waits next
+/// ([`Triggers::beside`](super::Triggers::beside)). Dropping it gives up what is not carried out;
+/// what was posted is still carried out by the network.
 pub struct TriggeredPuts {
     fabric: Fabric,
     /// `None` while it is lent.
@@ -24,15 +26,17 @@ impl fmt::Debug for TriggeredPuts {
 }
 
 impl TriggeredPuts {
-    /// Holds `puts` together. Waits for their words depend on `ranks`, which include all ranks that they go to.
+    /// Holds `puts` together. Waits for their words depend on `ranks`, which include all ranks that
+    /// they go to.
     pub fn new(fabric: &Fabric, puts: Vec<TriggeredPut>, ranks: &[Rank]) -> Self {
         TriggeredPuts { fabric: fabric.clone(), here: Some(Box::new(Set::new(fabric, puts, ranks.into()))), loan: None }
     }
 
-    /// Arms all of them with `number`, and carries out those whose words have come to it. Waits only for the network, and only where posting
-    /// takes time.
+    /// Arms all of them with `number`, and carries out those whose words have come to it. Waits
+    /// only for the network, and only where posting takes time.
     ///
-    /// Those that were armed before must be [done](TriggeredPuts::wait). A call that is dropped has armed them.
+    /// Those that were armed before must be [done](TriggeredPuts::wait). A call that is dropped has
+    /// armed them.
     ///
     /// # Errors
     /// As [`Fabric::put`] and [`Fabric::load`]: nothing is carried out any more.
@@ -42,7 +46,8 @@ impl TriggeredPuts {
         hand.set().advance().await.map(drop)
     }
 
-    /// Arms all of them with `number`, and leaves them to [`Triggers::advance`](super::Triggers::advance) and whichever call waits next.
+    /// Arms all of them with `number`, and leaves them to
+    /// [`Triggers::advance`](super::Triggers::advance) and whichever call waits next.
     ///
     /// # Panics
     /// If those that were armed before are not [done](TriggeredPuts::wait).
@@ -51,7 +56,8 @@ impl TriggeredPuts {
         Hand(self).set().number = number;
     }
 
-    /// Waits until all are carried out: their sources may be written again. May be dropped and called again.
+    /// Waits until all are carried out: their sources may be written again. May be dropped and
+    /// called again.
     ///
     /// # Errors
     /// As [`TriggeredPuts::arm`]; as [`Fabric::wait_until`], if a rank is lost.
@@ -109,7 +115,8 @@ impl Drop for Hand<'_> {
     }
 }
 
-/// The puts of one owner, with all that is needed to carry them out; it moves to whichever call does so.
+/// The puts of one owner, with all that is needed to carry them out; it moves to whichever call
+/// does so.
 pub(super) struct Set {
     fabric: Fabric,
     puts: Vec<TriggeredPut>,

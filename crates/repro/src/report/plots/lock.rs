@@ -42,7 +42,8 @@ pub(in super::super) fn latency(runs: &LockRuns) -> Result<String, ReproError> {
     })
 }
 
-/// Returns the same divided by the number of ranks, on a linear scale, where differences can be seen.
+/// Returns the same divided by the number of ranks, on a linear scale, where differences can be
+/// seen.
 pub(in super::super) fn share(runs: &LockRuns) -> Result<String, ReproError> {
     svg("latency of a pair divided by the number of ranks", (1000, 330), |area| {
         let ours: Vec<(f64, f64)> = simulated(runs).map(|(ranks, micros)| (ranks, micros / ranks)).collect();

@@ -1,4 +1,5 @@
-//! The plots, as SVG elements for the page: their colours, type sizes and canvas. Legends are the page's.
+//! The plots, as SVG elements for the page: their colours, type sizes and canvas. Legends are the
+//! page's.
 
 mod exchange;
 mod lock;
@@ -35,8 +36,8 @@ pub(super) const GRID: RGBColor = RGBColor(0xe6, 0xea, 0xee);
 pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 pub(super) type Drawn = Result<(), Box<dyn Error + Send + Sync>>;
 
-/// Draws on a canvas and return the element, without the namespace that only separate files need. `words`
-/// say to people who cannot see it what it shows, and name it in errors.
+/// Draws on a canvas and return the element, without the namespace that only separate files need.
+/// `words` say to people who cannot see it what it shows, and name it in errors.
 pub(super) fn svg(
     words: &'static str,
     size: (u32, u32),

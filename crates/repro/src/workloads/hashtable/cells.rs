@@ -1,9 +1,10 @@
 //! One volume: buckets, and a heap of cells for what finds its bucket taken.
 //!
 //! # Words
-//! The volume begins with a line whose first word counts the heap's used cells. Cells follow, those of the buckets and then those of
-//! the heap, each of four words: 1 if it is used; key; value; number of the next cell with a key of the same bucket, or 0. (Cell 0 is a
-//! bucket, so it is nobody's next.)
+//! The volume begins with a line whose first word counts the heap's used cells. Cells follow, those
+//! of the buckets and then those of the heap, each of four words: 1 if it is used; key; value;
+//! number of the next cell with a key of the same bucket, or 0. (Cell 0 is a bucket, so it is
+//! nobody's next.)
 
 use super::{TableError, TableResult};
 use rdma_fabric::{Fabric, Group, Rank, Region, RegionKey, RemoteAddr, RemoteSpan};
@@ -24,8 +25,8 @@ pub struct VolumeSize {
     pub heap: u32,
 }
 
-/// A volume without its lock, which the caller holds: exclusively to insert, shared to look up. Between two
-/// operations of one holder its puts must be flushed (releasing a lock does).
+/// A volume without its lock, which the caller holds: exclusively to insert, shared to look up.
+/// Between two operations of one holder its puts must be flushed (releasing a lock does).
 pub struct Cells {
     fabric: Fabric,
     home: Rank,

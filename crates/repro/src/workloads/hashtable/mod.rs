@@ -1,10 +1,12 @@
 //! A distributed hashtable whose volumes are protected by locks.
 //!
-//! The problem: many ranks insert into and look up in one table that lies in several ranks' memory, and the CPUs of those ranks shall not
-//! be involved. The table is cut into *volumes*, each in one rank's memory with a lock of its own beside it. A volume has the
-//! form of the hashtable of foMPI (Gerstenberger, Besta and Hoefler, SC 2013, section 4.1): a table of cells, and a heap for keys that
-//! find their cell taken. There atomics let ranks insert at once; here, as in the DHT benchmark of Schmid, Besta and Hoefler (HPDC 2016), a
-//! lock does: an insert holds it exclusively, a lookup shared.
+//! The problem: many ranks insert into and look up in one table that lies in several ranks' memory,
+//! and the CPUs of those ranks shall not be involved. The table is cut into *volumes*, each in one
+//! rank's memory with a lock of its own beside it. A volume has the form of the hashtable of foMPI
+//! (Gerstenberger, Besta and Hoefler, SC 2013, section 4.1): a table of cells, and a heap for keys
+//! that find their cell taken. There atomics let ranks insert at once; here, as in the DHT
+//! benchmark of Schmid, Besta and Hoefler (HPDC 2016), a lock does: an insert holds it exclusively,
+//! a lookup shared.
 //!
 //! ```
 //! use rdma_fabric::{Fabric, ProgramResult};
@@ -42,11 +44,12 @@ pub struct Hashtable<L> {
 }
 
 impl<L: RmaLock> Hashtable<L> {
-    /// A table of `volumes` volumes of `size`, spread evenly over the ranks of the job. Collective over `world`, which is the group
-    /// of all ranks. Fewer than one volume are one.
+    /// A table of `volumes` volumes of `size`, spread evenly over the ranks of the job. Collective
+    /// over `world`, which is the group of all ranks. Fewer than one volume are one.
     ///
     /// # Errors
-    /// [`TableError::Fabric`] as [`Cells::collective`], [`TableError::Lock`] as [`rma_lock::Lock::symmetric_with`].
+    /// [`TableError::Fabric`] as [`Cells::collective`], [`TableError::Lock`] as
+    /// [`rma_lock::Lock::symmetric_with`].
     pub async fn symmetric(
         world: &mut Group,
         volumes: usize,
@@ -87,7 +90,8 @@ impl<L: RmaLock> Hashtable<L> {
         value
     }
 
-    /// Returns how many keys there are: volume after volume, each locked shared while it is counted.
+    /// Returns how many keys there are: volume after volume, each locked shared while it is
+    /// counted.
     ///
     /// # Errors
     /// As [`Cells::count`], and [`TableError::Lock`].

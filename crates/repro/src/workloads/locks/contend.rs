@@ -1,8 +1,9 @@
 //! One rank's part in a run, and the time that counts.
 //!
-//! That time is the same for all ranks: clocks of processes don't agree, and a rank that waits can't look at its own. Each rank has a word for
-//! everybody's eyes. Who first finds that the warm-up is over, or the time, sets a bit in all of them; others may
-//! do so at the same time, which changes nothing. So all contend from beginning to end, however long one acquisition takes.
+//! That time is the same for all ranks: clocks of processes don't agree, and a rank that waits
+//! can't look at its own. Each rank has a word for everybody's eyes. Who first finds that the
+//! warm-up is over, or the time, sets a bit in all of them; others may do so at the same time,
+//! which changes nothing. So all contend from beginning to end, however long one acquisition takes.
 
 use super::{
     super::RankFuture,
@@ -20,16 +21,18 @@ use serde::{Deserialize, Serialize};
 /// How much is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RunLength {
-    /// So many acquisitions by each rank, for virtual time. Whoever has not done them all `within` that time stops, and gives up
-    /// what it waits for: a lock that lets somebody starve would never end.
+    /// So many acquisitions by each rank, for virtual time. Whoever has not done them all `within`
+    /// that time stops, and gives up what it waits for: a lock that lets somebody starve would
+    /// never end.
     Operations {
         /// Of each rank.
         each: u32,
         /// At most so long.
         within: Duration,
     },
-    /// As many as are completed in a length of time, for wall clock. It begins and ends for all ranks when the first rank's clock says so, so
-    /// that all contend all the time, and one that waits keeps nobody.
+    /// As many as are completed in a length of time, for wall clock. It begins and ends for all
+    /// ranks when the first rank's clock says so, so that all contend all the time, and one that
+    /// waits keeps nobody.
     Lasting {
         /// Not counted.
         warm_up: Duration,
@@ -47,7 +50,8 @@ pub struct Run {
     pub writers: WriterShare,
     /// How much.
     pub length: RunLength,
-    /// Time every acquisition. Reading the clock costs nothing in virtual time, on wall clock about as much as a free lock.
+    /// Time every acquisition. Reading the clock costs nothing in virtual time, on wall clock about
+    /// as much as a free lock.
     pub timed: bool,
     /// Keys of each rank in [`Workload::Dht`].
     pub keys: u32,
@@ -57,7 +61,8 @@ pub struct Run {
 
 /// Is one rank of `run`, all of which contend for one lock `L`.
 ///
-/// Collective over the job. It begins and ends with a barrier. The lock's home is drawn, the protected data is there as well.
+/// Collective over the job. It begins and ends with a barrier. The lock's home is drawn, the
+/// protected data is there as well.
 ///
 /// # Errors
 /// [`super::Unsound`] if the lock did not exclude; what the lock or the fabric met.
@@ -86,7 +91,8 @@ pub async fn contend<L: RmaLock>(fabric: &Fabric, run: &Run, options: L::Options
     Ok(contender.record)
 }
 
-/// Returns one rank's part in contending for a lock with its usual options: [`contend`], compiled here for every lock.
+/// Returns one rank's part in contending for a lock with its usual options: [`contend`], compiled
+/// here for every lock.
 pub fn contention(fabric: Fabric, lock: LockKind, run: Run) -> RankFuture<RankRecord> {
     Box::pin(async move { lock.over(Contention { fabric: &fabric, run: &run }).await })
 }

@@ -46,8 +46,8 @@ impl FromStr for WriterShare {
     }
 }
 
-/// What a rank draws, one number for each acquisition: a stream of ChaCha, a generator that counts, so that the n-th number is a
-/// function of seed, rank and n.
+/// What a rank draws, one number for each acquisition: a stream of ChaCha, a generator that counts,
+/// so that the n-th number is a function of seed, rank and n.
 #[derive(Clone, Debug)]
 pub struct Draws(ChaCha8Rng);
 

@@ -1,18 +1,21 @@
 //! Contention for one lock, by the names of the literature: LB, ECSB, SOB, WCSB, WARB, DHT.
 //!
-//! The names and the bodies are those of Schmid, Besta and Hoefler (High-Performance Distributed RMA Locks, HPDC 2016,
-//! section 5); [`Workload`] says what each does. They are written once, over any fabric and any [`rma_lock::RmaLock`]:
-//! [`contend`] is one rank's part, [`LockKind`] the table of locks.
+//! The names and the bodies are those of Schmid, Besta and Hoefler (High-Performance Distributed
+//! RMA Locks, HPDC 2016, section 5); [`Workload`] says what each does. They are written once, over
+//! any fabric and any [`rma_lock::RmaLock`]: [`contend`] is one rank's part, [`LockKind`] the table
+//! of locks.
 //!
 //! # What is drawn
-//! Whether an acquisition is a reader's or a writer's, how long a random wait is, and which key is read: all of that
-//! follows from the seed, the rank and the number of the acquisition alone ([`Draws`]), so that every lock meets the
-//! same demand, and a simulated run can be repeated. A [`WriterShare`] is one of acquisitions and not of ranks: with
-//! 16 ranks a fifth of a per cent of them would be none.
+//! Whether an acquisition is a reader's or a writer's, how long a random wait is, and which key is
+//! read: all of that follows from the seed, the rank and the number of the acquisition alone
+//! ([`Draws`]), so that every lock meets the same demand, and a simulated run can be repeated. A
+//! [`WriterShare`] is one of acquisitions and not of ranks: with 16 ranks a fifth of a per cent of
+//! them would be none.
 //!
 //! # What is checked
-//! A lock that lets two writers in loses increments of WCSB's counter and inserts into DHT's table; both are looked for when
-//! a run is over ([`Unsound`]). The other bodies leave no trace; for them the tests watch the lock itself.
+//! A lock that lets two writers in loses increments of WCSB's counter and inserts into DHT's table;
+//! both are looked for when a run is over ([`Unsound`]). The other bodies leave no trace; for them
+//! the tests watch the lock itself.
 
 mod contend;
 mod draws;
@@ -39,12 +42,14 @@ pub enum Workload {
     Ecsb,
     /// *Single operation*: a reader gets a word at the lock's home, a writer puts it.
     Sob,
-    /// *Workload in the critical section*: a writer increments a counter at the home (get, put), a reader gets it; then either computes
-    /// for 1 to 4 µs, still inside.
+    /// *Workload in the critical section*: a writer increments a counter at the home (get, put), a
+    /// reader gets it; then either computes for 1 to 4 µs, still inside.
     Wcsb,
-    /// *Wait after release*: nothing inside, 1 to 4 µs of computing between a release and the next acquisition.
+    /// *Wait after release*: nothing inside, 1 to 4 µs of computing between a release and the next
+    /// acquisition.
     Warb,
-    /// *Distributed hashtable*: a writer inserts a key into a table at the home, a reader looks one up.
+    /// *Distributed hashtable*: a writer inserts a key into a table at the home, a reader looks one
+    /// up.
     Dht,
 }
 

@@ -1,4 +1,5 @@
-//! What a lock protects: the body of each workload, the computing inside, and whether anything was lost in the end.
+//! What a lock protects: the body of each workload, the computing inside, and whether anything was
+//! lost in the end.
 
 use super::{Workload, draws::Drawn};
 use crate::workloads::hashtable::{Cells, VolumeSize};
@@ -64,7 +65,8 @@ pub(super) struct Section {
     ranks: u64,
     home: Rank,
     work: Work,
-    /// SOB's word or WCSB's counter, and on another line all increments as their makers say. Kept registered.
+    /// SOB's word or WCSB's counter, and on another line all increments as their makers say. Kept
+    /// registered.
     region: Region,
     pub(super) protected: Protected,
 }
@@ -195,9 +197,11 @@ fn mark(key: u64) -> u32 {
     (key as u32).wrapping_mul(0x9e37_79b9) | 1
 }
 
-/// Keeps a rank's CPU busy: the fabric's [`Fabric::compute`] in virtual time, as many turns of a loop on wall clock.
+/// Keeps a rank's CPU busy: the fabric's [`Fabric::compute`] in virtual time, as many turns of a
+/// loop on wall clock.
 ///
-/// Turns and not a look at the clock: who is switched out meanwhile has its work still before it, as a program would.
+/// Turns and not a look at the clock: who is switched out meanwhile has its work still before it,
+/// as a program would.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Work {
     /// Turns of the loop in a microsecond; `None` in virtual time.

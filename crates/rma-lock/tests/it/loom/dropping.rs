@@ -1,8 +1,8 @@
 //! Every future of the lock, dropped after each number of polls it can have.
 //!
-//! Results of operations come one poll late here, so that each operation is a point to drop at, with its effect at the home and its
-//! result unseen. Acquisitions and releases race with those who would wake them; who is left must end, and the lock be as if the
-//! dropped one had never come.
+//! Results of operations come one poll late here, so that each operation is a point to drop at,
+//! with its effect at the home and its result unseen. Acquisitions and releases race with those who
+//! would wake them; who is left must end, and the lock be as if the dropped one had never come.
 
 use super::{
     LoomRole::{self, *},
@@ -14,7 +14,8 @@ use rdma_fabric::PutOrder;
 use rma_lock::locks::RpLock;
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 
-/// A provider that orders nothing, and one that orders puts before atomics, for which the lock goes other ways.
+/// A provider that orders nothing, and one that orders puts before atomics, for which the lock goes
+/// other ways.
 const ORDERS: [PutOrder; 2] = [PutOrder::None, PutOrder::AllTargets];
 
 fn config(ranks: usize, order: PutOrder) -> Config {
@@ -24,7 +25,8 @@ fn config(ranks: usize, order: PutOrder) -> Config {
     config
 }
 
-/// Checks `dropped` beside `others` for every number of polls up to the one that always suffices; that is at least `points`.
+/// Checks `dropped` beside `others` for every number of polls up to the one that always suffices;
+/// that is at least `points`.
 fn everywhere(bound: usize, dropped: fn(u8) -> LoomRole, others: &[LoomRole], points: u8) {
     for order in ORDERS {
         let mut polls = 0;

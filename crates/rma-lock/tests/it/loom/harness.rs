@@ -1,4 +1,5 @@
-//! The harness itself, tried on a plain MCS mutex over the fabric: the right one passes, every broken one is reported.
+//! The harness itself, tried on a plain MCS mutex over the fabric: the right one passes, every
+//! broken one is reported.
 
 use loom_fabric::{Access, Config, DataCell, Delivery, Seat, check, check_fails, run};
 use rdma_fabric::{Deps, Fabric, FabricError, LocalWord, PutOrder, Rank, Region, RemoteAddr, RemoteWord, Result, Time};
@@ -10,7 +11,8 @@ enum McsMistake {
     Nothing,
     /// Hands over without a flush of the protected data.
     NoFlush,
-    /// Hands over by an atomic without that flush, which is no mistake where puts are ordered before atomics.
+    /// Hands over by an atomic without that flush, which is no mistake where puts are ordered
+    /// before atomics.
     NoFlushButSwap,
     /// Marks itself as blocked only after it can be woken.
     LateInit,

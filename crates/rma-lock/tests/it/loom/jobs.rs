@@ -1,6 +1,8 @@
-//! The locks with queues. What orders memory between ranks is another word in each, so each hand-over is checked with each.
+//! The locks with queues. What orders memory between ranks is another word in each, so each
+//! hand-over is checked with each.
 //!
-//! Each job runs with puts delivered at once and with puts delivered as late as the contract allows. Those that take long are ignored tests, which CI runs.
+//! Each job runs with puts delivered at once and with puts delivered as late as the contract
+//! allows. Those that take long are ignored tests, which CI runs.
 
 use super::{
     LoomRole::{self, Clock, Read, ReadBefore, TryRead, TryWrite, Write, WriteBefore},
@@ -13,7 +15,8 @@ use rma_lock::{
 };
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 
-/// What ranks do, how often, with how many preemptions at most (`None`: any number), in how many executions at least.
+/// What ranks do, how often, with how many preemptions at most (`None`: any number), in how many
+/// executions at least.
 type LoomJob = (&'static [LoomRole], usize, Option<usize>, usize);
 
 /// Of the reader-preference lock.

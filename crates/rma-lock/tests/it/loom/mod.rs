@@ -1,4 +1,5 @@
-//! Exhaustive checks under loom, within the bounds each test states: exclusion, visibility, no deadlock, nothing left behind.
+//! Exhaustive checks under loom, within the bounds each test states: exclusion, visibility, no
+//! deadlock, nothing left behind.
 //!
 //! The fabric has a provider of its own, `loom-fabric`; the protocols know nothing of it, and are
 //! the same compiled code as elsewhere.
@@ -80,7 +81,8 @@ fn in_time<G>(outcome: Result<G, LockError>) -> Result<Option<G>, LockError> {
     }
 }
 
-/// Takes the lock as `role` says, looks at the data or changes it, and lets go. True if the lock was had.
+/// Takes the lock as `role` says, looks at the data or changes it, and lets go. True if the lock
+/// was had.
 async fn use_lock<L: RmaLock>(
     lock: &L,
     word: &RemoteWord<u64>,

@@ -1,7 +1,7 @@
 //! The reader-preference lock with one step done wrong: each must be reported.
 //!
-//! Not here: `RememberedNext`, which needs three ranks and two rounds, too much for loom; the explorer of delivery
-//! orders finds it.
+//! Not here: `RememberedNext`, which needs three ranks and two rounds, too much for loom; the
+//! explorer of delivery orders finds it.
 
 use super::{
     LoomRole::{self, Clock, Read, Write, WriteBefore},

@@ -1,4 +1,5 @@
-//! Locks that know nodes, under loom: the words that readers of a node share, and the race between readers that leave and a writer that waits for them.
+//! Locks that know nodes, under loom: the words that readers of a node share, and the race between
+//! readers that leave and a writer that waits for them.
 
 use super::HOME;
 use loom_fabric::{Config, DataCell, Delivery, check, run};
@@ -40,7 +41,8 @@ where
     Ok((lock, shared))
 }
 
-/// All executions with at most `bound` preemptions, of ranks that write or read, under both deliveries; at least so many each.
+/// All executions with at most `bound` preemptions, of ranks that write or read, under both
+/// deliveries; at least so many each.
 fn check_lock<L: RmaLock>(bound: Option<usize>, writers: &'static [bool], together: bool, at_least: usize) {
     for delivery in [Delivery::AtPost, Delivery::AtFlush] {
         let config = Config { cells_per_rank: CELLS, together, ..Config::new(writers.len(), delivery) };

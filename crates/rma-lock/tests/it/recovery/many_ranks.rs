@@ -68,7 +68,8 @@ async fn comes_in(fabric: Fabric) -> ProgramResult<u64> {
     Ok(came.as_picos())
 }
 
-/// How long after the holder's death a writer was inside, if the one that recovers dies `after` it, or lives.
+/// How long after the holder's death a writer was inside, if the one that recovers dies `after` it,
+/// or lives.
 fn run(after: Option<Duration>) -> Duration {
     let stop = |node, at| Fault { at, kind: FaultKind::NodeStop { node } };
     let stops = [Some(stop(HOLDS, DIES)), after.map(|after| stop(RECOVERS, DIES + after))];

@@ -1,4 +1,5 @@
-//! A panic in a guard for writing tears what the lock protects, whether its rank goes on or dies of it.
+//! A panic in a guard for writing tears what the lock protects, whether its rank goes on or dies of
+//! it.
 
 use rdma_fabric::{Fabric, ProgramResult, Rank, Time};
 use rma_lock::{

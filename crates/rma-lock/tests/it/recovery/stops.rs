@@ -1,5 +1,6 @@
-//! Ranks that stop at each moment of a run, at drawn moments with links that are slow or down meanwhile, or during a recovery: what survivors do with
-//! the lock, and what must hold of it. A failure is replayed from its seed, or from the list it prints.
+//! Ranks that stop at each moment of a run, at drawn moments with links that are slow or down
+//! meanwhile, or during a recovery: what survivors do with the lock, and what must hold of it. A
+//! failure is replayed from its seed, or from the list it prints.
 
 use checks::lock::Record;
 use rdma_fabric::{Fabric, ProgramResult, Rank, Time};
@@ -25,7 +26,8 @@ struct Tally {
     version: u64,
 }
 
-/// Reads and writes in turn, `rounds` times. A rank that dies may leave the record torn; who finds it mends it.
+/// Reads and writes in turn, `rounds` times. A rank that dies may leave the record torn; who finds
+/// it mends it.
 async fn rounds(fabric: Fabric, deaths: usize, rounds: u64, end: Duration) -> ProgramResult<Tally> {
     let lock = RecoverableLock::symmetric_with(&fabric, HOME, Recovery::of_deaths(deaths)).await?;
     let region = fabric.alloc_symmetric(16).await?;

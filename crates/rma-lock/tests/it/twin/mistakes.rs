@@ -1,5 +1,5 @@
-//! Steps done wrong: the search finds what they break, and the code does not behave like a model that has them. Nor does a model without them follow code
-//! that has them.
+//! Steps done wrong: the search finds what they break, and the code does not behave like a model
+//! that has them. Nor does a model without them follow code that has them.
 
 use super::{Same, tested, traces::follow};
 use checks::lock::{mutation::QueuedMistake, program, queued_mutations};

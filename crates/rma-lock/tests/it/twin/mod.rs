@@ -1,4 +1,5 @@
-//! The explicit-state models of the locks with queues (`onesided-twin`): searched, and checked against runs of the locks' own code.
+//! The explicit-state models of the locks with queues (`onesided-twin`): searched, and checked
+//! against runs of the locks' own code.
 
 mod mistakes;
 mod reduction;

@@ -1,4 +1,5 @@
-//! What the search leaves out changes nothing: with and without it the shared words hold the same values in small jobs.
+//! What the search leaves out changes nothing: with and without it the shared words hold the same
+//! values in small jobs.
 
 use std::collections::BTreeSet;
 use twin::{Lock, Model, Role, Role::*, Search, Verdict};
@@ -42,7 +43,8 @@ fn at_once() {
     }
 }
 
-/// A search that takes states for one comes to each of them, and to no other: what is done from one of them is done from all.
+/// A search that takes states for one comes to each of them, and to no other: what is done from one
+/// of them is done from all.
 #[test]
 fn taken_for_one() {
     for lock in Lock::ALL {

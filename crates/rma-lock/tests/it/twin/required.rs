@@ -1,4 +1,5 @@
-//! The jobs that must be searched, those of them that are small; `cargo xtask twin` searches all, and every move apart.
+//! The jobs that must be searched, those of them that are small; `cargo xtask twin` searches all,
+//! and every move apart.
 
 use std::time::Instant;
 use twin::{Case, Lock, Search, Verdict};

@@ -1,5 +1,5 @@
-//! The words that ranks share hold the same combinations of values in the code, under every delivery order, as in the model: none that the model lacks,
-//! none that it has too much.
+//! The words that ranks share hold the same combinations of values in the code, under every
+//! delivery order, as in the model: none that the model lacks, none that it has too much.
 
 use super::Same;
 use std::{cell::RefCell, collections::BTreeSet, rc::Rc};

@@ -73,8 +73,8 @@ macro_rules! samples {
 }
 samples!(u32, i32, u64, i64, f32, f64);
 
-/// Rank 0 makes all calls at rank 1, waiting for as few as it can; all that it is told, and what is there at last, must be as if each
-/// had been over before the next.
+/// Rank 0 makes all calls at rank 1, waiting for as few as it can; all that it is told, and what is
+/// there at last, must be as if each had been over before the next.
 async fn make<T: Sample>(fabric: Fabric, calls: &[WindowCall]) -> ProgramResult<()> {
     let window = Window::<T>::allocate(&fabric, ELEMENTS).await?;
     let mut account = [T::of(0); ELEMENTS];

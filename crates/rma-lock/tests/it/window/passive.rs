@@ -133,7 +133,8 @@ fn everywhere_or_unordered() -> Vec<Vec<u32>> {
     Threads::new(3).segment_bytes(1 << 17).run(&own_memory_as_source).expect("all ranks end well")
 }
 
-/// Two disjoint groups have windows of their own at the same time; the lock is at a member that is not the first.
+/// Two disjoint groups have windows of their own at the same time; the lock is at a member that is
+/// not the first.
 async fn in_groups(fabric: Fabric) -> ProgramResult<u64> {
     let mut world = Group::world(&fabric).await?;
     let odd = u64::from(fabric.rank().number() % 2);

@@ -79,7 +79,8 @@ proptest! {
         prop_assert_eq!(brief(descriptor.first).is_some(), is_brief);
     }
 
-    /// Whatever is decoded would be encoded to the same bits, with one flipped or all of them drawn.
+    /// Whatever is decoded would be encoded to the same bits, with one flipped or all of them
+    /// drawn.
     #[test]
     fn garbage_is_refused_or_harmless(
         posting in posting(), word in 0..8usize, bit in 0..64u32, drawn in any::<[u64; 8]>(), flip in any::<bool>()

@@ -1,8 +1,9 @@
 //! Executing gates: the protocol by which any CPU finishes what its signal completes.
 //!
-//! A signal is not sent: it stays in the gate that fired, whose *state* tells the round, and the gates it goes to read it there. So
-//! a gate can fire round *r* when each of its sources has fired *r*, and each of its destinations *r* − 2, whose packet is
-//! overwritten. All three are conditions on words that only grow, so whoever finds them true may execute the gate at any later time:
+//! A signal is not sent: it stays in the gate that fired, whose *state* tells the round, and the
+//! gates it goes to read it there. So a gate can fire round *r* when each of its sources has fired
+//! *r*, and each of its destinations *r* − 2, whose packet is overwritten. All three are conditions
+//! on words that only grow, so whoever finds them true may execute the gate at any later time:
 //!
 //! ```text
 //! F1  look at sources and destinations        until then nothing is written
@@ -12,19 +13,23 @@
 //! F5  full barrier
 //! F6  look (F1) at the destinations, the sources, and at this gate again
 //! ```
-//! *Nothing is overlooked.* Whoever completes a gate's last condition has published it (F4) and then looks at the gate (F6). If
-//! two do so at once, each after its own full barrier, one of them at least sees both. If the gate is claimed just then, the claimant looks
-//! at it again after its own F5, and sees what was published before it was found claimed. A worklist takes the place of
+//! *Nothing is overlooked.* Whoever completes a gate's last condition has published it (F4) and
+//! then looks at the gate (F6). If two do so at once, each after its own full barrier, one of them
+//! at least sees both. If the gate is claimed just then, the claimant looks at it again after its
+//! own F5, and sees what was published before it was found claimed. A worklist takes the place of
 //! recursion.
 //!
-//! *Rounds.* Neighbours may be one round ahead with their signal and never two, because nothing that is still to be read is
-//! overwritten; any other distance means that a record was damaged, or that gates were set anew by one side only.
+//! *Rounds.* Neighbours may be one round ahead with their signal and never two, because nothing
+//! that is still to be read is overwritten; any other distance means that a record was damaged, or
+//! that gates were set anew by one side only.
 //!
-//! *Death.* A rank that dies between F2 and F4 leaves a gate claimed for good. Nobody reads what is half done, since the state
-//! says *r* − 1; whoever depends on it learns of the death by its wait ([`PeerLost`](rdma_fabric::FabricError::PeerLost)).
+//! *Death.* A rank that dies between F2 and F4 leaves a gate claimed for good. Nobody reads what is
+//! half done, since the state says *r* − 1; whoever depends on it learns of the death by its wait
+//! ([`PeerLost`](rdma_fabric::FabricError::PeerLost)).
 //!
-//! *Freed gates.* A source that was freed keeps its packets until its destinations have fired, and a destination that was freed is a
-//! fault. A source that was freed and has no packet for this round counts as one that signals that fault.
+//! *Freed gates.* A source that was freed keeps its packets until its destinations have fired, and
+//! a destination that was freed is a fault. A source that was freed and has no packet for this
+//! round counts as one that signals that fault.
 
 use super::record::{At, Field, Half, Units, ahead, next, pack, slot, unpack};
 use crate::shm::memory::word::Word;
@@ -37,8 +42,8 @@ use rdma_fabric::{
 /// What the packet of an end half without sources starts with.
 const NOTHING: u64 = 0xff;
 
-/// Looks at these gates, execute what can fire, and go on with what that completes. The caller has written what it
-/// tells them.
+/// Looks at these gates, execute what can fire, and go on with what that completes. The caller has
+/// written what it tells them.
 pub(crate) fn run<U: Units>(units: &U, me: Rank, mut work: Vec<At>) {
     // F5, of the caller's own writing.
     units.fence();
@@ -84,7 +89,8 @@ struct Ready {
 fn fire<U: Units>(units: &U, me: Rank, at: At) -> bool {
     loop {
         let state = units.word(at, Field::State);
-        // Acquire: pairs with the release in F4, so that what is found below is not older than this round.
+        // Acquire: pairs with the release in F4, so that what is found below is not older than this
+        // round.
         let seen = state.load(Acquire);
         let (fired, claimant) = unpack(seen);
         // Acquire: pairs with the release in `OwnGates`, for the wires.
@@ -100,7 +106,8 @@ fn fire<U: Units>(units: &U, me: Rank, at: At) -> bool {
             continue;
         }
         if units.word(at, Field::Life).load(Acquire) != life {
-            // Freed, and perhaps allocated anew. Whoever found it claimed meanwhile relies on this CPU.
+            // Freed, and perhaps allocated anew. Whoever found it claimed meanwhile relies on this
+            // CPU.
             state.store(seen, Release);
             units.fence();
             continue;
@@ -169,8 +176,8 @@ fn look<U: Units>(units: &U, at: At, gate: GateId, round: u64) -> Option<Ready> 
     (is_heard || ready.inputs.into_iter().flatten().any(|input| is_driven(units, input))).then_some(ready)
 }
 
-/// Returns whether an input ends with what hosts start. A gate that nobody hears fires for such inputs only: faults that come by
-/// themselves, round after round, would go on for ever.
+/// Returns whether an input ends with what hosts start. A gate that nobody hears fires for such
+/// inputs only: faults that come by themselves, round after round, would go on for ever.
 fn is_driven<U: Units>(units: &U, input: Input) -> bool {
     match input {
         Input::Fault(_) => false,
@@ -207,7 +214,8 @@ fn arrival<U: Units>(units: &U, gate: GateId, source: GateId, field: Field, roun
     }
 }
 
-/// Returns what is wrong with `destination`, if something is; `None` if it has still to read the packet of two rounds ago.
+/// Returns what is wrong with `destination`, if something is; `None` if it has still to read the
+/// packet of two rounds ago.
 fn room<U: Units>(
     units: &U,
     gate: GateId,

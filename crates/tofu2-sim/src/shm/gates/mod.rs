@@ -1,10 +1,12 @@
 //! The barrier unit over shared memory: gates are records in their rank's segment.
 //!
-//! There is no hardware to run them, and no thread: the CPU whose signal completes a gate's inputs executes the gate and whatever
-//! that completes, in whatever rank's segment ([`fire`]). Records are reached through the job's mappings and hold nothing
-//! but words, each validated when it is read.
+//! There is no hardware to run them, and no thread: the CPU whose signal completes a gate's inputs
+//! executes the gate and whatever that completes, in whatever rank's segment ([`fire`]). Records
+//! are reached through the job's mappings and hold nothing but words, each validated when it is
+//! read.
 //!
-//! To be read after [`record`] and [`fire`]. This file is the provider's side; [`own`] knows which gates the rank has, and what was started.
+//! To be read after [`record`] and [`fire`]. This file is the provider's side; [`own`] knows which
+//! gates the rank has, and what was started.
 
 mod fire;
 pub(crate) mod own;

@@ -1,5 +1,5 @@
-//! The protocol under loom: two members that exchange through one relay gate each, every interleaving within a bound of
-//! preemptions; and what it must find.
+//! The protocol under loom: two members that exchange through one relay gate each, every
+//! interleaving within a bound of preemptions; and what it must find.
 
 use super::{
     fire,

@@ -8,8 +8,8 @@ use rdma_fabric::{
     barrier::{GateError, GateId, Values, Wave, Wiring},
 };
 
-/// A rank's knowledge of its gates, under the endpoint's lock. Nothing here is read from shared memory, so that
-/// damaged records can't make a rank use what is not its own.
+/// A rank's knowledge of its gates, under the endpoint's lock. Nothing here is read from shared
+/// memory, so that damaged records can't make a rank use what is not its own.
 #[derive(Debug, Default)]
 pub(crate) struct OwnGates {
     /// By gate; filled on first use.
@@ -75,7 +75,8 @@ impl OwnGates {
         }
     }
 
-    /// Takes a start/end gate and relay gates. `gone` says which ranks will never read a packet again.
+    /// Takes a start/end gate and relay gates. `gone` says which ranks will never read a packet
+    /// again.
     pub(crate) fn take(
         &mut self,
         units: &impl Units,

@@ -3,14 +3,17 @@
 //! ```text
 //! record: | life | state | four wires | posted | … | packet of even rounds | packet of odd rounds |
 //! ```
-//! * *life*: odd while the gate is allocated; grows by one whenever that changes. A gate's name has the number.
-//! * *state*: the round fired last (39 bits), and who executes the next one now: rank + 1 (25 bits), or 0.
+//! * *life*: odd while the gate is allocated; grows by one whenever that changes. A gate's name has
+//!   the number.
+//! * *state*: the round fired last (39 bits), and who executes the next one now: rank + 1 (25
+//!   bits), or 0.
 //! * *posted*: of a start half, the round its host has given values for.
 //! * A *packet* is the signal of a round, as [`Wave`](rdma_fabric::barrier::Wave) encodes it.
 //!
-//! A relay gate has one record, a start/end gate two: its *start half*, whose destinations count, and its *end half*, whose
-//! sources do. The end half's packet of a round is the result; before that round is over, the other one, whose result the host has
-//! taken, holds what the host gave for this round.
+//! A relay gate has one record, a start/end gate two: its *start half*, whose destinations count,
+//! and its *end half*, whose sources do. The end half's packet of a round is the result; before
+//! that round is over, the other one, whose result the host has taken, holds what the host gave for
+//! this round.
 
 use crate::shm::memory::word::Word;
 use core::sync::atomic::Ordering;
@@ -82,7 +85,8 @@ pub(crate) struct At {
 }
 
 impl At {
-    /// Returns the gate at `index` of a rank, as others see its outputs. `None` if there is no such rank or gate.
+    /// Returns the gate at `index` of a rank, as others see its outputs. `None` if there is no such
+    /// rank or gate.
     pub(crate) fn new(units: &impl Units, rank: Rank, index: usize) -> Option<At> {
         let exists = rank.index() < units.ranks() && index < units.gates();
         exists.then_some(At { rank: rank.number(), node: index as u16 })
@@ -189,7 +193,8 @@ mod unit_tests {
         assert_eq!((ahead(1, ROUNDS - 1), ahead(ROUNDS - 1, 1), ahead(5, 5)), (Some(2), Some(-2), Some(0)));
         assert_eq!((ahead(9, 1), ahead(1, 9)), (None, None));
         assert_eq!(unpack(pack(ROUNDS - 1, (1 << 24) + 1)), (ROUNDS - 1, (1 << 24) + 1));
-        // A round bit instead of a number would take a neighbour that is two ahead for one of this round.
+        // A round bit instead of a number would take a neighbour that is two ahead for one of this
+        // round.
         assert_eq!(slot(ROUNDS), slot(0));
     }
 }

@@ -1,4 +1,5 @@
-//! Gates of endpoints that one thread holds: starting never blocks, so whole rounds run here one step after the other.
+//! Gates of endpoints that one thread holds: starting never blocks, so whole rounds run here one
+//! step after the other.
 
 use super::{
     JobUnits,

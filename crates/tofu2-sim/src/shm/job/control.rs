@@ -1,4 +1,5 @@
-//! The job's control block: which ranks run, have left or are lost, and how far symmetric allocations are.
+//! The job's control block: which ranks run, have left or are lost, and how far symmetric
+//! allocations are.
 
 use crate::shm::{
     memory::{Mapping, layout},
@@ -18,7 +19,8 @@ use crate::shm::memory::mapping::MappedFile;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u64)]
 pub(crate) enum State {
-    /// Its process has not attached yet; or it ended well without attaching, in a job to which no rank has attached.
+    /// Its process has not attached yet; or it ended well without attaching, in a job to which no
+    /// rank has attached.
     Starting = 0,
     /// It runs its program.
     Running = 1,
@@ -87,8 +89,8 @@ impl Plan {
         layout::segment_bytes(self.heap_bytes).unwrap_or(usize::MAX)
     }
 
-    /// Returns where a rank's segment starts in the job's file, and for one rank too many where the file ends. The plan was
-    /// checked.
+    /// Returns where a rank's segment starts in the job's file, and for one rank too many where the
+    /// file ends. The plan was checked.
     #[cfg(target_os = "linux")]
     pub(crate) fn segment_at(&self, rank: usize) -> usize {
         layout::segment_at(self.ranks, self.heap_bytes, rank).unwrap_or(usize::MAX)
@@ -169,8 +171,8 @@ impl Control {
 
     /// Returns what became of `rank`. Unknown values count as lost.
     pub(crate) fn state(&self, rank: usize) -> State {
-        // SeqCst: includes the acquire that pairs with the exchange in `advance`, so that what the rank wrote before is
-        // visible; see `Job::attached`.
+        // SeqCst: includes the acquire that pairs with the exchange in `advance`, so that what the
+        // rank wrote before is visible; see `Job::attached`.
         match self.card(rank, layout::CARD_STATE).load(SeqCst) {
             0 => State::Starting,
             1 => State::Running,
@@ -193,7 +195,8 @@ impl Control {
         changed
     }
 
-    /// Makes this process `rank`, for good, unless another one is or was. Returns whether it is now.
+    /// Makes this process `rank`, for good, unless another one is or was. Returns whether it is
+    /// now.
     #[cfg(target_os = "linux")]
     pub(crate) fn take(&self, rank: usize) -> bool {
         let holder = self.card(rank, layout::CARD_HOLDER);
@@ -209,14 +212,16 @@ impl Control {
 
     /// Returns whether no code of `rank` will ever run again.
     pub(crate) fn has_ended(&self, rank: usize) -> bool {
-        // SeqCst: includes the acquire that pairs with the release in `set_ended`; see `Job::attached`.
+        // SeqCst: includes the acquire that pairs with the release in `set_ended`; see
+        // `Job::attached`.
         self.card(rank, layout::CARD_ENDED).load(SeqCst) != 0
     }
 
     /// Publishes that no code of `rank` will ever run again.
     #[cfg(target_os = "linux")]
     pub(crate) fn set_ended(&self, rank: usize) {
-        // SeqCst: includes the release that pairs with the acquire in `has_ended`; see `Job::attached`.
+        // SeqCst: includes the release that pairs with the acquire in `has_ended`; see
+        // `Job::attached`.
         self.card(rank, layout::CARD_ENDED).store(1, SeqCst);
         // Release: pairs with the acquire in `anybody_ended`.
         self.word(layout::ENDED).store(1, SeqCst);
@@ -264,8 +269,8 @@ impl Control {
         }
     }
 
-    /// Records that `rank` is lost, or that a peer has found it gone, before another rank can fail because of that: whose failure would
-    /// look like the first.
+    /// Records that `rank` is lost, or that a peer has found it gone, before another rank can fail
+    /// because of that: whose failure would look like the first.
     pub(crate) fn found_gone(&self, rank: usize) {
         let _ = self.word(layout::FIRST_LOST).compare_exchange(0, rank as u64 + 1, SeqCst, Relaxed);
     }

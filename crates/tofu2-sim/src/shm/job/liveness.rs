@@ -1,4 +1,5 @@
-//! What becomes of a job's ranks: how that is published, who is woken, and whether a wait can still end well.
+//! What becomes of a job's ranks: how that is published, who is woken, and whether a wait can still
+//! end well.
 
 use super::{Job, control::State};
 use crate::shm::memory::{Mapping, layout, regions};
@@ -10,8 +11,9 @@ use rdma_fabric::{Deps, FabricError, Rank};
 use std::sync::Arc;
 
 impl Job {
-    /// Records whose death `error` is, which an access to another process's own memory ended with, if nobody has seen a loss before.
-    /// What this rank fails with, and when its process ends, is a consequence.
+    /// Records whose death `error` is, which an access to another process's own memory ended with,
+    /// if nobody has seen a loss before. What this rank fails with, and when its process ends, is a
+    /// consequence.
     #[cold]
     pub(crate) fn notice_loss(&self, error: &FabricError) {
         if let FabricError::PeerLost { rank } = error
@@ -36,12 +38,12 @@ impl Job {
         }
     }
 
-    /// Publishes that the command that was started as `rank` has ended, which makes the rank lost if it had not left. `well` says
-    /// that its exit code was 0. If the rank is a process that the command started and that may still run, `gone` is false, and
-    /// [`Job::gone`] follows later.
+    /// Publishes that the command that was started as `rank` has ended, which makes the rank lost
+    /// if it had not left. `well` says that its exit code was 0. If the rank is a process that the
+    /// command started and that may still run, `gone` is false, and [`Job::gone`] follows later.
     ///
-    /// A process that never attached and ended well may know nothing of this library; it is lost only to ranks that did
-    /// attach, before or after.
+    /// A process that never attached and ended well may know nothing of this library; it is lost
+    /// only to ranks that did attach, before or after.
     #[cfg(target_os = "linux")]
     pub(crate) fn ended(&self, rank: Rank, well: bool, gone: bool) {
         let index = rank.index();
@@ -68,8 +70,9 @@ impl Job {
         self.rouse(rank.index());
     }
 
-    /// Wakes everybody, even if nothing has changed: the rank `ended` may have ended between changing its state and counting that,
-    /// between writing and waking, or with a claim in some notice ring.
+    /// Wakes everybody, even if nothing has changed: the rank `ended` may have ended between
+    /// changing its state and counting that, between writing and waking, or with a claim in some
+    /// notice ring.
     #[cfg(target_os = "linux")]
     fn rouse(&self, ended: usize) {
         self.control.complete_advance(ended);
@@ -77,8 +80,8 @@ impl Job {
         self.possibly_parked().for_each(|segment| segment.rouse());
     }
 
-    /// Returns the segments of ranks of which some thread may be parked. Whoever parks later looks at what was written before the
-    /// fence that comes before this.
+    /// Returns the segments of ranks of which some thread may be parked. Whoever parks later looks
+    /// at what was written before the fence that comes before this.
     fn possibly_parked(&self) -> impl Iterator<Item = &Arc<Mapping>> {
         let may = |&(rank, _): &(usize, _)| {
             self.control.card(rank, layout::CARD_PARKED).load(SeqCst) != 0 && !self.control.has_ended(rank)
@@ -86,10 +89,11 @@ impl Job {
         self.segments.iter().enumerate().filter(may).map(|(_, segment)| segment)
     }
 
-    /// Publishes as lost all ranks that ended before they attached; to be called by a rank that is running now.
+    /// Publishes as lost all ranks that ended before they attached; to be called by a rank that is
+    /// running now.
     ///
-    /// The rank has published that it runs and looks which have ended; the launcher publishes which have ended and looks which run.
-    /// All four are SeqCst, so one of them sees the other.
+    /// The rank has published that it runs and looks which have ended; the launcher publishes which
+    /// have ended and looks which run. All four are SeqCst, so one of them sees the other.
     #[cfg(target_os = "linux")]
     pub(crate) fn attached(&self) {
         let ended = |&rank: &usize| self.control.has_ended(rank) && self.control.state(rank) == State::Starting;
@@ -99,7 +103,8 @@ impl Job {
     /// Returns whether any rank has ever attached.
     #[cfg(target_os = "linux")]
     fn is_attached(&self) -> bool {
-        // Lost ranks count only if they ran: one that was killed before it attached concerns no rank that never attached either.
+        // Lost ranks count only if they ran: one that was killed before it attached concerns no
+        // rank that never attached either.
         (0..self.plan.ranks).any(|rank| matches!(self.control.state(rank), State::Running | State::Left))
     }
 
@@ -124,7 +129,8 @@ impl Job {
     /// Returns whether a wait of `me` for `deps` can still end well.
     ///
     /// # Errors
-    /// [`FabricError::NoSuchRank`], [`FabricError::PeerLost`], [`FabricError::PeersLeft`], [`FabricError::Deadlock`].
+    /// [`FabricError::NoSuchRank`], [`FabricError::PeerLost`], [`FabricError::PeersLeft`],
+    /// [`FabricError::Deadlock`].
     pub(crate) fn outlook(&self, me: Rank, deps: &Deps<'_>) -> Result<(), FabricError> {
         self.control.can_go_on()?;
         let (mut lost, mut all_left) = (None, true);

@@ -1,5 +1,5 @@
-//! What all ranks of a job share, as one process sees it: the mapped segments and the [`control`] block. [`liveness`] is what becomes
-//! of the ranks.
+//! What all ranks of a job share, as one process sees it: the mapped segments and the [`control`]
+//! block. [`liveness`] is what becomes of the ranks.
 
 pub(crate) mod control;
 mod liveness;
@@ -43,9 +43,11 @@ pub(crate) struct Job {
     pub(crate) oversubscribed: bool,
     /// What its control queues are like.
     pub(crate) queues: QueueOptions,
-    /// Buffers that existed before and that this process registered, by rank and place in the region table.
+    /// Buffers that existed before and that this process registered, by rank and place in the
+    /// region table.
     adopted: Mutex<HashMap<(Rank, u32), Arc<Adopted>>>,
-    /// How the ranks' processes reach each other's own memory; `None` where ranks are threads, and in a launcher.
+    /// How the ranks' processes reach each other's own memory; `None` where ranks are threads, and
+    /// in a launcher.
     #[cfg(target_os = "linux")]
     peers: Option<PeerMemories>,
 }
@@ -118,7 +120,8 @@ impl Job {
         self.adopted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Offers the other processes the memory at `address` of this one, which is about to be registered as `key`.
+    /// Offers the other processes the memory at `address` of this one, which is about to be
+    /// registered as `key`.
     #[cfg(target_os = "linux")]
     pub(crate) fn offer(&self, key: RegionKey, address: u64, len: usize) -> Result<(), FabricError> {
         let unsupported = FabricError::Unsupported { feature: &"cross-memory copies" };
@@ -140,7 +143,8 @@ impl Job {
         resolved.inspect_err(|error| self.notice_loss(error))
     }
 
-    /// Returns whether an operation of any rank is announced inside the region; those of ranks that have ended don't count.
+    /// Returns whether an operation of any rank is announced inside the region; those of ranks that
+    /// have ended don't count.
     pub(crate) fn is_inside(&self, id: RegionId) -> bool {
         let inside = |(rank, segment): (usize, &Arc<Mapping>)| {
             inside::names(segment.announcements(), id) && !self.control.has_ended(rank)
@@ -163,12 +167,13 @@ impl Job {
         if !heavy_barrier {
             return longest;
         }
-        // A bound that nothing depends on must not make a thousand idle ranks busy: five thousand looks a second, by all.
+        // A bound that nothing depends on must not make a thousand idle ranks busy: five thousand
+        // looks a second, by all.
         longest.max(Duration::from_micros(200).saturating_mul(self.plan.ranks as u32)).min(Duration::from_millis(500))
     }
 
-    /// Returns the longest time a task of a foreign executor stays asleep without looking. Looks cost more there, and the bound
-    /// matters only where there is no heavy barrier.
+    /// Returns the longest time a task of a foreign executor stays asleep without looking. Looks
+    /// cost more there, and the bound matters only where there is no heavy barrier.
     pub(crate) fn longest_sleep(&self) -> Duration {
         if self.control.heavy_barrier() { Duration::from_millis(500) } else { self.longest_park() }
     }

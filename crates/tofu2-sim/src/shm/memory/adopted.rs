@@ -6,12 +6,13 @@
 //! | cross copy | processes, if the probe at first use succeeded | one `pread` or `pwrite` of the owner's memory image, announced ([`super::inside`]) |
 //! | staged | processes otherwise, or for atomics; cells (Miri) that the buffer does not fill | accesses an extent of the owner's segment, announced |
 //!
-//! No address is ever read from shared memory: for direct access it stands in a table of the process ([`Job::adopted`]), for
-//! cross copies in a private table of the owner, read through the memory image.
+//! No address is ever read from shared memory: for direct access it stands in a table of the
+//! process ([`Job::adopted`]), for cross copies in a private table of the owner, read through the
+//! memory image.
 //!
 //! # Safety
-//! A buffer that was handed over is accessed through [`rdma_fabric::access`] and nothing else until it is taken, which waits until its use count
-//! is closed and nobody is inside.
+//! A buffer that was handed over is accessed through [`rdma_fabric::access`] and nothing else until
+//! it is taken, which waits until its use count is closed and nobody is inside.
 
 #![allow(unsafe_code)]
 
@@ -32,7 +33,8 @@ use no_processes::CrossPlace;
 
 /// A buffer that was handed over.
 pub(crate) struct Adopted {
-    /// `len` bytes of `memory`, accessed through `access` by whoever `uses` counts, and by nobody else while they are here.
+    /// `len` bytes of `memory`, accessed through `access` by whoever `uses` counts, and by nobody
+    /// else while they are here.
     start: NonNull<u8>,
     len: usize,
     pub(crate) uses: UseCount,
@@ -86,12 +88,14 @@ pub(crate) struct DirectPlace {
 }
 
 impl DirectPlace {
-    /// Makes the place `offset..offset + len` of a buffer, registered in entry `key` of `target`. `None` if that is not inside.
+    /// Makes the place `offset..offset + len` of a buffer, registered in entry `key` of `target`.
+    /// `None` if that is not inside.
     fn new(memory: &Arc<Adopted>, target: &Arc<Mapping>, key: RegionKey, offset: usize, len: usize) -> Option<Self> {
         offset.checked_add(len).filter(|&end| end <= memory.len)?;
         // SAFETY: inside the buffer, by the check.
         let start = unsafe { memory.start.add(offset) };
-        // SAFETY: the piece is used while it is counted only (`within`), and so while the buffer is there.
+        // SAFETY: the piece is used while it is counted only (`within`), and so while the buffer is
+        // there.
         let piece = unsafe { target.outside(start, len, regions::generation_at(key.index as usize), key.generation) };
         Some(DirectPlace { piece, memory: memory.clone() })
     }
@@ -172,7 +176,8 @@ impl Outside {
     }
 }
 
-/// Resolves bytes of memory that `addr.rank` registered where it was, in entry `addr.region`. `region_len` is what the entry says.
+/// Resolves bytes of memory that `addr.rank` registered where it was, in entry `addr.region`.
+/// `region_len` is what the entry says.
 pub(crate) fn resolve(
     job: &Job,
     me: Rank,

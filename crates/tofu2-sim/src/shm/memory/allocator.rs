@@ -43,7 +43,8 @@ impl Drop for Allocator {
 pub(crate) enum Pages {
     /// From the process's own memory, when they are touched.
     Private,
-    /// From a memory file: reserved when a region is allocated, so that no access can find none left.
+    /// From a memory file: reserved when a region is allocated, so that no access can find none
+    /// left.
     #[cfg(target_os = "linux")]
     File {
         file: std::os::fd::OwnedFd,
@@ -157,8 +158,8 @@ impl Allocator {
 
     /// Gives an extent its pages and clear it.
     ///
-    /// Pages are asked for under the whole extent: bytes count as used from when they are taken, even if their pages
-    /// were refused then.
+    /// Pages are asked for under the whole extent: bytes count as used from when they are taken,
+    /// even if their pages were refused then.
     pub(crate) fn prepare(
         &mut self,
         segment: &Mapping,
@@ -209,7 +210,8 @@ mod tests {
         processes::memory_file,
     };
 
-    /// A file whose every page the system refuses for want of memory; says so if there is none to be had.
+    /// A file whose every page the system refuses for want of memory; says so if there is none to
+    /// be had.
     fn no_huge_pages() -> Option<std::os::fd::OwnedFd> {
         use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
         let made = memfd_create("onesided-test", MemfdFlags::CLOEXEC | MemfdFlags::HUGETLB)

@@ -1,5 +1,5 @@
-//! Registering memory that existed before: what its owner keeps, and how it gets the memory back. [`adopted`](super::adopted) tells
-//! how operations reach it.
+//! Registering memory that existed before: what its owner keeps, and how it gets the memory back.
+//! [`adopted`](super::adopted) tells how operations reach it.
 
 use super::{
     adopted::Adopted,
@@ -19,7 +19,8 @@ fn fits(memory: &mut OwnedMemory) -> bool {
     bytes.as_ptr().addr().is_multiple_of(access::CELL) && bytes.len().is_multiple_of(access::CELL)
 }
 
-/// Returns how processes reach memory that exists, as far as this process can tell without being a rank.
+/// Returns how processes reach memory that exists, as far as this process can tell without being a
+/// rank.
 pub fn existing_of_processes() -> Existing {
     #[cfg(target_os = "linux")]
     return if crate::shm::processes::peer_memory::is_possible() { Existing::CrossCopy } else { Existing::Staged };
@@ -140,7 +141,8 @@ impl HeldBuffer {
             }
     }
 
-    /// Returns the memory of a quiet region, and what becomes free: the table entry if it may be used again, an extent.
+    /// Returns the memory of a quiet region, and what becomes free: the table entry if it may be
+    /// used again, an extent.
     pub(crate) fn dismantle(self, segment: &Mapping) -> Dismantled {
         let index = (self.closed == Some(true)).then_some(self.key.index as usize);
         match self.what {

@@ -1,11 +1,13 @@
-//! Which bytes of a segment's heap are taken: arithmetic only, private to the owner, never in shared memory.
+//! Which bytes of a segment's heap are taken: arithmetic only, private to the owner, never in
+//! shared memory.
 //!
-//! Two arenas share one range of bytes. Symmetric regions grow from its start, local ones from its end, so that
-//! neither has a fixed share. The symmetric arena's state depends only on the sequence of symmetric calls, which
-//! is the same on all ranks: equal calls give equal offsets everywhere.
+//! Two arenas share one range of bytes. Symmetric regions grow from its start, local ones from its
+//! end, so that neither has a fixed share. The symmetric arena's state depends only on the sequence
+//! of symmetric calls, which is the same on all ranks: equal calls give equal offsets everywhere.
 //!
-//! Locked regions to which references may exist have bytes that no other region ever had nor will have: a short operation on another
-//! region, whose thread is stopped before its access, must not hit them, however late it comes.
+//! Locked regions to which references may exist have bytes that no other region ever had nor will
+//! have: a short operation on another region, whose thread is stopped before its access, must not
+//! hit them, however late it comes.
 
 use std::{collections::BTreeMap, ops::Range};
 
@@ -40,7 +42,8 @@ impl Arena {
         Some(offset)
     }
 
-    /// Takes `len` bytes that were never handed out, ending at or below `limit`. What is free below them becomes a hole.
+    /// Takes `len` bytes that were never handed out, ending at or below `limit`. What is free below
+    /// them becomes a hole.
     fn take_fresh(&mut self, len: usize, limit: usize) -> Option<usize> {
         let end = self.touched.checked_add(len).filter(|&end| end <= limit)?;
         if self.top < self.touched {
@@ -120,7 +123,8 @@ pub(crate) struct Heap {
     local: Arena,
     /// While a symmetric allocation is being agreed on, local extents stay at or above this offset.
     promised: usize,
-    /// Free pieces that belonged to locked regions, by offset. To `symmetric` they are in use for ever.
+    /// Free pieces that belonged to locked regions, by offset. To `symmetric` they are in use for
+    /// ever.
     locked: BTreeMap<usize, usize>,
 }
 
@@ -135,7 +139,8 @@ impl Heap {
         }
     }
 
-    /// Returns the bytes that were never in use. (Either arena may have been where the other one is now.)
+    /// Returns the bytes that were never in use. (Either arena may have been where the other one is
+    /// now.)
     fn fresh(&self) -> Range<usize> {
         self.symmetric.touched..self.len - self.local.touched
     }
@@ -157,24 +162,25 @@ impl Heap {
         self.local.give_back(self.len - extent.offset - extent.len, extent.len);
     }
 
-    /// Keeps room for a symmetric extent of `bytes` bytes until it is taken or given up, whatever holes the others
-    /// agree on. Up to which offset: less than is needed now if there is less, for the ranks may agree on freeing
-    /// others first.
+    /// Keeps room for a symmetric extent of `bytes` bytes until it is taken or given up, whatever
+    /// holes the others agree on. Up to which offset: less than is needed now if there is less, for
+    /// the ranks may agree on freeing others first.
     pub(crate) fn promise_symmetric(&mut self, bytes: usize) -> usize {
         let end = grains(bytes).filter(|&len| len <= self.len).map_or(0, |len| self.symmetric.top + len);
         self.promised = end.min(self.len - self.local.top);
         self.promised
     }
 
-    /// Promises, as [`Heap::promise_symmetric`] does, for a locked region: room that no region ever had.
+    /// Promises, as [`Heap::promise_symmetric`] does, for a locked region: room that no region ever
+    /// had.
     pub(crate) fn promise_locked(&mut self, bytes: usize) -> usize {
         let end = grains(bytes).filter(|&len| len <= self.len).map_or(0, |len| self.symmetric.touched + len);
         self.promised = end.min(self.fresh().end);
         self.promised
     }
 
-    /// Takes an extent, as [`Heap::take_symmetric`] does, for a locked region: a piece that only such regions had, or one that none
-    /// ever had.
+    /// Takes an extent, as [`Heap::take_symmetric`] does, for a locked region: a piece that only
+    /// such regions had, or one that none ever had.
     pub(crate) fn take_locked(&mut self, bytes: usize, limit: usize) -> Result<Extent, usize> {
         let limit = limit.min(self.promised);
         self.break_promise();
@@ -197,8 +203,8 @@ impl Heap {
         self.promised = 0;
     }
 
-    /// Takes a symmetric extent in a hole or ending at or below `limit`, the least that any rank has promised. Same calls,
-    /// same answers on all ranks. On failure the longest there could be.
+    /// Takes a symmetric extent in a hole or ending at or below `limit`, the least that any rank
+    /// has promised. Same calls, same answers on all ranks. On failure the longest there could be.
     pub(crate) fn take_symmetric(&mut self, bytes: usize, limit: usize) -> Result<Extent, usize> {
         // This rank's promise is among them, unless a card was damaged.
         let limit = limit.min(self.promised);

@@ -1,7 +1,7 @@
 //! Which operations are inside which region: what deregistration waits for.
 //!
-//! A copy that takes long, and every operation on memory that existed before it was registered, is *announced* by the rank
-//! that executes it, in its own segment, while it is under way:
+//! A copy that takes long, and every operation on memory that existed before it was registered, is
+//! *announced* by the rank that executes it, in its own segment, while it is under way:
 //!
 //! ```text
 //! operation                                owner
@@ -11,14 +11,15 @@
 //! I4  copy                                     until none names the region
 //! I5  withdraw (release)
 //! ```
-//! This is a store-buffer race: if I3 misses D1, then D3 sees I1 and the owner waits for I5. A rank that died inside is not
-//! waited for once its process was reaped, because its announcements are its own.
+//! This is a store-buffer race: if I3 misses D1, then D3 sees I1 and the owner waits for I5. A rank
+//! that died inside is not waited for once its process was reaped, because its announcements are
+//! its own.
 //!
-//! Short copies and atomics on allocated memory announce nothing: that would double their cost. For them there is
-//! [`super::retired`].
+//! Short copies and atomics on allocated memory announce nothing: that would double their cost. For
+//! them there is [`super::retired`].
 //!
-//! Inside one process a [`UseCount`] serves for that, with one word: it needs no barrier, and no other process can disturb it,
-//! so that references to memory may depend on it.
+//! Inside one process a [`UseCount`] serves for that, with one word: it needs no barrier, and no
+//! other process can disturb it, so that references to memory may depend on it.
 
 use core::sync::atomic::{
     AtomicU32, AtomicU64,
@@ -35,8 +36,8 @@ pub(crate) const ANNOUNCEMENTS: usize = 16;
 pub(crate) struct RegionId(u64);
 
 impl RegionId {
-    /// Packs rank (25 bits, from 1), place in the table (12 bits), the generation's low 27 bits: enough to tell
-    /// a region from those that had its place while an operation was under way.
+    /// Packs rank (25 bits, from 1), place in the table (12 bits), the generation's low 27 bits:
+    /// enough to tell a region from those that had its place while an operation was under way.
     pub(crate) fn new(rank: Rank, key: RegionKey) -> Self {
         const { assert!(super::layout::SLOTS <= 1 << 12) };
         RegionId(
@@ -112,9 +113,10 @@ impl<W: AnnouncementWord, const N: usize> Drop for Inside<'_, W, N> {
     }
 }
 
-/// Announces (I1 and I2) in some of the own rank's `words`, at most 32; one barrier serves all `ids`. `rest` is called while too few are
-/// free: no caller waits while it holds some. Which are taken stands in the rank's private `taken`, a bit each, and not in the words:
-/// peers can write those too.
+/// Announces (I1 and I2) in some of the own rank's `words`, at most 32; one barrier serves all
+/// `ids`. `rest` is called while too few are free: no caller waits while it holds some. Which are
+/// taken stands in the rank's private `taken`, a bit each, and not in the words: peers can write
+/// those too.
 #[inline]
 pub(crate) fn announce<'a, W: AnnouncementWord, const N: usize>(
     words: &'a [W],
@@ -160,13 +162,15 @@ pub(crate) fn barrier() {
 
 /// Returns whether one of a rank's `words` names the region: D3.
 pub(crate) fn names<W: AnnouncementWord>(words: &[W], id: RegionId) -> bool {
-    // Acquire, pairs with the release in `Inside::drop`: what was copied before is visible, and over.
+    // Acquire, pairs with the release in `Inside::drop`: what was copied before is visible, and
+    // over.
     words.iter().any(|word| word.look() == id.to_bits())
 }
 
 /// Set in a count's word once it is closed; the rest counts the operations inside.
 const CLOSED: u64 = 1 << 63;
-/// Set once it was seen closed and empty: an operation that comes too late counts for a moment as well, and is not inside.
+/// Set once it was seen closed and empty: an operation that comes too late counts for a moment as
+/// well, and is not inside.
 const QUIESCENT: u64 = 1 << 62;
 
 /// Counts operations of this process inside some memory until it is closed.
@@ -194,7 +198,8 @@ impl<W: AnnouncementWord> UseCount<W> {
 
     /// Returns whether the count is closed and every operation is out for good.
     pub(crate) fn is_quiescent(&self) -> bool {
-        // Acquire: pairs with the release of whoever went out last, through all read-modify-writes between.
+        // Acquire: pairs with the release of whoever went out last, through all read-modify-writes
+        // between.
         let now = self.0.look();
         now & QUIESCENT != 0 || (now == CLOSED && self.0.replace(CLOSED, CLOSED | QUIESCENT))
     }

@@ -11,9 +11,10 @@
 
 use super::inside::ANNOUNCEMENTS;
 
-/// Bytes that CPUs pass between them as one, a power of two: what different ranks write stands at least so far apart.
-/// 128 where lines are fetched in pairs (x86-64) or are so long on some machines (aarch64, POWER), 256 on s390x, else 64:
-/// as `crossbeam_utils::CachePadded`, but never less than a region's promised alignment of 64 bytes.
+/// Bytes that CPUs pass between them as one, a power of two: what different ranks write stands at
+/// least so far apart. 128 where lines are fetched in pairs (x86-64) or are so long on some
+/// machines (aarch64, POWER), 256 on s390x, else 64: as `crossbeam_utils::CachePadded`, but never
+/// less than a region's promised alignment of 64 bytes.
 pub(crate) const CACHE_LINE: usize = if cfg!(target_arch = "s390x") {
     256
 } else if cfg!(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "powerpc64")) {
@@ -21,13 +22,13 @@ pub(crate) const CACHE_LINE: usize = if cfg!(target_arch = "s390x") {
 } else {
     64
 };
-/// Granule of mappings and of page reservation, in bytes. A multiple of it is a multiple of every page size up to 64
-/// KiB, which is more than any supported system has; where memory files are used, the system is asked
-/// ([`check_page`]).
+/// Granule of mappings and of page reservation, in bytes. A multiple of it is a multiple of every
+/// page size up to 64 KiB, which is more than any supported system has; where memory files are
+/// used, the system is asked ([`check_page`]).
 pub(crate) const PAGE: usize = 65_536;
 
-/// Defines where things stand: their names, lengths in bytes and first bytes. Refuses to compile unless each ends before the next
-/// one starts.
+/// Defines where things stand: their names, lengths in bytes and first bytes. Refuses to compile
+/// unless each ends before the next one starts.
 macro_rules! fields {
     ($($(#[$doc:meta])* $name:ident: $len:expr, $at:expr;)*) => {
         $($(#[$doc])* pub(crate) const $name: usize = $at;)*
@@ -67,23 +68,27 @@ pub(crate) const QUEUE_CONTEXTS: usize = 8;
 fields! {
     /// `u64`, not 0 once the segment's rank is lost. Same line as the bell: a poster looks at both.
     LOST: 8, 0;
-    /// `u32`, the doorbell; the only word that is not 8 bytes long, reached as [`super::mapping::Mapping::bell`] only. In the
-    /// control block nothing stands there.
+    /// `u32`, the doorbell; the only word that is not 8 bytes long, reached as
+    /// [`super::mapping::Mapping::bell`] only. In the control block nothing stands there.
     BELL: 4, 8;
     /// `u64`, what a parked rank waits for.
     WATCH: 8, 16;
     /// `u64`, position of the oldest notice; written by the owner, and on a line of its own.
     RING_HEAD: 8, CACHE_LINE;
-    /// `u64`, the next free position of the notice ring and who took the last; written by producers.
+    /// `u64`, the next free position of the notice ring and who took the last; written by
+    /// producers.
     RING_TAIL: 8, 2 * CACHE_LINE;
     /// `u64`, what a producer found at the head last. On the tail's line: only producers touch it.
     RING_SEEN: 8, RING_TAIL + 8;
-    /// `u64` each, what operations of the rank that are under way are inside of; written by the rank.
+    /// `u64` each, what operations of the rank that are under way are inside of; written by the
+    /// rank.
     INSIDE: 8 * ANNOUNCEMENTS, 3 * CACHE_LINE;
-    /// `u64`, not 0 if control queues of the rank wait for somebody to execute what was released; any rank writes it.
+    /// `u64`, not 0 if control queues of the rank wait for somebody to execute what was released;
+    /// any rank writes it.
     QUEUES_PENDING: 8, (INSIDE + 8 * ANNOUNCEMENTS).next_multiple_of(CACHE_LINE);
-    /// `u64`, how often the rank has begun or ended to be parked without a deadline: odd while it is. It and the words behind it are written by the rank
-    /// and read by the watchdog: see [`crate::shm::waiting::watchdog`].
+    /// `u64`, how often the rank has begun or ended to be parked without a deadline: odd while it
+    /// is. It and the words behind it are written by the rank and read by the watchdog: see
+    /// [`crate::shm::waiting::watchdog`].
     PARKINGS: 8, QUEUES_PENDING + CACHE_LINE;
     /// `u64`, how often the rank has looked again in vain and parked.
     PARKED_LOOKS: 8, PARKINGS + 8;
@@ -107,7 +112,8 @@ fields! {
     GATE_RECORDS: (GATES + START_GATES) * GATE_RECORD, (RING_CLAIMS + RING_CAPACITY * 8).next_multiple_of(CACHE_LINE);
     /// First word of the directory of control queues: the region key of the queue's words, or 0.
     QUEUES: QUEUE_ENGINES * QUEUE_NUMBERS * QUEUE_CONTEXTS * 8, GATE_RECORDS + (GATES + START_GATES) * GATE_RECORD;
-    /// First word of the node's control queues, in the segment of its first rank: which rank has each.
+    /// First word of the node's control queues, in the segment of its first rank: which rank has
+    /// each.
     NODE_QUEUES: QUEUE_ENGINES * QUEUE_NUMBERS * 8, QUEUES + QUEUE_ENGINES * QUEUE_NUMBERS * QUEUE_CONTEXTS * 8;
     /// First byte of the heap.
     HEAP: 0, (NODE_QUEUES + QUEUE_ENGINES * QUEUE_NUMBERS * 8).next_multiple_of(PAGE);
@@ -134,7 +140,8 @@ fields! {
     NO_HEAVY_BARRIER: 8, 40;
     /// `u64`, number of ranks.
     RANKS: 8, 48;
-    /// `u64`, not 0 if the job has more ranks than CPUs. Whoever started it says so: a bound rank sees only its own CPUs.
+    /// `u64`, not 0 if the job has more ranks than CPUs. Whoever started it says so: a bound rank
+    /// sees only its own CPUs.
     OVERSUBSCRIBED: 8, 56;
     /// `u64`, number of changes of any rank's state.
     CHANGES: 8, CACHE_LINE;
@@ -146,9 +153,11 @@ fields! {
     STUCK: 8, CACHE_LINE + 24;
     /// `u64`, number of arrivals at phases of symmetric allocations; only a hint whom to wake.
     ARRIVALS: 8, 2 * CACHE_LINE;
-    /// `u64`, what the job's control queues are like ([`crate::shm::queues::config::QueueOptions`]); never changes.
+    /// `u64`, what the job's control queues are like
+    /// ([`crate::shm::queues::config::QueueOptions`]); never changes.
     QUEUE_OPTIONS: 8, ARRIVALS + 8;
-    /// `u64`, a random number that tells the job from others; never changes. 0 where ranks share a process, as is the next.
+    /// `u64`, a random number that tells the job from others; never changes. 0 where ranks share a
+    /// process, as is the next.
     JOB: 8, ARRIVALS + 16;
     /// `u64`, a random number that only processes of the job know; never changes.
     SECRET: 8, ARRIVALS + 24;
@@ -165,17 +174,19 @@ fields! {
     CARD_STATE: 8, 0;
     /// `u64` in a card: number of phases of symmetric allocations the rank has arrived at.
     CARD_PHASE: 8, 8;
-    /// `u64` in a card: 1 once the rank's process was reaped, so that no code of it runs; 0 for ever where ranks are threads.
+    /// `u64` in a card: 1 once the rank's process was reaped, so that no code of it runs; 0 for
+    /// ever where ranks are threads.
     CARD_ENDED: 8, 16;
-    /// `u64` in a card: which process the rank is (`Holder` in [`crate::shm::job::control`]); 0 for ever where ranks are threads.
+    /// `u64` in a card: which process the rank is (`Holder` in [`crate::shm::job::control`]); 0 for
+    /// ever where ranks are threads.
     CARD_HOLDER: 8, 24;
-    /// `u64` in a card: not 0 while anybody of the rank is parked, or about to be. So changing a state need not touch the
-    /// segments of all ranks, in most of which no thread waits.
+    /// `u64` in a card: not 0 while anybody of the rank is parked, or about to be. So changing a
+    /// state need not touch the segments of all ranks, in most of which no thread waits.
     CARD_PARKED: 8, 32;
 }
 
-/// In a card: what the rank says in a phase. Two of them, for even and odd phases, so that a rank can go on to the
-/// next phase while others still read the last.
+/// In a card: what the rank says in a phase. Two of them, for even and odd phases, so that a rank
+/// can go on to the next phase while others still read the last.
 pub(crate) const CARD_SIDES: [usize; 2] = [CACHE_LINE, CACHE_LINE + SIDE];
 /// Bytes of a card.
 pub(crate) const CARD: usize = CARD_SIDES[1] + SIDE;
@@ -184,7 +195,8 @@ const _: () = in_order([(CARD_PARKED, 8), (CARD_SIDES[0], SIDE), (CARD_SIDES[1],
 fields! {
     /// `u64` in a side: bytes asked for.
     SIDE_BYTES: 8, 0;
-    /// `u64` in a side: in phase 1 up to where the rank promises room, in phase 2 whether all is well with it (1).
+    /// `u64` in a side: in phase 1 up to where the rank promises room, in phase 2 whether all is
+    /// well with it (1).
     SIDE_VERDICT: 8, 8;
     /// `u64` in a side: 1 if the rank has freed regions whose grace period is not over.
     SIDE_RETIRED: 8, 16;
@@ -214,7 +226,8 @@ pub(crate) fn check_page(bytes: usize) -> Result<(), rdma_fabric::FabricError> {
     }
 }
 
-/// Refuses to compile unless each part, its first byte and its length, ends before the next one starts.
+/// Refuses to compile unless each part, its first byte and its length, ends before the next one
+/// starts.
 const fn in_order<const N: usize>(parts: [(usize, usize); N]) {
     let mut next = 1;
     while next < N {
@@ -243,7 +256,8 @@ pub(crate) fn control_bytes(ranks: usize) -> Option<usize> {
     ranks.checked_mul(CARD)?.checked_add(CARDS)?.checked_next_multiple_of(PAGE)
 }
 
-/// Returns where the segment of `rank` starts in the file of a job of `ranks` ranks, and for `rank = ranks` where the file ends.
+/// Returns where the segment of `rank` starts in the file of a job of `ranks` ranks, and for
+/// `rank = ranks` where the file ends.
 pub(crate) fn segment_at(ranks: usize, heap: usize, rank: usize) -> Option<usize> {
     segment_bytes(heap)?.checked_mul(rank)?.checked_add(control_bytes(ranks)?)
 }

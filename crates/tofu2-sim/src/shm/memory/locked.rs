@@ -1,8 +1,9 @@
 //! Locked regions: symmetric memory that only the handles resolve which allocated it.
 //!
-//! What keeps others out is [`super::regions`]; why no earlier operation hits the bytes is in [`super::heap`]. They stay mapped, and are not
-//! used again, until every rank has dropped its part: a rank that holds a reference has not. If one is lost no symmetric memory is
-//! allocated any more, so nothing is used again at all.
+//! What keeps others out is [`super::regions`]; why no earlier operation hits the bytes is in
+//! [`super::heap`]. They stay mapped, and are not used again, until every rank has dropped its
+//! part: a rank that holds a reference has not. If one is lost no symmetric memory is allocated any
+//! more, so nothing is used again at all.
 
 #![allow(unsafe_code)]
 
@@ -32,7 +33,8 @@ pub(crate) fn mapped(endpoint: &Endpoint, region: &Region, rank: Rank) -> Result
     if endpoint.job().is_lost(rank) {
         return Err(FabricError::PeerLost { rank });
     }
-    // SAFETY: the extent of a region that this handle allocated, with others whose terms were the same; the borrow keeps it.
+    // SAFETY: the extent of a region that this handle allocated, with others whose terms were the
+    // same; the borrow keeps it.
     let mapped = extent.and_then(|extent| unsafe { target.mapped(extent.offset, region.len()) });
     debug_assert!(mapped.is_some(), "{region:?} of {}", endpoint.me());
     mapped.ok_or(not_mapped)

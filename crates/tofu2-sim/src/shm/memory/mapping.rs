@@ -1,14 +1,16 @@
 //! Shared memory as such: where it comes from, and its words.
 //!
-//! A [`Mapping`] starts with protocol words, which are atomics, and goes on with the heap, which is reached only
-//! through [`rdma_fabric::access`]: by operations in checked pieces ([`Piece`]). It never moves or shrinks while it exists, and nothing
-//! outside this module and those in it sees its addresses, except through a [`Mapped`] of a locked region.
+//! A [`Mapping`] starts with protocol words, which are atomics, and goes on with the heap, which is
+//! reached only through [`rdma_fabric::access`]: by operations in checked pieces ([`Piece`]). It
+//! never moves or shrinks while it exists, and nothing outside this module and those in it sees its
+//! addresses, except through a [`Mapped`] of a locked region.
 //!
 //! # Safety
-//! `base..base + len` lies in one mapped allocation, aligned to a cache line, until the last owner of the [`Mapping`] is gone,
-//! and no other mapping of the allocation has a byte of it; a file is sealed at its length. The heap starts at `heap_at`, behind the header; it and `len` are multiples of 8, so
-//! that no cell straddles an end. `Mapping::new` checks all that. Wherever an address is made of an offset, here and in
-//! [`piece`], the offset is checked.
+//! `base..base + len` lies in one mapped allocation, aligned to a cache line, until the last owner
+//! of the [`Mapping`] is gone, and no other mapping of the allocation has a byte of it; a file is
+//! sealed at its length. The heap starts at `heap_at`, behind the header; it and `len` are
+//! multiples of 8, so that no cell straddles an end. `Mapping::new` checks all that. Wherever an
+//! address is made of an offset, here and in [`piece`], the offset is checked.
 
 #![allow(unsafe_code)]
 
@@ -91,7 +93,8 @@ unsafe impl Send for MappedFile {}
 #[cfg(target_os = "linux")]
 unsafe impl Sync for MappedFile {}
 
-// SAFETY: all access is by atomics or by `access`, which any thread may do at any time; freed when no owner is left.
+// SAFETY: all access is by atomics or by `access`, which any thread may do at any time; freed when
+// no owner is left.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
@@ -103,8 +106,8 @@ impl fmt::Debug for Mapping {
 }
 
 impl Mapping {
-    /// Maps `len` zeroed bytes of this process. Pages that nobody touches cost nothing where the allocator gets large
-    /// blocks from the system.
+    /// Maps `len` zeroed bytes of this process. Pages that nobody touches cost nothing where the
+    /// allocator gets large blocks from the system.
     pub(crate) fn in_process(len: usize, heap_at: usize) -> Result<Arc<Self>, FabricError> {
         // A larger alignment would make the allocator touch every page.
         let refused = || FabricError::System { call: &"alloc", errno: OUT_OF_MEMORY };
@@ -150,8 +153,8 @@ impl Mapping {
     #[inline(always)]
     pub(crate) fn word(&self, at: usize) -> &AtomicU64 {
         assert!(at.is_multiple_of(8) && at < self.heap_at && at != layout::BELL);
-        // SAFETY: inside the mapping and aligned, by the assertion, since `heap_at` is a multiple of 8 too; protocol words
-        // are accessed as atomics only, and this one as 8 bytes only.
+        // SAFETY: inside the mapping and aligned, by the assertion, since `heap_at` is a multiple
+        // of 8 too; protocol words are accessed as atomics only, and this one as 8 bytes only.
         unsafe { AtomicU64::from_ptr(self.base.as_ptr().add(at).cast()) }
     }
 
@@ -166,7 +169,8 @@ impl Mapping {
         unsafe { &*self.base.as_ptr().add(at).cast() }
     }
 
-    /// Asks for the line of the protocol word at `at`, to write it soon. A hint: there need be no such word.
+    /// Asks for the line of the protocol word at `at`, to write it soon. A hint: there need be no
+    /// such word.
     #[inline(always)]
     pub(crate) fn expect_store(&self, at: usize) {
         access::expect_store(self.base.as_ptr().wrapping_add(at));
@@ -217,28 +221,32 @@ impl Mapping {
     /// Returns where `len` bytes at `offset` of the heap are; `None` if they are not inside.
     ///
     /// # Safety
-    /// They are a part of a locked region that handles allocated which all were made with a pact that allows references.
+    /// They are a part of a locked region that handles allocated which all were made with a pact
+    /// that allows references.
     pub(crate) unsafe fn mapped(self: &Arc<Self>, offset: usize, len: usize) -> Option<Mapped> {
         let start = self.heap_bytes(offset, len)?;
-        // SAFETY: inside the mapping, which is mapped, sealed, as long as the mapping is owned. Only those handles resolve the region (`regions::resolve`),
-        // its bytes never were nor will be another kind of region's (`heap`), and operations are over when they are posted. The
+        // SAFETY: inside the mapping, which is mapped, sealed, as long as the mapping is owned.
+        // Only those handles resolve the region (`regions::resolve`), its bytes never were nor will
+        // be another kind of region's (`heap`), and operations are over when they are posted. The
         // endpoint's atomics are `access`'s.
         Some(unsafe { Mapped::new(start, len, self.clone()) })
     }
 
-    /// Returns the bytes of the heap that hold a control queue: protocol words, while the queue has them. `None` if they are not
-    /// inside, or no words.
+    /// Returns the bytes of the heap that hold a control queue: protocol words, while the queue has
+    /// them. `None` if they are not inside, or no words.
     ///
-    /// No region key leads to a queue's bytes ([`super::regions`]), so they are accessed as these words only, from when the
-    /// queue is opened until their time in [`super::retired`] is over; before and afterwards through [`access`]. A word may hold
-    /// anything: whoever reads one checks it.
+    /// No region key leads to a queue's bytes ([`super::regions`]), so they are accessed as these
+    /// words only, from when the queue is opened until their time in [`super::retired`] is over;
+    /// before and afterwards through [`access`]. A word may hold anything: whoever reads one checks
+    /// it.
     #[inline(always)]
     pub(crate) fn queue_words(&self, offset: usize, len: usize) -> Option<&[AtomicU64]> {
         let whole = offset.is_multiple_of(8) && len.is_multiple_of(8);
         let start = self.heap_bytes(offset, len).filter(|_| whole)?;
-        // SAFETY: inside the mapping, by the check, and aligned, since `heap_at` and `offset` are multiples of 8 and the
-        // base is; atomics of this width may be accessed by anybody at any time, and `access` is either the same atomics or
-        // assembly, which the compiler takes as an access like any other thread's.
+        // SAFETY: inside the mapping, by the check, and aligned, since `heap_at` and `offset` are
+        // multiples of 8 and the base is; atomics of this width may be accessed by anybody at any
+        // time, and `access` is either the same atomics or assembly, which the compiler takes as an
+        // access like any other thread's.
         Some(unsafe { core::slice::from_raw_parts(start.as_ptr().cast(), len / 8) })
     }
 }

@@ -1,7 +1,8 @@
 //! Resolved places, and where their bytes are.
 //!
-//! Bytes of a segment are mapped, and mostly accessed without this provider: see [`rdma_fabric::provider::Place`]. What comes here is long, hidden, refused,
-//! or outside of all segments.
+//! Bytes of a segment are mapped, and mostly accessed without this provider: see
+//! [`rdma_fabric::provider::Place`]. What comes here is long, hidden, refused, or outside of all
+//! segments.
 
 use super::{
     adopted::Outside,
@@ -14,7 +15,8 @@ use rdma_fabric::{
 };
 use std::sync::Arc;
 
-/// What the anchor of a place outside of all segments holds. The anchor of any other place holds its segment, an `Arc<Mapping>`.
+/// What the anchor of a place outside of all segments holds. The anchor of any other place holds
+/// its segment, an `Arc<Mapping>`.
 struct OutsidePlace {
     /// The segment whose table says that the bytes are registered.
     target: Arc<Mapping>,
@@ -116,7 +118,8 @@ impl<'a> LocatedPlace<'a> {
         }
     }
 
-    /// Returns what a wait for the bytes watches: their offset in the segment, or what stands for everything.
+    /// Returns what a wait for the bytes watches: their offset in the segment, or what stands for
+    /// everything.
     pub(crate) fn watched_at(&self) -> usize {
         match &self.bytes {
             Bytes::Segment(piece) => piece.offset(),

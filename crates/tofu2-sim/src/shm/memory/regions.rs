@@ -1,10 +1,12 @@
 //! The region table of a segment: what peers may reach, and under which key.
 //!
-//! An entry is (generation, offset, length, kind). The generation is odd while a region is registered and grows by one
-//! whenever that changes. The owner writes entries; peers copy one, check that the generation did not move
-//! meanwhile and that the range lies in the heap, and only then use it: garbage in a table gives errors, never a
-//! wild access. The top bit of all generations is set once the segment's rank is lost ([`condemn`]), so that one comparison tells
-//! an access both. Symmetric regions have the first entries, local ones the rest, so that keys of symmetric regions agree.
+//! An entry is (generation, offset, length, kind). The generation is odd while a region is
+//! registered and grows by one whenever that changes. The owner writes entries; peers copy one,
+//! check that the generation did not move meanwhile and that the range lies in the heap, and only
+//! then use it: garbage in a table gives errors, never a wild access. The top bit of all
+//! generations is set once the segment's rank is lost ([`condemn`]), so that one comparison tells
+//! an access both. Symmetric regions have the first entries, local ones the rest, so that keys of
+//! symmetric regions agree.
 
 use super::{
     heap::GRAIN,
@@ -29,8 +31,9 @@ pub(crate) const CONDEMNED: u64 = 1 << 63;
 
 /// Refuses every access to the regions of a rank that is lost, which [`layout::LOST`] says already.
 ///
-/// The rank may still run and register: it looks at that word after it has written a generation, and this writes generations after
-/// the word, so with full barriers on both sides one of them sets the bit.
+/// The rank may still run and register: it looks at that word after it has written a generation,
+/// and this writes generations after the word, so with full barriers on both sides one of them sets
+/// the bit.
 pub(crate) fn condemn(target: &Mapping) {
     (0..layout::SLOTS).for_each(|index| _ = field(target, index, 0).fetch_or(CONDEMNED, SeqCst));
 }
@@ -93,7 +96,8 @@ pub(crate) fn is_current(target: &Mapping, key: RegionKey) -> bool {
 /// Registers heap bytes `offset..offset + len` of the own segment in the free entry `index`.
 pub(crate) fn register(own: &Mapping, index: usize, offset: usize, len: usize, kind: RegionKind) -> RegionKey {
     let key = next_key(own, index);
-    // Release: pairs with the fence in `entry`. Whoever reads a field below also sees that the last registration ended.
+    // Release: pairs with the fence in `entry`. Whoever reads a field below also sees that the last
+    // registration ended.
     fence(Release);
     field(own, index, 1).store(offset as u64, Relaxed);
     field(own, index, 2).store(len as u64, Relaxed);
@@ -104,7 +108,8 @@ pub(crate) fn register(own: &Mapping, index: usize, offset: usize, len: usize, k
     key
 }
 
-/// Ends the registration in `index`. Returns whether the entry may be used again: not after 2³¹ times.
+/// Ends the registration in `index`. Returns whether the entry may be used again: not after 2³¹
+/// times.
 pub(crate) fn deregister(own: &Mapping, index: usize) -> bool {
     let generation = field(own, index, 0).load(Relaxed) & !CONDEMNED | 1;
     // Release: whoever sees it sees what was done to the region before.
@@ -125,12 +130,12 @@ pub(crate) enum Resolved<'a> {
     },
 }
 
-/// Returns the bytes `addr.offset..addr.offset + len` of a region of segment `target`, aligned to `align`. `opens` tells whether a locked
-/// region may be resolved.
+/// Returns the bytes `addr.offset..addr.offset + len` of a region of segment `target`, aligned to
+/// `align`. `opens` tells whether a locked region may be resolved.
 ///
 /// # Errors
-/// [`FabricError::NoSuchRegion`], [`FabricError::StaleRegion`], [`FabricError::Locked`], [`FabricError::Corrupt`], [`FabricError::OutOfBounds`],
-/// [`FabricError::Misaligned`].
+/// [`FabricError::NoSuchRegion`], [`FabricError::StaleRegion`], [`FabricError::Locked`],
+/// [`FabricError::Corrupt`], [`FabricError::OutOfBounds`], [`FabricError::Misaligned`].
 pub(crate) fn resolve(
     target: &Arc<Mapping>,
     addr: RemoteAddr,
@@ -168,8 +173,8 @@ pub(crate) fn resolve(
     }
 }
 
-/// Returns the offset in the heap, length and kind of a registered region, copied once; in the heap unless the kind is
-/// [`RegionKind::Adopted`].
+/// Returns the offset in the heap, length and kind of a registered region, copied once; in the heap
+/// unless the kind is [`RegionKind::Adopted`].
 #[inline]
 pub(crate) fn entry(
     target: &Mapping,
@@ -240,7 +245,8 @@ pub(crate) fn copy(target: &Mapping, region: RegionKey) -> Result<(usize, usize,
     (|| Some((number(offset)?, number(len)?, kind?)))().filter(inside).ok_or(EntryError::Corrupt)
 }
 
-/// Returns the region that has byte `at` of the heap, and the byte's offset in it. A look at all of the table.
+/// Returns the region that has byte `at` of the heap, and the byte's offset in it. A look at all of
+/// the table.
 pub(crate) fn around(target: &Mapping, at: usize) -> Option<(RegionKey, u64)> {
     (0..layout::SLOTS).find_map(|index| {
         let generation = field(target, index, 0).load(Acquire) & !CONDEMNED;

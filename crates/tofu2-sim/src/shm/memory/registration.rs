@@ -7,10 +7,11 @@ use std::fmt;
 
 /// What this provider keeps of a region: it is deregistered when this is dropped.
 ///
-/// An operation that a peer posted just before may still be under way then. If it copies more than 64 bytes, or addresses
-/// memory that existed before, the place is not used again until it is over. If it is short, the place is not used again
-/// for 20 ms; an operation whose thread is stopped longer than that between its check and its access may reach the region
-/// that gets the place next: where that matters, deregister after a barrier with those who use it.
+/// An operation that a peer posted just before may still be under way then. If it copies more than
+/// 64 bytes, or addresses memory that existed before, the place is not used again until it is over.
+/// If it is short, the place is not used again for 20 ms; an operation whose thread is stopped
+/// longer than that between its check and its access may reach the region that gets the place next:
+/// where that matters, deregister after a barrier with those who use it.
 pub(crate) struct Registration {
     endpoint: Endpoint,
     key: RegionKey,

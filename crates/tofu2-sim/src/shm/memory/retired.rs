@@ -1,16 +1,18 @@
 //! Extents between deregistration and reuse.
 //!
-//! A short operation looks at the region's generation, then accesses the region, and says nothing about it. Its thread may
-//! be stopped between the two. So an extent is taken again only [`GRACE`] after it was given back, and only when no rank
-//! announces an operation inside it ([`super::inside`]): a long copy never lands in a later region, however long it takes; a
-//! short one only if its thread was stopped for all of that time between two instructions.
+//! A short operation looks at the region's generation, then accesses the region, and says nothing
+//! about it. Its thread may be stopped between the two. So an extent is taken again only [`GRACE`]
+//! after it was given back, and only when no rank announces an operation inside it
+//! ([`super::inside`]): a long copy never lands in a later region, however long it takes; a short
+//! one only if its thread was stopped for all of that time between two instructions.
 
 use super::inside::RegionId;
 use crate::shm::job::Job;
 use core::time::Duration;
 use std::{collections::VecDeque, time::Instant};
 
-/// How long an extent is not used again: some scheduling rounds of a machine with ten times more ranks than CPUs.
+/// How long an extent is not used again: some scheduling rounds of a machine with ten times more
+/// ranks than CPUs.
 pub(crate) const GRACE: Duration = Duration::from_millis(20);
 
 /// Things that become free in the order they were given up.

@@ -1,19 +1,20 @@
 //! Symmetric allocation: all ranks agree on one key and one offset, in two phases.
 //!
-//! 1. Each rank writes into its card of the control block how many bytes it wants, up to where its segment can grow
-//!    for that, and which symmetric regions it has dropped, and arrives. When all have arrived, all know the same: regions
-//!    that all have dropped are freed; if sizes agree, the same offset and table entry follow on all ranks.
-//! 2. Each rank reserves and registers its part, writes how that went, and arrives again. When all have arrived, the
-//!    region can be reached everywhere, or all give it back.
+//! 1. Each rank writes into its card of the control block how many bytes it wants, up to where its
+//!    segment can grow for that, and which symmetric regions it has dropped, and arrives. When all
+//!    have arrived, all know the same: regions that all have dropped are freed; if sizes agree, the
+//!    same offset and table entry follow on all ranks.
+//! 2. Each rank reserves and registers its part, writes how that went, and arrives again. When all
+//!    have arrived, the region can be reached everywhere, or all give it back.
 //!
-//! A locked region is allocated in the same way; its terms are compared as sizes are. If references to it may exist, it has bytes
-//! of its own ([`super::heap`]).
+//! A locked region is allocated in the same way; its terms are compared as sizes are. If references
+//! to it may exist, it has bytes of its own ([`super::heap`]).
 //!
-//! No rank arrives at a phase before all have read what was written in the one before the last, so two sides of a card,
-//! used in turn, are enough.
+//! No rank arrives at a phase before all have read what was written in the one before the last, so
+//! two sides of a card, used in turn, are enough.
 //!
-//! A dropped future leaves its allocation under way: the rank's next symmetric allocation completes it first, frees the
-//! rank's part and then makes its own. Until then its peers wait.
+//! A dropped future leaves its allocation under way: the rank's next symmetric allocation completes
+//! it first, frees the rank's part and then makes its own. Until then its peers wait.
 
 mod state;
 
@@ -82,7 +83,8 @@ fn propose(endpoint: &Endpoint, asked: Asked) {
     arrive(endpoint, allocator);
 }
 
-/// Drives what is under way to its end. The outer result is about the job, the inner one about the allocation.
+/// Drives what is under way to its end. The outer result is about the job, the inner one about the
+/// allocation.
 async fn complete(endpoint: &Endpoint) -> Result<Result<Region, FabricError>, FabricError> {
     loop {
         settle(endpoint).await?;
@@ -219,7 +221,8 @@ fn arrive(endpoint: &Endpoint, allocator: &mut Allocator) {
     // Release: pairs with the acquire in `all_arrived`.
     job.control.card(endpoint.me().index(), layout::CARD_PHASE).store(allocator.symmetric.phase, Release);
     let arrivals = job.control.word(layout::ARRIVALS).fetch_add(1, AcqRel).wrapping_add(1);
-    // Not by this rank's phase: a peer may see the card above and arrive at the next phase before this rank counts.
+    // Not by this rank's phase: a peer may see the card above and arrive at the next phase before
+    // this rank counts.
     if arrivals.is_multiple_of(job.plan.ranks as u64) {
         job.wake_all();
     }
@@ -228,7 +231,8 @@ fn arrive(endpoint: &Endpoint, allocator: &mut Allocator) {
 /// Waits until every rank has arrived at this rank's phase.
 ///
 /// # Errors
-/// [`FabricError::PeerLost`]; [`FabricError::PeersLeft`] as soon as one rank has left without arriving.
+/// [`FabricError::PeerLost`]; [`FabricError::PeersLeft`] as soon as one rank has left without
+/// arriving.
 async fn all_arrived(endpoint: &Endpoint) -> Result<(), FabricError> {
     let control = &endpoint.job().control;
     let phase = endpoint.allocator().symmetric.phase;

@@ -1,5 +1,5 @@
-//! Operations that are not made where their caller resolved the place: long copies, memory that existed before it was registered,
-//! what a provider in between wants to see, and refusals.
+//! Operations that are not made where their caller resolved the place: long copies, memory that
+//! existed before it was registered, what a provider in between wants to see, and refusals.
 
 use super::{
     adopted::Reached,
@@ -64,7 +64,8 @@ impl Reached<'_> {
     }
 }
 
-/// Calls `f` with what is at `place`, so that deregistration waits for it. Short copies in segments are not announced.
+/// Calls `f` with what is at `place`, so that deregistration waits for it. Short copies in segments
+/// are not announced.
 fn reach<R>(
     endpoint: &Endpoint,
     place: &LocatedPlace<'_>,
@@ -102,7 +103,8 @@ pub(crate) fn get(endpoint: &Endpoint, from: &LocatedPlace<'_>, to: Sink<'_>) ->
     }
 }
 
-/// Copies from registered memory to registered memory; by way of private memory unless both sides are pieces.
+/// Copies from registered memory to registered memory; by way of private memory unless both sides
+/// are pieces.
 fn between(endpoint: &Endpoint, to: &LocatedPlace<'_>, from: &LocatedPlace<'_>) -> Result<()> {
     let len = from.len;
     let refusal = || if from.is_fit() { to.refused(len) } else { from.refused(len) };

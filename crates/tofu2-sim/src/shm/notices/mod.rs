@@ -1,4 +1,5 @@
-//! Notices of a rank: a [`ring`] in its segment, to be read first; then what a rank sends with its puts, and takes.
+//! Notices of a rank: a [`ring`] in its segment, to be read first; then what a rank sends with its
+//! puts, and takes.
 
 pub(crate) mod ring;
 
@@ -112,8 +113,8 @@ pub(crate) fn consume(
 // ----- notices that a rank sends with its puts, and its own -----
 
 impl Endpoint {
-    /// Puts a short source with a notice if nothing stands in the way: room first, then the bytes, then the notice. Returns whether that
-    /// was possible on the short path.
+    /// Puts a short source with a notice if nothing stands in the way: room first, then the bytes,
+    /// then the notice. Returns whether that was possible on the short path.
     #[inline(always)]
     pub(crate) fn notify_fast(&self, to: &Place, from: &Source<'_>, data: u64) -> bool {
         let Source::Bytes(bytes) = from else { return false };

@@ -1,9 +1,10 @@
 //! The launcher's broker, through which a job's ranks hand files to each other.
 //!
-//! A rank leaves the open file of its memory image once, and a number with it; peers ask for both. The broker is a socket with a
-//! name of its own, so that no rank needs to inherit one socket per peer, nor to take over a descriptor that it did not
-//! open. A client must run as the launcher's user, or root, and know the job's secret, which stands in the control
-//! block. A connection lasts as long as the client's process: while it lasts, that process may be copying.
+//! A rank leaves the open file of its memory image once, and a number with it; peers ask for both.
+//! The broker is a socket with a name of its own, so that no rank needs to inherit one socket per
+//! peer, nor to take over a descriptor that it did not open. A client must run as the launcher's
+//! user, or root, and know the job's secret, which stands in the control block. A connection lasts
+//! as long as the client's process: while it lasts, that process may be copying.
 
 use super::memory_file::refused;
 use crate::shm::{job::Control, memory::layout};
@@ -148,7 +149,8 @@ struct Client {
 }
 
 impl Broker {
-    /// Returns the files that become readable when there is something to do: the listening socket, then each client's.
+    /// Returns the files that become readable when there is something to do: the listening socket,
+    /// then each client's.
     pub(crate) fn files(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         [self.listener.as_fd()].into_iter().chain(self.clients.iter().map(|client| client.socket.as_fd()))
     }

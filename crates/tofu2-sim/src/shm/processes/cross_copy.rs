@@ -1,5 +1,5 @@
-//! Bytes of another process's memory, and copies of them by the operating system. Long ones are moved in parts: what one call moves
-//! is limited, and may be less than was asked for.
+//! Bytes of another process's memory, and copies of them by the operating system. Long ones are
+//! moved in parts: what one call moves is limited, and may be less than was asked for.
 
 use super::peer_memory::PeerMemory;
 use crate::shm::memory::Piece;
@@ -7,7 +7,8 @@ use rdma_fabric::{FabricError, RemoteAddr, Result, error::CrossCopy};
 use rustix::io::{Errno, pread, pwrite, retry_on_intr};
 use std::sync::Arc;
 
-/// The most bytes that one call of the system moves: Linux's `MAX_RW_COUNT` with pages of 64 KiB, the largest.
+/// The most bytes that one call of the system moves: Linux's `MAX_RW_COUNT` with pages of 64 KiB,
+/// the largest.
 pub(crate) const LONGEST_CALL: usize = 0x7fff_0000;
 
 /// Why a transfer stopped before its end.
@@ -19,8 +20,8 @@ pub(crate) struct Stopped<E> {
     pub(crate) error: Option<E>,
 }
 
-/// Moves `len` bytes by calls of `copy`, which is told how many bytes came before and how many to move, at most `most` (not
-/// 0), and answers how many it moved.
+/// Moves `len` bytes by calls of `copy`, which is told how many bytes came before and how many to
+/// move, at most `most` (not 0), and answers how many it moved.
 pub(crate) fn in_parts<E>(
     len: usize,
     most: usize,

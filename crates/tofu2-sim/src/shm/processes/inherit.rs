@@ -1,7 +1,8 @@
 //! The job's file from launcher to rank: the two sides of an exec.
 //!
-//! A rank inherits the file under the number that its launcher has it by, and opens it anew through `/proc`. So it owns a
-//! descriptor of its own and takes over none: whatever number the variable names, true or forged, keeps its owner.
+//! A rank inherits the file under the number that its launcher has it by, and opens it anew through
+//! `/proc`. So it owns a descriptor of its own and takes over none: whatever number the variable
+//! names, true or forged, keeps its owner.
 //!
 //! # Safety
 //! One promise to the standard library: what runs between fork and exec only makes system calls.
@@ -27,10 +28,12 @@ use std::{
 /// The name of all our memory files.
 pub(crate) const FILE_NAME: &str = "onesided-job";
 
-/// Lets `command`'s process have `file` under the same number, run on `cpus` only, and be killed when this thread ends.
+/// Lets `command`'s process have `file` under the same number, run on `cpus` only, and be killed
+/// when this thread ends.
 pub(crate) fn pass_on(command: &mut Command, file: Arc<OwnedFd>, cpus: Option<affinity::Set>) {
     let launcher = getpid();
-    // SAFETY: between fork and exec the closure only makes system calls; it neither allocates nor locks.
+    // SAFETY: between fork and exec the closure only makes system calls; it neither allocates nor
+    // locks.
     unsafe { command.pre_exec(move || prepare(launcher, &file, cpus.as_ref()).map_err(Into::into)) };
 }
 
@@ -46,7 +49,8 @@ fn prepare(launcher: Pid, file: &OwnedFd, cpus: Option<&affinity::Set>) -> Resul
     fcntl_setfd(file, FdFlags::empty())
 }
 
-/// Returns a descriptor of its own for the memory file that is open as `number`, closed on exec; otherwise what is wrong with it.
+/// Returns a descriptor of its own for the memory file that is open as `number`, closed on exec;
+/// otherwise what is wrong with it.
 pub(crate) fn open_anew(number: RawFd) -> Result<OwnedFd, &'static str> {
     let path = format!("/proc/self/fd/{number}");
     let target = fs::readlink(&path, Vec::new()).map_err(|_| "is not open")?;

@@ -17,8 +17,8 @@ pub(crate) fn refused(call: Literal) -> impl Fn(Errno) -> FabricError {
     move |errno| FabricError::System { call, errno: errno.raw_os_error() }
 }
 
-/// Returns a sparse file of `len` zero bytes whose size nobody can change, with pages for the first `reserved` (not 0) bytes.
-/// Closed on exec.
+/// Returns a sparse file of `len` zero bytes whose size nobody can change, with pages for the first
+/// `reserved` (not 0) bytes. Closed on exec.
 pub(crate) fn create(name: &str, len: usize, reserved: usize) -> Result<OwnedFd, FabricError> {
     layout::check_page(rustix::param::page_size())?;
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
@@ -50,7 +50,8 @@ pub(crate) fn examine(file: impl AsFd, len: usize) -> Result<(), &'static str> {
     }
 }
 
-/// Reserves pages for `len` bytes from `offset` on, so that accessing them can't fail. `Err(None)`: there are none left.
+/// Reserves pages for `len` bytes from `offset` on, so that accessing them can't fail. `Err(None)`:
+/// there are none left.
 pub(crate) fn reserve(file: impl AsFd, offset: usize, len: usize) -> Result<(), Option<FabricError>> {
     // Whole pages: the neighbours' are reserved already or will be.
     let start = offset / layout::PAGE * layout::PAGE;

@@ -1,19 +1,21 @@
 //! Reaching memory of other processes of the job that is in no segment.
 //!
-//! Each rank opens its own memory image, `/proc/self/mem`, when it first registers memory that exists, and hands that
-//! file to its peers. An open file refers to the memory image it was opened for, for ever: when the rank has died, copies
-//! move nothing, and no later process with the same number can be reached. Nor is permission to trace asked
-//! of anybody: the file *is* the permission, which only ranks of the job get, and only if memory is registered.
+//! Each rank opens its own memory image, `/proc/self/mem`, when it first registers memory that
+//! exists, and hands that file to its peers. An open file refers to the memory image it was opened
+//! for, for ever: when the rank has died, copies move nothing, and no later process with the same
+//! number can be reached. Nor is permission to trace asked of anybody: the file *is* the
+//! permission, which only ranks of the job get, and only if memory is registered.
 //!
-//! `process_vm_readv`, the alternative, names its target by number; the launcher would have to keep every
-//! rank that died as a zombie, and under Yama each rank would have to let its siblings trace it. It is slower for short copies, and
-//! for long ones several times faster with 4-KiB pages, less than twice with huge ones; there staged memory is faster than both
-//! (figures: `docs/existing-memory.md`).
+//! `process_vm_readv`, the alternative, names its target by number; the launcher would have to keep
+//! every rank that died as a zombie, and under Yama each rank would have to let its siblings trace
+//! it. It is slower for short copies, and for long ones several times faster with 4-KiB pages, less
+//! than twice with huge ones; there staged memory is faster than both (figures:
+//! `docs/contract/existing-memory.md`).
 //!
 //! # The hand-over
-//! A rank leaves the file at the launcher's [broker](super::broker), and says where in its memory the private table is that says
-//! where its registered buffers are. Peers ask there. So addresses come from memory that only their owner writes,
-//! and never from shared memory.
+//! A rank leaves the file at the launcher's [broker](super::broker), and says where in its memory
+//! the private table is that says where its registered buffers are. Peers ask there. So addresses
+//! come from memory that only their owner writes, and never from shared memory.
 
 use super::{
     broker::{BrokerAddress, Connection},
@@ -75,8 +77,8 @@ pub(super) struct PeerMemory {
     table: u64,
 }
 
-/// What a process does at the broker: it stays there from when it first left or fetched anything, so for as long as it may
-/// copy.
+/// What a process does at the broker: it stays there from when it first left or fetched anything,
+/// so for as long as it may copy.
 #[derive(Debug, Default)]
 struct BrokerContact {
     connection: Option<Connection>,
@@ -103,7 +105,8 @@ impl PeerMemories {
     pub(crate) fn offer(&self, key: RegionKey, address: u64, len: usize) -> Result<()> {
         let own = self.own()?;
         let [generation, at, bytes] = &own.table[key.index as usize];
-        // Peers that read this meanwhile find another generation, or that the region table's has moved.
+        // Peers that read this meanwhile find another generation, or that the region table's has
+        // moved.
         generation.store(0, Relaxed);
         fence(Release);
         at.store(address, Relaxed);
@@ -131,7 +134,8 @@ impl PeerMemories {
         }
     }
 
-    /// Resolves bytes that `addr.rank` registered where they are. `region_len` is what its region table says.
+    /// Resolves bytes that `addr.rank` registered where they are. `region_len` is what its region
+    /// table says.
     pub(crate) fn resolve(
         &self,
         target: &Arc<Mapping>,
@@ -219,8 +223,8 @@ mod tests {
     use crate::shm::memory::layout;
     use rustix::event::{PollFd, PollFlags, poll};
 
-    /// The rank and its segment, as a peer in the same process has them, and a launcher's thread that serves them until
-    /// they are gone.
+    /// The rank and its segment, as a peer in the same process has them, and a launcher's thread
+    /// that serves them until they are gone.
     fn one_rank() -> (PeerMemories, Arc<Mapping>) {
         let address = BrokerAddress::for_test();
         let mut broker = address.listen().unwrap();

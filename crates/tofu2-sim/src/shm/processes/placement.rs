@@ -11,7 +11,8 @@ pub enum Bind {
     /// Wherever the system puts them.
     #[default]
     None,
-    /// Each on one CPU: one after the other in [`Placement::order`], and from the start again when there are more ranks.
+    /// Each on one CPU: one after the other in [`Placement::order`], and from the start again when
+    /// there are more ranks.
     Core,
     /// Each on the CPUs of one NUMA node: that of the CPU which [`Bind::Core`] would give it.
     Numa,
@@ -114,8 +115,8 @@ impl Placement {
         Placement { cpus: allowed.iter().map(cpu).collect(), caches: caches.into_iter().collect() }
     }
 
-    /// Returns the CPUs in the order in which ranks get them: one of each core first, then the cores' second ones, and so on;
-    /// NUMA nodes one after the other in each turn.
+    /// Returns the CPUs in the order in which ranks get them: one of each core first, then the
+    /// cores' second ones, and so on; NUMA nodes one after the other in each turn.
     pub fn order(&self) -> Vec<usize> {
         let mut cpus: Vec<&Cpu> = self.cpus.iter().collect();
         let turn = |cpu: &Cpu| {
@@ -129,7 +130,8 @@ impl Placement {
     /// Returns the CPUs of each of `ranks` ranks, in rank order; `None` where they are not bound.
     ///
     /// # Errors
-    /// [`FabricError::Unsupported`] for [`Bind::Numa`] where the system doesn't tell the node of every CPU.
+    /// [`FabricError::Unsupported`] for [`Bind::Numa`] where the system doesn't tell the node of
+    /// every CPU.
     pub fn of_ranks(&self, bind: Bind, ranks: usize) -> Result<Option<Vec<Vec<usize>>>, FabricError> {
         let order = self.order();
         let turns = (0..ranks).filter_map(|rank| order.get(rank % order.len().max(1)).copied());

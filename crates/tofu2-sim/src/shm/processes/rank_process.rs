@@ -32,7 +32,8 @@ impl End {
         }
     }
 
-    /// Returns the end in words. `lost` says whether its rank was lost, `sent` which signal the launcher sent it last.
+    /// Returns the end in words. `lost` says whether its rank was lost, `sent` which signal the
+    /// launcher sent it last.
     pub(crate) fn in_words(self, lost: bool, sent: Option<i32>) -> String {
         match self {
             End::Exited(0) if lost => "exited with 0 before its end".to_owned(),

@@ -1,7 +1,8 @@
 //! SIGINT and SIGTERM while a job runs.
 //!
-//! SIGCHLD gets a handler that does nothing. A process may inherit that it is ignored; the system then reaps children
-//! by itself, their exit codes are lost, and their numbers may be another's before anybody opens a pidfd.
+//! SIGCHLD gets a handler that does nothing. A process may inherit that it is ignored; the system
+//! then reaps children by itself, their exit codes are lost, and their numbers may be another's
+//! before anybody opens a pidfd.
 
 use super::memory_file::refused;
 use rdma_fabric::{FabricError, error::Literal};

@@ -1,7 +1,7 @@
 //! The thread that passes on the ranks' standard error.
 //!
-//! Writing to the launcher's standard error may block for as long as its reader likes. So it is no business of the
-//! thread that supervises: that one must notice deaths and signals meanwhile.
+//! Writing to the launcher's standard error may block for as long as its reader likes. So it is no
+//! business of the thread that supervises: that one must notice deaths and signals meanwhile.
 
 use super::memory_file::refused;
 use rdma_fabric::FabricError;
@@ -67,8 +67,8 @@ impl Forwarding {
         Ok(Forwarding { stop, done, progress })
     }
 
-    /// Waits until everything was passed on, and then these lines; all ranks have ended. If nobody reads for a second, the rest is
-    /// left to the thread, which then ends with the process.
+    /// Waits until everything was passed on, and then these lines; all ranks have ended. If nobody
+    /// reads for a second, the rest is left to the thread, which then ends with the process.
     pub(crate) fn finish(self, lines: Vec<String>) {
         let Forwarding { mut stop, done, progress } = self;
         // More than a socket holds is cut off: nobody reads.
@@ -86,8 +86,8 @@ impl Forwarding {
     }
 }
 
-/// Passes on lines until all streams have ended, or something comes from `stopped` and what they held then was passed on; then all
-/// that comes from there.
+/// Passes on lines until all streams have ended, or something comes from `stopped` and what they
+/// held then was passed on; then all that comes from there.
 fn forward(mut relays: Vec<Relay>, stopped: &UnixStream, mut out: impl Write) {
     while !relays.is_empty() {
         let mut sources = vec![PollFd::new(stopped, PollFlags::IN)];
@@ -99,7 +99,8 @@ fn forward(mut relays: Vec<Relay>, stopped: &UnixStream, mut out: impl Write) {
             Err(_) => return,
         }
         let stop = !sources[0].revents().is_empty();
-        // A pipe's usual 64 KiB are less than a relay passes on at once: after the last process's end this empties it.
+        // A pipe's usual 64 KiB are less than a relay passes on at once: after the last process's
+        // end this empties it.
         relays.retain_mut(|relay| relay.pump(&mut out));
         if stop {
             // A grandchild may hold a pipe open; what it says later is nobody's.

@@ -85,7 +85,8 @@ pub(crate) struct Supervisor {
     signals: Signals,
     grace: Duration,
     processes: Vec<RankProcess>,
-    /// Ranks whose command has ended and that are still connected to the broker: their process was started by the command, and runs on.
+    /// Ranks whose command has ended and that are still connected to the broker: their process was
+    /// started by the command, and runs on.
     lingering: Vec<Rank>,
     /// The rank that was first seen to fail.
     failed: Option<usize>,
@@ -159,7 +160,8 @@ impl Supervisor {
         }
     }
 
-    /// Gives the ranks a time to end if they can't go on. What comes of a failure ends without that.
+    /// Gives the ranks a time to end if they can't go on. What comes of a failure ends without
+    /// that.
     fn look(&mut self) {
         if self.failed.is_some() || self.interrupted.is_some() {
             self.watchdog = None;
@@ -229,7 +231,8 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Tells the others that a process was reaped, and give them a time to end if its rank has failed.
+    /// Tells the others that a process was reaped, and give them a time to end if its rank has
+    /// failed.
     fn ended(&mut self, index: usize) {
         let RankProcess { rank, end, .. } = self.processes[index];
         let rank = Rank::new(rank as u32);
@@ -249,7 +252,8 @@ impl Supervisor {
         self.job.control.state(rank) == State::Lost
     }
 
-    /// Returns the exit code of a rank that failed: its own, or 1 if that is 0 and the rank was lost.
+    /// Returns the exit code of a rank that failed: its own, or 1 if that is 0 and the rank was
+    /// lost.
     fn failure(&self, rank: usize) -> Option<i32> {
         match self.processes.get(rank)?.end?.code() {
             0 => self.is_lost(rank).then_some(End::Unknown.code()),
@@ -257,8 +261,9 @@ impl Supervisor {
         }
     }
 
-    /// Returns the rank whose exit code is the job's, unless a signal to the launcher decides: the rank that was lost first, whose peers may have ended
-    /// before it; else the first that was seen to fail. (A rank that ended before it attached may have been given up for lost later.)
+    /// Returns the rank whose exit code is the job's, unless a signal to the launcher decides: the
+    /// rank that was lost first, whose peers may have ended before it; else the first that was seen
+    /// to fail. (A rank that ended before it attached may have been given up for lost later.)
     fn victim(&self) -> Option<usize> {
         self.job.control.first_lost().filter(|&rank| self.failure(rank).is_some()).or(self.failed)
     }

@@ -1,7 +1,7 @@
 //! Who executes a session queue's commands, and how far they are.
 //!
-//! Whoever makes commands of a queue executable, by advancing its session offset or by posting into credit, executes them if
-//! nobody else is at it, and otherwise leaves word:
+//! Whoever makes commands of a queue executable, by advancing its session offset or by posting into
+//! credit, executes them if nobody else is at it, and otherwise leaves word:
 //!
 //! ```text
 //! advancer                                poster
@@ -13,17 +13,19 @@
 //! E1  look at `started` and `scheduled`; execute what both allow
 //! E2  give the claim back if AGAIN is not set; else clear it and go to E1
 //! ```
-//! The claim word is changed by read-modify-writes only: if A3 finds the claim taken, then E2 comes after it, finds AGAIN, and the
-//! next E1 sees A1. If A3 takes the claim, then E1 sees what the last executor saw, and A1. A poster that finds no credit
-//! leaves: the barriers make either its S3 see A1 or the advancer's E1 see S1. A poster that comes to A3 in any case, because it
-//! has seen credit, needs no barrier: whoever has the claim next sees S1 through the claim.
+//! The claim word is changed by read-modify-writes only: if A3 finds the claim taken, then E2 comes
+//! after it, finds AGAIN, and the next E1 sees A1. If A3 takes the claim, then E1 sees what the
+//! last executor saw, and A1. A poster that finds no credit leaves: the barriers make either its S3
+//! see A1 or the advancer's E1 see S1. A poster that comes to A3 in any case, because it has seen
+//! credit, needs no barrier: whoever has the claim next sees S1 through the claim.
 //!
 //! `scheduled` counts, so that two advances that meet are two.
 //!
 //! # Death
-//! The claim names the executor. If it has ended, whoever comes next takes its claim over. How far it was stands in the *stage*,
-//! one word with the position of the next command and its phase: *idle*, *data* (bytes that were not announced to anybody may have been
-//! written; writing them again changes nothing), *past* (others may have seen it: not to be done again).
+//! The claim names the executor. If it has ended, whoever comes next takes its claim over. How far
+//! it was stands in the *stage*, one word with the position of the next command and its phase:
+//! *idle*, *data* (bytes that were not announced to anybody may have been written; writing them
+//! again changes nothing), *past* (others may have seen it: not to be done again).
 
 use crate::{control_queue::ring, shm::memory::word::Word};
 use core::sync::atomic::{
@@ -39,7 +41,8 @@ pub(crate) trait Fencing: Word {
     fn store_and_fence(&self, value: u64);
 }
 
-/// Makes a full barrier after a sequentially consistent read-modify-write, which on x86-64 is one by itself.
+/// Makes a full barrier after a sequentially consistent read-modify-write, which on x86-64 is one
+/// by itself.
 #[inline(always)]
 fn fence_after_rmw() {
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
@@ -171,8 +174,8 @@ impl<W: Fencing> ClaimWords<'_, W> {
         self.scheduled.load(Relaxed) != self.stage.load(Relaxed) >> 2
     }
 
-    /// Returns whether a turn is worth a try: S3. A whole ring of credit may be none, or less than that ahead of a read pointer that has
-    /// moved meanwhile; the holder of the claim will know.
+    /// Returns whether a turn is worth a try: S3. A whole ring of credit may be none, or less than
+    /// that ahead of a read pointer that has moved meanwhile; the holder of the claim will know.
     #[inline]
     pub(crate) fn is_due(&self) -> bool {
         let read = self.read();
@@ -184,13 +187,15 @@ impl<W: Fencing> ClaimWords<'_, W> {
         self.started.load(Acquire) == self.read()
     }
 
-    /// Returns the read pointer, and the session offset as a position: the credit is what a ring index can tell.
+    /// Returns the read pointer, and the session offset as a position: the credit is what a ring
+    /// index can tell.
     pub(crate) fn standing(&self) -> (u64, u64) {
         let read = self.read();
         (read, read.wrapping_add(ring::credit(read, self.scheduled.load(Acquire), self.depth)))
     }
 
-    /// Does A3, E1 and E2 as `me`, for `most` commands at most. `execute` is given each, with the claim held.
+    /// Does A3, E1 and E2 as `me`, for `most` commands at most. `execute` is given each, with the
+    /// claim held.
     pub(crate) fn turn(
         &self,
         me: u32,

@@ -1,5 +1,5 @@
-//! What decides how a job's control queues are: how large a queue is and where its rings stand, why it has stopped, and the options of all;
-//! each packed into a word that others may have written.
+//! What decides how a job's control queues are: how large a queue is and where its rings stand, why
+//! it has stopped, and the options of all; each packed into a word that others may have written.
 
 use super::{mrq, view};
 use crate::control_queue::{QueueMachine, descriptor::SLOT, stadd};

@@ -8,7 +8,8 @@ pub(crate) use hook::reach;
 pub(crate) enum DeathPoint {
     /// The claim is taken, the command not begun.
     Claimed,
-    /// The data phase has begun; a place in the target's receive queue is claimed, if there is to be a notice.
+    /// The data phase has begun; a place in the target's receive queue is claimed, if there is to
+    /// be a notice.
     Data,
     /// All bytes but the last are written.
     Written,

@@ -1,9 +1,11 @@
 //! The CPU that executes: whose commands, for how long, and what comes after.
 //!
-//! A command that advances another queue makes that one's commands executable. They are not executed on the spot (queues
-//! that release each other would recurse without end) but put on a list, which the CPU works off when the command is over:
-//! each queue gets a *turn* of a few commands, then goes to the list's end. What is left after a bounded amount of work is
-//! handed over to the queues' owners, who go on when they next wait for anything, or to their progress threads.
+//! A command that advances another queue makes that one's commands executable. They are not
+//! executed on the spot (queues that release each other would recurse without end) but put on a
+//! list, which the CPU works off when the command is over: each queue gets a *turn* of a few
+//! commands, then goes to the list's end. What is left after a bounded amount of work is handed
+//! over to the queues' owners, who go on when they next wait for anything, or to their progress
+//! threads.
 
 use super::{
     claim::{Attempt, DueCommand, Phase, TurnEnd},
@@ -37,8 +39,8 @@ use std::collections::VecDeque;
 
 /// Commands of a queue before the others get their turn.
 const TURN: u32 = 16;
-/// What a CPU does for others at most before it hands the rest over: a command counts one, and one more for each
-/// [`UNIT`] it copies.
+/// What a CPU does for others at most before it hands the rest over: a command counts one, and one
+/// more for each [`UNIT`] it copies.
 const BUDGET: u64 = 2048;
 /// Bytes that are as much work as one short command.
 const UNIT: u64 = 16 << 10;
@@ -64,7 +66,8 @@ pub(crate) struct WorkList<'a> {
     /// The others, oldest first; empty if there is no first.
     others: VecDeque<QueueId>,
     budget: u64,
-    /// Where commands went before, while the list is worked off and no other thread of the rank does the same.
+    /// Where commands went before, while the list is worked off and no other thread of the rank
+    /// does the same.
     pub(crate) routes: Option<LockGuard<'a, Routes<{ OwnQueues::ROUTES }>>>,
 }
 

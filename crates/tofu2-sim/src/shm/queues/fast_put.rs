@@ -1,8 +1,9 @@
 //! Short puts that nothing stands in the way of: what most programs post most of the time.
 //!
-//! A put of few bytes along a route that is known ([`super::route`]), to a target with room. Everything is looked at before anything is done, so
-//! that whatever objects leaves the whole command to [`super::poster`] or [`super::executor`] and [`super::perform`], which tell what was wrong. What
-//! happens, and in which order, is the same there.
+//! A put of few bytes along a route that is known ([`super::route`]), to a target with room.
+//! Everything is looked at before anything is done, so that whatever objects leaves the whole
+//! command to [`super::poster`] or [`super::executor`] and [`super::perform`], which tell what was
+//! wrong. What happens, and in which order, is the same there.
 
 use super::{
     claim::Phase,
@@ -111,7 +112,8 @@ pub(crate) enum FastPut {
 }
 
 impl Executor<'_> {
-    /// Executes `put`, a command of `queue`. `None` if something stands in the way: then nothing has happened that another attempt would not do over.
+    /// Executes `put`, a command of `queue`. `None` if something stands in the way: then nothing
+    /// has happened that another attempt would not do over.
     #[inline(always)]
     fn put_along<const N: usize>(
         &self,
@@ -156,8 +158,9 @@ impl Executor<'_> {
         Some(if released { FastPut::Released(put.to) } else { FastPut::Done })
     }
 
-    /// Executes the command of one slot at `position` of a session queue, with its claim held, if it is a nop or a short put and nothing stands in the
-    /// way. Returns whether it was executed; otherwise it has not begun.
+    /// Executes the command of one slot at `position` of a session queue, with its claim held, if
+    /// it is a nop or a short put and nothing stands in the way. Returns whether it was executed;
+    /// otherwise it has not begun.
     #[inline(always)]
     pub(crate) fn step_fast(&self, queue: &View<'_>, position: u64, brief: &Brief, work: &mut WorkList<'_>) -> bool {
         let given = match brief.payload {
@@ -195,7 +198,8 @@ impl Executor<'_> {
 }
 
 impl Poster {
-    /// Executes `posting` of a queue that is not in session mode if it is a short put; otherwise nothing has happened.
+    /// Executes `posting` of a queue that is not in session mode if it is a short put; otherwise
+    /// nothing has happened.
     #[inline(always)]
     pub(crate) fn put_fast(&mut self, queue: &View<'_>, executor: &Executor<'_>, posting: &Posting) -> FastPut {
         self.try_put_fast(queue, executor, posting).unwrap_or(FastPut::Not)

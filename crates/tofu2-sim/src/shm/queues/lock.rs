@@ -1,7 +1,8 @@
-//! A lock that costs one locked instruction when nobody is in the way, where a mutex has two: what it protects is held
-//! for a command or so, by threads of one rank, which seldom share a queue.
+//! A lock that costs one locked instruction when nobody is in the way, where a mutex has two: what
+//! it protects is held for a command or so, by threads of one rank, which seldom share a queue.
 //!
-//! Giving it back is a plain store, so nobody can be asleep on it: whoever finds it taken looks again and again, and yields.
+//! Giving it back is a plain store, so nobody can be asleep on it: whoever finds it taken looks
+//! again and again, and yields.
 
 #![allow(unsafe_code)]
 
@@ -24,7 +25,8 @@ pub(crate) struct Lock<T> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: references to the value are given by the one `LockGuard` only, so that sharing the lock sends the value at most.
+// SAFETY: references to the value are given by the one `LockGuard` only, so that sharing the lock
+// sends the value at most.
 unsafe impl<T: Send> Sync for Lock<T> {}
 
 /// Nothing panics between statements that belong together.
@@ -72,7 +74,8 @@ impl<T> Deref for LockGuard<'_, T> {
 
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: there is one `LockGuard` at a time, since `taken` was false before it was made; this borrows it.
+        // SAFETY: there is one `LockGuard` at a time, since `taken` was false before it was made;
+        // this borrows it.
         unsafe { &*self.0.value.get() }
     }
 }

@@ -108,8 +108,9 @@ impl<W: Word> Mrq<'_, W> {
 
 // ----- records -----
 
-/// Returns a record's words after its state: kind and edata, peer, value, own address, target's address, status. Of a failed command
-/// the value's and the own address's words belong to the status.
+/// Returns a record's words after its state: kind and edata, peer, value, own address, target's
+/// address, status. Of a failed command the value's and the own address's words belong to the
+/// status.
 #[inline]
 pub(crate) fn encode(notice: &MrqNotice) -> [u64; RECORD - 1] {
     let status = Status::encode(notice.status);

@@ -25,7 +25,8 @@ use rdma_fabric::{
 use std::sync::Arc;
 
 impl Queues for Endpoint {
-    /// Returns the ranks of a node share its control queues: [`QueueLimits::free`] counts those of the node.
+    /// Returns the ranks of a node share its control queues: [`QueueLimits::free`] counts those of
+    /// the node.
     fn limits(&self) -> QueueLimits {
         let options = self.job().queues;
         let free = NodeQueues::of(self.job(), self.me()).map_or(0, |node| node.free());
@@ -109,8 +110,8 @@ fn geometry(queue: QueueId, spec: &QueueSpec) -> Result<Geometry, QueueError> {
 
 // ----- the control queues of a node, which its ranks share -----
 //
-// A word for each, in the segment of the node's first rank: 0, or 1 + the rank. A rank whose process was reaped has none any
-// more; whoever wants one of those takes it.
+// A word for each, in the segment of the node's first rank: 0, or 1 + the rank. A rank whose
+// process was reaped has none any more; whoever wants one of those takes it.
 
 /// The control queues of a rank's node.
 #[derive(Debug)]

@@ -31,7 +31,8 @@ pub(crate) struct OwnQueues {
     state: Mutex<State>,
     /// Session queues that are open: whether there is anything to be served.
     sessions: AtomicUsize,
-    /// Automatic tags given so far, so that no queue gives one that an earlier one gave soon before.
+    /// Automatic tags given so far, so that no queue gives one that an earlier one gave soon
+    /// before.
     uses: AtomicU32,
     /// Where commands went that the rank has executed, whosever they were.
     routes: Lock<Routes<{ OwnQueues::ROUTES }>>,
@@ -153,8 +154,8 @@ impl OwnQueues {
         self.sessions.store(state.sessions.len(), SeqCst);
     }
 
-    /// Executes what was handed over to the rank, if anything was; and, if `all`, what its session queues have for another
-    /// reason: somebody who should have executed it has died.
+    /// Executes what was handed over to the rank, if anything was; and, if `all`, what its session
+    /// queues have for another reason: somebody who should have executed it has died.
     pub(crate) fn serve(&self, executor: &Executor<'_>, all: bool) -> bool {
         if self.sessions.load(Relaxed) == 0 {
             return false;
@@ -219,7 +220,8 @@ impl TagTable {
     }
 }
 
-/// A thread that executes what is handed over to a rank, for programs that compute long without a call.
+/// A thread that executes what is handed over to a rank, for programs that compute long without a
+/// call.
 #[derive(Debug)]
 pub(crate) struct ProgressThread {
     segment: Arc<Mapping>,
@@ -270,8 +272,8 @@ impl ProgressThread {
 }
 
 impl Drop for ProgressThread {
-    /// Waits for the thread: if the process ended with a command half done, the command's queue would wait for somebody to
-    /// notice, though the rank has left well.
+    /// Waits for the thread: if the process ended with a command half done, the command's queue
+    /// would wait for somebody to notice, though the rank has left well.
     fn drop(&mut self) {
         self.closed.store(true, SeqCst);
         self.segment.ring();

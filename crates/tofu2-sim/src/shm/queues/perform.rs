@@ -1,7 +1,9 @@
-//! Performing one command: data, then the remote notice, then the advance, then the poster's notice.
+//! Performing one command: data, then the remote notice, then the advance, then the poster's
+//! notice.
 //!
-//! The last 8 bytes of a put or get are copied last, as the contract promises of puts; up to there it may be begun anew if the
-//! executor dies ([`super::claim`], "Death"), since nobody can know of it.
+//! The last 8 bytes of a put or get are copied last, as the contract promises of puts; up to there
+//! it may be begun anew if the executor dies ([`super::claim`], "Death"), since nobody can know of
+//! it.
 
 mod commands;
 
@@ -45,7 +47,8 @@ impl Performed {
     }
 }
 
-/// The notices of a command that was done, and what was wrong at the target nevertheless; or why it was not done.
+/// The notices of a command that was done, and what was wrong at the target nevertheless; or why it
+/// was not done.
 type Outcome = Result<(CommandNotices, Result<(), QueueError>), Failure>;
 
 /// Why a command was not done.
@@ -78,7 +81,8 @@ impl PhaseMark<'_> {
 }
 
 impl<'a> Executor<'a> {
-    /// Executes `posting`, one command of `queue`, at `position` of its shared ring if it stands there.
+    /// Executes `posting`, one command of `queue`, at `position` of its shared ring if it stands
+    /// there.
     #[inline]
     pub(crate) fn perform(
         &self,
@@ -140,7 +144,8 @@ pub(crate) struct Ends<'a> {
 }
 
 impl<'a> Executor<'a> {
-    /// Resolves both ends of a copy. A long one is announced, all regions at once, so that no thread waits for free words while it is announced.
+    /// Resolves both ends of a copy. A long one is announced, all regions at once, so that no
+    /// thread waits for free words while it is announced.
     #[inline]
     fn ends<'q>(&self, queue: &View<'q>, own: Range, to: QueueId, theirs: Range) -> Result<Ends<'q>, Failure>
     where
@@ -155,7 +160,8 @@ impl<'a> Executor<'a> {
         }
         let ids = [(queue.owner(), key), (target.owner(), its_key), (target.owner(), target.key)];
         let _inside = Some(self.announce(ids.map(|(rank, key)| RegionId::new(rank, key))));
-        // Whoever ends a registration, or closes the queue, meanwhile sees the announcement, or this sees the end.
+        // Whoever ends a registration, or closes the queue, meanwhile sees the announcement, or
+        // this sees the end.
         let (piece, now) = resolve(queue, own).map_err(Failure::Here)?;
         if now != key {
             return Err(Failure::Here(QueueError::NoSuchTag { queue: queue.id, stadd: own.at }));

@@ -27,7 +27,8 @@ pub(crate) struct Poster {
     delayed: VecDeque<Posting>,
     /// Their slots.
     delayed_slots: u64,
-    /// Position and tag of the commands of a session queue whose completion was asked for and is not here yet.
+    /// Position and tag of the commands of a session queue whose completion was asked for and is
+    /// not here yet.
     tags: VecDeque<(u64, u64)>,
     /// Entries of the shared TCQ that were fetched.
     fetched: u64,
@@ -69,8 +70,8 @@ impl Poster {
         }
     }
 
-    /// Returns whether a command would be executed at once, by a queue that is not in session mode: no post is in line, and none is
-    /// delayed.
+    /// Returns whether a command would be executed at once, by a queue that is not in session mode:
+    /// no post is in line, and none is delayed.
     #[inline(always)]
     pub(crate) fn is_idle(&self) -> bool {
         self.line.is_empty() && self.delayed.is_empty()
@@ -134,8 +135,8 @@ impl Poster {
         }
     }
 
-    /// Returns whether nothing will ever make more room for the post at this place in the line, whatever others do: all that is in the ring
-    /// waits for a start, and no post is before it.
+    /// Returns whether nothing will ever make more room for the post at this place in the line,
+    /// whatever others do: all that is in the ring waits for a start, and no post is before it.
     pub(crate) fn is_stuck(&self, queue: &View<'_>, place: u64) -> bool {
         self.line.front() == Some(&place) && (!queue.is_session() || queue.turns().is_unstarted())
     }
@@ -204,7 +205,8 @@ impl Poster {
         Ok(())
     }
 
-    /// Fetches if there is anything. Where there is not, this looks at nothing that an executor writes with each command.
+    /// Fetches if there is anything. Where there is not, this looks at nothing that an executor
+    /// writes with each command.
     #[inline]
     fn fetch_if_any(&mut self, queue: &View<'_>) -> Result<(), QueueError> {
         if queue.is_session() && queue.completed() != self.fetched {

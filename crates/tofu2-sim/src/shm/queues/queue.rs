@@ -30,8 +30,9 @@ use std::sync::Arc;
 
 /// A control queue over shared memory. May be used on any thread.
 ///
-/// Commands that others' arrivals release are executed by those others' CPUs; what is left to this rank, because of a bound on
-/// their work or of a death, it executes whenever it polls the queue or waits for anything.
+/// Commands that others' arrivals release are executed by those others' CPUs; what is left to this
+/// rank, because of a bound on their work or of a death, it executes whenever it polls the queue or
+/// waits for anything.
 pub(crate) struct Queue {
     endpoint: Endpoint,
     id: QueueId,
@@ -106,7 +107,8 @@ impl Queue {
         }
     }
 
-    /// Executes what was handed over to this rank. Returns whether there may have been anything, or nothing is ever handed over.
+    /// Executes what was handed over to this rank. Returns whether there may have been anything, or
+    /// nothing is ever handed over.
     #[inline]
     fn serve(&self) -> bool {
         self.geometry.mode != rdma_fabric::control_queue::QueueMode::Session || self.endpoint.serve_queues()
@@ -128,7 +130,8 @@ impl Queue {
     }
 }
 
-/// Index of the word of a slot that holds the post's place in the line of those waiting for room, counted from 1.
+/// Index of the word of a slot that holds the post's place in the line of those waiting for room,
+/// counted from 1.
 const PLACE: usize = 3;
 
 impl provider::Queue for Queue {
@@ -159,8 +162,9 @@ impl provider::Queue for Queue {
         self.restrict(at, read_only)
     }
 
-    /// Waits for commands that copy more than 64 bytes. A shorter one whose thread is stopped between its check and its copy may
-    /// still reach the region afterwards, as with the region's own end.
+    /// Waits for commands that copy more than 64 bytes. A shorter one whose thread is stopped
+    /// between its check and its copy may still reach the region afterwards, as with the region's
+    /// own end.
     fn deregister(&self, at: Stadd) -> Result<()> {
         self.forget(at)
     }
@@ -240,8 +244,8 @@ impl provider::Queue for Queue {
     }
 }
 
-/// Looks at whether a rank still executes before a queue is closed all the same, its words never to be used again: a command takes less,
-/// unless its process is stopped or the claim is damaged.
+/// Looks at whether a rank still executes before a queue is closed all the same, its words never to
+/// be used again: a command takes less, unless its process is stopped or the claim is damaged.
 const CLOSING: u32 = 1 << 14;
 
 impl Queue {

@@ -1,11 +1,13 @@
-//! Where commands of a queue went before: the target's queue and registration as they were found, kept by the executing rank.
+//! Where commands of a queue went before: the target's queue and registration as they were found,
+//! kept by the executing rank.
 //!
-//! Finding them takes a walk through directory, region table, the queue's words and its table of tags. A route keeps what was
-//! read on the way, and before each use compares it with what stands there now: whether the rank is lost, the directory's
-//! entry, the generations of both extents, what the queue is made of, whether it has stopped, the tag and its key. The region's
-//! own generation is looked at by the [`Piece`] at every access. So whatever the walk would notice (a queue that was closed, or
-//! opened anew; a tag given back, or given anew; a region that is gone; a lost rank) is noticed here too. Then the walk is taken,
-//! and tells the error.
+//! Finding them takes a walk through directory, region table, the queue's words and its table of
+//! tags. A route keeps what was read on the way, and before each use compares it with what stands
+//! there now: whether the rank is lost, the directory's entry, the generations of both extents,
+//! what the queue is made of, whether it has stopped, the tag and its key. The region's own
+//! generation is looked at by the [`Piece`] at every access. So whatever the walk would notice (a
+//! queue that was closed, or opened anew; a tag given back, or given anew; a region that is gone; a
+//! lost rank) is noticed here too. Then the walk is taken, and tells the error.
 //!
 //! Offsets are kept, not addresses: they are checked against the mapping whenever they are used.
 
@@ -69,8 +71,8 @@ impl<const N: usize> Routes<N> {
         (mixed >> 32) as usize % N
     }
 
-    /// Returns the `len` bytes at `at` on `to`, which peers may write, and the queue, which has not stopped. `None` if that is not so, or
-    /// not known: the general way tells why.
+    /// Returns the `len` bytes at `at` on `to`, which peers may write, and the queue, which has not
+    /// stopped. `None` if that is not so, or not known: the general way tells why.
     #[inline(always)]
     pub(crate) fn follow<'a>(
         &mut self,
@@ -81,13 +83,15 @@ impl<const N: usize> Routes<N> {
     ) -> Option<(View<'a>, Piece<&'a Mapping>)> {
         let known = self.known(job, to, at, len);
         if known.is_none() {
-            // Next time. What is found is not given out here: it would go through memory, and what is known with it.
+            // Next time. What is found is not given out here: it would go through memory, and what
+            // is known with it.
             renew(&mut self.places[Self::place(to, at)], job, to, at);
         }
         known
     }
 
-    /// Returns the queue and the `len` bytes at `at` on it, if the way is remembered and nothing has changed.
+    /// Returns the queue and the `len` bytes at `at` on it, if the way is remembered and nothing
+    /// has changed.
     #[inline(always)]
     pub(crate) fn known<'a>(
         &self,

@@ -1,8 +1,9 @@
-//! Tables of steering tags: what is registered under which, and the bytes that an address means; and registering.
+//! Tables of steering tags: what is registered under which, and the bytes that an address means;
+//! and registering.
 //!
-//! A place is two words: the tag, with what is allowed, or 0; and the key of the region. The owner writes them; others copy them,
-//! look whether the tag stood still meanwhile, and then resolve the key like any other, so that a region that was deregistered
-//! is known by its generation.
+//! A place is two words: the tag, with what is allowed, or 0; and the key of the region. The owner
+//! writes them; others copy them, look whether the tag stood still meanwhile, and then resolve the
+//! key like any other, so that a region that was deregistered is known by its generation.
 
 use super::{own::NamedTag, queue::Queue, tags, view::View};
 use crate::{
@@ -55,11 +56,12 @@ pub(crate) fn look_up(queue: &View<'_>, at: Stadd) -> Result<Tagged, QueueError>
     Ok(Tagged { key, read_only: now & READ_ONLY != 0 })
 }
 
-/// Returns the `len` bytes at `at` on `queue`, and their region; aligned to `width`, and such that peers may write them if `writes`.
+/// Returns the `len` bytes at `at` on `queue`, and their region; aligned to `width`, and such that
+/// peers may write them if `writes`.
 ///
 /// # Errors
-/// [`QueueError::NoSuchTag`], [`QueueError::Stale`], [`QueueError::OutOfBounds`], [`QueueError::Misaligned`],
-/// [`QueueError::ReadOnly`], [`QueueError::Corrupt`].
+/// [`QueueError::NoSuchTag`], [`QueueError::Stale`], [`QueueError::OutOfBounds`],
+/// [`QueueError::Misaligned`], [`QueueError::ReadOnly`], [`QueueError::Corrupt`].
 #[inline(always)]
 pub(crate) fn resolve<'a>(
     queue: &View<'a>,
@@ -121,8 +123,9 @@ pub(crate) fn find(queue: &View<'_>, at: Stadd) -> Result<FoundTag, QueueError> 
 }
 
 impl FoundTag {
-    /// Returns the `len` bytes at `at`, such that peers may write them if `writes`, if `at` is of this registration and that still
-    /// stands; otherwise [`resolve`] tells more. The piece tells whether the region is still there.
+    /// Returns the `len` bytes at `at`, such that peers may write them if `writes`, if `at` is of
+    /// this registration and that still stands; otherwise [`resolve`] tells more. The piece tells
+    /// whether the region is still there.
     #[inline(always)]
     pub(crate) fn piece<'a>(
         &self,
@@ -158,7 +161,8 @@ fn word_of(tag: u32, read_only: bool) -> u64 {
 pub(crate) fn write(queue: &View<'_>, tag: u32, tagged: Tagged) {
     let Some(place) = stadd::place(tag) else { return };
     let (word, key) = queue.tag(place);
-    // Release: pairs with the fence in `look_up`. Whoever reads the key below also sees that the last registration ended.
+    // Release: pairs with the fence in `look_up`. Whoever reads the key below also sees that the
+    // last registration ended.
     fence(Release);
     key.store(tagged.key.to_bits(), Relaxed);
     // Release: pairs with the acquire in `look_up`.

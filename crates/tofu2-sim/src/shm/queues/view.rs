@@ -3,12 +3,14 @@
 //! ```text
 //! | config, tags, stop | stage, started, scheduled, claim | TCQ tail | MRQ tail, seen | MRQ head | MRQ | claims | TOQ | TCQ |
 //! ```
-//! Each of the first five has a cache line. Whoever advances a queue mostly goes on to execute its commands, so that what it needs for both comes with
-//! one line; an owner that waits looks at other lines only. The MRQ has records of 64 bytes and a word
-//! for each in `claims`; TOQ and TCQ have slots of 32 bytes, and only session queues have them: commands of the others never
-//! leave their poster.
+//! Each of the first five has a cache line. Whoever advances a queue mostly goes on to execute its
+//! commands, so that what it needs for both comes with one line; an owner that waits looks at other
+//! lines only. The MRQ has records of 64 bytes and a word for each in `claims`; TOQ and TCQ have
+//! slots of 32 bytes, and only session queues have them: commands of the others never leave their
+//! poster.
 //!
-//! What is read here was written by others: it is copied once and checked, and every index is taken modulo its ring.
+//! What is read here was written by others: it is copied once and checked, and every index is taken
+//! modulo its ring.
 
 mod slots;
 
@@ -148,7 +150,8 @@ impl<'a> View<'a> {
         self.words[STOP].load(Acquire) == 0
     }
 
-    /// Returns what it is made of, as its words say: [`Geometry::to_bits`] and the region key of the table of tags.
+    /// Returns what it is made of, as its words say: [`Geometry::to_bits`] and the region key of
+    /// the table of tags.
     #[inline(always)]
     pub(crate) fn made_of(&self) -> (u64, u64) {
         (self.words[CONFIG].load(Relaxed), self.words[TAGS].load(Relaxed))
@@ -179,7 +182,8 @@ impl<'a> View<'a> {
 
 // ----- finding an open queue, as any rank or its owner -----
 
-/// Returns where the directory of `id`'s rank says where its words are; `None` for ids that no directory has room for.
+/// Returns where the directory of `id`'s rank says where its words are; `None` for ids that no
+/// directory has room for.
 pub(crate) fn directory_at(id: QueueId) -> Option<usize> {
     let (engine, number, context) = (usize::from(id.engine()), usize::from(id.number()), usize::from(id.context()));
     let fits = engine < layout::QUEUE_ENGINES && number < layout::QUEUE_NUMBERS && context < layout::QUEUE_CONTEXTS;
@@ -237,8 +241,8 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Returns an own queue, which needs no checks: `words`, registered under `key`, and `tags` are offsets of extents that the
-    /// caller has taken for it.
+    /// Returns an own queue, which needs no checks: `words`, registered under `key`, and `tags` are
+    /// offsets of extents that the caller has taken for it.
     #[inline(always)]
     pub(crate) fn own(
         segment: &'a Mapping,

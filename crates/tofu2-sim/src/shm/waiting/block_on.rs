@@ -1,11 +1,12 @@
 //! Running a rank's future on the calling thread: spin, yield, park.
 //!
-//! All waits of a rank end because somebody writes its memory or its state, so the executor does not keep a list
-//! of waiters: it polls the whole future again. After [`SPINS`] fruitless polls it yields, after [`YIELDS`] more it
-//! parks on the rank's doorbell, following that module's protocol (the poll between `prepare` and `park` is step W3).
+//! All waits of a rank end because somebody writes its memory or its state, so the executor does
+//! not keep a list of waiters: it polls the whole future again. After [`SPINS`] fruitless polls it
+//! yields, after [`YIELDS`] more it parks on the rank's doorbell, following that module's protocol
+//! (the poll between `prepare` and `park` is step W3).
 //!
-//! A leaf future that is polled under another waker (tokio, `FuturesUnordered`) can't rely on being polled again; it
-//! leaves that waker with [`super::wakers`].
+//! A leaf future that is polled under another waker (tokio, `FuturesUnordered`) can't rely on being
+//! polled again; it leaves that waker with [`super::wakers`].
 
 use super::{
     doorbell::Watch,
@@ -36,8 +37,9 @@ const YIELDS: u32 = 300;
 
 /// Runs `future` to its end on this thread.
 ///
-/// Waits of ranks spin for a few microseconds, then yield, then park until a peer writes the
-/// rank's memory; an idle program burns almost no CPU. Other futures work too: their wakers unpark the thread.
+/// Waits of ranks spin for a few microseconds, then yield, then park until a peer writes the rank's
+/// memory; an idle program burns almost no CPU. Other futures work too: their wakers unpark the
+/// thread.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     let signal = Arc::new(Signal { woken: AtomicBool::new(false), bell: Mutex::new(None), thread: thread::current() });
@@ -109,7 +111,8 @@ pub(crate) struct PollRequest<'a> {
     pub(crate) until: Option<Instant>,
 }
 
-/// Passes `request` of the future that is being polled on to the [`block_on`] whose waker `cx` has. False if there is none.
+/// Passes `request` of the future that is being polled on to the [`block_on`] whose waker `cx` has.
+/// False if there is none.
 #[inline]
 pub(crate) fn note(cx: &Context<'_>, request: PollRequest<'_>) -> bool {
     FRAMES.with_borrow_mut(|frames| match frames.last_mut() {
@@ -150,7 +153,8 @@ impl Wake for Signal {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        // As in the doorbell's protocol, step P1; a full barrier, since it is a read-modify-write and rare.
+        // As in the doorbell's protocol, step P1; a full barrier, since it is a read-modify-write
+        // and rare.
         self.woken.swap(true, SeqCst);
         if let Some(segment) = &*self.bell.lock().unwrap_or_else(PoisonError::into_inner) {
             core::sync::atomic::fence(SeqCst);

@@ -1,7 +1,8 @@
 //! How a parked rank is woken by whoever writes its memory.
 //!
-//! The bell is two words: in one, bit 0 says that somebody may be parked, and the bits above count rings; the other
-//! is the *watch*: what the waiter waits for, so that writes elsewhere need no system call.
+//! The bell is two words: in one, bit 0 says that somebody may be parked, and the bits above count
+//! rings; the other is the *watch*: what the waiter waits for, so that writes elsewhere need no
+//! system call.
 //!
 //! ```text
 //! waiter                              poster
@@ -11,17 +12,20 @@
 //! W3  look at the memory again            what was written: count a ring, clear bit 0, wake
 //! W4  park while the word is as remembered
 //! ```
-//! This is the store-buffer race: P1/P3 against W0, W1/W3. It is lost only if P3 misses W0 or W1 *and* W3 misses P1. A
-//! barrier on both sides forbids that; because posting is much more frequent than parking, the poster has none
-//! and the waiter pays for both: the *heavy barrier* is `membarrier(GLOBAL_EXPEDITED)`, after which every CPU
-//! that runs a rank has passed a barrier. If a poster's P3 came before it, its P1 did too and W3 sees it;
-//! otherwise P3 sees W0 and W1. Read-modify-writes on x86-64 are barriers by themselves.
+//! This is the store-buffer race: P1/P3 against W0, W1/W3. It is lost only if P3 misses W0 or W1
+//! *and* W3 misses P1. A barrier on both sides forbids that; because posting is much more frequent
+//! than parking, the poster has none and the waiter pays for both: the *heavy barrier* is
+//! `membarrier(GLOBAL_EXPEDITED)`, after which every CPU that runs a rank has passed a barrier. If
+//! a poster's P3 came before it, its P1 did too and W3 sees it; otherwise P3 sees W0 and W1.
+//! Read-modify-writes on x86-64 are barriers by themselves.
 //!
-//! Where the heavy barrier is missing, and against words damaged by others, parking is bounded in time
-//! ([`longest_park`]); a waiter that wakes looks again, so the bound costs time and never correctness.
+//! Where the heavy barrier is missing, and against words damaged by others, parking is bounded in
+//! time ([`longest_park`]); a waiter that wakes looks again, so the bound costs time and never
+//! correctness.
 //!
-//! A waiter never clears bit 0: somebody else of the rank may be parked on the same bell. The next poster that hits
-//! the watch then rings once for nothing. While several are parked, the watch is [`Watch::Any`].
+//! A waiter never clears bit 0: somebody else of the rank may be parked on the same bell. The next
+//! poster that hits the watch then rings once for nothing. While several are parked, the watch is
+//! [`Watch::Any`].
 
 use core::{
     sync::atomic::{
@@ -82,7 +86,8 @@ impl Watch {
 
 const PARKED: u32 = 1;
 
-/// What the protocol needs of two words and the operating system; the tests implement it for loom's.
+/// What the protocol needs of two words and the operating system; the tests implement it for
+/// loom's.
 pub(crate) trait Bell {
     fn set_watch(&self, bits: u64);
     fn watch(&self) -> u64;
@@ -149,8 +154,8 @@ pub(crate) fn wake(bell: &impl Bell, Parked(seen): Parked, hits: impl FnOnce(u64
     }
 }
 
-/// Wakes everybody for a rank that has died. It may have counted a ring, which clears bit 0, and then not lived to
-/// wake anybody; so the system is asked in any case.
+/// Wakes everybody for a rank that has died. It may have counted a ring, which clears bit 0, and
+/// then not lived to wake anybody; so the system is asked in any case.
 pub(crate) fn rouse(bell: &impl Bell) {
     ring(bell, |_| true);
     bell.wake_all();
@@ -206,7 +211,8 @@ impl Bell for BellWords<'_> {
     }
 }
 
-/// Returns the longest time a rank stays parked without looking: a safety net only, if there is a heavy barrier.
+/// Returns the longest time a rank stays parked without looking: a safety net only, if there is a
+/// heavy barrier.
 pub(crate) fn longest_park(heavy_barrier: bool) -> Duration {
     if heavy_barrier { Duration::from_millis(10) } else { Duration::from_millis(1) }
 }

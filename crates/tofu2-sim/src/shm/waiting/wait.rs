@@ -21,10 +21,12 @@ const LOOK_AGAIN: Duration = Duration::from_micros(200);
 /// Looks in one poll of a wait for a word or a notice.
 const LOOKS: u64 = 4;
 
-/// Fruitless polls under a foreign executor before a waker is left: a peer that answers at once is faster than a park.
+/// Fruitless polls under a foreign executor before a waker is left: a peer that answers at once is
+/// faster than a park.
 const FOREIGN_SPINS: u32 = 64;
 
-/// Waits until `look` finds something, or `deps` says that it never will. `what` tells where that is written.
+/// Waits until `look` finds something, or `deps` says that it never will. `what` tells where that
+/// is written.
 pub(crate) fn until_found<T>(
     endpoint: &Endpoint,
     deps: Deps<'_>,
@@ -80,8 +82,9 @@ impl<'a> Wait<'a> {
 
     /// Decides after a fruitless look: ready if the caller is to look again at once.
     ///
-    /// When the last dependency has left, two more looks follow before that is an error, with a poll of the whole
-    /// program between them: what it wrote before leaving counts, and so does what a joined task of this rank does at once.
+    /// When the last dependency has left, two more looks follow before that is an error, with a
+    /// poll of the whole program between them: what it wrote before leaving counts, and so does
+    /// what a joined task of this rank does at once.
     pub(crate) fn until_looked(&mut self, cx: &Context<'_>, what: WaitsFor, deps: &Deps<'_>) -> Poll<Result<()>> {
         let endpoint = self.endpoint;
         let changes = endpoint.job().control.changes();
@@ -134,8 +137,8 @@ impl<'a> Wait<'a> {
         }
     }
 
-    /// Arranges another poll, after what is awaited was written, `longest` has passed or `until` has come. If false, the caller looks
-    /// again first.
+    /// Arranges another poll, after what is awaited was written, `longest` has passed or `until`
+    /// has come. If false, the caller looks again first.
     fn is_arranged(
         &mut self,
         cx: &Context<'_>,
@@ -193,8 +196,10 @@ impl Drop for Wait<'_> {
 
 // ----- waits that lie in a slot between two polls -----
 
-// The fourth word counts looks where a word or a notice is waited for; queues and gates keep something of their own there.
-/// Bits of a slot's first word: that there is a wait; whether it was polled in vain, has seen the ranks' states, has left a waker.
+// The fourth word counts looks where a word or a notice is waited for; queues and gates keep
+// something of their own there.
+/// Bits of a slot's first word: that there is a wait; whether it was polled in vain, has seen the
+/// ranks' states, has left a waker.
 const BEGUN: u64 = 1;
 const POLLED: u64 = 1 << 1;
 const SEEN: u64 = 1 << 2;
@@ -216,7 +221,8 @@ impl<'a> Wait<'a> {
         }
     }
 
-    /// Returns whether the caller is to look again before the wait in `slot` is arranged: what comes within nanoseconds is found sooner so.
+    /// Returns whether the caller is to look again before the wait in `slot` is arranged: what
+    /// comes within nanoseconds is found sooner so.
     #[inline]
     pub(crate) fn looks_once_more(slot: &mut Slot) -> bool {
         slot.0[0] |= BEGUN;

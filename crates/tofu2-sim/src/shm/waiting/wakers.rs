@@ -1,18 +1,21 @@
-//! Wakers of foreign executors: how a task of tokio waits for a rank's memory without keeping a CPU busy.
+//! Wakers of foreign executors: how a task of tokio waits for a rank's memory without keeping a CPU
+//! busy.
 //!
-//! [`crate::shm::block_on`] parks its own thread on the rank's doorbell. Another executor's thread must not be parked by us; it
-//! leaves a waker here, and one thread per rank (so one per process, where ranks are processes) parks on the doorbell for all of
-//! them. It is started by the first such wait and ends with the endpoint.
+//! [`crate::shm::block_on`] parks its own thread on the rank's doorbell. Another executor's thread
+//! must not be parked by us; it leaves a waker here, and one thread per rank (so one per process,
+//! where ranks are processes) parks on the doorbell for all of them. It is started by the first
+//! such wait and ends with the endpoint.
 //!
-//! A waiter follows the doorbell's protocol itself: [`Wakers::arm`] is W0 to W2, then its future looks again (W3), and
-//! the thread does W4. All waiters of one rank share the doorbell's word, so each remembers it in its ticket:
+//! A waiter follows the doorbell's protocol itself: [`Wakers::arm`] is W0 to W2, then its future
+//! looks again (W3), and the thread does W4. All waiters of one rank share the doorbell's word, so
+//! each remembers it in its ticket:
 //!
 //! * a ticket that is no longer the word was rung for, and its waker is called;
 //! * a waiter whose ticket is old when it comes to leave its waker must look again at once;
 //! * the thread parks only while every ticket is the word.
 //!
-//! So whatever rings between a waiter's preparation and the thread's parking is seen by one of them. A waiter is woken once, and
-//! comes again if it was not for it.
+//! So whatever rings between a waiter's preparation and the thread's parking is seen by one of
+//! them. A waiter is woken once, and comes again if it was not for it.
 
 use super::doorbell::{self, Watch};
 use crate::shm::memory::{Mapping, mapping::Parking};
@@ -93,8 +96,8 @@ impl Wakers {
         Wakers(Arc::new(Shared { name, segment, state: Mutex::default(), somebody: Condvar::new() }))
     }
 
-    /// Does W0 to W2 and keeps `waker`, which is called once, when `watch` is written, somebody's state changes, `longest` has passed or
-    /// `until` has come.
+    /// Does W0 to W2 and keeps `waker`, which is called once, when `watch` is written, somebody's
+    /// state changes, `longest` has passed or `until` has come.
     pub(crate) fn arm(&self, waker: &Waker, watch: Watch, longest: Duration, until: Option<Instant>) -> Armed {
         let shared = &*self.0;
         let parking = shared.segment.prepare_park(watch);
@@ -116,7 +119,8 @@ impl Wakers {
         }
         let key = state.next;
         state.next += 1;
-        // After a ring above this ticket is old, and the thread calls the waker: one look too many, none too few.
+        // After a ring above this ticket is old, and the thread calls the waker: one look too many,
+        // none too few.
         state.sleepers.insert(key, Sleeper { waker: waker.clone(), parking, until });
         Armed::Kept(key)
     }

@@ -1,21 +1,27 @@
-//! The watchdog: finds jobs in which nothing can happen any more, and reports what their ranks wait for.
+//! The watchdog: finds jobs in which nothing can happen any more, and reports what their ranks wait
+//! for.
 //!
-//! A rank that [`crate::shm::block_on`] is about to park writes into its segment that it is parked, what it waits for, and each time it has looked
-//! again in vain; nothing of that is on a path where something is found. The thread that looks after the ranks ([`crate::shm::Threads`], [`crate::shm::Launcher`])
-//! reads it now and then. A job is stuck if, for a bounded time,
+//! A rank that [`crate::shm::block_on`] is about to park writes into its segment that it is parked,
+//! what it waits for, and each time it has looked again in vain; nothing of that is on a path where
+//! something is found. The thread that looks after the ranks ([`crate::shm::Threads`],
+//! [`crate::shm::Launcher`]) reads it now and then. A job is stuck if, for a bounded time,
 //!
-//! * each rank that has begun and not ended is parked, in the same wait, without a deadline; one that sleeps, computes, blocks otherwise, or is polled by
-//!   another executor is not parked;
-//! * each has looked again, twice, since all were parked, and found nothing: so no rank was only late to be woken, or stopped by a debugger;
-//! * nobody else can wake it: the rank is a [`rdma_fabric::Program`], which keeps its fabric to itself, and nothing but
-//!   `block_on` holds its waker; or its process has one thread only. What has ended was a program, or its process has. Jobs with
-//!   [progress threads](crate::shm::Launcher::progress_thread) are not looked at.
+//! * each rank that has begun and not ended is parked, in the same wait, without a deadline; one
+//!   that sleeps, computes, blocks otherwise, or is polled by another executor is not parked;
+//! * each has looked again, twice, since all were parked, and found nothing: so no rank was only
+//!   late to be woken, or stopped by a debugger;
+//! * nobody else can wake it: the rank is a [`rdma_fabric::Program`], which keeps its fabric to
+//!   itself, and nothing but `block_on` holds its waker; or its process has one thread only. What
+//!   has ended was a program, or its process has. Jobs with [progress
+//!   threads](crate::shm::Launcher::progress_thread) are not looked at.
 //!
-//! That a program keeps its fabric is its promise: one that gives it to a thread of its own is started by
-//! [`run_rank_with`](crate::shm::run_rank_with) or [`Threads::run_with`](crate::shm::Threads::run_with), whose ranks are not looked at.
+//! That a program keeps its fabric is its promise: one that gives it to a thread of its own is
+//! started by [`run_rank_with`](crate::shm::run_rank_with) or
+//! [`Threads::run_with`](crate::shm::Threads::run_with), whose ranks are not looked at.
 //!
-//! Operations are over when they are posted, so then nothing is under way that could wake anybody. The bound only says how soon that is reported.
-//! All waits end with [`FabricError::Deadlock`](rdma_fabric::FabricError::Deadlock) then.
+//! Operations are over when they are posted, so then nothing is under way that could wake anybody.
+//! The bound only says how soon that is reported. All waits end with
+//! [`FabricError::Deadlock`](rdma_fabric::FabricError::Deadlock) then.
 
 use super::doorbell::Watch;
 use crate::{
@@ -37,8 +43,8 @@ use core::{
 use rdma_fabric::{Deps, Rank, RemoteAddr, Time};
 use std::{sync::Arc, time::Instant};
 
-/// How long all ranks of a job are parked before that is a deadlock, as options and variables give it: seconds; `never` or 0 is
-/// `None`.
+/// How long all ranks of a job are parked before that is a deadlock, as options and variables give
+/// it: seconds; `never` or 0 is `None`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StuckAfter(pub Option<Duration>);
 
@@ -144,8 +150,8 @@ impl Awaiting {
 pub(crate) struct ParkReport(Option<Arc<Mapping>>);
 
 impl ParkReport {
-    /// Reports that the rank of `segment` parks for this wait and `others` more, for the first time or again. `is_open` says that others
-    /// than ranks may wake it.
+    /// Reports that the rank of `segment` parks for this wait and `others` more, for the first time
+    /// or again. `is_open` says that others than ranks may wake it.
     pub(crate) fn goes_on(&mut self, segment: &Arc<Mapping>, awaiting: Awaiting, others: usize, is_open: bool) {
         segment.word(layout::PARKED_WHAT).store(awaiting.what.to_bits(), Relaxed);
         segment.word(layout::PARKED_WHOM).store(awaiting.whom | (others.min(0xff_ffff) as u64) << OTHERS, Relaxed);
@@ -177,7 +183,8 @@ impl Drop for ParkReport {
 #[derive(Debug)]
 pub(crate) struct Watchdog {
     bound: Duration,
-    /// How often each rank has begun or ended to be parked; all are parked, or have ended, since `since`. Empty if not.
+    /// How often each rank has begun or ended to be parked; all are parked, or have ended, since
+    /// `since`. Empty if not.
     parkings: Vec<u64>,
     /// How often each had looked then.
     looks: Vec<u64>,
@@ -198,8 +205,9 @@ impl Watchdog {
         (self.bound / 8).clamp(Duration::from_millis(5), Duration::from_secs(1))
     }
 
-    /// Returns the error of a stuck job, which tells which rank waits for what, after ending its waits; `None` if it is not stuck. `is_alone` tells whether a
-    /// rank's process, of this number, has one thread.
+    /// Returns the error of a stuck job, which tells which rank waits for what, after ending its
+    /// waits; `None` if it is not stuck. `is_alone` tells whether a rank's process, of this number,
+    /// has one thread.
     pub(crate) fn look(&mut self, job: &Job, is_alone: impl Fn(usize, u64) -> bool) -> Option<JobError> {
         if job.queues.progress_thread {
             return None;
@@ -210,7 +218,8 @@ impl Watchdog {
             self.parkings.clear();
             return None;
         };
-        // After all were seen to be parked. SeqCst: includes the acquire that pairs with the release in `goes_on`.
+        // After all were seen to be parked. SeqCst: includes the acquire that pairs with the
+        // release in `goes_on`.
         let looks = ranks.map(|rank| word(job, rank, layout::PARKED_LOOKS)).collect::<Vec<_>>();
         if parkings != self.parkings {
             (self.parkings, self.looks, self.since) = (parkings, looks, Instant::now());
@@ -237,8 +246,8 @@ fn word(job: &Job, rank: usize, at: usize) -> u64 {
     job.segment(Rank::new(rank as u32)).map_or(0, |segment| segment.word(at).load(SeqCst))
 }
 
-/// Returns how often the rank has begun or ended to be parked, if it is parked; 0 if it has ended for good. `None` if it may do
-/// something.
+/// Returns how often the rank has begun or ended to be parked, if it is parked; 0 if it has ended
+/// for good. `None` if it may do something.
 fn parked(job: &Job, rank: usize) -> Option<u64> {
     match job.control.state(rank) {
         State::Starting => None,

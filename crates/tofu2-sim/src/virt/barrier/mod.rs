@@ -1,10 +1,11 @@
 //! The barrier unit of a node: gates that combine signals, without a CPU.
 //!
-//! A node's ranks share its unit, on one of the engines (TNIs): `barrier_channels` start/end gates, `barrier_gates` gates in all. A gate
-//! takes `barrier_gate` from its last input to its outputs; a signal is at a local gate at once, and at a remote one after
-//! the wire (as puts have it: the first hop, then each further one; nothing inside a node). Starting keeps the CPU busy as long as
-//! posting; the result is seen as long after it came as polling takes. Gates of a unit work at the same time, and signals
-//! take no room on links: no figure is known for either.
+//! A node's ranks share its unit, on one of the engines (TNIs): `barrier_channels` start/end gates,
+//! `barrier_gates` gates in all. A gate takes `barrier_gate` from its last input to its outputs; a
+//! signal is at a local gate at once, and at a remote one after the wire (as puts have it: the
+//! first hop, then each further one; nothing inside a node). Starting keeps the CPU busy as long as
+//! posting; the result is seen as long after it came as polling takes. Gates of a unit work at the
+//! same time, and signals take no room on links: no figure is known for either.
 //!
 //! Whether a gate at the far end has room, or was freed, is known at once.
 

@@ -164,8 +164,8 @@ impl BarrierUnits {
             None => Some(None),
         };
         let mut waves = Vec::with_capacity(3);
-        // Whether the round ends with what hosts start. A relay gate that nobody hears fires for such rounds only: faults
-        // that come by themselves would go on for ever.
+        // Whether the round ends with what hosts start. A relay gate that nobody hears fires for
+        // such rounds only: faults that come by themselves would go on for ever.
         let mut is_driven = state.is_start;
         let channels = machine.timing.barrier_channels;
         if is_start_half {

@@ -1,4 +1,5 @@
-//! The clock of a run: what is pending, what is left to chance, and a hash over all that has happened.
+//! The clock of a run: what is pending, what is left to chance, and a hash over all that has
+//! happened.
 
 mod queue;
 mod radix;
@@ -64,7 +65,8 @@ impl Clock {
         }
     }
 
-    /// Takes the next event, whose time is now: the earliest, and with shuffling any of those at that moment.
+    /// Takes the next event, whose time is now: the earliest, and with shuffling any of those at
+    /// that moment.
     #[inline]
     pub(super) fn next(&mut self) -> Option<Event> {
         let event = self.chance.next(&mut self.queue)?;
@@ -91,15 +93,16 @@ impl Clock {
         self.chance.extra()
     }
 
-    /// Whether anything is left to chance, so that order between messages must be kept explicitly where it is promised.
+    /// Whether anything is left to chance, so that order between messages must be kept explicitly
+    /// where it is promised.
     #[inline]
     pub(super) fn is_random(&self) -> bool {
         self.chance.jitter > 0 || self.chance.shuffle
     }
 }
 
-/// Seeded chance: jitter on latencies and the order of events at one moment. It explores schedules that the model allows; the same
-/// seed gives the same run.
+/// Seeded chance: jitter on latencies and the order of events at one moment. It explores schedules
+/// that the model allows; the same seed gives the same run.
 #[derive(Debug)]
 pub(super) struct Chance {
     rng: ChaCha8,
@@ -137,7 +140,8 @@ impl Chance {
     }
 }
 
-/// 64 bits that two runs share only if they went the same way. A fixed function: the value may be recorded in tests.
+/// 64 bits that two runs share only if they went the same way. A fixed function: the value may be
+/// recorded in tests.
 #[derive(Clone, Copy, Debug)]
 struct TraceHash(u64);
 
@@ -151,7 +155,8 @@ impl TraceHash {
     }
 }
 
-/// What an event is about. The subject is a rank, an operation slot, or a place in a node, as the kind says.
+/// What an event is about. The subject is a rank, an operation slot, or a place in a node, as the
+/// kind says.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub(crate) enum EventKind {

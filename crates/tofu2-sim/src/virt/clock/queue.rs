@@ -1,6 +1,7 @@
 //! The queue of pending events: earliest first, equal times in the order of pushing.
 //!
-//! Two implementations with the same order, so that the trace hash of a run can be checked against a second queue.
+//! Two implementations with the same order, so that the trace hash of a run can be checked against
+//! a second queue.
 
 use super::{Event, radix::RadixHeap};
 use std::{cmp::Reverse, collections::BinaryHeap};
@@ -109,7 +110,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Any interleaving of pushes (not into the past) and pops gives the same events from both queues.
+        /// Any interleaving of pushes (not into the past) and pops gives the same events from both
+        /// queues.
         #[test]
         fn radix_agrees_with_binary(steps in prop::collection::vec((0u8..4, 0u32..64, any::<u64>()), 0..400)) {
             let mut radix = EventQueue::new(QueueKind::Radix);

@@ -1,10 +1,12 @@
-//! A monotone radix heap whose buckets are first-in-first-out, so that it is stable without sequence numbers.
+//! A monotone radix heap whose buckets are first-in-first-out, so that it is stable without
+//! sequence numbers.
 //!
-//! `now` holds events of the time popped last. Any other event stands in the bucket named by the highest digit of four bits in
-//! which its time differs from that, and by that digit's value. When `now` is empty, the lowest bucket of the lowest
-//! digit is spread over the buckets of lower digits, all of which are empty: appending in order keeps the order of equal
-//! times. (Ahuja, Mehlhorn, Orlin, Tarjan: Faster algorithms for the shortest path problem, J. ACM 37, 1990.)
-//! Four bits a digit instead of one: an event moves a quarter as often.
+//! `now` holds events of the time popped last. Any other event stands in the bucket named by the
+//! highest digit of four bits in which its time differs from that, and by that digit's value. When
+//! `now` is empty, the lowest bucket of the lowest digit is spread over the buckets of lower
+//! digits, all of which are empty: appending in order keeps the order of equal times. (Ahuja,
+//! Mehlhorn, Orlin, Tarjan: Faster algorithms for the shortest path problem, J. ACM 37, 1990.) Four
+//! bits a digit instead of one: an event moves a quarter as often.
 
 use super::Event;
 

@@ -120,8 +120,9 @@ impl Core {
         }
     }
 
-    /// Moves the session offset of a queue, and starts what that releases: whether it did, or `None` if the queue has none. `by`: the
-    /// queue and slot of the put that does it, as far as it is known.
+    /// Moves the session offset of a queue, and starts what that releases: whether it did, or
+    /// `None` if the queue has none. `by`: the queue and slot of the put that does it, as far as it
+    /// is known.
     fn move_offset(&mut self, queue: u32, slots: u8, by: Option<(u32, u64)>) -> Option<bool> {
         let state = self.queues.get_mut(queue);
         match state.toq.advance(slots) {
@@ -140,7 +141,8 @@ impl Core {
         Some(true)
     }
 
-    /// A `Credit` event has come: an advance that was late, unless the queue is gone or has stopped.
+    /// A `Credit` event has come: an advance that was late, unless the queue is gone or has
+    /// stopped.
     pub(crate) fn late_advance(&mut self, index: u32) {
         let Some(LateCredit { queue, generation, slots }) = self.injector.late_credit(index) else { return };
         if self.queues.is_open(queue, generation) && !self.queues.get(queue).has_stopped() {

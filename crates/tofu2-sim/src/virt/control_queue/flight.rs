@@ -1,4 +1,5 @@
-//! Commands that the send engine has taken and that are not over, and how they are cut into packets.
+//! Commands that the send engine has taken and that are not over, and how they are cut into
+//! packets.
 
 use super::super::{
     memory::{Loc, Memory},
@@ -195,8 +196,8 @@ impl Flights {
 
 /// How a payload is cut into packets.
 ///
-/// The platform's rate holds for the network's largest packets without idle time; smaller packets add their overhead at the link's
-/// rate, gaps add idle time.
+/// The platform's rate holds for the network's largest packets without idle time; smaller packets
+/// add their overhead at the link's rate, gaps add idle time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cut {
     /// Largest payload of a packet, in bytes.

@@ -84,8 +84,8 @@ impl Open {
         }
     }
 
-    /// Registers the wait, unless it can't go on. That all peers have left is believed at the second look: other parts of the
-    /// same task may be about to post.
+    /// Registers the wait, unless it can't go on. That all peers have left is believed at the
+    /// second look: other parts of the same task may be about to post.
     fn go_on(&self, core: &mut Core, memory: &mut WaitMemory<'_>, want: QueueReport, deps: Deps<'_>) -> Result<()> {
         match self.me.go_on(core, memory.wait, Watched::Queue(self.slot, want), deps) {
             Err(FabricError::PeersLeft) if mem::replace(memory.warned, 1) == 0 => {

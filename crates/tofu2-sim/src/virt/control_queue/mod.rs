@@ -1,19 +1,23 @@
 //! Control queues of the simulated nodes.
 //!
 //! # What is modelled
-//! * *Ring* ([`toq`]). A posting costs the CPU the platform's `post` time; its descriptor is in the TOQ then. A slot is free
-//!   again when the engine has fetched its command. A delayed start waits for the next posting, credit doesn't start it.
-//! * *Send engine* ([`send`]). Each queue asks its TNI's engine for one command at a time, so that queues of a TNI take turns,
-//!   and turns with the operations that ranks post through the fabric. The engine reads own memory when it starts on a
-//!   command, and its time is known then: latency, and payload at the platform's rate.
-//! * *Receive engine* ([`arrive`]). With the last packet of a put: bytes, notice, advance, in this order and at one moment. What an
-//!   advance releases asks the send engine at once. Atomics go to the node's one atomic unit.
-//! * *Answers* ([`report`]). Results, acknowledgements that somebody asked for, and errors come back after the same leg as those of
-//!   fabric operations.
-//! * *Order* ([`order`]). One queue's commands to one target arrive in their order. A strongly ordered one waits there for earlier
-//!   atomics in service.
-//! * *Errors* ([`report`]). A full MRQ, or credit a whole ring ahead in checking mode, stops the queue: none of its commands
-//!   starts any more, and those that address it fail with [`rdma_fabric::control_queue::QueueError::Stopped`].
+//! * *Ring* ([`toq`]). A posting costs the CPU the platform's `post` time; its descriptor is in the
+//!   TOQ then. A slot is free again when the engine has fetched its command. A delayed start waits
+//!   for the next posting, credit doesn't start it.
+//! * *Send engine* ([`send`]). Each queue asks its TNI's engine for one command at a time, so that
+//!   queues of a TNI take turns, and turns with the operations that ranks post through the fabric.
+//!   The engine reads own memory when it starts on a command, and its time is known then: latency,
+//!   and payload at the platform's rate.
+//! * *Receive engine* ([`arrive`]). With the last packet of a put: bytes, notice, advance, in this
+//!   order and at one moment. What an advance releases asks the send engine at once. Atomics go to
+//!   the node's one atomic unit.
+//! * *Answers* ([`report`]). Results, acknowledgements that somebody asked for, and errors come
+//!   back after the same leg as those of fabric operations.
+//! * *Order* ([`order`]). One queue's commands to one target arrive in their order. A strongly
+//!   ordered one waits there for earlier atomics in service.
+//! * *Errors* ([`report`]). A full MRQ, or credit a whole ring ahead in checking mode, stops the
+//!   queue: none of its commands starts any more, and those that address it fail with
+//!   [`rdma_fabric::control_queue::QueueError::Stopped`].
 //!
 //! The TCQ is as long as it has to be. A get's completion there means that the request was sent.
 

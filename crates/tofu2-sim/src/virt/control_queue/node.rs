@@ -1,7 +1,7 @@
 //! Which control queues of a node are open, and which one an id names.
 //!
-//! A rank's fabric operations go through a queue of the system's that is not counted here. CQs belong to one rank at a time;
-//! only its normal queues share one.
+//! A rank's fabric operations go through a queue of the system's that is not counted here. CQs
+//! belong to one rank at a time; only its normal queues share one.
 
 pub(super) use super::super::slots::NONE;
 
@@ -24,7 +24,8 @@ pub(super) struct NodeQueues {
 struct Cq {
     /// The rank it belongs to; [`NONE`] if it is free.
     owner: u32,
-    /// The queue opened last; the others that share the CQ are linked from there. [`NONE`] if it is free.
+    /// The queue opened last; the others that share the CQ are linked from there. [`NONE`] if it is
+    /// free.
     first: u32,
     mode: QueueMode,
     /// Bit per context in use.
@@ -74,7 +75,8 @@ impl NodeQueues {
         self.cqs.iter().filter(|cq| cq.is_free()).count() as u32
     }
 
-    /// The queue opened last on the CQ that an id names, if that belongs to the id's rank. The others follow its links.
+    /// The queue opened last on the CQ that an id names, if that belongs to the id's rank. The
+    /// others follow its links.
     #[inline]
     pub(super) fn first(&self, id: QueueId) -> Option<u32> {
         if id.number() >= self.numbers {
@@ -95,7 +97,8 @@ impl NodeQueues {
         (open as u32) < limit
     }
 
-    /// The number of the CQ that a queue would get on an engine: one that the rank's normal queues share, or the lowest free one.
+    /// The number of the CQ that a queue would get on an engine: one that the rank's normal queues
+    /// share, or the lowest free one.
     fn number_on(&self, engine: u8, rank: u32, mode: QueueMode, table: &QueueTable) -> Option<u8> {
         let cqs = self.of_engine(engine);
         let shared = cqs.iter().position(|cq| cq.may_share(rank, mode, table));
@@ -157,8 +160,8 @@ impl NodeQueues {
         std::mem::replace(&mut cq.first, queue)
     }
 
-    /// Takes a queue away. Returns true if it was the first in the CQ's list, which then begins with `next`; otherwise the list
-    /// must be mended.
+    /// Takes a queue away. Returns true if it was the first in the CQ's list, which then begins
+    /// with `next`; otherwise the list must be mended.
     pub(super) fn close(&mut self, id: QueueId, queue: u32, next: u32) -> bool {
         let Some(cq) = self.at(id) else { return true };
         cq.contexts &= !(1 << id.context());

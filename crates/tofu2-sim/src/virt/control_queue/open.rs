@@ -22,7 +22,8 @@ impl Queues {
         table.limits(self.free_on(machine.node_of(rank), table))
     }
 
-    /// Opens a queue for a rank that has the queue `sibling` open already; its slot, the slot's generation, its id.
+    /// Opens a queue for a rank that has the queue `sibling` open already; its slot, the slot's
+    /// generation, its id.
     fn open(
         &mut self,
         machine: &Machine,
@@ -55,7 +56,8 @@ impl Queues {
         Ok((slot, generation, id))
     }
 
-    /// Closes a queue, of which nobody takes anything any more; how many of its commands were never started.
+    /// Closes a queue, of which nobody takes anything any more; how many of its commands were never
+    /// started.
     fn close(&mut self, queue: u32) -> u64 {
         self.note_peak();
         let state = self.get_mut(queue);
@@ -121,7 +123,8 @@ impl Queues {
     }
 
     fn note_peak(&mut self) {
-        // There were never more queues at once than there are slots. Counting is linear: once for many that are closed together.
+        // There were never more queues at once than there are slots. Counting is linear: once for
+        // many that are closed together.
         if self.free.is_empty() {
             self.peak = self.peak.max(self.bytes());
         }

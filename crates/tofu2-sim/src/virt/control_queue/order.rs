@@ -1,8 +1,9 @@
 //! Strong order: which commands of a queue have to wait for which others at their target.
 //!
-//! The network keeps the order of one queue's commands to one target, and that of the answers, jitter or not. So what can be passed is an atomic: it takes
-//! its effect only when the atomic unit has served it. A pair of queue and target counts the atomics sent and served; a
-//! strongly ordered command remembers how many were sent before it and waits at the target until as many are served.
+//! The network keeps the order of one queue's commands to one target, and that of the answers,
+//! jitter or not. So what can be passed is an atomic: it takes its effect only when the atomic unit
+//! has served it. A pair of queue and target counts the atomics sent and served; a strongly ordered
+//! command remembers how many were sent before it and waits at the target until as many are served.
 
 use super::super::core::Core;
 use super::{Queues, flight::Flight};
@@ -55,7 +56,8 @@ impl Queues {
         }
     }
 
-    /// When a flight that would arrive at `arrival` does so, if anything is left to chance. Called in the order of sending.
+    /// When a flight that would arrive at `arrival` does so, if anything is left to chance. Called
+    /// in the order of sending.
     pub(super) fn arrives_in_order(&mut self, slot: u32, arrival: u64) -> u64 {
         let Flight { queue, to, .. } = *self.flights.get(slot);
         let pair = self.pair(queue, to);
@@ -63,7 +65,8 @@ impl Queues {
         pair.last
     }
 
-    /// When an answer that would arrive at `arrival` does so, if anything is left to chance. Called in the order in which they leave the target.
+    /// When an answer that would arrive at `arrival` does so, if anything is left to chance. Called
+    /// in the order in which they leave the target.
     pub(super) fn answers_in_order(&mut self, slot: u32, arrival: u64) -> u64 {
         let Flight { queue, to, .. } = *self.flights.get(slot);
         let pair = self.pair(queue, to);
@@ -99,7 +102,8 @@ impl Queues {
 }
 
 impl Core {
-    /// An atomic of the queue to this target has taken effect or failed: those that wait behind it go on.
+    /// An atomic of the queue to this target has taken effect or failed: those that wait behind it
+    /// go on.
     pub(super) fn atomic_over(&mut self, queue: u32, target: QueueId) {
         let pair = self.queues.pair(queue, target);
         pair.served = pair.served.wrapping_add(1);

@@ -1,4 +1,5 @@
-//! What a queue reports: completions, notices, and the answers that come back to the poster. And who is woken for it.
+//! What a queue reports: completions, notices, and the answers that come back to the poster. And
+//! who is woken for it.
 
 use super::{
     super::{clock::EventKind, core::Core, operation::Opcode, ranks::QueueReport},
@@ -35,7 +36,8 @@ impl Core {
         }
     }
 
-    /// A command that asked for no report has failed: the first such error is kept for the next call.
+    /// A command that asked for no report has failed: the first such error is kept for the next
+    /// call.
     pub(super) fn unasked(&mut self, queue: u32, error: QueueError) {
         let state = self.queues.get_mut(queue);
         if state.health == Health::Well {

@@ -12,7 +12,8 @@ use rdma_fabric::{
 };
 
 impl Core {
-    /// Writes a posting into the queue's TOQ. `ticket`: the poster's place in the line, if it stands there.
+    /// Writes a posting into the queue's TOQ. `ticket`: the poster's place in the line, if it
+    /// stands there.
     pub(super) fn post_command(
         &mut self,
         queue: u32,
@@ -42,7 +43,8 @@ impl Core {
         Ok(())
     }
 
-    /// Lets a queue ask its engine for the next command, if there is one that may start and it has not asked yet.
+    /// Lets a queue ask its engine for the next command, if there is one that may start and it has
+    /// not asked yet.
     #[inline]
     pub(super) fn kick(&mut self, queue: u32) {
         loop {
@@ -75,7 +77,8 @@ impl Core {
         }
     }
 
-    /// How long a command occupies the send engine. One that has nothing to send takes the shortest time.
+    /// How long a command occupies the send engine. One that has nothing to send takes the shortest
+    /// time.
     fn occupies(&self, queue: u32, order: &Order) -> u64 {
         let timing = &self.machine.timing;
         let payload = match order.posting.command {
@@ -92,7 +95,8 @@ impl Core {
         timing.gap.max(payload)
     }
 
-    /// The engine fetches the queue's next command and executes it. The promise it was asked for passes to the flight.
+    /// The engine fetches the queue's next command and executes it. The promise it was asked for
+    /// passes to the flight.
     fn start_next(&mut self, queue: u32) {
         let now = self.clock.now();
         let state = self.queues.get_mut(queue);
@@ -278,7 +282,8 @@ impl Core {
         self.clock.push(arrival, EventKind::Reach, slot);
     }
 
-    /// The target's receive engine: that of the target queue's TNI. Atomics use only as many as the job has for them.
+    /// The target's receive engine: that of the target queue's TNI. Atomics use only as many as the
+    /// job has for them.
     #[inline]
     pub(super) fn receive_engine(&self, flight: &Flight) -> u8 {
         let engine = u32::from(flight.to.engine()).min(self.machine.timing.engines - 1);

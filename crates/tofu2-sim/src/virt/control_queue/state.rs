@@ -79,7 +79,8 @@ impl QueueState {
         Some(error)
     }
 
-    /// Why nothing comes any more, if so: what stopped the queue, and when its rank knows that, that it has stopped.
+    /// Why nothing comes any more, if so: what stopped the queue, and when its rank knows that,
+    /// that it has stopped.
     pub(super) fn end(&mut self) -> Option<QueueError> {
         match self.health {
             Health::Well | Health::CommandFailed(_) => None,

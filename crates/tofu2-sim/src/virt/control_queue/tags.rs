@@ -3,7 +3,8 @@
 use rdma_fabric::{RegionKey, control_queue::Stadd};
 use std::collections::{BTreeMap, VecDeque};
 
-/// A tag that was given back is not used again until this many others have been given back, so that late addresses fail.
+/// A tag that was given back is not used again until this many others have been given back, so that
+/// late addresses fail.
 const QUARANTINE: usize = 64;
 
 /// One address space: of a queue, or of all queues of a rank if the machine has them share it.
@@ -32,7 +33,8 @@ pub(super) struct Registration {
 }
 
 impl Space {
-    /// Registers under an automatic tag, at most `limit` of which there are; the tag the region has, if it has one.
+    /// Registers under an automatic tag, at most `limit` of which there are; the tag the region
+    /// has, if it has one.
     pub(super) fn register(&mut self, key: RegionKey, len: u64, limit: u32) -> Option<Stadd> {
         if let Some(&tag) = self.known.get(&(key.index, key.generation)) {
             return Some(Stadd::new(tag, 0));

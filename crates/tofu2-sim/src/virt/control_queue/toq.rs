@@ -1,7 +1,8 @@
 //! The transmit order queue: postings in order, and the pointers into it.
 //!
-//! Positions count slots from the opening on. `read <= announced <= write`, and `write - read` is less than the depth: one slot
-//! stays free, so that a full ring differs from an empty one. A posting of several blocks stands once and counts down.
+//! Positions count slots from the opening on. `read <= announced <= write`, and `write - read` is
+//! less than the depth: one slot stays free, so that a full ring differs from an empty one. A
+//! posting of several blocks stands once and counts down.
 
 use rdma_fabric::control_queue::{Pointers, Posting, QueueMode, QueueSpec};
 use std::collections::VecDeque;
@@ -16,7 +17,8 @@ pub(super) struct Toq {
     write: u64,
     /// The doorbell has announced slots before this to the engine; delayed starts stand after it.
     announced: u64,
-    /// The session offset; `None` in other modes. While it is at most `read + depth - 1`, hardware's ring index says the same.
+    /// The session offset; `None` in other modes. While it is at most `read + depth - 1`,
+    /// hardware's ring index says the same.
     offset: Option<u64>,
 }
 
@@ -43,8 +45,8 @@ pub(super) enum Advance {
     Moved,
     /// Not a session queue.
     Ignored,
-    /// It would have got to this position, a whole ring ahead of the read pointer; hardware loses a ring's worth, and so it is
-    /// now.
+    /// It would have got to this position, a whole ring ahead of the read pointer; hardware loses a
+    /// ring's worth, and so it is now.
     Wrapped {
         would_be: u64,
     },
@@ -81,8 +83,8 @@ impl Toq {
         slot
     }
 
-    /// The command that may be executed next, and since when it is there; `None` if there is none or it must wait for its start
-    /// or for the session offset to pass all its slots.
+    /// The command that may be executed next, and since when it is there; `None` if there is none
+    /// or it must wait for its start or for the session offset to pass all its slots.
     #[inline]
     pub(super) fn runnable(&self) -> Option<(Order, u64)> {
         let head = self.entries.front()?;

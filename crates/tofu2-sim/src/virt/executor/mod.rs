@@ -5,7 +5,8 @@
 //! platform's `yield` time, so that a program that polls in a loop lets virtual time pass. Wakers
 //! of combinators are kept aside and woken whenever the rank is resumed.
 //!
-//! What a rank has detached is polled after its task, each time and also when the task is over: only then has the rank ended.
+//! What a rank has detached is polled after its task, each time and also when the task is over:
+//! only then has the rank ended.
 
 mod ends;
 
@@ -192,8 +193,8 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
         }
     }
 
-    /// No event is pending. Waits for control queues end with an error, which ranks may live with; true if there were some, and
-    /// not again and again without any event since.
+    /// No event is pending. Waits for control queues end with an error, which ranks may live with;
+    /// true if there were some, and not again and again without any event since.
     fn ends_queue_waits(&mut self, events: u64) -> bool {
         self.deadlocks = if self.deadlocks.0 == events { (events, self.deadlocks.1 + 1) } else { (events, 1) };
         self.deadlocks.1 <= PATIENCE && self.world.core().ranks.end_queue_waits(self.left)

@@ -25,7 +25,8 @@ pub struct Odds {
 }
 
 impl Odds {
-    /// Returns odds for ten faults within a millisecond, none longer than 20 µs, none that ends a rank or stops a queue.
+    /// Returns odds for ten faults within a millisecond, none longer than 20 µs, none that ends a
+    /// rank or stops a queue.
     pub fn new(ranks: u32, ranks_per_node: u32) -> Self {
         Odds {
             ranks: ranks.max(1),

@@ -47,7 +47,8 @@ struct Stall {
     until: u64,
 }
 
-/// An advance of a session offset that is late: of a queue's slot and generation, and by how much it will move.
+/// An advance of a session offset that is late: of a queue's slot and generation, and by how much
+/// it will move.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LateCredit {
     pub(crate) queue: u32,
@@ -162,8 +163,9 @@ impl Injector {
         self.0.as_mut().map(|injection| mem::take(&mut injection.stopped)).unwrap_or_default()
     }
 
-    /// When a message between two nodes arrives that is sent now and would arrive at `arrival`. Those that a link holds back follow each
-    /// other as closely as their `payload` allows, in picoseconds.
+    /// When a message between two nodes arrives that is sent now and would arrive at `arrival`.
+    /// Those that a link holds back follow each other as closely as their `payload` allows, in
+    /// picoseconds.
     #[inline]
     pub(crate) fn over_links(&mut self, now: u64, ends: (u32, u32), arrival: u64, payload: u64) -> u64 {
         match &mut self.0 {

@@ -1,22 +1,29 @@
 //! Faults: what can go wrong in a simulated machine, when, and to whom.
 //!
-//! A [`Fault`] is a time and what happens from then on. A job gets a [list of them](Faults), written down or [drawn](Faults::drawn) from a
-//! seed; the list is a text, one line per fault, and a run is replayed from the job and the list alone. Faults are events like any other,
-//! so they are part of the trace hash, and a timeline marks them.
+//! A [`Fault`] is a time and what happens from then on. A job gets a [list of them](Faults),
+//! written down or [drawn](Faults::drawn) from a seed; the list is a text, one line per fault, and
+//! a run is replayed from the job and the list alone. Faults are events like any other, so they are
+//! part of the trace hash, and a timeline marks them.
 //!
 //! # What they do
-//! * [`FaultKind::NodeStop`]: the node's ranks are lost in the middle of whatever they do. What has left the node and not arrived
-//!   never does, since the loss is known at once.
-//! * [`FaultKind::LinkSlow`], [`FaultKind::LinkDown`]: whatever goes from one node to another takes longer, or waits until the link is up again. Order on
-//!   the way is kept. (Between *ends*, whatever the route: the latency model has no links.)
-//! * [`FaultKind::MrqOverflow`]: the next notice for any control queue of the rank finds the MRQ full.
+//! * [`FaultKind::NodeStop`]: the node's ranks are lost in the middle of whatever they do. What has
+//!   left the node and not arrived never does, since the loss is known at once.
+//! * [`FaultKind::LinkSlow`], [`FaultKind::LinkDown`]: whatever goes from one node to another takes
+//!   longer, or waits until the link is up again. Order on the way is kept. (Between *ends*,
+//!   whatever the route: the latency model has no links.)
+//! * [`FaultKind::MrqOverflow`]: the next notice for any control queue of the rank finds the MRQ
+//!   full.
 //! * [`FaultKind::LateCompletion`]: the rank's next completion in a TCQ comes late.
-//! * [`FaultKind::LateCredit`]: the next advance of a session offset of the rank happens late, bytes and notice do not. For ever is a stall.
-//! * [`FaultKind::QueueStall`]: a control queue's commands start later, so that those of other queues overtake them.
-//! * [`FaultKind::PartialPut`]: the first half of the next long put for the rank is seen while the rest is still on its way. Not of puts
-//!   in strong order, whose bytes would be seen before what comes first.
+//! * [`FaultKind::LateCredit`]: the next advance of a session offset of the rank happens late,
+//!   bytes and notice do not. For ever is a stall.
+//! * [`FaultKind::QueueStall`]: a control queue's commands start later, so that those of other
+//!   queues overtake them.
+//! * [`FaultKind::PartialPut`]: the first half of the next long put for the rank is seen while the
+//!   rest is still on its way. Not of puts in strong order, whose bytes would be seen before what
+//!   comes first.
 //!
-//! "The next" is the first after the fault's time. A fault that finds nothing to disturb does nothing; [`FaultReport`] tells.
+//! "The next" is the first after the fault's time. A fault that finds nothing to disturb does
+//! nothing; [`FaultReport`] tells.
 
 mod drawn;
 mod injector;
@@ -104,7 +111,8 @@ pub struct Fault {
     pub kind: FaultKind,
 }
 
-/// The faults of a run, in the order of their times; and of each, the number of its line in the text it comes from.
+/// The faults of a run, in the order of their times; and of each, the number of its line in the
+/// text it comes from.
 #[derive(Clone, Debug, Default)]
 pub struct Faults(Vec<Fault>, Vec<Option<usize>>);
 
@@ -166,7 +174,8 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// Returns what `kind` names and the job does not have: its name, its number, and how many there are.
+    /// Returns what `kind` names and the job does not have: its name, its number, and how many
+    /// there are.
     fn missing(&self, kind: FaultKind) -> Option<(&'static str, u128, u32)> {
         let named = kind.in_words().1.into_iter().filter_map(|(key, number)| match key {
             "rank" => Some(("rank", number, self.ranks)),

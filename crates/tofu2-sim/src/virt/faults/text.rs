@@ -1,4 +1,5 @@
-//! Faults as text: `at_ns kind key=value …`, one line each. Times in nanoseconds with up to three decimals.
+//! Faults as text: `at_ns kind key=value …`, one line each. Times in nanoseconds with up to three
+//! decimals.
 
 use super::{Fault, FaultKind, Faults};
 use rdma_fabric::Time;

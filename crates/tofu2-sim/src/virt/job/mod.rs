@@ -17,8 +17,9 @@ use std::{cell::RefCell, fmt, time::Duration};
 
 /// A job: machine, size, placement, network, options. [`Job::run`] runs a program on it.
 ///
-/// Ranks are placed in blocks: rank `r` is on node `r / ranks_per_node`, its node number gives its place in the torus, or in the
-/// [`Folding`] of a [`TofuShape`]. Rank `l` of a node sends through engine `l` modulo the number of engines.
+/// Ranks are placed in blocks: rank `r` is on node `r / ranks_per_node`, its node number gives its
+/// place in the torus, or in the [`Folding`] of a [`TofuShape`]. Rank `l` of a node sends through
+/// engine `l` modulo the number of engines.
 ///
 /// The same job and program give the same run, event by event, on every machine.
 pub struct Job<'a> {
@@ -62,7 +63,8 @@ enum Shape {
 }
 
 impl<'a> Job<'a> {
-    /// Creates a job of `ranks` ranks on a machine: one per node, latency-only network, torus as near to a cube as possible.
+    /// Creates a job of `ranks` ranks on a machine: one per node, latency-only network, torus as
+    /// near to a cube as possible.
     pub fn new(platform: &Platform, ranks: usize) -> Self {
         Job {
             platform: platform.clone(),
@@ -93,21 +95,24 @@ impl<'a> Job<'a> {
         self
     }
 
-    /// Makes the network a plain torus, which may have more nodes than the job needs. Replaces a [`Job::shape`].
+    /// Makes the network a plain torus, which may have more nodes than the job needs. Replaces a
+    /// [`Job::shape`].
     #[must_use]
     pub fn torus(mut self, torus: Torus) -> Self {
         self.shape = Some(Shape::Torus(torus));
         self
     }
 
-    /// Makes the network Tofu's groups, with Tofu's routes; it may have more nodes than the job needs. Replaces a [`Job::torus`].
+    /// Makes the network Tofu's groups, with Tofu's routes; it may have more nodes than the job
+    /// needs. Replaces a [`Job::torus`].
     #[must_use]
     pub fn shape(mut self, shape: TofuShape) -> Self {
         self.shape = Some(Shape::Tofu(shape));
         self
     }
 
-    /// Sets in which order ranks take the nodes of the [`Job::shape`]; by default, that of the nodes' numbers.
+    /// Sets in which order ranks take the nodes of the [`Job::shape`]; by default, that of the
+    /// nodes' numbers.
     #[must_use]
     pub fn folding(mut self, folding: Folding) -> Self {
         self.folding = folding;
@@ -135,15 +140,16 @@ impl<'a> Job<'a> {
         self
     }
 
-    /// Sets how many packets a virtual channel of a router's link port holds; at least 1. (Assumption: 4 by default.)
+    /// Sets how many packets a virtual channel of a router's link port holds; at least 1.
+    /// (Assumption: 4 by default.)
     #[must_use]
     pub fn credits(mut self, credits: u16) -> Self {
         self.credits = credits;
         self
     }
 
-    /// Spreads what arrives at a node over `engines` receive engines, by the sender's number on its node. By default, everything
-    /// arrives at engine 0.
+    /// Spreads what arrives at a node over `engines` receive engines, by the sender's number on its
+    /// node. By default, everything arrives at engine 0.
     #[must_use]
     pub fn receive_tnis(mut self, engines: u32) -> Self {
         self.receive_engines = engines;
@@ -157,8 +163,8 @@ impl<'a> Job<'a> {
         self
     }
 
-    /// Adds a random latency of up to `longest` to each leg of an operation. Order of messages is then kept only where the contract
-    /// promises it: another way to explore schedules.
+    /// Adds a random latency of up to `longest` to each leg of an operation. Order of messages is
+    /// then kept only where the contract promises it: another way to explore schedules.
     #[must_use]
     pub fn jitter(mut self, longest: Duration) -> Self {
         self.jitter = longest;
@@ -186,7 +192,8 @@ impl<'a> Job<'a> {
         self
     }
 
-    /// Records what happens from `from` on, up to `limit` entries of about 60 bytes each. The run is the same.
+    /// Records what happens from `from` on, up to `limit` entries of about 60 bytes each. The run
+    /// is the same.
     #[must_use]
     pub fn timeline(mut self, limit: usize, from: Time) -> Self {
         self.timeline = Some((limit, from));
@@ -207,7 +214,8 @@ impl<'a> Job<'a> {
         self
     }
 
-    /// Returns how many links there are on the route that the job's messages from rank `a` to rank `b` take.
+    /// Returns how many links there are on the route that the job's messages from rank `a` to rank
+    /// `b` take.
     ///
     /// # Errors
     /// [`FabricError::Setting`], [`FabricError::NoSuchRank`].
@@ -226,11 +234,12 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Returns the links between the nodes of two ranks, by a path or by the one that the job's messages take. For many routes, call
-    /// [`Job::placement`] once.
+    /// Returns the links between the nodes of two ranks, by a path or by the one that the job's
+    /// messages take. For many routes, call [`Job::placement`] once.
     ///
     /// # Errors
-    /// [`FabricError::NoSuchRank`]; [`FabricError::Setting`] for a path that the shape does not have, and without a [`Job::shape`].
+    /// [`FabricError::NoSuchRank`]; [`FabricError::Setting`] for a path that the shape does not
+    /// have, and without a [`Job::shape`].
     pub fn route(&self, a: Rank, b: Rank, path: Option<Path>) -> Result<Route, FabricError> {
         self.placement()?.route(a, b, path)
     }

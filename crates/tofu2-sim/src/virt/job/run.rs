@@ -42,16 +42,18 @@ pub struct Run<T> {
     pub faults: Option<FaultReport>,
 }
 
-/// What a job that may have lost ranks produced: the outputs of those that ended well, and the first failure.
+/// What a job that may have lost ranks produced: the outputs of those that ended well, and the
+/// first failure.
 pub type PartialRun<T> = (Run<Option<T>>, Option<JobError>);
 
 impl Job<'_> {
     /// Runs `program` on every rank.
     ///
     /// # Errors
-    /// [`JobError::RankFailed`] or [`JobError::RankPanicked`] for the first rank that failed (the others are run to their end, so
-    /// that they can react), [`JobError::Deadlock`] when nothing can happen any more, [`JobError::Fabric`] for a setting,
-    /// [`JobError::Fault`] for a fault of something that the job does not have, [`JobError::TooLittleMemory`].
+    /// [`JobError::RankFailed`] or [`JobError::RankPanicked`] for the first rank that failed (the
+    /// others are run to their end, so that they can react), [`JobError::Deadlock`] when nothing
+    /// can happen any more, [`JobError::Fabric`] for a setting, [`JobError::Fault`] for a fault of
+    /// something that the job does not have, [`JobError::TooLittleMemory`].
     pub fn run<P: Program>(&self, program: &P) -> Result<Run<P::Out>, JobError> {
         match self.run_through(program)? {
             (_, Some(failure)) => Err(failure),
@@ -59,11 +61,12 @@ impl Job<'_> {
         }
     }
 
-    /// Runs `program` on every rank of a job that may lose ranks on purpose: what is left of it, each rank's output if it ended well,
-    /// and the first failure if there was one.
+    /// Runs `program` on every rank of a job that may lose ranks on purpose: what is left of it,
+    /// each rank's output if it ended well, and the first failure if there was one.
     ///
     /// # Errors
-    /// [`JobError::Deadlock`], [`JobError::Fabric`], [`JobError::Fault`], [`JobError::TooLittleMemory`].
+    /// [`JobError::Deadlock`], [`JobError::Fabric`], [`JobError::Fault`],
+    /// [`JobError::TooLittleMemory`].
     pub fn run_through<P: Program>(&self, program: &P) -> Result<PartialRun<P::Out>, JobError> {
         let Plan { timing, ranks, nodes: used, topology } = self.plan()?;
         let engines = timing.engines;
@@ -98,7 +101,8 @@ impl Job<'_> {
     }
 }
 
-/// Whether what every rank and node takes from the start can be had: a table each, and a task for each rank.
+/// Whether what every rank and node takes from the start can be had: a table each, and a task for
+/// each rank.
 fn enough_memory<Fut, T>(
     ranks: u32,
     nodes: u32,

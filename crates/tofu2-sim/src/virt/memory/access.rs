@@ -117,7 +117,8 @@ impl Memory {
         }
     }
 
-    /// Copies into a live place; `from` is as long as it. Many zeros over bytes that were never written change nothing.
+    /// Copies into a live place; `from` is as long as it. Many zeros over bytes that were never
+    /// written change nothing.
     pub(crate) fn copy_in(&mut self, loc: &Loc, from: &[u8]) {
         let nothing = from.is_empty() || (from.len() > SPARSE && self.words(loc).is_none() && is_zero(from));
         if !nothing {

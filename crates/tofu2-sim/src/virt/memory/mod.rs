@@ -1,8 +1,8 @@
 //! All ranks' registered memory.
 //!
-//! Storage comes into being when it is first written; what was never written reads as zero. A symmetric region stores the parts of
-//! consecutive ranks together in pieces of at most 64 KiB, so that a small region on each of many ranks costs its size and
-//! no allocation per rank.
+//! Storage comes into being when it is first written; what was never written reads as zero. A
+//! symmetric region stores the parts of consecutive ranks together in pieces of at most 64 KiB, so
+//! that a small region on each of many ranks costs its size and no allocation per rank.
 
 mod access;
 mod storage;

@@ -40,7 +40,8 @@ impl NoStorage {
     #[cold]
     fn unless_there_is(words: usize) {
         let bytes = (words as u64).saturating_mul(8);
-        // The allocator may refuse what the system would have; neither of them is asked for pages here.
+        // The allocator may refuse what the system would have; neither of them is asked for pages
+        // here.
         let available = match host_memory::has(bytes) {
             Err(available) => available,
             Ok(()) if Vec::<u64>::new().try_reserve_exact(words).is_ok() => return,

@@ -2,7 +2,8 @@
 
 use super::node::{Packet, Packets, RouterNode};
 
-/// How a router chooses between inputs that want the same output. Tofu's own rule is not published: compare both.
+/// How a router chooses between inputs that want the same output. Tofu's own rule is not published:
+/// compare both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Arbiter {
     /// One input port after the other, and within a port one queue after the other.
@@ -21,7 +22,8 @@ pub(super) struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    /// The input queue whose head may go: among those that need a channel which is in the mask `room`, and whose packet `may` go.
+    /// The input queue whose head may go: among those that need a channel which is in the mask
+    /// `room`, and whose packet `may` go.
     #[inline]
     pub(super) fn choose(&self, room: u32, mut may: impl FnMut(&Packet) -> bool) -> Option<u8> {
         let here = self.here;

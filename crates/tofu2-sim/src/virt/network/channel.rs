@@ -1,13 +1,16 @@
-//! Which virtual channel a packet takes on its next link, so that full buffers can't wait for each other in a circle.
+//! Which virtual channel a packet takes on its next link, so that full buffers can't wait for each
+//! other in a circle.
 //!
-//! Channels of a link come in pairs. A packet begins each axis in the first of a pair and moves to the second where the link closes a
-//! ring, for as long as it goes straight on: the dateline rule. A route with a chosen path takes in-group links twice, before and after
-//! the way between groups; the second time it has a pair of its own. So the channels of any route ascend in one order: B, C, A of the
-//! first pair, X, Y, Z, then A, C, B of the second.
+//! Channels of a link come in pairs. A packet begins each axis in the first of a pair and moves to
+//! the second where the link closes a ring, for as long as it goes straight on: the dateline rule.
+//! A route with a chosen path takes in-group links twice, before and after the way between groups;
+//! the second time it has a pair of its own. So the channels of any route ascend in one order: B,
+//! C, A of the first pair, X, Y, Z, then A, C, B of the second.
 
 use super::super::topology::Hop;
 
-/// The channel for `hop`, whose link closes a ring if `wraps`, of a packet that has come by channel `before.1` of link `before.0`.
+/// The channel for `hop`, whose link closes a ring if `wraps`, of a packet that has come by channel
+/// `before.1` of link `before.0`.
 #[inline]
 pub(super) fn channel(before: (u8, u8), hop: Hop, wraps: bool) -> u8 {
     let pair = 2 * u8::from(hop.is_second_leg());
@@ -26,7 +29,8 @@ mod tests {
     /// A buffer: node, link to it, channel.
     type Buffer = (u32, u8, u8);
 
-    /// Returns which buffers each buffer may wait for, over all routes by all paths, with the given rule.
+    /// Returns which buffers each buffer may wait for, over all routes by all paths, with the given
+    /// rule.
     fn waits(
         map: &Map,
         nodes: u32,

@@ -2,9 +2,9 @@
 //!
 //! *Latency*: a fixed time per hop and no contention, one event per message. For scale.
 //!
-//! *Router*: packets move hop by hop and contend for links, buffers and receive engines; see [`NetworkModel::Router`]. What goes back
-//! (results of atomics and gets, acknowledgements) takes its latency only, in both models; the data of a get besides occupies
-//! the target's send engine.
+//! *Router*: packets move hop by hop and contend for links, buffers and receive engines; see
+//! [`NetworkModel::Router`]. What goes back (results of atomics and gets, acknowledgements) takes
+//! its latency only, in both models; the data of a get besides occupies the target's send engine.
 
 mod arbiter;
 mod channel;
@@ -22,21 +22,26 @@ use std::{collections::HashMap, mem};
 /// Which network a job has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NetworkModel {
-    /// Fixed latencies, no contention between nodes. Send engines, receive side and atomic units are still modelled.
+    /// Fixed latencies, no contention between nodes. Send engines, receive side and atomic units
+    /// are still modelled.
     #[default]
     Latency,
     /// A router per node.
     ///
-    /// * Input ports: one per neighbour and direction, and *one* local port that the node's engines share (assumption; each engine
-    ///   has its own queue there, and loopback another, so that they don't block each other).
-    /// * A link port has two virtual channels of a few packets each (assumption: credits return at once). A packet moves to the
-    ///   second when it crosses a ring's wrap-around and back to the first with the next axis, so that rings can't
-    ///   deadlock even with one credit (the dateline rule). On a [`super::TofuShape`] it has two more for the leg inside the target's
-    ///   group, after the way between groups.
-    /// * Each output is granted to one input port after the other (or to the oldest packet: [`Arbiter`]); a link is
-    ///   busy for the packet's length at the link rate; the head moves on after the hop's latency (cut-through).
-    /// * The last router hands a packet to the target's receive engine only when that has room; loopback competes there as
-    ///   one more port. A busy receive side therefore fills the network (the parking-lot effect).
+    /// * Input ports: one per neighbour and direction, and *one* local port that the node's engines
+    ///   share (assumption; each engine has its own queue there, and loopback another, so that they
+    ///   don't block each other).
+    /// * A link port has two virtual channels of a few packets each (assumption: credits return at
+    ///   once). A packet moves to the second when it crosses a ring's wrap-around and back to the
+    ///   first with the next axis, so that rings can't deadlock even with one credit (the dateline
+    ///   rule). On a [`super::TofuShape`] it has two more for the leg inside the target's group,
+    ///   after the way between groups.
+    /// * Each output is granted to one input port after the other (or to the oldest packet:
+    ///   [`Arbiter`]); a link is busy for the packet's length at the link rate; the head moves on
+    ///   after the hop's latency (cut-through).
+    /// * The last router hands a packet to the target's receive engine only when that has room;
+    ///   loopback competes there as one more port. A busy receive side therefore fills the network
+    ///   (the parking-lot effect).
     Router,
 }
 
@@ -47,7 +52,8 @@ pub(super) struct Network {
     routed: Option<(Router, Receivers)>,
     /// Packets that receive engines have taken and nobody has dealt with.
     delivered: Vec<Delivered>,
-    /// With chance only: when the last notice of a pair of ranks arrives, since notices keep their order. Never iterated.
+    /// With chance only: when the last notice of a pair of ranks arrives, since notices keep their
+    /// order. Never iterated.
     last_notice: HashMap<(u32, u32), u64>,
 }
 
@@ -81,7 +87,8 @@ impl Network {
         self.delivered = delivered;
     }
 
-    /// When a notice that would arrive at `arrival` does so, after the one before of the same pair of ranks.
+    /// When a notice that would arrive at `arrival` does so, after the one before of the same pair
+    /// of ranks.
     pub(super) fn notice_in_order(&mut self, pair: (u32, u32), arrival: u64) -> u64 {
         let last = self.last_notice.entry(pair).or_default();
         *last = arrival.max(last.saturating_add(1));
@@ -94,8 +101,8 @@ impl Network {
         act(router, &mut Around { machine, clock, receivers, delivered: &mut self.delivered });
     }
 
-    /// Hands a message of `bytes` bytes to the routers, cut into packets like `packet`: at the node and engine that it is `from`, when
-    /// the packet was born.
+    /// Hands a message of `bytes` bytes to the routers, cut into packets like `packet`: at the node
+    /// and engine that it is `from`, when the packet was born.
     pub(super) fn inject(
         &mut self,
         machine: &Machine,

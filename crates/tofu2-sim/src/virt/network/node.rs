@@ -1,7 +1,8 @@
 //! One router's state, and the packets in its queues.
 //!
-//! Input queues are numbered: virtual channel `c` of link `l` is `channels l + c`; then one queue per engine for what leaves the node and
-//! one per engine for what stays. Input ports are the links and, after them, the local port.
+//! Input queues are numbered: virtual channel `c` of link `l` is `channels l + c`; then one queue
+//! per engine for what leaves the node and one per engine for what stays. Input ports are the links
+//! and, after them, the local port.
 
 use super::{
     super::{

@@ -1,7 +1,8 @@
 //! Routers: input queues with credits, arbitrated outputs, cut-through links.
 //!
-//! An event is needed only for a packet that has become the head of its queue before it has arrived, and for a link that is awaited. Everything
-//! that a freed buffer sets in motion upstream happens in the same event, from a work list.
+//! An event is needed only for a packet that has become the head of its queue before it has
+//! arrived, and for a link that is awaited. Everything that a freed buffer sets in motion upstream
+//! happens in the same event, from a work list.
 
 use super::{
     super::{
@@ -21,7 +22,8 @@ pub(super) struct Router {
     /// Made when first passed.
     nodes: Vec<Option<Box<RouterNode>>>,
     packets: Packets,
-    /// Links of a node; also the number of the output to the receive engines and of the local input port.
+    /// Links of a node; also the number of the output to the receive engines and of the local input
+    /// port.
     links: u8,
     /// Virtual channels of a link port.
     channels: u8,
@@ -86,7 +88,8 @@ impl Router {
         }
     }
 
-    /// The head of a queue has changed: let it ask for its output, now or when it will have arrived.
+    /// The head of a queue has changed: let it ask for its output, now or when it will have
+    /// arrived.
     #[inline]
     fn present(&mut self, around: &mut Around<'_>, node: u32, queue: u8) {
         let Some(here) = self.nodes[node as usize].as_deref_mut() else { return };
@@ -196,7 +199,8 @@ impl Router {
         match packet.atomic {
             true => around.receivers.take_atomic(node, packet.engine),
             false => {
-                // At least as long as its payload takes, so that messages of one sender end in their order.
+                // At least as long as its payload takes, so that messages of one sender end in
+                // their order.
                 let payload = u64::from(packet.payload);
                 let occupancy =
                     around.machine.timing.occupancy(payload).max(around.machine.timing.payload_before(payload));
@@ -217,7 +221,8 @@ impl Router {
         }
     }
 
-    /// Takes the head of a queue out; its place is free for the router upstream, and the next packet asks for its output.
+    /// Takes the head of a queue out; its place is free for the router upstream, and the next
+    /// packet asks for its output.
     #[inline]
     fn take(&mut self, around: &mut Around<'_>, node: u32, queue: u8, output: u8) -> u32 {
         let Some(here) = self.nodes[node as usize].as_deref_mut() else { return NONE };

@@ -7,8 +7,8 @@ use super::{
 use rdma_fabric::{FabricError, Notice, Rank};
 
 impl Core {
-    /// Posts an operation: the CPU writes the command, the send engine takes it, the network gets it. Returns the slot and
-    /// when the source is reusable.
+    /// Posts an operation: the CPU writes the command, the send engine takes it, the network gets
+    /// it. Returns the slot and when the source is reusable.
     #[inline]
     pub(crate) fn post(&mut self, mut op: Op) -> (u32, u64) {
         let timing = &self.machine.timing;
@@ -85,7 +85,8 @@ impl Core {
         }
     }
 
-    /// Whether an operation that has come to its target is done there: its memory may be gone, or the loss of its poster known (E4).
+    /// Whether an operation that has come to its target is done there: its memory may be gone, or
+    /// the loss of its poster known (E4).
     #[inline]
     fn takes_effect(&self, poster: u32, target: &Loc) -> bool {
         self.memory.is_live(target) && !self.ranks.is_lost(poster)

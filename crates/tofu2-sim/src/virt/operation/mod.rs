@@ -15,7 +15,8 @@ use rdma_fabric::{Amo, FabricError};
 /// So many generations a slot has, one after the other and again.
 pub(super) const GENERATIONS: u32 = 1 << 30;
 
-/// What a command asks the NIC for, as its descriptor says it. Operands stand apart: with [`Amo`]s in them, [`Op`]s would take 112 bytes.
+/// What a command asks the NIC for, as its descriptor says it. Operands stand apart: with [`Amo`]s
+/// in them, [`Op`]s would take 112 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Opcode {
@@ -50,7 +51,8 @@ impl Opcode {
     }
 }
 
-/// One posted operation. The poster's rank, the target's place, operands; no allocation unless it moves more than 8 bytes.
+/// One posted operation. The poster's rank, the target's place, operands; no allocation unless it
+/// moves more than 8 bytes.
 #[derive(Debug, Default)]
 pub(super) struct Op {
     /// Moves when the slot is freed.
@@ -58,7 +60,8 @@ pub(super) struct Op {
     /// Next slot of the list this one is in: the free list or an engine's queue.
     pub(super) next: u32,
     pub(super) poster: u32,
-    /// The flight of a control queue's command that the atomic unit serves; [`NONE`] if it is an operation.
+    /// The flight of a control queue's command that the atomic unit serves; [`NONE`] if it is an
+    /// operation.
     pub(super) flight: u32,
     /// Wire latency of the leg back, in picoseconds.
     pub(super) back: u64,

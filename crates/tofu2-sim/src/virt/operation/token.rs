@@ -73,8 +73,8 @@ fn ending(core: &Core, token: Token) -> Ending {
 }
 
 impl Me {
-    /// Takes the result of an operation if it is over. For a waker that wakes nobody, what [`Me::test`] says is over is over: nobody
-    /// waits.
+    /// Takes the result of an operation if it is over. For a waker that wakes nobody, what
+    /// [`Me::test`] says is over is over: nobody waits.
     #[inline]
     pub(crate) fn poll(&self, token: &mut Token, into: Sink<'_>, cx: &mut Context<'_>) -> Poll<Result<u64>> {
         let mut core = self.world.core();

@@ -1,8 +1,8 @@
 //! Machines as tables of constants, each with its source.
 //!
-//! A constant that a published figure set names that figure in [`Constant::from`]; figures that the model is to
-//! *predict* never appear there, and a test sees to it. Everything else says in [`Constant::note`] whether it is a hardware
-//! fact, an external measurement or an assumption.
+//! A constant that a published figure set names that figure in [`Constant::from`]; figures that the
+//! model is to *predict* never appear there, and a test sees to it. Everything else says in
+//! [`Constant::note`] whether it is a hardware fact, an external measurement or an assumption.
 //!
 //! | prefix | paper |
 //! |---|---|
@@ -59,7 +59,8 @@ pub struct Platform {
     constants: Vec<Constant>,
 }
 
-/// Names of software layers in the table start with this; [`rdma_fabric::Fabric::charge`] takes the rest.
+/// Names of software layers in the table start with this; [`rdma_fabric::Fabric::charge`] takes the
+/// rest.
 pub(super) const SOFTWARE: &str = "software.";
 
 impl Platform {
@@ -68,20 +69,24 @@ impl Platform {
         Platform { name: "FX100".into(), constants: tables::fx100() }
     }
 
-    /// Returns PRIMEHPC FX10 (and the K computer): Tofu interconnect 1, atomics by a software service.
+    /// Returns PRIMEHPC FX10 (and the K computer): Tofu interconnect 1, atomics by a software
+    /// service.
     pub fn fx10() -> Self {
         Platform { name: "FX10".into(), constants: tables::fx10() }
     }
 
-    /// Returns Fugaku (and PRIMEHPC FX1000): Tofu interconnect D. A table of its own: what is known of TofuD says nothing about Tofu2.
+    /// Returns Fugaku (and PRIMEHPC FX1000): Tofu interconnect D. A table of its own: what is known
+    /// of TofuD says nothing about Tofu2.
     pub fn tofud() -> Self {
         Platform { name: "TofuD".into(), constants: tables::tofud() }
     }
 
-    /// Returns payload's share of what full packets put on a link, in ten-thousandths: `packet_payload / (packet_payload + packet_overhead)`.
+    /// Returns payload's share of what full packets put on a link, in ten-thousandths:
+    /// `packet_payload / (packet_payload + packet_overhead)`.
     ///
-    /// Short packets have a smaller share; the network models charge each packet its overhead. Of `link_byte`'s rate 93 % is left
-    /// on FX100 (92 % recalled as measured), 95 % on FX10 (95 %), 93.4 % on TofuD (about 93 %).
+    /// Short packets have a smaller share; the network models charge each packet its overhead. Of
+    /// `link_byte`'s rate 93 % is left on FX100 (92 % recalled as measured), 95 % on FX10 (95 %),
+    /// 93.4 % on TofuD (about 93 %).
     pub fn link_efficiency(&self) -> u64 {
         let [payload, overhead] = ["packet_payload", "packet_overhead"].map(|name| self.value(name).unwrap_or(0));
         let whole = u128::from(payload) + u128::from(overhead);
@@ -186,7 +191,8 @@ mod tests {
         }
     }
 
-    /// Fugaku's link is slower than Tofu2's; nothing of its table may have slipped into the other by its note.
+    /// Fugaku's link is slower than Tofu2's; nothing of its table may have slipped into the other
+    /// by its note.
     #[test]
     fn tofud_stands_apart() {
         let (tofu2, tofud) = (Platform::fx100(), Platform::tofud());

@@ -1,7 +1,9 @@
-//! The tables of all machines. A line is a constant's name, value, unit, the figures that set it, and its note.
+//! The tables of all machines. A line is a constant's name, value, unit, the figures that set it,
+//! and its note.
 //!
-//! TofuD stands apart: none of its values is used for Tofu2. Most numbers of control queues are public for TofuD only, from the
-//! behaviour of its system library; where Tofu2's table uses one, its note says that it is assumed.
+//! TofuD stands apart: none of its values is used for Tofu2. Most numbers of control queues are
+//! public for TofuD only, from the behaviour of its system library; where Tofu2's table uses one,
+//! its note says that it is assumed.
 
 use super::{Constant, Unit};
 use std::borrow::Cow;

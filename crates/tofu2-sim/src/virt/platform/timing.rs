@@ -1,13 +1,16 @@
 //! The constants as the event path uses them: looked up once, picoseconds.
 //!
 //! # How an operation's latency is made up
-//! Only two sums are calibrated: the one-way latency of an 8-byte put to a neighbour and what the wire adds to a round
-//! trip. A leg is *post* (CPU) + *send engine* + *wire* + *receive engine*; the receive engine takes what the put's
-//! latency leaves (FX100: 710 = 150 + 150 + 260 + 150 ns). The leg back is send engine + wire + receive engine + polling the
-//! result, polling taking as long as posting. The wire takes half the round trip for the first hop and `hop` for each
-//! further one, nothing inside a node. The first 8 bytes of a payload are in these figures; further ones take `payload_byte` each.
+//! Only two sums are calibrated: the one-way latency of an 8-byte put to a neighbour and what the
+//! wire adds to a round trip. A leg is *post* (CPU) + *send engine* + *wire* + *receive engine*;
+//! the receive engine takes what the put's latency leaves (FX100: 710 = 150 + 150 + 260 + 150 ns).
+//! The leg back is send engine + wire + receive engine + polling the result, polling taking as long
+//! as posting. The wire takes half the round trip for the first hop and `hop` for each further one,
+//! nothing inside a node. The first 8 bytes of a payload are in these figures; further ones take
+//! `payload_byte` each.
 //!
-//! So an unloaded fetch-add takes 2 x 450 + 269.5 ns inside a node of FX100 and 520 ns more to a neighbour.
+//! So an unloaded fetch-add takes 2 x 450 + 269.5 ns inside a node of FX100 and 520 ns more to a
+//! neighbour.
 
 use super::{Platform, SOFTWARE};
 use rdma_fabric::{FabricError, barrier::GateId, control_queue::QueueLimits};
@@ -138,7 +141,8 @@ impl Timing {
         scaled(payload + self.packet_overhead, self.link_byte)
     }
 
-    /// What the way back of a result takes whose wire takes `wire`: send engine, wire, receive engine, polling.
+    /// What the way back of a result takes whose wire takes `wire`: send engine, wire, receive
+    /// engine, polling.
     #[inline]
     pub(crate) fn leg_back(&self, wire: u64) -> u64 {
         self.send + wire + self.receive + self.post

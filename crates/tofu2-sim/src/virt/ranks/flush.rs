@@ -78,7 +78,8 @@ impl Unflushed {
         }
     }
 
-    /// A put has taken effect, or failed, at its target. Returns the times at which to wake flushes.
+    /// A put has taken effect, or failed, at its target. Returns the times at which to wake
+    /// flushes.
     fn arrived(&mut self, target: u32, known_at: u64, error: Option<FabricError>) -> [Option<u64>; 2] {
         let one = match self.targets.binary_search_by_key(&target, |t| t.rank) {
             Ok(at) => {
@@ -120,8 +121,8 @@ impl Ranks {
         self.at(rank).extra().unflushed.posted(target, now);
     }
 
-    /// A put has taken effect, or failed, at its target, as its poster can know at `known_at`. Returns the times at which to wake
-    /// flushes of the poster.
+    /// A put has taken effect, or failed, at its target, as its poster can know at `known_at`.
+    /// Returns the times at which to wake flushes of the poster.
     pub(crate) fn put_arrived(
         &mut self,
         rank: u32,

@@ -1,4 +1,5 @@
-//! The ranks: who runs, who is to be polled, whose CPU is busy, what each has under way, and how they end.
+//! The ranks: who runs, who is to be polled, whose CPU is busy, what each has under way, and how
+//! they end.
 
 mod flush;
 mod room;

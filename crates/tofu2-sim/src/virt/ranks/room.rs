@@ -1,4 +1,5 @@
-//! Room in a rank's own transmit queue and in the queue of notices of a target, and the lines of those who wait for it.
+//! Room in a rank's own transmit queue and in the queue of notices of a target, and the lines of
+//! those who wait for it.
 
 use super::{Ranks, Status};
 use rdma_fabric::Notice;
@@ -6,8 +7,9 @@ use std::{collections::VecDeque, mem};
 
 /// The queue of notices of one rank (its MRQ).
 ///
-/// Its depth is kept by credit: a put with notice reserves a place when it is posted and is refused if there is none, so that none
-/// is ever lost or held up in the network. The hardware has no such credit; the model idealises what libraries do above it.
+/// Its depth is kept by credit: a put with notice reserves a place when it is posted and is refused
+/// if there is none, so that none is ever lost or held up in the network. The hardware has no such
+/// credit; the model idealises what libraries do above it.
 #[derive(Debug, Default)]
 pub(super) struct ReceiveQueue {
     notices: VecDeque<Notice>,
@@ -83,7 +85,8 @@ impl ReceiveQueue {
 }
 
 impl Ranks {
-    /// Whether the rank has room in its TOQ, which is so deep. If not, it waits in line; `own` is its ticket there, and 1.
+    /// Whether the rank has room in its TOQ, which is so deep. If not, it waits in line; `own` is
+    /// its ticket there, and 1.
     pub(crate) fn await_own_room(&mut self, rank: u32, depth: u32, own: &mut u64) -> bool {
         let full = self.is_full(rank, depth);
         let next = self.next_ticket;
@@ -107,8 +110,8 @@ impl Ranks {
         false
     }
 
-    /// Whether the rank has room in the queue of notices of `target`, which is so deep. If not, it waits in line; `theirs` is its
-    /// ticket there, and 1.
+    /// Whether the rank has room in the queue of notices of `target`, which is so deep. If not, it
+    /// waits in line; `theirs` is its ticket there, and 1.
     pub(crate) fn await_notice_room(&mut self, rank: u32, target: u32, depth: u32, theirs: &mut u64) -> bool {
         let next = self.next_ticket;
         let queue = &mut self.at(target).extra().receive_queue;
@@ -129,7 +132,8 @@ impl Ranks {
         }
     }
 
-    /// Gives up what a wait of the rank for room has in lines: `own` and `theirs` are its tickets, and 1.
+    /// Gives up what a wait of the rank for room has in lines: `own` and `theirs` are its tickets,
+    /// and 1.
     pub(crate) fn leave_lines(&mut self, rank: u32, own: u64, theirs: u64, target: Option<u32>, depth: u32) {
         if let (Some(number), Some(extra)) = (own.checked_sub(1), self.at(rank).existing()) {
             extra.room_line.retain(|n| *n != number);

@@ -40,7 +40,8 @@ pub(super) struct Watch {
 }
 
 impl Ranks {
-    /// Why a wait of `me` with these dependencies can't go on, if so. Otherwise sees to it that the wait is woken when that changes.
+    /// Why a wait of `me` with these dependencies can't go on, if so. Otherwise sees to it that the
+    /// wait is woken when that changes.
     pub(crate) fn hopeless(&mut self, me: u32, id: u32, deps: Deps<'_>) -> Option<FabricError> {
         if let Some(lost) = self.lost_among(me, deps) {
             return Some(FabricError::PeerLost { rank: Rank::new(lost) });
@@ -54,7 +55,8 @@ impl Ranks {
             Deps::One(rank) | Deps::Step { writer: rank, .. } => std::slice::from_ref(rank),
             Deps::Ranks(ranks) => ranks,
         };
-        // Start somewhere else for each rank, so that the list of dependents of one doesn't get long.
+        // Start somewhere else for each rank, so that the list of dependents of one doesn't get
+        // long.
         let start = if members.is_empty() { 0 } else { me as usize % members.len() };
         let mut others = members[start..].iter().chain(&members[..start]).map(|rank| rank.number());
         let mut anybody = false;
@@ -68,7 +70,8 @@ impl Ranks {
                 self.depend(me, id, dependency);
                 None
             }
-            // A wait that depends on nobody is one that all have left; a rank that names itself may still end its wait.
+            // A wait that depends on nobody is one that all have left; a rank that names itself may
+            // still end its wait.
             None => ((anybody || members.is_empty()) && self.at(me).outstanding == 0).then_some(FabricError::PeersLeft),
         }
     }
@@ -154,8 +157,8 @@ impl Ranks {
         }
     }
 
-    /// Whether the rank waits for this, or for anything, of the queue and was not woken since it looked last: once is enough, and a
-    /// busy rank is woken when it isn't any more.
+    /// Whether the rank waits for this, or for anything, of the queue and was not woken since it
+    /// looked last: once is enough, and a busy rank is woken when it isn't any more.
     #[inline]
     pub(crate) fn awaits(&mut self, rank: u32, queue: u32, report: Option<QueueReport>) -> bool {
         let state = self.at(rank);
@@ -174,8 +177,8 @@ impl Ranks {
             })
     }
 
-    /// Ends all waits for control queues with [`FabricError::Deadlock`], which says that `waiting` ranks wait. False if there
-    /// is none.
+    /// Ends all waits for control queues with [`FabricError::Deadlock`], which says that `waiting`
+    /// ranks wait. False if there is none.
     pub(crate) fn end_queue_waits(&mut self, waiting: usize) -> bool {
         let waiting = u32::try_from(waiting).unwrap_or(u32::MAX);
         let mut any = false;

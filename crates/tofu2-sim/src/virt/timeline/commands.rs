@@ -12,7 +12,8 @@ use std::collections::HashMap;
 pub enum Released {
     /// It waited for nothing: the queue has no session offset, or that stood beyond the command.
     AtOnce,
-    /// A put advanced the session offset beyond it: the place of that put in [`super::Timeline::commands`], if it is there.
+    /// A put advanced the session offset beyond it: the place of that put in
+    /// [`super::Timeline::commands`], if it is there.
     By(Option<usize>),
 }
 

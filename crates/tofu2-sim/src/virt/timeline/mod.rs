@@ -1,11 +1,13 @@
 //! What a simulated machine did and when, for a timeline viewer.
 //!
-//! A [`Timeline`] is recorded by [`super::Job::timeline`] and, with the feature `timeline`, written by `Timeline::write` in the trace-event format,
-//! which Perfetto and Chrome's viewer open. Each node is a process of the viewer; its tracks are its ranks' CPUs, the control queues, the
-//! send and receive side of each TNI, and the atomic unit. Recording changes nothing about a run: the same trace hash.
+//! A [`Timeline`] is recorded by [`super::Job::timeline`] and, with the feature `timeline`, written
+//! by `Timeline::write` in the trace-event format, which Perfetto and Chrome's viewer open. Each
+//! node is a process of the viewer; its tracks are its ranks' CPUs, the control queues, the send
+//! and receive side of each TNI, and the atomic unit. Recording changes nothing about a run: the
+//! same trace hash.
 //!
-//! A slice on an engine lasts as long as the engine is busy with the command; latency is the way between slices, along the
-//! arrow that joins them.
+//! A slice on an engine lasts as long as the engine is busy with the command; latency is the way
+//! between slices, along the arrow that joins them.
 //!
 //! [`Timeline::commands`] is what was posted to control queues, as data.
 //!
@@ -135,7 +137,8 @@ impl Timeline {
         self.dropped
     }
 
-    /// Writes the timeline as trace events (feature `timeline`), times in microseconds of virtual time.
+    /// Writes the timeline as trace events (feature `timeline`), times in microseconds of virtual
+    /// time.
     ///
     /// # Errors
     /// Those of `out`.
@@ -144,7 +147,8 @@ impl Timeline {
         viewer::write(self, &HashMap::new(), out)
     }
 
-    /// Writes the timeline like [`Timeline::write`], with names for the commands of control queues that `label` knows.
+    /// Writes the timeline like [`Timeline::write`], with names for the commands of control queues
+    /// that `label` knows.
     ///
     /// # Errors
     /// Those of `out`.
@@ -158,7 +162,8 @@ impl Timeline {
         viewer::write(self, &labels.collect(), out)
     }
 
-    /// Returns what was posted to control queues, in order of the posting; as many as entries are kept.
+    /// Returns what was posted to control queues, in order of the posting; as many as entries are
+    /// kept.
     pub fn commands(&self) -> Vec<SeenCommand> {
         self.commands.seen()
     }

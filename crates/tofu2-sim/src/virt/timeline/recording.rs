@@ -27,7 +27,8 @@ fn queued(command: &Command, from: QueueId) -> Activity {
     Activity::Command { opcode, bytes, poster: from.rank().number(), target }
 }
 
-/// How long a command that is taken at `start` and out at `sent` keeps its engine from the next one. The rest is latency.
+/// How long a command that is taken at `start` and out at `sent` keeps its engine from the next
+/// one. The rest is latency.
 fn engine_busy(timing: &Timing, start: u64, sent: u64) -> u64 {
     sent.saturating_sub(start + timing.send).max(timing.gap)
 }
@@ -39,7 +40,8 @@ fn receiver_busy(timing: &Timing, opcode: Opcode, bytes: u64) -> u64 {
 }
 
 impl Timeline {
-    /// An operation was written by the CPU until `posted`, was taken by the send engine at `start`, and is out at `sent`.
+    /// An operation was written by the CPU until `posted`, was taken by the send engine at `start`,
+    /// and is out at `sent`.
     #[cold]
     pub(in crate::virt) fn posted(
         &mut self,
@@ -147,7 +149,8 @@ impl Timeline {
         self.slice(node, Track::Receive(to.engine()), begin, now, shown, id);
     }
 
-    /// The session offset of a queue has moved by `slots` now; `by`: queue and slot of the put that did it.
+    /// The session offset of a queue has moved by `slots` now; `by`: queue and slot of the put that
+    /// did it.
     #[cold]
     pub(in crate::virt) fn offset_advanced(
         &mut self,

@@ -1,7 +1,7 @@
 //! The trace-event format: `{"traceEvents": [...]}`.
 //!
-//! Slices of one track must not overlap. What does (packets of several commands that are taken in turn) goes to a further track of
-//! the same name.
+//! Slices of one track must not overlap. What does (packets of several commands that are taken in
+//! turn) goes to a further track of the same name.
 
 use super::{Activity, CommandId, Slice, Timeline, Track};
 use crate::virt::operation::Opcode;

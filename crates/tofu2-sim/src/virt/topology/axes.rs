@@ -42,7 +42,8 @@ impl fmt::Display for Axis {
     }
 }
 
-/// Where a node is. One byte each, in the order X, Y, Z, A, B, C, as the hardware's programming interface has them.
+/// Where a node is. One byte each, in the order X, Y, Z, A, B, C, as the hardware's programming
+/// interface has them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Coordinates {
     /// Group, first axis.
@@ -101,7 +102,8 @@ pub(super) struct Extent {
 }
 
 impl Extent {
-    /// Number of steps from `a` to `b` on the shorter side, and whether they go upwards: so if both sides are equal.
+    /// Number of steps from `a` to `b` on the shorter side, and whether they go upwards: so if both
+    /// sides are equal.
     #[inline]
     pub(super) fn steps(self, a: u32, b: u32) -> (u32, bool) {
         if !self.wraps {
@@ -112,8 +114,8 @@ impl Extent {
         if up <= down { (up, true) } else { (down, false) }
     }
 
-    /// One step from `a`, and whether it goes over the wrap-around. At the end of a line it leads to the other end too, where
-    /// no route goes.
+    /// One step from `a`, and whether it goes over the wrap-around. At the end of a line it leads
+    /// to the other end too, where no route goes.
     #[inline]
     pub(super) fn step(self, a: u32, up: bool) -> (u32, bool) {
         let last = self.length - 1;
@@ -140,7 +142,8 @@ impl fmt::Debug for Extent {
     }
 }
 
-/// A router's port to a neighbour, and so the link that leaves by it. Axes A and C are two nodes long and have one link each.
+/// A router's port to a neighbour, and so the link that leaves by it. Axes A and C are two nodes
+/// long and have one link each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Port {
@@ -233,7 +236,8 @@ impl fmt::Display for Port {
     }
 }
 
-/// One direction of one cable: what leaves `node` by `port`. The other direction is the neighbour's [`Port::back`].
+/// One direction of one cable: what leaves `node` by `port`. The other direction is the neighbour's
+/// [`Port::back`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Link {
     /// The node's number in its shape.

@@ -1,14 +1,17 @@
 //! How a line or a three-dimensional torus of logical places is folded into six dimensions.
 //!
 //! * *Row major*: node numbers. Neighbours are far apart wherever an axis ends.
-//! * *Snake*: one line through all nodes, X fastest, then Y, Z, B, C and A, each axis up and down in turn; so neighbours are one hop
-//!   apart in every shape. Its ends meet (the line is a ring) where the last axis that is longer than one is even, and a ring or two
-//!   long: in all shapes of full groups, since A is two long. (The system's own tool walks X, B, C, A in this order; where it puts Y and
-//!   Z is not known.)
-//! * *Virtual torus*: three logical axes, of X with A, Y with B, Z with C, each wound so that neighbours are one hop apart, ends
-//!   included. An axis with a partner of two goes up on one side and comes back on the other. B is three long: one of its columns is
-//!   the way back, the other two are taken in turn on the way out; this closes since B is a ring, whatever Y is. Open stay only an odd
-//!   number of nodes of which neither axis is a ring, and a mesh axis of more than two without partner.
+//! * *Snake*: one line through all nodes, X fastest, then Y, Z, B, C and A, each axis up and down
+//!   in turn; so neighbours are one hop apart in every shape. Its ends meet (the line is a ring)
+//!   where the last axis that is longer than one is even, and a ring or two long: in all shapes of
+//!   full groups, since A is two long. (The system's own tool walks X, B, C, A in this order; where
+//!   it puts Y and Z is not known.)
+//! * *Virtual torus*: three logical axes, of X with A, Y with B, Z with C, each wound so that
+//!   neighbours are one hop apart, ends included. An axis with a partner of two goes up on one side
+//!   and comes back on the other. B is three long: one of its columns is the way back, the other
+//!   two are taken in turn on the way out; this closes since B is a ring, whatever Y is. Open stay
+//!   only an odd number of nodes of which neither axis is a ring, and a mesh axis of more than two
+//!   without partner.
 //!
 //! [`Fold::seams`] says for each shape whether the ends meet.
 
@@ -96,7 +99,8 @@ impl Fold {
         at
     }
 
-    /// Returns the hops from the last place of each logical axis to its first: 1 where the axis is a ring, 0 if it has one place.
+    /// Returns the hops from the last place of each logical axis to its first: 1 where the axis is
+    /// a ring, 0 if it has one place.
     pub fn seams(&self) -> [u32; 3] {
         let lengths = self.lengths();
         let strides = [lengths[1] * lengths[2], lengths[2], 1];
@@ -110,7 +114,8 @@ impl Fold {
     }
 }
 
-/// Winds one logical axis through a pair of axes: every step one hop, and the step from the end to the beginning too if that is possible.
+/// Winds one logical axis through a pair of axes: every step one hop, and the step from the end to
+/// the beginning too if that is possible.
 fn winding(outer: Extent, inner: Extent) -> Vec<(u8, u8)> {
     let adjacent =
         |(a, b): (u8, u8), (c, d): (u8, u8)| outer.steps(a.into(), c.into()).0 + inner.steps(b.into(), d.into()).0 <= 1;
@@ -124,7 +129,8 @@ fn winding(outer: Extent, inner: Extent) -> Vec<(u8, u8)> {
     [up_and_down.clone(), across, along].into_iter().find(is_ring).unwrap_or(up_and_down)
 }
 
-/// Out over all of a rectangle but its first column, and back along that. The first coordinate counts columns.
+/// Out over all of a rectangle but its first column, and back along that. The first coordinate
+/// counts columns.
 fn comb(columns: u32, rows: u32) -> Vec<(u8, u8)> {
     let out = sweep(columns - 1, rows).into_iter().map(|(column, row)| (column + 1, row));
     let back = (1..rows).rev().map(|row| (0, row as u8));
@@ -139,7 +145,8 @@ fn sweep(length: u32, rows: u32) -> Vec<(u8, u8)> {
         .collect()
 }
 
-/// The ranks of a job on a [`super::TofuShape`]: blocks of [`super::super::Job::ranks_per_node`] on one place of the folding after the other.
+/// The ranks of a job on a [`super::TofuShape`]: blocks of [`super::super::Job::ranks_per_node`] on
+/// one place of the folding after the other.
 #[derive(Clone, Debug)]
 pub struct Placement {
     fold: Fold,
@@ -169,7 +176,8 @@ impl Placement {
         Ok(self.fold.coordinates(rank.number() / self.ranks_per_node)?)
     }
 
-    /// Returns the number of a rank's node in its shape. ([`rdma_fabric::Fabric::node`] returns the place in the folding.)
+    /// Returns the number of a rank's node in its shape. ([`rdma_fabric::Fabric::node`] returns the
+    /// place in the folding.)
     ///
     /// # Errors
     /// [`FabricError::NoSuchRank`].
@@ -191,7 +199,8 @@ impl Placement {
     /// Returns how many links there are between two ranks' nodes, by a path or by the job's.
     ///
     /// # Errors
-    /// [`FabricError::NoSuchRank`]; [`FabricError::Setting`] for a path that the shape does not have.
+    /// [`FabricError::NoSuchRank`]; [`FabricError::Setting`] for a path that the shape does not
+    /// have.
     pub fn hops(&self, from: Rank, to: Rank, path: Option<Path>) -> Result<u32, FabricError> {
         let (at, goal, path) = self.ends(from, to, path)?;
         Ok(self.fold.shape().hops(at, goal, Some(path))?)
@@ -200,7 +209,8 @@ impl Placement {
     /// Returns the links between two ranks' nodes, by a path or by the job's.
     ///
     /// # Errors
-    /// [`FabricError::NoSuchRank`]; [`FabricError::Setting`] for a path that the shape does not have.
+    /// [`FabricError::NoSuchRank`]; [`FabricError::Setting`] for a path that the shape does not
+    /// have.
     pub fn route(&self, from: Rank, to: Rank, path: Option<Path>) -> Result<Route, FabricError> {
         let (at, goal, path) = self.ends(from, to, path)?;
         Ok(self.fold.shape().route(at, goal, Some(path))?)

@@ -1,6 +1,7 @@
 //! The network in the form of the event path: tables by place, computed once.
 //!
-//! A place is what the rest of the simulator calls a node: its number in the folding. Memory is a few words per node.
+//! A place is what the rest of the simulator calls a node: its number in the folding. Memory is a
+//! few words per node.
 
 use super::{
     Axis, Choice, Fold, PathId, Port, Topology, Torus,
@@ -60,7 +61,8 @@ pub(crate) struct Hop {
 }
 
 impl Hop {
-    /// Inside the target's group, after the way between groups: in-group links are used a second time there.
+    /// Inside the target's group, after the way between groups: in-group links are used a second
+    /// time there.
     #[inline]
     pub(crate) fn is_second_leg(self) -> bool {
         self.leg >= route::TARGET_GROUP
@@ -132,7 +134,8 @@ impl Map {
         self.links.len() as u8
     }
 
-    /// Virtual channels of a link: two for the dateline rule, and as many again if routes have a second in-group leg.
+    /// Virtual channels of a link: two for the dateline rule, and as many again if routes have a
+    /// second in-group leg.
     pub(crate) fn channels(&self) -> u8 {
         if self.order.len() > usize::from(route::TARGET_GROUP) { 4 } else { 2 }
     }
@@ -150,8 +153,8 @@ impl Map {
         self.extents.iter().enumerate().map(|(i, extent)| extent.steps(a[i].into(), b[i].into()).0).sum()
     }
 
-    /// The way of a message between two places, of one rank to another, by a path of its own if it has `chosen` one (plain tori
-    /// have none). What goes back takes the default path.
+    /// The way of a message between two places, of one rank to another, by a path of its own if it
+    /// has `chosen` one (plain tori have none). What goes back takes the default path.
     #[inline]
     pub(crate) fn trip(&self, from: u32, to: u32, ranks: (u32, u32), chosen: Option<PathId>) -> Trip {
         let back = self.hops(from, to);
@@ -196,7 +199,8 @@ impl Map {
         self.order.len() as LegIndex
     }
 
-    /// The node that a link leads to and whether it goes over the wrap-around of a ring. (Of a line that ends here, its other end.)
+    /// The node that a link leads to and whether it goes over the wrap-around of a ring. (Of a line
+    /// that ends here, its other end.)
     pub(crate) fn over(&self, node: u32, link: u8) -> (u32, bool) {
         let LinkWay { axis, direction, .. } = self.links[usize::from(link)];
         let axis = usize::from(axis);

@@ -3,8 +3,8 @@
 use super::{Axis, TofuShape, TopologyError};
 use std::fmt;
 
-/// Path coordinates: the in-group coordinates with which a message travels between groups. It goes there inside its own group,
-/// and from there to its target inside the target's.
+/// Path coordinates: the in-group coordinates with which a message travels between groups. It goes
+/// there inside its own group, and from there to its target inside the target's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Path {
     /// PA.
@@ -28,8 +28,8 @@ impl From<PathId> for Path {
     }
 }
 
-/// A path as four bits of a command: A in the lowest, B in two, C in the highest. (Widths as observed; their order is our reading of
-/// it.)
+/// A path as four bits of a command: A in the lowest, B in two, C in the highest. (Widths as
+/// observed; their order is our reading of it.)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PathId(u8);
 
@@ -79,13 +79,14 @@ impl TryFrom<Path> for PathId {
 /// Which paths the messages of a job take. Answers take the default path in any case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Paths {
-    /// By the target's own in-group coordinates, as a freshly made address of the system library has it. The shortest.
+    /// By the target's own in-group coordinates, as a freshly made address of the system library
+    /// has it. The shortest.
     #[default]
     Default,
     /// Every message by the same path.
     Fixed(Path),
-    /// One for each pair of ranks, spread over all paths of the shape by a fixed hash of both numbers; messages of a pair keep their
-    /// order.
+    /// One for each pair of ranks, spread over all paths of the shape by a fixed hash of both
+    /// numbers; messages of a pair keep their order.
     Spread,
 }
 

@@ -1,4 +1,5 @@
-//! Routes: in which order they take the axes, and link by link. One table of legs serves routes on paper and packets under way.
+//! Routes: in which order they take the axes, and link by link. One table of legs serves routes on
+//! paper and packets under way.
 
 use super::{Axis, Coordinates, Link, PathId, Port, TofuShape};
 
@@ -21,7 +22,8 @@ const fn to_target(axis: Axis) -> Leg {
     Leg { axis: axis as u8, by_path: false }
 }
 
-/// Tofu: B, C, A inside the own group to the path's coordinates, X, Y, Z between groups, A, C, B inside the target's group.
+/// Tofu: B, C, A inside the own group to the path's coordinates, X, Y, Z between groups, A, C, B
+/// inside the target's group.
 pub(super) const TOFU: [Leg; 9] = [
     to_path(Axis::B),
     to_path(Axis::C),

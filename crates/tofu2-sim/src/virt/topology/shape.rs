@@ -10,10 +10,12 @@ use std::fmt;
 /// Nodes that a network may have at most.
 pub(crate) const MAX_NODES: u32 = 1 << 24;
 
-/// Tofu's network: groups of 2 x 3 x 2 nodes along A, B, C, arranged along X, Y, Z. Node numbers count C fastest and X slowest.
+/// Tofu's network: groups of 2 x 3 x 2 nodes along A, B, C, arranged along X, Y, Z. Node numbers
+/// count C fastest and X slowest.
 ///
-/// A node has ten links: two each along X, Y, Z and B, one each along A and C. Which axes close to rings is data. Routes take each
-/// leg in the shorter direction and upwards if both are equally long (assumption).
+/// A node has ten links: two each along X, Y, Z and B, one each along A and C. Which axes close to
+/// rings is data. Routes take each leg in the shorter direction and upwards if both are equally
+/// long (assumption).
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TofuShape {
     extents: [Extent; 6],
@@ -23,8 +25,8 @@ impl TofuShape {
     /// Creates a shape from the lengths of X, Y, Z, A, B, C and which of them are rings.
     ///
     /// # Errors
-    /// [`TopologyError`] for a length of 0, or above 256 (X, Y, Z), 2 (A, C), 4 (B); for a ring of one node, or along A or C;
-    /// for more than 2^24 nodes.
+    /// [`TopologyError`] for a length of 0, or above 256 (X, Y, Z), 2 (A, C), 4 (B); for a ring of
+    /// one node, or along A or C; for more than 2^24 nodes.
     pub fn new(lengths: [u32; 6], rings: [bool; 6]) -> Result<Self, TopologyError> {
         let mut extents = [Extent { length: 1, wraps: false }; 6];
         for axis in Axis::ALL {
@@ -49,8 +51,9 @@ impl TofuShape {
         Ok(TofuShape { extents })
     }
 
-    /// Creates a shape of `x`, `y` and `z` groups of 2 x 3 x 2 along X, Y and Z, closed as usual: X, Z and B are rings, Y, A and C are not. (X or Z of two groups
-    /// or one is a mesh too: a ring would make no way shorter.)
+    /// Creates a shape of `x`, `y` and `z` groups of 2 x 3 x 2 along X, Y and Z, closed as usual:
+    /// X, Z and B are rings, Y, A and C are not. (X or Z of two groups or one is a mesh too: a ring
+    /// would make no way shorter.)
     ///
     /// # Errors
     /// [`TopologyError`] for a length of 0 or above 256, and for more than 2^24 nodes.
@@ -106,7 +109,8 @@ impl TofuShape {
         Ok(node)
     }
 
-    /// Returns the node to which a port's link leads; `None` at the end of a mesh axis, where there is no link.
+    /// Returns the node to which a port's link leads; `None` at the end of a mesh axis, where there
+    /// is no link.
     ///
     /// # Errors
     /// [`TopologyError::NoSuchNode`].
@@ -125,7 +129,8 @@ impl TofuShape {
         self.node(at.with(axis, next as u8)).map(Some)
     }
 
-    /// Returns the path that a message to a node takes by default: the node's own in-group coordinates.
+    /// Returns the path that a message to a node takes by default: the node's own in-group
+    /// coordinates.
     ///
     /// # Errors
     /// [`TopologyError::NoSuchNode`].
@@ -140,8 +145,8 @@ impl TofuShape {
         (0..a).flat_map(move |a| (0..b).flat_map(move |b| (0..c).map(move |c| Path { a, b, c })))
     }
 
-    /// Returns how many links there are on the route between two nodes, by a path or by the default one. In-group legs count in both
-    /// groups; 0 within a node.
+    /// Returns how many links there are on the route between two nodes, by a path or by the default
+    /// one. In-group legs count in both groups; 0 within a node.
     ///
     /// # Errors
     /// [`TopologyError::NoSuchNode`], [`TopologyError::NoSuchPath`].
@@ -155,7 +160,8 @@ impl TofuShape {
         Ok(self.distance(at, via) + self.distance(via, goal))
     }
 
-    /// Returns the links of the route between two nodes, by a path or by the default one. There are none within a node.
+    /// Returns the links of the route between two nodes, by a path or by the default one. There are
+    /// none within a node.
     ///
     /// # Errors
     /// [`TopologyError::NoSuchNode`], [`TopologyError::NoSuchPath`].

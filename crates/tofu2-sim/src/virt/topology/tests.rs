@@ -1,4 +1,5 @@
-//! The tables of the event path against the shapes they are made from, and the order of legs against orders that are not Tofu's.
+//! The tables of the event path against the shapes they are made from, and the order of legs
+//! against orders that are not Tofu's.
 
 use super::{
     route::{Leg, TOFU},

@@ -9,8 +9,8 @@ pub const MAX_AXES: usize = 6;
 
 /// A torus or mesh. Node numbers count the last axis fastest.
 ///
-/// Routes correct one axis after the other, in the order the axes are given, each in the shorter direction and upwards
-/// if both are equally long. Tofu's own routes are [`super::TofuShape`]'s.
+/// Routes correct one axis after the other, in the order the axes are given, each in the shorter
+/// direction and upwards if both are equally long. Tofu's own routes are [`super::TofuShape`]'s.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Torus {
     axes: Vec<Extent>,
@@ -32,8 +32,8 @@ impl Torus {
     /// Creates a torus all of whose axes are rings.
     ///
     /// # Errors
-    /// [`FabricError::Setting`] for no or more than [`MAX_AXES`] axes, an axis of length 0 or more than 65,535,
-    /// or more than 2^32 nodes.
+    /// [`FabricError::Setting`] for no or more than [`MAX_AXES`] axes, an axis of length 0 or more
+    /// than 65,535, or more than 2^32 nodes.
     pub fn new(lengths: &[u32]) -> Result<Self, FabricError> {
         let wrong = |problem: String| FabricError::setting("torus", problem);
         if lengths.is_empty() || lengths.len() > MAX_AXES {
@@ -62,8 +62,8 @@ impl Torus {
         Torus { axes: vec![Extent { length: nodes.clamp(1, 65_535), wraps: false }] }
     }
 
-    /// Creates a torus of exactly `nodes` nodes (at least one), as close to a cube as its factors allow; a node count with a prime factor
-    /// above 65,535 gets the next larger one without.
+    /// Creates a torus of exactly `nodes` nodes (at least one), as close to a cube as its factors
+    /// allow; a node count with a prime factor above 65,535 gets the next larger one without.
     pub fn auto(nodes: u32) -> Self {
         let mut wanted = nodes.max(1);
         loop {
@@ -81,7 +81,8 @@ impl Torus {
         }
     }
 
-    /// Returns the K computer's 82,944 compute nodes: 24 x 18 x 16 groups of 2 x 3 x 2; the second axis and those of length 2 are lines.
+    /// Returns the K computer's 82,944 compute nodes: 24 x 18 x 16 groups of 2 x 3 x 2; the second
+    /// axis and those of length 2 are lines.
     pub fn k_computer() -> Self {
         Torus {
             axes: [24, 18, 16, 2, 3, 2].map(|length| Extent { length, wraps: length != 18 && length != 2 }).to_vec(),

@@ -106,7 +106,8 @@ fn completions_come_in_posting_order() {
     });
 }
 
-/// What is wrong with own memory is the completion's status, what is wrong at the target the notice's; later commands go on.
+/// What is wrong with own memory is the completion's status, what is wrong at the target the
+/// notice's; later commands go on.
 #[test]
 fn errors_show_where_they_belong() {
     both(|fixture, poster, own| {

@@ -1,4 +1,5 @@
-//! What the tests play on: a rank with a normal queue, a session queue, and memory that both have registered.
+//! What the tests play on: a rank with a normal queue, a session queue, and memory that both have
+//! registered.
 
 use rdma_fabric::{
     ControlQueue as Queue, Fabric, LocalSpan,

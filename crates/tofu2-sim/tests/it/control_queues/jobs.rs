@@ -26,7 +26,8 @@ fn at(spec: QueueSpec, engine: u8) -> QueueSpec {
     QueueSpec { number: Some(0), ..spec.on(engine) }
 }
 
-/// Chain broadcast with pipelining: ranks in the middle forward each block as it arrives, without their CPUs.
+/// Chain broadcast with pipelining: ranks in the middle forward each block as it arrives, without
+/// their CPUs.
 async fn broadcast(fabric: Fabric) -> ProgramResult<()> {
     const BLOCKS: u32 = 32;
     const LEN: u32 = 8192;
@@ -114,7 +115,8 @@ fn releases_from_everywhere_are_executed_once() {
     threads(RANKS as usize).run_with(run).unwrap();
 }
 
-/// A rank that computes is served by its progress thread: a cycle of queues that others leave to it goes on.
+/// A rank that computes is served by its progress thread: a cycle of queues that others leave to it
+/// goes on.
 #[test]
 fn a_progress_thread_goes_on_while_its_rank_computes() {
     const ROUNDS: u64 = 20_000;
@@ -166,7 +168,8 @@ fn a_wait_ends_with_the_loss_of_whom_it_depends_on() {
     assert!(matches!(threads(2).run_with(run), Err(JobError::RankFailed { rank, .. }) if rank == Rank::new(1)));
 }
 
-/// Notices and completions that other CPUs produce wake who waits: a ring of ranks, each parked most of the time.
+/// Notices and completions that other CPUs produce wake who waits: a ring of ranks, each parked
+/// most of the time.
 #[test]
 fn what_others_execute_wakes_who_waits() {
     const RANKS: u32 = 3;

@@ -1,4 +1,5 @@
-//! Session mode, row by row of the table in the contract's source: one test for each, named after it.
+//! Session mode, row by row of the table in the contract's source: one test for each, named after
+//! it.
 
 use super::fixture::{alone, alone_with, completed_tags, session_of};
 use rdma_fabric::{

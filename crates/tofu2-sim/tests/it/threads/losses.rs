@@ -97,7 +97,8 @@ fn waits_for_ranks_that_left_end() {
     }
 }
 
-/// Rank 0 fills the queue of rank 1 and waits for room, while rank 1 leaves without having taken a notice.
+/// Rank 0 fills the queue of rank 1 and waits for room, while rank 1 leaves without having taken a
+/// notice.
 async fn no_reader(fabric: Fabric) -> ProgramResult<()> {
     let region = fabric.alloc_symmetric(8).await?;
     if fabric.rank() == Rank::new(1) {

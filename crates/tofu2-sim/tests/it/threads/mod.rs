@@ -1,4 +1,5 @@
-//! Thread ranks over shared memory: collectives, waiting, and every way an operation or a rank can fail.
+//! Thread ranks over shared memory: collectives, waiting, and every way an operation or a rank can
+//! fail.
 
 mod losses;
 mod transfers;

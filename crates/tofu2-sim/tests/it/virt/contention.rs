@@ -7,7 +7,8 @@ use tofu2_sim::virt::{Arbiter, Job, Link, NetworkModel, Paths, Platform, TofuSha
 
 const PACKET: usize = 1_920;
 
-/// Each rank that begins a flow (from, to) sends so many full packets, each a put of its own, and tells when all had arrived.
+/// Each rank that begins a flow (from, to) sends so many full packets, each a put of its own, and
+/// tells when all had arrived.
 async fn flows(fabric: Fabric, flows: Vec<(usize, usize)>, packets: usize) -> ProgramResult<u64> {
     let home = fabric.alloc_symmetric(64 + PACKET).await?;
     let me = fabric.rank().index();
@@ -59,7 +60,8 @@ fn ratio(value: u64, base: u64, expected: f64) {
     assert!((ratio / expected - 1.0).abs() < 0.02, "{value} / {base} = {ratio}, not {expected}");
 }
 
-/// A table of flows: what runs, which flows, links that two of them share, and by how much each is slower than the first alone.
+/// A table of flows: what runs, which flows, links that two of them share, and by how much each is
+/// slower than the first alone.
 #[test]
 fn flows_are_slowed_by_those_that_share_a_link() {
     let routed = |platform: &Platform| Job::new(platform, 4).shape(line()).network(NetworkModel::Router);
@@ -67,7 +69,8 @@ fn flows_are_slowed_by_those_that_share_a_link() {
     for (case, job, flows, links, slower) in [
         ("round robin", routed(&link_bound()).arbiter(Arbiter::RoundRobin), [(0, 2), (1, 3)], 1, 2.0),
         ("oldest first", routed(&link_bound()).arbiter(Arbiter::OldestFirst), [(0, 2), (1, 3)], 1, 2.0),
-        // 10 GB/s each, the link carries 93 % of 12.5 GB/s. Posting takes 150 ns, less than a packet's 192 ns.
+        // 10 GB/s each, the link carries 93 % of 12.5 GB/s. Posting takes 150 ns, less than a
+        // packet's 192 ns.
         ("FX100", routed(&of_fx100), [(0, 2), (1, 3)], 1, 2.0 * 10.0 / (12.5 * 0.930)),
         ("side by side", routed(&link_bound()), [(0, 1), (2, 3)], 0, 1.0),
         ("in opposite directions", routed(&link_bound()), [(0, 1), (1, 0)], 0, 1.0),
@@ -104,7 +107,8 @@ fn other_paths_lead_round_a_full_link() {
     }
 }
 
-/// Three nodes of a line send to the fourth. Its neighbour's packets compete once, those of the far ones two or three times.
+/// Three nodes of a line send to the fourth. Its neighbour's packets compete once, those of the far
+/// ones two or three times.
 fn parking_lot(arbiter: Arbiter) -> [u64; 3] {
     let job = Job::new(&link_bound(), 4).shape(line()).network(NetworkModel::Router).arbiter(arbiter);
     let alone = ends(&job, &[(2, 3)])[0];

@@ -45,7 +45,8 @@ fn arbiters_differ() {
     assert_ne!(hash(Arbiter::RoundRobin), hash(Arbiter::OldestFirst));
 }
 
-/// Recorded: the model's arithmetic and order of events. A deliberate change of the model changes it.
+/// Recorded: the model's arithmetic and order of events. A deliberate change of the model changes
+/// it.
 #[test]
 fn the_hash_is_the_recorded_one() {
     let hashes = NETWORKS.map(|network| run(base(network)).trace_hash);

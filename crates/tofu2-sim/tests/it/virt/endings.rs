@@ -19,7 +19,8 @@ enum On {
     Some,
 }
 
-/// The others end after 1 us times their rank, the way they are told; rank 0 waits for them in vain.
+/// The others end after 1 us times their rank, the way they are told; rank 0 waits for them in
+/// vain.
 async fn left_alone(fabric: Fabric, others: End, on: On, notice: bool) -> ProgramResult<Option<FabricError>> {
     let home = fabric.alloc_symmetric(64).await?;
     let me = fabric.rank().number();
@@ -61,7 +62,8 @@ fn peers_that_end_end_the_waits_for_them() {
     }
 }
 
-/// Rank 1 fails; rank 0 tells what each kind of use of it gives, by failing itself if it is not as expected.
+/// Rank 1 fails; rank 0 tells what each kind of use of it gives, by failing itself if it is not as
+/// expected.
 async fn lost_peer(fabric: Fabric) -> ProgramResult<()> {
     let home = fabric.alloc_symmetric(64).await?;
     let me = fabric.rank().number();

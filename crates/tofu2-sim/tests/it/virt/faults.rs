@@ -1,4 +1,5 @@
-//! Faults: each kind does what it says, a record replays, and protocols live through what they must.
+//! Faults: each kind does what it says, a record replays, and protocols live through what they
+//! must.
 
 use crate::virt::start::{NETWORKS, add, fx100, opened};
 use rdma_fabric::{Amo, 
@@ -23,7 +24,8 @@ fn struck<T>(run: &Run<T>) -> Vec<bool> {
     run.faults.as_ref().expect("a report").struck.clone()
 }
 
-/// After the fault's time, rank 0 sends 64 KiB to rank 1 and then a flag, by control queues; rank 1 tells when it saw what, in ns.
+/// After the fault's time, rank 0 sends 64 KiB to rank 1 and then a flag, by control queues; rank 1
+/// tells when it saw what, in ns.
 async fn sent(fabric: Fabric, bytes: u32) -> ProgramResult<[u64; 3]> {
     let mut world = Group::world(&fabric).await?;
     let (region, queue) = opened(&fabric, bytes as usize + 64, QueueSpec::new(QueueMode::Session).ahead(9)).await?;
@@ -80,8 +82,8 @@ fn a_partial_put_is_seen_in_halves() {
     assert!(ill[0] + 1000 < ill[1], "the first half is seen early: {ill:?}");
 }
 
-/// After the fault's time, rank 0 sends atomics to rank 1 and then a long put in strong order; rank 1 tells how many of the
-/// atomics it saw when it saw the first of the put.
+/// After the fault's time, rank 0 sends atomics to rank 1 and then a long put in strong order; rank
+/// 1 tells how many of the atomics it saw when it saw the first of the put.
 async fn ordered(fabric: Fabric, atomics: u64) -> ProgramResult<u64> {
     const BYTES: usize = 4096;
     let mut world = Group::world(&fabric).await?;
@@ -176,7 +178,8 @@ fn a_node_that_stops_takes_its_ranks_along() {
     assert_eq!(struck(&run), [true]);
 }
 
-/// Rank 1 posts to rank 0 and fails, at once or when that has arrived. What is in rank 0's three words long after.
+/// Rank 1 posts to rank 0 and fails, at once or when that has arrived. What is in rank 0's three
+/// words long after.
 async fn last_orders(fabric: Fabric, waits: bool) -> ProgramResult<Vec<u64>> {
     let mut world = Group::world(&fabric).await?;
     let (region, queue) = opened(&fabric, 32, QueueSpec::new(QueueMode::Normal)).await?;
@@ -265,7 +268,8 @@ fn a_ring_lives_through_drawn_faults_and_a_record_replays_them() {
     assert!(any > 200, "only {any} faults met anything");
 }
 
-/// A mutation: a session offset for which an advance is lost is not lived through, so the test above would see one.
+/// A mutation: a session offset for which an advance is lost is not lived through, so the test
+/// above would see one.
 #[test]
 fn a_credit_that_never_comes_stops_the_ring() {
     let never = FaultKind::LateCredit { rank: 3, by: Duration::from_secs(3600) };

@@ -61,7 +61,8 @@ proptest! {
         prop_assert_eq!(Fold::new(shape, Folding::Snake).seams(), [0, 0, 1]);
     }
 
-    /// An axis closes unless it is an odd rectangle without ring, or a line of more than two without partner.
+    /// An axis closes unless it is an odd rectangle without ring, or a line of more than two
+    /// without partner.
     #[test]
     fn axes_are_open_only_where_the_shape_leaves_no_ring(shape in shapes()) {
         let seams = Fold::new(shape, Folding::VirtualTorus).seams();
@@ -121,7 +122,8 @@ fn y_goes_out_through_two_columns_of_b_and_back_through_the_third() {
     assert_eq!(Fold::new(mesh, Folding::Snake).seams(), [0, 0, 4]);
 }
 
-/// How long a put to the next rank takes to arrive, in picoseconds; the last rank's goes to the first.
+/// How long a put to the next rank takes to arrive, in picoseconds; the last rank's goes to the
+/// first.
 async fn to_the_next(fabric: Fabric) -> ProgramResult<u64> {
     let home = fabric.alloc_symmetric(64).await?;
     let (me, ranks) = (fabric.rank().index(), fabric.ranks());

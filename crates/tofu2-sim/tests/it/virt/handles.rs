@@ -9,8 +9,8 @@ async fn put(fabric: &Fabric, home: &Region) -> Result<Handle<[u64; 1]>, String>
     fabric.try_put(&there, [7], None).map_err(|refused| format!("{refused:?}"))
 }
 
-/// Posts until the CPU is ahead of the first put's end, and takes the result without a wait. Then awaits the same
-/// one: that takes until the end has come for everybody.
+/// Posts until the CPU is ahead of the first put's end, and takes the result without a wait. Then
+/// awaits the same one: that takes until the end has come for everybody.
 async fn ahead(fabric: Fabric) -> ProgramResult<u64> {
     let home = fabric.alloc_symmetric(8).await?;
     if fabric.rank() != Rank::new(0) {

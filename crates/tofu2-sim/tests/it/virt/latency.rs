@@ -9,8 +9,9 @@ use rdma_fabric::{
 use std::time::Duration;
 use tofu2_sim::virt::{Job, NetworkModel, Path, Paths, Platform, System, Torus};
 
-/// Rank 0 measures a fetch-add, a get and a flushed put on the last rank's memory; the last rank measures a put's way.
-/// Picoseconds: atomic, put handle, flush after it, get, arrival of a put since it was posted.
+/// Rank 0 measures a fetch-add, a get and a flushed put on the last rank's memory; the last rank
+/// measures a put's way. Picoseconds: atomic, put handle, flush after it, get, arrival of a put
+/// since it was posted.
 async fn measure(fabric: Fabric, bytes: usize) -> ProgramResult<[u64; 5]> {
     let home = fabric.alloc_symmetric(64 + bytes + 64).await?;
     let (me, last) = (fabric.rank().index(), fabric.ranks() - 1);
@@ -70,7 +71,8 @@ fn unloaded_latencies_are_the_calibrated_sums() {
 
 #[test]
 fn a_detour_costs_its_hops_on_the_way_there() {
-    // To the neighbour along C by a path that differs in A and B: B, A, then A, C, B. The answer goes the straight way.
+    // To the neighbour along C by a path that differs in A and B: B, A, then A, C, B. The answer
+    // goes the straight way.
     let detour = Paths::Fixed(Path { a: 1, b: 1, c: 0 });
     for network in NETWORKS {
         let job = fx100(2).shape(System::FX100_36.shape()).paths(detour).network(network);

@@ -3,7 +3,8 @@
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
 use tofu2_sim::virt::{Job, Platform};
 
-/// The machine's longest transfer, and more than 31 bits can count, in bytes. `cargo xtask long-transfers` tries more.
+/// The machine's longest transfer, and more than 31 bits can count, in bytes.
+/// `cargo xtask long-transfers` tries more.
 const LENGTHS: [usize; 4] = [(1 << 24) - 1, 1 << 24, (1 << 24) + 1, (1 << 31) + 1];
 
 /// How long a put of so many zeros takes, and what is there afterwards.

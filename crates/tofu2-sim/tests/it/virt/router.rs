@@ -7,7 +7,8 @@ use crate::virt::{
 use rdma_fabric::{Fabric, ProgramResult};
 use tofu2_sim::virt::{Arbiter, Folding, Job, NetworkModel, Path, Paths, Platform, TofuShape, Torus};
 
-/// Random all-to-all traffic of puts, gets and atomics; how much each rank received is checked by sums.
+/// Random all-to-all traffic of puts, gets and atomics; how much each rank received is checked by
+/// sums.
 async fn storm(fabric: Fabric, seed: u64, each: usize) -> ProgramResult<u64> {
     let ranks = fabric.ranks();
     let home = fabric.alloc_symmetric(64 + 8 * 1024).await?;

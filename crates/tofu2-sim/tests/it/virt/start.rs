@@ -15,8 +15,8 @@ pub(crate) fn at(rank: usize, key: RegionKey, offset: usize) -> RemoteAddr {
     RemoteAddr { rank: Rank::new(rank as u32), region: key, offset: offset as u64 }
 }
 
-/// Wait until all ranks have come here, over two words of rank 0's `home` from `offset` on: no rank may take its memory away
-/// from others that still use it. Uses puts and atomics only.
+/// Wait until all ranks have come here, over two words of rank 0's `home` from `offset` on: no rank
+/// may take its memory away from others that still use it. Uses puts and atomics only.
 pub(crate) async fn meet(fabric: &Fabric, home: &Region, offset: usize) -> rdma_fabric::Result<()> {
     let me = fabric.rank().index();
     let count = fabric.remote_word::<u64>(at(0, home.key(), offset))?;
@@ -38,7 +38,8 @@ pub(crate) fn add(word: &RemoteWord<u64>, operand: u64) -> op::Atomic<'_, u64> {
     op::Atomic { word, amo: Amo::Add(operand) }
 }
 
-/// Memory of so many bytes on every rank, and a control queue on which the own part has the fixed tag 0.
+/// Memory of so many bytes on every rank, and a control queue on which the own part has the fixed
+/// tag 0.
 pub(crate) async fn opened(
     fabric: &Fabric,
     bytes: usize,

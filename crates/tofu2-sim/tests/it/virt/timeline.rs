@@ -35,7 +35,8 @@ fn a_put_is_seen_at_every_station() {
     let (events, about, _) = events(10_000, Time::ZERO);
     assert_eq!(about["dropped"], 0);
     let puts: Vec<_> = events.iter().filter(|event| event["args"]["command"] == 1 && event["ph"] == "X").collect();
-    // Posted for 150 ns, sent for 150 ns, 260 ns on the wire, received for 150 ns: as the module says.
+    // Posted for 150 ns, sent for 150 ns, 260 ns on the wire, received for 150 ns: as the module
+    // says.
     let times: Vec<_> =
         puts.iter().map(|event| (event["ts"].as_f64().unwrap(), event["dur"].as_f64().unwrap())).collect();
     let [posted, sent, received] = times[..] else { panic!("{puts:#?}") };

@@ -81,7 +81,8 @@ fn ten_ports_and_their_names() {
     assert_eq!(names, ["X+", "X-", "Y+", "Y-", "Z+", "Z-", "A", "B+", "B-", "C"]);
     let per_axis = Axis::ALL.map(|axis| Port::ALL.iter().filter(|port| port.axis() == axis).count());
     assert_eq!(per_axis, [2, 2, 2, 1, 2, 1]);
-    // Inside the K computer all ten lead somewhere else; at an end of Y, which is no ring, one leads nowhere.
+    // Inside the K computer all ten lead somewhere else; at an end of Y, which is no ring, one
+    // leads nowhere.
     let shape = System::K.shape();
     let neighbours = |place: [u8; 6]| {
         let node = shape.node(at(place)).unwrap();
@@ -111,7 +112,8 @@ fn detours_count_in_both_groups() {
     let (from, to) = (0, shape.node(at([1, 0, 0, 0, 0, 0])).unwrap());
     let hops = |a, b, c| shape.hops(from, to, Some(Path { a, b, c })).unwrap();
     assert_eq!((hops(0, 0, 0), hops(1, 0, 0), hops(0, 2, 1), hops(1, 1, 1)), (1, 3, 5, 7));
-    // Also where both are in one group. So a chosen path keeps no triangle inequality: by the target itself it is shorter.
+    // Also where both are in one group. So a chosen path keeps no triangle inequality: by the
+    // target itself it is shorter.
     let beside = shape.node(at([0, 0, 0, 1, 0, 0])).unwrap();
     let by = |a, b, c| shape.hops(0, beside, Some(Path { a, b, c })).unwrap();
     assert_eq!((by(1, 0, 0), by(0, 1, 0)), (1, 3));
@@ -147,7 +149,8 @@ fn impossible_shapes_and_places_are_named() {
     assert_eq!(wrong([1, 1, 1, 2, 5, 2], none), TooLong { axis: Axis::B, length: 5, limit: 4 });
     assert_eq!(wrong([1, 1, 4, 2, 3, 2], ring(Axis::X)), RingOfOne { axis: Axis::X });
     assert_eq!(wrong([4, 1, 4, 2, 3, 2], ring(Axis::C)), RingOfOneLink { axis: Axis::C });
-    // The product is more than 32 bits could count with axes any longer, and more than a job can have.
+    // The product is more than 32 bits could count with axes any longer, and more than a job can
+    // have.
     assert_eq!(wrong([256, 256, 256, 2, 3, 2], none), TooManyNodes { nodes: 12 << 24, limit: 1 << 24 });
     let shape = TofuShape::of_groups([4, 4, 4]).unwrap();
     assert_eq!(shape.coordinates(768), Err(NoSuchNode { node: 768, nodes: 768 }));

@@ -1,4 +1,5 @@
-//! Persistent exchanges in a ring of two, where both neighbours of a rank are the other one: start and wait, nothing between.
+//! Persistent exchanges in a ring of two, where both neighbours of a rank are the other one: start
+//! and wait, nothing between.
 
 use super::{
     super::sampling::{Named, Takes, repeat, run},

@@ -1,6 +1,7 @@
-//! From one rank's program to the other's, both running: half a round trip. Control queues stand beside the plain fabric: what posting
-//! costs, and what a release across two ranks takes. The second form of each of their cases is the fabric's put with a notice, so that
-//! the goals say how much more a queue may take.
+//! From one rank's program to the other's, both running: half a round trip. Control queues stand
+//! beside the plain fabric: what posting costs, and what a release across two ranks takes. The
+//! second form of each of their cases is the fabric's put with a notice, so that the goals say how
+//! much more a queue may take.
 
 use super::{Case, pair::Pair};
 use crate::bench::{

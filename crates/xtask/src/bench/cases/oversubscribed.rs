@@ -1,8 +1,10 @@
 //! Many ranks on few cores: who hands a lock on in good time?
 //!
-//! All ranks want one lock all the time, for a fixed time; a figure is that time by the number of acquisitions
-//! of all ranks together. Readers wait for nobody. The mutex may be barged into, as may the lock that backs off, so that a rank that runs takes it
-//! again and again; a queue hands it to a rank that first has to be given a core. The queue that parks shows what that costs at least.
+//! All ranks want one lock all the time, for a fixed time; a figure is that time by the number of
+//! acquisitions of all ranks together. Readers wait for nobody. The mutex may be barged into, as
+//! may the lock that backs off, so that a rank that runs takes it again and again; a queue hands it
+//! to a rank that first has to be given a core. The queue that parks shows what that costs at
+//! least.
 
 use super::{
     super::{
@@ -49,7 +51,8 @@ pub(in super::super) async fn measure_oversubscribed(fabric: Fabric, plan: JobPl
     let bare = Bare::open(&plan.memory)?;
     let outcome = measure(&fabric, &bare, &plan).await;
     if outcome.is_err() {
-        // Release: whoever waits outside the fabric for this rank stops, and so does who enters again and again.
+        // Release: whoever waits outside the fabric for this rank stops, and so does who enters
+        // again and again.
         bare.word(lines::ABANDONED).store(1, Release);
         bare.word(lines::STOP).store(1, Release);
     }

@@ -16,8 +16,8 @@ pub(super) const ME: Rank = Rank::new(0);
 /// Whose memory it is then.
 pub(super) const PEER: Rank = Rank::new(1);
 
-/// Where things stand in each rank's region: words, then what peers put to and get from, then what the rank itself puts
-/// from and gets to.
+/// Where things stand in each rank's region: words, then what peers put to and get from, then what
+/// the rank itself puts from and gets to.
 pub(super) const TARGET_AT: usize = 64 << 10;
 pub(super) const OWN_AT: usize = TARGET_AT + WINDOW;
 const REGION_BYTES: usize = OWN_AT + WINDOW;

@@ -1,5 +1,5 @@
-//! Operations on a word of a rank that sleeps outside the fabric, on lines that the origin owns; and on words that the target
-//! wrote last.
+//! Operations on a word of a rank that sleeps outside the fabric, on lines that the origin owns;
+//! and on words that the target wrote last.
 
 use super::{
     super::{
@@ -141,7 +141,8 @@ fn blocking(fabric: &Fabric, span: &rdma_fabric::RemoteSpan<u64>, times: u64) ->
     Ok(())
 }
 
-/// Rank 1 writes all words, raises a flag, rank 0 adds to each, in an order that depends on what it reads.
+/// Rank 1 writes all words, raises a flag, rank 0 adds to each, in an order that depends on what it
+/// reads.
 async fn dirty(pair: &mut Pair<'_>) -> ProgramResult<()> {
     const WORDS: usize = lines::DIRTY_WORDS;
     // No neighbours, so that no prefetcher knows what comes.
@@ -157,7 +158,8 @@ async fn dirty(pair: &mut Pair<'_>) -> ProgramResult<()> {
     let abandoned = pair.sampler.meeting.abandoned();
     // Counted over both forms, so shared by them.
     let turn = &Cell::new(0u64);
-    // Rank 1 clears all words; then rank 0 adds to them, one after the other, and says how long that took.
+    // Rank 1 clears all words; then rank 0 adds to them, one after the other, and says how long
+    // that took.
     macro_rules! dirty {
         ($name:literal, $i:ident => $clear:expr, $add:expr) => {
             form($name, async |times| {

@@ -1,8 +1,9 @@
 //! Jobs of processes (or threads) that contend, one for each number of ranks.
 //!
-//! A case is a workload and a share of writers. Of each, the contestants take turns, repetition by repetition, so that a change of the
-//! machine's mood meets all of them. A repetition is one run without a look at the clock but for its end, which
-//! tells the throughput, and one in which every acquisition is timed.
+//! A case is a workload and a share of writers. Of each, the contestants take turns, repetition by
+//! repetition, so that a change of the machine's mood meets all of them. A repetition is one run
+//! without a look at the clock but for its end, which tells the throughput, and one in which every
+//! acquisition is timed.
 
 use super::{
     super::{

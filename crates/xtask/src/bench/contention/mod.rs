@@ -1,8 +1,8 @@
-//! `cargo xtask bench-locks`: the lock workloads of the literature for every lock, between processes beside a mutex of the same run, or
-//! in virtual time.
+//! `cargo xtask bench-locks`: the lock workloads of the literature for every lock, between
+//! processes beside a mutex of the same run, or in virtual time.
 //!
-//! `docs/performance.md` says how a figure is made and how to read it. The workloads and what is computed from them are
-//! `repro`'s; here are the processes, the mutex and the command.
+//! `docs/evidence/performance.md` says how a figure is made and how to read it. The workloads and what is
+//! computed from them are `repro`'s; here are the processes, the mutex and the command.
 
 mod job;
 mod mutex;
@@ -73,7 +73,8 @@ pub(crate) struct Options {
     /// Write the run as JSON; `-` is standard output, without the table.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Rewrite the part of this page between `<!-- locks:begin -->` and `<!-- locks:end -->`; with --virt `locks-virt`.
+    /// Rewrite the part of this page between `<!-- locks:begin -->` and `<!-- locks:end -->`; with
+    /// --virt `locks-virt`.
     #[arg(long, value_name = "PAGE")]
     markdown: Option<PathBuf>,
 }

@@ -9,7 +9,8 @@ use std::{fmt, sync::Arc};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Memory(pub(super) Option<Arc<Bare>>);
 
-/// A mutex in the form of a readers-writer lock: readers exclude each other too. It blocks its thread, and keeps no deadline.
+/// A mutex in the form of a readers-writer lock: readers exclude each other too. It blocks its
+/// thread, and keeps no deadline.
 #[derive(Clone)]
 pub(super) struct MutexLock {
     fabric: Fabric,

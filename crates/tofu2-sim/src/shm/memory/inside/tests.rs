@@ -1,4 +1,5 @@
-//! Deregistration against operations that are under way: exhaustively with loom, and the identities.
+//! Deregistration against operations that are under way: exhaustively with loom, and the
+//! identities.
 
 #![allow(unsafe_code)]
 

@@ -1,8 +1,8 @@
 //! The doorbell of a segment: parking on it, and waking those that are parked.
 //!
 //! # Safety
-//! The bell is the only protocol word of 4 bytes. It is reached through [`bell_at`] only: [`Mapping::word`] and
-//! [`Mapping::words`] refuse it.
+//! The bell is the only protocol word of 4 bytes. It is reached through [`bell_at`] only:
+//! [`Mapping::word`] and [`Mapping::words`] refuse it.
 
 #![allow(unsafe_code)]
 
@@ -22,7 +22,8 @@ impl Mapping {
     /// Returns the doorbell of a segment.
     #[inline(always)]
     pub(crate) fn bell(&self) -> doorbell::BellWords<'_> {
-        // SAFETY: both are protocol words of this mapping, for which each has room, and live as long as it.
+        // SAFETY: both are protocol words of this mapping, for which each has room, and live as
+        // long as it.
         unsafe { bell_at(self.base) }
     }
 
@@ -37,7 +38,8 @@ impl Mapping {
         Parking { ticket: doorbell::prepare(&self.bell(), watch), segment: self.clone() }
     }
 
-    /// Makes the word at `at` of `other` show from now on whether any thread of the segment's rank is parked.
+    /// Makes the word at `at` of `other` show from now on whether any thread of the segment's rank
+    /// is parked.
     pub(crate) fn show_parked_at(&self, other: Arc<Mapping>, at: usize) {
         // A segment is one job's.
         let _ = self.sign.set((other, at));
@@ -55,13 +57,15 @@ impl Mapping {
         doorbell::ring(&self.bell(), |_| true);
     }
 
-    /// Wakes the segment's rank if it is parked and waits for one of the `len` bytes from `start` on.
+    /// Wakes the segment's rank if it is parked and waits for one of the `len` bytes from `start`
+    /// on.
     pub(crate) fn ring_for(&self, start: NonNull<u8>, len: usize) {
         let start = start.addr().get().wrapping_sub(self.base.addr().get()) as u64;
         doorbell::ring(&self.bell(), |bits| Watch::covers(bits, start, start.saturating_add(len as u64)));
     }
 
-    /// Wakes the segment's rank if it is parked and waits for notices, or for one of the `len` bytes from `start` on.
+    /// Wakes the segment's rank if it is parked and waits for notices, or for one of the `len`
+    /// bytes from `start` on.
     #[inline(always)]
     pub(crate) fn ring_with_notice(&self, start: NonNull<u8>, len: usize) {
         let bell = self.bell();
@@ -71,7 +75,8 @@ impl Mapping {
         }
     }
 
-    /// Does the rest of ringing, out of line, so that the short path keeps what it has in registers.
+    /// Does the rest of ringing, out of line, so that the short path keeps what it has in
+    /// registers.
     #[cold]
     #[inline(never)]
     fn wake_with_notice(&self, seen: doorbell::Parked, start: u64, end: u64) {
@@ -139,8 +144,8 @@ impl Drop for Parking {
 /// `base` is the first byte of a mapping that outlives `'a`.
 #[inline(always)]
 pub(crate) unsafe fn bell_at<'a>(base: NonNull<u8>) -> doorbell::BellWords<'a> {
-    // SAFETY: protocol words, aligned because the base is, accessed as atomics of these widths only: `word` refuses
-    // the bell.
+    // SAFETY: protocol words, aligned because the base is, accessed as atomics of these widths
+    // only: `word` refuses the bell.
     unsafe {
         doorbell::BellWords {
             bell: AtomicU32::from_ptr(base.as_ptr().add(layout::BELL).cast()),

@@ -1,9 +1,10 @@
 //! Checked pieces of shared memory: all that operations of ranks move goes through one.
 //!
 //! # Safety
-//! `start..start + len` lies in the heap of the mapping that the piece keeps, or is memory for which the caller of
-//! [`Mapping::outside`] vouches; `base` is that mapping's, and `word` one of its protocol words. [`Piece::new`] is called
-//! here only, by what checks that. [`Piece::part`] checks against the piece. Offsets that come from shared memory are checked there, so nothing a
+//! `start..start + len` lies in the heap of the mapping that the piece keeps, or is memory for
+//! which the caller of [`Mapping::outside`] vouches; `base` is that mapping's, and `word` one of
+//! its protocol words. [`Piece::new`] is called here only, by what checks that. [`Piece::part`]
+//! checks against the piece. Offsets that come from shared memory are checked there, so nothing a
 //! peer writes leads outside.
 
 #![allow(unsafe_code)]
@@ -35,9 +36,10 @@ static UNFIT: AtomicU64 = AtomicU64::new(NEVER - 1);
 
 /// Some bytes of a segment's heap, together with what tells whether they may still be used.
 ///
-/// All methods that move bytes answer `None`, and move nothing, if the generation has moved, the segment's rank is lost
-/// ([`crate::shm::memory::regions::condemn`]), or length or alignment are not those asked for. The last two are known when the piece is made:
-/// an access to an 8-byte word is one comparison.
+/// All methods that move bytes answer `None`, and move nothing, if the generation has moved, the
+/// segment's rank is lost ([`crate::shm::memory::regions::condemn`]), or length or alignment are
+/// not those asked for. The last two are known when the piece is made: an access to an 8-byte word
+/// is one comparison.
 ///
 /// `M` keeps the mapping: an owner, or a borrow for what is over at once.
 #[derive(Clone, Debug)]
@@ -57,17 +59,19 @@ pub(crate) struct Piece<M = Arc<Mapping>> {
     mapping: M,
 }
 
-// SAFETY: the pointers lead into `mapping`, which is `Send` and `Sync` and lives as long as the piece, and to a static.
+// SAFETY: the pointers lead into `mapping`, which is `Send` and `Sync` and lives as long as the
+// piece, and to a static.
 unsafe impl Send for Piece {}
 // SAFETY: as above.
 unsafe impl Sync for Piece {}
 
 impl Mapping {
-    /// Returns a piece of memory outside the segment, valid as long as the protocol word at `generation_at` holds `generation`.
+    /// Returns a piece of memory outside the segment, valid as long as the protocol word at
+    /// `generation_at` holds `generation`.
     ///
     /// # Safety
-    /// Whenever a method of the piece that moves bytes is called, the memory is there and is accessed through
-    /// [`access`] only.
+    /// Whenever a method of the piece that moves bytes is called, the memory is there and is
+    /// accessed through [`access`] only.
     pub(crate) unsafe fn outside(
         self: &Arc<Self>,
         start: NonNull<u8>,
@@ -79,8 +83,8 @@ impl Mapping {
         Piece::new(self.clone(), self.base, start, len, word, generation.into())
     }
 
-    /// Returns the piece of `len` bytes at `offset` of the heap, valid as long as the protocol word at `generation_at` holds
-    /// `generation`. `None` if it is not inside.
+    /// Returns the piece of `len` bytes at `offset` of the heap, valid as long as the protocol word
+    /// at `generation_at` holds `generation`. `None` if it is not inside.
     pub(crate) fn piece(
         self: &Arc<Self>,
         offset: usize,
@@ -93,7 +97,8 @@ impl Mapping {
         Some(Piece::new(self.clone(), self.base, start, len, word, generation.into()))
     }
 
-    /// Returns the piece of the `len` bytes from `start` on, for as long as the borrow. `None` if they are not inside the heap.
+    /// Returns the piece of the `len` bytes from `start` on, for as long as the borrow. `None` if
+    /// they are not inside the heap.
     #[inline]
     pub(crate) fn piece_from(
         &self,
@@ -122,14 +127,16 @@ impl Mapping {
 }
 
 impl Piece<&Mapping> {
-    /// Returns the piece as what operations are given. `anchor` holds this piece's mapping; nothing is made of another one.
+    /// Returns the piece as what operations are given. `anchor` holds this piece's mapping; nothing
+    /// is made of another one.
     #[inline]
     pub(crate) fn place(&self, addr: RemoteAddr, anchor: &Anchor) -> Option<Place> {
         anchor.get::<Arc<Mapping>>().filter(|kept| core::ptr::eq(&***kept, self.mapping))?;
         (u64::from(addr.region.generation) == self.generation).then_some(())?;
         let bell = NonNull::from(self.mapping.bell().bell);
-        // SAFETY: the piece's invariants, as long as the mapping is kept, which the anchor does. Whenever the word holds the generation, the
-        // bytes are a region's that is registered, and accessed through `access` only.
+        // SAFETY: the piece's invariants, as long as the mapping is kept, which the anchor does.
+        // Whenever the word holds the generation, the bytes are a region's that is registered, and
+        // accessed through `access` only.
         Some(unsafe { Place::mapped(self.start, self.len, self.word, bell, addr, anchor.clone()) })
     }
 }
@@ -175,7 +182,8 @@ impl<M: Clone + Deref<Target = Mapping>> Piece<M> {
 
     #[inline(always)]
     fn moved(&self) -> u64 {
-        // SAFETY: a protocol word of the mapping. Acquire: pairs with the release in `regions::register`.
+        // SAFETY: a protocol word of the mapping. Acquire: pairs with the release in
+        // `regions::register`.
         unsafe { self.word.as_ref() }.load(Acquire) ^ self.generation
     }
 
@@ -207,7 +215,8 @@ impl<M: Clone + Deref<Target = Mapping>> Piece<M> {
         Some(())
     }
 
-    /// Changes a word by `amo` (acquire and release), without ringing, and returns the value before; `width` is 4 or 8.
+    /// Changes a word by `amo` (acquire and release), without ringing, and returns the value
+    /// before; `width` is 4 or 8.
     #[inline(always)]
     pub(crate) fn modify(&self, width: usize, amo: Amo<u64>) -> Option<u64> {
         if self.word_objection(width) != 0 {
@@ -245,8 +254,8 @@ impl<M: Clone + Deref<Target = Mapping>> Piece<M> {
         Some(())
     }
 
-    /// Fills the piece from another one, which must be as long. `None` may be the fault of either. The caller
-    /// rings afterwards.
+    /// Fills the piece from another one, which must be as long. `None` may be the fault of either.
+    /// The caller rings afterwards.
     #[inline(always)]
     pub(crate) fn copy_from<N: Clone + Deref<Target = Mapping>>(&self, from: &Piece<N>) -> Option<()> {
         if self.objection(from.len) | from.objection(from.len) != 0 {
@@ -257,7 +266,8 @@ impl<M: Clone + Deref<Target = Mapping>> Piece<M> {
         Some(())
     }
 
-    /// Wakes the segment's rank if it is parked and waits for what was written to the piece: P2 and P3.
+    /// Wakes the segment's rank if it is parked and waits for what was written to the piece: P2 and
+    /// P3.
     #[inline(always)]
     pub(crate) fn ring(&self) {
         // SAFETY: `mapping` has this base and outlives the borrow.
@@ -267,13 +277,15 @@ impl<M: Clone + Deref<Target = Mapping>> Piece<M> {
         }
     }
 
-    /// Wakes the segment's rank if it is parked and waits for notices, or for what was written to the piece.
+    /// Wakes the segment's rank if it is parked and waits for notices, or for what was written to
+    /// the piece.
     #[inline(always)]
     pub(crate) fn ring_with_notice(&self) {
         self.mapping.ring_with_notice(self.start, self.len);
     }
 
-    /// Does the rest of ringing, out of line, so that the short path keeps what it has in registers.
+    /// Does the rest of ringing, out of line, so that the short path keeps what it has in
+    /// registers.
     #[cold]
     #[inline(never)]
     fn wake(&self, seen: doorbell::Parked) {

@@ -49,7 +49,8 @@ fn pieces_know_when_their_region_is_gone() {
     assert!(piece.is_stale() && !piece.is_lost());
 }
 
-/// Regions of a lost rank are refused, also those it registers afterwards, and are not taken for deregistered.
+/// Regions of a lost rank are refused, also those it registers afterwards, and are not taken for
+/// deregistered.
 #[test]
 fn nothing_of_a_lost_rank_is_accessed() {
     let own = segment();
@@ -136,7 +137,8 @@ fn what_is_no_word_is_not_accessed_as_one() {
     }
 }
 
-/// Whoever resolves meanwhile gets the region whole or an error: offset and length are of one registration.
+/// Whoever resolves meanwhile gets the region whole or an error: offset and length are of one
+/// registration.
 #[test]
 fn a_region_is_resolved_whole_while_it_changes() {
     const ROUNDS: u32 = if cfg!(miri) { 30 } else { 20_000 };

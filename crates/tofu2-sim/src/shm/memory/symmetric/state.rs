@@ -1,4 +1,5 @@
-//! What a rank knows about symmetric memory: the allocations in use and under way, and whose call comes next.
+//! What a rank knows about symmetric memory: the allocations in use and under way, and whose call
+//! comes next.
 
 use super::super::{
     allocator::Allocator, heap::Extent, inside::RegionId, layout, mapping::Mapping, regions, retired::Retired,
@@ -13,7 +14,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 pub(super) const WORDS: usize = layout::SYMMETRIC_SLOTS / 64;
 
-/// One rank's view; everything but `dropped`, `retired`, `lacking`, `tickets` and `under_way` is the same on all ranks.
+/// One rank's view; everything but `dropped`, `retired`, `lacking`, `tickets` and `under_way` is
+/// the same on all ranks.
 #[derive(Debug, Default)]
 pub(crate) struct Symmetric {
     /// Places of the table entries in use, and whether their bytes are kept apart.
@@ -24,8 +26,8 @@ pub(crate) struct Symmetric {
     pub(super) dropped: [u64; WORDS],
     /// Entries in use whose part this rank has dropped, before they get to `dropped`.
     pub(super) retired: Retired<usize>,
-    /// The bytes that its machine has, if that is too little for all ranks, so that this rank promises nothing at present. Looked at
-    /// before any rank takes its part.
+    /// The bytes that its machine has, if that is too little for all ranks, so that this rank
+    /// promises nothing at present. Looked at before any rank takes its part.
     pub(super) lacking: Option<u64>,
     /// Phases arrived at.
     pub(super) phase: u64,
@@ -60,7 +62,8 @@ impl Asked {
         self.terms != [0; 3]
     }
 
-    /// Returns whether there may be references to it, so that its bytes are kept apart from all others.
+    /// Returns whether there may be references to it, so that its bytes are kept apart from all
+    /// others.
     pub(super) fn is_apart(&self) -> bool {
         Pact::terms_allow_references(self.terms)
     }

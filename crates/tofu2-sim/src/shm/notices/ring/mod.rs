@@ -1,24 +1,29 @@
-//! A bounded ring with many producers, in any process, and few consumers, all of one rank, in whose memory it is: of
-//! notices ([`crate::shm::notices`]), and of what a control queue receives.
+//! A bounded ring with many producers, in any process, and few consumers, all of one rank, in whose
+//! memory it is: of notices ([`crate::shm::notices`]), and of what a control queue receives.
 //!
-//! Position `p` of the endless sequence of entries has slot `p % depth` in lap `p / depth`. The *tail* packs the
-//! next free position and who took the one before it; a producer takes a position by compare-and-swap on the tail. From then on
-//! the slot is its own, and plain stores do: the entry, then the state word, which packs (lap, rank, stage). The
-//! consumer waits for the state at its *head* to be READY, or VOID if there is no entry after all, in that position's lap, so
-//! nobody need clear slots. It copies the entry and then moves the head on by compare-and-swap: if several threads of the
-//! rank take entries, that tells whose each is, and what the others have copied is dropped.
+//! Position `p` of the endless sequence of entries has slot `p % depth` in lap `p / depth`. The
+//! *tail* packs the next free position and who took the one before it; a producer takes a position
+//! by compare-and-swap on the tail. From then on the slot is its own, and plain stores do: the
+//! entry, then the state word, which packs (lap, rank, stage). The consumer waits for the state at
+//! its *head* to be READY, or VOID if there is no entry after all, in that position's lap, so
+//! nobody need clear slots. It copies the entry and then moves the head on by compare-and-swap: if
+//! several threads of the rank take entries, that tells whose each is, and what the others have
+//! copied is dropped.
 //!
-//! That costs an entry the least: the tail's line stays with the producers and the head's with the consumer, which reads it only
-//! when the ring looks full (*seen* is what a producer read last); of the slot's line there is one transfer, which is asked for
-//! before the compare-and-swap and the bytes that an entry tells of. Each side has one locked instruction.
+//! That costs an entry the least: the tail's line stays with the producers and the head's with the
+//! consumer, which reads it only when the ring looks full (*seen* is what a producer read last); of
+//! the slot's line there is one transfer, which is asked for before the compare-and-swap and the
+//! bytes that an entry tells of. Each side has one locked instruction.
 //!
 //! # Death
-//! A producer that dies with a claim blocks nobody for good: the claim of a rank that has *ended*, of which no code runs, is
-//! skipped. (A rank that is merely lost, or has left, may have a thread that still writes into the slot, and will hand it over.
-//! Threads of a living process always do.) Whose claim it is stands in the tail until the next position is taken; whoever takes
-//! that writes it, before, into the position's *claim* word, unless it is its own rank: a position without a name was taken by
-//! the rank that took the next. Names are told from those of other laps by the lap, which wraps; so that none is mistaken for a new one,
-//! all are written in every 2²⁰-th lap. Only if some rank has ended does the consumer look at tail and names.
+//! A producer that dies with a claim blocks nobody for good: the claim of a rank that has *ended*,
+//! of which no code runs, is skipped. (A rank that is merely lost, or has left, may have a thread
+//! that still writes into the slot, and will hand it over. Threads of a living process always do.)
+//! Whose claim it is stands in the tail until the next position is taken; whoever takes that writes
+//! it, before, into the position's *claim* word, unless it is its own rank: a position without a
+//! name was taken by the rank that took the next. Names are told from those of other laps by the
+//! lap, which wraps; so that none is mistaken for a new one, all are written in every 2²⁰-th lap.
+//! Only if some rank has ended does the consumer look at tail and names.
 //!
 //! Positions wrap at 2³⁹, or where laps would not fit into 32 bits.
 
@@ -96,7 +101,8 @@ impl<R: Ring> Ring for Arc<R> {
     }
 }
 
-/// A slot that a producer has claimed and must publish. Forgetting it blocks the ring until the rank has ended.
+/// A slot that a producer has claimed and must publish. Forgetting it blocks the ring until the
+/// rank has ended.
 #[must_use]
 #[derive(Debug)]
 pub(crate) struct Claim {
@@ -165,7 +171,8 @@ fn lap<R: Ring>(ring: &R, position: u64) -> u64 {
     position >> ring.depth().trailing_zeros()
 }
 
-/// Returns whether `last`, who took the position before `position`, is to be named there before `rank` takes `position`.
+/// Returns whether `last`, who took the position before `position`, is to be named there before
+/// `rank` takes `position`.
 #[inline(always)]
 pub(crate) fn needs_name<R: Ring>(ring: &R, position: u64, last: Option<u32>, rank: u32) -> bool {
     last != Some(rank) || lap(ring, before(ring, position)) % NAMING == NAMING - 1
@@ -204,7 +211,8 @@ pub(crate) fn pack_tail(position: u64, rank: u32) -> u64 {
     position << RANK_BITS | (u64::from(rank) + 1)
 }
 
-/// Returns the next position, unless the tail is damaged, and the rank that took the one before, if any was.
+/// Returns the next position, unless the tail is damaged, and the rank that took the one before, if
+/// any was.
 #[inline(always)]
 pub(crate) fn unpack_tail(tail: u64) -> (u64, Option<u32>) {
     let rank = (tail % (1 << RANK_BITS)) as u32;

@@ -1,9 +1,12 @@
-//! The ring under loom: every interleaving, within a bound of preemptions, of few producers and a consumer over two
-//! slots, so that each test laps the ring. What all rings must do, whatever their entries, stands here; [`bare`] tries it, and more, with three
-//! words, the receive queue's model with its records. Loom tries what relaxed loads may see; it has no loads of values stored later,
-//! so that the acquire in `claim`, against a payload overwritten before it was read, is not among what it can miss.
+//! The ring under loom: every interleaving, within a bound of preemptions, of few producers and a
+//! consumer over two slots, so that each test laps the ring. What all rings must do, whatever their
+//! entries, stands here; [`bare`] tries it, and more, with three words, the receive queue's model
+//! with its records. Loom tries what relaxed loads may see; it has no loads of values stored later,
+//! so that the acquire in `claim`, against a payload overwritten before it was read, is not among
+//! what it can miss.
 
-/// The tests of a ring, with how many executions there are at least of one producer, and of two takers.
+/// The tests of a ring, with how many executions there are at least of one producer, and of two
+/// takers.
 macro_rules! ring_tests {
     ($ring:ty, $laps:literal, $takers:literal) => {
         use crate::shm::{
@@ -82,7 +85,8 @@ impl Word for Cell {
         self.word.store(value, if self.mutation == Mutation::RelaxedPublish { Relaxed } else { order });
     }
     fn replace(&self, current: u64, new: u64, success: Ordering, failure: Ordering) -> Result<(), u64> {
-        // Keeping a name is the only relaxed one, and moving the head on the only one that just releases.
+        // Keeping a name is the only relaxed one, and moving the head on the only one that just
+        // releases.
         if self.mutation == Mutation::Nameless && success == Relaxed {
             return Ok(());
         }
@@ -109,7 +113,8 @@ pub(crate) trait Tiny: Send + Sync + Sized + 'static {
     fn has_room(&self) -> bool;
 }
 
-/// How many executions there were. Loom explores its main thread badly, so that one only starts the consumer, and waits for it.
+/// How many executions there were. Loom explores its main thread badly, so that one only starts the
+/// consumer, and waits for it.
 fn explore<T: Tiny>(test: impl Fn() + Copy + Sync + Send + 'static) -> usize {
     testing::explore(2, T::BRANCHES, move || thread::spawn(test).join().unwrap())
 }

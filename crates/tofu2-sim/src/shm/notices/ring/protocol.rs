@@ -1,4 +1,5 @@
-//! The protocol of a ring. The producers' side: a slot is claimed, then filled and handed over, or given up.
+//! The protocol of a ring. The producers' side: a slot is claimed, then filled and handed over, or
+//! given up.
 
 use super::{
     CLAIMED, Claim, DamagedRing, READY, Ring, STAGE_BITS, Said, VOID, Word, after, before, distance, index, needs_name,
@@ -7,8 +8,8 @@ use super::{
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use rdma_fabric::Rank;
 
-/// Claims a slot of `ring` for `me` if that takes no more than a look and a compare-and-swap: there is room, nobody came between,
-/// and `me` took the position before. Else [`claim`] tells more.
+/// Claims a slot of `ring` for `me` if that takes no more than a look and a compare-and-swap: there
+/// is room, nobody came between, and `me` took the position before. Else [`claim`] tells more.
 #[inline(always)]
 pub(crate) fn claim_next<R: Ring>(ring: &R, me: Rank) -> Option<Claim> {
     let rank = me.number();
@@ -29,7 +30,8 @@ pub(crate) fn claim_next<R: Ring>(ring: &R, me: Rank) -> Option<Claim> {
 /// Claims a slot of `ring` for `me`; `None` if it is full.
 ///
 /// # Errors
-/// [`DamagedRing`] if the tail holds no position, or head and tail are further apart than the ring is long.
+/// [`DamagedRing`] if the tail holds no position, or head and tail are further apart than the ring
+/// is long.
 #[inline(never)]
 pub(crate) fn claim<R: Ring>(ring: &R, me: Rank) -> Result<Option<Claim>, DamagedRing> {
     let rank = me.number();
@@ -40,7 +42,8 @@ pub(crate) fn claim<R: Ring>(ring: &R, me: Rank) -> Result<Option<Claim>, Damage
         if position >= positions(ring) {
             return Err(DamagedRing);
         }
-        // Acquire: pairs with the release in `look_at_head`, which passes on that the slot's entry was read.
+        // Acquire: pairs with the release in `look_at_head`, which passes on that the slot's entry
+        // was read.
         if distance(ring, position, ring.seen().load(Acquire)) >= ring.depth() && !look_at_head(ring, position)? {
             return Ok(None);
         }
@@ -50,7 +53,8 @@ pub(crate) fn claim<R: Ring>(ring: &R, me: Rank) -> Result<Option<Claim>, Damage
         {
             keep_name(ring, before(ring, position), last);
         }
-        // Release: pairs with the acquire in `claimant`: the name of the rank that took the position before is kept.
+        // Release: pairs with the acquire in `claimant`: the name of the rank that took the
+        // position before is kept.
         match ring.tail().replace(tail, pack_tail(after(ring, position), rank), AcqRel, Acquire) {
             Ok(()) => return Ok(Some(Claim { position, rank })),
             Err(now) => tail = now,
@@ -74,8 +78,9 @@ fn look_at_head<R: Ring>(ring: &R, wanted: u64) -> Result<bool, DamagedRing> {
     }
 }
 
-/// Writes down that `rank` took `position`. Returns whether it has handed it over is not looked at: the slot's line is where the
-/// consumer looks, and fetching it from there takes longer than all the rest.
+/// Writes down that `rank` took `position`. Returns whether it has handed it over is not looked at:
+/// the slot's line is where the consumer looks, and fetching it from there takes longer than all
+/// the rest.
 #[inline]
 pub(crate) fn keep_name<R: Ring>(ring: &R, position: u64, rank: u32) {
     let word = ring.name(index(ring, position));
@@ -113,7 +118,8 @@ fn hand_over<R: Ring>(ring: &R, Claim { position, rank }: Claim, stage: u64) {
     ring.state(index(ring, position)).store(pack(ring, position, rank, stage), Release);
 }
 
-// ----- the consumers' side: the oldest entry is copied and taken, and claims of the dead are skipped -----
+// ----- the consumers' side: the oldest entry is copied and taken, and claims of the dead are
+// skipped -----
 
 #[inline(always)]
 fn state_at<R: Ring>(ring: &R, position: u64) -> u64 {
@@ -128,8 +134,8 @@ pub(crate) fn is_empty<R: Ring>(ring: &R) -> bool {
     read(ring, state_at(ring, head), head) == Said::Nothing
 }
 
-/// Returns the oldest entry, and which of the first `ranks` ranks left it, if it is ready and nobody else takes it. Else [`consume`] tells
-/// more.
+/// Returns the oldest entry, and which of the first `ranks` ranks left it, if it is ready and
+/// nobody else takes it. Else [`consume`] tells more.
 #[inline(always)]
 pub(crate) fn take<R: Ring>(ring: &R, ranks: u64) -> Option<(u32, R::Entry)> {
     let now = ring.head().load(Relaxed);
@@ -143,15 +149,16 @@ pub(crate) fn take<R: Ring>(ring: &R, ranks: u64) -> Option<(u32, R::Entry)> {
     move_on(ring, now).then_some((rank as u32, entry))
 }
 
-/// Moves the head on from what it holds, unless somebody has: then what was read of its slot may be of any lap.
+/// Moves the head on from what it holds, unless somebody has: then what was read of its slot may be
+/// of any lap.
 #[inline(always)]
 fn move_on<R: Ring>(ring: &R, now: u64) -> bool {
     // Release: pairs with the acquire in `look_at_head`.
     ring.head().replace(now, after(ring, now), Release, Relaxed).is_ok()
 }
 
-/// Returns the oldest entry, and who left it, if one is ready. `has_ended` tells which of the first `ranks` ranks will never write again;
-/// `anybody_ended` whether there are any.
+/// Returns the oldest entry, and who left it, if one is ready. `has_ended` tells which of the first
+/// `ranks` ranks will never write again; `anybody_ended` whether there are any.
 ///
 /// # Errors
 /// [`DamagedRing`] if a slot, its claim or the tail holds what no producer writes.
@@ -205,7 +212,8 @@ fn claimant<R: Ring>(ring: &R, head: u64) -> Result<Option<u32>, DamagedRing> {
     if ahead > ring.depth() {
         return Err(DamagedRing);
     }
-    // A position without a name was taken by the rank that took the next; the last one's is in the tail.
+    // A position without a name was taken by the rank that took the next; the last one's is in the
+    // tail.
     for at in (0..ahead.saturating_sub(1)).map(|behind| position(ring, head.wrapping_add(behind))) {
         match read(ring, ring.name(index(ring, at)).load(Relaxed), at) {
             Said::Now { rank, stage: CLAIMED } => return Ok(Some(rank)),

@@ -1,5 +1,5 @@
-//! The claim under loom: every interleaving, within a bound of preemptions, of those who advance, post and execute; and each
-//! rule broken on purpose.
+//! The claim under loom: every interleaving, within a bound of preemptions, of those who advance,
+//! post and execute; and each rule broken on purpose.
 
 use super::*;
 use crate::shm::testing;
@@ -192,7 +192,8 @@ fn an_arrival_beside_an_executor_is_seen_whole() {
     assert!(one_arrives_while_another_executes(Mutation::None) >= 5);
 }
 
-/// A posting and an arrival at the same time: one of the two executes it. `post` says whether the poster takes a turn.
+/// A posting and an arrival at the same time: one of the two executes it. `post` says whether the
+/// poster takes a turn.
 fn a_posting_meets_an_arrival(mutation: Mutation, post: impl Fn(&Queue) -> bool + Send + Sync + 'static) -> usize {
     explore(move || {
         let queue = Queue::new(mutation);

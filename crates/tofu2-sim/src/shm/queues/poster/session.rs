@@ -17,8 +17,8 @@ use rdma_fabric::{
 };
 
 impl Poster {
-    /// Posts `postings` to a session queue one after the other, as far as there is room, and let them start together; how many. Their numbers are checked
-    /// by `examine`.
+    /// Posts `postings` to a session queue one after the other, as far as there is room, and let
+    /// them start together; how many. Their numbers are checked by `examine`.
     ///
     /// # Errors
     /// What is wrong with the next one, or with the queue; those before are posted.
@@ -85,7 +85,8 @@ impl Poster {
     #[inline]
     fn write_down(&mut self, queue: &View<'_>, posting: &Posting) -> Result<(), Refused<()>> {
         let (depth, slots) = (queue.geometry.depth, posting.command.slots());
-        // Executed slots stay executed: the pointer is looked at again only where what it was is not enough.
+        // Executed slots stay executed: the pointer is looked at again only where what it was is
+        // not enough.
         if ring::has_room(self.read, self.write, slots, depth) != Some(true) {
             self.read = queue.turns().read();
             match ring::has_room(self.read, self.write, slots, depth) {

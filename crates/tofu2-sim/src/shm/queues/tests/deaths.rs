@@ -1,4 +1,5 @@
-//! An executor that dies at each label, ranks being threads; [`super::killed`] does the same to processes.
+//! An executor that dies at each label, ranks being threads; [`super::killed`] does the same to
+//! processes.
 
 use super::*;
 use rdma_fabric::Fabric;
@@ -57,8 +58,9 @@ impl RankSetup {
         words
     }
 
-    /// The owner's: two commands for the target, each with all notices, or all but the local one: those are executed the short way. The first advances
-    /// the target's queue, where a nop waits for it.
+    /// The owner's: two commands for the target, each with all notices, or all but the local one:
+    /// those are executed the short way. The first advances the target's queue, where a nop waits
+    /// for it.
     pub(crate) fn queue_up(&self, local: bool) {
         self.fabric.write(&self.span, &[1, 2, 3, 4, 5, 6, 7, 8]).unwrap();
         let put = |words: u32| Command::put(name(TARGET), MEMORY, MEMORY, 8 * words);

@@ -1,4 +1,5 @@
-//! Ranks that write garbage into queues' words, and the queues beside them: see [`crate::shm::garbage`].
+//! Ranks that write garbage into queues' words, and the queues beside them: see
+//! [`crate::shm::garbage`].
 
 use super::*;
 use crate::shm::{

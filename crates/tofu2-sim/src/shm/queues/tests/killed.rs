@@ -1,4 +1,5 @@
-//! An executor that is killed at each label, ranks being processes: this test executable plays the ranks too.
+//! An executor that is killed at each label, ranks being processes: this test executable plays the
+//! ranks too.
 
 use super::{
     deaths::{DEATH_POINTS, DIES, MEMORY, OWNER, RankSetup, TARGET, check_target, expected},

@@ -1,4 +1,5 @@
-//! What meets what is under way: advances a command that has begun, closing a long copy, a post the last start.
+//! What meets what is under way: advances a command that has begun, closing a long copy, a post the
+//! last start.
 
 use super::*;
 use crate::shm::queues::view::View;
@@ -22,7 +23,8 @@ fn nothing(to: QueueId, at: Stadd) -> Command {
     Command::PutInline { to, bytes: Inline::new(&[]).unwrap(), at }
 }
 
-/// A command that has begun takes no room in the ring: the advance that it makes, or that answers it, is not a whole ring ahead.
+/// A command that has begun takes no room in the ring: the advance that it makes, or that answers
+/// it, is not a whole ring ahead.
 #[test]
 fn an_advance_by_a_command_that_has_begun_is_no_overrun() {
     let job = job(4 << 20);
@@ -38,7 +40,8 @@ fn an_advance_by_a_command_that_has_begun_is_no_overrun() {
     }
 }
 
-/// The words of a queue that was closed during a long copy to it are not written when their place is used again.
+/// The words of a queue that was closed during a long copy to it are not written when their place
+/// is used again.
 #[test]
 #[cfg_attr(miri, ignore = "fills a heap")]
 fn what_a_long_copy_tells_its_target_does_not_land_in_a_later_region() {

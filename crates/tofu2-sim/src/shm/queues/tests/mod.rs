@@ -1,4 +1,5 @@
-//! What can't be tested from outside: deaths at a label, garbage in shared memory, who has which control queue.
+//! What can't be tested from outside: deaths at a label, garbage in shared memory, who has which
+//! control queue.
 
 #![cfg_attr(not(target_os = "linux"), allow(unused_imports))]
 

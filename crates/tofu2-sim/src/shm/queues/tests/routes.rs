@@ -1,5 +1,5 @@
-//! What changes behind a route that is remembered is noticed by the next short put: that of a queue which executes its commands at once, and that of a
-//! session queue, whose executor remembers.
+//! What changes behind a route that is remembered is noticed by the next short put: that of a queue
+//! which executes its commands at once, and that of a session queue, whose executor remembers.
 
 use super::*;
 use rdma_fabric::{ControlQueue as Queue, Fabric};

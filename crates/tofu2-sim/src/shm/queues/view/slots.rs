@@ -1,5 +1,5 @@
-//! The slots of a session queue: commands in the TOQ, with the phase of the one that is executed, and what came of them in the
-//! TCQ.
+//! The slots of a session queue: commands in the TOQ, with the phase of the one that is executed,
+//! and what came of them in the TCQ.
 
 use super::{STAGE, TCQ_TAIL, View};
 use crate::{
@@ -45,11 +45,13 @@ impl<'a> View<'a> {
     #[inline]
     pub(crate) fn enter(&self, position: u64, phase: claim::Phase) {
         self.words[STAGE].store(claim::pack(position, phase), Release);
-        // What a process has done when it is killed is a beginning of what it would do; that order is the compiler's only.
+        // What a process has done when it is killed is a beginning of what it would do; that order
+        // is the compiler's only.
         compiler_fence(SeqCst);
     }
 
-    /// Returns the read pointer as others see it: behind a command that has begun, since what that does is seen before it is over.
+    /// Returns the read pointer as others see it: behind a command that has begun, since what that
+    /// does is seen before it is over.
     pub(crate) fn begun(&self) -> u64 {
         let mut now = self.words[STAGE].load(Acquire);
         loop {
@@ -58,7 +60,8 @@ impl<'a> View<'a> {
                 return position;
             }
             let slots = descriptor::slots(&self.read_slot(position)).unwrap_or(1);
-            // Acquire: pairs with the release in `turn`. Once the command is over its slots may hold another.
+            // Acquire: pairs with the release in `turn`. Once the command is over its slots may
+            // hold another.
             fence(Acquire);
             let then = self.words[STAGE].load(Acquire);
             if claim::unpack(then).0 == position {
@@ -99,7 +102,8 @@ impl<'a> View<'a> {
 pub(crate) struct TcqEntry {
     /// Position of the command.
     pub(crate) position: u64,
-    /// The status is an error for which no report was asked; if a completion was asked for, that is a good one.
+    /// The status is an error for which no report was asked; if a completion was asked for, that is
+    /// a good one.
     pub(crate) kept: bool,
     pub(crate) status: Status,
 }

@@ -1,4 +1,5 @@
-//! The doorbell's protocol over loom's words. Loom has no process-wide barrier; a fence on both sides is what it amounts to.
+//! The doorbell's protocol over loom's words. Loom has no process-wide barrier; a fence on both
+//! sides is what it amounts to.
 
 use super::{Bell, PARKED, Watch, park, prepare, ring, rouse};
 use crate::shm::testing;
@@ -192,7 +193,8 @@ loses_a_wake_up!(
     with_the_watch_set_late: LateWatch
 );
 
-/// One round of a waiter who may leave out W3, and who would sleep if the word is as he remembers it after all is over.
+/// One round of a waiter who may leave out W3, and who would sleep if the word is as he remembers
+/// it after all is over.
 fn one_round(second_look: bool) {
     loom::model(move || {
         let bell = Arc::new(Model::new(Mutation::None, 0));

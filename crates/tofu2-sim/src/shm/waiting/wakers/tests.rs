@@ -52,7 +52,8 @@ impl Rank {
         }
     }
 
-    /// Wait until the thread has seen whoever is there, and is about to park. Until when, if nobody rings.
+    /// Wait until the thread has seen whoever is there, and is about to park. Until when, if nobody
+    /// rings.
     fn parked(&self) -> Instant {
         let begun = Instant::now();
         loop {
@@ -163,7 +164,8 @@ fn who_was_rung_for_before_it_was_kept_is_told() {
     assert_eq!(armed, Armed::Rung);
 }
 
-/// The thread is parked for an hour when somebody comes who will not wait as long. `patience` goes beyond his deadline.
+/// The thread is parked for an hour when somebody comes who will not wait as long. `patience` goes
+/// beyond his deadline.
 fn an_impatient_waiter(patience: Duration, arm: impl Fn(&Rank, Instant)) {
     let rank = Rank::new();
     rank.arm(1, None);
@@ -196,7 +198,8 @@ fn without_the_kick_it_is_missed() {
     });
 }
 
-/// A waiter whose memory is written just before it leaves its waker, and who looks again (W3) or does not.
+/// A waiter whose memory is written just before it leaves its waker, and who looks again (W3) or
+/// does not.
 fn written_before(looks_again: bool) {
     let (rank, memory) = (Rank::new(), AtomicU64::new(0));
     memory.store(1, Release);
@@ -220,7 +223,8 @@ fn without_a_second_look() {
     written_before(false);
 }
 
-/// Two tasks of one rank, each with a word of its own that the poster writes: no ring is lost between them.
+/// Two tasks of one rank, each with a word of its own that the poster writes: no ring is lost
+/// between them.
 #[test]
 fn no_wake_up_is_lost() {
     const ROUNDS: u64 = if cfg!(miri) { 3 } else { 3000 };

@@ -9,7 +9,8 @@ use rdma_fabric::{Amo,
 use std::time::Duration;
 use tofu2_sim::virt::{Job, NetworkModel, QueueKind, Stats};
 
-/// A ring of session queues goes round; besides, all add to a word of rank 0, put with notice and get, by queue and by fabric.
+/// A ring of session queues goes round; besides, all add to a word of rank 0, put with notice and
+/// get, by queue and by fabric.
 pub(crate) async fn mixture(fabric: Fabric, laps: u64) -> ProgramResult<u64> {
     let me = fabric.rank().number();
     let ranks = fabric.ranks() as u32;

@@ -1,4 +1,5 @@
-//! Random postings and advances against a sequential model of the rules, and wrong rules that must be noticed.
+//! Random postings and advances against a sequential model of the rules, and wrong rules that must
+//! be noticed.
 
 use super::script::{AT, OWN, Seen, Step, nop, run, session, word};
 use crate::virt::start::fx100;
@@ -222,7 +223,8 @@ proptest! {
         prop_assert!(agreed.is_ok(), "{}", agreed.unwrap_err());
     }
 
-    /// Small rings, which fill up and wrap; without credit of the queue for itself, of which it matters when it arrives.
+    /// Small rings, which fill up and wrap; without credit of the queue for itself, of which it
+    /// matters when it arrives.
     #[test]
     fn small_rings_fill_and_wrap_as_the_model_does(acts in acts(), depth in 2u32..5) {
         let acts: Vec<Act> = acts

@@ -8,7 +8,8 @@ use rdma_fabric::{
 use std::time::Duration;
 use tofu2_sim::virt::{Job, Platform};
 
-/// Open queues until there are no more, one rank after the other: the ids as (engine, number, context), and the last error.
+/// Open queues until there are no more, one rank after the other: the ids as (engine, number,
+/// context), and the last error.
 async fn open_all(fabric: Fabric, spec: QueueSpec) -> ProgramResult<(Vec<(u8, u8, u8)>, FabricError)> {
     fabric.sleep(Duration::from_micros(fabric.rank().number().into())).await;
     let mut queues = vec![];

@@ -9,8 +9,8 @@ use rdma_fabric::{Amo,
 use std::time::Duration;
 use tofu2_sim::virt::NetworkModel;
 
-/// While everybody adds to a word of rank 0, rank 1 adds 1000 to another there and then puts a flag: what of the 1000 rank 0
-/// finds when the flag is there, and the order of the notices.
+/// While everybody adds to a word of rank 0, rank 1 adds 1000 to another there and then puts a
+/// flag: what of the 1000 rank 0 finds when the flag is there, and the order of the notices.
 async fn behind_atomics(fabric: Fabric, strong: bool) -> ProgramResult<(u64, Vec<MrqKind>)> {
     let me = fabric.rank().number();
     let (home, queue) = opened(&fabric, 64, QueueSpec::new(QueueMode::Normal).on(0)).await?;
@@ -59,7 +59,8 @@ fn strong_order_waits_for_atomics_in_service() {
                     job().run(&async |fabric| behind_atomics(fabric, true).await).unwrap().outs[0].clone();
                 assert_eq!(found, 5 + 1000, "{network:?}, jitter {jitter} ns, seed {seed}");
                 assert_eq!(kinds, [[MrqKind::RemoteAtomic; 4].as_slice(), &[MrqKind::RemotePut]].concat());
-                // Without it the flag overtakes: the test can fail. (Routers let little pass: atomics wait in front of it.)
+                // Without it the flag overtakes: the test can fail. (Routers let little pass:
+                // atomics wait in front of it.)
                 if jitter == 0 && network == NetworkModel::Latency {
                     let (found, _) =
                         job().run(&async |fabric| behind_atomics(fabric, false).await).unwrap().outs[0].clone();

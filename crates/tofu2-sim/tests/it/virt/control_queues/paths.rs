@@ -14,7 +14,8 @@ fn bits(path: Path) -> u8 {
     path.a | path.b << 1 | path.c << 3
 }
 
-/// How long a put to the last rank takes to be acknowledged, in picoseconds, by each of these paths.
+/// How long a put to the last rank takes to be acknowledged, in picoseconds, by each of these
+/// paths.
 async fn acknowledged(fabric: Fabric, paths: Vec<Option<u8>>) -> ProgramResult<Vec<u64>> {
     let (me, last) = (fabric.rank().number(), fabric.ranks() as u32 - 1);
     let (_home, queue) = opened(&fabric, 64, QueueSpec::new(QueueMode::Normal).on(0)).await?;

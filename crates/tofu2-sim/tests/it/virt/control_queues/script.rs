@@ -107,7 +107,8 @@ pub(super) async fn script(
     Ok(seen)
 }
 
-/// Runs a script on `job`; what the rank of the queue under test sees after each step, with what the sender sees.
+/// Runs a script on `job`; what the rank of the queue under test sees after each step, with what
+/// the sender sees.
 pub(super) fn run(job: &Job<'_>, own: QueueSpec, steps: &[Step]) -> Vec<Seen> {
     let sender = QueueSpec::new(QueueMode::Normal).checked(own.checked);
     let run = job.run(&async |fabric| script(fabric, own, sender, steps.to_vec()).await).unwrap();

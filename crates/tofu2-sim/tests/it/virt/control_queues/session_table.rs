@@ -152,7 +152,8 @@ fn any_queue_may_send_credit() {
     }
 }
 
-/// A released command forwards the bytes that just arrived, and the notice is older than what it released.
+/// A released command forwards the bytes that just arrived, and the notice is older than what it
+/// released.
 #[test]
 fn order_at_the_receiver_is_data_notice_advance() {
     for (ranks, job) in jobs() {

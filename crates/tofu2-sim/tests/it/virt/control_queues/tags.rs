@@ -18,7 +18,8 @@ enum Gone {
     Queue,
 }
 
-/// Rank 0 sends puts, gets and atomics all the time; rank 1 takes its tag, region or queue away meanwhile.
+/// Rank 0 sends puts, gets and atomics all the time; rank 1 takes its tag, region or queue away
+/// meanwhile.
 async fn under_traffic(fabric: Fabric, gone: Gone) -> ProgramResult<[usize; 2]> {
     const ROUNDS: u32 = 200;
     let me = fabric.rank().number();

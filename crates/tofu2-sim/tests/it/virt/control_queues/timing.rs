@@ -1,4 +1,5 @@
-//! When commands happen: the calibrated sums, shared engines, packets, and progress while the ranks compute.
+//! When commands happen: the calibrated sums, shared engines, packets, and progress while the ranks
+//! compute.
 
 use super::script::{AT, BYTES};
 use crate::virt::start::{NETWORKS, at, fx100, opened};
@@ -14,7 +15,8 @@ fn to(nodes: u32) -> QueueId {
     QueueId::new(Rank::new(1), 0, u8::from(nodes == 1), 0)
 }
 
-/// Rank 0 posts `posting` to rank 1; picoseconds since then: completion, local notice, remote notice.
+/// Rank 0 posts `posting` to rank 1; picoseconds since then: completion, local notice, remote
+/// notice.
 async fn measure(fabric: Fabric, posting: Posting) -> ProgramResult<[u64; 3]> {
     let (_region, queue) = opened(&fabric, BYTES, QueueSpec::new(QueueMode::Normal).on(0)).await?;
     fabric.sleep(Duration::from_micros(1)).await;
@@ -48,8 +50,8 @@ fn all(command: Command) -> Posting {
     Posting::new(command).tcq(0).local(0).remote(0)
 }
 
-/// As fabric operations do on an idle machine (`latency.rs`): put, get and fetch-add, inside a node and to a neighbour. Two ranks of a
-/// node share the first TNI here, which nothing else uses.
+/// As fabric operations do on an idle machine (`latency.rs`): put, get and fetch-add, inside a node
+/// and to a neighbour. Two ranks of a node share the first TNI here, which nothing else uses.
 #[test]
 fn latencies_are_those_of_fabric_operations() {
     let put = |nodes| all(Command::PutInline { to: to(nodes), bytes: Inline::word(1), at: AT });
@@ -86,7 +88,8 @@ fn mtu_and_gap_are_timing() {
     }
 }
 
-/// Rank 0 puts `bytes` to rank 1 over each of `queues` queues, `each` times; when the last notice came.
+/// Rank 0 puts `bytes` to rank 1 over each of `queues` queues, `each` times; when the last notice
+/// came.
 async fn streams(fabric: Fabric, engines: u8, each: u32, bytes: u32) -> ProgramResult<u64> {
     let region = fabric.alloc_symmetric(BYTES).await?;
     let mut queues = vec![];
@@ -129,8 +132,9 @@ fn engines_work_at_the_same_time_and_one_engine_in_turn() {
     assert!(four > 3 * one, "{four}: more than the link's rate");
 }
 
-/// Both ranks compute for a millisecond, while rank 0's session queue answers rank 1's with data, again and again. Picoseconds of
-/// computing, and how far the queue had got by then: when each piece came can't be seen without looking.
+/// Both ranks compute for a millisecond, while rank 0's session queue answers rank 1's with data,
+/// again and again. Picoseconds of computing, and how far the queue had got by then: when each
+/// piece came can't be seen without looking.
 async fn overlap(fabric: Fabric, rounds: u64) -> ProgramResult<[u64; 2]> {
     let me = fabric.rank().number();
     let region = fabric.alloc_symmetric(BYTES).await?;

@@ -8,7 +8,8 @@ use rdma_fabric::{
 };
 use std::{cell::RefCell, time::Duration};
 
-/// Ten postings wait for room in a full session queue, of which one gives up; credit comes slot by slot.
+/// Ten postings wait for room in a full session queue, of which one gives up; credit comes slot by
+/// slot.
 async fn in_line(fabric: Fabric) -> ProgramResult<Vec<u64>> {
     let region = fabric.alloc(64)?;
     let queue = fabric.open_queue(QueueSpec::new(QueueMode::Session).depth(4))?;
@@ -62,7 +63,8 @@ fn those_who_wait_for_room_get_it_in_line() {
     assert_eq!(fx100(1).run(&in_line).unwrap().outs, [expected]);
 }
 
-/// A notice too many: those before it can be taken, then the queue has stopped, for its owner and for all others.
+/// A notice too many: those before it can be taken, then the queue has stopped, for its owner and
+/// for all others.
 async fn overflow(fabric: Fabric) -> ProgramResult<()> {
     let region = fabric.alloc(64)?;
     let spec = QueueSpec { mrq_depth: 4, ..QueueSpec::new(QueueMode::Session) };

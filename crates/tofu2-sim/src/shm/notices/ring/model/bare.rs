@@ -70,7 +70,8 @@ impl Tiny for Bare {
     }
 }
 
-/// Two producers, three notices, two slots: none lost, none twice, each producer's in order; a full ring refuses.
+/// Two producers, three notices, two slots: none lost, none twice, each producer's in order; a full
+/// ring refuses.
 #[test]
 fn two_producers_share_the_ring() {
     let executions = explore::<Bare>(|| {
