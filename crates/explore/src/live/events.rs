@@ -11,8 +11,8 @@ pub enum Event {
     Go(Rank),
     /// The n-th part of the operations on their way takes effect, or its poster learns of it.
     Happen(usize),
-    /// The n-th part, an atomic where [`Caps::coherent_atomics`] is not promised, reads its word,
-    /// which it will write later.
+    /// The n-th part, an atomic where [`rdma_fabric::Caps::coherent_atomics`] is not promised,
+    /// reads its word, which it will write later.
     Begin(usize),
     /// A rank's clock comes to its next deadline.
     Tick(Rank),
