@@ -6,7 +6,7 @@
 
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
 use rma_lock::{
-    Excludes, Guard, Locked, RmaLock,
+    Excludes, Guard, Locked, Policy, RmaLock, RwLock,
     locks::{BackOffLock, FairLock, PackedLock, RpLock, WritersFirstLock},
 };
 use std::{
@@ -153,6 +153,30 @@ async fn alone<L: Excludes>(fabric: Fabric, pair: Pair, asleep: Arc<Barrier>) ->
     Ok(least)
 }
 
+/// Repeats a shared or an exclusive pair of a [`RwLock`] on rank 0. Returns the nanoseconds of one in the fastest batch.
+async fn by_policy(fabric: Fabric, policy: Policy, pair: Pair, asleep: Arc<Barrier>) -> ProgramResult<f64> {
+    let mut world = Group::world(&fabric).await?;
+    let lock = RwLock::with_policy(&fabric, HOME, policy).await?;
+    world.barrier().await?;
+    let mut least = f64::INFINITY;
+    for _ in 0..if fabric.rank() == HOME { 0 } else { BATCHES } {
+        let begun = Instant::now();
+        if pair == Pair::Shared {
+            for _ in 0..PAIRS {
+                lock.read().await?.release().await?;
+            }
+        } else {
+            for _ in 0..PAIRS {
+                lock.write().await?.release().await?;
+            }
+        }
+        least = least.min(begun.elapsed().as_nanos() as f64 / f64::from(PAIRS));
+    }
+    asleep.wait();
+    world.barrier().await?;
+    Ok(least)
+}
+
 /// Locks exclusively on all ranks. Returns the time from the barrier before to the barrier after.
 async fn contend<L: RmaLock>(fabric: Fabric) -> ProgramResult<Duration> {
     let mut world = Group::world(&fabric).await?;
@@ -201,6 +225,13 @@ fn main() -> Result<(), JobError> {
     for lock in &all {
         for pair in [Pair::Shared, Pair::Exclusive, Pair::Dropped, Pair::Put, Pair::Stored, Pair::Copied] {
             println!("{}, {pair:?} pair, alone: {:.2} {of}", lock.name, (lock.alone)(pair)?);
+        }
+    }
+    for policy in [Policy::ReaderPreference, Policy::Fair, Policy::WritersFirst, Policy::Recoverable] {
+        for pair in [Pair::Shared, Pair::Exclusive] {
+            let asleep = Arc::new(Barrier::new(2));
+            let program = async |fabric| by_policy(fabric, policy, pair, asleep.clone()).await;
+            println!("RwLock {policy:?}, {pair:?} pair, alone: {:.2} {of}", Threads::new(2).run(&program)?[0]);
         }
     }
     let each = |time: Duration| time.as_nanos() as f64 / (CONTENDERS as f64 * f64::from(CONTENDED_PAIRS));
