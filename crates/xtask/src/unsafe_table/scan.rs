@@ -247,7 +247,8 @@ mod tests {
     const SAMPLE: &str = r#"//! A file.
 //!
 //! # Safety
-//! All is well.
+//! All is
+//! well.
 mod inner {
     impl Thing {
         /// Does.
@@ -256,7 +257,8 @@ mod inner {
         /// `p` is good.
         #[inline]
         pub(crate) unsafe fn act(p: *const u8) -> u8 {
-            // SAFETY: as promised, by the caller.
+            // SAFETY: as promised,
+            // by the caller.
             let x =
                 unsafe { *p };
             x
