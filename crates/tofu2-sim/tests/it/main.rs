@@ -5,6 +5,7 @@ mod control_queues;
 mod exhaustion;
 mod stuck;
 mod threads;
+mod virt;
 
 use std::{
     future::Future,
