@@ -41,8 +41,8 @@ pub enum LockKind {
 /// let words = |kind| with_lock!(kind, L => <L as Lock>::HOME_WORDS);
 /// assert_eq!((words(LockKind::Fair), words(LockKind::BackOff)), (2, 1));
 /// ```
-/// A second name stands for the options that make such a lock: a tree's differ from
-/// [`LockKind::ByNode`]'s.
+/// A second name, as in `with_lock!(kind, L, options => ...)`, stands for the options that make a
+/// lock of the kind: default ones, but for a tree, which is of the same type as a lock by node.
 #[macro_export]
 macro_rules! with_lock {
     ($kind:expr, $lock:ident => $value:expr) => {
