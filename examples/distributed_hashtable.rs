@@ -10,10 +10,13 @@
 //! cargo example distributed_hashtable --release -- --ranks 4 --lock back-off
 //! ```
 
-use onesided::{Fabric, Group, ProgramResult, Rank, lock::RmaLock};
+use onesided::{
+    Fabric, Group, ProgramResult, Rank,
+    lock::{RmaLock, locks::LockKind, with_lock},
+};
 use repro::workloads::{
     hashtable::{Hashtable, VolumeSize},
-    locks::{Draws, LockKind, OverLock, WriterShare},
+    locks::{Draws, WriterShare},
 };
 use std::{ffi::OsString, process::ExitCode};
 
@@ -22,65 +25,54 @@ const KEYS: u64 = 500;
 /// Fewer buckets than keys, so that the heap is used.
 const SIZE: VolumeSize = VolumeSize { buckets: 400, heap: 4000 };
 
-/// Inserts and looks up, with the lock `L`.
+/// Inserts and looks up, with locks of this kind.
 async fn distributed_hashtable(fabric: Fabric, lock: LockKind) -> ProgramResult<()> {
-    let name = lock.name();
-    lock.over(Insert { fabric, name }).await
+    with_lock!(lock, L, options => insert::<L>(fabric, lock, options).await)
 }
 
-struct Insert {
-    fabric: Fabric,
-    name: &'static str,
-}
+async fn insert<L: RmaLock>(fabric: Fabric, kind: LockKind, options: L::Options) -> ProgramResult<()> {
+    let (me, ranks) = (u64::from(fabric.rank().number()), fabric.ranks() as u64);
+    let mut world = Group::world(&fabric).await?;
+    // A volume for every rank, in its memory.
+    let table = Hashtable::<L>::symmetric(&mut world, fabric.ranks(), SIZE, options).await?;
+    world.barrier().await?;
 
-impl OverLock for Insert {
-    type Out = ProgramResult<()>;
-
-    async fn with<L: RmaLock>(self) -> ProgramResult<()> {
-        let Insert { fabric, name } = self;
-        let (me, ranks) = (u64::from(fabric.rank().number()), fabric.ranks() as u64);
-        let mut world = Group::world(&fabric).await?;
-        // A volume for every rank, in its memory.
-        let table = Hashtable::<L>::symmetric(&mut world, fabric.ranks(), SIZE, L::Options::default()).await?;
-        world.barrier().await?;
-
-        let start = fabric.now();
-        let mut draws = Draws::new(1, fabric.rank());
-        let (mut inserted, mut found, mut looked) = (0, 0, 0u64);
-        while inserted < KEYS {
-            let drawn = draws.next();
-            if drawn.writes(WriterShare::per_mille(100)) {
-                let key = me * KEYS + inserted;
-                if let Some(before) = table.insert(key, value_of(key)).await? {
-                    return Err(format!("key {key} had the value {before} before anybody inserted it").into());
-                }
-                inserted += 1;
-            } else {
-                let key = drawn.of(ranks * KEYS);
-                looked += 1;
-                if let Some(value) = table.get(key).await? {
-                    found += 1;
-                    check(key, value)?;
-                }
+    let start = fabric.now();
+    let mut draws = Draws::new(1, fabric.rank());
+    let (mut inserted, mut found, mut looked) = (0, 0, 0u64);
+    while inserted < KEYS {
+        let drawn = draws.next();
+        if drawn.writes(WriterShare::per_mille(100)) {
+            let key = me * KEYS + inserted;
+            if let Some(before) = table.insert(key, value_of(key)).await? {
+                return Err(format!("key {key} had the value {before} before anybody inserted it").into());
+            }
+            inserted += 1;
+        } else {
+            let key = drawn.of(ranks * KEYS);
+            looked += 1;
+            if let Some(value) = table.get(key).await? {
+                found += 1;
+                check(key, value)?;
             }
         }
-        let took = fabric.now() - start;
-
-        world.barrier().await?;
-        for key in 0..ranks * KEYS {
-            let value = table.get(key).await?.ok_or_else(|| format!("key {key} is lost"))?;
-            check(key, value)?;
-        }
-        let keys = table.count().await?;
-        if keys != ranks * KEYS {
-            return Err(format!("{keys} keys instead of {}", ranks * KEYS).into());
-        }
-        if fabric.rank() == Rank::new(0) {
-            println!("{ranks} ranks inserted {keys} keys under {name} locks, none lost");
-            println!("rank 0: {inserted} inserts and {looked} lookups, of which {found} met a key, in {took:?}");
-        }
-        Ok(world.barrier().await?)
     }
+    let took = fabric.now() - start;
+
+    world.barrier().await?;
+    for key in 0..ranks * KEYS {
+        let value = table.get(key).await?.ok_or_else(|| format!("key {key} is lost"))?;
+        check(key, value)?;
+    }
+    let keys = table.count().await?;
+    if keys != ranks * KEYS {
+        return Err(format!("{keys} keys instead of {}", ranks * KEYS).into());
+    }
+    if fabric.rank() == Rank::new(0) {
+        println!("{ranks} ranks inserted {keys} keys under {kind} locks, none lost");
+        println!("rank 0: {inserted} inserts and {looked} lookups, of which {found} met a key, in {took:?}");
+    }
+    Ok(world.barrier().await?)
 }
 
 fn value_of(key: u64) -> u64 {

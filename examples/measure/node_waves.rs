@@ -1,14 +1,12 @@
 //! How long a wave of readers takes: all ranks take the lock shared and release it, in virtual time
 //! on FX100 with latencies only.
 //!
-//! `node_waves NODES RANKS_PER_NODE [flat|nodes|tree RADIX]`; without arguments, 128 nodes of 8
-//! ranks with each.
+//! `node_waves NODES RANKS_PER_NODE LOCK`, where a lock is one of [`LockKind`], such as `by-node`
+//! or `tree-64`; without arguments, 128 nodes of 8 ranks with a flat lock, one by node and one in a
+//! tree.
 
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
-use rma_lock::{
-    Guard, RmaLock,
-    locks::{Aggregated, AggregatedOptions, Levels, RpLock},
-};
+use rma_lock::{Guard, RmaLock, locks::LockKind, with_lock};
 use std::{env, error::Error, time::Instant};
 use tofu2_sim::virt::{Job, Platform};
 
@@ -28,33 +26,21 @@ async fn wave<L: RmaLock>(fabric: Fabric, options: L::Options) -> ProgramResult<
     Ok(took)
 }
 
-/// Runs a wave over a lock with these levels; with none, over the flat lock.
-async fn once(fabric: Fabric, levels: Option<Levels>) -> ProgramResult<u64> {
-    match levels {
-        None => wave::<RpLock>(fabric, ()).await,
-        Some(levels) => wave::<Aggregated<RpLock>>(fabric, AggregatedOptions { levels, lock: () }).await,
-    }
-}
-
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let number = |place: usize, default: u32| arguments.get(place).map_or(Ok(default), |text| text.parse());
-    let (nodes, ranks_per_node, radix) = (number(0, 128)?, number(1, 8)?, number(3, 64)?);
-    let tree = Some(Levels::Tree { radix });
-    let wanted = match arguments.get(2).map(String::as_str) {
-        None => vec![None, Some(Levels::Nodes), tree],
-        Some("flat") => vec![None],
-        Some("nodes") => vec![Some(Levels::Nodes)],
-        Some("tree") => vec![tree],
-        Some(other) => return Err(format!("{other} is no lock: flat, nodes or tree").into()),
+    let (nodes, ranks_per_node) = (number(0, 128)?, number(1, 8)?);
+    let kinds = match arguments.get(2) {
+        None => vec![LockKind::ReaderPreference, LockKind::ByNode, LockKind::Tree { radix: 64 }],
+        Some(name) => vec![name.parse()?],
     };
-    for levels in wanted {
+    for kind in kinds {
         let start = Instant::now();
         let job = Job::new(&Platform::fx100(), (nodes * ranks_per_node) as usize).ranks_per_node(ranks_per_node);
-        let run = job.run(&async |fabric| once(fabric, levels).await)?;
+        let run = job.run(&async |fabric| with_lock!(kind, L, options => wave::<L>(fabric, options).await))?;
         let slowest = run.outs.iter().max().copied().unwrap_or(0);
         println!(
-            "{nodes} x {ranks_per_node}, {levels:?}: slowest rank {:.3} ms ({:.1} s to simulate)",
+            "{nodes} x {ranks_per_node}, {kind}: slowest rank {:.3} ms ({:.1} s to simulate)",
             slowest as f64 / 1e9,
             start.elapsed().as_secs_f64()
         );

@@ -10,6 +10,3 @@
 pub mod exchange;
 pub mod exploration;
 pub mod lock;
-
-#[doc(hidden)]
-pub use rma_lock;

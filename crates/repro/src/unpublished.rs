@@ -6,7 +6,7 @@ use crate::{
     prdma_paper::{How, Pattern, PrdmaPlan, PrdmaRuns},
     quantity,
     table::{number, ruled, terminal, wrapped},
-    workloads::WaveForm,
+    workloads::WAVES,
 };
 use comfy_table::Table;
 use prdma_offload::Form;
@@ -20,14 +20,15 @@ pub fn what_if(waves: &[WhatIf]) -> String {
     let mut tnis: Vec<u32> = waves.iter().map(|wave| wave.tnis).collect();
     tnis.dedup();
     let mut table = ruled();
-    let columns = || tnis.iter().flat_map(|tnis| WaveForm::ALL.map(|form| (*tnis, form)));
-    let head = columns().map(|(tnis, form)| number(format!("{form}, {tnis} TNI{}", if tnis == 1 { "" } else { "s" })));
+    let columns = || tnis.iter().flat_map(|tnis| WAVES.map(|form| (*tnis, form)));
+    let head =
+        columns().map(|(tnis, (_, form))| number(format!("{form}, {tnis} TNI{}", if tnis == 1 { "" } else { "s" })));
     table.set_header([number("ranks".into())].into_iter().chain(head));
     let mut ranks: Vec<u32> = waves.iter().map(|wave| wave.ranks).collect();
     ranks.sort_unstable();
     ranks.dedup();
     for ranks in ranks {
-        let pair = |(tnis, form)| {
+        let pair = |(tnis, (form, _))| {
             let wave = waves.iter().find(|wave| (wave.ranks, wave.tnis, wave.form) == (ranks, tnis, form));
             number(wave.map_or("–".into(), |wave| quantity::seconds(wave.pair())))
         };

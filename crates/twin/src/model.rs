@@ -7,7 +7,8 @@ use crate::{
 };
 use std::fmt;
 
-/// Which lock.
+/// A lock of which there is a model. The models depend on no lock's crate, so its list of locks is
+/// not used; names are the same.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lock {
     /// `RpLock`.
@@ -26,7 +27,7 @@ impl Lock {
     /// All of them.
     pub const ALL: [Lock; 5] = [Lock::Flat, Lock::Packed, Lock::WritersFirst, Lock::Fair, Lock::Aggregated];
 
-    /// As in the locks' crate.
+    /// Returns the name of the lock's type.
     pub fn name(self) -> &'static str {
         match self {
             Lock::Flat => "RpLock",

@@ -12,7 +12,8 @@ use super::{
     tally::{Tally, Target},
 };
 use crate::page::{Part, WRITE};
-use checks::lock::{TestedLock, mutation::QueuedMistake};
+use checks::lock::mutation::QueuedMistake;
+use onesided::lock::locks::LockKind;
 
 const COMMAND: &str = "CONFORMANCE_WRITE=1 cargo test --test it locks";
 
@@ -69,7 +70,7 @@ fn mistakes_change_the_counts() {
     ];
     let scenes = scenes();
     for (mistake, name) in NOTICED {
-        let flat = |scene: &&Scene| scene.lock == TestedLock::ReaderPreference && scene.name == name;
+        let flat = |scene: &&Scene| scene.lock == LockKind::ReaderPreference && scene.name == name;
         let scene = scenes.iter().find(flat).unwrap_or_else(|| panic!("no scene {name:?}"));
         let played = simulate(scene, Some(mistake)).unwrap_or_else(|error| panic!("{mistake:?}: {error}"));
         let found = played.differences();
@@ -94,14 +95,14 @@ fn row(scene: &str, line: &Line, with_printed: bool) -> String {
 
 #[test]
 fn the_pages_have_the_paths() {
-    const TABLES: [(TestedLock, &str, &str); 4] = [
-        (TestedLock::ReaderPreference, "docs/evidence/lock-counts.md", "operation counts"),
-        (TestedLock::Packed, "docs/evidence/lock-counts.md", "packed"),
-        (TestedLock::WritersFirst, "docs/evidence/lock-counts.md", "writers first"),
-        (TestedLock::Fair, "docs/evidence/lock-counts.md", "fair"),
+    const TABLES: [(LockKind, &str, &str); 4] = [
+        (LockKind::ReaderPreference, "docs/evidence/lock-counts.md", "operation counts"),
+        (LockKind::Packed, "docs/evidence/lock-counts.md", "packed"),
+        (LockKind::WritersFirst, "docs/evidence/lock-counts.md", "writers first"),
+        (LockKind::Fair, "docs/evidence/lock-counts.md", "fair"),
     ];
     for (lock, page, name) in TABLES {
-        let printed = lock == TestedLock::ReaderPreference;
+        let printed = lock == LockKind::ReaderPreference;
         let mut table = String::from(match printed {
             true => {
                 "| path | who | operations | home + peers | printed | own | flushes | why not as printed |\n\

@@ -4,16 +4,10 @@ use super::{
     scenes::{Act, PHASE, Scene},
     tally::Tally,
 };
-use checks::lock::{
-    TestedLock,
-    mutation::{QueuedMistake, assert_idle, mistaken},
-};
+use checks::lock::mutation::{QueuedMistake, assert_idle, mistaken};
 use onesided::{
     Fabric, Group, Program, ProgramResult, Rank, RegionKey, RemoteAddr, RemoteSpan, Time,
-    lock::{
-        Guard, LockError, RmaLock,
-        locks::{FairLock, PackedLock, RpLock, WritersFirstLock},
-    },
+    lock::{Guard, LockError, RmaLock, with_lock},
     observe::{self, RankCounts, Recorder},
     sim::{
         shm::Threads,
@@ -111,13 +105,7 @@ impl<'a> Play<'a> {
 
     /// One rank's part, with what it did counted at `observed`, which may be below a mutation.
     async fn part(&self, fabric: Fabric, observed: Fabric) -> ProgramResult<()> {
-        match self.scene.lock {
-            TestedLock::ReaderPreference => self.part_with::<RpLock>(fabric, observed).await,
-            TestedLock::Packed => self.part_with::<PackedLock>(fabric, observed).await,
-            TestedLock::WritersFirst => self.part_with::<WritersFirstLock>(fabric, observed).await,
-            TestedLock::Fair => self.part_with::<FairLock>(fabric, observed).await,
-            lock => Err(format!("{lock} has no scenes").into()),
-        }
+        with_lock!(self.scene.lock, L => self.part_with::<L>(fabric, observed).await)
     }
 
     async fn part_with<L: RmaLock>(&self, fabric: Fabric, observed: Fabric) -> ProgramResult<()> {

@@ -6,7 +6,7 @@
 //! scenes in which nobody waits for the lock are played there.
 
 use super::tally::Tally;
-use checks::lock::TestedLock;
+use onesided::lock::locks::LockKind;
 use std::{fs, path::Path, time::Duration};
 
 /// How long a phase is in virtual time.
@@ -67,7 +67,7 @@ pub(super) struct Line {
 /// A path.
 #[derive(Clone, Debug)]
 pub(super) struct Scene {
-    pub(super) lock: TestedLock,
+    pub(super) lock: LockKind,
     pub(super) name: String,
     /// Nobody waits for the lock, and nothing depends on time.
     pub(super) calm: bool,
@@ -170,7 +170,7 @@ pub(super) fn scenes() -> Vec<Scene> {
 pub(super) fn rewrite(counted: &[(&Scene, u32, u32, Tally)]) {
     let mut text = fs::read_to_string(file()).unwrap_or_else(|error| panic!("{GOLDEN}: {error}"));
     for (scene, phase, rank, tally) in counted {
-        let head = format!("\n{}: {}", scene.lock, scene.name);
+        let head = format!("\n{}: {}", scene.lock.type_name(), scene.name);
         let mut at = text.match_indices(&head).map(|(at, _)| at + head.len());
         let at = at.find(|at| text[*at..].starts_with([';', '\n'])).expect("the scene is in the file");
         let end = text[at..].find("\n\n").map_or(text.len(), |end| at + end);

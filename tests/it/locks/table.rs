@@ -5,12 +5,8 @@
 //! the same each time.
 
 use crate::page::Part;
-use checks::{lock::TestedLock, with_lock};
 use rdma_fabric::{Fabric, ProgramResult, Rank, Time};
-use rma_lock::{
-    Guard, Lock, RmaLock,
-    locks::{Aggregated, AggregatedOptions, Levels, RpLock},
-};
+use rma_lock::{Guard, Lock, RmaLock, locks::LockKind, with_lock};
 use std::{path::Path, time::Duration};
 use tofu2_sim::virt::{Job, OpCounts, Platform};
 
@@ -23,17 +19,6 @@ const HOME: Rank = Rank::new(0);
 const MEASURES: usize = 2;
 const BEGIN: Time = Time::from_picos(1_000_000_000);
 
-/// Which lock, and what is known of it besides what it says.
-struct Known {
-    lock: TestedLock,
-    /// The radix of its tree of nodes.
-    radix: Option<u32>,
-    /// When a member is lost that is not the home.
-    loss: &'static str,
-    /// Where it is explored, and what else.
-    evidence: &'static [&'static str],
-}
-
 const WAITS_END: &str = "waits end with `PeerLost`";
 const UNNOTICED: &str = "a lost holder is waited for until a deadline";
 
@@ -44,13 +29,11 @@ const BACK_OFF: &[&str] =
     &["checks/src/lock/back_off.rs", "rma-lock/tests/it/back_off.rs", "rma-lock/tests/it/threads.rs"];
 const NODES: &[&str] = &["checks/src/lock/nodes.rs", "rma-lock/tests/it/loom/nodes.rs", "rma-lock/tests/it/nodes.rs"];
 
-const fn known(lock: TestedLock, loss: &'static str, evidence: &'static [&'static str]) -> Known {
-    Known { lock, radix: None, loss, evidence }
-}
-
-const LOCKS: [Known; 10] = [
-    known(
-        TestedLock::ReaderPreference,
+/// A lock, what becomes of it when a member is lost that is not the home, and where it is explored,
+/// and what else.
+const LOCKS: [(LockKind, &str, &[&str]); 10] = [
+    (
+        LockKind::ReaderPreference,
         WAITS_END,
         &[
             "checks/src/lock/queued.rs",
@@ -59,20 +42,20 @@ const LOCKS: [Known; 10] = [
             "rma-lock/tests/it/threads.rs",
         ],
     ),
-    known(TestedLock::Packed, WAITS_END, QUEUED),
-    known(TestedLock::WritersFirst, WAITS_END, QUEUED),
-    known(TestedLock::Fair, WAITS_END, QUEUED),
-    known(TestedLock::BackOff, UNNOTICED, BACK_OFF),
-    known(TestedLock::TwoLevels, UNNOTICED, BACK_OFF),
-    known(TestedLock::Nodes, WAITS_END, NODES),
-    Known { radix: Some(2), ..known(TestedLock::Nodes, WAITS_END, NODES) },
-    known(
-        TestedLock::Indicator,
+    (LockKind::Packed, WAITS_END, QUEUED),
+    (LockKind::WritersFirst, WAITS_END, QUEUED),
+    (LockKind::Fair, WAITS_END, QUEUED),
+    (LockKind::BackOff, UNNOTICED, BACK_OFF),
+    (LockKind::TwoLevels, UNNOTICED, BACK_OFF),
+    (LockKind::ByNode, WAITS_END, NODES),
+    (LockKind::Tree { radix: 2 }, WAITS_END, NODES),
+    (
+        LockKind::Indicator,
         WAITS_END,
         &["checks/src/lock/indicator.rs", "rma-lock/tests/it/loom/nodes.rs", "rma-lock/tests/it/threads.rs"],
     ),
-    known(
-        TestedLock::Recoverable,
+    (
+        LockKind::Recoverable,
         "goes on; `Torn` after a writer",
         &[
             "checks/src/lock/recoverable.rs",
@@ -94,28 +77,11 @@ struct Says {
 }
 
 /// The rank that measures takes the lock `pairs` times, when all others have nothing to do with it.
-async fn idle(
-    fabric: Fabric,
-    (lock, radix): (TestedLock, Option<u32>),
-    writes: bool,
-    pairs: u32,
-) -> ProgramResult<Says> {
-    match radix {
-        None => with_lock!(lock, measure(fabric, None, writes, pairs)),
-        Some(radix) => {
-            let options = AggregatedOptions { levels: Levels::Tree { radix }, lock: () };
-            measure::<Aggregated<RpLock>>(fabric, Some(options), writes, pairs).await
-        }
-    }
+async fn idle(fabric: Fabric, lock: LockKind, writes: bool, pairs: u32) -> ProgramResult<Says> {
+    with_lock!(lock, L, options => measure::<L>(fabric, options, writes, pairs).await)
 }
 
-async fn measure<L: RmaLock>(
-    fabric: Fabric,
-    options: Option<L::Options>,
-    writes: bool,
-    pairs: u32,
-) -> ProgramResult<Says> {
-    let options = options.unwrap_or_default();
+async fn measure<L: RmaLock>(fabric: Fabric, options: L::Options, writes: bool, pairs: u32) -> ProgramResult<Says> {
     let bytes = L::bytes(&options, RANKS);
     let lock = L::symmetric_with(&fabric, HOME, options).await?;
     fabric.sleep_until(BEGIN).await;
@@ -133,13 +99,13 @@ async fn measure<L: RmaLock>(
 }
 
 /// Operations of an idle pair, in words, and its time.
-fn pair(lock: (TestedLock, Option<u32>), writes: bool) -> (Says, String, f64) {
+fn pair(lock: LockKind, writes: bool) -> (Says, String, f64) {
     const PAIRS: u32 = 10;
     let run = |pairs| {
         let job = Job::new(&Platform::fx100(), RANKS).ranks_per_node(2).count_ops(true);
         let run = job
             .run(&async |fabric| idle(fabric, lock, writes, pairs).await)
-            .unwrap_or_else(|error| panic!("{lock:?}: {error}"));
+            .unwrap_or_else(|error| panic!("{lock}: {error}"));
         let ops = run.ops_by_rank.expect("they were asked for")[MEASURES];
         (run.outs[MEASURES].clone(), ops)
     };
@@ -148,7 +114,7 @@ fn pair(lock: (TestedLock, Option<u32>), writes: bool) -> (Says, String, f64) {
     let each = |count: fn(&OpCounts) -> u64, word: &str| {
         let (all, rest) =
             ((count(&many) - count(&few)) / u64::from(PAIRS), (count(&many) - count(&few)) % u64::from(PAIRS));
-        assert_eq!(rest, 0, "{lock:?}: pairs differ");
+        assert_eq!(rest, 0, "{lock}: pairs differ");
         (all > 0).then(|| format!("{all} {word}{}", if all == 1 { "" } else { "s" }))
     };
     let ops = [each(|ops| ops.atomics, "atomic"), each(|ops| ops.puts, "put"), each(|ops| ops.gets, "get")];
@@ -162,10 +128,11 @@ fn the_page_has_all_locks() {
         "| lock | fairness | words at home | bytes at each of 4 ranks | idle shared pair | µs | idle exclusive pair | µs | when another rank than the home is lost | evidence |\n\
          |---|---|---|---|---|---|---|---|---|---|\n",
     );
-    for Known { lock, radix, loss, evidence } in LOCKS {
-        let name = format!("`{lock}`{}", if radix.is_some() { " in a tree" } else { "" });
-        let (says, shared, shared_micros) = pair((lock, radix), false);
-        let (_, exclusive, exclusive_micros) = pair((lock, radix), true);
+    for (lock, loss, evidence) in LOCKS {
+        let name =
+            format!("`{}`{}", lock.type_name(), if matches!(lock, LockKind::Tree { .. }) { " in a tree" } else { "" });
+        let (says, shared, shared_micros) = pair(lock, false);
+        let (_, exclusive, exclusive_micros) = pair(lock, true);
         for file in evidence {
             let there = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates").join(file);
             assert!(there.exists(), "{name}: there is no {file}");

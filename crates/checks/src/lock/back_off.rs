@@ -1,7 +1,6 @@
 //! The locks that back off, one word and two levels, right and wrong.
 
 use super::{
-    TestedLock,
     mutation::{in_lock, word},
     program::{
         Role::{self, *},
@@ -14,7 +13,7 @@ use explore::{
     mutant::{Mutation, mutant},
 };
 use rdma_fabric::{Amo, Fabric, Rank, RemoteAddr};
-use rma_lock::locks::Levels;
+use rma_lock::locks::LockKind;
 use std::cell::Cell;
 
 const WRITER: u64 = 1;
@@ -149,7 +148,7 @@ const TWO_LEVELS: &[(BackOffMistake, &[Role], usize)] = &[
 ];
 
 fn exploration(
-    lock: TestedLock,
+    lock: LockKind,
     (roles, rounds): (&'static [Role], usize),
     mistake: Option<BackOffMistake>,
     expected: Expected,
@@ -163,15 +162,20 @@ fn exploration(
                 mutant(fabric, BackOffMutation { mistake, refused: Cell::new(false), reads: !role.writes() })
             }
         };
-        part(fabric, lock, Levels::Nodes, probe, role, rounds)
+        part(fabric, lock, probe, role, rounds)
     };
-    Exploration::new(format!("{lock}: {what}{roles:?} x{rounds}"), expected, move || explorer(roles), program)
+    Exploration::new(
+        format!("{}: {what}{roles:?} x{rounds}", lock.type_name()),
+        expected,
+        move || explorer(roles),
+        program,
+    )
 }
 
 /// Returns what is explored of the locks that back off.
 pub(super) fn explorations() -> Vec<Exploration> {
     let mut all = Vec::new();
-    for (lock, mutations) in [(TestedLock::BackOff, ONE_WORD), (TestedLock::TwoLevels, TWO_LEVELS)] {
+    for (lock, mutations) in [(LockKind::BackOff, ONE_WORD), (LockKind::TwoLevels, TWO_LEVELS)] {
         for &(roles, rounds, at_least) in CASES {
             all.push(exploration(lock, (roles, rounds), None, Expected::Exhausted { at_least }));
         }

@@ -1,7 +1,6 @@
 //! The reader indicator, right and wrong.
 
 use super::{
-    TestedLock,
     mutation::{assert_idle, in_lock, lock_words, word},
     program::{
         Role::{self, *},
@@ -14,7 +13,7 @@ use explore::{
     mutant::{Mutation, mutant},
 };
 use rdma_fabric::{Amo, Fabric, Rank, RemoteAddr};
-use rma_lock::locks::Levels;
+use rma_lock::locks::LockKind;
 
 /// Bytes: the queue's words, then the node's, then a line of flags, then the lock that keeps
 /// writers apart.
@@ -114,7 +113,7 @@ impl IndicatorCase {
                 None => fabric,
                 Some(mistake) => mutant(fabric, IndicatorMutation { mistake, reads: !role.writes() }),
             };
-            part(fabric, TestedLock::Indicator, Levels::Nodes, probe, role, self.rounds)
+            part(fabric, LockKind::Indicator, probe, role, self.rounds)
         }
     }
 

@@ -8,7 +8,6 @@ mod classes;
 mod ends;
 mod holder_limit;
 mod indicator;
-mod kind;
 mod locked;
 mod mortal;
 pub mod mutation;
@@ -21,7 +20,6 @@ mod recovery_mistakes;
 mod window;
 
 pub use holder_limit::{RefusalMistake, preset, refusal_mistaken};
-pub use kind::TestedLock;
 pub use locked::NotFlushed;
 pub use nodes::NodesCase;
 pub use queued::{QueuedMutation, queued_mutations};
@@ -31,11 +29,8 @@ use crate::exploration::Exploration;
 
 /// Returns what is explored of the locks, by what it is about.
 pub fn explorations() -> Vec<(&'static str, Vec<Exploration>)> {
-    vec![
-        ("RpLock", queued::explorations(TestedLock::ReaderPreference)),
-        ("PackedLock", queued::explorations(TestedLock::Packed)),
-        ("WritersFirstLock", queued::explorations(TestedLock::WritersFirst)),
-        ("FairLock", queued::explorations(TestedLock::Fair)),
+    let queued = queued::QUEUED.map(|lock| (lock.type_name(), queued::explorations(lock)));
+    let others = [
         ("nodes", nodes::explorations()),
         ("indicator", indicator::explorations()),
         ("back-off", back_off::explorations()),
@@ -47,5 +42,6 @@ pub fn explorations() -> Vec<(&'static str, Vec<Exploration>)> {
         ("recovery", recoverable::explorations()),
         ("recovery's mistakes", recovery_mistakes::explorations()),
         ("windows", window::explorations()),
-    ]
+    ];
+    queued.into_iter().chain(others).collect()
 }

@@ -1,7 +1,6 @@
 //! Locks that know nodes, right and wrong, and when ranks die.
 
 use super::{
-    TestedLock,
     mortal::{names_a_loss, once},
     mutation::{assert_idle, in_lock, lock_words, wake_word, word},
     program::{
@@ -18,16 +17,14 @@ use explore::{
     mutant::{Mutation, mutant},
 };
 use rdma_fabric::{Amo, Fabric, Rank, RemoteAddr};
-use rma_lock::locks::{Aggregated, Levels, RpLock};
+use rma_lock::locks::{Aggregated, LockKind, RpLock};
 use std::cell::Cell;
 
 /// A job of ranks on nodes.
 #[derive(Clone, Copy, Debug)]
 pub struct NodesCase {
-    /// [`TestedLock::Nodes`] or [`TestedLock::NodesBackOff`].
-    pub lock: TestedLock,
-    /// The lock's levels.
-    pub levels: Levels,
+    /// [`LockKind::ByNode`], [`LockKind::Tree`] or [`LockKind::ByNodeBackOff`].
+    pub lock: LockKind,
     /// The node of each rank.
     pub nodes: &'static [u32],
     /// What each rank does.
@@ -37,16 +34,16 @@ pub struct NodesCase {
 }
 
 const fn nodes(nodes: &'static [u32], roles: &'static [Role], rounds: usize) -> NodesCase {
-    NodesCase { lock: TestedLock::Nodes, levels: Levels::Nodes, nodes, roles, rounds }
+    NodesCase { lock: LockKind::ByNode, nodes, roles, rounds }
 }
 
 /// In a tree of radix 2.
 const fn tree(nodes: &'static [u32], roles: &'static [Role], rounds: usize) -> NodesCase {
-    NodesCase { lock: TestedLock::Nodes, levels: Levels::Tree { radix: 2 }, nodes, roles, rounds }
+    NodesCase { lock: LockKind::Tree { radix: 2 }, nodes, roles, rounds }
 }
 
 const fn back_off(nodes: &'static [u32], roles: &'static [Role], rounds: usize) -> NodesCase {
-    NodesCase { lock: TestedLock::NodesBackOff, levels: Levels::Nodes, nodes, roles, rounds }
+    NodesCase { lock: LockKind::ByNodeBackOff, nodes, roles, rounds }
 }
 
 /// Jobs, how many states each has at least, and who explores it.
@@ -124,20 +121,20 @@ const LINE: u64 = 64;
 impl NodesCase {
     fn name(&self) -> String {
         let roles: Vec<_> = self.roles.iter().zip(self.nodes).map(|(role, node)| format!("{role:?}@{node}")).collect();
-        let lock = match (self.lock, self.levels) {
-            (TestedLock::NodesBackOff, _) => "BackOff",
-            (_, Levels::Nodes) => "Nodes",
-            _ => "Tree",
+        let lock = match self.lock {
+            LockKind::ByNodeBackOff => "BackOff",
+            LockKind::Tree { .. } => "Tree",
+            _ => "Nodes",
         };
         format!("{lock}: {} x{}", roles.join(" "), self.rounds)
     }
 
     /// Where the lock above the levels begins.
     fn above(&self) -> u64 {
-        let levels = match (self.levels, self.roles.len()) {
-            (Levels::Nodes, _) | (_, 0..=2) => 1,
-            (_, 3..=4) => 2,
-            _ => 3,
+        let levels = match (self.lock, self.roles.len()) {
+            (LockKind::Tree { .. }, 3..=4) => 2,
+            (LockKind::Tree { .. }, 5..) => 3,
+            _ => 1,
         };
         QUEUE + LINE * levels
     }
@@ -145,7 +142,7 @@ impl NodesCase {
     /// Whether words that are of the queue nodes below or of the reader-preference lock above are
     /// at rest, and all others 0.
     fn is_idle(&self, view: &View<'_>) -> bool {
-        let (above, queue_above) = (self.above(), self.lock == TestedLock::Nodes);
+        let (above, queue_above) = (self.above(), self.lock != LockKind::ByNodeBackOff);
         assert_idle(lock_words(view, 0, QUEUE));
         if queue_above {
             assert_idle(lock_words(view, above, above + QUEUE));
@@ -193,7 +190,7 @@ impl NodesCase {
                     mutant(fabric, NodesMutation { mistake, first, opened, reads: !role.writes() })
                 }
             };
-            part(fabric, self.lock, self.levels, probe, role, self.rounds)
+            part(fabric, self.lock, probe, role, self.rounds)
         }
     }
 
@@ -265,7 +262,7 @@ enum NodesMistake {
     Forgotten,
 }
 
-/// [`NodesMistake`] at one rank of a lock of [`TestedLock::Nodes`].
+/// [`NodesMistake`] at one rank of a lock of [`LockKind::ByNode`].
 #[derive(Debug)]
 struct NodesMutation {
     mistake: NodesMistake,

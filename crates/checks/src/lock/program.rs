@@ -1,18 +1,13 @@
 //! What ranks do with a lock, and what must hold of it in every delivery order.
 
-use super::{
-    TestedLock,
-    mutation::{QueuedMistake, assert_idle, lock_words, mistaken},
-};
+use super::mutation::{QueuedMistake, assert_idle, lock_words, mistaken};
 use crate::exploration::Run;
 use explore::{Explorer, Probe};
 use rdma_fabric::{Fabric, ProgramResult, Rank, Time};
 use rma_lock::{
     Guard, LockError, RmaLock,
-    locks::{
-        Aggregated, AggregatedOptions, BackOff, BackOffLock, FairLock, IndicatorLock, Levels, PackedLock, RpLock,
-        WindowLock, WritersFirstLock,
-    },
+    locks::{Aggregated, AggregatedOptions, BackOff, BackOffLock, LockKind, WindowLock},
+    with_lock,
 };
 use std::time::Duration;
 
@@ -199,39 +194,26 @@ async fn rounds<L: RmaLock>(
 /// attempts cover what more of them could meet, but not that a rank gets in at last.
 pub(super) const PACE: BackOff = BackOff { first: Duration::from_nanos(1), doublings: 0, attempts: 3, seed: 0 };
 
-/// One rank's part with one of the locks; `levels` are those of a lock that knows nodes.
+/// One rank's part with one of the locks.
 ///
 /// # Panics
-/// With [`TestedLock::Recoverable`], which has a program of its own.
-pub(super) fn part(fabric: Fabric, lock: TestedLock, levels: Levels, probe: Probe, role: Role, n: usize) -> Run {
+/// With [`LockKind::Recoverable`], which has a program of its own.
+pub(super) fn part(fabric: Fabric, lock: LockKind, probe: Probe, role: Role, n: usize) -> Run {
     match lock {
-        TestedLock::ReaderPreference => Box::pin(rounds::<RpLock>(fabric, (), probe, role, n)),
-        TestedLock::Packed => Box::pin(rounds::<PackedLock>(fabric, (), probe, role, n)),
-        TestedLock::WritersFirst => Box::pin(rounds::<WritersFirstLock>(fabric, (), probe, role, n)),
-        TestedLock::Fair => Box::pin(rounds::<FairLock>(fabric, (), probe, role, n)),
-        TestedLock::BackOff => Box::pin(rounds::<BackOffLock>(fabric, PACE, probe, role, n)),
-        TestedLock::TwoLevels => Box::pin(rounds::<WindowLock>(fabric, PACE, probe, role, n)),
-        TestedLock::Nodes => {
-            let options = AggregatedOptions { levels, lock: () };
-            Box::pin(rounds::<Aggregated<RpLock>>(fabric, options, probe, role, n))
-        }
-        TestedLock::NodesBackOff => {
-            let options = AggregatedOptions { levels, lock: PACE };
+        LockKind::BackOff => Box::pin(rounds::<BackOffLock>(fabric, PACE, probe, role, n)),
+        LockKind::TwoLevels => Box::pin(rounds::<WindowLock>(fabric, PACE, probe, role, n)),
+        LockKind::ByNodeBackOff => {
+            let options = AggregatedOptions { lock: PACE, ..AggregatedOptions::default() };
             Box::pin(rounds::<Aggregated<BackOffLock>>(fabric, options, probe, role, n))
         }
-        TestedLock::Indicator => Box::pin(rounds::<IndicatorLock<RpLock>>(fabric, (), probe, role, n)),
-        TestedLock::Recoverable => unreachable!("it has a program of its own"),
+        LockKind::Recoverable => unreachable!("it has a program of its own"),
+        kind => with_lock!(kind, L, options => Box::pin(rounds::<L>(fabric, options, probe, role, n))),
     }
 }
 
 /// Returns the program of a job of a lock with queues, `n` rounds long, with one step of the lock
 /// done wrong, or none.
-pub fn job(
-    lock: TestedLock,
-    roles: &[Role],
-    n: usize,
-    mistake: Option<QueuedMistake>,
-) -> impl Fn(Fabric) -> Run + use<> {
+pub fn job(lock: LockKind, roles: &[Role], n: usize, mistake: Option<QueuedMistake>) -> impl Fn(Fabric) -> Run + use<> {
     let roles = roles.to_vec();
     move |fabric| {
         let (probe, role) = (Probe::of(&fabric), roles[fabric.rank().index()]);
@@ -239,7 +221,7 @@ pub fn job(
             None => fabric,
             Some(mistake) => mistaken(fabric, lock, mistake),
         };
-        part(fabric, lock, Levels::Nodes, probe, role, n)
+        part(fabric, lock, probe, role, n)
     }
 }
 

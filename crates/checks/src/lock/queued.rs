@@ -1,7 +1,6 @@
 //! The locks with queues, right and wrong.
 
 use super::{
-    TestedLock,
     mutation::QueuedMistake::{self, *},
     program::{
         Role::{self, *},
@@ -10,6 +9,7 @@ use super::{
 };
 use crate::exploration::{Expected, Exploration, Size};
 use rdma_fabric::{Caps, PutOrder};
+use rma_lock::locks::LockKind;
 
 /// What the ranks of a job do.
 struct Shape {
@@ -36,16 +36,16 @@ const READS_IN_VAIN: Role = Turns(&[ReadBefore, ReadBefore, ReadBefore, ReadBefo
 const READS_TWICE: Role = Turns(&[Read, Read]);
 
 /// The locks with queues.
-const QUEUED: [TestedLock; 4] =
-    [TestedLock::ReaderPreference, TestedLock::Packed, TestedLock::WritersFirst, TestedLock::Fair];
+pub(super) const QUEUED: [LockKind; 4] =
+    [LockKind::ReaderPreference, LockKind::Packed, LockKind::WritersFirst, LockKind::Fair];
 /// Those that count readers.
-const COUNTED: &[TestedLock] = &[TestedLock::ReaderPreference, TestedLock::Packed, TestedLock::WritersFirst];
-const BY_READERS: &[TestedLock] = &[TestedLock::ReaderPreference, TestedLock::Packed];
-const FLAT: &[TestedLock] = &[TestedLock::ReaderPreference];
-const PACKED: &[TestedLock] = &[TestedLock::Packed];
-const NAMING_HEADS: &[TestedLock] = &[TestedLock::Packed, TestedLock::WritersFirst];
-const WRITERS_FIRST: &[TestedLock] = &[TestedLock::WritersFirst];
-const FAIR: &[TestedLock] = &[TestedLock::Fair];
+const COUNTED: &[LockKind] = &[LockKind::ReaderPreference, LockKind::Packed, LockKind::WritersFirst];
+const BY_READERS: &[LockKind] = &[LockKind::ReaderPreference, LockKind::Packed];
+const FLAT: &[LockKind] = &[LockKind::ReaderPreference];
+const PACKED: &[LockKind] = &[LockKind::Packed];
+const NAMING_HEADS: &[LockKind] = &[LockKind::Packed, LockKind::WritersFirst];
+const WRITERS_FIRST: &[LockKind] = &[LockKind::WritersFirst];
+const FAIR: &[LockKind] = &[LockKind::Fair];
 
 /// R and W in a name are readers and writers, the factor is rounds.
 const SHAPES: [Shape; 43] = [
@@ -120,12 +120,12 @@ const SHAPES: [Shape; 43] = [
 ];
 
 /// What is quick with other locks, and not with this one.
-const SLOW: &[(TestedLock, &str)] = &[
-    (TestedLock::ReaderPreference, "nodes: four writes give up"),
-    (TestedLock::Packed, "nodes: four writes give up"),
-    (TestedLock::WritersFirst, "nodes: four writes give up"),
-    (TestedLock::WritersFirst, "dropped: read, read and write x1"),
-    (TestedLock::Fair, "nodes: four reads give up"),
+const SLOW: &[(LockKind, &str)] = &[
+    (LockKind::ReaderPreference, "nodes: four writes give up"),
+    (LockKind::Packed, "nodes: four writes give up"),
+    (LockKind::WritersFirst, "nodes: four writes give up"),
+    (LockKind::WritersFirst, "dropped: read, read and write x1"),
+    (LockKind::Fair, "nodes: four reads give up"),
 ];
 
 /// A quick job is for `cargo test`, too, if with no lock more states were recorded than about twice
@@ -136,7 +136,7 @@ const SMALL: u64 = 35_000;
 #[derive(Clone, Copy, Debug)]
 pub struct QueuedMutation {
     /// The lock.
-    pub lock: TestedLock,
+    pub lock: LockKind,
     /// What is done wrong.
     pub mistake: QueuedMistake,
     /// What the ranks do.
@@ -146,7 +146,7 @@ pub struct QueuedMutation {
 }
 
 /// What shows a mistake in some locks.
-type Shown = (QueuedMistake, &'static [TestedLock], &'static [Role], usize);
+type Shown = (QueuedMistake, &'static [LockKind], &'static [Role], usize);
 
 const MUTATIONS: &[Shown] = &[
     (NoSecondLook, COUNTED, &[Read, Write], 1),
@@ -230,7 +230,7 @@ const AT_RANDOM: [(&[Role], usize); 10] = [
 
 fn exploration(
     name: String,
-    lock: TestedLock,
+    lock: LockKind,
     (roles, rounds): (&'static [Role], usize),
     mistake: Option<QueuedMistake>,
     expected: Expected,
@@ -239,9 +239,9 @@ fn exploration(
 }
 
 /// Returns what is explored of one of the locks with queues.
-pub(super) fn explorations(lock: TestedLock) -> Vec<Exploration> {
+pub(super) fn explorations(lock: LockKind) -> Vec<Exploration> {
     let which = QUEUED.iter().position(|queued| *queued == lock).expect("a lock with queues");
-    let mut all = Vec::new();
+    let (mut all, of) = (Vec::new(), lock.type_name());
     for Shape { name, roles, rounds, quick, at_least } in SHAPES {
         let (most, at_least) = (at_least.into_iter().max().unwrap_or_default(), at_least[which]);
         let size = match quick && !SLOW.contains(&(lock, name)) {
@@ -250,11 +250,11 @@ pub(super) fn explorations(lock: TestedLock) -> Vec<Exploration> {
             false => Size::Full,
         };
         let expected = Expected::Exhausted { at_least };
-        all.push(exploration(format!("{lock}: {name}"), lock, (roles, rounds), None, expected).of_size(size));
+        all.push(exploration(format!("{of}: {name}"), lock, (roles, rounds), None, expected).of_size(size));
     }
     for QueuedMutation { mistake, roles, rounds, .. } in queued_mutations().filter(|mutation| mutation.lock == lock) {
         let roles_of: Vec<_> = roles.iter().map(|role| format!("{role:?}")).collect();
-        let name = format!("{lock}: {mistake:?} ({}, x{rounds})", roles_of.join(" "));
+        let name = format!("{of}: {mistake:?} ({}, x{rounds})", roles_of.join(" "));
         let expected = Expected::Violated { saying: "", within: 500_000 };
         let job = (roles, rounds);
         if mistake == ToldTooLate {
@@ -270,14 +270,14 @@ pub(super) fn explorations(lock: TestedLock) -> Vec<Exploration> {
         let mut caps = Caps::weakest();
         caps.put_order = PutOrder::AllTargets;
         all.push(Exploration::new(
-            format!("{lock}: {roles:?} x{rounds}, puts in order"),
+            format!("{of}: {roles:?} x{rounds}, puts in order"),
             Expected::Exhausted { at_least: 1 },
             move || explorer(roles).caps(caps),
             job(lock, roles, rounds, None),
         ));
     }
     for (roles, rounds) in AT_RANDOM {
-        let name = format!("{lock}: {roles:?} x{rounds}");
+        let name = format!("{of}: {roles:?} x{rounds}");
         all.push(exploration(name, lock, (roles, rounds), None, Expected::Sampled { runs: 2_000 }));
     }
     all

@@ -5,8 +5,9 @@ use crate::{
     ReproError,
     progress::Progress,
     simulate::{Setting, Shape, simulate},
-    workloads::locks::{LockKind, Run, RunLength, Workload, WriterShare, contention},
+    workloads::locks::{Run, RunLength, Workload, WriterShare, compared, contention},
 };
+use rma_lock::locks::LockKind;
 use std::time::Duration;
 use tofu2_sim::virt::Platform;
 
@@ -40,7 +41,7 @@ impl SimulatedPlan {
             workloads: Workload::ALL.to_vec(),
             writers: WriterShare::PUBLISHED.to_vec(),
             ranks: vec![16, 64, 256, 1024, 4096],
-            locks: LockKind::ALL.to_vec(),
+            locks: compared().collect(),
             acquisitions: 16_384,
             within: Duration::from_millis(50),
             seed,
@@ -81,7 +82,7 @@ pub fn run(plan: &SimulatedPlan, progress: &mut Progress) -> Result<Vec<LockRow>
         let label = format!("{workload}, {ranks} ranks, {writers} writers, {lock}");
         let done = simulate(label, &setting, &async |fabric| contention(fabric, lock, run).await, progress)?;
         let completed: u64 = done.outs.iter().map(|record| record.all()).sum();
-        let case = LockCase { workload, writers, ranks: ranks as usize, lock: lock.name().to_owned() };
+        let case = LockCase { workload, writers, ranks: ranks as usize, lock: lock.to_string() };
         let repetitions = [done.outs];
         let simulation = Simulation {
             trace_hash: done.job.trace_hash,
@@ -111,7 +112,7 @@ mod tests {
     #[test]
     fn equal_plans_have_equal_rows_and_every_case_one() {
         let rows = run(&small(3), &mut Progress::silent()).expect("a run");
-        assert_eq!(rows.len(), Workload::ALL.len() * LockKind::ALL.len());
+        assert_eq!(rows.len(), Workload::ALL.len() * compared().count());
         assert_eq!(run(&small(3), &mut Progress::silent()).expect("a run"), rows);
         let hash = |row: &LockRow| row.simulation.map(|simulation| simulation.trace_hash);
         let other = run(&small(4), &mut Progress::silent()).expect("a run");

@@ -8,9 +8,10 @@ use super::{LockPlan, runs::TOGETHER};
 use crate::{
     ReproError,
     simulate::{JobRecord, Runner, Setting},
-    workloads::{Stencil, Tile, Wave, WaveForm, stencil_fence, stencil_lock_all, wave},
+    workloads::{Stencil, Tile, WAVES, Wave, stencil_fence, stencil_lock_all, wave},
 };
 use rdma_fabric::{Program, Time};
+use rma_lock::locks::LockKind;
 use std::fmt;
 use tofu2_sim::virt::Platform;
 
@@ -62,7 +63,7 @@ pub struct StencilRun {
 /// Returns how many jobs the plan asks for.
 pub(super) fn jobs(plan: &LockPlan) -> usize {
     let stencils = plan.stencil_ranks.len() * StencilForm::ALL.len();
-    stencils + plan.what_if_ranks.len() * plan.what_if_tnis.len() * WaveForm::ALL.len()
+    stencils + plan.what_if_ranks.len() * plan.what_if_tnis.len() * WAVES.len()
 }
 
 /// Runs the stencils of the plan.
@@ -105,8 +106,8 @@ const UNLOCK: Time = Time::from_picos(2_000_000_000_000);
 /// A wave that ran: all ranks lock at once, and then unlock at once.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WhatIf {
-    /// How they came to the home.
-    pub form: WaveForm,
+    /// Of which lock: how they came to the home.
+    pub form: LockKind,
     /// Number of ranks.
     pub ranks: u32,
     /// Receiving TNIs at each node.
@@ -131,8 +132,8 @@ pub(super) fn waves(plan: &LockPlan, runner: &mut Runner<'_>) -> Result<Vec<What
     let mut done = Vec::new();
     for &tnis in &plan.what_if_tnis {
         for &ranks in &plan.what_if_ranks {
-            for form in WaveForm::ALL {
-                let label = format!("What if: {ranks} ranks, {form}, receiving TNIs: {tnis}");
+            for (form, name) in WAVES {
+                let label = format!("What if: {ranks} ranks, {name}, receiving TNIs: {tnis}");
                 let mut setting = Setting::latency(Platform::fx100(), ranks, RANKS_PER_NODE.min(ranks), plan.seed);
                 setting.receive_tnis = Some(tnis);
                 let simulated =

@@ -9,7 +9,7 @@ use crate::{
     quantity::{self, count},
     simulate::Cost,
     unpublished::STENCIL_ANSWER,
-    workloads::WaveForm,
+    workloads::WAVES,
 };
 use std::fmt::{self, Write};
 
@@ -187,14 +187,14 @@ fn what_if(page: &mut String, plots: &Plots, waves: &[WhatIf]) -> fmt::Result {
     );
     for (tnis, plot) in &plots.waves {
         write!(page, "<figure>{plot}")?;
-        key(page, &WaveForm::ALL.map(|form| (plots::colour(form), form.name())))?;
+        key(page, &WAVES.map(|(form, name)| (plots::colour(form), name)))?;
         write!(page, "<figcaption>Slowest rank, receiving TNIs: {tnis}.</figcaption></figure>")?;
     }
-    let rows = waves.chunks_exact(WaveForm::ALL.len()).map(|of_one| {
+    let rows = waves.chunks_exact(WAVES.len()).map(|of_one| {
         let [a, b, c, d] = [0, 1, 2, 3].map(|form: usize| quantity::seconds(of_one[form].pair()));
         [count(of_one[0].ranks.into()), of_one[0].tnis.to_string(), a, b, c, d]
     });
-    let [a, b, c, d] = WaveForm::ALL.map(|form| format!("#{form}"));
+    let [a, b, c, d] = WAVES.map(|(_, name)| format!("#{name}"));
     html_table(page, ["#ranks", "receiving TNIs", &a, &b, &c, &d], rows)
 }
 
@@ -230,7 +230,7 @@ mod tests {
         let job = || example().jobs[0].clone();
         let wave =
             |ranks: u32, form| WhatIf { form, ranks, tnis: 1, lock: 1e-6 * f64::from(ranks), unlock: 1e-6, job: job() };
-        [4, 663_552].into_iter().flat_map(|ranks| WaveForm::ALL.map(|form| wave(ranks, form))).collect()
+        [4, 663_552].into_iter().flat_map(|ranks| WAVES.map(|(form, _)| wave(ranks, form))).collect()
     }
 
     fn stencils_run() -> Vec<StencilRun> {

@@ -1,11 +1,11 @@
 //! Workloads of the lock paper (section 5.2), and waves: everybody wants all of a window at once.
 
 use super::{RankFuture, Together};
-use core::fmt;
 use rdma_fabric::{Amo, Fabric, Program, ProgramResult, Rank, Time, op};
 use rma_lock::{
     Guard, RmaLock,
-    locks::{Aggregated, AggregatedOptions, Levels, PackedLock, RpLock},
+    locks::{LockKind, RpLock},
+    with_lock,
 };
 
 /// Where the lock lives in every workload of the paper, and in waves.
@@ -61,42 +61,15 @@ pub async fn single_fetch_adds(fabric: Fabric, together: Together) -> ProgramRes
     Ok(FetchAdd { issue: posted.picos_since(begun), wait: done.picos_since(posted) })
 }
 
-/// How many units of a level share a word of the next.
-const RADIX: u32 = 64;
-
-/// How the ranks of a wave come to the home.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum WaveForm {
-    /// Each for itself, as in the paper.
-    Flat,
-    /// Each for itself, with the packed home word.
-    Packed,
-    /// The first and the last of each node.
-    Nodes,
-    /// The first and the last of each group of nodes, of groups of those, and so on.
-    Tree,
-}
-
-impl WaveForm {
-    /// All of them.
-    pub const ALL: [WaveForm; 4] = [WaveForm::Flat, WaveForm::Packed, WaveForm::Nodes, WaveForm::Tree];
-
-    /// Returns the name in tables.
-    pub const fn name(self) -> &'static str {
-        match self {
-            WaveForm::Flat => "flat",
-            WaveForm::Packed => "packed",
-            WaveForm::Nodes => "by node",
-            WaveForm::Tree => "tree of 64",
-        }
-    }
-}
-
-impl fmt::Display for WaveForm {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
+/// The locks whose waves are compared, with their names in tables: each rank comes to the home for
+/// itself, as in the paper; likewise, with the packed home word; the first and the last of each
+/// node come; the first and the last of each group of nodes, of groups of those, and so on.
+pub const WAVES: [(LockKind, &str); 4] = [
+    (LockKind::ReaderPreference, "flat"),
+    (LockKind::Packed, "packed"),
+    (LockKind::ByNode, "by node"),
+    (LockKind::Tree { radix: 64 }, "tree of 64"),
+];
 
 /// How long one rank's part of a wave took, in picoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,18 +80,10 @@ pub struct Wave {
     pub unlock: u64,
 }
 
-/// Returns all ranks lock at once, hold the lock until `unlock` has come, and unlock at once.
-pub fn wave(fabric: Fabric, form: WaveForm, together: Together, unlock: Time) -> RankFuture<Wave> {
-    let levels = |levels| AggregatedOptions { levels, lock: () };
-    match form {
-        WaveForm::Flat => Box::pin(pass::<RpLock>(fabric, (), together, unlock)) as RankFuture<Wave>,
-        WaveForm::Packed => Box::pin(pass::<PackedLock>(fabric, (), together, unlock)),
-        WaveForm::Nodes => Box::pin(pass::<Aggregated<RpLock>>(fabric, levels(Levels::Nodes), together, unlock)),
-        WaveForm::Tree => {
-            let levels = levels(Levels::Tree { radix: RADIX });
-            Box::pin(pass::<Aggregated<RpLock>>(fabric, levels, together, unlock))
-        }
-    }
+/// Returns one rank's part of a wave: all lock at once, hold the lock until `unlock` has come, and
+/// unlock at once.
+pub fn wave(fabric: Fabric, lock: LockKind, together: Together, unlock: Time) -> RankFuture<Wave> {
+    with_lock!(lock, L, options => Box::pin(pass::<L>(fabric, options, together, unlock)))
 }
 
 async fn pass<L: RmaLock>(

@@ -12,7 +12,7 @@ mod stencil;
 
 pub use exchange::{Exchange, Kept, exchanges};
 pub use lock::{FetchAdd, reader_pairs, single_fetch_adds};
-pub use lock::{Wave, WaveForm, wave};
+pub use lock::{WAVES, Wave, wave};
 pub use stencil::{Stencil, Tile, stencil_fence, stencil_lock_all, with_fences, with_lock_all};
 
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank, Time};

@@ -4,8 +4,9 @@
 use super::wrapped::{Watch, Wrapped, Wrapping};
 use rdma_fabric::{Fabric, ProgramResult};
 use repro::workloads::locks::{
-    EXCLUSIVE, LockKind, RankRecord, Run, RunLength, SHARED, Workload, WriterShare, contend, contention,
+    EXCLUSIVE, RankRecord, Run, RunLength, SHARED, Workload, WriterShare, compared, contend, contention,
 };
+use rma_lock::locks::LockKind;
 use std::time::Duration;
 use tofu2_sim::{
     JobError,
@@ -46,7 +47,7 @@ fn wrapped(
 
 #[test]
 fn every_lock_excludes_in_every_workload() {
-    for lock in LockKind::ALL {
+    for lock in compared() {
         for workload in Workload::ALL {
             for share in SHARES {
                 let case = format!("{lock}, {workload}, {share} of 1000");
@@ -68,7 +69,7 @@ fn every_lock_excludes_in_every_workload() {
 
 #[test]
 fn equal_runs_have_equal_traces_and_seeds_tell_them_apart() {
-    for lock in LockKind::ALL {
+    for lock in compared() {
         for workload in Workload::ALL {
             let once = |seed| {
                 let run = Run { seed, ..run(workload, 250) };
@@ -85,7 +86,7 @@ fn equal_runs_have_equal_traces_and_seeds_tell_them_apart() {
 /// where there is computing inside.
 #[test]
 fn a_watched_lock_that_lets_two_writers_in_is_found() {
-    for lock in LockKind::ALL {
+    for lock in compared() {
         for workload in Workload::ALL {
             let watch = Watch::default();
             let program = wrapped(lock, true, run(workload, 500), Some(watch.clone()));
@@ -112,7 +113,7 @@ fn is_unsound(error: &JobError) -> bool {
 /// No watch is needed where a workload leaves traces.
 #[test]
 fn lost_increments_and_inserts_are_found() {
-    for lock in LockKind::ALL {
+    for lock in compared() {
         for workload in [Workload::Wcsb, Workload::Dht] {
             let run = run(workload, 1000);
             let error = job().run(&wrapped(lock, true, run, None)).expect_err("two writers at a time");
@@ -123,7 +124,7 @@ fn lost_increments_and_inserts_are_found() {
 
 #[test]
 fn who_is_not_done_in_time_gives_up() {
-    for lock in LockKind::ALL {
+    for lock in compared() {
         let length = RunLength::Operations { each: 1_000_000, within: Duration::from_micros(300) };
         let run = Run { length, ..run(Workload::Wcsb, 1000) };
         let virt::Run { outs, stats, .. } =
@@ -157,7 +158,7 @@ fn waits_are_kept_and_counted() {
 #[test]
 fn threads_contend_for_a_length_of_time() {
     use tofu2_sim::shm::Threads;
-    for lock in LockKind::ALL {
+    for lock in compared() {
         for workload in Workload::ALL {
             let length = RunLength::Lasting { warm_up: Duration::from_millis(1), length: Duration::from_millis(8) };
             let run = Run { length, timed: workload.is_about_latency(), ..run(workload, 250) };

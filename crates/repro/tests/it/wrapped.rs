@@ -2,8 +2,7 @@
 //! it is compiled once.
 
 use rdma_fabric::{Fabric, GroupMemory, Rank, Time};
-use repro::workloads::locks::{LockKind, OverLock};
-use rma_lock::{Fairness, Guard, Lock, Result, RmaLock};
+use rma_lock::{Fairness, Guard, Lock, Result, RmaLock, locks::LockKind, with_lock};
 use std::{
     fmt,
     future::Future,
@@ -148,19 +147,6 @@ impl Wrapped {
     }
 }
 
-struct Make<'a> {
-    fabric: &'a Fabric,
-    home: Rank,
-}
-
-impl OverLock for Make<'_> {
-    type Out = Result<Rc<dyn AnyKind>>;
-
-    async fn with<L: RmaLock>(self) -> Self::Out {
-        Ok(Rc::new(L::symmetric(self.fabric, self.home).await?))
-    }
-}
-
 impl Lock for Wrapped {
     type Options = Wrapping;
 
@@ -178,7 +164,9 @@ impl Lock for Wrapped {
 
     async fn symmetric_with(fabric: &Fabric, home: Rank, wrapping: Wrapping) -> Result<Self> {
         let kind = wrapping.kind.expect("the lock has a kind");
-        Ok(Wrapped { lock: kind.over(Make { fabric, home }).await?, wrapping })
+        let lock: Rc<dyn AnyKind> =
+            with_lock!(kind, L, options => Rc::new(L::symmetric_with(fabric, home, options).await?));
+        Ok(Wrapped { lock, wrapping })
     }
 
     fn home(&self) -> Rank {

@@ -41,25 +41,35 @@ pub enum LockKind {
 /// let words = |kind| with_lock!(kind, L => <L as Lock>::HOME_WORDS);
 /// assert_eq!((words(LockKind::Fair), words(LockKind::BackOff)), (2, 1));
 /// ```
-/// The options of a tree are not part of its type.
+/// A second name, as in `with_lock!(kind, L, options => ...)`, stands for the options that make a
+/// lock of the kind: default ones, but for a tree, which is of the same type as a lock by node.
 #[macro_export]
 macro_rules! with_lock {
     ($kind:expr, $lock:ident => $value:expr) => {
+        $crate::with_lock!($kind, $lock, _options => $value)
+    };
+    ($kind:expr, $lock:ident, $options:ident => $value:expr) => {
         match $kind {
-            $crate::locks::LockKind::ReaderPreference => $crate::with_lock!(@ $lock, $crate::locks::RpLock, $value),
-            $crate::locks::LockKind::Packed => $crate::with_lock!(@ $lock, $crate::locks::PackedLock, $value),
-            $crate::locks::LockKind::WritersFirst => $crate::with_lock!(@ $lock, $crate::locks::WritersFirstLock, $value),
-            $crate::locks::LockKind::Fair => $crate::with_lock!(@ $lock, $crate::locks::FairLock, $value),
-            $crate::locks::LockKind::BackOff => $crate::with_lock!(@ $lock, $crate::locks::BackOffLock, $value),
-            $crate::locks::LockKind::TwoLevels => $crate::with_lock!(@ $lock, $crate::locks::WindowLock, $value),
-            $crate::locks::LockKind::ByNode | $crate::locks::LockKind::Tree { .. } => $crate::with_lock!(@ $lock, $crate::locks::Aggregated<$crate::locks::RpLock>, $value),
-            $crate::locks::LockKind::ByNodeBackOff => $crate::with_lock!(@ $lock, $crate::locks::Aggregated<$crate::locks::BackOffLock>, $value),
-            $crate::locks::LockKind::Indicator => $crate::with_lock!(@ $lock, $crate::locks::IndicatorLock<$crate::locks::RpLock>, $value),
-            $crate::locks::LockKind::Recoverable => $crate::with_lock!(@ $lock, $crate::locks::RecoverableLock, $value),
+            $crate::locks::LockKind::ReaderPreference => $crate::with_lock!(@ $lock, $options, $crate::locks::RpLock, Default::default(), $value),
+            $crate::locks::LockKind::Packed => $crate::with_lock!(@ $lock, $options, $crate::locks::PackedLock, Default::default(), $value),
+            $crate::locks::LockKind::WritersFirst => $crate::with_lock!(@ $lock, $options, $crate::locks::WritersFirstLock, Default::default(), $value),
+            $crate::locks::LockKind::Fair => $crate::with_lock!(@ $lock, $options, $crate::locks::FairLock, Default::default(), $value),
+            $crate::locks::LockKind::BackOff => $crate::with_lock!(@ $lock, $options, $crate::locks::BackOffLock, Default::default(), $value),
+            $crate::locks::LockKind::TwoLevels => $crate::with_lock!(@ $lock, $options, $crate::locks::WindowLock, Default::default(), $value),
+            $crate::locks::LockKind::ByNode => $crate::with_lock!(@ $lock, $options, $crate::locks::Aggregated<$crate::locks::RpLock>, Default::default(), $value),
+            $crate::locks::LockKind::Tree { radix } => {
+                let levels = $crate::locks::Levels::Tree { radix };
+                let of_a_tree = $crate::locks::AggregatedOptions { levels, ..Default::default() };
+                $crate::with_lock!(@ $lock, $options, $crate::locks::Aggregated<$crate::locks::RpLock>, of_a_tree, $value)
+            }
+            $crate::locks::LockKind::ByNodeBackOff => $crate::with_lock!(@ $lock, $options, $crate::locks::Aggregated<$crate::locks::BackOffLock>, Default::default(), $value),
+            $crate::locks::LockKind::Indicator => $crate::with_lock!(@ $lock, $options, $crate::locks::IndicatorLock<$crate::locks::RpLock>, Default::default(), $value),
+            $crate::locks::LockKind::Recoverable => $crate::with_lock!(@ $lock, $options, $crate::locks::RecoverableLock, Default::default(), $value),
         }
     };
-    (@ $lock:ident, $of:ty, $value:expr) => {{
+    (@ $lock:ident, $options:ident, $of:ty, $made_of:expr, $value:expr) => {{
         type $lock = $of;
+        let $options: <$lock as $crate::Lock>::Options = $made_of;
         $value
     }};
 }

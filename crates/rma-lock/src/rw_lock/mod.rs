@@ -10,8 +10,8 @@ use crate::{
     in_place::{Attempt, FastPath, Never, in_place},
     lock::{guard_by_itself, lock_by_itself},
     locks::{
-        Aggregated, AggregatedOptions, BackOffLock, FairLock, IndicatorLock, Levels, Packed, PackedLock, ReadGuard,
-        RecoverableLock, RpLock, WindowLock, WriteGuard, WritersFirstLock,
+        Aggregated, BackOffLock, FairLock, IndicatorLock, Packed, PackedLock, ReadGuard, RecoverableLock, RpLock,
+        WindowLock, WriteGuard, WritersFirstLock,
     },
 };
 use core::{fmt, future::Future, task::Context};
@@ -77,6 +77,12 @@ macro_rules! kinds {
         enum Inner {
             $($kind($lock),)*
         }
+
+        $(impl From<$lock> for Inner {
+            fn from(lock: $lock) -> Self {
+                Inner::$kind(lock)
+            }
+        })*
 
         enum AnyReading<'a> {
             $($kind(<$lock as RmaLock>::Shared<'a>),)*
@@ -371,14 +377,6 @@ impl fmt::Display for RwLock {
     }
 }
 
-fn by_levels<O: Default>(kind: LockKind) -> AggregatedOptions<O> {
-    let levels = match kind {
-        LockKind::Tree { radix } => Levels::Tree { radix },
-        _ => Levels::Nodes,
-    };
-    AggregatedOptions { levels, lock: O::default() }
-}
-
 impl Lock for RwLock {
     type Options = Choice;
 
@@ -389,32 +387,11 @@ impl Lock for RwLock {
     const HOME_WORDS: usize = 4;
 
     fn bytes(choice: &Choice, members: usize) -> usize {
-        match choice.kind {
-            kind @ (LockKind::ByNode | LockKind::Tree { .. }) => Aggregated::<RpLock>::bytes(&by_levels(kind), members),
-            kind => crate::with_lock!(kind, L => <L as Lock>::bytes(&Default::default(), members)),
-        }
+        crate::with_lock!(choice.kind, L, options => <L as Lock>::bytes(&options, members))
     }
 
     fn over(fabric: &Fabric, memory: GroupMemory, home: Rank, choice: Choice) -> Result<Self> {
-        macro_rules! inner {
-            ($kind:ident) => {
-                Inner::$kind(Lock::over(fabric, memory, home, Default::default())?)
-            };
-        }
-        let inner = match choice.kind {
-            LockKind::ReaderPreference => inner!(ReaderPreference),
-            LockKind::Packed => inner!(Packed),
-            LockKind::WritersFirst => inner!(WritersFirst),
-            LockKind::Fair => inner!(Fair),
-            LockKind::BackOff => inner!(BackOff),
-            LockKind::TwoLevels => inner!(TwoLevels),
-            kind @ (LockKind::ByNode | LockKind::Tree { .. }) => {
-                Inner::ByNode(Lock::over(fabric, memory, home, by_levels(kind))?)
-            }
-            LockKind::ByNodeBackOff => inner!(ByNodeBackOff),
-            LockKind::Indicator => inner!(Indicator),
-            LockKind::Recoverable => inner!(Recoverable),
-        };
+        let inner = crate::with_lock!(choice.kind, L, options => Inner::from(<L as Lock>::over(fabric, memory, home, options)?));
         Ok(RwLock { choice, inner })
     }
 

@@ -11,7 +11,7 @@
 use checks::{
     exploration::check,
     lock::{
-        TestedLock, explorations,
+        explorations,
         program::{
             Role::{self, *},
             explorer, job,
@@ -19,6 +19,7 @@ use checks::{
     },
 };
 use explore::Explorer;
+use rma_lock::locks::LockKind;
 use std::{cell::RefCell, collections::BTreeSet, rc::Rc};
 
 /// Explores the small cases of the part called `name`.
@@ -71,7 +72,7 @@ fn every_part_has_a_test() {
 #[test]
 fn shortcuts_lose_no_outcome() {
     const JOBS: [&[Role]; 4] = [&[Read, Write], &[Write, Write], &[WriteBefore, Read], &[ReadReleaseDropped, Write]];
-    let locks = [TestedLock::ReaderPreference, TestedLock::Packed, TestedLock::WritersFirst, TestedLock::Fair];
+    let locks = [LockKind::ReaderPreference, LockKind::Packed, LockKind::WritersFirst, LockKind::Fair];
     for (lock, roles) in locks.into_iter().flat_map(|lock| JOBS.map(|roles| (lock, roles))) {
         let ends = |explorer: Explorer<'static>| {
             let ends = Rc::new(RefCell::new(BTreeSet::new()));

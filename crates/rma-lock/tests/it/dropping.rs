@@ -1,13 +1,13 @@
 //! Acquisitions that lose a race against time, in virtual time and between threads.
 
-use checks::{lock::TestedLock, with_lock};
 use rdma_fabric::{
     Fabric, Group, ProgramResult, Rank,
     join::{Either, race},
 };
 use rma_lock::{
     Access, Guard, LockError, RmaLock,
-    locks::{BackOffLock, RpLock, WindowLock},
+    locks::{BackOffLock, LockKind, RpLock, WindowLock},
+    with_lock,
 };
 use std::time::Duration;
 use tofu2_sim::{
@@ -30,8 +30,8 @@ async fn wait_for_a_node(fabric: &Fabric, error: LockError) -> Result<(), LockEr
 /// Every rank tries again and again, as reader or writer, with so little patience that many
 /// acquisitions are dropped while they wait; whoever gets in counts itself in a word that only the
 /// lock protects. Yields how often this rank wrote and how often it lost the race.
-async fn impatient(fabric: Fabric, lock: TestedLock, patience: Duration, stay: Duration) -> ProgramResult<(u64, u64)> {
-    with_lock!(lock, wait_impatiently(fabric, patience, stay))
+async fn impatient(fabric: Fabric, lock: LockKind, patience: Duration, stay: Duration) -> ProgramResult<(u64, u64)> {
+    with_lock!(lock, L => wait_impatiently::<L>(fabric, patience, stay).await)
 }
 
 async fn wait_impatiently<L: RmaLock>(fabric: Fabric, patience: Duration, stay: Duration) -> ProgramResult<(u64, u64)> {
@@ -93,7 +93,7 @@ fn some_of_each(outs: &[(u64, u64)]) {
 
 #[test]
 fn in_virtual_time() {
-    for lock in TestedLock::ALL {
+    for lock in LockKind::ALL {
         let program =
             async move |fabric| impatient(fabric, lock, Duration::from_micros(60), Duration::from_micros(1)).await;
         for seed in 0..20 {
@@ -106,7 +106,7 @@ fn in_virtual_time() {
 
 #[test]
 fn between_threads() {
-    for lock in TestedLock::ALL {
+    for lock in LockKind::ALL {
         let program =
             async move |fabric| impatient(fabric, lock, Duration::from_micros(40), Duration::from_micros(50)).await;
         some_of_each(
@@ -138,8 +138,8 @@ fn futures_over_shared_memory_are_send(queues: RpLock, backs_off: BackOffLock, w
 
 /// Acquisitions that are dropped before they have posted anything, because the rank's queue has no
 /// room, leave everything as it was.
-async fn without_room(fabric: Fabric, lock: TestedLock) -> ProgramResult<()> {
-    with_lock!(lock, drop_without_room(fabric))
+async fn without_room(fabric: Fabric, lock: LockKind) -> ProgramResult<()> {
+    with_lock!(lock, L => drop_without_room::<L>(fabric).await)
 }
 
 async fn drop_without_room<L: RmaLock>(fabric: Fabric) -> ProgramResult<()> {
@@ -171,7 +171,7 @@ async fn drop_without_room<L: RmaLock>(fabric: Fabric) -> ProgramResult<()> {
 
 #[test]
 fn what_was_not_posted_costs_nothing() {
-    for lock in TestedLock::ALL {
+    for lock in LockKind::ALL {
         let job = Job::new(&Platform::fx100(), 2).ranks_per_node(1);
         job.run(&async |fabric| without_room(fabric, lock).await).unwrap_or_else(|error| panic!("{lock}: {error}"));
     }

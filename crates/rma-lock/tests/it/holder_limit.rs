@@ -4,13 +4,13 @@
 //! Nobody here takes a lock as often as that: what so many guards would have added to its word is
 //! added by one atomic.
 
-use checks::{lock::TestedLock, with_lock};
 use rdma_fabric::{
     Fabric, Group, Program, ProgramResult, Rank, Region, RegionKey, RemoteAddr, RemoteWord, join::join_all,
 };
 use rma_lock::{
     Access, AccessLock, Guard, Lock, LockError, RmaLock,
-    locks::{EachLock, OneLock, PackedLock, PerRankLock, WindowLock},
+    locks::{EachLock, LockKind, OneLock, PackedLock, PerRankLock, WindowLock},
+    with_lock,
 };
 use std::{
     future::Future,
@@ -48,22 +48,22 @@ const GATE: Count = Count { leaves: (1 << 40) - 1, most: 1 << 22, ..count(128, 1
 const RECOVERABLE: Count = count(320, 4);
 
 /// Where a lock counts readers; `None` if it has no word for that.
-fn count_of(lock: TestedLock) -> Option<Count> {
+fn count_of(lock: LockKind) -> Option<Count> {
     Some(match lock {
-        TestedLock::ReaderPreference | TestedLock::Packed | TestedLock::WritersFirst => count(0, 4),
-        TestedLock::Fair => return None,
-        TestedLock::BackOff => count(0, 2),
-        TestedLock::TwoLevels => count(64, 1 << 32),
-        TestedLock::Nodes => count(128, 4),
+        LockKind::ReaderPreference | LockKind::Packed | LockKind::WritersFirst => count(0, 4),
+        LockKind::Fair => return None,
+        LockKind::BackOff => count(0, 2),
+        LockKind::TwoLevels => count(64, 1 << 32),
+        LockKind::ByNode => count(128, 4),
         // As at the nodes of the other.
-        TestedLock::NodesBackOff => return None,
-        TestedLock::Indicator => GATE,
-        TestedLock::Recoverable => RECOVERABLE,
+        LockKind::ByNodeBackOff | LockKind::Tree { .. } => return None,
+        LockKind::Indicator => GATE,
+        LockKind::Recoverable => RECOVERABLE,
     })
 }
 
-async fn over_limit(fabric: Fabric, lock: TestedLock, count: Count) -> ProgramResult<()> {
-    with_lock!(lock, fill(fabric, count))
+async fn over_limit(fabric: Fabric, lock: LockKind, count: Count) -> ProgramResult<()> {
+    with_lock!(lock, L => fill::<L>(fabric, count).await)
 }
 
 /// The word in which the symmetric region counts that was allocated last.
@@ -157,12 +157,12 @@ fn in_virtual_time<P: Program>(program: &P) {
 
 #[test]
 fn one_too_many_is_refused_and_takes_itself_back() {
-    let counting = TestedLock::ALL.into_iter().filter_map(|lock| Some((lock, count_of(lock)?)));
+    let counting = LockKind::ALL.into_iter().filter_map(|lock| Some((lock, count_of(lock)?)));
     for (lock, count) in counting {
         println!("{lock}");
         on_threads(&async |fabric| over_limit(fabric, lock, count).await);
         // There each rank has a node to itself, and counts there.
-        if !matches!(lock, TestedLock::Nodes | TestedLock::Indicator) {
+        if !matches!(lock, LockKind::ByNode | LockKind::Indicator) {
             in_virtual_time(&async |fabric| over_limit(fabric, lock, count).await);
         }
     }

@@ -1,31 +1,18 @@
 //! Locks that know nodes, in virtual time: how many operations their home meets, exactly, and how
 //! long a wave of readers takes.
 
-use checks::lock::TestedLock;
 use observe::Recorder;
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
 use rma_lock::{
     Access, AccessLock, Guard, Lock, RmaLock, RwLock,
-    locks::{
-        Aggregated, AggregatedOptions, BackOffLock, Choice, EachLock, EachOptions, Hint, IndicatorLock, Levels,
-        LockKind, PerRankLock, RpLock,
-    },
+    locks::{Aggregated, Choice, EachLock, EachOptions, Hint, IndicatorLock, LockKind, PerRankLock, RpLock},
+    with_lock,
 };
 use std::time::Duration;
 use tofu2_sim::virt::{Job, Platform};
 
 /// Where the lock is. Not the first rank of its node, whose words are not the lock's.
 const HOME: Rank = Rank::new(1);
-
-/// A lock to be made, and its levels if it knows nodes.
-type Made = (TestedLock, Levels);
-const FLAT: Made = (TestedLock::ReaderPreference, Levels::Nodes);
-const NODES: Made = (TestedLock::Nodes, Levels::Nodes);
-const NODES_BACK_OFF: Made = (TestedLock::NodesBackOff, Levels::Nodes);
-
-const fn tree(radix: u32) -> Made {
-    (TestedLock::Nodes, Levels::Tree { radix })
-}
 
 /// Additions that this rank has posted to the home: each of a reader's steps at a lock is one.
 /// (Wakes are comparisons.)
@@ -58,41 +45,35 @@ async fn waves<L: RmaLock>(fabric: Fabric, options: L::Options, waves: u32, apar
     Ok(counted)
 }
 
-async fn counted(fabric: Fabric, (lock, levels): Made, waves_of: u32, apart: bool) -> ProgramResult<u64> {
-    match lock {
-        TestedLock::Nodes => {
-            let options = AggregatedOptions { levels, lock: () };
-            waves::<Aggregated<RpLock>>(fabric, options, waves_of, apart).await
-        }
-        TestedLock::NodesBackOff => {
-            let options = AggregatedOptions { levels, ..AggregatedOptions::default() };
-            waves::<Aggregated<BackOffLock>>(fabric, options, waves_of, apart).await
-        }
-        _ => waves::<RpLock>(fabric, (), waves_of, apart).await,
-    }
+async fn counted(fabric: Fabric, lock: LockKind, waves_of: u32, apart: bool) -> ProgramResult<u64> {
+    with_lock!(lock, L, options => waves::<L>(fabric, options, waves_of, apart).await)
 }
 
 /// What the home meets in `waves` waves of `nodes` x `ranks_per_node` ranks.
-fn at_home(made: Made, nodes: usize, ranks_per_node: u32, waves_of: u32, apart: bool) -> u64 {
+fn at_home(lock: LockKind, nodes: usize, ranks_per_node: u32, waves_of: u32, apart: bool) -> u64 {
     let job = Job::new(&Platform::fx100(), nodes * ranks_per_node as usize).ranks_per_node(ranks_per_node);
-    job.run(&async |fabric| counted(fabric, made, waves_of, apart).await).unwrap().outs.iter().sum()
+    job.run(&async |fabric| counted(fabric, lock, waves_of, apart).await).unwrap().outs.iter().sum()
 }
 
 #[test]
 fn a_wave_costs_the_home_two_operations_for_each_node() {
     const WAVES: u64 = 3;
-    for made in [NODES, NODES_BACK_OFF] {
-        assert_eq!(at_home(made, 16, 8, WAVES as u32, true), WAVES * 2 * 16, "{made:?}");
-        assert_eq!(at_home(made, 32, 32, WAVES as u32, true), WAVES * 2 * 32, "{made:?}, 1024 ranks");
+    for lock in [LockKind::ByNode, LockKind::ByNodeBackOff] {
+        assert_eq!(at_home(lock, 16, 8, WAVES as u32, true), WAVES * 2 * 16, "{lock}");
+        assert_eq!(at_home(lock, 32, 32, WAVES as u32, true), WAVES * 2 * 32, "{lock}, 1024 ranks");
     }
-    assert_eq!(at_home(FLAT, 16, 8, WAVES as u32, true), WAVES * 2 * 128);
+    assert_eq!(at_home(LockKind::ReaderPreference, 16, 8, WAVES as u32, true), WAVES * 2 * 128);
 }
 
 #[test]
 fn a_wave_through_a_tree_costs_the_home_two_operations_for_each_top_unit() {
     const WAVES: u64 = 2;
     for (nodes, radix, units) in [(16, 4, 4), (64, 8, 8), (64, 4, 4), (27, 3, 3), (10, 4, 3), (5, 8, 5), (17, 2, 2)] {
-        assert_eq!(at_home(tree(radix), nodes, 4, WAVES as u32, true), WAVES * 2 * units, "{nodes} by {radix}");
+        assert_eq!(
+            at_home(LockKind::Tree { radix }, nodes, 4, WAVES as u32, true),
+            WAVES * 2 * units,
+            "{nodes} by {radix}"
+        );
     }
 }
 
@@ -100,12 +81,12 @@ fn a_wave_through_a_tree_costs_the_home_two_operations_for_each_top_unit() {
 #[test]
 fn without_barriers_it_costs_no_more_than_a_flat_lock() {
     const WAVES: u64 = 20;
-    let flat = at_home(FLAT, 32, 8, WAVES as u32, false);
+    let flat = at_home(LockKind::ReaderPreference, 32, 8, WAVES as u32, false);
     assert_eq!(flat, WAVES * 2 * 256);
-    for made in [NODES, tree(8)] {
-        let home = at_home(made, 32, 8, WAVES as u32, false);
-        println!("{made:?}: {home} operations at the home, {flat} of a flat lock");
-        assert!(home < flat, "{made:?}: {home}");
+    for lock in [LockKind::ByNode, LockKind::Tree { radix: 8 }] {
+        let home = at_home(lock, 32, 8, WAVES as u32, false);
+        println!("{lock}: {home} operations at the home, {flat} of a flat lock");
+        assert!(home < flat, "{lock}: {home}");
     }
 }
 

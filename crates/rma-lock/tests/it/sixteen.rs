@@ -3,13 +3,10 @@
 //!
 //! `SIXTEEN_SEED` gives a failure again. What was not drawn, nobody has seen.
 
-use checks::{
-    lock::{NotFlushed, TestedLock},
-    with_lock,
-};
+use checks::lock::NotFlushed;
 use explore::{Explorer, Sample, mutant::mutant};
 use rdma_fabric::{Deps, Fabric, Group, ProgramResult, Rank};
-use rma_lock::{Guard, LockError, RmaLock};
+use rma_lock::{Guard, LockError, RmaLock, locks::LockKind, with_lock};
 use std::{
     env,
     time::{Duration, SystemTime},
@@ -22,8 +19,8 @@ const RUNS: [(usize, u64); 2] = [(4, 100), (16, 10)];
 
 /// Two words that writers change together, and readers must find equal; a third counts who is
 /// inside.
-async fn pairs(fabric: Fabric, lock: TestedLock) -> ProgramResult<()> {
-    with_lock!(lock, change(fabric))
+async fn pairs(fabric: Fabric, lock: LockKind) -> ProgramResult<()> {
+    with_lock!(lock, L => change::<L>(fabric).await)
 }
 
 async fn change<L: RmaLock>(fabric: Fabric) -> ProgramResult<()> {
@@ -94,7 +91,7 @@ where
 #[test]
 fn in_random_delivery_orders() {
     let seed = first_seed();
-    for (lock, (ranks, runs)) in TestedLock::ALL.into_iter().flat_map(|lock| RUNS.map(|runs| (lock, runs))) {
+    for (lock, (ranks, runs)) in LockKind::ALL.into_iter().flat_map(|lock| RUNS.map(|runs| (lock, runs))) {
         let sample = sample(ranks, seed, runs, move |fabric| pairs(fabric, lock));
         assert!(sample.failure.is_none(), "{lock}, {ranks} ranks: {sample}");
         println!("{lock}, {ranks} ranks: {sample}");
@@ -104,7 +101,7 @@ fn in_random_delivery_orders() {
 #[test]
 fn in_virtual_time() {
     let first = first_seed();
-    for (lock, (ranks, runs)) in TestedLock::ALL.into_iter().flat_map(|lock| RUNS.map(|runs| (lock, runs))) {
+    for (lock, (ranks, runs)) in LockKind::ALL.into_iter().flat_map(|lock| RUNS.map(|runs| (lock, runs))) {
         for seed in (0..runs).map(|run| first.wrapping_add(run)) {
             let job = Job::new(&Platform::fx100(), ranks).ranks_per_node(2).seed(seed).jitter(Duration::from_micros(3));
             let ended = job.shuffle_ties(true).run(&async |fabric| pairs(fabric, lock).await);
@@ -116,7 +113,7 @@ fn in_virtual_time() {
 #[test]
 fn data_that_is_not_flushed_is_found() {
     let seed = first_seed();
-    for (lock, ranks) in TestedLock::ALL.into_iter().flat_map(|lock| [4, 16].map(|ranks| (lock, ranks))) {
+    for (lock, ranks) in LockKind::ALL.into_iter().flat_map(|lock| [4, 16].map(|ranks| (lock, ranks))) {
         let program = move |fabric| pairs(mutant(fabric, NotFlushed), lock);
         let sample = sample(ranks, seed, 400, program);
         let found = sample.failure.unwrap_or_else(|| panic!("{lock}, {ranks} ranks: nothing in {}", sample.runs));

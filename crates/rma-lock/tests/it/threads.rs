@@ -1,9 +1,8 @@
 //! The locks over thread ranks: real memory, real interleavings, and Miri's weak memory
 //! (`cargo xtask miri`).
 
-use checks::{lock::TestedLock, with_lock};
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
-use rma_lock::{Guard, RmaLock};
+use rma_lock::{Guard, RmaLock, locks::LockKind, with_lock};
 use tofu2_sim::shm::Threads;
 
 const ROUNDS: u64 = if cfg!(miri) { 2 } else { 300 };
@@ -12,8 +11,8 @@ const RANKS: usize = 4;
 const RANKS_PER_NODE: usize = 2;
 
 /// Writers move two words at a time; readers must never see them apart.
-async fn two_words(fabric: Fabric, lock: TestedLock, rounds: u64) -> ProgramResult<u64> {
-    with_lock!(lock, move_words(fabric, rounds))
+async fn two_words(fabric: Fabric, lock: LockKind, rounds: u64) -> ProgramResult<u64> {
+    with_lock!(lock, L => move_words::<L>(fabric, rounds).await)
 }
 
 async fn move_words<L: RmaLock>(fabric: Fabric, rounds: u64) -> ProgramResult<u64> {
@@ -47,7 +46,7 @@ fn readers_and_writers_exclude_each_other() {
     let writes =
         (0..RANKS as u64).map(|rank| (0..ROUNDS).filter(|round| (round + rank).is_multiple_of(2)).count() as u64);
     let writes: u64 = writes.sum();
-    for lock in TestedLock::ALL {
+    for lock in LockKind::ALL {
         let sums = Threads::new(RANKS)
             .ranks_per_node(RANKS_PER_NODE)
             .segment_bytes(1 << 16)

@@ -9,11 +9,11 @@ mod words;
 pub use words::assert_idle;
 pub(super) use words::{in_lock, lock_words, wake_word, word};
 
-use super::TestedLock;
 use counted::Counted;
 use explore::mutant::{Mutation, mutant};
 use fair::Fair;
 use rdma_fabric::{Amo, Fabric, Rank, RemoteAddr};
+use rma_lock::locks::LockKind;
 use words::{PASSED, next_word, wakes};
 
 /// One step of a lock with queues done wrong, or done another way.
@@ -100,9 +100,9 @@ pub enum QueuedMistake {
 }
 
 /// Puts a [`QueuedMistake`] between one rank's fabric and its lock.
-pub fn mistaken(fabric: Fabric, lock: TestedLock, mistake: QueuedMistake) -> Fabric {
+pub fn mistaken(fabric: Fabric, lock: LockKind, mistake: QueuedMistake) -> Fabric {
     let protocol = match lock {
-        TestedLock::Fair => Protocol::Fair(Fair::new(mistake)),
+        LockKind::Fair => Protocol::Fair(Fair::new(mistake)),
         _ => Protocol::Counted(Counted::new(mistake)),
     };
     mutant(fabric, QueuedMutation { mistake, protocol })

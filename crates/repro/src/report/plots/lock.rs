@@ -6,12 +6,13 @@ use crate::{
     figures::{self, Figure},
     lock_paper::{LockRuns, PairRun, TniRun, WhatIf},
     null_model, quantity,
-    workloads::WaveForm,
+    workloads::WAVES,
 };
 use plotters::{
     prelude::*,
     style::text_anchor::{HPos, Pos, VPos},
 };
+use rma_lock::locks::LockKind;
 use std::ops::Range;
 
 const FEWEST: f64 = 3.2;
@@ -188,12 +189,12 @@ pub(in super::super) fn fetch_adds(run: &TniRun, highest: f64) -> Result<String,
 }
 
 /// Returns the colour of a form.
-pub(in super::super) fn colour(form: WaveForm) -> RGBColor {
+pub(in super::super) fn colour(form: LockKind) -> RGBColor {
     match form {
-        WaveForm::Flat => OURS,
-        WaveForm::Packed => WAIT,
-        WaveForm::Nodes => THEIRS,
-        WaveForm::Tree => RGBColor(0x2f, 0x85, 0x5a),
+        LockKind::ReaderPreference => OURS,
+        LockKind::Packed => WAIT,
+        LockKind::ByNode => THEIRS,
+        _ => RGBColor(0x2f, 0x85, 0x5a),
     }
 }
 
@@ -208,12 +209,12 @@ pub(in super::super) fn waves(waves: &[WhatIf], tnis: u32) -> Result<String, Rep
             .x_label_formatter(&|x| quantity::number(*x))
             .y_label_formatter(&|y| quantity::seconds(*y))
             .draw()?;
-        for form in WaveForm::ALL {
+        for (form, _) in WAVES {
             let points = || {
                 let these = waves.iter().filter(move |wave| wave.form == form && wave.tnis == tnis);
                 these.map(|wave| (f64::from(wave.ranks), wave.pair()))
             };
-            let width = if form == WaveForm::Packed { 6 } else { 2 };
+            let width = if form == LockKind::Packed { 6 } else { 2 };
             chart.draw_series(LineSeries::new(points(), colour(form).stroke_width(width)))?;
             chart.draw_series(points().map(|at| Circle::new(at, 4, colour(form).filled())))?;
         }

@@ -9,13 +9,12 @@ use super::{
     super::RankFuture,
     Workload,
     draws::{Draws, WriterShare},
-    kind::{LockKind, OverLock},
     record::{EXCLUSIVE, RankRecord, SHARED},
     section::{Section, Work},
 };
 use core::time::Duration;
 use rdma_fabric::{Fabric, Group, LocalWord, ProgramResult, Rank, Region, Result, Time};
-use rma_lock::{Guard, LockError, RmaLock};
+use rma_lock::{Guard, LockError, RmaLock, locks::LockKind, with_lock};
 use serde::{Deserialize, Serialize};
 
 /// How much is done.
@@ -94,20 +93,7 @@ pub async fn contend<L: RmaLock>(fabric: &Fabric, run: &Run, options: L::Options
 /// Returns one rank's part in contending for a lock with its usual options: [`contend`], compiled
 /// here for every lock.
 pub fn contention(fabric: Fabric, lock: LockKind, run: Run) -> RankFuture<RankRecord> {
-    Box::pin(async move { lock.over(Contention { fabric: &fabric, run: &run }).await })
-}
-
-struct Contention<'a> {
-    fabric: &'a Fabric,
-    run: &'a Run,
-}
-
-impl OverLock for Contention<'_> {
-    type Out = ProgramResult<RankRecord>;
-
-    async fn with<L: RmaLock>(self) -> Self::Out {
-        contend::<L>(self.fabric, self.run, L::Options::default()).await
-    }
+    Box::pin(async move { with_lock!(lock, L, options => contend::<L>(&fabric, &run, options).await) })
 }
 
 struct Contender<'a, L> {

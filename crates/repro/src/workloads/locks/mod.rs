@@ -2,8 +2,8 @@
 //!
 //! The names and the bodies are those of Schmid, Besta and Hoefler (High-Performance Distributed
 //! RMA Locks, HPDC 2016, section 5); [`Workload`] says what each does. They are written once, over
-//! any fabric and any [`rma_lock::RmaLock`]: [`contend`] is one rank's part, [`LockKind`] the table
-//! of locks.
+//! any fabric and any [`rma_lock::RmaLock`]: [`contend`] is one rank's part,
+//! [`compared`] lists the locks.
 //!
 //! # What is drawn
 //! Whether an acquisition is a reader's or a writer's, how long a random wait is, and which key is
@@ -19,18 +19,22 @@
 
 mod contend;
 mod draws;
-mod kind;
 mod record;
 mod section;
 
 pub use contend::{Run, RunLength, contend, contention};
 pub use draws::{Drawn, Draws, WriterShare};
-pub use kind::{LockKind, OverLock, UnknownLock};
 pub use record::{EXCLUSIVE, Latencies, RankRecord, SHARED};
 pub use section::Unsound;
 
 use core::{fmt, str::FromStr};
+use rma_lock::locks::LockKind;
 use serde::{Deserialize, Serialize};
+
+/// Returns the locks that are compared: every kind but [`LockKind::ByNodeBackOff`].
+pub fn compared() -> impl Iterator<Item = LockKind> {
+    LockKind::ALL.into_iter().filter(|kind| *kind != LockKind::ByNodeBackOff)
+}
 
 /// A workload, by its name in the literature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

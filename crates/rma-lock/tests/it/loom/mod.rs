@@ -11,13 +11,13 @@ mod jobs;
 mod mutations;
 mod nodes;
 
-use checks::lock::{
-    TestedLock,
-    mutation::{QueuedMistake, assert_idle, mistaken},
-};
+use checks::lock::mutation::{QueuedMistake, assert_idle, mistaken};
 use loom_fabric::{Config, DataCell, Seat, run};
 use rdma_fabric::{Fabric, Rank, Region, RemoteWord, Time};
-use rma_lock::{Guard, LockError, RmaLock, locks::RpLock};
+use rma_lock::{
+    Guard, LockError, RmaLock,
+    locks::{LockKind, RpLock},
+};
 use std::{
     future::{Future, poll_fn},
     pin::pin,
@@ -209,7 +209,7 @@ fn broken(
             let (data, role) = (data.clone(), roles[fabric.rank().index()]);
             let mutant = match mistake {
                 None => fabric.clone(),
-                Some(mistake) => mistaken(fabric.clone(), TestedLock::ReaderPreference, mistake),
+                Some(mistake) => mistaken(fabric.clone(), LockKind::ReaderPreference, mistake),
             };
             async move { rounds::<RpLock>(mutant, fabric, data, role, n).await.expect("an error") }
         });

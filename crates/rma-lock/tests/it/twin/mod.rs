@@ -9,11 +9,11 @@ mod words;
 
 use checks::{
     exploration::Run,
-    lock::{NodesCase, TestedLock, mutation::QueuedMistake, program},
+    lock::{NodesCase, mutation::QueuedMistake, program},
 };
 use explore::Explorer;
 use rdma_fabric::{Fabric, RemoteAddr};
-use rma_lock::locks::Levels;
+use rma_lock::locks::LockKind;
 use twin::{Lock, Model, Role, Word};
 
 /// A job of the locks' own code, and the same job of the model.
@@ -27,14 +27,8 @@ struct Same {
 }
 
 /// The lock that a model is of.
-fn tested(lock: Lock) -> TestedLock {
-    match lock {
-        Lock::Flat => TestedLock::ReaderPreference,
-        Lock::Packed => TestedLock::Packed,
-        Lock::WritersFirst => TestedLock::WritersFirst,
-        Lock::Fair => TestedLock::Fair,
-        Lock::Aggregated => TestedLock::Nodes,
-    }
+fn tested(lock: Lock) -> LockKind {
+    lock.name().parse().expect("the name of a lock's type")
 }
 
 /// Offsets of the code's words, as `queue/layout.rs` has them.
@@ -56,8 +50,7 @@ impl Same {
     /// The job of a lock that knows nodes.
     fn nodes_case(&self) -> NodesCase {
         let nodes = Vec::leak(self.nodes.iter().map(|node| u32::from(*node)).collect());
-        let (lock, levels) = (tested(self.lock), Levels::Nodes);
-        NodesCase { lock, levels, nodes, roles: self.roles(), rounds: self.rounds }
+        NodesCase { lock: tested(self.lock), nodes, roles: self.roles(), rounds: self.rounds }
     }
 
     fn explorer(&self) -> Explorer<'static> {

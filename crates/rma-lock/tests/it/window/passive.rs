@@ -1,15 +1,21 @@
 //! Passive target, with every lock of the crate.
 
 use super::everywhere;
-use checks::{lock::TestedLock, with_access_lock};
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
-use rma_lock::{AccessLock, LockMode, Op, Window, locks::WindowLock};
+use rma_lock::{
+    AccessLock, LockMode, Op, Window,
+    locks::{LockKind, OneLock, WindowLock},
+    with_lock,
+};
 use tofu2_sim::shm::Threads;
 
 const ROUNDS: i64 = if cfg!(miri) { 2 } else { 20 };
 
-async fn count(fabric: Fabric, lock: TestedLock) -> ProgramResult<Vec<i64>> {
-    with_access_lock!(lock, count_with(fabric))
+async fn count(fabric: Fabric, lock: LockKind) -> ProgramResult<Vec<i64>> {
+    match lock {
+        LockKind::TwoLevels => count_with::<WindowLock>(fabric).await,
+        lock => with_lock!(lock, L => count_with::<OneLock<L>>(fabric).await),
+    }
 }
 
 /// Elements: counted exclusively; accumulated shared; accumulated by all; a greatest; tickets.
@@ -56,7 +62,7 @@ async fn count_with<L: AccessLock>(fabric: Fabric) -> ProgramResult<Vec<i64>> {
 #[test]
 fn every_lock_keeps_counts() {
     const RANKS: i64 = 4;
-    for lock in TestedLock::ALL {
+    for lock in LockKind::ALL {
         let all = everywhere(RANKS as usize, &async |fabric| count(fabric, lock).await);
         for (rank, mine) in all.iter().enumerate() {
             let at_home = if rank == 0 { ROUNDS * RANKS } else { 0 };

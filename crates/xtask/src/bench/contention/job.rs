@@ -22,11 +22,11 @@ use rdma_fabric::{Fabric, ProgramResult};
 use repro::{
     lock_bench::{LockCase, LockRow, Spread},
     workloads::locks::{
-        EXCLUSIVE, LockKind, RankRecord, Run, RunLength, SHARED, UnknownLock, Workload, WriterShare, contend,
-        contention,
+        EXCLUSIVE, RankRecord, Run, RunLength, SHARED, Workload, WriterShare, compared, contend, contention,
     },
 };
-use serde::{Deserialize, Serialize};
+use rma_lock::locks::{LockKind, UnknownLock};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use std::{
     error::Error,
     fs::{self, File},
@@ -45,8 +45,23 @@ const OVERSUBSCRIBED: u32 = 5;
 /// What ranks contend for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Contestant {
-    Lock(LockKind),
+    Lock(#[serde(serialize_with = "write_name", deserialize_with = "read_name")] LockKind),
     Mutex,
+}
+
+fn write_name<S: Serializer>(kind: &LockKind, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(kind)
+}
+
+fn read_name<'a, D: Deserializer<'a>>(from: D) -> Result<LockKind, D::Error> {
+    String::deserialize(from)?.parse().map_err(D::Error::custom)
+}
+
+impl Contestant {
+    /// Returns the locks that are compared, and the mutex.
+    pub(super) fn all() -> impl Iterator<Item = Contestant> {
+        compared().map(Contestant::Lock).chain([Contestant::Mutex])
+    }
 }
 
 const MUTEX: &str = "futex-mutex";
@@ -262,9 +277,13 @@ mod tests {
 
     #[test]
     fn contestants_are_read_back() {
-        for contestant in LockKind::ALL.map(Contestant::Lock).into_iter().chain([Contestant::Mutex]) {
+        for contestant in Contestant::all() {
             assert_eq!(contestant.to_string().parse(), Ok(contestant));
+            let json = serde_json::to_string(&contestant).unwrap_or_default();
+            assert_eq!(serde_json::from_str::<Contestant>(&json).ok(), Some(contestant));
         }
+        let fair = serde_json::to_string(&Contestant::Lock(LockKind::Fair)).unwrap_or_default();
+        assert_eq!(fair, r#"{"Lock":"fair"}"#);
         assert!("spin".parse::<Contestant>().is_err());
     }
 
@@ -274,7 +293,7 @@ mod tests {
             workloads: Workload::ALL.to_vec(),
             writers: vec![WriterShare::per_mille(250)],
             ranks: vec![3],
-            locks: LockKind::ALL.map(Contestant::Lock).into_iter().chain([Contestant::Mutex]).collect(),
+            locks: Contestant::all().collect(),
             repetitions: 2,
             length: Duration::from_millis(2),
             oversubscribed_length: Duration::from_millis(2),

@@ -20,7 +20,7 @@ use job::Contestant;
 use repro::{
     lock_bench::{LockRow, SimulatedPlan, markdown, run as simulate, terminal},
     progress::Progress,
-    workloads::locks::{LockKind, Workload, WriterShare},
+    workloads::locks::{Workload, WriterShare},
 };
 use serde::Serialize;
 use std::{
@@ -172,7 +172,7 @@ fn simulated(options: &Options) -> Result<SimulatedPlan, String> {
 }
 
 fn wall_clock(options: &Options, cores: Vec<usize>) -> job::Campaign {
-    let every = LockKind::ALL.map(Contestant::Lock).into_iter().chain([Contestant::Mutex]).collect();
+    let every = Contestant::all().collect();
     let length = |ms| Duration::from_millis(u64::from(options.length.unwrap_or(ms)));
     job::Campaign {
         workloads: or(&options.workloads, Workload::ALL.to_vec()),
