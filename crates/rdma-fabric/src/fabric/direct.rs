@@ -228,8 +228,8 @@ impl<T: Pod, D: GetSink<T>> DirectOp for Get<'_, T, D> {
     }
 }
 
-/// A put from memory that is only lent: providers are done with the bytes, or have copied them,
-/// when the post returns.
+/// A put from borrowed memory: providers are done with the bytes, or have copied them, when the
+/// post returns.
 pub(super) struct PutSlice<'a, T> {
     pub(super) to: &'a Place,
     pub(super) from: &'a [T],
@@ -250,7 +250,7 @@ impl<T: Pod> DirectOp for PutSlice<'_, T> {
     fn finish(self, _: u64) {}
 }
 
-/// A get into memory that is only lent: providers see it while they are polled, and fill it then.
+/// A get into borrowed memory: providers see it while they are polled, and fill it then.
 pub(super) struct GetSlice<'a, T> {
     pub(super) from: &'a Place,
     pub(super) to: &'a mut [T],
