@@ -29,6 +29,7 @@
 //!
 //! # Safety
 //! Everything is safe to call except what creates or uses a [`Pact`] that allows references.
+//! Memory that others may write is never handed out as a slice: it is read and written by copying.
 //! References exist only to memory [without a key](Fabric::keyless), under a lock's guard. A peer
 //! that breaks the rules can only write wrong *values* into memory that was registered for it.
 //!

@@ -25,7 +25,6 @@ impl Fabric {
     ///
     /// Collective: all ranks call it, in the same order relative to other symmetric allocations and
     /// with the same size. When it returns, every rank's part can be reached. Dropping a symmetric
-    /// with the same size. When it returns, every rank's part can be reached. Dropping a symmetric
     /// region frees the rank's own part; the room is reused only for symmetric allocations, and
     /// only after all parts were dropped, in the same order on every rank.
     ///

@@ -10,9 +10,10 @@
 //! # Session mode
 //! A queue opened in [`QueueMode::Session`] has a third pointer into its TOQ, the *session offset*
 //! (or *scheduling pointer*). The read pointer never passes it: a command waits until the offset is
-//! beyond *all* its slots. A put that arrives for the queue advances the offset by its beyond *all*
-//! its slots. A put that arrives for the queue advances the offset by its [`Posting::sps`]. No CPU
-//! takes part, so a queue filled once is a program that peers' arrivals run. In detail:
+//! beyond *all* its slots. A put that arrives for the queue advances the offset by its
+//! [`Posting::sps`]. No CPU takes part, so a queue filled once is a program that peers' arrivals
+//! run. In detail:
+//!
 //! * The unit is the 32-byte slot. A two-slot command with one slot of credit does not start.
 //! * Puts advance it, inline puts too, whatever their length; a put of several packets does so
 //!   once, a put of n blocks n times. Gets, atomics and nops don't.

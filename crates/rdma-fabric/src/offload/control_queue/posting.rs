@@ -132,7 +132,7 @@ pub enum MrqKind {
 /// A notice: an entry of the message receive queue. Fields that [`MrqKind`] doesn't name are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MrqNotice {
-    /// The command and side it is about.
+    /// The command and side that the notice is about.
     pub kind: MrqKind,
     /// The other side's queue: the target of an own command, the poster of a peer's.
     pub peer: QueueId,

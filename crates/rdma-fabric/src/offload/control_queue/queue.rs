@@ -191,7 +191,7 @@ impl ControlQueue {
                     Ok(None) => {}
                     Err(error) => return Poll::Ready(Err(error)),
                 }
-                // An entry that came before the failure counts.
+                // An entry that arrived before the failure counts.
                 if let Some(error) = failed {
                     return Poll::Ready(Err(error));
                 }
