@@ -1,10 +1,10 @@
 //! Short paths: what is over at once costs no box, and its first poll becomes part of its caller.
 //!
-//! [`in_place`] is an `async` block that tries something, awaits the operation it posted and then
-//! the rest if that is not enough, with two differences, because a call and a large value moved
+//! [`in_place`] is an `async` block that tries something, awaits the operation it posted, and then
+//! the rest if that is not enough. It differs in two ways, because a call and a large value moved
 //! cost more than a lock: the first poll is certain to become part of its caller, and the rest is
-//! boxed, and only made when it is needed. Where operations take time, a future per rank is what a
-//! large job consists of: an acquisition or release that meets nobody keeps its operation in place.
+//! boxed, and created only when it is needed. Where operations take time, a large job consists of
+//! one future per rank: an uncontended acquisition or release keeps its operation in place.
 //!
 //! [`atomic_now`] and [`poll_atomic`] post the atomics of which such paths consist.
 
@@ -19,19 +19,19 @@ use rdma_fabric::{Amo, Fabric, FabricError, Handle, RemoteWord};
 /// What is tried first.
 pub(crate) trait FastPath {
     type Out;
-    /// What was posted, and polled once; dropping it leaves nothing undone.
+    /// The operation that was posted, and polled once; dropping it leaves nothing undone.
     type Posted: Future<Output = Result<Self::Out, Self::Stage>> + Unpin;
     /// What the rest needs to know.
     type Stage;
 
-    /// Tries it; to be marked `#[inline(always)]`, which closures can't be.
+    /// Tries it; must be marked `#[inline(always)]`, which closures can't be.
     fn now(self, cx: &mut Context<'_>) -> Attempt<Self>;
 }
 
-/// For what posts several operations one after the other: none is awaited in place.
+/// For paths that post several operations one after the other: none is awaited in place.
 pub(crate) type Never<Fast> = Pending<Result<<Fast as FastPath>::Out, <Fast as FastPath>::Stage>>;
 
-/// What came of a first attempt.
+/// The outcome of a first attempt.
 pub(crate) enum Attempt<T: FastPath + ?Sized> {
     Done(T::Out),
     Posted(T::Posted),
@@ -41,14 +41,14 @@ pub(crate) enum Attempt<T: FastPath + ?Sized> {
 pub(crate) struct InPlace<Fast: FastPath, Slow, Rest> {
     /// `None` after the first poll.
     fast: Option<Fast>,
-    /// Until the rest is made of it.
+    /// `None` once the rest has been made from it.
     slow: Option<Slow>,
     then: ManuallyDrop<Then<Fast, Rest>>,
 }
 
-/// What is awaited.
+/// What is being awaited.
 enum Then<Fast: FastPath, Rest> {
-    /// Before the first poll, and when it is over.
+    /// Before the first poll, and after the end.
     Nothing,
     Posted(Fast::Posted),
     Rest(Rest),
@@ -57,7 +57,7 @@ enum Then<Fast: FastPath, Rest> {
 // Nothing is ever pinned.
 impl<Fast: FastPath, Slow, Rest> Unpin for InPlace<Fast, Slow, Rest> {}
 
-/// Tries `fast`; if it hands something on, awaits what `slow` makes of that: a box.
+/// Tries `fast`; if it passes something on, awaits what `slow` makes of that, which is boxed.
 #[inline(always)]
 pub(crate) fn in_place<Fast, Slow, Rest>(fast: Fast, slow: Slow) -> InPlace<Fast, Slow, Rest>
 where
