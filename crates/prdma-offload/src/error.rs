@@ -87,13 +87,13 @@ pub enum PrdmaError {
     /// A member published something that no member of this version publishes.
     #[error("member {member} published damaged records")]
     Damaged {
-        /// Who.
+        /// The member that published it.
         member: usize,
     },
     /// The request has been started and not yet waited for.
     #[error("the request is active in iteration {iteration}: wait for it first")]
     Active {
-        /// Counted from 1.
+        /// The iteration, counted from 1.
         iteration: u64,
     },
     /// An access touches bytes of a buffer that an active request sends (writing) or receives (any
@@ -164,18 +164,18 @@ pub enum PrdmaError {
     /// A start was dropped half-way: some of its commands have been posted, and some have not.
     #[error("the start of iteration {iteration} was dropped half-way")]
     HalfStarted {
-        /// Counted from 1.
+        /// The iteration, counted from 1.
         iteration: u64,
     },
     /// A call that marked partitions as ready was dropped half-way: some of their commands are in
     /// the queue, and some are not.
     #[error("the call that marked partitions {first}..{end} of destination slot {slot} was dropped half-way")]
     HalfReady {
-        /// Their slot.
+        /// The slot of the partitions.
         slot: usize,
-        /// The first of them.
+        /// The first of the partitions.
         first: usize,
-        /// The one after the last.
+        /// The partition after the last.
         end: usize,
     },
     /// An iteration failed; the request can now only be freed.

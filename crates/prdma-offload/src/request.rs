@@ -61,19 +61,20 @@ impl Request {
         self.made.form
     }
 
-    /// Returns whether blocks travel together; the same at all members. [`Aggregation::None`] also
-    /// where aggregation was asked for and no two blocks have the same way, or there are too few
-    /// queues for it.
+    /// Returns whether blocks travel together; the same at all members. Returns
+    /// [`Aggregation::None`] even where aggregation was asked for, if no two blocks go the same way
+    /// or there are too few queues for it.
     pub fn aggregation(&self) -> Aggregation {
         self.made.aggregation
     }
 
-    /// Returns why the form is thriftier than members asked for: the first thing that kept this
-    /// member from having the queues it wanted.
+    /// Returns why the form is thriftier than members asked for: the first obstacle that kept this
+    /// member from having the queues it wanted. It is
     /// [`FabricError::Unsupported`](rdma_fabric::FabricError::Unsupported) where the fabric has no
     /// control queues, [`PrdmaError::Limit`] where too few are free or an iteration needs a deeper
     /// one than the network allows, or another error of the fabric; [`PrdmaError::ElsewhereFailed`]
-    /// where only another member could not have its own. `None` if options alone made the form.
+    /// where only another member could not have its own. `None` if options alone determined the
+    /// form.
     pub fn obstacle(&self) -> Option<&PrdmaError> {
         self.made.obstacle.as_ref()
     }

@@ -55,7 +55,7 @@ pub(crate) struct RequestBuilder<'a> {
     pub(crate) group: &'a mut Group,
     /// Where members publish tables.
     pub(crate) headers: &'a GroupMemory,
-    /// Of each request, its channels.
+    /// The channels of each request.
     pub(crate) requests: &'a [&'a [Channel]],
     /// What is sent and what is received, by slot, [checked](check); or why there is nothing, which
     /// the others then learn.

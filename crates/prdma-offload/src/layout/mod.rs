@@ -32,7 +32,7 @@ pub const MOST_DIMS: usize = 4;
 pub struct Layout {
     /// Where the first run starts, in bytes from the buffer's start; 0 if there are no bytes.
     pub(crate) offset: u64,
-    /// Bytes of a run; 0 if there are no bytes. The innermost distance, if any, is another.
+    /// Bytes of a run; 0 if there are no bytes. The innermost distance, if any, differs from it.
     pub(crate) run: u64,
     /// The count of each dimension, and its distance from start to start in bytes; outermost first.
     /// Entries after `used` are `(1, 0)`. All other counts are 2 or more, and no distance equals

@@ -74,8 +74,8 @@ impl fmt::Debug for Partitioned {
 }
 
 impl Partitioned {
-    /// Makes a request of `channels`, one for each partition of an edge, and the partitions of
-    /// blocks.
+    /// Makes a request of `channels`, one for each partition of an edge, and the blocks'
+    /// partitions.
     fn new(made: Made<PartitionEngine>, partitions: usize, channels: &[Channel], blocks: &Blocks) -> Result<Self> {
         let mut outs: Vec<_> = blocks.sends.iter().map(|_| None).collect();
         let mut ins: Vec<_> = blocks.receives.iter().map(|_| None).collect();
