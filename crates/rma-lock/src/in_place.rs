@@ -76,7 +76,7 @@ impl<Fast: FastPath, Slow, Rest> InPlace<Fast, Slow, Rest> {
     }
 }
 
-/// Dropping one that is over is a comparison.
+/// Dropping one that is over costs only a comparison.
 impl<Fast: FastPath, Slow, Rest> Drop for InPlace<Fast, Slow, Rest> {
     #[inline(always)]
     fn drop(&mut self) {
@@ -126,7 +126,7 @@ where
         *self.then = Then::Rest(slow(stage));
     }
 
-    /// Polls what is awaited. The result is boxed, so that only this path has it in memory.
+    /// Polls what is being awaited. The result is boxed, so that only this path has it in memory.
     #[cold]
     #[inline(never)]
     fn go_on(&mut self, cx: &mut Context<'_>) -> Option<Box<Fast::Out>> {
@@ -162,7 +162,7 @@ impl Posting {
 }
 
 /// Why there is no result yet; `None` if the atomic was not posted, and may be tried again. Boxed,
-/// because results that large cost more to move than a lock costs to take.
+/// because moving such a large result costs more than taking a lock.
 pub(crate) type NotOver = Option<Box<Posting>>;
 
 #[cold]
@@ -173,8 +173,8 @@ fn not_over(posting: Posting) -> NotOver {
 
 /// Does an atomic that is over at once.
 ///
-/// The call out of line is given a copy of `amo`: the one whose address is passed would be kept in
-/// memory on the short path too.
+/// The call out of line is given a copy of `amo`: the original, if its address were passed, would
+/// be kept in memory on the short path too.
 #[inline(always)]
 pub(crate) fn atomic_now(fabric: &Fabric, word: &RemoteWord<u64>, amo: Amo<u64>) -> Result<u64, NotOver> {
     match fabric.atomic_now(word, amo) {
@@ -199,8 +199,8 @@ fn test_atomic(fabric: &Fabric, word: &RemoteWord<u64>, amo: Amo<u64>) -> Result
     }
 }
 
-/// [`atomic_now`], polled: a few instructions less where the fabric's handles know that they are
-/// over.
+/// Does [`atomic_now`] by polling: a few instructions fewer where the fabric's handles know that
+/// they are over.
 #[inline(always)]
 pub(crate) fn poll_atomic(
     fabric: &Fabric,

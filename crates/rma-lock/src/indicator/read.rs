@@ -8,7 +8,7 @@ use crate::{detach::Cancelled, error::Stopped, in_place::NotOver, queue::NodeId}
 use rdma_fabric::{Rank, RemoteWord, Time};
 
 impl Core {
-    /// Gets inside; `None` for a deadline is not to wait at all. The first atomic may have been
+    /// Gets inside; `None` as deadline means not to wait at all. The first atomic may have been
     /// posted.
     pub(super) async fn arrive(
         &self,
@@ -21,7 +21,7 @@ impl Core {
             None => self.queue.fabric.atomic(&self.gate, ARRIVE).await?, // I1
         });
         if old.is_over_limit() {
-            // In an open gate a writer that comes now waits for it.
+            // If the gate is open, a writer that comes now waits for this reader.
             if old.is_closed() {
                 self.withdraw(old.epoch()).await?
             } else {
@@ -43,8 +43,8 @@ impl Core {
         Ok(true)
     }
 
-    /// I2–I6: counted while the gate was closed in `epoch`. Whoever is counted when the next epoch
-    /// begins is inside in it.
+    /// I2–I6: waits, counted while the gate was closed in `epoch`. A reader that is counted when
+    /// the next epoch begins is inside in it.
     async fn wait(&self, epoch: u64, deadline: Time, cancelled: &Cancelled) -> Result<(), Stopped> {
         let (queue, fabric) = (&self.queue, &self.queue.fabric);
         let waiting = self.waiting_at(self.my_first())?;
@@ -66,7 +66,7 @@ impl Core {
             match queue.wait_to_be_woken(&own, deadline, cancelled).await {
                 Err(Stopped::GaveUp(error)) => {
                     self.withdraw(epoch).await?;
-                    // Nobody may be counted any more who would have the stack taken.
+                    // Nobody may still be counted who would have the stack taken.
                     self.sweep(&waiting).await?;
                     return Err(Stopped::GaveUp(error));
                 }
