@@ -1,5 +1,5 @@
-//! What goes from one node to another, as both ends work it out by themselves from the edges that
-//! the members of both publish.
+//! What goes from one node to another, as both ends derive it by themselves from the edges that the
+//! members of both publish.
 
 use super::AgreedAggregation;
 use crate::{
@@ -59,7 +59,7 @@ pub(super) fn cross_node_edges(
     cross_node_edges
 }
 
-/// A block under way.
+/// A block in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Edge {
     pub(super) from: usize,
@@ -73,7 +73,7 @@ pub(super) struct Edge {
     pub(super) at: u64,
 }
 
-/// All that goes from one node to another in one message.
+/// Everything that goes from one node to another in one message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Pair {
     /// By sender, receiver, index: in the order of their bytes.

@@ -1,6 +1,6 @@
-//! The plan of a member: which channels it has, what they forward, which memory they address.
+//! The plan of a member: which channels it has, what they forward, and which memory they address.
 //!
-//! Members say nothing of this to each other. Both ends of a channel come to it from the same
+//! Members communicate nothing about this. Both ends of a channel derive it from the same
 //! [pairs](super::pairs).
 
 use super::pairs::{Edge, Neighbour, Pair, Stretch};
@@ -38,7 +38,7 @@ pub(super) struct PlannedChannel {
     pub(super) backing: Backing,
 }
 
-/// A block of the program's, and where it is while under way.
+/// A block of the program, and where it is while in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Packed {
     pub(super) slot: usize,
@@ -84,7 +84,7 @@ enum Leg {
 }
 
 /// Returns the number of a leg's channel, above those of all edges. What goes up and down between
-/// two members is of one neighbour each.
+/// two members belongs to one neighbour each.
 fn index(step: Leg, neighbour: usize) -> u32 {
     let step = match step {
         Leg::Up => 0,
@@ -286,7 +286,7 @@ fn receives(
     }
 }
 
-/// Makes a channel without a slot, in one direction. Its place and its rank are not known yet.
+/// Makes a channel without a slot, in one direction. Its place and its rank are not yet known.
 fn leg_channel(member: usize, index: u32, out: bool) -> Channel {
     let end = Some(EdgeEnd { slot: 0, label: 0 });
     let (out, inn) = if out { (end, None) } else { (None, end) };

@@ -1,4 +1,4 @@
-//! Making a collective: what is asked for is compared, a form agreed on, addresses exchanged.
+//! Making a collective: members compare what they ask for, agree on a form and exchange addresses.
 
 use super::{
     fast,
@@ -21,7 +21,7 @@ use rdma_fabric::{
 };
 use std::collections::BTreeMap;
 
-/// What is asked for.
+/// The collective asked for.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Operation {
     Barrier,
@@ -69,7 +69,7 @@ impl Operation {
     }
 }
 
-/// Where a member's things are: for one of its queues, or for the CPUs of others.
+/// Where a member's queues and memory are: for one of its queues, or for the CPUs of others.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 struct MemberContact {
@@ -261,7 +261,7 @@ impl CollectiveBuilder<'_> {
     }
 }
 
-/// Returns the command of a put; `None` if the contact is not one of `rank`.
+/// Returns the command of a put; `None` if the contact does not belong to `rank`.
 fn posting(put: &Put, own: &MemberContact, theirs: &MemberContact, rank: Rank) -> Option<Posting> {
     let to = QueueId::from_bits(theirs.queue).filter(|to| to.rank() == rank)?;
     let place = |contact: &MemberContact, (area, offset): (Area, u64)| {

@@ -1,7 +1,7 @@
-//! What queues are filled with for one iteration of a collective, before any address is known.
+//! The contents of queues for one iteration of a collective, before any address is known.
 //!
-//! A plan says what each member's queues hold; `program` makes it commands, and the tests carry
-//! plans out in every order they can think of.
+//! A plan says what each member's queues hold; `program` turns it into commands, and the tests
+//! carry plans out in every possible order.
 
 use super::{
     fast::steps,
@@ -66,7 +66,7 @@ impl Put {
     }
 }
 
-/// What one slot holds; nothing: a NOP.
+/// The content of one slot; `None` is a NOP.
 pub(super) type Slot = Option<Put>;
 
 /// One queue. An iteration is over when the last slot has started and the notices are here.
@@ -100,13 +100,13 @@ pub(super) struct Plan {
     pub(super) alternating: bool,
 }
 
-/// Returns how many puts to oneself release `slots` others, one another included but for the first.
+/// Returns how many puts to oneself release `slots` others, and all but the first of each other.
 fn chain(slots: usize) -> usize {
     if slots == 0 { 0 } else { (slots - 1).div_ceil(MOST_SPS - 1).max(1) }
 }
 
-/// Puts of `me` to its own queue `queue` that release one another and then `slots` more. The first
-/// carries `span`.
+/// Returns puts of `me` to its own queue `queue` that release one another and then `slots` more.
+/// The first carries `span`.
 pub(super) fn release(me: usize, queue: usize, slots: usize, span: Option<Span>) -> Vec<Slot> {
     let many = chain(slots);
     let mut owed = (many + slots).saturating_sub(1);
@@ -119,12 +119,12 @@ pub(super) fn release(me: usize, queue: usize, slots: usize, span: Option<Span>)
     (0..many).map(put).collect()
 }
 
-/// Returns so many NOPs.
+/// Returns this many NOPs.
 pub(super) fn nops(many: usize) -> impl Iterator<Item = Slot> {
     core::iter::repeat_n(None, many)
 }
 
-/// One put, and the word that says it has come.
+/// One put, and the word that says that it has arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CpuPut {
     /// Own words that must have this iteration's number.
@@ -143,15 +143,15 @@ pub(super) struct CpuPlan {
     pub(super) finally: Vec<usize>,
 }
 
-/// Returns the puts of `me` in a dissemination: what is needed is named, so nothing is counted.
+/// Returns the puts of `me` in a dissemination. What is needed is named, so nothing is counted.
 pub(super) fn cpu_barrier(members: usize, me: usize) -> CpuPlan {
     let steps = steps(members);
     let put = |step: usize| CpuPut { needs: (0..step).collect(), to: ((me + (1 << step)) % members, step), span: None };
     CpuPlan { words: steps, puts: (0..steps).map(put).collect(), finally: (0..steps).collect() }
 }
 
-/// Returns the puts of `me` up the tree and down again, in the order of [`super::tree`]. Words:
-/// those of the children, the root's turn, the segments.
+/// Returns the puts of `me` up the tree and down again, in the order of [`super::tree`]. The words
+/// are those of the children, the root's turn, and the segments.
 pub(super) fn cpu_tree(tree: &Tree, load: &Load, me: usize) -> CpuPlan {
     let children = tree.children(me);
     let (ups, segments) = (0..children.len(), load.segments as usize);

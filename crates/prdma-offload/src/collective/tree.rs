@@ -5,24 +5,24 @@
 //! inner  NOP ... NOP UP | DOWN ... DOWN                  an UP for each child but one, the own one; each segment to each child
 //! root   NOP ... NOP SELF ... SELF | DOWN ... DOWN
 //! ```
-//! An UP from below releases one slot: the last of them, whichever it is, the own UP, or at the
-//! root a put to the own queue, which releases all that goes down. What comes from above releases
-//! as many slots as there are children: the forwarding of just this segment.
+//! An UP from below releases one slot. The last of them, whichever it is, releases the own UP or,
+//! at the root, a put to the own queue, which releases everything that goes down. What comes from
+//! above releases as many slots as there are children: the forwarding of exactly this segment.
 //!
 //! # Credit
 //! An iteration of T slots receives credit for T. All UPs that a member gets of iteration k come
-//! before anything comes down to it, for the root waits for all; and an UP(k+1) of a child comes
-//! after the last DOWN(k) to that child, so after all slots of iteration k have been released. So
-//! credit comes in the order in which the slots stand, whatever the network does, and there is no
+//! before anything comes down to it, because the root waits for all; and an UP(k+1) of a child
+//! comes after the last DOWN(k) to that child, so after all slots of iteration k have been
+//! released. So credit comes in the order of the slots, whatever the network does, and there is no
 //! need to tell whose it is. A leaf's UP(k+1) is released by the last DOWN(k), and leaves when it
 //! is posted.
 //!
 //! # Memory
-//! UP carries what the members below have, into the parent's gather area at their place. Nobody's
+//! UP carries what the members below have into the parent's gather area, at their place. Nobody's
 //! CPU reads that; a child writes there again after DOWN(k), which follows the parent's UP(k) that
-//! read it. The root's first put to itself copies it all to where it goes down from: a child that
-//! has its DOWN(k) may gather again while others' still leaves. The result areas are written after
-//! all members have started.
+//! read it. The root's first put to itself copies everything to where it goes down from: a child
+//! that has its DOWN(k) may gather again while those of others are still leaving. The result areas
+//! are written after all members have started.
 
 use super::plan::{Area, MOST_SPS, Plan, Put, Queue, Slot, Span, nops, release};
 
@@ -104,8 +104,8 @@ pub enum Shape {
     Chain,
 }
 
-/// The links of a group of `members`. Members are counted from the root on; in this count those
-/// below one follow it without a gap.
+/// The links of a group of `members`. Members are counted from the root; in this count those below
+/// a member follow it without a gap.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tree {
     pub(super) members: usize,

@@ -4,7 +4,7 @@ use super::program::Shape;
 use crate::{Form, init::Agreed};
 use std::collections::BTreeMap;
 
-/// What a channel asks of its queue.
+/// What a channel requires of its queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Demand {
     /// Slots of the data that are sent along it, if any are.
@@ -18,8 +18,8 @@ pub(crate) struct Demand {
     pub(crate) notice: bool,
 }
 
-/// Data that are forwarded together: they leave when all that feeds them has come, and their
-/// receivers are ready.
+/// Data that are forwarded together: they leave when everything that feeds them has arrived, and
+/// their receivers are ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Relay {
     /// From 1. What feeds a relay is of lower stages; queues serve one stage each.
@@ -50,7 +50,7 @@ impl Demand {
     }
 }
 
-/// Which queues serve a channel.
+/// The queues that serve a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Assignment {
     /// The one that the neighbour addresses with its READYs and its data.
@@ -73,8 +73,8 @@ pub(crate) struct Assignments {
 }
 
 /// Assigns the channels that are sent along to as many queues as `form` has for them, in turn;
-/// those that are only received along go to the first. Relays have queues of their own, as many for
-/// those of a stage as `form` has for so many neighbours.
+/// channels that are only received along go to the first. Relays have queues of their own: each
+/// stage gets as many as `form` has for that many neighbours.
 pub(crate) fn assign_queues(form: Form, channels: &[Demand]) -> Assignments {
     let sending = channels.iter().filter(|edges| edges.plain()).count();
     let many = (form.queues(sending as u32) as usize).max(usize::from(!channels.is_empty()));
@@ -97,7 +97,7 @@ pub(crate) fn assign_queues(form: Form, channels: &[Demand]) -> Assignments {
     Assignments { queues, assigned }
 }
 
-/// Yields the queue of each relay, after the first `many`, and how many queues there are then.
+/// Yields the queue of each relay, after the first `many`, and how many queues there then are.
 fn relays(form: Form, channels: &[Demand], many: usize) -> (BTreeMap<Relay, usize>, usize) {
     let mut relays: BTreeMap<Relay, usize> = channels.iter().filter_map(|edges| Some((edges.relay?, 0))).collect();
     let stages = channels.iter().filter_map(|edges| edges.relay).map(|relay| relay.stage).max().unwrap_or(0);

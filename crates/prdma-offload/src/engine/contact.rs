@@ -1,5 +1,5 @@
-//! What a member publishes of a channel so that the neighbour's CPU can put into its memory, and
-//! the puts that are made of it.
+//! What a member publishes about a channel so that the neighbour's CPU can put into its memory, and
+//! the puts made from it.
 
 use crate::{
     Result,
@@ -88,7 +88,7 @@ impl CpuChannel<'_> {
     }
 }
 
-/// Resolves the puts of `out`, from `from` to what lies at `at`.
+/// Resolves the puts of `out`, from `from` to the memory at `at`.
 ///
 /// # Errors
 /// As [`Fabric::locate`].

@@ -8,9 +8,9 @@
 //! ```
 //! What is posted at start is the [program](super::program) without its data. Credit that comes
 //! before its commands is kept, so a partition that is marked late leaves at once, and one that is
-//! marked early waits for its receiver only (in a queue with several neighbours: for all). An
-//! iteration has the same number of slots whatever the order, because it can't end before all
-//! partitions are posted; so the argument about credit is that of the program, with a network
+//! marked early waits only for its receiver (in a queue with several neighbours: for all of them).
+//! An iteration has the same number of slots whatever the order, because it can't end before all
+//! partitions are posted. So the argument about credit is that of the program, with a network
 //! interface that is slow between SELF and DATA.
 
 use super::{CommandTemplate, Engine, Program, Progress};
@@ -20,7 +20,7 @@ use rdma_fabric::{
     control_queue::{Completion, MrqKind, MrqNotice, Posting},
 };
 
-/// Iterations run by queues.
+/// Iterations carried out by queues.
 pub(crate) struct QueueEngine {
     /// They close before the memory goes that they address.
     queues: Vec<RunningQueue>,
@@ -54,7 +54,7 @@ struct RunningQueue {
     outstanding: Outstanding,
 }
 
-/// What has not been seen yet of the current iteration.
+/// The parts of the current iteration that have not been seen yet.
 #[derive(Clone, Copy, Debug, Default)]
 struct Outstanding {
     notices: u32,

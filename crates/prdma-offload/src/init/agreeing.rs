@@ -1,10 +1,10 @@
-//! What members agree on with few words.
+//! What members agree on by exchanging a few words.
 
 use crate::{Form, PrdmaError, Result};
 use rdma_fabric::{Fabric, FabricError, Group};
 
-/// Meets the others: an error of any member becomes one of all, [`PrdmaError::ElsewhereFailed`]
-/// where this member had none. Collective.
+/// Meets the others: an error of any member becomes an error of all,
+/// [`PrdmaError::ElsewhereFailed`] where this member had none. Collective.
 pub(crate) async fn all_succeed<T>(group: &mut Group, mine: Result<T>) -> Result<T> {
     let failed = group.greatest(u64::from(mine.is_err())).await? > 0;
     match mine {
@@ -18,8 +18,8 @@ pub(crate) async fn least(group: &mut Group, value: u64) -> Result<u64> {
     Ok(!group.greatest(!value).await?)
 }
 
-/// Yields the least value of all members if all have one, in a single round. A block has no more
-/// bytes than `u64::MAX - 1`, which counts as `u64::MAX`. Collective.
+/// Yields the least value of all members if all have one, in a single round. A block has at most
+/// `u64::MAX - 1` bytes, which counts as `u64::MAX`. Collective.
 pub(crate) async fn all_succeed_least(group: &mut Group, mine: Result<u64>) -> Result<u64> {
     // 0 stands for a failure.
     let vote = mine.as_ref().map_or(0, |value| value.saturating_add(1));
@@ -30,7 +30,7 @@ pub(crate) async fn all_succeed_least(group: &mut Group, mine: Result<u64>) -> R
     }
 }
 
-/// How many queues a member wants, and can have.
+/// How many queues a member wants, and how many it can have.
 #[derive(Clone, Copy)]
 pub(crate) struct QueueBudget {
     /// For its widest stage.
@@ -75,7 +75,7 @@ pub(crate) struct Outcome<T> {
     pub(crate) opened: Option<T>,
 }
 
-/// OpenQueue what `form` needs, at all members or at none; where it can't be, what the next form
+/// Opens what `form` needs, at all members or at none; where that is impossible, what the next form
 /// needs, and so on. An `obstacle` may be known already.
 pub(crate) async fn open_everywhere<T>(
     group: &mut Group,
@@ -100,7 +100,7 @@ pub(crate) async fn open_everywhere<T>(
     Ok(Outcome { form, obstacle, opened: None })
 }
 
-/// Returns the most bytes of one transfer; whole words.
+/// Returns the most bytes of one transfer, in whole words.
 pub(crate) fn longest(fabric: &Fabric) -> u64 {
     let longest = match fabric.queue_limits().longest {
         0 => u32::MAX,

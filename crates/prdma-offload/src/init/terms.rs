@@ -11,7 +11,7 @@ use crate::{
 };
 use bytemuck::{Pod, Zeroable};
 
-/// What a member says of one channel.
+/// What a member declares about one channel.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct Terms {
@@ -78,7 +78,7 @@ pub(crate) struct Blocks {
     pub(crate) receives: Vec<Block>,
 }
 
-/// Returns the terms of this member for `channel`.
+/// Returns this member's terms for `channel`.
 pub(crate) fn terms(channel: &Channel, sends: &[Block], receives: &[Block], direct_blocks: u32) -> Terms {
     let block = |end: Option<EdgeEnd>, blocks: &[Block]| match end {
         None => (0, [0; Layout::WORDS]),
@@ -100,7 +100,7 @@ pub(crate) fn terms(channel: &Channel, sends: &[Block], receives: &[Block], dire
     }
 }
 
-/// Compares the own terms of a channel with the `table` of the neighbour.
+/// Compares the own terms of a channel with the neighbour's `table`.
 ///
 /// # Errors
 /// [`PrdmaError::Unmatched`], [`PrdmaError::Size`], [`PrdmaError::Damaged`].
@@ -154,8 +154,8 @@ pub(crate) fn agree(me: usize, channel: &Channel, mine: &Terms, table: &[Terms],
     Ok(Agreed { out, inn })
 }
 
-/// Checks that there is a block for each slot, inside its buffer, and none that is received shares
-/// bytes with another or itself. Blocks of slots without a neighbour are ignored.
+/// Checks that there is a block for each slot, inside its buffer, and that no received block shares
+/// bytes with another block or itself. Blocks of slots without a neighbour are ignored.
 ///
 /// # Errors
 /// [`PrdmaError::Slots`], [`PrdmaError::OutOfBounds`], [`PrdmaError::Overlap`],

@@ -1,5 +1,5 @@
-//! The memory of a request that is not the program's: words of the protocol, and where packed
-//! blocks wait.
+//! The memory of a request that does not belong to the program: words of the protocol, and where
+//! packed blocks wait.
 
 use super::{
     Channel,
@@ -13,12 +13,12 @@ use crate::{
 use rdma_fabric::{Deps, Fabric, FabricError, LocalWord, join};
 
 /// Bytes of the READYs, or ENDs, of channels with one neighbour. Two cache lines: neighbours don't
-/// disturb each other, nor READYs ENDs.
+/// disturb each other, nor do READYs and ENDs.
 const LINE: u64 = 128;
-/// Channels with one neighbour that share such lines.
+/// Number of channels with one neighbour that share such lines.
 const SHARERS: u64 = LINE / 8;
 
-/// Words, and the memory that each channel sends from and receives in. A request has them as long
+/// Words, and the memory that each channel sends from and receives in. A request keeps them as long
 /// as its engine, which addresses them.
 pub(crate) struct Wires {
     /// For each channel READY and END, then a word that puts to oneself touch.
@@ -36,7 +36,7 @@ pub(crate) struct Wires {
     pub(crate) unpacks: Vec<Staged>,
 }
 
-/// A block that is contiguous while it is under way.
+/// A block that is contiguous while in flight.
 pub(crate) struct Staged {
     /// Where it is in the program's buffer.
     layout: Layout,
@@ -198,7 +198,7 @@ impl Wires {
     }
 }
 
-/// Returns the memory of an edge: the program's, or, if its block is packed, memory of its own.
+/// Returns the memory of an edge: the program's or, if its block is packed, memory of its own.
 fn side(
     fabric: &Fabric,
     edge: Option<(&Block, Option<Layout>, u64)>,

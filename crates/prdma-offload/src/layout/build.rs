@@ -3,7 +3,7 @@
 use super::{Layout, LayoutError, MOST_DIMS};
 use bytemuck::Pod;
 
-/// Elements of `T` in bytes.
+/// Returns the number of bytes of this many elements of `T`.
 fn bytes<T>(elements: usize) -> Result<u64, LayoutError> {
     elements.checked_mul(size_of::<T>()).and_then(|bytes| u64::try_from(bytes).ok()).ok_or(LayoutError::Overflow)
 }

@@ -1,16 +1,16 @@
 //! Whether bytes are named twice.
 //!
 //! A run of one layout and one of another share a byte if their starts differ by less than a run.
-//! The difference of two starts is a sum of distances, each taken so many times as the counts
-//! allow; so the question is whether such a sum reaches a window. Equal distances of both sides are
-//! one term. Terms are tried from the longest distance on, and only as often as what the others can
-//! still add allows: twice or so each, where every distance is longer than all that lies inside it,
-//! as in arrays. Arrays of different shape in the same memory can take as many trials as the
-//! smaller counts multiply to.
+//! The difference of two starts is a sum of distances, each taken as many times as the counts
+//! allow; so the question is whether such a sum falls in a window. Equal distances of both sides
+//! form one term. Terms are tried from the longest distance on, and only as often as what the
+//! others can still add allows: about twice each, where every distance is longer than everything
+//! inside it, as in arrays. Arrays of different shapes in the same memory can take as many trials
+//! as the product of the smaller counts.
 
 use super::{Layout, LayoutError};
 
-/// `step`, at least `least` and at most `most` times.
+/// A term of `step`, taken at least `least` and at most `most` times.
 #[derive(Clone, Copy, Debug)]
 struct Term {
     step: i128,
@@ -102,7 +102,7 @@ fn ceiling(value: i128, step: i128) -> i128 {
     -(-value).div_euclid(step)
 }
 
-/// The greatest common divisor of two numbers that are not negative.
+/// Returns the greatest common divisor of two numbers that are not negative.
 pub(super) fn gcd(a: i128, b: i128) -> i128 {
     if b == 0 { a } else { gcd(b, a % b) }
 }

@@ -1,5 +1,5 @@
-//! Whether both ends know of every edge, and one answer for all members of a call that any of them
-//! can fail.
+//! Checks whether both ends know of every edge, and finds one answer for all members of a call that
+//! any of them can fail.
 
 use super::{Edge, Record, Side, Topology, TopologyError};
 use crate::{

@@ -1,9 +1,9 @@
-//! A distributed graph from edges that anybody gives.
+//! A distributed graph from edges that any member may give.
 //!
-//! Nobody knows who gives edges of it. So a contributor sorts its edges by the members they concern
-//! and takes a ticket at each of these; they count the tickets, make room for so many notes, and
-//! get notes of where their edges are; then they get them. A member holds the edges it gave and
-//! those that concern it.
+//! No member knows who gives its edges. So a contributor sorts its edges by the members they
+//! concern and takes a ticket at each of these. The members count the tickets, make room for that
+//! many notes, and get notes of where their edges are; then they get the edges. A member holds only
+//! the edges it gave and those that concern it.
 
 use super::{Topology, TopologyError, agreement::agreed};
 use crate::{
@@ -14,7 +14,7 @@ use bytemuck::{Pod, Zeroable};
 use rdma_fabric::{Fabric, FabricError, Group, GroupMemory, Region, RegionKey, RemoteAddr, Result, join::join_all};
 use std::collections::BTreeMap;
 
-/// An edge as one of its ends gets it.
+/// An edge as one of its ends receives it.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 struct Half {
@@ -80,7 +80,7 @@ impl Topology {
     }
 }
 
-/// Passes each member its half edges, and returns those that this one gets. The outer error has
+/// Passes each member its half edges, and returns those that this member gets. The outer error has
 /// ended the collective; the inner one is this member's.
 async fn scattered(
     group: &mut Group,

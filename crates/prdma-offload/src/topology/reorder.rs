@@ -1,7 +1,7 @@
-//! New numbers, with which neighbours share nodes (`reorder = true`).
+//! New numbers, by which neighbours share nodes (`reorder = true`).
 //!
-//! Which part of a topology a node plays is arithmetic, and the same at every member that knows the
-//! same.
+//! Which part of a topology a node plays is pure arithmetic, with the same result at every member
+//! that has the same data.
 
 use super::{Cartesian, Record, Topology, TopologyError, agreement::agreed, cartesian::digits};
 use crate::{
@@ -81,7 +81,7 @@ impl Topology {
     }
 }
 
-/// Writes each member its new number.
+/// Writes to each member its new number.
 async fn give(group: &Group, words: &GroupMemory, tables: &[Vec<Record>]) -> Result<()> {
     let nodes = Nodes::of_group(group)?;
     let vertices = greedy(&traffic(tables), &nodes).unwrap_or_else(|| (0..nodes.of.len()).collect());
@@ -108,13 +108,13 @@ fn traffic(tables: &[Vec<Record>]) -> Traffic {
     traffic
 }
 
-/// Makes a group of the same members, each with its vertex as number. Collective.
+/// Makes a group of the same members, each numbered by its vertex. Collective.
 async fn renumbered(group: &mut Group, vertex: usize) -> Result<Group, TopologyError> {
     let member = group.me();
     group.split(Some(0), vertex as u64).await?.ok_or(TopologyError::Failed { member })
 }
 
-/// What is exchanged with each other vertex, in both directions together, by vertex.
+/// What each vertex exchanges with every other, in both directions together, by vertex.
 pub(super) type Traffic = Vec<BTreeMap<usize, u64>>;
 
 impl Cartesian {
@@ -176,9 +176,9 @@ impl Cartesian {
     }
 }
 
-/// Returns the vertex of each member: each node takes in turn the least vertex that is left, then
-/// again and again the one that exchanges most with those it has, of several the least. `None` if
-/// as much as before would go between nodes.
+/// Returns the vertex of each member. Each node in turn takes the least vertex that is left, then
+/// repeatedly the one that exchanges most with those it has, and of several the least. `None` if as
+/// much as before would go between nodes.
 pub(super) fn greedy(traffic: &Traffic, nodes: &Nodes) -> Option<Vec<usize>> {
     let mut vertices = vec![0; nodes.of.len()];
     let mut left: Vec<bool> = vec![true; nodes.of.len()];

@@ -10,8 +10,8 @@ use crate::{
 };
 use rdma_fabric::{Deps, Fabric, RegionKey, RemoteAddr, triggered::put_behind};
 
-/// Above so many blocks they are packed before, and unpacked after: what [`crate::Options`] has by
-/// default.
+/// Blocks beyond this number are packed before, and unpacked after: the default of
+/// [`crate::Options`].
 const DIRECT_BLOCKS: u64 = 12;
 
 impl OutBox {

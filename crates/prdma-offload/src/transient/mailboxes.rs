@@ -1,8 +1,8 @@
-//! Where neighbours leave word for each other when nothing was agreed before.
+//! Mailboxes: where neighbours leave word for each other when nothing was agreed before.
 //!
-//! For each channel a member has an offer (the receiver writes it, the sender reads it) and an
-//! answer (the other way round), both in its own memory, so that it waits for own words only. Where
-//! they are is exchanged once.
+//! For each channel a member has an offer (written by the receiver, read by the sender) and an
+//! answer (the other way round), both in its own memory, so that it waits only for own words. Their
+//! locations are exchanged once.
 
 use super::edge::Offer;
 use crate::{
@@ -15,17 +15,17 @@ use rdma_fabric::{
     Fabric, Group, GroupMemory, LocalSpan, LocalWord, Rank, RegionKey, RemoteAddr, RemoteSpan, RemoteWord,
 };
 
-/// Set in a word that its writer will never write again. The rest is what it said before: its
+/// Set in a word that its writer will never write again. The rest keeps its last value, because the
 /// reader may not have looked yet.
 pub(super) const CLOSED: u64 = 1 << 63;
 
-/// What a sender says of the size of a block that it does not have.
+/// What a sender declares as the size of a block that it does not have.
 pub(super) const NO_BLOCK: u64 = u64::MAX;
 
-/// Bytes of a channel: number and body of an offer; answer, and what it is about.
+/// Bytes of a channel: number and body of an offer; the answer, and what it is about.
 const CHANNEL: u64 = 8 + 8 * Offer::WORDS as u64 + 16;
 
-/// What a member says of a channel.
+/// What a member publishes about a channel.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 struct Address {
@@ -53,7 +53,7 @@ pub(crate) struct Mailboxes {
     words: Memory,
 }
 
-/// Of an edge that is sent along.
+/// The box of an edge that is sent along.
 pub(super) struct OutBox {
     pub(super) slot: usize,
     pub(super) member: usize,
@@ -69,7 +69,7 @@ pub(super) struct OutBox {
     pub(super) answered: u64,
 }
 
-/// Of an edge that is received along.
+/// The box of an edge that is received along.
 pub(super) struct InBox {
     pub(super) slot: usize,
     pub(super) member: usize,
