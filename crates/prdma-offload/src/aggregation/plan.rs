@@ -19,13 +19,13 @@ use rdma_fabric::Rank;
 pub(super) enum Backing {
     /// The blocks of its edges, as without aggregation.
     Edges,
-    /// Of a neighbour by its place: [what goes there](Plan::out).
+    /// The memory of a neighbour, by its place, for [what goes there](Plan::out).
     Out(usize),
-    /// [What comes from there](Plan::inn).
+    /// The memory of a neighbour, by its place, for [what comes from there](Plan::inn).
     In(usize),
     /// The program's block of a slot that is sent.
     Send(usize),
-    /// The one of a slot that is received.
+    /// The program's block of a slot that is received.
     Receive(usize),
 }
 
@@ -54,7 +54,7 @@ pub(super) type StagingSize = (u64, Width);
 #[derive(Clone, Debug, Default)]
 pub(super) struct Plan {
     pub(super) channels: Vec<PlannedChannel>,
-    /// By neighbour: the own blocks, or all of the node's at its representative.
+    /// For each neighbour: the own blocks, or all of the node's at its representative.
     pub(super) out: Vec<Option<StagingSize>>,
     pub(super) inn: Vec<Option<StagingSize>>,
     pub(super) packs: Vec<Packed>,
@@ -66,11 +66,11 @@ pub(super) struct Planner<'a> {
     pub(super) nodes: &'a Nodes,
     pub(super) me: usize,
     pub(super) neighbours: &'a [Neighbour],
-    /// By neighbour: who represents it, if this member represents its own node.
+    /// For each neighbour: its representative, if this member represents its own node.
     pub(super) opposite: &'a [Option<usize>],
     pub(super) channels: &'a [Channel],
     pub(super) agreed: &'a [Agreed],
-    /// The most bytes between two blocks for one receiver that are dealt out with them.
+    /// The largest gap, in bytes, between two blocks for one receiver that is dealt out with them.
     pub(super) gap: u64,
     /// The most bytes of one transfer.
     pub(super) longest: u32,
@@ -114,7 +114,7 @@ impl Planner<'_> {
         Ok(plan)
     }
 
-    /// Plans the channels that go by themselves, and what is left of those of which one edge does.
+    /// Plans the channels that go by themselves, and the remainder of those of which one edge does.
     fn alone(&self, plan: &mut Plan) {
         let pair = |member: usize| {
             let neighbour = self.neighbours.iter().find(|neighbour| Some(neighbour.node) == self.nodes.of(member));
@@ -214,7 +214,7 @@ impl Planner<'_> {
         Ok(Some((pair.bytes(), pair.width)))
     }
 
-    /// Returns who represents this node to a neighbour.
+    /// Returns the member that represents this node to a neighbour.
     fn representative(&self, place: usize) -> usize {
         self.nodes.of(self.me).map_or(self.me, |node| self.nodes.representative(node, place))
     }
@@ -244,8 +244,8 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Plans a channel that sends bytes, each from an offset here to one there, of what two nodes
-    /// exchange.
+    /// Plans a channel that sends bytes of what two nodes exchange, each from an offset here to an
+    /// offset there.
     fn sends(
         &self,
         member: usize,

@@ -76,7 +76,7 @@ pub(super) fn allreduce(members: usize, me: usize, block: u64) -> Plan {
 /// as an arrival.
 fn plan(members: usize, me: usize, block: u64, weight: u8) -> Plan {
     let steps = steps(members);
-    // What an arrival releases of step i: Pi, and SELF behind it.
+    // The slots that an arrival of step i releases: Pi, and SELF behind it.
     let group = |step: usize| 1 + u8::from(step + 1 < steps);
     let queue = |step: usize| {
         let (first, last) = (step == 0, step + 1 == steps);
@@ -109,7 +109,7 @@ pub(super) fn broadcast(tree: &Tree, load: &Load, me: usize) -> Option<Plan> {
     }
     let (children, parent) = (tree.children(me), tree.parent(me));
     let mut queues = Vec::new();
-    // Below the root the first queue is what comes from above.
+    // Below the root, the first queue is for what comes from above.
     let first = usize::from(parent.is_some());
     if let Some(parent) = parent {
         let number = tree.number(me) + usize::from(tree.parent(parent).is_some());

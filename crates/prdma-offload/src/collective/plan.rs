@@ -15,7 +15,7 @@ pub(super) const MOST_SPS: usize = MOST as usize;
 /// Memory of a collective at a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Area {
-    /// Where blocks of those below meet on their way up.
+    /// Where blocks of the members below meet on their way up.
     Gather,
     /// What goes down: the program's block, or all blocks.
     Result,
@@ -46,13 +46,13 @@ pub(super) struct Span {
 /// A put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Put {
-    /// To which member, and which of its queues.
+    /// The member, and the number of its queue, that it goes to.
     pub(super) to: (usize, usize),
-    /// `None` if it says only that it has come.
+    /// The bytes; `None` if the put only announces its arrival.
     pub(super) span: Option<Span>,
-    /// Slots of that queue that it releases.
+    /// The number of slots of that queue that it releases.
     pub(super) sps: u8,
-    /// Whether the member takes a notice of it.
+    /// Whether the member receives a notice of it.
     pub(super) notice: bool,
 }
 
@@ -73,20 +73,20 @@ pub(super) type Slot = Option<Put>;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Queue {
     pub(super) slots: Vec<Slot>,
-    /// Slots of the first iteration that need no credit.
+    /// The number of slots of the first iteration that need no credit.
     pub(super) ahead: u32,
     /// Notices of an iteration.
     pub(super) notices: u32,
 }
 
 impl Queue {
-    /// Slots of a ring for the queue.
+    /// Returns the number of slots of a ring for the queue.
     pub(super) fn depth(&self) -> u64 {
         ring_depth(self.slots.len() as u64)
     }
 
-    /// Returns whether this queue of member `me` has SELFs: puts to a queue of its own, this or
-    /// another, that release what waits there.
+    /// Returns whether this queue of member `me` has SELFs: puts to one of its own queues, this one
+    /// or another, that release what waits there.
     pub(super) fn has_selfs(&self, me: usize) -> bool {
         self.slots.iter().flatten().any(|put| put.to.0 == me)
     }
@@ -96,7 +96,7 @@ impl Queue {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Plan {
     pub(super) queues: Vec<Queue>,
-    /// Whether even iterations have each area in the place of the other.
+    /// Whether the two areas are exchanged in even iterations.
     pub(super) alternating: bool,
 }
 
@@ -129,7 +129,7 @@ pub(super) fn nops(many: usize) -> impl Iterator<Item = Slot> {
 pub(super) struct CpuPut {
     /// Own words that must have this iteration's number.
     pub(super) needs: Vec<usize>,
-    /// To which member, and which of its words gets the number.
+    /// The member, and the number of its word, that gets the iteration's number.
     pub(super) to: (usize, usize),
     pub(super) span: Option<Span>,
 }

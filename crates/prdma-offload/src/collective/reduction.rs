@@ -12,11 +12,11 @@ pub(crate) struct Reduction {
     pub(super) sent: Block,
     /// Where the result goes.
     pub(super) result: Block,
-    /// By [`Area`].
+    /// The areas, indexed by [`Area`].
     pub(super) areas: [Memory; 2],
     pub(super) members: usize,
     /// The member whose area it is, if areas are [alternating](super::plan::Plan::alternating): its
-    /// block is the first one there.
+    /// block is then the first one there.
     pub(super) alternating: Option<usize>,
     pub(super) fold: Box<Fold>,
 }

@@ -33,12 +33,12 @@ pub(super) struct Load {
     pub(super) up: u64,
     /// Bytes that come down.
     pub(super) down: u64,
-    /// In so many segments; at least 1.
+    /// The number of segments; at least 1.
     pub(super) segments: u64,
 }
 
 impl Load {
-    /// Segment `number`: it starts where memory may be accessed in cells of any width.
+    /// Returns segment `number`: it starts where memory may be accessed in cells of any width.
     pub(super) fn segment(&self, number: u64) -> Option<Span> {
         let each = self.down.div_ceil(self.segments).next_multiple_of(8);
         let start = (number * each).min(self.down);
@@ -100,7 +100,8 @@ pub(super) fn plan(tree: &Tree, load: &Load, me: usize) -> Plan {
 pub enum Shape {
     /// A binomial tree: log2 N links from the root to the last member.
     Binomial,
-    /// One after the other: N - 1 links, each of which carries another segment at the same time.
+    /// A chain, one member after the other: N - 1 links, each of which carries a different segment
+    /// at the same time.
     Chain,
 }
 
@@ -114,7 +115,7 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Place of `member`, counted from the root.
+    /// Returns the place of `member`, counted from the root.
     pub(super) fn place(&self, member: usize) -> usize {
         (member + self.members - self.root) % self.members
     }
@@ -132,7 +133,7 @@ impl Tree {
         }
     }
 
-    /// Members at and below `member`.
+    /// Returns the number of members at and below `member`.
     pub(super) fn below(&self, member: usize) -> usize {
         let place = self.place(member);
         self.reach(place).min(self.members - place)
@@ -148,7 +149,7 @@ impl Tree {
         }
     }
 
-    /// Returns the members directly below, those with most below them first.
+    /// Returns the members directly below, in descending order of how many are below them.
     pub(super) fn children(&self, member: usize) -> Vec<usize> {
         let place = self.place(member);
         let steps: Vec<usize> = match self.shape {
@@ -158,7 +159,7 @@ impl Tree {
         steps.into_iter().map(|step| place + step).filter(|at| *at < self.members).map(|at| self.member(at)).collect()
     }
 
-    /// Returns which child of its parent `member` is.
+    /// Returns the number of `member` among its parent's children.
     pub(super) fn number(&self, member: usize) -> usize {
         let siblings = self.parent(member).map(|parent| self.children(parent)).unwrap_or_default();
         siblings.iter().position(|child| *child == member).unwrap_or(0)

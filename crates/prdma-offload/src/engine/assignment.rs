@@ -7,14 +7,14 @@ use std::collections::BTreeMap;
 /// What a channel requires of its queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Demand {
-    /// Slots of the data that are sent along it, if any are.
+    /// Slots of the data that are sent along the channel, if any are.
     pub(crate) data: Option<u64>,
-    /// Whether it is received along.
+    /// Whether data are received along the channel.
     pub(crate) ready: bool,
-    /// If it is sent along: the relay that its data belong to. If it is only received along: the
-    /// one that they feed.
+    /// For a channel that is sent along, the relay that its data belong to; for one that is only
+    /// received along, the relay that its data feed.
     pub(crate) relay: Option<Relay>,
-    /// Whether what is received along it ends with a notice.
+    /// Whether what is received along the channel ends with a notice.
     pub(crate) notice: bool,
 }
 
@@ -22,19 +22,19 @@ pub(crate) struct Demand {
 /// their receivers are ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Relay {
-    /// From 1. What feeds a relay is of lower stages; queues serve one stage each.
+    /// The stage, from 1. What feeds a relay is of lower stages; queues serve one stage each.
     pub(crate) stage: u8,
-    /// Which one of its stage.
+    /// The relay's number within its stage.
     pub(crate) number: u32,
 }
 
 impl Demand {
-    /// Of a channel that forwards nothing.
+    /// Returns the demand of a channel that forwards nothing.
     pub(crate) const fn new(data: Option<u64>, ready: bool) -> Self {
         Demand { data, ready, relay: None, notice: ready }
     }
 
-    /// Of a channel whose ends have agreed.
+    /// Returns the demand of a channel whose ends have agreed.
     pub(crate) fn of(agreed: &Agreed) -> Self {
         Demand::new(agreed.data_slots(), agreed.inn.is_some())
     }
@@ -53,22 +53,22 @@ impl Demand {
 /// The queues that serve a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Assignment {
-    /// The one that the neighbour addresses with its READYs and its data.
+    /// The queue that the neighbour addresses with its READYs and its data.
     pub(crate) queue: usize,
-    /// The one that its own READY leaves from.
+    /// The queue that the channel's own READY leaves from.
     pub(crate) ready_queue: usize,
     /// Whether data that arrive release slots of `queue`.
     pub(crate) feeds: bool,
-    /// Whether they end with a notice.
+    /// Whether such data end with a notice.
     pub(crate) notice: bool,
 }
 
 /// The queues of a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Assignments {
-    /// What each has to do. One that awaits nothing is the first, and only sends READYs.
+    /// The shape of each queue. A queue that awaits nothing is the first, and only sends READYs.
     pub(crate) queues: Vec<Shape>,
-    /// By channel.
+    /// The assignments, by channel.
     pub(crate) assigned: Vec<Assignment>,
 }
 

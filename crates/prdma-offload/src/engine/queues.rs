@@ -22,15 +22,16 @@ use rdma_fabric::{
 
 /// Iterations carried out by queues.
 pub(crate) struct QueueEngine {
-    /// They close before the memory goes that they address.
+    /// The queues close before the memory that they address is freed.
     queues: Vec<RunningQueue>,
-    /// Who can hold it up.
+    /// The ranks that can hold it up.
     ranks: Box<[Rank]>,
     fabric: Fabric,
 }
 
 impl QueueEngine {
-    /// Of queues, each with its program and the notices of an iteration. Waits depend on `ranks`.
+    /// Makes an engine of queues, each with its program and the notices of an iteration. Waits
+    /// depend on `ranks`.
     pub(crate) fn new(
         fabric: &Fabric,
         queues: impl Iterator<Item = (ControlQueue, Program, u32)>,
@@ -49,7 +50,7 @@ struct RunningQueue {
     program: Program,
     /// The program's commands for the iteration that was started last.
     postings: Box<[Posting]>,
-    /// Of an iteration: one for each edge that is received along.
+    /// Notices of an iteration: one for each edge that is received along.
     notices: u32,
     outstanding: Outstanding,
 }
@@ -140,7 +141,7 @@ impl Engine for QueueEngine {
 /// Queues, and the commands of each partition.
 pub(crate) struct QueuePartitions {
     pub(super) engine: QueueEngine,
-    /// In the order of the channels that send: the queue, and the commands.
+    /// The queue and the commands of each partition, in the order of the channels that send.
     pub(super) partitions: Vec<(usize, Vec<CommandTemplate>)>,
 }
 

@@ -16,9 +16,9 @@ pub(crate) struct Channel {
     pub(crate) member: usize,
     /// The neighbour.
     pub(crate) rank: Rank,
-    /// Its place among the channels of its request.
+    /// The channel's place among the channels of its request.
     pub(crate) place: usize,
-    /// Which of the pairs with this neighbour; the same at both ends.
+    /// The number of this pair among those with this neighbour; the same at both ends.
     pub(crate) index: u32,
     /// The edge that is sent along.
     pub(crate) out: Option<EdgeEnd>,
@@ -29,14 +29,14 @@ pub(crate) struct Channel {
 /// An edge of a channel at one end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EdgeEnd {
-    /// Its slot.
+    /// The edge's slot.
     pub(crate) slot: usize,
-    /// Its label; both ends have the same.
+    /// The edge's label; the same at both ends.
     pub(crate) label: u32,
 }
 
 impl EdgeEnd {
-    /// 1 + the label; 0 for no edge.
+    /// Returns 1 + the label; 0 for no edge.
     pub(crate) fn to_word(end: Option<EdgeEnd>) -> u64 {
         end.map_or(0, |end| u64::from(end.label) + 1)
     }

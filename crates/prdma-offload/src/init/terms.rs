@@ -36,7 +36,7 @@ pub(crate) struct Agreed {
 }
 
 impl Agreed {
-    /// Commands of the data that is sent, if any is.
+    /// Returns the number of commands of the data that are sent, if any are.
     pub(crate) fn data_slots(&self) -> Option<u64> {
         self.out.as_ref().map(|out| Data::slots(&out.pieces))
     }
@@ -47,11 +47,12 @@ impl Agreed {
 pub(crate) struct Outgoing {
     /// If the block is packed first: the layout in the program's buffer.
     pub(crate) packed: Option<Layout>,
-    /// From the start of the memory it is sent from to the start of that where it is received.
+    /// The pieces, from the start of the memory that is sent from to the start of the memory that
+    /// is received in.
     pub(crate) pieces: Vec<Piece>,
     /// Bytes of the block.
     pub(crate) bytes: u64,
-    /// In which cells it is put by the CPU: what both buffers allow.
+    /// The cells in which the CPU puts it: what both buffers allow.
     pub(crate) width: Width,
 }
 
@@ -62,7 +63,7 @@ pub(crate) struct Incoming {
     pub(crate) packed: Option<Layout>,
     /// Bytes of the block.
     pub(crate) bytes: u64,
-    /// What both buffers allow, as at the other end.
+    /// The cells that both buffers allow; the same at the other end.
     pub(crate) width: Width,
 }
 

@@ -15,13 +15,13 @@ use super::{Layout, LayoutError, overlap::gcd};
 pub struct Piece {
     /// Where the first block is read, in bytes from the buffer's start.
     pub from: u64,
-    /// Where it is written, in bytes from the other buffer's start.
+    /// Where the first block is written, in bytes from the other buffer's start.
     pub at: u64,
     /// Bytes of a block.
     pub len: u32,
-    /// How many blocks, at least 1.
+    /// The number of blocks, at least 1.
     pub count: u32,
-    /// From start to start, in bytes; 0 if there is one block.
+    /// The distance from start to start, in bytes; 0 if there is one block.
     pub stride: u64,
 }
 
@@ -59,7 +59,7 @@ pub fn count_blocks(from: &Layout, at: &Layout) -> u64 {
     match (bytes == at.bytes(), bytes) {
         (false, _) => 0,
         (true, 0) => 1,
-        // A block starts where a run starts at one end or both.
+        // A block starts where a run starts on one side or both.
         (true, _) => {
             let both = u128::from(from.run) * u128::from(at.run) / gcd(from.run.into(), at.run.into()) as u128;
             from.count() + at.count() - (u128::from(bytes) / both) as u64
@@ -167,10 +167,10 @@ impl Nest {
     }
 
     /// Appends a command for each turn of all loops but one: the longest of those with the same
-    /// step at both ends.
+    /// step on both sides.
     fn emit(&self, from: u64, at: u64, len: u32, pieces: &mut Vec<Piece>) {
         let equal = self.loops.iter().enumerate().filter(|(_, turn)| turn.from == turn.at && turn.from > 0);
-        // Of equally long ones the innermost.
+        // Of equally long ones, the innermost.
         let chosen = equal.rev().max_by_key(|(_, turn)| turn.count);
         let blocks = chosen.map_or(Loop { count: 1, from: 0, at: 0 }, |(_, turn)| *turn);
         let others: Vec<Loop> = self

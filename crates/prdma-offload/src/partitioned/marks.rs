@@ -26,14 +26,14 @@ impl ReadyPartitions {
     }
 
     fn step(&self, at: usize, from: u8, to: u8) -> bool {
-        // Whoever sends it sees what was written before it was marked.
+        // Whoever sends the partition sees what was written before it was marked.
         self.0[at].compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
     /// Marks all partitions of the range, or none.
     ///
     /// # Errors
-    /// The first partition that was marked before.
+    /// The first partition that was already marked.
     pub(super) fn mark(&self, range: core::ops::Range<usize>) -> Result<(), usize> {
         if let Some(taken) = range.clone().find(|at| !self.step(*at, IDLE, RESERVED)) {
             for kept in range.start..taken {

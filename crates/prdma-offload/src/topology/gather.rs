@@ -30,7 +30,7 @@ struct Half {
 struct Note {
     contributor: u64,
     key: u64,
-    /// The first one, and how many.
+    /// The index of the first edge, and the number of edges.
     start: u64,
     count: u64,
 }
@@ -40,11 +40,11 @@ const TICKETS: u64 = 0;
 const INBOX: u64 = 8;
 
 impl Topology {
-    /// Makes the graph of all edges that the members give, each a source and its destinations;
-    /// anybody may give any edge (`MPI_Dist_graph_create`). Collective over the group.
+    /// Makes the graph of all edges that the members give, each a source and its destinations; any
+    /// member may give any edge (`MPI_Dist_graph_create`). Collective over the group.
     ///
-    /// Slots are in the order of the members that gave the edges, then in that in which they gave
-    /// them. Edges that are given several times are several edges.
+    /// Slots are in the order of the members that gave the edges, then in the order in which they
+    /// gave them. An edge that is given several times becomes several edges.
     ///
     /// # Errors
     /// [`TopologyError::NoSuchEnd`] at all members; other errors of one member are
@@ -107,7 +107,7 @@ async fn scattered(
         Err(error) => Err(error.clone()),
     };
     group.barrier().await?;
-    // Both have been registered until here.
+    // Both stay registered until here.
     drop((outbox, inbox));
     Ok(noted.and(read))
 }

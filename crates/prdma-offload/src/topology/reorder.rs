@@ -17,9 +17,9 @@ impl Cartesian {
     /// the [topology](Cartesian::topology) of this member's new number, [`Group::me`]. Collective
     /// over `group`, which is as large as the grid.
     ///
-    /// Blocks are those that part the fewest pairs of neighbours. Numbers stay as they are if the
-    /// nodes have different numbers of members, no block of a node's size divides the grid, or no
-    /// fewer neighbours would be on other nodes.
+    /// Blocks are chosen to separate the fewest pairs of neighbours. Numbers stay as they are if
+    /// the nodes have different numbers of members, no block of a node's size divides the grid, or
+    /// no fewer neighbours would be on other nodes.
     ///
     /// # Errors
     /// [`TopologyError::WrongMembers`]; as [`Group::split`].
@@ -42,16 +42,16 @@ impl Cartesian {
 
 impl Topology {
     /// Makes a group of the same members, numbered so that members that exchange much share a node,
-    /// and the topology of this member's new number, [`Group::me`]: the one that the member with
-    /// that number had. Collective over the group that the topology is for.
+    /// and the topology of this member's new number, [`Group::me`]: the topology that the member
+    /// with that number had. Collective over the group that the topology is for.
     ///
     /// The first member gets all tables and fills node after node: with the least number that is
-    /// left, then again and again with the one that exchanges most with those there. An edge counts
-    /// as its weights at both ends, or as 1 at each. Numbers stay as they are if no less would go
+    /// left, then repeatedly with the one that exchanges most with those there. An edge counts as
+    /// its weights at both ends, or as 1 at each. Numbers stay as they are if no less would go
     /// between nodes.
     ///
     /// # Errors
-    /// [`TopologyError::Failed`] at the others for an error of one member. As [`Group::memory`],
+    /// [`TopologyError::Failed`] at all others if one member has an error. As [`Group::memory`],
     /// [`Group::split`].
     pub fn reordered<'a>(
         &'a self,
@@ -72,7 +72,7 @@ impl Topology {
         agreed(group, given.map_err(TopologyError::from)).await?;
         let fabric = group.fabric();
         let vertex = fabric.load(&fabric.local_word::<u64>(headers.at(fabric.rank(), 0)?)?)? as usize;
-        // Nobody publishes before everybody has read its number.
+        // Nobody publishes until everybody has read its number.
         group.barrier().await?;
         let table = publish(group, &headers, &records, &[vertex]).await;
         let table = agreed(group, table.map_err(TopologyError::from)).await?;
@@ -142,8 +142,8 @@ impl Cartesian {
     }
 
     /// Returns the extents of a block of `size` members that divides the grid so that the fewest
-    /// pairs of neighbours are in different blocks; of several the one with the least first extent,
-    /// then the least second, and so on.
+    /// pairs of neighbours are in different blocks; of several such blocks the one with the least
+    /// first extent, then the least second, and so on.
     fn block(&self, size: usize) -> Option<Vec<usize>> {
         let mut blocks = vec![(size, Vec::new())];
         for extent in self.dims() {

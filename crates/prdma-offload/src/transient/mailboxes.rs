@@ -36,7 +36,7 @@ struct Address {
     receives: u64,
     /// The region of the words.
     region: u64,
-    /// Where in it those of the channel start.
+    /// The offset in it at which the channel's words start.
     start: u64,
 }
 
@@ -46,9 +46,9 @@ pub(crate) struct Mailboxes {
     pub(super) ins: Vec<InBox>,
     /// The last exchange that was begun, from 1.
     pub(super) iteration: u64,
-    /// Whether an exchange was dropped half-way: neighbours know.
+    /// Whether an exchange was dropped half-way, which neighbours know.
     pub(super) closed: bool,
-    /// Kept registered.
+    /// Kept alive so that it stays registered.
     #[allow(dead_code)]
     words: Memory,
 }
@@ -58,14 +58,14 @@ pub(super) struct OutBox {
     pub(super) slot: usize,
     pub(super) member: usize,
     pub(super) to: Rank,
-    /// Which offer is here.
+    /// The number of the offer that is here.
     pub(super) offered: LocalWord<u64>,
     pub(super) offer: LocalSpan<u64>,
-    /// There goes the answer: twice the exchange's number, and 1 more if nothing was sent.
+    /// The word for the answer: twice the exchange's number, plus 1 if nothing was sent.
     pub(super) answer: RemoteWord<u64>,
-    /// Then this says how many bytes would have been.
+    /// The word that then says how many bytes it would have been.
     pub(super) about: RemoteWord<u64>,
-    /// The last answer of an exchange that is over.
+    /// The last answer of a finished exchange.
     pub(super) answered: u64,
 }
 

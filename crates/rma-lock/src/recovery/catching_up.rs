@@ -66,8 +66,8 @@ impl Core {
         }
     }
 
-    /// Yields whether a try in `epoch` was refused because that is over: then this has come to the
-    /// next one, and it is worth another try.
+    /// Yields whether a try in `epoch` was refused because that epoch is over: then this rank has
+    /// come to the next one, and another try is worthwhile.
     pub(super) async fn is_shut(self: &Arc<Self>, epoch: usize, lock: &EpochLock) -> Result<bool> {
         let shut = lock.shut().await?;
         if shut.torn {
