@@ -92,7 +92,7 @@ impl Mailboxes {
         // Holds until the exchange is complete.
         self.closed = true;
         let closing = CloseOnDrop { fabric, boxes: self, over: false };
-        // The call costs what a start does, at least.
+        // The call costs at least what a start does.
         fabric.charge("prdma.start").await;
         let receives = self.ins.iter().map(|inn| inn.receive(fabric, k, blocks.map(|all| &all.receives[inn.slot])));
         let sends = self.outs.iter().map(|out| out.send(fabric, k, blocks.map(|all| &all.sends[out.slot])));
@@ -102,22 +102,22 @@ impl Mailboxes {
         for (out, sent) in self.outs.iter_mut().zip(&sent) {
             out.answered = 2 * k + u64::from(sent.is_err());
         }
-        // What happened here says more than that something happened elsewhere.
+        // What happened here is more informative than the fact that something happened elsewhere.
         let mut errors: Vec<_> = received.into_iter().chain(sent).filter_map(Result::err).collect();
         errors.sort_by_key(|error| *error == PrdmaError::ElsewhereFailed);
         errors.into_iter().next().map_or(Ok(()), Err)
     }
 
     /// Returns what a member writes last to words of its neighbours when it leaves. They have read
-    /// all earlier offers, but maybe not the last answer.
+    /// all earlier offers, but perhaps not the last answer.
     fn leave_words(&self) -> Vec<(Rank, RemoteWord<u64>, u64)> {
         let answers = self.outs.iter().map(|out| (out.to, out.answer.clone(), CLOSED | out.answered));
         answers.chain(self.ins.iter().map(|inn| (inn.from, inn.offered.clone(), CLOSED))).collect()
     }
 }
 
-/// An exchange under way: when it is dropped, this member closes its mailboxes and its neighbours
-/// learn it.
+/// An exchange in flight: when it is dropped, this member closes its mailboxes and its neighbours
+/// learn of it.
 struct CloseOnDrop<'a> {
     fabric: &'a Fabric,
     boxes: &'a Mailboxes,
@@ -136,7 +136,7 @@ impl Drop for CloseOnDrop<'_> {
             let (fabric, words) = (self.fabric.clone(), self.boxes.leave_words());
             self.fabric.detach(async move {
                 for (rank, word, last) in words {
-                    // After what was put before. A lost neighbour needs no word.
+                    // After what was put before. A lost neighbour needs no notification.
                     let _ = fabric.flush(rank).await;
                     let _ = fabric.put_word(&word, last).await;
                 }

@@ -51,7 +51,7 @@ pub use one_thread::OneThread;
 /// A future behind a pointer: for rare calls.
 pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// An operation that is under way.
+/// An operation that is in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token(pub NonZeroU64);
 

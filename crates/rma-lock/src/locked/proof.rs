@@ -40,10 +40,10 @@ use rdma_fabric::{Mapped, Pact, Rank, RegionKey};
 /// that keeps its contract and whatever safe code and deaths of ranks do:
 /// * while a value of `Exclusive` exists, or has been forgotten, no other value of `Shared` or
 ///   `Exclusive` does, at any rank; nor after its holder was lost: a lock that takes itself back
-///   from a holder must know that the holder does not run any more;
+///   from a holder must know that the holder no longer runs;
 /// * what a holder did before it let go happens before what the next one does;
-/// * all its words are in symmetric memory of the fabric it was made with, and it lets nobody at
-///   that fabric or those words but who has a value of the lock or a guard;
+/// * all its words are in symmetric memory of the fabric it was made with, and it lets nobody reach
+///   that fabric or those words except through a value of the lock or a guard;
 /// * no other lock has its [`Excludes::DISCIPLINE`].
 pub unsafe trait Excludes: RmaLock {
     /// The lock's number. This crate's numbers are below 1000.

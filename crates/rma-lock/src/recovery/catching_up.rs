@@ -82,7 +82,7 @@ impl Core {
     /// Comes to the epoch after `from`, which is left for `reason`: opens it, or waits until
     /// somebody else has.
     ///
-    /// Dropped, it ends, or goes on opening in the background.
+    /// Dropping the future ends this, or leaves the opening to continue in the background.
     pub(super) async fn catch_up(self: &Arc<Self>, from: usize, reason: Reason, deadline: Time) -> Result<()> {
         loop {
             let seen = Agreement::of_bits(self.fabric.get_word(&self.agreement).await?)?;

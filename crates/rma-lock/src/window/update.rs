@@ -109,7 +109,7 @@ impl Update {
             if self.in_flight.is_empty() && (self.error.is_some() || self.begun()) {
                 return Progress::Over;
             }
-            // What was posted may be over already; if not, its handle must have a waker.
+            // What was posted may already be over; if not, its handle must have a waker.
             if !posted {
                 return Progress::Waiting;
             }
@@ -120,7 +120,7 @@ impl Update {
         self.again.is_empty() && self.next == self.values.len()
     }
 
-    /// Takes the results that are here.
+    /// Takes the results that have arrived.
     fn land(&mut self, look: &mut Look<'_, '_>) {
         let mut position = 0;
         while let Some(op) = self.in_flight.get_mut(position) {
@@ -145,8 +145,8 @@ impl Update {
         }
     }
 
-    /// Posts what there is room for; whether anything was posted, and whether there was no room for
-    /// more.
+    /// Posts what there is room for. Returns whether anything was posted, and whether there was no
+    /// room for more.
     fn post(&mut self, fabric: &Fabric) -> (bool, bool) {
         let mut posted = false;
         while self.error.is_none() && self.in_flight.len() < TOGETHER && !self.begun() {
