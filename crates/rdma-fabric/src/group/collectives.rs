@@ -43,9 +43,9 @@ impl Group {
         Ok(())
     }
 
-    /// Agrees on the greatest `value` of all members, by dissemination. A number may arrive twice,
-    /// which must not count twice, and does not in a maximum. O(log n) steps, no table of members;
-    /// the least value is the complement of the greatest of the complements.
+    /// Agrees on the greatest `value` of all members, by dissemination: a number may arrive twice,
+    /// which must not matter, and does not for a maximum. O(log n) steps, no table of members; the
+    /// least value is the complement of the greatest of the complements.
     ///
     /// # Errors
     /// As [`Group::broadcast`].

@@ -293,8 +293,8 @@ impl<S: Scheme> Core<S> {
         self.is_gone(error) && matches!(error, LockError::Fabric(FabricError::PeerLost { .. }))
     }
 
-    /// Returns whether `error` is the loss of a member, or means that a member has dropped its part:
-    /// that member is about to be lost, or has left the lock as others may where the epoch is
+    /// Returns whether `error` is the loss of a member, or means that a member has dropped its
+    /// part: that member is about to be lost, or has left the lock as others may where the epoch is
     /// closed.
     fn is_gone(&self, error: &LockError) -> bool {
         let LockError::Fabric(error) = error else { return false };
