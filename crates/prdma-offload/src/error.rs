@@ -7,95 +7,97 @@ use rdma_fabric::{FabricError, Rank, control_queue::QueueError};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PrdmaError {
-    /// The fabric failed underneath. A neighbour that is lost is [`FabricError::PeerLost`] here.
+    /// The fabric failed underneath. A lost neighbour is reported here as
+    /// [`FabricError::PeerLost`].
     #[error(transparent)]
     Fabric(FabricError),
-    /// A block that no memory can have.
+    /// A block that no memory can hold.
     #[error(transparent)]
     Layout(#[from] LayoutError),
-    /// As many blocks as slots must be given.
+    /// The number of blocks given differs from the number of slots.
     #[error("{given} {side} blocks were given for {slots} slots")]
     Slots {
-        /// Of which side.
+        /// The side of the blocks.
         side: Side,
         /// Blocks given.
         given: usize,
         /// Slots of the topology.
         slots: usize,
     },
-    /// A block leaves its buffer.
+    /// A block extends beyond its buffer.
     #[error("the block of {side} slot {slot} ends at byte {end} of a buffer of {len}")]
     OutOfBounds {
-        /// Of which side.
+        /// The side of the block.
         side: Side,
         /// Its slot.
         slot: usize,
-        /// The byte after its last one.
+        /// The byte after the block's last one.
         end: u64,
         /// Bytes of the buffer.
         len: u64,
     },
-    /// Two blocks share bytes, and one of them is received: what they would hold depended on who
-    /// came first.
+    /// Two blocks share bytes, and one of them is received: what they would hold would depend on
+    /// the order of arrival.
     #[error("the block of receive slot {slot} shares bytes with that of {side} slot {other}")]
     Overlap {
         /// The slot of the block that is received.
         slot: usize,
-        /// Of which side the other one is.
+        /// The side of the other block.
         side: Side,
-        /// Its slot.
+        /// The slot of the other block.
         other: usize,
     },
-    /// An edge that the member at its other end does not have.
+    /// An edge is missing at the member at its other end.
     #[error("{side} slot {slot} names member {member}, which has no edge back to it; check the topology")]
     Unmatched {
-        /// Of which side.
+        /// The side of the edge.
         side: Side,
-        /// Its slot.
+        /// The slot of the edge.
         slot: usize,
         /// The member at the other end.
         member: usize,
     },
-    /// The two ends of an edge are of different sizes.
+    /// The two ends of an edge have different sizes.
     #[error("{side} slot {slot} has {mine} bytes, the other end at member {member} {theirs}")]
     Size {
-        /// Of which side.
+        /// The side of the own block.
         side: Side,
-        /// Its slot.
+        /// The slot of the own block.
         slot: usize,
         /// The member at the other end.
         member: usize,
         /// Bytes of the own block.
         mine: u64,
-        /// Bytes of the other.
+        /// Bytes of the block at the other end.
         theirs: u64,
     },
-    /// A collective call failed at another member: nobody has made the request.
+    /// A collective call failed at another member; no member has made the request.
     #[error("the call failed at another member, which knows why; nothing was made anywhere")]
     ElsewhereFailed,
-    /// Members asked for different things in one collective call: nobody has made the request.
+    /// Members asked for different things in one collective call; no member has made the request.
     #[error("members gave different {what}: from {least} to {most}")]
     Disagreement {
-        /// What must be the same.
+        /// The value that must be the same.
         what: &'static str,
-        /// The least that a member gave.
+        /// The least value that a member gave.
         least: u64,
-        /// The most.
+        /// The greatest value that a member gave.
         most: u64,
     },
-    /// A member published what no member of this version publishes.
+    /// A member published something that no member of this version publishes.
     #[error("member {member} published damaged records")]
     Damaged {
-        /// Who.
+        /// The member that published it.
         member: usize,
     },
-    /// The request has been started and not waited for.
+    /// The request has been started and not yet waited for.
     #[error("the request is active in iteration {iteration}: wait for it first")]
     Active {
-        /// Counted from 1.
+        /// The iteration, counted from 1.
         iteration: u64,
     },
-    /// An access to bytes of a buffer that an active request sends (writing) or receives (either).
+    /// An access touches bytes of a buffer that an active request sends (writing) or receives (any
+    /// access).
     #[error("bytes {start} to {end} of the buffer belong to an active request that {use_of} them: wait for it first")]
     InUse {
         /// The first byte of the access.
@@ -105,110 +107,110 @@ pub enum PrdmaError {
         /// `sends` or `receives`.
         use_of: &'static str,
     },
-    /// A block that has no partitions of equal size.
+    /// A block can't be cut into partitions of equal size.
     #[error(
         "the block of {side} slot {slot} can't be cut into {partitions} equal partitions: {of} elements, or runs of bytes, are not a multiple"
     )]
     Uneven {
-        /// Of which side.
+        /// The side of the block.
         side: Side,
-        /// Its slot.
+        /// The slot of the block.
         slot: usize,
-        /// As many were asked for.
+        /// The number of partitions asked for.
         partitions: usize,
-        /// What there is: elements of a contiguous block, or counts of the outermost distance of
-        /// another.
+        /// The number of units available: elements of a contiguous block, or counts of the
+        /// outermost distance of any other block.
         of: u64,
     },
     /// There is no such slot, or no such partition of it.
     #[error("partitions {first}..{end} of {side} slot {slot}: there are {slots} slots of {partitions} partitions")]
     NoPartition {
-        /// Of which side.
+        /// The side of the slot.
         side: Side,
         /// The slot asked for.
         slot: usize,
         /// The first partition asked for.
         first: usize,
-        /// The one after the last.
+        /// The partition after the last one asked for.
         end: usize,
-        /// Slots there are.
+        /// The number of slots.
         slots: usize,
-        /// Partitions of each.
+        /// The number of partitions of each slot.
         partitions: usize,
     },
-    /// A partition that was marked before in this iteration.
+    /// A partition was already marked in this iteration.
     #[error("partition {partition} of destination slot {slot} was marked as ready before in iteration {iteration}")]
     ReadyTwice {
-        /// Its slot.
+        /// The slot of the partition.
         slot: usize,
-        /// Which of them.
+        /// The partition's number.
         partition: usize,
-        /// Counted from 1.
+        /// The iteration, counted from 1.
         iteration: u64,
     },
-    /// A partition that has not been marked in this iteration, so that the iteration can't end.
+    /// A partition has not been marked in this iteration, so the iteration can't end.
     #[error("partition {partition} of destination slot {slot} is not marked as ready in iteration {iteration}")]
     NotReady {
-        /// Its slot.
+        /// The slot of the partition.
         slot: usize,
-        /// Which of them.
+        /// The partition's number.
         partition: usize,
-        /// Counted from 1.
+        /// The iteration, counted from 1.
         iteration: u64,
     },
     /// The request has not been started since it was waited for.
     #[error("the request is not active: start it first")]
     Inactive,
-    /// A start was dropped half-way: some of what it posts has been posted, and some has not.
+    /// A start was dropped half-way: some of its commands have been posted, and some have not.
     #[error("the start of iteration {iteration} was dropped half-way")]
     HalfStarted {
-        /// Counted from 1.
+        /// The iteration, counted from 1.
         iteration: u64,
     },
     /// A call that marked partitions as ready was dropped half-way: some of their commands are in
     /// the queue, and some are not.
     #[error("the call that marked partitions {first}..{end} of destination slot {slot} was dropped half-way")]
     HalfReady {
-        /// Their slot.
+        /// The slot of the partitions.
         slot: usize,
-        /// The first of them.
+        /// The first of the partitions.
         first: usize,
-        /// The one after the last.
+        /// The partition after the last.
         end: usize,
     },
-    /// An iteration failed; the request can only be freed.
+    /// An iteration failed; the request can now only be freed.
     #[error("an earlier iteration of the request failed: {0}")]
     Broken(Box<PrdmaError>),
     /// A call of [`crate::Neighbourhood::alltoallw`] was dropped half-way: this member's mailboxes
-    /// are closed, and its neighbours know.
+    /// are closed, and its neighbours have been notified.
     #[error("an earlier exchange of the neighbourhood was dropped half-way: there are no more")]
     Dropped,
-    /// A notice of an iteration that is not the current one: a neighbour broke the protocol.
+    /// A notice belongs to an iteration other than the current one: a neighbour broke the protocol.
     #[error("{rank} announced data of iteration {got} (modulo 256) in iteration {iteration}")]
     WrongIteration {
-        /// Whose data.
+        /// The rank that sent the data.
         rank: Rank,
-        /// What it said.
+        /// The iteration that it announced.
         got: u8,
-        /// The own iteration.
+        /// This member's iteration.
         iteration: u64,
     },
-    /// What was asked for needs more of something than there is.
+    /// A call needs more of something than there is.
     #[error("{what}: {value} is above the limit of {limit}")]
     Limit {
-        /// Of what.
+        /// The resource.
         what: &'static str,
-        /// As much is asked for.
+        /// The amount needed.
         value: u64,
-        /// As much there is.
+        /// The amount available.
         limit: u64,
     },
 }
 
 impl PrdmaError {
-    /// Returns the rank that is gone for this reason, with its memory or its queues: it was lost,
-    /// has ended, or has dropped what was addressed. As [`FabricError::gone`]; also of a request
-    /// that is [broken](PrdmaError::Broken) by it.
+    /// Returns the rank that is gone according to this error, along with its memory or its queues:
+    /// it was lost, has ended, or has dropped what was addressed. Like [`FabricError::gone`]; also
+    /// covers a request that the loss has [broken](PrdmaError::Broken).
     pub fn gone(&self) -> Option<Rank> {
         match self {
             PrdmaError::Fabric(FabricError::Queue(error)) => match **error {
@@ -229,7 +231,7 @@ pub type Result<T, E = PrdmaError> = core::result::Result<T, E>;
 
 impl From<FabricError> for PrdmaError {
     fn from(error: FabricError) -> Self {
-        // Whichever notices it first, a wait or the answer of a command.
+        // The same error, whether a wait or the answer of a command notices it first.
         match error {
             FabricError::Queue(error) => (*error).into(),
             other => PrdmaError::Fabric(other),

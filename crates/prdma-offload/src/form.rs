@@ -4,27 +4,28 @@ use crate::Aggregation;
 use core::fmt;
 use rdma_fabric::Caps;
 
-/// How the iterations of a request are carried out. All members of a request have the same form; it
-/// is agreed when the request is made.
+/// How the iterations of a request are carried out. All members of a request have the same form;
+/// they agree on it when the request is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Form {
-    /// A session queue for each neighbour, spread over the engines: what a neighbour's READY
+    /// A session queue for each neighbour, spread over the engines: whatever a neighbour's READY
     /// releases leaves at once (PRDMA-SMCQ-FAST).
     Fast,
-    /// At most so many session queues a member, neighbours dealt out among them; 2 or more. A queue
-    /// with several neighbours works as under [`Form::Mrc`], with one as under [`Form::Fast`].
+    /// At most this many session queues per member, 2 or more, with neighbours dealt out among
+    /// them. A queue with several neighbours works as under [`Form::Mrc`], a queue with one as
+    /// under [`Form::Fast`].
     Queues(u32),
     /// One session queue for all neighbours: no data leaves before all are ready (PRDMA-SMCQ-MRC,
     /// *minimal resource consumption*).
     Mrc,
-    /// No control queue. The CPU looks for READYs, puts the data and END behind it: data moves in
-    /// calls only, in whatever this rank waits for next, be it another request or a collective of a
-    /// group ([`rdma_fabric::triggered`]).
+    /// No control queue. The CPU looks for READYs, and puts the data and END behind it. Data move
+    /// only in calls, in whatever this rank waits for next, be it another request or a collective
+    /// of a group ([`rdma_fabric::triggered`]).
     Cpu,
 }
 
 impl Form {
-    /// Returns how many session queues a member with so many neighbours to send to needs.
+    /// Returns how many session queues a member with this many neighbours to send to needs.
     pub fn queues(self, neighbours: u32) -> u32 {
         match self {
             Form::Fast => neighbours,
@@ -44,7 +45,7 @@ impl Form {
         }
     }
 
-    /// Returns the form with at most so many queues a member, where no member sends to more than
+    /// Returns the form with at most `most` queues per member, where no member sends to more than
     /// `degree`.
     pub(crate) fn with_most(most: u32, degree: u32) -> Form {
         match most {
@@ -72,25 +73,25 @@ impl fmt::Display for Form {
     }
 }
 
-/// What a member asks for when a request is made. The thriftiest options of all members count.
+/// What a member asks for when a request is made. The thriftiest options of all members apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// The form to begin with; if queues run out at any member, all go on to the next thriftier
-    /// one.
+    /// The form to begin with; if queues run out at any member, all fall back to the next thriftier
+    /// form.
     pub form: Form,
-    /// How many control queues this member is willing to spend on the request, whatever the form.
+    /// How many control queues this member is willing to spend on the request, whatever its form.
     pub budget: u32,
-    /// How many blocks an edge may have for the network to pick them up and lay them down itself.
-    /// If there are more, the CPU packs them at start and unpacks them at wait.
+    /// How many blocks an edge may have for the network to gather and scatter them itself. If there
+    /// are more, the CPU packs them at start and unpacks them at wait.
     pub direct_blocks: u32,
     /// Whether blocks between the same two nodes travel together. Only exchanges of a neighbourhood
-    /// do; points, partitions and collectives go by themselves.
+    /// aggregate; points, partitions and collectives travel by themselves.
     pub aggregation: Aggregation,
 }
 
 impl Default for Options {
-    /// [`Form::Fast`] as far as there are queues, and packing above 12 blocks: so many go with a
-    /// single READY. No aggregation.
+    /// [`Form::Fast`] as far as there are queues, and packing above 12 blocks: 12 go with a single
+    /// READY. No aggregation.
     fn default() -> Self {
         Options { form: Form::Fast, budget: u32::MAX, direct_blocks: 12, aggregation: Aggregation::None }
     }
@@ -98,15 +99,15 @@ impl Default for Options {
 
 impl Options {
     /// Returns the options that are fastest on a provider: [`Form::Fast`] where the network
-    /// interface runs session queues; [`Form::Cpu`] where CPUs would have to do it (shared memory),
-    /// for there a queue's command costs many times what it does. Then data moves in calls only: a
-    /// program that computes long between start and wait, and wants its neighbours served
-    /// meanwhile, asks for [`Form::Fast`].
+    /// interface runs session queues; [`Form::Cpu`] where CPUs would have to run them (shared
+    /// memory), because a queue's command then costs many times what it does. Data then move only
+    /// in calls: a program that computes for long between start and wait, and wants its neighbours
+    /// served meanwhile, asks for [`Form::Fast`].
     pub fn auto(caps: &Caps) -> Self {
         Options::form(if caps.session_queues { Form::Fast } else { Form::Cpu })
     }
 
-    /// Returns options that begin with `form`, otherwise the default.
+    /// Returns options that begin with `form` and are otherwise the default.
     pub fn form(form: Form) -> Self {
         Options { form, ..Options::default() }
     }

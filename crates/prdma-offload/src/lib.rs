@@ -2,19 +2,19 @@
 //!
 //! The problem: a stencil code exchanges the same borders with the same neighbours thousands of
 //! times. Each time a receiver must be ready before its neighbour's data may overwrite the border
-//! of the step before; if a CPU has to look for that, either it waits or the data do. Here the
+//! of the previous step; if a CPU has to look for that, either it waits or the data do. Here the
 //! exchange is described once. At each start its commands go into control queues of the network
 //! interface, where they wait for the neighbours' READYs: what a READY releases leaves without any
-//! CPU, while both compute.
+//! CPU, while both sides compute.
 //!
 //! # Start
 //! A [`Neighbourhood`] is a group whose members have a [`Topology`];
 //! [`Neighbourhood::alltoallw_init`] makes a [`Request`], which is [started](Request::start) and
-//! [waited for](Request::wait) once for each step. Its [`Form`] says with how many queues.
+//! [waited for](Request::wait) once for each step. Its [`Form`] says how many queues it uses.
 //!
 //! [`Collectives`] makes barriers, broadcasts and allreduces of a whole group in the same way.
-//! [`Neighbourhood::alltoallw`] exchanges once, with nothing made before: what all this has to
-//! beat.
+//! [`Neighbourhood::alltoallw`] exchanges once, with nothing made beforehand: the baseline that all
+//! this has to beat.
 //!
 //! # Source
 //! M. Hatanaka, T. Ogura, M. Takagi, A. Hori, Y. Ishikawa: MPI persistent neighbourhood collectives

@@ -1,5 +1,5 @@
 //! A group whose members know their neighbours, and its persistent exchanges: the general one and
-//! what is made of it.
+//! those built on it.
 
 use crate::{
     Buffer, Layout, Options, Request, Result,
@@ -13,7 +13,8 @@ use crate::{
 use core::fmt;
 use rdma_fabric::{Group, GroupMemory, Pod, provider::Boxed};
 
-/// A group of ranks with a topology (MPI: a communicator with one): what requests are made on.
+/// A group of ranks with a topology (MPI: a communicator with a topology), on which requests are
+/// made.
 ///
 /// All members make the same collective calls on it in the same order.
 pub struct Neighbourhood {
@@ -22,7 +23,7 @@ pub struct Neighbourhood {
     pub(crate) channels: Vec<Channel>,
     /// Where members publish tables to each other.
     pub(crate) headers: GroupMemory,
-    /// Of exchanges that are not persistent; made by the first of them.
+    /// Mailboxes of exchanges that are not persistent; created by the first such exchange.
     pub(crate) mailboxes: Option<Mailboxes>,
 }
 
@@ -33,7 +34,7 @@ impl fmt::Debug for Neighbourhood {
 }
 
 impl Neighbourhood {
-    /// Gives the members of `group` the neighbours that each names. Collective.
+    /// Gives each member of `group` the neighbours that it names. Collective.
     ///
     /// # Errors
     /// As [`Group::memory`]; [`rdma_fabric::FabricError::NoSuchRank`] for an edge to nobody.
@@ -55,22 +56,22 @@ impl Neighbourhood {
         &mut self.group
     }
 
-    /// This member's neighbours.
+    /// Returns this member's neighbours.
     pub fn topology(&self) -> &Topology {
         &self.topology
     }
 
-    /// Makes a persistent exchange, the general one: block `j` of `sends` goes along destination
-    /// slot `j`, what comes along source slot `i` is laid down as block `i` of `receives`
-    /// (`MPI_Neighbor_alltoallw_init`). Blocks of slots without a neighbour are ignored.
+    /// Makes a persistent exchange, in its general form: block `j` of `sends` goes along
+    /// destination slot `j`, and what comes along source slot `i` is stored as block `i` of
+    /// `receives` (`MPI_Neighbor_alltoallw_init`). Blocks of slots without a neighbour are ignored.
     ///
-    /// Both buffers may be one. Collective; sizes are compared. Nothing is sent yet.
+    /// Both buffers may be the same one. Collective; sizes are compared. Nothing is sent yet.
     ///
     /// # Errors
     /// [`crate::PrdmaError::Slots`], [`crate::PrdmaError::OutOfBounds`],
     /// [`crate::PrdmaError::Overlap`], [`crate::PrdmaError::Unmatched`],
     /// [`crate::PrdmaError::Size`] at the member with such blocks, and
-    /// [`crate::PrdmaError::ElsewhereFailed`] at all others; no member has a request then.
+    /// [`crate::PrdmaError::ElsewhereFailed`] at all others; then no member has a request.
     pub async fn alltoallw_init<S: Pod, R: Pod>(
         &mut self,
         send: &Buffer<S>,
@@ -98,8 +99,8 @@ impl Neighbourhood {
         self.alltoallv_init(send, &rows(sends, count), receive, &rows(receives, count), options).await
     }
 
-    /// Makes a persistent exchange of contiguous blocks, each given by its first element and their
-    /// number (`MPI_Neighbor_alltoallv_init`). Collective.
+    /// Makes a persistent exchange of contiguous blocks, each given by its first element and its
+    /// number of elements (`MPI_Neighbor_alltoallv_init`). Collective.
     ///
     /// # Errors
     /// As [`Neighbourhood::alltoallw_init`].
@@ -114,8 +115,8 @@ impl Neighbourhood {
         self.exchange((&send.memory, ranges::<T>(sends)), (&receive.memory, ranges::<T>(receives)), options).await
     }
 
-    /// Makes a persistent exchange in which the same `count` elements from `start` of the send
-    /// buffer on go to every destination, and what comes from source slot `i` starts at element
+    /// Makes a persistent exchange in which the same `count` elements of the send buffer, starting
+    /// at `start`, go to every destination, and what comes from source slot `i` starts at element
     /// `i * count` (`MPI_Neighbor_allgather_init`). Collective.
     ///
     /// # Errors
@@ -132,9 +133,9 @@ impl Neighbourhood {
         self.allgatherv_init(send, (start, count), receive, &receives, options).await
     }
 
-    /// Makes a persistent exchange in which the same elements (the first one, how many) go to every
-    /// destination, and what comes along each source slot is laid down at the elements given for it
-    /// (`MPI_Neighbor_allgatherv_init`). Collective.
+    /// Makes a persistent exchange in which the same elements (given by the first and their number)
+    /// go to every destination, and what comes along each source slot is stored at the elements
+    /// given for it (`MPI_Neighbor_allgatherv_init`). Collective.
     ///
     /// # Errors
     /// As [`Neighbourhood::alltoallw_init`].
@@ -150,8 +151,8 @@ impl Neighbourhood {
         self.alltoallv_init(send, &sends, receive, receives, options).await
     }
 
-    /// Makes an exchange, each side given by its memory and layouts, which may be impossible: then
-    /// all members get an error. Collective.
+    /// Makes an exchange, each side given by its memory and layouts. If these are impossible, all
+    /// members get an error. Collective.
     fn exchange<'a>(
         &'a mut self,
         (send, sends): (&Memory, Result<Vec<Layout>, LayoutError>),
@@ -176,12 +177,12 @@ impl Neighbourhood {
     }
 }
 
-/// One row of `count` elements after the other: the first element and the number of each.
+/// Returns rows of `count` elements, one after the other: the first element and the number of each.
 fn rows(slots: usize, count: usize) -> Vec<(usize, usize)> {
     (0..slots).map(|slot| (slot.saturating_mul(count), count)).collect()
 }
 
-/// Returns the layouts of elements given by the first one and their number.
+/// Returns the layouts of ranges that are given by their first element and number of elements.
 fn ranges<T: Pod>(ranges: &[(usize, usize)]) -> Result<Vec<Layout>, LayoutError> {
     ranges.iter().map(|(start, len)| Layout::contiguous::<T>(*start, *len)).collect()
 }

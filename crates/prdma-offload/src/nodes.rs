@@ -3,12 +3,12 @@
 use rdma_fabric::{Group, Result};
 use std::collections::BTreeMap;
 
-/// The nodes of a group, numbered in the order in which members are on them.
+/// The nodes of a group, numbered in the order in which members occupy them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Nodes {
-    /// By member: its node.
+    /// The node of each member.
     pub(crate) of: Vec<usize>,
-    /// By node: its members.
+    /// The members of each node.
     pub(crate) members: Vec<Vec<usize>>,
 }
 
@@ -22,7 +22,7 @@ impl Nodes {
         Ok(Nodes::new((0..group.len()).map(node).collect::<Result<Vec<_>>>()?.into_iter()))
     }
 
-    /// Numbers nodes that are given by any name: that of each member's node.
+    /// Numbers nodes, given the name of each member's node.
     pub(crate) fn new(names: impl Iterator<Item = usize>) -> Self {
         let (mut known, mut members): (BTreeMap<usize, usize>, Vec<Vec<usize>>) = Default::default();
         let number = |(member, name)| {
@@ -48,7 +48,7 @@ impl Nodes {
     }
 
     /// Returns the member of a node that represents it to the neighbour at `place` among the node's
-    /// neighbours: in turn.
+    /// neighbours: members take turns.
     pub(crate) fn representative(&self, node: usize, place: usize) -> usize {
         let members = self.members(node);
         members[place % members.len()]

@@ -1,8 +1,8 @@
 //! Persistent point-to-point communication.
 //!
-//! Edges one by one, each a request of its own that is started and waited for by itself: the
-//! sender's data wait in a session queue, the receiver's READY comes from a normal queue; early or
-//! late, it meets them there. Without queues it is PRDMA by the CPU.
+//! Each edge is a request of its own that is started and waited for by itself. The sender's data
+//! wait in a session queue; the receiver's READY comes from a normal queue and, early or late,
+//! meets them there. Without queues this is PRDMA by the CPU.
 //!
 //! # Source
 //! M. Hatanaka et al., MPI persistent neighbourhood collectives over Tofu2 protocol offload, §4.2
@@ -18,7 +18,7 @@ use crate::{
 use core::fmt;
 use rdma_fabric::{Group, Pod};
 
-/// One message that goes again and again between two members.
+/// One message that is sent again and again between two members.
 pub struct Point {
     edge: Edge,
     block: Block,
@@ -31,7 +31,7 @@ impl fmt::Debug for Point {
 }
 
 impl Point {
-    /// Makes a point to or from `member`, with `tag`. The k-th send to a member with a tag meets
+    /// Makes a point to or from `member`, with `tag`. The k-th send to a member with a tag matches
     /// the k-th receive from there with this tag.
     pub fn new<T: Pod>(member: usize, tag: u32, buffer: &Buffer<T>, layout: Layout) -> Self {
         Point { edge: Edge { member, label: tag }, block: buffer.block(layout) }
@@ -41,8 +41,9 @@ impl Point {
 /// Makes a request for each of `sends`, and one for each of `receives` (`MPI_Send_init`,
 /// `MPI_Recv_init`), in the order given.
 ///
-/// Collective over the group, for sizes and tags are compared here; the requests are not: each is
-/// started by its two members when they like, and dropped by each when both have waited.
+/// Collective over the group, because sizes and tags are compared here. The requests themselves are
+/// not collective: its two members start each when they like, and each drops it when both have
+/// waited.
 ///
 /// # Errors
 /// As [`crate::Neighbourhood::alltoallw_init`]; slots are places in the two lists.

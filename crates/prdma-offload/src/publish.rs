@@ -1,8 +1,8 @@
-//! Tables that members of a group read of each other.
+//! Tables that members of a group read from each other.
 //!
-//! Each member registers its table, writes where it is into a header that all can reach, and waits
-//! for the others; then it reads the tables it asks for, and waits again before the next table may
-//! take this one's place. A member holds the tables that it asked for, and no other.
+//! Each member registers its table, writes its location into a header that all can reach, and waits
+//! for the others. Then it reads the tables it asks for, and waits again before the next table may
+//! take this one's place. A member holds only the tables that it asked for.
 //!
 //! A member that cannot publish or read still meets the others twice, so that its error stops
 //! nobody. A future that is dropped half-way leaves the group where a dropped collective does, and
@@ -11,26 +11,26 @@
 use bytemuck::{Pod, Zeroable};
 use rdma_fabric::{Fabric, FabricError, Group, GroupMemory, Rank, Region, RegionKey, Result, join};
 
-/// What a header says: where a member's table is.
+/// The content of a header: where a member's table is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct TableHeader {
     /// The region with the table; [`NOWHERE`] if there is none because it could not be registered.
-    /// Of no meaning if the table is empty.
+    /// Meaningless if the table is empty.
     pub(crate) key: u64,
     /// Elements of the table.
     pub(crate) elements: u64,
 }
 
-/// What no region is called.
+/// A key that no region has.
 pub(crate) const NOWHERE: u64 = u64::MAX;
 
 impl TableHeader {
     /// Bytes of a header: what `headers` of [`publish`] has at each member.
     pub(crate) const BYTES: usize = size_of::<TableHeader>();
 
-    /// Registers `records` and returns a header that says where they are. The region is to be kept
-    /// until nobody reads any more.
+    /// Registers `records` and returns a header that says where they are. The caller must keep the
+    /// region until nobody reads it any more.
     pub(crate) fn register<T: Pod>(fabric: &Fabric, records: &[T]) -> Result<(TableHeader, Option<Region>)> {
         let elements = records.len() as u64;
         if size_of_val(records) == 0 {
@@ -50,17 +50,17 @@ impl TableHeader {
     }
 }
 
-/// Publishes `records`, and reads the tables of `members` (numbers in the group; in their order,
-/// which may name a member again). Collective over the group; members may publish different
+/// Publishes `records`, and reads the tables of `members` (numbers in the group, returned in their
+/// order; a member may be named again). Collective over the group; members may publish different
 /// lengths, and read different tables.
 ///
 /// `headers` has at least [`TableHeader::BYTES`] bytes at each member of `group`, which nothing
-/// else uses meanwhile. It can be used again at once.
+/// else uses meanwhile. It can be reused at once.
 ///
 /// # Errors
-/// As [`Fabric::alloc`] here and [`FabricError::NoSuchRegion`] at who reads a member that had that
-/// error; [`FabricError::NoSuchRank`] for a number that is no member's; as [`Group::barrier`]. The
-/// first comes after all members have met.
+/// As [`Fabric::alloc`] here, and [`FabricError::NoSuchRegion`] at members that read a member that
+/// had that error; [`FabricError::NoSuchRank`] for a number that no member has; as
+/// [`Group::barrier`]. The first error is returned after all members have met.
 pub(crate) async fn publish<T: Pod + Unpin>(
     group: &mut Group,
     headers: &GroupMemory,
@@ -79,7 +79,7 @@ pub(crate) async fn publish<T: Pod + Unpin>(
     });
     let tables = join::join_all(reads).await;
     group.barrier().await?;
-    // The table has been registered until here.
+    // The table stays registered until here.
     let _region = mine?;
     written?;
     tables.into_iter().collect()
@@ -98,8 +98,8 @@ async fn table<T: Pod + Unpin>(fabric: &Fabric, headers: &GroupMemory, rank: Ran
     }
     let elements = usize::try_from(elements).map_err(|_| FabricError::Corrupt { rank, what: &"length of a table" })?;
     let addr = rdma_fabric::RemoteAddr { rank, region, offset: 0 };
-    // Resolved before there is room for it: a length that is damaged is an error, and no
-    // allocation.
+    // Resolved before memory is allocated for it: a damaged length is an error and allocates
+    // nothing.
     let span = fabric.remote_span::<T>(addr, elements)?;
     fabric.get(&span, vec![T::zeroed(); elements]).await
 }
@@ -128,7 +128,7 @@ mod tests {
         for round in 0..3 {
             let tables = publish(&mut group, &headers, &table(me, round), &asked).await?;
             assert_eq!(tables, asked.map(|member| table(member, round)), "round {round}");
-            // Nobody else is needed to read nobody.
+            // Reading nobody requires nobody else.
             assert!(publish::<u64>(&mut group, &headers, &[], &[]).await?.is_empty());
         }
         Ok(())
@@ -150,7 +150,7 @@ mod tests {
         }
         let outside = publish::<u64>(&mut group, &headers, &[], if me == 1 { &[9] } else { &[1] }).await;
         assert_eq!(outside.err(), (me == 1).then(|| FabricError::NoSuchRank { rank: Rank::new(9), ranks: 3 }));
-        // The group and the headers go on.
+        // The group and the headers remain usable.
         let tables = publish(&mut group, &headers, &[me as u64], &[0, 1, 2]).await?;
         assert_eq!(tables, [[0], [1], [2]]);
         Ok(told.to_string())

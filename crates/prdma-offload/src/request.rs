@@ -15,21 +15,21 @@ use rdma_fabric::join;
 /// ```text
 /// made -> inactive --start--> active --wait, or test that says so--> inactive -> dropped
 /// ```
-/// Iteration `k` of a member goes with iteration `k` of its neighbours; requests of one
-/// neighbourhood may be started in different orders on different members. Waiting is for the own
-/// blocks only: a neighbour may still be an iteration behind, or one ahead.
+/// Iteration `k` of a member corresponds to iteration `k` of its neighbours; requests of one
+/// neighbourhood may be started in different orders on different members. Waiting concerns only the
+/// own blocks: a neighbour may still be an iteration behind, or one ahead.
 ///
-/// Dropping it gives its queues back, also while it is active: what neighbours then send to it
-/// fails, so do it when they have waited, too.
+/// Dropping it gives its queues back, even while it is active. Whatever neighbours then send to it
+/// fails, so drop it only when they have waited as well.
 pub struct Request {
     made: Made,
     claims: ClaimSet,
-    /// What is left to the CPU.
+    /// The part that is left to the CPU.
     reduction: Option<Reduction>,
     state: State,
     /// The last iteration that was started, from 1.
     iteration: u64,
-    /// For packing.
+    /// Scratch space for packing.
     scratch: Vec<u8>,
 }
 
@@ -51,7 +51,7 @@ impl Request {
         Request::of(made, ClaimSet::of_channels(channels, blocks), None)
     }
 
-    /// Makes a request, of an allreduce if there is a reduction.
+    /// Makes a request; of an allreduce if there is a reduction.
     pub(crate) fn of(made: Made, claims: ClaimSet, reduction: Option<Reduction>) -> Self {
         Request { made, claims, state: State::Inactive, reduction, iteration: 0, scratch: Vec::new() }
     }
@@ -61,42 +61,43 @@ impl Request {
         self.made.form
     }
 
-    /// Returns whether blocks travel together; the same at all members. [`Aggregation::None`] also
-    /// where aggregation was asked for and no two blocks have the same way, or there are too few
-    /// queues for it.
+    /// Returns whether blocks travel together; the same at all members. Returns
+    /// [`Aggregation::None`] even where aggregation was asked for, if no two blocks go the same way
+    /// or there are too few queues for it.
     pub fn aggregation(&self) -> Aggregation {
         self.made.aggregation
     }
 
-    /// Returns why the form is thriftier than members asked for: the first thing that kept this
-    /// member from having the queues it wanted.
+    /// Returns why the form is thriftier than members asked for: the first obstacle that kept this
+    /// member from having the queues it wanted. It is
     /// [`FabricError::Unsupported`](rdma_fabric::FabricError::Unsupported) where the fabric has no
     /// control queues, [`PrdmaError::Limit`] where too few are free or an iteration needs a deeper
     /// one than the network allows, or another error of the fabric; [`PrdmaError::ElsewhereFailed`]
-    /// where only another member could not have its own. `None` if options alone made the form.
+    /// where only another member could not have its own. `None` if options alone determined the
+    /// form.
     pub fn obstacle(&self) -> Option<&PrdmaError> {
         self.made.obstacle.as_ref()
     }
 
-    /// Returns whether the request is started and not waited for.
+    /// Returns whether the request has been started and not yet waited for.
     pub fn is_active(&self) -> bool {
         self.state == State::Active
     }
 
-    /// Returns how many iterations were started so far.
+    /// Returns how many iterations have been started so far.
     pub fn iterations(&self) -> u64 {
         self.iteration
     }
 
-    /// Begins an iteration (`MPI_Start`). Waits for nobody: its future is there because the CPU
-    /// takes time to post.
+    /// Begins an iteration (`MPI_Start`). Waits for nobody; it is a future only because posting
+    /// takes CPU time.
     ///
-    /// What was written to the buffers before is what is sent. Until it is waited for, the program
-    /// may not write what is sent nor touch what is received: [`PrdmaError::InUse`].
+    /// What was written to the buffers before is sent. Until the request has been waited for, the
+    /// program must neither write what is sent nor touch what is received: [`PrdmaError::InUse`].
     ///
     /// # Errors
-    /// [`PrdmaError::Active`], [`PrdmaError::Broken`]; an error of the fabric breaks the request. A
-    /// start that is dropped half-way does so, too ([`PrdmaError::HalfStarted`]).
+    /// [`PrdmaError::Active`], [`PrdmaError::Broken`]; an error of the fabric breaks the request,
+    /// as does a start that is dropped half-way ([`PrdmaError::HalfStarted`]).
     pub async fn start(&mut self) -> Result<()> {
         match &self.state {
             State::Inactive => {}
@@ -104,8 +105,8 @@ impl Request {
             State::Broken(error) => return Err(PrdmaError::Broken(Box::new(error.clone()))),
         }
         self.iteration += 1;
-        // Until it is through: a start that is dropped here leaves commands behind that a later one
-        // would take for its own.
+        // Holds until the start is complete: a start that is dropped here leaves commands behind
+        // that a later one would take for its own.
         self.state = State::Broken(PrdmaError::HalfStarted { iteration: self.iteration });
         let started = self.begin().await.map_err(|error| self.made.wires.name_loss(&self.made.fabric, error));
         self.state = match &started {
@@ -128,13 +129,13 @@ impl Request {
     }
 
     /// Waits for the end of the iteration (`MPI_Wait`): what was to be received is here (acquire),
-    /// what was sent may be written again. Returns at once if the request is inactive. May be
+    /// and what was sent may be written again. Returns at once if the request is inactive. May be
     /// dropped and called again.
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::PeerLost`] if a neighbour is lost,
-    /// [`rdma_fabric::FabricError::PeersLeft`] if all have ended, and others of the fabric: the
-    /// request is broken then. [`PrdmaError::Broken`] if it was.
+    /// [`rdma_fabric::FabricError::PeersLeft`] if all neighbours have ended, and other errors of
+    /// the fabric; each of them breaks the request. [`PrdmaError::Broken`] if it already was.
     pub async fn wait(&mut self) -> Result<()> {
         if self.is_over()? {
             return Ok(());
@@ -143,8 +144,8 @@ impl Request {
         self.end(waited)
     }
 
-    /// Looks whether the iteration has ended, and ends it if so (`MPI_Test`). `true` if the request
-    /// is inactive now.
+    /// Checks whether the iteration has ended, and ends it if so (`MPI_Test`). Returns `true` if
+    /// the request is now inactive.
     ///
     /// # Errors
     /// As [`Request::wait`].
@@ -186,7 +187,7 @@ impl Request {
 /// Starts several requests (`MPI_Startall`).
 ///
 /// # Errors
-/// Of the first one that can't be started; those before it are active.
+/// The error of the first request that can't be started; those before it are active.
 pub async fn start_all(requests: &mut [Request]) -> Result<()> {
     for request in requests {
         request.start().await?;
@@ -197,7 +198,7 @@ pub async fn start_all(requests: &mut [Request]) -> Result<()> {
 /// Waits for several requests together (`MPI_Waitall`): none waits behind another.
 ///
 /// # Errors
-/// The first in order; all have ended or are broken.
+/// The first error in order; all requests have ended or are broken.
 pub async fn wait_all(requests: &mut [Request]) -> Result<()> {
     join::join_all(requests.iter_mut().map(Request::wait)).await.into_iter().collect()
 }

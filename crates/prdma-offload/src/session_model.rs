@@ -1,17 +1,17 @@
-//! Session queues of small jobs, and a network that does what it likes within the contract.
+//! Session queues of small jobs, and a network that does as it likes within the contract.
 //!
-//! A model is members that start and end iterations, and their queues, filled with the same slots
-//! in each. A queue starts its next slot as soon as it is released, or later; puts of one queue to
-//! one other arrive in order, all else in any order; members start and end when they please. What
-//! puts do besides releasing slots is the model's: a state of its own, which it changes and looks
-//! at with every event.
+//! A model consists of members that start and end iterations, and their queues, filled with the
+//! same slots in each. A queue starts its next slot as soon as it is released, or later; puts from
+//! one queue to another arrive in order, everything else in any order; members start and end when
+//! they please. What puts do besides releasing slots is up to the model: it has a state of its own,
+//! which it changes and examines with every event.
 //!
 //! [`explore`] goes through all orders of events, [`walk`] through one at random.
 
 use core::{hash::Hash, ops::Range};
 use std::collections::HashSet;
 
-/// What a slot does.
+/// The effect of a slot.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Slot {
     /// The queue that it puts to; `None` for a NOP.
@@ -25,23 +25,23 @@ pub(crate) struct Slot {
 #[derive(Clone, Debug)]
 pub(crate) struct Queue {
     pub(crate) member: usize,
-    /// An iteration; what has several blocks is several slots.
+    /// The slots of an iteration; a command of several blocks is several slots.
     pub(crate) slots: Vec<Slot>,
-    /// As many slots need no credit; `None` if none ever does, in a normal queue.
+    /// The number of slots that need no credit; `None` if none ever does, in a normal queue.
     pub(crate) ahead: Option<u32>,
     /// Credit that is left when all is over.
     pub(crate) left: u32,
-    /// Credit must stay below it.
+    /// The bound below which credit must stay.
     pub(crate) depth: u32,
     /// Notices of an iteration.
     pub(crate) notices: usize,
-    /// Notices that may come before the iteration they are of.
+    /// Notices that may arrive before the iteration that they belong to.
     pub(crate) early: usize,
 }
 
-/// What members, queues and puts are about.
+/// What members, queues and puts do.
 pub(crate) trait Model {
-    /// What there is to see besides queues.
+    /// The observable state besides queues.
     type Memory: Clone + Eq + Hash;
     /// What a put carries.
     type Data: Clone + Eq + Hash;
@@ -51,13 +51,14 @@ pub(crate) trait Model {
     fn iterations(&self) -> u8;
     fn memory(&self) -> Self::Memory;
 
-    /// Returns whether queues start what they may at once, and not later: then [`Model::leave`]
-    /// must see what a later start could.
+    /// Returns whether queues start what they may immediately, and never later: then
+    /// [`Model::leave`] must see what a later start could see.
     fn prompt(&self) -> bool {
         false
     }
 
-    /// Returns whether events at `member` may be late. At others they happen as soon as they can.
+    /// Returns whether events at `member` may be late. At other members they happen as soon as they
+    /// can.
     fn slow(&self, member: usize) -> bool {
         let _ = member;
         true
@@ -78,14 +79,14 @@ pub(crate) trait Model {
         Ok(())
     }
 
-    /// Looks at memory as `member` does when it ends iteration `k`.
+    /// Examines memory as `member` does when it ends iteration `k`.
     fn end(&self, memory: &mut Self::Memory, rounds: &[Rounds], member: usize, k: u8) -> Result<(), Wrong> {
         let _ = (memory, rounds, member, k);
         Ok(())
     }
 }
 
-/// A put that has come.
+/// A put that has arrived.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival<'a, D> {
     /// Its queue and slot.
@@ -98,13 +99,13 @@ pub(crate) struct Arrival<'a, D> {
 /// What went wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Wrong {
-    /// What the model says.
+    /// The model's own finding.
     Memory(String),
-    /// Nothing can happen and a member has not ended.
+    /// Nothing more can happen, and a member has not ended.
     Stuck { member: usize },
-    /// Credit got a whole ring ahead, or another amount than should is left over.
+    /// Credit got a whole ring ahead, or the amount left over is wrong.
     Credit { queue: usize },
-    /// One of another iteration, or more than there should be.
+    /// A notice of another iteration, or more notices than there should be.
     Notices { queue: usize },
 }
 
@@ -115,7 +116,7 @@ pub(crate) struct Rounds {
     pub(crate) ended: u8,
 }
 
-/// Of a queue, in slots.
+/// The pointers of a queue, in slots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Pointers {
     read: u32,
@@ -123,7 +124,7 @@ struct Pointers {
     scheduled: u32,
 }
 
-/// A put under way.
+/// A put in flight.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Flight<D> {
     /// From one queue to another.
@@ -137,9 +138,9 @@ struct Flight<D> {
 struct State<M, D> {
     queues: Vec<Pointers>,
     rounds: Vec<Rounds>,
-    /// By wire, and of one wire in order.
+    /// The puts in flight, by wire; those of one wire in order.
     flying: Vec<Flight<D>>,
-    /// By queue, and of one queue in order: the iterations of the notices that are here.
+    /// The iterations of the notices that have arrived, by queue; those of one queue in order.
     notices: Vec<(u16, u8)>,
     memory: M,
 }
@@ -149,7 +150,7 @@ struct State<M, D> {
 enum Event {
     /// A member starts an iteration.
     Start(usize),
-    /// And ends it.
+    /// A member ends an iteration.
     End(usize),
     /// A queue starts its next slot.
     Leave(usize),
@@ -172,7 +173,7 @@ fn start<T: Model>(model: &T) -> StateOf<T> {
 }
 
 impl<M, D> State<M, D> {
-    /// Returns where the notices of a queue are.
+    /// Returns the positions of a queue's notices.
     fn notices_of(&self, queue: usize) -> Range<usize> {
         let before = |bound: usize| self.notices.partition_point(|(at, _)| usize::from(*at) < bound);
         before(queue)..before(queue + 1)
@@ -272,7 +273,7 @@ impl<M, D> State<M, D> {
         }
     }
 
-    /// Checks a state in which nothing can happen any more.
+    /// Checks a state in which nothing more can happen.
     fn rest<T: Model<Memory = M, Data = D>>(&self, model: &T) -> Result<(), Wrong> {
         if let Some(member) = self.rounds.iter().position(|rounds| rounds.ended < model.iterations()) {
             return Err(Wrong::Stuck { member });
@@ -310,7 +311,7 @@ pub(crate) fn explore<T: Model>(model: &T) -> Result<usize, Wrong> {
     Ok(seen.len())
 }
 
-/// Numbers that come again with their seed.
+/// Random numbers that a seed reproduces.
 struct Chance(u64);
 
 impl Chance {
@@ -321,7 +322,7 @@ impl Chance {
     }
 }
 
-/// Goes through one order of events at random, in which one member is slow, and what one queue
+/// Goes through one random order of events, in which one member is slow, as is whatever one queue
 /// sends.
 pub(crate) fn walk<T: Model>(model: &T, seed: u64) -> Result<(), Wrong> {
     let mut chance = Chance(seed);

@@ -13,17 +13,17 @@ use core::{
 };
 
 /// A posted operation. Await it, [`test`](Handle::test) it, or [`wait`](Handle::wait) for it; it
-/// yields the old value of an atomic or gives back the buffer of a put or get.
+/// yields the old value of an atomic, or gives back the buffer of a put or get.
 ///
-/// *Complete* means: the source may be reused, the result is here. It does not mean that a put is
-/// visible at its target; that is what [`crate::Fabric::flush`] waits for. An atomic or a get is
+/// *Complete* means that the source may be reused and the result is here. It does not mean that a
+/// put is visible at its target; [`crate::Fabric::flush`] waits for that. An atomic or a get is
 /// complete only after it took effect at its target.
 ///
 /// Dropping a handle does not cancel the transfer: memory in flight stays alive, the result is
 /// discarded. A handle may be awaited from any task of its rank.
 #[must_use = "a handle tells when the operation is complete; drop it only if nobody needs to know"]
 pub struct Handle<T: 'static> {
-    /// The result, or what becomes it; `None` after it was taken.
+    /// The result, or the value that becomes it; `None` after it was taken.
     value: Option<T>,
     /// An operation that was not over when it was posted. Dropped only by [`Handle::drop`], which
     /// the short path sees through.
@@ -40,12 +40,12 @@ struct InFlight<T: 'static> {
 pub(crate) struct ReturnedValue<T: 'static> {
     /// Where the bytes of a get go.
     pub(crate) sink: fn(&mut T) -> Sink<'_>,
-    /// What an atomic makes of the word before.
+    /// How an atomic's result is set from the word before.
     pub(crate) patch: fn(&mut T, u64),
 }
 
 impl<T> ReturnedValue<T> {
-    /// Of an operation that gives back what it was given.
+    /// For an operation that gives back what it was given.
     pub(crate) const UNCHANGED: &'static Self = &ReturnedValue { sink: |_| Sink::none(), patch: |_, _| () };
 }
 
@@ -96,7 +96,7 @@ impl<T: Unpin> Future for Handle<T> {
                 None => taken(),
             }
         }
-        // Taken apart, so that a result that is there at once stays in registers.
+        // Matched and rebuilt, so that a result that is ready at once stays in registers.
         match go_on(&mut self, cx) {
             Poll::Ready(Ok(value)) => Poll::Ready(Ok(value)),
             Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
@@ -115,12 +115,12 @@ impl<T> Handle<T> {
         }
     }
 
-    /// Takes the result of an operation that is complete; where [`crate::Caps::blocking_wait`]
-    /// allows it, blocks the calling thread until it is.
+    /// Takes the result of an operation that is complete. Where [`crate::Caps::blocking_wait`]
+    /// allows it, blocks the calling thread until the operation is complete.
     ///
     /// # Errors
-    /// What the operation itself fails with, and [`FabricError::Unsupported`] if it isn't complete
-    /// and a thread can't block for the provider's operations (virtual time).
+    /// What the operation itself fails with, and [`FabricError::Unsupported`] if the operation
+    /// isn't complete and a thread can't block for the provider's operations (virtual time).
     #[inline]
     pub fn wait(mut self) -> Result<T> {
         if self.in_flight.is_none() {

@@ -21,8 +21,8 @@ pub enum PutOrder {
 pub enum Existing {
     /// Not at all: registering is [`crate::FabricError::Unsupported`].
     None,
-    /// Its bytes are copied into memory of the fabric when it is registered, and back when it is
-    /// taken. Everything that is possible with allocated memory is possible with it.
+    /// Staged: its bytes are copied into memory of the fabric when it is registered, and back when
+    /// it is taken. Everything that is possible with allocated memory is possible with it.
     Staged,
     /// The operating system copies between the processes, one call for each put and get. Atomics
     /// are [`crate::FabricError::NoAtomics`]; words are written and read whole only as far as the
@@ -32,17 +32,17 @@ pub enum Existing {
     Direct,
 }
 
-/// Capabilities: a protocol may skip a flush only where these allow it, and must not otherwise.
+/// Capabilities: a protocol may skip a flush only where these allow it.
 ///
-/// Values, never cargo features: ask [`crate::Fabric::caps`] at run time.
+/// They are values, not cargo features: ask [`crate::Fabric::caps`] at run time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Caps {
     /// Which later atomics a put is ordered before without a flush.
     pub put_order: PutOrder,
     /// Whether own-memory [`crate::Fabric::store`] and [`crate::Fabric::load`], and puts, are
-    /// coherent with atomics on the same word. Where they are not, a store or put that comes
-    /// between an atomic's reading and its writing is lost.
+    /// coherent with atomics on the same word. Where they are not, a store or put that falls
+    /// between an atomic's read and its write is lost.
     pub coherent_atomics: bool,
     /// Width of a notice's data in bits.
     pub notice_bits: u32,
@@ -51,7 +51,7 @@ pub struct Caps {
     /// Whether operations complete at a target that computes without calling the fabric.
     pub strong_progress: bool,
     /// The best way in which memory that already exists can be registered;
-    /// [`crate::Registered::way`] tells which it was.
+    /// [`crate::Registered::way`] tells which way a registration took.
     pub register_existing: Existing,
     /// Whether there is memory [without a key](crate::Fabric::keyless), and whether it is mapped.
     pub locked_memory: LockedMemory,
@@ -62,7 +62,7 @@ pub struct Caps {
 }
 
 impl Caps {
-    /// Returns those of the weakest provider: nothing is guaranteed beyond the contract.
+    /// Returns the capabilities of the weakest provider: nothing is guaranteed beyond the contract.
     pub const fn weakest() -> Self {
         Caps {
             put_order: PutOrder::None,
@@ -78,12 +78,12 @@ impl Caps {
     }
 }
 
-/// What a job looks like to all its ranks. It does not change.
+/// What a job looks like to all its ranks. It never changes.
 #[derive(Clone, Debug)]
 pub struct JobFacts {
     /// Number of ranks.
     pub ranks: usize,
-    /// Where they run.
+    /// Where the ranks run.
     pub nodes: Nodes,
     /// What the provider guarantees.
     pub caps: Caps,

@@ -1,4 +1,4 @@
-//! Combinators for protocol code, which spawns nothing: it joins.
+//! Combinators for protocol code, which joins futures and never spawns.
 
 use core::{
     future::{Future, poll_fn},
@@ -6,7 +6,7 @@ use core::{
     task::{Context, Poll, Waker},
 };
 
-/// Polls a future once and drops it; returns its output, if it was over by then.
+/// Polls a future once and drops it; returns its output if it was ready.
 pub fn now<T: Future>(future: T) -> Option<T::Output> {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(out) => Some(out),
@@ -60,11 +60,11 @@ pub async fn join_all<T: Future>(futures: impl IntoIterator<Item = T>) -> Vec<T:
 pub enum Either<A, B> {
     /// The first argument finished.
     First(A),
-    /// The second did, and the first had not.
+    /// The second argument finished, and the first had not.
     Second(B),
 }
 
-/// Runs two futures until one is done and drops the other. In a tie the first has precedence.
+/// Runs two futures until one is done and drops the other. In a tie the first takes precedence.
 pub async fn race<A: Future, B: Future>(a: A, b: B) -> Either<A::Output, B::Output> {
     let (mut a, mut b) = (pin!(a), pin!(b));
     poll_fn(|cx| match a.as_mut().poll(cx) {
@@ -75,7 +75,7 @@ pub async fn race<A: Future, B: Future>(a: A, b: B) -> Either<A::Output, B::Outp
 }
 
 /// Runs futures together until one is done and drops the others. In a tie the one that was given
-/// first has precedence. Never done if there are none.
+/// first takes precedence. Never done if there are none.
 pub async fn race_all<T: Future>(futures: impl IntoIterator<Item = T>) -> T::Output {
     let mut running: Vec<Pin<Box<T>>> = futures.into_iter().map(Box::pin).collect();
     poll_fn(|cx| {

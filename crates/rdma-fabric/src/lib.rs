@@ -1,33 +1,34 @@
 //! One-sided communication: the contract between protocols and the networks they run on.
 //!
 //! The problem: protocols over remote memory access (locks, halo exchanges, matching areas) are
-//! written against one machine's interface and can then be neither measured elsewhere nor checked.
-//! This crate is the small set of words in which they can be written *once*: a [`Fabric`] is the
-//! same type over real shared memory, a simulated network in virtual time and model checkers, which
-//! all implement [`provider::Provider`]. So a protocol has no type parameter for its fabric and is
-//! compiled once.
+//! written against one machine's interface, and can then be neither measured elsewhere nor checked.
+//! This crate is the small vocabulary in which they can be written *once*. A [`Fabric`] is the same
+//! type over real shared memory, a simulated network in virtual time and model checkers, all of
+//! which implement [`provider::Provider`]. So a protocol has no type parameter for its fabric and
+//! is compiled once.
 //!
 //! # The words
-//! * A [`Rank`] is a member of the job; a [`Node`] a machine; a [`Group`] an ordered set of ranks
-//!   with barrier, broadcast and allgather.
+//! * A [`Rank`] is a member of the job, a [`Node`] a machine, and a [`Group`] an ordered set of
+//!   ranks with barrier, broadcast and allgather.
 //! * Memory is [allocated](Fabric::alloc) from the fabric as a [`Region`]; peers address it by
 //!   ([`Rank`], [`RegionKey`], offset) and *resolve* that once into a [`RemoteWord`] or
 //!   [`RemoteSpan`]. Memory that a program already has is [registered](Fabric::register) by handing
-//!   it over.
-//! * An [operation](Operation) is *posted* and yields a [handle](Handle); when that is done, the
-//!   operation is *complete*; a put is *visible* at its target after a [flush](Fabric::flush).
+//!   it over to the fabric.
+//! * An [operation](Operation) is *posted* and yields a [handle](Handle); when the handle is done,
+//!   the operation is *complete*. A put is *visible* at its target after a [flush](Fabric::flush).
 //! * A rank waits only for its own memory or queues: [`Fabric::wait_until`],
 //!   [`Fabric::next_notice`].
-//! * A [provider] is what is below a fabric. A wrapper that counts, delays or breaks what runs over
-//!   a fabric is one, too: it stands in between, and [forwards](forward) what it does not do
-//!   differently.
+//! * A [provider] is what a fabric runs on. A wrapper that counts, delays or breaks what runs over
+//!   a fabric is a provider, too: it stands in between, and [forwards](forward) everything that it
+//!   does not change.
 //! * A [`Program`] is what every rank runs. A provider's launcher starts it; this crate has none.
-//! * What a network interface does by itself: a [control queue](control_queue) holds commands that
-//!   peers' arrivals release; a [barrier unit](barrier) combines signals; a [triggered] put leaves
-//!   when words say so, without queues in whatever call its rank waits next.
+//! * A network interface can do some things by itself: a [control queue](control_queue) holds
+//!   commands that peers' arrivals release, and a [barrier unit](barrier) combines signals. A
+//!   [triggered] put leaves when words of its own rank say so; without queues it leaves in
+//!   whichever call its rank waits in next.
 //!
 //! # Safety
-//! Everything is safe to call except what makes a [`Pact`] that allows references, or uses one.
+//! Everything is safe to call except what creates or uses a [`Pact`] that allows references.
 //! Memory that others may write is never handed out as a slice: it is read and written by copying.
 //! References exist only to memory [without a key](Fabric::keyless), under a lock's guard. A peer
 //! that breaks the rules can only write wrong *values* into memory that was registered for it.

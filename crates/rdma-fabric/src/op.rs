@@ -1,4 +1,4 @@
-//! Operations as values, so that a refused one can be given back.
+//! Operations as values, so that a refused operation can be given back.
 //!
 //! [`Fabric::try_post`] and [`Fabric::post`] take any [`Operation`]; the short methods of
 //! [`Fabric`] (`put`, `get`, `fetch_add`, …) post and wait in one step.
@@ -14,7 +14,7 @@ use bytemuck::Pod;
 /// descriptor), or a [`LocalSpan`] of registered memory. The put owns it and gives it back when it
 /// is complete.
 ///
-/// A slice is no source: a put may still read its source after the future that posted it was
+/// A slice is not a source: a put may still read its source after the future that posted it was
 /// dropped. [`Fabric::put_slice`] takes a slice, and may copy it.
 ///
 /// ```compile_fail,E0277
@@ -44,8 +44,8 @@ pub trait PutSource<T: Pod>: Unpin + 'static {
     fn view(&self) -> Source<'_>;
 }
 
-/// A destination of a get: a `Vec<T>`, a `Box<[T]>`, an array, or a [`LocalSpan`]. Its number of
-/// elements says how much to get.
+/// A destination of a get: a `Vec<T>`, a `Box<[T]>`, an array, or a [`LocalSpan`]. The number of
+/// elements in it determines how much to get.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be where a get of `{T}` arrives",
     label = "not owned, or not made of `{T}`",
@@ -104,22 +104,23 @@ impl<T: Pod> GetSink<T> for LocalSpan<T> {
     note = "operations are `op::Put`, `op::Get`, `op::Atomic` and `op::Nop`; the methods of `Fabric` post and wait in one step"
 )]
 pub trait Operation: Sized + Unpin {
-    /// What its handle yields.
+    /// What the operation's handle yields.
     type Output: Unpin + 'static;
 
-    /// Posts it through `fabric`, or gives it back.
+    /// Posts the operation through `fabric`, or gives it back.
     ///
     /// # Errors
-    /// [`Refused::Full`] when there is no room now, [`Refused::Failed`] when it is impossible.
+    /// [`Refused::Full`] when there is no room now, [`Refused::Failed`] when the operation is
+    /// impossible.
     fn start(self, fabric: &Fabric) -> Result<Handle<Self::Output>, Refused<Self>>;
 
-    /// Returns the rank whose notice queue it needs room in, if any.
+    /// Returns the rank whose notice queue the operation needs room in, if any.
     fn notifies(&self) -> Option<Rank> {
         None
     }
 }
 
-/// An operation that was not posted. Nothing is lost: it is given back.
+/// An operation that was not posted. Nothing is lost: it comes back to the caller.
 #[derive(Debug)]
 pub enum Refused<Op> {
     /// The queue, or the target's notice queue, has no room now. Post again later.
@@ -136,7 +137,7 @@ impl<Op> Refused<Op> {
         }
     }
 
-    /// Converts the operation that is given back.
+    /// Converts the operation that was refused.
     #[inline(always)]
     pub fn map<New>(self, f: impl FnOnce(Op) -> New) -> Refused<New> {
         match self {
@@ -153,12 +154,12 @@ pub struct Put<'a, T: Pod, S> {
     pub to: &'a RemoteSpan<T>,
     /// Source.
     pub from: S,
-    /// Data of a [`Notice`] to leave at the target.
+    /// Data of the [`Notice`] to leave at the target, if any.
     pub notice: Option<u64>,
 }
 
-/// Tells the target of a put that the put arrived; left after the data is visible there, if the
-/// poster asked for it.
+/// Notifies the target of a put that the put has arrived; left after the data is visible there, if
+/// the poster asked for it.
 ///
 /// The counterpart of Tofu's remote MRQ notice (`edata`), libfabric's remote CQ data and notified
 /// access.

@@ -4,7 +4,7 @@ use core::fmt;
 
 /// One member of the job, numbered from 0 without gaps.
 ///
-/// A rank is no process number: several ranks may be threads of one process or tasks of one
+/// A rank is not a process number: several ranks may be threads of one process or tasks of one
 /// simulator.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(transparent)]

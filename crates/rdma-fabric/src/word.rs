@@ -12,9 +12,9 @@ mod sealed {
 /// An integer of 4 or 8 bytes that every provider's atomics support: `u32` or `u64`.
 ///
 /// Providers see the bits zero-extended to 64; arithmetic wraps at the word's own width, so adding
-/// `n.wrapping_neg()` subtracts. Signed integers are no words: a bare `1` would be an `i32`, and a
-/// word whose width nobody has named would silently be one of 4 bytes. Without them that is an
-/// error:
+/// `n.wrapping_neg()` subtracts. Signed integers are not words: a bare `1` would be an `i32`, and a
+/// word whose width nobody has named would silently be one of 4 bytes. Because they are not, that
+/// is an error:
 ///
 /// ```compile_fail,E0277
 /// # use rdma_fabric::{Fabric, RemoteAddr, Result};
@@ -23,7 +23,7 @@ mod sealed {
 /// }
 /// ```
 ///
-/// The width is named where the word is resolved, or by the value:
+/// Name the width where the word is resolved, or by the value:
 ///
 /// ```
 /// # use rdma_fabric::{Fabric, RemoteAddr, Result};
@@ -62,7 +62,7 @@ macro_rules! atomic_word {
 }
 atomic_word!(u32, u64);
 
-/// A read-modify-write on one word. All of them return the value before.
+/// A read-modify-write on one word. Every kind returns the value before.
 ///
 /// The set is what the Tofu2 NIC offers as ARMW (Hatanaka et al., section 4.1) plus the exclusive
 /// or of its programming interface.

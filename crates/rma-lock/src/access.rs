@@ -1,4 +1,4 @@
-//! Locks of many ranks' memory: one rank's, or all ranks' together.
+//! Locks of many ranks' memory: of one rank's, or of all ranks' together.
 
 use crate::{Guard, Lock, Result, RmaLock};
 use core::future::Future;
@@ -16,27 +16,27 @@ pub enum Access {
 }
 
 /// Any lock under which a window's memory can be accessed. Two accesses are kept apart if one of
-/// them is exclusive to memory that the other one is to as well; a lock may keep more apart than
+/// them is exclusive to memory that the other accesses as well; a lock may keep more apart than
 /// that.
 ///
-/// One value per rank refers to one lock for all; clones of it are the same value. The promises in
-/// the crate's documentation hold.
+/// One value per rank refers to one lock shared by all; clones of it are the same value. The
+/// promises in the crate's documentation hold.
 pub trait AccessLock: Lock {
     /// Proof of access.
     type Guard<'a>: Guard;
 
     /// Takes the lock for `access`, or gives up at `deadline`. What earlier holders put is visible
-    /// to gets posted afterwards. Dropping the future takes back what it has done.
+    /// to gets posted afterwards. Dropping the future undoes what it has done.
     ///
     /// # Errors
     /// [`crate::LockError::TimedOut`]; [`crate::LockError::Fabric`]; [`crate::LockError::Broken`]
-    /// if an earlier call failed half-way; what else the lock's own method says.
+    /// if an earlier call failed half-way; and whatever else the lock's own method names.
     fn lock_before(&self, access: Access, deadline: Time) -> impl Future<Output = Result<Self::Guard<'_>>>;
 
     /// Takes the lock for `access`.
     ///
     /// # Errors
-    /// As [`AccessLock::lock_before`], but for the deadline.
+    /// As [`AccessLock::lock_before`], except for the deadline.
     fn lock(&self, access: Access) -> impl Future<Output = Result<Self::Guard<'_>>> {
         self.lock_before(access, Time::MAX)
     }
@@ -49,14 +49,14 @@ pub trait AccessLock: Lock {
 }
 
 /// One lock for all of a window, as on FX100 (Hatanaka, Hori and Ishikawa, section 4.2): every
-/// shared access is a reader, every exclusive one a writer. So exclusive accesses to different
-/// ranks are kept apart too.
+/// shared access is a reader, every exclusive access a writer. So exclusive accesses to different
+/// ranks are kept apart as well.
 #[derive(Clone, Debug)]
 pub struct OneLock<L> {
     lock: L,
 }
 
-/// Access by a [`OneLock`].
+/// Access through a [`OneLock`].
 #[must_use = "a guard that is dropped at once protects nothing"]
 #[derive(Debug)]
 pub enum OneGuard<S, E> {

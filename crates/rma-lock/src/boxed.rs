@@ -12,7 +12,7 @@ use core::{
 };
 use rdma_fabric::provider::Boxed;
 
-/// A future whose success is wrapped into something else: what makes a guard of a hold.
+/// A future whose success is wrapped into something else: this makes a guard of a hold.
 pub(crate) struct Wrapped<F, Wrap> {
     future: F,
     /// `None` when it has ended.
@@ -97,7 +97,7 @@ fn boxed<'a, F: Future + Send + 'a>(future: F) -> Boxed<'a, F::Output> {
     Box::pin(future)
 }
 
-/// A value that is there already, or the boxed future of it.
+/// A value that is already there, or the boxed future of it.
 pub(crate) enum Soon<'a, T> {
     /// `None` when it has been taken.
     Now(Option<T>),

@@ -1,7 +1,7 @@
 //! Futures that are detached when they are dropped, because others depend on their end.
 //!
 //! An operation that was posted takes effect, whether or not anybody awaits it, and a node in a
-//! queue will be woken. So dropping a future undoes nothing: what is under way is
+//! queue will be woken. So dropping a future undoes nothing: whatever is in flight is
 //! [detached](Fabric::detach), learns its results, and ends where nobody depends on it.
 
 use crate::{LockError, Result, error::Stopped};
@@ -19,23 +19,23 @@ pub(crate) trait HasFabric {
     fn fabric(&self) -> &Fabric;
 }
 
-/// Tells a part of a protocol that nobody awaits it any more.
+/// Notifies a part of a protocol that nobody awaits it any more.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cancelled(Arc<AtomicBool>);
 
 impl Cancelled {
-    /// Returns whether it was cancelled: set and seen by one thread at a time: the one that drops
-    /// and detaches.
+    /// Returns whether it was cancelled. It is set and read by one thread at a time: the one that
+    /// drops and detaches.
     pub(crate) fn is_set(&self) -> bool {
         self.0.load(Relaxed)
     }
 
-    /// The answer to a call that nobody awaits.
+    /// The result of a call that nobody awaits.
     pub(crate) const REASON: LockError = LockError::TimedOut;
 }
 
-/// A part of a protocol that owns all it needs. Awaited, it changes nothing; dropped, it cancels
-/// that part, and detaches it.
+/// A part of a protocol that owns everything it needs. Awaiting it changes nothing; dropping it
+/// cancels that part and detaches it.
 pub(crate) struct DetachOnDrop<'a, S: HasFabric, Rest: Future + 'static> {
     side: &'a Arc<S>,
     cancelled: Cancelled,
@@ -71,8 +71,8 @@ impl<S: HasFabric, Rest: Future + 'static> Drop for DetachOnDrop<'_, S, Rest> {
     }
 }
 
-/// Remembers what failed between two steps of a protocol: what that left in the lock's words is
-/// unknown, and later calls of this rank answer so.
+/// Remembers a failure between two steps of a protocol: what it left in the lock's words is
+/// unknown, and later calls of this rank report that.
 #[derive(Debug, Default)]
 pub(crate) struct Broken(OnceLock<LockError>);
 
@@ -81,7 +81,7 @@ impl Broken {
         self.0.get()
     }
 
-    /// Whether what this rank did before is known.
+    /// Returns whether the state left by this rank's earlier calls is known.
     #[inline(always)]
     pub(crate) fn is_whole(&self) -> bool {
         self.0.get().is_none()
@@ -96,21 +96,21 @@ impl Broken {
         }
     }
 
-    /// Remembers `error`, which came between two steps.
+    /// Remembers `error`, which occurred between two steps.
     #[cold]
     pub(crate) fn by(&self, error: LockError) -> LockError {
         self.0.get_or_init(|| error.clone());
         error
     }
 
-    /// Remembers that `error` of the fabric came between two steps.
+    /// Remembers that `error` of the fabric occurred between two steps.
     #[cold]
     #[inline(never)]
     pub(crate) fn by_fabric(&self, error: FabricError) -> LockError {
         self.by(error.into())
     }
 
-    /// Returns what a call answers.
+    /// Returns the result of a call.
     pub(crate) fn answer<T>(&self, outcome: Result<T, Stopped>) -> Result<T> {
         match outcome {
             Ok(out) => Ok(out),
@@ -120,8 +120,8 @@ impl Broken {
     }
 }
 
-/// Awaits `future`, or gives up at `deadline`: `None`. Without a deadline ([`Time::MAX`]) no timer
-/// is set.
+/// Awaits `future`, or gives up at `deadline` and returns `None`. Without a deadline
+/// ([`Time::MAX`]) no timer is set.
 pub(crate) async fn before<T: Future>(fabric: &Fabric, deadline: Time, future: T) -> Option<T::Output> {
     if deadline == Time::MAX { Some(future.await) } else { fabric.before(deadline, future).await }
 }

@@ -4,23 +4,23 @@ use rdma_fabric::{FabricError, Rank};
 
 /// A lock call that did not do what it was asked to.
 ///
-/// Two words: a larger one would cost every call that goes well.
+/// Two words: a larger error would cost every call that succeeds.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LockError {
     /// The fabric failed underneath.
     #[error(transparent)]
     Fabric(FabricError),
-    /// The deadline came first. The lock is not held and nothing is left to undo.
+    /// The deadline came first. The lock is not held, and nothing is left to undo.
     #[error("the deadline came before the lock")]
     TimedOut,
     /// An earlier operation of this rank on this lock failed between two steps of the protocol;
     /// what it left in the lock's words is unknown. Guards still held can be released.
     #[error("an earlier operation of this lock failed half-way: {0}")]
     Broken(Box<LockError>),
-    /// All queue nodes that a rank has for this lock are held, by acquisitions that wait or that
-    /// were given up: those keep their node until the lock would have come to them. Await some, or
-    /// drop some, and try again when it has. Nothing is left to undo.
+    /// All queue nodes that a rank has for this lock are held by acquisitions that wait or were
+    /// given up: those keep their node until the lock would have come to them. Await or drop some,
+    /// and try again when it has. Nothing is left to undo.
     #[error(
         "all {nodes} queue nodes of {rank} are held by acquisitions that wait or were given up: await or drop some, and try \
          again when the lock has come to them"
@@ -28,7 +28,7 @@ pub enum LockError {
     TooManyWaiting {
         /// The rank.
         rank: Rank,
-        /// Its queue nodes per lock.
+        /// The number of queue nodes it has per lock.
         nodes: u32,
     },
     /// The lock is held so often, by guards that live or were [forgotten](core::mem::forget), that
@@ -38,7 +38,7 @@ pub enum LockError {
         "the lock is held {most} times already, guards that were forgotten included, and counts no more: release some"
     )]
     TooManyHolders {
-        /// Holders from which on others are refused.
+        /// The number of holders from which on others are refused.
         most: u32,
     },
     /// The job has more ranks than a lock with queues can name in half a word.
@@ -46,19 +46,19 @@ pub enum LockError {
     TooManyRanks {
         /// Ranks of the job.
         ranks: u32,
-        /// As many as it can be.
+        /// The largest number of ranks supported.
         most: u32,
     },
-    /// The lock was taken at every attempt, as many as its [back-off](crate::locks::BackOff)
-    /// allows. Nothing is left to undo.
+    /// The lock was taken at every attempt that its [back-off](crate::locks::BackOff) allows.
+    /// Nothing is left to undo.
     #[error("the lock was taken at all {attempts} attempts that its back-off allows")]
     Contended {
         /// Attempts made.
         attempts: u32,
     },
-    /// What the lock protects may be half-written: its writer died, panicked or is suspected. The
-    /// lock is not held. [`crate::locks::RecoverableLock::mend`] takes it all the same;
-    /// [`crate::locks::RecoverableWriteGuard::clear_torn`] ends this.
+    /// What the lock protects may be half-written: its writer died, panicked or is suspected to
+    /// have. The lock is not held. [`crate::locks::RecoverableLock::mend`] takes it nevertheless;
+    /// [`crate::locks::RecoverableWriteGuard::clear_torn`] ends this state.
     #[error(
         "what the lock protects may be torn: {by} died or panicked while it wrote, or is suspected of it; take the lock by \
          `mend`, repair what it protects, and say so by `clear_torn`"
@@ -71,13 +71,13 @@ pub enum LockError {
     /// ([`crate::locks::Recovery`]).
     #[error("the lock was made to survive {deaths} deaths in {epochs} epochs, and that was not enough")]
     Unrecoverable {
-        /// Epochs it could have.
+        /// The number of epochs it could have.
         epochs: u32,
-        /// Deaths that could be written down.
+        /// The number of deaths it could record.
         deaths: u32,
     },
-    /// A lock was to survive more than it can, or to have no epoch ([`crate::locks::Recovery`]). It
-    /// was not made.
+    /// A lock was asked to survive more than it can, or to have no epoch
+    /// ([`crate::locks::Recovery`]). It was not made.
     #[error("a lock can survive up to 4095 deaths, in 1 to 256 epochs; {deaths} in {epochs} were asked for")]
     RecoveryLimits {
         /// Epochs asked for.
@@ -85,18 +85,18 @@ pub enum LockError {
         /// Deaths asked for.
         deaths: u32,
     },
-    /// A rank panicked while it wrote what the lock guards; the lock was let go again.
-    /// [`crate::AcquireError::into_inner`] gives the guard all the same;
-    /// [`crate::LockedWriteGuard::clear_poison`] ends this. See [`crate::PoisonError`].
+    /// A rank panicked while it wrote what the lock guards; the lock was released again.
+    /// [`crate::AcquireError::into_inner`] gives the guard nevertheless;
+    /// [`crate::LockedWriteGuard::clear_poison`] ends this state. See [`crate::PoisonError`].
     #[error(
         "{by} panicked while it wrote what the lock guards; take the guard all the same (`into_inner` of the error that \
          holds it), repair what it guards, and say so by `clear_poison`"
     )]
     Poisoned {
-        /// The rank.
+        /// The rank that panicked.
         by: Rank,
     },
-    /// A lock word holds what no rank that keeps to the protocol writes.
+    /// A lock word holds something that no rank that keeps to the protocol writes.
     #[error(transparent)]
     Corrupt(Box<CorruptWord>),
 }
@@ -108,7 +108,7 @@ const _: () = assert!(size_of::<LockError>() <= 16);
 #[error("{word} of the lock holds {value:#x}")]
 #[non_exhaustive]
 pub struct CorruptWord {
-    /// Which word.
+    /// The word's name.
     pub word: &'static str,
     /// Its value.
     pub value: u64,
@@ -116,7 +116,7 @@ pub struct CorruptWord {
 
 impl LockError {
     /// Tells [`crate::locks::RecoverableLock`] that its home word keeps everybody out; nothing is
-    /// left to undo. No caller of this crate sees it: every lock counts more holders than none.
+    /// left to undo. No caller of this crate sees it: every lock admits more holders than 0.
     pub(crate) const KEPT_OUT: LockError = LockError::TooManyHolders { most: 0 };
 
     #[cold]
@@ -135,12 +135,12 @@ impl From<FabricError> for LockError {
 /// The result of a lock call.
 pub type Result<T, E = LockError> = core::result::Result<T, E>;
 
-/// Why a protocol stopped half-way.
+/// The reason why a protocol stopped half-way.
 #[derive(Debug)]
 pub(crate) enum Stopped {
-    /// In an orderly way: nothing is left to undo.
+    /// It stopped in an orderly way: nothing is left to undo.
     GaveUp(LockError),
-    /// Between two steps: what is in the lock's words is unknown.
+    /// It stopped between two steps: what the lock's words hold is unknown.
     Broken(LockError),
 }
 

@@ -1,26 +1,26 @@
 //! How many holders a lock counts in one word.
 //!
-//! A guard that was forgotten stays counted for ever, so safe code could bring a count without a
-//! limit to the end of its field, and the word would then say that nobody is there. So each
-//! acquisition that is counted looks, in the word that it found, for the bits from [`MAX_HOLDERS`]
-//! on: if one is set it takes itself back, exactly as a holder leaves, and is [refused](refusal).
+//! A guard that was forgotten stays counted for ever, so safe code could drive an unlimited count
+//! to the end of its field, and the word would then say that nobody is inside. So each counted
+//! acquisition checks, in the word that it found, the bits from [`MAX_HOLDERS`] on: if one is set,
+//! the acquisition takes itself back, exactly as a holder leaves, and is [refused](refusal).
 //!
-//! Only acquisitions between those two atomics are therefore counted above [`MAX_HOLDERS`]. They
-//! need room: three quarters of the field, at least. `docs/contract/soundness.md` has the arithmetic.
+//! So only acquisitions between those two atomics are counted above [`MAX_HOLDERS`]. They need
+//! room: at least three quarters of the field. `docs/contract/soundness.md` has the arithmetic.
 
 use crate::LockError;
 
-/// Holders that a word counts: as many as there can be ranks in a lock with queues, and a quarter
-/// of the narrowest field.
+/// The most holders that a word counts: as many as there can be ranks in a lock with queues, and a
+/// quarter of the narrowest field.
 pub(crate) const MAX_HOLDERS: u64 = 1 << 26;
 
-/// Returns the bits of a field in which each holder counts as `one`, of which at least one is set
+/// Returns the bits of a field in which each holder counts as `one`; at least one of them is set
 /// while [`MAX_HOLDERS`] or more are counted.
 pub(crate) const fn limit_bits(field: u64, one: u64) -> u64 {
     limit_bits_of(MAX_HOLDERS, field, one)
 }
 
-/// Returns the [`limit_bits`] of a field that is to count no more than `most` holders, a power of
+/// Returns the [`limit_bits`] of a field that should count no more than `most` holders, a power of
 /// two.
 pub(crate) const fn limit_bits_of(most: u64, field: u64, one: u64) -> u64 {
     assert!(

@@ -1,10 +1,10 @@
 //! Short paths: what is over at once costs no box, and its first poll becomes part of its caller.
 //!
-//! [`in_place`] is an `async` block that tries something, awaits the operation it posted and then
-//! the rest if that is not enough, with two differences, because a call and a large value moved
+//! [`in_place`] is an `async` block that tries something, awaits the operation it posted, and then
+//! the rest if that is not enough. It differs in two ways, because a call and a large value moved
 //! cost more than a lock: the first poll is certain to become part of its caller, and the rest is
-//! boxed, and only made when it is needed. Where operations take time, a future per rank is what a
-//! large job consists of: an acquisition or release that meets nobody keeps its operation in place.
+//! boxed, and created only when it is needed. Where operations take time, a large job consists of
+//! one future per rank: an uncontended acquisition or release keeps its operation in place.
 //!
 //! [`atomic_now`] and [`poll_atomic`] post the atomics of which such paths consist.
 
@@ -19,19 +19,19 @@ use rdma_fabric::{Amo, Fabric, FabricError, Handle, RemoteWord};
 /// What is tried first.
 pub(crate) trait FastPath {
     type Out;
-    /// What was posted, and polled once; dropping it leaves nothing undone.
+    /// The operation that was posted, and polled once; dropping it leaves nothing undone.
     type Posted: Future<Output = Result<Self::Out, Self::Stage>> + Unpin;
     /// What the rest needs to know.
     type Stage;
 
-    /// Tries it; to be marked `#[inline(always)]`, which closures can't be.
+    /// Tries it; must be marked `#[inline(always)]`, which closures can't be.
     fn now(self, cx: &mut Context<'_>) -> Attempt<Self>;
 }
 
-/// For what posts several operations one after the other: none is awaited in place.
+/// For paths that post several operations one after the other: none is awaited in place.
 pub(crate) type Never<Fast> = Pending<Result<<Fast as FastPath>::Out, <Fast as FastPath>::Stage>>;
 
-/// What came of a first attempt.
+/// The outcome of a first attempt.
 pub(crate) enum Attempt<T: FastPath + ?Sized> {
     Done(T::Out),
     Posted(T::Posted),
@@ -41,14 +41,14 @@ pub(crate) enum Attempt<T: FastPath + ?Sized> {
 pub(crate) struct InPlace<Fast: FastPath, Slow, Rest> {
     /// `None` after the first poll.
     fast: Option<Fast>,
-    /// Until the rest is made of it.
+    /// `None` once the rest has been made from it.
     slow: Option<Slow>,
     then: ManuallyDrop<Then<Fast, Rest>>,
 }
 
-/// What is awaited.
+/// What is being awaited.
 enum Then<Fast: FastPath, Rest> {
-    /// Before the first poll, and when it is over.
+    /// Before the first poll, and after the end.
     Nothing,
     Posted(Fast::Posted),
     Rest(Rest),
@@ -57,7 +57,7 @@ enum Then<Fast: FastPath, Rest> {
 // Nothing is ever pinned.
 impl<Fast: FastPath, Slow, Rest> Unpin for InPlace<Fast, Slow, Rest> {}
 
-/// Tries `fast`; if it hands something on, awaits what `slow` makes of that: a box.
+/// Tries `fast`; if it passes something on, awaits what `slow` makes of that, which is boxed.
 #[inline(always)]
 pub(crate) fn in_place<Fast, Slow, Rest>(fast: Fast, slow: Slow) -> InPlace<Fast, Slow, Rest>
 where
@@ -76,7 +76,7 @@ impl<Fast: FastPath, Slow, Rest> InPlace<Fast, Slow, Rest> {
     }
 }
 
-/// Dropping one that is over is a comparison.
+/// Dropping one that is over costs only a comparison.
 impl<Fast: FastPath, Slow, Rest> Drop for InPlace<Fast, Slow, Rest> {
     #[inline(always)]
     fn drop(&mut self) {
@@ -126,7 +126,7 @@ where
         *self.then = Then::Rest(slow(stage));
     }
 
-    /// Polls what is awaited. The result is boxed, so that only this path has it in memory.
+    /// Polls what is being awaited. The result is boxed, so that only this path has it in memory.
     #[cold]
     #[inline(never)]
     fn go_on(&mut self, cx: &mut Context<'_>) -> Option<Box<Fast::Out>> {
@@ -162,7 +162,7 @@ impl Posting {
 }
 
 /// Why there is no result yet; `None` if the atomic was not posted, and may be tried again. Boxed,
-/// because results that large cost more to move than a lock costs to take.
+/// because moving such a large result costs more than taking a lock.
 pub(crate) type NotOver = Option<Box<Posting>>;
 
 #[cold]
@@ -173,8 +173,8 @@ fn not_over(posting: Posting) -> NotOver {
 
 /// Does an atomic that is over at once.
 ///
-/// The call out of line is given a copy of `amo`: the one whose address is passed would be kept in
-/// memory on the short path too.
+/// The call out of line is given a copy of `amo`: the original, if its address were passed, would
+/// be kept in memory on the short path too.
 #[inline(always)]
 pub(crate) fn atomic_now(fabric: &Fabric, word: &RemoteWord<u64>, amo: Amo<u64>) -> Result<u64, NotOver> {
     match fabric.atomic_now(word, amo) {
@@ -199,8 +199,8 @@ fn test_atomic(fabric: &Fabric, word: &RemoteWord<u64>, amo: Amo<u64>) -> Result
     }
 }
 
-/// [`atomic_now`], polled: a few instructions less where the fabric's handles know that they are
-/// over.
+/// Does [`atomic_now`] by polling: a few instructions fewer where the fabric's handles know that
+/// they are over.
 #[inline(always)]
 pub(crate) fn poll_atomic(
     fabric: &Fabric,

@@ -2,13 +2,13 @@
 //!
 //! The problem: many ranks want to enter a shared or exclusive section whose lock words live in one
 //! rank's memory, and that rank's CPU must not be involved. A reader should pay one remote atomic
-//! to enter and one to leave; whoever has to wait must wait on *its own* memory or sleep, never
+//! to enter and one to leave; a rank that has to wait must wait on *its own* memory or sleep, never
 //! spin on the lock.
 //!
-//! [`RwLock`] is what most programs need. Its [`Policy`] says who gets in first, whether it takes
-//! nodes into account, and whether it goes on when ranks die. The locks that it is made of, and
-//! others, stand in [`locks`] under the names that the literature gives them; [`RmaLock`] is what
-//! all of them can do.
+//! [`RwLock`] is what most programs need. Its [`Policy`] decides who gets in first, whether it
+//! takes nodes into account, and whether it survives the deaths of ranks. The locks that it is made
+//! of, and others, are in [`locks`] under the names that the literature gives them; [`RmaLock`] is
+//! what all of them can do.
 //!
 //! ```
 //! use rma_lock::RwLock;
@@ -24,21 +24,21 @@
 //! }
 //! ```
 //!
-//! [`Locked`] is memory of all ranks together with its lock: guards lend slices of it where the
-//! fabric allows, and it can't be reached otherwise.
+//! [`Locked`] is the memory of all ranks together with its lock: guards lend slices of it where the
+//! fabric allows, and there is no other way to reach it.
 //!
 //! [`Window`] is memory of many ranks that is reached in epochs: under one of these locks, between
 //! fences, or between post and start (`docs/systems/windows.md`).
 //!
 //! # What a lock promises
-//! * Exclusion: no writer with anyone. Readers share.
+//! * Exclusion: a writer excludes everyone else. Readers share.
 //! * Data: puts that a holder posted, to any target, are visible before the lock passes on: a
 //!   release flushes first, unless the provider orders puts before atomics by itself.
-//! * [`Lock::FAIRNESS`]. A lock with reader preference: readers cannot starve; writers can, under a
-//!   steady stream of readers.
+//! * [`Lock::FAIRNESS`]. With reader preference, readers cannot starve; writers can, under a steady
+//!   stream of readers.
 //! * Any future may be dropped at any moment: an acquisition ends not holding the lock, a release
 //!   ends having released it. A guard that is dropped is released in the background;
-//!   [`Guard::release`] tells when that is done, and whether it could be.
+//!   [`Guard::release`] waits until that is done, and reports whether it could be.
 //! * A lost home is [`rdma_fabric::FabricError::PeerLost`], as is the loss of any rank while
 //!   somebody waits in a lock's queue. A lost holder of a lock that backs off can't be told from a
 //!   slow one: deadlines end the wait for it.

@@ -4,10 +4,10 @@ use crate::Result;
 use core::{fmt, future::Future};
 use rdma_fabric::{Fabric, Group, GroupMemory, Rank, Time, provider::Boxed};
 
-/// How any lock is made, and what it says of itself. [`RmaLock`] and [`crate::AccessLock`] have
-/// what it does.
+/// How any lock is made, and what it declares about itself. [`RmaLock`] and [`crate::AccessLock`]
+/// add what it does.
 pub trait Lock: Clone + fmt::Debug + 'static {
-    /// The choices made with a lock; the same on all ranks, unless the lock says otherwise.
+    /// The options that a lock is made with; the same on all ranks, unless the lock says otherwise.
     type Options: Clone + fmt::Debug + Default;
     /// The lock's name in tables.
     const NAME: &'static str;
@@ -23,9 +23,9 @@ pub trait Lock: Clone + fmt::Debug + 'static {
     /// and use for nothing else. All of them make it, with the same home and options.
     ///
     /// # Errors
-    /// [`rdma_fabric::FabricError::NotInGroup`], [`rdma_fabric::FabricError::NoSuchRank`] of the
+    /// [`rdma_fabric::FabricError::NotInGroup`], [`rdma_fabric::FabricError::NoSuchRank`] for the
     /// home; [`rdma_fabric::FabricError::OutOfBounds`] where memory is too short;
-    /// [`crate::LockError::TooManyRanks`] of a lock with queues.
+    /// [`crate::LockError::TooManyRanks`] for a lock with queues.
     fn over(fabric: &Fabric, memory: GroupMemory, home: Rank, options: Self::Options) -> Result<Self>;
 
     /// Makes a lock of the whole job, homed at `home`. Collective over the job: all ranks call it
@@ -41,11 +41,11 @@ pub trait Lock: Clone + fmt::Debug + 'static {
         }
     }
 
-    /// Makes a lock of a group's members, homed at one of them. Collective over the group; others
-    /// are not concerned, alive or dead.
+    /// Makes a lock of a group's members, homed at one of them. Collective over the group; ranks
+    /// outside it are not involved, alive or dead.
     ///
     /// # Errors
-    /// As [`Group::memory`], and [`rdma_fabric::FabricError::NotInGroup`] of the home.
+    /// As [`Group::memory`], and [`rdma_fabric::FabricError::NotInGroup`] for the home.
     fn in_group(group: &mut Group, home: Rank, options: Self::Options) -> impl Future<Output = Result<Self>> {
         async move {
             group.number(home)?;
@@ -69,12 +69,12 @@ pub trait Lock: Clone + fmt::Debug + 'static {
     fn fabric(&self) -> &Fabric;
 }
 
-/// Any readers-writer lock in a rank's memory, for programs and tests that leave it open which one.
+/// Any readers-writer lock in a rank's memory, for programs and tests that leave open which one.
 ///
-/// One value per rank refers to one lock for all; clones of it are the same value. The promises in
-/// the crate's documentation hold for all: exclusion, puts of a holder visible before the lock
-/// passes on, futures that may be dropped at any moment. Locks differ in what they say of
-/// themselves here, and in what they cost (`docs/systems/locks.md`).
+/// One value per rank refers to one lock shared by all; clones of it are the same value. The
+/// promises in the crate's documentation hold for all: exclusion, puts of a holder visible before
+/// the lock passes on, futures that may be dropped at any moment. Locks differ in what they declare
+/// here, and in what they cost (`docs/systems/locks.md`).
 ///
 /// ```
 /// use rdma_fabric::{Fabric, ProgramResult, Rank};
@@ -95,18 +95,18 @@ pub trait RmaLock: Lock {
     type Exclusive<'a>: Guard;
 
     /// Takes the lock shared, or gives up at `deadline`. What earlier holders put is visible to
-    /// gets posted afterwards. Dropping the future takes back what it has done.
+    /// gets posted afterwards. Dropping the future undoes what it has done.
     ///
     /// # Errors
     /// [`crate::LockError::TimedOut`]; [`crate::LockError::TooManyHolders`];
     /// [`crate::LockError::Fabric`]; [`crate::LockError::Broken`] if an earlier call failed
-    /// half-way; what else the lock's own method says.
+    /// half-way; and whatever else the lock's own method names.
     fn read_before(&self, deadline: Time) -> impl Future<Output = Result<Self::Shared<'_>>>;
 
     /// Takes the lock shared.
     ///
     /// # Errors
-    /// As [`RmaLock::read_before`], but for the deadline.
+    /// As [`RmaLock::read_before`], except for the deadline.
     fn read(&self) -> impl Future<Output = Result<Self::Shared<'_>>> {
         self.read_before(Time::MAX)
     }
@@ -118,7 +118,7 @@ pub trait RmaLock: Lock {
     fn try_read(&self) -> impl Future<Output = Result<Option<Self::Shared<'_>>>>;
 
     /// Takes the lock exclusively, or gives up at `deadline`. What earlier holders put is visible
-    /// to gets posted afterwards. Dropping the future takes back what it has done.
+    /// to gets posted afterwards. Dropping the future undoes what it has done.
     ///
     /// # Errors
     /// As [`RmaLock::read_before`].
@@ -141,25 +141,26 @@ pub trait RmaLock: Lock {
 
 /// Proof of holding a lock. Dropping it releases the lock in the background and reports no errors.
 pub trait Guard: fmt::Debug {
-    /// Makes every put of this rank visible, then lets go of the lock. If the future is dropped
+    /// Makes every put of this rank visible, then releases the lock. If the future is dropped
     /// half-way, the rest is done in the background.
     ///
     /// # Errors
-    /// [`crate::LockError::Fabric`]: what a put met at its target, with the lock released all the same; or what the release itself met.
+    /// [`crate::LockError::Fabric`]: what a put met at its target, in which case the lock is still
+    /// released; or what the release itself met.
     fn release(self) -> impl Future<Output = Result<()>>;
 }
 
-/// The argument of functions that only this crate may call: nobody else can make it.
+/// The argument of functions that only this crate may call: no other crate can create it.
 #[derive(Clone, Copy, Debug)]
 pub struct OfThisCrate(());
 
-/// The argument by which this crate calls what only it may call.
+/// The argument by which this crate calls the functions reserved to it.
 pub(crate) const OURS: OfThisCrate = OfThisCrate(());
 
-/// A lock whose words count readers without telling them apart, so that a shared hold which one
-/// rank began may be ended by another: what [`crate::locks::Aggregated`] needs.
+/// A lock whose words count readers without telling them apart, so that a shared hold begun by one
+/// rank may be ended by another: what [`crate::locks::Aggregated`] needs.
 ///
-/// A hold ended by somebody who has none would break every promise of the lock, so only the locks
+/// A hold ended by somebody who has none would break every promise of the lock. So only the locks
 /// of this crate can be held without a guard, and only by this crate:
 /// ```compile_fail,E0061
 /// # use rdma_fabric::Fabric; use rma_lock::locks::AnonymousShared;
@@ -169,8 +170,8 @@ pub(crate) const OURS: OfThisCrate = OfThisCrate(());
 /// ```
 pub trait AnonymousShared: RmaLock + Send + Sync {
     /// Takes a shared hold, which lasts until any rank [ends it](AnonymousShared::end_hold). What a
-    /// rank publishes of its readers does not count it. Dropping the future takes back what it has
-    /// done; when it fails nothing is held.
+    /// rank publishes about its readers does not count it. Dropping the future undoes what it has
+    /// done; if it fails, nothing is held.
     #[doc(hidden)]
     fn hold(&self, deadline: Time, ours: OfThisCrate) -> Boxed<'_, Result<()>>;
 
@@ -178,17 +179,17 @@ pub trait AnonymousShared: RmaLock + Send + Sync {
     #[doc(hidden)]
     fn try_hold(&self, ours: OfThisCrate) -> Boxed<'_, Result<bool>>;
 
-    /// Ends a [hold](AnonymousShared::hold) of any rank, once, by a release of this rank: that
-    /// flushes only this rank's puts, so others' must be visible before. If the future is dropped
-    /// the rest is done in the background.
+    /// Ends a [hold](AnonymousShared::hold) of any rank, once, by a release of this rank. That
+    /// flushes only this rank's puts, so others' puts must be visible before. If the future is
+    /// dropped, the rest is done in the background.
     #[doc(hidden)]
     fn end_hold(&self, ours: OfThisCrate) -> Boxed<'_, Result<()>>;
 }
 
-/// A lock whose exclusive hold can be kept without its guard, by a protocol that holds the lock for
+/// A lock whose exclusive hold can be kept without its guard, by a protocol that holds the lock
 /// longer than a borrow of it lasts: what [`crate::locks::IndicatorLock`] needs.
 ///
-/// As with [`AnonymousShared`], only the locks of this crate do it, when this crate tells them to:
+/// As with [`AnonymousShared`], only the locks of this crate do this, and only for this crate:
 /// ```compile_fail,E0061
 /// # use rdma_fabric::Fabric; use rma_lock::locks::{BackOffLock, KeptExclusive};
 /// # async fn program(lock: &BackOffLock) {
@@ -197,7 +198,7 @@ pub trait AnonymousShared: RmaLock + Send + Sync {
 /// ```
 pub trait KeptExclusive: RmaLock + Send + Sync {
     /// Takes the lock exclusively, held by no guard; yields what its rank must remember of the
-    /// hold. Dropping the future takes back what it has done.
+    /// hold. Dropping the future undoes what it has done.
     #[doc(hidden)]
     fn keep(&self, deadline: Time, ours: OfThisCrate) -> Boxed<'_, Result<u64>>;
 
@@ -205,7 +206,7 @@ pub trait KeptExclusive: RmaLock + Send + Sync {
     #[doc(hidden)]
     fn try_keep(&self, ours: OfThisCrate) -> Boxed<'_, Result<Option<u64>>>;
 
-    /// Ends a hold that this rank [kept](KeptExclusive::keep), once. If the future is dropped the
+    /// Ends a hold that this rank [kept](KeptExclusive::keep), once. If the future is dropped, the
     /// rest is done in the background.
     #[doc(hidden)]
     fn end_kept(&self, kept: u64, ours: OfThisCrate) -> Boxed<'_, Result<()>>;
@@ -215,17 +216,17 @@ pub trait KeptExclusive: RmaLock + Send + Sync {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fairness {
-    /// Readers wait for no writer that waits, and cannot starve; writers get in one after the other
-    /// in order of arrival, and starve under a steady stream of readers.
+    /// Readers never wait for a writer that is itself waiting, and cannot starve; writers get in
+    /// one at a time in order of arrival, and starve under a steady stream of readers.
     ReadersFirst,
     /// Readers get in only when no writer waits, and starve under a steady stream of writers;
-    /// writers get in one after the other in order of arrival.
+    /// writers get in one at a time in order of arrival.
     WritersFirst,
-    /// In order of arrival, readers beside each other together. Nobody starves.
+    /// In order of arrival; adjacent readers get in together. Nobody starves.
     Fifo,
-    /// Readers and writers take turns as long as both want: readers that find a writer inside get
-    /// in when it leaves, before the next one; writers wait for no reader that comes after them,
-    /// and get in in the order of the lock that keeps them apart.
+    /// Readers and writers take turns as long as both want the lock. Readers that find a writer
+    /// inside get in when it leaves, before the next one; writers wait for no reader that comes
+    /// after them, and get in in the order of the lock that keeps them apart.
     Alternating,
     /// Whoever comes when the lock is free gets in, however long others have waited; anybody can
     /// starve.

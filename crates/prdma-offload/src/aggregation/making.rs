@@ -18,9 +18,9 @@ use crate::{
 };
 use rdma_fabric::{Fabric, Rank};
 
-/// Makes the one request of `builder`, whose ends have `agreed`. `None`, at all members, if nothing
-/// would travel together, or if there are too few queues for it and nobody asks for [`Form::Cpu`].
-/// Collective.
+/// Makes the one request of `builder`, whose ends have `agreed`. Yields `None`, at all members, if
+/// nothing would travel together, or if there are too few queues for it and nobody asks for
+/// [`Form::Cpu`]. Collective.
 pub(crate) async fn make(
     builder: &mut RequestBuilder<'_>,
     agreed: &[Agreed],
@@ -77,8 +77,8 @@ async fn plan(
     all_succeed(builder.group, plan).await.map(Some)
 }
 
-/// Yields, by neighbour, who represents it, if this member represents its own node. The first
-/// member of a node publishes which neighbours the node has. Collective.
+/// Yields the opposite representative of each neighbour, if this member represents its own node.
+/// The first member of a node publishes which neighbours the node has. Collective.
 async fn opposite(
     builder: &mut RequestBuilder<'_>,
     nodes: &Nodes,

@@ -1,62 +1,63 @@
-//! What the members of a node send to those of another node, in one message between two of them.
+//! Aggregation: what the members of one node send to those of another travels in one message.
 //!
 //! ```text
 //!        node X                                       node Y
 //!  members  --A-->  representative  ------B------>  representative  --C-->  members
 //!           S: all that X sends to Y       R: the same, before it is dealt out
 //! ```
-//! For each pair of nodes X -> Y one member of X and one of Y [represent](pairs) them; a node's
-//! representatives for its neighbours are its members in turn. A member puts its blocks for Y, one
-//! after the other, into the memory S of its representative (A); that puts all of S into the memory
-//! R of the other one (B), in one message but for the network's limit; that puts their parts into
-//! the receivers' memory (C). Representatives take their own blocks out of, and into, S and R
-//! themselves. Blocks between members of one node, those that are long, and one that would be alone
-//! in its message, go directly as without aggregation.
+//! For each pair of nodes X -> Y, one member of X and one of Y [represent](pairs) them; the members
+//! of a node take turns in representing it towards its neighbours. A member puts its blocks for Y,
+//! one after the other, into the memory S of its representative (A). The representative puts all of
+//! S into the memory R of the other representative (B), in one message but for the network's limit.
+//! That one puts the parts into the receivers' memory (C). Representatives take their own blocks
+//! out of, and into, S and R themselves. Blocks between members of one node, long blocks, and a
+//! block that would be alone in its message go directly, as without aggregation.
 //!
 //! # Steps are channels
-//! Each A, B and C is a [channel](crate::init::Channel) in one direction like that of an edge: its
-//! receiver says READY(k) at its start, then data may be written. What is more: B leaves when its
-//! READY *and* all A of its pair are here, C when the READYs of all receivers of the pair and B
-//! are. All members make each of these from their own [plan].
+//! Each A, B and C is a [channel](crate::init::Channel) in one direction, like that of an edge: its
+//! receiver says READY(k) at its start, and then data may be written. In addition, B leaves when
+//! its READY *and* all A of its pair have arrived, and C when the READYs of all receivers of the
+//! pair and B have. All members make their channels from their own [plan].
 //!
 //! # Queues
-//! An arrival that is to be forwarded is credit like a READY's: with n contributions and a READY
-//! there are n NOPs before B. A, and blocks that go directly, are served by the first queues; B by
-//! others, C by others again. So what a queue awaits comes from starts of other members, and from
-//! what queues of lower stages did. Nothing waits for itself, whoever starts when; and after start
-//! no CPU is needed, the representatives' neither. But all members that a pair has must have
-//! *started*: senders, both representatives, and all its receivers before any of them gets its
+//! An arrival that is to be forwarded is credit like that of a READY: with n contributions and a
+//! READY there are n NOPs before B. A, and blocks that go directly, are served by the first queues,
+//! B by others, and C by others again. So what a queue awaits comes from starts of other members,
+//! and from what queues of lower stages did. Nothing waits for itself, whoever starts when; and
+//! after start no CPU is needed, not even the representatives'. But all members of a pair must have
+//! *started* (senders, both representatives, and all its receivers) before any receiver gets its
 //! part.
 //!
 //! # Credit of two iterations does not mix
-//! `start(k+1)` of a member follows its `wait(k)`, and that takes the completions of all it
-//! forwards. Then of a queue of stage A what [`crate::engine`]'s program says holds: the
-//! representative says READY(k+1) after B(k) has left, for which this A(k) had to come. Of the
+//! `start(k+1)` of a member follows its `wait(k)`, which takes the completions of all it forwards.
+//! For a queue of stage A, the argument in [`crate::engine`]'s program then holds: the
+//! representative says READY(k+1) after B(k) has left, for which this A(k) had to arrive. For the
 //! others:
 //! * *B.* A(k+1) leaves after READY(k+1) of the representative, which is after its `wait(k)`: all
 //!   commands of iteration k in this queue have started. The other representative's READY(k+1)
-//!   follows its `wait(k)`, so B(k) to it has arrived; the first SELF of iteration k has been
-//!   released by then, and what early credit stands in for is free to go anyway.
+//!   follows its `wait(k)`, so B(k) to it has arrived; by then the first SELF of iteration k has
+//!   been released, and what early credit stands in for is free to go anyway.
 //! * *C.* B(k+1) leaves after the own READY(k+1), so after the own `wait(k)`. READY(k+1) of a
-//!   receiver follows its `wait(k)`, so C(k) to it has arrived; as before.
+//!   receiver follows its `wait(k)`, so C(k) to it has arrived; the rest is as for B.
 //!
-//! So credit of iteration k+1 comes before that of k is complete only where k's data are free to
+//! So credit of iteration k+1 arrives before that of k is complete only where k's data are free to
 //! go, and an iteration of T slots brings credit for T.
 //!
 //! # Memory
 //! S is written by A(k+1) after the representative's READY(k+1), so after its `wait(k)`: B(k) has
-//! been read from it. The same holds for R with C. What members pack at start, and unpack at wait,
-//! is theirs between. So nothing is held twice.
+//! been read from it. The same holds for R with C. Between start and wait, what members pack and
+//! unpack belongs to them. So no memory is needed twice.
 //!
 //! # Layout
-//! In S and R blocks are ordered by sender, then by receiver, so A is one put of all that a member
-//! sends to Y. The blocks of a receiver are apart then. C takes those together that are no more
-//! than a given number of bytes apart, with what is between them, which the receiver's unpacking
-//! leaves out: of small blocks one put, where one for each sender would cost a command.
+//! In S and R blocks are ordered by sender, then by receiver, so A is a single put of everything
+//! that a member sends to Y. The blocks of one receiver are then apart. C combines those that are
+//! at most a given number of bytes apart, along with what lies between them, which the receiver's
+//! unpacking leaves out: for small blocks one put, where one put per sender would cost a command
+//! each.
 //!
 //! # Losses
-//! Who has part in a pair depends on all members: a loss that stops one representative stops,
-//! through it, pairs that the lost member is not of.
+//! Who takes part in a pair depends on all members: a loss that stops one representative stops,
+//! through it, pairs that the lost member does not belong to.
 //!
 //! # Source
 //! The paper's future work (M. Hatanaka et al., MPI persistent neighbourhood collectives over Tofu2
@@ -78,7 +79,7 @@ use crate::{
 };
 use rdma_fabric::Group;
 
-/// Whether the blocks between two nodes travel together. By node only if all members ask for that.
+/// Whether the blocks between two nodes travel together. They do only if all members ask for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Aggregation {
     /// Each block goes to its destination by itself.
@@ -88,29 +89,30 @@ pub enum Aggregation {
     /// representatives of both ([`rdma_fabric::Fabric::node`] says who shares a node).
     ///
     /// For many small blocks. A block takes three steps instead of one; each end copies it once
-    /// more, in start and in wait, unless it is contiguous and the member's only one between the
+    /// more, in start and in wait, unless it is contiguous and the member's only block between the
     /// two nodes.
     ByNode {
-        /// Longer blocks go by themselves; in bytes, the smallest number of all members counts.
+        /// The length in bytes above which blocks go by themselves; the smallest number of all
+        /// members applies.
         longest: u64,
-        /// Blocks for one receiver that are at most so many bytes apart in the message are dealt
-        /// out by one command, with what is between them. The smallest number of all members
-        /// counts.
+        /// Blocks for one receiver that are at most this many bytes apart in the message are dealt
+        /// out by one command, along with what lies between them. The smallest number of all
+        /// members applies.
         gap: u64,
     },
 }
 
 impl Aggregation {
-    /// By node, blocks of up to 256 bytes, with gaps of up to 1 KiB, for Tofu2, where a command
-    /// costs an engine about as much as 1000 bytes. Longer blocks lose in every pattern that
-    /// `docs/systems/persistent.md` has; that page says whether shorter ones gain.
+    /// Aggregates by node, blocks of up to 256 bytes, with gaps of up to 1 KiB: for Tofu2, where a
+    /// command costs an engine about as much as 1000 bytes. Longer blocks lose in every pattern
+    /// listed in `docs/systems/persistent.md`; that page says whether shorter ones gain.
     pub const fn by_node() -> Self {
         Aggregation::ByNode { longest: 256, gap: 1024 }
     }
 
-    /// Returns the aggregation that all members ask for; `None` if one asks for none. An error of
-    /// any member, `mine` or another's, is one of all. Collective: one agreement, and another one
-    /// where all ask for it.
+    /// Returns the aggregation that all members ask for; `None` if any of them asks for none. An
+    /// error of any member, `mine` or another's, becomes an error of all. Collective: one
+    /// agreement, and a second where all ask for aggregation.
     pub(crate) async fn agree(self, group: &mut Group, mine: Result<()>) -> Result<Option<AgreedAggregation>> {
         let (longest, gap) = match self {
             Aggregation::None => (0, 0),

@@ -1,6 +1,6 @@
 //! All interleavings of small exchanges by node: the [plans](super::plan) of their members, as the
-//! programs of [`crate::engine`] that carry them out, on its model of queues. It knows of each
-//! relay what feeds it, and notices data that leave before that has come.
+//! programs of [`crate::engine`] that carry them out, on its model of queues. The model knows what
+//! feeds each relay, and notices data that leave before that has arrived.
 
 use super::{
     pairs::{CrossNodeEdge, Neighbour, neighbours},
@@ -22,7 +22,7 @@ use rdma_fabric::{Rank, control_queue::Command};
 /// Bytes of every block.
 const BYTES: u64 = 8;
 
-/// Members by node, and whom each sends to.
+/// Members by node, and the members that each sends to.
 #[derive(Clone, Copy)]
 struct NodeGraph {
     nodes: &'static [usize],
@@ -116,7 +116,7 @@ impl NodeGraph {
     }
 }
 
-/// One sends for itself and another, one receives for itself and another.
+/// One member sends for itself and another, one receives for itself and another.
 const THROUGH: NodeGraph = NodeGraph { nodes: &[0, 0, 1, 1], graph: &[&[2, 3], &[2, 3], &[], &[]] };
 /// Two contributions besides the representative's own.
 const GATHERED: NodeGraph = NodeGraph { nodes: &[0, 0, 0, 1], graph: &[&[3], &[3], &[3], &[]] };
@@ -134,7 +134,7 @@ const BOTH: NodeGraph = NodeGraph { nodes: &[0, 0, 1], graph: &[&[2], &[2], &[0,
 /// representative that sends nothing itself.
 const SHARED: NodeGraph = NodeGraph { nodes: &[0, 0, 1, 2, 3], graph: &[&[], &[2, 2, 3, 3, 4, 4], &[], &[], &[]] };
 
-/// The same in the other direction.
+/// The reverse of [`SHARED`].
 const SPREAD: NodeGraph = NodeGraph { nodes: &[0, 0, 1, 2, 3], graph: &[&[], &[], &[1, 1], &[1, 1], &[1, 1]] };
 
 #[test]

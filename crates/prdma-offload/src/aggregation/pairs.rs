@@ -1,5 +1,5 @@
-//! What goes from one node to another, as both ends work it out by themselves from the edges that
-//! the members of both publish.
+//! What goes from one node to another, as both ends derive it by themselves from the edges that the
+//! members of both publish.
 
 use super::AgreedAggregation;
 use crate::{
@@ -17,15 +17,15 @@ use std::collections::BTreeMap;
 pub(super) struct CrossNodeEdge {
     /// The member at the other end.
     pub(super) other: u64,
-    /// Which of the edges in this direction between both.
+    /// The edge's number among those in this direction between both members.
     pub(super) index: u64,
     /// Bytes of the block, at least 1.
     pub(super) bytes: u64,
-    /// Bytes of a cell of it: what both buffers allow.
+    /// Bytes of a cell of the block: what both buffers allow.
     pub(super) width: u64,
-    /// 1 if the member receives along it.
+    /// 1 if the member receives along the edge, otherwise 0.
     pub(super) inward: u64,
-    /// 1 + where in the member's buffer the block is, if it is contiguous; 0 if not.
+    /// 1 + the block's offset in the member's buffer if it is contiguous; 0 if not.
     pub(super) place: u64,
 }
 
@@ -59,41 +59,41 @@ pub(super) fn cross_node_edges(
     cross_node_edges
 }
 
-/// A block under way.
+/// A block in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Edge {
     pub(super) from: usize,
     pub(super) to: usize,
-    /// Which of the edges between both.
+    /// The edge's number among those between both members.
     pub(super) index: u32,
     pub(super) bytes: u64,
-    /// As [`CrossNodeEdge::place`], at the end that published it.
+    /// See [`CrossNodeEdge::place`]; at the end that published it.
     pub(super) place: u64,
-    /// Where in the message it is.
+    /// The block's offset in the message.
     pub(super) at: u64,
 }
 
-/// All that goes from one node to another in one message.
+/// Everything that goes from one node to another in one message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Pair {
-    /// By sender, receiver, index: in the order of their bytes.
+    /// Sorted by sender, receiver, index: in the order of their bytes in the message.
     pub(super) edges: Vec<Edge>,
-    /// The cells in which all of it can be accessed.
+    /// The cells in which the whole message can be accessed.
     pub(super) width: Width,
 }
 
 /// Bytes of a message that one receiver gets by one command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stretch {
-    /// Where they are in the message.
+    /// Their offset in the message.
     pub(super) from: u64,
-    /// Where in the receiver's memory.
+    /// Their offset in the receiver's memory.
     pub(super) at: u64,
     pub(super) bytes: u64,
 }
 
 impl Pair {
-    /// Makes a pair; `None` if there are no two blocks to share a message.
+    /// Makes a pair; `None` if no two blocks share a message.
     fn new(mut edges: Vec<Edge>, width: u64) -> Option<Self> {
         if edges.len() < 2 {
             return None;
@@ -107,7 +107,7 @@ impl Pair {
         Some(Pair { edges, width: Width::of_bytes(width) })
     }
 
-    /// Bytes of the message.
+    /// Returns the number of bytes of the message.
     pub(super) fn bytes(&self) -> u64 {
         self.edges.last().map_or(0, |edge| edge.at + edge.bytes)
     }
@@ -133,8 +133,8 @@ impl Pair {
         self.edges.iter().filter(|edge| edge.to == member).copied().collect()
     }
 
-    /// Returns the stretches of a receiver's blocks: blocks that are no more than `gap` bytes apart
-    /// are one.
+    /// Returns the stretches of a receiver's blocks: blocks that are at most `gap` bytes apart form
+    /// one stretch.
     pub(super) fn stretches(&self, member: usize, gap: u64) -> Vec<Stretch> {
         let mut stretches: Vec<Stretch> = Vec::new();
         for edge in self.received_by(member) {

@@ -1,6 +1,6 @@
-//! The plan of a member: which channels it has, what they forward, which memory they address.
+//! The plan of a member: which channels it has, what they forward, and which memory they address.
 //!
-//! Members say nothing of this to each other. Both ends of a channel come to it from the same
+//! Members communicate nothing about this. Both ends of a channel derive it from the same
 //! [pairs](super::pairs).
 
 use super::pairs::{Edge, Neighbour, Pair, Stretch};
@@ -19,13 +19,13 @@ use rdma_fabric::Rank;
 pub(super) enum Backing {
     /// The blocks of its edges, as without aggregation.
     Edges,
-    /// Of a neighbour by its place: [what goes there](Plan::out).
+    /// The memory of a neighbour, by its place, for [what goes there](Plan::out).
     Out(usize),
-    /// [What comes from there](Plan::inn).
+    /// The memory of a neighbour, by its place, for [what comes from there](Plan::inn).
     In(usize),
     /// The program's block of a slot that is sent.
     Send(usize),
-    /// The one of a slot that is received.
+    /// The program's block of a slot that is received.
     Receive(usize),
 }
 
@@ -38,7 +38,7 @@ pub(super) struct PlannedChannel {
     pub(super) backing: Backing,
 }
 
-/// A block of the program's, and where it is while under way.
+/// A block of the program, and where it is while in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Packed {
     pub(super) slot: usize,
@@ -54,7 +54,7 @@ pub(super) type StagingSize = (u64, Width);
 #[derive(Clone, Debug, Default)]
 pub(super) struct Plan {
     pub(super) channels: Vec<PlannedChannel>,
-    /// By neighbour: the own blocks, or all of the node's at its representative.
+    /// For each neighbour: the own blocks, or all of the node's at its representative.
     pub(super) out: Vec<Option<StagingSize>>,
     pub(super) inn: Vec<Option<StagingSize>>,
     pub(super) packs: Vec<Packed>,
@@ -66,11 +66,11 @@ pub(super) struct Planner<'a> {
     pub(super) nodes: &'a Nodes,
     pub(super) me: usize,
     pub(super) neighbours: &'a [Neighbour],
-    /// By neighbour: who represents it, if this member represents its own node.
+    /// For each neighbour: its representative, if this member represents its own node.
     pub(super) opposite: &'a [Option<usize>],
     pub(super) channels: &'a [Channel],
     pub(super) agreed: &'a [Agreed],
-    /// The most bytes between two blocks for one receiver that are dealt out with them.
+    /// The largest gap, in bytes, between two blocks for one receiver that is dealt out with them.
     pub(super) gap: u64,
     /// The most bytes of one transfer.
     pub(super) longest: u32,
@@ -84,7 +84,7 @@ enum Leg {
 }
 
 /// Returns the number of a leg's channel, above those of all edges. What goes up and down between
-/// two members is of one neighbour each.
+/// two members belongs to one neighbour each.
 fn index(step: Leg, neighbour: usize) -> u32 {
     let step = match step {
         Leg::Up => 0,
@@ -114,7 +114,7 @@ impl Planner<'_> {
         Ok(plan)
     }
 
-    /// Plans the channels that go by themselves, and what is left of those of which one edge does.
+    /// Plans the channels that go by themselves, and the remainder of those of which one edge does.
     fn alone(&self, plan: &mut Plan) {
         let pair = |member: usize| {
             let neighbour = self.neighbours.iter().find(|neighbour| Some(neighbour.node) == self.nodes.of(member));
@@ -214,7 +214,7 @@ impl Planner<'_> {
         Ok(Some((pair.bytes(), pair.width)))
     }
 
-    /// Returns who represents this node to a neighbour.
+    /// Returns the member that represents this node to a neighbour.
     fn representative(&self, place: usize) -> usize {
         self.nodes.of(self.me).map_or(self.me, |node| self.nodes.representative(node, place))
     }
@@ -244,8 +244,8 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Plans a channel that sends bytes, each from an offset here to one there, of what two nodes
-    /// exchange.
+    /// Plans a channel that sends bytes of what two nodes exchange, each from an offset here to an
+    /// offset there.
     fn sends(
         &self,
         member: usize,
@@ -286,7 +286,7 @@ fn receives(
     }
 }
 
-/// Makes a channel without a slot, in one direction. Its place and its rank are not known yet.
+/// Makes a channel without a slot, in one direction. Its place and its rank are not yet known.
 fn leg_channel(member: usize, index: u32, out: bool) -> Channel {
     let end = Some(EdgeEnd { slot: 0, label: 0 });
     let (out, inn) = if out { (end, None) } else { (None, end) };

@@ -1,4 +1,4 @@
-//! Which bytes of a buffer belong to active requests.
+//! The bytes of a buffer that belong to active requests.
 
 use super::Memory;
 use crate::{
@@ -16,13 +16,13 @@ pub(crate) enum Use {
     Receive,
 }
 
-/// Bytes and what is done with them.
+/// Bytes, and what is done with them.
 pub(crate) type Uses = Vec<(Use, Layout)>;
 
 /// The bytes of a buffer that one request uses while it is active.
 ///
-/// Only the rank that has the buffer looks at it, but maybe several of its threads: who finds it
-/// inactive sees what was received.
+/// Only the rank that has the buffer looks at it, but perhaps several of its threads: a thread that
+/// finds it inactive sees what was received.
 #[derive(Debug)]
 pub(crate) struct Claim {
     active: AtomicBool,
@@ -43,7 +43,7 @@ impl Claim {
         if !self.active.load(Ordering::Acquire) {
             return None;
         }
-        // What is sent may be read, and sent by several.
+        // What is sent may be read, and may be sent by several requests.
         let hurt = self
             .blocks
             .iter()
@@ -52,7 +52,7 @@ impl Claim {
     }
 }
 
-/// All claims on a buffer. Requests that were freed are swept out when a new one comes.
+/// All claims on a buffer. Claims of freed requests are swept out when a new one is entered.
 #[derive(Debug, Default)]
 pub(crate) struct ClaimTable(Mutex<Vec<Weak<Claim>>>);
 
@@ -89,7 +89,7 @@ impl ClaimTable {
     }
 }
 
-/// ClaimTable on the buffers; active while the request is.
+/// A request's claims on its buffers; active while the request is.
 pub(crate) struct ClaimSet(Vec<Arc<Claim>>);
 
 impl ClaimSet {

@@ -1,4 +1,4 @@
-//! Registered memory of which requests send and into which they receive.
+//! Registered memory that requests send from and receive into.
 
 mod claims;
 mod width;
@@ -14,16 +14,16 @@ use std::sync::Arc;
 
 /// `len` elements of registered memory, zeroed at first. Cloning yields the same memory.
 ///
-/// A program reads and writes it by copying. While a request that sends bytes of it is active they
-/// can be read only; those that it receives can't be accessed at all: [`crate::PrdmaError::InUse`].
-/// All other bytes can, so that the inside of an array is computed while its border is exchanged.
+/// A program reads and writes it by copying. While a request is active, the bytes that it sends can
+/// only be read, and those that it receives can't be accessed at all: [`crate::PrdmaError::InUse`].
+/// All other bytes can be, so the inside of an array can be computed while its border is exchanged.
 pub struct Buffer<T> {
     pub(crate) memory: Memory,
     len: usize,
     elements: PhantomData<fn() -> T>,
 }
 
-/// A buffer whatever its elements are.
+/// A buffer, whatever its elements are.
 pub(crate) struct Memory {
     allocation: Arc<Allocation>,
 }
@@ -31,7 +31,7 @@ pub(crate) struct Memory {
 struct Allocation {
     fabric: Fabric,
     region: Region,
-    /// Those that were asked for; the region may have more.
+    /// The bytes that were asked for; the region may have more.
     bytes: usize,
     width: Width,
     claims: ClaimTable,
@@ -71,7 +71,7 @@ impl<T: Pod> Buffer<T> {
         self.len
     }
 
-    /// Copies elements from `start` on into `into`.
+    /// Copies the elements starting at `start` into `into`.
     ///
     /// # Errors
     /// [`crate::PrdmaError::InUse`]; [`rdma_fabric::FabricError::OutOfBounds`].
@@ -83,7 +83,7 @@ impl<T: Pod> Buffer<T> {
         Ok(allocation.fabric.read(&span, into)?)
     }
 
-    /// Copies `from` to the elements from `start` on.
+    /// Copies `from` to the elements starting at `start`.
     ///
     /// # Errors
     /// As [`Buffer::read`].
@@ -112,7 +112,7 @@ impl<T: Pod> Buffer<T> {
 }
 
 impl Allocation {
-    /// Checks that `elements` from number `start` on are inside the buffer.
+    /// Checks that `elements`, starting at number `start`, are inside the buffer.
     fn inside<T>(&self, start: usize, elements: &[T]) -> Result<()> {
         let (offset, len) = (start.saturating_mul(size_of::<T>()), size_of_val(elements));
         if offset.checked_add(len).is_some_and(|end| end <= self.bytes) {
@@ -152,7 +152,7 @@ impl Memory {
         self.allocation.claims.enter(claim);
     }
 
-    /// Replaces `out` by the bytes of `layout`, one after the other.
+    /// Replaces the content of `out` with the bytes of `layout`, one after the other.
     pub(crate) fn gather(&self, layout: &Layout, out: &mut Vec<u8>) -> Result<()> {
         out.clear();
         with_width!(self.width(), W => Cells::<W>::gather(&self.allocation.fabric, &self.allocation.region, layout.runs(), out)?);

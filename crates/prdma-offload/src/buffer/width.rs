@@ -1,4 +1,4 @@
-//! In cells of which width the bytes of a buffer are accessed.
+//! The width of the cells in which the bytes of a buffer are accessed.
 //!
 //! Where memory that others may touch is accessed through atomics (Miri, processors without the
 //! copy routines), all accesses to a region have one width. It is that of the buffer's elements,
@@ -18,7 +18,7 @@ pub(crate) enum Width {
 }
 
 impl Width {
-    /// The cell width of a buffer of `T`.
+    /// Returns the cell width of a buffer of `T`.
     pub(crate) const fn of<T>() -> Self {
         match size_of::<T>() {
             2 => Width::Two,
@@ -28,7 +28,7 @@ impl Width {
         }
     }
 
-    /// The width with so many bytes; one byte for any number that no width has.
+    /// Returns the width of this many bytes; one byte for any number that no width has.
     pub(crate) const fn of_bytes(bytes: u64) -> Self {
         match bytes {
             2 => Width::Two,
@@ -48,7 +48,7 @@ impl Width {
     }
 }
 
-/// Run a block with the integer type of a width.
+/// Runs a block with the integer type of a width.
 macro_rules! with_width {
     ($width:expr, $word:ident => $body:expr) => {
         match $width {

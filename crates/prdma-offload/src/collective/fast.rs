@@ -1,30 +1,31 @@
-//! About log2 N queues: what members have goes to all, each step with twice as much.
+//! About log2 N queues: what members have goes to all, with twice as much in each step.
 //!
 //! # Steps
-//! A member knows of those that follow it, itself first. In step i it tells all that it knows, of
-//! 2^i members or in the last step of as many as are left, to the one 2^i before it, for which they
-//! are the next ones. After L = ceil(log2 N) steps everybody knows of all, for any N.
+//! A member knows of those that follow it, itself first. In step i it passes everything it knows,
+//! of 2^i members or in the last step of as many as are left, to the member 2^i before it, for
+//! which they are the next ones. After L = ceil(log2 N) steps everybody knows of all, for any N.
 //! ```text
 //! queue 0       P0                      leaves at start; the last step's arrival releases the next one
 //! queue 1       P1 SELF                 both released by P0 of the one 1 further on
 //! queue i       NOP ... NOP Pi SELF     released by P(i-1) of the one 2^(i-1) further on, and by SELF of queue i - 1: it has what that step told
 //! queue L - 1   NOP ... NOP P(L-1)
 //! ```
-//! The arrival releases Pi and SELF, or as many slots.
+//! The arrival releases Pi and SELF, or that many slots.
 //!
 //! # Barrier
-//! SELF releases as many slots as the arrival, and there are as many NOPs: two that must both have
-//! come are counted, not told apart. When the slots of Pi(k) are released, either both have come k
-//! times; or one has come more often. If that is the arrival, its sender has begun iteration k + 1
-//! or a later one; if it is SELF, this member has. Either has left barrier k, so all have started
-//! it: then what Pi(k) tells is true, whoever released it. Credit is neither lost nor made: a late
-//! arrival counts for the next iteration, of which the same can be said.
+//! SELF releases as many slots as the arrival, and there are as many NOPs: two events that must
+//! both have happened are counted, not told apart. When the slots of Pi(k) are released, either
+//! both have happened k times, or one has happened more often. If that is the arrival, its sender
+//! has begun iteration k + 1 or a later one; if it is SELF, this member has. Either has left
+//! barrier k, so all have started it: then what Pi(k) announces is true, whoever released it.
+//! Credit is neither lost nor made: a late arrival counts for the next iteration, to which the same
+//! argument applies.
 //!
 //! # Allreduce
-//! Pi carries the blocks of those that it tells of. They must be there when it leaves, so SELF
+//! Pi carries the blocks of those that it announces. They must be there when it leaves, so SELF
 //! releases twice as many slots as an arrival, and there are as many NOPs as that.
 //! * Nobody starts k + 2 before all have ended k: its end of k + 1 has the blocks of all. So before
-//!   SELF(k) come at most the arrivals of k and of k + 1; they release the NOPs of iteration k, and
+//!   SELF(k) at most the arrivals of k and of k + 1 come; they release the NOPs of iteration k, and
 //!   not Pi(k).
 //! * SELF(k) alone releases the NOPs.
 //! * SELF(k + 1) follows the own start of k + 1, and so all arrivals of k.
@@ -32,9 +33,9 @@
 //! An iteration has as many slots as it receives credit for; an arrival that comes too early is the
 //! credit of its own iteration.
 //!
-//! Who is ahead sends blocks of k + 1 to a member that still folds those of k. So areas alternate:
-//! odd iterations are in the gather area, even ones in the result area. Blocks of k + 2 come when
-//! all have ended k.
+//! A member that is ahead sends blocks of k + 1 to a member that still folds those of k. So areas
+//! alternate: odd iterations use the gather area, even ones the result area. Blocks of k + 2 come
+//! when all have ended k.
 //!
 //! A broadcast with more queues: members that do not depend on each other do not wait for each
 //! other.
@@ -45,8 +46,8 @@
 //!            a queue for each child        NOP ... NOP | DOWN ... DOWN      as many NOPs as segments; the child's UP releases so many slots,
 //!                                                                           each segment one
 //! ```
-//! UP says that a member is ready, not that all below it are: a late one holds up those below it,
-//! and the wait of its parent. With s segments, d of which came before the child's UP, the NOPs
+//! UP says that a member is ready, not that all below it are: a late member holds up those below
+//! it, and the wait of its parent. With s segments, d of which came before the child's UP, the NOPs
 //! take these d; UP releases the other NOPs and d DOWNs. An UP(k+1) follows the last DOWN(k) to
 //! that child, and a segment of k + 1 follows the own start, so credit of two iterations never
 //! mixes.
@@ -56,7 +57,7 @@ use super::{
     tree::{Load, Shape, Tree},
 };
 
-/// Steps of a dissemination.
+/// Returns the number of steps of a dissemination.
 pub(super) fn steps(members: usize) -> usize {
     members.next_power_of_two().trailing_zeros() as usize
 }
@@ -66,7 +67,7 @@ pub(super) fn barrier(members: usize, me: usize) -> Plan {
     plan(members, me, 0, 1)
 }
 
-/// Returns the queues of `me` in an allreduce with blocks of so many bytes.
+/// Returns the queues of `me` in an allreduce with blocks of this many bytes.
 pub(super) fn allreduce(members: usize, me: usize, block: u64) -> Plan {
     Plan { alternating: true, ..plan(members, me, block, 2) }
 }
@@ -75,7 +76,7 @@ pub(super) fn allreduce(members: usize, me: usize, block: u64) -> Plan {
 /// as an arrival.
 fn plan(members: usize, me: usize, block: u64, weight: u8) -> Plan {
     let steps = steps(members);
-    // What an arrival releases of step i: Pi, and SELF behind it.
+    // The slots that an arrival of step i releases: Pi, and SELF behind it.
     let group = |step: usize| 1 + u8::from(step + 1 < steps);
     let queue = |step: usize| {
         let (first, last) = (step == 0, step + 1 == steps);
@@ -108,7 +109,7 @@ pub(super) fn broadcast(tree: &Tree, load: &Load, me: usize) -> Option<Plan> {
     }
     let (children, parent) = (tree.children(me), tree.parent(me));
     let mut queues = Vec::new();
-    // Below the root the first queue is what comes from above.
+    // Below the root, the first queue is for what comes from above.
     let first = usize::from(parent.is_some());
     if let Some(parent) = parent {
         let number = tree.number(me) + usize::from(tree.parent(parent).is_some());

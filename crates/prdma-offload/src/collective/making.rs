@@ -1,4 +1,4 @@
-//! Making a collective: what is asked for is compared, a form agreed on, addresses exchanged.
+//! Making a collective: members compare what they ask for, agree on a form and exchange addresses.
 
 use super::{
     fast,
@@ -21,7 +21,7 @@ use rdma_fabric::{
 };
 use std::collections::BTreeMap;
 
-/// What is asked for.
+/// The collective asked for.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Operation {
     Barrier,
@@ -29,7 +29,7 @@ pub(super) enum Operation {
 }
 
 impl Operation {
-    /// Returns the numbers that must be the same at all members, each with what it is.
+    /// Returns the numbers that must be the same at all members, each with its name.
     fn terms(&self) -> [(&'static str, u64); 5] {
         let (operation, root, up, down, way) = match self {
             Operation::Barrier => (0, 0, 0, 0, 0),
@@ -69,17 +69,17 @@ impl Operation {
     }
 }
 
-/// Where a member's things are: for one of its queues, or for the CPUs of others.
+/// Where a member's queues and memory are: for one of its queues, or for the CPUs of others.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 struct MemberContact {
-    /// The queue; 0 without.
+    /// The queue; 0 if there is none.
     queue: u64,
     /// Address, or region, of the words.
     words: u64,
     /// Addresses, or regions, of both areas.
     areas: [u64; 2],
-    /// Where in them they start.
+    /// Where in them the data start.
     bases: [u64; 2],
 }
 
@@ -94,7 +94,7 @@ pub(super) struct CollectiveBuilder<'a> {
 }
 
 impl CollectiveBuilder<'_> {
-    /// Makes the collective. Collective itself.
+    /// Makes the collective. Itself a collective call.
     pub(super) async fn make(mut self) -> Result<Made> {
         let fabric = self.group.fabric().clone();
         for (what, mine) in self.operation.terms() {
@@ -105,9 +105,9 @@ impl CollectiveBuilder<'_> {
         }
         let (members, me) = (self.group.len(), self.group.me());
         let plan = |form| self.operation.plan(form, members, me);
-        // A form that one member has no plan for is none.
+        // A form that one member has no plan for is ruled out.
         let fast = self.group.greatest(plan(Form::Fast).map_or(u64::MAX, |plan| plan.queues.len() as u64)).await?;
-        // More queues than these make no other form.
+        // More queues than these lead to no other form.
         let enough = if fast == u64::MAX { 1 } else { fast.max(2) };
         let most = u64::from(self.options.form.most().min(self.options.budget)).min(enough);
         let budget = QueueBudget { wanted: most, available: most.min(fabric.queue_limits().free.into()), needs: most };
@@ -261,7 +261,7 @@ impl CollectiveBuilder<'_> {
     }
 }
 
-/// Returns the command of a put; `None` if the contact is not one of `rank`.
+/// Returns the command of a put; `None` if the contact does not belong to `rank`.
 fn posting(put: &Put, own: &MemberContact, theirs: &MemberContact, rank: Rank) -> Option<Posting> {
     let to = QueueId::from_bits(theirs.queue).filter(|to| to.rank() == rank)?;
     let place = |contact: &MemberContact, (area, offset): (Area, u64)| {

@@ -1,15 +1,16 @@
 //! Persistent collectives of a whole group: barrier, broadcast, allreduce.
 //!
-//! They are requests like any other: made together, started, waited for, again and again; after
-//! start the queues need no CPU. A collective is not sparse as an exchange with neighbours is, so
-//! queues are what it must not waste: with one ([`Form::Mrc`]) all of them go up a tree and down
-//! again ([`tree`]); with about log2 N ([`Form::Fast`]) what a barrier says and an allreduce brings
-//! is disseminated, and a broadcast lets a late member hold up only those next to it and below
-//! ([`fast`]). Without queues the CPUs do the same in their calls ([`plan::CpuPlan`]).
+//! They are requests like any other: made together, then started and waited for again and again;
+//! after start the queues need no CPU. A collective is not as sparse as an exchange with
+//! neighbours, so it must not waste queues. With one queue ([`Form::Mrc`]) every collective goes up
+//! a tree and down again ([`tree`]). With about log2 N ([`Form::Fast`]) a barrier's words and an
+//! allreduce's blocks are disseminated, and in a broadcast a late member holds up only those next
+//! to it and below ([`fast`]). Without queues the CPUs do the same in their calls
+//! ([`plan::CpuPlan`]).
 //!
 //! Queues can't compute. An allreduce brings all blocks to all members, and each folds them at wait
-//! in the order of members: the same bits at all of them, and in each run, floating point too. It
-//! takes N blocks of memory at each, so it is for short ones.
+//! in the order of members: the same bits at all of them and in every run, for floating point too.
+//! It takes N blocks of memory at each member, so it is for short blocks.
 //!
 //! # Source
 //! M. Hatanaka et al., MPI persistent neighbourhood collectives over Tofu2 protocol offload,
@@ -39,18 +40,18 @@ use making::{CollectiveBuilder, Operation};
 use rdma_fabric::{FabricError, Group, GroupMemory, Pod, Rank, provider::Boxed};
 use tree::{Load, Tree};
 
-/// How a broadcast goes down.
+/// How a broadcast travels down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pipeline {
-    /// Along which links.
+    /// The links along which it travels.
     pub shape: Shape,
-    /// In how many segments, each of which is passed on as soon as it has come. More where the
-    /// network can't carry a segment in one transfer.
+    /// The number of segments, each of which is passed on as soon as it has arrived. More are used
+    /// where the network can't carry a segment in one transfer.
     pub segments: u32,
 }
 
 impl Default for Pipeline {
-    /// Whole, along a binomial tree.
+    /// One segment, along a binomial tree.
     fn default() -> Self {
         Pipeline { shape: Shape::Binomial, segments: 1 }
     }
@@ -72,7 +73,7 @@ impl fmt::Debug for Collectives {
 }
 
 impl Collectives {
-    /// Makes the members of `group` ready for persistent collectives. Collective.
+    /// Prepares the members of `group` for persistent collectives. Collective.
     ///
     /// # Errors
     /// As [`Group::memory`].
@@ -96,30 +97,30 @@ impl Collectives {
     /// Makes a barrier (`MPI_Barrier_init`): an iteration ends nowhere before it has been started
     /// everywhere. Collective.
     ///
-    /// [`Form::Fast`] takes ceil(log2 N) session queues and as many steps, [`Form::Mrc`] one and
-    /// twice the steps.
+    /// [`Form::Fast`] takes ceil(log2 N) session queues and as many steps, [`Form::Mrc`] one queue
+    /// and twice the steps.
     ///
     /// # Errors
-    /// [`PrdmaError::Disagreement`]; [`PrdmaError::ElsewhereFailed`]; of the fabric.
+    /// [`PrdmaError::Disagreement`]; [`PrdmaError::ElsewhereFailed`]; errors of the fabric.
     pub async fn barrier_init(&mut self, options: &Options) -> Result<Request> {
         let made = self.make(Operation::Barrier, [None, None], Ok(()), options).await?;
         Ok(Request::of(made, ClaimSet::none(), None))
     }
 
-    /// Makes a broadcast (`MPI_Bcast_init`): `len` elements of `buffer` from `start` on, those of
-    /// member `root`, go to the same number at `start` of each member's own `buffer`. `root`, `len`
+    /// Makes a broadcast (`MPI_Bcast_init`): `len` elements of member `root`'s `buffer`, starting
+    /// at `start`, go to as many elements at `start` of each member's own `buffer`. `root`, `len`
     /// and `pipeline` are the same at all members; `start` need not be. Collective.
     ///
     /// Nothing is written at a member that has not started. [`Form::Mrc`] takes one session queue,
     /// and nothing leaves before all members have started. [`Form::Fast`] takes one for each member
-    /// directly below, and one more below the root; who is late holds up those below it and its
-    /// parent only. It is made for binomial trees and up to 15 segments, others have the form `Mrc`
-    /// at most.
+    /// directly below, and one more below the root; a late member holds up only those below it and
+    /// its parent. It is available for binomial trees and up to 15 segments; other broadcasts have
+    /// the form `Mrc` at most.
     ///
     /// # Errors
     /// [`PrdmaError::OutOfBounds`] and [`FabricError::NoSuchRank`] at the member with such
     /// arguments, and [`PrdmaError::ElsewhereFailed`] at all others; [`PrdmaError::Disagreement`];
-    /// of the fabric.
+    /// errors of the fabric.
     pub async fn broadcast_init<T: Pod>(
         &mut self,
         root: usize,
@@ -147,20 +148,21 @@ impl Collectives {
     }
 
     /// Makes an allreduce (`MPI_Allreduce_init`): `len` elements of each member, from the start of
-    /// `send`, are combined one by one, and the result is at the start of each member's `receive`.
-    /// `combine` is called left to right in the order of members: `((x0 * x1) * x2) ...`; it must
-    /// be the same function at all of them. `len` is the same at all members. Collective.
+    /// `send`, are combined element by element, and the result is at the start of each member's
+    /// `receive`. `combine` is called left to right in the order of members:
+    /// `((x0 * x1) * x2) ...`; it must be the same function at all of them. `len` is the same at
+    /// all members. Collective.
     ///
     /// The exchange needs no CPU after start; folding is done in wait, or in the test that ends the
     /// iteration. [`Form::Fast`] takes ceil(log2 N) session queues and as many steps, [`Form::Mrc`]
-    /// one and twice the steps. Members may fold while others are in the next iteration, so it
-    /// takes up to 2 N blocks of registered memory; half of the blocks together must fit one
-    /// transfer (`QueueLimits::longest`).
+    /// one queue and twice the steps. Members may fold while others are in the next iteration, so
+    /// an allreduce takes up to 2 N blocks of registered memory; half of the blocks together must
+    /// fit one transfer (`QueueLimits::longest`).
     ///
     /// # Errors
     /// [`PrdmaError::OutOfBounds`], [`PrdmaError::Overlap`], [`PrdmaError::Limit`] at the member
-    /// where it is so, and [`PrdmaError::ElsewhereFailed`] at all others;
-    /// [`PrdmaError::Disagreement`]; of the fabric.
+    /// that has the fault, and [`PrdmaError::ElsewhereFailed`] at all others;
+    /// [`PrdmaError::Disagreement`]; errors of the fabric.
     pub async fn allreduce_init<T: Pod>(
         &mut self,
         send: &Buffer<T>,
@@ -175,7 +177,7 @@ impl Collectives {
         let up = len.saturating_mul(size_of::<T>()) as u64;
         let down = up.saturating_mul(members as u64);
         let load = Load { up, down, segments: self.segments(down, 1) };
-        // What may be free later is not counted on.
+        // Does not count on what may be free later.
         let options = &Options { budget: options.budget.min(fabric.queue_limits().free), ..*options };
         let prepare = || {
             let sent = block(send, 0, len, Side::Destination)?;
@@ -212,12 +214,12 @@ impl Collectives {
         Ok(Request::of(made, held, Some(reduction)))
     }
 
-    /// Returns the number of segments: as many as are asked for, or as the network needs.
+    /// Returns the number of segments: as many as were asked for, or as the network needs.
     fn segments(&self, bytes: u64, asked: u32) -> u64 {
         u64::from(asked.max(1)).max(bytes.div_ceil(longest(self.group.fabric())))
     }
 
-    /// Makes the machinery of a collective, if all members have `checked` their arguments.
+    /// Makes the machinery of a collective if all members have `checked` their arguments.
     /// Collective.
     fn make<'a>(
         &'a mut self,
@@ -234,7 +236,7 @@ impl Collectives {
     }
 }
 
-/// Elements of a buffer, if it has them.
+/// Returns a block of a buffer's elements, if the buffer has them.
 fn block<T: Pod>(buffer: &Buffer<T>, start: usize, len: usize, side: Side) -> Result<Block> {
     let block = buffer.block(Layout::contiguous::<T>(start, len)?);
     let (end, len) = (block.layout.end(), block.memory.bytes());

@@ -1,7 +1,7 @@
-//! What queues are filled with for one iteration of a collective, before any address is known.
+//! The contents of queues for one iteration of a collective, before any address is known.
 //!
-//! A plan says what each member's queues hold; `program` makes it commands, and the tests carry
-//! plans out in every order they can think of.
+//! A plan says what each member's queues hold; `program` turns it into commands, and the tests
+//! carry plans out in every possible order.
 
 use super::{
     fast::steps,
@@ -15,7 +15,7 @@ pub(super) const MOST_SPS: usize = MOST as usize;
 /// Memory of a collective at a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Area {
-    /// Where blocks of those below meet on their way up.
+    /// Where blocks of the members below meet on their way up.
     Gather,
     /// What goes down: the program's block, or all blocks.
     Result,
@@ -46,13 +46,13 @@ pub(super) struct Span {
 /// A put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Put {
-    /// To which member, and which of its queues.
+    /// The member, and the number of its queue, that it goes to.
     pub(super) to: (usize, usize),
-    /// `None` if it says only that it has come.
+    /// The bytes; `None` if the put only announces its arrival.
     pub(super) span: Option<Span>,
-    /// Slots of that queue that it releases.
+    /// The number of slots of that queue that it releases.
     pub(super) sps: u8,
-    /// Whether the member takes a notice of it.
+    /// Whether the member receives a notice of it.
     pub(super) notice: bool,
 }
 
@@ -66,27 +66,27 @@ impl Put {
     }
 }
 
-/// What one slot holds; nothing: a NOP.
+/// The content of one slot; `None` is a NOP.
 pub(super) type Slot = Option<Put>;
 
 /// One queue. An iteration is over when the last slot has started and the notices are here.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Queue {
     pub(super) slots: Vec<Slot>,
-    /// Slots of the first iteration that need no credit.
+    /// The number of slots of the first iteration that need no credit.
     pub(super) ahead: u32,
     /// Notices of an iteration.
     pub(super) notices: u32,
 }
 
 impl Queue {
-    /// Slots of a ring for the queue.
+    /// Returns the number of slots of a ring for the queue.
     pub(super) fn depth(&self) -> u64 {
         ring_depth(self.slots.len() as u64)
     }
 
-    /// Returns whether this queue of member `me` has SELFs: puts to a queue of its own, this or
-    /// another, that release what waits there.
+    /// Returns whether this queue of member `me` has SELFs: puts to one of its own queues, this one
+    /// or another, that release what waits there.
     pub(super) fn has_selfs(&self, me: usize) -> bool {
         self.slots.iter().flatten().any(|put| put.to.0 == me)
     }
@@ -96,17 +96,17 @@ impl Queue {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Plan {
     pub(super) queues: Vec<Queue>,
-    /// Whether even iterations have each area in the place of the other.
+    /// Whether the two areas are exchanged in even iterations.
     pub(super) alternating: bool,
 }
 
-/// Returns how many puts to oneself release `slots` others, one another included but for the first.
+/// Returns how many puts to oneself release `slots` others, and all but the first of each other.
 fn chain(slots: usize) -> usize {
     if slots == 0 { 0 } else { (slots - 1).div_ceil(MOST_SPS - 1).max(1) }
 }
 
-/// Puts of `me` to its own queue `queue` that release one another and then `slots` more. The first
-/// carries `span`.
+/// Returns puts of `me` to its own queue `queue` that release one another and then `slots` more.
+/// The first carries `span`.
 pub(super) fn release(me: usize, queue: usize, slots: usize, span: Option<Span>) -> Vec<Slot> {
     let many = chain(slots);
     let mut owed = (many + slots).saturating_sub(1);
@@ -119,17 +119,17 @@ pub(super) fn release(me: usize, queue: usize, slots: usize, span: Option<Span>)
     (0..many).map(put).collect()
 }
 
-/// Returns so many NOPs.
+/// Returns this many NOPs.
 pub(super) fn nops(many: usize) -> impl Iterator<Item = Slot> {
     core::iter::repeat_n(None, many)
 }
 
-/// One put, and the word that says it has come.
+/// One put, and the word that says that it has arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CpuPut {
     /// Own words that must have this iteration's number.
     pub(super) needs: Vec<usize>,
-    /// To which member, and which of its words gets the number.
+    /// The member, and the number of its word, that gets the iteration's number.
     pub(super) to: (usize, usize),
     pub(super) span: Option<Span>,
 }
@@ -143,15 +143,15 @@ pub(super) struct CpuPlan {
     pub(super) finally: Vec<usize>,
 }
 
-/// Returns the puts of `me` in a dissemination: what is needed is named, so nothing is counted.
+/// Returns the puts of `me` in a dissemination. What is needed is named, so nothing is counted.
 pub(super) fn cpu_barrier(members: usize, me: usize) -> CpuPlan {
     let steps = steps(members);
     let put = |step: usize| CpuPut { needs: (0..step).collect(), to: ((me + (1 << step)) % members, step), span: None };
     CpuPlan { words: steps, puts: (0..steps).map(put).collect(), finally: (0..steps).collect() }
 }
 
-/// Returns the puts of `me` up the tree and down again, in the order of [`super::tree`]. Words:
-/// those of the children, the root's turn, the segments.
+/// Returns the puts of `me` up the tree and down again, in the order of [`super::tree`]. The words
+/// are those of the children, the root's turn, and the segments.
 pub(super) fn cpu_tree(tree: &Tree, load: &Load, me: usize) -> CpuPlan {
     let children = tree.children(me);
     let (ups, segments) = (0..children.len(), load.segments as usize);

@@ -1,5 +1,5 @@
-//! What is left to the CPU in an allreduce: it puts the own block where the queues find it, and
-//! folds the blocks of all in the order of their members.
+//! The CPU's part in an allreduce: it puts the own block where the queues find it, and folds the
+//! blocks of all in the order of their members.
 
 use super::plan::Area;
 use crate::{Layout, Result, buffer::Memory, init::Block};
@@ -7,16 +7,16 @@ use rdma_fabric::Pod;
 
 type Fold = dyn Fn(&[u8], usize) -> Vec<u8> + Send + Sync;
 
-/// From the own block to those of all, and to the one result.
+/// The way from the own block to the blocks of all, and to the single result.
 pub(crate) struct Reduction {
     pub(super) sent: Block,
     /// Where the result goes.
     pub(super) result: Block,
-    /// By [`Area`].
+    /// The areas, indexed by [`Area`].
     pub(super) areas: [Memory; 2],
     pub(super) members: usize,
     /// The member whose area it is, if areas are [alternating](super::plan::Plan::alternating): its
-    /// block is the first one there.
+    /// block is then the first one there.
     pub(super) alternating: Option<usize>,
     pub(super) fold: Box<Fold>,
 }

@@ -5,24 +5,24 @@
 //! inner  NOP ... NOP UP | DOWN ... DOWN                  an UP for each child but one, the own one; each segment to each child
 //! root   NOP ... NOP SELF ... SELF | DOWN ... DOWN
 //! ```
-//! An UP from below releases one slot: the last of them, whichever it is, the own UP, or at the
-//! root a put to the own queue, which releases all that goes down. What comes from above releases
-//! as many slots as there are children: the forwarding of just this segment.
+//! An UP from below releases one slot. The last of them, whichever it is, releases the own UP or,
+//! at the root, a put to the own queue, which releases everything that goes down. What comes from
+//! above releases as many slots as there are children: the forwarding of exactly this segment.
 //!
 //! # Credit
 //! An iteration of T slots receives credit for T. All UPs that a member gets of iteration k come
-//! before anything comes down to it, for the root waits for all; and an UP(k+1) of a child comes
-//! after the last DOWN(k) to that child, so after all slots of iteration k have been released. So
-//! credit comes in the order in which the slots stand, whatever the network does, and there is no
+//! before anything comes down to it, because the root waits for all; and an UP(k+1) of a child
+//! comes after the last DOWN(k) to that child, so after all slots of iteration k have been
+//! released. So credit comes in the order of the slots, whatever the network does, and there is no
 //! need to tell whose it is. A leaf's UP(k+1) is released by the last DOWN(k), and leaves when it
 //! is posted.
 //!
 //! # Memory
-//! UP carries what the members below have, into the parent's gather area at their place. Nobody's
+//! UP carries what the members below have into the parent's gather area, at their place. Nobody's
 //! CPU reads that; a child writes there again after DOWN(k), which follows the parent's UP(k) that
-//! read it. The root's first put to itself copies it all to where it goes down from: a child that
-//! has its DOWN(k) may gather again while others' still leaves. The result areas are written after
-//! all members have started.
+//! read it. The root's first put to itself copies everything to where it goes down from: a child
+//! that has its DOWN(k) may gather again while those of others are still leaving. The result areas
+//! are written after all members have started.
 
 use super::plan::{Area, MOST_SPS, Plan, Put, Queue, Slot, Span, nops, release};
 
@@ -33,12 +33,12 @@ pub(super) struct Load {
     pub(super) up: u64,
     /// Bytes that come down.
     pub(super) down: u64,
-    /// In so many segments; at least 1.
+    /// The number of segments; at least 1.
     pub(super) segments: u64,
 }
 
 impl Load {
-    /// Segment `number`: it starts where memory may be accessed in cells of any width.
+    /// Returns segment `number`: it starts where memory may be accessed in cells of any width.
     pub(super) fn segment(&self, number: u64) -> Option<Span> {
         let each = self.down.div_ceil(self.segments).next_multiple_of(8);
         let start = (number * each).min(self.down);
@@ -100,12 +100,13 @@ pub(super) fn plan(tree: &Tree, load: &Load, me: usize) -> Plan {
 pub enum Shape {
     /// A binomial tree: log2 N links from the root to the last member.
     Binomial,
-    /// One after the other: N - 1 links, each of which carries another segment at the same time.
+    /// A chain, one member after the other: N - 1 links, each of which carries a different segment
+    /// at the same time.
     Chain,
 }
 
-/// The links of a group of `members`. Members are counted from the root on; in this count those
-/// below one follow it without a gap.
+/// The links of a group of `members`. Members are counted from the root; in this count those below
+/// a member follow it without a gap.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tree {
     pub(super) members: usize,
@@ -114,7 +115,7 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Place of `member`, counted from the root.
+    /// Returns the place of `member`, counted from the root.
     pub(super) fn place(&self, member: usize) -> usize {
         (member + self.members - self.root) % self.members
     }
@@ -132,7 +133,7 @@ impl Tree {
         }
     }
 
-    /// Members at and below `member`.
+    /// Returns the number of members at and below `member`.
     pub(super) fn below(&self, member: usize) -> usize {
         let place = self.place(member);
         self.reach(place).min(self.members - place)
@@ -148,7 +149,7 @@ impl Tree {
         }
     }
 
-    /// Returns the members directly below, those with most below them first.
+    /// Returns the members directly below, in descending order of how many are below them.
     pub(super) fn children(&self, member: usize) -> Vec<usize> {
         let place = self.place(member);
         let steps: Vec<usize> = match self.shape {
@@ -158,7 +159,7 @@ impl Tree {
         steps.into_iter().map(|step| place + step).filter(|at| *at < self.members).map(|at| self.member(at)).collect()
     }
 
-    /// Returns which child of its parent `member` is.
+    /// Returns the number of `member` among its parent's children.
     pub(super) fn number(&self, member: usize) -> usize {
         let siblings = self.parent(member).map(|parent| self.children(parent)).unwrap_or_default();
         siblings.iter().position(|child| *child == member).unwrap_or(0)

@@ -4,37 +4,37 @@ use super::program::Shape;
 use crate::{Form, init::Agreed};
 use std::collections::BTreeMap;
 
-/// What a channel asks of its queue.
+/// What a channel requires of its queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Demand {
-    /// Slots of the data that are sent along it, if any are.
+    /// Slots of the data that are sent along the channel, if any are.
     pub(crate) data: Option<u64>,
-    /// Whether it is received along.
+    /// Whether data are received along the channel.
     pub(crate) ready: bool,
-    /// If it is sent along: the relay that its data belong to. If it is only received along: the
-    /// one that they feed.
+    /// For a channel that is sent along, the relay that its data belong to; for one that is only
+    /// received along, the relay that its data feed.
     pub(crate) relay: Option<Relay>,
-    /// Whether what is received along it ends with a notice.
+    /// Whether what is received along the channel ends with a notice.
     pub(crate) notice: bool,
 }
 
-/// Data that are forwarded together: they leave when all that feeds them has come, and their
-/// receivers are ready.
+/// Data that are forwarded together: they leave when everything that feeds them has arrived, and
+/// their receivers are ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Relay {
-    /// From 1. What feeds a relay is of lower stages; queues serve one stage each.
+    /// The stage, from 1. What feeds a relay is of lower stages; queues serve one stage each.
     pub(crate) stage: u8,
-    /// Which one of its stage.
+    /// The relay's number within its stage.
     pub(crate) number: u32,
 }
 
 impl Demand {
-    /// Of a channel that forwards nothing.
+    /// Returns the demand of a channel that forwards nothing.
     pub(crate) const fn new(data: Option<u64>, ready: bool) -> Self {
         Demand { data, ready, relay: None, notice: ready }
     }
 
-    /// Of a channel whose ends have agreed.
+    /// Returns the demand of a channel whose ends have agreed.
     pub(crate) fn of(agreed: &Agreed) -> Self {
         Demand::new(agreed.data_slots(), agreed.inn.is_some())
     }
@@ -50,31 +50,31 @@ impl Demand {
     }
 }
 
-/// Which queues serve a channel.
+/// The queues that serve a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Assignment {
-    /// The one that the neighbour addresses with its READYs and its data.
+    /// The queue that the neighbour addresses with its READYs and its data.
     pub(crate) queue: usize,
-    /// The one that its own READY leaves from.
+    /// The queue that the channel's own READY leaves from.
     pub(crate) ready_queue: usize,
     /// Whether data that arrive release slots of `queue`.
     pub(crate) feeds: bool,
-    /// Whether they end with a notice.
+    /// Whether such data end with a notice.
     pub(crate) notice: bool,
 }
 
 /// The queues of a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Assignments {
-    /// What each has to do. One that awaits nothing is the first, and only sends READYs.
+    /// The shape of each queue. A queue that awaits nothing is the first, and only sends READYs.
     pub(crate) queues: Vec<Shape>,
-    /// By channel.
+    /// The assignments, by channel.
     pub(crate) assigned: Vec<Assignment>,
 }
 
 /// Assigns the channels that are sent along to as many queues as `form` has for them, in turn;
-/// those that are only received along go to the first. Relays have queues of their own, as many for
-/// those of a stage as `form` has for so many neighbours.
+/// channels that are only received along go to the first. Relays have queues of their own: each
+/// stage gets as many as `form` has for that many neighbours.
 pub(crate) fn assign_queues(form: Form, channels: &[Demand]) -> Assignments {
     let sending = channels.iter().filter(|edges| edges.plain()).count();
     let many = (form.queues(sending as u32) as usize).max(usize::from(!channels.is_empty()));
@@ -97,7 +97,7 @@ pub(crate) fn assign_queues(form: Form, channels: &[Demand]) -> Assignments {
     Assignments { queues, assigned }
 }
 
-/// Yields the queue of each relay, after the first `many`, and how many queues there are then.
+/// Yields the queue of each relay, after the first `many`, and how many queues there then are.
 fn relays(form: Form, channels: &[Demand], many: usize) -> (BTreeMap<Relay, usize>, usize) {
     let mut relays: BTreeMap<Relay, usize> = channels.iter().filter_map(|edges| Some((edges.relay?, 0))).collect();
     let stages = channels.iter().filter_map(|edges| edges.relay).map(|relay| relay.stage).max().unwrap_or(0);

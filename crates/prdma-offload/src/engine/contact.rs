@@ -1,5 +1,5 @@
-//! What a member publishes of a channel so that the neighbour's CPU can put into its memory, and
-//! the puts that are made of it.
+//! What a member publishes about a channel so that the neighbour's CPU can put into its memory, and
+//! the puts made from it.
 
 use crate::{
     Result,
@@ -44,7 +44,7 @@ impl CpuContact {
 pub(super) struct CpuChannel<'a> {
     pub(super) fabric: &'a Fabric,
     pub(super) channel: &'a Channel,
-    /// The neighbour's.
+    /// The neighbour's contact.
     pub(super) contact: &'a CpuContact,
     pub(super) wires: &'a Wires,
 }
@@ -71,8 +71,8 @@ impl CpuChannel<'_> {
     }
 
     /// Makes the put of the block, with END behind it, that leaves when the receiver has said READY
-    /// in the word of channel `by` and the words `fed` have come; `None` if nothing is sent along
-    /// the channel.
+    /// in the word of channel `by` and the words `fed` have reached the number; `None` if nothing
+    /// is sent along the channel.
     ///
     /// # Errors
     /// As [`Fabric::locate`].
@@ -83,12 +83,12 @@ impl CpuChannel<'_> {
         needs.extend(fed);
         let block = transfer(self.fabric, out, from, self.there(self.contact.data, 0))?;
         let end = self.fabric.remote_word(self.there(self.contact.words, self.contact.end))?;
-        // READY(k + 1) comes from who has seen END(k).
+        // READY(k + 1) comes from a member that has seen END(k).
         Ok(Some(TriggeredPut::new(needs, block, end).answered()))
     }
 }
 
-/// Resolves the puts of `out`, from `from` to what lies at `at`.
+/// Resolves the puts of `out`, from `from` to the memory at `at`.
 ///
 /// # Errors
 /// As [`Fabric::locate`].

@@ -1,4 +1,4 @@
-//! The engine without control queues: words are said, and puts wait for words, in calls of this
+//! The engine without control queues: words are put, and puts wait for words, in calls of this
 //! member.
 //!
 //! An exchange is PRDMA as its paper has it:
@@ -7,11 +7,11 @@
 //! sender           : S1  its word is k   S2  put the data   S3  put k to the receiver's word, after the data    END(k)
 //! receiver's wait  : R2  its word is k
 //! ```
-//! S1 is looked at in whatever this member waits for next ([`rdma_fabric::triggered`]), so that one
-//! late neighbour keeps no other, and requests may be waited for in any order. A boolean instead of
-//! k would let a sender that is slow to look take the READY of iteration k for that of k + 1.
+//! S1 is checked in whatever this member waits for next ([`rdma_fabric::triggered`]), so that one
+//! late neighbour holds up no other, and requests may be waited for in any order. A boolean instead
+//! of k would let a sender that is slow to look take the READY of iteration k for that of k + 1.
 //!
-//! A collective has no R1: what its puts wait for are puts of others.
+//! A collective has no R1: its puts wait for puts of other members.
 //!
 //! # Source
 //! Y. Ishikawa et al., Revisiting persistent communication in MPI (EuroMPI 2012); M. Hatanaka et
@@ -29,21 +29,21 @@ use rdma_fabric::{
 };
 use std::sync::{Mutex, PoisonError};
 
-/// Iterations run by calls of this member.
+/// Iterations carried out in calls of this member.
 pub(crate) struct CpuEngine {
     fabric: Fabric,
-    /// Where READYs go at start: one word for each edge that is received along.
+    /// The words that READYs are put to at start: one for each edge that is received along.
     readies: Vec<RemoteSpan<u64>>,
     puts: TriggeredPuts,
-    /// What ends an iteration, when all is put.
+    /// The words that end an iteration, once everything is put.
     ends: Vec<LocalWord<u64>>,
     /// Neighbours.
     ranks: Box<[Rank]>,
 }
 
 impl CpuEngine {
-    /// Makes an engine of words that start puts to, of puts, and of the words that end an
-    /// iteration; all get its number. Waits depend on `ranks`.
+    /// Makes an engine from words that start puts to, puts, and words that end an iteration; all
+    /// get the iteration's number. Waits depend on `ranks`.
     pub(crate) fn new(
         fabric: &Fabric,
         readies: Vec<RemoteSpan<u64>>,
@@ -54,9 +54,9 @@ impl CpuEngine {
         CpuEngine { fabric: fabric.clone(), readies, puts: TriggeredPuts::new(fabric, puts, &ranks), ends, ranks }
     }
 
-    /// Makes the engine of an exchange, once the neighbours' contacts are known: `theirs` by
-    /// channel. With `relays`, which hold what each channel forwards and the ranks that can hold it
-    /// up, data need the ENDs of what feeds their relay, too.
+    /// Makes the engine of an exchange, once the neighbours' contacts are known: `theirs`, by
+    /// channel. `relays` holds what each channel forwards and the ranks that can hold it up; with
+    /// it, data also need the ENDs of what feeds their relay.
     ///
     /// # Errors
     /// As [`Fabric::locate`].
@@ -95,7 +95,7 @@ impl CpuEngine {
 /// Puts `number` to each of the words.
 async fn put_number(fabric: &Fabric, words: &[RemoteSpan<u64>], number: u64) -> Result<()> {
     for word in words {
-        // The number is the operation's own: nobody needs to know when it has left.
+        // The operation owns the number: nobody needs to know when it has left.
         match fabric.try_post(Put { to: word, from: [number], notice: None }) {
             Ok(_) => {}
             Err(Refused::Full(_)) => drop(fabric.put(word, [number]).await?),
@@ -105,7 +105,7 @@ async fn put_number(fabric: &Fabric, words: &[RemoteSpan<u64>], number: u64) -> 
     Ok(())
 }
 
-/// Waits until all words have come to `number`, and carries out meanwhile what this member has
+/// Waits until all words have reached `number`, and meanwhile carries out what this member has
 /// armed.
 async fn reached(fabric: &Fabric, words: &[LocalWord<u64>], ranks: &[Rank], number: u64) -> Result<()> {
     for word in words {
@@ -117,7 +117,7 @@ async fn reached(fabric: &Fabric, words: &[LocalWord<u64>], ranks: &[Rank], numb
     Ok(())
 }
 
-/// Looks whether all words have come to `number`.
+/// Checks whether all words have reached `number`.
 fn have_reached(fabric: &Fabric, words: &[LocalWord<u64>], number: u64) -> Result<Progress> {
     for word in words {
         if fabric.load(word)? < number {
@@ -147,21 +147,21 @@ impl Engine for CpuEngine {
 /// Partitions of blocks, put by calls of this member, each as soon as it is marked and its receiver
 /// is ready.
 ///
-/// An edge has one READY, and one END for each of its partitions; otherwise as [`CpuEngine`].
+/// An edge has one READY, and one END for each of its partitions; otherwise like [`CpuEngine`].
 pub(crate) struct CpuPartitions {
     fabric: Fabric,
-    /// In the order of the channels that send.
+    /// The puts, in the order of the channels that send.
     outs: Vec<Mutex<TriggeredPuts>>,
-    /// Where READYs go: one for each edge that is received along.
+    /// The words that READYs are put to: one for each edge that is received along.
     readies: Vec<RemoteSpan<u64>>,
-    /// What ends an iteration: one word for each partition that is received.
+    /// The words that end an iteration: one for each partition that is received.
     ends: Vec<LocalWord<u64>>,
     /// Neighbours.
     ranks: Box<[Rank]>,
 }
 
 impl CpuPartitions {
-    /// Makes the engine of channels that are partitions, `partitions` of an edge one after the
+    /// Makes the engine of channels that are partitions: `partitions` of each edge, one after the
     /// other. `theirs` are the neighbours' contacts, by channel.
     ///
     /// # Errors
@@ -191,7 +191,7 @@ impl CpuPartitions {
         Ok(CpuPartitions { fabric: fabric.clone(), outs, readies, ends, ranks })
     }
 
-    /// Arms partition `at`: it leaves when its receiver is ready. Once in an iteration.
+    /// Arms partition `at`: it leaves when its receiver is ready. Once per iteration.
     pub(crate) fn arm(&self, at: usize, iteration: u64) {
         self.outs[at].lock().unwrap_or_else(PoisonError::into_inner).leave(iteration);
     }

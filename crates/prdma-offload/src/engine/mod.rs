@@ -1,4 +1,4 @@
-//! Who carries an iteration out.
+//! The engines, which carry an iteration out.
 
 mod assignment;
 mod contact;
@@ -19,19 +19,19 @@ pub(crate) use queues::{QueueEngine, QueuePartitions};
 use crate::Result;
 use core::future::Future;
 
-/// How far an iteration is.
+/// The progress of an iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
     /// All own blocks are received, and all sent ones may be written again.
     Done,
-    /// Something is still under way.
+    /// Something is still in flight.
     Pending,
 }
 
 /// One way to carry iterations out; they are numbered from 1.
 ///
-/// Dropping one of the futures leaves the iteration where it is: a later call goes on, except that
-/// a start which was dropped may have posted in part.
+/// Dropping one of the futures leaves the iteration where it is, and a later call continues it,
+/// except that a start that was dropped may have posted only some of its commands.
 pub(crate) trait Engine {
     /// Begins an iteration. Waits for nobody.
     fn start(&mut self, iteration: u64) -> impl Future<Output = Result<()>>;
@@ -39,8 +39,8 @@ pub(crate) trait Engine {
     /// Waits until the iteration has ended.
     fn wait(&mut self, iteration: u64) -> impl Future<Output = Result<()>>;
 
-    /// Looks whether the iteration has ended, and does what can be done, also of what else this
-    /// rank has [armed](rdma_fabric::triggered).
+    /// Checks whether the iteration has ended, and does what can be done, including for anything
+    /// else that this rank has [armed](rdma_fabric::triggered).
     fn test(&mut self, iteration: u64) -> impl Future<Output = Result<Progress>>;
 }
 

@@ -1,5 +1,4 @@
-//! Queues of a request that are open: what neighbours have to know of them, and the engines they
-//! become.
+//! Open queues of a request: what neighbours have to know about them, and the engines they become.
 
 use super::{
     CommandTemplate, Data, Program, QueueEngine, QueuePartitions,
@@ -18,7 +17,7 @@ use rdma_fabric::{
 
 /// Opens queue `number` of a request, with `depth` slots and room for two iterations of `notices`.
 /// Queues of a request are on different engines, and so are the first queues of a node's ranks;
-/// where an engine has no queue left, any will do.
+/// where an engine has no queue left, any engine will do.
 ///
 /// # Errors
 /// As [`Fabric::open_queue`]; [`PrdmaError::Limit`].
@@ -43,7 +42,7 @@ pub(crate) fn open_queue(
     }
 }
 
-/// Returns which of its node's ranks this is.
+/// Returns this rank's number among those of its node.
 fn number_on_node(fabric: &Fabric) -> usize {
     let Ok(node) = fabric.node(fabric.rank()) else { return 0 };
     let mut ranks = (0..).map_while(|number| fabric.rank_on(node, number));
@@ -58,17 +57,17 @@ pub(crate) struct QueueContact {
     pub(crate) name: Name,
     /// The queue that serves the channel.
     queue: u64,
-    /// Where READYs of the neighbour go.
+    /// Where the neighbour's READYs go.
     word: u64,
-    /// Where its data go.
+    /// Where the neighbour's data go.
     data: u64,
     /// Where the END of a partition goes.
     end: u64,
-    /// How many slots each arrival is to release: READYs, and data that are forwarded.
+    /// How many slots each arrival must release: READYs, and data that are forwarded.
     credit: u64,
-    /// 1 if data that arrive are forwarded.
+    /// 1 if data that arrive are forwarded, otherwise 0.
     feeds: u64,
-    /// 1 if data end with a notice.
+    /// 1 if data end with a notice, otherwise 0.
     notice: u64,
 }
 
@@ -90,7 +89,7 @@ impl QueueContact {
         Ok(Ready { to: self.queue(channel)?, word: Stadd::from_bits(self.word), credit: self.credit(channel)? })
     }
 
-    /// Returns what data do where they arrive.
+    /// Returns the effect of data where they arrive.
     fn on_arrival(&self, channel: &Channel) -> Result<OnArrival> {
         let credit = if self.feeds == 1 { self.credit(channel)? } else { 0 };
         Ok(OnArrival { notice: self.notice == 1, credit })
@@ -100,7 +99,7 @@ impl QueueContact {
 /// Queues of one member that are open and have no commands yet.
 pub(crate) struct OpenQueues {
     queues: Vec<OpenQueue>,
-    /// By channel: which of the queues serve it.
+    /// The queues that serve each channel, by channel.
     assigned: Vec<Assignment>,
 }
 
@@ -110,7 +109,7 @@ struct OpenQueue {
 }
 
 impl OpenQueue {
-    /// Address of a word that means nothing, on this queue.
+    /// Returns the address, on this queue, of a word whose content means nothing.
     fn scratch(&self, wires: &Wires) -> Result<Stadd> {
         Ok(self.queue.register(wires.words.region())? + wires.scratch_word())
     }
@@ -127,7 +126,7 @@ impl OpenQueue {
 
 impl OpenQueues {
     /// Opens as many queues as `form` wants for channels with these demands, which are
-    /// [assigned](assign_queues) to them. Data come in so many `partitions`, each with a notice.
+    /// [assigned](assign_queues) to them. Data come in this many `partitions`, each with a notice.
     ///
     /// # Errors
     /// As [`Fabric::open_queue`]: nothing is left open.

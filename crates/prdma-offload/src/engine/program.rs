@@ -1,33 +1,33 @@
-//! What a session queue is filled with for one iteration.
+//! The commands that fill a session queue for one iteration.
 //!
 //! # With one neighbour to send to (FAST)
 //! ```text
 //! READY ... READY | DATA
 //! ```
 //! The session offset stands ahead by the READYs, so these leave at once. The neighbour's READY
-//! releases DATA and the READYs of the *next* iteration, which come into being when it is started.
+//! releases DATA and the READYs of the *next* iteration, which are posted when that is started.
 //!
 //! # With several (MRC)
 //! ```text
 //! READY ... READY | NOP ... NOP | SELF ... SELF | DATA ... DATA
 //! ```
-//! Each of the n READYs that arrive releases one slot: n - 1 NOPs and, last of all whichever
-//! neighbour it was, the first SELF. That is a put to the own queue which releases 15 slots; as
-//! many of them as are needed release one another, all DATA, and the READYs of the next iteration.
+//! Each of the n READYs that arrive releases one slot: n - 1 NOPs and then, whichever neighbour was
+//! last, the first SELF. A SELF is a put to the own queue that releases 15 slots; together, as many
+//! of them as are needed release one another, all DATA, and the READYs of the next iteration.
 //!
 //! # Credit
 //! In both, an iteration of T slots receives credit for T slots, and the offset is ahead by the
-//! READYs. A neighbour can be ahead by one iteration and no more, for its READY(k+1) follows its
-//! wait(k), which needs the data of iteration k. In the MRC form that READY may arrive while this
-//! member's data still leaves; the slot that it releases was released already, or is the first NOP
-//! of the next iteration. So the first SELF of an iteration is reached only when all READYs of that
-//! iteration are here, and no data is. `docs/systems/persistent.md` has the argument in full; the tests try
-//! it.
+//! READYs. A neighbour can be ahead by one iteration and no more, because its READY(k+1) follows
+//! its wait(k), which needs the data of iteration k. In the MRC form that READY may arrive while
+//! this member's data are still leaving; the slot that it releases was released already, or is the
+//! first NOP of the next iteration. So the first SELF of an iteration is reached only when all
+//! READYs of that iteration are here, and no data are. `docs/systems/persistent.md` has the
+//! argument in full; the tests check it.
 //!
 //! # Forwarding
-//! A queue that forwards awaits what it forwards as it awaits READYs: n READYs and m arrivals have
-//! n + m - 1 NOPs before the SELFs, and whichever comes last releases these. [`crate::aggregation`]
-//! says why the credit of two iterations does not mix there either.
+//! A queue that forwards awaits what it forwards just as it awaits READYs: n READYs and m arrivals
+//! have n + m - 1 NOPs before the SELFs, and whichever comes last releases these.
+//! [`crate::aggregation`] says why the credit of two iterations does not mix there either.
 //!
 //! # Source
 //! M. Hatanaka et al., MPI persistent neighbourhood collectives over Tofu2 protocol offload, §4.3
@@ -46,16 +46,17 @@ pub(crate) struct Ready {
     pub(crate) to: QueueId,
     /// The sender's word for it, which gets the iteration's number.
     pub(crate) word: Stadd,
-    /// As many slots of that queue it releases.
+    /// The number of slots of that queue that it releases.
     pub(crate) credit: u8,
 }
 
-/// What data do where they arrive.
+/// The effect of data where they arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OnArrival {
-    /// Whether a notice does.
+    /// Whether a notice is left.
     pub(crate) notice: bool,
-    /// As many slots of the receiver's queue are released: by them, what forwards the data.
+    /// The number of slots of the receiver's queue that they release, and with them what forwards
+    /// the data.
     pub(crate) credit: u8,
 }
 
@@ -64,13 +65,13 @@ pub(crate) struct OnArrival {
 pub(crate) struct Data {
     /// The receiver's queue.
     pub(crate) to: QueueId,
-    /// Start of the memory it is sent from, on the own queue.
+    /// Start of the memory that the data are sent from, on the own queue.
     pub(crate) from: Stadd,
-    /// Start of that where it is received, on the receiver's.
+    /// Start of the memory that they are received in, on the receiver's queue.
     pub(crate) at: Stadd,
-    /// At least one.
+    /// The pieces; at least one.
     pub(crate) pieces: Vec<Piece>,
-    /// Of the last of them.
+    /// The effect of the last piece on arrival.
     pub(crate) on_arrival: OnArrival,
 }
 
@@ -83,13 +84,13 @@ impl Data {
 /// One command of an iteration.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum CommandTemplate {
-    /// A READY: the posting's word is to be the iteration's number.
+    /// A READY: the posting's word must be the iteration's number.
     Ready { to: QueueId, word: Stadd, credit: u8 },
-    /// The END of a partition, behind its data: the posting's word is to be the iteration's number.
+    /// The END of a partition, behind its data: the posting's word must be the iteration's number.
     End { to: QueueId, word: Stadd },
-    /// The same each time, but for the iteration modulo 256 in its notice.
+    /// Unchanged each time, except for the iteration modulo 256 in its notice.
     Fixed(Posting),
-    /// One in even iterations, the other in odd ones.
+    /// One posting in even iterations, the other in odd ones.
     Alternating([Posting; 2]),
 }
 
@@ -110,7 +111,7 @@ impl CommandTemplate {
         }
     }
 
-    /// Turns `posting`, [made](CommandTemplate::posting) for another iteration, into that of `k`.
+    /// Turns `posting`, [made](CommandTemplate::posting) for another iteration, into that for `k`.
     pub(crate) fn renew(&self, posting: &mut Posting, k: u64) {
         if let CommandTemplate::Alternating(_) = self {
             *posting = self.posting(k);
@@ -131,16 +132,16 @@ impl CommandTemplate {
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
     pub(crate) commands: Vec<CommandTemplate>,
-    /// Commands that report their completion, the last ones of what they send: when all have, the
-    /// send memory may be used again.
+    /// Number of commands that report their completion, each the last of what it sends: when all
+    /// have, the send memory may be used again.
     pub(crate) completions: u32,
     /// Whether it has SELFs, puts to an own queue that release what waits there: a start is
-    /// [charged](rdma_fabric::Fabric::charge) for that. Whether they release this queue or another
-    /// makes no difference to the CPU that writes them.
+    /// [charged](rdma_fabric::Fabric::charge) for that. It makes no difference to the CPU that
+    /// writes them whether they release this queue or another.
     pub(crate) chained: bool,
 }
 
-/// Numbers of a queue that are fixed before any address is known.
+/// Numbers of a queue that are known before any address is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     /// READYs it sends.
@@ -155,21 +156,21 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// Of a queue that does nothing yet.
+    /// The shape of a queue that does nothing yet.
     pub(crate) const NONE: Shape = Shape { readies: 0, awaited: 0, data: 0, notices: 0 };
 
-    /// Returns whether what arrives releases the data itself.
+    /// Returns whether arrivals release the data themselves.
     fn direct(&self) -> bool {
         self.awaited == 1 && self.data + self.readies <= MOST_SPS
     }
 
-    /// Returns how many slots each awaited arrival is to release.
+    /// Returns how many slots each awaited arrival must release.
     pub(crate) fn credit(&self) -> u8 {
         if self.direct() { (self.data + self.readies) as u8 } else { 1 }
     }
 
-    /// SELFs: they release one another, the data and the next READYs, and the first of them is
-    /// released by the last arrival. That releases a single slot itself.
+    /// Returns the number of SELFs: they release one another, the data and the next READYs, and the
+    /// last arrival, which itself releases a single slot, releases the first of them.
     pub(crate) fn selfs(&self) -> u64 {
         match self.data + self.readies {
             0 | 1 => 0,
@@ -178,20 +179,20 @@ impl Shape {
         }
     }
 
-    /// Slots of an iteration.
+    /// Returns the number of slots of an iteration.
     pub(crate) fn slots(&self) -> u64 {
         let nops = if self.direct() { 0 } else { self.awaited.saturating_sub(1) };
         self.readies + nops + self.selfs() + self.data
     }
 
-    /// Slots of a ring for the queue.
+    /// Returns the number of slots of a ring for the queue.
     pub(crate) fn depth(&self) -> u64 {
         ring_depth(self.slots())
     }
 }
 
-/// Slots of a ring that never gets full and never gets credit a whole ring ahead, for iterations of
-/// so many slots.
+/// Returns the number of slots of a ring that never gets full and never gets credit a whole ring
+/// ahead, for iterations of this many slots.
 pub(crate) fn ring_depth(slots: u64) -> u64 {
     (2 * slots + 2).next_power_of_two().max(16)
 }
@@ -218,7 +219,7 @@ pub(crate) fn program(me: QueueId, scratch: Stadd, shape: &Shape, readies: &[Rea
     Program { commands, completions: u32::from(completes), chained: shape.selfs() > 0 }
 }
 
-/// Returns all but the data: READYs, and what arriving READYs release before data.
+/// Returns everything but the data: READYs, and what arriving READYs release before data.
 pub(crate) fn releases(me: QueueId, scratch: Stadd, shape: &Shape, readies: &[Ready]) -> Vec<CommandTemplate> {
     let mut commands: Vec<CommandTemplate> = readies
         .iter()
@@ -226,7 +227,7 @@ pub(crate) fn releases(me: QueueId, scratch: Stadd, shape: &Shape, readies: &[Re
         .collect();
     if !shape.direct() {
         commands.extend((1..shape.awaited).map(|_| CommandTemplate::Fixed(Posting::new(Command::Nop))));
-        // What the SELFs release in all: each other but the first, the data, the next READYs.
+        // What the SELFs release in all: each other except the first, the data, the next READYs.
         let mut owed = if shape.selfs() == 0 { 0 } else { shape.selfs() - 1 + shape.data + shape.readies };
         for _ in 0..shape.selfs() {
             let sps = owed.min(MOST_SPS);
@@ -239,7 +240,7 @@ pub(crate) fn releases(me: QueueId, scratch: Stadd, shape: &Shape, readies: &[Re
     commands
 }
 
-/// Returns the data of one edge, the last put by itself.
+/// Returns the data commands of one edge, the last put separately.
 fn moves(data: &Data) -> (Vec<CommandTemplate>, Posting) {
     let (last, before) = data.pieces.split_last().expect("a transfer has a piece");
     let mut commands: Vec<CommandTemplate> =
@@ -251,7 +252,7 @@ fn moves(data: &Data) -> (Vec<CommandTemplate>, Posting) {
 }
 
 /// Returns the commands of one partition of an edge: its data, then END in the receiver's word
-/// `end`. One slot more than the data.
+/// `end`. They take one slot more than the data.
 pub(crate) fn partition(data: &Data, end: Stadd) -> Vec<CommandTemplate> {
     let (mut commands, last) = moves(data);
     commands.push(CommandTemplate::Fixed(last));
@@ -259,7 +260,7 @@ pub(crate) fn partition(data: &Data, end: Stadd) -> Vec<CommandTemplate> {
     commands
 }
 
-/// `count` blocks of `piece` from its block `first` on.
+/// Returns the put of `count` blocks of `piece`, starting at its block `first`.
 fn put(data: &Data, piece: &Piece, count: u32, first: u64) -> Posting {
     let skip = first * piece.stride;
     let command = Command::Put {

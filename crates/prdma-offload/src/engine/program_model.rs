@@ -1,10 +1,10 @@
 //! All interleavings of small exchanges: the real programs, carried out by [session
 //! queues](crate::session_model).
 //!
-//! Of [exchanges by node](crate::aggregation) too, whose plans come here as cases. Exhaustive
-//! within: the members, queues and rounds of each case. Beside its queues a state has of each edge
+//! The plans of [exchanges by node](crate::aggregation) come here as cases, too. Exhaustive within
+//! the members, queues and rounds of each case. Besides its queues, a state records for each edge
 //! the READYs that have left and the data that have arrived: no data may leave before their
-//! receiver is ready, nor before what they forward is here.
+//! receiver is ready, nor before what they forward has arrived.
 
 use super::{
     assignment::{Assignments, Demand, assign_queues},
@@ -22,7 +22,7 @@ use rdma_fabric::{
 
 /// A job: who sends to whom, how, and how often.
 pub(crate) struct Case {
-    /// Of each member, its channels.
+    /// The channels of each member.
     pub(crate) channels: Vec<Vec<Link>>,
     pub(crate) form: Form,
     pub(crate) rounds: u8,
@@ -103,7 +103,8 @@ impl Case {
         queues
     }
 
-    /// By edge of data that are forwarded: the edges that feed it, each with its puts of a round.
+    /// Returns, by edge of data that are forwarded, the edges that feed it, each with its puts of a
+    /// round.
     fn feeds(&self) -> Vec<Vec<(usize, u64)>> {
         let mut feeds = vec![Vec::new(); number(self.channels.len(), 0)];
         for (member, channels) in self.channels.iter().enumerate() {
@@ -125,7 +126,7 @@ struct Exchange {
     members: usize,
     rounds: u8,
     queues: Vec<Queue>,
-    /// By queue and slot.
+    /// The postings by queue and slot.
     postings: Vec<Vec<Posting>>,
     /// [`Case::feeds`].
     feeds: Vec<Vec<(usize, u64)>>,
@@ -186,8 +187,8 @@ impl Model for Exchange {
         vec![Along::default(); number(self.members, 0)]
     }
 
-    /// Data of a round leave when their receiver is ready for them, and all that feeds them is
-    /// here.
+    /// Data of a round leave only when their receiver is ready for them, and everything that feeds
+    /// them has arrived.
     fn leave(&self, edges: &mut Vec<Along>, of: (usize, usize), k: u8) -> Result<(), Wrong> {
         match self.postings[of.0][of.1].command {
             Command::PutInline { at, .. } if at != Stadd::fixed(0) => edges[edge(at)].readies = k,
@@ -220,7 +221,7 @@ pub(crate) fn early(wrong: &Wrong) -> bool {
     matches!(wrong, Wrong::Memory(_))
 }
 
-/// Splits a posting of several blocks into as many of one.
+/// Splits a posting of several blocks into that many postings of one block.
 fn singles(posting: Posting) -> Vec<Posting> {
     match posting.command {
         Command::Put { to, from, at, len, blocks } => {
@@ -255,7 +256,7 @@ impl Case {
         Case { channels: [hub].into_iter().chain((1..members).map(leaf)).collect(), form, rounds }
     }
 
-    /// Along a ring in one direction.
+    /// Members send along a ring in one direction.
     fn one_way(members: usize, form: Form, rounds: u8) -> Case {
         let channels = |me: usize| {
             let (before, after) = ((me + members - 1) % members, (me + 1) % members);
@@ -321,7 +322,7 @@ fn released(wrong: &Wrong) -> bool {
     early(wrong) || matches!(wrong, Wrong::Credit { .. })
 }
 
-/// Steps done wrong, and how it shows in the smallest case known.
+/// Steps done wrong on purpose, and how that shows in the smallest case known.
 #[test]
 fn wrong_programs_are_found() {
     type Mutation = fn(&mut Posting);
@@ -356,7 +357,7 @@ fn wrong_programs_are_found() {
     }
 }
 
-/// A NOP less: the first SELF runs before the last READY.
+/// One NOP too few: the first SELF runs before the last READY.
 #[test]
 fn a_nop_too_few_is_found() {
     let case = Case::star(4, Form::Mrc, 2);

@@ -8,9 +8,9 @@
 //! ```
 //! What is posted at start is the [program](super::program) without its data. Credit that comes
 //! before its commands is kept, so a partition that is marked late leaves at once, and one that is
-//! marked early waits for its receiver only (in a queue with several neighbours: for all). An
-//! iteration has the same number of slots whatever the order, because it can't end before all
-//! partitions are posted; so the argument about credit is that of the program, with a network
+//! marked early waits only for its receiver (in a queue with several neighbours: for all of them).
+//! An iteration has the same number of slots whatever the order, because it can't end before all
+//! partitions are posted. So the argument about credit is that of the program, with a network
 //! interface that is slow between SELF and DATA.
 
 use super::{CommandTemplate, Engine, Program, Progress};
@@ -20,17 +20,18 @@ use rdma_fabric::{
     control_queue::{Completion, MrqKind, MrqNotice, Posting},
 };
 
-/// Iterations run by queues.
+/// Iterations carried out by queues.
 pub(crate) struct QueueEngine {
-    /// They close before the memory goes that they address.
+    /// The queues close before the memory that they address is freed.
     queues: Vec<RunningQueue>,
-    /// Who can hold it up.
+    /// The ranks that can hold it up.
     ranks: Box<[Rank]>,
     fabric: Fabric,
 }
 
 impl QueueEngine {
-    /// Of queues, each with its program and the notices of an iteration. Waits depend on `ranks`.
+    /// Makes an engine of queues, each with its program and the notices of an iteration. Waits
+    /// depend on `ranks`.
     pub(crate) fn new(
         fabric: &Fabric,
         queues: impl Iterator<Item = (ControlQueue, Program, u32)>,
@@ -49,12 +50,12 @@ struct RunningQueue {
     program: Program,
     /// The program's commands for the iteration that was started last.
     postings: Box<[Posting]>,
-    /// Of an iteration: one for each edge that is received along.
+    /// Notices of an iteration: one for each edge that is received along.
     notices: u32,
     outstanding: Outstanding,
 }
 
-/// What has not been seen yet of the current iteration.
+/// The parts of the current iteration that have not been seen yet.
 #[derive(Clone, Copy, Debug, Default)]
 struct Outstanding {
     notices: u32,
@@ -140,7 +141,7 @@ impl Engine for QueueEngine {
 /// Queues, and the commands of each partition.
 pub(crate) struct QueuePartitions {
     pub(super) engine: QueueEngine,
-    /// In the order of the channels that send: the queue, and the commands.
+    /// The queue and the commands of each partition, in the order of the channels that send.
     pub(super) partitions: Vec<(usize, Vec<CommandTemplate>)>,
 }
 

@@ -1,10 +1,10 @@
-//! What members agree on with few words.
+//! What members agree on by exchanging a few words.
 
 use crate::{Form, PrdmaError, Result};
 use rdma_fabric::{Fabric, FabricError, Group};
 
-/// Meets the others: an error of any member becomes one of all, [`PrdmaError::ElsewhereFailed`]
-/// where this member had none. Collective.
+/// Meets the others: an error of any member becomes an error of all,
+/// [`PrdmaError::ElsewhereFailed`] where this member had none. Collective.
 pub(crate) async fn all_succeed<T>(group: &mut Group, mine: Result<T>) -> Result<T> {
     let failed = group.greatest(u64::from(mine.is_err())).await? > 0;
     match mine {
@@ -18,8 +18,8 @@ pub(crate) async fn least(group: &mut Group, value: u64) -> Result<u64> {
     Ok(!group.greatest(!value).await?)
 }
 
-/// Yields the least value of all members if all have one, in a single round. A block has no more
-/// bytes than `u64::MAX - 1`, which counts as `u64::MAX`. Collective.
+/// Yields the least value of all members if all have one, in a single round. A block has at most
+/// `u64::MAX - 1` bytes, which counts as `u64::MAX`. Collective.
 pub(crate) async fn all_succeed_least(group: &mut Group, mine: Result<u64>) -> Result<u64> {
     // 0 stands for a failure.
     let vote = mine.as_ref().map_or(0, |value| value.saturating_add(1));
@@ -30,23 +30,23 @@ pub(crate) async fn all_succeed_least(group: &mut Group, mine: Result<u64>) -> R
     }
 }
 
-/// How many queues a member wants, and can have.
+/// How many queues a member wants, and how many it can have.
 #[derive(Clone, Copy)]
 pub(crate) struct QueueBudget {
-    /// For its widest stage.
+    /// The number of queues wanted for its widest stage.
     pub(crate) wanted: u64,
-    /// How many of these it can have.
+    /// The number of these that it can have.
     pub(crate) available: u64,
-    /// How many queues those that are wanted make in all stages.
+    /// The number of queues that the wanted ones amount to over all stages.
     pub(crate) needs: u64,
 }
 
 impl QueueBudget {
-    /// Yields the fewest queues that any member can have; and, if the member with the fewest wanted
-    /// more, what keeps this one from having more. Collective.
+    /// Yields the fewest queues that any member can have and, if the member with the fewest wanted
+    /// more, what keeps this member from having more. Collective.
     pub(crate) async fn agree(self, group: &mut Group) -> Result<(u64, Option<PrdmaError>)> {
         let short = self.available < self.wanted;
-        // Of two members with the same number the one that is short counts.
+        // Of two members with the same number, the one that is short takes precedence.
         let vote = least(group, self.available.min(self.wanted) << 1 | u64::from(!short)).await?;
         let cut = vote & 1 == 0;
         let limits = group.fabric().queue_limits();
@@ -69,13 +69,13 @@ impl QueueBudget {
 /// The form that all members could open queues for.
 pub(crate) struct Outcome<T> {
     pub(crate) form: Form,
-    /// Why it is not the form that was asked for.
+    /// The reason why this is not the form that was asked for.
     pub(crate) obstacle: Option<PrdmaError>,
     /// `None` for [`Form::Cpu`].
     pub(crate) opened: Option<T>,
 }
 
-/// OpenQueue what `form` needs, at all members or at none; where it can't be, what the next form
+/// Opens what `form` needs, at all members or at none; where that is impossible, what the next form
 /// needs, and so on. An `obstacle` may be known already.
 pub(crate) async fn open_everywhere<T>(
     group: &mut Group,
@@ -88,9 +88,9 @@ pub(crate) async fn open_everywhere<T>(
         if group.greatest(u64::from(opened.is_err())).await? == 0 {
             return Ok(Outcome { form, obstacle, opened: Some(opened?) });
         }
-        // Closed everywhere before anybody opens again.
+        // Closed everywhere before any member opens again.
         let mine = opened.map_or_else(|error| error, |_| PrdmaError::ElsewhereFailed);
-        // What happened here says more than that something happened elsewhere.
+        // What happened here is more informative than the fact that something happened elsewhere.
         if obstacle.as_ref().is_none_or(|known| *known == PrdmaError::ElsewhereFailed) {
             obstacle = Some(mine);
         }
@@ -100,7 +100,7 @@ pub(crate) async fn open_everywhere<T>(
     Ok(Outcome { form, obstacle, opened: None })
 }
 
-/// Returns the most bytes of one transfer; whole words.
+/// Returns the most bytes of one transfer, in whole words.
 pub(crate) fn longest(fabric: &Fabric) -> u64 {
     let longest = match fabric.queue_limits().longest {
         0 => u32::MAX,

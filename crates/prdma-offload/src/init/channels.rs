@@ -1,9 +1,9 @@
-//! Demand in pairs: what a member exchanges with another.
+//! Channels: edges in pairs, what a member exchanges with another.
 //!
 //! The edges to a neighbour and those from it are sorted by their labels and paired in this order,
-//! so that both ends make the same pairs and give them the same numbers. A pair of which one edge
-//! is missing sends or receives only. In an exchange with a neighbour the READY for one direction
-//! and the data of the other go to the same queue; so it is for these pairs.
+//! so that both ends make the same pairs and give them the same numbers. A pair that lacks one edge
+//! only sends or only receives. In an exchange with a neighbour, the READY for one direction and
+//! the data of the other go to the same queue; the same holds for these pairs.
 
 use crate::{PrdmaError, Result, publish::publish, topology::Topology};
 use bytemuck::Pod;
@@ -16,9 +16,9 @@ pub(crate) struct Channel {
     pub(crate) member: usize,
     /// The neighbour.
     pub(crate) rank: Rank,
-    /// Its place among the channels of its request.
+    /// The channel's place among the channels of its request.
     pub(crate) place: usize,
-    /// Which of the pairs with this neighbour; the same at both ends.
+    /// The number of this pair among those with this neighbour; the same at both ends.
     pub(crate) index: u32,
     /// The edge that is sent along.
     pub(crate) out: Option<EdgeEnd>,
@@ -29,14 +29,14 @@ pub(crate) struct Channel {
 /// An edge of a channel at one end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EdgeEnd {
-    /// Its slot.
+    /// The edge's slot.
     pub(crate) slot: usize,
-    /// Its label; both ends have the same.
+    /// The edge's label; the same at both ends.
     pub(crate) label: u32,
 }
 
 impl EdgeEnd {
-    /// 1 + the label; 0 for no edge.
+    /// Returns 1 + the label; 0 for no edge.
     pub(crate) fn to_word(end: Option<EdgeEnd>) -> u64 {
         end.map_or(0, |end| u64::from(end.label) + 1)
     }
@@ -69,7 +69,7 @@ pub(crate) fn channels(topology: &Topology, group: &Group) -> Result<Vec<Channel
     Ok(channels)
 }
 
-/// Demand by member and label.
+/// Returns the edges, sorted by member and label.
 fn sorted(slots: &[Option<crate::Edge>]) -> Vec<(usize, EdgeEnd)> {
     let edges = slots.iter().enumerate().filter_map(|(slot, edge)| edge.map(|edge| (slot, edge)));
     let mut ends: Vec<_> = edges.map(|(slot, edge)| (edge.member, EdgeEnd { slot, label: edge.label })).collect();
@@ -77,8 +77,8 @@ fn sorted(slots: &[Option<crate::Edge>]) -> Vec<(usize, EdgeEnd)> {
     ends
 }
 
-/// Returns the edges of a member one by one, each of them a request of its own: those that are sent
-/// along first.
+/// Returns the edges of a member one by one, each of them a request of its own: first those that
+/// are sent along.
 pub(crate) fn single(topology: &Topology, group: &Group) -> Result<Vec<Channel>> {
     let outs = sorted(topology.destinations()).into_iter().map(|(member, end)| (member, Some(end), None));
     let ins = sorted(topology.sources()).into_iter().map(|(member, end)| (member, None, Some(end)));
@@ -136,7 +136,8 @@ pub(crate) async fn contacts<T: Pod + Unpin>(
     channels.iter().zip(by).map(find).collect()
 }
 
-/// Returns the members that channels go to, each once; and by channel, which of them.
+/// Returns the members that channels lead to, each once, and for each channel the index of its
+/// member.
 pub(super) fn neighbours(channels: &[&Channel]) -> (Vec<usize>, Vec<usize>) {
     let mut members: Vec<usize> = channels.iter().map(|channel| channel.member).collect();
     members.sort_unstable();

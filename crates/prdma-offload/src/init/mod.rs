@@ -1,15 +1,16 @@
 //! Making requests: all members of a neighbourhood together.
 //!
-//! 1. Each checks its own blocks; they agree whether all are right, and in the same round whether
-//!    all ask for [`Aggregation`]. Each publishes its [terms](mod@terms) and compares them with its
-//!    neighbours'.
-//! 2. They agree on a form: the thriftiest that anybody asks for or can afford. Each opens its
-//!    queues; if they were too few anywhere, all close them and try the next thriftier form, down
-//!    to [`Form::Cpu`], which needs none. What comes out depends only on the options and on the
-//!    queues that are free.
+//! 1. Each checks its own blocks; they agree on whether all are right and, in the same round, on
+//!    whether all ask for [`Aggregation`]. Each publishes its [terms](mod@terms) and compares them
+//!    with its neighbours'.
+//! 2. They agree on a form: the thriftiest that any of them asks for or can afford. Each opens its
+//!    queues; if there were too few anywhere, all close them and try the next thriftier form, down
+//!    to [`Form::Cpu`], which needs none. The outcome depends only on the options and on the queues
+//!    that are free.
 //! 3. Each publishes where its neighbours find its queues, words and buffers.
 //!
-//! An error of any member in 1 or 3 becomes one of all, before anybody waits for it in vain.
+//! An error of any member in 1 or 3 becomes an error of all, before anybody waits for that member
+//! without result.
 
 mod agreeing;
 mod channels;
@@ -31,19 +32,20 @@ use rdma_fabric::{Fabric, Group, GroupMemory, Rank, provider::Boxed};
 use terms::{agree, terms};
 
 /// Puts `future` behind a pointer. The body of an `async` block is compiled again in each crate
-/// that polls it; behind this one, called by a function that is not generic, only here.
+/// that polls it; behind this pointer, created by a function that is not generic, it is compiled
+/// only here.
 pub(crate) fn compiled_here<'a, T>(future: impl Future<Output = T> + Send + 'a) -> Boxed<'a, T> {
     Box::pin(future)
 }
 
 /// A request's machinery.
 pub(crate) struct Made<E = AnyEngine> {
-    /// Its queues close before the memory goes that they address.
+    /// Its queues close before the memory that they address is freed.
     pub(crate) engine: E,
     pub(crate) wires: Wires,
     pub(crate) fabric: Fabric,
     pub(crate) form: Form,
-    /// Why it is no richer one, if queues could not be opened.
+    /// The reason why the form is no richer, if queues could not be opened.
     pub(crate) obstacle: Option<PrdmaError>,
     pub(crate) aggregation: Aggregation,
 }
@@ -53,15 +55,15 @@ pub(crate) struct RequestBuilder<'a> {
     pub(crate) group: &'a mut Group,
     /// Where members publish tables.
     pub(crate) headers: &'a GroupMemory,
-    /// Of each request, its channels.
+    /// The channels of each request.
     pub(crate) requests: &'a [&'a [Channel]],
-    /// What is sent and what is received, by slot, [checked](check); or why there is none, which
+    /// What is sent and what is received, by slot, [checked](check); or why there is nothing, which
     /// the others then learn.
     pub(crate) blocks: Result<&'a Blocks, &'a PrdmaError>,
     pub(crate) options: &'a Options,
 }
 
-/// A request whose members have compared their terms: all of it but its engine.
+/// A request whose members have compared their terms: everything but its engine.
 pub(crate) struct Compared<'a> {
     pub(crate) channels: &'a [Channel],
     pub(crate) agreed: Vec<Agreed>,
@@ -76,8 +78,8 @@ impl<'a> RequestBuilder<'a> {
         self.compare_sound().await
     }
 
-    /// Returns whether this member has blocks. Agreed on first of all: a neighbour whose terms were
-    /// missing would look like an edge without an end.
+    /// Returns whether this member has blocks. This is agreed on first: a neighbour whose terms
+    /// were missing would look like an edge without an end.
     fn sound(&self) -> Result<()> {
         self.blocks.map(drop).map_err(Clone::clone)
     }
@@ -89,8 +91,8 @@ impl<'a> RequestBuilder<'a> {
         all_succeed(self.group, compared).await
     }
 
-    /// Makes one request: by node where all ask for that, with each edge by itself where they
-    /// don't. Collective.
+    /// Makes one request: by node where all ask for that, otherwise with each edge by itself.
+    /// Collective.
     pub(crate) async fn make_by_node(mut self) -> Result<Made> {
         let sound = self.sound();
         let compared = match self.options.aggregation.agree(self.group, sound).await? {
@@ -109,7 +111,7 @@ impl<'a> RequestBuilder<'a> {
     }
 
     /// Yields what the ends of each request's channels have agreed on, where all members have
-    /// blocks. The inner error is this member's, the outer one of all.
+    /// blocks. The inner error is this member's, the outer one is shared by all.
     async fn ends(&mut self) -> Result<Result<Vec<Vec<Agreed>>>> {
         let RequestBuilder { group, headers, requests, blocks, options } = self;
         let (sends, receives) = sides(blocks);
@@ -166,7 +168,7 @@ pub(crate) fn sides<'b>(blocks: &Result<&'b Blocks, &PrdmaError>) -> (&'b [Block
     blocks.as_ref().map_or((&[][..], &[][..]), |blocks| (&blocks.sends, &blocks.receives))
 }
 
-/// Exchanges addresses, and makes the engines of requests. `relays` has, if data are forwarded, the
+/// Exchanges addresses, and makes the engines of requests. If data are forwarded, `relays` has the
 /// channels' demands and the ranks that can hold them up. Collective.
 pub(crate) async fn engines(
     group: &mut Group,
@@ -197,7 +199,7 @@ pub(crate) async fn engines(
 }
 
 /// Exchanges addresses, and makes an engine of each request: `with_queues` where queues were
-/// opened, `with_cpu` where not. Collective; an error is this member's own.
+/// opened, `with_cpu` elsewhere. Collective; an error is this member's own.
 pub(crate) async fn engines_with<Q, C>(
     group: &mut Group,
     headers: &GroupMemory,
@@ -236,8 +238,8 @@ pub(crate) async fn engines_with<Q, C>(
     }
 }
 
-/// Agrees on a form, and opens what it needs: of each request, queues for channels with these
-/// demands, whose data come in so many `partitions`. Collective.
+/// Agrees on a form, and opens what it needs: for each request, queues for channels with these
+/// demands, whose data come in this many `partitions`. Collective.
 pub(crate) async fn open(
     group: &mut Group,
     requests: &[Vec<Demand>],
@@ -245,7 +247,7 @@ pub(crate) async fn open(
     options: &Options,
 ) -> Result<Outcome<Vec<OpenQueues>>> {
     let fabric = group.fabric().clone();
-    // Queues, if a stage has at most so many.
+    // The number of queues needed if a stage has at most `most`.
     let needs = |most: u32| {
         let form = Form::with_most(most, u32::MAX);
         requests.iter().map(|demands| assign_queues(form, demands).queues.len() as u64).sum::<u64>()

@@ -11,7 +11,7 @@ use crate::{
 };
 use bytemuck::{Pod, Zeroable};
 
-/// What a member says of one channel.
+/// What a member declares about one channel.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct Terms {
@@ -36,7 +36,7 @@ pub(crate) struct Agreed {
 }
 
 impl Agreed {
-    /// Commands of the data that is sent, if any is.
+    /// Returns the number of commands of the data that are sent, if any are.
     pub(crate) fn data_slots(&self) -> Option<u64> {
         self.out.as_ref().map(|out| Data::slots(&out.pieces))
     }
@@ -47,11 +47,12 @@ impl Agreed {
 pub(crate) struct Outgoing {
     /// If the block is packed first: the layout in the program's buffer.
     pub(crate) packed: Option<Layout>,
-    /// From the start of the memory it is sent from to the start of that where it is received.
+    /// The pieces, from the start of the memory that is sent from to the start of the memory that
+    /// is received in.
     pub(crate) pieces: Vec<Piece>,
     /// Bytes of the block.
     pub(crate) bytes: u64,
-    /// In which cells it is put by the CPU: what both buffers allow.
+    /// The cells in which the CPU puts it: what both buffers allow.
     pub(crate) width: Width,
 }
 
@@ -62,7 +63,7 @@ pub(crate) struct Incoming {
     pub(crate) packed: Option<Layout>,
     /// Bytes of the block.
     pub(crate) bytes: u64,
-    /// What both buffers allow, as at the other end.
+    /// The cells that both buffers allow; the same at the other end.
     pub(crate) width: Width,
 }
 
@@ -78,7 +79,7 @@ pub(crate) struct Blocks {
     pub(crate) receives: Vec<Block>,
 }
 
-/// Returns the terms of this member for `channel`.
+/// Returns this member's terms for `channel`.
 pub(crate) fn terms(channel: &Channel, sends: &[Block], receives: &[Block], direct_blocks: u32) -> Terms {
     let block = |end: Option<EdgeEnd>, blocks: &[Block]| match end {
         None => (0, [0; Layout::WORDS]),
@@ -100,7 +101,7 @@ pub(crate) fn terms(channel: &Channel, sends: &[Block], receives: &[Block], dire
     }
 }
 
-/// Compares the own terms of a channel with the `table` of the neighbour.
+/// Compares the own terms of a channel with the neighbour's `table`.
 ///
 /// # Errors
 /// [`PrdmaError::Unmatched`], [`PrdmaError::Size`], [`PrdmaError::Damaged`].
@@ -154,8 +155,8 @@ pub(crate) fn agree(me: usize, channel: &Channel, mine: &Terms, table: &[Terms],
     Ok(Agreed { out, inn })
 }
 
-/// Checks that there is a block for each slot, inside its buffer, and none that is received shares
-/// bytes with another or itself. Blocks of slots without a neighbour are ignored.
+/// Checks that there is a block for each slot, inside its buffer, and that no received block shares
+/// bytes with another block or itself. Blocks of slots without a neighbour are ignored.
 ///
 /// # Errors
 /// [`PrdmaError::Slots`], [`PrdmaError::OutOfBounds`], [`PrdmaError::Overlap`],

@@ -1,5 +1,5 @@
-//! The memory of a request that is not the program's: words of the protocol, and where packed
-//! blocks wait.
+//! The memory of a request that does not belong to the program: words of the protocol, and where
+//! packed blocks wait.
 
 use super::{
     Channel,
@@ -13,21 +13,22 @@ use crate::{
 use rdma_fabric::{Deps, Fabric, FabricError, LocalWord, join};
 
 /// Bytes of the READYs, or ENDs, of channels with one neighbour. Two cache lines: neighbours don't
-/// disturb each other, nor READYs ENDs.
+/// disturb each other, nor do READYs and ENDs.
 const LINE: u64 = 128;
-/// Channels with one neighbour that share such lines.
+/// Number of channels with one neighbour that share such lines.
 const SHARERS: u64 = LINE / 8;
 
-/// Words, and the memory that each channel sends from and receives in. A request has them as long
+/// Words, and the memory that each channel sends from and receives in. A request keeps them as long
 /// as its engine, which addresses them.
 pub(crate) struct Wires {
-    /// For each channel READY and END, then a word that puts to oneself touch.
+    /// READY and END for each channel, then a word that puts to oneself write to.
     pub(crate) words: Memory,
-    /// Where READY is, by channel; END is [`LINE`] bytes further.
+    /// The offset of READY, by channel; END is [`LINE`] bytes further on.
     ready: Vec<u64>,
-    /// Where that word is.
+    /// The offset of the word that puts to oneself write to.
     scratch: u64,
-    /// By channel; of a collective, which has no channels, all that its members address.
+    /// The memory to send from, by channel; for a collective, which has no channels, all memory
+    /// that its members address.
     sending: Vec<Option<Memory>>,
     receiving: Vec<Option<Memory>>,
     /// Blocks to pack at start.
@@ -36,13 +37,13 @@ pub(crate) struct Wires {
     pub(crate) unpacks: Vec<Staged>,
 }
 
-/// A block that is contiguous while it is under way.
+/// A block that is contiguous while in flight.
 pub(crate) struct Staged {
-    /// Where it is in the program's buffer.
+    /// Its layout in the program's buffer.
     layout: Layout,
     program: Memory,
     staging: Memory,
-    /// Where in the staging it is.
+    /// Its offset in the staging memory.
     start: u64,
 }
 
@@ -53,12 +54,12 @@ impl Staged {
         Ok(Staged::at(block, staging, 0))
     }
 
-    /// Stages `block` in `staging` from byte `start` on.
+    /// Stages `block` in `staging`, starting at byte `start`.
     pub(crate) fn at(block: &Block, staging: Memory, start: u64) -> Self {
         Staged { layout: block.layout, program: block.memory.clone(), staging, start }
     }
 
-    /// Returns the memory of the block while it is under way.
+    /// Returns the memory of the block while it is in flight.
     pub(crate) fn staging(&self) -> &Memory {
         &self.staging
     }
@@ -109,7 +110,7 @@ impl Wires {
         Ok(())
     }
 
-    /// Allocates the words of channels, whose memory is to be [given](Wires::address) in their
+    /// Allocates the words of channels, whose memory must then be [given](Wires::address) in their
     /// order.
     pub(crate) fn of_channels(fabric: &Fabric, channels: &[Channel]) -> Result<Self> {
         // Neighbours, sixteen channels each, in the order in which they come.
@@ -150,22 +151,22 @@ impl Wires {
         Ok(Wires { words, ready: Vec::new(), scratch: 0, sending, receiving, packs, unpacks })
     }
 
-    /// Returns what a channel's block is sent from; `None` if it sends none.
+    /// Returns the memory that a channel's block is sent from; `None` if it sends none.
     pub(crate) fn sending(&self, channel: &Channel) -> Option<&Memory> {
         self.sending[channel.place].as_ref()
     }
 
-    /// Returns what a channel's block is received in; `None` if it receives none.
+    /// Returns the memory that a channel's block is received in; `None` if it receives none.
     pub(crate) fn receiving(&self, channel: &Channel) -> Option<&Memory> {
         self.receiving[channel.place].as_ref()
     }
 
-    /// Offset of the word that the channel's receiver writes when it is ready.
+    /// Returns the offset of the word that the channel's receiver writes when it is ready.
     pub(crate) fn ready_word(&self, channel: &Channel) -> u64 {
         self.ready[channel.place]
     }
 
-    /// Offset of the word that the channel's sender writes when the data are there.
+    /// Returns the offset of the word that the channel's sender writes when the data are there.
     pub(crate) fn end_word(&self, channel: &Channel) -> u64 {
         self.ready[channel.place] + LINE
     }
@@ -179,26 +180,26 @@ impl Wires {
     }
 
     /// Turns an error of a command that met memory or queues of a neighbour that had just gone into
-    /// the loss of that neighbour, or the end of all, if this is known by now; any other `error`
-    /// stays as it is.
+    /// the loss of that neighbour, or the end of all, if either is known by now; any other `error`
+    /// is returned unchanged.
     pub(crate) fn name_loss(&self, fabric: &Fabric, error: PrdmaError) -> PrdmaError {
         let Some(rank) = error.gone().filter(|rank| *rank != fabric.rank()) else { return error };
         // Any word of the own memory.
         let Ok(word) = self.words.region().word::<u64>(fabric, self.scratch as usize) else { return error };
-        // A wait for nothing ends at once where nobody is left who could end it.
+        // A wait for nothing ends at once where nobody who could end it is left.
         match join::now(fabric.wait_until(&word, Deps::One(rank), |_| false)) {
             Some(Err(loss @ (FabricError::PeerLost { .. } | FabricError::PeersLeft))) => loss.into(),
             _ => error,
         }
     }
 
-    /// Offset of a word that means nothing.
+    /// Returns the offset of a word whose content means nothing.
     pub(crate) fn scratch_word(&self) -> u64 {
         self.scratch
     }
 }
 
-/// Returns the memory of an edge: the program's, or, if its block is packed, memory of its own.
+/// Returns the memory of an edge: the program's or, if its block is packed, memory of its own.
 fn side(
     fabric: &Fabric,
     edge: Option<(&Block, Option<Layout>, u64)>,

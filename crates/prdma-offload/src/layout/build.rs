@@ -3,13 +3,13 @@
 use super::{Layout, LayoutError, MOST_DIMS};
 use bytemuck::Pod;
 
-/// Elements of `T` in bytes.
+/// Returns the number of bytes of this many elements of `T`.
 fn bytes<T>(elements: usize) -> Result<u64, LayoutError> {
     elements.checked_mul(size_of::<T>()).and_then(|bytes| u64::try_from(bytes).ok()).ok_or(LayoutError::Overflow)
 }
 
 impl Layout {
-    /// Makes the layout of `len` elements from element `start` on (`MPI_Type_contiguous`).
+    /// Makes the layout of `len` elements, starting at element `start` (`MPI_Type_contiguous`).
     ///
     /// # Errors
     /// [`LayoutError::Overflow`].
@@ -17,9 +17,9 @@ impl Layout {
         Layout::strided(bytes::<T>(start)?, bytes::<T>(len)?, &[])
     }
 
-    /// Makes the layout of `count` blocks of `block` elements, the first from element `start` on,
-    /// each `stride` elements after the one before (`MPI_Type_vector`, for strides that are not
-    /// negative). Blocks that overlap, `stride < block`, can be sent, not
+    /// Makes the layout of `count` blocks of `block` elements, the first starting at element
+    /// `start` and each `stride` elements after the previous one (`MPI_Type_vector`, for strides
+    /// that are not negative). Blocks that overlap, `stride < block`, can be sent but not
     /// [received](Layout::for_receiving).
     ///
     /// # Errors
@@ -28,14 +28,14 @@ impl Layout {
         Layout::strided(bytes::<T>(start)?, bytes::<T>(block)?, &[(count as u64, bytes::<T>(stride)?)])
     }
 
-    /// Makes the layout of that part of an array of `sizes` elements that has `subsizes` elements
-    /// from `starts` on, the last dimension innermost (`MPI_Type_create_subarray` in C order). An
-    /// array without dimensions is one element.
+    /// Makes the layout of the part of an array of `sizes` elements that has `subsizes` elements
+    /// starting at `starts`, the last dimension innermost (`MPI_Type_create_subarray` in C order).
+    /// An array without dimensions is one element.
     ///
     /// # Errors
     /// [`LayoutError::Dimensions`], [`LayoutError::OutsideArray`], [`LayoutError::Overflow`]; with
-    /// more than five dimensions [`LayoutError::TooManyDims`], unless it has all elements of enough
-    /// of them.
+    /// more than five dimensions [`LayoutError::TooManyDims`], unless the part has all elements of
+    /// enough of them.
     pub fn subarray<T: Pod>(sizes: &[usize], subsizes: &[usize], starts: &[usize]) -> Result<Layout, LayoutError> {
         if sizes.len() != subsizes.len() || sizes.len() != starts.len() {
             let (sizes, subsizes, starts) = (sizes.len(), subsizes.len(), starts.len());
@@ -63,9 +63,9 @@ impl Layout {
         Layout::strided(offset, run, &dims)
     }
 
-    /// Makes the layout of runs of `run` bytes in nested loops: `dims` has the count and the
-    /// distance from start to start of each loop, outermost first (`MPI_Type_create_hvector` of one
-    /// another). The first run starts at byte `offset`. All numbers are in bytes.
+    /// Makes the layout of runs of `run` bytes in nested loops: `dims` has the count of each loop
+    /// and its distance from start to start, outermost first (nested `MPI_Type_create_hvector`).
+    /// The first run starts at byte `offset`. All numbers are in bytes.
     ///
     /// # Errors
     /// [`LayoutError::Overflow`], [`LayoutError::TooManyDims`].
@@ -103,7 +103,7 @@ impl Layout {
         Ok(())
     }
 
-    /// Returns the layout, if neither its end nor its number of bytes overflows.
+    /// Returns the layout if neither its end nor its number of bytes overflows.
     fn checked(self) -> Option<Layout> {
         let (mut end, mut bytes) = (self.offset.checked_add(self.run)?, self.run);
         for (count, stride) in self.dims() {

@@ -6,11 +6,11 @@
 //! dimensions. There are no indexed types.
 //!
 //! Two layouts are equal if and only if they name the same bytes in the same order: every
-//! constructor yields the normal form, in which runs are as long as can be, then inner dimensions
-//! as long as can be, and nothing counts to one.
+//! constructor yields the normal form, in which runs are as long as possible, then inner dimensions
+//! are as long as possible, and no dimension has a count of one.
 //!
-//! [`pieces()`] says how the bytes of one layout are moved to those of another with few commands of
-//! a network interface.
+//! [`pieces()`] computes how to move the bytes of one layout to those of another with few commands
+//! of a network interface.
 
 mod build;
 mod overlap;
@@ -20,23 +20,23 @@ pub use pieces::{Piece, count_blocks, pieces};
 
 use core::iter::FusedIterator;
 
-/// The most distances of a layout.
+/// The largest number of distances of a layout.
 pub const MOST_DIMS: usize = 4;
 
 /// Bytes of a buffer in the order in which they are sent: runs of equal length at nested, equal
 /// distances.
 ///
 /// The order is that of nested loops, the last dimension innermost. Contiguous memory has no
-/// dimension, a column of a matrix one, a face of a four-dimensional array up to three.
+/// dimension, a column of a matrix has one, and a face of a four-dimensional array up to three.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Layout {
     /// Where the first run starts, in bytes from the buffer's start; 0 if there are no bytes.
     pub(crate) offset: u64,
-    /// Bytes of a run; 0 if there are no bytes. The innermost distance, if any, is another.
+    /// Bytes of a run; 0 if there are no bytes. The innermost distance, if any, differs from it.
     pub(crate) run: u64,
-    /// How many, and from start to start in bytes; outermost first. Those after `used` are
-    /// `(1, 0)`. Counts of the others are 2 or more, and no distance is that of the next inner one
-    /// times its count.
+    /// The count of each dimension, and its distance from start to start in bytes; outermost first.
+    /// Entries after `used` are `(1, 0)`. All other counts are 2 or more, and no distance equals
+    /// that of the next inner dimension times its count.
     pub(crate) dims: [(u64, u64); MOST_DIMS],
     pub(crate) used: u8,
 }
@@ -47,12 +47,12 @@ impl Layout {
         Layout { offset: 0, run: 0, dims: [(1, 0); MOST_DIMS], used: 0 }
     }
 
-    /// Returns how many bytes are sent, counting again those that are sent again.
+    /// Returns how many bytes are sent, counting bytes that are sent again each time.
     pub fn bytes(&self) -> u64 {
         self.run * self.count()
     }
 
-    /// Returns how many runs; 0 if there are no bytes.
+    /// Returns the number of runs; 0 if there are no bytes.
     pub fn count(&self) -> u64 {
         if self.run == 0 { 0 } else { self.dims().iter().map(|(count, _)| count).product() }
     }
@@ -84,7 +84,7 @@ impl Layout {
 }
 
 impl Layout {
-    /// Returns the layout of `len` bytes from `start` on, both of memory that exists.
+    /// Returns the layout of `len` bytes starting at `start`, both taken from memory that exists.
     pub(crate) fn range(start: u64, len: u64) -> Layout {
         Layout::strided(start, len, &[]).unwrap_or(Layout::nothing())
     }
@@ -96,14 +96,14 @@ impl Layout {
 }
 
 impl Layout {
-    /// Returns how many units a cut divides: counts of the outermost distance, or, if the bytes are
-    /// contiguous, elements of so many bytes.
+    /// Returns the number of units that a cut divides: counts of the outermost distance or, if the
+    /// bytes are contiguous, elements of this many bytes.
     pub(crate) fn divisible(&self, element: u64) -> u64 {
         self.dims().first().map_or(self.run / element.max(1), |(count, _)| *count)
     }
 
-    /// Cuts the layout into so many partitions, in order and of equal size; `None` if that doesn't
-    /// go evenly.
+    /// Cuts the layout into this many partitions, in order and of equal size; `None` if it can't be
+    /// divided evenly.
     pub(crate) fn cut(&self, partitions: u64, element: u64) -> Option<Vec<Layout>> {
         let many = self.divisible(element);
         if partitions == 0 || !many.is_multiple_of(partitions) {
@@ -125,7 +125,7 @@ impl Layout {
     /// Appends the layout's bytes of the buffer `from` to `out`, in order (`MPI_Pack`).
     ///
     /// # Errors
-    /// [`LayoutError::OutsideBuffer`]; `out` is as it was then.
+    /// [`LayoutError::OutsideBuffer`], with `out` unchanged.
     pub fn pack(&self, from: &[u8], out: &mut Vec<u8>) -> Result<(), LayoutError> {
         self.check_inside(from.len())?;
         out.reserve(self.bytes() as usize);
@@ -135,11 +135,11 @@ impl Layout {
         Ok(())
     }
 
-    /// Copies `packed`, which has just the layout's bytes, to their places in the buffer `at`
+    /// Copies `packed`, which has exactly the layout's bytes, to their places in the buffer `at`
     /// (`MPI_Unpack`).
     ///
     /// # Errors
-    /// [`LayoutError::OutsideBuffer`], [`LayoutError::Lengths`]; `at` is as it was then.
+    /// [`LayoutError::OutsideBuffer`], [`LayoutError::Lengths`], with `at` unchanged.
     pub fn unpack(&self, packed: &[u8], at: &mut [u8]) -> Result<(), LayoutError> {
         self.check_inside(at.len())?;
         if packed.len() as u64 != self.bytes() {
@@ -161,7 +161,7 @@ impl Layout {
 }
 
 impl Layout {
-    /// Words of a layout.
+    /// The number of words of a layout.
     pub const WORDS: usize = 2 + 2 * MOST_DIMS;
 
     /// Returns the layout as plain words, for exchange through registered memory.
@@ -174,8 +174,8 @@ impl Layout {
         words
     }
 
-    /// Returns the inverse of [`Layout::to_words`]; `None` for words that it never makes. What this
-    /// returns never overflows.
+    /// Restores the layout from [`Layout::to_words`]; `None` for words that it never yields. The
+    /// layout returned never overflows.
     pub fn from_words(words: [u64; Layout::WORDS]) -> Option<Layout> {
         let mut dims = [(1, 0); MOST_DIMS];
         for (dim, pair) in dims.iter_mut().zip(words[2..].chunks_exact(2)) {
@@ -190,9 +190,9 @@ impl Layout {
 #[derive(Clone, Debug)]
 pub struct Runs {
     layout: Layout,
-    /// Where the next one starts.
+    /// Where the next run starts.
     at: u64,
-    /// Which one of each dimension that is.
+    /// The index of the next run in each dimension.
     index: [u64; MOST_DIMS],
     left: u64,
 }
@@ -236,17 +236,17 @@ pub enum LayoutError {
     /// An offset, or the number of bytes, is 2^64 or more.
     #[error("the layout has bytes beyond 2^64")]
     Overflow,
-    /// It needs more distances than a layout has.
+    /// The layout needs more distances than a layout can have.
     #[error("the layout needs more than {MOST_DIMS} distances")]
     TooManyDims,
     /// Sizes, subsizes and starts of a subarray differ in number.
     #[error("a subarray of {sizes} sizes, {subsizes} subsizes and {starts} starts")]
     Dimensions {
-        /// How many sizes.
+        /// The number of sizes.
         sizes: usize,
-        /// How many subsizes.
+        /// The number of subsizes.
         subsizes: usize,
-        /// How many starts.
+        /// The number of starts.
         starts: usize,
     },
     /// The subarray is not inside the array.
@@ -255,7 +255,7 @@ pub enum LayoutError {
         end = .start.saturating_add(*.subsize)
     )]
     OutsideArray {
-        /// Which dimension.
+        /// The dimension.
         dim: usize,
         /// The subarray's first element there.
         start: usize,

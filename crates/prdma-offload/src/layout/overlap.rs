@@ -1,16 +1,16 @@
 //! Whether bytes are named twice.
 //!
 //! A run of one layout and one of another share a byte if their starts differ by less than a run.
-//! The difference of two starts is a sum of distances, each taken so many times as the counts
-//! allow; so the question is whether such a sum reaches a window. Equal distances of both sides are
-//! one term. Terms are tried from the longest distance on, and only as often as what the others can
-//! still add allows: twice or so each, where every distance is longer than all that lies inside it,
-//! as in arrays. Arrays of different shape in the same memory can take as many trials as the
-//! smaller counts multiply to.
+//! The difference of two starts is a sum of distances, each taken as many times as the counts
+//! allow; so the question is whether such a sum falls in a window. Equal distances of both sides
+//! form one term. Terms are tried from the longest distance on, and only as often as what the
+//! others can still add allows: about twice each, where every distance is longer than everything
+//! inside it, as in arrays. Arrays of different shapes in the same memory can take as many trials
+//! as the product of the smaller counts.
 
 use super::{Layout, LayoutError};
 
-/// `step`, at least `least` and at most `most` times.
+/// A term of `step`, taken at least `least` and at most `most` times.
 #[derive(Clone, Copy, Debug)]
 struct Term {
     step: i128,
@@ -19,8 +19,8 @@ struct Term {
 }
 
 impl Layout {
-    /// Returns whether a byte belongs to both. Exact: interleaved columns of a matrix do not
-    /// overlap.
+    /// Returns whether a byte belongs to both layouts. Exact: interleaved columns of a matrix do
+    /// not overlap.
     pub fn overlaps(&self, other: &Layout) -> bool {
         if self.run == 0 || other.run == 0 || self.end() <= other.offset || other.end() <= self.offset {
             return false;
@@ -36,14 +36,14 @@ impl Layout {
         reaches(apart, terms.sorted(), (1 - i128::from(self.run), i128::from(other.run) - 1))
     }
 
-    /// Returns the layout, as one to receive into: each byte is named once.
+    /// Returns the layout as one to receive into, in which each byte is named once.
     ///
     /// # Errors
     /// [`LayoutError::OverlapsItself`].
     pub fn for_receiving(self) -> Result<Layout, LayoutError> {
         let window = (1 - i128::from(self.run), i128::from(self.run) - 1);
         let dims = self.dims();
-        // Two runs differ first in some dimension; which of them is ahead there does not matter.
+        // Two runs differ first in some dimension; it does not matter which of them is ahead there.
         let overlaps = dims.iter().enumerate().any(|(dim, (count, stride))| {
             let mut terms = Terms::default();
             for (count, stride) in &dims[dim + 1..] {
@@ -83,7 +83,7 @@ fn reaches(start: i128, terms: &[Term], (low, high): (i128, i128)) -> bool {
     let Some((term, rest)) = terms.split_first() else {
         return (low..=high).contains(&start);
     };
-    // All sums are the same modulo what divides all steps.
+    // All sums are congruent modulo the common divisor of all steps.
     let divisor = terms.iter().fold(0, |divisor, term| gcd(divisor, term.step));
     if low + (start - low).rem_euclid(divisor) > high {
         return false;
@@ -102,7 +102,7 @@ fn ceiling(value: i128, step: i128) -> i128 {
     -(-value).div_euclid(step)
 }
 
-/// The greatest common divisor of two numbers that are not negative.
+/// Returns the greatest common divisor of two numbers that are not negative.
 pub(super) fn gcd(a: i128, b: i128) -> i128 {
     if b == 0 { a } else { gcd(b, a % b) }
 }

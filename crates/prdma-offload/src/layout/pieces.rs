@@ -1,27 +1,27 @@
 //! Moving the bytes of one layout to those of another with few commands.
 //!
 //! A command of a network interface moves blocks of one length whose starts are equally far apart,
-//! at both ends alike. The bytes of both layouts are counted in order; where both are nested loops
-//! over parts of that count, each inside the other, they are made the same loops ([`of_both`]), and
-//! the longest loop with equal steps on both sides becomes the blocks of one command. For others
-//! the runs of both sides are intersected one by one, and neighbours that go on with the same step
-//! are one command.
+//! on both sides alike. The bytes of both layouts are counted in order. Where both are nested loops
+//! over parts of that count, each inside the other, they are turned into the same loops
+//! ([`of_both`]), and the longest loop with equal steps on both sides becomes the blocks of one
+//! command. For other layouts the runs of both sides are intersected one by one, and adjacent
+//! blocks that continue with the same step form one command.
 
 use super::{Layout, LayoutError, overlap::gcd};
 
-/// One command: `count` blocks of `len` bytes, each `stride` bytes after the one before, at both
-/// ends.
+/// One command: `count` blocks of `len` bytes, each `stride` bytes after the previous one, on both
+/// sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Piece {
     /// Where the first block is read, in bytes from the buffer's start.
     pub from: u64,
-    /// Where it is written, in bytes from the other buffer's start.
+    /// Where the first block is written, in bytes from the other buffer's start.
     pub at: u64,
     /// Bytes of a block.
     pub len: u32,
-    /// How many blocks, at least 1.
+    /// The number of blocks, at least 1.
     pub count: u32,
-    /// From start to start, in bytes; 0 if there is one block.
+    /// The distance from start to start, in bytes; 0 if there is one block.
     pub stride: u64,
 }
 
@@ -29,8 +29,8 @@ pub struct Piece {
 /// blocks of at most `longest` bytes. No bytes are one command of length 0. What is written twice,
 /// because `at` [overlaps itself](Layout::for_receiving), may be written in any order.
 ///
-/// The list is as long as the transfer has commands: for layouts that differ in every run, as
-/// [`count_blocks`] says.
+/// The list is as long as the transfer has commands: for layouts that differ in every run, as long
+/// as [`count_blocks`] says.
 ///
 /// # Errors
 /// [`LayoutError::Lengths`] for different numbers of bytes, [`LayoutError::NoLength`] for a
@@ -51,15 +51,15 @@ pub fn pieces(from: &Layout, at: &Layout, longest: u32) -> Result<Vec<Piece>, La
     })
 }
 
-/// Returns how many blocks the transfer of `from` to `at` has that are in one run at both ends,
-/// whatever their length: what decides whether to [pack](Layout::pack) first. Found without making
-/// them. 1 for no bytes, 0 if the layouts have different numbers of bytes.
+/// Returns how many blocks of the transfer from `from` to `at` are in one run on both sides,
+/// whatever their length: this decides whether to [pack](Layout::pack) first. Computed without
+/// making the blocks. 1 for no bytes, 0 if the layouts have different numbers of bytes.
 pub fn count_blocks(from: &Layout, at: &Layout) -> u64 {
     let bytes = from.bytes();
     match (bytes == at.bytes(), bytes) {
         (false, _) => 0,
         (true, 0) => 1,
-        // A block starts where a run starts at one end or both.
+        // A block starts where a run starts on one side or both.
         (true, _) => {
             let both = u128::from(from.run) * u128::from(at.run) / gcd(from.run.into(), at.run.into()) as u128;
             from.count() + at.count() - (u128::from(bytes) / both) as u64
@@ -87,7 +87,7 @@ fn one_by_one(from: &Layout, at: &Layout, longest: u32) -> Vec<Piece> {
     }
 }
 
-/// Appends a block, to the last command if it goes on there.
+/// Appends a block; extends the last command if the block continues it.
 fn append(pieces: &mut Vec<Piece>, from: u64, at: u64, len: u32) {
     if let Some(last) = pieces.last_mut().filter(|last| last.len == len && last.count < u32::MAX) {
         if last.count == 1 && from > last.from && from.checked_sub(last.from) == at.checked_sub(last.at) {
@@ -102,7 +102,7 @@ fn append(pieces: &mut Vec<Piece>, from: u64, at: u64, len: u32) {
     pieces.push(Piece { from, at, len, count: 1, stride: 0 });
 }
 
-/// So many times, with a step at either end, in bytes.
+/// A loop: a number of turns, with a step on each side, in bytes.
 #[derive(Clone, Copy, Debug)]
 struct Loop {
     count: u64,
@@ -137,13 +137,13 @@ pub(super) fn of_both(from: &Layout, at: &Layout) -> Option<Nest> {
     Some(Nest { block, loops })
 }
 
-/// Counts and distances from the bytes of a run outwards.
+/// Returns counts and distances, from the bytes of a run outwards.
 fn inside_out(layout: &Layout) -> impl Iterator<Item = (u64, u64)> {
     core::iter::once((layout.run, 1)).chain(layout.dims().iter().rev().copied())
 }
 
-/// Returns what is left of a loop after `count` of its steps were made a loop of their own; then
-/// the next one.
+/// Returns what is left of a loop after `count` of its steps became a loop of their own; if nothing
+/// is, the next loop.
 fn rest((have, step): (u64, u64), count: u64, others: &mut impl Iterator<Item = (u64, u64)>) -> Option<(u64, u64)> {
     if have == count { others.next() } else { Some((have / count, step * count)) }
 }
@@ -167,10 +167,10 @@ impl Nest {
     }
 
     /// Appends a command for each turn of all loops but one: the longest of those with the same
-    /// step at both ends.
+    /// step on both sides.
     fn emit(&self, from: u64, at: u64, len: u32, pieces: &mut Vec<Piece>) {
         let equal = self.loops.iter().enumerate().filter(|(_, turn)| turn.from == turn.at && turn.from > 0);
-        // Of equally long ones the innermost.
+        // Of equally long ones, the innermost.
         let chosen = equal.rev().max_by_key(|(_, turn)| turn.count);
         let blocks = chosen.map_or(Loop { count: 1, from: 0, at: 0 }, |(_, turn)| *turn);
         let others: Vec<Loop> = self

@@ -14,18 +14,18 @@ use rdma_fabric::{Pod, provider::Boxed};
 
 impl Neighbourhood {
     /// Makes a persistent exchange whose blocks are sent partition by partition (`MPI_Psend_init`,
-    /// `MPI_Precv_init`): as [`Neighbourhood::alltoallw_init`], each block cut into `partitions`
-    /// equal parts, in order. A contiguous block is cut by its elements, another along its
-    /// outermost distance. Both ends of all edges have the same number of partitions.
+    /// `MPI_Precv_init`): like [`Neighbourhood::alltoallw_init`], with each block cut into
+    /// `partitions` equal parts, in order. A contiguous block is cut by its elements, any other
+    /// along its outermost distance. Both ends of all edges have the same number of partitions.
     ///
     /// Nothing is packed, whatever [`Options::direct_blocks`] says: each run of bytes is a command
-    /// of its own. Where a queue has not enough slots for that, the request has a thriftier form,
-    /// down to [`crate::Form::Cpu`].
+    /// of its own. Where a queue has too few slots for that, the request has a thriftier form, down
+    /// to [`crate::Form::Cpu`].
     ///
     /// # Errors
-    /// As [`Neighbourhood::alltoallw_init`]; [`PrdmaError::Uneven`], also for 0 partitions;
+    /// As [`Neighbourhood::alltoallw_init`]; [`PrdmaError::Uneven`], including for 0 partitions;
     /// [`PrdmaError::Disagreement`] if members give different numbers of partitions;
-    /// [`PrdmaError::Limit`] for more than a 32-bit word can number.
+    /// [`PrdmaError::Limit`] for more partitions than a 32-bit word can number.
     #[allow(clippy::too_many_arguments)]
     pub async fn partitioned_init<S: Pod, R: Pod>(
         &mut self,
@@ -41,7 +41,7 @@ impl Neighbourhood {
         self.partitioned(blocks, elements, partitions, options).await
     }
 
-    /// Makes the exchange of `blocks`, whose elements have so many bytes. Collective.
+    /// Makes the exchange of `blocks`, whose elements have this many bytes. Collective.
     fn partitioned<'a>(
         &'a mut self,
         whole: Blocks,
@@ -66,7 +66,7 @@ impl Neighbourhood {
                 let sends = cut(Side::Destination, &whole.sends, partitions, sent)?;
                 Ok((channels, Blocks { sends, receives: cut(Side::Source, &whole.receives, partitions, received)? }))
             };
-            // Nobody looks for the partitions of who has none.
+            // Nobody looks for the partitions of a member that has none.
             let (edges, blocks) = all_succeed(group, cut()).await?;
             let requests = [&edges[..]];
             let mut builder =

@@ -1,5 +1,5 @@
-//! Which partitions are marked that this member sends, and calls that may be dropped while they
-//! post them.
+//! Which of the partitions that this member sends are marked, and calls that may be dropped while
+//! they post them.
 
 use crate::PrdmaError;
 use core::sync::atomic::{AtomicU8, Ordering};
@@ -7,12 +7,12 @@ use std::sync::OnceLock;
 
 /// Not marked in this iteration.
 const IDLE: u8 = 0;
-/// Kept by a call that marks several at once.
+/// Reserved by a call that marks several at once.
 const RESERVED: u8 = 1;
-/// Marked: it is the call's that did so to see it off.
+/// Marked: the call that marked it must see it off.
 const READY: u8 = 2;
 
-/// One for each partition, by slot and partition. Tasks of the rank race for them.
+/// One mark for each partition, by slot and partition. Tasks of the rank race for them.
 pub(super) struct ReadyPartitions(Box<[AtomicU8]>);
 
 impl ReadyPartitions {
@@ -26,14 +26,14 @@ impl ReadyPartitions {
     }
 
     fn step(&self, at: usize, from: u8, to: u8) -> bool {
-        // Whoever sends it sees what was written before it was marked.
+        // Whoever sends the partition sees what was written before it was marked.
         self.0[at].compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
     /// Marks all partitions of the range, or none.
     ///
     /// # Errors
-    /// The first partition that was marked before.
+    /// The first partition that was already marked.
     pub(super) fn mark(&self, range: core::ops::Range<usize>) -> Result<(), usize> {
         if let Some(taken) = range.clone().find(|at| !self.step(*at, IDLE, RESERVED)) {
             for kept in range.start..taken {
@@ -51,7 +51,7 @@ impl ReadyPartitions {
     }
 }
 
-/// While a call posts partitions; if it is dropped, the request is broken.
+/// Held while a call posts partitions; if it is dropped, the request is broken.
 pub(super) struct BreakOnDrop<'a> {
     broken: &'a OnceLock<PrdmaError>,
     half: Option<PrdmaError>,

@@ -1,22 +1,22 @@
-//! Exchanges whose blocks are made by several tasks, and leave partition by partition.
+//! Exchanges whose blocks are produced by several tasks, and leave partition by partition.
 //!
 //! ```text
 //! start -- ready(slot, partition), each once, from any task -- arrived(slot, partition) -- wait
 //! ```
 //! A partition leaves when it has been marked and its receiver is ready; no partition waits for
-//! another. Behind its data comes a word with the iteration's number: who sees it may read the
+//! another. Behind its data comes a word with the iteration's number: whoever sees it may read the
 //! partition.
 //!
 //! # Who moves the data
-//! With queues `start` posts what waits for READYs, and `ready` the partition's commands: the
+//! With queues, `start` posts what waits for READYs, and `ready` the partition's commands: the
 //! network does the rest. In a queue with several neighbours nothing leaves before all of them are
 //! ready. With [`Form::Cpu`] data move in calls of this member: `ready`, `arrived`, `test`, and
 //! whatever waits next, send what is marked and may leave.
 //!
 //! # Several tasks
-//! `ready`, `ready_range` and `arrived` take the request shared: tasks, and threads where the
-//! fabric is `Sync`, may call them at any time. The others take it exclusively. What a task wrote
-//! to a partition before it marked it is sent.
+//! `ready`, `ready_range` and `arrived` take the request by shared reference: tasks, and threads
+//! where the fabric is `Sync`, may call them at any time. The other methods take it exclusively.
+//! What a task wrote to a partition before marking it is sent.
 //!
 //! # Source
 //! MPI 4.1, chapter 4.
@@ -42,16 +42,16 @@ use std::sync::OnceLock;
 /// [arrived](Partitioned::arrived).
 pub struct Partitioned {
     made: Made<PartitionEngine>,
-    /// Of each slot.
+    /// Number of partitions of each slot.
     partitions: usize,
-    /// By slot and partition: its number in the engine, and its claim; `None` without a neighbour.
+    /// By slot and partition: its number in the engine and its claim; `None` without a neighbour.
     outs: Vec<Option<(usize, ClaimSet)>>,
-    /// As many as `outs`.
+    /// One mark for each entry of `outs`.
     marked: ReadyPartitions,
     /// By slot and partition; `None` without a neighbour.
     ins: Vec<Option<In>>,
     active: bool,
-    /// Why it can only be freed.
+    /// The reason why the request can only be freed.
     broken: OnceLock<PrdmaError>,
     /// The last iteration that was started, from 1.
     iteration: u64,
@@ -60,7 +60,7 @@ pub struct Partitioned {
 /// A partition that is received.
 struct In {
     from: Rank,
-    /// Here its sender says that it has come.
+    /// The word in which its sender says that the partition has arrived.
     end: LocalWord<u64>,
     claim: ClaimSet,
 }
@@ -74,8 +74,8 @@ impl fmt::Debug for Partitioned {
 }
 
 impl Partitioned {
-    /// Makes a request of `channels`, one for each partition of an edge, and the partitions of
-    /// blocks.
+    /// Makes a request of `channels`, one for each partition of an edge, and the blocks'
+    /// partitions.
     fn new(made: Made<PartitionEngine>, partitions: usize, channels: &[Channel], blocks: &Blocks) -> Result<Self> {
         let mut outs: Vec<_> = blocks.sends.iter().map(|_| None).collect();
         let mut ins: Vec<_> = blocks.receives.iter().map(|_| None).collect();
@@ -99,12 +99,13 @@ impl Partitioned {
         self.made.form
     }
 
-    /// Returns why the form is thriftier than members asked for: the first thing that kept this
-    /// member from having the queues it wanted.
+    /// Returns why the form is thriftier than members asked for: the first obstacle that kept this
+    /// member from having the queues it wanted. It is
     /// [`FabricError::Unsupported`](rdma_fabric::FabricError::Unsupported) where the fabric has no
     /// control queues, [`PrdmaError::Limit`] where too few are free or an iteration needs a deeper
     /// one than the network allows, or another error of the fabric; [`PrdmaError::ElsewhereFailed`]
-    /// where only another member could not have its own. `None` if options alone made the form.
+    /// where only another member could not have its own. `None` if options alone determined the
+    /// form.
     pub fn obstacle(&self) -> Option<&PrdmaError> {
         self.made.obstacle.as_ref()
     }
@@ -114,12 +115,12 @@ impl Partitioned {
         self.partitions
     }
 
-    /// Returns whether the request is started and not waited for.
+    /// Returns whether the request has been started and not yet waited for.
     pub fn is_active(&self) -> bool {
         self.active
     }
 
-    /// Returns how many iterations were started so far.
+    /// Returns how many iterations have been started so far.
     pub fn iterations(&self) -> u64 {
         self.iteration
     }
@@ -129,7 +130,7 @@ impl Partitioned {
     }
 
     /// Breaks the request if `done` is an error; the first error is kept. If a neighbour's loss is
-    /// known by now, the error becomes that.
+    /// known by now, the error becomes that loss.
     fn kept<T>(&self, done: Result<T>) -> Result<T> {
         let done = done.map_err(|error| self.made.wires.name_loss(&self.made.fabric, error));
         if let Err(error) = &done {
@@ -138,12 +139,12 @@ impl Partitioned {
         done
     }
 
-    /// Begins an iteration (`MPI_Start`). Nothing of it is sent; neighbours may send from now on.
+    /// Begins an iteration (`MPI_Start`). Sends nothing of it; neighbours may send from now on.
     /// Waits for nobody.
     ///
     /// # Errors
-    /// [`PrdmaError::Active`], [`PrdmaError::Broken`]; an error of the fabric breaks the request. A
-    /// start that is dropped half-way does so, too.
+    /// [`PrdmaError::Active`], [`PrdmaError::Broken`]; an error of the fabric breaks the request,
+    /// as does a start that is dropped half-way.
     pub async fn start(&mut self) -> Result<()> {
         self.sound()?;
         if self.active {
@@ -152,7 +153,7 @@ impl Partitioned {
         self.iteration += 1;
         self.marked.clear();
         self.ins.iter().flatten().for_each(|inn| inn.claim.set(true));
-        // Until it is through.
+        // Holds until the start is complete.
         let _ = self.broken.set(PrdmaError::HalfStarted { iteration: self.iteration });
         self.made.fabric.charge("prdma.start").await;
         let started = self.made.engine.start(self.iteration).await;
@@ -162,16 +163,16 @@ impl Partitioned {
     }
 
     /// Marks a partition of what is sent along a destination slot as ready (`MPI_Pready`): it
-    /// leaves when its receiver is ready, and may not be written until the request has been waited
-    /// for. Each is marked once in an iteration. Those of a slot without a neighbour count for
-    /// nothing.
+    /// leaves when its receiver is ready, and must not be written until the request has been waited
+    /// for. Each partition is marked once per iteration. Marks of a slot without a neighbour have
+    /// no effect.
     ///
-    /// A call that is dropped half-way has marked it; with queues it may break the request:
-    /// [`PrdmaError::HalfReady`].
+    /// A call that is dropped half-way has marked the partition; with queues it may break the
+    /// request: [`PrdmaError::HalfReady`].
     ///
     /// # Errors
-    /// [`PrdmaError::Inactive`], [`PrdmaError::NoPartition`], [`PrdmaError::ReadyTwice`], which
-    /// change nothing; [`PrdmaError::Broken`]; an error of the fabric breaks the request.
+    /// [`PrdmaError::Inactive`], [`PrdmaError::NoPartition`], [`PrdmaError::ReadyTwice`], all of
+    /// which change nothing; [`PrdmaError::Broken`]; an error of the fabric breaks the request.
     pub async fn ready(&self, slot: usize, partition: usize) -> Result<()> {
         self.ready_range(slot, partition..partition.saturating_add(1)).await
     }
@@ -218,14 +219,14 @@ impl Partitioned {
         Ok(())
     }
 
-    /// Returns whether a partition along a source slot has come (`MPI_Parrived`): then it may be
-    /// read (acquire), although the request is active. `true` if the request is inactive, or
-    /// without a neighbour.
+    /// Returns whether a partition along a source slot has arrived (`MPI_Parrived`): then it may be
+    /// read (acquire), although the request is active. Returns `true` if the request is inactive,
+    /// or the slot has no neighbour.
     ///
     /// # Errors
     /// [`PrdmaError::NoPartition`], [`PrdmaError::Broken`]; an error of the fabric breaks the
-    /// request, [`rdma_fabric::FabricError::PeerLost`] if the neighbour is lost and the partition
-    /// has not come.
+    /// request, including [`rdma_fabric::FabricError::PeerLost`] if the neighbour is lost and the
+    /// partition has not arrived.
     pub async fn arrived(&self, slot: usize, partition: usize) -> Result<bool> {
         self.sound()?;
         let at = self.places(Side::Source, slot, partition..partition.saturating_add(1))?.start;
@@ -241,13 +242,13 @@ impl Partitioned {
         Ok(here)
     }
 
-    /// Waits for the end of the iteration (`MPI_Wait`): all partitions have come (acquire), and
+    /// Waits for the end of the iteration (`MPI_Wait`): all partitions have arrived (acquire), and
     /// what was sent may be written again. Returns at once if the request is inactive. May be
     /// dropped and called again.
     ///
     /// # Errors
-    /// [`PrdmaError::NotReady`] if a partition has not been marked; nothing is waited for then, and
-    /// the request stays active. Otherwise as [`crate::Request::wait`].
+    /// [`PrdmaError::NotReady`] if a partition has not been marked, in which case nothing is waited
+    /// for and the request stays active. Otherwise as [`crate::Request::wait`].
     pub async fn wait(&mut self) -> Result<()> {
         self.sound()?;
         if !self.active {
@@ -258,8 +259,8 @@ impl Partitioned {
         self.end(waited)
     }
 
-    /// Looks whether the iteration has ended, and ends it if so (`MPI_Test`). `true` if the request
-    /// is inactive now.
+    /// Checks whether the iteration has ended, and ends it if so (`MPI_Test`). Returns `true` if
+    /// the request is now inactive.
     ///
     /// # Errors
     /// As [`Partitioned::wait`].
@@ -290,7 +291,7 @@ impl Partitioned {
         self.kept(ended)
     }
 
-    /// Returns the places of partitions of a slot.
+    /// Returns the indices of a slot's partitions.
     fn places(&self, side: Side, slot: usize, partitions: Range<usize>) -> Result<Range<usize>> {
         let all = if side == Side::Destination { self.outs.len() } else { self.ins.len() };
         let slots = all / self.partitions;

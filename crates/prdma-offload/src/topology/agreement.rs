@@ -1,5 +1,5 @@
-//! Whether both ends know of every edge, and one answer for all members of a call that any of them
-//! can fail.
+//! Checks whether both ends know of every edge, and finds one answer for all members of a call that
+//! any of them can fail.
 
 use super::{Edge, Record, Side, Topology, TopologyError};
 use crate::{
@@ -11,19 +11,19 @@ use rdma_fabric::Group;
 use std::collections::BTreeSet;
 
 impl Topology {
-    /// Compares this member's edges with those of the other ends: each destination must have it
-    /// among its sources with the same label, each source among its destinations. Collective over
-    /// the group that the topology is for.
+    /// Compares this member's edges with those at the other ends: each destination must have the
+    /// edge among its sources with the same label, each source among its destinations. Collective
+    /// over the group that the topology is for.
     ///
-    /// If edges are inconsistent, every member gets the same one: of the least member that has an
-    /// edge whose other end lacks it, its first such destination, or if there is none its first
+    /// If edges are inconsistent, every member gets the same one: for the least member that has an
+    /// edge whose other end lacks it, its first such destination or, if there is none, its first
     /// such source. After an error the group can still be used.
     ///
-    /// A member holds the tables of its neighbours while this goes on, and no other.
+    /// Meanwhile a member holds only the tables of its neighbours.
     ///
     /// # Errors
-    /// [`TopologyError::Unmatched`]. [`TopologyError::NoSuchMember`] at who has such an edge,
-    /// because its topology is of a greater group; that and other errors of one member are
+    /// [`TopologyError::Unmatched`]. [`TopologyError::NoSuchMember`] at a member that has such an
+    /// edge because its topology is for a larger group; that and other errors of one member are
     /// [`TopologyError::Failed`] at the others. As [`Group::memory`], [`Group::barrier`].
     pub fn check<'a>(&'a self, group: &'a mut Group) -> impl Future<Output = Result<(), TopologyError>> {
         compiled_here(self.check_edges(group))
@@ -45,7 +45,7 @@ impl Topology {
         agreed(group, found).await
     }
 
-    /// Returns the first edge to a member that the group does not have.
+    /// Returns the first edge to a member that is not in the group.
     fn outside(&self, members: usize) -> Option<TopologyError> {
         [Side::Destination, Side::Source].into_iter().find_map(|side| {
             let mut edges = self.side(side).iter().enumerate();
@@ -56,7 +56,7 @@ impl Topology {
         })
     }
 
-    /// Returns the first edge that the tables of the peers do not have.
+    /// Returns the first edge that is missing from the tables of the peers.
     fn unmatched(&self, me: usize, peers: &[usize], tables: &[Vec<Record>]) -> Option<TopologyError> {
         let labels = |(peer, table): (&usize, &Vec<Record>)| {
             let peer = *peer;
@@ -66,7 +66,7 @@ impl Topology {
             });
             mine.collect::<Vec<_>>()
         };
-        // As the other ends have them, this member's numbers in them replaced by theirs.
+        // The edges as the other ends have them, with the members' numbers in them exchanged.
         let theirs: BTreeSet<(Side, Edge)> = peers.iter().zip(tables).flat_map(labels).collect();
         [Side::Destination, Side::Source].into_iter().find_map(|side| {
             let mut edges = self.side(side).iter().enumerate();
@@ -82,7 +82,7 @@ impl Topology {
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct ErrorRecord {
-    /// As [`ErrorRecord::UNMATCHED`] says; all others are failures.
+    /// See [`ErrorRecord::UNMATCHED`]; all other kinds are failures.
     kind: u32,
     label: u32,
     destination: u64,

@@ -9,17 +9,17 @@ use rdma_fabric::Group;
 pub struct Cartesian {
     /// Extents, none of them 0; their product fits.
     dims: Box<[usize]>,
-    /// Whether the last of a dimension is a neighbour of the first.
+    /// Whether the last member of a dimension is a neighbour of the first.
     periodic: Box<[bool]>,
 }
 
 impl Cartesian {
-    /// Makes a grid of these extents; a dimension that is periodic is a ring. Without dimensions it
-    /// is one member.
+    /// Makes a grid of these extents; a periodic dimension is a ring. Without dimensions the grid
+    /// has one member.
     ///
     /// # Errors
-    /// [`TopologyError::Dimensions`]; [`TopologyError::WrongMembers`] if it has no members, or more
-    /// than can be numbered.
+    /// [`TopologyError::Dimensions`]; [`TopologyError::WrongMembers`] if the grid has no members,
+    /// or more than can be numbered.
     pub fn new(dims: &[usize], periodic: &[bool]) -> Result<Cartesian, TopologyError> {
         if dims.len() != periodic.len() {
             return Err(TopologyError::Dimensions { given: periodic.len(), dims: dims.len() });
@@ -30,7 +30,7 @@ impl Cartesian {
         }
     }
 
-    /// Returns how many members it has.
+    /// Returns how many members the grid has.
     pub fn members(&self) -> usize {
         self.dims.iter().product()
     }
@@ -40,7 +40,7 @@ impl Cartesian {
         &self.dims
     }
 
-    /// Returns which dimensions are rings.
+    /// Returns, for each dimension, whether it is a ring.
     pub fn periodic(&self) -> &[bool] {
         &self.periodic
     }
@@ -56,8 +56,8 @@ impl Cartesian {
         Ok(digits(member, &self.dims))
     }
 
-    /// Returns the member at some coordinates (`MPI_Cart_rank`): around in periodic dimensions,
-    /// `None` beyond a border of others.
+    /// Returns the member at some coordinates (`MPI_Cart_rank`): wraps around in periodic
+    /// dimensions, and is `None` beyond a border of others.
     ///
     /// # Errors
     /// [`TopologyError::Dimensions`].
@@ -72,8 +72,8 @@ impl Cartesian {
         }))
     }
 
-    /// Returns the members that `me` receives from and sends to if everybody sends `displacement`
-    /// further along `dim` (`MPI_Cart_shift`).
+    /// Returns the members that `me` receives from and sends to if everybody sends by
+    /// `displacement` along `dim` (`MPI_Cart_shift`).
     ///
     /// # Errors
     /// [`TopologyError::NotAMember`], [`TopologyError::NoSuchDim`].
@@ -97,15 +97,15 @@ impl Cartesian {
         Ok((moved(-i128::from(displacement)), moved(i128::from(displacement))))
     }
 
-    /// Returns the neighbours of `me` along the axes (`MPI_Cart_create`, MPI 4.1 section 8.6): slot
-    /// `2d` is the one in negative direction of dimension `d`, slot `2d + 1` the one in positive
-    /// direction, at both sides; `None` beyond a border.
+    /// Returns the neighbours of `me` along the axes (`MPI_Cart_create`, MPI 4.1 section 8.6): on
+    /// both sides, slot `2d` is the neighbour in the negative direction of dimension `d`, and slot
+    /// `2d + 1` the one in the positive direction; `None` beyond a border.
     ///
-    /// A block that is sent in slot `s` arrives in slot `s ^ 1` of the receiver, also where a ring
-    /// has one or two members and both slots name the same.
+    /// A block that is sent in slot `s` arrives in slot `s ^ 1` of the receiver, even where a ring
+    /// has one or two members and both slots name the same member.
     ///
     /// # Panics
-    /// If `me` is no member.
+    /// If `me` is not a member.
     pub fn topology(&self, me: usize) -> Topology {
         let n = self.dims.len();
         let directions = (0..2 * n).map(|slot| {
@@ -116,16 +116,16 @@ impl Cartesian {
         self.towards(me, directions.collect(), |slot| slot ^ 1)
     }
 
-    /// Returns the 3ⁿ − 1 members that surround `me`, corners too: those of stencils of 9 and 27
-    /// points. Directions are in order of their coordinates −1, 0, 1, the last dimension fastest,
-    /// without the one that leads nowhere; `None` beyond a border. MPI has no such topology.
+    /// Returns the 3ⁿ − 1 members that surround `me`, including corners: those of stencils of 9 and
+    /// 27 points. Directions are in order of their coordinates −1, 0, 1, the last dimension
+    /// fastest, without the direction that leads nowhere; `None` beyond a border. MPI has no such
+    /// topology.
     ///
-    /// A block that is sent in one direction arrives in the slot of the
-    /// [opposite](Cartesian::opposite) one of the receiver, also where several slots name the same
-    /// member.
+    /// A block that is sent in one direction arrives in the receiver's slot of the
+    /// [opposite](Cartesian::opposite) direction, even where several slots name the same member.
     ///
     /// # Panics
-    /// If `me` is no member.
+    /// If `me` is not a member.
     pub fn moore(&self, me: usize) -> Topology {
         let threes = vec![3; self.dims.len()];
         let all = threes.iter().product::<usize>();
@@ -143,8 +143,8 @@ impl Cartesian {
         3usize.pow(self.dims.len() as u32) - 2 - slot
     }
 
-    /// Returns the topology with neighbours in `directions`; each edge has the slot of its source
-    /// as label.
+    /// Returns the topology with neighbours in `directions`; each edge is labelled with the slot of
+    /// its source.
     fn towards(&self, me: usize, directions: Vec<Vec<i64>>, opposite: impl Fn(usize) -> usize) -> Topology {
         assert!(me < self.members(), "member {me} of a grid of {}", self.members());
         let at = digits(me, &self.dims);
@@ -166,7 +166,7 @@ impl Cartesian {
 
     /// Makes the part of the grid that has the same coordinates as this member in all dimensions
     /// that are not kept, as a group and a grid of its own (`MPI_Cart_sub`). Collective over
-    /// `group`, of which this is the grid.
+    /// `group`, to which this grid belongs.
     ///
     /// # Errors
     /// [`TopologyError::Dimensions`], [`TopologyError::WrongMembers`]; as [`Group::split`].
@@ -223,9 +223,9 @@ pub(super) fn digits(number: usize, radices: &[usize]) -> Vec<usize> {
     digits
 }
 
-/// Returns extents of `dims` dimensions that multiply to `members`, as close to each other as can
-/// be (`MPI_Dims_create` without constraints): never increasing, the first as small as can be, then
-/// the second, and so on.
+/// Returns extents of `dims` dimensions that multiply to `members`, as close to each other as
+/// possible (`MPI_Dims_create` without constraints): never increasing, the first as small as
+/// possible, then the second, and so on.
 ///
 /// # Errors
 /// [`TopologyError::WrongMembers`] for no members, and for more than one in no dimensions.
@@ -241,7 +241,7 @@ pub fn dims_create(members: usize, dims: usize) -> Result<Vec<usize>, TopologyEr
     }
 }
 
-/// Appends `dims` extents of at most `most` that multiply to `left`, if there are such.
+/// Appends `dims` extents of at most `most` that multiply to `left`, if such extents exist.
 fn split(left: usize, dims: usize, most: usize, divisors: &[usize], extents: &mut Vec<usize>) -> bool {
     if dims == 0 {
         return left == 1;

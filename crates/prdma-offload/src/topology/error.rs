@@ -1,14 +1,14 @@
-//! Why there is no such topology.
+//! Why a topology could not be made.
 
 use core::fmt;
 use rdma_fabric::FabricError;
 
-/// Which of a member's two lists of slots.
+/// One of a member's two lists of slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Side {
-    /// Whom blocks come from.
+    /// The members that blocks come from.
     Source,
-    /// Whom blocks go to.
+    /// The members that blocks go to.
     Destination,
 }
 
@@ -36,81 +36,81 @@ impl fmt::Display for Side {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TopologyError {
-    /// The number of a member that there is not.
+    /// The number given is not a member's.
     #[error("there is no member {member} among {members}")]
     NotAMember {
         /// The number given.
         member: usize,
-        /// How many members there are.
+        /// The number of members.
         members: usize,
     },
-    /// A slot names a member that there is not.
+    /// A slot names a member that does not exist.
     #[error("{side} {slot} is member {member}, of {members}")]
     NoSuchMember {
         /// The list.
         side: Side,
         /// The slot.
         slot: usize,
-        /// Whom it names.
+        /// The member that it names.
         member: usize,
-        /// How many members there are.
+        /// The number of members.
         members: usize,
     },
-    /// Weights are not as many as slots.
+    /// The number of weights differs from the number of slots.
     #[error("{weights} weights for {slots} slots of the {side} side")]
     Weights {
         /// The list.
         side: Side,
-        /// How many weights.
+        /// The number of weights.
         weights: usize,
-        /// How many slots.
+        /// The number of slots.
         slots: usize,
     },
-    /// An edge that only one end knows. All members get the same one.
+    /// An edge is known at only one end. All members get the same error.
     #[error(
         "member {member} has an edge with label {label} as {side} {slot}; member {peer} has no such {}",
         .side.other()
     )]
     Unmatched {
-        /// Who has the edge.
+        /// The member that has the edge.
         member: usize,
-        /// In which list.
+        /// The list that it is in.
         side: Side,
         /// The slot.
         slot: usize,
         /// The edge's label.
         label: u32,
-        /// Who does not have it.
+        /// The member that lacks the edge.
         peer: usize,
     },
-    /// An edge that a member gave names one that there is not. All members get this.
+    /// An edge that a member gave names a member that does not exist. All members get this error.
     #[error("an edge given by member {contributor} names member {named}, of {members}")]
     NoSuchEnd {
-        /// Who gave the edge.
+        /// The member that gave the edge.
         contributor: usize,
-        /// Whom the edge names.
+        /// The member that the edge names.
         named: usize,
-        /// How many members there are.
+        /// The number of members.
         members: usize,
     },
-    /// Another member met an error of its own, which it gets; nothing came of the call.
+    /// Another member met an error of its own, which it gets; the call had no effect.
     #[error("member {member} could not take part")]
     Failed {
         /// The first such member.
         member: usize,
     },
-    /// A grid has as many members as its extents multiply to.
+    /// A grid must have as many members as its extents multiply to.
     #[error("a grid of {wanted:?} members over {members}")]
     WrongMembers {
         /// Members of the grid; `None` if they can't be counted.
         wanted: Option<usize>,
-        /// How many there are.
+        /// The number of members there are.
         members: usize,
     },
-    /// Something is given for each dimension, and not of the grid's number.
+    /// The number of values given differs from the grid's number of dimensions.
     #[error("{given} values for a grid of {dims} dimensions")]
     Dimensions {
-        /// How many are given.
+        /// The number of values given.
         given: usize,
         /// Dimensions of the grid.
         dims: usize,

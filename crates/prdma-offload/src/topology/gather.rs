@@ -1,9 +1,9 @@
-//! A distributed graph from edges that anybody gives.
+//! A distributed graph from edges that any member may give.
 //!
-//! Nobody knows who gives edges of it. So a contributor sorts its edges by the members they concern
-//! and takes a ticket at each of these; they count the tickets, make room for so many notes, and
-//! get notes of where their edges are; then they get them. A member holds the edges it gave and
-//! those that concern it.
+//! No member knows who gives its edges. So a contributor sorts its edges by the members they
+//! concern and takes a ticket at each of these. The members count the tickets, make room for that
+//! many notes, and get notes of where their edges are; then they get the edges. A member holds only
+//! the edges it gave and those that concern it.
 
 use super::{Topology, TopologyError, agreement::agreed};
 use crate::{
@@ -14,7 +14,7 @@ use bytemuck::{Pod, Zeroable};
 use rdma_fabric::{Fabric, FabricError, Group, GroupMemory, Region, RegionKey, RemoteAddr, Result, join::join_all};
 use std::collections::BTreeMap;
 
-/// An edge as one of its ends gets it.
+/// An edge as one of its ends receives it.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 struct Half {
@@ -30,7 +30,7 @@ struct Half {
 struct Note {
     contributor: u64,
     key: u64,
-    /// The first one, and how many.
+    /// The index of the first edge, and the number of edges.
     start: u64,
     count: u64,
 }
@@ -40,11 +40,11 @@ const TICKETS: u64 = 0;
 const INBOX: u64 = 8;
 
 impl Topology {
-    /// Makes the graph of all edges that the members give, each a source and its destinations;
-    /// anybody may give any edge (`MPI_Dist_graph_create`). Collective over the group.
+    /// Makes the graph of all edges that the members give, each a source and its destinations; any
+    /// member may give any edge (`MPI_Dist_graph_create`). Collective over the group.
     ///
-    /// Slots are in the order of the members that gave the edges, then in that in which they gave
-    /// them. Edges that are given several times are several edges.
+    /// Slots are in the order of the members that gave the edges, then in the order in which they
+    /// gave them. An edge that is given several times becomes several edges.
     ///
     /// # Errors
     /// [`TopologyError::NoSuchEnd`] at all members; other errors of one member are
@@ -80,7 +80,7 @@ impl Topology {
     }
 }
 
-/// Passes each member its half edges, and returns those that this one gets. The outer error has
+/// Passes each member its half edges, and returns those that this member gets. The outer error has
 /// ended the collective; the inner one is this member's.
 async fn scattered(
     group: &mut Group,
@@ -107,7 +107,7 @@ async fn scattered(
         Err(error) => Err(error.clone()),
     };
     group.barrier().await?;
-    // Both have been registered until here.
+    // Both stay registered until here.
     drop((outbox, inbox));
     Ok(noted.and(read))
 }

@@ -2,8 +2,8 @@
 //!
 //! A member of a group has *slots*: sources to receive from and destinations to send to, in the
 //! order in which a program gives its blocks. The edge of a slot names the other member and a
-//! *label*, which tells apart several edges between the same two: an edge from `a` to `b` has the
-//! same label at both.
+//! *label*, which tells apart several edges between the same two members: an edge from `a` to `b`
+//! has the same label at both.
 //!
 //! | MPI | here |
 //! |---|---|
@@ -16,8 +16,8 @@
 //! | `MPI_Dims_create` (8.5.2) | [`dims_create`] |
 //! | `MPI_PROC_NULL` | a slot that is `None` |
 //!
-//! MPI leaves it to the program that both ends of an edge know of it. [`Topology::check`] finds
-//! out.
+//! MPI leaves it to the program that both ends of an edge know of it. [`Topology::check`] verifies
+//! that they do.
 //!
 //! [`Group::me`]: rdma_fabric::Group::me
 
@@ -38,18 +38,18 @@ use std::collections::BTreeMap;
 pub struct Edge {
     /// The member at the other end.
     pub member: usize,
-    /// Which of the edges with the same source and destination it is.
+    /// The number of this edge among those with the same source and destination.
     pub label: u32,
 }
 
 /// Sources and destinations of one member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topology {
-    /// By slot; `None` where there is nobody (beyond a border).
+    /// The sources by slot; `None` where there is nobody (beyond a border).
     pub(crate) sources: Box<[Option<Edge>]>,
-    /// By slot.
+    /// The destinations by slot.
     pub(crate) destinations: Box<[Option<Edge>]>,
-    /// As many as slots.
+    /// As many weights as there are slots.
     weights: Option<Weights>,
 }
 
@@ -67,13 +67,13 @@ impl Topology {
         Topology { sources, destinations, weights: None }
     }
 
-    /// Returns the edges that blocks come along, by slot; `None` beyond a border, where nothing
-    /// comes and the block stays as it is.
+    /// Returns the edges along which blocks arrive, by slot; `None` beyond a border, where nothing
+    /// arrives and the block stays as it is.
     pub fn sources(&self) -> &[Option<Edge>] {
         &self.sources
     }
 
-    /// Returns the edges that blocks go along, by slot; `None` beyond a border.
+    /// Returns the edges along which blocks leave, by slot; `None` beyond a border.
     pub fn destinations(&self) -> &[Option<Edge>] {
         &self.destinations
     }
@@ -101,12 +101,12 @@ impl Topology {
     /// Makes the topology of member `me` of `members` from its neighbours, in the order given
     /// (`MPI_Dist_graph_create_adjacent`). Local.
     ///
-    /// A member may be named again, and `me` may name itself: the *k*-th slot of a destination is
-    /// the *k*-th slot of `me` among that member's sources. That the other end names `me` as often
-    /// is the program's duty, which [`Topology::check`] checks.
+    /// A member may be named more than once, and `me` may name itself: the *k*-th slot of a
+    /// destination matches the *k*-th slot of `me` among that member's sources. The program must
+    /// see to it that the other end names `me` equally often; [`Topology::check`] verifies that.
     ///
     /// # Errors
-    /// [`TopologyError::NotAMember`] of `me`, [`TopologyError::NoSuchMember`].
+    /// [`TopologyError::NotAMember`] for `me`, [`TopologyError::NoSuchMember`].
     pub fn graph(
         members: usize,
         me: usize,
@@ -127,7 +127,7 @@ impl Topology {
     /// [`Topology::reordered`] and change nothing else.
     ///
     /// # Errors
-    /// [`TopologyError::Weights`] if they are not as many as the slots of their side.
+    /// [`TopologyError::Weights`] if there are not as many as the slots of their side.
     pub fn with_weights(self, sources: &[u32], destinations: &[u32]) -> Result<Topology, TopologyError> {
         let sides = [(Side::Source, sources), (Side::Destination, destinations)];
         for (side, weights, slots) in sides.map(|(side, weights)| (side, weights.len(), self.side(side).len())) {
@@ -139,7 +139,7 @@ impl Topology {
     }
 }
 
-/// Edges to `named`, each with the number of earlier ones to the same member.
+/// Returns edges to `named`, each labelled with the number of earlier edges to the same member.
 fn labelled(members: usize, side: Side, named: &[usize]) -> Result<Box<[Option<Edge>]>, TopologyError> {
     let mut labels = BTreeMap::new();
     let edge = |(slot, member): (usize, &usize)| {
@@ -155,14 +155,14 @@ fn labelled(members: usize, side: Side, named: &[usize]) -> Result<Box<[Option<E
     named.iter().enumerate().map(edge).collect()
 }
 
-/// A slot. Those of sources come before those of destinations.
+/// A slot. Records of sources come before those of destinations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct Record {
     /// The other end; [`NOBODY`] beyond a border.
     member: u64,
     label: u32,
-    /// 0 of an unweighted topology.
+    /// 0 for an unweighted topology.
     weight: u32,
     destination: u32,
     weighted: u32,
@@ -180,7 +180,7 @@ impl Record {
         Some(Edge { member, label: self.label })
     }
 
-    /// Returns how much the edge counts in a renumbering.
+    /// Returns how much the edge weighs in a renumbering.
     pub(super) fn counts(&self) -> u64 {
         if self.weighted == 0 { 1 } else { u64::from(self.weight) }
     }
@@ -205,7 +205,8 @@ impl Topology {
         all
     }
 
-    /// Makes a topology of its [records](Topology::records); one without slots is unweighted.
+    /// Makes a topology from its [records](Topology::records); a topology without slots is
+    /// unweighted.
     pub(super) fn from_records(records: &[Record]) -> Topology {
         let of = |side: Side| records.iter().filter(move |record| record.side() == side);
         let edges = |side| of(side).map(Record::edge).collect();

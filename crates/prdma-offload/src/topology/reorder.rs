@@ -1,7 +1,7 @@
-//! New numbers, with which neighbours share nodes (`reorder = true`).
+//! New numbers, by which neighbours share nodes (`reorder = true`).
 //!
-//! Which part of a topology a node plays is arithmetic, and the same at every member that knows the
-//! same.
+//! Which part of a topology a node plays is pure arithmetic, with the same result at every member
+//! that has the same data.
 
 use super::{Cartesian, Record, Topology, TopologyError, agreement::agreed, cartesian::digits};
 use crate::{
@@ -17,9 +17,9 @@ impl Cartesian {
     /// the [topology](Cartesian::topology) of this member's new number, [`Group::me`]. Collective
     /// over `group`, which is as large as the grid.
     ///
-    /// Blocks are those that part the fewest pairs of neighbours. Numbers stay as they are if the
-    /// nodes have different numbers of members, no block of a node's size divides the grid, or no
-    /// fewer neighbours would be on other nodes.
+    /// Blocks are chosen to separate the fewest pairs of neighbours. Numbers stay as they are if
+    /// the nodes have different numbers of members, no block of a node's size divides the grid, or
+    /// no fewer neighbours would be on other nodes.
     ///
     /// # Errors
     /// [`TopologyError::WrongMembers`]; as [`Group::split`].
@@ -42,16 +42,16 @@ impl Cartesian {
 
 impl Topology {
     /// Makes a group of the same members, numbered so that members that exchange much share a node,
-    /// and the topology of this member's new number, [`Group::me`]: the one that the member with
-    /// that number had. Collective over the group that the topology is for.
+    /// and the topology of this member's new number, [`Group::me`]: the topology that the member
+    /// with that number had. Collective over the group that the topology is for.
     ///
     /// The first member gets all tables and fills node after node: with the least number that is
-    /// left, then again and again with the one that exchanges most with those there. An edge counts
-    /// as its weights at both ends, or as 1 at each. Numbers stay as they are if no less would go
+    /// left, then repeatedly with the one that exchanges most with those there. An edge counts as
+    /// its weights at both ends, or as 1 at each. Numbers stay as they are if no less would go
     /// between nodes.
     ///
     /// # Errors
-    /// [`TopologyError::Failed`] at the others for an error of one member. As [`Group::memory`],
+    /// [`TopologyError::Failed`] at all others if one member has an error. As [`Group::memory`],
     /// [`Group::split`].
     pub fn reordered<'a>(
         &'a self,
@@ -72,7 +72,7 @@ impl Topology {
         agreed(group, given.map_err(TopologyError::from)).await?;
         let fabric = group.fabric();
         let vertex = fabric.load(&fabric.local_word::<u64>(headers.at(fabric.rank(), 0)?)?)? as usize;
-        // Nobody publishes before everybody has read its number.
+        // Nobody publishes until everybody has read its number.
         group.barrier().await?;
         let table = publish(group, &headers, &records, &[vertex]).await;
         let table = agreed(group, table.map_err(TopologyError::from)).await?;
@@ -81,7 +81,7 @@ impl Topology {
     }
 }
 
-/// Writes each member its new number.
+/// Writes to each member its new number.
 async fn give(group: &Group, words: &GroupMemory, tables: &[Vec<Record>]) -> Result<()> {
     let nodes = Nodes::of_group(group)?;
     let vertices = greedy(&traffic(tables), &nodes).unwrap_or_else(|| (0..nodes.of.len()).collect());
@@ -108,13 +108,13 @@ fn traffic(tables: &[Vec<Record>]) -> Traffic {
     traffic
 }
 
-/// Makes a group of the same members, each with its vertex as number. Collective.
+/// Makes a group of the same members, each numbered by its vertex. Collective.
 async fn renumbered(group: &mut Group, vertex: usize) -> Result<Group, TopologyError> {
     let member = group.me();
     group.split(Some(0), vertex as u64).await?.ok_or(TopologyError::Failed { member })
 }
 
-/// What is exchanged with each other vertex, in both directions together, by vertex.
+/// What each vertex exchanges with every other, in both directions together, by vertex.
 pub(super) type Traffic = Vec<BTreeMap<usize, u64>>;
 
 impl Cartesian {
@@ -142,8 +142,8 @@ impl Cartesian {
     }
 
     /// Returns the extents of a block of `size` members that divides the grid so that the fewest
-    /// pairs of neighbours are in different blocks; of several the one with the least first extent,
-    /// then the least second, and so on.
+    /// pairs of neighbours are in different blocks; of several such blocks the one with the least
+    /// first extent, then the least second, and so on.
     fn block(&self, size: usize) -> Option<Vec<usize>> {
         let mut blocks = vec![(size, Vec::new())];
         for extent in self.dims() {
@@ -176,9 +176,9 @@ impl Cartesian {
     }
 }
 
-/// Returns the vertex of each member: each node takes in turn the least vertex that is left, then
-/// again and again the one that exchanges most with those it has, of several the least. `None` if
-/// as much as before would go between nodes.
+/// Returns the vertex of each member. Each node in turn takes the least vertex that is left, then
+/// repeatedly the one that exchanges most with those it has, and of several the least. `None` if as
+/// much as before would go between nodes.
 pub(super) fn greedy(traffic: &Traffic, nodes: &Nodes) -> Option<Vec<usize>> {
     let mut vertices = vec![0; nodes.of.len()];
     let mut left: Vec<bool> = vec![true; nodes.of.len()];

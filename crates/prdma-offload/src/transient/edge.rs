@@ -10,13 +10,13 @@ use crate::{
 };
 use rdma_fabric::{Deps, Fabric, RegionKey, RemoteAddr, triggered::put_behind};
 
-/// Above so many blocks they are packed before, and unpacked after: what [`crate::Options`] has by
-/// default.
+/// Blocks beyond this number are packed before, and unpacked after: the default of
+/// [`crate::Options`].
 const DIRECT_BLOCKS: u64 = 12;
 
 impl OutBox {
     /// Waits for the receiver's offer of exchange `k`, compares sizes, puts the block, and answers.
-    /// A sender without a block answers that.
+    /// A sender without a block says so in its answer.
     pub(super) async fn send(&self, fabric: &Fabric, k: u64, block: Option<&Block>) -> Result<()> {
         let offered = fabric.wait_until(&self.offered, Deps::One(self.to), |offered| offered >= k);
         if fabric.triggers().beside(offered).await? & CLOSED != 0 {
@@ -27,7 +27,7 @@ impl OutBox {
         let Some(offer) =
             Offer::from_words(words).map_err(|()| PrdmaError::Damaged { member: self.member }).transpose()
         else {
-            // It does not wait for an answer.
+            // The receiver does not wait for an answer.
             return Err(PrdmaError::ElsewhereFailed);
         };
         let sent = match (offer, block) {
@@ -103,7 +103,7 @@ impl InBox {
             let mine = block.layout.bytes();
             return Err(match fabric.load(&self.about)? {
                 NO_BLOCK => PrdmaError::ElsewhereFailed,
-                // Sizes agree, so it was something else.
+                // Sizes agree, so the reason was a different one.
                 theirs if theirs == mine => PrdmaError::ElsewhereFailed,
                 theirs => PrdmaError::Size { side: Side::Source, slot: self.slot, member: self.member, mine, theirs },
             });
@@ -139,7 +139,7 @@ impl Offer {
         words
     }
 
-    /// Returns the offer that words stand for; an error if no member of this version writes them.
+    /// Returns the offer that `words` encode; an error if no member of this version writes them.
     pub(super) fn from_words(words: [u64; Offer::WORDS]) -> Result<Option<Offer>, ()> {
         if words[1] == 0 {
             return Ok(None);

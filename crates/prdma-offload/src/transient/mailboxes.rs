@@ -1,8 +1,8 @@
-//! Where neighbours leave word for each other when nothing was agreed before.
+//! Mailboxes: where neighbours leave word for each other when nothing was agreed before.
 //!
-//! For each channel a member has an offer (the receiver writes it, the sender reads it) and an
-//! answer (the other way round), both in its own memory, so that it waits for own words only. Where
-//! they are is exchanged once.
+//! For each channel a member has an offer (written by the receiver, read by the sender) and an
+//! answer (the other way round), both in its own memory, so that it waits only for own words. Their
+//! locations are exchanged once.
 
 use super::edge::Offer;
 use crate::{
@@ -15,17 +15,17 @@ use rdma_fabric::{
     Fabric, Group, GroupMemory, LocalSpan, LocalWord, Rank, RegionKey, RemoteAddr, RemoteSpan, RemoteWord,
 };
 
-/// Set in a word that its writer will never write again. The rest is what it said before: its
+/// Set in a word that its writer will never write again. The rest keeps its last value, because the
 /// reader may not have looked yet.
 pub(super) const CLOSED: u64 = 1 << 63;
 
-/// What a sender says of the size of a block that it does not have.
+/// What a sender declares as the size of a block that it does not have.
 pub(super) const NO_BLOCK: u64 = u64::MAX;
 
-/// Bytes of a channel: number and body of an offer; answer, and what it is about.
+/// Bytes of a channel: number and body of an offer; the answer, and what it is about.
 const CHANNEL: u64 = 8 + 8 * Offer::WORDS as u64 + 16;
 
-/// What a member says of a channel.
+/// What a member publishes about a channel.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 struct Address {
@@ -36,7 +36,7 @@ struct Address {
     receives: u64,
     /// The region of the words.
     region: u64,
-    /// Where in it those of the channel start.
+    /// The offset in it at which the channel's words start.
     start: u64,
 }
 
@@ -46,30 +46,30 @@ pub(crate) struct Mailboxes {
     pub(super) ins: Vec<InBox>,
     /// The last exchange that was begun, from 1.
     pub(super) iteration: u64,
-    /// Whether an exchange was dropped half-way: neighbours know.
+    /// Whether an exchange was dropped half-way, which neighbours know.
     pub(super) closed: bool,
-    /// Kept registered.
+    /// Kept alive so that it stays registered.
     #[allow(dead_code)]
     words: Memory,
 }
 
-/// Of an edge that is sent along.
+/// The box of an edge that is sent along.
 pub(super) struct OutBox {
     pub(super) slot: usize,
     pub(super) member: usize,
     pub(super) to: Rank,
-    /// Which offer is here.
+    /// The number of the offer that is here.
     pub(super) offered: LocalWord<u64>,
     pub(super) offer: LocalSpan<u64>,
-    /// There goes the answer: twice the exchange's number, and 1 more if nothing was sent.
+    /// The word for the answer: twice the exchange's number, plus 1 if nothing was sent.
     pub(super) answer: RemoteWord<u64>,
-    /// Then this says how many bytes would have been.
+    /// The word that then says how many bytes it would have been.
     pub(super) about: RemoteWord<u64>,
-    /// The last answer of an exchange that is over.
+    /// The last answer of a finished exchange.
     pub(super) answered: u64,
 }
 
-/// Of an edge that is received along.
+/// The box of an edge that is received along.
 pub(super) struct InBox {
     pub(super) slot: usize,
     pub(super) member: usize,

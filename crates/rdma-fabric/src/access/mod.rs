@@ -15,7 +15,8 @@
 //! | [`rmw`] | acquire and release, so every earlier store of this CPU is ordered before it; a full barrier on x86-64 |
 //! | copies | a copy of exactly 4 or 8 aligned bytes is one load (acquire) or store (release); a longer one has no order inside, and is ordered before later stores, read-modify-writes and fences of this CPU |
 //!
-//! Overlapping source and destination leave unspecified bytes in the destination, nothing worse.
+//! Overlapping source and destination leave unspecified bytes in the destination, and nothing
+//! worse.
 //!
 //! # Safety
 //! Callers give addresses that are valid for the bytes, in memory that everybody accesses through
@@ -42,7 +43,7 @@ use portable as chosen;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use x86_64 as chosen;
 
-/// Bytes that memory must be made of, and aligned to, to be accessed where it is.
+/// The size and alignment in bytes that memory must have to be accessed in place.
 pub const CELL: usize = if cfg!(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64")))) { 8 } else { 1 };
 
 pub use chosen::{copy_between, copy_in, copy_out, expect_store, zero};

@@ -44,8 +44,8 @@ pub(super) trait Side {
 /// The longest copy [`short`] does.
 pub(super) const SHORT: usize = 64;
 
-/// Copies `len <= 64` bytes. Lengths that are no power of two take two overlapping moves per width;
-/// all loads of a length come before its stores.
+/// Copies `len <= 64` bytes. Lengths that are not a power of two take two overlapping moves per
+/// width; all loads of a length come before its stores.
 ///
 /// # Safety
 /// `src` and `dst` are valid for `len` bytes of the side's kind.

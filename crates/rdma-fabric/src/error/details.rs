@@ -1,5 +1,5 @@
-//! The details of larger errors, kept behind a box so that an error that can be returned everywhere
-//! is small.
+//! The details of larger errors, kept behind a box so that an error that any call can return stays
+//! small.
 
 use super::FabricError;
 use crate::{Rank, RegionKey, RemoteAddr, barrier::GateError, control_queue::QueueError};
@@ -28,8 +28,8 @@ pub struct Misaligned {
     pub align: usize,
 }
 
-/// An access of another width than the cells in which a build accesses shared memory (portable
-/// access, Miri). See [`FabricError::CellWidth`].
+/// An access of a width other than that of the cells in which this build accesses shared memory
+/// (portable access, Miri). See [`FabricError::CellWidth`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{wanted}-byte access to {region:?} of {rank}, whose cells have {cell} bytes on this target")]
 pub struct CellWidth {
@@ -63,9 +63,9 @@ pub struct CrossCopy {
     pub addr: RemoteAddr,
     /// Bytes asked for.
     pub len: u64,
-    /// Bytes copied before.
+    /// Bytes copied before the failure.
     pub moved: u64,
-    /// The call.
+    /// The system call.
     pub call: &'static str,
     /// Its error number.
     pub errno: i32,

@@ -1,4 +1,4 @@
-//! The one error type of the ground floor: [`FabricError`], and what its larger variants say.
+//! The one error type of the fabric layer: [`FabricError`], and the details of its larger variants.
 
 use crate::{Rank, RegionKey, RemoteAddr, barrier::GateError, control_queue::QueueError};
 
@@ -10,14 +10,14 @@ pub use details::{
 };
 
 /// A text of the program behind one pointer, written `&"control queues"`. It takes half the room of
-/// a `&'static str`, so that an error that has one stays small.
+/// a `&'static str`, so that an error that holds one stays small.
 pub type Literal = &'static &'static str;
 
 /// What a fabric refuses or fails to do. Each variant carries the numbers a person needs to find
 /// the cause.
 ///
-/// Two words: a larger error would cost every call that goes well. Details that don't fit are
-/// behind a box; they become a `FabricError` by `From`.
+/// Two words: a larger error would cost every call that succeeds. Details that don't fit are behind
+/// a box; they become a `FabricError` by `From`.
 ///
 /// ```
 /// use rdma_fabric::{FabricError, Rank, RegionKey, RemoteAddr, error::OutOfBounds};
@@ -39,8 +39,8 @@ pub enum FabricError {
     /// Every rank that could have ended this wait has finished its program.
     #[error("the wait can never end: every rank it depends on has finished")]
     PeersLeft,
-    /// A member of a group has finished its program without having entered a collective of the
-    /// group, which can't be completed any more.
+    /// A member of a group has finished its program without entering a collective of the group,
+    /// which can therefore no longer be completed.
     #[error("{rank} has finished without taking part: the group can't complete this any more")]
     MemberLeft {
         /// The member that has left.
@@ -60,7 +60,7 @@ pub enum FabricError {
         /// The number of ranks.
         ranks: usize,
     },
-    /// A rank was named that is no member of the group.
+    /// The rank named is not a member of the group.
     #[error("{rank} is none of the group's {members} members")]
     NotInGroup {
         /// The rank named.
@@ -84,7 +84,7 @@ pub enum FabricError {
         /// The key used.
         region: RegionKey,
     },
-    /// The region has no key: it is reached only through the capability it was allocated with
+    /// The region has no key: it is reached only through the capability that it was allocated with
     /// ([`crate::Fabric::keyless`]).
     #[error("{region:?} of {rank} is locked: it has no key, and is reached through what it was allocated with only")]
     Locked {
@@ -93,8 +93,8 @@ pub enum FabricError {
         /// The key used.
         region: RegionKey,
     },
-    /// The rank's part of a locked region has no address in this process: it is reached by copies
-    /// only.
+    /// The rank's part of a locked region has no address in this process: it is reached only by
+    /// copies.
     #[error("{region:?} of {rank} is not mapped here: use get and put")]
     NotMapped {
         /// The owner.
@@ -143,7 +143,7 @@ pub enum FabricError {
         /// The bits available, [`crate::Caps::notice_bits`].
         bits: u32,
     },
-    /// Another process is this rank, or was.
+    /// This rank is, or was, another process.
     #[error(
         "{rank} is another process of the job, or was one: a command is to start one program as each rank, and only once; \
              programs that are no ranks are started without the job's variable in their environment"
@@ -155,13 +155,13 @@ pub enum FabricError {
     /// Ranks entered one collective operation with different arguments.
     #[error(transparent)]
     Mismatch(Box<Mismatch>),
-    /// This provider can't do it; [`crate::Caps`] tells so beforehand.
+    /// This provider can't do it; [`crate::Caps`] says so beforehand.
     #[error("this provider does not support {feature}")]
     Unsupported {
         /// The feature asked for.
         feature: Literal,
     },
-    /// Shared control data holds something no well-behaved rank writes.
+    /// Shared control data holds something that no well-behaved rank writes.
     #[error("control data of {rank} is damaged: {what}")]
     Corrupt {
         /// The owner of the data.
@@ -169,7 +169,7 @@ pub enum FabricError {
         /// The damaged part.
         what: Literal,
     },
-    /// A control queue, or a command of it, failed.
+    /// A control queue, or one of its commands, failed.
     #[error(transparent)]
     Queue(Box<QueueError>),
     /// Gates of a barrier unit failed.
@@ -188,7 +188,7 @@ pub enum FabricError {
     },
 }
 
-// The word that a load yields fits beside it: no hot call needs a third one.
+// The word that a load yields fits beside the error: no hot call needs a third one.
 const _: () = assert!(size_of::<FabricError>() <= 16 && size_of::<Result<u64>>() <= 16);
 
 impl FabricError {
@@ -199,7 +199,7 @@ impl FabricError {
         OutOfBounds { addr, len, region_len }.into()
     }
 
-    /// Creates the error for an address that is no multiple of `align` bytes.
+    /// Creates the error for an address that is not a multiple of `align` bytes.
     #[cold]
     pub fn misaligned(addr: RemoteAddr, align: usize) -> Self {
         Misaligned { addr, align }.into()
@@ -225,11 +225,12 @@ impl FabricError {
         Setting { name, problem: problem.into() }.into()
     }
 
-    /// Returns the rank that this error says is gone, with what it had registered: it was lost
-    /// ([`FabricError::PeerLost`]), has finished ([`FabricError::MemberLeft`]), or has dropped the
-    /// region that was asked for ([`FabricError::StaleRegion`], [`FabricError::NoSuchRegion`]), as
-    /// a rank does when its program ends. Only the first says that nothing of it takes effect any
-    /// more, and a rank that never registered a region can't be told from one that has dropped it.
+    /// Returns the rank that this error reports as gone, along with what it had registered: it was
+    /// lost ([`FabricError::PeerLost`]), has finished ([`FabricError::MemberLeft`]), or has dropped
+    /// the region that was asked for ([`FabricError::StaleRegion`], [`FabricError::NoSuchRegion`]),
+    /// as a rank does when its program ends. Only the first says that none of its operations takes
+    /// effect any more, and a rank that never registered a region can't be told from one that has
+    /// dropped it.
     ///
     /// ```
     /// use rdma_fabric::{FabricError, Rank};

@@ -1,7 +1,7 @@
 //! How each operation is done: directly where its place is mapped, otherwise by the provider.
 //!
-//! The kind of each atomic is known where it is compiled: kept in a future as an [`Amo`], it would
-//! have to be looked at again.
+//! The kind of each atomic is known at compile time: if a future kept it as an [`Amo`], it would
+//! have to be inspected again at run time.
 
 use super::{Fabric, operation_future::OperationFuture};
 use crate::{
@@ -15,22 +15,22 @@ use core::future::Future;
 
 /// An operation: how it is done directly, and how it is posted.
 pub(crate) trait DirectOp: Sized {
-    /// What it yields.
+    /// What the operation yields.
     type Out: 'static;
     /// How a [`Handle`](crate::Handle) completes the value that [`DirectOp::finish`] yielded when
-    /// it was posted.
+    /// the operation was posted.
     const RETURNS: &'static ReturnedValue<Self::Out> = ReturnedValue::UNCHANGED;
-    /// Does it directly, or gives it back.
+    /// Does the operation directly, or gives it back.
     fn now(self, fabric: &Fabric) -> Result<Self::Out, Self>;
-    /// Posts it.
+    /// Posts the operation.
     fn post(&mut self, fabric: &Fabric) -> Posted;
     /// Returns where the bytes of a get go.
     fn sink(&mut self) -> Sink<'_> {
         Sink::none()
     }
-    /// Returns its result; `word` is the value before an atomic.
+    /// Returns the operation's result; `word` is the value before an atomic.
     fn finish(self, word: u64) -> Self::Out;
-    /// Returns the rank whose notice queue it needs room in.
+    /// Returns the rank whose notice queue the operation needs room in.
     fn notifies(&self) -> Option<Rank> {
         None
     }
@@ -38,7 +38,7 @@ pub(crate) trait DirectOp: Sized {
 
 // ----- atomics -----------------------------------------------------------------------------------
 
-/// Defines each atomic whose kind is known where it is compiled: the operation, and the method that
+/// Defines each atomic whose kind is known at compile time: the operation, and the method that
 /// posts and awaits it.
 macro_rules! atomics {
     ($($(#[$doc:meta])* $method:ident: $name:ident($($field:ident),*) = $amo:expr;)*) => {$(
@@ -228,8 +228,8 @@ impl<T: Pod, D: GetSink<T>> DirectOp for Get<'_, T, D> {
     }
 }
 
-/// A put from memory that is only lent: providers are done with the bytes, or have copied them,
-/// when the post returns.
+/// A put from borrowed memory: providers are done with the bytes, or have copied them, when the
+/// post returns.
 pub(super) struct PutSlice<'a, T> {
     pub(super) to: &'a Place,
     pub(super) from: &'a [T],
@@ -250,7 +250,7 @@ impl<T: Pod> DirectOp for PutSlice<'_, T> {
     fn finish(self, _: u64) {}
 }
 
-/// A get into memory that is only lent: providers see it while they are polled, and fill it then.
+/// A get into borrowed memory: providers see it while they are polled, and fill it then.
 pub(super) struct GetSlice<'a, T> {
     pub(super) from: &'a Place,
     pub(super) to: &'a mut [T],

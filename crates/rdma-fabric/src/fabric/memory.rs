@@ -25,8 +25,8 @@ impl Fabric {
     ///
     /// Collective: all ranks call it, in the same order relative to other symmetric allocations and
     /// with the same size. When it returns, every rank's part can be reached. Dropping a symmetric
-    /// region frees the rank's own part; its room is used again only for symmetric allocations and
-    /// only after all parts were dropped in the same order everywhere.
+    /// region frees the rank's own part; the room is reused only for symmetric allocations, and
+    /// only after all parts were dropped, in the same order on every rank.
     ///
     /// # Errors
     /// As [`Fabric::alloc`], and [`FabricError::Mismatch`] when sizes differ.
@@ -34,9 +34,9 @@ impl Fabric {
         self.provider().alloc_symmetric(bytes)
     }
 
-    /// Registers memory that this rank has: it is handed over, peers reach it by key like any
-    /// region, and [`Registered::take`] gives it back. A boxed slice becomes a vector by
-    /// `into_vec`, which moves no bytes.
+    /// Registers memory that this rank already has. The buffer is handed over, peers reach it by
+    /// key like any region, and [`Registered::take`] gives it back. A boxed slice becomes a vector
+    /// by `into_vec`, which moves no bytes.
     ///
     /// Local: peers learn the key by other means. [`crate::Caps::register_existing`] tells how it
     /// is reached; where that is [`crate::Existing::CrossCopy`], atomics on it are refused.
@@ -48,7 +48,8 @@ impl Fabric {
         Registered::new(self, memory, Uses::Transfers)
     }
 
-    /// Registers memory that peers use with atomics, too: staged where it can't have them itself.
+    /// Registers memory that peers also use with atomics: staged where the buffer itself can't have
+    /// them.
     ///
     /// # Errors
     /// As [`Fabric::register`].
@@ -59,7 +60,7 @@ impl Fabric {
         Registered::new(self, memory, Uses::Atomics)
     }
 
-    /// Registers memory that was allocated elsewhere: for callers without a vector.
+    /// Registers memory that was allocated elsewhere, for callers without a vector.
     ///
     /// # Errors
     /// As [`Fabric::register`], with the memory.
@@ -68,7 +69,7 @@ impl Fabric {
     }
 
     /// Deregisters what [`Fabric::adopt`] registered, waits until no operation is inside, and gives
-    /// it back: the provider's part of [`crate::Registered::take`].
+    /// the memory back: the provider's part of [`crate::Registered::take`].
     ///
     /// # Errors
     /// As [`crate::Registered::take`].
@@ -78,13 +79,13 @@ impl Fabric {
 
     /// Creates another handle of this rank, whose [symmetric allocations](Fabric::alloc_symmetric)
     /// are *locked regions*: they have no key for others. This handle and its clones resolve
-    /// addresses in them; every other handle of any rank, control queues too, refuses with
-    /// [`FabricError::Locked`]. Otherwise it does what this one does, except that it has no local
+    /// addresses in them; every other handle of any rank, and every control queue, refuses with
+    /// [`FabricError::Locked`]. Otherwise it behaves like this handle, except that it has no local
     /// allocations and registers nothing.
     ///
     /// Ranks that allocate together must have made their handles with the same [`Pact`], and have
-    /// allocated equally often through them; otherwise it is a [`FabricError::Mismatch`].
-    /// [`crate::Caps::locked_memory`] tells whether there is such memory.
+    /// allocated equally often through them; otherwise the allocation is a
+    /// [`FabricError::Mismatch`]. [`crate::Caps::locked_memory`] tells whether such memory exists.
     ///
     /// # Errors
     /// [`FabricError::Unsupported`].
@@ -157,8 +158,8 @@ impl Fabric {
 
 /// Own memory, which is read and written by copying.
 impl Fabric {
-    /// Loads a word of own memory: what peers' visible puts and atomics left there, and everything
-    /// they made visible before (acquire).
+    /// Loads a word of own memory. Sees what peers' visible puts and atomics left there, and
+    /// everything they made visible before (acquire).
     ///
     /// # Errors
     /// [`crate::FabricError::StaleRegion`].
@@ -175,7 +176,7 @@ impl Fabric {
     }
 
     /// Stores a word of own memory, after everything stored before (release). Not atomic with
-    /// peers' read-modify-writes unless [`crate::Caps::coherent_atomics`].
+    /// respect to peers' read-modify-writes unless [`crate::Caps::coherent_atomics`] holds.
     ///
     /// # Errors
     /// [`crate::FabricError::StaleRegion`].
@@ -188,8 +189,8 @@ impl Fabric {
         self.write_word(word.place(), value, true)
     }
 
-    /// Stores a word of own memory, as [`Fabric::store`], for which no task of this rank waits: a
-    /// task that does need not be woken by it.
+    /// Stores a word of own memory for which no task of this rank waits; otherwise like
+    /// [`Fabric::store`]. A task that waits for the word need not be woken by it.
     ///
     /// # Errors
     /// As [`Fabric::store`].
@@ -201,8 +202,8 @@ impl Fabric {
         }
     }
 
-    /// Copies own registered memory out. If peers write it meanwhile, each byte is an old or a new
-    /// one.
+    /// Copies own registered memory out. If peers write it meanwhile, each byte is either old or
+    /// new.
     ///
     /// # Errors
     /// [`crate::FabricError::StaleRegion`], [`crate::FabricError::LengthMismatch`].

@@ -1,4 +1,4 @@
-//! What programs hold: one type, whoever provides the network.
+//! What programs hold: one type, whichever provider the network comes from.
 //!
 //! `docs/contract/fabric.md` states the contract sentence by sentence; the conformance suite holds
 //! every provider to it.
@@ -25,15 +25,16 @@ use std::sync::Arc;
 ///
 /// Cloning is cheap and yields another handle of the same rank.
 ///
-/// *Post* gives an operation to the network; it is *complete* when its handle says so (source
-/// reusable, result here); a put is *visible* after [`Fabric::flush`]. Three things, three methods.
+/// To *post* gives an operation to the network; the operation is *complete* when its handle says so
+/// (source reusable, result here); a put is *visible* after [`Fabric::flush`]. Three things, three
+/// methods.
 ///
 /// Operations of one rank to one target are executed in the order they are posted only as far as
 /// [`Caps::put_order`] says; everything else needs a flush or an awaited handle in between.
 ///
-/// It is one type, whatever [provider](crate::provider::Provider) is below, so that the provider
-/// can be chosen at run time and protocols are compiled once. A simulator's fabric is used on the
-/// thread that simulates; elsewhere it panics.
+/// It is one type, whatever [provider](crate::provider::Provider) it runs on, so that the provider
+/// can be chosen at run time and protocols are compiled once. A simulator's fabric must be used on
+/// the thread that simulates; on any other thread it panics.
 #[derive(Clone)]
 pub struct Fabric {
     inner: Arc<FabricInner<dyn Provider>>,
@@ -83,7 +84,7 @@ impl Fabric {
         }))
     }
 
-    /// Returns how many nodes the job has: each has a rank, and is numbered below this.
+    /// Returns how many nodes the job has. Each node has at least one rank and a number below this.
     pub fn nodes(&self) -> usize {
         match &self.facts().nodes {
             Nodes::Blocks(ranks) => self.ranks().div_ceil(*ranks),
@@ -115,18 +116,18 @@ impl Fabric {
         caps
     }
 
-    /// Returns what this rank has [armed](crate::triggered) and not carried out: the same for all
-    /// handles of the rank. A fabric [under](Fabric::under) a wrapper has its own.
+    /// Returns what this rank has [armed](crate::triggered) and not yet carried out: one set for
+    /// all handles of the rank. A fabric [under](Fabric::under) a wrapper has its own set.
     #[inline]
     pub fn triggers(&self) -> &Triggers {
         &self.inner.triggers
     }
 }
 
-/// What is below a fabric: for providers and wrappers.
+/// For providers and wrappers: what a fabric is made of.
 impl Fabric {
     /// Creates the fabric of `rank` over `provider`. It may have [memory without a
-    /// key](Fabric::keyless), but nobody makes references to that.
+    /// key](Fabric::keyless), but no references to that memory can be made.
     pub fn new(rank: Rank, facts: Arc<JobFacts>, provider: impl Provider) -> Self {
         Fabric { inner: Arc::new(FabricInner { rank, vouched: false, facts, triggers: Triggers::default(), provider }) }
     }
@@ -142,10 +143,11 @@ impl Fabric {
         Fabric { inner: Arc::new(FabricInner { rank, vouched: true, facts, triggers: Triggers::default(), provider }) }
     }
 
-    /// Creates another handle of this rank, over another provider: what this one has armed is armed
-    /// there, too.
+    /// Creates another handle of this rank, over another provider. What this handle has armed is
+    /// armed there, too.
     ///
-    /// For providers: one that is not this handle's own counts as one that breaks the contract.
+    /// For providers: the new handle's provider is taken to be one that breaks the contract, unless
+    /// it is this handle's own.
     #[must_use]
     pub fn beside(&self, provider: impl Provider) -> Self {
         self.another(false, provider)
@@ -168,20 +170,20 @@ impl Fabric {
         Fabric { inner: Arc::new(FabricInner { rank, vouched, facts, triggers, provider }) }
     }
 
-    /// Puts this fabric under a wrapper, which may do what it likes with operations. The new fabric
+    /// Puts this fabric under a wrapper, which may do as it likes with operations. The new fabric
     /// has nothing armed.
     #[must_use]
     pub fn under(&self, provider: impl Provider) -> Self {
         Fabric::new(self.inner.rank, self.inner.facts.clone(), provider)
     }
 
-    /// Returns how many bytes one fabric takes over a provider `P`, its clones together.
+    /// Returns how many bytes one fabric over a provider `P` takes, shared by all its clones.
     pub const fn bytes_over<P: Provider>() -> usize {
         // The counts of an `Arc`, and what it holds.
         2 * size_of::<usize>() + size_of::<FabricInner<P>>()
     }
 
-    /// Returns the provider below.
+    /// Returns the provider that this fabric runs on.
     #[inline(always)]
     pub fn provider(&self) -> &dyn Provider {
         &self.inner.provider
@@ -206,7 +208,7 @@ impl Fabric {
         }
     }
 
-    /// Out of line, so that the short path keeps what it has in registers.
+    /// Rings the owner; out of line, so that the short path keeps its values in registers.
     #[cold]
     #[inline(never)]
     fn ring(&self, place: &Place) {
@@ -220,13 +222,13 @@ pub type ProgramResult<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 /// Code that all ranks of a job run: an `async fn(Fabric) -> ProgramResult<Out>`, or an `async`
 /// closure that captures what all ranks share.
 ///
-/// It is given whatever a provider can offer; [`Fabric::caps`], [`Fabric::queue_limits`] and
-/// [`Fabric::barrier_limits`] tell at run time what that is. A program has no hidden state, clock
-/// or random source outside the fabric, so that a simulated run can be replayed.
+/// A program gets whatever its provider can offer; [`Fabric::caps`], [`Fabric::queue_limits`] and
+/// [`Fabric::barrier_limits`] tell at run time what that is. It has no hidden state, clock or
+/// random source outside the fabric, so that a simulated run can be replayed.
 ///
-/// It keeps its fabric to itself: a rank that shares it with threads of its own is run by what
-/// providers have for such ranks (`run_with`, `launch_shared`), because a job whose programs all
-/// wait is told that nobody will ever wake them.
+/// A program keeps its fabric to itself. A rank that shares its fabric with threads of its own is
+/// run by the provider's entry points for such ranks (`run_with`, `launch_shared`), because a job
+/// whose programs all wait is declared deadlocked.
 ///
 /// A rank whose program returns an error, or panics, is *lost* to its peers: their waits that
 /// depend on it end with [`FabricError::PeerLost`].

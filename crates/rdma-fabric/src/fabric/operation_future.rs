@@ -1,8 +1,8 @@
 //! The future of an operation that is posted when it is first polled, and awaited.
 //!
-//! Where the place is mapped the operation is done there and then, by [`DirectOp::now`]. What is
-//! not over at once is given to functions of their own, *by value*: so the compiler keeps the short
-//! path in registers, and an operation costs there the instructions that do it.
+//! Where the place is mapped, the operation is done on that poll, by [`DirectOp::now`]. Whatever is
+//! not over at once is passed to functions of its own, *by value*: that lets the compiler keep the
+//! short path in registers, and an operation costs there no more than the instructions that do it.
 
 use super::{DirectOp, Fabric};
 use crate::{
@@ -22,7 +22,7 @@ pub(super) struct OperationFuture<'a, O: DirectOp> {
     fabric: &'a Fabric,
     /// `None` after the first poll.
     op: Option<O>,
-    /// Ended only by [`OperationFuture::drop`], which the short path sees through.
+    /// Dropped only by [`OperationFuture::drop`], which the short path sees through.
     pending: ManuallyDrop<Pending<O>>,
 }
 
@@ -137,7 +137,7 @@ impl<O: DirectOp> Future for OperationFuture<'_, O> {
             },
             None => go_on(me.fabric, &mut me.pending, cx),
         };
-        // Taken apart, so that a result that is there at once stays in registers.
+        // Matched and rebuilt, so that a result that is ready at once stays in registers.
         match outcome {
             Poll::Ready(Ok(out)) => Poll::Ready(Ok(out)),
             Poll::Ready(Err(error)) => Poll::Ready(Err(error)),

@@ -1,5 +1,5 @@
-//! Operations: posted with a handle, posted and awaited in one step, and those that are over at
-//! once.
+//! Operations: those that are posted and yield a handle, those that are posted and awaited in one
+//! step, and those that are over at once.
 
 use super::{
     DirectOp, Fabric,
@@ -27,8 +27,8 @@ impl Fabric {
     /// Posts `op`, waiting for room if need be.
     ///
     /// # Errors
-    /// What makes the operation impossible. Its buffer is dropped then; use [`Fabric::try_post`] to
-    /// keep it.
+    /// Whatever makes the operation impossible. Its buffer is then dropped; use
+    /// [`Fabric::try_post`] to keep it.
     #[inline(always)]
     pub async fn post<O: Operation>(&self, op: O) -> Result<Handle<O::Output>> {
         match op.start(self) {
@@ -83,7 +83,7 @@ impl Fabric {
         self.begin(Atomic { word, amo }, drop)
     }
 
-    /// Posts an operation that does nothing, in order with the others.
+    /// Posts an operation that does nothing, in order with the other operations.
     ///
     /// # Errors
     /// [`Refused`].
@@ -91,8 +91,8 @@ impl Fabric {
         self.begin(Nop, drop)
     }
 
-    /// Does an operation directly, or posts it. One that is refused gives back what `back` makes of
-    /// it.
+    /// Does an operation directly, or posts it. A refused operation is given back as what `back`
+    /// makes of it.
     #[inline(always)]
     pub(crate) fn begin<O: DirectOp, B>(&self, op: O, back: impl FnOnce(O) -> B) -> Result<Handle<O::Out>, Refused<B>> {
         match op.now(self) {
@@ -101,7 +101,7 @@ impl Fabric {
         }
     }
 
-    /// Off the short path, in a function of its own.
+    /// Posts an operation through the provider; a function of its own, off the short path.
     #[inline(never)]
     fn begin_by_provider<O: DirectOp, B>(
         &self,
@@ -117,10 +117,10 @@ impl Fabric {
     }
 }
 
-/// Operations that are posted and awaited in one step. Where memory is mapped they are over when
+/// Operations that are posted and awaited in one step. Where memory is mapped, they are over when
 /// their future is first polled.
 impl Fabric {
-    /// Puts and waits until the source is reusable; it comes back.
+    /// Puts, waits until the source is reusable, and gives it back.
     ///
     /// # Errors
     /// As [`Fabric::post`], [`crate::FabricError::LengthMismatch`].
@@ -129,9 +129,9 @@ impl Fabric {
         OperationFuture::new(self, Put { to, from, notice: None })
     }
 
-    /// Puts from a slice and waits until it is reusable. A provider that is not done with it at
-    /// once copies it: where transfers are long and not made by this CPU, [`Fabric::put`] of a
-    /// `Vec` or of registered memory spares that.
+    /// Puts from a slice and waits until it is reusable. A provider that is not done with the slice
+    /// at once copies it: where transfers are long and not made by this CPU, [`Fabric::put`] of a
+    /// `Vec` or of registered memory avoids that copy.
     ///
     /// # Errors
     /// As [`Fabric::put`].
@@ -158,7 +158,7 @@ impl Fabric {
         OperationFuture::new(self, Put { to, from, notice: Some(data) })
     }
 
-    /// Puts one word and waits until it has left. Written whole, never torn.
+    /// Puts one word and waits until it has left. The word is written whole, never torn.
     ///
     /// # Errors
     /// As [`Fabric::put`].
@@ -189,7 +189,7 @@ impl Fabric {
         OperationFuture::new(self, GetSlice { from: from.place(), to })
     }
 
-    /// Gets one word. Read whole, never torn.
+    /// Gets one word. The word is read whole, never torn.
     ///
     /// # Errors
     /// As [`Fabric::get`].
@@ -198,9 +198,9 @@ impl Fabric {
         OperationFuture::new(self, GetWord { from: from.place(), value: W::from_bits(0) })
     }
 
-    /// Does any atomic; returns the value before. [`Fabric::fetch_add`], [`Fabric::swap`],
-    /// [`Fabric::compare_swap`], [`Fabric::fetch_or`] and [`Fabric::fetch_and`] know its kind where
-    /// they are compiled.
+    /// Does any atomic; returns the value before. The kind of [`Fabric::fetch_add`],
+    /// [`Fabric::swap`], [`Fabric::compare_swap`], [`Fabric::fetch_or`] and [`Fabric::fetch_and`],
+    /// in contrast, is known at compile time.
     ///
     /// # Errors
     /// As [`Fabric::post`].
@@ -212,7 +212,8 @@ impl Fabric {
 
 /// Operations that are over when they return, where memory is mapped.
 impl Fabric {
-    /// Does an atomic directly; `None`, and nothing done, where only [`Fabric::atomic`] can.
+    /// Does an atomic directly; returns `None`, with nothing done, where only [`Fabric::atomic`]
+    /// can.
     #[inline(always)]
     pub fn atomic_now<W: AtomicWord>(&self, word: &RemoteWord<W>, amo: Amo<W>) -> Option<W> {
         let old = word.place().modify(W::BYTES, amo.to_bits())?;
@@ -220,7 +221,8 @@ impl Fabric {
         Some(W::from_bits(old))
     }
 
-    /// Puts a word directly; `None`, and nothing done, where only [`Fabric::put_word`] can.
+    /// Puts a word directly; returns `None`, with nothing done, where only [`Fabric::put_word`]
+    /// can.
     #[inline(always)]
     pub fn put_word_now<W: AtomicWord>(&self, to: &RemoteWord<W>, value: W) -> Option<()> {
         to.place().store(W::BYTES, value.to_bits())?;
@@ -228,7 +230,7 @@ impl Fabric {
         Some(())
     }
 
-    /// Gets a word directly; `None` where only [`Fabric::get_word`] can.
+    /// Gets a word directly; returns `None` where only [`Fabric::get_word`] can.
     #[inline(always)]
     pub fn get_word_now<W: AtomicWord>(&self, from: &RemoteWord<W>) -> Option<W> {
         from.place().load(W::BYTES).map(W::from_bits)

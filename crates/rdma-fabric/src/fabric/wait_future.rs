@@ -41,7 +41,7 @@ impl<F: FnMut(&mut Slot, Ended)> Drop for SlotGuard<F> {
 #[must_use = "futures do nothing unless they are polled"]
 pub(super) struct GoalFuture<'a, G: Fn() -> Goal<'static>> {
     fabric: &'a Fabric,
-    /// Makes the goal: takes less room than the goal itself.
+    /// Creates the goal; smaller than the goal itself.
     goal: G,
     slot: Slot,
 }
@@ -96,13 +96,13 @@ impl<G: Fn() -> Goal<'static>> Future for TimeFuture<'_, G> {
 
 /// What a wait looks for.
 ///
-/// Not a closure, which the compiler may leave out of line: what it finds, and every error, would
-/// go through memory.
+/// A trait instead of a closure, which the compiler may leave out of line: what it finds, and every
+/// error, would then go through memory.
 pub(super) trait Look {
     type Found;
     /// Returns what is there now.
     fn look(&mut self, fabric: &Fabric) -> Result<Option<Self::Found>>;
-    /// Returns whether the provider sees the looks, and so must be told the end of the wait.
+    /// Returns whether the provider sees the looks, and so must be notified of the end of the wait.
     fn is_seen(&self) -> bool {
         false
     }
@@ -115,7 +115,7 @@ pub(super) struct LookFuture<'a, L: Look> {
     goal: Goal<'a>,
     look: L,
     slot: Slot,
-    /// Whether the provider saw a look, and was not told the end yet.
+    /// Whether the provider saw a look, and has not been notified of the end yet.
     seen: bool,
 }
 
@@ -167,7 +167,7 @@ impl<L: Look> Future for LookFuture<'_, L> {
             Ok(None) => me.look_again(cx),
             Err(error) => return Poll::Ready(Err(error)),
         };
-        // Taken apart, so that a value that is found at once stays in registers.
+        // Matched and rebuilt, so that a value that is found at once stays in registers.
         match found {
             Poll::Ready(Ok(found)) => {
                 if me.seen || !me.slot.is_empty() {
@@ -215,7 +215,7 @@ impl<W: AtomicWord, Until: FnMut(W) -> bool> Look for WordLook<'_, W, Until> {
     }
 }
 
-/// Reads a word by the provider.
+/// Reads a word through the provider.
 #[inline(never)]
 pub(super) fn read_word<W: AtomicWord>(fabric: &Fabric, word: &Place, waiting: bool) -> Result<W> {
     let mut value = W::from_bits(0);

@@ -1,4 +1,4 @@
-//! Waits: what they depend on, what can be waited for, time, and what dropped futures owe.
+//! Waits: what they depend on, what can be waited for, time, and what dropped futures still owe.
 
 use super::{
     Fabric,
@@ -13,9 +13,9 @@ use core::{future::Future, marker::PhantomData, time::Duration};
 
 /// The ranks without which a wait can't end.
 ///
-/// The loss of one of them ends the wait with [`crate::FabricError::PeerLost`]; when all of them
+/// The loss of any of them ends the wait with [`crate::FabricError::PeerLost`]; when all of them
 /// have finished their programs, it ends with [`crate::FabricError::PeersLeft`]. The smaller the
-/// set, the fewer deaths of uninvolved ranks disturb the wait.
+/// set, the less often the death of an uninvolved rank disturbs the wait.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Deps<'a> {
     /// Every other rank of the job: the safe default.
@@ -26,20 +26,20 @@ pub enum Deps<'a> {
     /// These ranks.
     Ranks(&'a [Rank]),
     /// A step of a group's collective: `writer` alone can end the wait, and waits for others of the
-    /// group in turn. The loss of any of them ends it with [`crate::FabricError::PeerLost`]; when
-    /// the writer has finished, it ends with [`crate::FabricError::PeersLeft`], whoever else is
-    /// still there.
+    /// group in turn. The loss of any of them ends the wait with [`crate::FabricError::PeerLost`];
+    /// once the writer has finished, the wait ends with [`crate::FabricError::PeersLeft`], whoever
+    /// else is still there.
     Step {
         /// The rank that writes the word that is waited for.
         writer: Rank,
-        /// The ranks of the group; `None` is every other rank of the job.
+        /// The ranks of the group; `None` means every other rank of the job.
         group: Option<&'a [Rank]>,
     },
 }
 
 impl Deps<'_> {
-    /// Returns whether `rank` is in the set, seen from `me` (under [`Deps::All`] no rank depends on
-    /// itself).
+    /// Returns whether `rank` is in the set, as seen from `me` (under [`Deps::All`] no rank depends
+    /// on itself).
     pub fn contains(&self, rank: Rank, me: Rank) -> bool {
         match self {
             Deps::All => rank != me,
@@ -51,9 +51,10 @@ impl Deps<'_> {
 }
 
 impl Fabric {
-    /// Waits until posting is worth another try: for room in the own queue, and in `target`'s
-    /// notice queue if given. First come, first served in own queues; the caller posts at once
-    /// after it. No order is promised among ranks that want room in a target's notice queue.
+    /// Waits until posting is worth another try: for room in the own queue and, if `target` is
+    /// given, in its notice queue. Own queues serve waiters first come, first served; the caller
+    /// posts immediately afterwards. No order is promised among ranks that want room in a target's
+    /// notice queue.
     ///
     /// # Errors
     /// [`crate::FabricError::PeerLost`] of the target; [`crate::FabricError::PeersLeft`] if it has
@@ -62,17 +63,17 @@ impl Fabric {
         GoalFuture::new(self, move || Goal::Room(target))
     }
 
-    /// Waits until every put posted to `target` before is visible there.
+    /// Waits until every put posted to `target` so far is visible there.
     ///
     /// # Errors
     /// [`crate::FabricError::PeerLost`], [`crate::FabricError::NoSuchRank`], or the first error
-    /// that one of those puts met at its target since the last flush of it.
+    /// that any of those puts met at its target since the last flush of that target.
     #[inline]
     pub fn flush(&self, target: Rank) -> impl Future<Output = Result<()>> {
         GoalFuture::new(self, move || Goal::Flush(Some(target)))
     }
 
-    /// Waits until every put posted before, to whatever target, is visible there.
+    /// Waits until every put posted so far, to any target, is visible there.
     ///
     /// # Errors
     /// As [`Fabric::flush`].
@@ -81,7 +82,7 @@ impl Fabric {
         GoalFuture::new(self, || Goal::Flush(None))
     }
 
-    /// Waits until a word of own memory satisfies `until`, and returns it.
+    /// Waits until a word of own memory satisfies `until`, and returns its value.
     ///
     /// What was visible when the writer wrote that value is visible to the caller (acquire).
     ///
@@ -99,7 +100,7 @@ impl Fabric {
         LookFuture::new(self, Goal::Word(word.place(), deps), look).await
     }
 
-    /// Takes the next notice, if one is here.
+    /// Takes the next notice, if one has arrived.
     ///
     /// # Errors
     /// [`crate::FabricError::Corrupt`].
@@ -117,7 +118,7 @@ impl Fabric {
         LookFuture::new(self, Goal::Notice(deps), NoticeLook).await
     }
 
-    /// Returns the time.
+    /// Returns the current time.
     pub fn now(&self) -> Time {
         self.provider().now()
     }
@@ -132,8 +133,8 @@ impl Fabric {
         TimeFuture(GoalFuture::new(self, move || Goal::Until(at)))
     }
 
-    /// Runs `future` until it is done or `at` has come; `None` drops it unfinished. What dropping
-    /// means is part of every protocol's documentation.
+    /// Runs `future` until it is done or `at` has come; in the latter case drops it unfinished and
+    /// returns `None`. What dropping a future means is part of every protocol's documentation.
     pub async fn before<T: Future>(&self, at: Time, future: T) -> Option<T::Output> {
         match race(future, self.sleep_until(at)).await {
             Either::First(out) => Some(out),
@@ -142,26 +143,25 @@ impl Fabric {
     }
 
     /// Keeps this rank's CPU busy for `duration`: virtual time passes, wall-clock time does not
-    /// (real work takes its own).
+    /// (real work takes its own time).
     pub fn compute(&self, duration: Duration) -> impl Future<Output = ()> {
         TimeFuture(GoalFuture::new(self, move || Goal::Busy(duration)))
     }
 
     /// Accounts for one pass through a named software layer. Virtual time charges what the
-    /// platform's table says for it (nothing if it doesn't know the name); on wall clock it is
-    /// free.
+    /// platform's table lists for it (nothing if the name is unknown); on wall clock it is free.
     pub fn charge(&self, layer: &'static str) -> impl Future<Output = ()> {
         TimeFuture(GoalFuture::new(self, move || Goal::Charge(layer)))
     }
 
     /// Runs `rest` to its end as part of this rank, though nobody awaits it: what a future that is
-    /// being dropped still owes others. The rank has not ended before `rest` has.
+    /// being dropped still owes others. The rank does not end before `rest` does.
     ///
     /// `rest` may post operations, await their handles and flush. It must not wait for words,
-    /// notices, room in a target's notice queue or time: what it awaits must come by itself. A
-    /// provider whose operations are over when they are posted polls it once, here; if it is not
-    /// over then, that is reported on standard error and `rest` is dropped (and a debug assertion
-    /// fails). Called for a rank that has ended already, it drops `rest`.
+    /// notices, room in a target's notice queue or time: whatever it awaits must come by itself. A
+    /// provider whose operations are over when they are posted polls `rest` once, in this call; if
+    /// it is not over then, that is reported on standard error and `rest` is dropped (and a debug
+    /// assertion fails). Called for a rank that has already ended, it drops `rest`.
     #[inline]
     pub fn detach(&self, rest: impl Future<Output = ()> + 'static) {
         self.provider().detach(Leftover::new(&mut Some(rest)));

@@ -1,16 +1,16 @@
 //! What becomes of a collective that a member will never enter.
 //!
 //! Each wait of a collective is for a word that one member writes. If that member has finished, or
-//! has given up its part of the group, the wait ends with an error. Members that wait for this
-//! member in turn could not know: it lives. So before it returns the error it writes a *mark* into
-//! every word that it writes for others to wait for; a member that finds a mark does the same. As
-//! every member depends on every other, in O(log n) steps, all that enter the collective learn of
+//! has given up its part of the group, the wait ends with an error. Members that in turn wait for
+//! this member could not know, because it lives. So before it returns the error, it writes a *mark*
+//! into every word that it writes for others to wait for; a member that finds a mark does the same.
+//! As every member depends on every other in O(log n) steps, all that enter the collective learn of
 //! it, each as soon as all that it depends on have entered. Losses need no marks: every wait
 //! depends on every member's life.
 //!
-//! A mark says from which number on the member that wrote it takes no part: a member that is behind
-//! still finds what was written for it. A group that misses a member completes nothing more, and
-//! its members write no other number after a mark.
+//! A mark says from which number on its writer no longer takes part: a member that is behind still
+//! finds what was written for it. A group that misses a member completes nothing more, and its
+//! members write no other number after a mark.
 
 use super::{Group, compiled_here, control::Field};
 use crate::{Deps, FabricError, LocalWord, Rank, Result, provider::Boxed};
@@ -20,8 +20,8 @@ use core::future::Future;
 const MARK: u64 = 1 << 63;
 /// Set in the mark of a member that has given up its part of the group, and may live.
 const DROPPED: u64 = 1 << 62;
-/// Bits of a mark's number, above the rank's. Members are ahead of each other by one collective at
-/// most.
+/// Bits of a mark's number, above the rank's. Members are at most one collective ahead of each
+/// other.
 const NUMBER: u64 = (1 << 30) - 1;
 
 /// Numbers of collectives that the member 2^k before writes.
@@ -31,7 +31,7 @@ const AGREED: [Field; 2] = [Field::AgreedOdd, Field::AgreedEven];
 /// Numbers of collectives that the member 2^k further on writes.
 const FROM_BEHIND: [Field; 2] = [Field::Delivered, Field::Child];
 
-/// The count that a collective has its number from.
+/// The count that gives a collective its number.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Phase {
     /// The count of collectives.
@@ -40,7 +40,7 @@ pub(super) enum Phase {
     Agreeing,
 }
 
-/// A member that a collective missed.
+/// A member that was missing from a collective.
 #[derive(Clone, Copy)]
 pub(super) struct Missing {
     rank: Rank,
@@ -49,7 +49,7 @@ pub(super) struct Missing {
 }
 
 impl Missing {
-    /// Returns the mark that says that it takes no part from `number` on.
+    /// Returns the mark saying that the member no longer takes part from `number` on.
     fn mark(self, number: u64) -> u64 {
         let dropped = if self.dropped { DROPPED } else { 0 };
         MARK | dropped | (number & NUMBER) << 32 | u64::from(self.rank.number())
@@ -70,8 +70,8 @@ impl Missing {
 }
 
 impl Group {
-    /// Waits until `writer` has written `number` to a word of the control block; carries out
-    /// meanwhile what this rank has [armed](crate::triggered).
+    /// Waits until `writer` has written `number` to a word of the control block; meanwhile carries
+    /// out what this rank has [armed](crate::triggered).
     pub(super) async fn wait_for(&self, word: &LocalWord<u64>, writer: usize, number: u64) -> Result<()> {
         let writer = self.rank(writer)?;
         let deps = Deps::Step { writer, group: self.members.listed() };
@@ -98,7 +98,7 @@ impl Group {
         self.missing.map_or(Ok(()), |missing| Err(self.error(missing)))
     }
 
-    /// Returns the outcome of a collective; if a member is missing, after announcing that to the
+    /// Returns the outcome of a collective. If a member is missing, first announces that to the
     /// members that wait for this one.
     pub(super) async fn announced<T>(&mut self, phase: Phase, outcome: Result<T>) -> Result<T> {
         if let Err(error) = &outcome
@@ -110,7 +110,7 @@ impl Group {
         outcome
     }
 
-    /// Returns the member that is missing by this error, if that is to be announced.
+    /// Returns the member that this error reports as missing, if that is to be announced.
     fn missing_by(&self, error: &FabricError) -> Option<Missing> {
         match *error {
             FabricError::MemberLeft { rank } => Some(Missing { rank, dropped: false }),
@@ -138,7 +138,7 @@ impl Group {
     async fn mark(&self, phase: Phase, missing: Missing) {
         let numbered = self.epoch + u64::from(phase == Phase::Agreeing);
         let agreed = self.agreements + u64::from(phase == Phase::Numbered);
-        // The number of a collective, still on its way, must not land on top of the mark.
+        // The number of a collective, still in flight, must not land on top of the mark.
         let _ = self.fabric.flush_all().await;
         for round in 0..self.rounds() {
             let (next, before) = (self.further(1 << round), self.before(1 << round));
@@ -150,7 +150,7 @@ impl Group {
                 }
             }
         }
-        // This rank may be lost next, of which nothing takes effect any more.
+        // This rank may be lost next, and then nothing that is still in flight would take effect.
         let _ = self.fabric.flush_all().await;
     }
 }

@@ -1,9 +1,9 @@
 //! The collectives: barrier, agreement on the greatest number, broadcast, allgather.
 //!
-//! * Barrier and agreement: dissemination; in round k every member writes to the one 2^k further
+//! * Barrier and agreement: dissemination; in round k every member writes to the member 2^k further
 //!   on.
 //! * Broadcast: a binomial tree.
-//! * Allgather: Bruck's algorithm; blocks double each round, any number of members.
+//! * Allgather: Bruck's algorithm; blocks double each round, for any number of members.
 
 use super::{
     Group,
@@ -15,13 +15,13 @@ use crate::{Pod, PutSource, RegionKey, RemoteAddr, Result};
 use core::future::Future;
 
 impl Group {
-    /// Waits until every member has called it. Puts of any member that were flushed before are
-    /// visible to all members afterwards.
+    /// Waits until every member has called it. Puts that any member flushed before are visible to
+    /// all members afterwards.
     ///
     /// # Errors
     /// [`crate::FabricError::PeerLost`] if a member died; [`crate::FabricError::MemberLeft`] if one
-    /// finished without having called it, and [`crate::FabricError::StaleRegion`] if one has
-    /// dropped its part of the group. Every member that calls it gets the error.
+    /// finished without calling it, and [`crate::FabricError::StaleRegion`] if one has dropped its
+    /// part of the group. Every member that calls it gets the error.
     pub async fn barrier(&mut self) -> Result<()> {
         self.is_whole()?;
         self.epoch += 1;
@@ -33,8 +33,8 @@ impl Group {
         for round in 0..self.rounds() {
             let next = self.further(1 << round);
             let word = self.word_of(next, round, Field::Barrier)?;
-            // Puts are not ordered among themselves: the number of the barrier before, still on its
-            // way, must not land on top of this one.
+            // Puts are not ordered among themselves: the number of the previous barrier, still in
+            // flight, must not land on top of this one.
             self.fabric.flush(self.rank(next)?).await?;
             self.fabric.put_word(&word, self.epoch).await?;
             let mine = self.own_word(round, Field::Barrier)?;
@@ -44,16 +44,16 @@ impl Group {
     }
 
     /// Agrees on the greatest `value` of all members, by dissemination: a number may arrive twice,
-    /// and must not count. O(log n) steps, no table of members; the least is the greatest of the
-    /// complements.
+    /// which must not matter, and does not for a maximum. O(log n) steps, no table of members; the
+    /// least value is the complement of the greatest of the complements.
     ///
     /// # Errors
     /// As [`Group::broadcast`].
     pub fn greatest(&mut self, value: u64) -> impl Future<Output = Result<u64>> {
         compiled_here(async move {
             self.is_whole()?;
-            // A member that is ahead of this one by one collective writes the other of two words;
-            // none is ahead by two.
+            // A member that is one collective ahead of this one writes the other of two words; none
+            // is two ahead.
             self.agreements += 1;
             let odd = self.agreements % 2 == 1;
             let (greatest, agreed) =
@@ -83,7 +83,7 @@ impl Group {
     /// Copies `value` of member `root` to all members.
     ///
     /// # Errors
-    /// As [`Group::barrier`]; [`crate::FabricError::NoSuchRank`] if `root` is no member;
+    /// As [`Group::barrier`]; [`crate::FabricError::NoSuchRank`] if `root` is not a member;
     /// [`crate::FabricError::OutOfMemory`] if the buffer can't be registered.
     pub async fn broadcast<T: Pod + Unpin>(&mut self, root: usize, value: T) -> Result<T> {
         self.rank(root)?;
@@ -131,7 +131,7 @@ impl Group {
     async fn gather<T: Pod + Unpin>(&self, value: T) -> Result<Vec<T>> {
         let n = self.len();
         let buffer = self.fabric.alloc((n * size_of::<T>()).max(1).next_multiple_of(8))?;
-        // Block i of the buffer is that of member me + i.
+        // Block i of the buffer belongs to member me + i.
         let blocks = buffer.span::<T>(&self.fabric, 0, n)?;
         self.fabric.write(&blocks.slice(0..1)?, &[value])?;
         for round in 0..self.rounds() {
@@ -149,7 +149,7 @@ impl Group {
         Ok(relative)
     }
 
-    /// Tells `member` where to put the data of this round.
+    /// Offers `member` a buffer for the data of this round.
     fn offer(&self, way: Way, member: usize, round: u32, buffer: RegionKey) -> impl Future<Output = Result<()>> {
         compiled_here(async move {
             self.fabric.put_word(&self.word_of(member, round, way.key)?, buffer.to_bits()).await?;
@@ -166,7 +166,7 @@ impl Group {
         })
     }
 
-    /// Puts `data` at `offset` elements of what `member` offers for this round.
+    /// Puts `data` into the buffer that `member` offers for this round, at `offset` elements.
     async fn deliver<T: Pod, S: PutSource<T>>(
         &self,
         way: Way,
@@ -184,7 +184,7 @@ impl Group {
         self.fabric.put_word(&self.word_of(member, round, way.delivered)?, self.epoch).await
     }
 
-    /// Waits until this round's data, of `member`, is here.
+    /// Waits until this round's data from `member` is here.
     fn receive(&self, way: Way, member: usize, round: u32) -> impl Future<Output = Result<()>> {
         compiled_here(async move { self.wait_for(&self.own_word(round, way.delivered)?, member, self.epoch).await })
     }

@@ -5,7 +5,7 @@ use super::Group;
 use crate::{Fabric, LocalWord, Region, RemoteAddr, RemoteWord, Result};
 
 /// Words of a slot, by their offsets in bytes. In round k the writer is the member 2^k before
-/// (*before*) or the one 2^k further on (*behind*).
+/// (*before*) or the member 2^k further on (*behind*).
 #[derive(Clone, Copy)]
 pub(crate) enum Field {
     /// Before: number of the barrier that it has reached.
@@ -36,7 +36,7 @@ pub(crate) enum Field {
     Parent = 112,
 }
 
-/// The words by which data gets from one member to another.
+/// The words by which data moves from one member to another.
 #[derive(Clone, Copy)]
 pub(super) struct Way {
     /// The receiver's offer, at the sender.

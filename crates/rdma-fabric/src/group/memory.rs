@@ -15,14 +15,14 @@ pub struct GroupMemory {
     whole: Arc<Whole>,
     start: u64,
     len: usize,
-    /// The ranks that waits depend on, if not on every member.
+    /// The ranks that waits depend on; `None` means every member.
     living: Option<Arc<[Rank]>>,
 }
 
 struct Whole {
     region: Region,
     members: Members,
-    /// `None` over the whole job, where all have one key.
+    /// `None` over the whole job, where all members have one key.
     listed: Option<Listed>,
 }
 
@@ -56,8 +56,8 @@ impl GroupMemory {
         Ok(Self::of(Whole { region, members: Members::World { ranks: fabric.ranks() }, listed: None }, bytes))
     }
 
-    /// Returns a part of it, for a protocol that needs only that much. It keeps all of it
-    /// registered.
+    /// Returns a part of the memory, for a protocol that needs only that much. The part keeps the
+    /// whole memory registered.
     ///
     /// # Errors
     /// [`FabricError::OutOfBounds`].
@@ -72,7 +72,7 @@ impl GroupMemory {
         }
     }
 
-    /// Returns the same memory for members that go on after some are lost: waits for its words do
+    /// Returns this memory for members that continue after some are lost: waits for its words do
     /// not depend on `dead`, which stay addressable.
     pub fn without(&self, dead: &[Rank]) -> Self {
         if dead.is_empty() {
@@ -92,7 +92,7 @@ impl GroupMemory {
         GroupMemory { whole: Arc::new(whole), start: 0, len, living: None }
     }
 
-    /// Returns how many ranks have it.
+    /// Returns how many ranks have this memory.
     pub fn members(&self) -> usize {
         self.whole.members.len()
     }
@@ -100,19 +100,19 @@ impl GroupMemory {
     /// Returns the rank of a member.
     ///
     /// # Errors
-    /// [`FabricError::NoSuchRank`] if there is no member of that number.
+    /// [`FabricError::NoSuchRank`] if no member has that number.
     pub fn member(&self, number: usize) -> Result<Rank> {
         self.whole.members.rank(number)
     }
 
-    /// Returns the ranks that have it, in the group's order: member 0 first. Those that are
-    /// [lost](GroupMemory::without) are among them.
+    /// Returns the ranks that have this memory, in the group's order: member 0 first. Members that
+    /// are [lost](GroupMemory::without) are included.
     pub fn ranks(&self) -> impl ExactSizeIterator<Item = Rank> {
         let listed = self.whole.members.listed();
         (0..self.members()).map(move |number| listed.map_or(Rank::new(number as u32), |ranks| ranks[number]))
     }
 
-    /// Returns a rank's number in the group; `None` if it is no member.
+    /// Returns a rank's number in the group; `None` if it is not a member.
     pub fn number(&self, rank: Rank) -> Option<usize> {
         match &self.whole.listed {
             None => (rank.index() < self.members()).then(|| rank.index()),
@@ -139,8 +139,8 @@ impl GroupMemory {
         Ok(RemoteAddr { rank, region, offset: self.start + offset })
     }
 
-    /// Returns the dependencies of a wait for a word of it: every member that is [not known to be
-    /// lost](GroupMemory::without).
+    /// Returns the dependencies of a wait for a word of this memory: every member that is [not
+    /// known to be lost](GroupMemory::without).
     #[inline]
     pub fn deps(&self) -> Deps<'_> {
         match &self.living {
@@ -154,8 +154,8 @@ impl Group {
     /// Allocates `bytes` zeroed bytes at every member. Collective over this group.
     ///
     /// # Errors
-    /// As [`Fabric::alloc_symmetric`] and [`Group::broadcast`]. Only in the world group sizes that
-    /// differ are a [`FabricError::Mismatch`].
+    /// As [`Fabric::alloc_symmetric`] and [`Group::broadcast`]. Sizes that differ are a
+    /// [`FabricError::Mismatch`] only in the world group.
     pub fn memory(&mut self, bytes: usize) -> impl Future<Output = Result<GroupMemory>> {
         compiled_here(self.make_memory(bytes))
     }

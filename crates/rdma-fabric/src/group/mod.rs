@@ -3,11 +3,11 @@
 //! Each collective takes O(log n) steps. They are for set-up, not for bulk data: a value is
 //! exchanged by offers. The receiver puts the address of its buffer and the operation's number into
 //! a slot of the sender's control block; the sender puts the data there and then the number into
-//! the receiver's slot. A data collective starts with a barrier, so that no slot of the one before
-//! is still in use.
+//! the receiver's slot. A data collective starts with a barrier, so that no slot of the previous
+//! one is still in use.
 //!
-//! A collective that a member has left can't be completed, and every member that comes learns of
-//! it: see `absence`.
+//! A collective that a member has left can't be completed, and every member that enters it learns
+//! of that: see `absence`.
 
 mod absence;
 mod collectives;
@@ -30,22 +30,22 @@ use std::sync::Arc;
 pub struct Group {
     fabric: Fabric,
     members: Members,
-    /// Of the members' control blocks.
+    /// Keys of the members' control blocks.
     keys: Keys,
     /// This rank's number in the group.
     me: usize,
     /// This rank's control block; registered as long as the group lives.
     control: Region,
     /// Number of collectives started on this group: the value that all its flags are compared with.
-    /// Grows by one per collective on every member alike.
+    /// Grows by one per collective, equally on every member.
     epoch: u64,
     /// Number of agreements on a number so far.
     agreements: u64,
-    /// Why nothing is completed any more, if a member is missing.
+    /// The missing member because of which nothing completes any more, if any.
     missing: Option<Missing>,
 }
 
-/// The members of a group, in its order. Cloning is cheap: waits that outlive the group have a
+/// The members of a group, in its order. Cloning is cheap: waits that outlive the group hold a
 /// clone.
 #[derive(Clone)]
 pub(crate) enum Members {
@@ -100,7 +100,8 @@ impl fmt::Debug for Group {
 }
 
 /// Puts `future` behind a pointer. The body of an `async` block is compiled again in each crate
-/// that polls it; behind this one, called by a function that is not generic, only here.
+/// that polls it; behind this pointer, created by a function that is not generic, it is compiled
+/// only here.
 fn compiled_here<'a, T>(future: impl Future<Output = T> + Send + 'a) -> Boxed<'a, T> {
     Box::pin(future)
 }
@@ -127,8 +128,8 @@ impl Group {
         Group::new(fabric, Members::World { ranks: fabric.ranks() }, keys, fabric.rank().index(), control)
     }
 
-    /// Splits into one group per `color`; members are numbered by `order`, then by their number
-    /// here. `None` joins no group. Collective over this group.
+    /// Splits the group into one group per `color`; members are numbered by `order`, then by their
+    /// number here. A member that passes `None` joins no group. Collective over this group.
     ///
     /// # Errors
     /// As [`Group::broadcast`].
@@ -169,7 +170,7 @@ impl Group {
     /// Returns the rank of a member.
     ///
     /// # Errors
-    /// [`FabricError::NoSuchRank`] if there is no member of that number.
+    /// [`FabricError::NoSuchRank`] if no member has that number.
     pub fn rank(&self, member: usize) -> Result<Rank> {
         self.members.rank(member)
     }
@@ -208,12 +209,12 @@ impl Group {
         self.len().next_power_of_two().trailing_zeros()
     }
 
-    /// Returns the member that is `by` further on.
+    /// Returns the member that comes `by` after this one.
     fn further(&self, by: usize) -> usize {
         (self.me + by) % self.len()
     }
 
-    /// Returns the member that is `by` before.
+    /// Returns the member that comes `by` before this one.
     fn before(&self, by: usize) -> usize {
         (self.me + self.len() - by) % self.len()
     }

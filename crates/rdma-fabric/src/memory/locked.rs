@@ -1,22 +1,22 @@
 //! Locked regions: memory of the fabric that has no public key.
 //!
 //! The problem: a reference into memory that peers can write is undefined behaviour as soon as one
-//! does. Everything that has a key can be written by whoever guesses the key. So memory into which
-//! references shall exist must have none: the only way in is a *capability*, and its holder gives
-//! access only to holders of a lock.
+//! of them does. Everything that has a key can be written by whoever guesses the key. So memory
+//! that references may point into must have no key: the only way in is a *capability*, and its
+//! holder gives access only to holders of a lock.
 //!
-//! The capability is a handle of the fabric, made by [`Fabric::keyless`](crate::Fabric::keyless):
-//! symmetric regions that are allocated through it are resolved by it and its clones, and refused
+//! The capability is a handle of the fabric, made by [`Fabric::keyless`](crate::Fabric::keyless).
+//! Symmetric regions that are allocated through it are resolved by it and its clones, and refused
 //! by every other handle with [`FabricError::Locked`](crate::FabricError::Locked), whatever the
-//! operation. The region's key still names it, in errors and notices.
+//! operation. The region's key still names it in errors and notices.
 //!
 //! Ranks that allocate together must mean the same by it, because each gets a capability to all
-//! parts. They say what they mean in a [`Pact`], which is compared as the length is. A pact that
-//! allows references can only be made by `unsafe` code, and never meets one that doesn't; and only
-//! a fabric whose provider is [vouched](crate::Fabric::vouched) for takes one, so that a wrapper
-//! (which may do what it likes with operations) can't pass it on. Where a provider has mapped the
-//! memory of all ranks, [`Fabric::mapped`](crate::Fabric::mapped) tells where, under such a pact
-//! only.
+//! parts. They say what they mean in a [`Pact`], which is compared in the same way as the length. A
+//! pact that allows references can only be made by `unsafe` code, and never matches one that
+//! doesn't. Only a fabric whose provider is [vouched](crate::Fabric::vouched) for accepts such a
+//! pact, so that a wrapper (which may do as it likes with operations) can't pass it on. Where a
+//! provider has mapped the memory of all ranks, [`Fabric::mapped`](crate::Fabric::mapped) returns
+//! where, but only under such a pact.
 
 #![allow(unsafe_code)]
 
@@ -35,24 +35,24 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// [`crate::Fabric::keyless`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LockedMemory {
-    /// It has none.
+    /// The provider has no such memory.
     None,
-    /// Whoever has the capability puts, gets and uses atomics.
+    /// Holders of the capability put, get and use atomics.
     Copies,
-    /// Whoever has the capability puts, gets and uses atomics; all ranks' parts are mapped here, so
+    /// Holders of the capability put, get and use atomics; all ranks' parts are mapped here, so
     /// that references are possible.
     Mapped,
 }
 
 /// The meaning that ranks give to memory without a key that they allocate together: a name of two
-/// words, in which all must agree, and whether references may exist.
+/// words, on which all must agree, and whether references may exist.
 pub struct Pact {
     name: [u64; 2],
     references: bool,
 }
 
 impl Pact {
-    /// Creates a pact under which nobody makes references: [`crate::Fabric::mapped`] gives no
+    /// Creates a pact under which no references are made: [`crate::Fabric::mapped`] gives no
     /// address.
     pub const fn copies(name: [u64; 2]) -> Self {
         Pact { name, references: false }
@@ -70,7 +70,7 @@ impl Pact {
         Pact { name, references: true }
     }
 
-    /// Returns its name.
+    /// Returns the pact's name.
     pub const fn name(&self) -> [u64; 2] {
         self.name
     }
@@ -80,12 +80,12 @@ impl Pact {
         self.references
     }
 
-    /// Returns a pact of the same name without references: for what a wrapper hands down.
+    /// Returns a pact of the same name without references, for a wrapper to pass down.
     pub const fn without_references(&self) -> Pact {
         Pact::copies(self.name)
     }
 
-    /// Returns whether the allocation that ranks compared `terms` for was under a pact that allows
+    /// Returns whether the allocation for which ranks compared `terms` was under a pact that allows
     /// references.
     pub const fn terms_allow_references(terms: [u64; 3]) -> bool {
         terms[0] >> 1 & 1 == 1
@@ -114,7 +114,7 @@ pub struct Keyring {
 }
 
 impl Keyring {
-    /// Creates one that opens nothing yet.
+    /// Creates a keyring that opens nothing yet.
     pub const fn new(pact: Pact) -> Self {
         Keyring { pact, made: AtomicU32::new(0), opens: Mutex::new(Vec::new()) }
     }
@@ -124,12 +124,12 @@ impl Keyring {
         self.pact.terms(self.made.fetch_add(1, Relaxed))
     }
 
-    /// Opens `key` from now on.
+    /// Opens the region `key` from now on.
     pub fn add(&self, key: RegionKey) {
         self.opens.lock().unwrap_or_else(PoisonError::into_inner).push(key);
     }
 
-    /// Returns whether `key` is of a region allocated through the handle.
+    /// Returns whether `key` names a region allocated through the handle.
     pub fn opens(&self, key: RegionKey) -> bool {
         self.opens.lock().unwrap_or_else(PoisonError::into_inner).contains(&key)
     }
@@ -158,7 +158,7 @@ unsafe impl Send for Mapped {}
 unsafe impl Sync for Mapped {}
 
 impl Mapped {
-    /// Creates it, for providers.
+    /// Creates a mapping, for providers.
     ///
     /// # Safety
     /// * The `len` bytes at `start` are one allocation, readable and writable as long as `keep`
@@ -184,7 +184,7 @@ impl Mapped {
         self.len == 0
     }
 
-    /// Returns where the `len` elements start that are `offset` bytes on; `None` if they are not
+    /// Returns where the `len` elements that begin at byte `offset` start; `None` if they are not
     /// inside or not aligned.
     fn at<T: Pod>(&self, offset: usize, len: usize) -> Option<NonNull<T>> {
         let end = len.checked_mul(size_of::<T>())?.checked_add(offset)?;
@@ -192,8 +192,8 @@ impl Mapped {
         NonNull::new(start).filter(|start| start.is_aligned())
     }
 
-    /// Returns the `len` elements that start `offset` bytes on; `None` if they are not inside or
-    /// not aligned.
+    /// Returns the `len` elements that begin at byte `offset`; `None` if they are not inside or not
+    /// aligned.
     ///
     /// # Safety
     /// Nobody, on any rank, writes them as long as the reference lives.
@@ -204,7 +204,7 @@ impl Mapped {
         self.at(offset, len).map(|start| unsafe { slice::from_raw_parts(start.as_ptr(), len) })
     }
 
-    /// Returns the `len` elements that start `offset` bytes on, to write; `None` if they are not
+    /// Returns the `len` elements that begin at byte `offset`, for writing; `None` if they are not
     /// inside or not aligned.
     ///
     /// # Safety

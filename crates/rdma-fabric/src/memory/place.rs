@@ -1,16 +1,16 @@
 //! A resolved place: the argument of everything that moves bytes.
 //!
 //! # One comparison
-//! A place of mapped memory knows where the generation of its region stands in the owner's table.
-//! As long as it is the one that the place was resolved with, the region is registered, its rank
-//! lives, and the bytes may be accessed *directly*, whoever the provider is. Where memory is not
-//! mapped, or a wrapper wants to see every access, the word looked at is one that never holds a
-//! generation. So the comparison that detects a stale region detects these cases as well, and an
-//! access that passes it does not ask the provider.
+//! A place of mapped memory knows the word of the owner's table that holds its region's generation.
+//! As long as that word holds the generation that the place was resolved with, the region is
+//! registered, its rank lives, and the bytes may be accessed *directly*, whichever provider is
+//! below. Where memory is not mapped, or a wrapper wants to see every access, the place points to a
+//! word that never holds a generation. So the comparison that detects a stale region detects these
+//! cases as well, and an access that passes it does not call the provider.
 //!
 //! # Safety
-//! [`Place::mapped`] is the only way to a place whose comparison can succeed; its caller vouches
-//! for the memory as long as it does. [`Place::part`] checks against the place.
+//! [`Place::mapped`] is the only way to create a place whose comparison can succeed; its caller
+//! vouches for the memory as long as it does. [`Place::part`] checks against the place.
 
 #![allow(unsafe_code)]
 
@@ -31,25 +31,25 @@ use std::sync::Arc;
 static NEVER: AtomicU64 = AtomicU64::new(u64::MAX);
 /// Bit of a place's expected generation: the place is no aligned word of 8 bytes.
 const NO_WORD: u64 = 1 << 63;
-/// The bell of nobody.
+/// A bell that rings for nobody.
 static SILENT: AtomicU32 = AtomicU32::new(0);
 
-/// The longest copy that is made directly, in bytes: such copies take few instructions, and are not
-/// announced to the owner.
+/// The longest copy that is made directly, in bytes: such copies take few instructions, and the
+/// owner is not notified of them.
 pub const SHORT: usize = 64;
 
-/// Something a provider keeps for places: a mapping, a registration with the network. Dropped with
-/// the last place.
+/// Something a provider keeps for places, such as a mapping or a registration with the network.
+/// Dropped with the last place.
 #[derive(Clone)]
 pub struct Anchor(Arc<Box<dyn Any + Send + Sync>>);
 
 impl Anchor {
-    /// Keeps this. Places that share it cost a count each.
+    /// Keeps `kept`. Places that share it cost one count each.
     pub fn new(kept: impl Any + Send + Sync) -> Self {
         Anchor(Arc::new(Box::new(kept)))
     }
 
-    /// Returns what it was made of.
+    /// Returns the value that the anchor keeps, if it is a `T`.
     #[inline]
     pub fn get<T: Any>(&self) -> Option<&T> {
         (**self.0).downcast_ref()
@@ -64,24 +64,25 @@ impl fmt::Debug for Anchor {
 
 /// Some bytes of one region of some rank, checked when they were resolved.
 ///
-/// It keeps their memory, not the region, which may be deregistered: then whatever is done fails.
+/// A place keeps its memory alive but not its region, which may be deregistered: then every access
+/// fails.
 #[derive(Clone)]
 pub struct Place {
     /// Holds the region's generation if accesses are direct.
     live: NonNull<AtomicU64>,
-    /// `len` bytes, where memory is mapped.
+    /// The start of the `len` bytes, where memory is mapped.
     start: NonNull<u8>,
     /// Bit 0 says that the owner may be parked.
     bell: NonNull<AtomicU32>,
     anchor: Option<Anchor>,
     len: u64,
-    /// In the region, in bytes.
+    /// Offset in the region, in bytes.
     offset: u64,
     rank: Rank,
-    /// The region's.
+    /// The region's index.
     index: u32,
-    /// The region's generation, with [`NO_WORD`] where it belongs: so an 8-byte word is accessed
-    /// after one comparison.
+    /// The region's generation, with [`NO_WORD`] set where it applies, so that an 8-byte word is
+    /// accessed after a single comparison.
     expected: u64,
 }
 
@@ -121,11 +122,10 @@ impl Place {
 
     /// Creates a place in memory of this process: the `len` bytes at `start`, which can be used as
     /// long as `live` holds the generation of `addr`'s region. Bit 0 of `bell` says that the owner
-    /// is to be [rung](crate::provider::Provider::ring) after a write.
+    /// must be [rung](crate::provider::Provider::ring) after a write.
     ///
-    /// # Safety
-    /// As long as `anchor` is kept, `live` and `bell` are valid, and whenever `live` holds the
-    /// generation, so are the bytes, which everybody accesses through [`access`].
+    /// As long as `anchor` is kept, `live` and `bell` are valid; whenever `live` holds the
+    /// generation, the bytes are valid too. Everybody accesses them through [`access`].
     #[inline]
     pub unsafe fn mapped(
         start: NonNull<u8>,
@@ -138,27 +138,28 @@ impl Place {
         Place::of(live, start, bell, Some(anchor), (addr, len))
     }
 
-    /// Returns the same place with all accesses going through the provider: for wrappers that want
-    /// to see them.
+    /// Returns this place with all accesses going through the provider, for wrappers that want to
+    /// see them.
     #[must_use]
     pub fn hidden(mut self) -> Self {
         (self.live, self.bell) = (NonNull::from(&NEVER), NonNull::from(&SILENT));
         self
     }
 
-    /// Returns the first byte, where it is mapped; without meaning elsewhere. For the provider.
+    /// Returns the first byte where memory is mapped; meaningless elsewhere. For the provider.
     #[inline]
     pub fn start(&self) -> NonNull<u8> {
         self.start
     }
 
-    /// Returns what the provider keeps.
+    /// Returns the anchor that the provider keeps for this place.
     #[inline]
     pub fn anchor(&self) -> Option<&Anchor> {
         self.anchor.as_ref()
     }
 
-    /// Returns whether it starts at a multiple of `align` bytes in this process, or isn't mapped.
+    /// Returns whether the place starts at a multiple of `align` bytes in this process, or isn't
+    /// mapped.
     #[inline]
     pub fn is_aligned(&self, align: usize) -> bool {
         self.anchor.is_none() || self.start.addr().get().is_multiple_of(align)
@@ -259,8 +260,8 @@ impl Place {
         Some(())
     }
 
-    /// Returns whether its owner may be parked, and is to be rung, after a direct write. The
-    /// compiler moves no earlier write behind this look; the processor may, and the owner's wait
+    /// Returns whether the place's owner may be parked, and must be rung, after a direct write. The
+    /// compiler moves no earlier write past this load; the processor may, and the owner's wait
     /// allows for that.
     #[inline(always)]
     pub(crate) fn may_be_parked_at(&self) -> bool {
@@ -271,7 +272,7 @@ impl Place {
     }
 }
 
-/// Returns what the word of a place that starts here must hold, for accesses to 8 bytes.
+/// Returns what the generation word of a place that starts here must hold, for accesses to 8 bytes.
 #[inline]
 fn expected(generation: u32, start: NonNull<u8>, len: usize) -> u64 {
     let is_word = len == 8 && start.addr().get().is_multiple_of(8);
@@ -279,7 +280,7 @@ fn expected(generation: u32, start: NonNull<u8>, len: usize) -> u64 {
 }
 
 impl Place {
-    /// Returns the rank whose memory it is.
+    /// Returns the rank whose memory this is.
     #[inline]
     pub fn rank(&self) -> Rank {
         self.rank
@@ -292,24 +293,24 @@ impl Place {
         RemoteAddr { rank: self.rank, region, offset: self.offset }
     }
 
-    /// Length in bytes.
+    /// Returns the length in bytes.
     #[inline]
     pub fn len(&self) -> usize {
         self.len as usize
     }
 
-    /// Returns whether it covers no byte.
+    /// Returns whether the place has no bytes.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Returns the `len` bytes from `offset` on; `None` if they are not inside.
+    /// Returns the `len` bytes starting at `offset`; `None` if they are not inside.
     pub fn part(&self, offset: usize, len: usize) -> Option<Self> {
         offset.checked_add(len).filter(|&end| end as u64 <= self.len)?;
         let mut part = self.clone();
-        // Inside the place, so that neither can overflow; where nothing is mapped the pointer is
-        // not used.
+        // Both are inside the place, so neither can overflow; where nothing is mapped, the pointer
+        // is not used.
         part.offset += offset as u64;
         part.start = NonNull::new(part.start.as_ptr().wrapping_add(offset)).unwrap_or(part.start);
         part.len = len as u64;

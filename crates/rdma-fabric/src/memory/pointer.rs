@@ -1,7 +1,7 @@
 //! Typed pointers to resolved places in registered memory.
 //!
-//! Key, bounds and alignment are checked once, when a pointer is resolved; an operation through it
-//! then checks only that the region is still registered.
+//! Key, bounds and alignment are checked once, when a pointer is resolved; an operation through the
+//! pointer then checks only that the region is still registered.
 
 use crate::{AtomicWord, FabricError, Rank, RemoteAddr, Result, provider::Place};
 use bytemuck::Pod;
@@ -37,13 +37,13 @@ macro_rules! pointer {
                 &self.place
             }
 
-            /// Returns the rank whose memory it is.
+            /// Returns the rank whose memory this is.
             #[inline]
             pub fn rank(&self) -> Rank {
                 self.place.rank()
             }
 
-            /// Returns the address it was resolved from.
+            /// Returns the address that this was resolved from.
             #[inline]
             pub fn addr(&self) -> RemoteAddr {
                 self.place.addr()
@@ -87,7 +87,7 @@ impl<W: AtomicWord> LocalWord<W> {
         LocalWord { place, element: PhantomData }
     }
 
-    /// Returns the same word as others see it, for atomics by this rank itself.
+    /// Returns this word as others see it, for atomics by this rank itself.
     #[inline]
     pub fn as_remote(&self) -> RemoteWord<W> {
         RemoteWord::new(self.place.clone())
@@ -108,7 +108,7 @@ macro_rules! span {
                 self.elements
             }
 
-            /// Returns the elements `range` of this span.
+            /// Returns the elements in `range` of this span.
             ///
             /// # Errors
             /// [`FabricError::OutOfBounds`] if `range` is not inside.
@@ -132,7 +132,7 @@ span!(RemoteSpan);
 span!(LocalSpan);
 
 impl<T: Pod> LocalSpan<T> {
-    /// Returns the same elements as others see them.
+    /// Returns these elements as others see them.
     #[inline]
     pub fn as_remote(&self) -> RemoteSpan<T> {
         RemoteSpan::new(self.place.clone(), self.elements)

@@ -14,8 +14,8 @@ use core::{any::Any, fmt};
 
 /// Names a region of some rank. Plain data: exchange it like any other value.
 ///
-/// The generation moves when a region is deregistered, so that a key that outlived its region is an
-/// error ([`FabricError::StaleRegion`]) and never an access to somebody else's memory.
+/// The generation changes when a region is deregistered, so that a key that has outlived its region
+/// is an error ([`FabricError::StaleRegion`]) and never an access to somebody else's memory.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Pod, Zeroable)]
 #[repr(C)]
 pub struct RegionKey {
@@ -32,7 +32,7 @@ impl RegionKey {
         (self.generation as u64) << 32 | self.index as u64
     }
 
-    /// Inverts [`RegionKey::to_bits`].
+    /// Restores the key from [`RegionKey::to_bits`].
     #[inline]
     pub const fn from_bits(bits: u64) -> Self {
         RegionKey { index: bits as u32, generation: (bits >> 32) as u32 }
@@ -57,7 +57,7 @@ pub struct RemoteAddr {
 }
 
 impl RemoteAddr {
-    /// Checks that `len` bytes that start here are inside a region of `region_len` bytes, and start
+    /// Checks that `len` bytes starting here are inside a region of `region_len` bytes, and start
     /// at a multiple of `align`. For providers.
     ///
     /// # Errors
@@ -75,10 +75,10 @@ impl RemoteAddr {
 }
 
 /// Memory that this rank registered. Dropping it deregisters it: later operations on it fail with
-/// [`FabricError::StaleRegion`] for whoever posts them.
+/// [`FabricError::StaleRegion`], whoever posts them.
 ///
 /// A region is zeroed when it is allocated and aligned to at least 64 bytes.
-/// [Registered](Fabric::register) memory is as it was, and where it was.
+/// [Registered](Fabric::register) memory keeps its contents and its address.
 #[derive(Debug)]
 pub struct Region {
     key: RegionKey,
@@ -89,8 +89,7 @@ pub struct Region {
 }
 
 impl Region {
-    /// Creates a region, for providers. `existing` is how peers reach it if it is memory that
-    /// existed before.
+    /// Creates a region, for providers. `existing` says how peers reach memory that existed before.
     pub fn new(key: RegionKey, len: usize, existing: Option<Existing>, kept: impl Kept) -> Self {
         Region { key, len, existing, kept: Box::new(kept) }
     }
@@ -101,7 +100,7 @@ impl Region {
         kept.downcast_ref()
     }
 
-    /// Returns what the provider kept, if it is a `T`; otherwise the region.
+    /// Returns what the provider kept, if it is a `T`.
     ///
     /// # Errors
     /// The region, unchanged.
@@ -130,8 +129,8 @@ impl Region {
         self.len == 0
     }
 
-    /// Returns how peers reach it if it is memory that [existed before](Fabric::register); `None`
-    /// if it was allocated.
+    /// Returns how peers reach memory that [existed before](Fabric::register); `None` if the region
+    /// was allocated.
     pub fn existing(&self) -> Option<Existing> {
         self.existing
     }
@@ -150,7 +149,8 @@ impl Region {
         fabric.remote_word(self.at(rank, offset as u64))
     }
 
-    /// Resolves `len` elements from `offset` bytes on in `rank`'s part of a symmetric allocation.
+    /// Resolves `len` elements, starting `offset` bytes into `rank`'s part of a symmetric
+    /// allocation.
     ///
     /// # Errors
     /// As [`Fabric::remote_span`].
@@ -158,7 +158,7 @@ impl Region {
         fabric.remote_span(self.at(rank, offset as u64), len)
     }
 
-    /// Resolves the own word at `offset` bytes.
+    /// Resolves the own word `offset` bytes into the region.
     ///
     /// # Errors
     /// [`FabricError::OutOfBounds`], [`FabricError::Misaligned`].
@@ -166,7 +166,7 @@ impl Region {
         fabric.local_word(self.at(fabric.rank(), offset as u64))
     }
 
-    /// Resolves `len` own elements from `offset` bytes on.
+    /// Resolves `len` own elements, starting `offset` bytes into the region.
     ///
     /// Own memory that others may write is never handed out as a slice: it is read and written by
     /// copying, through the fabric.

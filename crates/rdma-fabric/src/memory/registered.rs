@@ -1,7 +1,7 @@
 //! Registering memory that the program already has.
 //!
-//! The owner hands a buffer over and peers reach it by key as they reach any region; until it is
-//! [taken](Registered::take) back, the owner itself reads and writes it by copying, too. So no
+//! The owner hands a buffer over, and peers reach it by key like any region; until it is
+//! [taken](Registered::take) back, the owner itself also reads and writes it by copying. So no
 //! reference to bytes that others write ever exists, and the buffer comes back only when no
 //! operation is inside.
 
@@ -47,13 +47,13 @@ impl OwnedMemory {
         self.0.bytes()
     }
 
-    /// Returns the bytes to write. A provider that derives a pointer from them calls neither method
-    /// again before it is done with it.
+    /// Returns the bytes, for writing. A provider that derives a pointer from them calls neither
+    /// method again before it is done with the pointer.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         self.0.bytes_mut()
     }
 
-    /// Returns the vector it was made from, or itself if that was of another type.
+    /// Returns the vector that this was made from.
     ///
     /// # Errors
     /// The buffer, unchanged.
@@ -74,13 +74,13 @@ impl fmt::Debug for OwnedMemory {
     }
 }
 
-/// The operations that peers will do on memory that is being registered.
+/// The operations that peers will perform on memory that is being registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Uses {
     /// Puts and gets. Atomics may be [refused](FabricError::NoAtomics).
     #[default]
     Transfers,
-    /// Atomics too: where the buffer itself can't have them, it is staged.
+    /// Atomics as well: where the buffer itself can't have them, it is staged.
     Atomics,
 }
 
@@ -119,8 +119,8 @@ impl<T> From<RegisterError<T>> for FabricError {
 
 /// Memory of the program that is registered; see [`Fabric::register`].
 ///
-/// It derefs to the provider's region, for key and addresses. Dropping it deregisters; the memory
-/// is freed as soon as no operation is inside.
+/// It derefs to the provider's region, for key and addresses. Dropping it deregisters it; the
+/// memory is freed as soon as no operation is inside.
 pub struct Registered<T: Pod> {
     fabric: Fabric,
     region: Region,
@@ -142,14 +142,14 @@ impl<T: Pod + Send + Sync> Registered<T> {
     /// Deregisters and gives the buffer back, with what peers left in it.
     ///
     /// Waits until no operation is inside. Every peer's operation has then either taken effect or
-    /// fails with [`FabricError::StaleRegion`], and none touches the buffer any more. It does not
-    /// wait for ranks that died inside.
+    /// fails with [`FabricError::StaleRegion`], and none touches the buffer any more. The wait
+    /// ignores ranks that died inside.
     ///
     /// Dropping the future drops the registration.
     ///
     /// # Errors
     /// [`FabricError::Unsupported`], [`FabricError::System`]: the provider can't tell that nothing
-    /// is inside. It keeps the memory then, for ever if need be.
+    /// is inside. It then keeps the memory, for ever if need be.
     pub async fn take(self) -> Result<Vec<T>> {
         let Registered { fabric, region, .. } = self;
         let memory = fabric.release(region).await?;
@@ -176,13 +176,13 @@ impl<T: Pod> Registered<T> {
     /// [`Fabric::wait_until`].
     ///
     /// # Errors
-    /// As [`Fabric::local_word`]. Memory that existed is aligned as it was: a word in a buffer of
-    /// bytes may be [`FabricError::Misaligned`].
+    /// As [`Fabric::local_word`]. Existing memory keeps its alignment: a word in a buffer of bytes
+    /// may be [`FabricError::Misaligned`].
     pub fn word<W: crate::AtomicWord>(&self, offset: usize) -> Result<LocalWord<W>> {
         self.region.word(&self.fabric, offset)
     }
 
-    /// Returns how peers reach it.
+    /// Returns how peers reach the memory.
     pub fn way(&self) -> Existing {
         self.region.existing().unwrap_or(Existing::None)
     }

@@ -1,8 +1,8 @@
 //! What a network interface does by itself, without a CPU: commands that peers' arrivals release,
-//! barriers and small reductions; and triggered puts, which a CPU carries out where there are no
+//! barriers and small reductions. Also triggered puts, which a CPU carries out where there are no
 //! queues for them.
 //!
-//! The core does not depend on it, except for three names: the traits by which a
+//! The core does not depend on this module, except for three names: the traits by which a
 //! [provider](crate::provider::Provider) offers it, the error types that
 //! [`FabricError`](crate::FabricError) holds, and the board of [armed puts](triggered::Triggers),
 //! which a group's waits carry out.

@@ -1,4 +1,4 @@
-//! Help for wrappers: providers that forward what they do not do differently.
+//! Help for wrappers: forwarding everything that a provider does not change.
 
 /// Writes methods of a [`Provider`](crate::provider::Provider), by name, that forward the call to
 /// the [`Fabric`](crate::Fabric) in the field `below`.
@@ -36,8 +36,8 @@
 /// ```
 ///
 /// A wrapper that wants to see accesses names `resolve_hidden` instead of `resolve`: otherwise
-/// mapped places are accessed without asking any provider. `optional` is `queues`, `gates` and
-/// `keyless`: they are those of `below`, and the wrapper does not see their use.
+/// mapped places are accessed without calling any provider. `optional` stands for `queues`, `gates`
+/// and `keyless`: they are those of `below`, and the wrapper does not see their use.
 #[macro_export]
 macro_rules! forward {
     ($($name:ident),* $(,)?) => {$($crate::forward!(@ $name);)*};

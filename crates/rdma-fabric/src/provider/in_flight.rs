@@ -8,7 +8,7 @@ use core::{
 };
 use std::collections::BTreeMap;
 
-/// A provider's operations that are under way, by their tokens. Not borrowed between calls, so that
+/// A provider's operations that are in flight, by their tokens. Not borrowed between calls, so that
 /// they may be polled meanwhile.
 pub struct InFlightTable<T> {
     made: Cell<u64>,
@@ -31,8 +31,8 @@ impl<T> InFlightTable<T> {
         token
     }
 
-    /// Takes out what is kept under `token`, to be [put back](InFlightTable::put_back) unless it is
-    /// over.
+    /// Takes out the operation kept under `token`; [put it back](InFlightTable::put_back) unless it
+    /// is over.
     pub fn take(&self, token: Token) -> Option<T> {
         self.kept.borrow_mut().remove(&token.0)
     }

@@ -1,17 +1,17 @@
-//! What a provider implements: words, bytes and places; nothing here is generic.
+//! What a provider implements, in terms of words, bytes and places; nothing here is generic.
 //!
 //! `docs/contract/fabric.md`, *Providers* (V1 to V10), says what a [`Fabric`] relies on.
 //!
 //! # Places
-//! Where memory is [mapped](Place::mapped), short accesses are made directly and the provider is
-//! not asked; a comparison with a word of the place decides. What reaches the provider is what
+//! Where memory is [mapped](Place::mapped), short accesses are made directly, without calling the
+//! provider; a comparison with a word of the place decides. What reaches the provider is whatever
 //! isn't mapped, is [hidden](Place::hidden), is long, or has gone.
 //!
 //! # How things are passed
-//! * An operation is [`Posted`]: over at once, or under way by a [`Token`], which the provider is
-//!   asked about by [`Provider::poll`].
+//! * An operation is [`Posted`]: over at once, or under way and named by a [`Token`], which the
+//!   caller passes to [`Provider::poll`].
 //! * A wait is a [`Goal`] and a [`Slot`], four words in which the provider remembers what it likes
-//!   between two polls. The caller itself looks for what it waits for, so no closure is ever handed
+//!   between two polls. The caller itself looks for what it waits for, so no closure is ever passed
 //!   down.
 //! * Memory is a [`Region`], whose `kept` deregisters it when it is dropped, and a [`Place`] in
 //!   one.
@@ -51,7 +51,7 @@ pub use one_thread::OneThread;
 /// A future behind a pointer: for rare calls.
 pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// An operation that is under way.
+/// An operation that is in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token(pub NonZeroU64);
 
@@ -61,7 +61,7 @@ pub enum Posted {
     /// Over: the source may be used again, the sink is filled. Holds the word before an atomic,
     /// zero-extended.
     Over(u64),
-    /// Under way: to be asked about by [`Provider::poll`], or given up by [`Provider::forget`].
+    /// Under way: to be polled by [`Provider::poll`], or given up by [`Provider::forget`].
     Pending(Token),
     /// Not posted: there is no room now.
     Full,
@@ -70,7 +70,7 @@ pub enum Posted {
 }
 
 impl Posted {
-    /// Creates a refusal for this reason.
+    /// Creates a refusal with this error.
     #[cold]
     pub fn failed(error: impl Into<FabricError>) -> Self {
         Posted::Failed(error.into())
@@ -103,8 +103,8 @@ impl Source<'_> {
 /// The destination of a get.
 #[derive(Debug)]
 pub enum Sink<'a> {
-    /// Filled when the post returns [`Posted::Over`], otherwise by [`Provider::poll`], which is
-    /// given it again.
+    /// Filled when the post returns [`Posted::Over`], otherwise by [`Provider::poll`], to which the
+    /// caller passes it again.
     Bytes(&'a mut [u8]),
     /// Own registered memory.
     Place(&'a Place),
@@ -130,24 +130,24 @@ impl Sink<'_> {
 /// The goal of a wait.
 #[derive(Clone, Copy, Debug)]
 pub enum Goal<'a> {
-    /// A write to a word of own memory. The caller has looked at it in vain.
+    /// A write to a word of own memory. The caller has looked at the word without success.
     Word(&'a Place, Deps<'a>),
-    /// A notice. The caller has looked in vain.
+    /// A notice. The caller has looked for one without success.
     Notice(Deps<'a>),
     /// Room in the own queue and, if given, in that rank's notice queue: see [`Fabric::room`].
     Room(Option<Rank>),
-    /// Puts to one rank, or to all, are visible.
+    /// Visibility of the puts to one rank, or to all.
     Flush(Option<Rank>),
-    /// This time has come.
+    /// The arrival of this time.
     Until(Time),
-    /// This rank's CPU was busy for this long.
+    /// The end of this much work of this rank's CPU.
     Busy(Duration),
-    /// This rank's CPU was busy with one pass through this software layer.
+    /// The end of one pass of this rank's CPU through this software layer.
     Charge(&'static str),
 }
 
-/// What a provider remembers of a wait between two polls. All zero at first, and when it remembers
-/// nothing.
+/// What a provider remembers of a wait between two polls. All zero initially, and whenever the
+/// provider remembers nothing.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Slot(pub [u64; 4]);
 
@@ -176,8 +176,8 @@ impl<T: Any + fmt::Debug + Send + Sync> Kept for T {}
 /// One rank's access to a job: what a network has to offer.
 ///
 /// Each method keeps what the method of the same name of [`Fabric`] promises. Places are own ones
-/// or those of other ranks as the method says, and were resolved by this provider; one that another
-/// provider resolved is refused, or leads nowhere.
+/// or those of other ranks, as the method says, and were resolved by this provider; a place that
+/// another provider resolved is refused, or leads nowhere.
 pub trait Provider: Any + fmt::Debug + Send + Sync {
     // ----- memory ----------------------------------------------------------------------------
 
@@ -190,7 +190,7 @@ pub trait Provider: Any + fmt::Debug + Send + Sync {
         let _ = uses;
         Err((FabricError::Unsupported { feature: &"registering memory that exists" }, memory))
     }
-    /// Deregisters what was adopted, and gives it back when no operation is inside.
+    /// Deregisters adopted memory, and gives it back when no operation is inside.
     fn release(&self, region: Region) -> Boxed<'_, Result<OwnedMemory>> {
         drop(region);
         Box::pin(async { Err(FabricError::Unsupported { feature: &"giving memory back that was allocated" }) })
@@ -218,28 +218,28 @@ pub trait Provider: Any + fmt::Debug + Send + Sync {
     fn atomic(&self, word: &Place, amo: Amo<u64>) -> Posted;
     /// Posts an operation that does nothing.
     fn nop(&self) -> Posted;
-    /// Polls an operation. One that is over yields the word before, or 0, fills `into`, and its
-    /// token is void. Until then the provider may change the token.
+    /// Polls an operation. An operation that is over yields the word before, or 0, and fills
+    /// `into`; its token is then void. Until then the provider may change the token.
     ///
     /// A caller whose waker wakes nobody ([`Waker::noop`](core::task::Waker::noop)) takes a result
-    /// without a wait: for it an operation is over when [`Provider::test`] says so.
+    /// without waiting: for it an operation is over when [`Provider::test`] says so.
     fn poll(&self, token: &mut Token, into: Sink<'_>, cx: &mut Context<'_>) -> Poll<Result<u64>>;
-    /// Returns whether an operation is over; its result stays.
+    /// Returns whether an operation is over; its result stays available.
     fn test(&self, token: &Token) -> bool;
-    /// Gives up the result of an operation, which goes on all the same.
+    /// Gives up the result of an operation; the operation itself continues.
     fn forget(&self, token: Token);
 
     // ----- waiting and time ------------------------------------------------------------------
 
-    /// Takes the oldest notice. `waiting` has the meaning that it has for [`Provider::read`].
+    /// Takes the oldest notice. `waiting` means what it means for [`Provider::read`].
     fn try_notice(&self, waiting: bool) -> Result<Option<Notice>>;
-    /// Polls for a goal; for that of a word or a notice, returns that the caller should look at it
-    /// again. If it is pending, `cx` will be woken.
+    /// Polls for a goal. Ready for a word or a notice means that the caller should look again. If
+    /// it is pending, `cx` will be woken.
     fn poll_wait(&self, slot: &mut Slot, goal: Goal<'_>, cx: &mut Context<'_>) -> Poll<Result<()>>;
     /// Ends a wait. Called for every slot that is not empty, and for every word that was read by a
     /// caller that was `waiting`.
     fn end_wait(&self, slot: &mut Slot, goal: Goal<'_>, ended: Ended);
-    /// Returns the time.
+    /// Returns the current time.
     fn now(&self) -> Time;
     /// Runs what a dropped future still owes.
     fn detach(&self, rest: Leftover<'_>);
@@ -254,7 +254,7 @@ pub trait Provider: Any + fmt::Debug + Send + Sync {
     fn gates(&self) -> Option<&dyn BarrierUnit> {
         None
     }
-    /// Returns what allocates memory without a key, if there is such memory.
+    /// Returns the allocator of memory without a key, if there is such memory.
     fn keyless(&self) -> Option<&dyn Keyless> {
         None
     }
@@ -270,22 +270,22 @@ pub trait Keyless {
     }
 }
 
-/// What a dropped future still owes, on the stack of the call that dropped it: polled there, or put
-/// in a box to be polled later.
+/// What a dropped future still owes, on the stack of the call that dropped it. It is polled there,
+/// or put in a box to be polled later.
 pub struct Leftover<'a>(&'a mut dyn Rest);
 
 impl<'a> Leftover<'a> {
-    /// Wraps a future, which must be there.
+    /// Wraps a future; the option must hold one.
     pub fn new<F: Future<Output = ()> + 'static>(rest: &'a mut Option<F>) -> Self {
         Leftover(rest)
     }
 
-    /// Polls it once, and drops it if it is not over then.
+    /// Polls the future once, and drops it if it is not over then.
     pub fn poll_once(self, cx: &mut Context<'_>) -> Poll<()> {
         self.0.poll_once(cx)
     }
 
-    /// Moves it to where it can stay.
+    /// Moves the future into a box, where it can stay.
     pub fn boxed(self) -> Pin<Box<dyn Future<Output = ()>>> {
         self.0.boxed()
     }
@@ -297,7 +297,7 @@ impl fmt::Debug for Leftover<'_> {
     }
 }
 
-/// A future in an `Option`: each method takes it.
+/// A future in an `Option`; each method takes it out.
 trait Rest {
     fn poll_once(&mut self, cx: &mut Context<'_>) -> Poll<()>;
     fn boxed(&mut self) -> Pin<Box<dyn Future<Output = ()>>>;

@@ -1,4 +1,4 @@
-//! A value that only the thread that made it uses, whatever its type says.
+//! A value that is used only by the thread that made it, whatever its type says.
 
 #![allow(unsafe_code)]
 
@@ -12,9 +12,9 @@ use core::{
 
 /// `Send` and `Sync` by a check at run time: for a simulator whose jobs never leave their thread.
 ///
-/// Another thread that uses it panics; one that drops it leaks it.
+/// Using it on another thread panics; dropping it on another thread leaks it.
 pub struct OneThread<T> {
-    /// The thread that made it.
+    /// The thread that made the value.
     thread: u64,
     value: ManuallyDrop<T>,
 }
@@ -49,7 +49,7 @@ impl<T> Deref for OneThread<T> {
     type Target = T;
 
     /// # Panics
-    /// On another thread than the one that made it.
+    /// If called on a thread other than the one that made it.
     #[inline(always)]
     fn deref(&self) -> &T {
         if self.thread != here() {

@@ -21,16 +21,16 @@ const SOMEWHERE: u64 = 1;
 /// Somebody inside everywhere.
 const EVERYWHERE: u64 = 1 << 32;
 
-/// Part of an access.
+/// One part of an access.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Claim {
     /// How it is made.
     pub(super) enter: Amo<u64>,
-    /// What must not have been there.
+    /// The bits that must not have been set.
     in_the_way: u64,
-    /// What must not have been there either: that so many hold it already.
+    /// Bits that must not have been set either: they mean that too many hold it already.
     limit_bits: u64,
-    /// What must be there while it is held.
+    /// The bits of which some must be set while the claim is held.
     held: u64,
     /// How it is given back.
     pub(super) leave: Amo<u64>,
@@ -48,31 +48,33 @@ impl Claim {
     pub(super) const SOMEWHERE: Claim = Claim::counted(SOMEWHERE, EVERYWHERE - 1, !(EVERYWHERE - 1));
     pub(super) const EVERYWHERE: Claim = Claim::counted(EVERYWHERE, !(EVERYWHERE - 1), EVERYWHERE - 1);
 
-    /// Each holder counts as `one` in `field`.
+    /// Returns a claim in which each holder counts as `one` in `field`.
     const fn counted(one: u64, field: u64, in_the_way: u64) -> Claim {
         let limit_bits = limit_bits(field, one);
         Claim { enter: Amo::Add(one), in_the_way, limit_bits, held: field, leave: Amo::Add(one.wrapping_neg()) }
     }
 
-    /// Returns whether it was made, if the word was `old` before.
+    /// Returns whether the claim was made, if the word was `old` before.
     #[inline(always)]
     pub(super) fn admits(&self, old: u64) -> bool {
         old & (self.in_the_way | self.limit_bits) == 0
     }
 
-    /// Returns whether it was not made because so many others are, whoever else was in the way.
+    /// Returns whether the claim was refused because of the holder limit, whoever else was in the
+    /// way.
     pub(super) fn is_over_limit(&self, old: u64) -> bool {
         old & self.limit_bits != 0
     }
 
-    /// Returns whether it can have been held, if the word was `old` before it was given back.
+    /// Returns whether the claim can have been held, if the word was `old` before it was given
+    /// back.
     #[inline(always)]
     pub(super) fn was_held(&self, old: u64) -> bool {
         old & self.held != 0
     }
 
-    /// Returns the atomic that takes it back where it was not admitted. A comparison that failed
-    /// has changed nothing.
+    /// Returns the atomic that takes the claim back where it was not admitted. A comparison that
+    /// failed has changed nothing.
     pub(super) fn undo(&self) -> Option<Amo<u64>> {
         matches!(self.enter, Amo::Add(_)).then_some(self.leave)
     }
@@ -85,7 +87,7 @@ pub(crate) struct Base {
     pub(super) home: Rank,
     me: Rank,
     pace: BackOff,
-    /// Whether puts are ordered before all atomics, so that nothing need be flushed. Where they
+    /// Whether puts are ordered before all atomics, so that nothing needs to be flushed. Where they
     /// are, operations tend to be over when they are posted.
     pub(super) ordered_everywhere: bool,
     pub(super) broken: Broken,
@@ -128,8 +130,8 @@ impl Base {
         })
     }
 
-    /// Puts before the lock passes on (release): every target, because no fabric orders different
-    /// targets.
+    /// Flushes puts before the lock passes on (release): to every target, because no fabric orders
+    /// different targets.
     pub(super) async fn flush_data(&self) -> Result<()> {
         if !self.ordered_everywhere {
             self.fabric.flush_all().await?;
@@ -137,7 +139,8 @@ impl Base {
         Ok(())
     }
 
-    /// One attempt: all of `claims`, or none. The atomic of the first may have been posted already.
+    /// Makes one attempt: all of `claims`, or none. The first claim's atomic may already have been
+    /// posted.
     async fn enter(&self, claims: &[WordClaim], mut first: NotOver, cancelled: &Cancelled) -> Result<bool, Stopped> {
         for (before, held) in claims.iter().enumerate() {
             let old = match first.take() {
@@ -171,12 +174,13 @@ impl Base {
         Ok(true)
     }
 
-    /// Leaves all of `claims`, the last first, whatever the others meet.
+    /// Leaves all of `claims`, the last first, whatever errors the others meet.
     async fn leave(&self, claims: &[WordClaim]) -> Result<(), Stopped> {
         self.leave_from(claims, None).await
     }
 
-    /// Leaves all of `claims`, the last first. The atomic of the last may have been posted already.
+    /// Leaves all of `claims`, the last first. The last claim's atomic may already have been
+    /// posted.
     async fn leave_from(&self, claims: &[WordClaim], mut last: NotOver) -> Result<(), Stopped> {
         let mut outcome = Ok(());
         for held in claims.iter().rev() {
@@ -195,8 +199,8 @@ impl Base {
     }
 }
 
-/// Returns how an operation on `word` failed: a word that is lost with its rank holds nothing any
-/// more that would have to be undone.
+/// Returns how an operation on `word` failed: a word that is lost with its rank holds nothing that
+/// would still have to be undone.
 fn lost_with_its_words(word: &RemoteWord<u64>, error: FabricError) -> Stopped {
     match error {
         FabricError::PeerLost { rank } if rank == word.rank() => Stopped::GaveUp(error.into()),
@@ -204,7 +208,7 @@ fn lost_with_its_words(word: &RemoteWord<u64>, error: FabricError) -> Stopped {
     }
 }
 
-/// One attempt, which ends not holding the lock if this is dropped.
+/// Makes one attempt, which ends not holding the lock if this is dropped.
 pub(super) async fn try_acquire(base: &Arc<Base>, claims: Claims, first: NotOver) -> Result<bool> {
     if first.is_none() {
         base.broken.check()?;
@@ -215,8 +219,8 @@ pub(super) async fn try_acquire(base: &Arc<Base>, claims: Claims, first: NotOver
     .await
 }
 
-/// As many attempts as it takes until `deadline`. Between them nothing is held, and nobody depends
-/// on this future.
+/// Makes as many attempts as it takes until `deadline`. Between attempts nothing is held, and
+/// nobody depends on this future.
 pub(super) async fn acquire(base: &Arc<Base>, claims: Claims, mut first: NotOver, deadline: Time) -> Result<()> {
     let mut attempts = 0u32;
     while !try_acquire(base, claims.clone(), first.take()).await? {
@@ -236,14 +240,14 @@ pub(super) async fn acquire(base: &Arc<Base>, claims: Claims, mut first: NotOver
     Ok(())
 }
 
-/// Gives all of `claims` back; if this is dropped, in the background. The atomic of the last may
-/// have been posted already.
+/// Gives all of `claims` back; in the background if this is dropped. The last claim's atomic may
+/// already have been posted.
 pub(super) async fn release(base: &Arc<Base>, claims: Claims, last: NotOver) -> Result<()> {
     DetachOnDrop::new(base, |base, _| async move { base.broken.answer(base.leave_from(&claims, last).await) }).await
 }
 
-/// Flush, and give all of `claims` back, in the background. The atomic of the last may have been
-/// posted already.
+/// Flushes, and gives all of `claims` back, in the background. The last claim's atomic may already
+/// have been posted.
 #[cold]
 pub(super) fn release_unawaited(base: &Arc<Base>, claims: Claims, last: NotOver) {
     let owner = base.clone();

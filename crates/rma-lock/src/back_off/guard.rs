@@ -28,7 +28,7 @@ pub struct Exclusive;
 
 /// [`Shared`] or [`Exclusive`].
 pub trait Mode: Sealed + fmt::Debug + 'static {
-    /// The access, for people.
+    /// The name of the access, for people.
     const NAME: &'static str;
 }
 
@@ -65,7 +65,7 @@ impl Mode for Exclusive {
     const NAME: &'static str = "exclusive";
 }
 
-/// [`Shared`] or [`Exclusive`] access, by a [`BackOffLock`].
+/// [`Shared`] or [`Exclusive`] access to a [`BackOffLock`].
 ///
 /// Dropping it releases the lock in the background, as [`BackOffGuard::release`] does, and reports
 /// no errors.
@@ -92,19 +92,19 @@ impl<'a, M: Mode> BackOffGuard<'a, M> {
         self.lock
     }
 
-    /// Makes every put of this rank visible, then lets go of the lock. If the future is dropped
+    /// Makes every put of this rank visible, then releases the lock. If the future is dropped
     /// half-way, the rest is done in the background.
     ///
     /// # Errors
-    /// [`crate::LockError::Fabric`]: what a put met at its target, with the lock released all the same; or what the release itself
-    /// met, after which further calls on this lock answer [`crate::LockError::Broken`] unless the
-    /// home is lost.
+    /// [`crate::LockError::Fabric`]: what a put met at its target, in which case the lock is still
+    /// released; or what the release itself met, after which further calls on this lock return
+    /// [`crate::LockError::Broken`] unless the home is lost.
     #[inline]
     pub fn release(self) -> impl Future<Output = Result<()>> {
         in_place(Leave(self), |(guard, posted)| guard.release_from(posted))
     }
 
-    /// Leaves where an atomic is over when it is posted. Otherwise it may have been posted.
+    /// Leaves where an atomic is over when it is posted. Otherwise the atomic may have been posted.
     #[inline(always)]
     fn leave_now(&self, cx: &mut Context<'_>) -> Result<(), NotOver> {
         let (base, claim) = (&self.lock.base, M::CLAIM);
@@ -117,7 +117,7 @@ impl<'a, M: Mode> BackOffGuard<'a, M> {
         }
     }
 
-    /// Releases in general, where the atomic is not over yet, or not posted.
+    /// Releases in the general case, where the atomic is not over yet, or not posted.
     fn release_from(self, posted: NotOver) -> Boxed<'a, Result<()>> {
         let armed = Armed(self.lock, M::CLAIM);
         mem::forget(self);
@@ -154,13 +154,13 @@ impl<M: Mode> Drop for BackOffGuard<'_, M> {
 
 guard_by_itself!([M: Mode] BackOffGuard<'_, M>);
 
-/// The release, where it is over when it is posted.
+/// The release, if it is over when it is posted.
 struct Leave<'a, M: Mode>(BackOffGuard<'a, M>);
 
 impl<'a, M: Mode> FastPath for Leave<'a, M> {
     type Out = Result<()>;
     type Posted = Never<Self>;
-    /// The guard is armed though its atomic may have been posted.
+    /// The guard is still armed, though its atomic may have been posted.
     type Stage = (BackOffGuard<'a, M>, NotOver);
 
     #[inline(always)]

@@ -1,28 +1,28 @@
-//! Locks that back off: whoever finds the lock taken takes back what it did, sleeps, and tries
+//! Locks that back off: a rank that finds the lock taken takes back what it did, sleeps, and tries
 //! again.
 //!
 //! These are the locks of foMPI (Gerstenberger, Besta and Hoefler, SC 2013, section 2.3), with the
 //! exponential back-off that the paper proposes.
 //!
 //! # Words
-//! Each only ever changed by atomics; what was added is subtracted, never stored over, for others
-//! may have added to it meanwhile.
-//! * One word per lock ([`BackOffLock`]), or per rank of a window ([`WindowLock`]): bit 0 a writer,
-//!   readers times 2.
+//! Each word is changed only by atomics; what was added is subtracted, never stored over, because
+//! others may have added to the word meanwhile.
+//! * One word per lock ([`BackOffLock`]), or per rank of a window ([`WindowLock`]): bit 0 is a
+//!   writer, and the rest readers times 2.
 //! * A window's second level is one word at its home: exclusive holders of any rank in the low
 //!   half, holders of all ranks in the high half.
 //!
 //! # Steps
 //! An access is one or two [claims](attempt::Claim), made in order. A reader adds itself and looks
-//! at what was there; a writer is in the way: it subtracts itself again. A writer compares the word
-//! with 0 and swaps; one that fails has changed nothing. An exclusive access to a window's rank
-//! counts itself at the home, where holders of all may be in the way, and then takes the rank's
-//! word; if that is taken it uncounts itself. So nobody waits while he holds a part, and no order
-//! of claims can deadlock.
+//! at what was there; if a writer is in the way, it subtracts itself again. A writer compares the
+//! word with 0 and swaps; if that fails, nothing has changed. An exclusive access to a window's
+//! rank counts itself at the home, where holders of all ranks may be in the way, and then takes the
+//! rank's word; if that is taken, it uncounts itself. So nobody waits while holding a part, and no
+//! order of claims can deadlock.
 //!
 //! # Waiting
 //! Between two attempts a rank sleeps, and polls nothing ([`BackOff`] says for how long). Nobody is
-//! woken, and nobody queues: a lock that is free is anybody's, and a rank that does not run delays
+//! woken and nobody queues: a free lock goes to whoever comes, and a rank that does not run delays
 //! no other.
 
 mod attempt;

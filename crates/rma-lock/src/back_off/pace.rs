@@ -1,27 +1,28 @@
-//! How long to sleep between attempts.
+//! How long a rank sleeps between attempts.
 
 use core::time::Duration;
 use rdma_fabric::Rank;
 
-/// How a lock that is taken is tried again.
+/// How often and after what delay a rank tries again for a lock that is taken.
 ///
-/// After its n-th attempt a rank sleeps for between a half and the whole of `first` · 2ⁿ⁻¹, and no
-/// longer than for `first` · 2^`doublings`. Where in that half it ends follows from `seed`, the
-/// rank and n alone, so that ranks that collided once spread, and a run can be repeated. Ranks may
-/// have different ones.
+/// After its n-th attempt a rank sleeps for between half and the whole of `first` · 2ⁿ⁻¹, and no
+/// longer than for `first` · 2^`doublings`. Where in that range the sleep ends follows from `seed`,
+/// the rank and n alone, so that ranks that collided once spread out, and a run can be repeated.
+/// Ranks may have different values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BackOff {
-    /// The first sleep, at most. What one pair of atomics at the home takes is a good one: 2 µs
-    /// unless said, as on FX100 (2.3 µs for a lock and unlock, MPI RMA lock synchronisation on
-    /// FX100, section 5). On wall clock a sleep takes at least as long as the system needs for it.
+    /// The longest duration of the first sleep. A good choice is what one pair of atomics at the
+    /// home takes: the default is 2 µs, as on FX100 (2.3 µs for a lock and unlock, MPI RMA lock
+    /// synchronisation on FX100, section 5). On wall clock a sleep takes at least as long as the
+    /// system needs for it.
     pub first: Duration,
-    /// How often the sleep doubles: 6 times unless said. More spare the home, fewer shorten the
-    /// time for which a free lock stands unused.
+    /// How often the sleep doubles: 6 times by default. More doublings spare the home, fewer
+    /// shorten the time for which a free lock stays idle.
     pub doublings: u32,
-    /// Attempts of one acquisition, after which it is [`crate::LockError::Contended`]; without a
-    /// limit (`u32::MAX`) unless said.
+    /// Attempts of one acquisition, after which it is [`crate::LockError::Contended`]; unlimited
+    /// (`u32::MAX`) by default.
     pub attempts: u32,
-    /// Of the spreading.
+    /// The seed of the spreading.
     pub seed: u64,
 }
 
@@ -32,7 +33,7 @@ impl Default for BackOff {
 }
 
 impl BackOff {
-    /// After so many attempts of `rank`, 1 or more.
+    /// Returns the sleep after this many attempts of `rank`, 1 or more.
     pub(super) fn sleep(&self, rank: Rank, attempts: u32) -> Duration {
         let doublings = attempts.saturating_sub(1).min(self.doublings);
         let most = 1u32.checked_shl(doublings).map_or(Duration::MAX, |times| self.first.saturating_mul(times));

@@ -15,21 +15,21 @@ use core::{fmt, future::Future, marker::PhantomData, mem, task::Context};
 use rdma_fabric::{Fabric, GroupMemory, Rank, RemoteWord, Time, provider::Boxed};
 use std::sync::Arc;
 
-/// A line of its own.
+/// A cache line of its own.
 const LOCK_BYTES: usize = 64;
 
-/// A readers-writer lock of one word at its home, for which ranks that find it taken come back
-/// after a while.
+/// A readers-writer lock of one word at its home; ranks that find it taken come back after a while.
 ///
-/// One value per rank refers to one lock for all; clones of it are the same value. A rank may hold
-/// the lock shared several times; holding it exclusively and asking for it again waits for ever.
+/// One value per rank refers to one lock shared by all; clones of it are the same value. A rank may
+/// hold the lock shared several times; asking for it again while holding it exclusively waits for
+/// ever.
 ///
-/// Remote operations without contention: 1 atomic to lock, shared or exclusively, and 1 to unlock.
-/// An attempt that finds it taken costs a reader 2 atomics, a writer 1.
+/// Uncontended remote operations: 1 atomic to lock, shared or exclusively, and 1 to unlock. An
+/// attempt that finds it taken costs a reader 2 atomics, a writer 1.
 ///
-/// Nobody is promised to get in: whoever comes when the lock is free takes it, and readers keep
+/// Nobody is guaranteed to get in: whoever comes when the lock is free takes it, and readers keep
 /// writers out as long as one of them is inside. In exchange a hand-over waits for nobody in
-/// particular, so that there may be many more ranks than cores.
+/// particular, so the lock suits jobs with many more ranks than cores.
 ///
 /// # Errors and deaths
 /// If the home is lost, calls end with [`rdma_fabric::FabricError::PeerLost`]. If a *holder* is
@@ -37,8 +37,8 @@ const LOCK_BYTES: usize = 64;
 /// deadline, or as often as [`BackOff::attempts`] says, and without either for ever.
 ///
 /// # Dropped futures
-/// An attempt under way that is dropped is awaited in the background, and given back if it
-/// succeeded; a release is completed. A sleep is just ended.
+/// An attempt in flight that is dropped is awaited in the background, and given back if it
+/// succeeded; a release is completed. A sleep simply ends.
 #[derive(Clone)]
 pub struct BackOffLock {
     pub(super) base: Arc<Base>,
@@ -113,7 +113,7 @@ impl BackOffLock {
         self.enter_before(Time::MAX)
     }
 
-    /// Takes the lock shared, or gives up at `deadline`; it is tried at least once.
+    /// Takes the lock shared, or gives up at `deadline`; makes at least one attempt.
     ///
     /// # Errors
     /// As [`BackOffLock::read`], and [`crate::LockError::TimedOut`].
@@ -141,7 +141,7 @@ impl BackOffLock {
         self.enter_before(Time::MAX)
     }
 
-    /// Takes the lock exclusively, or gives up at `deadline`; it is tried at least once.
+    /// Takes the lock exclusively, or gives up at `deadline`; makes at least one attempt.
     ///
     /// # Errors
     /// As [`BackOffLock::write`], and [`crate::LockError::TimedOut`].

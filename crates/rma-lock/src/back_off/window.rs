@@ -15,20 +15,21 @@ const OWN: u64 = 0;
 const ALL: u64 = 64;
 const LOCK_BYTES: usize = 128;
 
-/// The lock of a window: each rank's memory can be locked for itself, shared or exclusively, and
-/// that of all ranks together, shared.
+/// The lock of a window: each rank's memory can be locked on its own, shared or exclusively, and
+/// the memory of all ranks together, shared.
 ///
-/// Exclusive accesses to different ranks do not meet. An access to all ranks is one atomic, however
-/// many there are; in exchange an exclusive one asks at the home whether there is any. As a
-/// [`RmaLock`] it has all ranks for readers and the home for writers.
+/// Exclusive accesses to different ranks do not interfere. An access to all ranks is one atomic,
+/// however many ranks there are; in exchange an exclusive access asks at the home whether there is
+/// such an access. As a [`RmaLock`] its readers access all ranks and its writers the home.
 ///
-/// Remote operations without contention: [`Access::All`] and [`Access::Shared`] 1 atomic to lock
-/// and 1 to unlock, [`Access::Exclusive`] 2 and 2, one at the rank and one at the home. An attempt
-/// that fails costs 2; an exclusive one 2 that meets a holder of all, 3 that meets one of the rank.
+/// Uncontended remote operations: [`Access::All`] and [`Access::Shared`] 1 atomic to lock and 1 to
+/// unlock, [`Access::Exclusive`] 2 and 2, one at the rank and one at the home. An attempt that
+/// fails costs 2; an exclusive attempt costs 2 if it meets a holder of all, and 3 if it meets a
+/// holder of the rank.
 ///
-/// Nobody is promised to get in. Errors, deaths and dropped futures are as with
-/// [`crate::locks::BackOffLock`]; the loss of a rank whose memory is asked for is
-/// [`rdma_fabric::FabricError::PeerLost`] too, with nothing left at the home.
+/// Nobody is guaranteed to get in. Errors, deaths and dropped futures are as with
+/// [`crate::locks::BackOffLock`]; the loss of a rank whose memory is asked for is also
+/// [`rdma_fabric::FabricError::PeerLost`], with nothing left at the home.
 #[derive(Clone)]
 pub struct WindowLock {
     base: Arc<Base>,
@@ -69,7 +70,7 @@ impl WindowLock {
         self.lock_before(access, Time::MAX)
     }
 
-    /// Takes the lock for `access`, or gives up at `deadline`; it is tried at least once.
+    /// Takes the lock for `access`, or gives up at `deadline`; makes at least one attempt.
     ///
     /// # Errors
     /// As [`WindowLock::lock`], and [`crate::LockError::TimedOut`].
@@ -77,8 +78,8 @@ impl WindowLock {
         self.enter(access, deadline)
     }
 
-    /// Takes the lock for `access` if nobody is in the way; others that have not found out yet that
-    /// somebody is in *their* way count.
+    /// Takes the lock for `access` if nobody is in the way. Ranks that have not yet found out that
+    /// somebody is in *their* way count as being in the way.
     ///
     /// # Errors
     /// As [`WindowLock::lock`], never [`crate::LockError::Contended`].
@@ -102,8 +103,8 @@ impl WindowLock {
         })
     }
 
-    /// Returns the claims of an access. That of the home comes first: a holder of a rank's word
-    /// waits for nobody.
+    /// Returns the claims of an access. The claim at the home comes first: a holder of a rank's
+    /// word waits for nobody.
     fn claims(&self, access: Access) -> Result<Claims> {
         let all = |claim| WordClaim { word: self.all.clone(), claim };
         let own = |rank, claim| -> Result<_> {
@@ -117,7 +118,7 @@ impl WindowLock {
     }
 }
 
-/// Access to a rank's memory, or to all ranks', by a [`WindowLock`].
+/// Access to a rank's memory, or to all ranks', through a [`WindowLock`].
 ///
 /// Dropping it releases the lock in the background, as [`WindowGuard::release`] does, and reports
 /// no errors.
@@ -125,8 +126,8 @@ impl WindowLock {
 pub struct WindowGuard<'a> {
     lock: &'a WindowLock,
     access: Access,
-    /// Resolved before: a rank that is lost can be resolved no more, and the home's word is to be
-    /// given back all the same. `None` when that is done.
+    /// Resolved in advance: a lost rank can no longer be resolved, and the home's word must be
+    /// given back all the same. `None` once that is done.
     held: Option<Claims>,
 }
 
@@ -142,7 +143,7 @@ impl WindowGuard<'_> {
         self.access
     }
 
-    /// Makes every put of this rank visible, then lets go of the lock. If the future is dropped
+    /// Makes every put of this rank visible, then releases the lock. If the future is dropped
     /// half-way, the rest is done in the background.
     ///
     /// # Errors

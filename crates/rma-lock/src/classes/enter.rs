@@ -5,7 +5,7 @@ use crate::{LockError, detach::Cancelled, error::Stopped, holder_limit, nodes::P
 use rdma_fabric::{Amo, Time};
 
 impl Classes {
-    /// Gets inside. Ended by `cancelled` it is not inside.
+    /// Gets inside. If ended by `cancelled`, it is not inside.
     pub(super) async fn enter(&self, class: Class, patience: Patience, cancelled: &Cancelled) -> Result<bool, Stopped> {
         let inside = match patience {
             Patience::Before(deadline) => self.enter_before(class, deadline, cancelled).await.map(|()| true)?,
@@ -41,7 +41,7 @@ impl Classes {
             }
             1
         };
-        // Who is refused gives up at once. Whoever would wake it uncounts it.
+        // A rank that is refused gives up at once. Whoever would wake it uncounts it.
         let deadline = if over_limit { self.queue.fabric.now() } else { deadline };
         match self.wait(own, class, later(old.epoch(), after), deadline, cancelled).await {
             Ok(()) if over_limit => self.refuse(class).await,
@@ -50,19 +50,19 @@ impl Classes {
         }
     }
 
-    /// Inside, as one too many: leave.
+    /// Leaves: inside, but one too many.
     async fn refuse(&self, class: Class) -> Result<(), Stopped> {
         self.leave(class).await?;
         Err(Stopped::GaveUp(holder_limit::refusal()))
     }
 
-    /// C3. Close the batch that has its turn, of which so many are counted. True if all of them
-    /// have left.
+    /// C3: closes the batch that has its turn, of which `inside` are counted. Yields true if all of
+    /// them have left.
     pub(super) async fn close(&self, inside: u64) -> Result<bool, Stopped> {
         Ok(inside == 0 || self.queue.fabric.atomic(&self.open, Amo::Add(inside)).await?.wrapping_add(inside) == 0)
     }
 
-    /// C4–C6: until `epoch`, which can't end before this rank has been inside.
+    /// C4–C6: waits until `epoch`, which can't end before this rank has been inside.
     async fn wait(
         &self,
         own: Own<'_>,
@@ -85,7 +85,7 @@ impl Classes {
         self.do_duties(Duties { class, chain: next, ..Duties::default() }, 0).await
     }
 
-    /// C1 only if that means to be inside. Each comparison that fails is one that another rank has
+    /// C1, only if that means to be inside. A comparison fails only because another rank has
     /// changed the counts since.
     async fn enter_now(&self, class: Class) -> Result<bool, Stopped> {
         let fabric = &self.queue.fabric;

@@ -6,13 +6,14 @@ use rdma_fabric::Amo;
 
 /// What this rank still has to do for others.
 pub(super) struct Duties {
-    /// Of those in the chain, and of those that leave.
+    /// The class of those in the chain, and of those that leave.
     pub(super) class: Class,
     /// A waiter to wake; it wakes the rest of its chain.
     pub(super) chain: Option<NodeId>,
-    /// Waiters that gave up, whose turn has come, and which are still counted.
+    /// The number of waiters that gave up, whose turn has come, and which are still counted.
     pub(super) leaving: u32,
-    /// The next epoch is to be begun. Then nobody of this one is left in the chain or counted.
+    /// Whether the next epoch must be begun. Then nobody of this one is left in the chain or
+    /// counted.
     pub(super) flip: bool,
 }
 
@@ -23,13 +24,13 @@ impl Default for Duties {
 }
 
 impl Classes {
-    /// One of `class` leaves. Waits for nothing but operations.
+    /// One member of `class` leaves. Waits for nothing but operations.
     pub(super) async fn leave(&self, class: Class) -> Result<(), Stopped> {
         self.do_duties(Duties { class, leaving: 1, ..Duties::default() }, 0).await
     }
 
-    /// Does all duties, and those they lead to. `inside` are counted for the epoch that is begun
-    /// first, and need not be woken.
+    /// Does all duties, and those they lead to. `inside` ranks are counted for the epoch that is
+    /// begun first, and need not be woken.
     pub(super) async fn do_duties(&self, mut duties: Duties, mut inside: u64) -> Result<(), Stopped> {
         let queue = &self.queue;
         loop {
@@ -50,7 +51,7 @@ impl Classes {
         }
     }
 
-    /// C7, C8. True if the next epoch is to be begun.
+    /// C7, C8. Yields true if the next epoch must be begun.
     async fn uncount(&self, class: Class) -> Result<bool, Stopped> {
         let fabric = &self.queue.fabric;
         let old = Counts(fabric.atomic(&self.counts, Amo::Add(class.one().wrapping_neg())).await?);
@@ -63,7 +64,7 @@ impl Classes {
         Ok(fabric.atomic(&self.open, Amo::Add(1u64.wrapping_neg())).await? == 1)
     }
 
-    /// C9. Begin the next epoch, close its batch if others wait, and take its stack.
+    /// C9: begins the next epoch, closes its batch if others wait, and takes its stack.
     async fn flip(&self, inside: u64) -> Result<Duties, Stopped> {
         let old = Counts(self.queue.fabric.atomic(&self.counts, Amo::Add(NEXT_EPOCH)).await?);
         let class = old.turn().other();

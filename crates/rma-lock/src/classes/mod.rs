@@ -1,4 +1,4 @@
-//! A lock for two classes of ranks: those of one class are inside together, those of different
+//! A lock for two classes of ranks: ranks of one class are inside together, ranks of different
 //! classes never (group mutual exclusion).
 //!
 //! # Words
@@ -6,24 +6,24 @@
 //! * `counts`: how many of each class are inside or wait, and the *epoch*, whose last bit says
 //!   whose turn it is.
 //! * `open`: while others wait, how many of the batch that has its turn have yet to leave; negative
-//!   while those that leave are ahead of the one that says so.
+//!   while those that leave are ahead of the rank that adds the batch.
 //! * `waiting`: four stacks. The waiters of an epoch are on the stack of its number.
 //!
 //! At each rank: its queue nodes ([`crate::queue`]).
 //!
 //! # Turns
-//! Who comes in its class's turn, and finds nobody of the other class, is inside. Whoever finds
-//! somebody else waiting waits too: for the turn after the next one. The first of a class that has
-//! to wait closes the batch that is inside: it adds their number to `open`. Each that leaves and
-//! sees somebody waiting subtracts 1. Whoever brings `open` to 0, one of these or the one who
-//! closed, begins the next epoch by one addition, which also tells how many wait for it, and
-//! whether they must be closed at once if the other class waits again; and wakes the stack. So
-//! turns alternate as long as both classes want, and nobody waits for more than two: its own
-//! class's batch, if that is closed, and one of the other class.
+//! A rank that comes in its class's turn, and finds nobody of the other class, is inside. A rank
+//! that finds somebody else waiting waits too: for the turn after the next one. The first of a
+//! class that has to wait closes the batch that is inside: it adds their number to `open`. Each
+//! rank that leaves and sees somebody waiting subtracts 1. Whoever brings `open` to 0, one of these
+//! or the rank that closed, begins the next epoch by one addition, which also yields how many wait
+//! for it, and whether they must be closed at once because the other class waits again; then it
+//! wakes the stack. So turns alternate as long as both classes want them, and nobody waits for more
+//! than two: its own class's batch, if that is closed, and one of the other class.
 //!
-//! Stacks of an epoch are empty and not coming any more when the epoch ends: all that were counted
-//! for it have left. Therefore four of them suffice; an epoch's waiters are never woken by
-//! another's.
+//! When an epoch ends, its stack is empty and nobody comes to it any more: all that were counted
+//! for the epoch have left. Therefore four stacks suffice; an epoch's waiters are never woken by
+//! those of another.
 
 mod enter;
 mod leave;
@@ -57,7 +57,7 @@ impl Class {
         }
     }
 
-    /// One of the class, in `counts`.
+    /// Returns one member of the class, as `counts` has it.
     fn one(self) -> u64 {
         1 << (COUNT_BITS * self as u32)
     }
@@ -89,7 +89,7 @@ impl Counts {
     }
 }
 
-/// Returns the epoch that comes `after` so many.
+/// Returns the epoch that comes this many `after` the given one.
 fn later(epoch: u64, after: u64) -> u64 {
     (epoch + after) % EPOCHS
 }
@@ -118,7 +118,7 @@ impl HasFabric for Classes {
 }
 
 impl Classes {
-    /// In zeroed memory of [`CLASSES_BYTES`].
+    /// Creates this rank's side, in zeroed memory of [`CLASSES_BYTES`].
     pub(crate) fn over(fabric: &Fabric, memory: GroupMemory, home: Rank) -> Result<Self> {
         let word = |number: u64| fabric.remote_word(memory.at(home, 8 * number)?);
         Ok(Classes {
@@ -169,7 +169,7 @@ impl Above for ClassOf {
         self.acquire(Patience::None)
     }
 
-    /// Flushes nothing: the ranks that were inside did that before.
+    /// Flushes nothing: the ranks that were inside have already done that.
     fn leave(&self) -> Boxed<'_, Result<()>> {
         let class = self.class;
         Box::pin(DetachOnDrop::new(&self.classes, move |classes, _| async move {

@@ -1,5 +1,5 @@
-//! The one atomic of a reader, awaited in place, and what goes on in the background when nobody
-//! awaits it.
+//! A reader's one atomic, awaited in place, and what continues in the background when nobody awaits
+//! it.
 
 use super::{Core, CountedLock, Scheme, reader::UNCOUNT_ME};
 use crate::{Result, queue::Transition};
@@ -12,8 +12,8 @@ use core::{
 use rdma_fabric::Handle;
 use std::sync::Arc;
 
-/// What is to be done if the result of an atomic is not taken. A type and not a value, to take no
-/// room.
+/// What must be done if the result of an atomic is not taken. A type instead of a value, to take no
+/// space.
 pub(super) trait Dropped {
     /// Detaches it.
     fn dropped<S: Scheme>(core: &Arc<Core<S>>, posted: Handle<u64>);
@@ -98,7 +98,7 @@ impl<S: Scheme> Core<S> {
     }
 }
 
-/// R1 was posted by a future that is dropped: the reader takes itself back.
+/// R1 was posted by a future that was dropped: the reader takes itself back.
 pub(super) struct Arrival;
 
 impl Dropped for Arrival {
@@ -108,7 +108,7 @@ impl Dropped for Arrival {
     }
 }
 
-/// U1 was posted by a future that is dropped: the rest of the release.
+/// U1 was posted by a future that was dropped: the rest of the release is done.
 pub(super) struct Departure;
 
 impl Dropped for Departure {

@@ -1,10 +1,10 @@
 //! Waking, and acting for those that gave up.
 //!
 //! A waiter whose deadline comes, or whose future is dropped, marks its own node abandoned and
-//! goes. Exactly one rank will try to wake that node, as for every node; it finds the mark and does
-//! what the waiter would have done with its grant: a reader wakes the next reader and leaves (if it
-//! is counted), a writer leaves. That may lead to further nodes, abandoned or not, so the duties
-//! form a loop.
+//! goes. Exactly one rank will try to wake that node, as with every node; it finds the mark and
+//! does what the waiter would have done with its grant: for a reader, it wakes the next reader and
+//! leaves (if the reader is counted); for a writer, it leaves. That may lead to further nodes,
+//! abandoned or not, so the duties form a loop.
 
 use super::{Core, Scheme};
 use crate::{error::Stopped, queue::NodeId};
@@ -29,7 +29,7 @@ pub(super) struct Departing {
     pub(super) queue: Found,
 }
 
-/// What is known of the queue behind a writer.
+/// What is known about the queue behind a writer.
 #[derive(Debug)]
 pub(super) enum Found {
     Nothing,
@@ -42,12 +42,13 @@ pub(super) enum Found {
 impl<S: Scheme> Core<S> {
     /// Does all duties, and those they lead to.
     ///
-    /// Readers first: they wait only for us. A departing writer's queue comes next, then the writer
-    /// to let in, and last the leaves of absent readers, which may let another writer in. Readers
-    /// that have yet to leave are counted, so no writer gets in meanwhile that shouldn't.
+    /// Readers come first: they wait only for this rank. A departing writer's queue comes next,
+    /// then the writer to let in, and last the departures of absent readers, which may let another
+    /// writer in. Readers that have yet to leave are counted, so no writer gets in meanwhile that
+    /// shouldn't.
     pub(super) async fn do_duties(&self, duties: Duties) -> Result<(), Stopped> {
         match self.do_each(duties).await {
-            // Whoever waits for what is left undone waits for the lost one too.
+            // Whoever waits for what is left undone waits for the lost rank too.
             Err(Stopped::Broken(lost)) if self.tolerates(&lost) => Ok(()),
             // Members may leave that still have a node in the queue of an epoch that is over.
             Err(Stopped::Broken(lost)) if self.is_gone(&lost) => {

@@ -1,4 +1,4 @@
-//! Proof of holding a counted lock, and what it has in common with all locks.
+//! Proof of holding a counted lock, and its implementation of the traits of all locks.
 
 use super::{CountedLock, Flat, Scheme, reader::ReleaseRead, writer::Writing, writer_exit::ReleaseWrite};
 use crate::{
@@ -42,12 +42,13 @@ impl<'a, S: Scheme> ReadGuard<'a, S> {
         self.lock
     }
 
-    /// Makes every put of this rank visible, then lets go of the lock. If the future is dropped
+    /// Makes every put of this rank visible, then releases the lock. If the future is dropped
     /// half-way, the rest is done in the background.
     ///
     /// # Errors
-    /// [`crate::LockError::Fabric`]: what a put met at its target, with the lock released all the same; or what the release itself
-    /// met, after which further calls on this lock answer [`crate::LockError::Broken`].
+    /// [`crate::LockError::Fabric`]: what a put met at its target, in which case the lock is still
+    /// released; or what the release itself met, after which further calls on this lock return
+    /// [`crate::LockError::Broken`].
     #[inline]
     pub fn release(self) -> impl Future<Output = Result<()>> {
         // Dropped unpolled, the future drops the guard.
@@ -56,14 +57,14 @@ impl<'a, S: Scheme> ReadGuard<'a, S> {
 }
 
 impl<'a, S: Scheme> ReadGuard<'a, S> {
-    /// Leaves the hold to whoever [takes it over](ReadGuard::take_over). What a rank publishes of
-    /// its readers counts a hold only while somebody has its guard.
+    /// Leaves the hold to whoever [takes it over](ReadGuard::take_over). What a rank publishes
+    /// about its readers counts a hold only while somebody has its guard.
     pub(super) fn pass_on(self) {
         self.lock.core.pass_reader_on();
         mem::forget(self);
     }
 
-    /// Takes over a hold that was [passed on](ReadGuard::pass_on), by any rank.
+    /// Takes over a hold that any rank has [passed on](ReadGuard::pass_on).
     pub(super) fn take_over(lock: &'a CountedLock<S>) -> Self {
         lock.core.take_reader_over();
         ReadGuard { lock }
@@ -87,7 +88,7 @@ impl<'a, S: Scheme> WriteGuard<'a, S> {
         self.lock
     }
 
-    /// Makes every put of this rank visible, then lets go of the lock. If the future is dropped
+    /// Makes every put of this rank visible, then releases the lock. If the future is dropped
     /// half-way, the rest is done in the background.
     ///
     /// # Errors
@@ -101,7 +102,7 @@ impl<'a, S: Scheme> WriteGuard<'a, S> {
         self.held
     }
 
-    /// Returns what is held; the guard does nothing more.
+    /// Returns what is held; the guard then no longer releases it.
     pub(crate) fn disarm(self) -> Writing {
         let held = self.held;
         mem::forget(self);

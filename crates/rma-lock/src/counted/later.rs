@@ -1,8 +1,8 @@
 //! The paths that are not over at once, compiled once for each scheme.
 //!
-//! The body of an `async fn`, as that of a closure, is compiled again in each crate that polls it,
-//! and so is whatever is generic. Behind a function of a trait's implementation for one type it is
-//! compiled here: so a program that locks does not compile the locks.
+//! The body of an `async fn`, like that of a closure, is compiled again in each crate that polls
+//! it, and so is everything generic. Behind a function of a trait's implementation for one type it
+//! is compiled here, so a program that locks does not compile the locks.
 
 #![allow(private_interfaces, reason = "nobody outside this crate can name the trait")]
 
@@ -36,27 +36,27 @@ macro_rules! later {
 }
 
 later! {
-    /// Goes on with [`CountedLock::read_before`].
+    /// Continues [`CountedLock::read_before`].
     fn read_later<'a>(lock: &'a CountedLock<Self>, entry: ReadEntry, deadline: Time) -> Boxed<'a, Result<ReadGuard<'a, Self>>> {
         Box::pin(lock.wait_to_read(entry, deadline))
     }
-    /// Goes on with [`CountedLock::try_read`].
+    /// Continues [`CountedLock::try_read`].
     fn try_read_later<'a>(lock: &'a CountedLock<Self>, entry: ReadEntry) -> Boxed<'a, Result<Option<ReadGuard<'a, Self>>>> {
         Box::pin(lock.read_or_withdraw(entry))
     }
-    /// Goes on with [`ReadGuard::release`].
+    /// Continues [`ReadGuard::release`].
     fn release_read_later<'a>(exit: ReadExit<'a, Self>) -> Boxed<'a, Result<()>> {
         Box::pin(CountedLock::uncount_me_later(exit))
     }
-    /// Goes on with [`CountedLock::write_before`].
+    /// Continues [`CountedLock::write_before`].
     fn write_later<'a>(lock: &'a CountedLock<Self>, entry: NotInside, deadline: Time) -> Boxed<'a, Result<WriteGuard<'a, Self>>> {
         Box::pin(lock.wait_to_write(entry, deadline))
     }
-    /// Goes on with [`CountedLock::try_write`].
+    /// Continues [`CountedLock::try_write`].
     fn try_write_later<'a>(lock: &'a CountedLock<Self>, entry: NotInside) -> Boxed<'a, Result<Option<WriteGuard<'a, Self>>>> {
         Box::pin(lock.write_or_withdraw(entry))
     }
-    /// Goes on with [`WriteGuard::release`].
+    /// Continues [`WriteGuard::release`].
     fn release_write_later<'a>(guard: WriteGuard<'a, Self>, exit: NotOut) -> Boxed<'a, Result<()>> {
         Box::pin(CountedLock::leave_later(guard, exit))
     }

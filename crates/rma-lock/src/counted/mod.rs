@@ -2,51 +2,52 @@
 //! its relatives.
 //!
 //! # Words
-//! At the home, each only ever changed by atomics or by its one legitimate writer:
-//! * `count`: readers times 4; [`WRITER_ACTIVE`]; [`WRITER_INTERESTED`]; where the scheme says so,
-//!   the first of the queue of writers.
+//! At the home, each changed only by atomics or by its one legitimate writer:
+//! * `count`: readers times 4; [`WRITER_ACTIVE`]; [`WRITER_INTERESTED`]; and, where the scheme says
+//!   so, the first writer in the queue.
 //! * `readers`: top of the stack of waiting readers.
-//! * `tail`: last of the queue of writers.
-//! * `head`, in one scheme: first of that queue. Meaningful only while a flag is set; written
-//!   before the flag is.
+//! * `tail`: last writer in the queue.
+//! * `head`, in one scheme: first writer in that queue. Meaningful only while a flag is set;
+//!   written before the flag is.
 //!
-//! At each rank: its queue nodes and the words in which it publishes what it is doing
+//! At each rank: its queue nodes, and the words in which it publishes what it is doing
 //! ([`crate::queue`]).
 //!
 //! # Schemes
-//! One protocol, three ways to fill the count word ([`scheme`]):
+//! There is one protocol and three ways to fill the count word ([`scheme`]):
 //! * [`Flat`], [`crate::locks::RpLock`]: reader preference as printed. Waiting readers are counted,
-//!   the head has a word of its own.
-//! * [`Packed`], [`crate::locks::PackedLock`]: the same with the head in the count word. A writer
-//!   that finds it 0 enters by one comparison, hands the lock over by another, and the last reader
-//!   learns from its own subtraction whom to wake.
-//! * [`WritersFirst`], [`crate::locks::WritersFirstLock`]: a writer that is registered keeps
-//!   readers out. A reader that waits is not counted; a wake tells it to try again.
-//!   [`scheme::READERS_WAIT`] tells the leaving writer that some wait. A writer whose successor is
-//!   known wakes it, and that is all.
+//!   and the head has a word of its own.
+//! * [`Packed`], [`crate::locks::PackedLock`]: like `Flat`, with the head in the count word. A
+//!   writer that finds the word 0 enters by one comparison and hands the lock over by another, and
+//!   the last reader learns from its own subtraction whom to wake.
+//! * [`WritersFirst`], [`crate::locks::WritersFirstLock`]: a registered writer keeps readers out. A
+//!   waiting reader is not counted; a wake makes it try again. [`scheme::READERS_WAIT`] shows the
+//!   leaving writer that some wait. A writer whose successor is known just wakes it.
 //!
 //! # Steps
 //! Comments name the steps R1–R7 (reader lock), U1–U4 (reader unlock), W1–W7 (writer lock), X2–X7
 //! (writer unlock) of Mellor-Crummey and Scott's Figure 7 as numbered in this project's
-//! documentation (`docs/systems/rp-lock.md`), X1 being redundant. These things differ from the print:
-//! * A waiter is woken by a compare-and-swap and not by a store. It fails if the waiter gave up (a
-//!   deadline) or if the wake belongs to another turn of the node; the waker then acts for the one
-//!   that gave up: [`duties`].
+//! documentation (`docs/systems/rp-lock.md`), X1 being redundant. The protocol differs from the
+//! printed one:
+//! * A waiter is woken by a compare-and-swap instead of a store. It fails if the waiter gave up (a
+//!   deadline) or if the wake belongs to another turn of the node; the waker then acts for the
+//!   waiter that gave up: [`duties`].
 //! * A writer links itself behind its predecessor with a swap. A leaving writer that finds no
 //!   successor linked yet, though one is on its way (the printed X4 waits for it), leaves
 //!   [`NodeId::PASSED`] there and goes; the successor finds it and registers itself. So no release
 //!   waits for another rank's CPU.
-//! * A node is ready to be waited on as long as it is in no queue: whoever takes it out of one
-//!   makes it so (R2, W1).
+//! * A node is ready to be waited on as long as it is in no queue: whoever takes it out of a queue
+//!   makes it ready again (R2, W1).
 //! * Flags known to be clear, or set, are changed by an addition (W4, X2, X6).
 //! * The leaving writer looks for waiting readers only if the count word shows any (X3).
 //!
 //! # Fast and slow
-//! Where operations are over when they are posted, an acquisition or release that meets nobody is a
-//! few lines without a wait (`reader::ReadNow` and `ReleaseRead`; `Core::start` and `leave`). Where
+//! Where operations are over when they are posted, an uncontended acquisition or release is a few
+//! lines without a wait (`reader::ReadNow` and `ReleaseRead`; `Core::start` and `leave`). Where
 //! they take time, a reader's one atomic is awaited in place ([`awaited::AwaitedAtomic`]). As soon
-//! as one has to wait for more, or to be woken, it goes on in a boxed future that owns what it
-//! needs, so that dropping it can leave it to the fabric ([`crate::detach`]).
+//! as an acquisition or release has to wait for more, or to be woken, it continues in a boxed
+//! future that owns what it needs, so that dropping it can leave it to the fabric
+//! ([`crate::detach`]).
 
 mod awaited;
 mod duties;
@@ -83,43 +84,44 @@ enum Home {
 }
 const _: () = assert!(Home::Head as u64 + 8 <= HOME_BYTES);
 
-/// A readers-writer lock with reader preference, homed at one rank: the one of Hatanaka, Hori and
+/// A readers-writer lock with reader preference, homed at one rank: the lock of Hatanaka, Hori and
 /// Ishikawa.
 ///
-/// Remote operations without contention: shared lock 1 atomic, unlock 1; exclusive lock 3 atomics
-/// and a put, unlock 2 atomics.
+/// Uncontended remote operations: shared lock 1 atomic, unlock 1; exclusive lock 3 atomics and a
+/// put, unlock 2 atomics.
 pub type RpLock = CountedLock<Flat>;
 
-/// A readers-writer lock with reader preference, and all that registers a writer in one word.
+/// A readers-writer lock with reader preference, with everything that registers a writer in one
+/// word.
 ///
-/// Remote operations without contention: shared lock 1 atomic, unlock 1; exclusive lock 2 atomics,
-/// unlock 2. From writer to writer 1, and a wake; the last reader lets a writer in by 2, and a
-/// wake.
+/// Uncontended remote operations: shared lock 1 atomic, unlock 1; exclusive lock 2 atomics, unlock 2.
+/// A hand-over from writer to writer costs 1 and a wake; the last reader lets a writer in by 2 and
+/// a wake.
 pub type PackedLock = CountedLock<Packed>;
 
 /// A readers-writer lock with writer preference: no reader gets in while a writer waits.
 ///
-/// Readers starve under a steady stream of writers. Remote operations without contention: as
-/// [`PackedLock`]. A reader that waits posts 3 atomics (the first of those that wait together one
-/// more) and, when it is woken, 1. From writer to writer there is only the wake.
+/// Readers starve under a steady stream of writers. Uncontended remote operations: as
+/// [`PackedLock`]. A reader that waits posts 3 atomics (the first of those that wait together posts
+/// one more) and 1 more when it is woken. A hand-over from writer to writer costs only the wake.
 pub type WritersFirstLock = CountedLock<WritersFirst>;
 
 /// A readers-writer lock whose readers are counted in a word of one rank: [`RpLock`],
 /// [`PackedLock`] or [`WritersFirstLock`].
 ///
-/// One value per rank refers to one lock for all; clones of it are the same value. A rank may hold
-/// the lock shared several times (with [`WritersFirstLock`] the second time may wait for a writer
-/// that waits for the first); holding it exclusively and asking for it again deadlocks, as with any
-/// lock that is not reentrant.
+/// One value per rank refers to one lock shared by all; clones of it are the same value. A rank may
+/// hold the lock shared several times (with [`WritersFirstLock`] the second time may wait for a
+/// writer that waits for the first). Asking for the lock again while holding it exclusively
+/// deadlocks, as with any lock that is not reentrant.
 ///
 /// # Dropped futures
 /// Each future of a lock or guard may be dropped at any moment, by `select!` or a deadline. What
 /// others still depend on is [detached](Fabric::detach): a dropped acquisition ends not holding the
-/// lock, a dropped release ends having released it. The others, and later calls of this rank, need
+/// lock, a dropped release ends having released it. Other ranks, and later calls of this rank, need
 /// not know.
 ///
 /// # Threads
-/// A lock may be used by several threads, if its fabric may. It is fastest for the thread that uses
+/// A lock may be used by several threads if its fabric may. It is fastest for the thread that uses
 /// it first.
 #[derive(Clone)]
 pub struct CountedLock<S: Scheme> {
@@ -132,19 +134,20 @@ impl<S: Scheme> fmt::Debug for CountedLock<S> {
     }
 }
 
-/// A rank's side of a lock, kept by its values and by what their dropped futures still do.
+/// A rank's side of a lock, kept alive by its values and by the work that their dropped futures
+/// still do.
 pub(crate) struct Core<S: Scheme> {
     queue: Queue,
     count: RemoteWord<u64>,
-    /// Made when this rank first writes: in a large job most never do.
+    /// Created when this rank first writes: in a large job most ranks never do.
     writers: OnceLock<Box<Writers>>,
     link: S::EpochLink,
 }
 
-/// What only writers use at the home.
+/// The home words that only writers use.
 pub(crate) struct Writers {
     tail: RemoteWord<u64>,
-    /// Used if the [scheme](Scheme) has it.
+    /// Used only if the [scheme](Scheme) has it.
     head: RemoteWord<u64>,
 }
 
@@ -207,7 +210,7 @@ impl<S: Scheme> HasFabric for Core<S> {
 }
 
 /// The queue's functions of these names, followed by what a recoverable lock does when this rank
-/// has gone on.
+/// has taken a step.
 impl<S: Scheme> Core<S> {
     #[inline(always)]
     fn publish(&self, step: Transition) -> Result<(), FabricError> {
@@ -226,7 +229,7 @@ impl<S: Scheme> Core<S> {
         S::went_on(&self.link, &self.fabric, || !is_inside(self.published.sum()));
     }
 
-    /// Returns the top of the stack of waiting readers. A rank that looks there waits anyway.
+    /// Returns the top of the stack of waiting readers. A rank that looks there has to wait anyway.
     fn readers(&self) -> Result<RemoteWord<u64>, FabricError> {
         self.fabric.remote_word(self.at_home(Home::Readers as u64)?)
     }
@@ -275,8 +278,7 @@ impl<S: Scheme> Core<S> {
         begun
     }
 
-    /// Posts the atomic of a step that was announced; if it can't be posted the announcement is
-    /// taken back.
+    /// Posts the atomic of an announced step; if it can't be posted, takes the announcement back.
     #[inline(never)]
     fn begin_slowly(&self, lane: Lane, step: Transition, word: &RemoteWord<u64>, amo: Amo<u64>) -> Option<Handle<u64>> {
         let posted = self.fabric.try_atomic(word, amo);
@@ -291,18 +293,19 @@ impl<S: Scheme> Core<S> {
         self.is_gone(error) && matches!(error, LockError::Fabric(FabricError::PeerLost { .. }))
     }
 
-    /// Whether `error` is the loss of a member, or that one has dropped its part: it is about to be
-    /// lost, or has left the lock as others may where the epoch is closed.
+    /// Returns whether `error` is the loss of a member, or means that a member has dropped its
+    /// part: that member is about to be lost, or has left the lock as others may where the epoch is
+    /// closed.
     fn is_gone(&self, error: &LockError) -> bool {
         let LockError::Fabric(error) = error else { return false };
         S::RECOVERABLE && error.gone().is_some_and(|rank| rank != self.home)
     }
 }
 
-/// What came of a step's atomic.
+/// The outcome of starting a step's atomic.
 enum Started {
     Done(u64),
     Posted(Handle<u64>),
-    /// It was not posted.
+    /// The atomic was not posted.
     Refused,
 }

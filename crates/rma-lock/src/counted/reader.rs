@@ -1,4 +1,4 @@
-//! Readers: one atomic in, one atomic out, unless a writer is about.
+//! Readers: one atomic in, one atomic out, unless a writer is present.
 
 use super::{
     CountedLock, Scheme, Started,
@@ -71,7 +71,7 @@ impl<'a, S: Scheme, Held: From<ReadGuard<'a, S>>> Future for ArrivalPosted<'a, S
     }
 }
 
-/// Where an acquisition stands that is not over yet.
+/// The state of an acquisition that is not over yet.
 #[derive(Debug)]
 pub enum ReadEntry {
     /// R1 was not posted.
@@ -80,8 +80,8 @@ pub enum ReadEntry {
     Counted(u64),
 }
 
-/// Returns where the acquisition stands: by a call, so that the word need not be kept in memory
-/// where nobody is in the way.
+/// Returns the acquisition's state: by a call, so that the word need not be kept in memory where
+/// nobody is in the way.
 #[cold]
 #[inline(never)]
 fn counted(old: u64) -> ReadEntry {
@@ -104,7 +104,7 @@ impl<'a, S: Scheme> FastPath for ReleaseRead<'a, S> {
         let ReleaseRead(guard) = self;
         let (lock, core) = (guard.lock(), &guard.lock().core);
         if !core.ordered_everywhere {
-            // One that has to wait is begun again with the rest.
+            // A flush that has to wait is begun again with the rest.
             match pin!(core.fabric.flush_all()).poll(cx) {
                 Poll::Ready(Ok(())) => {}
                 Poll::Ready(Err(error)) => return Attempt::NotDone(ReadExit::Inside(guard, Some(Err(error.into())))),
@@ -146,12 +146,12 @@ impl<'a, S: Scheme> Future for DeparturePosted<'a, S> {
     }
 }
 
-/// Where a release stands that is not over yet.
+/// The state of a release that is not over yet.
 #[derive(Debug)]
 pub enum ReadExit<'a, S: Scheme> {
-    /// U1 was not posted, the guard is armed. What the flush met, if that is over.
+    /// U1 was not posted, and the guard is armed. Holds the flush's outcome, if the flush is over.
     Inside(ReadGuard<'a, S>, Option<Result<()>>),
-    /// Uncounted, the last reader before a writer; what U1 found.
+    /// Uncounted, as the last reader before a writer; holds what U1 found.
     Last(&'a CountedLock<S>, u64),
 }
 
@@ -159,25 +159,25 @@ impl<S: Scheme> CountedLock<S> {
     /// Takes the lock shared.
     ///
     /// What earlier writers put is visible to gets posted afterwards. Without a writer in its way
-    /// this is 1 remote atomic.
+    /// this costs 1 remote atomic.
     ///
-    /// Dropping the future takes back what it has done: whoever would have woken a reader that
-    /// waits finds its mark, and uncounts it if it is counted, at the cost of 1 atomic on own
-    /// memory now; one that is about to wait, or let in, uncounts itself in the background.
+    /// Dropping the future undoes what it has done. Whoever would have woken a waiting reader finds
+    /// its mark, and uncounts it if it is counted; this costs 1 atomic on own memory now. A reader
+    /// that is about to wait, or has been let in, uncounts itself in the background.
     ///
     /// # Errors
     /// [`crate::LockError::Fabric`]; [`crate::LockError::TooManyWaiting`];
     /// [`crate::LockError::TooManyHolders`]; [`crate::LockError::Broken`] if an earlier call failed
-    /// half-way. The loss of any rank ends a wait with [`rdma_fabric::FabricError::PeerLost`];
-    /// nothing is left to undo then.
+    /// half-way. The loss of any rank ends a wait with [`rdma_fabric::FabricError::PeerLost`]; then
+    /// nothing is left to undo.
     #[inline]
     pub fn read(&self) -> impl Future<Output = Result<ReadGuard<'_, S>>> {
         self.read_before(Time::MAX)
     }
 
     /// Takes the lock shared, or gives up at `deadline`. Giving up costs 1 atomic on own memory;
-    /// whoever would have woken this rank takes its reader off the count. Dropping the future does
-    /// the same.
+    /// whoever would have woken this rank takes its reader off the count. Dropping the future has
+    /// the same effect.
     ///
     /// # Errors
     /// As [`CountedLock::read`], and [`crate::LockError::TimedOut`].
@@ -186,8 +186,8 @@ impl<S: Scheme> CountedLock<S> {
         in_place(ReadNow(self, PhantomData), move |entry| S::read_later(self, entry, deadline))
     }
 
-    /// Takes the lock shared if no writer is in the way. 1 remote atomic if so, 2 or more if not.
-    /// Dropping the future takes back what it has done.
+    /// Takes the lock shared if no writer is in the way. Costs 1 remote atomic if so, 2 or more if
+    /// not. Dropping the future undoes what it has done.
     ///
     /// # Errors
     /// As [`CountedLock::read`].
@@ -196,7 +196,7 @@ impl<S: Scheme> CountedLock<S> {
         in_place(ReadNow(self, PhantomData), move |entry| S::try_read_later(self, entry))
     }
 
-    /// [`CountedLock::read_before`] from `entry` on.
+    /// Continues [`CountedLock::read_before`] from `entry` on.
     pub(super) async fn wait_to_read(&self, entry: ReadEntry, deadline: Time) -> Result<ReadGuard<'_, S>> {
         if !self.count_me_later(entry).await? {
             DetachOnDrop::new(&self.core, |core, cancelled| wait_as_reader(core, deadline, cancelled)).await?;
@@ -204,7 +204,7 @@ impl<S: Scheme> CountedLock<S> {
         Ok(ReadGuard::new(self))
     }
 
-    /// [`CountedLock::try_read`] from `entry` on.
+    /// Continues [`CountedLock::try_read`] from `entry` on.
     pub(super) async fn read_or_withdraw(&self, entry: ReadEntry) -> Result<Option<ReadGuard<'_, S>>> {
         if !self.count_me_later(entry).await? {
             let withdrawn =
@@ -239,7 +239,7 @@ impl<S: Scheme> CountedLock<S> {
         }
     }
 
-    /// R1 from `entry` on. True if no writer is inside, and so am I.
+    /// R1 from `entry` on. Yields true if no writer is inside, and therefore this reader is.
     async fn count_me_later(&self, entry: ReadEntry) -> Result<bool> {
         let core = &self.core;
         let old = match entry {
@@ -285,8 +285,8 @@ impl<S: Scheme> CountedLock<S> {
         flushed
     }
 
-    /// Releases a shared hold that nobody will: at once as far as that is possible, the rest in the
-    /// background.
+    /// Releases a shared hold that nobody else will release: at once as far as that is possible,
+    /// the rest in the background.
     pub(crate) fn release_read_unawaited(&self) {
         if self.core.ordered_everywhere {
             let lane = self.core.published.lane();

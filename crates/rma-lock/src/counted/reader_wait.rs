@@ -41,11 +41,11 @@ impl<S: Scheme> Core<S> {
         self.after_uncounting(old).await
     }
 
-    /// R1 found too many readers in `old`: take an announced reader back, which may be the last one
-    /// before a writer now.
+    /// Takes back an announced reader because R1 found too many readers in `old`. It may now be the
+    /// last one before a writer.
     pub(super) async fn refuse_reader(&self, old: u64) -> Result<(), Stopped> {
         self.withdraw_reader().await?;
-        // There may be room in another epoch.
+        // Another epoch may have room.
         Err(Stopped::GaveUp(if S::is_shut(old) { LockError::KEPT_OUT } else { holder_limit::refusal() }))
     }
 
@@ -61,13 +61,13 @@ impl<S: Scheme> Core<S> {
         let next = self.push(&self.readers()?, "readers", &own).await?; // R3
         // R4: the writer may have left between R1 and R3 without seeing me.
         if self.fabric.get_word(&self.count).await? & S::HOLDS_UP == 0 {
-            // R5: whoever is there may enter; it may be me.
+            // R5: whoever is there may enter, perhaps this reader.
             let top = self.fabric.swap(&self.readers()?, 0).await?;
             if let Some(top) = self.decode("readers", top)? {
                 self.do_duties(Duties { reader: Some(top), ..Duties::default() }).await?;
             }
         }
-        // R6. Given up, the node stays on the stack; its waker will make it ready again.
+        // R6. If given up, the node stays on the stack; its waker will make it ready again.
         let woken = self.wait_to_be_woken(&own, deadline, cancelled).await;
         if let Err(Stopped::GaveUp(_)) = woken {
             self.publish(Transition::READER_GIVES_UP)?;
@@ -117,7 +117,7 @@ impl<S: Scheme> Core<S> {
         Ok(())
     }
 
-    /// The hold of a reader of this rank is no longer its own.
+    /// Publishes that the hold of a reader of this rank is no longer its own.
     pub(crate) fn pass_reader_on(&self) {
         if let Err(error) = self.publish(Transition::READER_ENTERED.undone()) {
             self.broken.by_fabric(error);
@@ -136,15 +136,15 @@ impl<S: Scheme> Core<S> {
         let own = self.take_node(deadline, cancelled).await?; // R2
         let next = self.push(&self.readers()?, "readers", &own).await?; // R3
         if next.is_none() {
-            // R4: the first of those that wait tells the writer of all; if there is none, it does
-            // what that would have done.
+            // R4: the first of those that wait notifies the writer of all of them; if there is no
+            // writer, it does what the writer would have done.
             let old = self.fabric.fetch_or(&self.count, READERS_WAIT).await?;
             if old & S::KEEPS_OUT == 0 {
                 let top = self.sweep(READERS_WAIT).await?; // R5
                 self.do_duties(Duties { reader: top, ..Duties::default() }).await?;
             }
         }
-        // R6. Given up, the node stays on the stack; its waker will make it ready again.
+        // R6. If given up, the node stays on the stack; its waker will make it ready again.
         self.wait_to_be_woken(&own, deadline, cancelled).await?;
         self.retire(own.id).await?;
         drop(own);
@@ -152,7 +152,7 @@ impl<S: Scheme> Core<S> {
         if cancelled.is_set() { Err(Stopped::GaveUp(Cancelled::REASON)) } else { Ok(()) }
     }
 
-    /// U1 for somebody else, U2, U3. Yields the writer to be let in, if this was the last reader.
+    /// U1 for another reader, U2, U3. Yields the writer to be let in, if this was the last reader.
     pub(super) async fn reader_leaves(&self) -> Result<Option<NodeId>, Stopped> {
         match self.fabric.atomic(&self.count, UNCOUNT_ME).await? {
             old if S::is_last(old) => self.let_writer_in(old - READER).await,
@@ -171,9 +171,10 @@ impl<S: Scheme> Core<S> {
         Ok(())
     }
 
-    /// U2, U3; X7: turn the interest in `word`, in which no reader is counted, into activity. Fails
-    /// if a reader came in, which will then do it. A head apart is read *after* the swap: it has no
-    /// identity, and may have succeeded for a later writer than the one seen before.
+    /// U2, U3; X7: turns the interest in `word`, in which no reader is counted, into activity.
+    /// Fails if a reader came in, which will then do it. A separate head is read *after* the swap:
+    /// it has no identity, and the swap may have succeeded for a later writer than the one seen
+    /// before.
     pub(super) async fn let_writer_in(&self, word: u64) -> Result<Option<NodeId>, Stopped> {
         if !self.activate(word).await? {
             return Ok(None);
@@ -190,8 +191,8 @@ impl<S: Scheme> Core<S> {
         }
     }
 
-    /// Turns interest into activity by comparing and swapping. That readers began or ceased to wait
-    /// does not matter.
+    /// Turns interest into activity by comparing and swapping. It does not matter whether readers
+    /// began or ceased to wait.
     pub(super) async fn activate(&self, mut word: u64) -> Result<bool, Stopped> {
         loop {
             let old = self.fabric.compare_swap(&self.count, word, S::granted(word)).await?;

@@ -1,4 +1,4 @@
-//! The packed scheme in an epoch of a recoverable lock: two flags more, and what is done to its
+//! The packed scheme in an epoch of a recoverable lock: two more flags, and what is done to its
 //! words from outside.
 
 use super::{
@@ -69,8 +69,8 @@ impl Rules for Recoverable {
 }
 
 impl CountedLock<Recoverable> {
-    /// Returns the lock of an epoch, in its words. After the first epoch a rank's last node is for
-    /// its stand-in.
+    /// Returns the lock of an epoch, in its words. After the first epoch a rank's last node is
+    /// reserved for its stand-in.
     pub(crate) fn of_epoch(core: &Arc<recovery::Core>, epoch: usize, memory: GroupMemory) -> Result<Self> {
         let link = EpochLink::new(core, epoch)?;
         let lock = CountedLock::with(core.fabric(), memory, core.home(), link)?;
@@ -91,7 +91,7 @@ impl CountedLock<Recoverable> {
         Ok(Shut { torn: word & TORN != 0, closed: Recoverable::is_closed(word) })
     }
 
-    /// Returns whether the lock is not torn, where that is known at once.
+    /// Returns whether the lock is known at once not to be torn.
     #[inline(always)]
     pub(crate) fn is_whole_now(&self) -> bool {
         self.core.fabric.get_word_now(&self.core.count).is_some_and(|word| word & TORN == 0)
@@ -111,7 +111,7 @@ impl CountedLock<Recoverable> {
         Ok(Recoverable::is_closed(self.core.fabric.fetch_and(&self.core.count, !TORN).await?))
     }
 
-    /// This rank's stand-in leaves: as a reader at U1, or as a writer at X2.
+    /// Takes this rank's stand-in out: as a reader at U1, or as a writer at X2.
     pub(crate) async fn stand_in_leaves(&self, writes: bool) -> Result<()> {
         let core = &self.core;
         let mut duties = Duties::default();
@@ -128,13 +128,13 @@ impl CountedLock<Recoverable> {
 }
 
 impl WriteGuard<'_, Recoverable> {
-    /// Releases what is half-written; in the background.
+    /// Releases the lock with half-written data, in the background.
     pub(crate) fn release_torn(self, core: Arc<recovery::Core>) {
         let lock = self.lock().clone();
         let held = self.disarm();
         lock.core.link.tear();
         core.fabric().clone().detach(async move {
-            // Torn before the lock passes on.
+            // Marked as torn before the lock passes on.
             let _ = core.say_who_tore(lock.core.me).await;
             let _ = lock.mark_torn().await;
             drop(WriteGuard::new(&lock, held).release().await);
@@ -158,7 +158,7 @@ pub(crate) struct HomeWords {
     home: Rank,
 }
 
-/// What an epoch was like when it was closed.
+/// The state of an epoch when it was closed.
 pub(crate) struct Closed {
     /// The writer that was active.
     pub(crate) writer: Option<Rank>,
@@ -172,8 +172,8 @@ impl HomeWords {
         Ok(HomeWords { count: word(Home::Count)?, tail: word(Home::Tail)?, home })
     }
 
-    /// From now on nobody gets in. (Acquire and release: what was published before an atomic that
-    /// found the epoch open is seen afterwards.)
+    /// Closes the epoch: from now on nobody gets in. (Acquire and release: what was published
+    /// before an atomic that found the epoch open is seen afterwards.)
     pub(crate) async fn close(&self, fabric: &Fabric) -> Result<Closed> {
         let word = fabric.fetch_or(&self.count, CLOSED).await?;
         let active = word & WRITER_ACTIVE != 0;
@@ -184,7 +184,7 @@ impl HomeWords {
         Ok(Closed { writer: writer.map(NodeId::rank), torn: word & TORN != 0 })
     }
 
-    /// Writes the words of an epoch that nobody else knows of yet: the stand-in of `writer` is
+    /// Writes the words of an epoch that nobody else knows of yet, with the stand-in of `writer`
     /// inside, or nobody.
     pub(crate) async fn install(&self, fabric: &Fabric, writer: Option<Rank>, torn: bool) -> Result<()> {
         let node = writer.map_or(0, |rank| NodeId::stand_in(rank).bits());
@@ -205,7 +205,7 @@ impl HomeWords {
         Ok(())
     }
 
-    /// Takes the stand-in of `writer` out again: it is not inside after all, and nobody has come
+    /// Takes the stand-in of `writer` out again: it is not inside after all, and nobody has queued
     /// behind it.
     pub(crate) async fn unseat(&self, fabric: &Fabric, writer: Rank) -> Result<()> {
         let node = NodeId::stand_in(writer).bits();

@@ -14,19 +14,19 @@ pub(super) const READER: u64 = 4;
 /// Readers wait that are not counted.
 pub(super) const READERS_WAIT: u64 = 1 << 31;
 
-/// The count that the last reader finds at U1 if a writer waits for it.
+/// The count that the last reader finds at U1 if a writer waits for it to leave.
 pub(super) const LAST: u64 = READER + WRITER_INTERESTED;
-/// Where a count word has its head, if it has one.
+/// The bit at which the head starts in a count word that has one.
 pub(super) const HEAD: u32 = 32;
 
-/// How a writer lets in a successor that it knows, without letting go of the lock in between.
+/// How a writer admits a successor that it knows, without releasing the lock in between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HandOver {
-    /// It does not.
+    /// It never does.
     Never,
     /// By a comparison, which fails if readers are counted.
     IfNoReaders,
-    /// Always: the lock stays set active.
+    /// Always: the lock stays active.
     Always,
 }
 
@@ -36,11 +36,11 @@ pub trait Scheme: Later {}
 
 impl<R: Later> Scheme for R {}
 
-/// The scheme's own part. Nodes are [`crate::queue::NodeId::bits`], words are values of the count
-/// word. What is provided here keeps the queue's first in the count word.
+/// A scheme's own part. Nodes are [`crate::queue::NodeId::bits`], words are values of the count
+/// word. The default methods keep the queue's first in the count word.
 pub trait Rules: Copy + fmt::Debug + Send + Sync + 'static {
-    /// What the lock of an epoch knows of the recoverable lock that it belongs to; nothing in other
-    /// schemes.
+    /// What the lock of an epoch knows about the recoverable lock that it belongs to; nothing in
+    /// other schemes.
     type EpochLink: Default + Send + Sync;
     /// [`crate::Lock::NAME`].
     const NAME: &'static str;
@@ -50,31 +50,29 @@ pub trait Rules: Copy + fmt::Debug + Send + Sync + 'static {
     const HOME_WORDS: usize;
     /// Flags that keep an arriving reader out.
     const KEEPS_OUT: u64;
-    /// Where readers are counted.
+    /// The bits in which readers are counted.
     const COUNTED: u64;
-    /// Those bits of the count that keep an arriving reader out.
+    /// Those bits of the count that keep an arriving reader out because of the holder limit.
     const OVER_LIMIT: u64 = limit_bits(Self::COUNTED, READER);
-    /// Those flags that keep readers out and end by themselves, so that readers wait for it.
+    /// Those flags that keep readers out and clear by themselves, so that readers wait for that.
     const HOLDS_UP: u64 = Self::KEEPS_OUT;
-    /// Whether a reader that waits is counted: then whoever wakes it lets it in. Otherwise it tries
-    /// again.
+    /// Whether a waiting reader is counted: then the wake lets it in. Otherwise it tries again.
     const WAITS_COUNTED: bool;
-    /// Whether the queue's first is named by a word of its own. Otherwise it stands in the count
-    /// word.
+    /// Whether a separate word names the queue's first. Otherwise the count word does.
     const HEAD_APART: bool;
     /// How a writer hands the lock over.
     const HAND_OVER: HandOver;
-    /// Whether the loss of a member is somebody's business: then an operation on the lost rank's
-    /// node that fails is no error, and a waiter that is woken looks at the count word again.
+    /// Whether the lock handles the loss of a member: then a failed operation on the lost rank's
+    /// node is no error, and a waiter that is woken looks at the count word again.
     const RECOVERABLE: bool = false;
 
-    /// Returns what is added to the count word to show `node`'s interest.
+    /// Returns what must be added to the count word to show `node`'s interest.
     #[inline(always)]
     fn interest(node: u64) -> u64 {
         node << HEAD | WRITER_INTERESTED
     }
 
-    /// Returns what the count word has while `node` is active, readers apart.
+    /// Returns the count word while `node` is active, without the readers.
     #[inline(always)]
     fn active(node: u64) -> u64 {
         node << HEAD | WRITER_ACTIVE
@@ -95,7 +93,7 @@ pub trait Rules: Copy + fmt::Debug + Send + Sync + 'static {
     /// Returns whether the writer that found `word` at X2 must look for waiting readers.
     fn must_sweep(word: u64) -> bool;
 
-    /// Returns whether nobody is to be inside, whoever let him in.
+    /// Returns whether nobody may be inside, whoever admitted it.
     #[inline]
     fn is_shut(_word: u64) -> bool {
         false
@@ -107,8 +105,8 @@ pub trait Rules: Copy + fmt::Debug + Send + Sync + 'static {
         false
     }
 
-    /// Follows each change that is published. `is_out` tells whether this rank is neither inside
-    /// now nor on its way in.
+    /// Called after each change that is published. `is_out` returns whether this rank is neither
+    /// inside now nor on its way in.
     #[inline(always)]
     fn went_on(_link: &Self::EpochLink, _fabric: &Fabric, _is_out: impl FnOnce() -> bool) {}
 

@@ -1,4 +1,4 @@
-//! Writers: a queue, whose first waits for the readers.
+//! Writers: a queue whose first waits for the readers.
 
 use super::{
     Core, CountedLock, Scheme, Writers,
@@ -20,14 +20,14 @@ use rdma_fabric::{Amo, Time};
 pub struct Writing(u64);
 
 impl Writing {
-    /// Above the node's bits.
+    /// Set if somebody woke the writer; above the node's bits.
     const WOKEN: u64 = 1 << 32;
 
     pub(super) fn bits(self) -> u64 {
         self.0
     }
 
-    /// Undoes [`Writing::bits`].
+    /// Restores the value from [`Writing::bits`].
     pub(super) fn of_bits(bits: u64) -> Self {
         Writing(bits)
     }
@@ -54,7 +54,7 @@ impl fmt::Debug for Writing {
     }
 }
 
-/// Where an acquisition stands that is not over yet.
+/// The state of an acquisition that is not over yet.
 #[derive(Debug)]
 pub enum WriteEntry {
     /// W2, or the comparison of a try in its place, was posted.
@@ -103,10 +103,10 @@ impl<S: Scheme> CountedLock<S> {
     /// Takes the lock exclusively.
     ///
     /// Everything that earlier holders put is visible to gets posted afterwards. On an idle lock
-    /// this is 3 remote atomics and a put, one after the other.
+    /// this costs 3 remote atomics and a put, one after the other.
     ///
-    /// Dropping the future takes back what it has done: a writer that waits is passed over by
-    /// whoever would have woken it, at the cost of 1 atomic on own memory now; one that is let in
+    /// Dropping the future undoes what it has done. A waiting writer is passed over by whoever
+    /// would have woken it; this costs 1 atomic on own memory now. A writer that has been let in
     /// releases the lock in the background.
     ///
     /// # Errors
@@ -117,8 +117,8 @@ impl<S: Scheme> CountedLock<S> {
     }
 
     /// Takes the lock exclusively, or gives up at `deadline`. Giving up costs 1 atomic on own
-    /// memory; whoever would have woken this rank hands the lock on. Dropping the future does the
-    /// same.
+    /// memory; whoever would have woken this rank hands the lock on. Dropping the future has the
+    /// same effect.
     ///
     /// # Errors
     /// As [`CountedLock::write`], and [`crate::LockError::TimedOut`].
@@ -127,8 +127,8 @@ impl<S: Scheme> CountedLock<S> {
         in_place(WriteNow(self, queue_up, PhantomData), move |entry| S::write_later(self, entry, deadline))
     }
 
-    /// Takes the lock exclusively if nobody is inside or waits to write. Dropping the future takes
-    /// back what it has done.
+    /// Takes the lock exclusively if nobody is inside or waits to write. Dropping the future undoes
+    /// what it has done.
     ///
     /// # Errors
     /// As [`CountedLock::write`].
@@ -137,7 +137,7 @@ impl<S: Scheme> CountedLock<S> {
         in_place(WriteNow(self, only_first, PhantomData), move |entry| S::try_write_later(self, entry))
     }
 
-    /// [`CountedLock::write_before`] from `entry` on.
+    /// Continues [`CountedLock::write_before`] from `entry` on.
     pub(super) async fn wait_to_write(&self, entry: NotInside, deadline: Time) -> Result<WriteGuard<'_, S>> {
         let core = &self.core;
         let (node, entry) = core.started(entry, deadline, queue_up).await?;
@@ -145,7 +145,7 @@ impl<S: Scheme> CountedLock<S> {
         Ok(WriteGuard::new(self, held))
     }
 
-    /// [`CountedLock::try_write`] from `entry` on.
+    /// Continues [`CountedLock::try_write`] from `entry` on.
     pub(super) async fn write_or_withdraw(&self, entry: NotInside) -> Result<Option<WriteGuard<'_, S>>> {
         let core = &self.core;
         let (node, entry) = core.started(entry, Time::MAX, only_first).await?;
@@ -159,13 +159,13 @@ fn queue_up(node: NodeId) -> Amo<u64> {
     Amo::Swap(node.bits())
 }
 
-/// In its place: queue up only if that is empty.
+/// In place of W2: queues up only if the queue is empty.
 fn only_first(node: NodeId) -> Amo<u64> {
     Amo::CompareSwap { expected: 0, new: node.bits() }
 }
 
 impl<S: Scheme> Core<S> {
-    /// W1–W5 as far as nothing has to be waited for: inside.
+    /// W1–W5 as far as nothing has to be waited for. Yields the hold if that leads inside.
     #[inline(always)]
     fn start(&self, first: impl Fn(NodeId) -> Amo<u64>) -> Result<Writing, NotInside> {
         if !self.is_fast() || !self.broken.is_whole() {
@@ -223,7 +223,7 @@ impl<S: Scheme> Core<S> {
         }
     }
 
-    /// W3–W5 in one, if nobody is about.
+    /// W3–W5 in one, if nobody is present.
     #[inline(always)]
     pub(super) fn enter_free(&self, node: NodeId) -> Amo<u64> {
         Amo::CompareSwap { expected: 0, new: S::active(node.bits()) }

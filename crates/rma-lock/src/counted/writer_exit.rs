@@ -18,7 +18,7 @@ use core::{mem, task::Context};
 use rdma_fabric::{Amo, FabricError};
 use std::sync::Arc;
 
-/// Where a release stands that is not over yet.
+/// The state of a release that is not over yet.
 #[derive(Debug)]
 pub enum WriteExit {
     /// The successor is known. The comparison that hands over to it was posted, if one is needed.
@@ -77,8 +77,8 @@ impl<S: Scheme> CountedLock<S> {
         flushed
     }
 
-    /// Releases an exclusive hold that nobody will: at once as far as that is possible, the rest in
-    /// the background.
+    /// Releases an exclusive hold that nobody else will release: at once as far as that is
+    /// possible, the rest in the background.
     pub(crate) fn release_write_unawaited(&self, held: Writing) {
         if let Err(exit) = self.core.leave(held) {
             S::release_write_unawaited(&self.core, held, exit);
@@ -137,7 +137,7 @@ impl<S: Scheme> Core<S> {
         Ok(())
     }
 
-    /// Returns whether nobody has linked itself behind my node.
+    /// Returns whether nobody has linked itself behind this rank's node.
     #[inline(always)]
     fn is_last(&self, node: NodeId) -> bool {
         self.own(node.slot(), NodeWord::Next).is_ok_and(|next| matches!(self.fabric.load(next), Ok(0)))
@@ -194,7 +194,7 @@ impl<S: Scheme> Core<S> {
         Ok(())
     }
 
-    /// X2, X3 for one that gave up, or the hand-over in their place.
+    /// X2, X3 for a writer that gave up, or the hand-over in their place.
     pub(super) async fn writer_leaves(&self, node: NodeId, duties: &mut Duties) -> Result<(), Stopped> {
         if S::HAND_OVER != HandOver::Never {
             let next = self.next_of(node).await?;
@@ -209,8 +209,8 @@ impl<S: Scheme> Core<S> {
         self.deactivate_for(node, Found::Nothing, duties).await
     }
 
-    /// Completes a hand-over to `next`, unless the comparison that it needs found something else:
-    /// then leaves in general.
+    /// Completes a hand-over to `next`. If the comparison that it needs found something else,
+    /// leaves in the general way.
     async fn pass_to_next(
         &self,
         node: NodeId,
@@ -233,25 +233,26 @@ impl<S: Scheme> Core<S> {
         Ok(())
     }
 
-    /// X3, if the count word was `count` before X2: take the readers that waited for that. Yields
-    /// their top.
+    /// X3, if the count word was `count` before X2: takes the readers that waited for that. Yields
+    /// the top of their stack.
     ///
     /// The stack is taken before the next writer can register (X6): a later sweep could release
-    /// readers that queued behind that one.
+    /// readers that queued behind that writer.
     pub(super) async fn sweep(&self, count: u64) -> Result<Option<NodeId>, Stopped> {
         if !S::must_sweep(count) {
             return Ok(None);
         }
         if !S::WAITS_COUNTED {
-            // Before the stack: a reader that comes upon an empty one says so again.
+            // Before the stack is taken: a reader that finds the stack empty announces itself
+            // again.
             self.fabric.fetch_and(&self.count, !READERS_WAIT).await?;
         }
         let top = self.fabric.swap(&self.readers()?, 0).await?;
         self.decode("readers", top)
     }
 
-    /// X4–X7, mine or for one that gave up: leave the queue, register the successor. Yields the
-    /// writer to be woken, if there is one and no reader is in its way.
+    /// X4–X7, for this rank or for a writer that gave up: leaves the queue, registers the
+    /// successor. Yields the writer to be woken, if there is one and no reader is in its way.
     pub(super) async fn pass_queue_on(&self, departing: Departing) -> Result<Option<NodeId>, Stopped> {
         let node = departing.node;
         let successor = self.successor(departing).await?;
@@ -265,7 +266,7 @@ impl<S: Scheme> Core<S> {
         self.let_writer_in(count + S::interest(successor.bits())).await // X7
     }
 
-    /// X4: the writer after `node`. `None` if there is none, or if it will register itself.
+    /// X4: yields the writer after `node`. `None` if there is none, or if it will register itself.
     async fn successor(&self, Departing { node, queue }: Departing) -> Result<Option<NodeId>, Stopped> {
         let tail = match queue {
             Found::Tail(tail) => tail,
@@ -287,7 +288,7 @@ impl<S: Scheme> Core<S> {
     }
 }
 
-/// Returns what hands the lock on from `node` to `next`, if anything has to be done but to wake it.
+/// Returns the atomic that hands the lock on from `node` to `next`, if more is needed than a wake.
 fn pass_on_to<S: Scheme>(node: NodeId, next: u64) -> Option<Amo<u64>> {
     (S::HAND_OVER == HandOver::IfNoReaders)
         .then(|| Amo::CompareSwap { expected: S::active(node.bits()), new: S::active(next) })

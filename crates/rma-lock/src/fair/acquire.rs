@@ -16,8 +16,8 @@ use crate::{
 use rdma_fabric::{Amo, Time};
 
 impl Core {
-    /// Yields a node whose F1, `first`, was posted, now if that has not happened. Until then
-    /// nothing depends on this future, and then it is over.
+    /// Yields a node whose F1, `first`, was posted; posts it now if that has not happened. Until
+    /// then nothing depends on this future, and after that it is over.
     pub(super) async fn started(
         &self,
         entry: NotInside,
@@ -65,7 +65,7 @@ impl Core {
     }
 
     /// F1–F7 of a try, from `entry` on. It waits for nobody: only an empty queue or a reader inside
-    /// may be before it.
+    /// may be ahead of it.
     pub(super) async fn try_acquire(
         &self,
         node: NodeId,
@@ -86,7 +86,7 @@ impl Core {
                         own.give_back_fresh();
                         return Ok(None);
                     }
-                    // Another turn of that node may have come to the same place, as one that waits.
+                    // Another turn of that node may have come to the same place, as a waiting one.
                     waits = !self.link(node, class, before).await?;
                 }
                 FairEntry::First
@@ -127,8 +127,8 @@ impl Core {
         Ok(())
     }
 
-    /// F4 from `entry` on, for the queue's first: readers still inside came before it, and none can
-    /// come any more.
+    /// F4 from `entry` on, for the queue's first: readers still inside came before it, and no more
+    /// can come.
     async fn no_reader(&self, entry: FairEntry) -> Result<bool, Stopped> {
         let state = match entry {
             FairEntry::Looked(state) => state,
@@ -138,7 +138,7 @@ impl Core {
         Ok(state == 0)
     }
 
-    /// F5: `node` is first and waits for the readers. True if there is none any more; otherwise the
+    /// F5: `node` is first and waits for the readers. Yields true if none are left; otherwise the
     /// last of them sees which writer waits.
     pub(super) async fn registered_among_none(&self, node: NodeId) -> Result<bool, Stopped> {
         let writer = node.bits() << WRITER;
@@ -149,7 +149,7 @@ impl Core {
         Ok(true)
     }
 
-    /// F6. Given up, the node stays in the queue; its waker will make it ready again.
+    /// F6. If given up, the node stays in the queue; its waker will make it ready again.
     async fn wait(&self, own: &Own<'_>, class: Class, deadline: Time, cancelled: &Cancelled) -> Result<(), Stopped> {
         let woken = self.wait_to_be_woken(own, deadline, cancelled).await;
         if let Err(Stopped::GaveUp(_)) = woken {
@@ -158,7 +158,7 @@ impl Core {
         woken
     }
 
-    /// F7, from `said` on if that was posted.
+    /// F7, from `said` on if it was posted.
     async fn now_inside(
         &self,
         own: Own<'_>,

@@ -16,11 +16,11 @@ use std::sync::Arc;
 pub(super) struct Held {
     pub(super) node: NodeId,
     pub(super) class: Class,
-    /// Whether somebody woke it.
+    /// Whether somebody woke the holder.
     pub(super) woken: bool,
 }
 
-/// [`crate::locks::Shared`] or [`crate::locks::Exclusive`] access, by a [`FairLock`].
+/// [`crate::locks::Shared`] or [`crate::locks::Exclusive`] access to a [`FairLock`].
 ///
 /// Dropping it releases the lock in the background, as [`FairGuard::release`] does, and reports no
 /// errors.
@@ -48,12 +48,13 @@ impl<'a, M: Mode> FairGuard<'a, M> {
         self.lock
     }
 
-    /// Makes every put of this rank visible, then lets go of the lock. If the future is dropped
+    /// Makes every put of this rank visible, then releases the lock. If the future is dropped
     /// half-way, the rest is done in the background.
     ///
     /// # Errors
-    /// [`crate::LockError::Fabric`]: what a put met at its target, with the lock released all the same; or what the release itself
-    /// met, after which further calls on this lock answer [`crate::LockError::Broken`].
+    /// [`crate::LockError::Fabric`]: what a put met at its target, in which case the lock is still
+    /// released; or what the release itself met, after which further calls on this lock return
+    /// [`crate::LockError::Broken`].
     #[inline]
     pub fn release(self) -> impl Future<Output = Result<()>> {
         // Dropped unpolled, the future drops the guard.

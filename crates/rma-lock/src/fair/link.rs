@@ -1,4 +1,4 @@
-//! What a node's next word says of its neighbours.
+//! What a node's next word says about its neighbours.
 
 use super::{Class, Core};
 use crate::{
@@ -11,7 +11,7 @@ use rdma_fabric::Amo;
 
 /// Set in a link if the successor is a writer.
 const WRITES: u64 = 1 << 32;
-/// The node's reader is inside, and nobody has linked itself. Names no node.
+/// The node's reader is inside, and nobody has linked itself behind it. Names no node.
 const INSIDE: u64 = 1 << 33;
 
 /// F7.
@@ -20,7 +20,7 @@ pub(super) const SAY_INSIDE: Amo<u64> = Amo::CompareSwap { expected: 0, new: INS
 /// The next in the queue.
 pub(super) type Next = (NodeId, Class);
 
-/// What a node's owner has said of it before it leaves the queue.
+/// What a node's owner has said in it before it leaves the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Said {
     Nothing,
@@ -40,10 +40,10 @@ impl Said {
 /// How a node came out of the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Out {
-    /// As the last: the queue is empty, and the node as if it had not been in it, except for what
-    /// was [said](Said).
+    /// As the last: the queue is empty, and the node is as if it had not been in it, except for
+    /// what was [said](Said).
     Last,
-    /// With a successor on its way, which will find itself the queue's first.
+    /// With a successor on its way, which will find that it is the queue's first.
     Passed,
     Before(NodeId, Class),
 }
@@ -54,7 +54,7 @@ impl Core {
         Ok(self.decode("next", link & !WRITES)?.map(|node| (node, class)))
     }
 
-    /// F2: behind `before`. True if a reader may enter, or a writer is first.
+    /// F2: links behind `before`. Yields true if a reader may enter, or a writer is first.
     pub(super) async fn link(&self, node: NodeId, class: Class, before: NodeId) -> Result<bool, Stopped> {
         let me = node.bits() | if class == Class::Writer { WRITES } else { 0 };
         match self.fabric.swap(&self.node(before, NodeWord::Next)?, me).await? {
@@ -66,13 +66,13 @@ impl Core {
     }
 
     /// Yields whether `node`'s reader is inside, as far as can be seen, and nobody has linked
-    /// itself.
+    /// itself behind it.
     pub(super) async fn is_inside(&self, node: NodeId) -> Result<bool, Stopped> {
         Ok(self.fabric.get_word(&self.node(node, NodeWord::Next)?).await? == INSIDE)
     }
 
-    /// F7, posted already if there is `said`: my reader is inside. Yields the one that came before
-    /// that was said.
+    /// F7, already posted if `said` is given: this rank's reader is inside. Yields the acquisition
+    /// that linked itself before that was said.
     pub(super) async fn say_inside(&self, node: NodeId, said: Option<Posting>) -> Result<Option<Next>, Stopped> {
         let link = match said {
             Some(posting) => posting.result().await?,
@@ -84,7 +84,7 @@ impl Core {
         self.decode_link(link)
     }
 
-    /// G1: `node`, mine or one that was given up, leaves the queue.
+    /// G1: `node`, this rank's or one that was given up, leaves the queue.
     pub(super) async fn leave_queue(&self, node: NodeId, said: Said) -> Result<Out, Stopped> {
         let link = self.next_of(node).await?;
         if link != said.bits() {
@@ -94,7 +94,7 @@ impl Core {
         self.leave_queue_from(node, said, tail).await
     }
 
-    /// G1 from what its comparison found in the tail on.
+    /// G1, continued from what its comparison found in the tail.
     pub(super) async fn leave_queue_from(&self, node: NodeId, said: Said, tail: u64) -> Result<Out, Stopped> {
         if tail == node.bits() {
             return Ok(Out::Last);
@@ -111,14 +111,16 @@ impl Core {
         }
     }
 
-    /// Returns whether nobody has linked itself behind my node, which said so much.
+    /// Returns whether nobody has linked itself behind this rank's node, in which it has said
+    /// `said`.
     #[inline(always)]
     pub(super) fn is_last(&self, node: NodeId, said: Said) -> bool {
         let next = self.own(node.slot(), NodeWord::Next);
         next.is_ok_and(|next| matches!(self.fabric.load(next), Ok(link) if link == said.bits()))
     }
 
-    /// My node left the queue as the last, and nobody has woken it: take back what it said.
+    /// Takes back what this rank's node said, after it left the queue as the last without being
+    /// woken.
     #[inline(always)]
     pub(super) fn unsay(&self, node: NodeId, said: Said) -> Result<(), Stopped> {
         if said == Said::Inside {

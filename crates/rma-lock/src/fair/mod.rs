@@ -1,38 +1,38 @@
-//! The fair queue lock: readers and writers get in in order of arrival, readers beside each other
+//! The fair queue lock: readers and writers get in in order of arrival, and adjacent readers
 //! together.
 //!
 //! # Words
 //! At the home, changed by atomics only:
-//! * `state`: readers inside, or let in, in the low half; in the high half the writer that waits
-//!   for them to leave, if it is the queue's first.
-//! * `tail`: last of the queue, in which readers and writers stand, and readers stay while they are
-//!   inside.
+//! * `state`: in the low half the readers that are inside, or let in; in the high half the writer
+//!   that waits for them to leave, if it is the queue's first.
+//! * `tail`: last of the queue, in which readers and writers stand; readers stay in it while they
+//!   are inside.
 //!
-//! At each rank its queue nodes ([`crate::queue`]), whose next words say more here ([`link`]): the
-//! next in the queue, and its class; or that the node's reader is inside; or that its owner has
+//! At each rank are its queue nodes ([`crate::queue`]), whose next words say more here ([`link`]):
+//! the next in the queue, and its class; or that the node's reader is inside; or that its owner has
 //! left.
 //!
 //! # Steps
-//! Comments name these, which `docs/systems/queued-locks.md` has with their operations. All is after
-//! Mellor-Crummey and Scott's fair lock (PPoPP 1991, Figure 4), as corrected later; what differs is
-//! told there.
-//! * F1: to the end of the queue. F2: link behind the one before, and learn whether that is a
+//! Comments name these steps; `docs/systems/queued-locks.md` lists them with their operations. They
+//! follow Mellor-Crummey and Scott's fair lock (PPoPP 1991, Figure 4), as corrected later; that
+//! document also lists the differences.
+//! * F1: go to the end of the queue. F2: link behind the predecessor, and learn whether that is a
 //!   reader inside, or gone.
-//! * F3: a reader that need not wait counts itself. F4: a writer that is first looks whether
-//!   readers are inside; F5: if so it says who it is, and looks again. F6: wait. F7: a reader
-//!   inside says so in its own node; a reader that came before that is counted, and woken.
+//! * F3: a reader that need not wait counts itself. F4: a writer that is first checks whether
+//!   readers are inside; F5: if so, it says who it is and checks again. F6: wait. F7: a reader
+//!   inside says so in its own node; a reader that came before that is counted and woken.
 //! * G1: leave the queue, as the last or with a mark for a successor on its way. G2: a writer
 //!   counts the reader it lets in. G3: a reader uncounts itself and, in the same atomic, says which
-//!   writer comes next. G4: the last of them takes that back, for it has seen it. G5: wake.
+//!   writer comes next. G4: the last of them takes that back, because it has seen it. G5: wake.
 //!
 //! # Fast and slow
-//! Where operations are over when they are posted, who meets nobody gets in and out without a wait
-//! ([`short_path`]). Whoever has to wait, or has more to do, goes on in a boxed future from where
-//! it stands.
+//! Where operations are over when they are posted, an uncontended rank gets in and out without a
+//! wait ([`short_path`]). A rank that has to wait, or has more to do, continues in a boxed future
+//! from where it stands.
 //!
 //! # Giving up
 //! As everywhere, whoever would wake a node that was given up acts for it ([`release`]): a writer
-//! leaves the queue; a reader, which is counted already, leaves the queue and hands its count to
+//! leaves the queue; a reader, which is already counted, leaves the queue and hands its count to
 //! the reader behind it, or uncounts itself.
 
 mod acquire;
@@ -64,13 +64,13 @@ const _: () = assert!(TAIL + 8 <= HOME_BYTES);
 
 /// One reader, in the state.
 const READER: u64 = 1;
-/// Where the state has its writer.
+/// The bit at which the writer starts in the state.
 const WRITER: u32 = 32;
-/// Whoever is counted stands at a node, of which a rank has few, so forgotten guards can't overflow
-/// the count: whoever lacks a node is refused before.
+/// Everybody who is counted occupies a node, of which a rank has few, so forgotten guards can't
+/// overflow the count: a rank that lacks a node is refused before.
 const _: () = assert!(NodeId::MOST <= 1 << (WRITER - 2));
 
-/// What stands at a node.
+/// The kind of acquisition that occupies a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
     Reader,
@@ -115,7 +115,7 @@ impl Class {
         }
     }
 
-    /// Returns what a node of this class has said when its owner is inside.
+    /// Returns what a node of this class says while its owner is inside.
     #[inline(always)]
     fn said(self) -> Said {
         match self {
@@ -132,24 +132,25 @@ impl Class {
     }
 }
 
-/// A readers-writer lock that lets ranks in in order of their arrival, homed at one rank.
+/// A readers-writer lock that admits ranks in order of their arrival, homed at one rank.
 ///
-/// One value per rank refers to one lock for all; clones of it are the same value. Whoever holds
-/// the lock and asks for it again may wait for itself, also as a reader: behind a writer that waits
+/// One value per rank refers to one lock shared by all; clones of it are the same value. A holder
+/// that asks for the lock again may wait for itself, even as a reader: behind a writer that waits
 /// for it to leave.
 ///
-/// Remote operations without contention: shared lock 2 atomics, unlock 2; exclusive lock an atomic
-/// and a get, unlock 1 atomic. A rank waits and holds with at most four queue nodes at a time: more
-/// are [`crate::LockError::TooManyWaiting`].
+/// Uncontended remote operations: shared lock 2 atomics, unlock 2; exclusive lock an atomic and a
+/// get, unlock 1 atomic. A rank waits and holds with at most four queue nodes at a time: more are
+/// [`crate::LockError::TooManyWaiting`].
 ///
 /// # Dropped futures
 /// Each future of a lock or guard may be dropped at any moment, by `select!` or a deadline. What
 /// others still depend on is [detached](Fabric::detach): a dropped acquisition ends not holding the
 /// lock, a dropped release ends having released it. An acquisition that was given up keeps its
-/// place in the queue, and with it those that came later, until the lock would have come to it.
+/// place in the queue, and with it delays those that came later, until the lock would have come to
+/// it.
 ///
 /// # Threads
-/// A lock may be used by several threads, if its fabric may.
+/// A lock may be used by several threads if its fabric may.
 #[derive(Clone)]
 pub struct FairLock {
     core: Arc<Core>,
@@ -161,7 +162,8 @@ impl fmt::Debug for FairLock {
     }
 }
 
-/// A rank's side of a lock, kept by its values and by what their dropped futures still do.
+/// A rank's side of a lock, kept alive by its values and by the work that their dropped futures
+/// still do.
 struct Core {
     queue: Queue,
     state: RemoteWord<u64>,
@@ -259,7 +261,7 @@ impl RmaLock for FairLock {
         self.enter_before(deadline)
     }
 
-    /// Also refused if somebody else queues up, or leaves the queue, at the same moment.
+    /// Also yields `None` if somebody else queues up, or leaves the queue, at the same moment.
     #[inline]
     fn try_read(&self) -> impl Future<Output = Result<Option<Self::Shared<'_>>>> {
         self.try_enter()

@@ -1,4 +1,4 @@
-//! Leaving, for oneself and for those that gave up: G1–G5.
+//! Leaving, for this rank or for acquisitions that gave up: G1–G5.
 
 use super::{
     Class, Core, READER, WRITER,
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{error::Stopped, in_place::Posting, queue::NodeId};
 
-/// Returns whether a reader that left the state so was the last one before a writer.
+/// Returns whether a reader that left this state behind was the last one before a writer.
 #[inline(always)]
 pub(super) fn was_waited_for(left: u64) -> bool {
     left as u32 == 0 && left >> WRITER != 0
@@ -58,7 +58,7 @@ impl Core {
         Ok(Some((node, class)))
     }
 
-    /// G3, posted already if there is `uncounting`, and G4: yields the next to be woken when a
+    /// G3, already posted if `uncounting` is given, and G4: yields the next to be woken after a
     /// reader that was inside has left. A reader behind it is inside, too.
     async fn uncount(&self, out: Out, uncounting: Option<Posting>) -> Result<Option<Next>, Stopped> {
         let writer = match out {
@@ -75,7 +75,7 @@ impl Core {
             return Ok(None);
         }
         let first = left >> WRITER;
-        // Nobody else has seen it with no reader beside it, and none can come before it.
+        // Nobody else has seen the writer with no reader beside it, and none can come before it.
         self.fabric.fetch_add(&self.state, (first << WRITER).wrapping_neg()).await?;
         Ok(self.decode("state", first)?.map(|writer| (writer, Class::Writer)))
     }

@@ -16,19 +16,19 @@ use crate::{
 use core::{marker::PhantomData, mem, task::Context};
 use rdma_fabric::{Amo, Handle};
 
-/// Where an acquisition stands that is not over yet.
+/// The state of an acquisition that is not over yet.
 pub(super) enum FairEntry {
     /// F1, or the comparison of a try in its place, was posted.
     Tail(Posting),
-    /// Nobody is before it in the queue.
+    /// Nobody is ahead of it in the queue.
     First,
-    /// A reader, nobody before it: F3 was posted.
+    /// A reader with nobody ahead of it: F3 was posted.
     Count(Posting),
-    /// It is counted.
+    /// The reader is counted.
     Counted,
-    /// It is counted, and F7 was posted.
+    /// The reader is counted, and F7 was posted.
     Inside(Posting),
-    /// A writer, nobody before it: F4 was posted.
+    /// A writer with nobody ahead of it: F4 was posted.
     Look(Handle<[u64; 1]>),
     /// What F4 found.
     Looked(u64),
@@ -43,7 +43,7 @@ fn not_inside(node: NodeId, entry: FairEntry) -> NotInside {
     Some(Box::new((node, entry)))
 }
 
-/// Where a release stands that is not over yet.
+/// The state of a release that is not over yet.
 pub(super) enum FairExit {
     /// G1's comparison with the tail was posted.
     Tail(Posting),
@@ -112,14 +112,14 @@ pub(super) fn queue_up(node: NodeId) -> Amo<u64> {
     Amo::Swap(node.bits())
 }
 
-/// In its place: queue up if nobody stands there; for a reader the first of two attempts, the
-/// second one behind a reader inside.
+/// In place of F1: queues up if the queue is empty; for a reader this is the first of two attempts,
+/// and the second is behind a reader inside.
 pub(super) fn if_empty(node: NodeId) -> Amo<u64> {
     Amo::CompareSwap { expected: 0, new: node.bits() }
 }
 
 impl Core {
-    /// F1–F7: inside.
+    /// F1–F7. Yields the hold if that leads inside.
     #[inline(always)]
     fn start(&self, class: Class, first: impl Fn(NodeId) -> Amo<u64>) -> Result<Held, NotInside> {
         if !self.is_fast() || !self.broken.is_whole() {
@@ -194,7 +194,7 @@ impl Core {
         match look.wait() {
             Ok([0]) => Ok(()),
             Ok([readers]) => Err(Box::new(FairEntry::Looked(readers))),
-            // It has changed nothing, and fails again.
+            // The get has changed nothing, and will fail again.
             Err(_) => Err(Box::new(FairEntry::First)),
         }
     }
@@ -204,7 +204,7 @@ impl Core {
     pub(super) fn leave(&self, held: Held) -> Result<(), NotOut> {
         let Held { node, class, woken } = held;
         let said = class.said();
-        // One that was woken begins another turn of its node.
+        // A node that was woken begins another turn.
         if !self.is_fast() || woken || !self.is_last(node, said) {
             return Err(None);
         }
@@ -231,7 +231,7 @@ impl Core {
         Ok(())
     }
 
-    /// G3, with nobody to be woken; my node was the queue's last.
+    /// G3 with nobody to be woken; this rank's node was the queue's last.
     #[inline(always)]
     fn uncount_now(&self, node: NodeId) -> Result<u64, NotOut> {
         if self.unsay(node, Said::Inside).is_err() {

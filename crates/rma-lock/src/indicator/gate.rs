@@ -1,12 +1,12 @@
 //! A node's words.
 //!
 //! The gate: `departures:24 | epoch:15 | closed:1 | readers:24`. Readers are those inside and those
-//! that wait. Departures wrap at the top of the word. Only the one writer changes the epoch, and
-//! takes its end into account.
+//! that wait. Departures wrap at the top of the word. Only the one writer changes the epoch, and it
+//! allows for the epoch's wrapping.
 //!
-//! The limit: `writer + 1:32 | departures:24`, what the writer that closed the gate waits for. Of
-//! an older one the same is true that was: nobody waits for it, or it is reached; whoever compares
-//! with it does no harm.
+//! The limit: `writer + 1:32 | departures:24`, what the writer that closed the gate waits for. An
+//! older limit stays what it was: nobody waits for it, or it is reached; comparing with it does no
+//! harm.
 
 use crate::{LockError, holder_limit::limit_bits_of};
 use core::fmt;
@@ -18,7 +18,7 @@ const CLOSED: u64 = 1 << FIELD;
 const EPOCH_AT: u32 = FIELD + 1;
 const EPOCHS: u64 = 1 << 15;
 const DEPARTED: u64 = 1 << 40;
-/// Readers that a gate counts: a quarter of its field.
+/// The readers that a gate counts: a quarter of its field.
 const MOST: u64 = 1 << (FIELD - 2);
 const OVER_LIMIT: u64 = limit_bits_of(MOST, MASK, 1);
 
@@ -45,7 +45,7 @@ impl Gate {
         self.0 & MASK
     }
 
-    /// Returns whether a reader that found this is inside.
+    /// Returns whether a reader that found this value is inside.
     #[inline(always)]
     pub(super) fn admits(self) -> bool {
         self.0 & (CLOSED | OVER_LIMIT) == 0
@@ -69,7 +69,7 @@ impl Gate {
         self.0 >> 40
     }
 
-    /// G5, if this is what the gate was before it was closed: open, in the next epoch.
+    /// G5, if this is the gate's value before it was closed: opens it, in the next epoch.
     pub(super) fn reopening(self) -> Amo<u64> {
         let next = (self.epoch() + 1) % EPOCHS;
         let (now, then) = (self.epoch() << EPOCH_AT, next << EPOCH_AT);
@@ -88,17 +88,18 @@ pub(super) fn refusal() -> LockError {
 pub(super) struct Limit(pub(super) u64);
 
 impl Limit {
-    /// When all have departed that were counted when the gate, before it was closed, was `gate`.
+    /// Returns the limit reached when all readers have departed that `gate`, the value before
+    /// closing, counted.
     pub(super) fn after(gate: Gate, writer: Rank) -> Self {
         Limit((u64::from(writer.number()) + 1) << FIELD | (gate.departures() + gate.readers()) & MASK)
     }
 
-    /// Returns whether it is reached with so many departures.
+    /// Returns whether the limit is reached with this many departures.
     pub(super) fn is(self, departures: u64) -> bool {
         self.0 & MASK == departures & MASK
     }
 
-    /// Returns the writer that waits for it; `None` before any has.
+    /// Returns the writer that waits for the limit; `None` before any has.
     pub(super) fn writer(self) -> Option<u64> {
         (self.0 >> FIELD).checked_sub(1)
     }

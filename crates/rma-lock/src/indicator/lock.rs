@@ -17,18 +17,18 @@ use core::{fmt, future::Future, marker::PhantomData, mem, task::Context};
 use rdma_fabric::{Fabric, GroupMemory, Rank, Time, provider::Boxed};
 use std::sync::{Arc, OnceLock};
 
-/// A lock for data that is hardly ever written: readers count at their own node, and no operation
-/// of theirs leaves it, but for a word to a writer that waits; a writer, kept apart from others by
-/// `L`, closes every node's gate and waits until the readers inside have left. (A distributed
-/// reader indicator, as of BRAVO or of foMPI's local words.)
+/// A lock for data that is hardly ever written: readers count at their own node, and none of their
+/// operations leaves it, except for a word to a writer that waits; a writer, kept apart from other
+/// writers by `L`, closes every node's gate and waits until the readers inside have left. (A
+/// distributed reader indicator, like that of BRAVO or foMPI's local words.)
 ///
 /// A reader does 1 atomic at its node, and 1 to leave; 1 get more if a writer waits. A writer does
-/// 2 atomics for each node besides what `L` costs, pipelined, and a put and a get for each node
+/// 2 pipelined atomics for each node on top of what `L` costs, and a put and a get for each node
 /// where readers are inside.
 ///
 /// # Waiting
-/// On own memory: readers on queue nodes, the writer on a flag for each node. No release waits for
-/// another rank's CPU.
+/// Ranks wait on own memory: readers on queue nodes, the writer on a flag for each node. No release
+/// waits for another rank's CPU.
 ///
 /// # Fairness
 /// [`Fairness::Alternating`].
@@ -49,7 +49,7 @@ impl<L: fmt::Debug> fmt::Debug for IndicatorLock<L> {
 }
 
 impl<L: KeptExclusive> Lock for IndicatorLock<L> {
-    /// How the lock is made that keeps writers apart.
+    /// How the lock that keeps writers apart is made.
     type Options = L::Options;
 
     const NAME: &'static str = "reader indicator";
@@ -86,7 +86,7 @@ impl<L: KeptExclusive> Lock for IndicatorLock<L> {
     }
 }
 
-/// Access by an [`IndicatorLock`], shared or exclusive.
+/// Shared or exclusive access to an [`IndicatorLock`].
 ///
 /// Dropping it releases the lock in the background, as [`IndicatorGuard::release`] does, and
 /// reports no errors.
@@ -105,7 +105,7 @@ struct Held<'a> {
 enum What {
     Shared,
     Exclusive(Box<Shut>),
-    /// It is released.
+    /// The hold has been released.
     Nothing,
 }
 
@@ -129,11 +129,12 @@ impl<'a, L: KeptExclusive> IndicatorGuard<'a, L> {
         self.lock
     }
 
-    /// Makes every put of this rank visible, then lets go of the lock. If the future is dropped
+    /// Makes every put of this rank visible, then releases the lock. If the future is dropped
     /// half-way, the rest is done in the background.
     ///
     /// # Errors
-    /// [`LockError::Fabric`]: what a put met at its target, with the lock released all the same; or what the release itself met.
+    /// [`LockError::Fabric`]: what a put met at its target, in which case the lock is still released; or
+    /// what the release itself met.
     #[inline]
     pub fn release(self) -> impl Future<Output = Result<()>> {
         in_place(Leave(self.held), |(held, posted)| held.release_from(posted))
@@ -179,7 +180,7 @@ impl Drop for Held<'_> {
 
 guard_by_itself!([L: KeptExclusive] IndicatorGuard<'_, L>);
 
-/// I1, where it is over when it is posted.
+/// I1, if it is over when it is posted.
 struct Enter<'a, L, Held>(&'a IndicatorLock<L>, PhantomData<fn() -> Held>);
 
 impl<'a, L: KeptExclusive, Held: From<IndicatorGuard<'a, L>>> FastPath for Enter<'a, L, Held> {
@@ -201,7 +202,7 @@ impl<'a, L: KeptExclusive, Held: From<IndicatorGuard<'a, L>>> FastPath for Enter
     }
 }
 
-/// I7 of a reader, where it is over when it is posted.
+/// I7 of a reader, if it is over when it is posted.
 struct Leave<'a>(Held<'a>);
 
 impl<'a> FastPath for Leave<'a> {
@@ -246,7 +247,7 @@ fn shut(core: &Arc<Core>, deadline: Time) -> Boxed<'_, Result<Held<'_>>> {
     Box::pin(async move { try_shut(core, Some(deadline)).await?.ok_or(LockError::TimedOut) })
 }
 
-/// G1–G4; `None` for a deadline is not to wait at all.
+/// G1–G4; `None` as deadline means not to wait at all.
 fn try_shut(core: &Arc<Core>, deadline: Option<Time>) -> Boxed<'_, Result<Option<Held<'_>>>> {
     Box::pin(async move {
         core.queue.broken.check()?;

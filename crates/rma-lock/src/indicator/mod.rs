@@ -2,15 +2,15 @@
 //!
 //! # Words
 //! At each node's first rank: its `gate` ([`gate`]), the `limit` that the writer before it waits
-//! for, and `waiting`, the stack of readers that found the gate closed. At each rank a flag for
-//! each node, for when it writes, and its queue nodes ([`crate::queue`]).
+//! for, and `waiting`, the stack of readers that found the gate closed. At each rank: a flag for
+//! each node, for when the rank writes, and its queue nodes ([`crate::queue`]).
 //!
 //! # Order
 //! A reader announces itself and looks at the gate with one atomic on one word, so nothing can come
-//! between. Between a reader that leaves and a writer that waits there is a race of the kind of
-//! Dekker's: the reader counts its departure and then gets the limit, the writer puts the limit,
-//! makes it visible, and then gets the departures. Each has the result of the first before it posts
-//! the second, so at least one of them sees the other; both may, and a flag is lowered once.
+//! between. Between a reader that leaves and a writer that waits there is a race like Dekker's: the
+//! reader counts its departure and then gets the limit; the writer puts the limit, makes it
+//! visible, and then gets the departures. Each has the result of its first operation before it
+//! posts the second, so at least one of them sees the other; both may, and a flag is lowered once.
 
 mod gate;
 mod lock;
@@ -67,9 +67,9 @@ struct Core {
     /// The words of this rank's node.
     gate: RemoteWord<u64>,
     limit: RemoteWord<u64>,
-    /// The node's number among those of the lock's ranks.
+    /// The node's number among the nodes of the lock's ranks.
     node: usize,
-    /// The first ranks of all nodes; known to those that write.
+    /// The first ranks of all nodes; known to ranks that write.
     first: OnceLock<Box<[Rank]>>,
 }
 
@@ -78,7 +78,7 @@ struct Core {
 struct Shut {
     /// The hold of the lock that keeps writers apart.
     kept: u64,
-    /// What the gates were before, by the nodes' numbers.
+    /// The gates' previous values, by the nodes' numbers.
     gates: Vec<Gate>,
 }
 
@@ -89,7 +89,7 @@ impl HasFabric for Core {
 }
 
 impl Core {
-    /// Returns the first rank of each node, where its words are.
+    /// Returns the first rank of each node, which holds the node's words.
     fn first_ranks(&self) -> Result<&[Rank]> {
         if let Some(first) = self.first.get() {
             return Ok(first);
@@ -110,7 +110,7 @@ impl Core {
         self.queue.fabric.remote_word(self.memory.at(first, WAITING)?)
     }
 
-    /// Returns the rank that has this rank's node's words.
+    /// Returns the rank that holds the words of this rank's node.
     fn my_first(&self) -> Rank {
         self.gate.rank()
     }

@@ -8,7 +8,7 @@ use crate::{detach::Cancelled, error::Stopped, in_place::NotOver, queue::NodeId}
 use rdma_fabric::{Rank, RemoteWord, Time};
 
 impl Core {
-    /// Gets inside; `None` for a deadline is not to wait at all. The first atomic may have been
+    /// Gets inside; `None` as deadline means not to wait at all. The first atomic may have been
     /// posted.
     pub(super) async fn arrive(
         &self,
@@ -21,7 +21,7 @@ impl Core {
             None => self.queue.fabric.atomic(&self.gate, ARRIVE).await?, // I1
         });
         if old.is_over_limit() {
-            // In an open gate a writer that comes now waits for it.
+            // If the gate is open, a writer that comes now waits for this reader.
             if old.is_closed() {
                 self.withdraw(old.epoch()).await?
             } else {
@@ -43,8 +43,8 @@ impl Core {
         Ok(true)
     }
 
-    /// I2–I6: counted while the gate was closed in `epoch`. Whoever is counted when the next epoch
-    /// begins is inside in it.
+    /// I2–I6: waits, counted while the gate was closed in `epoch`. A reader that is counted when
+    /// the next epoch begins is inside in it.
     async fn wait(&self, epoch: u64, deadline: Time, cancelled: &Cancelled) -> Result<(), Stopped> {
         let (queue, fabric) = (&self.queue, &self.queue.fabric);
         let waiting = self.waiting_at(self.my_first())?;
@@ -66,7 +66,7 @@ impl Core {
             match queue.wait_to_be_woken(&own, deadline, cancelled).await {
                 Err(Stopped::GaveUp(error)) => {
                     self.withdraw(epoch).await?;
-                    // Nobody may be counted any more who would have the stack taken.
+                    // Nobody may still be counted who would have the stack taken.
                     self.sweep(&waiting).await?;
                     return Err(Stopped::GaveUp(error));
                 }
@@ -75,7 +75,7 @@ impl Core {
             queue.retire(own.id).await?;
             drop(own);
             self.wake(next).await?;
-            // I6: a reader that was late with I4, or gave up, may have woken those that have to
+            // I6: a reader that was late with I4, or gave up, may have woken readers that have to
             // wait.
             if Gate(fabric.get_word(&self.gate).await?).epoch() != epoch {
                 return Ok(());
@@ -89,8 +89,8 @@ impl Core {
         self.wake(self.queue.decode("waiting", top)?).await
     }
 
-    /// Wakes `node`, if it is one; those below it, as long as they gave up. These have uncounted
-    /// themselves.
+    /// Wakes `node`, if there is one, and those below it as long as they gave up. The latter have
+    /// uncounted themselves.
     async fn wake(&self, mut node: Option<NodeId>) -> Result<(), Stopped> {
         while let Some(reader) = node.take() {
             if !self.queue.wake(reader).await? {
@@ -100,9 +100,9 @@ impl Core {
         Ok(())
     }
 
-    /// Counted while the gate was closed in `epoch`, and uncounted: as one that never was inside,
-    /// or, if that epoch is over, as one that is. Each comparison that fails is one that another
-    /// rank has changed the gate since.
+    /// Uncounts a reader that was counted while the gate was closed in `epoch`: as one that never
+    /// was inside or, if that epoch is over, as one that is. A comparison fails only because
+    /// another rank has changed the gate since.
     async fn withdraw(&self, epoch: u64) -> Result<(), Stopped> {
         let fabric = &self.queue.fabric;
         let mut seen = fabric.get_word(&self.gate).await?;
@@ -132,7 +132,7 @@ impl Core {
         if let Some(writer) = limit.writer()
             && limit.is(old.departures() + 1)
         {
-            // Fails if it has seen that itself, or has given up.
+            // Fails if the writer has seen that itself, or has given up.
             let flag = self.flag_at(Rank::new(writer as u32), self.node)?;
             fabric.compare_swap(&flag, limit.0, 0).await?;
         }

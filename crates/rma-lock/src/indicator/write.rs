@@ -13,7 +13,7 @@ use crate::{
 use rdma_fabric::{Amo, FabricError, RemoteWord, Time, op};
 
 impl Core {
-    /// Closes all gates, and waits until nobody is inside; `None` for a deadline is not to wait at
+    /// Closes all gates, and waits until nobody is inside; `None` as deadline means not to wait at
     /// all.
     pub(super) async fn shut(&self, deadline: Option<Time>, cancelled: &Cancelled) -> Result<Option<Shut>, Stopped> {
         let kept = match deadline {
@@ -32,7 +32,7 @@ impl Core {
             Ok(true) if !cancelled.is_set() => return Ok(Some(shut)),
             _ => {}
         }
-        // Given up: those inside go on, and nobody waits to hear of it.
+        // Given up: those inside continue, and nobody waits to be notified of it.
         for (node, _) in awaited {
             self.queue.fabric.swap(&self.flag_at(self.queue.me, node)?, 0).await?;
         }
@@ -61,7 +61,7 @@ impl Core {
         Ok(olds)
     }
 
-    /// G1: what the gates were.
+    /// G1: closes the gates; yields their previous values.
     async fn close(&self) -> Result<Vec<Gate>, Stopped> {
         let first = self.first_ranks().map_err(Stopped::Broken)?;
         let olds = self.all(first.iter().map(|first| Ok((self.gate_at(*first)?, CLOSE)))).await?;
@@ -71,8 +71,8 @@ impl Core {
         }
     }
 
-    /// G2, G3: at which nodes readers are still inside, by number, and the limits of which they are
-    /// to notify the writer.
+    /// G2, G3: yields the nodes, by number, at which readers are still inside, and the limits at
+    /// which they must notify the writer.
     async fn look_for_readers(&self, gates: &[Gate]) -> Result<Vec<(usize, Limit)>, Stopped> {
         let (fabric, me) = (&self.queue.fabric, self.queue.me);
         let first = self.first_ranks().map_err(Stopped::Broken)?;
@@ -89,7 +89,7 @@ impl Core {
             fabric.put_word(&self.limit_at(first[*node])?, limit.0).await?;
         }
         fabric.flush_all().await?;
-        // G3: a reader that departed before that may not have seen the limit.
+        // G3: a reader that departed before this may not have seen the limit.
         let looks = busy.iter().map(|(node, _)| Ok((self.gate_at(first[*node])?, Amo::Or(0))));
         let now = self.all(looks).await?;
         let mut awaited = Vec::new();
@@ -123,7 +123,7 @@ impl Core {
         Ok(())
     }
 
-    /// G5: open all gates, let those in that wait, and let the next writer go on.
+    /// G5: opens all gates, lets in those that wait, and lets the next writer proceed.
     pub(super) async fn open(&self, shut: Shut) -> Result<(), Stopped> {
         let first = self.first_ranks().map_err(Stopped::Broken)?;
         let opened = first.iter().zip(&shut.gates).map(|(first, gate)| Ok((self.gate_at(*first)?, gate.reopening())));

@@ -3,11 +3,11 @@
 use super::{AcquireError, Element, Excludes, Locked, LockedReadGuard, LockedWriteGuard, error::PoisonError};
 use rdma_fabric::{Rank, Time};
 
-/// What entering answers.
+/// The outcome of entering.
 pub type Entered<G> = Result<G, AcquireError<G>>;
 
-/// Take the lock, then look whether the memory is poisoned. In one block: the compiler leaves those
-/// that await others out of line.
+/// Takes the lock, then checks whether the memory is poisoned. In one block: the compiler leaves
+/// blocks that await others out of line.
 macro_rules! entering {
     ($self:ident, $taking:expr, $guard:ident) => {{
         let guard = match $taking.await {
@@ -25,7 +25,7 @@ macro_rules! entering {
 }
 
 impl<T: Element, L: Excludes> Locked<T, L> {
-    /// Enters shared.
+    /// Enters with shared access.
     ///
     /// # Errors
     /// [`AcquireError::Lock`] as the lock's `read`; [`AcquireError::Poisoned`] with the guard.
@@ -34,7 +34,7 @@ impl<T: Element, L: Excludes> Locked<T, L> {
         entering!(self, self.lock.read(), LockedReadGuard)
     }
 
-    /// Enters shared, or gives up at `deadline`.
+    /// Enters with shared access, or gives up at `deadline`.
     ///
     /// # Errors
     /// As [`Locked::read`], and [`crate::LockError::TimedOut`].
@@ -43,7 +43,7 @@ impl<T: Element, L: Excludes> Locked<T, L> {
         entering!(self, self.lock.read_before(deadline), LockedReadGuard)
     }
 
-    /// Enters shared if that needs no wait.
+    /// Enters with shared access if that needs no wait.
     ///
     /// # Errors
     /// As [`Locked::read`].
@@ -54,7 +54,7 @@ impl<T: Element, L: Excludes> Locked<T, L> {
         }
     }
 
-    /// Enters alone.
+    /// Enters with exclusive access.
     ///
     /// # Errors
     /// [`AcquireError::Lock`] as the lock's `write`; [`AcquireError::Poisoned`] with the guard.
@@ -63,7 +63,7 @@ impl<T: Element, L: Excludes> Locked<T, L> {
         entering!(self, self.lock.write(), LockedWriteGuard)
     }
 
-    /// Enters alone, or gives up at `deadline`.
+    /// Enters with exclusive access, or gives up at `deadline`.
     ///
     /// # Errors
     /// As [`Locked::write`], and [`crate::LockError::TimedOut`].
@@ -72,7 +72,7 @@ impl<T: Element, L: Excludes> Locked<T, L> {
         entering!(self, self.lock.write_before(deadline), LockedWriteGuard)
     }
 
-    /// Enters alone if that needs no wait.
+    /// Enters with exclusive access if that needs no wait.
     ///
     /// # Errors
     /// As [`Locked::write`].
@@ -83,7 +83,7 @@ impl<T: Element, L: Excludes> Locked<T, L> {
         }
     }
 
-    /// It is poisoned, or can't be looked at.
+    /// Returns why the guard is not simply given: the memory is poisoned, or can't be examined.
     #[cold]
     #[inline(never)]
     fn object<G>(&self, guard: G, outcome: rdma_fabric::Result<u64>) -> Entered<G> {
@@ -92,7 +92,7 @@ impl<T: Element, L: Excludes> Locked<T, L> {
         Err(AcquireError::Poisoned(PoisonError::new(guard, by)))
     }
 
-    /// Looks whether the memory is poisoned.
+    /// Checks whether the memory is poisoned.
     async fn check<G>(&self, guard: G) -> Entered<G> {
         match self.memory.mark().await {
             Ok(0) => Ok(guard),

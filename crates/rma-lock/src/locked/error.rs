@@ -1,13 +1,13 @@
-//! Why memory under a lock was not entered as it should.
+//! Why memory under a lock could not be entered normally.
 
 use crate::LockError;
 use core::fmt;
 use rdma_fabric::Rank;
 
-/// The memory was left by a panic in the middle of writing: it may be half-changed, and says so to
-/// every next holder until it is [cleared](crate::LockedWriteGuard::clear_poison).
+/// The memory was left by a panic in the middle of writing: it may be half-changed, and every later
+/// holder gets this error until it is [cleared](crate::LockedWriteGuard::clear_poison).
 ///
-/// It holds the guard: the lock is held. Dropped, it lets go.
+/// The error holds the guard, and with it the lock. Dropping it releases the lock.
 #[must_use = "it holds the lock"]
 pub struct PoisonError<G> {
     guard: G,
@@ -19,7 +19,7 @@ impl<G> PoisonError<G> {
         PoisonError { guard, by }
     }
 
-    /// Returns the guard all the same.
+    /// Returns the guard nevertheless.
     pub fn into_inner(self) -> G {
         self.guard
     }
@@ -34,14 +34,14 @@ impl<G> PoisonError<G> {
         &mut self.guard
     }
 
-    /// Returns who panicked.
+    /// Returns the rank that panicked.
     pub fn by(&self) -> Rank {
         self.by
     }
 }
 
 /// Why a guard of a [`crate::Locked`] was not simply given. `?` turns it into a [`LockError`], or a
-/// boxed error, and lets go of the lock.
+/// boxed error, and releases the lock.
 #[must_use = "it may hold the lock"]
 pub enum AcquireError<G> {
     /// The lock is not held.
@@ -54,7 +54,7 @@ impl<G> AcquireError<G> {
     /// Returns the guard, if the memory is only poisoned.
     ///
     /// # Errors
-    /// What else it was.
+    /// The error, if it was anything else.
     pub fn into_inner(self) -> Result<G, LockError> {
         match self {
             AcquireError::Lock(error) => Err(error),
@@ -94,7 +94,7 @@ impl<G> From<LockError> for AcquireError<G> {
 }
 
 impl<G> From<AcquireError<G>> for LockError {
-    /// Lets go of the lock.
+    /// Releases the lock.
     fn from(error: AcquireError<G>) -> Self {
         match error {
             AcquireError::Lock(error) => error,
@@ -104,7 +104,7 @@ impl<G> From<AcquireError<G>> for LockError {
 }
 
 impl<G> From<AcquireError<G>> for Box<dyn core::error::Error + Send + Sync> {
-    /// Lets go of the lock.
+    /// Releases the lock.
     fn from(error: AcquireError<G>) -> Self {
         LockError::from(error).into()
     }

@@ -1,4 +1,4 @@
-//! What a holder can do.
+//! What a holder can do with the memory.
 
 use super::{Element, Excludes, Locked};
 use crate::{Guard, Result, locks::RpLock};
@@ -92,7 +92,7 @@ impl<'a, T: Element, L: Excludes> LockedReadGuard<'a, T, L> {
         LockedReadGuard { locked, held }
     }
 
-    /// Lets go of the lock. If the future is dropped half-way, the rest is done in the background.
+    /// Releases the lock. If the future is dropped half-way, the rest is done in the background.
     ///
     /// # Errors
     /// As [`Guard::release`] of the lock.
@@ -115,8 +115,8 @@ impl<'a, T: Element, L: Excludes> LockedWriteGuard<'a, T, L> {
         LockedWriteGuard { alarm: Alarm { locked, panicking: thread::panicking() }, locked, held }
     }
 
-    /// Copies `from` into `rank`'s part from element `start` on; it comes back when it is reusable.
-    /// The next holder sees it.
+    /// Copies `from` into `rank`'s part, starting at element `start`; `from` comes back when it is
+    /// reusable. The next holder sees the copy.
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::OutOfBounds`]; as [`rdma_fabric::Fabric::put`].
@@ -124,7 +124,7 @@ impl<'a, T: Element, L: Excludes> LockedWriteGuard<'a, T, L> {
         self.locked.noting(self.locked.memory.put(rank, start, from).await)
     }
 
-    /// Says that the memory is in order again, whoever poisoned it.
+    /// Declares that the memory is in order again, whoever poisoned it.
     ///
     /// # Errors
     /// As [`rdma_fabric::Fabric::swap`].
@@ -132,7 +132,7 @@ impl<'a, T: Element, L: Excludes> LockedWriteGuard<'a, T, L> {
         self.locked.noting(self.locked.memory.clear_poison().await)
     }
 
-    /// Makes what was put and stored visible, then lets go of the lock. If the future is dropped
+    /// Makes what was put and stored visible, then releases the lock. If the future is dropped
     /// half-way, the rest is done in the background.
     ///
     /// # Errors

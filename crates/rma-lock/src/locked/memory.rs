@@ -8,18 +8,18 @@ use rdma_fabric::{
     Result,
 };
 
-/// Bytes before the elements, in each part. The home's first word is the mark: 0, or 1 + the rank
+/// Bytes before the elements in each part. The home's first word is the mark: 0, or 1 + the rank
 /// that poisoned the memory.
 pub(super) const HEADER: usize = 64;
 
-/// One rank's capability.
+/// One rank's capability to the memory.
 pub(super) struct Memory<T> {
     /// Opens `region`.
     keyless: Fabric,
     region: Region,
     /// Elements in each part.
     len: usize,
-    /// By rank, resolved once; empty where the provider doesn't map.
+    /// The parts by rank, resolved once; empty where the provider doesn't map.
     parts: Box<[Mapped]>,
     mark: RemoteWord<u64>,
     element: PhantomData<fn() -> T>,
@@ -38,11 +38,11 @@ impl<T> fmt::Debug for Memory<T> {
 }
 
 impl<T: Element> Memory<T> {
-    /// Collective over the job.
+    /// Allocates the memory. Collective over the job.
     pub(super) async fn symmetric(fabric: &Fabric, home: Rank, len: usize, pact: Pact) -> Result<Self> {
         const { assert!(align_of::<T>() <= HEADER, "elements need no more than the alignment of regions") };
         let keyless = fabric.keyless(pact)?;
-        // More than there is anywhere, if it overflows.
+        // If it overflows: more than there is anywhere.
         let bytes = len.checked_mul(size_of::<T>()).and_then(|bytes| bytes.checked_add(HEADER)).unwrap_or(usize::MAX);
         let region = keyless.alloc_symmetric(bytes).await?;
         let parts = if fabric.caps().locked_memory == LockedMemory::Mapped {
@@ -82,13 +82,14 @@ impl<T: Element> Memory<T> {
         self.keyless.put(&to, from).await
     }
 
-    /// 0, or 1 + the rank that poisoned it. To be asked under the lock.
+    /// Returns the mark: 0, or 1 + the rank that poisoned the memory. To be called under the lock.
     #[inline(always)]
     pub(super) fn mark(&self) -> impl Future<Output = Result<u64>> {
         self.keyless.get_word(&self.mark)
     }
 
-    /// Says that this rank did not end what it began. The release that follows makes it visible.
+    /// Marks that this rank did not finish what it began. The release that follows makes the mark
+    /// visible.
     #[cold]
     pub(super) fn poison(&self) {
         let mark = [1 + u64::from(self.keyless.rank().number())];
@@ -104,7 +105,7 @@ impl<T: Element> Memory<T> {
         }
     }
 
-    /// Takes back what [`Memory::poison`] said. An atomic, so that it can't overtake, or be
+    /// Clears the mark that [`Memory::poison`] left. An atomic, so that it can't overtake, or be
     /// overtaken by, a later [`Memory::poison`].
     pub(super) async fn clear_poison(&self) -> Result<()> {
         self.keyless.swap(&self.mark, 0).await.map(drop)

@@ -1,4 +1,4 @@
-//! Memory of all ranks that one lock guards.
+//! Memory of all ranks, guarded by one lock.
 
 mod enter;
 mod error;
@@ -20,17 +20,17 @@ use proof::{Role, pact};
 use rdma_fabric::{Fabric, FabricError, Mapped, Pod, Rank};
 use std::sync::OnceLock;
 
-/// What memory under a lock consists of.
+/// The elements of memory under a lock.
 pub trait Element: Pod + Send + Sync + Unpin {}
 
 impl<T: Pod + Send + Sync + Unpin> Element for T {}
 
 /// `len` elements in every rank's memory, and a readers-writer lock for all of them.
 ///
-/// The memory has no key: nothing but guards leads there ([`Fabric::keyless`]), and the same holds
-/// for the lock's words. Where the provider has mapped all ranks' memory ([`Locked::maps`]: shared
-/// memory), a guard lends any rank's part as a slice, and nothing is copied; everywhere it gets and
-/// puts. It is zeroed at first.
+/// The memory has no key: only guards lead there ([`Fabric::keyless`]), and the same holds for the
+/// lock's words. Where the provider has mapped all ranks' memory ([`Locked::maps`]: shared memory),
+/// a guard lends any rank's part as a slice, and nothing is copied; everywhere it gets and puts.
+/// The memory is zeroed at first.
 ///
 /// ```
 /// use rma_lock::Locked;
@@ -71,7 +71,7 @@ impl<T: Pod + Send + Sync + Unpin> Element for T {}
 /// drop(part.len());
 /// # }
 /// ```
-/// nor its release:
+/// nor its guard's release:
 /// ```compile_fail,E0505
 /// # use rma_lock::Locked; use rdma_fabric::{Fabric, Rank};
 /// # async fn program(memory: &Locked<u64>) {
@@ -81,8 +81,8 @@ impl<T: Pod + Send + Sync + Unpin> Element for T {}
 /// part[0] = 1;
 /// # }
 /// ```
-/// one rank's part is borrowed once ([`LockedWriteGuard::parts_mut`] lends all ranks' at the same
-/// time):
+/// one rank's part is borrowed only once ([`LockedWriteGuard::parts_mut`] lends all ranks' parts at
+/// the same time):
 /// ```compile_fail,E0499
 /// # use rma_lock::Locked; use rdma_fabric::{Fabric, Rank};
 /// # async fn program(memory: &Locked<u64>) {
@@ -128,31 +128,30 @@ impl<T: Pod + Send + Sync + Unpin> Element for T {}
 /// ```
 ///
 /// # Who is inside
-/// As the lock says ([`crate::Lock::FAIRNESS`]). What a holder stored through a reference, or put,
-/// the next one sees. There is no access without holding the lock, and none that says it needs no
-/// check.
+/// The lock decides who is inside ([`crate::Lock::FAIRNESS`]). What a holder stored through a
+/// reference, or put, is seen by the next holder. There is no access without holding the lock, and
+/// no unchecked access.
 ///
 /// # Panics and deaths
-/// A panic under a write guard poisons the memory, as it does a [`std::sync::Mutex`]: the mark
-/// stands in the memory itself, so every rank learns of it ([`PoisonError`]). It is put before the
-/// lock passes on; only if the rank's own queue is full at that moment, the very next holder may
-/// miss it.
+/// A panic under a write guard poisons the memory, as it does a [`std::sync::Mutex`]: the mark is
+/// in the memory itself, so every rank learns of it ([`PoisonError`]). It is put before the lock
+/// passes on; only if the rank's own queue is full at that moment may the very next holder miss it.
 ///
-/// A *lost* holder's lock is never passed on, for it may still run: whoever waits is told as the
-/// lock tells it ([`FabricError::PeerLost`] with [`RpLock`]). Once a call of this value has met the
-/// loss of a rank, references are refused here with that error; copies are refused as far as the
-/// fabric refuses them. References that exist stay valid, those into the lost rank's memory too: it
-/// stays mapped. No references ever where a lock may be taken from a holder that lives: see
-/// [`Excludes`].
+/// A *lost* holder's lock is never passed on, because the holder may still run: ranks that wait get
+/// the error that the lock reports for it ([`FabricError::PeerLost`] with [`RpLock`]). Once a call
+/// of this value has met the loss of a rank, references are refused here with that error; copies
+/// are refused as far as the fabric refuses them. References that exist stay valid, including those
+/// into the lost rank's memory: it stays mapped. There are never references where a lock may be
+/// taken from a holder that lives: see [`Excludes`].
 ///
 /// # Memory
 /// Each rank's part takes 64 bytes more than its elements. Dropping the value frees this rank's
-/// part; the bytes are used again when all ranks have dropped theirs.
+/// part; the bytes are reused when all ranks have dropped theirs.
 pub struct Locked<T: Element, L: Excludes = RpLock> {
     /// The rank's usual handle.
     fabric: Fabric,
     memory: Memory<T>,
-    /// Made over a handle that has no keys; nobody gets at it.
+    /// Made over a handle that has no keys; nobody else can reach it.
     lock: L,
     /// The rank whose loss a call of this value has met.
     lost: OnceLock<Rank>,
@@ -165,19 +164,19 @@ impl<T: Element, L: Excludes> fmt::Debug for Locked<T, L> {
 }
 
 impl<T: Element, L: Excludes> Locked<T, L> {
-    /// Makes `len` elements on every rank, under a lock homed at `home` with the usual options.
+    /// Makes `len` elements on every rank, under a lock homed at `home` with the default options.
     /// Collective over the job: all ranks call it with the same arguments, in the same order
     /// relative to other symmetric allocations.
     ///
     /// # Errors
-    /// As [`Fabric::alloc_symmetric`], also [`FabricError::Mismatch`] if homes, lengths, sizes of
-    /// elements or kinds of lock differ; [`FabricError::NoSuchRank`]; [`FabricError::Unsupported`]
-    /// where there is no memory without a key.
+    /// As [`Fabric::alloc_symmetric`], including [`FabricError::Mismatch`] if homes, lengths, sizes
+    /// of elements or kinds of lock differ; [`FabricError::NoSuchRank`];
+    /// [`FabricError::Unsupported`] where there is no memory without a key.
     pub async fn symmetric(fabric: &Fabric, home: Rank, len: usize) -> Result<Self> {
         Self::symmetric_with(fabric, home, len, L::Options::default()).await
     }
 
-    /// Makes memory and lock as [`Locked::symmetric`] does, with options of the lock.
+    /// Makes memory and lock as [`Locked::symmetric`] does, with the given options for the lock.
     ///
     /// # Errors
     /// As [`Locked::symmetric`].
@@ -206,7 +205,7 @@ impl<T: Element, L: Excludes> Locked<T, L> {
         self.lock.home()
     }
 
-    /// Returns the fabric it lives on.
+    /// Returns the fabric that the memory lives on.
     pub fn fabric(&self) -> &Fabric {
         &self.fabric
     }
@@ -221,13 +220,13 @@ impl<T: Element, L: Excludes> Locked<T, L> {
         }
     }
 
-    /// Returns what the lock answered, and notes who was lost if that was why.
+    /// Returns the lock's outcome, and records the lost rank if a loss was the reason.
     #[inline]
     fn heeding<R>(&self, outcome: Result<R>) -> Result<R> {
         outcome.inspect_err(|error| self.heed(error))
     }
 
-    /// Returns what the fabric answered, and notes who was lost if that was why.
+    /// Returns the fabric's outcome, and records the lost rank if a loss was the reason.
     #[inline]
     fn noting<R>(&self, outcome: rdma_fabric::Result<R>) -> Result<R> {
         outcome.map_err(|error| {

@@ -1,5 +1,5 @@
-//! Guards that were forgotten, one after the other, never make a lock look free to a writer beside
-//! a reference that lives.
+//! Guards that were forgotten, one after the other, never make a lock look free to a writer while a
+//! reference lives.
 
 use super::{AcquireError, Excludes, Locked};
 use crate::{

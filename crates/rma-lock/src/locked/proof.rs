@@ -5,17 +5,17 @@
 //! fabric vouches, under a guard, for which the lock vouches ([`Excludes`]). What is left to this
 //! crate:
 //!
-//! * The memory and the lock's words are allocated under pacts of references here and nowhere else,
-//!   and the names tell the discipline, the lock's home and the element's size, and for the words
+//! * The memory and the lock's words are allocated under pacts of references here and nowhere else.
+//!   The names encode the discipline, the lock's home and the element's size, and for the words
 //!   also which memory they guard. So all ranks that have a part of one region guard it by one lock
-//!   of one kind, whatever order they make several in.
-//! * The handles, regions and places stay in [`super::Memory`] and in the lock, which no user gets
-//!   hold of: [`Locked`](super::Locked) lends neither. What guards do by operation is over when it
-//!   is posted ([`rdma_fabric::Mapped::new`]), and they are borrowed meanwhile.
-//! * A guard of this module exists only together with the lock's own, of the same lock, and is not
-//!   cloned. References borrow the guard; `&mut` ones exclusively, of distinct ranks at most one
-//!   each. Releasing consumes it; a leaked one holds the lock for ever.
-//! * The header, which operations write at any time, is outside of all references.
+//!   of one kind, in whatever order they make several.
+//! * The handles, regions and places stay in [`super::Memory`] and in the lock, which no user can
+//!   reach: [`Locked`](super::Locked) lends neither. What guards do by operation is over when it is
+//!   posted ([`rdma_fabric::Mapped::new`]), and they are borrowed meanwhile.
+//! * A guard of this module exists only together with the lock's own guard, of the same lock, and
+//!   is not cloned. References borrow the guard; `&mut` ones exclusively, of distinct ranks at most
+//!   one each. Releasing consumes it; a leaked guard holds the lock for ever.
+//! * The header, which operations write at any time, is outside all references.
 
 #![allow(unsafe_code)]
 
@@ -33,27 +33,26 @@ use rdma_fabric::{Mapped, Pact, Rank, RegionKey};
 
 /// A lock that references to memory may depend on.
 ///
-/// [`crate::Locked`] hands out `&mut` to memory of other ranks for no other reason than that it
-/// holds this lock.
+/// [`crate::Locked`] hands out `&mut` to memory of other ranks solely because it holds this lock.
 ///
 /// # Safety
 /// If all ranks have made the lock with the same fabric memory, home and kind, then, over a fabric
 /// that keeps its contract and whatever safe code and deaths of ranks do:
 /// * while a value of `Exclusive` exists, or has been forgotten, no other value of `Shared` or
 ///   `Exclusive` does, at any rank; nor after its holder was lost: a lock that takes itself back
-///   from a holder must know that the holder does not run any more;
+///   from a holder must know that the holder no longer runs;
 /// * what a holder did before it let go happens before what the next one does;
-/// * all its words are in symmetric memory of the fabric it was made with, and it lets nobody at
-///   that fabric or those words but who has a value of the lock or a guard;
+/// * all its words are in symmetric memory of the fabric it was made with, and it lets nobody reach
+///   that fabric or those words except through a value of the lock or a guard;
 /// * no other lock has its [`Excludes::DISCIPLINE`].
 pub unsafe trait Excludes: RmaLock {
-    /// The lock's number. This crate's are below 1000.
+    /// The lock's number. This crate's numbers are below 1000.
     const DISCIPLINE: u32;
 }
 
-// SAFETY: `docs/evidence/verification.md`: exclusion and visibility are explored in every order of delivery,
-// with dropped futures and lost ranks; a lost holder's lock is never passed on. Its words, and the
-// clone of its fabric, are private but to `RpLock::fabric` and `guard.lock()`.
+// SAFETY: `docs/evidence/verification.md`: exclusion and visibility are explored in every order of
+// delivery, with dropped futures and lost ranks; a lost holder's lock is never passed on. Its
+// words, and the clone of its fabric, are private but to `RpLock::fabric` and `guard.lock()`.
 unsafe impl Excludes for RpLock {
     const DISCIPLINE: u32 = 1;
 }
@@ -87,7 +86,7 @@ unsafe impl Excludes for FairLock {
 /// What distinguishes this crate's pacts from each other.
 #[derive(Clone, Copy)]
 pub(super) enum Role {
-    /// The memory, of elements of so many bytes.
+    /// The memory, whose elements have this many bytes.
     Data { element: usize },
     /// The words of the lock of that memory.
     Words { data: RegionKey },
@@ -105,7 +104,7 @@ pub(super) fn pact<L: Excludes>(home: Rank, role: Role) -> Pact {
 }
 
 impl<T: Element, L: Excludes> LockedReadGuard<'_, T, L> {
-    /// Returns `rank`'s part, where it is. A pointer: nothing is copied.
+    /// Returns `rank`'s part in place: a pointer, nothing is copied.
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::NotMapped`], [`rdma_fabric::FabricError::NoSuchRank`];
@@ -120,7 +119,7 @@ impl<T: Element, L: Excludes> LockedReadGuard<'_, T, L> {
 }
 
 impl<T: Element, L: Excludes> LockedWriteGuard<'_, T, L> {
-    /// As [`LockedReadGuard::part`].
+    /// Returns `rank`'s part in place, as [`LockedReadGuard::part`] does.
     ///
     /// # Errors
     /// As [`LockedReadGuard::part`].
@@ -133,7 +132,7 @@ impl<T: Element, L: Excludes> LockedWriteGuard<'_, T, L> {
         unsafe { part.slice(HEADER, memory.len()) }.ok_or_else(|| memory.not_mapped(rank))
     }
 
-    /// Returns `rank`'s part, where it is, to write. What is stored there the next holder sees.
+    /// Returns `rank`'s part in place, for writing. The next holder sees what is stored there.
     ///
     /// # Errors
     /// As [`LockedReadGuard::part`].
@@ -146,7 +145,7 @@ impl<T: Element, L: Excludes> LockedWriteGuard<'_, T, L> {
         unsafe { part.slice_mut(HEADER, memory.len()) }.ok_or_else(|| memory.not_mapped(rank))
     }
 
-    /// Returns all ranks' parts at once, to write, in order of rank.
+    /// Returns all ranks' parts at once, for writing, in order of rank.
     ///
     /// # Errors
     /// As [`LockedReadGuard::part`].
@@ -160,7 +159,7 @@ impl<T: Element, L: Excludes> LockedWriteGuard<'_, T, L> {
 /// All ranks' parts, each once: see [`LockedWriteGuard::parts_mut`].
 #[derive(Debug)]
 pub struct PartsMut<'g, T> {
-    /// Those not given yet: distinct bytes. Made from a write guard that is borrowed exclusively
+    /// Those not yet yielded: distinct bytes. Made from a write guard that is borrowed exclusively
     /// for `'g`.
     parts: slice::Iter<'g, Mapped>,
     len: usize,

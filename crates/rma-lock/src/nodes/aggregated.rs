@@ -1,4 +1,4 @@
-//! The lock.
+//! The node-aggregated lock.
 
 use super::{Above, Inside, Levels, Stair};
 use crate::{
@@ -11,26 +11,26 @@ use rdma_fabric::{Fabric, GroupMemory, Rank, Time, provider::Boxed};
 use std::sync::Arc;
 
 /// A lock that the ranks of a node share: its first reader takes `L` for all of them, the last one
-/// lets go of it. In a tree ([`Levels::Tree`]) the first nodes of a group do so for their group,
-/// and so on. (The future work of Hatanaka, Hori and Ishikawa.)
+/// releases it. In a tree ([`Levels::Tree`]) the first nodes of a group do so for their group, and
+/// so on. (The future work of Hatanaka, Hori and Ishikawa.)
 ///
 /// A wave of readers costs `L`'s home two operations for each node, or for each unit of the highest
 /// level, however many ranks it has. A reader that finds the lock held by its node does 1 atomic
-/// there, and 1 to leave; the first and the last do `L`'s besides, and 1 more each (for each level
-/// that they lead). Writers go to `L` itself.
+/// there, and 1 to leave; the first and the last do `L`'s operations as well, and 1 more each (for
+/// each level that they lead). Writers go to `L` itself.
 ///
 /// # Waiting
 /// Readers that come while the first of their node takes `L` wait on own memory, and are woken one
 /// after the other. No release waits for another rank: the last one out only does operations. If
-/// the first one gives up (a deadline, a dropped future, an error), one of those that wait goes on
-/// in its place.
+/// the first one gives up (a deadline, a dropped future, an error), one of the waiting readers
+/// takes its place.
 ///
 /// # Fairness
 /// As long as readers of a node follow one another without a gap, the node keeps the lock, whoever
-/// waits: readers first, whatever `L` is. See [`Lock::FAIRNESS`].
+/// waits: readers come first, whatever `L` is. See [`Lock::FAIRNESS`].
 ///
 /// # Errors
-/// Those of `L`. What fails between two steps at a node's words breaks the lock for this rank, as
+/// Those of `L`. A failure between two steps at a node's words breaks the lock for this rank, as
 /// with [`crate::locks::RpLock`].
 #[derive(Clone)]
 pub struct Aggregated<L> {
@@ -64,7 +64,7 @@ impl<L: AnonymousShared> Above for Held<L> {
 /// How an [`Aggregated`] lock is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AggregatedOptions<O> {
-    /// The levels; nodes only unless said.
+    /// The levels; only nodes by default.
     pub levels: Levels,
     /// How the lock above is made.
     pub lock: O,
@@ -147,12 +147,12 @@ impl<'a, L: AnonymousShared> AggregatedGuard<'a, L> {
         self.lock
     }
 
-    /// Makes every put of this rank visible, then leave; the last one of the node lets go of the
+    /// Makes every put of this rank visible, then leaves; the last one of the node releases the
     /// lock. If the future is dropped half-way, the rest is done in the background.
     ///
     /// # Errors
-    /// [`crate::LockError::Fabric`]: what a put met at its target, with the lock released all the same; or what the release itself
-    /// met.
+    /// [`crate::LockError::Fabric`]: what a put met at its target, in which case the lock is still
+    /// released; or what the release itself met.
     #[inline]
     pub fn release(self) -> impl Future<Output = Result<()>> {
         self.inside.release()

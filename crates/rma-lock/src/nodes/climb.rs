@@ -1,5 +1,5 @@
-//! An acquisition: up the levels to the first that is open or to what is above all of them, and
-//! down again, opening those that it leads.
+//! An acquisition: up the levels to the first that is open, or to what is above all of them, and
+//! down again, opening the levels that it leads.
 
 use super::{
     Patience, Stair,
@@ -20,16 +20,16 @@ use core::{
 };
 use rdma_fabric::Time;
 
-/// What an arrival at a level leads to.
+/// The outcome of an arrival at a level.
 enum Arrival {
     Inside,
-    /// It must take what is above, and wake this one then.
+    /// This rank must take what is above, and then wake this node.
     Leads(Option<NodeId>),
-    /// It would have to wait, and does not.
+    /// This rank would have to wait, and does not.
     NotNow,
 }
 
-/// Runs `future`, but drops it when nobody awaits it any more.
+/// Runs `future`, but drops it once nobody awaits it any more.
 pub(crate) async fn unless_cancelled<T>(
     cancelled: &Cancelled,
     future: impl Future<Output = Result<T, LockError>>,
@@ -39,14 +39,15 @@ pub(crate) async fn unless_cancelled<T>(
 }
 
 impl Stair {
-    /// Gets inside. Ended by `cancelled` it is not inside. The first atomic may have been posted.
+    /// Gets inside. If ended by `cancelled`, it is not inside. The first atomic may have been
+    /// posted.
     pub(super) async fn enter(
         &self,
         first: NotOver,
         patience: Patience,
         cancelled: &Cancelled,
     ) -> Result<bool, Stopped> {
-        // Whom to wake, for each level that this rank leads, from the lowest.
+        // The node to wake for each level that this rank leads, from the lowest.
         let mut led = Vec::new();
         match self.climb(&mut led, first, patience, cancelled).await {
             Ok(true) => {
@@ -96,7 +97,7 @@ impl Stair {
         entered.map_err(Stopped::GaveUp)
     }
 
-    /// N1 found `old` at `level`.
+    /// Continues after N1 found `old` at `level`.
     async fn arrive(
         &self,
         level: usize,
@@ -129,7 +130,7 @@ impl Stair {
         }
     }
 
-    /// N8–N13: counted at a level whose leader is on its way.
+    /// N8–N13: waits, counted at a level whose leader is on its way.
     async fn wait(&self, level: usize, deadline: Time, cancelled: &Cancelled) -> Result<Arrival, Stopped> {
         let (queue, fabric, words) = (&self.queue, &self.queue.fabric, &self.levels[level]);
         loop {

@@ -1,5 +1,5 @@
-//! Getting inside by way of one's node, and leaving: without a box where the first atomic is all
-//! there is to it and over when it is posted.
+//! Getting inside by way of one's node, and leaving: without a box where the first atomic suffices
+//! and is over when it is posted.
 
 use super::{
     Patience, Stair,
@@ -48,7 +48,7 @@ impl<'a, Held: From<Inside<'a>>> FastPath for Enter<'a, Held> {
 }
 
 impl Stair {
-    /// Gets inside, or gives up at `deadline`. Dropping the future takes back what it has done.
+    /// Gets inside, or gives up at `deadline`. Dropping the future undoes what it has done.
     #[inline(always)]
     pub(crate) fn enter_before(self: &Arc<Self>, deadline: Time) -> impl Future<Output = Result<Inside<'_>>> + Unpin {
         in_place(Enter(self, PhantomData), move |first| {
@@ -72,7 +72,7 @@ impl<'a> Inside<'a> {
         in_place(Leave(self), |(inside, posted)| inside.release_from(posted))
     }
 
-    /// Leaves where an atomic is over when it is posted. Otherwise it may have been posted.
+    /// Leaves where an atomic is over when it is posted. Otherwise the atomic may have been posted.
     #[inline(always)]
     fn leave_now(&self, cx: &mut Context<'_>) -> Result<(), NotOver> {
         let Some(level) = self.stair.levels.first() else { return Err(None) };
@@ -85,7 +85,8 @@ impl<'a> Inside<'a> {
         }
     }
 
-    /// Leaves in general. Dropped before the flush is over, this does it all in the background.
+    /// Leaves in the general case. Dropped before the flush is over, this does it all in the
+    /// background.
     fn release_from(self, posted: NotOver) -> Boxed<'a, Result<()>> {
         Box::pin(async move {
             let stair = self.stair;
@@ -105,7 +106,7 @@ impl Drop for Inside<'_> {
     }
 }
 
-/// The release, where it is over when it is posted.
+/// The release, if it is over when it is posted.
 struct Leave<'a>(Inside<'a>);
 
 impl<'a> FastPath for Leave<'a> {

@@ -10,20 +10,20 @@ use rdma_fabric::{Amo, Fabric, FabricError, GroupMemory, RemoteWord};
 
 const LINE: usize = 64;
 
-/// Returns where a level has its words in the lock's memory at each rank, in bytes: first stands
-/// what a lock with queues has, then a line for each level.
+/// Returns the offset of a level's words in the lock's memory at each rank, in bytes: first come
+/// the words of a lock with queues, then a line for each level.
 pub(super) fn offset(level: usize) -> usize {
     LOCK_BYTES + level * LINE
 }
 
 /// What is above is held for all that are counted.
 pub(super) const HELD: u64 = 1;
-/// Somebody is counted, or was, and nobody takes what is above: a reader that sees this may claim
-/// that.
+/// Somebody is counted, or was, and nobody is taking what is above: a reader that sees this may
+/// claim that task.
 pub(super) const ORPHAN: u64 = 2;
-/// One that is inside, or comes.
+/// One reader that is inside, or on its way.
 pub(super) const READER: u64 = 4;
-/// One of these is set while so many are counted that one more is refused.
+/// At least one of these bits is set while so many are counted that one more is refused.
 pub(super) const OVER_LIMIT: u64 = holder_limit::limit_bits(!(READER - 1), READER);
 
 pub(super) const COUNT_ME: Amo<u64> = Amo::Add(READER);
@@ -35,7 +35,7 @@ const GIVE_UP: Amo<u64> = Amo::Add(ORPHAN.wrapping_sub(READER));
 
 /// The words of a level, of which this rank's node, or its leader, is a client.
 pub(super) struct Level {
-    /// How many are counted, and flags.
+    /// The number of those counted, and flags.
     pub(super) count: RemoteWord<u64>,
     /// The top of the stack of those that wait.
     pub(super) waiting: RemoteWord<u64>,
@@ -49,13 +49,13 @@ impl Level {
 }
 
 impl Stair {
-    /// N2. What was left without a leader is this rank's to take, if it is the first that asks.
-    /// Yields the word before.
+    /// N2: claims what was left without a leader; it goes to the first rank that asks. Yields the
+    /// previous word.
     pub(super) async fn claim(&self, level: usize) -> Result<u64, Stopped> {
         Ok(self.queue.fabric.fetch_and(&self.levels[level].count, !ORPHAN).await?)
     }
 
-    /// N3. What is above `level` is held: let those in that wait, and `below`, that this rank was
+    /// N3: what is above `level` is held; lets in those that wait, and `below`, which this rank was
     /// to wake.
     pub(super) async fn open(&self, level: usize, below: Option<NodeId>) -> Result<(), Stopped> {
         let old = self.queue.fabric.atomic(&self.levels[level].count, OPEN).await?;
@@ -65,13 +65,13 @@ impl Stair {
         self.wake(level, below, Wait::Granted).await
     }
 
-    /// N4. This rank was to take what is above `level`, and will not: somebody else has to, if
+    /// N4: this rank was to take what is above `level`, and will not; somebody else has to, if
     /// others are counted.
     pub(super) async fn orphan(&self, level: usize, below: Option<NodeId>) -> Result<(), Stopped> {
         let fabric = &self.queue.fabric;
         let old = fabric.atomic(&self.levels[level].count, GIVE_UP).await?;
         if old == READER {
-            // Fails if another reader came, which saw it.
+            // Fails if another reader came, which saw the flag.
             fabric.compare_swap(&self.levels[level].count, ORPHAN, 0).await?;
             return Ok(());
         }
@@ -80,15 +80,16 @@ impl Stair {
     }
 
     /// Takes the stack of `level` and wakes its top, which wakes the next. A node that was pushed
-    /// before the flag that `how` stands for was set is there; one that is pushed later sees the
-    /// flag. Those there are counted, so that the flag [`HELD`] stays.
+    /// before the flag that `how` stands for was set is on the stack; one that is pushed later sees
+    /// the flag. Those on the stack are counted, so the flag [`HELD`] stays.
     pub(super) async fn sweep(&self, level: usize, how: Wait) -> Result<(), Stopped> {
         let top = self.queue.fabric.swap(&self.levels[level].waiting, 0).await?;
         let top = self.queue.decode("waiting", top)?;
         self.wake(level, top, how).await
     }
 
-    /// Wakes `node`, if it is one; those below it, as long as they gave up. These are uncounted.
+    /// Wakes `node`, if there is one, and those below it as long as they gave up. The latter are
+    /// uncounted.
     pub(super) async fn wake(&self, level: usize, mut node: Option<NodeId>, how: Wait) -> Result<(), Stopped> {
         while let Some(reader) = node.take() {
             if !self.queue.wake_to(reader, how).await? {
@@ -101,8 +102,9 @@ impl Stair {
         Ok(())
     }
 
-    /// N5–N7 from `level` up: uncount one there, and as long as that was the last one, in the level
-    /// above. The atomic of `level` may have been executed, and have found the word `first`.
+    /// N5–N7 from `level` up: uncounts one there and, as long as that was the last one, in the
+    /// level above. The atomic of `level` may already have been executed, and have found the word
+    /// `first`.
     pub(super) async fn leave_from(&self, level: usize, mut first: Option<u64>) -> Result<(), Stopped> {
         let fabric = &self.queue.fabric;
         for level in &self.levels[level..] {
@@ -128,6 +130,6 @@ impl Stair {
     }
 }
 
-/// What the last one finds that leaves.
+/// The word that the last one to leave finds.
 pub(super) const LAST_INSIDE: u64 = READER + HELD;
 const LAST_ORPHAN: u64 = READER + ORPHAN;

@@ -1,20 +1,20 @@
 //! Locks that know which ranks share a node: the first of a node takes the lock for all of them,
-//! the last one lets go of it.
+//! the last releases it.
 //!
 //! # Words
-//! At each node's first rank, and in a tree at one rank of each larger unit: `count`, those inside
-//! or on their way times 4, [`level::HELD`], [`level::ORPHAN`]; and `waiting`, the top of a stack
-//! of queue nodes ([`crate::queue`]). At each rank: its queue nodes, which serve all levels.
+//! At each node's first rank, and in a tree at one rank of each larger unit: `count`, the number
+//! inside or on their way times 4, [`level::HELD`], [`level::ORPHAN`]; and `waiting`, the top of a
+//! stack of queue nodes ([`crate::queue`]). At each rank: its queue nodes, which serve all levels.
 //!
 //! # Steps
-//! N1–N13 in comments are those of `docs/systems/node-locks.md`. A level is the same whatever is above it
-//! ([`Above`]): the next level, or at last the lock. An acquisition is a loop up and one down
-//! ([`climb`]), a release a loop up ([`level`]); nothing is recursive, and how many levels there
-//! are is known at run time ([`shape`]).
+//! N1–N13 in comments are those of `docs/systems/node-locks.md`. A level is the same whatever is
+//! above it ([`Above`]): the next level or, at the top, the lock. An acquisition is a loop up and a
+//! loop down ([`climb`]), a release a loop up ([`level`]); nothing is recursive, and the number of
+//! levels is known at run time ([`shape`]).
 //!
-//! There is no phase in which a level lets go: the last one out ends it first, and gives back what
-//! is above then. A reader that comes in between takes that a second time, which its owner,
-//! counting anonymous holders, does not mind.
+//! No level has a phase in which it lets go: the last one out first ends the level, and then gives
+//! back what is above. A reader that comes in between takes that a second time, which its owner,
+//! who counts anonymous holders, does not mind.
 
 mod aggregated;
 mod climb;
@@ -41,17 +41,16 @@ use rdma_fabric::{Fabric, GroupMemory, Rank, Time, provider::Boxed};
 use shape::meetings;
 use std::sync::Arc;
 
-/// A shared hold of what stands above the levels, which any rank may end: the first in takes it for
+/// A shared hold of what is above the levels, which any rank may end: the first in takes it for
 /// all, the last out gives it back.
 pub(crate) trait Above: fmt::Debug + Send + Sync {
-    /// Takes the hold. Dropping the future takes back what it has done; when it fails nothing is
-    /// held.
+    /// Takes the hold. Dropping the future undoes what it has done; if it fails, nothing is held.
     fn enter(&self, deadline: Time) -> Boxed<'_, Result<()>>;
 
     /// Takes the hold if that needs no wait.
     fn try_enter(&self) -> Boxed<'_, Result<bool>>;
 
-    /// Ends a hold. Waits for nothing but operations. If the future is dropped the rest is done in
+    /// Ends a hold. Waits for nothing but operations. If the future is dropped, the rest is done in
     /// the background.
     fn leave(&self) -> Boxed<'_, Result<()>>;
 }
@@ -67,7 +66,7 @@ pub(crate) enum Patience {
 /// A rank's side of the levels below something that is held in common.
 pub(crate) struct Stair {
     pub(crate) queue: Queue,
-    /// From the lowest. Empty if this rank meets nobody.
+    /// The levels, from the lowest. Empty if this rank meets nobody.
     levels: Box<[Level]>,
     above: Box<dyn Above>,
 }
@@ -85,8 +84,8 @@ impl HasFabric for Stair {
 }
 
 impl Stair {
-    /// Returns the bytes needed at each of so many ranks: those of as many levels as there would be
-    /// if each rank had a node of its own.
+    /// Returns the bytes needed at each of this many ranks: enough for the levels there would be if
+    /// each rank had a node of its own.
     pub(crate) fn bytes(levels: Levels, members: usize) -> usize {
         level::offset(levels.count(members))
     }
@@ -110,7 +109,7 @@ impl Stair {
     }
 
     /// Gets inside, or finds that it takes too long. The first atomic may have been posted.
-    /// Dropping the future takes back what it has done.
+    /// Dropping the future undoes what it has done.
     fn acquire(self: &Arc<Self>, first: NotOver, patience: Patience) -> Boxed<'_, Result<bool>> {
         Box::pin(async move {
             if first.is_none() {
@@ -123,13 +122,13 @@ impl Stair {
         })
     }
 
-    /// Leaves; the first atomic may have been posted. If the future is dropped the rest is done in
+    /// Leaves; the first atomic may have been posted. If the future is dropped, the rest is done in
     /// the background.
     async fn release(self: &Arc<Self>, first: NotOver) -> Result<()> {
         DetachOnDrop::new(self, |stair, _| async move { stair.queue.broken.answer(stair.leave_by(first).await) }).await
     }
 
-    /// Detaches a [`Stair::release`]; flushes before, unless the first atomic was posted.
+    /// Detaches a [`Stair::release`]; flushes first, unless the first atomic was posted.
     #[cold]
     fn release_unawaited(self: &Arc<Self>, first: NotOver) {
         let stair = self.clone();

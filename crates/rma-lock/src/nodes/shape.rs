@@ -8,20 +8,20 @@ use rdma_fabric::{Fabric, FabricError, GroupMemory, Node, Rank};
 pub enum Levels {
     /// Nodes, and nothing above them.
     Nodes,
-    /// Nodes, groups of so many nodes, groups of so many of those, and so on, until no more than so
-    /// many are left. At least 2.
+    /// Nodes, groups of `radix` nodes, groups of `radix` of those, and so on, until no more than
+    /// `radix` are left. At least 2.
     Tree {
-        /// How many units of a level share a word of the next.
+        /// How many units of one level share a word of the next.
         radix: u32,
     },
 }
 
-/// As many levels as there may be, that of the nodes included.
+/// The largest number of levels, that of the nodes included.
 const MOST_LEVELS: usize = 8;
 
 impl Levels {
-    /// Returns how many levels there may be above so many nodes, that of the nodes included. The
-    /// last may be larger than its radix if that is so small that more would be needed.
+    /// Returns how many levels there may be above this many nodes, that of the nodes included. The
+    /// last level may be larger than its radix if that is so small that more would be needed.
     pub(crate) fn count(self, nodes: usize) -> usize {
         let Levels::Tree { radix } = self else { return 1 };
         let radix = radix.max(2) as usize;
@@ -34,7 +34,7 @@ impl Levels {
         levels
     }
 
-    /// Returns how many nodes make a unit of `level`, of which 0 is that of the nodes.
+    /// Returns how many nodes make a unit of `level`; level 0 is that of the nodes.
     fn span(self, level: usize) -> usize {
         match self {
             Levels::Nodes => 1,
@@ -45,7 +45,7 @@ impl Levels {
 
 /// The nodes of a lock's ranks.
 enum Nodes<'a> {
-    /// All of the job.
+    /// All nodes of the job.
     Job(&'a Fabric),
     /// Those of a group: its ranks, sorted by node.
     Listed(Vec<(Node, Rank)>),
@@ -125,11 +125,11 @@ pub(crate) struct Meeting {
     pub(crate) at: Rank,
 }
 
-/// Returns all meetings of this rank, from the lowest level. Where a unit consists of one rank, or
-/// of one unit of the level below, there is none.
+/// Returns all meetings of this rank, from the lowest level. A unit that consists of one rank, or
+/// of one unit of the level below, has none.
 ///
 /// The words of a node are at its first rank. Those of a larger unit are at the first rank of one
-/// of its nodes, another for each level, so that no network interface serves all of them.
+/// of its nodes, a different one for each level, so that no network interface serves all of them.
 pub(crate) fn meetings(fabric: &Fabric, memory: &GroupMemory, levels: Levels) -> Result<Vec<Meeting>> {
     let nodes = Nodes::of(fabric, memory)?;
     let (count, mine) = (nodes.count(), nodes.number(fabric, fabric.rank())?);

@@ -1,7 +1,7 @@
-//! Where a lock's words stand in its memory at each rank: the words of the home on one cache line;
-//! on the next, what belongs to the rank itself, the published words and three queue nodes. The
-//! fourth, which only a rank with as many waiting acquisitions needs, has the rest of the first
-//! line.
+//! Where a lock's words are in its memory at each rank. The words of the home are on one cache
+//! line; on the next are the words of the rank itself: the published words and three queue nodes.
+//! The fourth node, needed only by a rank with that many waiting acquisitions, takes the rest of
+//! the first line.
 
 /// Queue nodes per rank and lock.
 pub(crate) const NODES: usize = 4;
@@ -17,17 +17,17 @@ const LAST_NODE: u64 = LINE - NODE;
 pub(crate) const LOCK_BYTES: usize = 2 * LINE as usize;
 const _: () = assert!(FIRST_NODE + (NODES as u64 - 1) * NODE <= LOCK_BYTES as u64);
 
-/// How many of them, the first ones, are the lock's own at its home.
+/// The number of those bytes, from the first, that are the lock's own at its home.
 pub(crate) const HOME_BYTES: u64 = LAST_NODE;
 
-/// Bytes at each rank of a lock that goes on when members are lost.
+/// Bytes at each rank of a lock that continues when members are lost.
 pub(crate) const RECOVERABLE_BYTES: usize = LOCK_BYTES + LINE as usize;
-/// There: how often the second word that a rank publishes has been changed, twice.
+/// There: twice the number of changes of the second word that a rank publishes.
 pub(crate) const VERSION: u64 = LOCK_BYTES as u64;
-/// And a word for the recoverable lock.
+/// Also there: a word for the recoverable lock.
 pub(crate) const CLAIM: u64 = VERSION + 8;
 
-/// The words of a node. Two, because two different ranks write them.
+/// The words of a node. There are two, because two different ranks write them.
 #[derive(Clone, Copy)]
 pub(crate) enum NodeWord {
     Wake = 0,

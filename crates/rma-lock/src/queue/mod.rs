@@ -1,20 +1,20 @@
-//! What locks with queues have in common: where a rank waits, how it is woken, and what it says of
-//! itself.
+//! What locks with queues have in common: where a rank waits, how it is woken, and what it
+//! publishes about itself.
 //!
 //! # Words
 //! At each rank of the lock: its queue nodes ([`node`]) and the words in which it publishes what it
-//! is doing ([`publish`]). What stands at the home is each lock's own ([`HOME_BYTES`]).
+//! is doing ([`publish`]). The words at the home are each lock's own ([`HOME_BYTES`]).
 //!
 //! # Waiting and waking
-//! Whoever has to wait puts one of its nodes into a queue or stack of the lock and waits on that
-//! node's wake word, in its own memory. Exactly one rank takes the node out, and wakes it. A wake
-//! is a compare-and-swap and not a store: it fails if the waiter gave up (a deadline, a dropped
-//! future) or if it belongs to another turn of the node. The waker then acts for the one that gave
-//! up, in the way of the lock.
+//! A rank that has to wait puts one of its nodes into a queue or stack of the lock and waits on
+//! that node's wake word, in its own memory. Exactly one rank takes the node out and wakes it. A
+//! wake is a compare-and-swap instead of a store: it fails if the waiter gave up (a deadline, a
+//! dropped future) or if it belongs to another turn of the node. The waker then acts for the waiter
+//! that gave up, in the way the lock prescribes.
 //!
 //! # Errors
-//! What fails between two steps of a protocol leaves words of which nobody knows what they should
-//! be: [`Broken`] remembers it, and later calls of this rank fail with it.
+//! A failure between two steps of a protocol leaves words whose intended values nobody knows:
+//! [`Broken`] remembers it, and later calls of this rank fail with it.
 
 mod layout;
 mod node;
@@ -48,9 +48,9 @@ pub(crate) struct Queue {
     pub(crate) home: Rank,
     /// Whether puts are ordered before atomics to the same target.
     pub(crate) ordered_here: bool,
-    /// Whether they are ordered before all atomics.
+    /// Whether puts are ordered before all atomics.
     pub(crate) ordered_everywhere: bool,
-    /// Whether the lock goes on when a member is lost.
+    /// Whether the lock continues when a member is lost.
     recoverable: bool,
     /// The words of all ranks: [`LOCK_BYTES`].
     memory: GroupMemory,
@@ -66,8 +66,8 @@ impl fmt::Debug for Queue {
 }
 
 impl Queue {
-    /// In memory of [`LOCK_BYTES`] at each rank, zeroed; of [`RECOVERABLE_BYTES`] if the lock goes
-    /// on when members are lost.
+    /// Creates this rank's side, in zeroed memory of [`LOCK_BYTES`] at each rank; of
+    /// [`RECOVERABLE_BYTES`] if the lock continues when members are lost.
     pub(crate) fn over(fabric: &Fabric, memory: GroupMemory, home: Rank, recoverable: bool) -> Result<Self> {
         NodeId::check(fabric.ranks())?;
         let memory = memory.part(0, if recoverable { RECOVERABLE_BYTES } else { LOCK_BYTES })?;
@@ -92,8 +92,8 @@ impl Queue {
         self.memory.at(self.home, offset)
     }
 
-    /// Puts before the lock passes on (release): every target, because no fabric orders different
-    /// targets.
+    /// Flushes puts before the lock passes on (release): to every target, because no fabric orders
+    /// different targets.
     #[inline(always)]
     pub(crate) async fn flush_data(&self) -> Result<()> {
         if !self.ordered_everywhere {
@@ -102,8 +102,8 @@ impl Queue {
         Ok(())
     }
 
-    /// Returns whether operations are over when they are posted and nothing need be flushed: then
-    /// an acquisition or release that meets nobody need not wait. (Where puts are ordered so
+    /// Returns whether operations are over when they are posted and nothing needs to be flushed:
+    /// then an uncontended acquisition or release need not wait. (Where puts are ordered so
     /// strictly but results take their time, trying costs little.)
     #[inline(always)]
     pub(crate) fn is_fast(&self) -> bool {
@@ -126,8 +126,8 @@ impl Queue {
         in_place::atomic_now(&self.fabric, word, amo)
     }
 
-    /// Announces a step and does its atomic at once. If that was not posted the announcement is
-    /// taken back.
+    /// Announces a step and does its atomic at once. If that was not posted, takes the announcement
+    /// back.
     #[inline(always)]
     pub(crate) fn announced_now(
         &self,
@@ -167,9 +167,9 @@ impl Queue {
         }
     }
 
-    /// Takes a node and posts `first`, the atomic that puts it at the end of the queue whose `tail`
-    /// that is; `step` announces it. Until it is posted, nothing depends on this future, and then
-    /// it is over.
+    /// Takes a node and posts `first`, the atomic that puts it at the end of the queue whose tail
+    /// is `tail`; `step` announces it. Until it is posted, nothing depends on this future, and
+    /// after that the future is over.
     pub(crate) async fn queue_up(
         &self,
         deadline: Time,

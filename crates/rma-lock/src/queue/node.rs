@@ -1,12 +1,12 @@
-//! The names of queue nodes, and what their words say.
+//! The names of queue nodes, and the meaning of their words.
 //!
-//! A node is two words of the waiter's own memory. `wake` says how the wait stands; `next` names
-//! the waiter to be woken afterwards (of the stack or queue the node is in).
+//! A node is two words of the waiter's own memory. `wake` is the state of the wait; `next` names
+//! the waiter to be woken afterwards (in the stack or queue that the node is in).
 //!
 //! A node in no queue is blocked in its next turn and has no next, ready for R2 or W1 without a
 //! store. Whoever takes a node out of its queue begins its next turn ([`Queue::retire`]), for
-//! itself or for an owner that gave up. A writer that nobody had to wake and that leaves the queue
-//! as its last takes the same turn again: nobody knows it of its node.
+//! itself or for an owner that gave up. A writer that nobody had to wake, and that leaves the queue
+//! as its last, takes the same turn again: nobody else knows its node.
 //!
 //! [`NodeId::PASSED`] in the next word means that a successor is still on its way to it; the node
 //! is not taken before.
@@ -17,11 +17,11 @@ use core::fmt;
 use rdma_fabric::Rank;
 
 /// Names a node in a lock word, of which it needs half: `turn:4 | rank + 1:26 | slot:2`. Zero names
-/// none.
+/// no node.
 ///
-/// A turn comes again after 16. Nothing is decided by an id that may be so old: a node is in a
-/// queue once at a time, and whoever compares a word with an id either has that node in the queue,
-/// or finds in the same word all that what it does depends on.
+/// A turn recurs after 16. Nothing is decided by an id that may be that old: a node is in a queue
+/// once at a time, and whoever compares a word with an id either has that node in the queue, or
+/// finds in the same word everything that its next step depends on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NodeId(u32);
 
@@ -32,14 +32,14 @@ const RANKS: u32 = (1 << (TURN - RANK)) - 1;
 const _: () = assert!(NODES <= 1 << RANK);
 
 impl NodeId {
-    /// Left in a next word by a writer that is gone: whoever links itself here is first in the
+    /// Left in a next word by a writer that is gone: whoever links itself there is first in the
     /// queue.
     pub(crate) const PASSED: u64 = u64::MAX;
 
     /// Nodes that a lock can have.
     pub(crate) const MOST: u64 = RANKS as u64 * NODES as u64;
 
-    /// Returns whether all of `ranks` ranks' nodes have names.
+    /// Returns whether the nodes of all `ranks` ranks have names.
     pub(super) fn check(ranks: usize) -> Result<()> {
         match u32::try_from(ranks) {
             Ok(ranks) if ranks <= RANKS => Ok(()),
@@ -72,7 +72,7 @@ impl NodeId {
         Ok(Some(id))
     }
 
-    /// From [`NodeId::bits`].
+    /// Restores a node from [`NodeId::bits`].
     #[inline(always)]
     pub(crate) fn of_bits(bits: u32) -> Self {
         NodeId(bits)
@@ -96,7 +96,7 @@ impl NodeId {
         (self.0 & ((1 << RANK) - 1)) as usize
     }
 
-    /// Returns the name of the node the next time it is used.
+    /// Returns the name that the node has the next time it is used.
     pub(super) fn next_turn(self) -> NodeId {
         NodeId(self.0.wrapping_add(1 << TURN))
     }
@@ -112,20 +112,21 @@ impl fmt::Debug for NodeId {
     }
 }
 
-/// How a wait stands.
+/// The state of a wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Wait {
     /// The node's rank waits, or may begin to.
     Blocked = 0,
-    /// It was woken.
+    /// The waiter was woken.
     Granted = 1,
-    /// Its rank gave up; whoever would wake it acts for it.
+    /// The waiter gave up; whoever would wake it acts for it.
     Abandoned = 2,
-    /// It was woken to look again: for locks in which a waiter may have to take something over.
+    /// The waiter was woken to look again: for locks in which a waiter may have to take something
+    /// over.
     Offered = 3,
 }
 
-/// Returns a wake word: `turn:16 | unused:40 | wait:8`. A wake names the turn, so that one that
+/// Returns a wake word: `turn:16 | unused:40 | wait:8`. A wake names the turn, so that a wake that
 /// comes too late for it changes nothing.
 pub(super) fn wake_word(wait: Wait, node: NodeId) -> u64 {
     (node.turn() as u64) << 48 | wait as u64

@@ -1,4 +1,4 @@
-//! This rank's queue nodes: which are in use, and readying one for its next turn.
+//! This rank's queue nodes: which are in use, and preparing one for its next turn.
 
 use super::{
     Queue,
@@ -21,26 +21,26 @@ use core::{
 use rdma_fabric::{FabricError, LocalWord, RemoteWord, Time};
 use std::sync::OnceLock;
 
-/// Which of this rank's nodes are in use by this rank.
+/// Which of this rank's nodes this rank is using.
 ///
-/// The first belongs to the [thread](super::Published::is_owner) that used the lock first, which
-/// therefore takes it without a read-modify-write; any thread may give it back.
+/// The first node belongs to the [thread](super::Published::is_owner) that used the lock first,
+/// which therefore takes it without a read-modify-write; any thread may give it back.
 pub(crate) struct Nodes {
     slots: [Slot; NODES],
-    /// Wake and next of each node, resolved when one is first used: most readers never use any.
+    /// Wake and next of each node, resolved when a node is first used: most readers never use any.
     words: OnceLock<Box<[LocalWord<u64>]>>,
 }
 
 struct Slot {
     /// [`FRESH`], [`WORN`] or [`TAKEN`].
     state: AtomicU8,
-    /// The node's turn when it was last taken. Changed by the one that has taken it.
+    /// The node's turn when it was last taken. Changed only by whoever has taken it.
     turn: AtomicU16,
 }
 
 /// Nobody uses the node, and its words are ready for the same turn.
 const FRESH: u8 = 0;
-/// Nobody of this rank uses the node. Its words tell whether it is out of its queue, in its next
+/// Nobody of this rank uses the node. Its words say whether it is out of its queue, in its next
 /// turn.
 const WORN: u8 = 1;
 /// Somebody of this rank uses the node.
@@ -117,10 +117,10 @@ impl Queue {
         Own { slot: &self.nodes.slots[slot], id: NodeId::new(self.me, slot, turn) }
     }
 
-    /// Takes a node that is ready to wait on, whatever must be done for it. Until it is done
+    /// Takes a node that is ready to wait on, whatever has to be done for that. Until it is done,
     /// nothing depends on this future.
     ///
-    /// If the only node left waits for a successor on its way, so does this.
+    /// If the only node left waits for a successor on its way, this waits as well.
     pub(crate) async fn take_node(&self, deadline: Time, cancelled: &Cancelled) -> Result<Own<'_>, Stopped> {
         match self.take_fresh_node(self.published.lane()) {
             Some(own) => Ok(own),
@@ -148,8 +148,8 @@ impl Queue {
         Ok(self.next_turn(own)?)
     }
 
-    /// Takes a fresh node; else one that can begin its next turn; else one whose next turn awaits a
-    /// successor.
+    /// Takes a fresh node; failing that, one that can begin its next turn; failing that, one whose
+    /// next turn awaits a successor.
     fn take_any(&self) -> Result<Option<Own<'_>>, FabricError> {
         let (mut ready, mut passed) = (None, None);
         for (slot, Slot { state, .. }) in self.nodes.slots.iter().enumerate() {
@@ -190,12 +190,12 @@ impl Queue {
         Ok(ready.or(passed))
     }
 
-    /// Begins the next turn of a worn node, which its wake word has begun.
+    /// Begins the next turn of a worn node, if its wake word has begun it.
     fn next_turn<'a>(&self, mut own: Own<'a>) -> Result<Own<'a>, FabricError> {
         let id = own.id.next_turn();
         let slot = id.slot();
         if self.fabric.load(self.own(slot, NodeWord::Wake)?)? == wake_word(Wait::Blocked, id) {
-            // The last user's successor, or reader below.
+            // The last user's successor, or the reader below.
             if self.fabric.load(self.own(slot, NodeWord::Next)?)? != 0 {
                 self.fabric.store(self.own(slot, NodeWord::Next)?, 0)?;
             }
@@ -216,7 +216,7 @@ impl Queue {
         Own { slot: &self.nodes.slots[id.slot()], id }
     }
 
-    /// Returns a word of one of my nodes.
+    /// Returns a word of one of this rank's nodes.
     #[inline(always)]
     pub(crate) fn own(&self, slot: usize, part: NodeWord) -> Result<&LocalWord<u64>, FabricError> {
         let words = match self.nodes.words.get() {
@@ -236,7 +236,7 @@ impl Queue {
         Ok(self.nodes.words.get_or_init(|| words.into()))
     }
 
-    /// Returns a word of anybody's node.
+    /// Returns a word of any rank's node.
     pub(crate) fn node(&self, id: NodeId, part: NodeWord) -> Result<RemoteWord<u64>, FabricError> {
         self.fabric.remote_word(self.memory.at(id.rank(), layout::node(id.slot(), part))?)
     }

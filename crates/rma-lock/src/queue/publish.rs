@@ -1,19 +1,19 @@
 //! What a rank publishes about itself, in words of its own segment.
 //!
-//! `count` at the home is anonymous: it can't tell whose readers it counts. So each rank says in
-//! words that others can read, but only it writes, how many readers it has on the way in, inside
-//! and on the way out, and how far the writer of each of its queue nodes is. When a rank has died,
-//! the survivors of a [`crate::locks::RecoverableLock`] read in these words which ranks may be
-//! inside, before they go on in the words of the next epoch; nobody reads those of another lock.
+//! `count` at the home is anonymous: it can't tell whose readers it counts. So each rank says, in
+//! words that others can read but only it writes, how many readers it has on the way in, inside and
+//! on the way out, and how far the writer of each of its queue nodes is. When a rank has died, the
+//! survivors of a [`crate::locks::RecoverableLock`] read in these words which ranks may be inside,
+//! before they continue in the words of the next epoch. For any other lock nobody reads them.
 //!
-//! They are written *before* the step they announce and again after the step's result is known:
-//! [`Published::step`].
+//! They are written *before* the step that they announce, and again after the step's result is
+//! known: [`Published::step`].
 //!
 //! # Lanes
 //! A read-modify-write costs as much as the step itself, and publishing needs four of them.
-//! Therefore there are two words, whose sum counts: the thread that uses the lock first has one to
-//! itself, and changes it by a load and a store; all other threads share the other one and a mutex.
-//! What one thread adds, another one may subtract: each lane wraps, the sum is right.
+//! Therefore there are two words, and their sum counts: the thread that uses the lock first has one
+//! to itself, and changes it by a load and a store; all other threads share the other word and a
+//! mutex. What one thread adds, another may subtract: each lane wraps, but the sum is right.
 
 use super::{
     NodeId,
@@ -29,10 +29,10 @@ use core::{
 use rdma_fabric::{Fabric, GroupMemory, LocalWord, Result};
 use std::sync::{Mutex, PoisonError};
 
-/// Places of the reader counters, above the writers' bits. Those inside are no more than a count
-/// word counts ([`crate::holder_limit`]), and those arriving would need more than 2⁵¹ to bring both
-/// together to the end of their 52 bits. Nobody depends on readers that leave, so that count may
-/// wrap.
+/// Positions of the reader counters, above the writers' bits. Those inside are no more than a count
+/// word counts ([`crate::holder_limit`]), and those arriving would have to exceed 2⁵¹ to drive both
+/// counts together to the end of their 52 bits. Nobody depends on readers that leave, so their
+/// count may wrap.
 const ARRIVING: u64 = 1 << 8;
 const INSIDE: u64 = 1 << 32;
 const LEAVING: u64 = 1 << 60;
@@ -46,22 +46,22 @@ impl Transition {
     /// A reader is about to be counted.
     pub(crate) const READER_ARRIVES: Transition = Transition(ARRIVING);
     pub(crate) const READER_ENTERS: Transition = Transition(INSIDE - ARRIVING);
-    /// Where another rank brought it.
+    /// The reader was brought inside by another rank.
     pub(crate) const READER_ENTERED: Transition = Transition(INSIDE);
     pub(crate) const READER_LEAVES: Transition = Transition(LEAVING.wrapping_sub(INSIDE));
-    /// It is not counted any more.
+    /// The reader is no longer counted.
     pub(crate) const READER_IS_GONE: Transition = Transition(LEAVING.wrapping_neg());
-    /// It gave up; whoever finds its node uncounts it.
+    /// The reader gave up; whoever finds its node uncounts it.
     pub(crate) const READER_GIVES_UP: Transition = Transition(ARRIVING.wrapping_neg());
 
-    /// Announces that the writer on `node` goes on: from nothing to arriving, inside, leaving. Two
+    /// Announces that the writer on `node` moves on: from nothing to arriving, inside, leaving. Two
     /// bits for each slot.
     #[inline(always)]
     pub(crate) fn writer_goes_on(node: NodeId) -> Transition {
         Transition(1 << (2 * node.slot()))
     }
 
-    /// Announces that the writer on `node` goes back, `times` steps.
+    /// Announces that the writer on `node` moves back `times` steps.
     #[inline(always)]
     pub(crate) fn writer_goes_back(node: NodeId, times: u64) -> Transition {
         Transition((times << (2 * node.slot())).wrapping_neg())
@@ -87,12 +87,12 @@ pub(crate) struct Published {
 #[derive(Default)]
 struct Others {
     sum: u64,
-    /// Twice how often the sum was changed, if anybody reads both lanes.
+    /// Twice the number of changes of the sum, if anybody reads both lanes.
     version: u64,
 }
 
-/// Returns whether a rank that publishes `sum` is inside, or may be. One that is leaving has
-/// nothing to do inside any more.
+/// Returns whether a rank that publishes `sum` is inside, or may be. A rank that is leaving has
+/// nothing more to do inside.
 pub(crate) fn is_inside(sum: u64) -> bool {
     let readers = sum & (LEAVING - ARRIVING) != 0;
     let writers = (0..NODES).any(|slot| matches!(sum >> (2 * slot) & 3, 1 | 2));
@@ -113,7 +113,8 @@ impl fmt::Debug for Published {
     }
 }
 
-/// Names the calling thread among those that live: the address of something it has to itself.
+/// Identifies the calling thread among living threads, by the address of something it has to
+/// itself.
 #[inline(always)]
 fn here() -> usize {
     thread_local!(static PLACE: u8 = const { 0 });
@@ -130,7 +131,7 @@ impl Published {
         })
     }
 
-    /// Returns whether the calling thread has the first lane.
+    /// Returns whether the calling thread owns the first lane.
     #[inline(always)]
     pub(crate) fn is_owner(&self) -> bool {
         let (here, owner) = (here(), self.owner.load(Relaxed));
@@ -149,7 +150,7 @@ impl Published {
         if !lane.first {
             return self.step_of_others(fabric, memory, step);
         }
-        // No other thread comes between, nor any other task of this one.
+        // No other thread can intervene, nor any other task of this one.
         let value = self.own.load(Relaxed).wrapping_add(step.0);
         self.own.store(value, Relaxed);
         fabric.store_unwaited(&self.word, value)
@@ -171,15 +172,15 @@ impl Published {
         fabric.store_unwaited(&version, others.version)
     }
 
-    /// Returns what both lanes say together.
+    /// Returns the sum of both lanes.
     pub(crate) fn sum(&self) -> u64 {
         let others = self.others.lock().unwrap_or_else(PoisonError::into_inner).sum;
         self.own.load(Relaxed).wrapping_add(others)
     }
 }
 
-/// In which lane a thread publishes. Not `Send`, so that it is asked for again where a task may
-/// have moved: after each wait.
+/// The lane in which a thread publishes. Not `Send`, so that it is obtained again wherever a task
+/// may have moved: after each wait.
 #[derive(Clone, Copy)]
 pub(crate) struct Lane {
     first: bool,

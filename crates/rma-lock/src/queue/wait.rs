@@ -14,13 +14,13 @@ use crate::{
 use rdma_fabric::{RemoteWord, Time};
 
 impl Queue {
-    /// Wakes `node`. False if it gave up. A wake for an earlier turn changes nothing and counts as
-    /// done.
+    /// Wakes `node`. Yields false if it gave up. A wake for an earlier turn changes nothing and
+    /// counts as done.
     pub(crate) async fn wake(&self, node: NodeId) -> Result<bool, Stopped> {
         self.wake_to(node, Wait::Granted).await
     }
 
-    /// [`Queue::wake`], to find that it was woken so.
+    /// Wakes `node` as [`Queue::wake`] does, with `how` as the state that it finds.
     pub(crate) async fn wake_to(&self, node: NodeId, how: Wait) -> Result<bool, Stopped> {
         let word = self.node(node, NodeWord::Wake)?;
         let blocked = wake_word(Wait::Blocked, node);
@@ -30,8 +30,8 @@ impl Queue {
         Ok(old != wake_word(Wait::Abandoned, node))
     }
 
-    /// Waits on own memory, until woken. Whatever else ends the wait (the deadline, a dropped
-    /// future, the loss of a rank), the node is abandoned then and nobody depends on it.
+    /// Waits on own memory until woken. If anything else ends the wait (the deadline, a dropped
+    /// future, the loss of a rank), the node is then abandoned and nobody depends on it.
     pub(crate) async fn wait_to_be_woken(
         &self,
         own: &Own<'_>,
@@ -44,7 +44,7 @@ impl Queue {
         }
     }
 
-    /// [`Queue::wait_to_be_woken`], by any wake. Yields how.
+    /// Waits as [`Queue::wait_to_be_woken`] does, for any wake. Yields which it was.
     pub(crate) async fn wait_for_any_wake(
         &self,
         own: &Own<'_>,
@@ -101,14 +101,14 @@ impl Queue {
         Ok(below)
     }
 
-    /// Begins the next turn of a node that is in no queue any more, so that its owner may use it
+    /// Begins the next turn of a node that is no longer in any queue, so that its owner may use it
     /// again.
     pub(crate) async fn retire(&self, node: NodeId) -> Result<(), Stopped> {
         let ready = wake_word(Wait::Blocked, node.next_turn());
         if node.rank() == self.me {
             self.fabric.store(self.own(node.slot(), NodeWord::Wake)?, ready)?;
         } else if self.recoverable {
-            // A put that fails would be reported to whoever flushes next.
+            // A failed put would be reported to whoever flushes next.
             self.fabric.swap(&self.node(node, NodeWord::Wake)?, ready).await?;
         } else {
             self.fabric.put_word(&self.node(node, NodeWord::Wake)?, ready).await?;

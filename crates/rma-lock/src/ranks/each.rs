@@ -1,21 +1,21 @@
-//! A lock for each rank, and nothing besides.
+//! One lock for each rank, and nothing else.
 
 use super::PerRank;
 use crate::{Access, AccessLock, Fairness, Guard, Lock, Result, RmaLock};
 use core::fmt;
 use rdma_fabric::{Fabric, GroupMemory, Rank, Time, join::join_all};
 
-/// One lock for each rank; all ranks' memory is locked by taking each of them, shared. What many
-/// libraries do, and what a lock for all ranks is measured against (Li and others; Open MPI's
+/// One lock for each rank; all ranks' memory is locked by taking each of them shared. This is what
+/// many libraries do, and the baseline for a lock for all ranks (Li and others; Open MPI's
 /// `osc/ucx`).
 ///
-/// An access to all of P ranks is P times a shared lock, and the same to release it. Accesses to
-/// different ranks do not meet.
+/// An access to all of P ranks takes P shared locks, and as many releases. Accesses to different
+/// ranks do not interfere.
 ///
-/// The locks are taken one after the other in order of ranks, or all at a time
-/// ([`EachOptions::at_once`]). That is for locks whose readers wait for no writer that waits: two
-/// accesses to all ranks that meet writers in different orders would wait for each other for ever
-/// otherwise. Of other locks it is ignored.
+/// The locks are taken one after the other in order of ranks, or all at once
+/// ([`EachOptions::at_once`]). The latter is for locks whose readers wait for no writer that waits:
+/// otherwise two accesses to all ranks that meet writers in different orders would wait for each
+/// other for ever. For other locks it is ignored.
 ///
 /// Each rank has memory for all P locks.
 #[derive(Clone, Debug)]
@@ -28,20 +28,20 @@ pub struct EachLock<L: Lock> {
 /// How an [`EachLock`] is made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EachOptions<O> {
-    /// Ask for all locks before the first is taken, in an access to all ranks.
+    /// Whether an access to all ranks asks for all locks before the first is taken.
     pub at_once: bool,
     /// How each lock is made.
     pub lock: O,
 }
 
-/// Access by an [`EachLock`]. Dropping it releases what is held in the background.
+/// Access through an [`EachLock`]. Dropping it releases what is held in the background.
 #[must_use = "a guard that is dropped at once protects nothing"]
 pub enum EachGuard<S, E> {
-    /// To all ranks' memory: each one's lock.
+    /// Access to all ranks' memory, by every lock.
     All(Vec<S>),
-    /// To one rank's, shared.
+    /// Shared access to one rank's memory.
     Shared(S),
-    /// To one rank's, exclusively.
+    /// Exclusive access to one rank's memory.
     Exclusive(E),
 }
 
@@ -56,7 +56,7 @@ impl<S: fmt::Debug, E: fmt::Debug> fmt::Debug for EachGuard<S, E> {
 }
 
 impl<S: Guard, E: Guard> Guard for EachGuard<S, E> {
-    /// Of several errors the first is returned.
+    /// Releases all locks. If there are several errors, returns the first.
     async fn release(self) -> Result<()> {
         match self {
             EachGuard::All(guards) => {
@@ -86,7 +86,7 @@ impl<L: RmaLock> Lock for EachLock<L> {
         Ok(EachLock { locks: PerRank::over(fabric, memory, options.lock)?, home, at_once })
     }
 
-    /// Returns the home that it was made with; the words are at all ranks.
+    /// Returns the home that the lock was made with; the words are at all ranks.
     fn home(&self) -> Rank {
         self.home
     }

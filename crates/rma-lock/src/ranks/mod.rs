@@ -11,7 +11,7 @@ use core::fmt;
 use rdma_fabric::{Fabric, FabricError, GroupMemory, Rank};
 use std::sync::{Arc, OnceLock};
 
-/// A lock homed at each rank, of which this rank makes those that it uses.
+/// Locks homed at each rank; this rank makes those that it uses.
 #[derive(Clone)]
 struct PerRank<L: Lock> {
     inner: Arc<Inner<L>>,
@@ -22,11 +22,11 @@ struct Inner<L: Lock> {
     /// The locks' memory, one after the other.
     memory: GroupMemory,
     options: L::Options,
-    /// By the members' numbers.
+    /// The locks by the members' numbers.
     locks: Box<[OnceLock<L>]>,
 }
 
-/// Those locks that were made.
+/// Shows the locks that were made.
 impl<L: Lock> fmt::Debug for PerRank<L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.inner.locks.iter().filter_map(OnceLock::get)).finish()
@@ -34,7 +34,7 @@ impl<L: Lock> fmt::Debug for PerRank<L> {
 }
 
 impl<L: Lock> PerRank<L> {
-    /// Returns the bytes at each of so many ranks: all locks' queue nodes are at each.
+    /// Returns the bytes at each of this many ranks: all locks' queue nodes are at each rank.
     fn bytes(options: &L::Options, members: usize) -> usize {
         members * L::bytes(options, members)
     }
@@ -75,7 +75,7 @@ impl<L: Lock> PerRank<L> {
         let bytes = L::bytes(options, memory.members());
         let part = memory.part(number * bytes, bytes)?;
         let lock = L::over(fabric, part, memory.member(number)?, options.clone())?;
-        // Another thread may have been faster; the value of both would be the same lock's, but only
+        // Another thread may have been faster; both values would refer to the same lock, but only
         // one is used.
         Ok(locks[number].get_or_init(|| lock))
     }

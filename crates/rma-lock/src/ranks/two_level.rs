@@ -1,4 +1,4 @@
-//! A lock for each rank, under one that keeps accesses to one rank and accesses to all apart.
+//! A lock for each rank, under one lock that keeps accesses to one rank and accesses to all apart.
 
 use super::PerRank;
 use crate::{
@@ -15,28 +15,29 @@ const ALL: Class = Class::Even;
 /// The class of exclusive accesses.
 const SOME: Class = Class::Odd;
 
-/// A lock for each rank, and above them one for two classes: accesses to all ranks, and exclusive
-/// ones. Exclusive accesses to different ranks do not wait for each other, and an access to all
-/// ranks takes one lock, however many ranks there are. Shared access to one rank is that rank's
-/// lock alone.
+/// A lock for each rank, and above them one lock for two classes: accesses to all ranks, and
+/// exclusive accesses. Exclusive accesses to different ranks do not wait for each other, and an
+/// access to all ranks takes one lock, however many ranks there are. Shared access to one rank
+/// takes only that rank's lock.
 ///
 /// The ranks of a node enter a class together: the first takes it for the node, the last one out
-/// gives it back. So an access to all costs the home at most 1 operation, and 1 to leave, for each
-/// node; 2 while the other class waits.
+/// gives it back. So for each node an access to all costs the home at most 1 operation, and 1 to
+/// leave; 2 while the other class waits.
 ///
 /// # Fairness
-/// Turns of the two classes alternate as long as both are wanted; in each all that waited when it
-/// began are inside. A node whose ranks follow one another in the same class without a gap keeps
-/// its turn as long. Among exclusive accesses to one rank, and against shared ones to it, the
-/// rank's lock decides.
+/// Turns of the two classes alternate as long as both are wanted; in each turn all that waited when
+/// it began are inside. A node whose ranks follow one another in the same class without a gap keeps
+/// its turn for that long. Among exclusive accesses to one rank, and between them and shared
+/// accesses to it, the rank's lock decides.
 ///
 /// # Deadlock
-/// The class is entered first, and a rank's lock is taken under it; who has a rank's lock waits for
-/// nothing. That holds for a rank that has one access at a time. One that holds a rank shared and
-/// asks for all may wait for ever, for an exclusive access to that rank that has its turn.
+/// The class is entered first, and a rank's lock is taken under it; a rank that has a rank's lock
+/// waits for nothing. This holds for a rank with one access at a time. A rank that holds another
+/// one shared and asks for all may wait for ever, for an exclusive access to that rank that has its
+/// turn.
 ///
 /// # Memory
-/// Each rank has the queue nodes of all ranks' locks: `L`'s bytes times the number of ranks.
+/// Each rank holds the queue nodes of all ranks' locks: `L`'s bytes times the number of ranks.
 #[derive(Clone)]
 pub struct PerRankLock<L: Lock> {
     locks: PerRank<L>,
@@ -51,7 +52,7 @@ impl<L: Lock> fmt::Debug for PerRankLock<L> {
     }
 }
 
-/// Access by a [`PerRankLock`].
+/// Access through a [`PerRankLock`].
 ///
 /// Dropping it releases the lock in the background and reports no errors.
 #[must_use = "a guard that is dropped at once protects nothing"]
@@ -60,7 +61,7 @@ pub struct PerRankGuard<'a, L: RmaLock> {
     access: Access,
 }
 
-/// In the order in which they are to be dropped.
+/// The holds, in the order in which they must be dropped.
 enum Held<'a, L: RmaLock> {
     All(Inside<'a>),
     Shared(L::Shared<'a>),

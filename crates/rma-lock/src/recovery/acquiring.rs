@@ -16,7 +16,7 @@ enum Takes {
     Torn,
 }
 
-/// Boxes an error that came at once, as the end of the first attempt.
+/// Boxes an error that came at once, as the outcome of the first attempt.
 #[cold]
 fn failed<'a, T: Send + 'a>(error: LockError) -> Boxed<'a, Result<T>> {
     Box::pin(ready(Err(error)))
@@ -56,7 +56,7 @@ impl RecoverableLock {
         })
     }
 
-    /// Goes on from an attempt in `epoch`.
+    /// Continues after an attempt in `epoch`.
     fn read_later<'a>(
         &'a self,
         mut epoch: usize,
@@ -98,7 +98,7 @@ impl RecoverableLock {
         })
     }
 
-    /// Goes on from an attempt in `epoch`.
+    /// Continues after an attempt in `epoch`.
     fn try_read_later<'a>(
         &'a self,
         mut epoch: usize,
@@ -151,9 +151,9 @@ impl RecoverableLock {
         })
     }
 
-    /// Takes the lock exclusively though its data may be torn, to look at them:
-    /// [`RecoverableWriteGuard::torn`] says whether. If they are whole again, say so by
-    /// [`RecoverableWriteGuard::clear_torn`].
+    /// Takes the lock exclusively even though its data may be torn, in order to examine them:
+    /// [`RecoverableWriteGuard::torn`] says whether they are. When they are whole again, declare it
+    /// by [`RecoverableWriteGuard::clear_torn`].
     ///
     /// # Errors
     /// As [`RecoverableLock::write`], never [`LockError::Torn`].
@@ -183,7 +183,7 @@ impl RecoverableLock {
         })
     }
 
-    /// Takes the lock exclusively, going on from an attempt in an epoch if there was one.
+    /// Takes the lock exclusively, continuing after an attempt in an epoch if there was one.
     fn exclusive<'a>(
         &'a self,
         takes: Takes,
@@ -210,7 +210,7 @@ impl RecoverableLock {
         })
     }
 
-    /// Looks whether the data are torn.
+    /// Checks whether the data are torn.
     async fn checked<'a>(
         &'a self,
         guard: WriteGuard<'a, Recoverable>,

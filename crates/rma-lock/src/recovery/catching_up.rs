@@ -14,18 +14,18 @@ use core::sync::atomic::Ordering::AcqRel;
 use rdma_fabric::{Deps, FabricError, GroupMemory, Rank, Time};
 use std::sync::Arc;
 
-/// Why an epoch is left.
+/// The reason why an epoch is left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Reason {
     /// Its words say that it is closed.
     Closed,
-    /// A member is lost: it is to be closed, if nobody has done so.
+    /// A member is lost: the epoch must be closed, if nobody has done so.
     Loss,
 }
 
 impl Core {
-    /// Comes to the epoch in which to try again after an acquisition in `epoch` ended with `error`,
-    /// or says why there is none.
+    /// Moves to the epoch in which to try again after an acquisition in `epoch` ended with `error`,
+    /// or returns why there is none.
     pub(super) async fn go_on(self: &Arc<Self>, epoch: usize, error: LockError, deadline: Time) -> Result<()> {
         let reason = match &error {
             kept_out if *kept_out == LockError::KEPT_OUT => Reason::Closed,
@@ -48,9 +48,9 @@ impl Core {
         self.catch_up(epoch, reason, deadline).await
     }
 
-    /// `rank` has dropped its part of the lock while this one acquired in `epoch`: it may have left
-    /// when that was closed already, or is about to be lost. `None` if it has left an epoch that is
-    /// open.
+    /// Returns why `rank` has dropped its part of the lock while this rank acquired in `epoch`: it
+    /// may have left after the epoch was closed, or is about to be lost. `None` if it has left an
+    /// epoch that is open.
     async fn why_gone(&self, epoch: usize, rank: Rank, deadline: Time) -> Result<Option<Reason>> {
         let seen = Agreement::of_bits(self.fabric.get_word(&self.agreement).await?)?;
         if (seen.state, seen.epoch) != (State::Open, epoch) {
@@ -66,8 +66,8 @@ impl Core {
         }
     }
 
-    /// Yields whether a try in `epoch` was refused because that is over: then this has come to the
-    /// next one, and it is worth another try.
+    /// Yields whether a try in `epoch` was refused because that epoch is over: then this rank has
+    /// come to the next one, and another try is worthwhile.
     pub(super) async fn is_shut(self: &Arc<Self>, epoch: usize, lock: &EpochLock) -> Result<bool> {
         let shut = lock.shut().await?;
         if shut.torn {
@@ -82,7 +82,7 @@ impl Core {
     /// Comes to the epoch after `from`, which is left for `reason`: opens it, or waits until
     /// somebody else has.
     ///
-    /// Dropped, it ends, or goes on opening in the background.
+    /// Dropping the future ends this, or leaves the opening to continue in the background.
     pub(super) async fn catch_up(self: &Arc<Self>, from: usize, reason: Reason, deadline: Time) -> Result<()> {
         loop {
             let seen = Agreement::of_bits(self.fabric.get_word(&self.agreement).await?)?;

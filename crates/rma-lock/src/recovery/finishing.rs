@@ -1,4 +1,4 @@
-//! Being through with a closed epoch: taking one's stand-in out of the next.
+//! Finishing a closed epoch: taking one's stand-in out of the next.
 
 use super::{
     Core,
@@ -12,14 +12,14 @@ use core::{
 use rdma_fabric::{Fabric, LocalWord};
 use std::sync::{Arc, Weak};
 
-/// What the lock of an epoch knows of the recoverable lock that it belongs to.
+/// What the lock of an epoch knows about the recoverable lock that it belongs to.
 pub struct EpochLink {
-    /// Nobody's by default.
+    /// Empty by default.
     core: Weak<Core>,
     epoch: usize,
     /// This rank's [`Claim`] in the epoch.
     claim: Option<LocalWord<u64>>,
-    /// This rank has left something half-written.
+    /// Whether this rank has left something half-written.
     tears: AtomicBool,
 }
 
@@ -41,7 +41,7 @@ impl EpochLink {
         Ok(EpochLink { core: Arc::downgrade(core), epoch, claim: Some(claim), ..EpochLink::default() })
     }
 
-    /// This rank leaves something half-written, wherever it or its stand-in is inside.
+    /// Records that this rank leaves something half-written, wherever it or its stand-in is inside.
     pub(crate) fn tear(&self) {
         self.tears.store(true, SeqCst);
     }
@@ -50,13 +50,13 @@ impl EpochLink {
         self.tears.load(SeqCst)
     }
 
-    /// This rank has published that an acquisition or release is over. If that was the last thing
-    /// it had to do in the epoch (`is_out`), and somebody has put a stand-in for it into the next
-    /// one, the stand-in leaves.
+    /// Called after this rank has published that an acquisition or release is over. If that was the
+    /// last thing it had to do in the epoch (`is_out`), and somebody has put a stand-in for it into
+    /// the next one, the stand-in leaves.
     #[inline(always)]
     pub(crate) fn went_on(&self, fabric: &Fabric, is_out: impl FnOnce() -> bool) {
-        // Published before it looks, as whoever marks it marks before he looks again: one of them
-        // sees the other.
+        // Published before it looks, just as whoever marks it marks before looking again: one of
+        // them sees the other.
         fence(SeqCst);
         if let Some(claim) = &self.claim
             && let Ok(claim) = fabric.load(claim)
@@ -78,7 +78,7 @@ impl EpochLink {
 }
 
 impl Core {
-    /// This rank is out of `epoch`, but for stand-ins from older ones.
+    /// Ends this rank's part in `epoch`, except for stand-ins from older ones.
     pub(super) async fn finish(self: &Arc<Self>, mut epoch: usize) -> Result<()> {
         loop {
             let claim = self.fabric.remote_word(self.words_of(epoch)?.at(self.me, words::CLAIM)?)?;
@@ -95,7 +95,7 @@ impl Core {
             lock.stand_in_leaves(writes).await?;
             let hosting = self.fabric.remote_word(self.words_of(next)?.at(self.me, words::CLAIM)?)?;
             let then = Claim::of_bits(self.fabric.fetch_and(&hosting, !Claim::HOSTS).await?);
-            // The next one is closed as well, and nothing else keeps this rank there.
+            // The next epoch is closed as well, and nothing else keeps this rank there.
             let inside = self.epochs[next].get().is_some_and(|lock| lock.is_inside());
             if then.stand_in().is_none() || inside {
                 return Ok(());

@@ -29,7 +29,7 @@ pub struct RecoverableReadGuard<'a> {
 #[derive(Debug)]
 pub struct RecoverableWriteGuard<'a> {
     core: &'a Arc<Core>,
-    /// `None` in a release only.
+    /// `None` only during a release.
     inside: Option<WriteGuard<'a, Recoverable>>,
     torn: Option<Torn>,
 }
@@ -39,11 +39,12 @@ impl<'a> RecoverableReadGuard<'a> {
         RecoverableReadGuard { inside }
     }
 
-    /// Makes every put of this rank visible, then lets go of the lock. If the future is dropped
+    /// Makes every put of this rank visible, then releases the lock. If the future is dropped
     /// half-way, the rest is done in the background.
     ///
     /// # Errors
-    /// [`crate::LockError::Fabric`]: what a put met at its target, with the lock released all the same; or what the release itself met.
+    /// [`crate::LockError::Fabric`]: what a put met at its target, in which case the lock is still
+    /// released; or what the release itself met.
     pub fn release(self) -> impl Future<Output = Result<()>> {
         self.inside.release()
     }
@@ -54,14 +55,14 @@ impl<'a> RecoverableWriteGuard<'a> {
         RecoverableWriteGuard { core, inside: Some(inside), torn }
     }
 
-    /// Returns whether what the lock protects may be half-written: only if
-    /// [`super::RecoverableLock::mend`] was asked for it.
+    /// Returns whether what the lock protects may be half-written; `Some` only if
+    /// [`super::RecoverableLock::mend`] returned this guard.
     pub fn torn(&self) -> Option<Torn> {
         self.torn
     }
 
-    /// Declares that what the lock protects is whole again: acquisitions are let in as before. It
-    /// is so from the moment this is done, whatever becomes of the guard.
+    /// Declares that what the lock protects is whole again: acquisitions are let in as before. This
+    /// holds from the moment it is done, whatever becomes of the guard.
     ///
     /// # Errors
     /// [`crate::LockError::Fabric`].
@@ -79,7 +80,7 @@ impl<'a> RecoverableWriteGuard<'a> {
         })
     }
 
-    /// Makes every put of this rank visible, then lets go of the lock. If the future is dropped
+    /// Makes every put of this rank visible, then releases the lock. If the future is dropped
     /// half-way, the rest is done in the background.
     ///
     /// # Errors
@@ -94,7 +95,7 @@ impl Drop for RecoverableWriteGuard<'_> {
         if let Some(inside) = self.inside.take()
             && thread::panicking()
         {
-            // Torn before the lock passes on.
+            // Marked as torn before the lock passes on.
             inside.release_torn(self.core.clone());
         }
     }

@@ -1,37 +1,39 @@
-//! A lock that its ranks' deaths do not take along.
+//! A lock that survives the deaths of its ranks.
 //!
 //! # Epochs
 //! The lock is a series of [packed locks](crate::locks::PackedLock), one for each *epoch*, each in
 //! words of its own. One epoch is open; ranks acquire in it. When a member dies, survivors close
-//! the open epoch and open the next: in its words the dead never were. What a late operation still
-//! does to words of a closed epoch, a wake or a link to a queue node, concerns nobody any more.
+//! the open epoch and open the next: the dead rank was never in its words. Whatever a late
+//! operation still does to words of a closed epoch, a wake or a link to a queue node, no longer
+//! concerns anybody.
 //!
 //! # Closing and opening
 //! A rank that notices a death (a wait for the lock ended with `PeerLost`) proposes itself in a
-//! word at the home, the [agreement](words::Agreement). One wins, and does it alone ([`opening`]),
-//! by one-sided operations only: no other rank's CPU has to run.
+//! word at the home, the [agreement](words::Agreement). One rank wins, and proceeds alone
+//! ([`opening`]), by one-sided operations only: no other rank's CPU has to run.
 //! 1. It sets *closed* in the old epoch's home word. Whoever comes later finds that in the result
-//!    of its first atomic, and goes on in the next epoch. Nobody is let in by the old words any
-//!    more, for all that lets somebody in is a comparison with a word that was not closed.
-//! 2. It reads what each member publishes of itself in the old epoch: on the way in or inside, or
-//!    not. Members that can't be read are dead or have left.
-//! 3. For each survivor that may be inside it puts a [stand-in](words::Claim) into the next epoch.
-//!    The survivor takes it out when it is through with the old epoch. So a holder keeps what it
-//!    holds, and nobody comes in beside it.
-//! 4. It writes down the dead, opens the epoch in the agreement, and rings the doorbells of those
-//!    that wait for it.
+//!    of its first atomic, and continues in the next epoch. The old words no longer let anybody in,
+//!    because everything that lets somebody in is a comparison with a word that was not closed.
+//! 2. It reads what each member publishes about itself in the old epoch: on the way in or inside,
+//!    or neither. Members that can't be read are dead or have left.
+//! 3. For each survivor that may be inside, it puts a [stand-in](words::Claim) into the next epoch.
+//!    The survivor takes it out when it is done with the old epoch. So a holder keeps what it
+//!    holds, and nobody gets in beside it.
+//! 4. It records the dead, opens the epoch in the agreement, and rings the doorbells of those that
+//!    wait for it.
 //!
-//! Who dies doing this is replaced by whoever waited for it; the words of the epoch that it began
-//! are never used.
+//! If it dies while doing this, it is replaced by a rank that waited for it; the words of the epoch
+//! that it began are never used.
 //!
 //! # Torn data
-//! The home word names the active writer. If that one is dead, the next epoch is *torn*, as it is
-//! when a guard for writing is dropped by a panic: acquisitions are refused with
-//! [`crate::LockError::Torn`] until somebody looks ([`RecoverableLock::mend`]) and clears it.
+//! The home word names the active writer. If that writer is dead, the next epoch is *torn*, as it
+//! is when a guard for writing is dropped by a panic: acquisitions are refused with
+//! [`crate::LockError::Torn`] until somebody examines the data ([`RecoverableLock::mend`]) and
+//! clears the mark.
 //!
-//! # What it stands on
-//! * A rank's loss is reported only when it is proven, and no operation of the lost takes effect
-//!   afterwards (`docs/contract/fabric.md`, E4). Mere suspicion does not take a lock from anybody
+//! # Assumptions
+//! * A rank's loss is reported only when it is proven, and no operation of the lost rank takes
+//!   effect afterwards (`docs/contract/fabric.md`, E4). Mere suspicion takes a lock from nobody
 //!   ([`RecoverableLock::suspect`]).
 //! * The home lives. Its loss is [`rdma_fabric::FabricError::PeerLost`] for everybody.
 
@@ -60,35 +62,35 @@ use words::{MOST_DEATHS, MOST_EPOCHS};
 /// The lock of one epoch.
 type EpochLock = CountedLock<Recoverable>;
 
-/// A readers-writer lock with reader preference that goes on after members have died.
+/// A readers-writer lock with reader preference that continues after members have died.
 ///
-/// One value per rank refers to one lock for all; clones of it are the same value. Without deaths
-/// it is a [`crate::locks::PackedLock`], and costs the same remote operations, and one get more for
-/// each exclusive acquisition, which looks whether what the lock protects is torn.
+/// One value per rank refers to one lock shared by all; clones of it are the same value. Without
+/// deaths it is a [`crate::locks::PackedLock`], and costs the same remote operations plus one get
+/// for each exclusive acquisition, which checks whether what the lock protects is torn.
 ///
-/// The loss of a member that does not hold the lock is noticed by those that wait, and costs them a
-/// while. If it held the lock to write, what the lock protects may be torn: then acquisitions
-/// answer [`crate::LockError::Torn`] until [`RecoverableLock::mend`].
+/// The loss of a member that does not hold the lock is noticed by those that wait, and delays them.
+/// If the member held the lock to write, what the lock protects may be torn: then acquisitions
+/// return [`crate::LockError::Torn`] until [`RecoverableLock::mend`].
 #[derive(Clone)]
 pub struct RecoverableLock {
     core: Arc<Core>,
 }
 
-/// How many deaths a [`RecoverableLock`] survives. Each costs memory at every rank: 192 bytes an
-/// epoch, 8 a death.
+/// How many deaths a [`RecoverableLock`] survives. They cost memory at every rank: 192 bytes per
+/// epoch, 8 per death.
 ///
 /// A lock is not made beyond the limits below: [`LockError::RecoveryLimits`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recovery {
-    /// Epochs the lock may have, the first included, 1 to 256. Each recovery begins one; ranks that
-    /// die together, or before others have noticed, take one together.
+    /// The number of epochs the lock may have, the first included, 1 to 256. Each recovery begins
+    /// one; ranks that die together, or before others have noticed, share one.
     pub epochs: usize,
-    /// Ranks that may die, 0 to 4095.
+    /// The number of ranks that may die, 0 to 4095.
     pub deaths: usize,
 }
 
 impl Recovery {
-    /// So many ranks may die, one after the other: 0 to 255.
+    /// Returns the limits for this many deaths, one after the other: 0 to 255.
     pub const fn of_deaths(deaths: usize) -> Self {
         Recovery { epochs: deaths.saturating_add(1), deaths }
     }
@@ -129,9 +131,9 @@ pub(crate) struct Core {
     agreement: RemoteWord<u64>,
     torn_by: RemoteWord<u64>,
     doorbell: LocalWord<u64>,
-    /// The epochs that this rank has come to; the first at once.
+    /// The epochs that this rank has come to; the first one immediately.
     epochs: Box<[OnceLock<EpochLock>]>,
-    /// The last of them. Grows.
+    /// The last of those epochs. Grows.
     current: AtomicUsize,
 }
 
@@ -158,7 +160,7 @@ impl Core {
     /// Returns the last epoch this rank knows of, and its lock.
     #[inline(always)]
     fn open(&self) -> (usize, &EpochLock) {
-        // Acquire: pairs with the release of whoever came to it.
+        // Acquire: pairs with the release of whichever task came to it.
         let epoch = self.current.load(Acquire);
         (epoch, self.epochs[epoch].get().expect("epochs are made before they are current"))
     }

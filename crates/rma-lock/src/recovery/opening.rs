@@ -9,7 +9,7 @@ use crate::{LockError, Result, counted::recoverable};
 use rdma_fabric::{Amo, FabricError, GroupMemory, Rank, RemoteWord, op};
 use std::sync::Arc;
 
-/// Does what was agreed.
+/// Carries out what was agreed.
 pub(super) async fn open(core: &Arc<Core>, mut agreed: Agreement) -> Result<()> {
     loop {
         let end = match agreed.state {
@@ -32,24 +32,24 @@ pub(super) async fn open(core: &Arc<Core>, mut agreed: Agreement) -> Result<()> 
     }
 }
 
-/// What came of it.
+/// The outcome of an opening.
 enum End {
-    /// The epoch is open, to these.
+    /// The epoch is open to these members.
     Open(Vec<Rank>),
-    /// A member died of which nobody can tell whether its stand-in is in the epoch's words: they
-    /// can't be used.
+    /// A member died, and nobody can tell whether its stand-in is in the epoch's words: they can't
+    /// be used.
     Again,
-    /// More have died than can be written down.
+    /// More have died than can be recorded.
     Over,
 }
 
-/// Wakes those that wait for it, on their own memory.
+/// Wakes those that wait for the epoch, each on its own memory.
 async fn ring(core: &Core, agreed: Agreement, survivors: &[Rank]) -> Result<()> {
     let number = match agreed.state {
         State::Opening { next, .. } => next as u64,
         State::Open | State::Over => u64::MAX,
     };
-    // Atomics, whose failure is reported here and not to whoever flushes next.
+    // Atomics, because their failure is reported here and not to whoever flushes next.
     for batch in batches(survivors) {
         let ring = |rank| async move {
             let doorbell = core.fabric.remote_word::<u64>(core.memory.at(rank, words::DOORBELL)?)?;
@@ -67,7 +67,7 @@ async fn ring(core: &Core, agreed: Agreement, survivors: &[Rank]) -> Result<()> 
 }
 
 impl Core {
-    /// Replaces what this rank has agreed to do: nobody else does.
+    /// Replaces what this rank has agreed to do: no other rank does.
     async fn agree(&self, agreed: Agreement, now: Agreement) -> Result<()> {
         let old = self.fabric.compare_swap(&self.agreement, agreed.bits(), now.bits()).await?;
         if old == agreed.bits() { Ok(()) } else { Err(LockError::corrupt("agreement", old)) }
@@ -80,7 +80,7 @@ struct Opening<'a> {
     next: usize,
     /// Members that were alive when the old epoch was opened.
     members: Vec<Rank>,
-    /// Those that have been found dead since.
+    /// Members that have been found dead since.
     found: Vec<Rank>,
     /// The words of the old epoch and of the next.
     old: GroupMemory,
@@ -142,7 +142,7 @@ impl<'a> Opening<'a> {
         self.declare().await
     }
 
-    /// Writes down the dead, and opens the epoch.
+    /// Records the dead, and opens the epoch.
     async fn declare(self) -> Result<End> {
         let (core, fabric) = (self.core, &self.core.fabric);
         let deaths = self.agreed.deaths + self.found.len();
@@ -158,8 +158,8 @@ impl<'a> Opening<'a> {
         Ok(End::Open(self.members.into_iter().filter(|rank| !self.found.contains(rank)).collect()))
     }
 
-    /// Puts a stand-in for `rank` into the next epoch, unless it turns out to be through with the
-    /// old one.
+    /// Puts a stand-in for `rank` into the next epoch, unless the rank turns out to be done with
+    /// the old one.
     async fn stand_in(&self, rank: Rank, writes: bool) -> Result<()> {
         if !writes {
             self.home_words.count_reader(&self.core.fabric).await?;
@@ -170,8 +170,8 @@ impl<'a> Opening<'a> {
         Ok(())
     }
 
-    /// Leaves it to `rank` to take its stand-in out. False if it will not, because there is no need
-    /// for one.
+    /// Leaves it to `rank` to take its stand-in out. Yields false if it will not, because it needs
+    /// none.
     async fn mark(&self, rank: Rank, writes: bool) -> Result<bool, FabricError> {
         let fabric = &self.core.fabric;
         let (there, here) = (self.claim(&self.new, rank)?, self.claim(&self.old, rank)?);
@@ -189,7 +189,7 @@ impl<'a> Opening<'a> {
             }
         };
         // The rank publishes that it is out before it looks at its claim. So if it did not find the
-        // mark, it is seen out now.
+        // mark, it is seen as out now.
         let stays = match marked {
             None => false,
             Some(marked) if marked.hosts() => true,
@@ -204,7 +204,7 @@ impl<'a> Opening<'a> {
         Ok(stays)
     }
 
-    /// Nobody can have queued behind it: the epoch is not open.
+    /// Takes a stand-in back. Nobody can have queued behind it: the epoch is not open.
     async fn take_back(&self, rank: Rank, writes: bool) -> Result<()> {
         if writes {
             self.home_words.unseat(&self.core.fabric, rank).await?;

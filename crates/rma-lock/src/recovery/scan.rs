@@ -1,27 +1,27 @@
-//! What each member publishes of itself in an epoch.
+//! What each member publishes about itself in an epoch.
 
 use super::{Core, words};
 use crate::queue::{self, is_inside};
 use core::{future::Future, slice::Chunks};
 use rdma_fabric::{FabricError, GroupMemory, Handle, Rank, Result, op};
 
-/// How a member is seen by the rank that opens the next epoch.
+/// The state of a member as the rank that opens the next epoch sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Seen {
-    /// It does nothing in the old epoch, or is on its way out and holds nothing any more.
+    /// The member does nothing in the old epoch, or is on its way out and no longer holds anything.
     Out,
-    /// It may be inside.
+    /// The member may be inside.
     MaybeInside,
-    /// It is lost.
+    /// The member is lost.
     Lost,
 }
 
 impl Core {
-    /// Yields how each of `members` stands in the epoch of that number, in their order.
+    /// Yields the state of each of `members` in the epoch of that number, in their order.
     ///
     /// What a member publishes is the sum of two words. The second changes only between two changes
-    /// of a version; so it is the same for as long as it takes to read the first if the version is
-    /// even, and the same before and after.
+    /// of a version. So it has been constant while the first was read if the version is even, and
+    /// the same before and after.
     pub(super) async fn scan(&self, epoch: usize, members: &[Rank]) -> Result<Vec<Seen>> {
         let memory = self.memory.part(words::epoch(&self.options, epoch), queue::RECOVERABLE_BYTES)?;
         let mut seen = Vec::with_capacity(members.len());
@@ -36,7 +36,7 @@ impl Core {
         Ok(seen)
     }
 
-    /// Yields how one member stands, as soon as it stands still.
+    /// Yields the state of one member, once it is stable.
     pub(super) async fn look(&self, epoch: usize, member: Rank) -> Result<Seen> {
         let memory = self.memory.part(words::epoch(&self.options, epoch), queue::RECOVERABLE_BYTES)?;
         loop {
@@ -46,7 +46,7 @@ impl Core {
         }
     }
 
-    /// Yields how each of a batch stands; `None` if it was changing.
+    /// Yields the state of each member of a batch; `None` if it was changing.
     async fn read(&self, memory: &GroupMemory, batch: &[Rank]) -> Result<Vec<Option<Seen>>> {
         // Each is awaited before the next is posted: gets are not ordered.
         let before = self.gets(memory, batch, queue::VERSION).await;
@@ -65,7 +65,7 @@ impl Core {
     }
 }
 
-/// Returns how `member` stands; `None` if it was changing.
+/// Returns the state of `member`; `None` if it was changing.
 fn judge(
     member: Rank,
     before: Result<[u64; 1]>,
@@ -86,10 +86,10 @@ fn judge(
     }
 }
 
-/// Operations under way at a time.
+/// Operations in flight at a time.
 const BATCH: usize = 64;
 
-/// Splits `members` into batches of so many.
+/// Splits `members` into batches of [`BATCH`].
 pub(super) fn batches(members: &[Rank]) -> Chunks<'_, Rank> {
     members.chunks(BATCH)
 }

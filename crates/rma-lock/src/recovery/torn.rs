@@ -17,9 +17,9 @@ pub struct Torn {
 }
 
 impl RecoverableLock {
-    /// `rank` is suspected to have died, or to hold the lock and never to let go, but that is not
-    /// proven: what the lock protects counts as torn from now on. Nothing is taken from anybody;
-    /// waiting ranks go on waiting.
+    /// Declares that `rank` is suspected, without proof, to have died, or to hold the lock and
+    /// never release it: what the lock protects counts as torn from now on. Nothing is taken from
+    /// anybody; waiting ranks continue to wait.
     ///
     /// # Errors
     /// [`LockError::Fabric`].
@@ -41,18 +41,18 @@ impl Core {
         }
     }
 
-    /// Before what the lock protects is marked as torn.
+    /// Records who tore the data, before they are marked as torn.
     pub(crate) async fn say_who_tore(&self, by: Rank) -> Result<()> {
         self.fabric.put_word(&self.torn_by, 1 + u64::from(by.number())).await?;
         self.fabric.flush(self.home).await?;
         Ok(())
     }
 
-    /// Marks as whole what the lock protects. This rank is inside in the epoch of `held`.
+    /// Marks what the lock protects as whole. This rank is inside in the epoch of `held`.
     pub(super) async fn make_whole(self: &Arc<Self>, held: &EpochLock) -> Result<()> {
         let mut closed = held.mark_whole().await?;
-        // The rank that closed the epoch before may have found it torn, and carried that over. In
-        // the next one a stand-in of this rank is inside.
+        // The rank that closed the previous epoch may have found it torn, and carried that over. A
+        // stand-in of this rank is inside in the next epoch.
         while closed {
             let seen = Agreement::of_bits(self.fabric.get_word(&self.agreement).await?)?;
             match seen.state {
@@ -67,14 +67,14 @@ impl Core {
         Ok(())
     }
 
-    /// Marks as torn what the lock protects, in the epoch that is open.
+    /// Marks what the lock protects as torn, in the epoch that is open.
     async fn tear(self: &Arc<Self>, by: Rank) -> Result<()> {
         self.say_who_tore(by).await?;
         let mut seen = Agreement::of_bits(self.fabric.get_word(&self.agreement).await?)?;
         loop {
             self.come_to(seen).await?;
             self.open().1.mark_torn().await?;
-            // The rank that has closed this epoch before may have missed it.
+            // The rank that closed this epoch before may have missed it.
             match (seen.state, Agreement::of_bits(self.fabric.get_word(&self.agreement).await?)?) {
                 (State::Open | State::Over, after) if after.epoch == seen.epoch => return Ok(()),
                 (State::Opening { next, by }, after) if after == seen => {

@@ -1,4 +1,4 @@
-//! The words of a recoverable lock: where they stand, the same at each rank, and what they say.
+//! The words of a recoverable lock: where they are, the same at each rank, and what they mean.
 
 use super::Recovery;
 use crate::{LockError, queue::RECOVERABLE_BYTES};
@@ -9,13 +9,14 @@ use rdma_fabric::Rank;
 pub(super) const AGREEMENT: u64 = 0;
 /// At the home: 1 + the rank that may have torn what the lock protects; 0 if nobody.
 pub(super) const TORN_BY: u64 = 8;
-/// At each rank: the epoch that was opened last, as far as its owner was told. Only to wake it.
+/// At each rank: the epoch that was opened last, as far as its owner was notified. Serves only
+/// to wake it.
 pub(super) const DOORBELL: u64 = 16;
 /// At the home: the dead, one word each.
 const DEAD: u64 = 64;
 
 /// In each epoch's words at each rank: whether this rank's part in a closed epoch is over, and who
-/// stands for it in the next one ([`Claim`]).
+/// stands in for it in the next one ([`Claim`]).
 pub(super) use crate::queue::CLAIM;
 
 pub(super) fn dead(number: usize) -> u64 {
@@ -32,7 +33,7 @@ pub(super) fn bytes(options: &Recovery) -> usize {
 
 /// Epochs are counted in 8 bits.
 pub(super) const MOST_EPOCHS: usize = 1 << EPOCH_BITS;
-/// Deaths are counted in 12.
+/// Deaths are counted in 12 bits.
 pub(super) const MOST_DEATHS: usize = (1 << DEATH_BITS) - 1;
 
 const EPOCH_BITS: u32 = 8;
@@ -43,13 +44,13 @@ const NEXT: u32 = OPEN + EPOCH_BITS;
 const DEATHS: u32 = NEXT + EPOCH_BITS;
 
 /// The word at the home on which survivors agree: which epoch is open, or who opens the next one.
-/// The zero word is the first epoch, open, and nobody dead.
+/// The zero word means the first epoch, open, with nobody dead.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Agreement {
     pub(super) state: State,
     /// The last epoch that was open.
     pub(super) epoch: usize,
-    /// How many deaths have been written down for it.
+    /// How many deaths have been recorded for it.
     pub(super) deaths: usize,
 }
 
@@ -59,7 +60,7 @@ pub(super) enum State {
     Open,
     /// `by` closes it, and opens `next`.
     Opening { next: usize, by: Rank },
-    /// It is closed, and no epoch is left to open.
+    /// The epoch is closed, and no epoch is left to open.
     Over,
 }
 
@@ -105,23 +106,23 @@ impl fmt::Debug for Agreement {
     }
 }
 
-/// What a rank still has to do in an epoch that is closed, and who does it.
+/// What a rank still has to do in a closed epoch, and who does it.
 ///
 /// Whoever opens the next epoch puts a *stand-in* into it for each survivor that may be inside the
 /// old one: a reader in its count, or the writer that is active. The survivor takes its stand-in
 /// out when it has nothing more to do in the old epoch. A word of the survivor in each epoch, which
-/// both change by atomics only, says who came first.
+/// both change only by atomics, says who came first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Claim(u64);
 
 impl Claim {
-    /// The rank does nothing any more in this epoch.
+    /// The rank no longer does anything in this epoch.
     pub(super) const OVER: u64 = 1;
     /// A stand-in of the rank, from an older epoch, is in this one.
     pub(super) const HOSTS: u64 = 2;
-    /// It has a stand-in in a later epoch …
+    /// The rank has a stand-in in a later epoch …
     const STAND_IN: u64 = 4;
-    /// … which is the active writer there.
+    /// … and that stand-in is the active writer there.
     const WRITES: u64 = 8;
     const EPOCH: u32 = 8;
 
@@ -141,7 +142,7 @@ impl Claim {
         self.0 & Claim::HOSTS != 0
     }
 
-    /// Returns the epoch in which it has a stand-in, and whether that writes.
+    /// Returns the epoch in which the rank has a stand-in, and whether that writes.
     pub(super) fn stand_in(self) -> Option<(usize, bool)> {
         (self.0 & Claim::STAND_IN != 0).then_some(((self.0 >> Claim::EPOCH) as usize, self.0 & Claim::WRITES != 0))
     }

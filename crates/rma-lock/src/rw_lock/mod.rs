@@ -19,8 +19,9 @@ use rdma_fabric::{Fabric, GroupMemory, Rank, Time, provider::Boxed};
 
 /// A readers-writer lock in one rank's memory, with the [`Policy`] that it was made with.
 ///
-/// One value per rank refers to one lock for all; clones of it are the same value. What holds for
-/// all locks stands in the crate's documentation; what the policies promise, in theirs.
+/// One value per rank refers to one lock shared by all; clones of it are the same value. The
+/// crate's documentation states what holds for all locks; [`Policy`] states what each policy
+/// promises.
 ///
 /// ```
 /// use rdma_fabric::{Fabric, ProgramResult, Rank};
@@ -42,7 +43,7 @@ pub struct RwLock {
     inner: Inner,
 }
 
-/// Shared access by a [`RwLock`]: no writer is inside.
+/// Shared access to a [`RwLock`]: no writer is inside.
 ///
 /// Dropping it releases the lock in the background, as [`RwLockReadGuard::release`] does, and
 /// reports no errors.
@@ -50,7 +51,7 @@ pub struct RwLock {
 #[derive(Debug)]
 pub struct RwLockReadGuard<'a>(Reading<'a>);
 
-/// Exclusive access by a [`RwLock`]: nobody else is inside.
+/// Exclusive access to a [`RwLock`]: nobody else is inside.
 ///
 /// Dropping it releases the lock in the background, as [`RwLockWriteGuard::release`] does, and
 /// reports no errors.
@@ -58,7 +59,7 @@ pub struct RwLockReadGuard<'a>(Reading<'a>);
 #[derive(Debug)]
 pub struct RwLockWriteGuard<'a>(Writing<'a>);
 
-/// The default policy's guard in place, which keeps it in registers; any other is boxed.
+/// The default policy's guard is stored in place, which keeps it in registers; any other is boxed.
 #[derive(Debug)]
 enum Reading<'a> {
     Packed(ReadGuard<'a, Packed>),
@@ -121,7 +122,7 @@ macro_rules! kinds {
                 match &self.inner { $(Inner::$kind(lock) => lock.fabric(),)* }
             }
 
-            /// Any lock's [`RwLock::read_before`], out of line.
+            /// Polls [`RwLock::read_before`] of any lock; out of line.
             #[inline(never)]
             fn read_any(&self, deadline: Time, cx: &mut Context<'_>) -> FirstPoll<'_, Result<RwLockReadGuard<'_>>> {
                 match &self.inner {
@@ -132,7 +133,7 @@ macro_rules! kinds {
                 }
             }
 
-            /// Any lock's [`RwLock::write_before`], out of line.
+            /// Polls [`RwLock::write_before`] of any lock; out of line.
             #[inline(never)]
             fn write_any(&self, deadline: Time, cx: &mut Context<'_>) -> FirstPoll<'_, Result<RwLockWriteGuard<'_>>> {
                 match &self.inner {
@@ -143,8 +144,8 @@ macro_rules! kinds {
                 }
             }
 
-            /// Takes the lock shared if that needs no wait. Dropping the future takes back what it
-            /// has done.
+            /// Takes the lock shared if that needs no wait. Dropping the future undoes what it has
+            /// done.
             ///
             /// # Errors
             /// As [`RwLock::read`].
@@ -160,8 +161,8 @@ macro_rules! kinds {
                 })
             }
 
-            /// Takes the lock exclusively if that needs no wait. Dropping the future takes back
-            /// what it has done.
+            /// Takes the lock exclusively if that needs no wait. Dropping the future undoes what it
+            /// has done.
             ///
             /// # Errors
             /// As [`RwLock::write`].
@@ -214,8 +215,8 @@ kinds! {
 /// What a first poll yields: the result, or the boxed rest.
 type FirstPoll<'a, Out> = core::result::Result<Out, Boxed<'a, Out>>;
 
-/// Makes a [`FastPath`] of what is tried where the lock is the default policy's, which becomes part
-/// of the caller, and of a function for all locks, which does not.
+/// Makes a [`FastPath`] of two parts: the attempt for a lock of the default policy, which becomes
+/// part of the caller, and a function for all locks, which does not.
 macro_rules! fast_path {
     ($name:ident($($field:ty),*) -> $out:ty, |$path:ident, $cx:ident| $tried:expr) => {
         struct $name<'a>($($field),*);
@@ -260,11 +261,12 @@ fast_path!(WriteReleasePath(Writing<'a>) -> Result<()>, |path, cx| match path.0 
 });
 
 impl RwLockReadGuard<'_> {
-    /// Makes every put of this rank visible, then lets go of the lock. If the future is dropped
+    /// Makes every put of this rank visible, then releases the lock. If the future is dropped
     /// half-way, the rest is done in the background.
     ///
     /// # Errors
-    /// [`crate::LockError::Fabric`]: what a put met at its target, with the lock released all the same; or what the release itself met.
+    /// [`crate::LockError::Fabric`]: what a put met at its target, in which case the lock is still
+    /// released; or what the release itself met.
     #[inline]
     pub fn release(self) -> impl Future<Output = Result<()>> {
         in_place(ReadReleasePath(self.0), |rest| rest)
@@ -272,7 +274,7 @@ impl RwLockReadGuard<'_> {
 }
 
 impl RwLockWriteGuard<'_> {
-    /// Makes every put of this rank visible, then lets go of the lock. If the future is dropped
+    /// Makes every put of this rank visible, then releases the lock. If the future is dropped
     /// half-way, the rest is done in the background.
     ///
     /// # Errors
@@ -298,8 +300,8 @@ impl RwLock {
         <Self as Lock>::symmetric(fabric, home)
     }
 
-    /// Makes a lock homed at `home` with a policy, the same at all ranks. Collective over the job:
-    /// all ranks call it in the same order relative to other symmetric allocations.
+    /// Makes a lock homed at `home` with a policy, which must be the same at all ranks. Collective
+    /// over the job: all ranks call it in the same order relative to other symmetric allocations.
     ///
     /// # Errors
     /// As [`RwLock::symmetric`].
@@ -308,12 +310,12 @@ impl RwLock {
     }
 
     /// Takes the lock shared. What earlier writers put is visible to gets posted afterwards.
-    /// Dropping the future takes back what it has done.
+    /// Dropping the future undoes what it has done.
     ///
     /// # Errors
     /// [`crate::LockError::TooManyHolders`]; [`crate::LockError::TooManyWaiting`];
     /// [`crate::LockError::Fabric`]; [`crate::LockError::Broken`] if an earlier call failed
-    /// half-way; [`crate::LockError::Torn`] and [`crate::LockError::Unrecoverable`] of a
+    /// half-way; [`crate::LockError::Torn`] and [`crate::LockError::Unrecoverable`] for a
     /// recoverable lock.
     #[inline]
     pub fn read(&self) -> impl Future<Output = Result<RwLockReadGuard<'_>>> {
@@ -321,7 +323,7 @@ impl RwLock {
     }
 
     /// Takes the lock shared, or gives up at `deadline`. What earlier writers put is visible to
-    /// gets posted afterwards. Dropping the future takes back what it has done.
+    /// gets posted afterwards. Dropping the future undoes what it has done.
     ///
     /// # Errors
     /// [`crate::LockError::TimedOut`]; as [`RwLock::read`].
@@ -331,7 +333,7 @@ impl RwLock {
     }
 
     /// Takes the lock exclusively, or gives up at `deadline`. What earlier holders put is visible
-    /// to gets posted afterwards. Dropping the future takes back what it has done.
+    /// to gets posted afterwards. Dropping the future undoes what it has done.
     ///
     /// # Errors
     /// [`crate::LockError::TimedOut`]; as [`RwLock::write`].
@@ -341,7 +343,7 @@ impl RwLock {
     }
 
     /// Takes the lock exclusively. What earlier holders put is visible to gets posted afterwards.
-    /// Dropping the future takes back what it has done.
+    /// Dropping the future undoes what it has done.
     ///
     /// # Errors
     /// As [`RwLock::read`].
@@ -360,8 +362,8 @@ impl RwLock {
         self.choice.kind.fairness()
     }
 
-    /// Returns the lock inside if it is recoverable: what repairs torn data
-    /// ([`RecoverableLock::mend`]) is done there.
+    /// Returns the lock inside if it is recoverable: torn data is repaired through it
+    /// ([`RecoverableLock::mend`]).
     pub fn recoverable(&self) -> Option<&RecoverableLock> {
         match &self.inner {
             Inner::Recoverable(lock) => Some(lock),
@@ -370,7 +372,7 @@ impl RwLock {
     }
 }
 
-/// Shows which lock it is, and why.
+/// Shows which lock this is, and why.
 impl fmt::Display for RwLock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.choice.fmt(f)
@@ -381,9 +383,9 @@ impl Lock for RwLock {
     type Options = Choice;
 
     const NAME: &'static str = "chosen at run time";
-    /// What all of them promise; [`RwLock::fairness`] says more.
+    /// What all kinds promise; [`RwLock::fairness`] says more.
     const FAIRNESS: Fairness = Fairness::Barging;
-    /// Of the one with most.
+    /// The number for the kind that has most.
     const HOME_WORDS: usize = 4;
 
     fn bytes(choice: &Choice, members: usize) -> usize {

@@ -1,5 +1,5 @@
 //! A rank's side of a window, apart from its lock: the members' memory, and the words by which they
-//! tell each other where they are.
+//! notify each other of their progress.
 
 use super::{
     epochs::OpenEpochs,
@@ -61,7 +61,7 @@ impl Core {
         })
     }
 
-    /// Goes on with what is unfinished, in the background.
+    /// Drives what is unfinished, in the background.
     pub(super) fn finish_later(self: &Arc<Self>) {
         if !self.in_flight.is_idle() {
             let owner = self.clone();
@@ -79,7 +79,7 @@ pub(super) struct MemberPart {
 
 /// The elements at each member.
 pub(super) struct WindowMemory {
-    /// The memory, or another one of the group, which numbers the members.
+    /// The memory, or another memory of the group; it numbers the members.
     pub(super) members: GroupMemory,
     /// Bytes of an element.
     pub(super) element: usize,
@@ -87,13 +87,14 @@ pub(super) struct WindowMemory {
 }
 
 pub(super) enum Parts {
-    /// As many elements at each member.
+    /// The same number of elements at each member.
     Allocated { elements: usize },
-    /// What each member brought, by its number; this rank's is a `Registered` of its elements.
+    /// The memory that each member brought, by its number; this rank's is a `Registered` of its
+    /// elements.
     Attached { mine: Box<dyn Any + Send + Sync>, parts: Box<[MemberPart]> },
 }
 
-/// Returns the elements from `at` on.
+/// Returns the range of `len` elements starting at `at`.
 pub(super) fn range(at: usize, len: usize) -> Range<usize> {
     at..at.saturating_add(len)
 }
@@ -102,7 +103,7 @@ impl WindowMemory {
     /// Returns where a member's part begins, and how many elements it has.
     pub(super) fn part(&self, rank: Rank) -> Result<(RemoteAddr, usize)> {
         let members = &self.members;
-        // A job's own memory would take any rank.
+        // For memory of the whole job, the later call would accept any rank.
         let number = members.number(rank).ok_or(FabricError::NotInGroup { rank, members: members.members() })?;
         match &self.parts {
             Parts::Allocated { elements } => Ok((members.at(rank, 0)?, *elements)),
@@ -137,21 +138,21 @@ const WORD: usize = 8;
 /// The meaning of a word.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Word {
-    /// How many fences the one 2^k members before has reached.
+    /// The number of fences that the member 2^k before has reached.
     Reached(u32),
-    /// That this member exposes its memory to the owner.
+    /// Whether this member exposes its memory to the owner.
     Posted(usize),
-    /// That this member is done with the owner's memory.
+    /// Whether this member is done with the owner's memory.
     Completed(usize),
 }
 
-/// The words by which members tell each other where they are, in [`Words::bytes`] at each. Each has
-/// one writer, who puts it, and its owner.
+/// The words by which members notify each other of their progress, in [`Words::bytes`] at each.
+/// Each word has one writer, which puts it, and its owner.
 pub(super) struct Words {
     memory: GroupMemory,
 }
 
-/// Returns the steps in which all of so many members reach each other by doubling.
+/// Returns the number of steps in which this many members all reach each other by doubling.
 pub(super) fn rounds(members: usize) -> u32 {
     members.next_power_of_two().trailing_zeros()
 }

@@ -1,4 +1,4 @@
-//! The kinds of epochs, and which of them a rank is inside of.
+//! The kinds of epochs, and which epochs a rank is inside.
 
 use super::{
     error::{WindowError, WindowResult},
@@ -41,14 +41,14 @@ impl fmt::Display for EpochKind {
     }
 }
 
-/// How many epochs of each [kind](EpochKind) are open, by its number.
+/// The number of open epochs of each [kind](EpochKind), indexed by its number.
 #[derive(Debug, Default)]
 pub(super) struct OpenEpochs(Mutex<[u32; 7]>);
 
 use EpochKind::{All, Exclusive, Exposure, Fence, NoCheck, Shared, Start};
 
-/// Returns the kinds of which none may be open when an epoch of this kind begins. `nests`: whether
-/// the lock can be held shared twice.
+/// Returns the kinds of which none may be open when an epoch of this kind begins. `nests` says
+/// whether the lock can be held shared twice.
 fn excluded(kind: EpochKind, nests: bool) -> &'static [EpochKind] {
     match kind {
         Fence => &[Fence, Start, Exposure, Shared, Exclusive, All, NoCheck],
@@ -86,7 +86,7 @@ pub(super) struct OpenEpoch<'a> {
 }
 
 impl OpenEpoch<'_> {
-    /// It stays open; [`OpenEpochs::end`] ends it.
+    /// Leaves the epoch open; [`OpenEpochs::end`] ends it.
     pub(super) fn keep(self) {
         core::mem::forget(self);
     }

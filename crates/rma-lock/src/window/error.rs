@@ -8,7 +8,7 @@ use rdma_fabric::{FabricError, Rank};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WindowError {
-    /// The window's lock.
+    /// The window's lock failed.
     #[error(transparent)]
     Lock(#[from] LockError),
     /// The fabric failed underneath.
@@ -17,27 +17,27 @@ pub enum WindowError {
     /// This rank is inside an epoch of the window that allows no other of the kind asked for.
     #[error("{asked} begun inside {open} of the same window")]
     EpochOpen {
-        /// What it is inside.
+        /// The epoch that it is inside.
         open: EpochKind,
-        /// What it asked for.
+        /// The epoch that it asked for.
         asked: EpochKind,
     },
-    /// The rank is none of those that the epoch was started for.
+    /// The rank is not among those that the epoch was started for.
     #[error("{rank} is none of the ranks that the epoch was started for")]
     NotInEpoch {
         /// The rank addressed.
         rank: Rank,
     },
-    /// Post and start need two words at each member for each other one; beyond this limit there are
-    /// none.
+    /// Post and start need two words at each member for every other member; beyond this limit there
+    /// are none.
     #[error("post and start work in windows of at most {limit} members; this one has {members}")]
     TooManyMembers {
         /// Members of the window.
         members: usize,
-        /// The most that there may be.
+        /// The largest number of members supported.
         limit: usize,
     },
-    /// Another member could not register its memory, so that there is no window.
+    /// Another member could not register its memory, so there is no window.
     #[error("{rank} could not register the memory that it brings into the window")]
     NotAttached {
         /// The first member that could not.

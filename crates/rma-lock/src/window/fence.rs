@@ -13,10 +13,10 @@ use core::{fmt, future::Future, marker::PhantomData};
 use rdma_fabric::{Fabric, Pod, Rank, Result, op::Put, provider::Boxed};
 use std::sync::{Arc, Mutex};
 
-/// Between fences: each member may reach each one's memory.
+/// An epoch between fences, in which each member may reach every member's memory.
 ///
-/// Dropping it does not wait for the others; what was begun goes on in the background, and the next
-/// fence of the window completes it.
+/// Dropping it does not wait for the others; what was begun continues in the background, and the
+/// next fence of the window completes it.
 #[must_use = "an epoch that is dropped at once allows nothing"]
 pub struct FenceEpoch<'w, T: Pod> {
     core: &'w Arc<Core>,
@@ -34,13 +34,13 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
     /// Begins the first epoch by a fence (`MPI_Win_fence` with `MPI_MODE_NOPRECEDE`). Collective
     /// over the members.
     ///
-    /// When it returns, every member has called it; so it may be accessed, and what they wrote to
-    /// their own memory before is there. If the future is dropped, the next fence or barrier of
-    /// this rank goes on with it.
+    /// When it returns, every member has called it. So the members' memory may be accessed, and
+    /// what they wrote to it before is there. If the future is dropped, the next fence or barrier
+    /// of this rank continues it.
     ///
     /// # Errors
     /// [`crate::WindowError::EpochOpen`]; [`rdma_fabric::FabricError::PeerLost`],
-    /// [`rdma_fabric::FabricError::PeersLeft`] of a member.
+    /// [`rdma_fabric::FabricError::PeersLeft`] for a member.
     pub async fn fence(&self) -> WindowResult<FenceEpoch<'_, T>> {
         let open = self.core.open.begin(EpochKind::Fence, false)?;
         self.core.fence().await?;
@@ -62,12 +62,13 @@ impl<T: Pod> FenceEpoch<'_, T> {
     ///
     /// When it returns, everything that any member did in the epoch is complete and visible. If
     /// nothing was done since the last fence, nothing is flushed: the assertion
-    /// `MPI_MODE_NOPRECEDE` need not be told. `MPI_MODE_NOSTORE` and `MPI_MODE_NOPUT` would save
-    /// nothing. If the future is dropped, the next fence or barrier of this rank goes on with it.
+    /// `MPI_MODE_NOPRECEDE` need not be given. `MPI_MODE_NOSTORE` and `MPI_MODE_NOPUT` would save
+    /// nothing. If the future is dropped, the next fence or barrier of this rank continues it.
     ///
     /// # Errors
-    /// The first error of an operation of the epoch, with the next epoch begun all the same;
-    /// [`rdma_fabric::FabricError::PeerLost`], [`rdma_fabric::FabricError::PeersLeft`] of a member.
+    /// The first error of an operation of the epoch, in which case the next epoch has still begun;
+    /// [`rdma_fabric::FabricError::PeerLost`], [`rdma_fabric::FabricError::PeersLeft`] for a
+    /// member.
     pub fn fence(&mut self) -> impl Future<Output = WindowResult<()>> {
         self.core.fence()
     }
@@ -91,22 +92,22 @@ impl<T: Pod> Drop for FenceEpoch<'_, T> {
 /// How far this rank has come.
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
-    /// MemberBarriers begun.
+    /// The number of barriers begun.
     number: u64,
-    /// Of the last one, if that is not over.
+    /// The round of the last barrier, if that is not over.
     round: Option<u32>,
     /// Whether the partner of this round was notified.
     notified: bool,
 }
 
 /// Where all members of a window meet: a dissemination barrier of one word per round, which can be
-/// dropped and gone on with.
+/// dropped and continued.
 #[derive(Debug, Default)]
 pub(super) struct MemberBarrier(Mutex<State>);
 
 impl MemberBarrier {
-    /// Waits until every member has come. If the future is dropped, the next call goes on with it:
-    /// it is the same barrier.
+    /// Waits until every member has come. If the future is dropped, the next call continues the
+    /// same barrier.
     pub(super) fn meet<'a>(&'a self, fabric: &'a Fabric, words: &'a Words) -> Boxed<'a, Result<()>> {
         Box::pin(async move {
             let members = words.memory().members();
@@ -122,8 +123,8 @@ impl MemberBarrier {
                 if !at.notified {
                     let next = words.memory().member((me + (1 << round)) % members)?;
                     let word = words.theirs(fabric, next, Word::Reached(round))?.as_span();
-                    // Puts are not ordered among themselves: that of the barrier before must not
-                    // land on top of this one.
+                    // Puts are not ordered among themselves: the put of the previous barrier must
+                    // not land on top of this one.
                     fabric.flush(next).await?;
                     drop(fabric.post(Put { to: &word, from: [at.number], notice: None }).await?);
                     locked(&self.0).notified = true;

@@ -1,14 +1,14 @@
 //! The operations that a rank has begun in a window and that are in flight: gets into registered
 //! memory, and accumulates.
 //!
-//! The fabric runs single operations by itself; an accumulate is several, each of which depends on
-//! the one before. Nobody is spawned to drive them: whoever waits for one, or flushes, drives all
-//! of them, and wakes the others when one is over.
+//! The fabric runs single operations by itself; an accumulate consists of several, each of which
+//! depends on the one before. No task is spawned to drive them: whoever waits for one, or flushes,
+//! drives all of them, and wakes the others when one is over.
 //!
 //! # Order
 //! Accumulates of one rank to the same element are done in the order in which they were begun: one
-//! that overlaps an earlier one of the same target waits until that is over (MPI's `rar`, `war`,
-//! `raw` and `waw` together). Those that do not overlap go on together.
+//! that overlaps an earlier accumulate of the same target waits until that is over (MPI's `rar`,
+//! `war`, `raw` and `waw` together). Accumulates that do not overlap run concurrently.
 
 use super::{
     locked,
@@ -27,9 +27,9 @@ pub(super) struct InFlightTable(Mutex<Table>);
 struct Table {
     /// In the order in which they were begun.
     ops: Vec<InFlightOp>,
-    /// The number of the next one.
+    /// The number of the next operation.
     next: u64,
-    /// Those of waiting tasks, apart from the ones that the operations themselves wake.
+    /// Wakers of waiting tasks, other than those that the operations themselves wake.
     wakers: Vec<Waker>,
     /// Errors of operations whose outcome nobody takes, until the next flush of the rank.
     failed: Vec<(Rank, FabricError)>,
@@ -51,7 +51,7 @@ enum State {
 
 /// A get into registered memory, of elements of any type.
 trait Get: Send {
-    /// Yields its end, if it is over.
+    /// Yields the get's outcome, if it is over.
     fn look(&mut self, look: &mut Look<'_, '_>) -> Option<Result<()>>;
 }
 
@@ -110,7 +110,7 @@ impl Table {
         no_room
     }
 
-    /// Drops what is over and nobody's.
+    /// Drops operations that are over and unclaimed.
     fn forget(&mut self) {
         let failed = &mut self.failed;
         self.ops.retain_mut(|op| {
@@ -132,8 +132,7 @@ impl Table {
         self.ops.iter().position(|op| op.number == number)
     }
 
-    /// Takes the errors of operations to `rank`, or to all ranks, whose outcome nobody takes;
-    /// yields the first.
+    /// Takes the errors of unclaimed operations to `rank`, or to all ranks; yields the first.
     fn take_failure(&mut self, rank: Option<Rank>) -> Result<()> {
         let concerns = |who: Rank| rank.is_none_or(|rank| rank == who);
         let first = self.failed.iter().find(|(who, _)| concerns(*who)).map(|(_, error)| error.clone());
@@ -146,7 +145,7 @@ impl Table {
     }
 }
 
-/// A task that waits for operations: on its end the others must look for themselves.
+/// A task that waits for operations: when it ends, the others must look for themselves.
 struct Driver<'a>(&'a InFlightTable);
 
 impl Drop for Driver<'_> {
@@ -174,8 +173,8 @@ impl InFlightTable {
         self.begin(fabric, rank, State::Get(Box::new(handle)), false);
     }
 
-    /// Begins an accumulate; yields its number, which is good until it is
-    /// [taken](InFlightTable::take) or [left](InFlightTable::leave) if it is `claimed`.
+    /// Begins an accumulate; yields its number. If it is `claimed`, the number is valid until it is
+    /// [taken](InFlightTable::take) or [left](InFlightTable::leave).
     pub(super) fn update(&self, fabric: &Fabric, rank: Rank, update: Update, claimed: bool) -> u64 {
         self.begin(fabric, rank, State::Update(Box::new(update)), claimed)
     }
@@ -208,7 +207,7 @@ impl InFlightTable {
         }
     }
 
-    /// Yields the outcome of a claimed accumulate: the bits before of each element.
+    /// Yields the outcome of a claimed accumulate: the previous bits of each element.
     pub(super) fn take<'a>(&'a self, fabric: &'a Fabric, number: u64) -> Soon<'a, Result<Vec<u64>>> {
         let over = move |table: &mut Table| {
             let at = table.position(number)?;
@@ -233,7 +232,7 @@ impl InFlightTable {
         table.position(number).is_none_or(|at| table.ops[at].state.is_over())
     }
 
-    /// Leaves an accumulate whose outcome nobody will take; it goes on.
+    /// Gives up the outcome of an accumulate, which continues.
     pub(super) fn leave(&self, number: u64) {
         let mut table = locked(&self.0);
         if let Some(at) = table.position(number) {
@@ -254,7 +253,7 @@ impl InFlightTable {
     /// Waits until all operations to `rank`, or to all ranks, are over.
     ///
     /// # Errors
-    /// The first that one of them met whose outcome nobody takes.
+    /// The first error met by an operation whose outcome nobody takes.
     pub(super) fn quiesce<'a>(&'a self, fabric: &'a Fabric, rank: Option<Rank>) -> Soon<'a, Result<()>> {
         let over = move |table: &mut Table| (table.unfinished(rank) == 0).then(|| table.take_failure(rank));
         match over(&mut locked(&self.0)) {

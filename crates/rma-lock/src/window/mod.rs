@@ -16,8 +16,8 @@
 //! ```
 //!
 //! Operations are methods of an epoch, or of the [`Target`] that an epoch gives for a rank; there
-//! are none outside. What is visible when, and which call of MPI is which method here, stands in
-//! `docs/systems/windows.md`.
+//! are none outside epochs. `docs/systems/windows.md` says what is visible when, and which call of
+//! MPI corresponds to which method here.
 
 mod core;
 mod epochs;
@@ -58,12 +58,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Elements of type `T` at each member of a group, which every member can reach in epochs.
 ///
-/// One value per rank refers to one window for all. Dropping it deregisters this rank's part: a
-/// rank that still accesses it gets [`rdma_fabric::FabricError::StaleRegion`], and a wait for this
-/// rank ends when it leaves; [`Window::free`] waits for all instead.
+/// One value per rank refers to one window shared by all. Dropping it deregisters this rank's part:
+/// a rank that still accesses it gets [`rdma_fabric::FabricError::StaleRegion`], and a wait for
+/// this rank ends when it leaves; [`Window::free`] waits for all members instead.
 ///
-/// `L` is the lock of passive-target epochs: by default the reader-preference lock, one for all of
-/// the window, as on FX100.
+/// `L` is the lock of passive-target epochs: by default the reader-preference lock, one lock for
+/// the whole window, as on FX100.
 pub struct Window<T: Pod, L = OneLock<RpLock>> {
     core: Arc<Core>,
     lock: L,
@@ -76,7 +76,7 @@ impl<T: Pod, L: fmt::Debug> fmt::Debug for Window<T, L> {
     }
 }
 
-/// Nothing panics while it holds one of these.
+/// Locks `mutex`. Nothing panics while it holds one of these.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -113,7 +113,7 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         Ok(self.core.memory.part(rank)?.1)
     }
 
-    /// Returns own elements, as source and sink of operations.
+    /// Returns own elements, for use as source and sink of operations.
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::OutOfBounds`].
@@ -124,8 +124,8 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         Ok(fabric.local_span::<T>(addr, len)?.slice(elements)?)
     }
 
-    /// Copies own elements out, from place `at` on. Of an element that others write meanwhile, each
-    /// byte is an old or a new one.
+    /// Copies own elements out, starting at place `at`. If others write an element meanwhile, each
+    /// of its bytes is either old or new.
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::OutOfBounds`].
@@ -133,7 +133,7 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         Ok(self.core.fabric.read(&self.own(range(at, into.len()))?, into)?)
     }
 
-    /// Copies into own memory, from place `at` on.
+    /// Copies into own memory, starting at place `at`.
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::OutOfBounds`].
@@ -141,21 +141,22 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         Ok(self.core.fabric.write(&self.own(range(at, from.len()))?, from)?)
     }
 
-    /// Orders this rank's accesses to its own memory before it against those after it
+    /// Orders this rank's earlier accesses to its own memory against its later ones
     /// (`MPI_Win_sync`). Memory has no private copy here (MPI's *unified* model), so this is a
-    /// fence of the processor; epochs and waits contain what they need.
+    /// processor fence; epochs and waits contain the fences they need.
     pub fn sync(&self) {
         fence(Ordering::SeqCst);
     }
 
-    /// Waits until every member has called it, or a fence. Completes no operations. Collective over
-    /// the members.
+    /// Waits until every member has called this, or a fence. Completes no operations. Collective
+    /// over the members.
     ///
-    /// What members flushed, or wrote to their own memory, before is visible to all after. If the
-    /// future is dropped, the next barrier or fence goes on with it.
+    /// What members flushed, or wrote to their own memory, before the call is visible to all after
+    /// it. If the future is dropped, the next barrier or fence continues it.
     ///
     /// # Errors
-    /// [`rdma_fabric::FabricError::PeerLost`], [`rdma_fabric::FabricError::PeersLeft`] of a member.
+    /// [`rdma_fabric::FabricError::PeerLost`], [`rdma_fabric::FabricError::PeersLeft`] for a
+    /// member.
     pub async fn barrier(&self) -> WindowResult<()> {
         Ok(self.core.barrier.meet(&self.core.fabric, &self.core.words).await?)
     }
@@ -166,7 +167,7 @@ impl<T: WindowElement, L: AccessLock> Window<T, L> {
         Ok(self.core.fabric.local_word(self.own(range(at, 1))?.addr())?)
     }
 
-    /// Loads an own element, whole, with everything that was visible to its writer (acquire).
+    /// Loads an own element as a whole, with everything that was visible to its writer (acquire).
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::OutOfBounds`].
@@ -180,8 +181,8 @@ impl<T: WindowElement, L: AccessLock> Window<T, L> {
         }))
     }
 
-    /// Stores an own element whole, after everything stored before (release). Atomic with
-    /// accumulates only where [`rdma_fabric::Caps::coherent_atomics`].
+    /// Stores an own element as a whole, after everything stored before (release). Atomic with
+    /// respect to accumulates only where [`rdma_fabric::Caps::coherent_atomics`] holds.
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::OutOfBounds`].

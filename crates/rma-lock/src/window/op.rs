@@ -1,17 +1,17 @@
-//! What accumulates do to an element, and which elements there are.
+//! The effect of accumulates on an element, and the types of elements.
 
 use rdma_fabric::{Amo, Pod};
 
-/// What an accumulate does to each element (MPI's predefined operations).
+/// The effect of an accumulate on each element (MPI's predefined operations).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
     /// Add; integers wrap (`MPI_SUM`).
     Sum,
     /// Multiply; integers wrap (`MPI_PROD`).
     Prod,
-    /// Keep the lesser; of a number and a NaN the number (`MPI_MIN`).
+    /// Keep the lesser; of a number and a NaN, the number (`MPI_MIN`).
     Min,
-    /// Keep the greater; of a number and a NaN the number (`MPI_MAX`).
+    /// Keep the greater; of a number and a NaN, the number (`MPI_MAX`).
     Max,
     /// Bitwise and (`MPI_BAND`). Integers only.
     BitAnd,
@@ -19,11 +19,11 @@ pub enum Op {
     BitOr,
     /// Bitwise exclusive or (`MPI_BXOR`). Integers only.
     BitXor,
-    /// 1 if both are not 0, else 0 (`MPI_LAND`). Integers only.
+    /// 1 if neither is 0, else 0 (`MPI_LAND`). Integers only.
     And,
-    /// 1 if one of them is not 0, else 0 (`MPI_LOR`). Integers only.
+    /// 1 if at least one of them is not 0, else 0 (`MPI_LOR`). Integers only.
     Or,
-    /// 1 if one of them is 0 and the other is not, else 0 (`MPI_LXOR`). Integers only.
+    /// 1 if exactly one of them is 0, else 0 (`MPI_LXOR`). Integers only.
     Xor,
     /// Store (`MPI_REPLACE`).
     Replace,
@@ -36,10 +36,10 @@ pub enum Op {
 pub enum UpdateForm {
     /// By an atomic of the fabric with this operand.
     Atomic(fn(u64) -> Amo<u64>),
-    /// By comparing and swapping until nobody came between: the new bits of the old ones and the
-    /// operand.
+    /// By comparing and swapping until nobody else has intervened: computes the new bits from the
+    /// old bits and the operand.
     Compute(fn(u64, u64) -> u64),
-    /// Once, if it has these bits.
+    /// Once, if the element has these bits.
     Exchange(u64),
 }
 
@@ -47,7 +47,7 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// What accumulates work on: `u32`, `i32`, `u64`, `i64`, `f32`, `f64`.
+/// The types that accumulates work on: `u32`, `i32`, `u64`, `i64`, `f32`, `f64`.
 #[diagnostic::on_unimplemented(
     message = "a window has no elements of type `{Self}`",
     note = "its elements are `u32`, `i32`, `u64`, `i64`, `f32` and `f64`; memory of other types is under a lock in `Locked`, or is reached by `RemoteSpan`s"
@@ -65,7 +65,7 @@ pub trait WindowElement: Pod + Unpin + sealed::Sealed {
     fn form(op: Op) -> Option<UpdateForm>;
 }
 
-/// Returns the form of the operations that do the same to all elements.
+/// Returns the form of the operations that are the same for all elements.
 fn common(op: Op) -> Option<UpdateForm> {
     match op {
         Op::Replace => Some(UpdateForm::Atomic(Amo::Swap)),

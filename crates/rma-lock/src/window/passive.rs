@@ -1,4 +1,4 @@
-//! Passive target: epochs under the window's lock, of which the target need not know.
+//! Passive target: epochs under the window's lock, which involve no action of the target.
 
 use super::{
     Window,
@@ -15,16 +15,16 @@ use std::sync::Arc;
 /// How one rank's memory is accessed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LockMode {
-    /// With others (`MPI_LOCK_SHARED`).
+    /// Shared with others (`MPI_LOCK_SHARED`).
     Shared,
-    /// Alone (`MPI_LOCK_EXCLUSIVE`).
+    /// Exclusive (`MPI_LOCK_EXCLUSIVE`).
     Exclusive,
 }
 
 /// An epoch of one rank's memory, between lock and unlock. It derefs to that rank's [`Target`].
 ///
-/// Dropping it ends it in the background, and reports no errors; an accumulate that is under way
-/// then may take effect after the lock has passed on.
+/// Dropping it ends it in the background, and reports no errors; an accumulate that is in flight at
+/// that moment may take effect after the lock has passed on.
 #[must_use = "an epoch that is dropped at once allows nothing"]
 pub struct LockEpoch<'w, T: Pod, L: AccessLock + 'w> {
     target: Target<'w, T>,
@@ -35,7 +35,7 @@ pub struct LockEpoch<'w, T: Pod, L: AccessLock + 'w> {
 
 /// An epoch of all members' memory.
 ///
-/// Dropping it is as dropping a [`LockEpoch`].
+/// Dropping it works as for a [`LockEpoch`].
 #[must_use = "an epoch that is dropped at once allows nothing"]
 pub struct AllEpoch<'w, T: Pod, L: AccessLock + 'w> {
     core: &'w Arc<Core>,
@@ -63,15 +63,15 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
     const NESTS: bool = matches!(L::FAIRNESS, Fairness::ReadersFirst | Fairness::Barging);
 
     /// Begins an epoch of one rank's memory (`MPI_Win_lock`). What earlier holders put is visible
-    /// to gets posted in it. Dropping the future takes back what it has done.
+    /// to gets posted in it. Dropping the future undoes what it has done.
     ///
-    /// One exclusive epoch of a window at a time, or shared ones of several ranks (of one, where
-    /// [`crate::Lock::FAIRNESS`] puts waiting writers before readers); [`Window::lock_all`] is for
-    /// many.
+    /// A window has one exclusive epoch at a time, or shared ones of several ranks (of one rank
+    /// only, where [`crate::Lock::FAIRNESS`] puts waiting writers before readers);
+    /// [`Window::lock_all`] is for many.
     ///
     /// # Errors
-    /// [`crate::WindowError::EpochOpen`]; [`rdma_fabric::FabricError::NotInGroup`]; what the lock
-    /// meets.
+    /// [`crate::WindowError::EpochOpen`]; [`rdma_fabric::FabricError::NotInGroup`]; whatever the
+    /// lock meets.
     pub async fn lock(&self, kind: LockMode, rank: Rank) -> WindowResult<LockEpoch<'_, T, L>> {
         let (asked, access) = match kind {
             LockMode::Shared => (EpochKind::Shared, Access::Shared(rank)),
@@ -83,8 +83,8 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         Ok(LockEpoch { target, guard: Some(guard), _open: open })
     }
 
-    /// Begins an epoch of one rank's memory without the lock (`MPI_MODE_NOCHECK`): the caller
-    /// promises that nobody holds it, or asks for it, in a way that conflicts.
+    /// Begins an epoch of one rank's memory without taking the lock (`MPI_MODE_NOCHECK`): the
+    /// caller promises that nobody holds it, or asks for it, in a way that conflicts.
     ///
     /// # Errors
     /// [`crate::WindowError::EpochOpen`]; [`rdma_fabric::FabricError::NotInGroup`].
@@ -93,18 +93,18 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         Ok(LockEpoch { target: Target::new(&self.core, rank)?, guard: None, _open: open })
     }
 
-    /// Begins an epoch of all members' memory, shared (`MPI_Win_lock_all`). Dropping the future
-    /// takes back what it has done.
+    /// Begins a shared epoch of all members' memory (`MPI_Win_lock_all`). Dropping the future
+    /// undoes what it has done.
     ///
     /// # Errors
-    /// [`crate::WindowError::EpochOpen`]; what the lock meets.
+    /// [`crate::WindowError::EpochOpen`]; whatever the lock meets.
     pub async fn lock_all(&self) -> WindowResult<AllEpoch<'_, T, L>> {
         let open = self.core.open.begin(EpochKind::All, Self::NESTS)?;
         let guard = self.lock.lock(Access::All).await?;
         Ok(AllEpoch { core: &self.core, element: PhantomData, guard: Some(guard), _open: open })
     }
 
-    /// Begins an epoch of all members' memory without the lock, on the promise of
+    /// Begins an epoch of all members' memory without taking the lock, on the promise of
     /// [`Window::lock_no_check`].
     ///
     /// # Errors
@@ -124,17 +124,18 @@ impl<'w, T: Pod, L: AccessLock> Deref for LockEpoch<'w, T, L> {
 }
 
 impl<T: Pod, L: AccessLock> LockEpoch<'_, T, L> {
-    /// Waits until everything that was done to the rank is complete and visible there
+    /// Waits until everything done to the rank's memory is complete and visible there
     /// (`MPI_Win_flush`).
     ///
     /// # Errors
-    /// The first error of an operation that was only begun; [`rdma_fabric::FabricError::PeerLost`].
+    /// The first error of an operation that was begun without waiting for its end;
+    /// [`rdma_fabric::FabricError::PeerLost`].
     pub async fn flush(&self) -> WindowResult<()> {
         Ok(self.target.core.flush(Some(self.target.rank())).await?)
     }
 
-    /// Waits until the buffers of what was begun may be reused, and gets are here
-    /// (`MPI_Win_flush_local`).
+    /// Waits until the buffers of the operations begun may be reused and the results of gets are
+    /// here (`MPI_Win_flush_local`).
     ///
     /// # Errors
     /// As [`LockEpoch::flush`].
@@ -142,11 +143,12 @@ impl<T: Pod, L: AccessLock> LockEpoch<'_, T, L> {
         Ok(self.target.core.flush_local(Some(self.target.rank())).await?)
     }
 
-    /// Ends the epoch: completes everything, makes it visible, and lets go of the lock
+    /// Ends the epoch: completes everything, makes it visible, and releases the lock
     /// (`MPI_Win_unlock`).
     ///
     /// # Errors
-    /// As [`LockEpoch::flush`], with the lock let go of all the same; what letting go meets.
+    /// As [`LockEpoch::flush`], in which case the lock is still released; whatever the release
+    /// meets.
     pub async fn unlock(mut self) -> WindowResult<()> {
         leave(self.target.core, Some(self.target.rank()), self.guard.take()).await
     }
@@ -162,7 +164,7 @@ impl<T: Pod, L: AccessLock> AllEpoch<'_, T, L> {
         Ok(Target::new(self.core, rank)?)
     }
 
-    /// Waits until everything that was done to `rank` is complete and visible there
+    /// Waits until everything done to `rank`'s memory is complete and visible there
     /// (`MPI_Win_flush`).
     ///
     /// # Errors
@@ -171,8 +173,7 @@ impl<T: Pod, L: AccessLock> AllEpoch<'_, T, L> {
         Ok(self.core.flush(Some(rank)).await?)
     }
 
-    /// Waits until everything that was done in the epoch is complete and visible
-    /// (`MPI_Win_flush_all`).
+    /// Waits until everything done in the epoch is complete and visible (`MPI_Win_flush_all`).
     ///
     /// # Errors
     /// As [`LockEpoch::flush`].
@@ -180,8 +181,8 @@ impl<T: Pod, L: AccessLock> AllEpoch<'_, T, L> {
         Ok(self.core.flush(None).await?)
     }
 
-    /// Waits until the buffers of what was begun at `rank` may be reused, and gets are here
-    /// (`MPI_Win_flush_local`).
+    /// Waits until the buffers of the operations begun at `rank` may be reused and the results of
+    /// gets are here (`MPI_Win_flush_local`).
     ///
     /// # Errors
     /// As [`LockEpoch::flush`].
@@ -189,8 +190,8 @@ impl<T: Pod, L: AccessLock> AllEpoch<'_, T, L> {
         Ok(self.core.flush_local(Some(rank)).await?)
     }
 
-    /// Waits until the buffers of all that was begun may be reused, and gets are here
-    /// (`MPI_Win_flush_local_all`).
+    /// Waits until the buffers of all operations begun may be reused and the results of gets are
+    /// here (`MPI_Win_flush_local_all`).
     ///
     /// # Errors
     /// As [`LockEpoch::flush`].
@@ -198,8 +199,8 @@ impl<T: Pod, L: AccessLock> AllEpoch<'_, T, L> {
         Ok(self.core.flush_local(None).await?)
     }
 
-    /// Ends the epoch (`MPI_Win_unlock_all`): completes everything, makes it visible, and lets go
-    /// of the lock.
+    /// Ends the epoch (`MPI_Win_unlock_all`): completes everything, makes it visible, and releases
+    /// the lock.
     ///
     /// # Errors
     /// As [`LockEpoch::unlock`].
@@ -208,7 +209,7 @@ impl<T: Pod, L: AccessLock> AllEpoch<'_, T, L> {
     }
 }
 
-/// Completes everything, then lets go. A release makes puts visible by itself.
+/// Completes everything, then releases the guard. A release makes puts visible by itself.
 async fn leave(core: &Core, rank: Option<Rank>, guard: Option<impl Guard>) -> WindowResult<()> {
     match guard {
         None => Ok(core.flush(rank).await?),

@@ -1,10 +1,10 @@
 //! Active target of some members: post, start, complete, wait.
 //!
 //! For each pair of members there are two words. *Posted*, at the origin: its target sets it when
-//! it exposes its memory, the origin clears it when it starts. *Completed*, at the target: its
-//! origin sets it when it has flushed what it did, the target clears it when all have. Each is set
-//! only when the other side has cleared it, as the other word says; so no put of one epoch lands in
-//! the next.
+//! it exposes its memory, and the origin clears it when it starts. *Completed*, at the target: its
+//! origin sets it when it has flushed what it did, and the target clears it when all have. Each is
+//! set only after the other side has cleared it, as the other word shows; so no put of one epoch
+//! lands in the next.
 
 use super::{
     Window,
@@ -22,7 +22,7 @@ use std::sync::Arc;
 /// How the origins of an epoch learn of the exposure.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Check {
-    /// By a word of theirs.
+    /// By a word in their own memory.
     Notified,
     /// By other means (`MPI_MODE_NOCHECK`).
     Known,
@@ -35,9 +35,9 @@ enum Check {
 pub struct StartEpoch<'w, T: Pod> {
     core: &'w Arc<Core>,
     element: PhantomData<fn() -> T>,
-    /// Sorted; those to be notified that it is over.
+    /// Sorted; the ranks to be notified that the epoch is over.
     targets: Vec<Rank>,
-    /// So many have been notified that it is over, the last ones.
+    /// The number of them, from the end, that have been notified that the epoch is over.
     notified: usize,
     _open: OpenEpoch<'w>,
 }
@@ -67,8 +67,8 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
     /// Exposes own memory to `origins` (`MPI_Win_post`). What this rank wrote to it before is there
     /// when they start.
     ///
-    /// An exposure that was not waited for is waited for first. If the future is dropped, those
-    /// that have been notified may start, and the next post waits for them.
+    /// If an earlier exposure was not waited for, this waits for it first. If the future is
+    /// dropped, those that have been notified may start, and the next post waits for them.
     ///
     /// # Errors
     /// [`WindowError::EpochOpen`] between fences; [`FabricError::NotInGroup`],
@@ -79,7 +79,7 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
     }
 
     /// Exposes own memory to `origins` without notifying them (`MPI_MODE_NOCHECK`): they learn of
-    /// it by other means, and use [`Window::start_no_check`].
+    /// the exposure by other means, and use [`Window::start_no_check`].
     ///
     /// # Errors
     /// As [`Window::post`].
@@ -89,11 +89,11 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
     }
 
     /// Begins an epoch of the memory of `targets` when all of them have posted (`MPI_Win_start`).
-    /// Dropping the future leaves nothing.
+    /// Dropping the future leaves nothing behind.
     ///
     /// # Errors
     /// [`WindowError::EpochOpen`]; [`FabricError::NotInGroup`], [`WindowError::TooManyMembers`];
-    /// [`FabricError::PeerLost`], [`FabricError::PeersLeft`] of a target that has not posted.
+    /// [`FabricError::PeerLost`], [`FabricError::PeersLeft`] for a target that has not posted.
     pub async fn start(&self, targets: &[Rank]) -> WindowResult<StartEpoch<'_, T>> {
         let (targets, open) = self.core.start(targets, Check::Notified).await?;
         Ok(StartEpoch { core: &self.core, element: PhantomData, targets, notified: 0, _open: open })
@@ -110,7 +110,7 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
     }
 }
 
-/// Members, sorted, each once.
+/// Returns the members sorted, each once.
 fn distinct(core: &Core, ranks: &[Rank]) -> WindowResult<Vec<Rank>> {
     let mut ranks = ranks.to_vec();
     ranks.sort_unstable();
@@ -139,7 +139,7 @@ impl Core {
         })
     }
 
-    /// Begins an epoch of the memory of `targets`, which are yielded sorted.
+    /// Begins an epoch of the memory of `targets`, and yields them sorted.
     fn start<'w: 'a, 'a>(
         &'w self,
         targets: &'a [Rank],
@@ -171,15 +171,15 @@ impl Core {
         self.fabric.store(&self.words.own(&self.fabric, word)?, 0)
     }
 
-    /// If the exposure is to nobody it is over.
+    /// Ends the exposure if it is to nobody.
     fn exposed_to_nobody(&self) {
         if locked(&self.exposed).is_empty() {
             self.open.end(EpochKind::Exposure);
         }
     }
 
-    /// Waits until all that were notified of the exposure have completed. Dropped, it leaves things
-    /// as they were.
+    /// Waits until all that were notified of the exposure have completed. Dropping the future
+    /// leaves things as they were.
     fn exposure_over(&self) -> Boxed<'_, WindowResult<()>> {
         Box::pin(async move {
             let origins = locked(&self.exposed).clone();
@@ -199,7 +199,7 @@ impl Core {
         })
     }
 
-    /// Nothing is awaited: either all are taken or none.
+    /// Ends the exposure. Nothing is awaited: either all words are cleared or none.
     fn end_exposure(&self, origins: &[Rank]) -> WindowResult<()> {
         if origins.is_empty() {
             return Ok(());
@@ -220,7 +220,7 @@ impl Core {
             let me = self.words.number(self.fabric.rank())?;
             let mut outcome = Ok(());
             while *notified < targets.len() {
-                // One that is lost does not keep the others waiting.
+                // A lost target does not keep the others waiting.
                 let set = self.set(targets[targets.len() - 1 - *notified], Word::Completed(me)).await;
                 *notified += 1;
                 outcome = outcome.and(set);
@@ -242,11 +242,11 @@ impl<T: Pod> StartEpoch<'_, T> {
         Ok(Target::new(self.core, rank)?)
     }
 
-    /// Ends the epoch: completes everything, make it visible, and tells the targets
+    /// Ends the epoch: completes everything, makes it visible, and notifies the targets
     /// (`MPI_Win_complete`). If the future is dropped, the rest is done in the background.
     ///
     /// # Errors
-    /// The first error of an operation of the epoch, with the targets notified all the same;
+    /// The first error of an operation of the epoch, in which case the targets are still notified;
     /// [`FabricError::PeerLost`].
     pub async fn complete(mut self) -> WindowResult<()> {
         let core = self.core;
@@ -267,17 +267,17 @@ impl<T: Pod> Drop for StartEpoch<'_, T> {
 
 impl<T: Pod> Exposure<'_, T> {
     /// Waits until all origins of the exposure have completed (`MPI_Win_wait`). What they did is
-    /// there then. If the future is dropped, the exposure goes on.
+    /// then there. If the future is dropped, the exposure continues.
     ///
     /// # Errors
-    /// [`FabricError::PeerLost`], [`FabricError::PeersLeft`]: of an origin, which is then not
-    /// waited for any more; the next [`Window::post`] waits for the others.
+    /// [`FabricError::PeerLost`], [`FabricError::PeersLeft`] for an origin, which is then no longer
+    /// waited for; the next [`Window::post`] waits for the others.
     pub fn wait(self) -> impl Future<Output = WindowResult<()>> {
         self.core.exposure_over()
     }
 
-    /// Ends the exposure if everybody has completed, and tells whether it is over (`MPI_Win_test`).
-    /// Never waits.
+    /// Ends the exposure if everybody has completed, and returns whether it is over
+    /// (`MPI_Win_test`). Never waits.
     ///
     /// # Errors
     /// [`FabricError::StaleRegion`] only.

@@ -11,7 +11,7 @@ use core::{
 };
 use rdma_fabric::{FabricError, Handle, Result};
 
-/// A put or get that was posted (`MPI_Rput`, `MPI_Rget`): yields its buffer when that may be
+/// A put or get that was posted (`MPI_Rput`, `MPI_Rget`): yields its buffer once that may be
 /// reused, or is filled.
 ///
 /// It can't outlive its epoch. Dropping it does not cancel the transfer.
@@ -32,12 +32,12 @@ impl<B: Unpin + 'static> Transfer<'_, B> {
         Transfer { handle, epoch: PhantomData }
     }
 
-    /// Returns whether it is complete (`MPI_Test`). Never blocks.
+    /// Returns whether the transfer is complete (`MPI_Test`). Never blocks.
     pub fn test(&mut self) -> bool {
         self.handle.test()
     }
 
-    /// Blocks the calling thread until it is complete.
+    /// Blocks the calling thread until the transfer is complete.
     ///
     /// # Errors
     /// As [`rdma_fabric::Handle::wait`].
@@ -53,15 +53,15 @@ impl<B: Unpin + 'static> Future for Transfer<'_, B> {
     }
 }
 
-// The handle is, and nothing else is polled.
+// The handle is `Unpin`, and nothing else is polled.
 impl<B: Unpin + 'static> Unpin for Transfer<'_, B> {}
 
-/// An accumulate that was begun (`MPI_Raccumulate`, `MPI_Rget_accumulate`): yields what was asked
-/// of it when it has happened.
+/// An accumulate that was begun (`MPI_Raccumulate`, `MPI_Rget_accumulate`): yields its result when
+/// it has happened.
 ///
 /// It can't outlive its epoch. Dropping it does not cancel the accumulate: a flush, the end of the
-/// epoch, or whoever waits for another one of the window goes on with it. Until then one that needs
-/// more than an atomic for each element stands still.
+/// epoch, or whoever waits for another accumulate of the window drives it on. Until then an
+/// accumulate that needs more than one atomic per element makes no progress.
 #[must_use = "a request tells when the operation is complete; drop it only if nobody needs to know"]
 pub struct Request<'e, Out> {
     core: &'e Core,
@@ -77,17 +77,17 @@ impl<Out> fmt::Debug for Request<'_, Out> {
 }
 
 impl<'e, Out> Request<'e, Out> {
-    /// Yields `out` of the elements' bits before.
+    /// Makes a request that yields `out` of the elements' previous bits.
     pub(super) fn new(claim: Claim<'e>, out: fn(Vec<u64>) -> Out) -> Self {
         Request { core: claim.core, number: claim.number, before: Soon::later(claim.before()), out }
     }
 
-    /// Returns whether it is complete (`MPI_Test`). Never blocks.
+    /// Returns whether the accumulate is complete (`MPI_Test`). Never blocks.
     pub fn test(&mut self) -> bool {
         self.core.in_flight.test(&self.core.fabric, self.number)
     }
 
-    /// Yields the outcome, if it is complete.
+    /// Yields the outcome if the accumulate is complete.
     ///
     /// # Errors
     /// What the operation itself fails with, and [`FabricError::Unsupported`] if it isn't complete:
@@ -122,7 +122,7 @@ impl<'e> Claim<'e> {
         Claim { core, number }
     }
 
-    /// Waits until it is complete; yields the bits of the elements before.
+    /// Waits until the accumulate is complete; yields the elements' previous bits.
     pub(super) async fn before(self) -> Result<Vec<u64>> {
         self.core.in_flight.take(&self.core.fabric, self.number).await
     }

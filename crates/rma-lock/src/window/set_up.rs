@@ -19,13 +19,13 @@ use std::sync::{Arc, Mutex};
 
 const LINE: usize = 64;
 
-/// What is to be chosen when a window is made, the same at all members. `O` are the options of its
+/// The choices made when a window is created, the same at all members. `O` are the options of its
 /// lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct WindowOptions<O = ()> {
     /// The rank with the lock's words; the first member if `None`.
     pub home: Option<Rank>,
-    /// What the lock wants to know.
+    /// The options of the lock.
     pub lock: O,
 }
 
@@ -38,7 +38,7 @@ struct Layout {
 }
 
 impl Layout {
-    /// `None` if it is more than can be addressed.
+    /// Returns the layout; `None` if it is more than can be addressed.
     fn new(data: usize, words: usize, lock_bytes: usize) -> Option<Self> {
         let after = data.checked_next_multiple_of(LINE)?;
         let lock = after.checked_add(words)?.checked_next_multiple_of(LINE)?;
@@ -56,10 +56,10 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
     /// (`MPI_Win_allocate`). Collective over the job: all ranks call it in the same order relative
     /// to other symmetric allocations.
     ///
-    /// No rank keeps a table of the others.
+    /// No rank keeps a table of the other ranks.
     ///
     /// # Errors
-    /// As [`Fabric::alloc_symmetric`]; what the lock says.
+    /// As [`Fabric::alloc_symmetric`]; whatever the lock reports.
     pub async fn allocate(fabric: &Fabric, elements: usize) -> WindowResult<Self> {
         Self::allocate_with(fabric, elements, WindowOptions::default()).await
     }
@@ -67,8 +67,8 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
     /// Makes a window of the whole job with other options: [`Window::allocate`].
     ///
     /// # Errors
-    /// As [`Window::allocate`], and [`FabricError::NotInGroup`], [`FabricError::NoSuchRank`] of the
-    /// home.
+    /// As [`Window::allocate`], and [`FabricError::NotInGroup`], [`FabricError::NoSuchRank`] for
+    /// the home.
     pub async fn allocate_with(
         fabric: &Fabric,
         elements: usize,
@@ -79,12 +79,12 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         Self::over(fabric, memory, elements, layout, options)
     }
 
-    /// Makes a window of a group's members. Collective over the group; others are not concerned,
-    /// alive or dead.
+    /// Makes a window of a group's members. Collective over the group; ranks outside it are not
+    /// involved, alive or dead.
     ///
     /// # Errors
-    /// As [`Group::memory`]; [`FabricError::Mismatch`] at every member, for the world group at one
-    /// at least, if they ask for different numbers of elements; what the lock says.
+    /// As [`Group::memory`]; [`FabricError::Mismatch`] at every member (for the world group, at one
+    /// at least) if they ask for different numbers of elements; whatever the lock reports.
     pub async fn in_group(group: &mut Group, elements: usize) -> WindowResult<Self> {
         Self::in_group_with(group, elements, WindowOptions::default()).await
     }
@@ -92,7 +92,7 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
     /// Makes a window of a group's members with other options: [`Window::in_group`].
     ///
     /// # Errors
-    /// As [`Window::in_group`], and [`FabricError::NotInGroup`] of the home.
+    /// As [`Window::in_group`], and [`FabricError::NotInGroup`] for the home.
     pub async fn in_group_with(
         group: &mut Group,
         elements: usize,
@@ -157,11 +157,11 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         Ok(Window { core: Arc::new(core), lock, element: PhantomData })
     }
 
-    /// Waits until all members have called this, then drop the window (`MPI_Win_free`).
+    /// Waits until all members have called this, then drops the window (`MPI_Win_free`).
     ///
     /// # Errors
-    /// As [`Window::barrier`]; the first error of an operation that nobody has heard of. The window
-    /// is dropped all the same.
+    /// As [`Window::barrier`]; the first error of an operation that has not been reported yet. The
+    /// window is dropped all the same.
     pub async fn free(self) -> WindowResult<()> {
         let flushed = self.core.flush(None).await;
         self.barrier().await?;
@@ -171,14 +171,14 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
 
 impl<T: Pod + Send + Sync, L: AccessLock> Window<T, L> {
     /// Makes a window of memory that the members of a group already have (`MPI_Win_create`), of any
-    /// length each. Collective over the group. [`Window::detach`] gives it back.
+    /// length at each. Collective over the group. [`Window::detach`] gives the memory back.
     ///
-    /// Accumulates need memory registered for [`Uses::Atomics`]; `docs/contract/existing-memory.md` tells
-    /// what that costs. Each member keeps a table of all.
+    /// Accumulates need memory registered for [`Uses::Atomics`]; `docs/contract/existing-memory.md`
+    /// says what that costs. Each member keeps a table of all members.
     ///
     /// # Errors
-    /// With the memory: [`WindowError::Fabric`] of [`Fabric::register`];
-    /// [`WindowError::NotAttached`] if another member's could not be registered; as
+    /// With the memory: [`WindowError::Fabric`] from [`Fabric::register`];
+    /// [`WindowError::NotAttached`] if another member's memory could not be registered; as
     /// [`Window::in_group`].
     pub async fn attach(
         group: &mut Group,
@@ -195,7 +195,7 @@ impl<T: Pod + Send + Sync, L: AccessLock> Window<T, L> {
             Ok(mine) => Some(MemberPart { key: mine.key(), elements: mine.elements() as u64 }),
             Err(_) => None,
         };
-        // Everybody comes here, so that nobody waits for one that could not register.
+        // Everybody gets here, so that nobody waits for a member that could not register.
         let attached = exchange(group, part, options.home).await;
         let attached = match attached {
             Ok(parts) => match Self::layout(&fabric, 0, &options, group.len()) {
@@ -212,7 +212,8 @@ impl<T: Pod + Send + Sync, L: AccessLock> Window<T, L> {
                 let data = WindowMemory { members: memory.clone(), element: size_of::<T>(), parts };
                 match Self::around(&fabric, data, memory, layout, options) {
                     Ok(window) => Ok(window),
-                    // The lock refused its options; the memory went with what was made of it.
+                    // The lock refused its options; the memory went with the window that was being
+                    // made of it.
                     Err(error) => Err((error, Vec::new())),
                 }
             }
@@ -221,8 +222,8 @@ impl<T: Pod + Send + Sync, L: AccessLock> Window<T, L> {
         }
     }
 
-    /// Ends a window of memory that existed, and get that back, with what was written to it.
-    /// Collective over the members. Of a window that was allocated it is `None`.
+    /// Ends a window of existing memory, and yields that memory with what was written to it.
+    /// Collective over the members. Yields `None` for a window that was allocated.
     ///
     /// # Errors
     /// As [`Window::free`] and [`rdma_fabric::Registered::take`].
@@ -257,7 +258,7 @@ fn agree(group: &mut Group, elements: usize) -> Boxed<'_, WindowResult<()>> {
     })
 }
 
-/// Yields what all members bring.
+/// Yields what each member contributes.
 fn exchange(
     group: &mut Group,
     part: Option<MemberPart>,
@@ -267,7 +268,7 @@ fn exchange(
         if let Some(home) = home {
             group.number(home)?;
         }
-        // Whether it could be registered, key, elements.
+        // Whether it could be registered, its key, its elements.
         let card = part.map_or([0; 3], |part| [1, part.key.to_bits(), part.elements]);
         let cards = group.allgather(card).await?;
         if let Some(number) = cards.iter().position(|[registered, ..]| *registered == 0) {

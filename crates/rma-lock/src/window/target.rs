@@ -14,28 +14,28 @@ use rdma_fabric::{
 };
 use std::sync::Arc;
 
-/// So many accumulates that nobody has waited for may be under way.
+/// The number of accumulates that may be in flight with nobody waiting for them.
 const MAX_UNFINISHED: usize = 64;
 
 /// One rank's memory, as an epoch reaches it. Places are elements, counted from 0.
 ///
 /// Operations that only begin something ([`put`](Target::put), [`get_into`](Target::get_into),
-/// [`accumulate`](Target::accumulate)) are complete at the next flush, and when the epoch ends; an
-/// error that they meet on the way is reported there.
+/// [`accumulate`](Target::accumulate)) are complete at the next flush, and when the epoch ends;
+/// that call reports any error they meet on the way.
 ///
-/// Accesses that overlap, of whichever ranks, give values that nobody promises anything of, and
-/// nothing worse; but for accumulates (all methods of elements that are [`WindowElement`]s), which
-/// are atomic for each element against each other, and of which one rank's to the same element
-/// happen in the order in which it began them.
+/// Accesses that overlap, from whichever ranks, yield unspecified values, and nothing worse. The
+/// exception is accumulates (all methods of elements that are [`WindowElement`]s): they are atomic
+/// per element with respect to each other, and one rank's accumulates to the same element happen in
+/// the order in which it began them.
 ///
 /// # Errors
-/// All operations: [`FabricError::OutOfBounds`] and [`FabricError::LengthMismatch`], with nothing
-/// done; [`FabricError::StaleRegion`] if the target has dropped the window;
+/// All operations return [`FabricError::OutOfBounds`] and [`FabricError::LengthMismatch`], with
+/// nothing done; [`FabricError::StaleRegion`] if the target has dropped the window;
 /// [`FabricError::PeerLost`].
 pub struct Target<'e, T: Pod> {
     pub(super) core: &'e Arc<Core>,
     rank: Rank,
-    /// All of it.
+    /// The whole of the rank's part.
     span: RemoteSpan<T>,
 }
 
@@ -51,7 +51,7 @@ impl<'e, T: Pod> Target<'e, T> {
         Ok(Target { core, rank, span: core.fabric.remote_span(addr, elements)? })
     }
 
-    /// Returns the rank whose memory it is.
+    /// Returns the rank whose memory this is.
     pub fn rank(&self) -> Rank {
         self.rank
     }
@@ -68,19 +68,19 @@ impl<'e, T: Pod> Target<'e, T> {
         self.span.slice(range)
     }
 
-    /// Writes elements from place `at` on (`MPI_Put`). Returns when it is posted.
+    /// Writes elements, starting at place `at` (`MPI_Put`). Returns when the put is posted.
     ///
     /// # Errors
-    /// As all operations.
+    /// See [`Target`].
     pub async fn put<S: PutSource<T>>(&self, at: usize, from: S) -> Result<()> {
         self.rput(at, from).await.map(drop)
     }
 
-    /// Writes elements from place `at` on (`MPI_Rput`). The request yields the source when it may
-    /// be reused.
+    /// Writes elements, starting at place `at` (`MPI_Rput`). The request yields the source when it
+    /// may be reused.
     ///
     /// # Errors
-    /// As all operations.
+    /// See [`Target`].
     pub async fn rput<S: PutSource<T>>(&self, at: usize, from: S) -> Result<Transfer<'_, S>> {
         let to = self.part(at, from.elements())?;
         if matches!(from.view(), Source::Place(_)) {
@@ -90,11 +90,11 @@ impl<'e, T: Pod> Target<'e, T> {
         self.core.fabric.post(put).await.map(Transfer::new)
     }
 
-    /// Reads as many elements as `into` has from place `at` on, and gives it back filled
+    /// Reads as many elements as `into` has, starting at place `at`, and gives it back filled
     /// (`MPI_Get`).
     ///
     /// # Errors
-    /// As all operations.
+    /// See [`Target`].
     pub async fn get(&self, at: usize, into: Vec<T>) -> Result<Vec<T>>
     where
         T: Unpin,
@@ -105,7 +105,7 @@ impl<'e, T: Pod> Target<'e, T> {
     /// Reads one element.
     ///
     /// # Errors
-    /// As all operations.
+    /// See [`Target`].
     pub async fn get_one(&self, at: usize) -> Result<T>
     where
         T: Unpin,
@@ -114,11 +114,11 @@ impl<'e, T: Pod> Target<'e, T> {
         Ok(element)
     }
 
-    /// Reads as many elements as `into` has from place `at` on (`MPI_Rget`). The request yields it
-    /// filled.
+    /// Reads as many elements as `into` has, starting at place `at` (`MPI_Rget`). The request
+    /// yields `into` filled.
     ///
     /// # Errors
-    /// As all operations.
+    /// See [`Target`].
     pub async fn rget(&self, at: usize, into: Vec<T>) -> Result<Transfer<'_, Vec<T>>>
     where
         T: Unpin,
@@ -127,11 +127,12 @@ impl<'e, T: Pod> Target<'e, T> {
         self.core.fabric.post(Get { from: &from, to: into }).await.map(Transfer::new)
     }
 
-    /// Reads elements from place `at` on into own registered memory, such as [`crate::Window::own`]
-    /// (`MPI_Get`). Returns when it is posted; they are there after a flush, a local one too.
+    /// Reads elements, starting at place `at`, into own registered memory, such as
+    /// [`crate::Window::own`] (`MPI_Get`). Returns when the get is posted; the elements are there
+    /// after a flush, local or not.
     ///
     /// # Errors
-    /// As all operations.
+    /// See [`Target`].
     pub async fn get_into(&self, at: usize, into: LocalSpan<T>) -> Result<()> {
         let from = self.part(at, into.len())?;
         let handle = self.core.fabric.post(Get { from: &from, to: into }).await?;
@@ -154,19 +155,19 @@ impl<'e, T: WindowElement> Target<'e, T> {
         Ok(Claim::new(self.core, self.update(at, form, values, true)?))
     }
 
-    /// Combines each element from place `at` on with a value (`MPI_Accumulate`). Returns when it is
-    /// begun.
+    /// Combines each element, starting at place `at`, with a value (`MPI_Accumulate`). Returns when
+    /// the accumulate is begun.
     ///
     /// # Errors
-    /// As all operations; [`FabricError::Unsupported`] if `op` makes no sense for such elements;
+    /// See [`Target`]; [`FabricError::Unsupported`] if `op` makes no sense for such elements;
     /// [`FabricError::NoAtomics`] where memory that existed before has none.
     pub async fn accumulate(&self, at: usize, op: Op, values: &[T]) -> Result<()> {
         self.update(at, form::<T>(op)?, values, false)?;
         self.core.in_flight.fewer_than(&self.core.fabric, MAX_UNFINISHED).await
     }
 
-    /// Combines each element from place `at` on with a value (`MPI_Raccumulate`). The request ends
-    /// when it has happened.
+    /// Combines each element, starting at place `at`, with a value (`MPI_Raccumulate`). The request
+    /// ends when that has happened.
     ///
     /// # Errors
     /// As [`Target::accumulate`].
@@ -174,8 +175,9 @@ impl<'e, T: WindowElement> Target<'e, T> {
         Ok(Request::new(self.claim(at, form::<T>(op)?, values)?, drop))
     }
 
-    /// Combines each element from place `at` on with a value, and yields the elements before
-    /// (`MPI_Get_accumulate`). Each is read and changed at once, not all of them together.
+    /// Combines each element, starting at place `at`, with a value, and yields the elements before
+    /// (`MPI_Get_accumulate`). Each element is read and changed at once, but not all of them
+    /// together.
     ///
     /// # Errors
     /// As [`Target::accumulate`].
@@ -183,7 +185,7 @@ impl<'e, T: WindowElement> Target<'e, T> {
         self.claim(at, form::<T>(op)?, values)?.before().await.map(elements)
     }
 
-    /// Combines each element from place `at` on with a value; the request yields the elements
+    /// Combines each element, starting at place `at`, with a value; the request yields the elements
     /// before (`MPI_Rget_accumulate`).
     ///
     /// # Errors

@@ -1,8 +1,8 @@
-//! One accumulate under way: atomics on its elements, several at a time.
+//! One accumulate in flight: atomics on its elements, several at a time.
 //!
 //! An element that the fabric has no atomic for is compared and swapped. The first comparison is a
-//! guess that costs nothing extra: it fails like a read. One that does not change the element
-//! writes nothing.
+//! guess that costs nothing extra: if it fails, it serves as a read. An operation that does not
+//! change the element writes nothing.
 
 use super::op::UpdateForm;
 use core::{
@@ -11,7 +11,7 @@ use core::{
 };
 use rdma_fabric::{Amo, AtomicWord, Fabric, FabricError, Handle, Refused, RemoteAddr, Result};
 
-/// Elements of one accumulate that are under way together.
+/// Elements of one accumulate that are in flight together.
 const TOGETHER: usize = 32;
 
 /// How handles are looked at.
@@ -37,31 +37,31 @@ impl Look<'_, '_> {
     }
 }
 
-/// How far an accumulate has come.
+/// The progress of an accumulate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
-    /// Operations are under way.
+    /// Operations are in flight.
     Waiting,
-    /// None is, and there was no room to post one.
+    /// No operation is in flight, and there was no room to post one.
     NoRoom,
     Over,
 }
 
-/// An accumulate under way.
+/// An accumulate in flight.
 pub(super) struct Update {
-    /// Of the first element.
+    /// The address of the first element.
     at: RemoteAddr,
     form: UpdateForm,
-    /// Of 8 bytes, not 4.
+    /// Whether elements have 8 bytes instead of 4.
     wide: bool,
-    /// An operand for each element; when it is over, what was there before.
+    /// An operand for each element; once the accumulate is over, the previous values.
     values: Vec<u64>,
-    /// The first element that was not begun.
+    /// The first element that has not been begun.
     next: usize,
-    /// Elements to compare again, and what with.
+    /// Elements to compare again, each with the value to compare with.
     again: Vec<(usize, u64)>,
     in_flight: Vec<ElementOp>,
-    /// What it failed with. No more is begun then.
+    /// The error that it failed with. Nothing more is then begun.
     error: Option<FabricError>,
 }
 
@@ -87,13 +87,13 @@ impl Update {
         if self.wide { u64::BYTES } else { u32::BYTES }
     }
 
-    /// Returns whether it has bytes in common with another.
+    /// Returns whether this accumulate has bytes in common with another.
     pub(super) fn overlaps(&self, other: &Update) -> bool {
         let end = |update: &Update| update.at.offset + (update.values.len() * update.bytes()) as u64;
         self.at.rank == other.at.rank && self.at.offset < end(other) && other.at.offset < end(self)
     }
 
-    /// Returns what was there before, or why it failed.
+    /// Returns the previous values, or the reason why it failed.
     pub(super) fn outcome(self) -> Result<Vec<u64>> {
         self.error.map_or(Ok(self.values), Err)
     }
@@ -109,7 +109,7 @@ impl Update {
             if self.in_flight.is_empty() && (self.error.is_some() || self.begun()) {
                 return Progress::Over;
             }
-            // What was posted may be over already; if not, its handle must have a waker.
+            // What was posted may already be over; if not, its handle must have a waker.
             if !posted {
                 return Progress::Waiting;
             }
@@ -120,7 +120,7 @@ impl Update {
         self.again.is_empty() && self.next == self.values.len()
     }
 
-    /// Takes the results that are here.
+    /// Takes the results that have arrived.
     fn land(&mut self, look: &mut Look<'_, '_>) {
         let mut position = 0;
         while let Some(op) = self.in_flight.get_mut(position) {
@@ -145,8 +145,8 @@ impl Update {
         }
     }
 
-    /// Posts what there is room for; whether anything was posted, and whether there was no room for
-    /// more.
+    /// Posts what there is room for. Returns whether anything was posted, and whether there was no
+    /// room for more.
     fn post(&mut self, fabric: &Fabric) -> (bool, bool) {
         let mut posted = false;
         while self.error.is_none() && self.in_flight.len() < TOGETHER && !self.begun() {

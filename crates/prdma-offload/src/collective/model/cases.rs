@@ -1,10 +1,11 @@
-//! Which plans are tried, right and wrong.
+//! Which plans are tried, right ones and wrong ones.
 //!
-//! Small collectives go in all orders, exhaustive within the members and iterations of each case.
-//! Five members, the fewest that have SELFs, and more start their slots as soon as they may
-//! ([`Model::prompt`](crate::session_model::Model::prompt)): what leaves of an allreduce is looked
-//! at then, and no area is written to before it is free, so to leave later is to arrive later.
-//! Collectives of up to 20 members go in random orders, which come again with their seeds.
+//! Small collectives are tried in all orders, exhaustively within the members and iterations of
+//! each case. Those of five members, the fewest that have SELFs, and more start their slots as soon
+//! as they may ([`Model::prompt`](crate::session_model::Model::prompt)): what leaves of an
+//! allreduce is examined at that moment, and no area is written to before it is free, so leaving
+//! later amounts to arriving later. Collectives of up to 20 members are tried in random orders,
+//! which their seeds reproduce.
 
 use super::{
     super::{
@@ -65,7 +66,7 @@ fn no_order_of_events_breaks_a_barrier_or_a_broadcast() {
     }
 }
 
-/// Whoever has one number wrong is found out.
+/// A plan with one wrong number is always found.
 #[test]
 fn every_wrong_number_in_an_allreduce_is_found() {
     let mut found = 0;
@@ -80,8 +81,8 @@ fn every_wrong_number_in_an_allreduce_is_found() {
     println!("{found} mutants found");
 }
 
-/// From six members on the last step passes on blocks of others: SELF must be waited for. All
-/// orders of what happens at two members, while the others are quick.
+/// From six members on, the last step passes on blocks of others, so SELF must be waited for. Tries
+/// all orders of what happens at two members, while the others are quick.
 #[test]
 fn two_slow_members_break_no_allreduce_but_one_without_self() {
     for (members, other) in (6..=8).flat_map(|members| (1..=members / 2).map(move |other| (members, other))) {
@@ -94,7 +95,7 @@ fn two_slow_members_break_no_allreduce_but_one_without_self() {
     }
 }
 
-/// Who is ahead writes what another still folds or sends.
+/// A member that is ahead writes what another still folds or sends.
 #[test]
 fn one_area_is_too_few() {
     for members in 2..=4 {
@@ -134,7 +135,7 @@ fn walk_plans(seeds: Range<u64>) {
     let mut runs = 0;
     for members in [1, 2, 3, 4, 5, 8, 13, 20] {
         for operation in kinds(members) {
-            // A group of one has no data under way.
+            // A group of one has no data in flight.
             if members == 1 && matches!(operation, Operation::Tree { load, .. } if load.up > 0) {
                 continue;
             }
@@ -221,7 +222,7 @@ pub(super) fn mutants(plans: &[Plan]) -> Vec<(String, Vec<Plan>)> {
     mutants
 }
 
-/// No SELFs, nor the NOPs that they release.
+/// Returns the plans without SELFs and without the NOPs that they release.
 pub(super) fn without_self(plans: &[Plan]) -> Vec<Plan> {
     let mut changed = plans.to_vec();
     for (me, plan) in changed.iter_mut().enumerate() {

@@ -1,12 +1,12 @@
 //! Plans carried out by [session queues](crate::session_model): what members have in memory, and
 //! what must hold.
 //!
-//! A barrier is left by nobody before all have begun; who has waited has the right data, and keeps
-//! it until it starts again; nothing is written at who has not begun, nor over what is still to be
-//! folded; nobody is stuck; credit is not made.
+//! Nobody leaves a barrier before all have begun it; a member that has waited has the right data,
+//! and keeps them until it starts again; nothing is written at a member that has not begun, nor
+//! over what is still to be folded; nobody is stuck; credit is not created.
 //!
 //! `walks` tries many plans in random orders, `orders` small ones in all orders. Both try wrong
-//! plans: each of these is looked at.
+//! plans: each of these must be found.
 
 mod cases;
 
@@ -31,7 +31,7 @@ struct World {
     /// Whether all iterations of an alternating plan have the first area: wrong.
     single: bool,
     queues: Vec<Queue>,
-    /// Of each queue, its member and its number there.
+    /// The member of each queue, and the queue's number there.
     places: Vec<(usize, usize)>,
     /// Elements of each area of a member.
     areas: [usize; 2],
@@ -56,7 +56,7 @@ impl World {
                     member,
                     slots: queue.slots.iter().map(slot).collect(),
                     ahead: Some(queue.ahead),
-                    // More would pile up to a ring.
+                    // More would accumulate to a whole ring.
                     left: queue.ahead.min(1),
                     depth: queue.depth() as u32,
                     notices: queue.notices as usize,
@@ -82,7 +82,7 @@ impl World {
         Area::alternating(if self.single { 1 } else { k.into() })
     }
 
-    /// Bytes of a block, where areas alternate.
+    /// Returns the bytes of a block, where areas alternate.
     fn alternating(&self) -> Option<usize> {
         match self.operation {
             Operation::Tree { load, .. } if self.plans[0].alternating => Some(load.up as usize),
@@ -99,13 +99,13 @@ impl World {
         Some((put, put.span?))
     }
 
-    /// Returns whether `member` has the data of iteration `k`, in the first of its blocks that are
-    /// so many if areas alternate.
+    /// Checks that `member` has the data of iteration `k`, in the first `blocks` of its blocks if
+    /// areas alternate.
     fn check(&self, memory: &[u16], member: usize, k: u8, blocks: usize) -> Result<(), Wrong> {
         let Operation::Tree { tree, load } = self.operation else { return Ok(()) };
         let (members, up) = (self.plans.len(), load.up as usize);
         if load.up > 0 && members == 1 {
-            // No data is under way.
+            // No data are in flight.
             return Ok(());
         }
         let wanted = |at: usize| match self.alternating() {
@@ -222,7 +222,7 @@ fn plans(operation: Operation, form: Form, members: usize) -> Option<Vec<Plan>> 
     (0..members).map(|me| operation.plan(form, members, me)).collect()
 }
 
-/// Returns an allreduce with blocks of so many elements, turned at `root` if it has a tree.
+/// Returns an allreduce with blocks of this many elements, turned at `root` if it has a tree.
 fn allreduce(members: usize, root: usize, block: u64) -> Operation {
     let tree = Tree { members, root, shape: Shape::Binomial };
     Operation::Tree { tree, load: Load { up: block, down: block * members as u64, segments: 1 } }

@@ -1,4 +1,4 @@
-//! A group's gates, wired: the base of [`super::Barrier`] and the reductions.
+//! A group's gates, wired: the basis of [`super::Barrier`] and the reductions.
 
 use super::{
     GateError, GateId, Gates, Progress, Values, Wiring,
@@ -15,7 +15,7 @@ use core::fmt;
 pub(super) enum Form {
     /// Every member gets the result.
     All(GraphShape),
-    /// This member gets the result.
+    /// Only this member gets the result.
     To(usize),
 }
 
@@ -37,7 +37,7 @@ impl Form {
     }
 }
 
-/// Returns the forms a member asks for, as a number.
+/// Returns the forms that a member asks for, as a number.
 fn wish(forms: &[Form]) -> u64 {
     forms.iter().fold(0, |code, form| code * 8 + 1 + form.code())
 }
@@ -45,7 +45,8 @@ fn wish(forms: &[Form]) -> u64 {
 pub(super) struct Channel {
     gates: Gates,
     members: Members,
-    /// Whether no other member gives anything, so that a result without a gate is the own values.
+    /// Whether no other member contributes anything, so that a result without a gate is the own
+    /// values.
     pub(super) alone: bool,
 }
 
@@ -53,7 +54,7 @@ impl Channel {
     /// Builds the first of `forms` for which all members have gates. Collective.
     pub(super) async fn build(group: &mut Group, forms: &[Form]) -> Result<Self> {
         let wish = wish(forms);
-        // Equal for all if the greatest is also the least.
+        // Equal at all members if the greatest is also the least.
         let (most, least) = (group.greatest(wish).await?, !group.greatest(!wish).await?);
         if most != least {
             return Err(GateError::Disagreement.into());
@@ -87,7 +88,7 @@ impl Channel {
     }
 
     /// Writes the own gates to the members at the other ends of remote wires, and sets the wires of
-    /// the own ones.
+    /// the own gates.
     async fn wire(group: &mut Group, gates: Gates, plan: &Plan) -> Result<Self> {
         let ids = gates.ids().to_vec();
         for (wires, id) in plan.iter().zip(&ids) {
@@ -100,7 +101,7 @@ impl Channel {
                 group.fabric().put_word(&word, id.to_bits()).await?;
             }
         }
-        // Gates that members wrote before are here afterwards.
+        // After this, gates that members wrote before have arrived.
         group.fabric().flush_all().await?;
         group.barrier().await?;
         let mut wirings = Vec::with_capacity(plan.len());
@@ -118,7 +119,7 @@ impl Channel {
             });
         }
         let set = gates.fabric().set_gates(&wirings);
-        // All are set before any is started.
+        // All gates are set before any is started.
         group.barrier().await?;
         set?;
         Ok(Channel { gates, members: group.members().clone(), alone: group.len() == 1 })

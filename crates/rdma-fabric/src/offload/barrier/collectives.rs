@@ -7,8 +7,8 @@ use super::{
 use crate::{Group, Result};
 use core::{fmt, marker::PhantomData, ops::Deref};
 
-/// The number of steps decides, for few members as for many: recursive doubling, and the ring only
-/// where a unit has too few gates for log₂ n steps.
+/// The number of steps decides, whether members are few or many: recursive doubling, and the ring
+/// only where a unit has too few gates for log₂ n steps.
 const BY_SIZE: [Form; 2] = [Form::All(GraphShape::RecursiveDoubling), Form::All(GraphShape::Ring)];
 
 /// A barrier in the barrier units of a group's members.
@@ -38,7 +38,7 @@ impl Barrier {
     /// Allocates and wires the gates, in the shape that suits the group's size. Collective.
     ///
     /// # Errors
-    /// [`super::GateError::NoGates`] at all members if one has too few gates, and as
+    /// [`super::GateError::NoGates`] at all members if any of them has too few gates, and as
     /// [`Group::barrier`].
     pub async fn new(group: &mut Group) -> Result<Self> {
         Channel::build(group, &BY_SIZE).await.map(Barrier)
@@ -55,12 +55,13 @@ impl Barrier {
     /// Enters the barrier. Never blocks.
     ///
     /// # Errors
-    /// [`super::GateError::Outstanding`] if the last one isn't over.
+    /// [`super::GateError::Outstanding`] if the previous barrier isn't over.
     pub fn start(&mut self) -> Result<()> {
         self.0.start(Values::BARRIER)
     }
 
-    /// Returns whether every member has entered; then the next may be started. Never blocks.
+    /// Returns whether every member has entered; if so, the next barrier may be started. Never
+    /// blocks.
     ///
     /// # Errors
     /// As [`Barrier::wait`].
@@ -71,8 +72,8 @@ impl Barrier {
     /// Waits until every member has entered.
     ///
     /// # Errors
-    /// [`super::GateError::Idle`] if it was not started, [`crate::FabricError::PeerLost`] if a
-    /// member died, otherwise as [`Fabric::poll_gate`](crate::Fabric::poll_gate).
+    /// [`super::GateError::Idle`] if the barrier was not started, [`crate::FabricError::PeerLost`]
+    /// if a member died, otherwise as [`Fabric::poll_gate`](crate::Fabric::poll_gate).
     pub async fn wait(&mut self) -> Result<()> {
         self.0.wait().await.map(drop)
     }
@@ -112,7 +113,7 @@ impl<T: fmt::Debug> fmt::Debug for Reduced<T> {
 /// `T` is `u64`, at most 6 values, or `f64`, at most 3. Persistent, like [`Barrier`].
 pub struct Reduction<T> {
     channel: Channel,
-    /// The own values, in a group of one.
+    /// This member's values, in a group of one.
     own: Option<Values>,
     of: PhantomData<fn() -> T>,
 }
@@ -136,10 +137,11 @@ impl<T: GateValue> Reduction<T> {
         Ok(Reduction { channel, own: None, of: PhantomData })
     }
 
-    /// Gives this member's values. All members give as many, for the same operation. Never blocks.
+    /// Contributes this member's values. All members contribute equally many, for the same
+    /// operation. Never blocks.
     ///
     /// # Errors
-    /// As [`Values::new`]; [`super::GateError::Outstanding`] if the last reduction isn't over.
+    /// As [`Values::new`]; [`super::GateError::Outstanding`] if the previous reduction isn't over.
     pub fn start(&mut self, op: ReduceOp, values: &[T]) -> Result<()> {
         let values = Values::new(op, values)?;
         self.channel.start(values)?;
@@ -147,7 +149,7 @@ impl<T: GateValue> Reduction<T> {
         Ok(())
     }
 
-    /// Returns the result, if it is here; then the next reduction may be started. Never blocks.
+    /// Returns the result, if it is here; the next reduction may then be started. Never blocks.
     ///
     /// # Errors
     /// As [`Reduction::wait`].
@@ -179,10 +181,10 @@ impl<T: GateValue> Reduction<T> {
     }
 }
 
-/// A reduction along a ring whose result only its owner gets.
+/// A reduction along a ring whose result goes only to its owner.
 ///
-/// The other members are done as soon as their values have left, at most two rounds ahead of the
-/// member that takes them. Otherwise as [`Reduction`].
+/// The other members are done as soon as their values have left; they are at most two rounds ahead
+/// of the member that takes the values. Otherwise like [`Reduction`].
 pub struct ReductionTo<T> {
     inner: Reduction<T>,
     owns: bool,
@@ -192,7 +194,7 @@ impl<T: GateValue> ReductionTo<T> {
     /// Allocates and wires the gates; member `owner` gets the results. Collective.
     ///
     /// # Errors
-    /// [`crate::FabricError::NoSuchRank`] if `owner` is no member, otherwise as
+    /// [`crate::FabricError::NoSuchRank`] if `owner` is not a member, otherwise as
     /// [`Barrier::with_shape`].
     pub async fn new(group: &mut Group, owner: usize) -> Result<Self> {
         group.rank(owner)?;
@@ -200,7 +202,8 @@ impl<T: GateValue> ReductionTo<T> {
         Ok(ReductionTo { inner: Reduction { channel, own: None, of: PhantomData }, owns: group.me() == owner })
     }
 
-    /// Gives this member's values. All members give as many, for the same operation. Never blocks.
+    /// Contributes this member's values. All members contribute equally many, for the same
+    /// operation. Never blocks.
     ///
     /// # Errors
     /// As [`Reduction::start`].
@@ -208,8 +211,8 @@ impl<T: GateValue> ReductionTo<T> {
         self.inner.start(op, values)
     }
 
-    /// Returns whether the operation is over: then `Some`, with the result if this member is the
-    /// owner. Never blocks.
+    /// Returns `Some` if the operation is over, with the result inside if this member is the owner.
+    /// Never blocks.
     ///
     /// # Errors
     /// As [`Reduction::wait`].

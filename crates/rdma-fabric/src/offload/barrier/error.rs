@@ -12,7 +12,7 @@ pub enum GateError {
         "{rank} cannot have {wanted} gates, one of them a start/end gate: its unit has {starts} start/end and {relays} relay gates left"
     )]
     NoGates {
-        /// The rank whose unit it is.
+        /// The rank that owns the unit.
         rank: Rank,
         /// Gates asked for, the start/end gate included; 0 if a peer does not know.
         wanted: usize,
@@ -21,7 +21,7 @@ pub enum GateError {
         /// Relay gates left.
         relays: usize,
     },
-    /// The gate is another rank's, or none.
+    /// The gate is another rank's, or does not exist.
     #[error("{gate} is no gate of {rank}")]
     NotOwn {
         /// The gate.
@@ -29,7 +29,7 @@ pub enum GateError {
         /// The rank that used it.
         rank: Rank,
     },
-    /// There was never such a gate.
+    /// No such gate ever existed.
     #[error("there is no {0}")]
     NoSuchGate(GateId),
     /// The gate was freed.
@@ -38,7 +38,7 @@ pub enum GateError {
     /// Only start/end gates can be started and awaited.
     #[error("{0} is a relay gate")]
     NotStart(GateId),
-    /// An operation of the gate is under way: a gate has one at a time. Wait for it first.
+    /// An operation of the gate is in flight: a gate has one at a time. Wait for it first.
     #[error("an operation of {0} is under way")]
     Outstanding(GateId),
     /// Nothing was started on the gate.

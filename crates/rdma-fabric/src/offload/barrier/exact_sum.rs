@@ -2,15 +2,15 @@
 //!
 //! Tofu's BFPSUM converts to a block floating format and adds integers; here the integer is so wide
 //! that nothing is ever lost (Kulisch's accumulator). Its unit is the smallest subnormal, 2⁻¹⁰⁷⁴;
-//! the largest finite `f64` is below 2²⁰⁹⁸ units. With a sign that leaves 77 bits for carries in
-//! the 2176 bits of 34 words: more addends than a job can have ranks.
+//! the largest finite `f64` is below 2²⁰⁹⁸ units. With a sign, that leaves 77 bits for carries in
+//! the 2176 bits of 34 words: room for more addends than a job can have ranks.
 //!
 //! * Adding is exact, so any order and any tree give the same bits.
 //! * Rounding is done once, at the end, to nearest, ties to even. A sum beyond the largest `f64` is
-//!   then infinite, as IEEE 754 rounds it; on the way nothing can overflow.
+//!   then infinite, as IEEE 754 rounds it; nothing can overflow on the way.
 //! * Any NaN, or infinities of both signs, make the sum the NaN `0x7ff8_0000_0000_0000`; infinities
 //!   of one sign make it that infinity.
-//! * A sum of negative zeros only is −0; every other sum that is zero is +0.
+//! * A sum of only negative zeros is −0; every other sum that is zero is +0.
 
 /// Words of the integer.
 const LIMBS: usize = 34;
@@ -18,7 +18,7 @@ const LIMBS: usize = 34;
 const NAN: u64 = 1;
 const PLUS_INFINITY: u64 = 2;
 const MINUS_INFINITY: u64 = 4;
-/// Some addend was not −0.
+/// Set if some addend was not −0.
 const ORDINARY: u64 = 8;
 
 /// An exact sum of any number of `f64` (at most 2⁷⁷).
@@ -30,7 +30,7 @@ pub struct ExactSum {
 }
 
 impl ExactSum {
-    /// Words of [`ExactSum::words`].
+    /// The number of words of [`ExactSum::words`].
     pub const WORDS: usize = LIMBS + 1;
 
     /// Creates the sum of one addend.
@@ -118,7 +118,7 @@ impl ExactSum {
         words
     }
 
-    /// Inverts [`ExactSum::words`]; `None` for words that no sum has.
+    /// Restores the sum from [`ExactSum::words`]; `None` for words that no sum has.
     pub fn from_words(words: &[u64; Self::WORDS]) -> Option<Self> {
         let (limbs, flags) = (words[..LIMBS].try_into().ok()?, words[LIMBS]);
         (flags < 16).then_some(ExactSum { limbs, flags })

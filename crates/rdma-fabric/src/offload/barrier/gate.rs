@@ -7,8 +7,8 @@ use core::fmt;
 
 /// Names a gate of some rank. Plain 64-bit data: send it like any other value.
 ///
-/// The generation moves when a gate is freed, so that a name that outlived its gate is an error
-/// ([`GateError::Freed`]) and never another gate.
+/// The generation changes when a gate is freed, so that a name that has outlived its gate is an
+/// error ([`GateError::Freed`]) and never another gate.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Pod, Zeroable)]
 #[repr(transparent)]
 pub struct GateId(u64);
@@ -17,7 +17,7 @@ const RANK_BITS: u32 = 32;
 const INDEX_BITS: u32 = 12;
 
 impl GateId {
-    /// No gate: all ones, as Tofu has it.
+    /// No gate: all ones, as in Tofu.
     pub const NULL: GateId = GateId(u64::MAX);
     /// Generations are below this.
     pub const GENERATIONS: u32 = 1 << (u64::BITS - RANK_BITS - INDEX_BITS);
@@ -34,12 +34,13 @@ impl GateId {
         GateId(high << RANK_BITS | u64::from(rank.number()))
     }
 
-    /// Returns the number as it travels.
+    /// Returns the name as a number, for exchange.
     pub const fn to_bits(self) -> u64 {
         self.0
     }
 
-    /// Inverts [`GateId::to_bits`]. Any number is accepted; use tells whether it names a gate.
+    /// Restores the name from [`GateId::to_bits`]. Any number is accepted; using it shows whether
+    /// it names a gate.
     pub const fn from_bits(bits: u64) -> Self {
         GateId(bits)
     }
@@ -54,12 +55,12 @@ impl GateId {
         (!self.is_null()).then_some(self)
     }
 
-    /// Returns the rank whose gate it is.
+    /// Returns the rank that owns the gate.
     pub const fn rank(self) -> Rank {
         Rank::new(self.0 as u32)
     }
 
-    /// Returns its index in the table.
+    /// Returns the gate's index in the table.
     pub const fn index(self) -> u32 {
         (self.0 >> RANK_BITS) as u32 % Self::INDICES
     }
@@ -87,10 +88,10 @@ impl fmt::Display for GateId {
 
 /// The wires of a gate: where its inputs come from and its outputs go to.
 ///
-/// Of a start/end gate the destinations belong to its start half, the sources to its end half.
+/// For a start/end gate the destinations belong to its start half, the sources to its end half.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wiring {
-    /// The gate, an own one.
+    /// The gate, one of this rank's own.
     pub gate: GateId,
     /// An own gate that signals it.
     pub source_local: Option<GateId>,
@@ -109,19 +110,19 @@ impl Wiring {
     }
 }
 
-/// Checks what every provider checks before it sets gates of `me`: `alive` tells what an own gate
+/// Checks what every provider checks before it sets gates of `me`. `alive` returns what an own gate
 /// is wired to now, and whether it is a start/end gate, or why it can't be used.
 ///
 /// # Errors
 /// [`GateError::NotOwn`], [`GateError::NotLocal`], [`GateError::PointsElsewhere`],
-/// [`GateError::Dangling`], what `alive` says, and [`FabricError::NoSuchRank`].
+/// [`GateError::Dangling`], whatever `alive` returns, and [`FabricError::NoSuchRank`].
 pub fn check_wirings(
     me: Rank,
     ranks: usize,
     wirings: &[Wiring],
     alive: impl Fn(GateId) -> Result<(Wiring, bool)>,
 ) -> Result<()> {
-    // As it will be; of several settings of one gate the last counts.
+    // As it will be afterwards; of several settings of one gate the last counts.
     let after = |gate: GateId| -> Result<Wiring> {
         let (now, _) = alive(gate)?;
         Ok(wirings.iter().rfind(|w| w.gate == gate).copied().unwrap_or(now))

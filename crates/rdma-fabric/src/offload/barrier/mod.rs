@@ -4,25 +4,25 @@
 //! A unit has *gates*. A *start/end gate* is where a rank's values enter (its start half) and where
 //! the result comes out (its end half); a *relay gate* lies between. Every gate has two inputs,
 //! *source local* and *source remote*, and two outputs, *destination local* and *destination
-//! remote*; any may be null. A gate *fires* when each input that is not null has a signal of the
-//! gate's next round: it combines them, and signals its outputs that are not null. *Local* means
-//! another gate of the same rank, *remote* a gate anywhere. Members that set their gates up this
-//! way make a dataflow graph; [`Barrier`], [`Reduction`] and [`ReductionTo`] build the usual ones
-//! for a [`Group`](crate::Group).
+//! remote*; any of them may be null. A gate *fires* when each input that is not null has a signal
+//! of the gate's next round: it combines them, and signals its outputs that are not null. *Local*
+//! means another gate of the same rank, *remote* a gate anywhere. Gates that the members set up in
+//! this way form a dataflow graph; [`Barrier`], [`Reduction`] and [`ReductionTo`] build the usual
+//! ones for a [`Group`](crate::Group).
 //!
 //! # Rounds
-//! Signals are numbered by how often a gate was signalled since it was set, so a member that is
-//! ahead is never mistaken for one of this round. An output holds the signals of two rounds, until
-//! the gates it leads to have fired; a third round waits. An operation is over when its start half
-//! has signalled and its end half has fired; a start/end gate without sources therefore ends when
-//! its signal has left.
+//! Signals are numbered by how often a gate was signalled since it was set, so the signal of a
+//! member that is ahead is never mistaken for one of this round. An output holds the signals of two
+//! rounds, until the gates it leads to have fired; a third round waits. An operation is over when
+//! its start half has signalled and its end half has fired; a start/end gate without sources
+//! therefore ends when its signal has left.
 //!
 //! # Errors
 //! Faults travel as values do: a gate whose inputs differ in operation, type or number of values
-//! signals [`GateError::Mismatch`] instead, and what depends on it ends with that. So does a wire
-//! to a gate that doesn't point back ([`GateError::PointsElsewhere`]), or that was freed
-//! ([`GateError::Freed`]). The round is over then, and the next one may be started. All gates must
-//! be set before the first of them is started: synchronise in between.
+//! signals [`GateError::Mismatch`] instead, and whatever depends on it ends with that error. So
+//! does a wire to a gate that doesn't point back ([`GateError::PointsElsewhere`]), or that was
+//! freed ([`GateError::Freed`]). The round is then over, and the next one may be started. All gates
+//! must be set before the first of them is started: synchronise in between.
 //!
 //! Source: Tofu's barrier interface, gates called BG and VBG there (`utofu_set_vbg`,
 //! `utofu_barrier`, `utofu_reduce_*`).

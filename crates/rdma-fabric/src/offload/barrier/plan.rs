@@ -2,8 +2,8 @@
 //!
 //! * *Recursive doubling*: in step *k* members whose numbers differ in bit *k* exchange what they
 //!   have. With *n* = 2^k + *r* members, each of the first *r* first takes in the values of one of
-//!   the last *r* and sends it the result afterwards: its last gate has no other use for its remote
-//!   destination.
+//!   the last *r* and sends it the result afterwards: the remote destination of its last gate has
+//!   no other use.
 //! * *Ring to an owner*: values go from member to member and end with the owner. The other members
 //!   learn nothing.
 //! * *Ring*: a ring to an owner, from which the result goes round once more.
@@ -11,16 +11,16 @@
 /// The shape of the graph of a barrier or reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GraphShape {
-    /// ⌈log₂ n⌉ steps, one more relay gate than steps at most.
+    /// ⌈log₂ n⌉ steps; at most one more relay gate than steps.
     RecursiveDoubling,
-    /// 2(n − 1) steps, two relay gates at most.
+    /// 2(n − 1) steps; at most two relay gates.
     Ring,
 }
 
 /// The index of a member's gate: 0 is its start/end gate, others are its relay gates.
 pub(super) type GateIndex = usize;
 
-/// The wires of one of the own gates.
+/// The wires of one of this member's gates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Wires {
     pub(super) source_local: Option<GateIndex>,
@@ -32,7 +32,7 @@ pub(super) struct Wires {
 /// One member's part: the wires of its gates, by slot.
 pub(super) type Plan = Vec<Wires>;
 
-/// The most gates that a member has.
+/// The largest number of gates that a member has.
 pub(super) const MOST_GATES: usize = 32;
 
 fn link(plan: &mut Plan, from: GateIndex, to: GateIndex) {
@@ -85,7 +85,7 @@ fn doubling(n: usize, me: usize) -> Plan {
     plan
 }
 
-/// Members in the order of the ring: the owner is last.
+/// Members in the order of the ring, with the owner last.
 struct Ring {
     n: usize,
     owner: usize,
@@ -98,7 +98,7 @@ impl Ring {
     fn member(&self, place: usize) -> usize {
         (place + self.owner + 1) % self.n
     }
-    /// Returns the gate at `place` that sends the sum of all up to there.
+    /// Returns the gate at `place` that sends the sum of all members up to there.
     fn sender(&self, place: usize) -> (usize, GateIndex) {
         (self.member(place), usize::from(place > 0))
     }

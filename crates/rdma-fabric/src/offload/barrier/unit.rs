@@ -8,11 +8,11 @@ use core::{
     task::{Context, Poll},
 };
 
-/// What a rank's barrier unit has: values to ask for at run time, like [`crate::Caps`].
+/// Limits of a rank's barrier unit: values to ask for at run time, like [`crate::Caps`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BarrierLimits {
-    /// Start/end gates of a unit: operations that can be under way at once.
+    /// Start/end gates of a unit: operations that can be in flight at once.
     pub start_gates: usize,
     /// Relay gates of a unit.
     pub relay_gates: usize,
@@ -21,10 +21,10 @@ pub struct BarrierLimits {
 }
 
 impl BarrierLimits {
-    /// No unit.
+    /// No barrier unit.
     pub const NONE: BarrierLimits = BarrierLimits::own(0, 0);
 
-    /// Returns the limits of a unit that is one rank's own.
+    /// Returns the limits of a unit that belongs to one rank alone.
     pub const fn own(start_gates: usize, relay_gates: usize) -> Self {
         BarrierLimits { start_gates, relay_gates, ranks_per_unit: 1 }
     }
@@ -42,13 +42,13 @@ impl BarrierLimits {
 pub enum Progress {
     /// Not over yet. Tofu's `UTOFU_ERR_NOT_COMPLETED`.
     NotCompleted,
-    /// Over, with this result; without one if no gate signals the start/end gate.
+    /// Over, with this result; `None` if no gate signals the start/end gate.
     Completed(Option<Values>),
 }
 
 /// The barrier unit of a rank, as a provider implements it: see [`Fabric::alloc_gates`].
 pub trait BarrierUnit {
-    /// Returns what the unit has.
+    /// Returns the unit's limits.
     fn limits(&self) -> BarrierLimits;
     /// Allocates a start/end gate and relay gates.
     fn take(&self, relays: usize) -> Result<Vec<GateId>>;
@@ -58,17 +58,17 @@ pub trait BarrierUnit {
     fn set(&self, wirings: &[Wiring]) -> Result<()>;
     /// Starts an operation.
     fn start(&self, gate: GateId, values: Values) -> Result<()>;
-    /// Returns how it stands.
+    /// Returns the state of the gate's operation.
     fn test(&self, gate: GateId, deps: Deps<'_>) -> Result<Progress>;
-    /// Waits for it.
+    /// Waits for the gate's operation.
     fn poll(&self, slot: &mut Slot, gate: GateId, deps: Deps<'_>, cx: &mut Context<'_>)
     -> Poll<Result<Option<Values>>>;
-    /// Ends the wait. Called for every slot that is not empty.
+    /// Ends a wait. Called for every slot that is not empty.
     fn end_wait(&self, slot: &mut Slot);
 }
 
 impl Fabric {
-    /// Returns what this rank's unit has.
+    /// Returns the limits of this rank's unit.
     pub fn barrier_limits(&self) -> BarrierLimits {
         self.provider().gates().map_or(BarrierLimits::NONE, |unit| unit.limits())
     }
@@ -78,19 +78,20 @@ impl Fabric {
     }
 
     /// Gives gates back. What they have signalled can still be combined by the gates it went to;
-    /// whoever waits for another signal of theirs, or signals them, gets [`GateError::Freed`]. Own
-    /// gates only; others are ignored.
+    /// whoever waits for another signal of theirs, or signals them, gets [`GateError::Freed`]. Only
+    /// own gates are freed; others are ignored.
     pub fn free_gates(&self, gates: &[GateId]) {
         if let Ok(unit) = self.unit() {
             unit.free(gates);
         }
     }
 
-    /// Sets wires of own gates, all or none, and begins their rounds anew. Local; peers set their
-    /// own gates. Between setting the last gate and starting the first, members synchronise.
+    /// Sets wires of own gates, all or none, and restarts the count of their rounds. Local; peers
+    /// set their own gates. Members synchronise between setting the last gate and starting the
+    /// first.
     ///
-    /// Local wires are checked here. Of remote ones only the rank is; where such a wire leads is
-    /// checked whenever it is used.
+    /// Local wires are checked here. Of remote wires only the rank is checked; where such a wire
+    /// leads is checked whenever it is used.
     ///
     /// # Errors
     /// As [`super::check_wirings`], [`GateError::Freed`], [`GateError::NoSuchGate`],
@@ -100,7 +101,7 @@ impl Fabric {
     }
 
     /// Starts an operation: `values` enter at the start half of `gate`. Never blocks. In virtual
-    /// time the CPU is busy as long as with posting.
+    /// time the CPU is busy as long as it is for posting.
     ///
     /// # Errors
     /// [`GateError::Outstanding`], [`GateError::NotSet`], [`GateError::NotStart`],
@@ -109,21 +110,21 @@ impl Fabric {
         self.unit()?.start(gate, values)
     }
 
-    /// Returns how the operation of `gate` stands. Once it has returned a result or a fault, the
-    /// next may be started.
+    /// Returns the state of the operation of `gate`. Once it has returned a result or a fault, the
+    /// next operation may be started.
     ///
     /// # Errors
-    /// What the round met: [`GateError::Mismatch`], [`GateError::PointsElsewhere`],
+    /// Whatever the round met: [`GateError::Mismatch`], [`GateError::PointsElsewhere`],
     /// [`GateError::Freed`], [`crate::FabricError::Corrupt`]. [`GateError::Idle`] if nothing was
     /// started. [`crate::FabricError::PeerLost`] and [`crate::FabricError::PeersLeft`] as for a
-    /// wait with these dependencies; the operation is then still under way, and the gate can only
+    /// wait with these dependencies; the operation is then still in flight, and the gate can only
     /// be freed.
     pub fn poll_gate(&self, gate: GateId, deps: Deps<'_>) -> Result<Progress> {
         self.unit()?.test(gate, deps)
     }
 
     /// Waits for the operation of `gate`; the result is that of [`Progress::Completed`]. Dropping
-    /// the future leaves the operation under way.
+    /// the future leaves the operation in flight.
     ///
     /// # Errors
     /// As [`Fabric::poll_gate`].
@@ -166,7 +167,7 @@ impl Gates {
         &self.ids
     }
 
-    /// Returns the fabric they belong to.
+    /// Returns the fabric that the gates belong to.
     pub fn fabric(&self) -> &Fabric {
         &self.fabric
     }

@@ -1,4 +1,4 @@
-//! The values that members give and get.
+//! The values that members contribute and receive.
 
 use super::GateError;
 use core::fmt;
@@ -8,7 +8,7 @@ use core::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum ReduceOp {
-    /// No values: every member has started.
+    /// No values: completes when every member has started.
     Barrier = 1,
     /// Bitwise and; `u64`.
     BitAnd = 2,
@@ -16,9 +16,9 @@ pub enum ReduceOp {
     BitOr = 3,
     /// Bitwise exclusive or; `u64`.
     BitXor = 4,
-    /// The largest. Of `f64`: −0 is below +0, and any NaN makes the result a NaN.
+    /// The largest. For `f64`, −0 is below +0, and any NaN makes the result a NaN.
     Max = 5,
-    /// Pairs of a value and its location: the largest value, and of equal ones the smallest
+    /// Pairs of a value and its location: the largest value and, among equal ones, the smallest
     /// location.
     MaxLoc = 6,
     /// The sum, wrapping; `u64`.
@@ -42,9 +42,9 @@ mod sealed {
 
 /// A type that barrier units reduce: `u64`, at most 6 values, or `f64`, at most 3.
 pub trait GateValue: Copy + Default + PartialEq + fmt::Debug + Send + Sync + Unpin + 'static + sealed::Sealed {
-    /// Most values of a signal.
+    /// The most values that a signal carries.
     const MOST: usize;
-    /// Its name.
+    /// The type's name.
     const NAME: &'static str;
     #[doc(hidden)]
     const FLOAT: bool;
@@ -78,13 +78,13 @@ impl GateValue for f64 {
     }
 }
 
-/// An operation and its values, as a member gives them or as the result has them.
+/// An operation and its values, as a member contributes them or as the result has them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Values {
     pub(super) op: ReduceOp,
     pub(super) float: bool,
     pub(super) count: u8,
-    /// Bits of the values; zero behind the last.
+    /// Bits of the values; zero after the last.
     pub(super) words: [u64; u64::MOST],
 }
 
@@ -137,7 +137,7 @@ impl Values {
         self.count == 0
     }
 
-    /// Returns value `index`; `None` if it isn't there or is of another type.
+    /// Returns value `index`; `None` if it does not exist or is of another type.
     pub fn get<T: GateValue>(&self, index: usize) -> Option<T> {
         (self.float == T::FLOAT && index < self.len()).then(|| T::of_bits(self.words[index]))
     }
@@ -173,7 +173,7 @@ impl Values {
         }
     }
 
-    /// Converts values to those that results have: one NaN for all.
+    /// Converts values to the form that results have: all NaNs become one.
     pub(super) fn canonical(mut self) -> Self {
         if self.float {
             self.words.iter_mut().filter(|word| f64::from_bits(**word).is_nan()).for_each(|word| *word = 0x7ff8 << 48);
@@ -183,7 +183,7 @@ impl Values {
 }
 
 /// Returns a value's rank in its type's order. For `f64` that is IEEE 754's total order of numbers,
-/// with every NaN alike above them.
+/// with all NaNs equal and above them.
 fn rank(bits: u64, float: bool) -> u64 {
     match float {
         false => bits,

@@ -1,13 +1,13 @@
-//! The signals that travel from gate to gate: values on their way to a result, or what went wrong.
+//! The signals that travel from gate to gate: values on their way to a result, or faults.
 
 use super::{ExactSum, GateError, GateId, ReduceOp, Values, values::GateValue};
 use crate::{FabricError, Rank};
 
-/// What went wrong in a round, as it travels from gate to gate. Of two that meet the lesser goes
-/// on, so that all members learn the same from the same faults.
+/// A fault of a round, as it travels from gate to gate. When two faults meet, the lesser goes on,
+/// so that all members learn the same from the same faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RoundFault {
-    /// Signals that differ met here.
+    /// Signals that differ met at this gate.
     Mismatch(GateId),
     /// A gate that does not point back.
     PointsElsewhere {
@@ -62,10 +62,10 @@ impl Wave {
         }
     }
 
-    /// Converts it to the values of the result.
+    /// Converts the signal to the values of the result.
     ///
     /// # Errors
-    /// The fault, if it is one.
+    /// The fault, if the signal is one.
     pub fn leave(&self) -> Result<Values, RoundFault> {
         match self {
             Wave::Values(values) => Ok(values.canonical()),
@@ -78,7 +78,7 @@ impl Wave {
         }
     }
 
-    /// Combines two inputs of `gate`. The order doesn't matter.
+    /// Combines two inputs of `gate`. The order does not matter.
     #[must_use]
     pub fn merge(self, other: Wave, gate: GateId) -> Wave {
         match (self, other) {
@@ -96,7 +96,7 @@ impl Wave {
         }
     }
 
-    /// Writes it as words: `put` is called with 0, 1, … and the word.
+    /// Writes the signal as words: `put` is called with 0, 1, … and the word.
     pub fn encode(&self, mut put: impl FnMut(usize, u64)) {
         let head = |form: u8, code: u8, float: bool, count: u8| {
             u64::from_le_bytes([form, code, u8::from(float), count, 0, 0, 0, 0])
@@ -124,8 +124,8 @@ impl Wave {
         }
     }
 
-    /// Inverts [`Wave::encode`]; `None` for words that it never writes. Asks only for words below
-    /// [`Wave::WORDS`].
+    /// Restores the signal from [`Wave::encode`]; `None` for words that it never writes. Reads only
+    /// words below [`Wave::WORDS`].
     pub fn decode(get: impl Fn(usize) -> u64) -> Option<Wave> {
         let [form, code, float, count, 0, 0, 0, 0] = get(0).to_le_bytes() else { return None };
         match (form, float) {

@@ -13,19 +13,19 @@ pub struct Inline {
 }
 
 impl Inline {
-    /// The most bytes.
+    /// The most bytes that a piggyback put carries.
     pub const MOST: usize = 32;
-    /// The most bytes of a command that takes one slot only.
+    /// The most bytes of a piggyback put that takes only one slot.
     pub const ONE_SLOT: usize = 8;
 
-    /// Creates it from these bytes; `None` if they are more than [`Inline::MOST`].
+    /// Creates a piggyback put from `bytes`; `None` if they are more than [`Inline::MOST`].
     pub fn new(bytes: &[u8]) -> Option<Self> {
         let mut inline = Inline { bytes: [0; Self::MOST], len: bytes.len() as u8 };
         inline.bytes.get_mut(..bytes.len())?.copy_from_slice(bytes);
         Some(inline)
     }
 
-    /// Creates it from a word, in the byte order of the machine.
+    /// Creates a piggyback put from a word, in the byte order of the machine.
     pub fn word(value: u64) -> Self {
         let mut inline = Inline { bytes: [0; Self::MOST], len: 8 };
         inline.bytes[..8].copy_from_slice(&value.to_ne_bytes());
@@ -53,35 +53,35 @@ pub enum Width {
 pub struct Blocks {
     /// Number of blocks; at least 1.
     pub count: u32,
-    /// From the start of one to the start of the next, in bytes.
+    /// Distance from the start of one block to the start of the next, in bytes.
     pub stride: u64,
 }
 
 impl Blocks {
-    /// The one block of an ordinary command.
+    /// The single block of an ordinary command.
     pub const ONE: Blocks = Blocks { count: 1, stride: 0 };
 }
 
 /// A command: plain data, checked when it is posted and again when it is executed.
 ///
-/// `to` is the queue at the target: it gives `at` its meaning, gets the remote notice, and has its
-/// session offset advanced.
+/// `to` is the queue at the target: it gives `at` its meaning, receives the remote notice, and has
+/// its session offset advanced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// Copy `len` bytes from own memory to the target's, for each of the blocks.
+    /// Copies `len` bytes from own memory to the target's, for each of the blocks.
     Put {
         /// The target's queue.
         to: QueueId,
         /// Own memory, as the posting queue addresses it.
         from: Stadd,
-        /// The target's, as `to` addresses it.
+        /// The target's memory, as `to` addresses it.
         at: Stadd,
         /// Bytes of each block.
         len: u32,
-        /// Several blocks behave in every way like as many commands, posted together.
+        /// Several blocks behave in every way like that many commands posted together.
         blocks: Blocks,
     },
-    /// Write bytes that the descriptor carries.
+    /// Writes bytes that the descriptor carries.
     PutInline {
         /// The target's queue.
         to: QueueId,
@@ -90,7 +90,7 @@ pub enum Command {
         /// The target's memory.
         at: Stadd,
     },
-    /// Copy `len` bytes from the target's memory to own memory, for each of the blocks.
+    /// Copies `len` bytes from the target's memory to own memory, for each of the blocks.
     Get {
         /// The target's queue.
         to: QueueId,
@@ -100,10 +100,10 @@ pub enum Command {
         at: Stadd,
         /// Bytes of each block.
         len: u32,
-        /// Several blocks behave in every way like as many commands, posted together.
+        /// Several blocks behave in every way like that many commands posted together.
         blocks: Blocks,
     },
-    /// Fetch and modify a word of the target (ARMW).
+    /// Fetches and modifies a word of the target (ARMW).
     Atomic {
         /// The target's queue.
         to: QueueId,
@@ -111,10 +111,10 @@ pub enum Command {
         at: Stadd,
         /// The width of the word.
         width: Width,
-        /// The change. Of 4-byte words the low halves of the operands count.
+        /// The change. For 4-byte words the low halves of the operands count.
         amo: Amo<u64>,
     },
-    /// Do nothing, in order with the others.
+    /// Does nothing, in order with the other commands.
     Nop,
 }
 
@@ -140,7 +140,7 @@ impl Command {
         }
     }
 
-    /// Returns how many commands of the hardware it is: the number of blocks.
+    /// Returns how many commands of the hardware this is: the number of blocks.
     pub const fn commands(&self) -> u32 {
         match self {
             Command::Put { blocks, .. } | Command::Get { blocks, .. } => blocks.count,
@@ -158,12 +158,13 @@ impl Command {
         }
     }
 
-    /// Returns how many slots it takes in all.
+    /// Returns how many slots the command takes in all.
     pub fn slots(&self) -> u64 {
         u64::from(self.commands()) * u64::from(self.slots_each())
     }
 
-    /// Returns whether its arrival advances the session offset of the target's queue: puts only.
+    /// Returns whether the command's arrival advances the session offset of the target's queue:
+    /// puts only.
     pub const fn advances(&self) -> bool {
         matches!(self, Command::Put { .. } | Command::PutInline { .. })
     }

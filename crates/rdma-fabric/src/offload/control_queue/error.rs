@@ -2,7 +2,7 @@
 
 use super::{QueueId, Stadd};
 
-/// An error of a control queue. Small and plain: it travels in completions and notices too.
+/// An error of a control queue. Small and plain: it also travels in completions and notices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum QueueError {
@@ -12,7 +12,7 @@ pub enum QueueError {
     /// The CQ asked for is in use.
     #[error("{0} is in use; close it or open another")]
     InUse(QueueId),
-    /// All CQs that this one could be are in use: this many.
+    /// All CQs that this queue could have used are in use; the number of those.
     #[error("all {0} control queues of the node that this one could be are in use; close one first")]
     NoneFree(u32),
     /// The command is longer than the ring can ever hold, or a number is above its limit.
@@ -24,10 +24,10 @@ pub enum QueueError {
         what: &'static str,
         /// Its value.
         value: u64,
-        /// The most it may be.
+        /// The largest value allowed.
         limit: u64,
     },
-    /// A steering tag that means nothing on that queue.
+    /// A steering tag has no meaning on that queue.
     #[error("{queue} has no memory registered under {stadd}")]
     NoSuchTag {
         /// The queue on which the address was used.
@@ -48,7 +48,7 @@ pub enum QueueError {
     TooManyTags {
         /// The queue.
         queue: QueueId,
-        /// How many there are.
+        /// The number of automatic tags.
         limit: u32,
     },
     /// The range leaves the registered memory.
@@ -71,7 +71,7 @@ pub enum QueueError {
         /// The address.
         stadd: Stadd,
     },
-    /// An atomic on an address that is no multiple of its width.
+    /// An atomic addressed a word that is not aligned to its width.
     #[error("{stadd} of {queue} is not aligned to {width} bytes")]
     Misaligned {
         /// The queue on which the address was used.
@@ -81,7 +81,7 @@ pub enum QueueError {
         /// The width, in bytes.
         width: u8,
     },
-    /// A write to memory that was registered read-only.
+    /// A write went to memory that was registered read-only.
     #[error("the memory under {stadd} of {queue} is read-only")]
     ReadOnly {
         /// The queue on which the address was used.
@@ -104,14 +104,14 @@ pub enum QueueError {
         /// The ring's slots.
         depth: u32,
     },
-    /// Checking mode of the poster: an advance that moves nothing, because of the command's kind or
-    /// because the target's queue has no session offset. Found at posting, nothing was done; found
-    /// at the target, everything else was.
+    /// Checking mode of the poster: an advance moved nothing, because of the command's kind or
+    /// because the target's queue has no session offset. If found at posting, nothing was done; if
+    /// found at the target, everything else was.
     #[error("{queue} asked for an advance by {sps} slots that moves no session offset")]
     CreditIgnored {
         /// The queue that posted it.
         queue: QueueId,
-        /// By how many slots.
+        /// The slots asked for.
         sps: u8,
     },
     /// A notice found the message receive queue full; the queue has stopped.
@@ -121,19 +121,19 @@ pub enum QueueError {
     MrqOverflow {
         /// The queue.
         queue: QueueId,
-        /// Its entries.
+        /// The number of its entries.
         depth: u32,
     },
-    /// The rank that executed a command of the queue died while doing so; the command was done in
-    /// part, at most once.
+    /// The rank that executed a command of the queue died while doing so; the command was carried
+    /// out in part, at most once.
     #[error("the command at slot {slot} of {queue} was interrupted by the death of who executed it")]
     Interrupted {
         /// The queue.
         queue: QueueId,
-        /// Its position, as [`super::Pointers`] counts.
+        /// The command's position, as [`super::Pointers`] counts.
         slot: u64,
     },
-    /// The rank of the queue was lost.
+    /// The rank that owns the queue was lost.
     #[error("the rank of {0} was lost")]
     PeerLost(QueueId),
     /// A ring or table in shared memory holds what no well-behaved rank writes.

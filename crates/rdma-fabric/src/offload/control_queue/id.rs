@@ -1,21 +1,22 @@
-//! Names: of a control queue, and of memory as a control queue addresses it.
+//! Names of control queues, and of memory as a control queue addresses it.
 
 use crate::Rank;
 use core::{fmt, ops::Add};
 
 /// Names a control queue of the job (uTofu's VCQ id). Plain data: exchange it like any other value.
 ///
-/// Rank, engine (TNI), number of the CQ on that engine, and the context that tells apart virtual
-/// queues that share a CQ opened in normal mode.
+/// It consists of the rank, the engine (TNI), the number of the CQ on that engine, and the context
+/// that tells apart virtual queues that share a CQ opened in normal mode.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(transparent)]
 pub struct QueueId(u64);
 
 impl QueueId {
-    /// Bits that are used, from the lowest on: CQ 8, engine 4, context 4, rank 24.
+    /// Number of bits used, from the lowest up: CQ 8, engine 4, context 4, rank 24.
     pub const BITS: u32 = 40;
 
-    /// Creates the name of queue `number` of engine `engine`, `context` among those that share it.
+    /// Creates the name of queue `number` of engine `engine`; `context` is its number among those
+    /// that share it.
     ///
     /// # Panics
     /// If `rank` needs more than 24 bits, `engine` or `context` more than 4.
@@ -24,22 +25,22 @@ impl QueueId {
         QueueId((rank.number() as u64) << 16 | (context as u64) << 12 | (engine as u64) << 8 | number as u64)
     }
 
-    /// Returns the rank it belongs to.
+    /// Returns the rank that the queue belongs to.
     pub const fn rank(self) -> Rank {
         Rank::new((self.0 >> 16) as u32 & 0xff_ffff)
     }
 
-    /// Returns the RDMA engine (TNI) it is on.
+    /// Returns the RDMA engine (TNI) that the queue is on.
     pub const fn engine(self) -> u8 {
         (self.0 >> 8) as u8 & 0xf
     }
 
-    /// Returns its number among the CQs of the engine.
+    /// Returns the queue's number among the CQs of the engine.
     pub const fn number(self) -> u8 {
         self.0 as u8
     }
 
-    /// Returns its number among the virtual queues that share the CQ; 0 unless the mode is
+    /// Returns the queue's number among the virtual queues that share the CQ; 0 unless the mode is
     /// [`super::QueueMode::Normal`].
     pub const fn context(self) -> u8 {
         (self.0 >> 12) as u8 & 0xf
@@ -50,7 +51,7 @@ impl QueueId {
         self.0
     }
 
-    /// Inverts [`QueueId::to_bits`]; `None` if bits are set that no id has.
+    /// Restores the id from [`QueueId::to_bits`]; `None` if bits are set that no id has.
     pub const fn from_bits(bits: u64) -> Option<Self> {
         if bits >> Self::BITS == 0 { Some(QueueId(bits)) } else { None }
     }
@@ -72,10 +73,10 @@ impl fmt::Display for QueueId {
     }
 }
 
-/// A steering address: memory as one control queue addresses it. A steering tag (STag) in bits 40
-/// and up, an offset in bytes below.
+/// A steering address: memory as one control queue addresses it. It holds a steering tag (STag) in
+/// bits 40 and up, and an offset in bytes below.
 ///
-/// `stadd + n` addresses the byte n further. A STADD means something only on the queue on which its
+/// `stadd + n` addresses the byte n further on. A STADD has meaning only on the queue on which its
 /// memory was [registered](super::ControlQueue::register).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(transparent)]
@@ -84,10 +85,10 @@ pub struct Stadd(u64);
 impl Stadd {
     /// Bits of the offset.
     pub const OFFSET_BITS: u32 = 40;
-    /// Tags below this are fixed ones, chosen by the program; the others are given automatically.
+    /// Tags below this are fixed, chosen by the program; the others are assigned automatically.
     pub const FIRST_AUTOMATIC: u32 = 0x1000;
 
-    /// Creates the address of byte `offset` of what is registered under `tag`.
+    /// Creates the address of byte `offset` of the memory registered under `tag`.
     ///
     /// # Panics
     /// If `tag` needs more than 24 bits or `offset` more than 40.
@@ -96,9 +97,9 @@ impl Stadd {
         Stadd((tag as u64) << Self::OFFSET_BITS | offset)
     }
 
-    /// Creates the address of the first byte of what some queue has registered, or will, under the
-    /// fixed tag `tag` (uTofu: `query_stadd`). No communication: whether it exists shows when it is
-    /// used.
+    /// Creates the address of the first byte of what some queue has registered, or will register,
+    /// under the fixed tag `tag` (uTofu: `query_stadd`). No communication: whether the memory
+    /// exists shows when the address is used.
     pub const fn fixed(tag: u8) -> Self {
         Stadd::new(tag as u32, 0)
     }
@@ -118,7 +119,8 @@ impl Stadd {
         self.0
     }
 
-    /// Inverts [`Stadd::to_bits`]: every word is some address, if perhaps of no memory.
+    /// Restores the address from [`Stadd::to_bits`]: every word is some address, if perhaps of no
+    /// memory.
     pub const fn from_bits(bits: u64) -> Self {
         Stadd(bits)
     }
@@ -127,8 +129,8 @@ impl Stadd {
 impl Add<u64> for Stadd {
     type Output = Stadd;
 
-    /// Returns the byte `bytes` further. An offset that leaves its 40 bits ends at the highest one,
-    /// which no memory has.
+    /// Returns the address `bytes` further on. An offset that leaves its 40 bits is clamped to the
+    /// highest one, which no memory has.
     fn add(self, bytes: u64) -> Stadd {
         let most = (1 << Self::OFFSET_BITS) - 1;
         Stadd::new(self.tag(), self.offset().saturating_add(bytes).min(most))

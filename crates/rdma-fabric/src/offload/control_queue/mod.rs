@@ -11,28 +11,28 @@
 //! A queue opened in [`QueueMode::Session`] has a third pointer into its TOQ, the *session offset*
 //! (or *scheduling pointer*). The read pointer never passes it: a command waits until the offset is
 //! beyond *all* its slots. A put that arrives for the queue advances the offset by its
-//! [`Posting::sps`]. No CPU takes part in it, so a queue filled once is a program that peers'
-//! arrivals run. In full:
+//! [`Posting::sps`]. No CPU takes part, so a queue filled once is a program that peers' arrivals
+//! run. In detail:
 //!
 //! * The unit is the 32-byte slot. A two-slot command with one slot of credit does not start.
-//! * Puts advance, inline ones too, whatever their length; a put of several packets does so once,
-//!   one of n blocks n times. Gets, atomics and nops don't.
+//! * Puts advance it, inline puts too, whatever their length; a put of several packets does so
+//!   once, a put of n blocks n times. Gets, atomics and nops don't.
 //! * At the receiver the bytes come first, then the remote notice, then the advance: the commands
-//!   it releases can forward what just arrived.
+//!   that it releases can forward what has just arrived.
 //! * Credit that arrives before its commands are posted is kept. A put to oneself gives credit like
 //!   any other.
 //! * The offset is a ring index in hardware: it wraps, and credit a whole ring ahead is lost.
 //!   [`QueueSpec::checked`] makes that an error, [`QueueError::CreditOverrun`].
-//! * Queues of other modes ignore advances; a poster that is checked learns of it by
+//! * Queues of other modes ignore advances; a poster that is checked learns of that by
 //!   [`QueueError::CreditIgnored`]. A put that fails at its target advances nothing.
-//! * At first the offset stands at the read pointer, or [`QueueSpec::initial_offset`] slots ahead.
+//! * Initially the offset stands at the read pointer, or [`QueueSpec::initial_offset`] slots ahead.
 //!
 //! # Errors of commands
-//! Posting checks what can be checked without memory ([`QueueError::Limit`]). What is wrong with
-//! own memory shows when the command is executed, as the [`Completion::status`]; what is wrong at
-//! the target as the [`MrqNotice::status`] in the *poster's* MRQ. A command that asked for no such
-//! notice keeps its first error for the next call that polls or waits on the queue, which returns
-//! it once. Later commands go on.
+//! Posting checks what can be checked without memory ([`QueueError::Limit`]). A fault in own memory
+//! shows when the command is executed, as the [`Completion::status`]; a fault at the target shows
+//! as the [`MrqNotice::status`] in the *poster's* MRQ. If a command asked for no such notice, the
+//! queue keeps its first error for the next call that polls or waits on the queue, which returns it
+//! once. Later commands still run.
 //!
 //! # Source
 //! M. Hatanaka et al., MPI persistent neighbourhood collectives over Tofu2 protocol offload, §4.1

@@ -1,4 +1,4 @@
-//! How a command is posted, and what the queue reports of it: completions in its TCQ, notices in
+//! How a command is posted, and what the queue reports about it: completions in its TCQ, notices in
 //! its MRQ.
 
 use super::{Command, QueueError, QueueId, Stadd};
@@ -8,30 +8,31 @@ use super::{Command, QueueError, QueueId, Stadd};
 pub struct Posting {
     /// The command.
     pub command: Command,
-    /// Comes back with the completion in the TCQ (uTofu's callback pointer).
+    /// Returned with the completion in the TCQ (uTofu's callback pointer).
     pub tag: u64,
-    /// Comes with the notices in both MRQs.
+    /// Carried by the notices in both MRQs.
     pub edata: u8,
-    /// By how many *slots* a put advances the session offset of the target's queue: 0 to 15.
+    /// The number of *slots* by which a put advances the session offset of the target's queue: 0 to 15.
     pub sps: u8,
-    /// Report the completion in the own TCQ: the local buffer may be reused.
+    /// Whether to report the completion in the own TCQ: the local buffer may be reused.
     pub tcq_notice: bool,
-    /// Report in the own MRQ that the target has acknowledged, with the result of a get or atomic.
-    /// A nop never does.
+    /// Whether to report in the own MRQ that the target has acknowledged, with the result of a get
+    /// or atomic. A nop never does.
     pub local_notice: bool,
-    /// Leave a notice in the target queue's MRQ.
+    /// Whether to leave a notice in the target queue's MRQ.
     pub remote_notice: bool,
-    /// No memory effect of this command is seen before those of earlier ones of this queue to the
-    /// same target. Within one put, the last 8 bytes are seen last.
+    /// Whether no memory effect of this command may be seen before those of earlier commands of
+    /// this queue to the same target. Within one put, the last 8 bytes are seen last.
     pub strong_order: bool,
-    /// Queue the command but don't tell the engine; the next posting without this flag starts both.
+    /// Whether to queue the command without ringing the engine's doorbell; the next posting without
+    /// this flag starts both.
     pub delay_start: bool,
-    /// The path that the packets take, in the provider's numbering; `None`: the default one. Timing
-    /// only.
+    /// The path that the packets take, in the provider's numbering; `None` means the default path.
+    /// Affects timing only.
     pub path: Option<u8>,
-    /// Largest packet, in bytes of payload; 0: the network's. Timing only.
+    /// Largest packet, in bytes of payload; 0 means the network's. Affects timing only.
     pub mtu: u16,
-    /// Idle time between packets, in the provider's units; 0: none. Timing only.
+    /// Idle time between packets, in the provider's units; 0 means none. Affects timing only.
     pub gap: u8,
 }
 
@@ -87,7 +88,7 @@ impl Posting {
         self
     }
 
-    /// Queues the command only; see [`Posting::delay_start`].
+    /// Only queues the command; see [`Posting::delay_start`].
     pub const fn delayed(mut self) -> Self {
         self.delay_start = true;
         self
@@ -106,7 +107,7 @@ impl From<Command> for Posting {
 pub struct Completion {
     /// The command's [`Posting::tag`].
     pub tag: u64,
-    /// What went wrong before anything was sent, if anything did.
+    /// The error met before anything was sent, if any.
     pub status: Result<(), QueueError>,
 }
 
@@ -131,7 +132,7 @@ pub enum MrqKind {
 /// A notice: an entry of the message receive queue. Fields that [`MrqKind`] doesn't name are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MrqNotice {
-    /// The command and side it is about.
+    /// The command and side that the notice is about.
     pub kind: MrqKind,
     /// The other side's queue: the target of an own command, the poster of a peer's.
     pub peer: QueueId,
@@ -139,10 +140,10 @@ pub struct MrqNotice {
     pub edata: u8,
     /// The value before an atomic.
     pub value: u64,
-    /// Own address.
+    /// The own address.
     pub local: Stadd,
     /// The target's address.
     pub remote: Stadd,
-    /// What went wrong at the target, if anything did: then nothing was done there.
+    /// The error met at the target, if any: then nothing was done there.
     pub status: Result<(), QueueError>,
 }

@@ -13,39 +13,39 @@ use core::{
 
 /// The control queues of a rank: see [`crate::Fabric::open_queue`].
 pub trait Queues {
-    /// Returns what there is.
+    /// Returns the limits of the rank's queues.
     fn limits(&self) -> QueueLimits;
-    /// Opens one.
+    /// Opens a queue.
     fn open(&self, spec: QueueSpec) -> Result<Box<dyn Queue>>;
 }
 
-/// Which ring of a queue a wait looks at.
+/// The ring of a queue that a wait looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueSide {
-    /// The transmit complete queue. The caller has looked in vain.
+    /// The transmit complete queue. The caller has looked there without success.
     Completion,
-    /// The message receive queue. The caller has looked in vain.
+    /// The message receive queue. The caller has looked there without success.
     Notice,
 }
 
 /// An open control queue: see [`crate::ControlQueue`].
 pub trait Queue: Any + fmt::Debug + Send + Sync {
-    /// Returns its name.
+    /// Returns the queue's name.
     fn id(&self) -> QueueId;
-    /// Returns how it was opened.
+    /// Returns how the queue was opened.
     fn spec(&self) -> QueueSpec;
-    /// Returns where it stands.
+    /// Returns the queue's pointers.
     fn pointers(&self) -> Pointers;
     /// Registers a region, under the fixed tag if one is given.
     fn register(&self, region: &Region, fixed: Option<u8>) -> Result<Stadd>;
-    /// Refuses writes of peers, or allows them.
+    /// Refuses writes of peers, or allows them again.
     fn set_read_only(&self, at: Stadd, read_only: bool) -> Result<()>;
     /// Ends a registration.
     fn deregister(&self, at: Stadd) -> Result<()>;
-    /// Posts as many as find room, before those that wait for it; returns how many, and why not
-    /// all.
+    /// Posts as many commands as find room, ahead of those that wait for it; returns how many, and
+    /// why not all of them.
     fn try_post(&self, postings: &[Posting]) -> (usize, Result<(), Refused<()>>);
-    /// Posts one, in the order of those that wait for room.
+    /// Posts one command, in the order of those that wait for room.
     fn poll_post(&self, slot: &mut Slot, posting: &Posting, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>>;
     /// Takes the next completion.
     fn poll_tcq(&self) -> Result<Option<Completion>>;
@@ -53,9 +53,9 @@ pub trait Queue: Any + fmt::Debug + Send + Sync {
     fn poll_mrq(&self) -> Result<Option<MrqNotice>>;
     /// Waits until the caller should look at `side` again.
     fn poll_wait(&self, slot: &mut Slot, side: QueueSide, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>>;
-    /// Ends a wait, at a `side` or, without one, for room. Called for every slot that is not empty.
+    /// Ends a wait at a `side` or, without one, for room. Called for every slot that is not empty.
     /// The poll of that side just before found what was waited for.
     fn end_wait(&self, slot: &mut Slot, side: Option<QueueSide>, ended: Ended);
-    /// Closes it; returns how many commands never started.
+    /// Closes the queue; returns how many commands never started.
     fn close(self: Box<Self>) -> Result<u64>;
 }

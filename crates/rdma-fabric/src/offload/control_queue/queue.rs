@@ -8,12 +8,12 @@ use core::{
     task::Poll,
 };
 
-/// A control queue of this rank. Dropping it closes it: commands that have not started are dropped;
-/// whatever addresses it afterwards fails with [`super::QueueError::NotOpen`].
+/// A control queue of this rank. Dropping it closes it: commands that have not started are dropped,
+/// and whatever addresses it afterwards fails with [`super::QueueError::NotOpen`].
 pub struct ControlQueue(Box<dyn Queue>);
 
 impl ControlQueue {
-    /// Returns the provider's part of it.
+    /// Returns the provider's part of the queue.
     pub fn provider(&self) -> &dyn Queue {
         &*self.0
     }
@@ -26,7 +26,7 @@ impl fmt::Debug for ControlQueue {
 }
 
 impl Fabric {
-    /// Returns what queues there are.
+    /// Returns the limits of this rank's queues.
     pub fn queue_limits(&self) -> QueueLimits {
         self.provider().queues().map_or(QueueLimits::NONE, |queues| queues.limits())
     }
@@ -35,7 +35,7 @@ impl Fabric {
     ///
     /// # Errors
     /// [`super::QueueError::InUse`], [`super::QueueError::NoneFree`], [`super::QueueError::Limit`]
-    /// (depths that are no power of two, or above the limit, count as such),
+    /// (depths that are not a power of two, or above the limit, count as such),
     /// [`FabricError::OutOfMemory`]; [`FabricError::Unsupported`] where there are no queues.
     pub fn open_queue(&self, spec: QueueSpec) -> Result<ControlQueue> {
         let absent = FabricError::Unsupported { feature: &"control queues" };
@@ -44,18 +44,18 @@ impl Fabric {
 }
 
 impl ControlQueue {
-    /// Returns its name.
+    /// Returns the queue's name.
     pub fn id(&self) -> QueueId {
         self.0.id()
     }
 
-    /// Returns how it was opened; engine and number are those it got.
+    /// Returns how the queue was opened, with the engine and number that it was given.
     pub fn spec(&self) -> QueueSpec {
         self.0.spec()
     }
 
     /// Registers `region` on this queue under an automatic tag, and returns the address of its
-    /// first byte. Registered again, the region has the same address.
+    /// first byte. Registering the region again yields the same address.
     ///
     /// # Errors
     /// [`super::QueueError::TooManyTags`], [`FabricError::StaleRegion`],
@@ -65,7 +65,7 @@ impl ControlQueue {
     }
 
     /// Registers `region` under the fixed tag `tag`: peers can name it by [`Stadd::fixed`] without
-    /// being told.
+    /// communication.
     ///
     /// # Errors
     /// As [`ControlQueue::register`], [`super::QueueError::TagInUse`].
@@ -73,7 +73,8 @@ impl ControlQueue {
         self.0.register(region, Some(tag))
     }
 
-    /// Refuses writes of peers to what is registered under `at` from now on, or allows them again.
+    /// Refuses writes of peers to the memory registered under `at` from now on, or allows them
+    /// again.
     ///
     /// # Errors
     /// [`super::QueueError::NoSuchTag`].
@@ -102,23 +103,23 @@ impl ControlQueue {
         self.0.try_post(&[posting]).1
     }
 
-    /// Posts a command, waiting for room, first come first served. A session queue gets room as
-    /// peers advance it: `deps`.
+    /// Posts a command, waiting for room, first come, first served. A session queue gets room as
+    /// peers advance it; `deps` names them.
     ///
     /// # Errors
     /// As [`ControlQueue::try_post`]; [`FabricError::Deadlock`] or [`FabricError::PeersLeft`] where
-    /// nothing will ever drain the queue, as when it is full of delayed starts.
+    /// nothing will ever drain the queue, for example when it is full of delayed starts.
     pub async fn post(&self, posting: Posting, deps: Deps<'_>) -> Result<()> {
         self.post_all(&[posting], deps).await
     }
 
-    /// Posts several commands one after the other, as [`ControlQueue::post`] of each does. But a
-    /// provider may let those that find room begin together, when all of them are there: that is
-    /// cheaper. Those before one that fails are posted; if the future is dropped, the first few
-    /// are.
+    /// Posts several commands one after the other, as [`ControlQueue::post`] would each. A provider
+    /// may, however, let those that find room begin together once all of them are there, which is
+    /// cheaper. The commands before one that fails are posted; if the future is dropped, the first
+    /// few are.
     ///
     /// # Errors
-    /// That of the first that fails, as [`ControlQueue::post`].
+    /// The error of the first command that fails, as [`ControlQueue::post`].
     pub async fn post_all(&self, postings: &[Posting], deps: Deps<'_>) -> Result<()> {
         let mut rest = postings;
         while !rest.is_empty() {
@@ -137,10 +138,10 @@ impl ControlQueue {
         Ok(())
     }
 
-    /// Takes the next completion, if one is here. Completions come in posting order.
+    /// Takes the next completion, if one has arrived. Completions come in posting order.
     ///
     /// # Errors
-    /// What stopped the queue, or a command's first error that was not reported otherwise.
+    /// Whatever stopped the queue, or a command's first error that was not reported otherwise.
     pub fn poll_tcq(&self) -> Result<Option<Completion>> {
         self.0.poll_tcq()
     }
@@ -153,8 +154,8 @@ impl ControlQueue {
         self.next(QueueSide::Completion, deps, |queue| queue.poll_tcq())
     }
 
-    /// Takes the next notice, if one is here. The caller then sees the effects that it is about
-    /// (acquire).
+    /// Takes the next notice, if one has arrived. The caller then sees the effects that the notice
+    /// reports (acquire).
     ///
     /// # Errors
     /// As [`ControlQueue::poll_tcq`], [`super::QueueError::MrqOverflow`].
@@ -170,7 +171,7 @@ impl ControlQueue {
         self.next(QueueSide::Notice, deps, |queue| queue.poll_mrq())
     }
 
-    /// Waits for the next entry of a side.
+    /// Waits for the next entry on one side.
     fn next<T>(
         &self,
         side: QueueSide,
@@ -190,7 +191,7 @@ impl ControlQueue {
                     Ok(None) => {}
                     Err(error) => return Poll::Ready(Err(error)),
                 }
-                // An entry that came before the failure counts.
+                // An entry that arrived before the failure counts.
                 if let Some(error) = failed {
                     return Poll::Ready(Err(error));
                 }
@@ -202,12 +203,12 @@ impl ControlQueue {
         })
     }
 
-    /// Returns where it stands now.
+    /// Returns the queue's current pointers.
     pub fn pointers(&self) -> Pointers {
         self.0.pointers()
     }
 
-    /// Closes it and returns how many of its commands were never started.
+    /// Closes the queue and returns how many of its commands never started.
     ///
     /// # Errors
     /// A command's first error that was not reported otherwise; the queue is closed all the same.

@@ -1,42 +1,42 @@
-//! How queues are opened, how many there can be, and where they stand.
+//! How queues are opened, how many there can be, and their pointers.
 
 /// The mode that a control queue is opened in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum QueueMode {
-    /// Commands run in order as they are posted. Several such queues may share one CQ of the
+    /// Commands run in order, as they are posted. Several such queues may share one CQ of the
     /// hardware.
     Normal,
-    /// Commands run in order as they are posted. Alone on its CQ.
+    /// Commands run in order, as they are posted. The queue is alone on its CQ.
     Exclusive,
-    /// Commands wait until the session offset (*scheduling pointer*) has passed their slots. Alone
-    /// on its CQ.
+    /// Commands wait until the session offset (*scheduling pointer*) has passed their slots. The
+    /// queue is alone on its CQ.
     Session,
 }
 
 /// How a queue is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueSpec {
-    /// Its mode.
+    /// The queue's mode.
     pub mode: QueueMode,
-    /// Its RDMA engine (TNI); `None`: the one where fewest are open.
+    /// The RDMA engine (TNI); `None` means the engine with the fewest open queues.
     pub engine: Option<u8>,
-    /// Its CQ of that engine; `None`: any that is free. Only together with `engine`.
+    /// The CQ of that engine; `None` means any free one. Only together with `engine`.
     pub number: Option<u8>,
     /// Slots of the transmit order queue, a power of two. One of them always stays free.
     pub depth: u32,
     /// Entries of the message receive queue, a power of two.
     pub mrq_depth: u32,
-    /// Slots by which the session offset stands ahead at first.
+    /// Slots by which the session offset initially stands ahead.
     pub initial_offset: u32,
-    /// Whether what hardware loses silently is an error: a session offset that gets a whole ring
-    /// ahead ([`super::QueueError::CreditOverrun`]), an advance that this queue posts with a
-    /// command which gives none, or for a queue that has no session offset
+    /// Whether what hardware silently loses is an error: a session offset that gets a whole ring
+    /// ahead ([`super::QueueError::CreditOverrun`]), or an advance that this queue posts with a
+    /// command that gives none, or for a queue that has no session offset
     /// ([`super::QueueError::CreditIgnored`]). The default is true in builds with debug assertions.
     pub checked: bool,
 }
 
 impl QueueSpec {
-    /// Opens in `mode` on any engine, with 2048 slots and notices.
+    /// Opens in `mode` on any engine, with 2048 slots and 2048 notices.
     pub const fn new(mode: QueueMode) -> Self {
         QueueSpec {
             mode,
@@ -80,21 +80,21 @@ impl QueueSpec {
 pub struct QueueLimits {
     /// RDMA engines (TNIs) of a node.
     pub engines: u8,
-    /// CQs of each.
+    /// CQs of each engine.
     pub queues_per_engine: u8,
     /// Normal queues that may share a CQ.
     pub contexts: u8,
-    /// Queues that this rank may still open, as things stand.
+    /// Queues that this rank may still open at this moment.
     pub free: u32,
-    /// The most slots and notices of a queue.
+    /// The largest number of slots, and of notices, that a queue can have.
     pub most_depth: u32,
     /// The longest put or get that is one command, in bytes. Longer ones are
     /// [`super::QueueError::Limit`].
     pub longest: u32,
-    /// Fixed steering tags: 0 to this, excluded.
+    /// Number of fixed steering tags; tags from 0 to below this are fixed.
     pub fixed_tags: u32,
-    /// Whether a STADD of one queue means the same on the rank's other queues. Tofu2 doesn't have
-    /// that; the ACP paper wishes for it.
+    /// Whether a STADD of one queue has the same meaning on the rank's other queues. Tofu2 lacks
+    /// this; the ACP paper wishes for it.
     pub shared_address_space: bool,
 }
 
@@ -127,6 +127,6 @@ pub struct Pointers {
     pub read: u64,
     /// The next slot that a command will be written to.
     pub write: u64,
-    /// The session offset: slots before it may be executed. `write` for queues without.
+    /// The session offset: slots before it may be executed. Equals `write` for queues without one.
     pub scheduled: u64,
 }

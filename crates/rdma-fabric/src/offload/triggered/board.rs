@@ -59,11 +59,11 @@ impl Board {
     /// again.
     #[inline]
     pub(super) fn turns(&self) -> u64 {
-        // Acquire: a task that sees a turn sees what is left, too.
+        // Acquire: a task that sees a turn also sees what is left.
         self.turns.load(Ordering::Acquire)
     }
 
-    /// Takes the tasks that are to look again.
+    /// Takes the tasks that should look again.
     fn turn(&self, lent: &mut Lent) -> Vec<(u64, Waker)> {
         self.turns.fetch_add(1, Ordering::Release);
         core::mem::take(&mut lent.watches)
@@ -84,7 +84,7 @@ impl Board {
         number
     }
 
-    /// Gets a set back, as soon as it is not being carried out.
+    /// Takes a set back as soon as it is not being carried out.
     pub(super) async fn reclaim(&self, loan: u64) -> Box<Set> {
         poll_fn(|cx| {
             let mut lent = self.lock();
@@ -130,7 +130,7 @@ impl Board {
         drop(gone);
     }
 
-    /// Has `cx` woken when something is lent; a watch is entered once.
+    /// Has `cx` woken when something is lent; each watch is entered once.
     pub(super) fn watch(&self, cx: &Context<'_>, watch: &mut Watch<'_>) {
         let is_current = |waker: &Waker| waker.will_wake(cx.waker()) && watch.turn == self.turns();
         if watch.waker.as_ref().is_some_and(is_current) {
@@ -151,8 +151,8 @@ impl Board {
         taken.advance().await;
     }
 
-    /// Carries out the lent sets that nobody has in hand, again and again, until nothing is left of
-    /// them.
+    /// Carries out the lent sets that nobody has in hand, again and again, until nothing is left to
+    /// do.
     pub(super) async fn drive(&self) {
         loop {
             let mut taken = self.take();
@@ -175,7 +175,7 @@ impl Board {
         }
     }
 
-    /// Keeps the error for the owner.
+    /// Keeps the error for the set's owner.
     fn fail(&self, loan: u64, error: crate::FabricError) {
         let mut lent = self.lock();
         if let Some(known) = lent.sets.iter_mut().find(|known| known.number == loan)
@@ -186,8 +186,8 @@ impl Board {
         }
     }
 
-    /// Takes the sets that have something left and that nobody has in hand: those, other calls
-    /// drive.
+    /// Takes the sets that have something left to do and that nobody has in hand; other calls drive
+    /// the rest.
     fn take(&self) -> Taken<'_> {
         let mut lent = self.lock();
         let left = lent.sets.iter_mut().filter(|loan| loan.left);
@@ -202,7 +202,7 @@ impl Lent {
     }
 }
 
-/// Sets in hand; they go back when it is dropped.
+/// Sets in hand; dropping this puts them back.
 struct Taken<'a> {
     board: &'a Board,
     sets: Vec<(u64, Box<Set>)>,
@@ -252,7 +252,7 @@ pub(super) struct Watch<'a> {
     board: &'a Board,
     number: Option<u64>,
     waker: Option<Waker>,
-    /// The board's turn when it was entered: a later turn has taken it out.
+    /// The board's turn when the watch was entered: a later turn has taken it out.
     turn: u64,
 }
 
@@ -267,7 +267,7 @@ impl Drop for Watch<'_> {
         let Some(number) = self.number else { return };
         let mut lent = self.board.lock();
         lent.watches.retain(|(known, _)| *known != number);
-        // The tasks that still watch have to do what this one did.
+        // The tasks that still watch must take over what this one did.
         let others = !lent.watches.is_empty() && !self.board.is_idle();
         let woken = if others { self.board.turn(&mut lent) } else { Vec::new() };
         drop(lent);

@@ -1,24 +1,24 @@
-//! Triggered puts without queues: what a rank is to put as soon as words of its own say so.
+//! Triggered puts without queues: what a rank will put as soon as words of its own say so.
 //!
 //! A network interface with [session queues](crate::control_queue) carries such puts out by itself.
 //! Where there are none, or none is left, the CPU has to look: a rank arms [`TriggeredPuts`], and
-//! what can't leave at once leaves in whichever call of this rank waits next, whatever that waits
-//! for. So a rank that has started two things may wait for them in any order, and so may its
+//! what can't leave at once leaves in whichever call of this rank waits next, whatever that call
+//! waits for. So a rank that has started two things may wait for them in any order, and so may its
 //! neighbours (MPI 4.1, §2.9: progress).
 //!
 //! # Who looks
-//! Every call that waits [beside](Triggers::beside) the rank's [`Triggers`]: owners for their own
-//! puts, the [`crate::Group`]'s collectives, the systems that have such puts. A rank that computes,
-//! or waits for something else (a lock, a notice), carries nothing out meanwhile: that takes
-//! queues.
+//! Every call that waits [beside](Triggers::beside) the rank's [`Triggers`] looks: owners for their
+//! own puts, the [`crate::Group`]'s collectives, the systems that use such puts. A rank that
+//! computes, or waits for something else (a lock, a notice), carries nothing out meanwhile: that
+//! takes queues.
 //!
 //! # What is not done twice
-//! A put is posted once for each number, whatever future is dropped meanwhile: what was posted is
-//! remembered apart from the futures that drive it. Before its word is written it may be put again;
-//! afterwards its target may go on, and must not find it again.
+//! A put is posted once for each number, whichever future is dropped meanwhile: what was posted is
+//! remembered apart from the futures that drive it. Before its word is written a put may be
+//! repeated; afterwards its target may proceed, and must not see it again.
 //!
-//! A future that carries something out has it in hand until the network has taken it, and its owner
-//! waits for that: so such a future must be polled, or dropped, and not kept aside.
+//! A future that carries a put out has it in hand until the network has taken it, and its owner
+//! waits for that. So such a future must be polled or dropped, not set aside.
 //!
 //! # Source
 //! Triggered operations: B. Barrett et al., The Portals 4 network programming interface (2012),
@@ -62,13 +62,13 @@ impl Triggers {
         self.0.get_or_init(|| Arc::new(Board::new()))
     }
 
-    /// Returns this board for another handle of the rank.
+    /// Returns this board, for another handle of the rank.
     pub(crate) fn share(&self) -> Self {
         self.board();
         Triggers(self.0.clone())
     }
 
-    /// Returns whether nothing is armed that others than its owner should look after.
+    /// Returns whether nothing is armed that calls other than its owner's should look after.
     #[inline]
     pub fn is_idle(&self) -> bool {
         self.0.get().is_none_or(|board| board.is_idle())
@@ -81,14 +81,15 @@ impl Triggers {
         }
     }
 
-    /// Carries out what can be carried out, and returns whether all of `puts` are by now. Each is
-    /// looked at once: [`Triggers::advance`] and [`TriggeredPuts::test`] one after the other look
+    /// Carries out what can be carried out, and returns whether all of `puts` have been by now.
+    /// Each is looked at once: [`Triggers::advance`] followed by [`TriggeredPuts::test`] would look
     /// twice at those that wait for their words.
     ///
     /// # Errors
-    /// As [`TriggeredPuts::test`]; the first in order, when what can be done has been.
+    /// As [`TriggeredPuts::test`]; the first error in order, after everything possible has been
+    /// done.
     pub async fn test<'a>(&self, puts: impl IntoIterator<Item = &'a mut TriggeredPuts>) -> Result<bool> {
-        // In hand, they are not on the board.
+        // Sets in hand are not on the board.
         let mut hands = Vec::new();
         for puts in puts {
             hands.push(puts.hand().await);
@@ -105,7 +106,7 @@ impl Triggers {
         if self.is_idle() { own.await } else { join::join(self.board().advance(), own).await.1 }
     }
 
-    /// Waits for `awaited`, and carries out meanwhile what becomes possible, also of what other
+    /// Waits for `awaited`, and meanwhile carries out what becomes possible, including what other
     /// tasks of this rank arm only then.
     pub async fn beside<T: Future>(&self, awaited: T) -> T::Output {
         let mut awaited = pin!(awaited);
@@ -124,7 +125,7 @@ impl Triggers {
                 && drive.as_mut().poll(cx).is_ready()
             {
                 driving = None;
-                // It may have been that.
+                // That may be what `awaited` was waiting for.
                 return awaited.as_mut().poll(cx);
             }
             Poll::Pending

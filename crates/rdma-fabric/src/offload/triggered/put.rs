@@ -1,4 +1,4 @@
-//! One put that waits for words: what is transferred, and the word behind it.
+//! One put that waits for words: what it transfers, and the word that follows the data.
 
 use crate::{
     Amo, Fabric, Handle, LocalSpan, LocalWord, Pod, PutOrder, Rank, Refused, RemoteSpan, RemoteWord, Result, join,
@@ -6,14 +6,15 @@ use crate::{
 };
 use core::fmt;
 
-/// A put that goes to another rank when own words have come to a number, and the word there that
-/// then gets the number.
+/// A put that goes to another rank when own words have reached a number, followed by a word there
+/// that receives the number.
 pub struct TriggeredPut {
-    /// Each is to have come to the number.
+    /// The words that must all have reached the number.
     needs: Vec<LocalWord<u64>>,
     transfer: Transfer,
     to: Rank,
-    /// The word gets the number, to be seen after what is transferred. Both are the same place.
+    /// The word that receives the number, to be seen after what is transferred. `span` is the same
+    /// place.
     word: RemoteWord<u64>,
     span: RemoteSpan<u64>,
     /// Whether there is nothing that the word could overtake.
@@ -23,13 +24,13 @@ pub struct TriggeredPut {
 }
 
 impl TriggeredPut {
-    /// Puts `transfer`, when all of `needs` have come to the number, and behind it the number into
+    /// Puts `transfer` when all of `needs` have reached the number, and after it the number into
     /// `word` of the same rank.
     pub fn new(needs: Vec<LocalWord<u64>>, transfer: Transfer, word: RemoteWord<u64>) -> Self {
         TriggeredPut { needs, transfer, to: word.rank(), span: word.as_span(), word, alone: false, done: 0 }
     }
 
-    /// Says that one of the needs comes from a rank that has seen the word's last number: then
+    /// Declares that one of the needs comes from a rank that has seen the word's last number: then
     /// numbers can't overtake each other, and where nothing is transferred nothing is flushed.
     #[must_use]
     pub fn answered(mut self) -> Self {
@@ -41,7 +42,7 @@ impl TriggeredPut {
         self.done >= number
     }
 
-    /// Returns the first word that has not come to the number.
+    /// Returns the first word that has not reached the number.
     pub(super) fn late(&self, fabric: &Fabric, number: u64) -> Result<Option<&LocalWord<u64>>> {
         for need in &self.needs {
             if fabric.load(need)? < number {
@@ -51,7 +52,7 @@ impl TriggeredPut {
         Ok(None)
     }
 
-    /// Carries it out where that takes no waiting; returns whether it is done.
+    /// Carries the put out where that takes no waiting; returns whether it is done.
     #[inline]
     pub(super) fn go_now(&mut self, fabric: &Fabric, number: u64) -> Result<bool> {
         if !self.alone && (!self.transfer.put_now(fabric)? || join::now(fabric.flush(self.to)).transpose()?.is_none()) {
@@ -67,7 +68,7 @@ impl TriggeredPut {
         }
     }
 
-    /// Carries it out. May be dropped and called again: what was posted isn't posted twice.
+    /// Carries the put out. May be dropped and called again: what was posted isn't posted twice.
     pub(super) async fn go(&mut self, fabric: &Fabric, number: u64) -> Result<()> {
         let posted = if self.alone {
             PostedWord::Put(post_word(fabric, &self.span, number).await?)
@@ -75,8 +76,8 @@ impl TriggeredPut {
             self.transfer.put(fabric).await?;
             post_behind(fabric, &self.word, &self.span, number).await?
         };
-        // From here on the word is the network's: if this future is dropped, the word must not be
-        // written again, for the target may go on.
+        // From here on the word belongs to the network: if this future is dropped, the word must
+        // not be written again, because the target may proceed.
         self.done = number;
         posted.complete().await
     }
@@ -88,7 +89,7 @@ impl fmt::Debug for TriggeredPut {
     }
 }
 
-/// A word that is posted.
+/// A word that has been posted.
 enum PostedWord {
     Swap(Handle<u64>),
     Put(Handle<[u64; 1]>),
@@ -145,21 +146,21 @@ pub enum Transfer {
     Eight(Spans<u64>),
 }
 
-/// Pairs of spans, of the same length each, and how far they are put.
+/// Pairs of spans, each pair of equal length, and how far they have been put.
 ///
-/// What was posted stays known when a future is dropped: nothing is posted again.
+/// What was posted is remembered when a future is dropped: nothing is posted again.
 pub struct Spans<W: Pod> {
     pairs: Vec<Pair<W>>,
-    /// Number of pairs that are posted.
+    /// Number of pairs that have been posted.
     posted: usize,
-    /// Of posted pairs that are not complete.
+    /// Handles of posted pairs that are not complete.
     handles: Vec<Handle<LocalSpan<W>>>,
 }
 
 struct Pair<W: Pod> {
     from: LocalSpan<W>,
-    /// A clone of `from` for puts that give it back at once: to count one more owner for each would
-    /// wait for the stores before.
+    /// A clone of `from`, for puts that give it back at once: counting one more owner for each put
+    /// would wait for the stores before.
     spare: Option<LocalSpan<W>>,
     to: RemoteSpan<W>,
 }
@@ -177,7 +178,7 @@ impl<W: Pod> Spans<W> {
         Spans { pairs, posted: 0, handles: Vec::new() }
     }
 
-    /// Puts without waiting; returns whether all are complete.
+    /// Puts without waiting; returns whether all pairs are complete.
     #[inline]
     fn put_now(&mut self, fabric: &Fabric) -> Result<bool> {
         for Pair { from, spare, to } in &mut self.pairs[self.posted..] {
@@ -242,7 +243,7 @@ impl Transfer {
         each!(self, spans => spans.pairs.is_empty())
     }
 
-    /// Puts as far as that takes no waiting; returns whether all of it is complete. Call it, or
+    /// Puts as much as takes no waiting; returns whether all of it is complete. Call it, or
     /// [`Transfer::put`], again until it is.
     ///
     /// # Errors

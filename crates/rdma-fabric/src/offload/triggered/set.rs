@@ -1,5 +1,5 @@
-//! Puts that are armed together: what a protocol holds of them, and what goes to whoever carries
-//! them out.
+//! Puts that are armed together: the protocol's handle to them, and the part that goes to whichever
+//! call carries them out.
 
 use super::TriggeredPut;
 use crate::{Deps, Fabric, FabricError, LocalWord, Rank, Result, join};
@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 /// Puts that are armed together, again and again, each time with a greater number.
 ///
-/// What can't be carried out at once goes on in whatever call of this rank waits next
-/// ([`Triggers::beside`](super::Triggers::beside)). Dropping it gives up what is not carried out;
-/// what was posted is still carried out by the network.
+/// What can't be carried out at once is carried out in whatever call of this rank waits next
+/// ([`Triggers::beside`](super::Triggers::beside)). Dropping the value gives up what is not carried
+/// out; what was posted is still carried out by the network.
 pub struct TriggeredPuts {
     fabric: Fabric,
-    /// `None` while it is lent.
+    /// The set; `None` while it is lent.
     here: Option<Box<Set>>,
-    /// Its number on the rank's board; only while it is not here.
+    /// The loan's number on the rank's board; `Some` only while the set is lent.
     loan: Option<u64>,
 }
 
@@ -26,41 +26,41 @@ impl fmt::Debug for TriggeredPuts {
 }
 
 impl TriggeredPuts {
-    /// Holds `puts` together. Waits for their words depend on `ranks`, which include all ranks that
-    /// they go to.
+    /// Groups `puts`. Waits for their words depend on `ranks`, which include all ranks that they go
+    /// to.
     pub fn new(fabric: &Fabric, puts: Vec<TriggeredPut>, ranks: &[Rank]) -> Self {
         TriggeredPuts { fabric: fabric.clone(), here: Some(Box::new(Set::new(fabric, puts, ranks.into()))), loan: None }
     }
 
-    /// Arms all of them with `number`, and carries out those whose words have come to it. Waits
-    /// only for the network, and only where posting takes time.
+    /// Arms all puts with `number`, and carries out those whose words have reached it. Waits only
+    /// for the network, and only where posting takes time.
     ///
-    /// Those that were armed before must be [done](TriggeredPuts::wait). A call that is dropped has
-    /// armed them.
+    /// Puts that were armed before must be [done](TriggeredPuts::wait). A call that is dropped has
+    /// still armed them.
     ///
     /// # Errors
-    /// As [`Fabric::put`] and [`Fabric::load`]: nothing is carried out any more.
+    /// As [`Fabric::put`] and [`Fabric::load`]: nothing more is carried out.
     pub async fn arm(&mut self, number: u64) -> Result<()> {
         let mut hand = self.hand().await;
         hand.set().number = number;
         hand.set().advance().await.map(drop)
     }
 
-    /// Arms all of them with `number`, and leaves them to
+    /// Arms all puts with `number`, and leaves them to
     /// [`Triggers::advance`](super::Triggers::advance) and whichever call waits next.
     ///
     /// # Panics
-    /// If those that were armed before are not [done](TriggeredPuts::wait).
+    /// If puts that were armed before are not [done](TriggeredPuts::wait).
     pub fn leave(&mut self, number: u64) {
         assert!(self.loan.is_none(), "armed again before they were done");
         Hand(self).set().number = number;
     }
 
-    /// Waits until all are carried out: their sources may be written again. May be dropped and
+    /// Waits until all puts are carried out: their sources may be written again. May be dropped and
     /// called again.
     ///
     /// # Errors
-    /// As [`TriggeredPuts::arm`]; as [`Fabric::wait_until`], if a rank is lost.
+    /// As [`TriggeredPuts::arm`]; as [`Fabric::wait_until`] if a rank is lost.
     pub async fn wait(&mut self) -> Result<()> {
         let mut hand = self.hand().await;
         while !hand.set().advance().await? {
@@ -73,7 +73,7 @@ impl TriggeredPuts {
         Ok(())
     }
 
-    /// Carries out what can be carried out, and returns whether all are.
+    /// Carries out what can be carried out, and returns whether all puts have been.
     ///
     /// # Errors
     /// As [`TriggeredPuts::arm`].
@@ -98,7 +98,8 @@ impl Drop for TriggeredPuts {
     }
 }
 
-/// The set in its owner's hand; if something is left to do when it is dropped, it is lent.
+/// The set in its owner's hand; if something is left to do when the hand is dropped, the set is
+/// lent.
 pub(super) struct Hand<'a>(&'a mut TriggeredPuts);
 
 impl Hand<'_> {
@@ -126,16 +127,16 @@ pub(super) struct Set {
     number: u64,
     /// The ranks whose loss ends the waits.
     ranks: Arc<[Rank]>,
-    /// What it failed with; then nothing is done any more.
+    /// The error that the set failed with; after it nothing more is done.
     error: Option<FabricError>,
 }
 
 /// What is left to do of a set's puts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Left {
-    /// Some take waiting for the network.
+    /// Some puts have to wait for the network.
     Slow,
-    /// Some wait for their words.
+    /// Some puts wait for their words.
     Late,
     None,
 }
@@ -184,7 +185,7 @@ impl Set {
         }
     }
 
-    /// Carries out what need not wait for words; returns whether all is done. An error stays.
+    /// Carries out what need not wait for words; returns whether all is done. An error persists.
     pub(super) async fn advance(&mut self) -> Result<bool> {
         if let Some(error) = &self.error {
             return Err(error.clone());
@@ -202,7 +203,7 @@ impl Set {
         for put in self.puts.iter().filter(|put| !put.is_done(self.number)) {
             match put.late(&self.fabric, self.number)? {
                 Some(word) => words.push(word.clone()),
-                // Its words have come since the last look, and peers may wait for this put.
+                // Its words have arrived since the last look, and peers may wait for this put.
                 None => {
                     words.clear();
                     break;
@@ -213,17 +214,17 @@ impl Set {
     }
 }
 
-/// The wait of a set, apart from it.
+/// A set's wait, detached from the set.
 pub(super) struct Parked {
     fabric: Fabric,
-    /// One word of each put that is late; none if a put is not late.
+    /// One word of each put that is late; empty if some put is not late.
     words: Vec<LocalWord<u64>>,
     number: u64,
     ranks: Arc<[Rank]>,
 }
 
 impl Parked {
-    /// Waits until one of the words has come to the number.
+    /// Waits until one of the words has reached the number.
     pub(super) async fn wait(self) -> Result<()> {
         let one = |word| self.fabric.wait_until(word, Deps::Ranks(&self.ranks), |value: u64| value >= self.number);
         match &self.words[..] {
