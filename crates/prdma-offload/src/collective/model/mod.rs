@@ -5,8 +5,8 @@
 //! and keeps them until it starts again; nothing is written at a member that has not begun, nor
 //! over what is still to be folded; nobody is stuck; credit is not created.
 //!
-//! `walks` tries many plans in random orders, `orders` small ones in all orders. Both try wrong
-//! plans: each of these must be found.
+//! [`cases`] tries many plans in random orders and small ones in all orders. Both ways try wrong
+//! plans, each of which must be found.
 
 mod cases;
 
