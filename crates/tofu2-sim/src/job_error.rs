@@ -12,7 +12,7 @@ pub enum JobError {
     /// A rank's program returned an error.
     #[error("{rank} failed: {error}")]
     RankFailed {
-        /// Which rank.
+        /// The rank.
         rank: Rank,
         /// The error that it returned.
         error: Box<dyn Error + Send + Sync>,
@@ -20,7 +20,7 @@ pub enum JobError {
     /// A rank's program panicked.
     #[error("{rank} panicked: {message}")]
     RankPanicked {
-        /// Which rank.
+        /// The rank.
         rank: Rank,
         /// The panic's message, if it was text.
         message: String,
@@ -60,7 +60,7 @@ pub enum JobError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stuck {
-    /// Which rank.
+    /// The rank.
     pub rank: Rank,
     /// What it is waiting for.
     pub awaited: Awaited,

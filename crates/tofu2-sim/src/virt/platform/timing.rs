@@ -27,9 +27,9 @@ pub(crate) struct Timing {
     pub(crate) wire: u64,
     /// Wire latency of each further hop.
     pub(crate) hop: u64,
-    /// Femtoseconds per byte.
+    /// In femtoseconds per byte.
     link_byte: u64,
-    /// Femtoseconds per byte.
+    /// In femtoseconds per byte.
     payload_byte: u64,
     pub(crate) packet_payload: u64,
     packet_overhead: u64,
