@@ -206,8 +206,8 @@ impl Injector {
         late.unwrap_or(0)
     }
 
-    /// Returns the index and the delay in picoseconds of an advance, by a queue of the rank, if it
-    /// is late.
+    /// Returns the index and the delay, in picoseconds, of an advance by a queue of the rank;
+    /// `None` if it is not late.
     #[inline]
     pub(crate) fn credit_late(&mut self, rank: u32, credit: LateCredit) -> Option<(u32, u64)> {
         let injection = self.0.as_mut()?;

@@ -42,7 +42,7 @@ use std::time::Duration;
 pub enum FaultKind {
     /// A node stops.
     NodeStop {
-        /// Which.
+        /// The node.
         node: u32,
     },
     /// Whatever goes from one node to another takes `extra` longer, for a time.
