@@ -34,7 +34,7 @@ impl WantedReport {
     }
 
     /// Runs a job whose ranks are processes, and reports. `run` gets the value of
-    /// [`RECORDS_VARIABLE`](crate::RECORDS_VARIABLE) to start them with, if there is one. Returns
+    /// [`RECORDS_VARIABLE`] to start them with, if there is one. Returns
     /// the result of `run`, and whether the report could be made.
     ///
     /// # Errors
