@@ -254,7 +254,7 @@ impl Session {
         self.inner.borrow_mut().let_go.clear();
     }
 
-    /// Returns all answers were given.
+    /// Returns whether all answers were given.
     pub(crate) fn caught_up(&self) -> bool {
         match &self.source {
             Source::Script(script) => self.given.get() == script.len(),
