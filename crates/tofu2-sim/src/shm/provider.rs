@@ -242,8 +242,7 @@ impl Keyless for Endpoint {
 
 const _: () = assert!(SHORT == 64, "what short operations are is part of the docs of `Registration`");
 
-// ----- what dropped futures still owe: operations are over when posted, so it is done on the spot
-// -----
+// ----- what dropped futures still owe: done on the spot, as operations are over when posted -----
 
 /// Runs `rest` to completion, which takes one poll.
 #[inline]

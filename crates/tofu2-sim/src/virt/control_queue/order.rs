@@ -1,9 +1,10 @@
-//! Strong order: which commands of a queue have to wait for which others at their target.
+//! Strong order: which commands of a queue must wait for which others at their target.
 //!
-//! The network keeps the order of one queue's commands to one target, and that of the answers,
-//! jitter or not. So what can be passed is an atomic: it takes its effect only when the atomic unit
-//! has served it. A pair of queue and target counts the atomics sent and served; a strongly ordered
-//! command remembers how many were sent before it and waits at the target until as many are served.
+//! The network keeps the order of one queue's commands to one target, and that of the answers, with
+//! or without jitter. So only an atomic can be overtaken: it takes effect only when the atomic unit
+//! has served it. Each pair of queue and target counts the atomics sent and served. A strongly
+//! ordered command remembers how many were sent before it, and waits at the target until as many
+//! have been served.
 
 use super::super::core::Core;
 use super::{Queues, flight::Flight};
