@@ -53,8 +53,8 @@ pub(super) struct Network {
     routed: Option<(Router, Receivers)>,
     /// Packets that receive engines have taken and that are yet to be dealt with.
     delivered: Vec<Delivered>,
-    /// Only with jitter: when the last notice of each pair of ranks arrives, since notices keep
-    /// their order. Never iterated.
+    /// Only with jitter or shuffled ties: when the last notice of each pair of ranks arrives, since
+    /// notices keep their order. Never iterated.
     last_notice: HashMap<(u32, u32), u64>,
 }
 
