@@ -142,10 +142,10 @@ impl<'a> Explorer<'a> {
         self
     }
 
-    /// Explores only one order of the ranks' set-up: rank `r` sets up until fact `first + r` is not 0.
-    /// Once all are done, every order is explored, including that of operations still in flight;
-    /// nobody dies before then. Otherwise a set-up that copies tables would make up nearly all of
-    /// the exploration. [`Explorer::sample`] draws orders of the set-up as well.
+    /// Explores only one order of the ranks' set-up: rank `r` sets up until fact `first + r` is
+    /// non-zero. Once all are done, every order is explored, including that of operations still in
+    /// flight; nobody dies before then. Otherwise a set-up that copies tables would make up nearly
+    /// all of the exploration. [`Explorer::sample`] draws orders of the set-up as well.
     #[must_use]
     pub fn set_up(mut self, first: u32) -> Self {
         self.set_up = Some(first);
