@@ -14,20 +14,20 @@ use tofu2_sim::{
     virt::Job,
 };
 
-/// Starts `program` as the command line says, and returns its exit code.
+/// Starts `program` as the command line says, and returns the exit code.
 ///
-/// `--ranks N` says how many, `--fabric shm|threads|virt` on what, `--help` what else there is; see
-/// [`Launch`]. With processes the program's binary is executed once more for each rank, so nothing
-/// before this call should have effects.
+/// `--ranks N` sets the number of ranks, `--fabric shm|threads|virt` what they run on, and `--help`
+/// prints the other options; see [`Launch`]. If ranks are processes, the program's binary is
+/// executed again for each rank, so nothing before this call should have side effects.
 ///
-/// Errors go to standard error, with the rank in front. What the command line says beyond that is
-/// one: programs with options of their own have [`launch_with`].
+/// Errors go to standard error, prefixed with the rank. Any other argument is an error; programs
+/// with options of their own use [`launch_with`].
 pub fn launch<P: Program>(program: P) -> ExitCode {
     launch_with("", |rest| nothing_more(rest).map(|()| program))
 }
 
-/// Starts a program with options of its own, as [`launch`] does. `program` makes it of what
-/// [`Launch::from_args`] left over.
+/// Starts a program with options of its own, as [`launch`] does. `program` makes it from the
+/// arguments that [`Launch::from_args`] left over.
 ///
 /// `--help` prints `usage`, then [`Launch::HELP`].
 ///
@@ -56,7 +56,7 @@ pub fn launch_with<P: Program, E: Display>(
     })
 }
 
-/// Starts ranks that are written for shared memory alone and bring their own runtime:
+/// Starts ranks that are written only for shared memory and bring their own runtime, by
 /// [`Launch::from_args`] and [`Launch::run_shared`]. They can't be observed (`--stats`, `--trace`).
 ///
 /// ```no_run
@@ -77,7 +77,7 @@ pub fn launch_shared<T: Send>(rank: impl Fn(Fabric) -> ProgramResult<T> + Sync) 
     })
 }
 
-/// Calls `start` with what the command line says, unless it asks for help.
+/// Calls `start` with the parsed command line, unless it asks for help.
 fn started(usage: &str, start: impl FnOnce(Launch, Vec<OsString>) -> ExitCode) -> ExitCode {
     match Launch::from_args() {
         Ok((_, rest)) if rest.iter().any(|word| word == "--help" || word == "-h") => {
@@ -99,12 +99,12 @@ fn nothing_more(rest: Vec<OsString>) -> Result<(), FabricError> {
     }
 }
 
-/// Any program: what its ranks yield is dropped.
+/// Any program; the output of its ranks is dropped.
 type AnyProgram<'p> = dyn Fn(Fabric) -> Pin<Box<dyn Future<Output = ProgramResult<()>> + 'p>> + Sync + 'p;
 
 impl Launch {
     /// Runs `program` and returns its exit code: 0 if all ranks ended well, otherwise that of the
-    /// rank that failed first, 1 if it has none of its own.
+    /// rank that failed first, or 1 if it has none of its own.
     pub fn run<P: Program>(&self, program: &P) -> ExitCode {
         match self.try_run(&|fabric| Box::pin(async move { program.run(fabric).await.map(drop) })) {
             Ok(code) => code,
@@ -112,13 +112,13 @@ impl Launch {
         }
     }
 
-    /// Runs ranks that are written for shared memory alone, and returns the exit code as
+    /// Runs ranks that are written only for shared memory, and returns the exit code as
     /// [`Launch::run`] does. `rank` is called once per rank, on its process's main thread or on its
-    /// own thread; it may run its futures on any executor, and move or spawn them where it likes:
-    /// futures of shared memory are `Send`.
+    /// own thread; it may run its futures on any executor, and move or spawn them anywhere: futures
+    /// over shared memory are `Send`.
     ///
-    /// Ranks in virtual time are refused with [`FabricError::Unsupported`]: there is no runtime
-    /// there but the simulator.
+    /// Ranks in virtual time are refused with [`FabricError::Unsupported`]: the simulator is the
+    /// only runtime there.
     pub fn run_shared<T: Send>(&self, rank: impl Fn(Fabric) -> ProgramResult<T> + Sync) -> ExitCode {
         match self.try_run_shared(&|fabric| rank(fabric).map(drop)) {
             Ok(code) => code,
@@ -147,7 +147,7 @@ impl Launch {
         Threads::new(self.ranks).bind(self.bind).stuck_after(self.stuck_after)
     }
 
-    /// This binary again, as all ranks.
+    /// Executes this binary again, as all ranks.
     fn start_processes(&self) -> Result<ExitCode, LaunchError> {
         let program = std::env::current_exe()
             .map_err(|error| FabricError::System { call: &"current_exe", errno: error.raw_os_error().unwrap_or(0) })?;
@@ -157,8 +157,8 @@ impl Launch {
         Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
     }
 
-    /// Not generic over the program, so that what starts ranks is compiled with this crate and not
-    /// again with each program.
+    /// Runs `program`. Not generic over it, so that the code that starts ranks is compiled once,
+    /// with this crate, and not again with each program.
     fn try_run(&self, program: &AnyProgram<'_>) -> Result<ExitCode, LaunchError> {
         let program = async |fabric| program(fabric).await;
         if let Some(endpoint) = tofu2_sim::shm::from_env()? {
@@ -171,7 +171,7 @@ impl Launch {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// All ranks in this process.
+    /// Runs all ranks in this process.
     pub(crate) fn run_here<P: Program>(&self, program: &P) -> Result<(), LaunchError> {
         if self.provider == Provider::Threads {
             return threads_end(self.threads().run_through(program)?);

@@ -1,4 +1,4 @@
-//! What the command line says about starting a program.
+//! The command-line options for starting a program.
 
 use crate::{
     observing,
@@ -21,26 +21,25 @@ use tofu2_sim::{
 /// | `--stats` | `ONESIDED_STATS=1` | feature `observe`: print counters of operations and waits at the end, on standard error | off |
 /// | `--trace FILE` | `ONESIDED_TRACE` | feature `observe`: write a trace that Perfetto reads | off |
 /// | `--bind NAME` | `ONESIDED_BIND` | CPUs of each rank: `none` (any), `core` (one) or `numa` (those of a node); see [`Bind`] | `none` |
-/// | `--stuck-after SECONDS` | `ONESIDED_STUCK_AFTER` | shm, threads: end the job, and say who waits for what, when all ranks have been parked so long and nobody can wake them; `never` or 0: don't look | 10 |
+/// | `--stuck-after SECONDS` | `ONESIDED_STUCK_AFTER` | shm, threads: when all ranks have been parked for this long and nobody can wake them, end the job and say who waits for what; `never` or 0: don't look | 10 |
 /// | `--ranks-per-node N` | | virt: ranks on each simulated machine | 1 |
 /// | `--platform NAME` | | virt: `fx100` or `fx10` | `fx100` |
 /// | `--timeline FILE` | | virt, feature `observe`: write what the simulated machine did, for Perfetto: CPUs, control queues, TNIs, atomic units | off |
-/// | `--faults FILE` | | virt: let these things go wrong, a line each; see [`tofu2_sim::virt::Faults`] | none |
-/// | `--seed N` | | virt: shuffle events of one moment by this seed; 0 keeps their order | 0 |
+/// | `--faults FILE` | | virt: inject these faults, one per line; see [`tofu2_sim::virt::Faults`] | none |
+/// | `--seed N` | | virt: shuffle simultaneous events by this seed; 0 keeps their order | 0 |
 /// | `--jitter AMOUNT` | | virt: add a random latency up to this (`500ns`, `2us`, `1ms`) to each leg of an operation, drawn by the seed: puts overtake each other where the contract lets them | none |
 ///
-/// Events of one moment are few, so `--seed` alone shows little. A flag that is put behind data
-/// without a flush, for instance, comes before the data with `--jitter 2us` and one of a few seeds.
-/// Same program, seed and jitter: the same run, and the same trace hash at its end.
+/// Few events are simultaneous, so `--seed` alone shows little. With `--jitter 2us` and one of a
+/// few seeds, however, a flag that is put after data without a flush arrives before the data. The
+/// same program, seed and jitter give the same run, with the same trace hash at its end.
 ///
-/// An option wins over the environment; an empty value is an error. A process that [`Launch`] or
-/// `onesided run` started as a rank ignores all of them and is that rank.
+/// An option takes precedence over the environment; an empty value is an error. A process that
+/// [`Launch`] or `onesided run` started as a rank ignores all of them and is that rank.
 ///
-/// `--stats` and `--trace` put a provider that observes between the program and its fabric
-/// (`onesided::observe::observed`); without them nothing is there, and nothing paid. Ranks of
-/// [`Launch::run_shared`] have the bare fabric always and are not observed, which is said on
-/// standard error. A program that was built without the feature `observe` refuses these options,
-/// and `--timeline`.
+/// `--stats` and `--trace` put an observing provider (`onesided::observe::observed`) between the
+/// program and its fabric; without them there is none, and no cost. Ranks of [`Launch::run_shared`]
+/// always have the bare fabric and are not observed; a message on standard error says so. A program
+/// that was built without the feature `observe` refuses these options and `--timeline`.
 #[derive(Clone, Debug)]
 pub struct Launch {
     /// Number of ranks.
@@ -51,14 +50,14 @@ pub struct Launch {
     pub ranks_per_node: u32,
     /// The simulated machine.
     pub platform: Platform,
-    /// Seed of a simulated run: shuffles events of one moment unless it is 0.
+    /// Seed of a simulated run. It shuffles simultaneous events unless it is 0.
     pub seed: u64,
     /// Longest random latency that is added to each leg of an operation in a simulated run.
     pub jitter: Duration,
-    /// How long all ranks may be parked while nobody can wake them, before the job ends; see
+    /// How long all ranks may be parked, with nobody able to wake them, before the job ends; see
     /// [`Launcher::stuck_after`](tofu2_sim::shm::Launcher::stuck_after).
     pub stuck_after: Option<Duration>,
-    /// Which CPUs each rank may use. Virtual time has only one thread and ignores it.
+    /// The CPUs that each rank may use. Virtual time has only one thread and ignores this.
     pub bind: Bind,
     /// Counters and traces, with the feature `observe`.
     #[cfg(feature = "observe")]
@@ -90,8 +89,8 @@ impl Default for Launch {
     }
 }
 
-/// [`Launch::HELP`], with what is there in some builds only: lines of all fabrics, lines of virtual
-/// time, an end.
+/// Builds [`Launch::HELP`] with the parts that only some builds have: lines for all fabrics, lines
+/// for virtual time, and an ending.
 macro_rules! help {
     ($common:literal, $simulated:literal, $end:literal) => {
         concat!(
@@ -118,7 +117,7 @@ Of virtual time:
 }
 
 impl Launch {
-    /// The options of [`Launch::from_args`], a line each, for a program's help.
+    /// The options of [`Launch::from_args`], one per line, for a program's help text.
     pub const HELP: &str = if cfg!(feature = "observe") {
         help!(
             "
@@ -132,8 +131,8 @@ impl Launch {
         help!("", "", "Built without the feature `observe` of the crate `onesided`: no --stats, --trace, --timeline.\n")
     };
 
-    /// Reads this process's arguments and environment. Yields what was not ours, for the program's
-    /// own use.
+    /// Reads this process's arguments and environment. Also returns the arguments that are not
+    /// options of this type, for the program's own use.
     ///
     /// # Errors
     /// [`FabricError::Setting`].

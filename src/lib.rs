@@ -1,9 +1,9 @@
 //! One-sided communication (RDMA) for Rust: safe to call, fast enough to replace hand-written code,
 //! and honest enough to be a laboratory.
 //!
-//! The problem: a rank wants to read, write and lock memory of another rank without that rank's
-//! CPU. What exists for that is either unsafe, slow between processes of one machine, or tied to
-//! one network; and none of it can be run, unchanged, under a simulator or a model checker. Here a
+//! The problem: a rank wants to read, write and lock another rank's memory without involving that
+//! rank's CPU. Existing libraries for this are unsafe, slow between processes of one machine, or
+//! tied to one network, and none can be run unchanged under a simulator or a model checker. Here a
 //! protocol is written and compiled once, over [`Fabric`], and runs on
 //!
 //! * **shared memory** between real processes ([`sim::shm`]), each operation executed by the CPU
@@ -12,7 +12,7 @@
 //! * a model checker, with the feature `explore`: every order of delivery that the contract allows,
 //!   for small jobs.
 //!
-//! With the feature `observe` a program tells what its ranks did: `--stats`, `--trace FILE`,
+//! With the feature `observe`, a program reports what its ranks did: `--stats`, `--trace FILE`,
 //! `--timeline FILE`.
 //!
 //! # Start
@@ -46,10 +46,10 @@
 //! Run it with `--ranks 4`, and with `--fabric virt` for virtual time.
 //!
 //! # Where to look next
-//! [`Fabric`] is what programs hold, whichever provider is below; [`lock::RwLock`] the
-//! readers-writer lock, [`lock::Window`] memory in MPI-3's epochs; [`prdma::Neighbourhood`] makes
-//! exchanges with fixed neighbours that the network runs by itself; [`Launch`] what `launch` does,
-//! step by step.
+//! [`Fabric`] is what programs hold, whichever provider is below it. [`lock::RwLock`] is the
+//! readers-writer lock, and [`lock::Window`] is memory with MPI-3's epochs.
+//! [`prdma::Neighbourhood`] makes exchanges with fixed neighbours that the network runs by itself.
+//! [`Launch`] does what `launch` does, step by step.
 
 #![forbid(unsafe_code)]
 
@@ -65,7 +65,7 @@ mod settings;
 #[cfg(not(feature = "observe"))]
 mod unobserved;
 
-/// What nearly every program names: `use onesided::prelude::*`.
+/// The names that nearly every program needs: `use onesided::prelude::*`.
 pub mod prelude {
     pub use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, Rank, Region};
 }
@@ -90,7 +90,7 @@ pub use rdma_fabric::{
     Pact, Pod, Program, ProgramResult, PutOrder, PutSource, Rank, Refused, Region, RegionKey, RegisterError,
     Registered, RemoteAddr, RemoteSpan, RemoteWord, Result, Time, Uses, Zeroable, barrier, control_queue, join, op,
 };
-// Alone, for an inlined page of it holds those of all of `core`.
+// Not inlined: its page would hold the pages of all of `core`.
 #[doc(no_inline)]
 pub use rdma_fabric::bytemuck;
 #[doc(inline)]
@@ -101,7 +101,7 @@ pub use tofu2_sim::shm::block_on;
 #[cfg(not(feature = "observe"))]
 use unobserved as observing;
 
-/// The programs of README and of the book's first part, compiled by `cargo test --doc`.
+/// The programs in the README and in the first part of the book, compiled by `cargo test --doc`.
 #[cfg(doctest)]
 mod book {
     #[doc = include_str!("../README.md")]

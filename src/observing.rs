@@ -1,5 +1,5 @@
-//! Jobs that are observed, and what is said when they can't be. Without the feature `observe`:
-//! `unobserved.rs`.
+//! Observed jobs, and what is said when a job can't be observed. `unobserved.rs` takes this file's
+//! place without the feature `observe`.
 
 use crate::{
     Launch, Provider,
@@ -14,7 +14,7 @@ use tofu2_sim::{
     virt::{Job, Run, Timeline},
 };
 
-/// Reads what is to be observed.
+/// Reads the options that say what to observe.
 pub(crate) fn from_args(launch: &mut Launch, args: &mut pico_args::Arguments) -> Result<(), FabricError> {
     launch.observe.stats = args.contains("--stats") || flag_variable("ONESIDED_STATS")?;
     launch.observe.trace = option::<PathBuf>(args, "--trace", Some("ONESIDED_TRACE"))?;
@@ -33,7 +33,7 @@ fn flag_variable(name: &'static str) -> Result<bool, FabricError> {
     }
 }
 
-/// Says once a job that its ranks have the bare fabric, if somebody wants to observe them.
+/// Says, once per job, that its ranks have the bare fabric, if somebody wants to observe them.
 pub(crate) fn leave_out(endpoint: &Fabric) {
     if endpoint.rank() == Rank::new(0) && RecordWriter::from_env().is_ok_and(|part| part.is_some()) {
         say(UNOBSERVED);
@@ -52,7 +52,7 @@ pub(crate) fn run_rank<P: Program>(endpoint: Fabric, program: &P) -> Result<(), 
     let Some(part) = RecordWriter::from_env()? else { return Ok(shm::run_rank(endpoint, program).map(drop)?) };
     let gathering = Gathering::new(part.detail, 1);
     let ended = shm::run_rank(endpoint, &gathering.watch(program)).map(drop);
-    // A rank that failed tells what it did until then, too.
+    // A rank that failed reports what it did until then, too.
     both(ended, part.write(&gathering.records()))
 }
 
@@ -81,7 +81,7 @@ impl TimelineFile {
         Ok(TimelineFile(launch.timeline.as_deref().map(Output::open).transpose()?))
     }
 
-    /// Returns `job`, recorded if there is somewhere to write that.
+    /// Returns `job`, recording a timeline if there is somewhere to write one.
     pub(crate) fn of<'a>(&self, job: Job<'a>) -> Job<'a> {
         if self.0.is_some() { job.timeline(Timeline::ENTRIES, Time::ZERO) } else { job }
     }
@@ -96,8 +96,8 @@ impl TimelineFile {
     }
 }
 
-/// Returns how the job ended, or else that it could not be reported. Of two errors the second goes
-/// to standard error.
+/// Returns how the job ended, or else that it could not be reported. If there are two errors, the
+/// second goes to standard error.
 pub(crate) fn both<T, E: Into<LaunchError>>(
     ended: Result<T, E>,
     told: Result<(), ObserveError>,

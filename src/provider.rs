@@ -8,16 +8,16 @@ use tofu2_sim::shm::{self, JOB_VARIABLE};
 /// What the ranks of a program run on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Provider {
-    /// Processes of this machine over shared memory, on wall clock.
+    /// Processes of this machine over shared memory, in wall-clock time.
     #[default]
     Shm,
-    /// Threads of this process, on wall clock.
+    /// Threads of this process, in wall-clock time.
     Threads,
     /// Tasks of one simulator, in virtual time.
     Virt,
 }
 
-/// The name of no provider.
+/// A name that is not a provider's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it is none of shm, threads, virt")]
 pub struct UnknownProvider;
@@ -36,17 +36,17 @@ impl FromStr for Provider {
 }
 
 impl Provider {
-    /// Returns the rank that this process is, for a library whose callers own `main`: a C library,
-    /// for instance, between its calls of "open" and "close".
+    /// Returns the rank that this process is, for a library whose callers own `main`, such as a C
+    /// library, between its "open" and "close" calls.
     ///
     /// `onesided run` starts the processes. Futures of the fabric run on the calling thread, by
     /// [`block_on`](crate::block_on). The rank leaves its job when the last clone of its fabric is
-    /// dropped; a process that ends before is lost to its peers.
+    /// dropped; a process that ends before that is lost to its peers.
     ///
     /// # Errors
-    /// [`FabricError::Setting`] if nobody started this process as a rank,
+    /// [`FabricError::Setting`] if this process was not started as a rank,
     /// [`FabricError::RankTaken`] if this was called before, [`FabricError::Unsupported`] if ranks
-    /// are no processes here.
+    /// are not processes here.
     pub fn attach(self) -> Result<Fabric, FabricError> {
         match self {
             Provider::Shm => shm::from_env()?

@@ -1,4 +1,4 @@
-//! What programs say that are to observe their ranks and were built without that.
+//! What a program says if it is asked to observe its ranks but was built without that feature.
 
 use crate::settings::setting;
 use rdma_fabric::FabricError;
@@ -30,7 +30,7 @@ pub(crate) fn refuse_options(
     Ok(())
 }
 
-/// Refuses a launcher of this process that asks for anything to be observed.
+/// Refuses if this process's launcher asks for anything to be observed.
 pub(crate) fn refuse_launcher(variable: impl Fn(&str) -> Option<OsString>) -> Result<(), FabricError> {
     // `observe::RECORDS_VARIABLE`.
     if variable("ONESIDED_OBSERVE").is_some() { Err(unable("ONESIDED_OBSERVE")) } else { Ok(()) }

@@ -1,4 +1,4 @@
-//! What is said to people: text, how the ranks of a job ended that are not processes, and why a
+//! Messages to people: plain text, how the ranks of a job ended that are not processes, and why a
 //! launch failed.
 
 use rdma_fabric::FabricError;
@@ -26,11 +26,11 @@ impl From<FabricError> for LaunchError {
     }
 }
 
-/// What is said instead of counters where ranks have the bare fabric.
+/// What is printed instead of counters where ranks have the bare fabric.
 pub(crate) const UNOBSERVED: &str =
     "not observed: the ranks have their fabric from `launch_shared`; only those of `launch` can be";
 
-/// Writes to standard output. A reader that has seen enough is no error.
+/// Writes to standard output. A reader that closes its end early is not an error.
 pub(crate) fn print(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -39,10 +39,10 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
     }
 }
 
-/// Writes to standard error, and a line's end. Nobody can be told if that fails, and nothing else
-/// depends on it.
+/// Writes a line to standard error. A failure could not be reported, and nothing else depends on
+/// it.
 pub(crate) fn say(text: impl Display) {
-    // At once, so that lines of several processes stay whole. `eprintln!` would panic.
+    // In one write, so that lines of several processes stay whole. `eprintln!` would panic.
     let _ = io::stderr().lock().write_all(format!("{text}\n").as_bytes());
 }
 
@@ -73,7 +73,8 @@ pub(crate) fn threads_end<T>((mut ranks, first): EachRank<T>) -> Result<(), Laun
     ranks.swap_remove(first).map(drop).map_err(Into::into)
 }
 
-/// Says how each rank of a simulated job ended, which keeps only its first failure. Returns that.
+/// Says how each rank of a simulated job ended. Returns the first failure, the only one that such a
+/// job keeps.
 pub(crate) fn simulated_end<T>((run, failure): PartialRun<T>) -> Result<(), LaunchError> {
     let Some(failure) = failure else { return Ok(()) };
     let first = match &failure {

@@ -8,10 +8,10 @@ pub(crate) fn setting(name: &'static str, problem: String) -> FabricError {
     FabricError::setting(name, problem)
 }
 
-/// What is wrong with a setting without a value. Most likely a script's own variable was empty.
+/// The error for a setting without a value. Most likely a script's own variable was empty.
 pub(crate) const EMPTY: &str = "it is empty; give it a value or leave it away";
 
-/// Reads an option's value, or else that of its environment variable.
+/// Reads an option's value, or that of its environment variable if the option is absent.
 pub(crate) fn option<T: FromStr<Err: Display>>(
     args: &mut pico_args::Arguments,
     flag: &'static str,
@@ -37,7 +37,7 @@ pub(crate) fn option<T: FromStr<Err: Display>>(
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Amount(pub(crate) Duration);
 
-/// Why a text is no [`Amount`].
+/// Why a text is not an [`Amount`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it is no number with one of the units ns, us, ms, s, as in 2us")]
 pub(crate) struct NoAmount;
@@ -60,16 +60,16 @@ impl FromStr for Amount {
     }
 }
 
-/// Some hundred thousand faults, in bytes.
+/// The longest file, in bytes: some hundred thousand faults.
 const MOST: u64 = 16 << 20;
 
-/// Whoever writes a pipe must be done after that.
+/// The time that the writer of a pipe has to finish.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Reads the file of `--faults`, which may be a pipe, a device, or something else that never ends.
 ///
 /// # Errors
-/// In words, with the path.
+/// A message that names the path.
 pub(crate) fn faults_in(path: &Path) -> Result<Faults, String> {
     within(path, MOST, PATIENCE).map_err(|problem| format!("{}: {problem}", path.display()))
 }
@@ -77,7 +77,7 @@ pub(crate) fn faults_in(path: &Path) -> Result<Faults, String> {
 fn within(path: &Path, most: u64, patience: Duration) -> Result<Faults, String> {
     let (send, receive) = mpsc::channel();
     let owned = path.to_owned();
-    // Opening and reading may block for ever; the thread then ends with the process.
+    // Opening and reading may block forever; the thread then ends with the process.
     let reader = move || {
         let mut bytes = Vec::new();
         let read = File::open(owned).and_then(|file| file.take(most + 1).read_to_end(&mut bytes));

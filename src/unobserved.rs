@@ -1,5 +1,5 @@
-//! What stands for `observing.rs` in a build without the feature `observe`: whoever asks for
-//! counters, traces or timelines is refused.
+//! Takes the place of `observing.rs` in a build without the feature `observe`: requests for
+//! counters, traces or timelines are refused.
 
 use crate::{
     Launch,
@@ -42,7 +42,7 @@ pub(crate) fn run_here<P: Program>(launch: &Launch, program: &P) -> Result<(), L
     launch.run_here(program)
 }
 
-/// No timeline.
+/// Stands for the file of a timeline, of which there is none.
 pub(crate) struct TimelineFile;
 
 impl TimelineFile {

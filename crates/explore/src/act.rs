@@ -1,13 +1,12 @@
-//! What a rank's program does, and what it is told: the whole of its dealings with the world.
+//! What a rank's program does, and what it is told: its entire interaction with the world.
 
 use crate::{cell::CellPart, dropped::Holding, loss::Ranks};
 use rdma_fabric::{Amo, Notice, Rank};
 use std::rc::Rc;
 
-/// Names an operation of a rank that somebody still holds the handle of: the smallest number that
-/// is free.
+/// The name of a rank's operation whose handle is still held: the smallest free number.
 pub(crate) type HandleId = u8;
-/// Of an operation whose handle was dropped.
+/// The id of an operation whose handle was dropped.
 pub(crate) const NO_HANDLE: HandleId = u8::MAX;
 
 /// One thing that a program does. Those that are *told* need no answer; all others do.
@@ -21,10 +20,11 @@ pub(crate) enum Act {
     Step(u128),
     /// Told: a remark for the timeline.
     Note(Rc<str>),
-    /// Told: a place in another rank's region is resolved, or used, which nobody was seen to do too
-    /// late.
+    /// Told: a place in another rank's region is resolved or used, for regions that nobody was seen
+    /// to address too late.
     Reach(Holding),
-    /// An own region is dropped. Told as long as nobody was seen to address it afterwards.
+    /// A region of the rank's own is dropped. Told as long as nobody was seen to address it
+    /// afterwards.
     Drop(Holding),
 
     /// Own memory is read.
@@ -33,7 +33,7 @@ pub(crate) enum Act {
     Store(CellPart, u64),
     /// A fact is changed and read.
     Fact(CellPart, Amo<u64>),
-    /// Is the operation complete? If so the slot is free again.
+    /// Is the operation complete? If so, the slot is free again.
     Await(HandleId),
     /// Is the operation complete? Its handle stays either way.
     Test(HandleId),
@@ -54,15 +54,15 @@ pub(crate) enum Act {
     IsLost(Rank),
     /// Has its owner dropped this region (1) or not (0)?
     IsDropped(Holding),
-    /// Which of these ranks, by bits, does this rank know to be lost? Asked by a wait that is not
-    /// satisfied, in the same moment.
+    /// Which of these ranks, as bits, does this rank know to be lost? Asked by an unsatisfied wait,
+    /// at the same moment.
     LostAmong(Ranks),
 
     /// The end of the rank.
     Done,
     /// A panic, or an error.
     Failed(Rc<str>),
-    /// The program did so much at once that it may never come to an end.
+    /// The program did so much at once that it may never end.
     Endless,
 }
 
@@ -72,16 +72,16 @@ pub(crate) enum Answer {
     /// It is done.
     Done,
     Value(u64),
-    /// Of an operation with several pieces.
+    /// The result of an operation with several pieces.
     Words(Rc<[u64]>),
     /// Not yet.
     Pending,
     Notice(Notice),
     /// The number of a task.
     Task(u8),
-    /// The operation has failed: this rank is lost.
+    /// The operation has failed, because this rank is lost.
     Lost(Rank),
-    /// The operation has failed: its owner has dropped this region.
+    /// The operation has failed, because its owner has dropped this region.
     Stale(Holding),
 }
 
@@ -94,27 +94,28 @@ pub(crate) enum Op {
         at: CellPart,
         amo: Amo<u64>,
     },
-    /// Pieces, and where they go if that is registered memory; of which region it is.
+    /// The pieces, and where they go if that is registered memory, with its region.
     Get {
         slot: HandleId,
         target: Holding,
         pieces: Box<[(CellPart, Option<CellPart>)]>,
         sink: u32,
     },
-    /// The bytes were taken along.
+    /// A put whose bytes have been copied.
     Put {
         target: Holding,
         pieces: Box<[(CellPart, u64)]>,
         notice: Option<Notice>,
     },
-    /// The bytes are still read from own registered memory: to, from.
+    /// A put whose bytes are still read from own registered memory: to, from.
     PutFrom {
         slot: HandleId,
         target: Holding,
         pieces: Box<[(CellPart, CellPart)]>,
         notice: Option<Notice>,
     },
-    /// Complete when no put posted before is on its way (`None`: to anybody).
+    /// A flush, complete when no put posted before it is in flight to the target (`None`: to any
+    /// target).
     Flush {
         slot: HandleId,
         target: Option<Rank>,

@@ -1,4 +1,4 @@
-//! What must hold, what must be possible, and the view of a job that these look at.
+//! Conditions that must hold or must be possible, and the view of a job that they look at.
 
 use crate::{
     cell::{Cells, Home},
@@ -16,7 +16,7 @@ type Check<'a> = Box<dyn Fn(&View<'_>) -> bool + 'a>;
 pub(crate) struct Named<'a> {
     name: String,
     check: Check<'a>,
-    /// Whether it has held.
+    /// Whether the condition has held so far in any state.
     seen: Cell<bool>,
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn named<'a>(name: &str, check: impl Fn(&View<'_>) -> bool + 'a) -> N
 }
 
 impl<'a> Checks<'a> {
-    /// In every state.
+    /// Checks the conditions for every state.
     pub(crate) fn always(&self, state: &State, cells: &Cells) -> Result<(), String> {
         if self.always.is_empty() && self.possible.is_empty() {
             return Ok(());
@@ -44,7 +44,7 @@ impl<'a> Checks<'a> {
         all(&self.always, &view)
     }
 
-    /// In every state in which all is over.
+    /// Checks the conditions for states in which everything is over.
     pub(crate) fn at_end(&self, state: &State, cells: &Cells) -> Result<(), String> {
         all(&self.at_end, &View::new(state, cells))
     }
@@ -65,7 +65,7 @@ fn all(checks: &[Named<'_>], view: &View<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// One moment of a job, seen from outside.
+/// A snapshot of a job, seen from outside.
 #[derive(Debug)]
 pub struct View<'a> {
     state: &'a State,
@@ -77,26 +77,26 @@ impl<'a> View<'a> {
         View { state, cells }
     }
 
-    /// Returns whether a [mortal](crate::Explorer::mortal) rank has died, whoever knows. Facts that
-    /// it set, and its memory, stay as they were.
+    /// Returns whether a [mortal](crate::Explorer::mortal) rank has died, whether or not any rank
+    /// knows. Its memory and the facts that it set stay as they were.
     pub fn is_lost(&self, rank: Rank) -> bool {
         self.state.losses.is_dead(rank)
     }
 
-    /// A fact; see [`crate::Probe`].
+    /// Returns the value of a fact; see [`crate::Probe`].
     pub fn fact(&self, fact: u32) -> u64 {
         self.cells.find(Home::Fact(fact)).map_or(0, |cell| self.state.cell(cell))
     }
 
-    /// Returns the 8-byte word at `addr`, whose offset is a multiple of 8, as it stands in its
-    /// owner's memory. Words that only their owner's CPU ever touches change together with the next
-    /// thing that others could notice.
+    /// Returns the 8-byte word at `addr`, whose offset is a multiple of 8, as it is in its owner's
+    /// memory. Words that only their owner's CPU ever touches change together with the owner's next
+    /// act that others could notice.
     pub fn word(&self, addr: RemoteAddr) -> u64 {
         self.cells.find(Home::Memory(addr)).map_or(0, |cell| self.state.cell(cell))
     }
 
     /// Returns all 8-byte words of registered memory that are not zero, in the order of their
-    /// addresses. Those of regions that were dropped are as they were then.
+    /// addresses. Words of dropped regions have the values they had at the drop.
     pub fn words(&self) -> impl Iterator<Item = (RemoteAddr, u64)> + use<> {
         let all = self.state.cells().iter().enumerate().filter(|(_, bits)| **bits != 0);
         let mut words: Vec<_> = all

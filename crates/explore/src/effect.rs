@@ -1,4 +1,4 @@
-//! What a random run does to memory, access by access: for comparing a protocol with a model of it.
+//! What a random run does to memory, access by access, for comparing a protocol with a model of it.
 
 use crate::{
     act::{Act, Answer},
@@ -7,34 +7,34 @@ use crate::{
 };
 use rdma_fabric::{Amo, Rank, RemoteAddr};
 
-/// What is done to a word.
+/// A kind of access to a word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
     /// A remote atomic takes effect.
     Atomic(Amo<u64>),
-    /// A get reads it.
+    /// A get reads the word.
     Get,
     /// A put arrives.
     Put,
-    /// Its owner reads it.
+    /// The word's owner reads it.
     Load,
-    /// Its owner writes it.
+    /// The word's owner writes it.
     Store,
-    /// Its owner, who waits for it, looks at it.
+    /// The word's owner, waiting for it, looks at it.
     Watch,
 }
 
 /// One access to one word of registered memory (or a part of it), at the moment it happens. Posting
-/// and completion leave none.
+/// and completion have no effect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Effect {
-    /// Whose program did it.
+    /// The rank whose program did it.
     pub by: Rank,
     /// The word.
     pub at: RemoteAddr,
     /// What was done.
     pub access: Access,
-    /// What was found there; of a put or store, what is there from now on.
+    /// The value that was found there or, for a put or store, the new value.
     pub bits: u64,
 }
 
@@ -48,7 +48,7 @@ fn address(cells: &Cells, part: CellPart) -> Option<RemoteAddr> {
 }
 
 impl Effect {
-    /// Of the item at `place`, which is about to happen.
+    /// Returns the effect of the item at `place`, which is about to happen.
     pub(crate) fn of_item(cells: &Cells, state: &State, place: usize) -> Option<Effect> {
         let item = &state.items[place];
         let (access, bits) = match item.kind {
@@ -62,7 +62,7 @@ impl Effect {
         Some(Effect { by: item.by, at: address(cells, item.at)?, access, bits: item.at.get(bits) })
     }
 
-    /// Of what `rank` asks.
+    /// Returns the effect of what `rank` asks.
     pub(crate) fn of_act(cells: &Cells, rank: Rank, act: &Act, answer: &Answer) -> Option<Effect> {
         let (part, access, bits) = match (act, answer) {
             (Act::Load(part), Answer::Value(bits)) => (*part, Access::Load, *bits),

@@ -59,10 +59,10 @@ impl fmt::Debug for Explorer<'_> {
 }
 
 impl<'a> Explorer<'a> {
-    /// Explores jobs of so many ranks, 1 to 26.
+    /// Creates an explorer of jobs of `ranks` ranks, 1 to 26.
     ///
     /// # Panics
-    /// If it is another number.
+    /// If `ranks` is not in this range.
     pub fn new(ranks: usize) -> Self {
         assert!((1..=MOST_RANKS).contains(&ranks), "{ranks} ranks can't be explored; 1 to 26 can");
         Explorer {
@@ -80,11 +80,11 @@ impl<'a> Explorer<'a> {
         }
     }
 
-    /// Puts each rank on a node, numbered from 0 on; each rank has one of its own unless said.
-    /// Nothing that operations do depends on it.
+    /// Sets the node of each rank, numbered from 0; by default, each rank has a node of its own.
+    /// Operations do not depend on it.
     ///
     /// # Panics
-    /// If these are not as many as ranks, or a number below the highest is no rank's node.
+    /// If there is not one node for each rank, or a number below the highest is no rank's node.
     #[must_use]
     pub fn nodes(mut self, nodes: &[u32]) -> Self {
         assert_eq!(nodes.len(), self.nodes.len(), "a node for each rank");
@@ -94,7 +94,7 @@ impl<'a> Explorer<'a> {
         self
     }
 
-    /// Sets what the provider guarantees; [`Caps::weakest`] unless said. Of these, `put_order`,
+    /// Sets what the provider guarantees; [`Caps::weakest`] by default. Only `put_order`,
     /// `coherent_atomics` and `notice_bits` matter here.
     #[must_use]
     pub fn caps(mut self, caps: Caps) -> Self {
@@ -102,23 +102,24 @@ impl<'a> Explorer<'a> {
         self
     }
 
-    /// Stops at so many states; ten million unless said. Each takes 16 to 40 bytes.
+    /// Sets the number of states at which to stop; ten million by default. Each takes 16 to 40
+    /// bytes.
     #[must_use]
     pub fn state_limit(mut self, states: u64) -> Self {
         self.states = states;
         self
     }
 
-    /// Cuts paths on which a rank is given more than so many answers in one
-    /// [step](crate::Probe::step); 1000 unless said.
+    /// Sets how many answers a rank may be given in one [step](crate::Probe::step) before the path
+    /// is cut; 1000 by default.
     #[must_use]
     pub fn patience(mut self, answers: u32) -> Self {
         self.patience = answers;
         self
     }
 
-    /// Sets what timelines call the word at byte `offset` of the symmetric region that is allocated
-    /// as the `region`-th, from 0.
+    /// Sets what timelines call the word at byte `offset` of the `region`-th symmetric region to be
+    /// allocated, counted from 0.
     #[must_use]
     pub fn name(mut self, region: u32, offset: u64, name: &str) -> Self {
         self.names.insert((region, offset), name.to_owned());
@@ -132,28 +133,28 @@ impl<'a> Explorer<'a> {
         self
     }
 
-    /// Takes no shortcut: all that a rank does is a move of its own, even what nobody else could
-    /// notice. There are many more states and the same outcomes; this is how the explorer itself is
-    /// checked. Counter-examples found so are replayed so.
+    /// Turns off the reduction: everything that a rank does is a move of its own, even what nobody
+    /// else could notice. There are many more states and the same outcomes; this is how the
+    /// explorer itself is checked. Counter-examples found this way must be replayed this way.
     #[must_use]
     pub fn unreduced(mut self) -> Self {
         self.reduced = false;
         self
     }
 
-    /// Explores one order only of what ranks do before what is of interest: rank `r` sets up until
-    /// fact `first + r` is not 0. From when all are done on every order is explored, of what is
-    /// still on its way, too; nobody dies before. A set-up that copies tables would else be all
-    /// that there is to explore. [`Explorer::sample`] draws orders of the set-up as well.
+    /// Explores only one order of the ranks' set-up: rank `r` sets up until fact `first + r` is
+    /// non-zero. Once all are done, every order is explored, including that of operations still in
+    /// flight; nobody dies before then. Otherwise a set-up that copies tables would make up nearly
+    /// all of the exploration. [`Explorer::sample`] draws orders of the set-up as well.
     #[must_use]
     pub fn set_up(mut self, first: u32) -> Self {
         self.set_up = Some(first);
         self
     }
 
-    /// Lets `rank` die at any moment before it has ended, or not at all; call it again for more
-    /// ranks. The others learn of it, each at a moment of its own, or end without. [The
-    /// crate](crate#the-loss-of-ranks) says what they see.
+    /// Lets `rank` die at any moment before it has ended, or not at all. Call this again for more
+    /// ranks. The others learn of the death, each at a moment of its own, or end without learning.
+    /// [The crate's documentation](crate#the-loss-of-ranks) says what they see.
     ///
     /// # Panics
     /// If there is no such rank.
@@ -164,47 +165,49 @@ impl<'a> Explorer<'a> {
         self
     }
 
-    /// Lets what a rank owns when its program returns live until the job ends, as it does where all
-    /// ranks leave behind a last barrier, which has many orders of its own. Without this, regions
-    /// go when their rank's program returns, and whoever still addresses them is told
-    /// [`StaleRegion`](rdma_fabric::FabricError::StaleRegion). What is dropped earlier goes then in
-    /// either case.
+    /// Keeps what a rank owns when its program returns until the job ends. This has the effect of a
+    /// last barrier that all ranks pass before they leave, without its many orders. Without this,
+    /// regions go away when their rank's program returns, and ranks that still address them get
+    /// [`StaleRegion`](rdma_fabric::FabricError::StaleRegion). Regions dropped earlier go away when
+    /// they are dropped in either case.
     #[must_use]
     pub fn leave_together(mut self) -> Self {
         self.together = true;
         self
     }
 
-    /// Adds what must hold in every state.
+    /// Adds a condition that must hold in every state.
     #[must_use]
     pub fn always(mut self, name: &str, check: impl Fn(&View<'_>) -> bool + 'a) -> Self {
         self.checks.always.push(named(name, check));
         self
     }
 
-    /// Adds what must hold when all ranks have ended or died and nothing is on its way any more.
+    /// Adds a condition that must hold when all ranks have ended or died and nothing is in flight
+    /// any more.
     #[must_use]
     pub fn at_end(mut self, name: &str, check: impl Fn(&View<'_>) -> bool + 'a) -> Self {
         self.checks.at_end.push(named(name, check));
         self
     }
 
-    /// Adds what must hold in some state: that something which should be possible is.
+    /// Adds a condition that must hold in some state, for checking that something which should be
+    /// possible is.
     #[must_use]
     pub fn possible(mut self, name: &str, check: impl Fn(&View<'_>) -> bool + 'a) -> Self {
         self.checks.possible.push(named(name, check));
         self
     }
 
-    /// Shows `watch` the progress now and then, and stops if it says so.
+    /// Calls `watch` with the progress now and then, and stops if it says so.
     #[must_use]
     pub fn watch(mut self, watch: impl FnMut(&Progress) -> ControlFlow<()> + 'a) -> Self {
         self.watch = Box::new(watch);
         self
     }
 
-    /// Explores what `program` makes for each rank. It is called often, and must make the same each
-    /// time.
+    /// Explores the futures that `program` makes for each rank. It is called often and must make
+    /// the same future each time.
     pub fn run<Fut>(self, program: impl Fn(Fabric) -> Fut + 'a) -> Report
     where
         Fut: Future<Output = ProgramResult<()>> + 'static,
@@ -220,11 +223,11 @@ impl<'a> Explorer<'a> {
         })
     }
 
-    /// Runs one schedule of a counter-example again, and tells what happens: what is wrong, if
-    /// anything is, and the timeline.
+    /// Replays the schedule of a counter-example. Returns what goes wrong, if anything does, and
+    /// the timeline.
     ///
     /// # Panics
-    /// If `schedule` is not what a counter-example printed.
+    /// If `schedule` was not printed by a counter-example.
     pub fn replay<Fut>(self, schedule: &str, program: impl Fn(Fabric) -> Fut + 'a) -> (Option<String>, Vec<String>)
     where
         Fut: Future<Output = ProgramResult<()>> + 'static,
@@ -239,8 +242,8 @@ impl<'a> Explorer<'a> {
         search::follow(&mut world, &self.checks, &schedule.moves)
     }
 
-    /// Runs `runs` jobs in random order, the first from `seed`, each further one from the next
-    /// number. Stops at the first that goes wrong.
+    /// Runs `runs` jobs with random orders, the first from `seed` and each further one from the
+    /// next number. Stops at the first that goes wrong.
     pub fn sample<Fut>(self, seed: u64, runs: u64, program: impl Fn(Fabric) -> Fut + 'a) -> Sample
     where
         Fut: Future<Output = ProgramResult<()>> + 'static,
@@ -256,7 +259,7 @@ impl<'a> Explorer<'a> {
                 Err(what) => {
                     let mut job = self.live(&program);
                     job.record(&self.names);
-                    // The same again: only its timeline is of interest.
+                    // The same run again, only for its timeline.
                     let _ = sample::run(&mut job, self.nodes.len(), &self.checks, seed);
                     sample.failure = Some(Failure { what, seed, timeline: job.timeline() });
                     break;
@@ -266,7 +269,7 @@ impl<'a> Explorer<'a> {
         sample
     }
 
-    /// Repeats one of the runs of [`Explorer::sample`], that from `seed`: returns how it accesses
+    /// Repeats the run of [`Explorer::sample`] that starts from `seed`. Returns how it accesses
     /// memory, and what goes wrong in the end, if anything does.
     pub fn effects<Fut>(self, seed: u64, program: impl Fn(Fabric) -> Fut + 'a) -> (Vec<Effect>, Option<String>)
     where

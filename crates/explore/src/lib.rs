@@ -1,11 +1,11 @@
-//! A model checker for protocols over [`Fabric`]: it runs their own source under every delivery
-//! order that the contract allows.
+//! A model checker for protocols over [`Fabric`]: it runs their unmodified source under every
+//! delivery order that the contract allows.
 //!
-//! The problem: a protocol of one-sided operations is right only if it is right whenever its puts
-//! arrive, whichever atomic comes first, and whenever each CPU comes to its next line. Tests on
+//! The problem: a protocol of one-sided operations is correct only if it is correct no matter when
+//! its puts arrive, which atomic comes first, and when each CPU reaches its next line. Tests on
 //! real machines see a few of these orders. [`Explorer`] goes through all of them, for a few ranks
-//! and rounds, and shows the shortest run that breaks something: a panic, an error, an invariant, a
-//! rank that waits for ever.
+//! and rounds, and shows the shortest run that goes wrong: a panic, an error, a broken invariant, a
+//! rank that waits forever.
 //!
 //! ```
 //! use explore::Explorer;
@@ -33,94 +33,97 @@
 //! Explorer::new(2).run(|fabric| publish(fabric, true)).expect_exhausted();
 //! ```
 //!
-//! The program is any code over a [`Fabric`], unchanged; the explorer is a provider like others.
-//! What it says to the explorer, it says to its [`Probe`].
+//! The program is any code over a [`Fabric`], unchanged; the explorer is a provider like any other.
+//! A program talks to the explorer through its [`Probe`].
 //!
 //! # Which orders
-//! * A put arrives at any time after it was posted, each of its 8-byte words apart, before a flush
-//!   that waits for it completes and before a later atomic as far as [`Explorer::caps`] say. Bytes
-//!   in registered memory are read at any time until the put is complete.
-//! * An atomic or get takes effect at any time between post and completion, a get for each of its
-//!   words apart. Completion comes at any time after the effect. Where
+//! * A put arrives at any time after it was posted, each of its 8-byte words separately, but before
+//!   a flush that waits for it completes, and before a later atomic to the extent that
+//!   [`Explorer::caps`] says so. Source bytes in registered memory are read at any time until the
+//!   put is complete.
+//! * An atomic or get takes effect at any time between post and completion, a get separately for
+//!   each of its words. Completion comes at any time after the effect. Where
 //!   [`Caps::coherent_atomics`](rdma_fabric::Caps::coherent_atomics) is not promised, an atomic
-//!   reads at one moment and writes at a later one: a put or its owner's store in between is lost,
-//!   another atomic does not come between.
-//! * A region goes when its owner drops it, at the latest when its program returns. What comes too
-//!   late for it changes nothing, and its poster is told
-//!   [`StaleRegion`](rdma_fabric::FabricError::StaleRegion): by the handle of a get or atomic, by
-//!   the next flush of a put, at once where the drop came before the call.
-//!   [`Explorer::leave_together`] is for jobs that are not about their end.
-//! * A notice arrives after its own put's bytes and after its poster's earlier notices to that
-//!   target, at any time.
+//!   reads at one moment and writes at a later one: a put or an owner's store in between is lost;
+//!   another atomic cannot come in between.
+//! * A region goes away when its owner drops it, at the latest when the owner's program returns. An
+//!   operation that arrives too late changes nothing, and its poster gets
+//!   [`StaleRegion`](rdma_fabric::FabricError::StaleRegion): from the handle of a get or atomic,
+//!   from the next flush after a put, or at once if the drop came before the call.
+//!   [`Explorer::leave_together`] is for jobs in which the end does not matter.
+//! * A notice arrives at any time after its own put's bytes and after its poster's earlier notices
+//!   to that target.
 //! * Between any two acts of a rank that others could notice (an access to memory or a fact that
-//!   others touch as well, a look at a notice queue or a handle), anything else may happen; so
-//!   between those of its program and those of the futures it has detached.
-//! * A clock stands still until a deadline that its rank waits for comes, at any moment.
+//!   others touch as well, a look at a notice queue or a handle), anything else may happen. This
+//!   also holds between acts of its program and acts of the futures it has detached.
+//! * A clock stands still until it jumps, at any moment, to a deadline that its rank waits for.
 //!
 //! # The loss of ranks
 //! [`Explorer::mortal`] names ranks that may die, each at any moment before it has ended, or not at
-//! all. Others are never lost.
+//! all. No other rank is ever lost.
 //! * A rank that dies does nothing more, nor do the futures it has detached. What it had posted may
-//!   still happen, as before. Its memory is still there, and whoever does not know of its death
-//!   uses it as before.
-//! * Each other rank learns of the death at a moment of its own, or ends without. From the first
-//!   such moment on nothing happens any more of what the dead rank had under way: for all ranks,
-//!   also those that do not know yet. If everybody has ended without learning, the rest of it
-//!   happens or is lost.
-//! * To a rank that has learned of it, operations on the dead rank's memory, [`Fabric::locate`],
-//!   `room` and `flush` are [`PeerLost`](rdma_fabric::FabricError::PeerLost). So ends what it had
-//!   under way there, unless its handle was told before that it is complete; it may have been done
-//!   all the same, seen by those that did not know yet. Puts that had not arrived never do; the
-//!   next `flush_all` tells so, once.
-//! * Its waits that depend on the dead rank end with `PeerLost`, unless they are satisfied. Others
-//!   are not disturbed. Notices that have arrived can be taken.
-//! * A job has ended when all ranks have ended or died. That a death could come saves nobody from a
-//!   deadlock: it need not. Facts and memory stay as the dead rank left them; invariants ask
-//!   [`View::is_lost`].
+//!   still take effect, as before. Its memory is still there, and ranks that do not know of its
+//!   death use it as before.
+//! * Each other rank learns of the death at a moment of its own, or ends without learning. From the
+//!   first such moment on, nothing that the dead rank had in flight takes effect any more, for any
+//!   rank, including those that do not know yet. If everybody has ended without learning, the rest
+//!   of it takes effect or is lost.
+//! * For a rank that has learned of the death, operations on the dead rank's memory,
+//!   [`Fabric::locate`], `room` and `flush` fail with
+//!   [`PeerLost`](rdma_fabric::FabricError::PeerLost). So do its operations in flight to the dead
+//!   rank, unless their handles had already reported completion; they may have taken effect all the
+//!   same, visibly to ranks that did not know yet. Puts that had not arrived never do; the next
+//!   `flush_all` reports this, once.
+//! * Such a rank's waits that depend on the dead rank end with `PeerLost`, unless they are
+//!   satisfied. Its other waits are not disturbed. Notices that have arrived can be taken.
+//! * A job has ended when all ranks have ended or died. A possible death saves nobody from a
+//!   deadlock, as it need not happen. Facts and memory stay as the dead rank left them; invariants
+//!   can ask [`View::is_lost`].
 //!
-//! A rank whose program returns an error is not lost, but a finding (wrap it, if `PeerLost` is what
-//! its ranks may end with). In memory that only a dead rank's CPU has ever touched it may have come
-//! further than any other rank could tell. Without mortal ranks there is no more to explore than
-//! without this.
+//! A rank whose program returns an error is not a lost rank but a finding (wrap the program if its
+//! ranks may end with `PeerLost`). In memory that only a dead rank's CPU has ever touched, the rank
+//! may have got further than any other rank could tell. A job without mortal ranks has no
+//! additional states.
 //!
 //! # What is not explored
-//! * *Control queues, session mode and gates.* There are none: opening one is
-//!   [`Unsupported`](rdma_fabric::FabricError::Unsupported). A protocol that has a form without
-//!   them takes that, and is explored in that form only.
-//! * *Memory that exists.* It can't be registered; keyless memory is copied, without references.
-//! * *Memory orders of CPUs.* Memory is one, and what is written is seen by all at once (O15), its
-//!   writer included. So a store that its rank sees before others do is not explored. Loom does
-//!   that.
-//! * *Queues that are full*, and transfers that are split.
-//! * *Waits that end because the others have left.* They show as deadlocks.
-//! * *Of regions that go*: an operation that is posted after the drop is refused at once, though a
-//!   put's error could come with a flush. A get whose own sink is dropped while it is under way is
-//!   told so; it could end well. A mortal rank dies with its regions there; one that fails drops
-//!   them first. Under [`Explorer::leave_together`], what ranks let go of with their programs.
-//! * *Of atomics that are not coherent*: a random run loses a store only if the owner's CPU goes on
-//!   between two events.
-//! * *Failed allocations*: they end well, whoever is dead.
+//! * *Control queues, session mode and gates.* There are none: opening one fails with
+//!   [`Unsupported`](rdma_fabric::FabricError::Unsupported). A protocol that can do without them is
+//!   explored in that form only.
+//! * *Existing memory.* It can't be registered; keyless memory is copied, without references.
+//! * *Memory orders of CPUs.* There is a single memory, and a write is seen by all ranks at once
+//!   (O15), including its writer. So a store that its own rank sees before others do is not
+//!   explored. Loom does that.
+//! * *Full queues* and split transfers.
+//! * *Waits that end because the others have left.* They appear as deadlocks.
+//! * *Some cases of regions that go away.* An operation that is posted after the drop is refused at
+//!   once, though a put's error could also come with a flush. A get whose own sink is dropped while
+//!   it is in flight fails; it could also succeed. A mortal rank dies with its regions still
+//!   present; a rank that fails drops them first. Under [`Explorer::leave_together`], regions that
+//!   ranks release when their programs end are not covered.
+//! * *Some cases of atomics that are not coherent.* A random run loses a store only if the owner's
+//!   CPU runs between two events.
+//! * *Failed allocations.* They succeed, whoever is dead.
 //! * The bytes of one aligned 8-byte word arrive together. A put of an owned buffer is complete as
 //!   soon as it is posted. Waits that are polled together see one moment.
-//! * Liveness is not checked: that a rank may go in circles is [counted](Report::circles), a step
+//! * Liveness is not checked: possible cycles of a rank are [counted](Report::circles), and a step
 //!   that never ends is [cut](Report::cut).
 //!
-//! # That a check can fail
-//! is shown by a protocol with a step done wrong. [`mutant`] spoils operations on their way to a
-//! fabric.
+//! # Proving that a check can fail
+//! A protocol with one step done wrong shows that a check can fail. [`mutant`] spoils operations on
+//! their way to a fabric.
 //!
 //! # How
-//! A deterministic program is where the answers it was given have led it. So a rank's state is its
-//! history of answers; what it does there is learned by running it from the start, once, and kept
-//! in a table. A state of the job is memory, operations on their way, and each rank's state; it is
-//! known by a 128-bit hash (a collision among 10^8 states has a probability of 10^-23). Where a
-//! rank remembers less than its history, the program may [say so](Probe::step), which the explorer
-//! checks by comparing continuations.
+//! Where a deterministic program stands is determined by the answers it was given. So a rank's
+//! state is its history of answers; what the rank does there is learned by running it from the
+//! start, once, and kept in a table. A state of the job consists of memory, operations in flight,
+//! and each rank's state. It is identified by a 128-bit hash (a collision among 10^8 states has a
+//! probability of 10^-23). Where a rank remembers less than its history, the program may [say
+//! so](Probe::step); the explorer checks this by comparing continuations.
 //!
-//! What a rank does that nobody else can notice (posting, memory that only its own CPU touches,
-//! going on with a result when it waits for nothing else) happens at once: it commutes with all
-//! that others do, so no order is lost. Which memory is a rank's own is found out; if it turns out
-//! to be shared, the exploration begins anew.
+//! Acts of a rank that nobody else can notice (posting, touching memory that only its own CPU
+//! touches, continuing with a result when it waits for nothing else) happen at once: they commute
+//! with everything that others do, so no order is lost. The explorer finds out by itself which
+//! memory is a rank's own; if such memory turns out to be shared, the exploration starts over.
 
 #![forbid(unsafe_code)]
 

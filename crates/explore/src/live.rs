@@ -1,8 +1,8 @@
-//! Jobs whose programs run once, as they come: for random orders, and for drivers that decide
+//! Jobs whose programs run live, only once: for random orders, and for drivers that decide
 //! themselves what happens next.
 //!
-//! The rules are those of the exploration, with one difference: a rank's CPU does all it can in one
-//! go.
+//! The rules are those of the exploration, with one difference: a rank's CPU does everything it can
+//! in one go.
 
 mod events;
 
@@ -37,14 +37,14 @@ use std::{
 pub(crate) struct Live {
     state: State,
     cells: Rc<RefCell<Cells>>,
-    /// Ranks that may have something to go on with.
+    /// Ranks that may be able to go on.
     awake: Vec<bool>,
-    /// The earliest deadline of each rank that has not come.
+    /// The earliest deadline of each rank that has not passed.
     deadlines: Vec<Option<u64>>,
     /// Ranks that may die.
     mortal: Ranks,
     timeline: Option<Timeline>,
-    /// What a rank asked for that may be a wait: it hears next whether it is.
+    /// A rank's question that may be a wait; the next thing heard is whether it is.
     look: Option<(Rank, Act, Answer)>,
     effects: Option<Vec<Effect>>,
 }
@@ -70,14 +70,14 @@ impl Live {
         answer
     }
 
-    /// Shows the timeline, if there is one, what happens.
+    /// Records what happens in the timeline, if there is one.
     fn note(&mut self, tell: impl FnOnce(&mut Timeline, &Cells, &State)) {
         if let Some(timeline) = &mut self.timeline {
             tell(timeline, &self.cells.borrow(), &self.state);
         }
     }
 
-    /// Tells whether the last answer was what the program waits for.
+    /// Records whether the last answer was what the program waits for.
     pub(crate) fn heard(&mut self, ready: bool) {
         let (Some(timeline), Some((rank, act, answer))) = (&mut self.timeline, self.look.take()) else { return };
         let cells = self.cells.borrow();
@@ -96,12 +96,12 @@ impl Live {
     }
 }
 
-/// A job of which each next event is chosen by the caller.
+/// A job in which the caller chooses each next event.
 pub struct LiveJob {
     live: Rc<RefCell<Live>>,
     caps: Caps,
     sessions: Vec<Rc<Session>>,
-    /// Each rank's program and what it has detached.
+    /// Each rank's program, and the futures it has detached.
     tasks: Vec<Vec<Task>>,
 }
 
@@ -112,7 +112,7 @@ impl fmt::Debug for LiveJob {
 }
 
 impl LiveJob {
-    /// Makes a job of which every rank is about to begin what `program` makes for it.
+    /// Creates a job in which every rank is about to begin the future that `program` makes for it.
     pub fn new<Fut>(ranks: usize, caps: Caps, program: impl Fn(Fabric) -> Fut) -> Self
     where
         Fut: Future<Output = ProgramResult<()>> + 'static,
@@ -120,7 +120,7 @@ impl LiveJob {
         LiveJob::on_nodes((0..ranks as u32).collect(), caps, program)
     }
 
-    /// Makes a job of which every rank is about to begin, with the node of each rank:
+    /// Creates a job in which every rank is about to begin, with the given node of each rank, as in
     /// [`Explorer::nodes`](crate::Explorer::nodes).
     pub(crate) fn on_nodes<Fut>(nodes: Arc<[u32]>, caps: Caps, program: impl Fn(Fabric) -> Fut) -> Self
     where
@@ -168,15 +168,15 @@ impl LiveJob {
         self
     }
 
-    /// Lets ranks leave together, as [`Explorer::leave_together`](crate::Explorer::leave_together)
-    /// does.
+    /// Lets ranks leave together at the end, as
+    /// [`Explorer::leave_together`](crate::Explorer::leave_together) does.
     #[must_use]
     pub fn leave_together(self) -> Self {
         self.sessions.iter().for_each(|session| session.together.set(true));
         self
     }
 
-    /// Keeps a timeline from now on.
+    /// Records a timeline from now on.
     pub(crate) fn record(&mut self, names: &HashMap<(u32, u64), String>) {
         let live = &mut *self.live.borrow_mut();
         live.timeline = Some(Timeline::default());
@@ -191,7 +191,7 @@ impl LiveJob {
         timeline.into_lines()
     }
 
-    /// Keeps what happens to memory from now on.
+    /// Records what happens to memory from now on.
     pub(crate) fn keep_effects(&mut self) {
         self.live.borrow_mut().effects = Some(Vec::new());
     }
@@ -241,7 +241,7 @@ impl LiveJob {
                 live.state.die(rank);
                 (live.awake[rank.index()], live.deadlines[rank.index()]) = (false, None);
                 drop(borrowed);
-                // What its futures still do when they are dropped never comes to be.
+                // Whatever its futures still do when they are dropped has no effect.
                 self.sessions[rank.index()].end();
                 self.tasks[rank.index()].clear();
             }
@@ -254,10 +254,10 @@ impl LiveJob {
         Ok(())
     }
 
-    /// Polls all that a rank runs, and what that detaches.
+    /// Polls everything that a rank runs, and what that detaches.
     ///
     /// # Errors
-    /// As [`LiveJob::act`].
+    /// Those of [`LiveJob::act`].
     pub fn go(&mut self, rank: Rank) -> Result<(), String> {
         let tasks = &mut self.tasks[rank.index()];
         let mut batch = std::mem::take(tasks);
@@ -284,12 +284,12 @@ impl LiveJob {
         Ok(())
     }
 
-    /// Returns whether a rank, and all that it detached, is over, be it by its death.
+    /// Returns whether a rank, with all that it detached, is over, including by its death.
     pub fn has_ended(&self, rank: Rank) -> bool {
         self.tasks[rank.index()].is_empty()
     }
 
-    /// Looks at memory and facts.
+    /// Calls `look` with a view of memory and facts.
     pub fn look<T>(&self, look: impl FnOnce(&View<'_>) -> T) -> T {
         let live = self.live.borrow();
         let cells = live.cells.borrow();

@@ -1,9 +1,10 @@
-//! The loss of ranks: who has died, who knows, what becomes of operations, and when deaths come.
+//! The loss of ranks: which have died, which know of it, what becomes of operations, and when
+//! deaths happen.
 //!
-//! A rank that dies does nothing more. What it had posted is still on its way, and its memory is
-//! still there. Each other rank learns of it at a moment of its own; from the first such moment on
-//! nothing of the dead rank's happens any more (E4), and for the one that has learned nothing
-//! happens in the dead rank's memory (E2).
+//! A rank that dies does nothing more. What it had posted is still in flight, and its memory is
+//! still there. Each other rank learns of the death at a moment of its own. From the first such
+//! moment on, no operation of the dead rank happens any more (E4), and for a rank that has learned
+//! of the death, nothing happens in the dead rank's memory (E2).
 
 use crate::{
     act::{Act, NO_HANDLE},
@@ -14,10 +15,10 @@ use crate::{
 };
 use rdma_fabric::Rank;
 
-/// Where a dead rank is: where it was does not matter.
+/// The local state of every dead rank: its previous state does not matter.
 const GONE: LocalId = LocalId::MAX;
 
-/// Ranks by bits, of which there are [`crate::schedule::MOST_RANKS`].
+/// A set of ranks, as [`crate::schedule::MOST_RANKS`] bits.
 pub(crate) type Ranks = u32;
 
 pub(crate) fn bit(rank: Rank) -> Ranks {
@@ -29,12 +30,12 @@ pub(crate) fn first(ranks: Ranks) -> Option<Rank> {
     (ranks != 0).then(|| Rank::new(ranks.trailing_zeros()))
 }
 
-/// What one rank has heard.
+/// What one rank has heard of losses.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 struct Heard {
     /// The losses it knows of.
     lost: Ranks,
-    /// Those to whom a put of its own failed that no flush has told of (O13).
+    /// Ranks to which a put of its own failed that no flush has reported yet (O13).
     owed: Ranks,
 }
 
@@ -42,9 +43,9 @@ struct Heard {
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Losses {
     dead: Ranks,
-    /// Mortal ranks that have ended before they died: they never will.
+    /// Mortal ranks that have ended alive: they will never die.
     ended: Ranks,
-    /// By rank; shorter where nobody has heard of anything.
+    /// What each rank has heard; the list may be shorter if the remaining ranks have heard nothing.
     heard: Vec<Heard>,
 }
 
@@ -71,12 +72,12 @@ impl Losses {
         by != lost && self.is_dead(lost) && !self.is_dead(by) && self.known_to(by) & bit(lost) == 0
     }
 
-    /// Returns the first rank that a flush of all has to tell `by` of.
+    /// Returns the first rank whose loss a flush of all targets has to report to `by`.
     pub(crate) fn owed_to(&self, by: Rank) -> Option<Rank> {
         first(self.heard.get(by.index()).map_or(0, |heard| heard.owed))
     }
 
-    /// A flush of all has told.
+    /// Records that a flush of all targets has reported.
     pub(crate) fn paid(&mut self, by: Rank) {
         if let Some(heard) = self.heard.get_mut(by.index()) {
             heard.owed = 0;
@@ -92,7 +93,7 @@ impl Losses {
         }
     }
 
-    /// Keeps its allocation.
+    /// Assigns from another value, keeping the allocation.
     pub(crate) fn assign(&mut self, from: &Self) {
         (self.dead, self.ended) = (from.dead, from.ended);
         self.heard.clone_from(&from.heard);
@@ -100,7 +101,7 @@ impl Losses {
 }
 
 impl Item {
-    /// It will not happen, and the handle that waits for it is to say so.
+    /// Marks the item as one that will not happen; the handle that waits for it is to say so.
     fn lost(&mut self) {
         self.happened(0);
         self.kind = ItemKind::Lost;
@@ -108,7 +109,7 @@ impl Item {
 }
 
 impl State {
-    /// `rank` does nothing more. Nobody holds its handles, and nobody takes its notices.
+    /// Lets `rank` die. Nobody holds its handles, and nobody takes its notices.
     pub(crate) fn die(&mut self, rank: Rank) {
         self.items.iter_mut().filter(|item| item.by == rank).for_each(|item| {
             item.slot = NO_HANDLE;
@@ -123,8 +124,8 @@ impl State {
         self.losses.heard[rank.index()] = Heard::default();
     }
 
-    /// `by` learns that `lost` has died. What `by` has under way there fails, unless its handle
-    /// knows better; it may have taken effect before.
+    /// Lets `by` learn that `lost` has died. What `by` has in flight there fails, unless its handle
+    /// already knows better; it may have taken effect before.
     pub(crate) fn learn(&mut self, by: Rank, lost: Rank) {
         self.vanish(lost);
         let mut owed = false;
@@ -143,7 +144,7 @@ impl State {
         heard.owed |= if owed { bit(lost) } else { 0 };
     }
 
-    /// Nothing of what `lost` had on its way happens any more.
+    /// Discards everything that `lost` had in flight.
     pub(crate) fn vanish(&mut self, lost: Rank) {
         self.items.retain(|item| item.by != lost);
     }
@@ -155,7 +156,7 @@ impl State {
 }
 
 impl World<'_> {
-    /// Deaths, and their becoming known.
+    /// Collects the deaths that may happen, and the ranks that may learn of deaths.
     pub(crate) fn losses(&self, state: &State, into: &mut Vec<Move>) {
         let ranks = || (0..state.ranks.len() as u32).map(Rank::new);
         let number = |rank: Rank| rank.number() as u8;
@@ -166,7 +167,7 @@ impl World<'_> {
                 }
                 continue;
             }
-            // Who has come to its end asks for nothing any more.
+            // A rank that has ended asks for nothing any more.
             let goes_on = |other: &Rank| !state.losses.is_dead(*other) && !self.is_over(state, *other);
             let learns = ranks().filter(|other| goes_on(other) && state.losses.may_learn(*other, rank));
             into.extend(learns.map(|other| Move::Learn(number(other), number(rank))));
@@ -213,8 +214,8 @@ impl World<'_> {
         self.automaton.local(state.ranks[rank.index()].local).act == Act::Done
     }
 
-    /// Returns whether a rank that may die has nothing more to do but to end, before which it may
-    /// still die.
+    /// Returns whether a rank that may die has nothing left to do but end; it may still die before
+    /// that.
     pub(crate) fn is_about_to_end(&self, state: &State, rank: Rank) -> bool {
         self.automaton.job.mortal & bit(rank) != 0 && !state.losses.has_ended(rank) && self.is_over(state, rank)
     }
@@ -224,9 +225,9 @@ impl World<'_> {
         self.note(|timeline, _| timeline.done(rank));
     }
 
-    /// Returns whether a rank that awaits an operation goes on as soon as that has happened: it
-    /// waits for nothing else, and the operation's target can't be lost before it hears, nor can
-    /// what is under way to it fail.
+    /// Returns whether a rank that awaits an operation continues as soon as it has happened: it
+    /// waits for nothing else, the operation's target can't be lost before the rank hears, and what
+    /// is in flight to the target can't fail.
     pub(crate) fn is_told_at_once(&mut self, state: &State, rank: Rank, local: LocalId) -> bool {
         if !self.is_sole(local) {
             return false;

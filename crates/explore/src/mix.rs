@@ -1,4 +1,4 @@
-//! The 128-bit hash that states are known by.
+//! The 128-bit hash that identifies states.
 //!
 //! Two lanes of folded multiplications with different constants. If they behave as random
 //! functions, n states collide with a probability of about n² / 2^129: 10^-23 for a hundred million
@@ -9,7 +9,7 @@ use std::hash::Hasher;
 const LANES: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0xd6e8_feb8_6659_fd93];
 const START: [u64; 2] = [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344];
 
-/// A hash under way.
+/// A hash in progress.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mix([u64; 2]);
 
@@ -24,7 +24,7 @@ impl Mix {
         Mix(START)
     }
 
-    /// Order matters.
+    /// Adds a value. Order matters.
     #[inline(always)]
     pub(crate) fn add(&mut self, value: u64) {
         let [a, b] = self.0;
@@ -61,7 +61,7 @@ impl Hasher for Mix {
     }
 }
 
-/// Makes maps of what is a [`Mix`] already.
+/// The hasher for maps whose keys are already a [`Mix`].
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Mixed(u64);
 

@@ -1,4 +1,4 @@
-//! What may happen next in a job: what ranks that rest could do, and what they wait for.
+//! What may happen next in a job: what resting ranks could do, and what they wait for.
 
 use crate::{
     act::{Act, Answer},
@@ -10,12 +10,12 @@ use crate::{
 };
 use rdma_fabric::Rank;
 
-/// What a rank that rests could do.
+/// What a resting rank could do.
 pub(crate) struct Outlook {
     pub(crate) goes_on: bool,
     /// The word that it would store to before anything else.
     pub(crate) stores: Option<CellPart>,
-    /// The next deadline it waits for.
+    /// The next deadline that it waits for.
     deadline: Option<u64>,
 }
 
@@ -89,7 +89,7 @@ impl World<'_> {
         Ok(next)
     }
 
-    /// Asks everything that the rank waits for, and changes nothing.
+    /// Asks for everything that the rank waits for, without changing anything.
     pub(crate) fn outlook(&mut self, state: &State, rank: u8, task: Option<u8>) -> Result<Outlook, Halt> {
         self.ask_ahead(state, rank, task, |_| {})
     }
@@ -150,8 +150,8 @@ impl World<'_> {
         }
     }
 
-    /// Returns whether it is of interest that the atomic at `place`, which may happen, reads now
-    /// and writes later.
+    /// Returns whether it matters if the atomic at `place`, which may happen, reads now and writes
+    /// later.
     pub(crate) fn may_begin(&mut self, state: &State, place: usize) -> Result<bool, Halt> {
         let item = &state.items[place];
         if self.coherent || item.kind != ItemKind::Atomic || state.too_late(place).is_some() {
@@ -181,8 +181,8 @@ impl World<'_> {
         Ok(false)
     }
 
-    /// While some rank sets up, leave one of `moves`: one of such a rank if there is any, or else
-    /// one by which something arrives.
+    /// While any rank is setting up, leaves only one of `moves`: one of such a rank if there is
+    /// any, or else one by which something arrives.
     pub(crate) fn one_order_of_set_up(&self, state: &State, moves: &mut Vec<Move>) {
         let Some(first) = self.set_up else { return };
         let cells = self.automaton.job.cells.borrow();
@@ -205,7 +205,7 @@ impl World<'_> {
         }
     }
 
-    /// Returns all that `rank` asked for in vain; `None` if it goes on, or has ended.
+    /// Returns everything that `rank` asked for without success; `None` if it goes on or has ended.
     fn awaits(&mut self, state: &State, rank: Rank) -> Result<Option<Vec<Act>>, Halt> {
         if state.losses.is_dead(rank) || self.is_over(state, rank) {
             return Ok(None);
@@ -222,8 +222,8 @@ impl World<'_> {
         Ok(Some(acts))
     }
 
-    /// Tells the timeline that `rank` waits, if it does: not for its own operations only, of which
-    /// most come by themselves.
+    /// Tells the timeline that `rank` waits, if it does, unless only for its own operations, most
+    /// of which complete by themselves.
     pub(crate) fn tell_of_wait(&mut self, state: &State, rank: Rank) -> Result<(), Halt> {
         if self.timeline.is_none() {
             return Ok(());
@@ -236,7 +236,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Who waits for what, in words, where nothing happens any more.
+    /// Describes, once nothing happens any more, what `rank` waits for.
     pub(crate) fn waits_for(&mut self, state: &State, rank: Rank) -> Result<Option<String>, Halt> {
         let acts = self.awaits(state, rank)?;
         Ok(acts.map(|acts| {

@@ -1,4 +1,4 @@
-//! What an exploration came to.
+//! The result of an exploration.
 
 use std::fmt;
 
@@ -7,32 +7,32 @@ use std::fmt;
 pub struct Report {
     /// Different states of the whole job.
     pub states: u64,
-    /// Moves from one to another.
+    /// Moves from one state to another.
     pub transitions: u64,
-    /// Moves of the longest path that was followed.
+    /// The number of moves on the longest path that was followed.
     pub longest: usize,
     /// States in which all ranks had ended or died.
     pub ends: u64,
-    /// Moves back to a state on the way there: so often the job could go in circles. Not an error;
-    /// nobody promises fairness.
+    /// Moves back to a state on the current path: how often the job could go round in circles. This
+    /// is not an error, since nobody promises fairness.
     pub circles: u64,
-    /// Paths that were not followed to their end because a step of a rank grew too long: the
-    /// exploration was exhaustive up to there.
+    /// Paths that were not followed to their end because a step of a rank grew too long. The
+    /// exploration was exhaustive up to those points.
     pub cut: u64,
-    /// Of each rank with such a step: what it did there again and again, on the first of those
-    /// paths.
+    /// For each rank with a step that was cut: what it did there again and again, on the first such
+    /// path.
     pub endless: Vec<String>,
     /// States of single ranks.
     pub local_states: u64,
-    /// How often a program was run, from its start, to learn those.
+    /// How often a program was run from its start to learn those states.
     pub runs: u64,
-    /// How often the exploration began anew because memory that it took for a rank's own turned out
-    /// to be shared.
+    /// How often the exploration started over because memory that it took for a rank's own turned
+    /// out to be shared.
     pub restarts: u32,
-    /// Whether what should be possible was: by name, in the order given.
+    /// Whether each condition that should be possible was: by name, in the order given.
     pub possible: Vec<(String, bool)>,
-    /// Histories that a [step](crate::Probe::step) declared the same and that went on differently.
-    /// Then states may have been missed: the declared result was too small.
+    /// Histories that a [step](crate::Probe::step) declared equal but that continued differently.
+    /// If there are any, states may have been missed: the declared result left something out.
     pub contradiction: Option<String>,
     /// Continuations of such histories that were compared.
     pub compared: u64,
@@ -45,7 +45,7 @@ pub struct Report {
 pub enum Verdict {
     /// Every order of delivery was explored, and nothing is wrong.
     Exhausted,
-    /// A bound was met; nothing is wrong so far.
+    /// A bound was reached; nothing is wrong so far.
     Stopped(Stop),
     /// Something is wrong.
     Violated(Box<CounterExample>),
@@ -54,28 +54,29 @@ pub enum Verdict {
 /// Why an exploration was given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// At so many states.
+    /// This many states were reached.
     States(u64),
-    /// Some paths were [cut](Report::cut): a step of a rank took more than so many answers. A loop
-    /// that retries without a bound does that, and so does one that polls where it should wait.
+    /// Some paths were [cut](Report::cut): a step of a rank took more than this many answers. A
+    /// loop that retries without a bound does this, and so does one that polls where it should
+    /// wait.
     Steps(u32),
-    /// Whoever watched the progress did not want more.
+    /// The callback that watches the progress asked to stop.
     Asked,
 }
 
-/// A run that breaks something.
+/// A run that goes wrong.
 #[derive(Clone, Debug)]
 pub struct CounterExample {
     /// What is broken.
     pub what: String,
-    /// For [`crate::Explorer::replay`].
+    /// The schedule of the run, for [`crate::Explorer::replay`].
     pub schedule: String,
     /// Its number of moves.
     pub moves: usize,
-    /// Whether no run with fewer moves is wrong.
+    /// Whether no run with fewer moves goes wrong.
     pub shortest: bool,
-    /// What happened, line by line: `←` before what took effect at its target, and `…`, last,
-    /// before what had not when the run broke.
+    /// What happened, line by line. `←` marks what took effect at its target; `…`, at the end,
+    /// marks what had not yet taken effect when the run went wrong.
     pub timeline: Vec<String>,
 }
 
@@ -89,8 +90,8 @@ impl Report {
     }
 
     /// # Panics
-    /// With the whole report, unless everything was explored, nothing is wrong, what should be
-    /// possible was, and no step was declared wrongly.
+    /// With the whole report, unless everything was explored, nothing is wrong, everything that
+    /// should be possible was, and no step was declared wrongly.
     #[track_caller]
     pub fn expect_exhausted(&self) -> &Self {
         assert!(matches!(self.verdict, Verdict::Exhausted), "{self}");

@@ -1,10 +1,10 @@
-//! What may happen to operations on their way: the contract's freedom, and its limits.
+//! What may happen to operations in flight: the freedom that the contract gives, and its limits.
 //!
 //! Where [`Caps::coherent_atomics`](rdma_fabric::Caps::coherent_atomics) is not promised, atomics
-//! are atomic against each other only: such an atomic reads its word at one moment and writes it at
-//! a later one. No other atomic on the word comes between; a put or its owner's store may, and is
-//! lost. As an atomic that reads earlier than it must is of interest only if something is lost by
-//! that, it reads where such a write could come next, and else when it writes.
+//! are atomic only against each other: such an atomic reads its word at one moment and writes it at
+//! a later one. No other atomic on the word comes in between; a put or the owner's store may, and
+//! is lost. An atomic that reads earlier than it must matters only if something is lost by that. So
+//! it reads early where such a write could come next, and otherwise when it writes.
 
 use crate::{
     act::{Act, Answer, HandleId, NO_HANDLE},
@@ -40,12 +40,13 @@ impl State {
         }
     }
 
-    /// Returns whether all that happens to the item is that its poster's handle knows.
+    /// Returns whether the item's only remaining event is that its poster's handle learns of it.
     pub(crate) fn only_tells(&self, place: usize) -> bool {
         matches!(self.items[place].kind, ItemKind::Flush | ItemKind::Over | ItemKind::Lost | ItemKind::Stale)
     }
 
-    /// After its own bytes; after the notices posted before to the same target.
+    /// Returns whether a notice may arrive: after its own bytes, and after notices posted earlier
+    /// to the same target.
     fn notice_may_arrive(&self, place: usize) -> bool {
         let (by, target) = (self.items[place].by, self.items[place].target);
         let before = || self.items[..place].iter().rev().filter(|item| item.by == by);
@@ -66,7 +67,7 @@ impl State {
         })
     }
 
-    /// Lets it happen.
+    /// Lets the item at `place` happen.
     pub(crate) fn happen(&mut self, place: usize) {
         if let Some(holding) = self.too_late(place) {
             return self.comes_too_late(place, holding);
@@ -97,8 +98,8 @@ impl State {
             }
             ItemKind::PutFrom => {
                 let bits = self.read(item.own) >> item.own.mask.trailing_zeros() << item.at.mask.trailing_zeros();
-                // From now on the bytes travel, and the poster may know that they were taken: one
-                // does not wait for the other.
+                // From now on the bytes travel, and the poster may learn that they were taken;
+                // neither waits for the other.
                 let put = Item { kind: ItemKind::Put, slot: NO_HANDLE, bits, own: CellPart::default(), ..item };
                 if heard {
                     self.over(place, 0);
@@ -135,8 +136,8 @@ impl State {
         }
     }
 
-    /// Returns what a rank that asks for an operation's result is told. `at_once`: as soon as it
-    /// has happened.
+    /// Returns the answer to a rank that asks for an operation's result. `at_once` means that it is
+    /// complete as soon as it has happened.
     pub(crate) fn result(&self, by: Rank, slot: HandleId, at_once: bool) -> Answer {
         let mut pieces = self.items.iter().filter(|item| item.by == by && item.slot == slot);
         let complete =
@@ -161,7 +162,7 @@ impl State {
         }
     }
 
-    /// The slot is free: its result was taken, or its handle dropped.
+    /// Frees a slot: its result was taken, or its handle dropped.
     pub(crate) fn release(&mut self, by: Rank, slot: HandleId) {
         for item in &mut self.items {
             if item.by == by && item.slot == slot {
@@ -172,7 +173,7 @@ impl State {
         self.forget_the_unheard();
     }
 
-    /// Without a hearer these do nothing more.
+    /// Removes items that have nothing left to do, as nobody listens for them.
     pub(crate) fn forget_the_unheard(&mut self) {
         let silent = |item: &Item| {
             matches!(item.kind, ItemKind::Over | ItemKind::Get | ItemKind::Flush | ItemKind::Lost | ItemKind::Stale)
@@ -185,7 +186,7 @@ impl State {
         first.map_or(Answer::Pending, |(_, notice)| Answer::Notice(*notice))
     }
 
-    /// A rank tells something.
+    /// Does what a rank tells.
     pub(crate) fn tell(&mut self, rank: Rank, act: &Act) {
         match act {
             Act::Post(op) => self.post(rank, op),
@@ -195,7 +196,8 @@ impl State {
         }
     }
 
-    /// A rank asks something, and does it. `at_once`: operations that have happened are complete.
+    /// Does what a rank asks, and returns the answer. `at_once` means that operations that have
+    /// happened are complete.
     pub(crate) fn ask(&mut self, rank: Rank, act: &Act, at_once: bool) -> Answer {
         match act {
             Act::Load(part) | Act::Watch(part) => Answer::Value(self.read(*part)),
@@ -227,7 +229,7 @@ impl State {
         }
     }
 
-    /// What becomes of the answer in the world.
+    /// Applies an answer's consequences to the world.
     pub(crate) fn answered(&mut self, rank: Rank, act: &Act, answer: &Answer) {
         match (act, answer) {
             (_, Answer::Pending) => {}
@@ -272,7 +274,7 @@ impl State {
         })
     }
 
-    /// The atomic at `place` reads its word.
+    /// Lets the atomic at `place` read its word.
     pub(crate) fn begin(&mut self, place: usize) {
         let at = self.items[place].at;
         let old = at.get(self.read(at));
@@ -280,7 +282,7 @@ impl State {
         (item.kind, item.bits) = (ItemKind::Begun, old);
     }
 
-    /// The atomic at `place` writes its word. A comparison that failed writes nothing.
+    /// Lets the atomic at `place` write its word. A comparison that failed writes nothing.
     pub(crate) fn finish(&mut self, place: usize) {
         let item = self.items[place];
         let fails = matches!(item.amo(), Amo::CompareSwap { expected, .. } if expected != item.bits);

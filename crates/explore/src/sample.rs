@@ -1,4 +1,4 @@
-//! Many runs in random order: for jobs that are too large to be explored.
+//! Many runs with random orders, for jobs that are too large to be explored.
 
 use crate::{
     checks::Checks,
@@ -8,23 +8,23 @@ use crate::{
 use rdma_fabric::Rank;
 use std::{collections::HashMap, fmt};
 
-/// What random runs came to. A run is repeated by its seed.
+/// The result of random runs. A run can be repeated from its seed.
 #[derive(Clone, Debug, Default)]
 pub struct Sample {
     /// Runs that went well.
     pub runs: u64,
-    /// Events of all of them.
+    /// The number of events in all runs.
     pub events: u64,
-    /// The run that did not.
+    /// The run that went wrong, if one did.
     pub failure: Option<Failure>,
 }
 
-/// A random run that broke something.
+/// A random run that went wrong.
 #[derive(Clone, Debug)]
 pub struct Failure {
     /// What is broken.
     pub what: String,
-    /// Gives the run again.
+    /// The seed that repeats the run.
     pub seed: u64,
     /// What happened, line by line, as in a [counter-example](crate::CounterExample::timeline).
     pub timeline: Vec<String>,
@@ -42,14 +42,14 @@ impl fmt::Display for Sample {
     }
 }
 
-/// Random, with lasting likes and dislikes: in each run every rank's steps, operations and
-/// deadlines are fast or slow as a whole, which finds the rare orders sooner than fair dice.
+/// Random choices with a lasting bias: within a run, each rank's steps, operations and deadlines
+/// are fast or slow as a whole, which finds rare orders sooner than fair dice.
 struct Dice {
     seed: u64,
     drawn: u64,
-    /// Per rank: its CPU, its atomics and gets, its puts, its clock.
+    /// The weights of each rank's CPU, atomics and gets, puts, and clock.
     weights: Vec<[u64; 4]>,
-    /// Per rank that may die: it does with one of so many events, or never (0).
+    /// For each rank that may die, the one-in-n chance that it does so at an event; 0 means never.
     deaths: HashMap<Rank, u64>,
 }
 
@@ -102,16 +102,16 @@ impl Dice {
     }
 }
 
-/// One run. Yields its number of events.
+/// Does one run. Returns its number of events.
 pub(crate) fn run(job: &mut LiveJob, ranks: usize, checks: &Checks<'_>, seed: u64) -> Result<u64, String> {
-    /// No run is that long.
+    /// More events than any run has.
     const MOST: u64 = 1_000_000;
     let mut dice = Dice::new(seed, ranks);
     let mut events = Vec::new();
     for count in 0..MOST {
         job.with_state(|state, cells| checks.always(state, cells))?;
         job.events(&mut events);
-        // A death may come, but need not.
+        // A death may happen, but need not.
         if events.iter().all(|event| matches!(event, Event::Die(_))) {
             let waiting: Vec<_> =
                 (0..ranks as u32).map(Rank::new).filter(|rank| !job.has_ended(*rank)).map(|r| r.to_string()).collect();

@@ -1,4 +1,4 @@
-//! A run in one word: which memory its ranks share with others, and its moves.
+//! A run in one word: the memory that its ranks share with others, and its moves.
 //!
 //! `A0+80,f2,B1-:Bb0` says that rank 0's word at byte 80 of region 0 and fact 2 are touched by
 //! others than their owner's CPU, and rank 1's region 1 may be addressed after it was dropped, all
@@ -15,12 +15,12 @@ use crate::{
 use rdma_fabric::{Rank, RegionKey, RemoteAddr};
 use std::fmt;
 
-/// Ranks have letters.
+/// The most ranks: each has a letter.
 pub(crate) const MOST_RANKS: usize = 26;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Schedule {
-    /// Memory that others than its owner's CPU touch.
+    /// Memory that is touched by more than its owner's CPU.
     pub(crate) shared: Vec<Home>,
     /// Regions that may be addressed after they were dropped.
     pub(crate) contested: Vec<Holding>,
@@ -68,7 +68,7 @@ impl fmt::Display for Schedule {
 }
 
 impl Schedule {
-    /// Returns the inverse of [`Schedule::to_string`]; `None` if that is no schedule.
+    /// Inverts [`Schedule::to_string`]; `None` if `text` is not a schedule.
     pub(crate) fn read(text: &str) -> Option<Schedule> {
         let (shared, moves) = text.split_once(':')?;
         let homes = || shared.split(',').filter(|home| !home.is_empty());

@@ -1,4 +1,4 @@
-//! Going through all states, depth first; and, once something is wrong, breadth first for the
+//! Goes through all states, depth first; once something is wrong, breadth first to find the
 //! shortest way there.
 
 use crate::{
@@ -14,7 +14,7 @@ use std::{
     ops::ControlFlow,
 };
 
-/// Numbers of a search under way.
+/// Figures of a search in progress.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct Progress {
@@ -22,11 +22,11 @@ pub struct Progress {
     pub states: u64,
     /// Transitions so far.
     pub transitions: u64,
-    /// Moves of the path that is being followed.
+    /// Moves on the path that is being followed.
     pub depth: usize,
-    /// Moves of the longest path so far.
+    /// Moves on the longest path so far.
     pub longest: usize,
-    /// Ends so far.
+    /// States so far in which all ranks had ended or died.
     pub ends: u64,
     pub(crate) circles: u64,
     pub(crate) cut: u64,
@@ -41,7 +41,7 @@ pub(crate) enum End {
     Wrong(String, Vec<Move>),
 }
 
-/// One state of the path that is being followed.
+/// One state on the path that is being followed.
 #[derive(Default)]
 struct Frame {
     state: State,
@@ -55,22 +55,22 @@ pub(crate) struct Search<'s, 'a> {
     pub(crate) limit: u64,
     pub(crate) watch: &'s mut dyn FnMut(&Progress) -> ControlFlow<()>,
     pub(crate) progress: Progress,
-    /// By rank, what it does in a step without an end.
+    /// For each rank with an endless step, what it does there.
     pub(crate) endless: BTreeMap<Rank, String>,
 }
 
-/// How often somebody may look at the progress, in transitions.
+/// The number of transitions between two reports of progress.
 const LOOK: u64 = 1 << 16;
 
 impl Search<'_, '_> {
-    /// Returns all states. [`Halt::Again`] is for the caller; nothing else comes out as an error.
+    /// Visits all states. The only error is [`Halt::Again`], for the caller to handle.
     pub(crate) fn depth_first(&mut self) -> Result<End, Halt> {
         let mut visited = MixSet::default();
         let mut path = vec![Frame::default()];
         if let Err(halt) = self.world.start(&mut path[0].state) {
             return self.halted(halt, &path, 0, true);
         }
-        // Of the states of the path.
+        // The hashes of the states on the path.
         let mut hashes = vec![path[0].state.hash()];
         visited.insert(hashes[0]);
         self.progress.states = 1;
@@ -131,14 +131,14 @@ impl Search<'_, '_> {
         }
     }
 
-    /// A state that was not known before: is it right, and what may happen next?
+    /// Enters a state that was not known before: checks it, and finds what may happen next.
     fn enter(&mut self, frame: &mut Frame) -> Result<(), Halt> {
         frame.next = 0;
         self.progress.ends += u64::from(visit(self.world, self.checks, &frame.state, &mut frame.moves)?);
         Ok(())
     }
 
-    /// `End::All` to go on elsewhere.
+    /// Handles a halt. Returns `End::All` to continue elsewhere.
     fn halted(&mut self, halt: Halt, path: &[Frame], depth: usize, inside: bool) -> Result<End, Halt> {
         match halt {
             Halt::Again => Err(Halt::Again),
@@ -157,12 +157,12 @@ impl Search<'_, '_> {
     }
 }
 
-/// Checks `state` and find its moves. True if it is an end.
+/// Checks `state` and finds its moves. Returns true if it is an end.
 fn visit(world: &mut World<'_>, checks: &Checks<'_>, state: &State, moves: &mut Vec<Move>) -> Result<bool, Halt> {
     moves.clear();
     checks.always(state, &world.automaton.job.cells.borrow()).map_err(Halt::Failure)?;
     world.moves(state, moves)?;
-    // A death may come, but need not.
+    // A death may happen, but need not.
     if moves.iter().any(|which| !matches!(which, Move::Die(_))) {
         return Ok(false);
     }
@@ -177,7 +177,7 @@ fn visit(world: &mut World<'_>, checks: &Checks<'_>, state: &State, moves: &mut 
 }
 
 /// Returns the shortest way to something wrong, unless more than `limit` states come before it.
-/// [`Halt::Again`] is for the caller.
+/// [`Halt::Again`] is for the caller to handle.
 pub(crate) fn breadth_first(
     world: &mut World<'_>,
     checks: &Checks<'_>,
@@ -235,7 +235,7 @@ pub(crate) fn breadth_first(
     Ok(None)
 }
 
-/// Does exactly these moves and tell what happened. Yields what was wrong, if anything was.
+/// Does exactly these moves. Returns what was wrong, if anything was, and what happened.
 pub(crate) fn follow(world: &mut World<'_>, checks: &Checks<'_>, moves: &[Move]) -> (Option<String>, Vec<String>) {
     world.timeline = Some(Timeline::default());
     let mut state = State::default();

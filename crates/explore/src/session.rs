@@ -1,7 +1,7 @@
 //! One run of one rank's program: where its acts go, and where answers come from.
 //!
-//! A scripted run is given the answers that it was given before, in the same order, and so comes to
-//! where it was; the first act beyond them ends it, by unwinding. A live run asks the world.
+//! A scripted run is given the same answers as before, in the same order, and so gets to where it
+//! was; the first act beyond them ends it, by unwinding. A live run asks the world.
 
 mod regions;
 
@@ -29,16 +29,16 @@ use std::{
     thread,
 };
 
-/// What a rank's program is to the explorer.
+/// A rank's program as the explorer sees it.
 pub(crate) type Task = Pin<Box<dyn Future<Output = Result<(), String>>>>;
 
-/// So many acts without an answer in between: the program will not end by itself.
+/// After this many acts without an answer in between, the program will not end by itself.
 const ENDLESS: usize = 10_000;
 
-/// Unwinds out of a scripted run that has come to its end.
+/// The payload that unwinds out of a scripted run at its end.
 pub(crate) struct Frontier;
 
-/// What the world is to a run.
+/// The world as a run sees it.
 pub(crate) enum Source {
     Script(Vec<Answer>),
     Live(Rc<RefCell<Live>>),
@@ -53,11 +53,12 @@ pub(crate) struct Session {
     /// Whether what a rank owns when its program returns lives until the job ends.
     pub(crate) together: Cell<bool>,
     source: Source,
-    /// How many answers of the script were given.
+    /// How many answers of the script have been given.
     given: Cell<usize>,
-    /// The run is over; what its futures do while they are dropped has no effect.
+    /// Whether the run is over; what its futures do while they are dropped has no effect.
     over: Cell<bool>,
-    /// Whether, since the last answer that let the program go on, it heard one that did not.
+    /// Whether the program has heard an answer that did not let it go on since the last one that
+    /// did.
     pub(crate) unready: Cell<bool>,
     /// Whether anything has happened since this was cleared.
     pub(crate) moved: Cell<bool>,
@@ -76,7 +77,7 @@ pub(crate) struct Session {
 
 #[derive(Default)]
 struct Inner {
-    /// Since the last answer of the script.
+    /// What was told since the last answer of the script.
     told: Vec<Act>,
     /// The act that found no answer.
     asked: Option<Act>,
@@ -86,11 +87,11 @@ struct Inner {
     local_regions: u32,
     symmetric_regions: u32,
     detached: Vec<Task>,
-    /// Own regions that were dropped, by index.
+    /// The rank's own regions that were dropped, by index.
     dropped: BTreeSet<u32>,
-    /// Of these, those whose drop may be that of the program's end.
+    /// Those dropped regions whose drop may be due to the program's end.
     let_go: Vec<u32>,
-    /// What this rank stored last in each part of a cell of its own.
+    /// What this rank last stored in each part of its own cells.
     stored: BTreeMap<(u32, u64), u64>,
 }
 
@@ -100,7 +101,7 @@ impl fmt::Debug for Session {
     }
 }
 
-/// What of a run is the rank's own, besides what its program remembers.
+/// The part of a run that belongs to the rank, besides what its program remembers.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Own {
     slots: Vec<bool>,
@@ -137,7 +138,7 @@ impl Session {
         (0..Ranks::BITS).filter(move |rank| mortal >> rank & 1 == 1).map(Rank::new).filter(move |rank| *rank != me)
     }
 
-    /// Returns whether nobody hears the program any more. A program that panics is over: what its
+    /// Returns whether the program is no longer heard. A program that panics is over: what its
     /// guards do on the way out would have to unwind a second time.
     fn is_over(&self) -> bool {
         if !self.over.get() && thread::panicking() {
@@ -146,7 +147,7 @@ impl Session {
         self.over.get()
     }
 
-    /// `None` when the run is over.
+    /// Asks the world to answer an act; `None` when the run is over.
     pub(crate) fn ask(&self, act: Act) -> Option<Answer> {
         if self.is_over() {
             return None;
@@ -178,7 +179,7 @@ impl Session {
         }
     }
 
-    /// A step ends, if the rank is in a position to forget: with nothing under way but its program.
+    /// Ends a step, if the rank is in a position to forget, with nothing in flight but its program.
     pub(crate) fn end_step(&self, result: u128) {
         let inner = self.inner.borrow();
         let may = self.alone.get() && inner.detached.is_empty() && !inner.slots.are_taken();
@@ -188,7 +189,7 @@ impl Session {
         }
     }
 
-    /// [`crate::Probe::stored`].
+    /// Implements [`crate::Probe::stored`].
     pub(crate) fn stored(&self) -> u128 {
         let mut mix = Mix::new();
         for ((cell, mask), bits) in &self.inner.borrow().stored {
@@ -223,7 +224,7 @@ impl Session {
         }
     }
 
-    /// The program heard what it waited for, or did something.
+    /// Records that the program heard what it waited for, or did something.
     pub(crate) fn went_on(&self) {
         self.looks.borrow_mut().age();
         self.unready.set(false);
@@ -231,7 +232,7 @@ impl Session {
         self.heard(true);
     }
 
-    /// The last answer was not what the program waits for.
+    /// Records that the last answer was not what the program waits for.
     pub(crate) fn not_ready(&self) {
         self.unready.set(true);
         self.last_ready.set(false);
@@ -248,13 +249,13 @@ impl Session {
         self.over.set(true);
     }
 
-    /// The program has returned. What it let go of since it last did something lives on if ranks
-    /// leave together.
+    /// Records that the program has returned. Regions that it dropped since it last did something
+    /// live on if ranks leave together.
     pub(crate) fn returned(&self) {
         self.inner.borrow_mut().let_go.clear();
     }
 
-    /// Returns all answers were given.
+    /// Returns whether all answers were given.
     pub(crate) fn caught_up(&self) -> bool {
         match &self.source {
             Source::Script(script) => self.given.get() == script.len(),
@@ -289,13 +290,14 @@ impl Session {
         self.inner.borrow_mut().slots.take(parts)
     }
 
-    /// Nobody holds the operation any more. What its result was to be made of.
+    /// Frees the slot of an operation that nobody holds any more. Returns the pieces that its
+    /// result was to be made of.
     pub(crate) fn free_slot(&self, slot: HandleId) -> Pieces {
         self.looks.borrow_mut().end(waiter_for(slot));
         self.inner.borrow_mut().slots.free(slot)
     }
 
-    /// Providers may poll at once what is detached, or later.
+    /// Detaches a future. Providers may poll it at once or later.
     pub(crate) fn detach(&self, rest: Pin<Box<dyn Future<Output = ()>>>) {
         if self.is_over() {
             return;

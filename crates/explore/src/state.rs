@@ -1,4 +1,4 @@
-//! One moment of a job: memory, what is on its way, and where each rank is.
+//! One moment of a job: memory, operations in flight, and where each rank is.
 
 use crate::{
     act::{HandleId, NO_HANDLE, Op},
@@ -10,18 +10,18 @@ use crate::{
 };
 use rdma_fabric::{Amo, Notice, Rank, RegionKey};
 
-/// A part of a posted operation, at most one cell of it.
+/// A part of a posted operation: at most one cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Item {
     pub(crate) kind: ItemKind,
     pub(crate) by: Rank,
-    /// Of a flush of all: [`ALL`].
+    /// The target; [`ALL`] for a flush of all targets.
     pub(crate) target: Rank,
-    /// Whose handle is waiting for it, or [`NO_HANDLE`].
+    /// The handle that waits for it, or [`NO_HANDLE`].
     pub(crate) slot: HandleId,
     pub(crate) phase: Phase,
-    /// Whether a notice, the next of this poster, comes after it; of a notice, whether bytes come
-    /// before it.
+    /// Whether the poster's next notice comes after it or, for a notice, whether bytes come before
+    /// it.
     pub(crate) tied: bool,
     /// The target's region.
     pub(crate) region: u32,
@@ -31,7 +31,7 @@ pub(crate) struct Item {
     /// Own memory that is read or written.
     pub(crate) own: CellPart,
     pub(crate) operand: Operand,
-    /// What is put, or was got.
+    /// The value that is put or was got.
     pub(crate) bits: u64,
 }
 
@@ -45,13 +45,13 @@ pub(crate) enum ItemKind {
     Get,
     /// A get into registered memory.
     GetInto,
-    /// … that has been read at its target and not been written yet.
+    /// A get into registered memory that has been read at its target but not written yet.
     Landing,
     /// Bytes that have not arrived.
     Put,
     /// Bytes that have not been read from the poster's own memory.
     PutFrom,
-    /// `bits`: data.
+    /// A notice; `bits` is its data.
     Notice,
     Flush,
     /// What is left of something whose poster has not been told yet.
@@ -64,7 +64,7 @@ pub(crate) enum ItemKind {
     Stale,
 }
 
-/// What an atomic does, or a notice tells beside its data.
+/// What an atomic does, or what a notice says besides its data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Operand {
     None,
@@ -73,7 +73,7 @@ pub(crate) enum Operand {
 }
 
 impl Operand {
-    /// Three numbers that stand for it.
+    /// Returns three numbers that represent it.
     #[inline]
     fn words(self) -> (u8, u64, u64) {
         match self {
@@ -89,23 +89,23 @@ impl Operand {
     }
 }
 
-/// How far a part of an operation is, as its poster sees it.
+/// The progress of a part of an operation, as its poster sees it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Phase {
     Posted,
     /// It has happened.
     Happened,
-    /// The poster's handle knows.
+    /// The poster's handle knows that it has happened.
     Complete,
 }
 
 impl Item {
-    /// A put that has not arrived, in whatever way.
+    /// Returns whether it is a put of any kind that has not arrived.
     pub(crate) fn is_put(&self) -> bool {
         matches!(self.kind, ItemKind::Put | ItemKind::PutFrom)
     }
 
-    /// Returns the region that it is for.
+    /// Returns the region that it addresses.
     pub(crate) fn there(&self) -> Holding {
         Holding { rank: self.target, index: self.region }
     }
@@ -134,7 +134,7 @@ impl Item {
         }
     }
 
-    /// It has happened and left `bits`; only its poster is to know.
+    /// Records that it has happened and left `bits`; only its poster has yet to learn of it.
     pub(crate) fn happened(&mut self, bits: u64) {
         let blank = CellPart::default();
         *self = Item {
@@ -148,13 +148,13 @@ impl Item {
         };
     }
 
-    /// Returns the atomic that this is, has begun or was; one that changes nothing for every other
-    /// item.
+    /// Returns the atomic that this is, has begun or was; for any other item, one that changes
+    /// nothing.
     pub(crate) fn amo(&self) -> Amo<u64> {
         if let Operand::Amo(amo) = self.operand { amo } else { Amo::Or(0) }
     }
 
-    /// Returns what the target is told, of a notice.
+    /// For a notice, returns what the target gets.
     pub(crate) fn notice(&self) -> Notice {
         let Operand::Notice { region, end } = self.operand else { panic!("{:?} is no notice", self.kind) };
         Notice { from: self.by, data: self.bits, region, end }
@@ -172,10 +172,10 @@ pub(crate) struct At {
 #[derive(Debug, Default)]
 pub(crate) struct State {
     cells: Vec<u64>,
-    /// Each rank's in posting order.
+    /// The items in flight, each rank's in posting order.
     pub(crate) items: Vec<Item>,
     pub(crate) ranks: Vec<At>,
-    /// Notices that were not taken, by target, in order of arrival.
+    /// Notices not yet taken, by target, in order of arrival.
     pub(crate) notices: Vec<(Rank, Notice)>,
     pub(crate) losses: Losses,
     pub(crate) drops: Drops,
@@ -187,7 +187,7 @@ impl Clone for State {
         new.clone_from(self);
         new
     }
-    /// Keeps its allocations.
+    /// Clones from another value, keeping the allocations.
     fn clone_from(&mut self, from: &Self) {
         self.cells.clone_from(&from.cells);
         self.items.clone_from(&from.items);
@@ -220,7 +220,7 @@ impl State {
         *word = *word & !part.mask | bits & part.mask;
     }
 
-    /// Does `amo` and returns the word before.
+    /// Does `amo` and returns the previous value of the word.
     pub(crate) fn change(&mut self, part: CellPart, amo: Amo<u64>) -> u64 {
         let old = part.get(self.read(part));
         let new = amo.apply(old);
@@ -281,15 +281,15 @@ impl State {
         }
     }
 
-    /// Returns whether no put that `by` posted to `target` before the item at `before` is still on
-    /// its way.
+    /// Returns whether no put that `by` posted to `target` before the item at `before` is still in
+    /// flight.
     pub(crate) fn flushed(&self, by: Rank, target: Rank, before: usize) -> bool {
         !self.items[..before]
             .iter()
             .any(|item| item.by == by && item.is_put() && (target == ALL || item.target == target))
     }
 
-    /// Hash of everything. What different ranks posted is not ordered.
+    /// Returns a hash of everything. Items of different ranks are not ordered.
     pub(crate) fn hash(&self) -> u128 {
         let mut mix = Mix::new();
         let used = self.cells.iter().rposition(|bits| *bits != 0).map_or(0, |last| last + 1);

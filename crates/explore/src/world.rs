@@ -1,10 +1,10 @@
-//! What may happen next in a job, and doing it.
+//! What may happen next in a job, and how it is done.
 //!
-//! A *move* is one of these: an operation's effect at its target (of each cell apart), the arrival
-//! of a notice, a handle's coming to know, a clock's coming to a deadline, a rank's death,
-//! another's learning of it, or a rank's going on. A rank goes on through what nobody else notices
-//! and stops before the next act that others could tell from one done later: that is where another
-//! order could matter.
+//! A *move* is one of these: an operation takes effect at its target (each cell separately), a
+//! notice arrives, a handle learns that its operation is complete, a clock reaches a deadline, a
+//! rank dies, another rank learns of a death, or a rank goes on. A rank goes on through everything
+//! that nobody else notices, and stops before its next act that others could distinguish from one
+//! done later: that is where another order could matter.
 
 use crate::{
     act::{Act, Answer},
@@ -17,7 +17,7 @@ use crate::{
 use rdma_fabric::{PutOrder, Rank};
 use std::rc::Rc;
 
-/// So many acts of one rank in one move: it will never wait.
+/// The number of acts of one rank in one move after which it will never wait.
 const SPINNING: u32 = 20_000;
 
 /// Something that may happen.
@@ -27,28 +27,28 @@ pub(crate) enum Move {
     Go(u8),
     /// One task of a rank's CPU goes on.
     GoWith(u8, u8),
-    /// The n-th part of operations that a rank has on their way.
+    /// The n-th part of the operations that a rank has in flight takes effect.
     Happen(u8, u8),
-    /// The n-th part of them, an atomic, reads its word, which it will write later.
+    /// The n-th part of them, an atomic, reads its word and will write it later.
     Begin(u8, u8),
-    /// A rank's clock comes to its next deadline.
+    /// A rank's clock reaches its next deadline.
     Tick(u8),
-    /// A rank that may die does.
+    /// A rank that may die dies.
     Die(u8),
     /// The first learns that the second is lost.
     Learn(u8, u8),
-    /// What a dead rank has on its way is lost, and nobody is left to learn of it.
+    /// What a dead rank has in flight is lost, when nobody is left to learn of the death.
     Vanish(u8),
 }
 
-/// Why a move was not done to its end.
+/// Why a move was not completed.
 #[derive(Debug)]
 pub(crate) enum Halt {
     /// Something is wrong.
     Failure(String),
-    /// This rank's step is longer than the explorer is patient.
+    /// This rank's step is longer than the explorer's patience.
     Endless(Rank, LocalId),
-    /// A cell was taken for private that is not: explore again.
+    /// A cell was wrongly taken for private: explore again.
     Again,
 }
 
@@ -57,13 +57,13 @@ pub(crate) struct World<'a> {
     pub(crate) order: PutOrder,
     /// Whether atomics are atomic against puts and stores, too.
     pub(crate) coherent: bool,
-    /// Whether what nobody else notices happens at once. Without that there are more states and the
-    /// same outcomes.
+    /// Whether acts that nobody else notices happen at once. Without this there are more states and
+    /// the same outcomes.
     pub(crate) reduced: bool,
-    /// The first of the facts by which ranks say that their set-up is over, if one order of that is
-    /// enough.
+    /// The first of the facts by which ranks say that their set-up is over, if one order of the
+    /// set-up is enough.
     pub(crate) set_up: Option<u32>,
-    /// Told of what happens, if anybody wants to know.
+    /// The timeline of what happens, if one is wanted.
     pub(crate) timeline: Option<Timeline>,
 }
 
@@ -133,8 +133,8 @@ impl World<'_> {
         mine.nth(number as usize).ok_or_else(none)
     }
 
-    /// Who waits for nothing else goes on at once: what it does up to its next act that others
-    /// notice, nobody notices.
+    /// Lets a rank that waits for nothing else go on at once: nobody notices what it does up to its
+    /// next noticeable act.
     pub(crate) fn go_on_at_once(&mut self, state: &mut State, rank: Rank) -> Result<(), Halt> {
         if state.losses.is_dead(rank) {
             return Ok(());
@@ -153,8 +153,8 @@ impl World<'_> {
         if self.automaton.job.cells.borrow().grown { Err(Halt::Again) } else { Ok(()) }
     }
 
-    /// Lets a rank go on, through one act that others could notice, or none if it has `moved`
-    /// already, and then through all that they could not.
+    /// Lets a rank go on through one act that others could notice, or none if it has already
+    /// `moved`, and then through all acts that they could not.
     fn proceed(&mut self, state: &mut State, rank: Rank, mut task: Option<u8>, mut moved: bool) -> Result<(), Halt> {
         let mut local = state.ranks[rank.index()].local;
         let mut acts = 0;
@@ -194,14 +194,14 @@ impl World<'_> {
             moved |= moves;
             match to {
                 Some(next) => local = next,
-                // It waits as before.
+                // The rank waits as before.
                 None => return Ok(()),
             }
         }
         self.rest(state, rank, local)
     }
 
-    /// Shows the timeline, if anybody wants one, what happens.
+    /// Records what happens in the timeline, if there is one.
     pub(crate) fn note(&mut self, tell: impl FnOnce(&mut Timeline, &Cells)) {
         if let Some(timeline) = &mut self.timeline {
             tell(timeline, &self.automaton.job.cells.borrow());
@@ -226,21 +226,21 @@ impl World<'_> {
         self.reduced && self.automaton.is_sole(local)
     }
 
-    /// Returns whether doing `act` now or later could make a difference to anybody else.
+    /// Returns whether it could make a difference to others if `act` is done now or later.
     pub(crate) fn is_noticed(&self, state: &State, rank: Rank, act: &Act) -> bool {
         match act {
             Act::Load(part) | Act::Watch(part) | Act::Store(part, _) => {
                 !self.reduced || self.automaton.job.cells.borrow().is_shared(part.cell)
             }
-            // Invariants speak of facts, whoever changes them.
+            // Invariants depend on facts, whoever changes them.
             Act::Fact(..) | Act::TryNotice | Act::NextNotice | Act::Test(_) | Act::Yield => true,
-            // Until the answer can't change any more.
+            // Only until the answer can't change any more.
             Act::IsLost(other) => {
                 !self.reduced || state.losses.known_to(rank) & bit(*other) == 0 && !state.losses.has_ended(*other)
             }
             Act::Drop(_) => true,
             Act::IsDropped(holding) => !self.reduced || !state.drops.contains(*holding),
-            // One moment with the look at what is waited for.
+            // At the same moment as the look at what is waited for.
             Act::LostAmong(_) => false,
             _ => !self.reduced,
         }

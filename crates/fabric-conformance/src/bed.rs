@@ -1,16 +1,16 @@
-//! Running cases on a provider, and judging what became of their ranks.
+//! Runs cases on a provider, and judges what became of their ranks.
 
 use crate::{Case, CaseProgram, RecordedProgram};
 use std::{fmt, sync::Arc};
 
-/// A way for a rank to be lost.
+/// A way in which a rank can be lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
     /// The rank's program returns an error.
     Fail,
     /// The rank's program panics.
     Panic,
-    /// `SIGKILL` ends the rank's process.
+    /// The rank's process is ended by `SIGKILL`.
     Kill,
 }
 
@@ -22,7 +22,7 @@ impl Loss {
     pub fn happen<T>(self) -> rdma_fabric::ProgramResult<T> {
         match self {
             Loss::Fail => Err(ON_PURPOSE.into()),
-            // Does not call the panic hook, which would print the message.
+            // This does not call the panic hook, which would print the message.
             Loss::Panic => std::panic::resume_unwind(Box::new(ON_PURPOSE)),
             #[cfg(unix)]
             Loss::Kill => {
@@ -63,17 +63,17 @@ impl fmt::Display for RankOutcome {
 /// What became of a job.
 #[derive(Clone, Debug)]
 pub struct JobReport {
-    /// By rank.
+    /// The outcome of each rank.
     pub outcomes: Vec<RankOutcome>,
-    /// What the provider says of the whole job: an error, in words, if a rank was lost.
+    /// What the provider says about the whole job: an error message if a rank was lost.
     pub verdict: Result<(), String>,
 }
 
 impl JobReport {
-    /// Runs `program` as a job of `ranks` ranks in this process, by `run`, and reports what became
-    /// of each.
+    /// Runs `program` as a job of `ranks` ranks in this process, by calling `run`, and reports what
+    /// became of each rank.
     ///
-    /// `run` hands the program it is given to the provider and returns how the job ended.
+    /// `run` passes its argument to the provider as the program and returns how the job ended.
     pub fn of_one_process<T, E: ToString>(
         program: &CaseProgram,
         ranks: usize,
@@ -84,14 +84,14 @@ impl JobReport {
         JobReport { outcomes: recorded.outcomes(), verdict }
     }
 
-    /// Returns the ranks in `which` that did not end well, a line each.
+    /// Returns a line for each rank in `which` that did not end well.
     fn complaints(&self, which: impl Fn(usize) -> bool) -> String {
         let ranks = self.outcomes.iter().enumerate().filter(|(rank, _)| which(*rank));
         let bad = ranks.filter(|(_, outcome)| !matches!(outcome, RankOutcome::Ended(_)));
         bad.map(|(rank, outcome)| format!("\n  rank {rank} {outcome}")).collect()
     }
 
-    /// Panics with the complaints of `what` unless all ranks and the job ended well.
+    /// Panics with the complaints about `what` unless all ranks and the job ended well.
     fn must_be_well(&self, what: &str) {
         let complaints = self.complaints(|_| true);
         if !complaints.is_empty() || self.verdict.is_err() {
@@ -100,7 +100,7 @@ impl JobReport {
         }
     }
 
-    /// Panics unless the last rank was lost in this way, and nobody else.
+    /// Panics unless the last rank, and no other, was lost in this way.
     fn must_lack_the_last(&self, what: &str, loss: Loss) {
         let last = self.outcomes.len() - 1;
         let expected = match loss {
@@ -115,34 +115,35 @@ impl JobReport {
     }
 }
 
-/// A provider as the suite runs it: how to start a job, and in which ways its ranks can be lost.
+/// A provider as the suite sees it: how to start a job, and the ways in which its ranks can be
+/// lost.
 pub trait TestBed {
-    /// The ways to be lost that other ranks of this provider notice. Each losing case runs once for
-    /// each.
+    /// The kinds of loss that other ranks of this provider notice. Each losing case runs once for
+    /// each kind.
     const LOSSES: &'static [Loss] = &[Loss::Fail, Loss::Panic];
 
-    /// Runs `program` once on `ranks` ranks, and reports what became of each.
+    /// Runs `program` once on `ranks` ranks, and reports what became of each rank.
     ///
-    /// `test` is the full name of the calling test, by which a test binary can be executed again;
-    /// `turn` is one of [`TestBed::turns`]. Returns `None` if the job is another process's
-    /// business, as for a rank that passes its predecessors' jobs by.
+    /// `test` is the full name of the calling test, with which the test binary can be executed
+    /// again. `turn` is one of [`TestBed::turns`]. Returns `None` if the job belongs to another
+    /// process, as when a rank skips the jobs before its own.
     fn run(program: &CaseProgram, ranks: usize, test: &str, turn: u64) -> Option<JobReport>;
 
-    /// Returns the turns of a case: its runs that differ, as by a random provider's seeds.
+    /// Returns the turns of a case: runs that differ, for example in the seed of a random provider.
     fn turns() -> std::ops::Range<u64> {
         0..1
     }
 
-    /// Returns the numbers of ranks for a case that is good for those `listed` and for any even
+    /// Returns the numbers of ranks to run a case with that supports those `listed` and any even
     /// number above the first of them.
     fn sizes(listed: &[usize]) -> Vec<usize> {
         listed.to_vec()
     }
 
-    /// Runs a program with each of these numbers of ranks.
+    /// Runs a program with each number of ranks in `sizes`.
     ///
     /// # Panics
-    /// Unless all ranks end well.
+    /// If a rank does not end well.
     fn check(program: &CaseProgram, sizes: &[usize], test: &str) {
         for ranks in Self::sizes(sizes) {
             for turn in Self::turns() {
@@ -155,7 +156,7 @@ pub trait TestBed {
     /// Runs a program whose last rank is lost, in each of [`TestBed::LOSSES`].
     ///
     /// # Panics
-    /// Unless the last rank is lost in that way, all others end well, and the job does not.
+    /// Unless the last rank is lost in that way, all others end well, and the job fails.
     fn check_losing(program: impl Fn(Loss) -> CaseProgram, sizes: &[usize], test: &str) {
         for ranks in Self::sizes(sizes) {
             for &loss in Self::LOSSES {

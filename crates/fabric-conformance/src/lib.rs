@@ -1,13 +1,13 @@
-//! The sentences of the fabric contract as test cases, for whoever writes a provider.
+//! The sentences of the fabric contract as test cases, for authors of providers.
 //!
 //! `docs/contract/fabric.md` of the project numbers the sentences of the contract between protocols
 //! and providers: `M1` on memory, `O1` on operations, `W1` on waits, and so on. Each case of this
-//! suite names those that it covers ([`CASES`]), and its failures begin with the sentence that was
-//! broken. A provider is accepted by passing all cases.
+//! suite names the sentences that it covers ([`CASES`]), and its failure messages begin with the
+//! sentence that was broken. A provider is accepted by passing all cases.
 //!
 //! # Use
-//! Implement [`TestBed`], which runs a program as a job of n ranks and says what became of each,
-//! and list it with [`suite!`] in an integration test, which gets one `#[test]` for each case:
+//! Implement [`TestBed`], which runs a program as a job of n ranks and reports what became of each
+//! rank. Pass it to [`suite!`] in an integration test, which defines one `#[test]` for each case:
 //!
 //! ```no_run
 //! use fabric_conformance::{CaseProgram, JobReport, TestBed};
@@ -27,11 +27,12 @@
 //! ```
 //!
 //! A provider whose ranks are processes implements [`TestBed::run`] by executing the test binary
-//! again for the same test, where each rank finds that it is one; it reports [`RankOutcome`]s
-//! itself and adds [`Loss::Kill`] to its [`TestBed::LOSSES`].
+//! again for the same test; each such process finds that it is a rank. The provider reports
+//! [`RankOutcome`]s itself and adds [`Loss::Kill`] to its [`TestBed::LOSSES`].
 //!
-//! Facilities that a provider may lack (control queues, gates, memory without a key, registering
-//! memory that exists) are not left out: their cases check that a provider without them says so.
+//! Cases for facilities that a provider may lack (control queues, gates, memory without a key,
+//! registering existing memory) are not skipped: they check that a provider without the facility
+//! says so.
 
 #![forbid(unsafe_code)]
 
@@ -47,9 +48,9 @@ pub use program::{CaseProgram, RecordedProgram};
 
 /// Defines a module with one `#[test]` for each case of the suite: `suite!(name, TestBed)`.
 ///
-/// `suite!(name, TestBed, wraps)` takes only the cases that enter the code of a provider that
-/// stands between a program and another provider. Attributes before the name are put on each test:
-/// `suite!(#[ignore = "long"] name, TestBed)`. The test bed must be in scope by a name that
+/// `suite!(name, TestBed, wraps)` takes only the cases that exercise the code of a provider between
+/// a program and another provider. Attributes before the name are put on each test:
+/// `suite!(#[ignore = "long"] name, TestBed)`. The test bed must be in scope under a name that
 /// `use super::*` finds.
 #[macro_export]
 macro_rules! suite {
@@ -71,7 +72,7 @@ macro_rules! __tests {
     };
 }
 
-/// One test, if it is among those that are wanted.
+/// Defines one test, if it is wanted.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __test {
@@ -88,7 +89,7 @@ macro_rules! __test {
 #[doc(hidden)]
 pub fn __run<B: TestBed>(module: &str, name: &str) {
     let case = CASES.iter().find(|case| case.name == name).expect("a case of the list");
-    // Tests are named without their crate.
+    // Test names do not include the crate.
     let module = module.split_once("::").map_or("", |(_, module)| module);
     B::check_case(case, &format!("{module}::{name}"));
 }

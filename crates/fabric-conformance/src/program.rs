@@ -1,5 +1,5 @@
-//! Programs of cases behind a pointer, so that what runs them is compiled once and not for each
-//! case.
+//! Programs of cases behind a pointer, so that the code that runs them is compiled once and not for
+//! each case.
 
 use crate::RankOutcome;
 use rdma_fabric::{Fabric, Program, ProgramResult, Rank};
@@ -12,12 +12,12 @@ use std::{
 /// A rank's run of a case.
 pub(crate) type CaseRun = Pin<Box<dyn Future<Output = ProgramResult<String>>>>;
 
-/// A program of any case. Its ranks yield a text.
+/// The program of any case. Each of its ranks returns a text.
 #[derive(Clone)]
 pub struct CaseProgram(pub(crate) Arc<dyn Fn(Fabric) -> CaseRun + Send + Sync>);
 
 impl CaseProgram {
-    /// Wraps a program whose ranks yield a text.
+    /// Wraps a program whose ranks return a text.
     pub fn new<P: Program<Out = String> + Clone + Send + 'static>(program: P) -> Self {
         CaseProgram(Arc::new(move |fabric| {
             let program = program.clone();
@@ -25,7 +25,7 @@ impl CaseProgram {
         }))
     }
 
-    /// Wraps a program whose ranks yield nothing.
+    /// Wraps a program whose ranks return nothing.
     pub fn silent<P: Program<Out = ()> + Clone + Send + 'static>(program: P) -> Self {
         CaseProgram(Arc::new(move |fabric| {
             let program = program.clone();
@@ -48,8 +48,8 @@ impl Program for CaseProgram {
     }
 }
 
-/// A [`CaseProgram`] that notes what became of each of its ranks, for providers that run all of
-/// them in this process.
+/// A [`CaseProgram`] that records what became of each of its ranks, for providers that run all
+/// ranks in this process.
 #[derive(Debug)]
 pub struct RecordedProgram {
     program: CaseProgram,
@@ -91,7 +91,8 @@ impl Program for RecordedProgram {
     }
 }
 
-/// Notes a panic. Dropped without one, when a rank that waits is dropped, it notes nothing.
+/// Records a panic. If it is dropped without one, because a waiting rank is dropped, it records
+/// nothing.
 struct Unwinding<'a> {
     noted: &'a RecordedProgram,
     rank: Rank,

@@ -1,4 +1,4 @@
-//! Saying what was wrong.
+//! Macros that end a case with what was wrong.
 
 /// Ends the calling case, which returns a [`ProgramResult`](rdma_fabric::ProgramResult), with this
 /// text unless the condition holds.

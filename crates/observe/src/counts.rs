@@ -22,7 +22,7 @@ pub struct Atomics {
 }
 
 impl Atomics {
-    /// Returns the counter of operations of this kind; `None` if they are no atomics.
+    /// Returns the counter of operations of this kind; `None` if they are not atomics.
     fn of(&mut self, kind: EventKind) -> Option<&mut u64> {
         Some(match kind {
             EventKind::Add => &mut self.add,
@@ -61,11 +61,11 @@ impl AddAssign for Atomics {
 /// Futures of the fabric that were not done when they were first polled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waits {
-    /// How many.
+    /// The number of waits.
     pub count: u64,
-    /// How long together, in nanoseconds. Waits of joined futures overlap.
+    /// The sum of all durations, in nanoseconds. Waits of joined futures overlap.
     pub total_ns: u64,
-    /// The longest, in nanoseconds.
+    /// The longest duration, in nanoseconds.
     pub longest_ns: u64,
 }
 
@@ -87,11 +87,11 @@ impl AddAssign for Waits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitKind {
-    /// A word of own memory.
+    /// A word of the rank's own memory.
     Word,
     /// A notice.
     Notice,
-    /// Room in an own queue or a target's notice queue.
+    /// Room in one of the rank's own queues or in a target's notice queue.
     Room,
     /// A flush.
     Flush,
@@ -99,7 +99,7 @@ pub enum WaitKind {
     Operation,
     /// Symmetric allocation, or the end of operations inside a region.
     Registration,
-    /// An operation of barrier gates.
+    /// A barrier-gate operation.
     Gate,
 }
 
@@ -131,15 +131,15 @@ pub struct Counts {
     pub get_bytes: u64,
     /// Atomics posted.
     pub atomics: Atomics,
-    /// Puts with a notice; they are in `puts`, too.
+    /// Puts with a notice. They are also counted in `puts`.
     pub notices_sent: u64,
-    /// Notices of the peer that were taken.
+    /// Notices from the peer that were taken.
     pub notices_taken: u64,
     /// Flushes of the peer.
     pub flushes: u64,
-    /// Postings that found no room, and came back.
+    /// Postings that were refused for lack of room.
     pub full: u64,
-    /// Waits for the peer: those whose only dependency it was, those that a notice of its ended,
+    /// Waits for the peer: those that depended on it alone, those that ended with a notice from it,
     /// and those for operations on it.
     pub waits: Waits,
 }
@@ -172,9 +172,9 @@ pub struct PeerCounts {
 /// Counters of one rank.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankCounts {
-    /// By peer; peers without any contact are left out.
+    /// Counts by peer; peers without any contact are left out.
     pub peers: BTreeMap<u32, Counts>,
-    /// Counts that concern no single peer: flushes of all, waits for several.
+    /// Counts that concern no single peer: flushes of all targets, waits for several peers.
     pub nobody: Counts,
     /// Operations that do nothing.
     pub nops: u64,
@@ -185,7 +185,7 @@ pub struct RankCounts {
 }
 
 impl RankCounts {
-    /// Returns the counters with `peer`.
+    /// Returns the counters for `peer`.
     pub(crate) fn with(&mut self, peer: Option<u32>) -> &mut Counts {
         match peer {
             Some(peer) => self.peers.entry(peer).or_default(),

@@ -11,12 +11,12 @@ pub enum ObserveError {
     File {
         /// The file or directory.
         path: PathBuf,
-        /// What was tried.
+        /// What was being done with it.
         done: &'static str,
         /// What the system says.
         error: io::Error,
     },
-    /// A rank's record holds what no rank writes.
+    /// A rank's record holds something that no rank writes.
     #[error("{} is no record of a rank: {error}", path.display())]
     Record {
         /// The record's file.
@@ -24,7 +24,7 @@ pub enum ObserveError {
         /// What is wrong.
         error: serde_json::Error,
     },
-    /// The variable that tells ranks where their records go is malformed.
+    /// The environment variable that tells ranks where to write their records is malformed.
     #[error("setting {name}: {value:?} is not `stats:DIRECTORY` or `trace:DIRECTORY`")]
     Variable {
         /// Its name.
@@ -34,7 +34,7 @@ pub enum ObserveError {
     },
 }
 
-/// Makes an error of a file, for `map_err`.
+/// Makes an error about a file, for `map_err`.
 pub(crate) fn file(path: &std::path::Path, done: &'static str) -> impl FnOnce(io::Error) -> ObserveError + use<> {
     let path = path.to_owned();
     move |error| ObserveError::File { path, done, error }

@@ -1,4 +1,4 @@
-//! Events: what happened, in the order it ended.
+//! Events: what happened, in the order in which it ended.
 
 use crate::counts::WaitKind;
 use rdma_fabric::{Amo, Notice, RemoteAddr};
@@ -35,7 +35,7 @@ pub enum EventKind {
     Flush,
     /// A wait for a word of own memory.
     WaitWord,
-    /// A wait for a notice that took none.
+    /// A wait for a notice that ended without one.
     WaitNotice,
     /// A wait for room in a queue.
     WaitRoom,
@@ -126,15 +126,15 @@ pub struct Event {
     pub peer: Option<u32>,
     /// When it was posted or began, in picoseconds of the job's time.
     pub begin_ps: u64,
-    /// When the program learnt that it was over, in picoseconds of the job's time.
+    /// When the program learned that it was over, in picoseconds of the job's time.
     pub end_ps: u64,
     /// Bytes moved.
     pub bytes: u64,
     /// The region, as [`rdma_fabric::RegionKey::to_bits`].
     pub region: Option<u64>,
-    /// The first byte in it.
+    /// The offset of the first byte in the region.
     pub offset: Option<u64>,
-    /// The number of a notice between these two ranks, from 0; known at both of its ends.
+    /// The notice's number among those between the two ranks, from 0. Both ends know it.
     pub notice: Option<u64>,
 }
 
@@ -144,12 +144,12 @@ impl Event {
         Event { kind, peer, begin_ps, end_ps: begin_ps, bytes: 0, region: None, offset: None, notice: None }
     }
 
-    /// Adds that it was about `bytes` bytes at `addr`.
+    /// Adds that the event concerns `bytes` bytes at `addr`.
     pub(crate) fn at(self, addr: RemoteAddr, bytes: usize) -> Self {
         Event { bytes: bytes as u64, region: Some(addr.region.to_bits()), offset: Some(addr.offset), ..self }
     }
 
-    /// Makes it the arrival of the `number`th notice of its poster.
+    /// Makes it the arrival of its poster's `number`-th notice.
     pub(crate) fn arrived(self, notice: &Notice, number: u64) -> Self {
         let region = Some(notice.region.to_bits());
         Event { kind: EventKind::Notice, region, offset: Some(notice.end), notice: Some(number), ..self }
@@ -162,7 +162,7 @@ pub struct Events {
     /// Never longer than `limit`.
     latest: VecDeque<Event>,
     limit: usize,
-    /// Number of earlier events that were forgotten.
+    /// The number of earlier events that were dropped.
     dropped: u64,
 }
 
@@ -181,27 +181,27 @@ impl Events {
         self.latest.push_back(event);
     }
 
-    /// Returns the newest event that `is_it`, if it is among the latest 64.
+    /// Returns the newest event for which `is_it` holds, if it is among the latest 64.
     pub(crate) fn newest(&mut self, is_it: impl Fn(&Event) -> bool) -> Option<&mut Event> {
         self.latest.iter_mut().rev().take(64).find(|event| is_it(event))
     }
 
-    /// Iterates over the events in the order they ended.
+    /// Iterates over the events in the order in which they ended.
     pub fn iter(&self) -> impl Iterator<Item = &Event> {
         self.latest.iter()
     }
 
-    /// Returns how many are kept.
+    /// Returns the number of events that are kept.
     pub fn len(&self) -> usize {
         self.latest.len()
     }
 
-    /// Returns whether none is kept.
+    /// Returns whether no event is kept.
     pub fn is_empty(&self) -> bool {
         self.latest.is_empty()
     }
 
-    /// Returns how many earlier events were forgotten.
+    /// Returns the number of earlier events that were dropped.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }

@@ -7,14 +7,14 @@ use crate::{
 use rdma_fabric::{Fabric, Program, ProgramResult, Rank};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The most events that a rank keeps.
+/// The most events that one rank keeps.
 const EVENTS_OF_A_RANK: usize = 100_000;
-/// The most events that all ranks of a process keep together, at 96 bytes each; but each rank keeps
-/// at least [`EVENTS_AT_LEAST`].
+/// The most events that all ranks of a process keep together, at 96 bytes each. Each rank keeps at
+/// least [`EVENTS_AT_LEAST`], however.
 const EVENTS_OF_A_PROCESS: usize = 4_000_000;
 const EVENTS_AT_LEAST: usize = 16;
 
-/// How much is written down of a job.
+/// How much of a job is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
     /// Counters.
@@ -26,14 +26,14 @@ pub enum Detail {
 /// Keeps the records of the ranks that run in this process.
 #[derive(Debug)]
 pub struct Gathering {
-    /// Events that each rank keeps, if a trace is wanted.
+    /// The number of events that each rank keeps, if a trace is wanted.
     events: Option<usize>,
     recorders: Mutex<Vec<Recorder>>,
 }
 
 impl Gathering {
-    /// Creates it for `ranks_here` ranks in this process: each keeps the latest 100,000 events, or
-    /// fewer if all together would be more than 4,000,000.
+    /// Creates a gathering for `ranks_here` ranks in this process. Each keeps the latest 100,000
+    /// events, or fewer if all ranks together would keep more than 4,000,000.
     pub fn new(detail: Detail, ranks_here: usize) -> Self {
         let events = (EVENTS_OF_A_PROCESS / ranks_here.max(1)).clamp(EVENTS_AT_LEAST, EVENTS_OF_A_RANK);
         Gathering { events: (detail == Detail::Trace).then_some(events), recorders: Mutex::default() }
@@ -51,8 +51,8 @@ impl Gathering {
         recorder
     }
 
-    /// Returns the records of all ranks that began, as they are now, in rank order; whether the
-    /// ranks ended well doesn't matter.
+    /// Returns the records of all ranks that began, as they are now, in rank order, whether or not
+    /// the ranks ended well.
     pub fn records(&self) -> Vec<RankRecord> {
         let mut records: Vec<_> = self.lock().iter().map(Recorder::record).collect();
         records.sort_by_key(|record| record.rank);

@@ -1,4 +1,4 @@
-//! What is known of a whole job: the records of its ranks.
+//! Everything recorded about a job: the records of its ranks.
 
 use crate::{Counts, WaitKind, Waits};
 use crate::{counts::PeerCounts, recorder::RankRecord, table, trace};
@@ -12,11 +12,11 @@ use std::{
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observation {
     ranks: usize,
-    /// In rank order, each rank at most once.
+    /// The records in rank order, each rank at most once.
     records: Vec<RankRecord>,
 }
 
-/// Schema of [`Observation::json`].
+/// The schema of [`Observation::json`].
 #[derive(Debug, Serialize)]
 struct Document<'a> {
     ranks: usize,
@@ -50,12 +50,12 @@ impl Observation {
         self.ranks
     }
 
-    /// Returns the records there are, in rank order.
+    /// Returns the existing records, in rank order.
     pub fn records(&self) -> &[RankRecord] {
         &self.records
     }
 
-    /// Returns the ranks without a record: killed, not observed, or no programs of this library at
+    /// Returns the ranks without a record: those killed, not observed, or not using this library at
     /// all.
     pub fn missing(&self) -> impl Iterator<Item = u32> + '_ {
         let known = |rank: &u32| self.records.binary_search_by_key(rank, |record| record.rank).is_ok();
@@ -69,7 +69,7 @@ impl Observation {
         total
     }
 
-    /// Returns how many events were forgotten for want of room.
+    /// Returns how many events were dropped for lack of room.
     pub fn dropped(&self) -> u64 {
         self.records.iter().filter_map(|record| record.events.as_ref()).map(|events| events.dropped()).sum()
     }

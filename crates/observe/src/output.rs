@@ -7,21 +7,21 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A file that a result will be written to. It is opened before the work that leads to the result,
-/// so that a path that can't be written costs nothing.
+/// A file that a result will be written to. It is opened before the work that produces the result,
+/// so that no work is wasted on a path that can't be written.
 ///
-/// Opening destroys nothing: what the file holds stays until [`Output::write`]. A file that opening
-/// made is removed again if the result was not written to it in full.
+/// Opening destroys nothing: the file keeps its contents until [`Output::write`]. A file that
+/// opening created is removed again if the result was not written in full.
 #[derive(Debug)]
 pub struct Output {
     path: PathBuf,
     file: File,
-    /// Opening made the file, and it holds no result yet.
+    /// Whether opening created the file and it holds no result yet.
     empty: bool,
 }
 
 impl Output {
-    /// Opens the file at `path`, or makes it.
+    /// Opens the file at `path`, or creates it.
     ///
     /// # Errors
     /// [`ObserveError::File`].
@@ -36,7 +36,7 @@ impl Output {
         Ok(Output { path: path.to_owned(), file, empty })
     }
 
-    /// Replaces what the file holds by what `content` writes, which flushes its buffers itself.
+    /// Replaces the file's contents with what `content` writes. `content` flushes its own buffers.
     ///
     /// # Errors
     /// [`ObserveError::File`].
@@ -57,14 +57,14 @@ impl Output {
 
 impl Drop for Output {
     fn drop(&mut self) {
-        // Not a link that was there before.
+        // Do not remove a link that was there before.
         if self.empty && fs::symlink_metadata(&self.path).is_ok_and(|about| about.is_file()) {
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// Writes to standard output. A reader that has seen enough is no error.
+/// Writes to standard output. A reader that closes its end early is not an error.
 ///
 /// # Errors
 /// [`ObserveError::File`].
@@ -78,7 +78,7 @@ pub fn print(text: &str) -> Result<(), ObserveError> {
 
 /// Writes a line to standard error. A failure can't be reported, and nothing else depends on it.
 pub fn say(text: impl std::fmt::Display) {
-    // At once, so that lines of several processes stay whole. `eprintln!` would panic.
+    // In one write, so that lines of several processes stay whole. `eprintln!` would panic.
     let _ = io::stderr().lock().write_all(format!("{text}\n").as_bytes());
 }
 

@@ -1,8 +1,8 @@
-//! How records of ranks that are processes reach their launcher.
+//! Files that bring the records of ranks that are processes to their launcher.
 //!
 //! The launcher makes a directory that only its user can read and names it in [`RECORDS_VARIABLE`];
 //! each rank writes its record there when its program has ended. A record appears under its name
-//! when it is whole, so a rank that was killed meanwhile has left none.
+//! only when it is whole, so a rank killed while writing leaves none.
 
 use crate::{
     error::{ObserveError, file},
@@ -18,7 +18,7 @@ use std::{
 };
 use tempfile::TempDir;
 
-/// The environment variable that tells a rank's process what to write down, and where:
+/// The environment variable that tells a rank's process what to record, and where:
 /// `stats:DIRECTORY` or `trace:DIRECTORY`.
 pub const RECORDS_VARIABLE: &str = "ONESIDED_OBSERVE";
 
@@ -30,7 +30,7 @@ pub struct RecordDirectory {
 }
 
 impl RecordDirectory {
-    /// Creates an empty directory among the system's temporary files.
+    /// Creates an empty directory in the system's directory for temporary files.
     ///
     /// # Errors
     /// [`ObserveError::File`].
@@ -49,7 +49,7 @@ impl RecordDirectory {
         value
     }
 
-    /// Collects the records that the ranks of a job of `ranks` left. Removes the directory.
+    /// Collects the records left by the ranks of a job of `ranks` ranks, and removes the directory.
     ///
     /// # Errors
     /// [`ObserveError::File`], [`ObserveError::Record`].
@@ -68,16 +68,16 @@ impl RecordDirectory {
     }
 }
 
-/// What a rank's process is to write down, and where.
+/// What a rank's process is to record, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordWriter {
-    /// How much to write down.
+    /// How much to record.
     pub detail: Detail,
     directory: PathBuf,
 }
 
 impl RecordWriter {
-    /// Returns what the launcher of this process asks for, if it asks for anything.
+    /// Returns the records that this process's launcher asks for, if it asks for any.
     ///
     /// # Errors
     /// [`ObserveError::Variable`].
@@ -145,7 +145,7 @@ mod tests {
             recorder.lock().happened(Event::new(EventKind::Get, Some(1), 7));
             writer.write(&[recorder.record()]).unwrap();
         }
-        // Killed while it wrote.
+        // A rank that was killed while it wrote.
         fs::write(directory.join("rank-1.unfinished"), "{\"rank\":1,").unwrap();
         let observation = records.collect(4).unwrap();
         assert_eq!(observation.missing().collect::<Vec<_>>(), [1, 3]);

@@ -1,4 +1,4 @@
-//! Where one rank's counters and events are kept.
+//! Storage of one rank's counters and events.
 
 use crate::{
     counts::{RankCounts, WaitKind},
@@ -8,7 +8,7 @@ use rdma_fabric::{Deps, Notice, Rank};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The record of what one rank did.
+/// A record of what one rank did.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankRecord {
     /// The rank.
@@ -34,12 +34,12 @@ impl RankRecord {
     }
 }
 
-/// One rank's record while it is being written. Clones write the same one.
+/// One rank's record while it is being written. Clones share the record.
 #[derive(Clone, Debug)]
 pub struct Recorder(Arc<Mutex<RankRecord>>);
 
 impl Recorder {
-    /// Creates an empty record, which keeps the latest `events` events if not `None`.
+    /// Creates an empty record that keeps the latest `events` events, or none if `None`.
     pub fn new(rank: Rank, events: Option<usize>) -> Self {
         let record = RankRecord { rank: rank.number(), counts: RankCounts::default(), events: events.map(Events::new) };
         Recorder(Arc::new(Mutex::new(record)))
@@ -51,11 +51,11 @@ impl Recorder {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, RankRecord> {
-        // Nothing panics while it is held, and counters are consistent one by one.
+        // Nothing panics while the lock is held, and each counter is consistent by itself.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a notice that was taken; returns its number among those of its poster.
+    /// Counts a notice that was taken. Returns its number among its poster's notices.
     pub(crate) fn taken(&self, notice: &Notice) -> u64 {
         let mut record = self.lock();
         let taken = &mut record.counts.with(Some(notice.from.number())).notices_taken;
@@ -64,7 +64,7 @@ impl Recorder {
     }
 }
 
-/// Returns the one rank that a wait depends on, if it depends on one.
+/// Returns the rank that a wait depends on, if it depends on exactly one.
 pub(crate) fn only(deps: &Deps<'_>) -> Option<u32> {
     match *deps {
         Deps::One(rank) | Deps::Ranks(&[rank]) | Deps::Step { writer: rank, .. } => Some(rank.number()),

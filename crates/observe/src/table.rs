@@ -7,12 +7,12 @@ use crate::{
 use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 use std::fmt::Write;
 
-/// One rule under the header, nothing else.
+/// A rule under the header and no other lines.
 const RULED_HEADER: TableStyle = TableStyle::new().header_separator(LineStyle::new('─', '─', '─', '─'));
-/// Lines of a table; the rest is only counted.
+/// The most lines of a table; the rest is only counted.
 const LINES: usize = 64;
 
-/// Renders a table of ranks, one of pairs, and what is missing. Ends with a newline.
+/// Renders a table of ranks, a table of pairs, and what is missing, ending with a newline.
 pub(crate) fn render(observation: &Observation) -> String {
     let mut out = String::new();
     let records = observation.records();
@@ -119,7 +119,7 @@ fn finish(mut table: Table) -> String {
     table.trim_fmt()
 }
 
-/// Renders a duration with four digits at most, and a unit.
+/// Renders a duration with a unit and at most four digits.
 fn duration(ns: u64) -> String {
     match ns {
         0..10_000 => format!("{ns} ns"),

@@ -1,10 +1,9 @@
 //! The trace-event format: `{"traceEvents": [...]}`, times in microseconds.
 //!
-//! Each rank is a process of the viewer. Its operations and waits are slices of one track; slices
-//! that overlap with others (joined futures, several operations on their way) go to further tracks,
-//! because slices of one track must not overlap. A put with a notice and the taking of that notice
-//! are joined by an arrow: notices of one poster arrive in order, so the n-th sent is the n-th
-//! taken.
+//! Each rank is a process of the viewer. Its operations and waits are slices on a track. Slices of
+//! one track must not overlap, so overlapping ones (joined futures, several operations in flight)
+//! go to further tracks. A put with a notice and the taking of that notice are joined by an arrow:
+//! notices from one poster arrive in order, so the n-th sent is the n-th taken.
 
 use crate::{event::Event, observation::Observation, recorder::RankRecord};
 use rdma_fabric::RegionKey;
@@ -14,7 +13,7 @@ use std::{
     io::{self, BufWriter, Write},
 };
 
-/// Names a notice: from, to, number.
+/// Identifies a notice: sender, receiver, number.
 type NoticeId = (u32, u32, u64);
 
 pub(crate) fn write(observation: &Observation, out: impl Write) -> io::Result<()> {
@@ -54,7 +53,7 @@ fn notice_of(rank: u32, event: &Event) -> Option<(NoticeId, bool)> {
     Some((if sent { (rank, peer, number) } else { (peer, rank, number) }, sent))
 }
 
-/// Returns the notices both of whose ends are in the trace: an arrow needs both.
+/// Returns the notices that have both ends in the trace, as an arrow needs.
 fn whole_notices(observation: &Observation) -> HashSet<NoticeId> {
     let ends = |sending: bool| -> HashSet<NoticeId> {
         let events = |record: &'_ RankRecord| -> Vec<NoticeId> {
@@ -80,7 +79,7 @@ fn rank<W: Write>(record: &RankRecord, notices: &HashSet<NoticeId>, list: &mut L
 
     let mut sorted: Vec<&Event> = events.iter().collect();
     sorted.sort_by_key(|event| (event.begin_ps, event.end_ps));
-    // When each track is free again.
+    // The time at which each track is free again.
     let mut tracks: Vec<u64> = Vec::new();
     for event in &sorted {
         let free = tracks.iter().position(|&until| until <= event.begin_ps);

@@ -1,4 +1,4 @@
-//! Reports: what is to be made of an observation, and making it.
+//! The reports to be made from an observation, and making them.
 
 use crate::{
     error::ObserveError,
@@ -12,19 +12,19 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The reports that somebody wants of a job.
+/// The reports that are wanted of a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WantedReport {
-    /// A table on standard error.
+    /// Whether to write a table to standard error.
     pub stats: bool,
-    /// Counters as JSON in this file; `-` is standard output.
+    /// The file for counters as JSON; `-` is standard output.
     pub json: Option<PathBuf>,
-    /// A trace in this file.
+    /// The file for a trace.
     pub trace: Option<PathBuf>,
 }
 
 impl WantedReport {
-    /// Returns how much has to be written down for it; `None` if nothing is wanted.
+    /// Returns how much has to be recorded; `None` if no report is wanted.
     pub fn detail(&self) -> Option<Detail> {
         match self {
             WantedReport { trace: Some(_), .. } => Some(Detail::Trace),
@@ -33,11 +33,12 @@ impl WantedReport {
         }
     }
 
-    /// Runs a job whose ranks are processes, and reports. `run` gets the variable to start them
-    /// with, if there is one. Returns the result of `run`, and whether the report was possible.
+    /// Runs a job whose ranks are processes, and reports. `run` gets the value of
+    /// [`RECORDS_VARIABLE`] to start them with, if there is one. Returns
+    /// the result of `run`, and whether the report could be made.
     ///
     /// # Errors
-    /// [`ObserveError`] if the job was not run, because its report won't be possible.
+    /// [`ObserveError`] if the job was not run because its report would not be possible.
     pub fn of_processes<T>(
         &self,
         ranks: usize,
@@ -49,7 +50,7 @@ impl WantedReport {
         Ok((ended, parts.collect(ranks).and_then(|observation| prepared.report(&observation))))
     }
 
-    /// Opens the files, so that what can't be written is known before the job runs.
+    /// Opens the files, so that a file that can't be written is found before the job runs.
     ///
     /// # Errors
     /// [`ObserveError::File`].
@@ -69,7 +70,7 @@ enum Json {
     File(Output),
 }
 
-/// [`WantedReport`], with its files open.
+/// A [`WantedReport`] with its files open.
 #[derive(Debug)]
 pub struct PreparedReport {
     stats: bool,
@@ -78,7 +79,7 @@ pub struct PreparedReport {
 }
 
 impl PreparedReport {
-    /// Writes everything that is wanted.
+    /// Writes all wanted reports.
     ///
     /// # Errors
     /// [`ObserveError::File`].
@@ -104,7 +105,7 @@ impl PreparedReport {
     }
 }
 
-/// Writes the trace, and says on standard error how much is in it.
+/// Writes the trace, and reports its size on standard error.
 fn write_trace(out: Output, observation: &Observation) -> Result<(), ObserveError> {
     let path = out.path().to_owned();
     out.write(|file| observation.trace(file))?;

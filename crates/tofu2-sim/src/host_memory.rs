@@ -1,20 +1,20 @@
-//! How much memory this machine has left for this process: looked at before something large is
-//! taken, because the system promises more than it has and ends a process when the promise falls
-//! due.
+//! How much memory this machine has left for this process. This is checked before a large
+//! allocation, because the system promises more memory than it has and kills a process when the
+//! promise falls due.
 //!
-//! An estimate. Other processes take and free memory meanwhile, so what fits now may fail later, by
-//! the system's hand.
+//! The answer is an estimate. Other processes take and free memory meanwhile, so the system may
+//! still kill a process for memory that fitted when it was checked.
 
-/// Less than this, in bytes, is taken without a look.
+/// Allocations below this size, in bytes, are not checked.
 pub(crate) const LARGE: usize = 64 << 20;
 
-/// Returns the bytes that can be had, as far as the system tells: of the machine, of the control
+/// Returns how many bytes are available, as far as the system tells: on the machine, in the control
 /// group, and under this process's limits.
 pub(crate) fn available() -> Option<u64> {
     [of_machine(), of_group(), of_limits()].into_iter().flatten().min()
 }
 
-/// Returns whether `bytes` more can be had; if not, how many.
+/// Checks that `bytes` more are available; if not, returns how many are.
 pub(crate) fn has(bytes: u64) -> Result<(), u64> {
     if bytes < LARGE as u64 {
         return Ok(());
@@ -36,7 +36,7 @@ fn of_machine() -> Option<u64> {
     Some(kilobytes(&text, "MemAvailable")?.saturating_add(kilobytes(&text, "SwapFree").unwrap_or(0)))
 }
 
-/// Returns the bytes that are left to the control group (version 2) of this process.
+/// Returns the bytes that are left to this process's control group (version 2).
 fn of_group() -> Option<u64> {
     let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
     let group = groups.lines().find_map(|line| line.strip_prefix("0::"))?;

@@ -1,55 +1,54 @@
-//! Why a job ended without a result, and what its ranks waited for if nothing could happen any
-//! more.
+//! Why a job ended without a result and, if it was deadlocked, what its ranks were waiting for.
 
 use crate::virt::BadFault;
 use core::fmt;
 use rdma_fabric::{FabricError, Rank, RemoteAddr};
 use std::error::Error;
 
-/// A job that did not end well. When several ranks failed, the first one is named.
+/// A job that failed. When several ranks failed, the error names the first one.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum JobError {
     /// A rank's program returned an error.
     #[error("{rank} failed: {error}")]
     RankFailed {
-        /// Which rank.
+        /// The rank.
         rank: Rank,
-        /// What it returned.
+        /// The error that it returned.
         error: Box<dyn Error + Send + Sync>,
     },
     /// A rank's program panicked.
     #[error("{rank} panicked: {message}")]
     RankPanicked {
-        /// Which rank.
+        /// The rank.
         rank: Rank,
         /// The panic's message, if it was text.
         message: String,
     },
-    /// The ranks wait for each other and nothing else will happen.
+    /// The ranks are waiting for each other, and nothing else can happen.
     #[error("deadlock at {at}: nothing can happen any more and {waiting} ranks wait, {first} first{}", Lines { stuck, waiting: *waiting })]
     Deadlock {
-        /// When that was found: virtual time, or since the job's start.
+        /// When the deadlock was found: virtual time, or wall-clock time since the job's start.
         at: rdma_fabric::Time,
-        /// How many ranks wait.
+        /// The number of ranks that are waiting.
         waiting: usize,
-        /// The lowest of them.
+        /// The lowest-numbered waiting rank.
         first: Rank,
-        /// What they wait for; of the first sixteen, in rank order.
+        /// What the first sixteen of them are waiting for, in rank order.
         stuck: Vec<Stuck>,
     },
-    /// This machine has too little memory for the simulation. (A simulated machine's is
-    /// [`FabricError::OutOfMemory`].)
+    /// This machine has too little memory for the simulation. (When a *simulated* machine runs out
+    /// of memory, the error is [`FabricError::OutOfMemory`].)
     #[error("too little memory for {what}: {needed} bytes are needed and {available} can be had")]
     TooLittleMemory {
-        /// What for.
+        /// What the memory is needed for.
         what: String,
-        /// Bytes needed. An estimate, of what is needed at least.
+        /// Bytes needed: an estimated lower bound.
         needed: u64,
-        /// Bytes that the system says can be had.
+        /// Bytes that the system reports as available.
         available: u64,
     },
-    /// A fault is of a node, rank or queue that the job hasn't.
+    /// A fault names a node, rank or queue that the job does not have.
     #[error(transparent)]
     Fault(#[from] BadFault),
     /// The job could not be started.
@@ -57,17 +56,18 @@ pub enum JobError {
     Fabric(#[from] FabricError),
 }
 
-/// A rank that nobody will wake, and what it waits for.
+/// A rank that nobody will wake, and what it is waiting for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stuck {
-    /// Which rank.
+    /// The rank.
     pub rank: Rank,
-    /// What its wait is for.
+    /// What it is waiting for.
     pub awaited: Awaited,
-    /// Waits of the rank beside this one, which other futures that it polls together with it began.
+    /// The number of the rank's other waits: those begun by futures that it polls together with
+    /// this one.
     pub others: usize,
-    /// Whom the wait depends on, where that is known.
+    /// The ranks that the wait depends on, where known.
     pub whom: Option<Whom>,
 }
 
@@ -75,23 +75,23 @@ pub struct Stuck {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Awaited {
-    /// A write to the word of the rank's own memory that begins here.
+    /// A write to the word at this address in the rank's own memory.
     Word(RemoteAddr),
     /// A notice.
     Notice,
-    /// A completion, a notice or room of an own control queue.
+    /// A completion, a notice or room in one of the rank's own control queues.
     Queue,
-    /// The end of an operation of barrier gates.
+    /// The end of a barrier-gate operation.
     Gate,
     /// Room in the notice queue of this rank.
     Room(Rank),
-    /// The others, who have not all come to an allocation of symmetric memory.
+    /// The other ranks, not all of which have reached an allocation of symmetric memory.
     Allocation,
-    /// Something else: a flush, room in an own queue, time.
+    /// Something else: a flush, room in one of the rank's own queues, or time.
     Other,
 }
 
-/// Whom a wait depends on.
+/// The ranks that a wait depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Whom {
@@ -99,12 +99,12 @@ pub enum Whom {
     Everybody,
     /// This rank.
     One(Rank),
-    /// So many ranks.
+    /// This many ranks.
     Several(usize),
 }
 
 impl Stuck {
-    /// The most ranks that are listed: a job may have more than anybody would read.
+    /// The most ranks that an error lists: a job may have more than anybody would read.
     pub(crate) const TOLD: usize = 16;
 }
 
@@ -140,7 +140,7 @@ impl fmt::Display for Awaited {
     }
 }
 
-/// The ranks of a deadlock, a line each.
+/// The ranks of a deadlock, one per line.
 struct Lines<'a> {
     stuck: &'a [Stuck],
     waiting: usize,

@@ -1,4 +1,4 @@
-//! What may happen next in a job whose driver chooses.
+//! What may happen next in a job in which the driver chooses.
 
 use super::{Live, LiveJob};
 use crate::{loss::bit, state::ItemKind};
@@ -9,26 +9,26 @@ use rdma_fabric::Rank;
 pub enum Event {
     /// A rank's CPU goes on.
     Go(Rank),
-    /// The n-th part of the operations on their way takes effect, or its poster learns of it.
+    /// The n-th part of the operations in flight takes effect, or its poster learns of it.
     Happen(usize),
     /// The n-th part, an atomic where [`rdma_fabric::Caps::coherent_atomics`] is not promised,
-    /// reads its word, which it will write later.
+    /// reads its word and will write it later.
     Begin(usize),
-    /// A rank's clock comes to its next deadline.
+    /// A rank's clock reaches its next deadline.
     Tick(Rank),
-    /// A [mortal](LiveJob::mortal) rank dies. It need not.
+    /// A [mortal](LiveJob::mortal) rank dies. This event need not be chosen.
     Die(Rank),
     /// A rank learns of another one's loss.
     Learn {
-        /// Who learns.
+        /// The rank that learns.
         by: Rank,
-        /// Who died.
+        /// The rank that died.
         lost: Rank,
     },
 }
 
 impl LiveJob {
-    /// What may happen now, in a fixed order.
+    /// Collects the events that may happen now, in a fixed order.
     pub fn events(&self, into: &mut Vec<Event>) {
         into.clear();
         let live = self.live.borrow();
@@ -37,7 +37,7 @@ impl LiveJob {
             ranks().filter(|(r, _)| live.awake[*r] && !self.tasks[*r].is_empty()).map(|(_, rank)| Event::Go(rank)),
         );
         let order = self.caps.put_order;
-        // Here a handle knows as soon as its operation has happened.
+        // In live jobs, a handle knows as soon as its operation has happened.
         let news = |place: &usize| live.state.may_happen(*place, order) && !live.state.only_tells(*place);
         into.extend((0..live.state.items.len()).filter(news).map(Event::Happen));
         if !self.caps.coherent_atomics {
@@ -49,8 +49,8 @@ impl LiveJob {
                 into.extend((!self.tasks[r].is_empty()).then_some(Event::Die(lost)));
                 continue;
             }
-            // Who has ended asks for nothing any more, but may have heard what keeps others'
-            // operations from happening.
+            // A rank that has ended asks for nothing any more, but what it has heard may keep
+            // others' operations from happening.
             let under_way = live.state.items.iter().any(|item| item.by == lost);
             let learns = ranks().filter(|(by, rank)| {
                 live.state.losses.may_learn(*rank, lost) && (under_way || !self.tasks[*by].is_empty())
@@ -70,7 +70,7 @@ impl LiveJob {
             && (live.state.is_arriving(item.at) || stores())
     }
 
-    /// Whose event it is.
+    /// Returns the rank whose event it is.
     pub fn actor(&self, event: Event) -> Rank {
         match event {
             Event::Go(rank) | Event::Tick(rank) | Event::Die(rank) | Event::Learn { by: rank, .. } => rank,

@@ -127,7 +127,7 @@ impl Spoiled {
         self.posted(posted, Then::Nothing, Sink::none())
     }
 
-    /// Returns the slot is that of the flush below.
+    /// Flushes. The slot is that of the flush below.
     pub(super) fn flush(&self, slot: &mut Slot, target: Option<Rank>, cx: &mut Context<'_>) -> Poll<Result<()>> {
         let goal = Goal::Flush(target);
         if slot.is_empty() && !self.mutation.flushes(target) {

@@ -42,8 +42,8 @@ impl Session {
         *next - 1
     }
 
-    /// Returns whether whether this region is dropped is asked at each use. Else it is only told
-    /// that it is used.
+    /// Returns whether each use of this region asks if it was dropped. Otherwise a use is only
+    /// told.
     fn asks_about(&self, holding: Holding) -> bool {
         matches!(self.source, Source::Live(_)) || self.cells.borrow().contested.contains(holding)
     }

@@ -1,4 +1,4 @@
-//! What the cases of control queues start from: memory, a queue, and everybody's.
+//! The starting point of the control-queue cases: memory, a queue, and every rank's queue.
 
 use crate::ensure;
 use rdma_fabric::{
@@ -9,25 +9,25 @@ use std::time::Duration;
 
 /// A rank with a symmetric region and one open queue, on which the region is registered.
 pub(super) struct Fixture {
-    // The queue goes before the memory that it addresses.
+    // The queue is dropped before the memory that it addresses.
     pub(super) queue: ControlQueue,
-    /// Sends credit and whatever else must not wait; a normal queue.
+    /// A normal queue that sends credit and whatever else must not wait.
     pub(super) sender: ControlQueue,
-    /// Of `queue`, by rank.
+    /// The ids of every rank's `queue`, by rank.
     pub(super) ids: Vec<QueueId>,
     pub(super) region: Region,
     /// The region on every rank's `queue`.
     pub(super) at: Stadd,
-    /// The own region on `sender`.
+    /// This rank's region on `sender`.
     pub(super) from: Stadd,
     pub(super) world: Group,
     pub(super) fabric: Fabric,
 }
 
-/// The fixed tag that all use.
+/// The fixed tag that all ranks use.
 pub(super) const TAG: u8 = 7;
 
-/// Returns whether this fabric has control queues; if not, it must say so.
+/// Returns whether this fabric has control queues; if it has none, checks that it says so.
 pub(super) fn has_queues(fabric: &Fabric) -> ProgramResult<bool> {
     let limits = fabric.queue_limits();
     if limits.engines > 0 {
@@ -41,7 +41,7 @@ pub(super) fn has_queues(fabric: &Fabric) -> ProgramResult<bool> {
     Ok(false)
 }
 
-/// Returns the queue's error in what a call ended with, if that is one.
+/// Returns the queue error that a call ended with, if it is one.
 pub(super) fn queue_error(error: &Option<FabricError>) -> Option<&QueueError> {
     match error {
         Some(FabricError::Queue(error)) => Some(error),
@@ -77,7 +77,7 @@ impl Fixture {
         self.ids[(self.me() + 1) % self.ids.len()]
     }
 
-    /// Returns the own queue.
+    /// Returns this rank's own queue.
     pub(super) fn own(&self) -> QueueId {
         self.ids[self.me()]
     }
@@ -97,7 +97,7 @@ impl Fixture {
         self.fabric.wait_until(&self.region.word::<u64>(&self.fabric, offset)?, Deps::All, |v| v == value).await
     }
 
-    /// Posts on `queue`, asks for a local notice, and waits for it.
+    /// Posts on `queue` with a request for a local notice, and waits for the notice.
     pub(super) async fn acknowledged(&self, queue: &ControlQueue, posting: Posting) -> Result<MrqNotice> {
         queue.post(posting.local(posting.edata), Deps::All).await?;
         queue.next_notice(Deps::All).await
@@ -109,12 +109,12 @@ impl Fixture {
         Ok(self.acknowledged(&self.sender, empty).await?.status)
     }
 
-    /// Gives everything under way that may happen the time to happen.
+    /// Gives everything in flight that may happen the time to happen.
     pub(super) async fn settle(&self) {
         self.fabric.sleep(Duration::from_micros(300)).await;
     }
 
-    /// Takes the completions that are in the TCQ by now. Returns how many there were.
+    /// Takes the completions that are in the TCQ now. Returns how many there were.
     pub(super) async fn completed(&self) -> Result<usize> {
         self.settle().await;
         let mut count = 0;
@@ -132,7 +132,7 @@ impl Fixture {
         Ok(())
     }
 
-    /// Waits for everybody before the memory goes.
+    /// Waits for all ranks before the memory goes away.
     pub(super) async fn leave(mut self) -> ProgramResult<()> {
         self.world.barrier().await?;
         Ok(())

@@ -1,4 +1,5 @@
-//! The cases, and which sentences of `docs/contract/fabric.md` each covers. They know no provider.
+//! The cases, and the sentences of `docs/contract/fabric.md` that each covers. They depend on no
+//! particular provider.
 
 mod atomics;
 mod detach;
@@ -22,12 +23,12 @@ mod windows;
 use crate::{Loss, program::CaseRun};
 use rdma_fabric::{Fabric, Group, Rank, Region, Result};
 
-/// Makes the group of all ranks and a symmetric region, which most cases start with. Collective.
+/// Makes the group of all ranks and a symmetric region, as most cases do at the start. Collective.
 async fn world_and_region(fabric: &Fabric, bytes: usize) -> Result<(Group, Region)> {
     Ok((Group::world(fabric).await?, fabric.alloc_symmetric(bytes).await?))
 }
 
-/// Returns the other rank of the pair 2k and 2k + 1 that this one is of.
+/// Returns the other rank of this rank's pair, 2k and 2k + 1.
 fn neighbour(fabric: &Fabric) -> Rank {
     Rank::new(fabric.rank().number() ^ 1)
 }
@@ -37,10 +38,11 @@ fn neighbour(fabric: &Fabric) -> Rank {
 pub struct Case {
     /// The name of its test.
     pub name: &'static str,
-    /// The numbers of the contract's sentences that it covers, with spaces between, the main one
-    /// first.
+    /// The numbers of the contract's sentences that the case covers, separated by spaces, the main
+    /// one first.
     pub sentences: &'static str,
-    /// The numbers of ranks it runs with. It is good for any even number above the first, too.
+    /// The numbers of ranks that the case runs with. It supports any even number above the first,
+    /// too.
     pub sizes: &'static [usize],
     pub(crate) program: Start,
 }
@@ -53,11 +55,11 @@ impl Case {
     }
 }
 
-/// What starts a case on a rank.
+/// The function that starts a case on a rank.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Start {
     Plain(fn(Fabric) -> CaseRun),
-    /// The last rank is lost in this way.
+    /// A case whose last rank is lost in the given way.
     Losing(fn(Fabric, Loss) -> CaseRun),
 }
 
@@ -65,13 +67,13 @@ pub(crate) enum Start {
 /// sentences.
 ///
 /// A line is `plain room::case("sentences covered", [numbers of ranks]);`, or `losing …` where the
-/// last rank is lost, or `optional …` where the provider may lack what the room is about: then the
-/// room's `is_missing` checks that it says so.
+/// last rank is lost, or `optional …` where the provider may lack the room's facility: then the
+/// room's `is_missing` checks that the provider says so.
 ///
-/// A line with `wraps` is also for providers that stand between a program and its fabric, whose own
-/// code it enters: what they hand on of `memory`, every kind of `operations` with its buffers and
-/// handle, every kind of `waits`, `errors` and `losses` on their way out, and the control queues
-/// and gates (`units`) that they wrap. The other cases ask for nothing more of them.
+/// A line with `wraps` also applies to providers between a program and its fabric, because it
+/// exercises their own code: the `memory` that they pass on, every kind of `operations` with its
+/// buffers and handle, every kind of `waits`, `errors` and `losses` on their way out, and the
+/// control queues and gates (`units`) that they wrap. The other cases test nothing more in them.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __every_case {

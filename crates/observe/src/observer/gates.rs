@@ -1,4 +1,4 @@
-//! The barrier unit: waits for it are noted.
+//! The barrier unit. Waits for it are recorded.
 
 use super::Observer;
 use crate::{

@@ -1,4 +1,4 @@
-//! The provider that stands between a program and its fabric, and notes what passes.
+//! The provider between a program and its fabric, which records what passes through.
 
 mod gates;
 mod operations;
@@ -23,11 +23,11 @@ use std::{
 };
 use waits::{Wait, Waits};
 
-/// Wraps `fabric` so that every operation and wait is noted in a [`Recorder`].
+/// Wraps `fabric` so that every operation and wait is recorded in a [`Recorder`].
 ///
 /// Nothing else changes: results, errors, order and virtual time are those of `fabric`, except that
-/// there are no references to memory without a key. An operation costs what it costs where memory
-/// is not mapped, two locks that nobody contends for, and two looks at the clock.
+/// there are no references to memory without a key. An operation costs what it would cost with
+/// memory that is not mapped, plus two uncontended locks and two readings of the clock.
 #[must_use]
 pub fn observed(fabric: &Fabric, recorder: Recorder) -> Fabric {
     fabric.under(Observer::new(fabric.clone(), recorder))
@@ -39,7 +39,8 @@ struct Observer {
     recorder: Recorder,
     operations: Slab<Operation>,
     waits: Waits,
-    /// The notice that a thread took last: its poster, and its number among the poster's notices.
+    /// The notice that each thread took last: its poster, and its number among the poster's
+    /// notices.
     taken: Latest<(u32, u64)>,
 }
 
@@ -73,7 +74,7 @@ impl Observer {
     }
 }
 
-/// A registration that is waited for; noted when it is dropped.
+/// A registration that is waited for; recorded when this is dropped.
 struct Registering<'a> {
     observer: &'a Observer,
     wait: Wait,
@@ -158,7 +159,7 @@ impl Provider for Observer {
         if let Goal::Charge(_) = goal {
             return self.below.provider().end_wait(slot, goal, ended);
         }
-        // If none began, the first look at a word found what was waited for.
+        // If no wait began, the first look at a word found what was waited for.
         let mut wait = self.waits.end(slot).unwrap_or_else(|| Wait::new(self.beginning(&goal)));
         if !wait.below.is_empty() || matches!(goal, Goal::Word(..)) {
             self.below.provider().end_wait(&mut wait.below, goal, ended);
@@ -182,7 +183,7 @@ impl Provider for Observer {
 /// Memory without a key is observed as well.
 impl Keyless for Observer {
     fn open(&self, like: &Fabric, pact: Pact) -> Result<Fabric> {
-        // Accesses by reference would not be seen.
+        // Accesses through references would not be seen.
         let below = self.below.keyless(pact.without_references())?;
         Ok(like.beside(Observer::new(below, self.recorder.clone())))
     }

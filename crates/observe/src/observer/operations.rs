@@ -1,4 +1,4 @@
-//! Operations, from their posting until their end is known.
+//! Operations, from posting until their end is known.
 
 use super::Observer;
 use crate::{
@@ -11,20 +11,20 @@ use rdma_fabric::{
 };
 use std::task::{Context, Poll};
 
-/// An operation that is under way.
+/// An operation in flight.
 #[derive(Debug)]
 pub(super) struct Operation {
-    /// Its token below.
+    /// Its token in the provider below.
     token: Token,
-    /// The event, without its end; `None` when that is known and noted.
+    /// The event, without its end; `None` once the end is known and recorded.
     event: Option<Event>,
-    /// When a poll first found it not done.
+    /// When a poll first found the operation not done.
     waiting_since: Option<u64>,
 }
 
 impl Observer {
-    /// Counts an operation that was posted, or that there was no room for it; notes its end, or
-    /// gives it a token.
+    /// Counts an operation that was posted, or refused for lack of room. Records its end, or gives
+    /// it a token.
     pub(super) fn posted(&self, posted: Posted, mut event: Event) -> Posted {
         {
             let counts = &mut self.recorder.lock().counts;
@@ -84,7 +84,7 @@ impl Observer {
         stands
     }
 
-    /// Removes an operation that is not asked about any more; returns its token below.
+    /// Removes an operation that is no longer asked about. Returns its token in the provider below.
     fn operation_ends(&self, token: &Token) -> Option<Token> {
         let Operation { token, event, waiting_since } = self.operations.take(token.0.get())?;
         if let Some(event) = event {

@@ -1,7 +1,7 @@
 //! Control queues: commands and waits.
 //!
-//! Commands are noted when they are posted. When one is *executed* only the provider knows: in a
-//! trace it stands where it was posted.
+//! Commands are recorded when they are posted. Only the provider knows when one is *executed*, so a
+//! trace shows it where it was posted.
 
 use super::{
     Observer,
@@ -20,7 +20,7 @@ use rdma_fabric::{
 };
 use std::task::{Context, Poll};
 
-/// Returns the rank that a command is for, if any.
+/// Returns a command's target, if it has one.
 fn target_of(posting: &Posting) -> Option<u32> {
     posting.command.target().map(|queue| queue.rank().number())
 }
@@ -38,7 +38,7 @@ fn described(posting: &Posting) -> (EventKind, u64) {
 }
 
 impl Recorder {
-    /// Notes a command that was posted just `now`.
+    /// Records a command that has just been posted, at `now_ps`.
     fn commanded(&self, now_ps: u64, posting: &Posting) {
         let ((kind, bytes), peer) = (described(posting), target_of(posting));
         let mut record = self.lock();
@@ -63,11 +63,11 @@ impl Queues for Observer {
 #[derive(Debug)]
 struct ObservedQueue {
     below: Box<dyn Queue>,
-    /// For the clock.
+    /// The fabric, for its clock.
     fabric: Fabric,
     recorder: Recorder,
     waits: Waits,
-    /// The rank whose notice a thread took last.
+    /// The rank whose notice each thread took last.
     noticed: Latest<u32>,
 }
 
@@ -76,7 +76,7 @@ impl ObservedQueue {
         self.fabric.provider().now().as_picos()
     }
 
-    /// Ends the wait of a slot, and of the one below.
+    /// Ends the wait of a slot, and that of the slot below.
     fn ended(&self, slot: &mut Slot, side: Option<QueueSide>, ended: Ended) -> Option<Wait> {
         let mut wait = self.waits.end(slot)?;
         if !wait.below.is_empty() {
@@ -136,7 +136,7 @@ impl Queue for ObservedQueue {
 
     fn poll_post(&self, slot: &mut Slot, posting: &Posting, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
         if slot.is_empty() {
-            // It found no room just now, but does not come back: it waits.
+            // The posting has just found no room, but it is not refused: it waits.
             self.full(posting, |full| *full = full.saturating_sub(1));
             let target = target_of(posting);
             self.waits.begin(slot, Event::new(EventKind::WaitRoom, target, self.now_ps()));

@@ -1,4 +1,4 @@
-//! Tables of what is remembered from one call to the next.
+//! Tables of state that is kept from one call to the next.
 
 use std::{
     num::NonZeroU64,
@@ -7,11 +7,11 @@ use std::{
 };
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Nothing panics while it is held.
+    // Nothing panics while the lock is held.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Values under numbers, which are used again.
+/// Values stored under numbers, which are reused.
 #[derive(Debug)]
 pub(super) struct Slab<T>(Mutex<Places<T>>);
 
@@ -32,7 +32,7 @@ fn index(number: u64) -> Option<usize> {
 }
 
 impl<T> Slab<T> {
-    /// Keeps a value; returns its number.
+    /// Stores a value and returns its number.
     pub(super) fn put(&self, value: T) -> NonZeroU64 {
         let mut places = lock(&self.0);
         let index = places.free.pop().unwrap_or(places.values.len());
@@ -43,7 +43,7 @@ impl<T> Slab<T> {
         NonZeroU64::MIN.saturating_add(index as u64)
     }
 
-    /// Uses the value, if there is one under this number.
+    /// Calls `f` with the value under this number, if there is one.
     pub(super) fn with<R>(&self, number: u64, f: impl FnOnce(&mut T) -> R) -> Option<R> {
         lock(&self.0).values.get_mut(index(number)?)?.as_mut().map(f)
     }
@@ -58,7 +58,7 @@ impl<T> Slab<T> {
     }
 }
 
-/// A value of each thread: what the thread found last, for what it does next.
+/// One value for each thread: what the thread found last, for its next call.
 #[derive(Debug)]
 pub(super) struct Latest<T>(Mutex<Vec<(ThreadId, T)>>);
 

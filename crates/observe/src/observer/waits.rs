@@ -1,4 +1,4 @@
-//! Waits, from their first poll in vain until they end.
+//! Waits, from their first unsuccessful poll until they end.
 
 use super::{Observer, slab::Slab};
 use crate::{
@@ -15,7 +15,7 @@ use std::{mem, task::Poll};
 /// A wait that has begun.
 #[derive(Debug)]
 pub(super) struct Wait {
-    /// What the provider below remembers.
+    /// The slot of the provider below.
     pub(super) below: Slot,
     /// The event, without its end.
     pub(super) event: Event,
@@ -35,7 +35,7 @@ impl Wait {
 pub(super) struct Waits(Slab<Wait>);
 
 impl Waits {
-    /// Keeps a wait that begins, and its number in `slot`.
+    /// Stores a wait that begins, and its number in `slot`.
     pub(super) fn begin(&self, slot: &mut Slot, event: Event) {
         slot.0[0] = self.0.put(Wait::new(event)).get();
     }
@@ -53,14 +53,14 @@ impl Waits {
         stands
     }
 
-    /// Takes the wait of a slot, which is emptied; `None` if it never began.
+    /// Takes the wait of a slot and empties the slot; `None` if no wait began.
     pub(super) fn end(&self, slot: &mut Slot) -> Option<Wait> {
         self.0.take(mem::take(slot).0[0])
     }
 }
 
 impl Recorder {
-    /// Notes a wait that is over.
+    /// Records a wait that is over.
     pub(super) fn ended(&self, wait: &Wait, kind: WaitKind, end_ps: u64) {
         let event = Event { end_ps, ..wait.event };
         let mut record = self.lock();
@@ -74,7 +74,8 @@ impl Recorder {
 }
 
 impl Observer {
-    /// Returns the event of a wait that begins now; counts it if all waits of its kind are counted.
+    /// Returns the event of a wait that begins now, and counts the wait if all waits of its kind
+    /// are counted.
     pub(super) fn beginning(&self, goal: &Goal<'_>) -> Event {
         let now_ps = self.now_ps();
         let counts = &mut self.recorder.lock().counts;
@@ -95,7 +96,7 @@ impl Observer {
         }
     }
 
-    /// Notes a wait that is over.
+    /// Records a wait that is over.
     pub(super) fn wait_ends(&self, wait: &Wait, goal: &Goal<'_>, ended: Ended) {
         let end_ps = self.now_ps();
         let kind = match goal {
@@ -109,8 +110,8 @@ impl Observer {
         self.recorder.ended(wait, kind, end_ps);
     }
 
-    /// Notes a wait that ended with the notice that this thread took just now: the notice's event
-    /// began when the wait did.
+    /// Records a wait that ended with the notice that this thread has just taken: the notice's
+    /// event began when the wait did.
     fn notice_was_awaited(&self, wait: &Wait, end_ps: u64) {
         let Some((peer, number)) = self.taken.take() else {
             return self.recorder.ended(wait, WaitKind::Notice, end_ps);
@@ -126,7 +127,7 @@ impl Observer {
         }
     }
 
-    /// Notes time that the program spent by itself. On wall clock, computing takes its time
+    /// Records time that the program spent on its own. In wall-clock time, computing takes its time
     /// elsewhere.
     fn spent(&self, wait: &Wait, end_ps: u64) {
         if wait.event.kind == EventKind::Sleep || end_ps.saturating_sub(wait.event.begin_ps) > 1_000_000 {

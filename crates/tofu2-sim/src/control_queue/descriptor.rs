@@ -8,11 +8,11 @@
 //! | 3 | | kind, flags, edata, SPS and path: see the constants |
 //!
 //! A second slot carries bytes 0 to 31 of a long inline put, or the new value of an 8-byte
-//! compare-and-swap. What a command has no use for is 0. Decoding checks every bit, so that what
-//! was not encoded here is refused; so are puts and gets of several blocks, which are as many
-//! descriptors.
+//! compare-and-swap. Unused fields are 0. Decoding checks every bit, so that anything not encoded
+//! here is refused. Puts and gets of several blocks are refused too: they are one descriptor per
+//! block.
 //!
-//! [`Posting::tag`] is not in it: as on the hardware, the poster keeps it.
+//! [`Posting::tag`] is not part of the descriptor: as on the hardware, the poster keeps it.
 
 use rdma_fabric::{
     Amo,
@@ -22,14 +22,15 @@ use rdma_fabric::{
 /// Words of a slot.
 pub(crate) const SLOT: usize = 4;
 
-/// A descriptor: one slot, and what a second one holds.
+/// A descriptor: one slot, and the contents of a second one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Descriptor {
     pub(crate) first: [u64; SLOT],
     pub(crate) second: Option<[u64; SLOT]>,
 }
 
-/// Kind in bits 0 to 7 of word 3: never 0, so that a slot of zeros is no command.
+/// The command's kind, in bits 0 to 7 of word 3. It is never 0, so that a slot of zeros is not a
+/// command.
 mod kind {
     pub(super) const PUT: u64 = 1;
     pub(super) const INLINE: u64 = 2;
@@ -47,19 +48,19 @@ const REMOTE: u64 = 1 << 10;
 const STRONG: u64 = 1 << 11;
 const DELAY: u64 = 1 << 12;
 const HAS_PATH: u64 = 1 << 13;
-/// Of an atomic: 8 bytes wide, not 4.
+/// Marks an atomic that is 8 bytes wide, not 4.
 const WIDE: u64 = 1 << 14;
-/// Number of an atomic's operation: 3 bits from here.
+/// Position of the number of an atomic's operation: 3 bits.
 const OP: u32 = 15;
-/// 4 bits.
+/// Position of the SPS: 4 bits.
 const SPS: u32 = 18;
 const EDATA: u32 = 22;
 const PATH: u32 = 30;
-/// 16 bits.
+/// Position of the MTU: 16 bits.
 const MTU: u32 = 38;
-/// 8 bits; those above are 0.
+/// Position of the gap: 8 bits; those above are 0.
 const GAP: u32 = 54;
-/// Where bytes of the command stand in word 0.
+/// Position of the command's length in bytes, in word 0.
 const LEN: u32 = 40;
 
 /// Encodes one command of `posting`, which must have one block, an SPS of 4 bits and a length of 24.
@@ -110,8 +111,8 @@ pub(crate) fn encode(posting: &Posting) -> Descriptor {
     Descriptor { first, second }
 }
 
-/// Returns whether the command that starts with this slot goes on in the next one; `None` if none
-/// starts so.
+/// Returns the number of slots of the command that starts with this one; `None` if no command
+/// starts like this.
 pub(crate) fn slots(first: &[u64; SLOT]) -> Option<u64> {
     match first[3] & 0xff {
         kind::INLINE_LONG | kind::CSWAP8 => Some(2),
@@ -120,7 +121,7 @@ pub(crate) fn slots(first: &[u64; SLOT]) -> Option<u64> {
     }
 }
 
-/// Returns the inverse of [`encode`], with tag 0. `None` for what no command is encoded to.
+/// Inverts [`encode`], with tag 0. `None` for anything that no command is encoded to.
 pub(crate) fn decode(descriptor: &Descriptor) -> Option<Posting> {
     let Descriptor { first: [zero, one, two, three], second } = *descriptor;
     let to = QueueId::from_bits(zero & ((1 << LEN) - 1))?;
@@ -171,8 +172,8 @@ pub(crate) fn decode(descriptor: &Descriptor) -> Option<Posting> {
     is_said(descriptor).then_some(posting)
 }
 
-/// A frequent command of one slot: a nop or a put, of which the poster hears by its completion
-/// only.
+/// A frequent command of one slot: a nop or a put that the poster hears of only through its
+/// completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Brief {
     pub(crate) to: QueueId,
@@ -188,12 +189,12 @@ pub(crate) struct Brief {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Payload {
     Nothing,
-    /// Eight bytes that are carried.
+    /// Eight inline bytes.
     Word(u64),
     Memory(Stadd, u32),
 }
 
-/// Decodes what is [`Brief`], in registers.
+/// Decodes a [`Brief`] command, in registers.
 #[inline(always)]
 pub(crate) fn brief(first: [u64; SLOT]) -> Option<Brief> {
     let [zero, one, two, three] = first;
@@ -218,7 +219,7 @@ pub(crate) fn brief(first: [u64; SLOT]) -> Option<Brief> {
     })
 }
 
-/// Returns whether every bit means something: what means nothing would be lost.
+/// Returns whether every bit has a meaning: bits without one would be lost.
 #[inline(always)]
 fn is_said(descriptor: &Descriptor) -> bool {
     let Descriptor { first: [zero, one, two, three], second } = *descriptor;
@@ -230,7 +231,7 @@ fn is_said(descriptor: &Descriptor) -> bool {
     let path = if three & HAS_PATH != 0 { 0xff << PATH } else { 0 };
     let flags = TCQ | LOCAL | REMOTE | STRONG | DELAY | HAS_PATH;
     let numbers = 0xf << SPS | 0xff << EDATA | path | 0xffff << MTU | 0xff << GAP;
-    // Above the `len` bytes that are carried.
+    // Bytes beyond the `len` inline ones.
     let len = (zero >> LEN) as usize;
     let blank = |word: u64, at: usize| len.saturating_sub(at) >= 8 || word >> (8 * len.saturating_sub(at)) == 0;
     let rest = match (kind, second) {
@@ -246,7 +247,7 @@ fn is_said(descriptor: &Descriptor) -> bool {
     rest && three & !(0xff | of_kind | flags | numbers) == 0
 }
 
-/// Returns the commands that a posting of several blocks is.
+/// Splits a posting of several blocks into single-block commands.
 pub(crate) fn each_block(posting: Posting) -> impl Iterator<Item = Posting> {
     let blocks = match posting.command {
         Command::Put { blocks, .. } | Command::Get { blocks, .. } => blocks,

@@ -1,4 +1,5 @@
-//! How many control queues a node has, and which of them may be what: data, one table per machine.
+//! How many control queues a node has, and which modes each may be opened in: one table per
+//! machine.
 
 use rdma_fabric::control_queue::{QueueLimits, QueueMode};
 
@@ -14,20 +15,20 @@ pub struct QueueMachine {
     pub queues_per_engine: u8,
     /// Normal queues that may share a control queue; 8 at most.
     pub contexts: u8,
-    /// Bit `n` says that control queue `n` of each engine may be normal.
+    /// Bit `n` is set if control queue `n` of each engine may be normal.
     pub normal: u16,
-    /// Bit `n` says that control queue `n` of each engine may be exclusive.
+    /// Bit `n` is set if control queue `n` of each engine may be exclusive.
     pub exclusive: u16,
-    /// Bit `n` says that control queue `n` of each engine may be for sessions.
+    /// Bit `n` is set if control queue `n` of each engine may be for sessions.
     pub session: u16,
-    /// The longest put or get that is one command, in bytes; below 2²⁴.
+    /// The longest put or get that fits one command, in bytes; below 2²⁴.
     pub longest: u32,
 }
 
 impl QueueMachine {
     /// Tofu2 (FX100): 4 engines with 12 control queues each [Hatanaka et al., §4.1], any of which
-    /// may be anything. How many contexts share a control queue is known of TofuD only, and taken
-    /// from there.
+    /// may be opened in any mode. How many contexts share a control queue is known only for TofuD,
+    /// and taken from there.
     pub const TOFU2: QueueMachine = QueueMachine {
         name: "Tofu2",
         engines: 4,
@@ -39,9 +40,9 @@ impl QueueMachine {
         longest: (1 << 24) - 1,
     };
 
-    /// TofuD (Fugaku, FX1000) as Fujitsu's uTofu simulator sets it up: 6 engines, 11 usable control
-    /// queues each; 1 to 3 are for sessions, 4 to 10 may be exclusive, normal queues share what is
-    /// not for sessions.
+    /// TofuD (Fugaku, FX1000) as Fujitsu's uTofu simulator sets it up: 6 engines with 11 usable
+    /// control queues each. Queues 1 to 3 are for sessions, 4 to 10 may be exclusive, and normal
+    /// queues share all that are not for sessions.
     pub const TOFUD: QueueMachine = QueueMachine {
         name: "TofuD",
         engines: 6,
@@ -53,10 +54,10 @@ impl QueueMachine {
         longest: (1 << 24) - 1,
     };
 
-    /// All there are, in the order of their codes.
+    /// All machines, in the order of their codes.
     pub(crate) const ALL: [QueueMachine; 2] = [Self::TOFU2, Self::TOFUD];
 
-    /// Returns which control queues of an engine may be opened as `mode`, a bit each.
+    /// Returns which control queues of an engine may be opened in `mode`, one bit each.
     pub const fn numbers(&self, mode: QueueMode) -> u16 {
         match mode {
             QueueMode::Normal => self.normal,
@@ -65,7 +66,7 @@ impl QueueMachine {
         }
     }
 
-    /// Returns the limits of which a program learns, with `free` control queues left.
+    /// Returns the limits that a program sees with `free` control queues left.
     pub(crate) fn limits(&self, free: u32, shared_address_space: bool) -> QueueLimits {
         let mut limits = QueueLimits::new(self.engines, self.queues_per_engine);
         limits.contexts = self.contexts;

@@ -1,4 +1,4 @@
-//! What steering addresses mean: where a tag has its place, and ranges of registered memory.
+//! The meaning of steering addresses: the place of a tag, and ranges of registered memory.
 
 use rdma_fabric::control_queue::{QueueError, QueueId, Stadd};
 
@@ -6,14 +6,14 @@ use rdma_fabric::control_queue::{QueueError, QueueId, Stadd};
 pub(crate) const FIXED: u32 = 256;
 /// Automatic tags that a queue can have at the same time.
 pub(crate) const AUTOMATIC: u32 = 768;
-/// All places of a table of tags.
+/// The number of places in a table of tags.
 pub(crate) const PLACES: usize = (FIXED + AUTOMATIC) as usize;
 
-/// Returns where a tag has its place in a table; `None` for numbers that no tag has.
+/// Returns a tag's place in a table; `None` for numbers that no tag has.
 ///
-/// Many automatic tags share a place, one after the other: an address that outlived its
-/// registration, or its queue, names no tag that is there, until the numbers wrap after 16 000 uses
-/// of one place.
+/// Many automatic tags share a place, one after another. So an address that outlived its
+/// registration or its queue names no present tag, until the numbers wrap after 16 000 uses of one
+/// place.
 pub(crate) fn place(tag: u32) -> Option<usize> {
     match tag {
         0..FIXED => Some(tag as usize),
@@ -22,7 +22,7 @@ pub(crate) fn place(tag: u32) -> Option<usize> {
     }
 }
 
-/// Returns the automatic tag that has place `place` when it is used for the time number `use_`.
+/// Returns the automatic tag of place `place` in its `use_`-th use.
 pub(crate) fn automatic(place: usize, use_: u32) -> u32 {
     const USES: u32 = ((1 << 24) - Stadd::FIRST_AUTOMATIC) / AUTOMATIC;
     Stadd::FIRST_AUTOMATIC + use_ % USES * AUTOMATIC + (place as u32).saturating_sub(FIXED)

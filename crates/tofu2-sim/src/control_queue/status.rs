@@ -2,14 +2,14 @@
 
 use rdma_fabric::control_queue::{QueueError, QueueId, Stadd};
 
-/// A command's outcome: kind, queue, address, and one number or two.
+/// A command's outcome: kind, queue, address, and one or two numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Status {
     /// Queue in bits 0 to 39, kind in 40 to 47, a small number in 48 to 55.
     pub(crate) head: u64,
     /// The address.
     pub(crate) stadd: u64,
-    /// A length (24 bits) and, above, the registered length; or a position.
+    /// A length (24 bits) with the registered length above it, or a position.
     pub(crate) numbers: u64,
 }
 
@@ -17,7 +17,8 @@ const KIND: u32 = 40;
 const SMALL: u32 = 48;
 
 impl Status {
-    /// Returns the words of `outcome`. Errors that no command meets become [`QueueError::Stopped`].
+    /// Returns the words of `outcome`. Errors that no command can meet become
+    /// [`QueueError::Stopped`].
     pub(crate) fn encode(outcome: Result<(), QueueError>) -> Self {
         let Err(error) = outcome else { return Status::default() };
         let at = |kind: u64, queue: QueueId, stadd: Stadd| Status {
@@ -49,7 +50,7 @@ impl Status {
         }
     }
 
-    /// Returns the inverse; `None` for words that nothing was encoded to.
+    /// Inverts [`Status::encode`]; `None` for words that nothing is encoded to.
     pub(crate) fn decode(self) -> Option<Result<(), QueueError>> {
         let Status { head, stadd, numbers } = self;
         let queue = QueueId::from_bits(head & ((1 << KIND) - 1))?;
@@ -77,7 +78,7 @@ impl Status {
     }
 }
 
-/// What can be damaged, in words.
+/// The names of what can be damaged.
 pub(crate) const PARTS: [&str; 8] = [
     "its words",
     "the directory of queues",
@@ -121,7 +122,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 20 } else { 2000 }))]
 
-        /// Garbage is refused, or is some error; it is never taken for success.
+        /// Garbage is refused or taken for some error, never for success.
         #[test]
         fn garbage_is_no_success(head in any::<u64>(), stadd in any::<u64>(), numbers in any::<u64>()) {
             let status = Status { head, stadd, numbers };

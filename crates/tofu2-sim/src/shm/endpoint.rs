@@ -1,4 +1,4 @@
-//! One rank of a job: what it has, and what it lends to those who work for it.
+//! One rank of a job: what it owns, and what it lends to the code that works for it.
 
 use super::{
     gates::own::OwnGates,
@@ -33,12 +33,12 @@ use std::{
     time::Instant,
 };
 
-/// One rank of a job over shared memory: the provider. Cloning counts a reference; clones may be
-/// used on any thread.
+/// One rank of a job over shared memory: the provider. Cloning increments a reference count; clones
+/// may be used on any thread.
 ///
-/// An operation is executed at once by the posting CPU in the target's memory, so it is over when
-/// it is posted: nothing is allocated and no waker is touched. Between posting an operation and
-/// being visible there is no time either, except what the CPU's store buffer takes;
+/// The posting CPU executes an operation at once in the target's memory, so it is over when it has
+/// been posted: nothing is allocated and no waker is touched. Nor is there any delay between
+/// posting an operation and its visibility, except for the CPU's store buffer;
 /// [`Fabric::flush`](rdma_fabric::Fabric::flush) is a full barrier.
 ///
 /// When the last clone and region of a rank are gone, the rank has left the job, unless its
@@ -52,16 +52,16 @@ struct Inner {
     /// The rank's own segment.
     segment: Arc<Mapping>,
     allocator: Mutex<Allocator>,
-    /// Which barrier gates the rank has.
+    /// The barrier gates that the rank has.
     gates: Mutex<OwnGates>,
-    /// Which of the segment's announcements are in use, a bit each.
+    /// A bit for each of the segment's announcements that is in use.
     inside: Arc<AtomicU32>,
     queues: Arc<OwnQueues>,
-    /// Changes of ranks' states when the rank last looked after its session queues.
+    /// The count of state changes when the rank last served its session queues.
     served: AtomicU64,
-    /// The thread that looks after them, if the job has such.
+    /// The thread that serves them, if the job has progress threads.
     _progress: Option<ProgressThread>,
-    /// Tasks of foreign executors that wait.
+    /// Waiting tasks of foreign executors.
     wakers: Wakers,
 }
 
@@ -127,14 +127,13 @@ impl Endpoint {
         unsafe { Fabric::vouched(self.me(), Arc::new(facts), self) }
     }
 
-    /// Returns the endpoint below a fabric; `None` if that is no rank over shared memory.
+    /// Returns the endpoint below a fabric; `None` if the fabric is not a rank over shared memory.
     pub(crate) fn of(fabric: &Fabric) -> Option<&Self> {
         let provider: &dyn core::any::Any = fabric.provider();
         provider.downcast_ref()
     }
 
-    /// Returns what this handle has beyond others of the rank: the regions without keys that it
-    /// opens.
+    /// Returns what only this handle of the rank has: the regions without keys that it opens.
     pub(crate) fn keyring(&self) -> Option<&Keyring> {
         self.1.as_deref()
     }
@@ -170,8 +169,8 @@ impl Endpoint {
     }
 
     pub(crate) fn allocator(&self) -> MutexGuard<'_, Allocator> {
-        // What the lock protects is consistent between statements; a panic elsewhere in the rank
-        // doesn't change that.
+        // What the lock protects is consistent between statements, whatever panics elsewhere in the
+        // rank.
         self.0.allocator.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -195,8 +194,8 @@ impl Endpoint {
         Executor { job, me: *rank, segment, taken: inside, queues }
     }
 
-    /// Executes what was handed over to this rank, and what a rank that has died should have
-    /// executed. Returns whether there may have been anything.
+    /// Executes what was handed over to this rank, and what a dead rank should have executed.
+    /// Returns whether there may have been anything.
     pub(crate) fn serve_queues(&self) -> bool {
         let changes = self.job().control.changes();
         let changed = self.0.served.load(Relaxed) != changes;
@@ -219,25 +218,24 @@ impl Endpoint {
         }
     }
 
-    /// Returns whether nobody else can have this rank's fabric.
+    /// Returns whether nobody else can hold this rank's fabric.
     pub(crate) fn has_no_other_handle(&self) -> bool {
         Arc::strong_count(&self.0) == 1
     }
 
-    /// Declares that nothing but this rank's program, which one [`super::block_on`] runs, works for
-    /// the rank.
+    /// Declares that nothing works for the rank except its program, which one [`super::block_on`]
+    /// runs.
     pub(crate) fn seal(&self) {
         self.0.segment.word(layout::SEALED).store(1, SeqCst);
     }
 
-    /// Announces an operation of this rank inside of regions, until the answer is dropped.
+    /// Announces an operation of this rank inside regions, until the returned value is dropped.
     pub(crate) fn announce<const N: usize>(&self, ids: [RegionId; N]) -> Inside<'_, AtomicU64, N> {
         inside::announce(self.0.segment.announcements(), &self.0.inside, ids, std::thread::yield_now)
     }
 
-    /// Takes an extent of the own segment, fills it by `fill`, which is given its offset, and
-    /// registers it. If all memory is taken but what is retired, this waits for the end of its
-    /// grace period.
+    /// Takes an extent of this rank's segment, fills it by calling `fill` with its offset, and
+    /// registers it. If only retired memory is left, this waits for the end of its grace period.
     pub(crate) fn take_extent(
         &self,
         bytes: usize,
@@ -261,7 +259,7 @@ impl Endpoint {
         }
     }
 
-    /// Returns the moment as the system counts it; `None` if that is out of its range.
+    /// Converts a time to the system's clock; `None` if that is out of range.
     pub(crate) fn instant(&self, at: Time) -> Option<Instant> {
         self.job().start().checked_add(Duration::from_nanos(at.as_picos().div_ceil(1000)))
     }

@@ -1,19 +1,19 @@
 //! Wall-clock provider over shared memory.
 //!
-//! The problem: one-sided programs are to run on one machine at the speed of its memory, without a
+//! The problem: one-sided programs should run on one machine at the speed of its memory, without a
 //! network and without `unsafe` in their code. Ranks are threads of one process ([`Threads`]) or
-//! processes ([`Launcher`], Linux). Each has a segment that all others map; an operation is
-//! executed at once by the posting CPU in the target's segment.
+//! processes ([`Launcher`], Linux). Each rank has a segment that all others map. The posting CPU
+//! executes an operation at once, in the target's segment.
 //!
 //! # Waiting
-//! A waiting rank spins, yields, then parks on its segment's doorbell; whoever writes its memory
-//! rings. So more ranks than CPUs make progress, and an idle program uses almost none. [`block_on`]
-//! does this on the calling thread; under another executor (tokio) one thread per rank parks on the
-//! doorbell and wakes the tasks that wait.
+//! A waiting rank spins, yields, then parks on its segment's doorbell; any rank that writes its
+//! memory rings the doorbell. So an oversubscribed job makes progress, and an idle program uses
+//! almost no CPU. [`block_on`] does this on the calling thread. Under another executor (tokio), one
+//! thread per rank parks on the doorbell and wakes the waiting tasks.
 //!
 //! When all ranks wait and nobody can wake them, the job ends with
-//! [`JobError::Deadlock`](crate::JobError::Deadlock), which says who waits for what, after a time
-//! that is an option ([`Launcher::stuck_after`], [`Threads::stuck_after`]).
+//! [`JobError::Deadlock`](crate::JobError::Deadlock), which says who waits for what. The time until
+//! then is an option ([`Launcher::stuck_after`], [`Threads::stuck_after`]).
 //!
 //! # Failure
 //! A rank that dies, panics or returns an error is published as *lost*: operations on its memory,
@@ -21,14 +21,14 @@
 //! milliseconds.
 //!
 //! # Trust
-//! Safe code of any rank, and any rank's death, reaches no undefined behaviour. Whatever is read
-//! from another rank's tables is copied once and validated, so garbage there gives errors and not
-//! wild accesses. A process of the same user that writes the mapping by other means is outside the
-//! promise.
+//! Neither safe code of any rank nor any rank's death can cause undefined behaviour. Whatever is
+//! read from another rank's tables is copied once and validated, so garbage there gives errors and
+//! not wild accesses. A process of the same user that writes the mapping by other means is not
+//! covered by this promise.
 
-// Where to begin: a `job` is the mapped segments and the control block; an `endpoint` is one rank
-// of it, and `provider` what it does for a fabric. Below them, each folder says in its `mod.rs` in
-// which order to read it: `memory`, `notices`, `waiting`, the control `queues` and the barrier
+// Where to begin: a `job` is the mapped segments and the control block, an `endpoint` is one rank
+// of it, and `provider` is what it does for a fabric. Below them, the `mod.rs` of each folder says
+// in which order to read it: `memory`, `notices`, `waiting`, the control `queues` and the barrier
 // unit's `gates`. `threads` and `processes` start the ranks, as `options` say.
 mod endpoint;
 #[cfg(test)]

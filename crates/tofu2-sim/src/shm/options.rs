@@ -1,13 +1,13 @@
-//! What whoever starts a job chooses, whether its ranks are threads or processes.
+//! The options of a job, whether its ranks are threads or processes.
 
 use super::{job::Plan, processes::placement::Bind, queues::config::QueueOptions};
 use core::time::Duration;
 use rdma_fabric::FabricError;
 
-/// Bytes that a rank can register by default: 256 MiB, of which only what is used costs memory.
+/// Bytes that a rank can register by default: 256 MiB. Only what is used takes memory.
 pub const DEFAULT_SEGMENT_BYTES: usize = 256 << 20;
 
-/// How long all ranks of a job are parked, by default, before that counts as a deadlock.
+/// How long all ranks of a job must be parked, by default, before it counts as a deadlock.
 pub const DEFAULT_STUCK_AFTER: Duration = Duration::from_secs(10);
 
 /// A job's options.
@@ -34,10 +34,10 @@ impl JobOptions {
         }
     }
 
-    /// Returns the plan of a job that starts when the monotonic clock stands at `start_ns`.
+    /// Returns the plan of a job that starts when the monotonic clock reads `start_ns`.
     ///
     /// # Errors
-    /// [`FabricError::Setting`] for numbers that make no job.
+    /// [`FabricError::Setting`] for numbers that do not make a valid job.
     pub(crate) fn plan(&self, start_ns: u64) -> Result<Plan, FabricError> {
         let &JobOptions { ranks, ranks_per_node, segment_bytes: heap_bytes, .. } = self;
         Plan { ranks, ranks_per_node: ranks_per_node.unwrap_or(ranks), heap_bytes, start_ns }.checked()
@@ -57,35 +57,36 @@ macro_rules! job_options {
                 self
             }
 
-            /// Sets how many ranks, in rank order, call themselves one node.
+            /// Sets how many consecutive ranks form one node.
             #[must_use]
             pub fn ranks_per_node(mut self, ranks: usize) -> Self {
                 self.options.ranks_per_node = Some(ranks);
                 self
             }
 
-            /// Sets which CPUs each rank may use, of those that the calling thread may. Its threads
-            /// and children inherit them.
+            /// Sets which CPUs each rank may use, out of those allowed to the calling thread. The
+            /// rank's threads and children inherit them.
             #[must_use]
             pub fn bind(mut self, bind: $crate::shm::Bind) -> Self {
                 self.options.bind = bind;
                 self
             }
 
-            /// Sets how long all ranks may be parked while nobody can wake them before the job ends
-            /// with [`JobError::Deadlock`](crate::JobError::Deadlock)
-            /// ([`DEFAULT_STUCK_AFTER`](crate::shm::DEFAULT_STUCK_AFTER) by default); `None` is for
-            /// ever. A rank that sleeps, computes, or runs under another executor than
-            /// [`block_on`](crate::shm::block_on) is not parked, however long that takes. Ranks
-            /// that may have threads of their own ([`run_rank_with`](crate::shm::run_rank_with))
-            /// are watched only if each is a process of one thread.
+            /// Sets how long all ranks may be parked, with nobody able to wake them, before the job
+            /// ends with [`JobError::Deadlock`](crate::JobError::Deadlock)
+            /// ([`DEFAULT_STUCK_AFTER`](crate::shm::DEFAULT_STUCK_AFTER) by default); `None` means
+            /// forever. A rank that sleeps, computes, or runs under an executor other than
+            /// [`block_on`](crate::shm::block_on) does not count as parked, however long it takes.
+            /// Ranks that may have threads of their own
+            /// ([`run_rank_with`](crate::shm::run_rank_with)) are watched only if each is a
+            /// single-threaded process.
             #[must_use]
             pub fn stuck_after(mut self, bound: Option<core::time::Duration>) -> Self {
                 self.options.stuck_after = bound;
                 self
             }
 
-            /// Sets which machine's control queues each node has
+            /// Sets the machine whose control queues each node has
             /// ([`QueueMachine::TOFU2`](crate::QueueMachine::TOFU2) by default).
             #[must_use]
             pub fn queue_machine(mut self, machine: $crate::QueueMachine) -> Self {
@@ -94,15 +95,16 @@ macro_rules! job_options {
             }
 
             /// Sets whether an address on one control queue means the same on the rank's other
-            /// queues, which no Tofu2 can do: their steering tags are one table.
+            /// queues, because their steering tags share one table. No Tofu2 can do this.
             #[must_use]
             pub fn shared_address_space(mut self, shared: bool) -> Self {
                 self.options.queues.shared_address_space = shared;
                 self
             }
 
-            /// Sets whether each rank has a thread that executes what others have begun and left to
-            /// it, while the rank itself computes without a call. The thread sleeps otherwise.
+            /// Sets whether each rank has a progress thread. It executes what other ranks began and
+            /// handed over, while the rank itself computes without making calls; otherwise it
+            /// sleeps.
             #[must_use]
             pub fn progress_thread(mut self, progress: bool) -> Self {
                 self.options.queues.progress_thread = progress;

@@ -1,4 +1,4 @@
-//! The [`Provider`] over shared memory: what is not done where a place is mapped.
+//! The [`Provider`] over shared memory: everything that mapped places do not do themselves.
 
 use super::{
     endpoint::Endpoint,
@@ -25,8 +25,8 @@ use rdma_fabric::{
 };
 
 impl Provider for Endpoint {
-    /// Allocates; blocks until those are over if only memory that was freed within the last 20 ms
-    /// is left.
+    /// Allocates. If only memory that was freed within the last 20 ms is left, blocks until that
+    /// time is over.
     fn alloc(&self, bytes: usize) -> Result<Region> {
         self.only_with_keys()?;
         let taken = self.take_extent(bytes, RegionKind::Heap, |_, _| ())?;
@@ -61,8 +61,8 @@ impl Provider for Endpoint {
         })
     }
 
-    /// Resolves for any width: where memory is accessed in cells, other widths are put together
-    /// from them.
+    /// Resolves a place for any width: where memory is accessed in cells, other widths are
+    /// assembled from them.
     fn resolve(&self, addr: RemoteAddr, len: usize, align: usize, _width: usize) -> Result<Place> {
         let target = self.job().segment(addr.rank)?;
         if self.job().is_lost(addr.rank) {
@@ -147,10 +147,10 @@ impl Provider for Endpoint {
         }
     }
 
-    /// Polls a wait. Own queues are never full; a target's notice queue is looked at now and then,
-    /// 200 µs apart at most. When it is full and the target has left, that is
+    /// Polls a wait. A rank's own queues are never full. A target's notice queue is looked at now
+    /// and then, at most 200 µs apart; if it is full and the target has left, the result is
     /// [`FabricError::PeersLeft`]. A flush is a full barrier, after which all puts of this CPU are
-    /// visible. Work takes the time it takes.
+    /// visible. Computing takes as long as it takes.
     fn poll_wait(&self, slot: &mut Slot, goal: Goal<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
         match goal {
             Goal::Word(..) | Goal::Notice(_) if Wait::looks_once_more(slot) => {
@@ -242,10 +242,9 @@ impl Keyless for Endpoint {
 
 const _: () = assert!(SHORT == 64, "what short operations are is part of the docs of `Registration`");
 
-// ----- what dropped futures still owe: operations are over when they are posted, so it is done on
-// the spot -----
+// ----- what dropped futures still owe: done on the spot, as operations are over when posted -----
 
-/// Runs `rest` to its end, which one poll reaches.
+/// Runs `rest` to completion, which takes one poll.
 #[inline]
 fn finish_leftover(rank: Rank, rest: Leftover<'_>) {
     if rest.poll_once(&mut Context::from_waker(Waker::noop())).is_pending() {

@@ -17,11 +17,11 @@ use std::{
     thread,
 };
 
-/// What each rank produced or failed with, in rank order; and which failure is the cause of the
-/// others.
+/// What each rank produced or failed with, in rank order, and the index of the failure that caused
+/// the others.
 pub type EachRank<T> = (Vec<Result<T, JobError>>, Option<usize>);
 
-/// Ranks as threads: for tests, for measurements, and wherever processes are not wanted.
+/// A job whose ranks are threads: for tests, measurements, and wherever processes are not wanted.
 ///
 /// ```
 /// use rdma_fabric::{Fabric, Group, ProgramResult};
@@ -46,22 +46,22 @@ impl Threads {
         Threads { options: JobOptions::new(ranks) }
     }
 
-    /// Runs `program` on every rank, each on a thread of its own named after it, and return what
-    /// they produce in rank order.
+    /// Runs `program` on every rank, each on a thread of its own that is named after it, and
+    /// returns what they produce in rank order.
     ///
     /// # Errors
-    /// [`JobError::RankFailed`] or [`JobError::RankPanicked`] of the rank that failed first, after
-    /// all have ended: those that depend on it end with [`FabricError::PeerLost`], or
-    /// [`FabricError::StaleRegion`] just before; a rank with another error is named before one with
-    /// these. [`JobError::Deadlock`] if no rank had failed before and none can go on: their waits
-    /// end with [`FabricError::Deadlock`] then. [`JobError::Fabric`] if the job could not be
-    /// started.
+    /// [`JobError::RankFailed`] or [`JobError::RankPanicked`] of the rank that failed first, once
+    /// all have ended. Ranks that depend on it end with [`FabricError::PeerLost`], or with
+    /// [`FabricError::StaleRegion`] just before; a rank with any other error is named in preference
+    /// to one with these. [`JobError::Deadlock`] if no rank had failed and none can make progress;
+    /// their waits then end with [`FabricError::Deadlock`]. [`JobError::Fabric`] if the job could
+    /// not be started.
     pub fn run<P: Program>(&self, program: &P) -> Result<Vec<P::Out>, JobError> {
         self.run_with(|fabric| run_alone(fabric, program))
     }
 
-    /// Calls `rank` on each rank's thread, for ranks that bring their own way of running futures,
-    /// and returns what they produce in rank order.
+    /// Calls `rank` on each rank's thread and returns what they produce in rank order. For ranks
+    /// that run futures their own way.
     ///
     /// # Errors
     /// Those of [`Threads::run`].
@@ -73,8 +73,8 @@ impl Threads {
         }
     }
 
-    /// Runs `program` on every rank, and returns how each ended, in rank order; and which of those
-    /// that failed is the cause, if any did.
+    /// Runs `program` on every rank. Returns how each ended, in rank order, and the index of the
+    /// rank whose failure caused the others, if any failed.
     ///
     /// # Errors
     /// [`JobError::Fabric`] if the job could not be started; [`JobError::Deadlock`].
@@ -82,8 +82,8 @@ impl Threads {
         self.run_through_with(|fabric| run_alone(fabric, program))
     }
 
-    /// Calls `rank` on each rank's thread, and returns how each rank ended, in rank order; and
-    /// which of those that failed is the cause, if any did.
+    /// Calls `rank` on each rank's thread. Returns how each ended, in rank order, and the index of
+    /// the rank whose failure caused the others, if any failed.
     ///
     /// # Errors
     /// Those of [`Threads::run_through`].
@@ -95,7 +95,7 @@ impl Threads {
         let bound = placement::of_job(self.options.bind, plan.ranks)?;
         let job = Job::of_threads_with(plan, self.options.queues)?;
         let ranks = || (0..plan.ranks as u32).map(Rank::new);
-        // All or none: a rank without a thread would be waited for.
+        // All endpoints or none: the others would wait for a rank without a thread.
         let endpoints = ranks()
             .map(|rank| Endpoint::new(job.clone(), rank, Pages::Private))
             .collect::<Result<Vec<_>, FabricError>>()?;
@@ -112,7 +112,8 @@ impl Threads {
                     job.publish(rank, State::Lost);
                     continue;
                 }
-                // So that a closure dropped for want of a thread publishes nothing.
+                // Kept so that a closure dropped because no thread could be started publishes
+                // nothing.
                 let kept = endpoint.clone();
                 let builder = thread::Builder::new().name(rank.to_string());
                 let cpus = bound.get(rank.index());
@@ -153,9 +154,9 @@ impl Threads {
         if let Some((deadlock, false)) = deadlock {
             return Err(deadlock);
         }
-        // A failed program's regions go before its loss is published. A peer that meets that in
-        // between, or the loss before it is counted, may have been counted first: prefer a failure
-        // that has a cause of its own.
+        // A failed program's regions are dropped before its loss is published. A peer that runs
+        // into this in between, or into the loss before it is counted, may have been counted first:
+        // prefer a failure that has a cause of its own.
         let first = job.control.first_lost();
         let has_failed = |rank: &usize| outcomes.get(*rank).is_some_and(Result::is_err);
         let has_cause = |rank: &usize| matches!(outcomes.get(*rank), Some(Err(error)) if !is_consequence(error));
@@ -165,7 +166,7 @@ impl Threads {
     }
 }
 
-/// Returns whether a rank failed in a way that another rank's failure causes.
+/// Returns whether a rank failed in a way that another rank's failure would cause.
 fn is_consequence(error: &JobError) -> bool {
     let JobError::RankFailed { error, .. } = error else { return false };
     matches!(
@@ -191,18 +192,18 @@ fn lost_thread() -> JobError {
     FabricError::System { call: &"pthread_join", errno: 0 }.into()
 }
 
-/// Runs `program` as the rank of `fabric` on this thread, and publish how it ended: left, or lost
+/// Runs `program` as the rank of `fabric` on this thread, and publishes how it ended: left, or lost
 /// if it panicked or returned an error.
 ///
 /// # Errors
-/// [`JobError::RankFailed`], [`JobError::RankPanicked`]; [`JobError::Fabric`] if it is no rank over
-/// shared memory.
+/// [`JobError::RankFailed`], [`JobError::RankPanicked`]; [`JobError::Fabric`] if `fabric` is not a
+/// rank over shared memory.
 pub fn run_rank<P: Program>(fabric: Fabric, program: &P) -> Result<P::Out, JobError> {
     let alone = fabric.is_only_handle() && Endpoint::of(&fabric).is_some_and(Endpoint::has_no_other_handle);
     run_rank_with(fabric, |fabric| if alone { run_alone(fabric, program) } else { block_on(program.run(fabric)) })
 }
 
-/// Runs a program as all there is of a rank.
+/// Runs a program that makes up the whole rank.
 fn run_alone<P: Program>(fabric: Fabric, program: &P) -> ProgramResult<P::Out> {
     if let Some(endpoint) = Endpoint::of(&fabric) {
         endpoint.seal();
@@ -210,9 +211,9 @@ fn run_alone<P: Program>(fabric: Fabric, program: &P) -> ProgramResult<P::Out> {
     block_on(program.run(fabric))
 }
 
-/// Calls `rank` on this thread, for a rank that brings its own way of running futures, such as a
-/// runtime, and publishes how it ended. The rank ends with `rank`: tasks that outlive it see their
-/// fabric go on working, and their peers see it gone.
+/// Calls `rank` on this thread and publishes how it ended. For a rank that runs futures its own
+/// way, such as on a runtime. The rank ends when `rank` returns: for tasks that outlive it the
+/// fabric goes on working, but their peers see the rank as gone.
 ///
 /// # Errors
 /// Those of [`run_rank`].
@@ -228,7 +229,7 @@ fn run_endpoint<T>(endpoint: Endpoint, rank: impl FnOnce(Fabric) -> ProgramResul
     ended(&kept, || rank(endpoint.fabric()))
 }
 
-/// Runs a rank, and publish how it ended.
+/// Runs a rank, and publishes how it ended.
 fn ended<T>(kept: &Endpoint, rank: impl FnOnce() -> ProgramResult<T>) -> Result<T, JobError> {
     let number = kept.me();
     let out = match catch_unwind(AssertUnwindSafe(rank)) {

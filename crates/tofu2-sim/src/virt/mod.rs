@@ -1,47 +1,48 @@
-//! Virtual-time provider: one thread simulates a whole machine, deterministically.
+//! The virtual-time provider: one thread simulates a whole machine, deterministically.
 //!
 //! # What is modelled
-//! * Ranks are tasks of one executor ([`Job`]); nothing blocks, and time is a number of picoseconds
-//!   that advances from event to event. There is no floating point, no hash order and no wall clock
-//!   in the event path: the same job and program give the same [`Stats::trace_hash`] everywhere.
-//! * Each node has *engines* (TNIs) that send one command after the other, receive engines, and one
-//!   *atomic unit* that serves all remote atomics on the node's memory, those of its own ranks
-//!   included.
+//! * Ranks are tasks of one executor ([`Job`]). Nothing blocks, and time is a number of picoseconds
+//!   that advances from event to event. The event path uses no floating point, no hash order and no
+//!   wall clock: the same job and program give the same [`Stats::trace_hash`] everywhere.
+//! * Each node has *engines* (TNIs) that send one command after another, receive engines, and one
+//!   *atomic unit* that serves all remote atomics on the node's memory, including those of its own
+//!   ranks.
 //! * Each rank has a control queue: a transmit queue (TOQ) of limited depth,
 //!   [refused](rdma_fabric::Refused::Full) when it is full, and a queue of notices (MRQ) whose
-//!   places are reserved when a put with notice is posted, so that none is lost.
-//! * Ranks may open further control queues of the node, in session mode too
-//!   ([`rdma_fabric::control_queue`]). A queue's commands go through the same engines.
-//! * The network is either latency only or made of routers with finite buffers: [`NetworkModel`].
-//!   Its nodes are on a plain [`Torus`] or on Tofu's six axes, [`TofuShape`], with Tofu's routes;
+//!   slots are reserved when a put with notice is posted, so that no notice is lost.
+//! * Ranks may open further control queues of the node, including in session mode
+//!   ([`rdma_fabric::control_queue`]). Their commands go through the same engines.
+//! * The network is either latency-only or made of routers with finite buffers ([`NetworkModel`]).
+//!   Its nodes are on a plain [`Torus`] or on Tofu's six axes ([`TofuShape`]) with Tofu's routes;
 //!   [`Folding`] places the ranks.
-//! * The machine is a [`Platform`]: a table of constants with their sources.
+//! * The machine is a [`Platform`], a table of constants with their sources.
 //!
 //! # How long things take
 //! On FX100 an 8-byte put to a neighbour is visible after 710 ns: 150 for posting (CPU), 150 in the
-//! send engine, 260 on the wire, 150 in the receive engine. Its handle is complete when the send
-//! engine has read the source. A flush is over when the poster can know: send engine, wire, receive
-//! engine and polling later. An atomic is served between the two legs. An operation that is longer
-//! than the machine's largest transfer occupies the send engine for several commands; its data
-//! become visible together, when the last byte is in.
+//! send engine, 260 on the wire, 150 in the receive engine. Its handle completes when the send
+//! engine has read the source. A flush completes when the poster can know: after a further send
+//! engine, wire, receive engine and polling time. An atomic is served between the two legs. An
+//! operation longer than the machine's largest transfer occupies the send engine for several
+//! commands; its data become visible together, when the last byte has arrived.
 //!
 //! # Limits
 //! The data of a put are copied when it is posted and written when its last packet arrives; partial
-//! visibility is not modelled. Puts and atomics of one rank to one target keep their order as long
-//! as there is no jitter, yet [`rdma_fabric::Caps::put_order`] promises none. Collective allocation
-//! is out-of-band: it takes no time.
+//! visibility is not modelled. Puts and atomics from one rank to one target keep their order as
+//! long as there is no jitter, although [`rdma_fabric::Caps::put_order`] promises none. Collective
+//! allocation is out of band and takes no time.
 //!
 //! # How a run can end early
-//! A rank whose program returns an error or panics is lost, and what it had on its way with it;
-//! waits that depend on it end with `PeerLost`, waits whose dependencies have all finished, with
-//! nothing under way any more, end with `PeersLeft`. When no event is pending and some rank still
-//! waits, the job ends with [`crate::JobError::Deadlock`]. A rank that computes beyond the end of
-//! virtual time fails with [`EndOfTime`]; to sleep until then is to sleep for ever.
+//! A rank whose program returns an error or panics is lost, together with whatever it had in
+//! flight. Waits that depend on it end with `PeerLost`. Waits whose dependencies have all finished,
+//! with nothing left in flight, end with `PeersLeft`. When no event is pending and some rank is
+//! still waiting, the job ends with [`crate::JobError::Deadlock`]. A rank that computes past the
+//! end of virtual time fails with [`EndOfTime`]; sleeping until then is sleeping forever.
 //!
-//! What this machine has no memory for ends the job with [`crate::JobError::TooLittleMemory`]: the
-//! tables and tasks of all ranks, before the run; and storage of 64 MiB or more when it is first
-//! written. Both are compared with what the system says is left, so what is taken bit by bit is not
-//! seen, nor what other processes take later: the system may end the process then.
+//! A job that needs more memory than this machine has ends with
+//! [`crate::JobError::TooLittleMemory`]. Two things are checked against what the system says is
+//! left: the tables and tasks of all ranks, before the run, and storage of 64 MiB or more, when it
+//! is first written. Memory taken bit by bit is not checked, nor what other processes take later;
+//! the system may then kill the process.
 
 mod barrier;
 mod chacha;

@@ -8,8 +8,8 @@ use super::{
     slots::NONE,
 };
 
-/// Send engines: commands of one engine go out one after the other. When each engine of each node
-/// is free to take the next, in picoseconds.
+/// Send engines, each of which sends one command after another. Holds the time, in picoseconds, at
+/// which each engine of each node is free to take the next.
 #[derive(Debug)]
 pub(super) struct SendEngines {
     free_at: Vec<u64>,
@@ -29,7 +29,8 @@ impl SendEngines {
         self.occupy(node, engine, now, further + timing.gap.max(timing.payload(bytes)))
     }
 
-    /// Takes a command that occupies the engine for so long; returns when the engine starts on it.
+    /// Takes a command that occupies the engine for `picos` picoseconds; returns when the engine
+    /// starts on it.
     #[inline]
     pub(super) fn occupy(&mut self, node: u32, engine: u32, now: u64, picos: u64) -> u64 {
         let free_at = &mut self.free_at[node as usize * self.engines as usize + engine as usize];
@@ -39,7 +40,7 @@ impl SendEngines {
     }
 }
 
-/// Whether a receive engine takes a packet.
+/// Whether a receive engine can take a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Room {
     Now,
@@ -59,9 +60,9 @@ pub(super) struct Receivers {
 
 #[derive(Clone, Copy, Debug)]
 struct Engine {
-    /// When the data packet that is being taken is in.
+    /// When the data packet being taken has arrived in full.
     free_at: u64,
-    /// Atomics held, the one in service included.
+    /// The number of atomics held, including the one in service.
     atomics: u8,
 }
 
@@ -98,7 +99,7 @@ impl Receivers {
         self.at(node, engine).free_at = now.saturating_add(occupancy);
     }
 
-    /// The atomic unit has finished one of the engine's operations.
+    /// Releases the place of an operation that the atomic unit has finished.
     #[inline]
     pub(super) fn release_atomic(&mut self, node: u32, engine: u8) {
         let at = self.at(node, engine);
@@ -108,13 +109,14 @@ impl Receivers {
 
 /// The atomic unit of every node: one server behind all receive engines.
 ///
-/// It serves the engines round robin and each first come, first served. With `k` engines that have
-/// an atomic queued or in service, one takes `s (sigma + (1 - sigma) / k)`: a share sigma of the
-/// work (the bus lock) is serial, the rest overlaps between engines (Amdahl). With one engine that
-/// is `s`. Atomics on memory of the own node take the same way.
+/// It serves the engines round robin, and each engine's atomics first come, first served. With `k`
+/// engines that have an atomic queued or in service, an atomic takes `s (sigma + (1 - sigma) / k)`:
+/// a share sigma of the work (the bus lock) is serial, and the rest overlaps between engines
+/// (Amdahl). With one engine this is `s`. Atomics on memory of the poster's own node go the same
+/// way.
 #[derive(Debug)]
 pub(super) struct AtomicUnits {
-    /// By node; made when the node's memory is first the target of an atomic.
+    /// The units by node, created when the node's memory is first the target of an atomic.
     units: Vec<Option<Box<Unit>>>,
     engines: u32,
 }
@@ -123,11 +125,11 @@ pub(super) struct AtomicUnits {
 struct Unit {
     /// Operation in service, or [`NONE`].
     serving: u32,
-    /// Engine served last.
+    /// The engine served last.
     last: usize,
-    /// By engine.
+    /// The queued operations of each engine.
     queues: Box<[Line]>,
-    /// A `Door` event is pending.
+    /// Whether a `Door` event is pending.
     door: bool,
 }
 
@@ -143,7 +145,7 @@ impl AtomicUnits {
         })
     }
 
-    /// Queues an operation, whose `at` says when it is at the door, and starts the unit if it is
+    /// Queues an operation, whose `at` says when it reaches the door, and starts the unit if it is
     /// idle.
     #[inline]
     pub(super) fn queue(
@@ -162,7 +164,7 @@ impl AtomicUnits {
         }
     }
 
-    /// The operation that is finished now.
+    /// Returns the operation that is finished now.
     #[inline]
     pub(super) fn finish(&mut self, node: u32) -> u32 {
         core::mem::replace(&mut self.unit(node).serving, NONE)
@@ -174,7 +176,7 @@ impl AtomicUnits {
         self.unit(node).start(timing, operations, clock, node);
     }
 
-    /// A `Door` event has come.
+    /// Handles a `Door` event.
     pub(super) fn at_door(&mut self, timing: &Timing, operations: &Operations, clock: &mut Clock, node: u32) {
         let unit = self.unit(node);
         unit.door = false;
@@ -185,8 +187,8 @@ impl AtomicUnits {
 }
 
 impl Unit {
-    /// Starts the next operation if one is at the door; an event says when it is served, or when to
-    /// look again.
+    /// Starts the next operation if one is at the door. An event marks when it is served, or when
+    /// to look again.
     fn start(&mut self, timing: &Timing, operations: &Operations, clock: &mut Clock, node: u32) {
         let now = clock.now();
         let engines = self.queues.len();

@@ -1,6 +1,6 @@
-//! The provider: what a rank's [`Fabric`] stands on in virtual time.
+//! The provider: what a rank's [`Fabric`] is built on in virtual time.
 //!
-//! It checks once a call that it is used by the thread that simulates.
+//! It checks, once per call, that it is used on the simulating thread.
 
 use super::{core::Core, memory::Loc, operation::Payload, world::World};
 use rdma_fabric::{
@@ -19,12 +19,12 @@ use std::{
     task::{Context, Poll},
 };
 
-/// One rank of a simulated job, as it reaches the machine.
+/// One rank of a simulated job, with its access to the machine.
 ///
-/// All of a rank's code runs in zero virtual time except where the model charges for it: posting an
-/// operation keeps the rank's CPU busy for the platform's `post` time, computing and charging for
-/// what they are given. A rank that posts without ever waiting runs ahead of the other ranks by
-/// that time, at most as long as its transmit queue lasts; it sees memory as it was when it last
+/// A rank's code runs in zero virtual time, except where the model charges for it: posting an
+/// operation keeps the rank's CPU busy for the platform's `post` time; computing and charging, for
+/// the time they are given. A rank that posts without ever waiting runs ahead of the other ranks by
+/// that time, until its transmit queue is full at the latest. It sees memory as it was when it last
 /// waited.
 #[derive(Clone)]
 pub(super) struct Me {
@@ -32,20 +32,20 @@ pub(super) struct Me {
     pub(super) rank: u32,
 }
 
-/// The place as the core knows it.
+/// Converts a place to the core's form.
 #[inline]
 pub(super) fn loc(place: &Place) -> Loc {
     let RemoteAddr { rank, region, offset } = place.addr();
     Loc::new(rank.number(), region, offset, place.len() as u64)
 }
 
-/// A rank's provider, with the keys that its handle has.
+/// A rank's provider, with the keys of its handle.
 pub(super) struct VirtRank<K = ()> {
     pub(super) me: OneThread<Me>,
     keys: K,
 }
 
-/// The regions without a key that a handle opens, if it is for such.
+/// The regions without a key that a handle opens, if it is a keyless handle.
 pub(super) trait Keys: fmt::Debug + Send + Sync + 'static {
     fn ring(&self) -> Option<&Keyring>;
 }
@@ -63,7 +63,7 @@ impl Keys for Keyring {
     }
 }
 
-/// The fabrics of all ranks of a job.
+/// Makes the fabrics of all ranks of a job.
 pub(super) fn fabrics(world: &Rc<World>) -> impl Fn(u32) -> Fabric + use<> {
     let (world, facts) = (Rc::clone(world), Arc::new(world.core().facts()));
     move |rank| {
@@ -72,7 +72,7 @@ pub(super) fn fabrics(world: &Rc<World>) -> impl Fn(u32) -> Fabric + use<> {
     }
 }
 
-/// Bytes that the fabric of each rank takes.
+/// Size in bytes of each rank's fabric.
 pub(super) const FABRIC_BYTES: usize = Fabric::bytes_over::<VirtRank>();
 
 impl<K> fmt::Debug for VirtRank<K> {
@@ -201,7 +201,7 @@ impl<K: Keys> Provider for VirtRank<K> {
     }
 }
 
-/// Its memory is nobody's but the simulated network's: there are no references to it.
+/// The memory belongs to the simulated network alone: there are no references to it.
 impl<K: Keys> Keyless for VirtRank<K> {
     fn open(&self, like: &Fabric, pact: Pact) -> Result<Fabric> {
         Ok(like.beside(VirtRank { me: OneThread::new(self.me.clone()), keys: Keyring::new(pact) }))

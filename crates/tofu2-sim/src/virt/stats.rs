@@ -1,9 +1,9 @@
-//! What a run was like.
+//! Figures about a run.
 
 use super::operation::{Op, Opcode};
 use rdma_fabric::Time;
 
-/// Operations posted. The atomics of a rank on its own node's memory count like any others.
+/// Operations posted. A rank's atomics on its own node's memory count like any others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OpCounts {
@@ -15,7 +15,7 @@ pub struct OpCounts {
     pub atomics: u64,
     /// Commands that do nothing.
     pub nops: u64,
-    /// Puts that leave a notice; counted among the puts too.
+    /// Puts that leave a notice. They are also counted in `puts`.
     pub notices: u64,
     /// Bytes put.
     pub bytes_put: u64,
@@ -25,7 +25,7 @@ pub struct OpCounts {
     pub off_node: u64,
 }
 
-/// Operations posted, by all ranks and, if asked for, by each.
+/// Operations posted, by all ranks together and, if asked for, by each rank.
 #[derive(Debug)]
 pub(super) struct Counts {
     all: OpCounts,
@@ -33,7 +33,7 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// For each of `ranks` ranks too if `by_rank`.
+    /// Creates counters; also one for each of `ranks` ranks if `by_rank`.
     pub(super) fn new(ranks: u32, by_rank: bool) -> Self {
         let by_rank = by_rank.then(|| vec![OpCounts::default(); ranks as usize]);
         Counts { all: OpCounts::default(), by_rank }
@@ -61,13 +61,14 @@ impl Counts {
         self.all
     }
 
-    /// Each rank's, when the run is over.
+    /// Takes each rank's counts, at the end of the run.
     pub(super) fn take_by_rank(&mut self) -> Option<Vec<OpCounts>> {
         self.by_rank.take()
     }
 }
 
-/// How many commands of control queues got how far. A block of a strided command counts as one.
+/// How many control-queue commands reached each stage. Each block of a strided command counts as
+/// one command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CommandCounts {
@@ -75,13 +76,13 @@ pub struct CommandCounts {
     pub posted: u64,
     /// Fetched by a send engine.
     pub started: u64,
-    /// Left the send engine; those without own memory to read from or write to don't.
+    /// Left the send engine. Commands that neither read nor write the poster's memory do not.
     pub sent: u64,
-    /// Over at the poster: the source may be reused, or the result is here.
+    /// Complete at the poster: the source may be reused, or the result has arrived.
     pub completed: u64,
-    /// Through the target's receive engine.
+    /// Passed the target's receive engine.
     pub arrived: u64,
-    /// Their effect on the target's memory has happened.
+    /// Took effect on the target's memory.
     pub visible: u64,
     /// Puts that advanced a session offset.
     pub released: u64,
@@ -97,8 +98,8 @@ pub struct Stats {
     pub polls: u64,
     /// When the last rank finished.
     pub end: Time,
-    /// A hash over time, kind and rank (or node) of every event: equal for equal runs, on every
-    /// platform.
+    /// A hash of the time, kind and rank (or node) of every event. Equal runs have equal hashes, on
+    /// every platform.
     pub trace_hash: u64,
     /// All ranks' operations.
     pub ops: OpCounts,
@@ -106,6 +107,6 @@ pub struct Stats {
     pub commands: CommandCounts,
     /// Estimated peak memory per rank in bytes: the task, the rank's fixed state, and its share of
     /// operation slots, pending events and registered memory that was written. Payloads in flight
-    /// and the programs' own allocations are not in it.
+    /// and the programs' own allocations are not included.
     pub bytes_per_rank: usize,
 }

@@ -1,5 +1,5 @@
-//! Waits. Watched one has to remember between two polls is in its slot; one that is given up leaves
-//! nothing behind but, at most, a resumption of its task that finds nothing to do.
+//! Waits. What a wait has to remember between two polls is in its slot. An abandoned wait leaves
+//! nothing behind except, at most, a resumption of its task that finds nothing to do.
 
 use super::{
     core::Core,
@@ -16,11 +16,11 @@ use std::{
     time::Duration,
 };
 
-/// The number of a look that is no wait.
+/// The number of a look that is not a wait.
 pub(super) const NO_WAIT: u32 = u32::MAX;
 
 impl Me {
-    /// Whether a wait is over. Watched the slot's words hold is up to the goal.
+    /// Polls a wait. What the slot's words hold depends on the goal.
     #[inline]
     pub(super) fn poll_wait(&self, slot: &mut Slot, goal: Goal<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
         let mut core = self.world.core();
@@ -41,7 +41,7 @@ impl Me {
         stands
     }
 
-    /// A wait has ended, of which the slot remembers something.
+    /// Ends a wait of which the slot remembers something.
     pub(super) fn end_wait(&self, slot: &mut Slot, goal: Goal<'_>) {
         let Slot([first, second, ..]) = slot;
         match goal {
@@ -58,7 +58,7 @@ impl Me {
 
     // ----- waits for what others do --------------------------------------------------------------
 
-    /// Registers a wait, whose number and 1 are kept in `wait`. It is pending, unless it can't go
+    /// Registers a wait; `wait` keeps its number plus 1. Returns pending, unless the wait can't go
     /// on.
     fn watch(&self, core: &mut Core, wait: &mut u64, what: Watched, deps: Deps<'_>) -> Poll<Result<()>> {
         match self.go_on(core, wait, what, deps) {
@@ -67,7 +67,7 @@ impl Me {
         }
     }
 
-    /// Registers a wait, whose number and 1 are kept in `wait`, unless it can't go on.
+    /// Registers a wait, unless it can't go on; `wait` keeps its number plus 1.
     pub(super) fn go_on(&self, core: &mut Core, wait: &mut u64, what: Watched, deps: Deps<'_>) -> Result<()> {
         let me = self.rank;
         if *wait == 0 {
@@ -81,13 +81,14 @@ impl Me {
         }
         match core.ranks.hopeless(me, id, deps) {
             None => Ok(()),
-            // Watched this rank still owes may end it. It gets another turn when that is over.
+            // What this rank still owes may end the wait. The rank gets another turn when that is
+            // over.
             Some(FabricError::PeersLeft) if self.world.detached.has(me) => Ok(()),
             Some(error) => Err(error),
         }
     }
 
-    /// Ends a wait that was registered.
+    /// Unregisters a wait.
     pub(super) fn unwatch(&self, core: &mut Core, wait: &mut u64) {
         if let Some(id) = mem::take(wait).checked_sub(1) {
             core.ranks.unwatch(self.rank, id as u32);
@@ -96,8 +97,8 @@ impl Me {
 
     // ----- waits for time ------------------------------------------------------------------------
 
-    /// Waits until a time; never ends if that is the end of time. `set` says that the rank will be
-    /// woken.
+    /// Waits until a time; never ends if that is the end of time. `set` records that the rank will
+    /// be woken.
     fn sleep(&self, core: &mut Core, set: &mut u64, at: Time) -> Poll<Result<()>> {
         if core.now_of(self.rank) >= at.as_picos() {
             return Poll::Ready(Ok(()));
@@ -108,7 +109,8 @@ impl Me {
         Poll::Pending
     }
 
-    /// Keeps the CPU busy for `picos` picoseconds from the first poll on, until `end`.
+    /// Keeps the CPU busy for `picos` picoseconds from the first poll; `end` records when that is
+    /// over.
     fn busy(
         &self,
         core: &mut Core,
@@ -135,7 +137,7 @@ impl Me {
             }
         }
         if *end == u64::MAX {
-            // The rank asks for a turn and is ended instead.
+            // The rank asks for another turn and is ended instead.
             cx.waker().wake_by_ref();
         } else if core.clock.now() >= *end {
             return Poll::Ready(Ok(()));
@@ -143,8 +145,8 @@ impl Me {
         Poll::Pending
     }
 
-    /// Waits until all puts to a target, or all puts, are visible and the rank knows it. `set` is
-    /// when it will be woken.
+    /// Waits until all puts to a target, or all puts, are visible and the rank knows it. `set`
+    /// records when it will be woken.
     fn flush(&self, core: &mut Core, set: &mut u64, target: Option<Rank>) -> Poll<Result<()>> {
         if let Some(rank) = target {
             match core.ranks.status_of(rank.number()) {
@@ -166,8 +168,8 @@ impl Me {
 
     // ----- waits for room ------------------------------------------------------------------------
 
-    /// Waits for room in the own transmit queue and, if asked, in a target's notice queue. `own`
-    /// and `theirs` are the tickets that this rank has in the lines for them, and 1.
+    /// Waits for room in the rank's own transmit queue and, if asked, in a target's notice queue.
+    /// `own` and `theirs` hold this rank's tickets in the lines for them, plus 1.
     fn room(&self, core: &mut Core, own: &mut u64, theirs: &mut u64, target: Option<Rank>) -> Poll<Result<()>> {
         if let Some(rank) = target {
             match core.ranks.status_of(rank.number()) {
@@ -191,13 +193,13 @@ fn picos(lasts: Duration) -> u64 {
     u64::try_from(lasts.as_nanos().saturating_mul(1000)).unwrap_or(u64::MAX)
 }
 
-/// A rank wanted to compute longer than there is virtual time: 64 bits of picoseconds reach 213
-/// days. What its [`RankFailed`](crate::JobError::RankFailed) holds.
+/// The error of a rank that wanted to compute past the end of virtual time: 64 bits of picoseconds
+/// last 213 days. Its [`RankFailed`](crate::JobError::RankFailed) holds this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("virtual time ends at {}: at {at} there is not enough left to compute for {} s", Time::MAX, .lasts.as_secs_f64())]
 pub struct EndOfTime {
-    /// When it began.
+    /// When the rank began to compute.
     pub at: Time,
-    /// How long it wanted to compute.
+    /// How long the rank wanted to compute.
     pub lasts: Duration,
 }

@@ -1,9 +1,9 @@
-//! Executing gates: the protocol by which any CPU finishes what its signal completes.
+//! Executes gates: the protocol by which any CPU finishes what its signal completes.
 //!
-//! A signal is not sent: it stays in the gate that fired, whose *state* tells the round, and the
-//! gates it goes to read it there. So a gate can fire round *r* when each of its sources has fired
-//! *r*, and each of its destinations *r* − 2, whose packet is overwritten. All three are conditions
-//! on words that only grow, so whoever finds them true may execute the gate at any later time:
+//! A signal is not sent: it stays in the gate that fired, whose *state* gives the round, and its
+//! destination gates read it there. So a gate can fire round *r* when each of its sources has fired
+//! *r*, and each of its destinations *r* − 2, whose packet is overwritten. All these are conditions
+//! on words that only grow, so a CPU that finds them true may execute the gate at any later time:
 //!
 //! ```text
 //! F1  look at sources and destinations        until then nothing is written
@@ -13,23 +13,23 @@
 //! F5  full barrier
 //! F6  look (F1) at the destinations, the sources, and at this gate again
 //! ```
-//! *Nothing is overlooked.* Whoever completes a gate's last condition has published it (F4) and
-//! then looks at the gate (F6). If two do so at once, each after its own full barrier, one of them
-//! at least sees both. If the gate is claimed just then, the claimant looks at it again after its
-//! own F5, and sees what was published before it was found claimed. A worklist takes the place of
-//! recursion.
+//! *Nothing is overlooked.* The CPU that completes a gate's last condition has published it (F4)
+//! and then looks at the gate (F6). If two do so at once, each after its own full barrier, at least
+//! one of them sees both. If the gate is claimed at that moment, the claimant looks at it again
+//! after its own F5, and sees what was published before it was found claimed. A worklist takes the
+//! place of recursion.
 //!
-//! *Rounds.* Neighbours may be one round ahead with their signal and never two, because nothing
-//! that is still to be read is overwritten; any other distance means that a record was damaged, or
-//! that gates were set anew by one side only.
+//! *Rounds.* Neighbours may be one round ahead with their signal but never two, because nothing
+//! that is still to be read is overwritten. Any other distance means that a record was damaged, or
+//! that only one side set its gates anew.
 //!
 //! *Death.* A rank that dies between F2 and F4 leaves a gate claimed for good. Nobody reads what is
-//! half done, since the state says *r* − 1; whoever depends on it learns of the death by its wait
-//! ([`PeerLost`](rdma_fabric::FabricError::PeerLost)).
+//! half done, since the state says *r* − 1; ranks that depend on it learn of the death through
+//! their waits ([`PeerLost`](rdma_fabric::FabricError::PeerLost)).
 //!
-//! *Freed gates.* A source that was freed keeps its packets until its destinations have fired, and
-//! a destination that was freed is a fault. A source that was freed and has no packet for this
-//! round counts as one that signals that fault.
+//! *Freed gates.* A freed source keeps its packets until its destinations have fired, and a freed
+//! destination is a fault. A freed source without a packet for this round counts as one that
+//! signals this fault.
 
 use super::record::{At, Field, Half, Units, ahead, next, pack, slot, unpack};
 use crate::shm::memory::word::Word;
@@ -42,10 +42,10 @@ use rdma_fabric::{
 /// What the packet of an end half without sources starts with.
 const NOTHING: u64 = 0xff;
 
-/// Looks at these gates, execute what can fire, and go on with what that completes. The caller has
-/// written what it tells them.
+/// Looks at these gates, executes those that can fire, and continues with what that completes. The
+/// caller has already written what it signals to them.
 pub(crate) fn run<U: Units>(units: &U, me: Rank, mut work: Vec<At>) {
-    // F5, of the caller's own writing.
+    // F5, for the caller's own writes.
     units.fence();
     while let Some(at) = work.pop() {
         if fire(units, me, at) {
@@ -56,7 +56,7 @@ pub(crate) fn run<U: Units>(units: &U, me: Rank, mut work: Vec<At>) {
     }
 }
 
-/// Returns the records that what happens at `at` may concern.
+/// Returns the records that an event at `at` may concern.
 pub(crate) fn neighbours<U: Units>(units: &U, at: At) -> impl Iterator<Item = At> {
     let half = at.half(units);
     let wire = |field| GateId::from_bits(units.word(at, field).load(Relaxed)).gate();
@@ -71,7 +71,7 @@ pub(crate) fn neighbours<U: Units>(units: &U, at: At) -> impl Iterator<Item = At
 /// What an input has for a round.
 #[derive(Clone, Copy)]
 enum Input {
-    /// The packet there; of this gate, if it can be freed meanwhile.
+    /// The packet in this slot; `of` is the gate it belongs to, which may be freed meanwhile.
     Packet { at: At, slot: usize, of: GateId },
     /// Nothing will come.
     Fault(RoundFault),
@@ -80,7 +80,7 @@ enum Input {
 /// What F1 found.
 struct Ready {
     inputs: [Option<Input>; 2],
-    /// What the start half has sent, for a start/end gate's end half.
+    /// For a start/end gate's end half, what the start half has sent.
     sent: Option<At>,
     fault: Option<RoundFault>,
 }
@@ -101,13 +101,13 @@ fn fire<U: Units>(units: &U, me: Rank, at: At) -> bool {
         let gate = GateId::new(at.rank(), at.index(units) as u32, life as u32);
         let round = next(fired);
         let Some(ready) = look(units, at, gate, round) else { return false };
-        // F2. Acquire: whatever F1 found is still true.
+        // F2. Acquire: what F1 found is still true.
         if state.replace(seen, pack(fired, me.number() + 1), AcqRel, Relaxed).is_err() {
             continue;
         }
         if units.word(at, Field::Life).load(Acquire) != life {
-            // Freed, and perhaps allocated anew. Whoever found it claimed meanwhile relies on this
-            // CPU.
+            // The gate was freed, and perhaps allocated anew. Others that found it claimed
+            // meanwhile rely on this CPU.
             state.store(seen, Release);
             units.fence();
             continue;
@@ -176,8 +176,8 @@ fn look<U: Units>(units: &U, at: At, gate: GateId, round: u64) -> Option<Ready> 
     (is_heard || ready.inputs.into_iter().flatten().any(|input| is_driven(units, input))).then_some(ready)
 }
 
-/// Returns whether an input ends with what hosts start. A gate that nobody hears fires for such
-/// inputs only: faults that come by themselves, round after round, would go on for ever.
+/// Returns whether an input originates in what a host starts. A gate without listeners fires only
+/// for such inputs: faults that arise by themselves, round after round, would go on forever.
 fn is_driven<U: Units>(units: &U, input: Input) -> bool {
     match input {
         Input::Fault(_) => false,
@@ -189,7 +189,7 @@ fn is_driven<U: Units>(units: &U, input: Input) -> bool {
     }
 }
 
-/// Returns whether a name's gate lives (0), was freed since (1), or neither.
+/// Returns 0 if the gate of this name is live, 1 if it has been freed since, and `None` otherwise.
 fn age<U: Units>(units: &U, at: At, gate: GateId) -> Option<u64> {
     // Acquire: pairs with the release in `OwnGates`, for the wires.
     units.word(at, Field::Life).load(Acquire).checked_sub(gate.generation().into()).filter(|age| *age < 2)
@@ -214,8 +214,8 @@ fn arrival<U: Units>(units: &U, gate: GateId, source: GateId, field: Field, roun
     }
 }
 
-/// Returns what is wrong with `destination`, if something is; `None` if it has still to read the
-/// packet of two rounds ago.
+/// Returns what is wrong with `destination`, if anything; `None` if it has yet to read the packet
+/// of two rounds ago.
 fn room<U: Units>(
     units: &U,
     gate: GateId,
@@ -247,7 +247,7 @@ fn combine<U: Units>(units: &U, gate: GateId, ready: Ready) -> Option<Wave> {
         Input::Fault(fault) => Wave::Fault(fault),
         Input::Packet { at, slot, of } => {
             let wave = Wave::decode(|index| units.packet(at, slot, index).load(Relaxed));
-            // A name's gate whose place is used again may have other packets by now.
+            // If the place of this gate is in use again, it may have other packets by now.
             match age(units, at, of) {
                 Some(_) => wave.unwrap_or(Wave::Fault(RoundFault::Corrupt(at.rank()))),
                 None => Wave::Fault(RoundFault::Freed(of)),
@@ -255,7 +255,7 @@ fn combine<U: Units>(units: &U, gate: GateId, ready: Ready) -> Option<Wave> {
         }
     };
     let inputs = ready.inputs.into_iter().flatten().map(read);
-    // A start/end gate learns what was wrong with its own signal, whatever comes back.
+    // A start/end gate learns what was wrong with its own signal, whatever signal comes back.
     let sent = ready.sent.and_then(|at| {
         let (fired, _) = unpack(units.word(at, Field::State).load(Relaxed));
         match Wave::decode(|index| units.packet(at, slot(fired), index).load(Relaxed)) {

@@ -1,12 +1,11 @@
 //! The barrier unit over shared memory: gates are records in their rank's segment.
 //!
-//! There is no hardware to run them, and no thread: the CPU whose signal completes a gate's inputs
-//! executes the gate and whatever that completes, in whatever rank's segment ([`fire`]). Records
-//! are reached through the job's mappings and hold nothing but words, each validated when it is
-//! read.
+//! No hardware or thread runs them: the CPU whose signal completes a gate's inputs executes the
+//! gate and whatever that completes in turn, in any rank's segment ([`fire`]). Records are reached
+//! through the job's mappings and hold nothing but words, each validated when it is read.
 //!
 //! To be read after [`record`] and [`fire`]. This file is the provider's side; [`own`] knows which
-//! gates the rank has, and what was started.
+//! gates the rank has and what it has started.
 
 mod fire;
 pub(crate) mod own;
@@ -87,7 +86,7 @@ impl Endpoint {
         JobUnits(self.job())
     }
 
-    /// Returns the round of `gate` that is under way, and where its end half is.
+    /// Returns where the end half of `gate` is, and its round in progress.
     fn under_way(&self, own: &OwnGates, gate: GateId) -> Result<(At, u64)> {
         let units = self.units();
         let at = own.start_gate(&units, self.me(), gate)?;
@@ -105,7 +104,7 @@ impl Endpoint {
             Ok(values) => Ok(Some(Progress::Completed(values))),
             Err(fault) => {
                 let error = FabricError::from(fault);
-                // A lost rank has freed its gates, or makes others free theirs.
+                // A lost rank has freed its gates, or causes others to free theirs.
                 let freed = matches!(&error, FabricError::Gate(error) if matches!(**error, GateError::Freed(_)));
                 match self.job().outlook(self.me(), deps) {
                     Err(lost @ FabricError::PeerLost { .. }) if freed => Err(lost),
@@ -129,7 +128,7 @@ impl BarrierUnit for Endpoint {
     fn free(&self, gates: &[GateId]) {
         let units = self.units();
         let freed = self.own_gates().free(&units, self.me(), gates);
-        // Whoever waits for them, or wants to signal them, learns it.
+        // Gates that wait for the freed ones, or want to signal them, must learn this.
         let concerned = freed.iter().flat_map(|&at| fire::neighbours(&units, at));
         fire::run(&units, self.me(), concerned.collect());
     }
@@ -164,7 +163,7 @@ impl BarrierUnit for Endpoint {
                 self.own_gates().seen(gate, changes);
                 Ok(Progress::NotCompleted)
             }
-            // What they did before counts.
+            // What the ranks did before counts.
             Err(error) => self.outcome(gate, &deps)?.ok_or(error),
         }
     }
@@ -177,7 +176,7 @@ impl BarrierUnit for Endpoint {
         cx: &mut Context<'_>,
     ) -> Poll<Result<Option<Values>>> {
         let idle = || FabricError::from(GateError::Idle(gate));
-        // The round that was under way at first, counted from 1.
+        // The round that was in progress at first, plus 1.
         let round = match slot.0[ROUND].checked_sub(1) {
             Some(round) => round,
             None => self.under_way(&self.own_gates(), gate)?.1,
@@ -210,7 +209,7 @@ impl BarrierUnit for Endpoint {
     }
 }
 
-/// Where in a slot the round is.
+/// The index of the round in a slot.
 const ROUND: usize = 3;
 
 #[cfg(all(test, not(miri)))]

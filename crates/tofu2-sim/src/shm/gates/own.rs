@@ -1,4 +1,4 @@
-//! Which gates a rank has, and what it has started; private to the rank.
+//! The gates that a rank has, and what it has started; private to the rank.
 
 use super::record::{At, Field, Half, Units, ahead, next, pack, slot, unpack};
 use crate::shm::memory::word::Word;
@@ -9,10 +9,10 @@ use rdma_fabric::{
 };
 
 /// A rank's knowledge of its gates, under the endpoint's lock. Nothing here is read from shared
-/// memory, so that damaged records can't make a rank use what is not its own.
+/// memory, so damaged records can't make a rank use what is not its own.
 #[derive(Debug, Default)]
 pub(crate) struct OwnGates {
-    /// By gate; filled on first use.
+    /// The rank's gates; filled on first use.
     gates: Vec<OwnGate>,
 }
 
@@ -23,14 +23,14 @@ struct OwnGate {
     set: bool,
     /// The round that a start/end gate started last.
     posted: u64,
-    /// Whether that has not been over yet.
+    /// Whether that round is still in progress.
     under_way: bool,
-    /// Changes of ranks' states when the outlook was last good.
+    /// The count of state changes when the outlook was last good.
     seen: Option<u64>,
 }
 
 impl OwnGates {
-    /// Returns the live own gate of that name.
+    /// Returns the rank's own live gate of this name.
     pub(crate) fn gate(&self, units: &impl Units, me: Rank, gate: GateId) -> Result<At> {
         if gate.is_null() || gate.rank() != me {
             return Err(GateError::NotOwn { gate, rank: me }.into());
@@ -45,13 +45,13 @@ impl OwnGates {
         }
     }
 
-    /// Returns the live own start/end gate of that name.
+    /// Returns the rank's own live start/end gate of this name.
     pub(crate) fn start_gate(&self, units: &impl Units, me: Rank, gate: GateId) -> Result<At> {
         let at = self.gate(units, me, gate)?;
         if at.half(units) == Half::Start { Ok(at) } else { Err(GateError::NotStart(gate).into()) }
     }
 
-    /// Returns the round of a start/end gate that is under way.
+    /// Returns the round of a start/end gate that is in progress.
     pub(crate) fn outstanding(&self, at: At) -> Option<u64> {
         let own = &self.gates[at.node()];
         own.under_way.then_some(own.posted)
@@ -75,7 +75,7 @@ impl OwnGates {
         }
     }
 
-    /// Takes a start/end gate and relay gates. `gone` says which ranks will never read a packet
+    /// Takes a start/end gate and relay gates. `gone` says whether a rank will never read a packet
     /// again.
     pub(crate) fn take(
         &mut self,
@@ -114,7 +114,7 @@ impl OwnGates {
         Ok(ids)
     }
 
-    /// Gives gates back; where they are.
+    /// Gives gates back. Returns where they are.
     pub(crate) fn free(&mut self, units: &impl Units, me: Rank, gates: &[GateId]) -> Vec<At> {
         let mut freed = Vec::with_capacity(2 * gates.len());
         for &gate in gates {
@@ -130,7 +130,7 @@ impl OwnGates {
         freed
     }
 
-    /// Sets wires that were checked.
+    /// Sets wires, which have been checked.
     pub(crate) fn set(&mut self, units: &impl Units, me: Rank, wirings: &[Wiring]) -> Result<()> {
         let mut places = Vec::with_capacity(wirings.len());
         for wiring in wirings {
@@ -162,7 +162,7 @@ impl OwnGates {
         Ok(())
     }
 
-    /// Writes down what the host gives for its next round; where that may fire.
+    /// Writes the host's values for its next round. Returns where a gate may fire as a result.
     pub(crate) fn start(&mut self, units: &impl Units, me: Rank, gate: GateId, values: &Values) -> Result<At> {
         let at = self.start_gate(units, me, gate)?;
         let own = &mut self.gates[at.node()];
@@ -189,7 +189,7 @@ fn halves(units: &impl Units, at: At) -> impl Iterator<Item = At> {
     [at].into_iter().chain(end)
 }
 
-/// Begins with round 0 unless somebody executes the gate. Returns whether that was so.
+/// Resets a gate to round 0 unless somebody is executing it. Returns whether it was reset.
 fn reset(units: &impl Units, at: At) -> bool {
     let state = units.word(at, Field::State);
     let now = state.load(Acquire);
@@ -197,7 +197,7 @@ fn reset(units: &impl Units, at: At) -> bool {
     unpack(now).1 == 0 && state.replace(now, pack(0, 0), AcqRel, Relaxed).is_ok()
 }
 
-/// Returns whether nobody will read packets of a freed gate any more, and nobody executes it.
+/// Returns whether nobody will read packets of a freed gate any more and nobody is executing it.
 fn is_drained(units: &impl Units, at: At, gone: impl Fn(Rank) -> bool) -> bool {
     // Acquire: pairs with F4 of `fire`.
     let state = |at| unpack(units.word(at, Field::State).load(Acquire));

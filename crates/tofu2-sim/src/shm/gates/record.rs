@@ -3,17 +3,17 @@
 //! ```text
 //! record: | life | state | four wires | posted | … | packet of even rounds | packet of odd rounds |
 //! ```
-//! * *life*: odd while the gate is allocated; grows by one whenever that changes. A gate's name has
-//!   the number.
+//! * *life*: odd while the gate is allocated; grows by one whenever that changes. A gate's name
+//!   contains this number.
 //! * *state*: the round fired last (39 bits), and who executes the next one now: rank + 1 (25
 //!   bits), or 0.
-//! * *posted*: of a start half, the round its host has given values for.
+//! * *posted*: in a start half, the last round for which its host has given values.
 //! * A *packet* is the signal of a round, as [`Wave`](rdma_fabric::barrier::Wave) encodes it.
 //!
 //! A relay gate has one record, a start/end gate two: its *start half*, whose destinations count,
-//! and its *end half*, whose sources do. The end half's packet of a round is the result; before
-//! that round is over, the other one, whose result the host has taken, holds what the host gave for
-//! this round.
+//! and its *end half*, whose sources do. The end half's packet of a round is the result; until that
+//! round is over, the other packet, whose result the host has already taken, holds the host's
+//! values for the round.
 
 use crate::shm::memory::word::Word;
 use core::sync::atomic::Ordering;
@@ -56,9 +56,9 @@ impl Field {
 pub(crate) trait Units {
     type Word: Word;
     fn ranks(&self) -> usize;
-    /// Returns the number of start/end gates of a rank: its first ones.
+    /// Returns the number of a rank's start/end gates, which come first.
     fn starts(&self) -> usize;
-    /// Returns all gates of a rank.
+    /// Returns the number of all gates of a rank.
     fn gates(&self) -> usize;
     fn word(&self, at: At, field: Field) -> &Self::Word;
     /// Returns word `index` of packet `slot`, 0 or 1.
@@ -69,7 +69,7 @@ pub(crate) trait Units {
     fn ended(&self, at: At);
 }
 
-/// What a record is.
+/// The kind of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Half {
     Start,
@@ -77,7 +77,7 @@ pub(crate) enum Half {
     End,
 }
 
-/// A record of the job: always one that exists.
+/// The place of a record of the job, which always exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct At {
     rank: u32,
@@ -85,30 +85,30 @@ pub(crate) struct At {
 }
 
 impl At {
-    /// Returns the gate at `index` of a rank, as others see its outputs. `None` if there is no such
+    /// Returns the record with the outputs of gate `index` of a rank; `None` if there is no such
     /// rank or gate.
     pub(crate) fn new(units: &impl Units, rank: Rank, index: usize) -> Option<At> {
         let exists = rank.index() < units.ranks() && index < units.gates();
         exists.then_some(At { rank: rank.number(), node: index as u16 })
     }
 
-    /// Returns where `gate` has its outputs.
+    /// Returns the record that has the outputs of `gate`.
     pub(crate) fn outputs(units: &impl Units, gate: GateId) -> Option<At> {
         At::new(units, gate.rank(), gate.index() as usize)
     }
 
-    /// Returns where `gate` has its inputs.
+    /// Returns the record that has the inputs of `gate`.
     pub(crate) fn inputs(units: &impl Units, gate: GateId) -> Option<At> {
         let at = At::outputs(units, gate)?;
         Some(if at.half(units) == Half::Start { At::end_of(units, at) } else { at })
     }
 
-    /// Returns the end half to a start half.
+    /// Returns the end half that belongs to a start half.
     pub(crate) fn end_of(units: &impl Units, start: At) -> At {
         At { node: start.node + units.gates() as u16, ..start }
     }
 
-    /// Returns the start half to an end half.
+    /// Returns the start half that belongs to an end half.
     pub(crate) fn start_of(units: &impl Units, end: At) -> At {
         At { node: end.node - units.gates() as u16, ..end }
     }
@@ -138,7 +138,7 @@ impl At {
 }
 
 const RANK_BITS: u32 = 25;
-/// Rounds wrap.
+/// The number of rounds before they wrap.
 const ROUNDS: u64 = 1 << (u64::BITS - RANK_BITS);
 
 /// Returns the round fired last, and which rank executes the next: rank + 1, or 0.
@@ -165,12 +165,12 @@ pub(crate) fn ahead(a: u64, b: u64) -> Option<i8> {
     }
 }
 
-/// Returns which packet a round has.
+/// Returns which of the two packets a round uses.
 pub(crate) fn slot(round: u64) -> usize {
     (round % 2) as usize
 }
 
-/// Returns the wires of an own gate whose outputs are at `at`.
+/// Returns the wires of the rank's own gate whose outputs are at `at`.
 pub(crate) fn wiring(units: &impl Units, at: At, gate: GateId) -> Wiring {
     let inputs = if at.half(units) == Half::Start { At::end_of(units, at) } else { at };
     let read = |at, field| GateId::from_bits(units.word(at, field).load(Ordering::Relaxed)).gate();

@@ -15,7 +15,7 @@ use std::sync::Arc;
 #[cfg(target_os = "linux")]
 use crate::shm::memory::mapping::MappedFile;
 
-/// How a rank's life stands. It only moves downwards in this list.
+/// The state of a rank's life. It only moves downwards in this list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u64)]
 pub(crate) enum State {
@@ -30,20 +30,20 @@ pub(crate) enum State {
     Lost = 3,
 }
 
-/// Which process a rank is.
+/// The process that a rank is.
 #[cfg(target_os = "linux")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 enum Holder {
     /// No process yet.
     Nobody = 0,
-    /// One that has attached, whether it still runs or not.
+    /// A process that has attached, whether or not it is still running.
     Somebody = 1,
-    /// None, and none will be: the command that was started as the rank has ended.
+    /// No process, now or ever: the command that was started as the rank has ended.
     Closed = 2,
 }
 
-/// The block; one per job, mapped by all.
+/// The control block: one per job, mapped by all ranks.
 #[derive(Clone, Debug)]
 pub(crate) struct Control {
     memory: Arc<Mapping>,
@@ -61,14 +61,14 @@ pub(crate) struct Plan {
     pub(crate) start_ns: u64,
 }
 
-/// The most ranks of a job: what a notice's slot has room for.
+/// The most ranks of a job, limited by the room in a notice's slot.
 const MOST_RANKS: usize = 1 << 24;
 
 impl Plan {
     /// Checks the numbers.
     ///
     /// # Errors
-    /// [`FabricError::Setting`] for numbers that make no job.
+    /// [`FabricError::Setting`] for numbers that do not make a valid job.
     pub(crate) fn checked(self) -> Result<Self, FabricError> {
         let wrong = |name, problem: &str| Err(FabricError::setting(name, problem));
         if self.ranks == 0 || self.ranks > MOST_RANKS {
@@ -84,13 +84,14 @@ impl Plan {
         Ok(self)
     }
 
-    /// Returns the bytes of a segment, header included. The plan was checked.
+    /// Returns the size of a segment in bytes, including its header. The plan must have been
+    /// checked.
     pub(crate) fn segment_bytes(&self) -> usize {
         layout::segment_bytes(self.heap_bytes).unwrap_or(usize::MAX)
     }
 
-    /// Returns where a rank's segment starts in the job's file, and for one rank too many where the
-    /// file ends. The plan was checked.
+    /// Returns where a rank's segment starts in the job's file, or where the file ends for one rank
+    /// past the last. The plan must have been checked.
     #[cfg(target_os = "linux")]
     pub(crate) fn segment_at(&self, rank: usize) -> usize {
         layout::segment_at(self.ranks, self.heap_bytes, rank).unwrap_or(usize::MAX)
@@ -103,7 +104,7 @@ impl Plan {
         (0..self.ranks).map(segment).collect()
     }
 
-    /// Returns the bytes of the control block. The plan was checked.
+    /// Returns the size of the control block in bytes. The plan must have been checked.
     pub(crate) fn control_bytes(&self) -> usize {
         layout::control_bytes(self.ranks).unwrap_or(usize::MAX)
     }
@@ -149,7 +150,8 @@ impl Control {
         Ok((Control { memory, ranks }, plan))
     }
 
-    /// Makes a rank's card show whether any thread is parked on the doorbell of its `segment`.
+    /// Makes a rank's card show whether any thread is parked on the doorbell of the rank's
+    /// `segment`.
     pub(crate) fn show_parked(&self, rank: usize, segment: &Mapping) {
         segment.show_parked_at(self.memory.clone(), self.card_at(rank, layout::CARD_PARKED));
     }
@@ -164,12 +166,12 @@ impl Control {
         layout::CARDS + rank * layout::CARD + field
     }
 
-    /// Returns a word of the job's own part.
+    /// Returns a word of the block's job part.
     pub(crate) fn word(&self, at: usize) -> &AtomicU64 {
         self.memory.word(at)
     }
 
-    /// Returns what became of `rank`. Unknown values count as lost.
+    /// Returns the state of `rank`. Unknown values count as lost.
     pub(crate) fn state(&self, rank: usize) -> State {
         // SeqCst: includes the acquire that pairs with the exchange in `advance`, so that what the
         // rank wrote before is visible; see `Job::attached`.
@@ -181,7 +183,7 @@ impl Control {
         }
     }
 
-    /// Moves `rank` on to `state`, and returns whether that was a change.
+    /// Advances `rank` to `state`, and returns whether this was a change.
     pub(crate) fn advance(&self, rank: usize, state: State) -> bool {
         // Release: pairs with the acquire in `state`.
         let changed = self.card(rank, layout::CARD_STATE).fetch_max(state as u64, SeqCst) < state as u64;
@@ -195,8 +197,8 @@ impl Control {
         changed
     }
 
-    /// Makes this process `rank`, for good, unless another one is or was. Returns whether it is
-    /// now.
+    /// Makes this process `rank`, for good, unless another process is or was. Returns whether it
+    /// now is.
     #[cfg(target_os = "linux")]
     pub(crate) fn take(&self, rank: usize) -> bool {
         let holder = self.card(rank, layout::CARD_HOLDER);
@@ -244,14 +246,15 @@ impl Control {
         self.word(layout::CHANGES).fetch_add(1, SeqCst);
     }
 
-    /// Grows whenever any rank's state changes, and at times without.
+    /// Returns a count that grows whenever any rank's state changes, and sometimes without a
+    /// change.
     #[inline]
     pub(crate) fn changes(&self) -> u64 {
         // Acquire: pairs with the addition in `advance`.
         self.word(layout::CHANGES).load(Acquire)
     }
 
-    /// Publishes that `waiting` ranks wait and nothing can happen any more.
+    /// Publishes that the job is deadlocked, with `waiting` ranks waiting.
     pub(crate) fn set_stuck(&self, waiting: usize) {
         self.word(layout::STUCK).store(waiting as u64, SeqCst);
         // Release: pairs with the acquire in `changes`.
@@ -269,8 +272,8 @@ impl Control {
         }
     }
 
-    /// Records that `rank` is lost, or that a peer has found it gone, before another rank can fail
-    /// because of that: whose failure would look like the first.
+    /// Records that `rank` is lost, or that a peer has found it gone. This comes before another
+    /// rank can fail as a consequence, whose failure would otherwise look like the first.
     pub(crate) fn found_gone(&self, rank: usize) {
         let _ = self.word(layout::FIRST_LOST).compare_exchange(0, rank as u64 + 1, SeqCst, Relaxed);
     }

@@ -1,5 +1,5 @@
-//! What becomes of a job's ranks: how that is published, who is woken, and whether a wait can still
-//! end well.
+//! The fate of a job's ranks: how it is published, who is woken, and whether a wait can still
+//! succeed.
 
 use super::{Job, control::State};
 use crate::shm::memory::{Mapping, layout, regions};
@@ -11,9 +11,9 @@ use rdma_fabric::{Deps, FabricError, Rank};
 use std::sync::Arc;
 
 impl Job {
-    /// Records whose death `error` is, which an access to another process's own memory ended with,
-    /// if nobody has seen a loss before. What this rank fails with, and when its process ends, is a
-    /// consequence.
+    /// Records the rank whose death `error` reports, if nobody has seen a loss before. `error`
+    /// comes from an access to another process's own memory. This rank's failure and the end of its
+    /// process are consequences.
     #[cold]
     pub(crate) fn notice_loss(&self, error: &FabricError) {
         if let FabricError::PeerLost { rank } = error
@@ -23,31 +23,32 @@ impl Job {
         }
     }
 
-    /// Publishes what became of `rank`, and wakes whoever waits for it.
+    /// Publishes the state of `rank`, and wakes every rank that waits for it.
     pub(crate) fn publish(&self, rank: Rank, state: State) {
         let Some(segment) = self.segments.get(rank.index()) else { return };
         if state == State::Lost {
             self.control.found_gone(rank.index());
-            // Before the state: whoever sees the rank lost is refused by its memory too.
+            // Before the state: a rank that sees this one lost is refused by its memory too.
             segment.word(layout::LOST).store(1, SeqCst);
             regions::condemn(segment);
         }
-        // Nobody waits for a rank to run.
+        // No rank waits for another to start running.
         if self.control.advance(rank.index(), state) && state > State::Running {
             self.wake_all();
         }
     }
 
     /// Publishes that the command that was started as `rank` has ended, which makes the rank lost
-    /// if it had not left. `well` says that its exit code was 0. If the rank is a process that the
-    /// command started and that may still run, `gone` is false, and [`Job::gone`] follows later.
+    /// unless it had left. `well` says that its exit code was 0. If the rank is a process that the
+    /// command started and that may still be running, `gone` is false, and [`Job::gone`] follows
+    /// later.
     ///
     /// A process that never attached and ended well may know nothing of this library; it is lost
     /// only to ranks that did attach, before or after.
     #[cfg(target_os = "linux")]
     pub(crate) fn ended(&self, rank: Rank, well: bool, gone: bool) {
         let index = rank.index();
-        // Before it is published that no code of it runs.
+        // Must precede publishing that no code of the rank runs.
         self.control.close(index);
         if gone {
             self.control.set_ended(index);
@@ -63,7 +64,7 @@ impl Job {
         self.rouse(index);
     }
 
-    /// Publishes that no code of a rank runs any more whose command ended before.
+    /// Publishes that no code of a rank runs any more, some time after its command ended.
     #[cfg(target_os = "linux")]
     pub(crate) fn gone(&self, rank: Rank) {
         self.control.set_ended(rank.index());
@@ -71,8 +72,8 @@ impl Job {
     }
 
     /// Wakes everybody, even if nothing has changed: the rank `ended` may have ended between
-    /// changing its state and counting that, between writing and waking, or with a claim in some
-    /// notice ring.
+    /// changing its state and counting the change, between writing and waking, or with a claim in
+    /// some notice ring.
     #[cfg(target_os = "linux")]
     fn rouse(&self, ended: usize) {
         self.control.complete_advance(ended);
@@ -80,8 +81,8 @@ impl Job {
         self.possibly_parked().for_each(|segment| segment.rouse());
     }
 
-    /// Returns the segments of ranks of which some thread may be parked. Whoever parks later looks
-    /// at what was written before the fence that comes before this.
+    /// Returns the segments of ranks that may have a parked thread. A thread that parks later looks
+    /// at what was written before the fence that precedes this.
     fn possibly_parked(&self) -> impl Iterator<Item = &Arc<Mapping>> {
         let may = |&(rank, _): &(usize, _)| {
             self.control.card(rank, layout::CARD_PARKED).load(SeqCst) != 0 && !self.control.has_ended(rank)
@@ -89,11 +90,12 @@ impl Job {
         self.segments.iter().enumerate().filter(may).map(|(_, segment)| segment)
     }
 
-    /// Publishes as lost all ranks that ended before they attached; to be called by a rank that is
-    /// running now.
+    /// Publishes as lost all ranks that ended before they attached. A rank calls this when it has
+    /// just started running.
     ///
-    /// The rank has published that it runs and looks which have ended; the launcher publishes which
-    /// have ended and looks which run. All four are SeqCst, so one of them sees the other.
+    /// The rank has published that it runs, and looks which ranks have ended; the launcher
+    /// publishes which ranks have ended, and looks which run. All four accesses are SeqCst, so one
+    /// of them sees the other.
     #[cfg(target_os = "linux")]
     pub(crate) fn attached(&self) {
         let ended = |&rank: &usize| self.control.has_ended(rank) && self.control.state(rank) == State::Starting;
@@ -103,8 +105,8 @@ impl Job {
     /// Returns whether any rank has ever attached.
     #[cfg(target_os = "linux")]
     fn is_attached(&self) -> bool {
-        // Lost ranks count only if they ran: one that was killed before it attached concerns no
-        // rank that never attached either.
+        // Lost ranks do not count: one that was killed before it attached does not concern ranks
+        // that never attached either.
         (0..self.plan.ranks).any(|rank| matches!(self.control.state(rank), State::Running | State::Left))
     }
 
@@ -115,7 +117,7 @@ impl Job {
         self.possibly_parked().for_each(|segment| segment.ring());
     }
 
-    /// Ends the waits of all ranks, `waiting` of which wait for what nobody will do.
+    /// Ends the waits of all ranks, `waiting` of which are deadlocked.
     pub(crate) fn give_up(&self, waiting: usize) {
         self.control.set_stuck(waiting);
         self.wake_all();
@@ -126,7 +128,7 @@ impl Job {
         self.segments.get(rank.index()).is_none_or(|segment| segment.word(layout::LOST).load(Relaxed) != 0)
     }
 
-    /// Returns whether a wait of `me` for `deps` can still end well.
+    /// Checks that a wait of `me` for `deps` can still succeed.
     ///
     /// # Errors
     /// [`FabricError::NoSuchRank`], [`FabricError::PeerLost`], [`FabricError::PeersLeft`],
@@ -185,7 +187,7 @@ mod tests {
         job
     }
 
-    /// What the others must find after the reaper has come.
+    /// Checks what the other ranks must find after the reaper has come.
     fn assert_published(job: &Job, changes: u64) {
         assert!(job.is_lost(DEAD));
         assert_eq!(job.control.state(1), State::Lost);
@@ -195,7 +197,7 @@ mod tests {
         assert_eq!(job.outlook(Rank::new(0), &Deps::All), Err(FabricError::PeerLost { rank: DEAD }));
     }
 
-    /// A rank that publishes its own loss may be killed after each of the stores that takes.
+    /// A rank that publishes its own loss may be killed after each store this takes.
     #[test]
     fn a_loss_half_told_is_told_by_the_reaper() {
         let steps: [&dyn Fn(&Job); 4] = [
@@ -213,7 +215,8 @@ mod tests {
         }
     }
 
-    /// A rank that says it has left may be killed before anybody was told, or right afterwards.
+    /// A rank that publishes that it has left may be killed before anybody is woken, or right
+    /// afterwards.
     #[test]
     fn who_is_killed_while_leaving_is_lost() {
         for told in [false, true] {
@@ -245,7 +248,7 @@ mod tests {
             let plan = Plan { ranks, ranks_per_node: ranks, heap_bytes: 1 << 16, start_ns: 0 };
             let job = Job::of_threads(plan).unwrap();
             assert_eq!(job.oversubscribed, oversubscribed, "{ranks} ranks on {cpus} CPUs");
-            // What a rank finds that is bound, and so sees fewer CPUs: not its own count decides.
+            // A bound rank sees fewer CPUs; the stored word decides, not the rank's own count.
             job.control.word(layout::OVERSUBSCRIBED).store(u64::from(!oversubscribed), Relaxed);
             let found = Job::new(job.control.clone(), plan, Box::default(), Instant::now());
             assert_eq!(found.oversubscribed, !oversubscribed);

@@ -1,5 +1,5 @@
 //! What all ranks of a job share, as one process sees it: the mapped segments and the [`control`]
-//! block. [`liveness`] is what becomes of the ranks.
+//! block. [`liveness`] covers the fate of the ranks.
 
 pub(crate) mod control;
 mod liveness;
@@ -35,16 +35,15 @@ pub(crate) struct Job {
     pub(crate) plan: Plan,
     /// One per rank, in rank order.
     segments: Box<[Arc<Mapping>]>,
-    /// What places in each segment keep alive, made when the first is resolved.
+    /// What places in each segment keep alive, created when the first is resolved.
     anchors: Box<[OnceLock<Anchor>]>,
     /// The job's start.
     start: Instant,
-    /// More ranks than CPUs.
+    /// Whether there are more ranks than CPUs.
     pub(crate) oversubscribed: bool,
-    /// What its control queues are like.
+    /// The options of the job's control queues.
     pub(crate) queues: QueueOptions,
-    /// Buffers that existed before and that this process registered, by rank and place in the
-    /// region table.
+    /// Existing buffers that this process registered, by rank and place in the region table.
     adopted: Mutex<HashMap<(Rank, u32), Arc<Adopted>>>,
     /// How the ranks' processes reach each other's own memory; `None` where ranks are threads, and
     /// in a launcher.
@@ -59,7 +58,8 @@ impl Job {
         Self::of_threads_with(plan, QueueOptions::default())
     }
 
-    /// Makes a job whose ranks are threads of this process, with such control queues.
+    /// Creates a job whose ranks are threads of this process, with these options for control
+    /// queues.
     pub(crate) fn of_threads_with(plan: Plan, queues: QueueOptions) -> Result<Arc<Self>, FabricError> {
         let bytes = plan.control_bytes();
         let control = Control::create(Mapping::in_process(bytes, bytes)?, &plan);
@@ -70,7 +70,7 @@ impl Job {
         Ok(Arc::new(Self::new(control, plan, segments, Instant::now())))
     }
 
-    /// Returns a job over these mappings.
+    /// Creates a job over these mappings.
     pub(crate) fn new(control: Control, plan: Plan, segments: Box<[Arc<Mapping>]>, start: Instant) -> Self {
         if !doorbell::register_process() {
             control.word(layout::NO_HEAVY_BARRIER).store(1, Relaxed);
@@ -93,7 +93,7 @@ impl Job {
         }
     }
 
-    /// Makes its ranks processes, which reach each other's own memory through `peers`.
+    /// Makes the job's ranks processes, which reach each other's own memory through `peers`.
     #[cfg(target_os = "linux")]
     pub(crate) fn of_processes(self, peers: PeerMemories) -> Self {
         Job { peers: Some(peers), ..self }
@@ -115,13 +115,13 @@ impl Job {
         Existing::Direct
     }
 
-    /// Returns the buffers that this process registered; by rank and place in the region table.
+    /// Returns the buffers that this process registered, by rank and place in the region table.
     pub(crate) fn adopted(&self) -> MutexGuard<'_, HashMap<(Rank, u32), Arc<Adopted>>> {
         self.adopted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Offers the other processes the memory at `address` of this one, which is about to be
-    /// registered as `key`.
+    /// Offers the memory at `address` of this process, about to be registered as `key`, to the
+    /// other processes.
     #[cfg(target_os = "linux")]
     pub(crate) fn offer(&self, key: RegionKey, address: u64, len: usize) -> Result<(), FabricError> {
         let unsupported = FabricError::Unsupported { feature: &"cross-memory copies" };
@@ -143,8 +143,8 @@ impl Job {
         resolved.inspect_err(|error| self.notice_loss(error))
     }
 
-    /// Returns whether an operation of any rank is announced inside the region; those of ranks that
-    /// have ended don't count.
+    /// Returns whether any rank has announced an operation inside the region. Operations of ranks
+    /// that have ended don't count.
     pub(crate) fn is_inside(&self, id: RegionId) -> bool {
         let inside = |(rank, segment): (usize, &Arc<Mapping>)| {
             inside::names(segment.announcements(), id) && !self.control.has_ended(rank)
@@ -167,13 +167,13 @@ impl Job {
         if !heavy_barrier {
             return longest;
         }
-        // A bound that nothing depends on must not make a thousand idle ranks busy: five thousand
-        // looks a second, by all.
+        // A bound that nothing depends on must not make a thousand idle ranks busy: all ranks
+        // together look five thousand times a second.
         longest.max(Duration::from_micros(200).saturating_mul(self.plan.ranks as u32)).min(Duration::from_millis(500))
     }
 
-    /// Returns the longest time a task of a foreign executor stays asleep without looking. Looks
-    /// cost more there, and the bound matters only where there is no heavy barrier.
+    /// Returns the longest time that a task of a foreign executor sleeps without looking. Looks
+    /// cost more there, and the bound matters only without a heavy barrier.
     pub(crate) fn longest_sleep(&self) -> Duration {
         if self.control.heavy_barrier() { Duration::from_millis(500) } else { self.longest_park() }
     }

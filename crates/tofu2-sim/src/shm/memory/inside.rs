@@ -1,7 +1,7 @@
-//! Which operations are inside which region: what deregistration waits for.
+//! The operations that are inside each region, for which deregistration waits.
 //!
-//! A copy that takes long, and every operation on memory that existed before it was registered, is
-//! *announced* by the rank that executes it, in its own segment, while it is under way:
+//! The rank that executes a long copy, or any operation on memory that existed before it was
+//! registered, *announces* it in its own segment while it is in progress:
 //!
 //! ```text
 //! operation                                owner
@@ -11,15 +11,15 @@
 //! I4  copy                                     until none names the region
 //! I5  withdraw (release)
 //! ```
-//! This is a store-buffer race: if I3 misses D1, then D3 sees I1 and the owner waits for I5. A rank
-//! that died inside is not waited for once its process was reaped, because its announcements are
-//! its own.
+//! This is a store-buffer race: if I3 misses D1, then D3 sees I1 and the owner waits for I5. Once
+//! the process of a rank that died inside has been reaped, it is not waited for, because its
+//! announcements are its own.
 //!
-//! Short copies and atomics on allocated memory announce nothing: that would double their cost. For
-//! them there is [`super::retired`].
+//! Short copies and atomics on allocated memory announce nothing, as that would double their cost;
+//! [`super::retired`] takes care of them.
 //!
-//! Inside one process a [`UseCount`] serves for that, with one word: it needs no barrier, and no
-//! other process can disturb it, so that references to memory may depend on it.
+//! Inside one process, a one-word [`UseCount`] serves instead: it needs no barrier, and no other
+//! process can disturb it, so references to memory may depend on it.
 
 use core::sync::atomic::{
     AtomicU32, AtomicU64,
@@ -28,16 +28,17 @@ use core::sync::atomic::{
 };
 use rdma_fabric::{Rank, RegionKey};
 
-/// Operations of one rank that can be announced at once; more wait for their turn.
+/// The most operations of one rank that can be announced at once; others wait their turn.
 pub(crate) const ANNOUNCEMENTS: usize = 16;
 
-/// A region as it is announced: never 0.
+/// A region's id in an announcement: never 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RegionId(u64);
 
 impl RegionId {
-    /// Packs rank (25 bits, from 1), place in the table (12 bits), the generation's low 27 bits:
-    /// enough to tell a region from those that had its place while an operation was under way.
+    /// Packs the rank (25 bits, from 1), the place in the table (12 bits) and the generation's low
+    /// 27 bits: enough to distinguish a region from others that had its place while an operation
+    /// was in progress.
     pub(crate) fn new(rank: Rank, key: RegionKey) -> Self {
         const { assert!(super::layout::SLOTS <= 1 << 12) };
         RegionId(
@@ -52,9 +53,9 @@ impl RegionId {
     }
 }
 
-/// A word of announcements, or of a [`UseCount`]; the tests implement it for loom's.
+/// A word of announcements or of a [`UseCount`]. The tests implement it for loom's words.
 pub(crate) trait AnnouncementWord {
-    /// Puts `new` there if the word is `old`, which is a full barrier, and returns whether it was.
+    /// Stores `new` if the word is `old`, and returns whether it was. This is a full barrier.
     fn replace(&self, old: u64, new: u64) -> bool;
     /// Loads, with acquire.
     fn look(&self) -> u64;
@@ -91,7 +92,7 @@ impl AnnouncementWord for AtomicU64 {
     }
 }
 
-/// An operation that is under way, inside of `N` regions; withdrawn when dropped.
+/// An operation in progress inside `N` regions; withdrawn when dropped.
 #[derive(Debug)]
 #[must_use]
 pub(crate) struct Inside<'a, W: AnnouncementWord, const N: usize = 1> {
@@ -113,10 +114,10 @@ impl<W: AnnouncementWord, const N: usize> Drop for Inside<'_, W, N> {
     }
 }
 
-/// Announces (I1 and I2) in some of the own rank's `words`, at most 32; one barrier serves all
-/// `ids`. `rest` is called while too few are free: no caller waits while it holds some. Which are
-/// taken stands in the rank's private `taken`, a bit each, and not in the words: peers can write
-/// those too.
+/// Announces (I1 and I2) in some of the rank's own `words`, of which there are at most 32; one
+/// barrier serves all `ids`. `rest` is called while too few words are free: no caller waits while
+/// it holds some. The words in use are marked in the rank's private `taken`, one bit each, and not
+/// in the words, which peers can write too.
 #[inline]
 pub(crate) fn announce<'a, W: AnnouncementWord, const N: usize>(
     words: &'a [W],
@@ -141,7 +142,7 @@ pub(crate) fn announce<'a, W: AnnouncementWord, const N: usize>(
         if taken.compare_exchange_weak(now, now | bits, Acquire, Relaxed).is_err() {
             continue;
         }
-        // None is missing, by the check.
+        // No word is missing, by the check.
         let words = chosen.map(|chosen| chosen.map_or(&words[0], |(word, _)| word));
         for (at, (word, id)) in words.into_iter().zip(ids).enumerate() {
             if at + 1 < N {
@@ -167,10 +168,10 @@ pub(crate) fn names<W: AnnouncementWord>(words: &[W], id: RegionId) -> bool {
     words.iter().any(|word| word.look() == id.to_bits())
 }
 
-/// Set in a count's word once it is closed; the rest counts the operations inside.
+/// Set in a count's word once it is closed; the other bits count the operations inside.
 const CLOSED: u64 = 1 << 63;
-/// Set once it was seen closed and empty: an operation that comes too late counts for a moment as
-/// well, and is not inside.
+/// Set once the count was seen closed and empty: an operation that comes too late is also counted
+/// for a moment, but is not inside.
 const QUIESCENT: u64 = 1 << 62;
 
 /// Counts operations of this process inside some memory until it is closed.
@@ -183,7 +184,7 @@ impl<W: AnnouncementWord> UseCount<W> {
         UseCount(word)
     }
 
-    /// Enters, until the answer is dropped; `None` if the count is closed.
+    /// Enters, until the returned value is dropped; `None` if the count is closed.
     #[inline]
     pub(crate) fn enter(&self) -> Option<Use<'_, W>> {
         let entered = Use(&self.0);
@@ -191,15 +192,15 @@ impl<W: AnnouncementWord> UseCount<W> {
         (self.0.add(1) & CLOSED == 0).then_some(entered)
     }
 
-    /// Closes the count, so that no operation enters any more. Once.
+    /// Closes the count, so that no operation enters any more. To be called once.
     pub(crate) fn close(&self) {
         self.0.add(CLOSED);
     }
 
     /// Returns whether the count is closed and every operation is out for good.
     pub(crate) fn is_quiescent(&self) -> bool {
-        // Acquire: pairs with the release of whoever went out last, through all read-modify-writes
-        // between.
+        // Acquire: pairs with the release of the last operation to leave, through all
+        // read-modify-writes in between.
         let now = self.0.look();
         now & QUIESCENT != 0 || (now == CLOSED && self.0.replace(CLOSED, CLOSED | QUIESCENT))
     }

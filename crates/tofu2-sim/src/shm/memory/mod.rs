@@ -1,13 +1,13 @@
 //! A rank's memory: what is mapped, what is registered, how it is reached, and when its bytes are
-//! used again.
+//! reused.
 //!
-//! To be read in this order: where things stand ([`layout`]); the bytes and words as such
+//! To be read in this order: where things are ([`layout`]); the bytes and words themselves
 //! ([`mapping`]); the table that says what peers may reach ([`regions`]); which bytes of the heap
 //! are taken ([`heap`], [`allocator`]), by one rank alone or by all together ([`symmetric`],
 //! [`locked`]); what keeps them registered ([`registration`]); memory that existed before it was
 //! registered ([`existing`], [`adopted`]); what an operation finds behind a place and copies
-//! ([`place`], [`transfers`]); and how deregistration waits for operations that are under way
-//! ([`inside`], [`retired`]).
+//! ([`place`], [`transfers`]); and how deregistration waits for operations in flight ([`inside`],
+//! [`retired`]).
 
 pub(crate) mod adopted;
 pub(crate) mod allocator;

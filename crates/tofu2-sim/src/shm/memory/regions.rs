@@ -1,12 +1,12 @@
-//! The region table of a segment: what peers may reach, and under which key.
+//! The region table of a segment: what peers may reach, and under which keys.
 //!
 //! An entry is (generation, offset, length, kind). The generation is odd while a region is
-//! registered and grows by one whenever that changes. The owner writes entries; peers copy one,
-//! check that the generation did not move meanwhile and that the range lies in the heap, and only
-//! then use it: garbage in a table gives errors, never a wild access. The top bit of all
-//! generations is set once the segment's rank is lost ([`condemn`]), so that one comparison tells
-//! an access both. Symmetric regions have the first entries, local ones the rest, so that keys of
-//! symmetric regions agree.
+//! registered and grows by one whenever that changes. The owner writes entries. Peers copy one,
+//! check that the generation did not change meanwhile and that the range lies in the heap, and only
+//! then use it, so garbage in a table gives errors, never a wild access. The top bit of all
+//! generations is set once the segment's rank is lost ([`condemn`]), so that an access checks both
+//! with one comparison. Symmetric regions have the first entries and local ones the rest, so that
+//! the keys of symmetric regions agree.
 
 use super::{
     heap::GRAIN,
@@ -29,11 +29,11 @@ pub(crate) const LOCAL: Range<usize> = layout::SYMMETRIC_SLOTS..layout::SLOTS;
 /// Set in every generation of a lost rank's table.
 pub(crate) const CONDEMNED: u64 = 1 << 63;
 
-/// Refuses every access to the regions of a rank that is lost, which [`layout::LOST`] says already.
+/// Refuses every access to the regions of a lost rank. [`layout::LOST`] must already be set.
 ///
-/// The rank may still run and register: it looks at that word after it has written a generation,
-/// and this writes generations after the word, so with full barriers on both sides one of them sets
-/// the bit.
+/// The rank may still be running and registering. It looks at that word after it has written a
+/// generation, and this function writes generations after the word; so with full barriers on both
+/// sides, one of them sets the bit.
 pub(crate) fn condemn(target: &Mapping) {
     (0..layout::SLOTS).for_each(|index| _ = field(target, index, 0).fetch_or(CONDEMNED, SeqCst));
 }
@@ -46,7 +46,7 @@ fn stay_condemned(own: &Mapping, index: usize) {
     }
 }
 
-/// Returns where the generation of entry `index` stands.
+/// Returns the place of the generation of entry `index`.
 #[inline(always)]
 pub(crate) fn generation_at(index: usize) -> usize {
     layout::TABLE + index * layout::ENTRY
@@ -63,17 +63,17 @@ fn field(mapping: &Mapping, index: usize, field: usize) -> &AtomicU64 {
 pub(crate) enum RegionKind {
     /// Bytes of the heap.
     Heap = 0,
-    /// Bytes of the heap that stand for memory which existed before.
+    /// Bytes of the heap that stand in for existing memory.
     Staged = 1,
-    /// Memory which existed before, outside the heap; the entry tells its length only.
+    /// Existing memory outside the heap; the entry only gives its length.
     Adopted = 2,
-    /// The words of a control queue in the heap. To keys of peers there is no such region.
+    /// The words of a control queue in the heap. Peers' keys cannot reach such a region.
     Queue = 3,
-    /// Bytes of the heap without a key: only handles that allocated them resolve it.
+    /// Bytes of the heap without a key: only handles that allocated them resolve them.
     Locked = 4,
 }
 
-/// Returns where the generation of a key's entry stands; `None` if there is no such entry.
+/// Returns the place of the generation of a key's entry; `None` if there is no such entry.
 pub(crate) fn entry_at(key: RegionKey) -> Option<usize> {
     let index = key.index as usize;
     (index < layout::SLOTS).then(|| generation_at(index))
@@ -93,11 +93,11 @@ pub(crate) fn is_current(target: &Mapping, key: RegionKey) -> bool {
     index < layout::SLOTS && field(target, index, 0).load(Acquire) & !CONDEMNED == u64::from(key.generation)
 }
 
-/// Registers heap bytes `offset..offset + len` of the own segment in the free entry `index`.
+/// Registers heap bytes `offset..offset + len` of the rank's own segment in the free entry `index`.
 pub(crate) fn register(own: &Mapping, index: usize, offset: usize, len: usize, kind: RegionKind) -> RegionKey {
     let key = next_key(own, index);
-    // Release: pairs with the fence in `entry`. Whoever reads a field below also sees that the last
-    // registration ended.
+    // Release: pairs with the fence in `entry`. A rank that reads a field below also sees that the
+    // last registration ended.
     fence(Release);
     field(own, index, 1).store(offset as u64, Relaxed);
     field(own, index, 2).store(len as u64, Relaxed);
@@ -108,14 +108,14 @@ pub(crate) fn register(own: &Mapping, index: usize, offset: usize, len: usize, k
     key
 }
 
-/// Ends the registration in `index`. Returns whether the entry may be used again: not after 2³¹
-/// times.
+/// Ends the registration in `index`. Returns whether the entry may be used again, as it may up to
+/// 2³¹ times.
 pub(crate) fn deregister(own: &Mapping, index: usize) -> bool {
     let generation = field(own, index, 0).load(Relaxed) & !CONDEMNED | 1;
-    // Release: whoever sees it sees what was done to the region before.
+    // Release: a rank that sees it also sees what was done to the region before.
     field(own, index, 0).store(generation.wrapping_add(1), Release);
     stay_condemned(own, index);
-    // Of a damaged entry it may be anything; that is never used again either.
+    // In a damaged entry it may be anything; such an entry is never used again either.
     generation < u64::from(u32::MAX)
 }
 
@@ -124,14 +124,14 @@ pub(crate) fn deregister(own: &Mapping, index: usize) -> bool {
 pub(crate) enum Resolved<'a> {
     Heap(Piece<&'a Mapping>),
     Staged(Piece),
-    /// Outside the heap. The range is inside the region's length, which is this.
+    /// Outside the heap. The range is inside the region's length, given here.
     Adopted {
         region_len: usize,
     },
 }
 
 /// Returns the bytes `addr.offset..addr.offset + len` of a region of segment `target`, aligned to
-/// `align`. `opens` tells whether a locked region may be resolved.
+/// `align`. `opens` says whether a locked region may be resolved.
 ///
 /// # Errors
 /// [`FabricError::NoSuchRegion`], [`FabricError::StaleRegion`], [`FabricError::Locked`],
@@ -209,7 +209,7 @@ impl EntryError {
     }
 }
 
-/// Reads an entry like [`entry`], for callers that make another error of what is wrong.
+/// Reads an entry like [`entry`], for callers that report a different error.
 #[inline]
 pub(crate) fn copy(target: &Mapping, region: RegionKey) -> Result<(usize, usize, RegionKind), EntryError> {
     let index = region.index as usize;
@@ -245,8 +245,8 @@ pub(crate) fn copy(target: &Mapping, region: RegionKey) -> Result<(usize, usize,
     (|| Some((number(offset)?, number(len)?, kind?)))().filter(inside).ok_or(EntryError::Corrupt)
 }
 
-/// Returns the region that has byte `at` of the heap, and the byte's offset in it. A look at all of
-/// the table.
+/// Returns the region that contains byte `at` of the heap, and the byte's offset in it. Searches
+/// the whole table.
 pub(crate) fn around(target: &Mapping, at: usize) -> Option<(RegionKey, u64)> {
     (0..layout::SLOTS).find_map(|index| {
         let generation = field(target, index, 0).load(Acquire) & !CONDEMNED;

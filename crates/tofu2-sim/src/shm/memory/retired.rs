@@ -1,21 +1,21 @@
 //! Extents between deregistration and reuse.
 //!
-//! A short operation looks at the region's generation, then accesses the region, and says nothing
-//! about it. Its thread may be stopped between the two. So an extent is taken again only [`GRACE`]
+//! A short operation looks at the region's generation, then accesses the region, without an
+//! announcement. Its thread may be stopped between the two. So an extent is reused only [`GRACE`]
 //! after it was given back, and only when no rank announces an operation inside it
-//! ([`super::inside`]): a long copy never lands in a later region, however long it takes; a short
-//! one only if its thread was stopped for all of that time between two instructions.
+//! ([`super::inside`]). A long copy never lands in a later region, however long it takes; a short
+//! one does so only if its thread was stopped for all of that time between two instructions.
 
 use super::inside::RegionId;
 use crate::shm::job::Job;
 use core::time::Duration;
 use std::{collections::VecDeque, time::Instant};
 
-/// How long an extent is not used again: some scheduling rounds of a machine with ten times more
-/// ranks than CPUs.
+/// How long an extent is not reused: some scheduling rounds of a machine with ten times more ranks
+/// than CPUs.
 pub(crate) const GRACE: Duration = Duration::from_millis(20);
 
-/// Things that become free in the order they were given up.
+/// Things that become free in the order in which they were given up.
 #[derive(Debug)]
 pub(crate) struct Retired<T> {
     waiting: VecDeque<Waiting<T>>,
@@ -35,14 +35,14 @@ impl<T> Default for Retired<T> {
 }
 
 impl<T> Retired<T> {
-    /// Retires what was deregistered as `id` just now.
+    /// Retires what has just been deregistered as `id`.
     pub(crate) fn retire(&mut self, id: RegionId, what: T) {
         // D2; D1 was the deregistration.
         super::inside::barrier();
         self.waiting.push_back(Waiting { id, until: Instant::now() + GRACE, what });
     }
 
-    /// Gives whatever may be used again to `free`.
+    /// Passes everything that may be reused to `free`.
     pub(crate) fn reclaim(&mut self, job: &Job, free: impl FnMut(T)) {
         if !self.waiting.is_empty() {
             self.reclaim_at(Instant::now(), |id| job.is_inside(id), free);

@@ -4,17 +4,18 @@
 //!    segment can grow for that, and which symmetric regions it has dropped, and arrives. When all
 //!    have arrived, all know the same: regions that all have dropped are freed; if sizes agree, the
 //!    same offset and table entry follow on all ranks.
-//! 2. Each rank reserves and registers its part, writes how that went, and arrives again. When all
-//!    have arrived, the region can be reached everywhere, or all give it back.
+//! 2. Each rank reserves and registers its part, writes the outcome, and arrives again. When all
+//!    have arrived, either the region can be reached everywhere, or all give it back.
 //!
-//! A locked region is allocated in the same way; its terms are compared as sizes are. If references
+//! A locked region is allocated in the same way; its terms are compared like sizes. If references
 //! to it may exist, it has bytes of its own ([`super::heap`]).
 //!
-//! No rank arrives at a phase before all have read what was written in the one before the last, so
-//! two sides of a card, used in turn, are enough.
+//! No rank arrives at a phase before all have read what was written two phases earlier, so two
+//! sides of a card, used in turn, are enough.
 //!
-//! A dropped future leaves its allocation under way: the rank's next symmetric allocation completes
-//! it first, frees the rank's part and then makes its own. Until then its peers wait.
+//! A dropped future leaves its allocation in progress: the rank's next symmetric allocation
+//! completes it first, frees the rank's part, and then makes its own. Until then the rank's peers
+//! wait.
 
 mod state;
 
@@ -45,7 +46,7 @@ pub(crate) use state::Symmetric;
 pub(crate) async fn alloc(endpoint: &Endpoint, bytes: usize, terms: Option<[u64; 3]>) -> Result<Region, FabricError> {
     let _turn = Turn::wait(endpoint).await?;
     if endpoint.allocator().symmetric.under_way.is_some() {
-        // A future was dropped. Its outcome concerns nobody.
+        // A future was dropped. Nobody needs its outcome.
         drop(complete(endpoint).await?);
     }
     propose(endpoint, Asked { bytes, terms: terms.unwrap_or_default() });
@@ -73,7 +74,7 @@ fn propose(endpoint: &Endpoint, asked: Asked) {
     asked.words().into_iter().for_each(|(field, word)| say(field, word));
     let together = (asked.bytes as u64).saturating_mul(endpoint.job().plan.ranks as u64);
     allocator.symmetric.lacking = if asked.bytes < LARGE { None } else { host_memory::has(together).err() };
-    // Holes may do all the same.
+    // Holes may still be sufficient.
     say(layout::SIDE_VERDICT, if allocator.symmetric.lacking.is_some() { 0 } else { promised as u64 });
     say(layout::SIDE_RETIRED, is_in_grace(allocator).into());
     for (word, dropped) in allocator.symmetric.dropped.iter().enumerate() {
@@ -83,8 +84,8 @@ fn propose(endpoint: &Endpoint, asked: Asked) {
     arrive(endpoint, allocator);
 }
 
-/// Drives what is under way to its end. The outer result is about the job, the inner one about the
-/// allocation.
+/// Drives the allocation in progress to completion. The outer result is about the job, the inner
+/// one about the allocation.
 async fn complete(endpoint: &Endpoint) -> Result<Result<Region, FabricError>, FabricError> {
     loop {
         settle(endpoint).await?;
@@ -107,12 +108,12 @@ async fn complete(endpoint: &Endpoint) -> Result<Result<Region, FabricError>, Fa
     }
 }
 
-/// Returns whether something that the rank gave up will soon be free.
+/// Returns whether something that the rank gave up will be free soon.
 fn is_in_grace(allocator: &Allocator) -> bool {
     allocator.symmetric.retired.until().is_some() || allocator.grace_end().is_some()
 }
 
-/// Proposes again after the freed regions' grace period, if that is what all ranks do.
+/// Proposes again after the freed regions' grace period, if all ranks do so.
 async fn settle(endpoint: &Endpoint) -> Result<(), FabricError> {
     let asked = match endpoint.allocator().symmetric.under_way {
         Some(AllocationState::Settling { asked }) => asked,
@@ -132,7 +133,7 @@ fn place(endpoint: &Endpoint, allocator: &mut Allocator, asked: Asked) -> Result
     let ranks = 0..job.plan.ranks;
     for word in 0..WORDS {
         let at = layout::SIDE_DROPPED + 8 * word;
-        // Not what this rank does not know of: peers can write its card too.
+        // Only what this rank knows it has dropped: peers can write its card too.
         let freed = ranks.clone().fold(allocator.symmetric.dropped[word], |all, rank| all & card(rank, at));
         for index in (0..64).filter(|bit| freed >> bit & 1 == 1).map(|bit| word * 64 + bit) {
             if let Some((extent, is_apart)) = allocator.symmetric.live.remove(&index) {
@@ -156,7 +157,8 @@ fn place(endpoint: &Endpoint, allocator: &mut Allocator, asked: Asked) -> Result
         }
         .into());
     }
-    // What somebody has dropped may be free in a moment. The same cards tell all ranks the same.
+    // What some rank has dropped may be free in a moment. The same cards lead all ranks to the same
+    // answer.
     let more_later = ranks.clone().any(|rank| card(rank, layout::SIDE_RETIRED) == 1);
     let heap = &mut allocator.heap;
     let taken = if asked.is_apart() { heap.take_locked(bytes, limit) } else { heap.take_symmetric(bytes, limit) };
@@ -184,7 +186,7 @@ fn place(endpoint: &Endpoint, allocator: &mut Allocator, asked: Asked) -> Result
     allocator.symmetric.live.insert(index, (extent, asked.is_apart()));
     let failure = allocator.prepare(segment, me, bytes, extent).err();
     job.control.card(me.index(), side(phase + 1) + layout::SIDE_VERDICT).store(failure.is_none().into(), Relaxed);
-    // Bytes without pages must not be reached.
+    // Bytes without reserved pages must not be reachable.
     let reachable = if failure.is_none() { bytes } else { 0 };
     let kind = if asked.is_locked() { regions::RegionKind::Locked } else { regions::RegionKind::Heap };
     let key = regions::register(segment, index, extent.offset, reachable, kind);
@@ -193,7 +195,7 @@ fn place(endpoint: &Endpoint, allocator: &mut Allocator, asked: Asked) -> Result
     Ok(())
 }
 
-/// Ends phase 2: it fails everywhere if it failed somewhere.
+/// Ends phase 2. The allocation fails everywhere if it failed anywhere.
 fn conclude(
     endpoint: &Endpoint,
     allocator: &mut Allocator,
@@ -221,8 +223,8 @@ fn arrive(endpoint: &Endpoint, allocator: &mut Allocator) {
     // Release: pairs with the acquire in `all_arrived`.
     job.control.card(endpoint.me().index(), layout::CARD_PHASE).store(allocator.symmetric.phase, Release);
     let arrivals = job.control.word(layout::ARRIVALS).fetch_add(1, AcqRel).wrapping_add(1);
-    // Not by this rank's phase: a peer may see the card above and arrive at the next phase before
-    // this rank counts.
+    // Not decided by this rank's phase: a peer may see the card above and arrive at the next phase
+    // before this rank counts.
     if arrivals.is_multiple_of(job.plan.ranks as u64) {
         job.wake_all();
     }

@@ -1,4 +1,4 @@
-//! How a process that a launcher started finds its job: by one environment variable.
+//! How a process that a launcher started finds its job: through one environment variable.
 
 use super::{
     super::{endpoint::Endpoint, job::Job},
@@ -17,7 +17,7 @@ use core::{sync::atomic::Ordering::Relaxed, time::Duration};
 use rdma_fabric::{FabricError, Rank};
 use std::{fmt, os::fd::RawFd, str::FromStr, sync::Arc, time::Instant};
 
-/// Attaches as [`crate::shm::from_env`] says.
+/// Attaches to the job, as described at [`crate::shm::from_env`].
 pub(crate) fn from_env() -> Result<Option<Endpoint>, FabricError> {
     let Some(text) = std::env::var_os(JOB_VARIABLE) else { return Ok(None) };
     let variable: JobVariable = text.to_str().ok_or_else(|| malformed("is no text"))?.parse()?;
@@ -54,7 +54,7 @@ fn attach(variable: &JobVariable) -> Result<Endpoint, FabricError> {
     Ok(endpoint)
 }
 
-// ----- the environment variable, strict to read -----
+// ----- the environment variable, parsed strictly -----
 
 /// The variable's content: `3 rank=0 ranks=2 segment_bytes=1048576 memory=3 job=1f`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,13 +63,13 @@ pub(crate) struct JobVariable {
     pub(crate) ranks: usize,
     /// Length of each segment's heap, in bytes.
     pub(crate) segment_bytes: usize,
-    /// Under which number the process has inherited the job's file.
+    /// The descriptor number under which the process has inherited the job's file.
     pub(crate) memory: RawFd,
-    /// Which job it is; the file says the same.
+    /// The job's number, which is also in the file.
     pub(crate) job: u64,
 }
 
-/// Version of the format.
+/// The version of the format.
 const VERSION: &str = "3";
 
 pub(crate) fn malformed(problem: impl Into<String>) -> FabricError {

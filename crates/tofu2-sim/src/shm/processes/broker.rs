@@ -1,10 +1,10 @@
 //! The launcher's broker, through which a job's ranks hand files to each other.
 //!
-//! A rank leaves the open file of its memory image once, and a number with it; peers ask for both.
-//! The broker is a socket with a name of its own, so that no rank needs to inherit one socket per
-//! peer, nor to take over a descriptor that it did not open. A client must run as the launcher's
-//! user, or root, and know the job's secret, which stands in the control block. A connection lasts
-//! as long as the client's process: while it lasts, that process may be copying.
+//! A rank deposits the open file of its memory image once, together with a number; peers ask for
+//! both. The broker is a socket with a name of its own, so that no rank needs to inherit one socket
+//! per peer or take over a descriptor that it did not open. A client must run as the launcher's
+//! user, or as root, and know the job's secret, which is in the control block. A connection lasts
+//! as long as the client's process; while it lasts, that process may be copying.
 
 use super::memory_file::refused;
 use crate::shm::{job::Control, memory::layout};
@@ -25,12 +25,13 @@ use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
 };
 
-/// What each message starts with: name and version.
+/// The start of each message: name and version.
 const MAGIC: u64 = u64::from_le_bytes(*b"1s-brok\x01");
 
-/// A request: [`MAGIC`], the job's secret, the asking rank, what for, of which rank, and a number.
+/// A request: [`MAGIC`], the job's secret, the asking rank, the kind of request, the rank it is
+/// about, and a number.
 type Request = [u64; 6];
-/// An answer: [`MAGIC`], how it went, and a number.
+/// An answer: [`MAGIC`], the outcome, and a number.
 type Answer = [u64; 3];
 
 /// A request or an answer, and the file that came with it.
@@ -41,10 +42,10 @@ const FETCH: u64 = 1;
 
 const DONE: u64 = 0;
 const NOTHING: u64 = 1;
-/// The launcher may have no more files.
+/// The launcher may not open more files.
 const NO_ROOM: u64 = 2;
 
-/// Connections that wait to be accepted, at most.
+/// The most connections that wait to be accepted.
 const QUEUE: i32 = 4096;
 
 /// The broker's address, and the secret that opens it.
@@ -55,7 +56,7 @@ pub(crate) struct BrokerAddress {
 }
 
 impl BrokerAddress {
-    /// Returns that of the job with this control block.
+    /// Returns the address for the job with this control block.
     pub(crate) fn of(control: &Control) -> Self {
         let word = |at| control.word(at).load(Relaxed);
         BrokerAddress { job: word(layout::JOB), secret: word(layout::SECRET) }
@@ -68,7 +69,7 @@ impl BrokerAddress {
         BrokerAddress { job: u64::from(std::process::id()) << 32 | JOBS.fetch_add(1, Relaxed), secret: 7 }
     }
 
-    /// Returns the socket's name, which stands in no file system and vanishes with the socket.
+    /// Returns the socket's name, which is in no file system and vanishes with the socket.
     fn address(self) -> Result<SocketAddrUnix> {
         SocketAddrUnix::new_abstract_name(format!("onesided-{:016x}", self.job).as_bytes()).map_err(refused(&"bind"))
     }
@@ -83,7 +84,7 @@ impl BrokerAddress {
         Ok(Broker { address: self, listener, clients: Vec::new(), deposits: HashMap::new() })
     }
 
-    /// Connects as `me`. Blocks as long as the launcher starts other ranks.
+    /// Connects as `me`. Blocks while the launcher is still starting other ranks.
     pub(crate) fn connect(self, me: Rank) -> Result<Connection> {
         let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
             .map_err(refused(&"socket"))?;
@@ -114,7 +115,7 @@ impl Connection {
     pub(crate) fn fetch(&self, of: Rank) -> Result<Option<(OwnedFd, u64)>> {
         match self.ask(FETCH, of, 0, None)? {
             ([_, DONE, number], Some(file)) => Ok(Some((file, number))),
-            // Without its file the answer is whole only if this process may have no more files.
+            // The answer arrives without its file only if this process may not open more files.
             ([_, DONE, _], None) => Err(refused(&"recvmsg")(Errno::MFILE)),
             _ => Ok(None),
         }
@@ -125,7 +126,7 @@ impl Connection {
         send(&self.socket, &request, file, SendFlags::NOSIGNAL).map_err(refused(&"sendmsg"))?;
         match receive::<3>(&self.socket, RecvFlags::empty()).map_err(refused(&"recvmsg"))? {
             Some((answer @ [MAGIC, ..], file)) => Ok((answer, file)),
-            // The launcher is gone, and will have this process killed.
+            // The launcher is gone, so this process is about to be killed.
             _ => Err(refused(&"recvmsg")(Errno::CONNRESET)),
         }
     }
@@ -137,14 +138,14 @@ pub(crate) struct Broker {
     address: BrokerAddress,
     listener: OwnedFd,
     clients: Vec<Client>,
-    /// What was deposited, by rank.
+    /// The deposits, by rank.
     deposits: HashMap<u64, (OwnedFd, u64)>,
 }
 
 #[derive(Debug)]
 struct Client {
     socket: OwnedFd,
-    /// Which rank it is, once it has shown that it knows the secret.
+    /// The client's rank, once it has shown that it knows the secret.
     rank: Option<u64>,
 }
 
@@ -155,7 +156,8 @@ impl Broker {
         [self.listener.as_fd()].into_iter().chain(self.clients.iter().map(|client| client.socket.as_fd()))
     }
 
-    /// Accepts and answers, where the files of [`Broker::files`], in their order, are `ready`.
+    /// Accepts connections and answers requests on those files of [`Broker::files`], in the same
+    /// order, that are `ready`.
     pub(crate) fn serve(&mut self, ready: impl IntoIterator<Item = bool>) {
         let mut ready = ready.into_iter();
         let connecting = ready.next().unwrap_or(false);
@@ -179,7 +181,8 @@ impl Broker {
 }
 
 impl Client {
-    /// Answers the client's requests. False if it has gone, or is no rank of the job.
+    /// Answers the client's requests. Returns false if the client has gone or is not a rank of the
+    /// job.
     fn serve(&mut self, address: BrokerAddress, deposits: &mut HashMap<u64, (OwnedFd, u64)>) -> bool {
         loop {
             let (request, file) = match receive(&self.socket, RecvFlags::DONTWAIT) {
@@ -227,7 +230,7 @@ fn send<const N: usize>(
     retry_on_intr(|| sendmsg(socket, &[IoSlice::new(&bytes)], &mut control, flags)).map(drop)
 }
 
-/// Returns the next message; `None` if there will be none, or it is malformed.
+/// Returns the next message; `None` if there will be no more or it is malformed.
 fn receive<const N: usize>(socket: &OwnedFd, flags: RecvFlags) -> Result<Option<Message<N>>, Errno> {
     let mut bytes = vec![0; 8 * N];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];

@@ -1,5 +1,5 @@
-//! Bytes of another process's memory, and copies of them by the operating system. Long ones are
-//! moved in parts: what one call moves is limited, and may be less than was asked for.
+//! Bytes of another process's memory, and copying them through the operating system. Long copies
+//! are made in parts: one call moves a limited number of bytes, possibly fewer than asked for.
 
 use super::peer_memory::PeerMemory;
 use crate::shm::memory::Piece;
@@ -7,21 +7,21 @@ use rdma_fabric::{FabricError, RemoteAddr, Result, error::CrossCopy};
 use rustix::io::{Errno, pread, pwrite, retry_on_intr};
 use std::sync::Arc;
 
-/// The most bytes that one call of the system moves: Linux's `MAX_RW_COUNT` with pages of 64 KiB,
-/// the largest.
+/// The most bytes that one system call moves: Linux's `MAX_RW_COUNT` with 64 KiB pages, the
+/// largest.
 pub(crate) const LONGEST_CALL: usize = 0x7fff_0000;
 
 /// Why a transfer stopped before its end.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Stopped<E> {
-    /// Bytes moved before.
+    /// Bytes moved before it stopped.
     pub(crate) moved: usize,
-    /// What the last call failed with; `None` if it moved nothing.
+    /// The error of the last call; `None` if the call moved nothing.
     pub(crate) error: Option<E>,
 }
 
-/// Moves `len` bytes by calls of `copy`, which is told how many bytes came before and how many to
-/// move, at most `most` (not 0), and answers how many it moved.
+/// Moves `len` bytes by calling `copy` with the number of bytes already moved and the number to
+/// move, at most `most` (not 0). `copy` returns how many bytes it moved.
 pub(crate) fn in_parts<E>(
     len: usize,
     most: usize,
@@ -31,7 +31,7 @@ pub(crate) fn in_parts<E>(
     while moved < len {
         match copy(moved, (len - moved).min(most)) {
             Ok(0) => return Err(Stopped { moved, error: None }),
-            // Never more than was asked for, whatever the answer.
+            // Never more than was asked for, whatever `copy` returns.
             Ok(more) => moved += more.min(len - moved).min(most),
             Err(error) => return Err(Stopped { moved, error: Some(error) }),
         }
@@ -43,9 +43,9 @@ pub(crate) fn in_parts<E>(
 #[derive(Clone, Debug)]
 pub(crate) struct CrossPlace {
     pub(super) peer: Arc<PeerMemory>,
-    /// No bytes of the owner's segment, but its region's generation.
+    /// Covers no bytes of the owner's segment, only its region's generation.
     pub(super) life: Piece,
-    /// `len` bytes from here on were registered. Their end does not overflow.
+    /// The address from which `len` bytes were registered. Their end does not overflow.
     pub(super) address: u64,
     pub(super) len: usize,
 }
@@ -65,7 +65,8 @@ impl CrossPlace {
         Some(CrossPlace { address: self.address + offset as u64, len, ..self.clone() })
     }
 
-    /// Fills the place, which `addr` names, from `bytes`, which are as long. The caller is inside.
+    /// Fills the place, which `addr` names, from `bytes` of the same length. The caller has
+    /// announced that it is inside.
     pub(crate) fn write(&self, bytes: &[u8], addr: RemoteAddr) -> Result<()> {
         let copied = in_parts(bytes.len().min(self.len), LONGEST_CALL, |done, part| {
             retry_on_intr(|| pwrite(&self.peer.image, &bytes[done..done + part], self.address + done as u64))
@@ -73,7 +74,7 @@ impl CrossPlace {
         copied.map_err(|stopped| self.failure("pwrite", stopped, addr))
     }
 
-    /// Fills `bytes`, which are as long, from the place.
+    /// Fills `bytes`, which have the same length, from the place.
     pub(crate) fn read(&self, bytes: &mut [u8], addr: RemoteAddr) -> Result<()> {
         let copied = in_parts(bytes.len().min(self.len), LONGEST_CALL, |done, part| {
             retry_on_intr(|| pread(&self.peer.image, &mut bytes[done..done + part], self.address + done as u64))
@@ -85,7 +86,7 @@ impl CrossPlace {
     fn failure(&self, call: &'static str, stopped: Stopped<Errno>, addr: RemoteAddr) -> FabricError {
         let rank = addr.rank;
         match stopped.error {
-            // The image is gone, and with it the process.
+            // The image is gone, and the process with it.
             None => FabricError::PeerLost { rank },
             Some(errno) => FabricError::from(CrossCopy {
                 addr,
@@ -103,7 +104,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The lengths around every limit that a network or system has.
+    /// Lengths around every limit of a network or system.
     fn limits() -> impl Iterator<Item = usize> {
         let around = |limit: u64| [limit - 1, limit, limit + 1];
         let limits = [1 << 24, LONGEST_CALL as u64, 1 << 31, 1 << 32, (1 << 32) + 4099, 3 << 32];
@@ -126,7 +127,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever a call moves of what it was asked for, and wherever it fails.
+        /// However much a call moves of what it was asked for, and wherever it fails.
         #[test]
         fn partial_calls_lose_nothing(
             len in 0usize..1 << 33, most in 1usize << 24..1 << 32, shares in prop::collection::vec(1u64..=100, 1..20), fails_at in 0usize..40,

@@ -1,11 +1,12 @@
-//! The job's file from launcher to rank: the two sides of an exec.
+//! Passing the job's file from launcher to rank: the two sides of an exec.
 //!
-//! A rank inherits the file under the number that its launcher has it by, and opens it anew through
-//! `/proc`. So it owns a descriptor of its own and takes over none: whatever number the variable
-//! names, true or forged, keeps its owner.
+//! A rank inherits the file under its launcher's descriptor number, and opens it anew through
+//! `/proc`. So it owns a descriptor of its own and takes over none: the descriptor that the
+//! variable names, true or forged, keeps its owner.
 //!
 //! # Safety
-//! One promise to the standard library: what runs between fork and exec only makes system calls.
+//! There is one promise to the standard library: what runs between fork and exec only makes system
+//! calls.
 
 #![allow(unsafe_code)]
 
@@ -40,7 +41,7 @@ pub(crate) fn pass_on(command: &mut Command, file: Arc<OwnedFd>, cpus: Option<af
 fn prepare(launcher: Pid, file: &OwnedFd, cpus: Option<&affinity::Set>) -> Result<(), Errno> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     if getppid() != Some(launcher) {
-        // It died before the line above: nobody will send the signal.
+        // The launcher died before the line above, so the signal will never be sent.
         return Err(Errno::SRCH);
     }
     if let Some(cpus) = cpus {
@@ -49,12 +50,12 @@ fn prepare(launcher: Pid, file: &OwnedFd, cpus: Option<&affinity::Set>) -> Resul
     fcntl_setfd(file, FdFlags::empty())
 }
 
-/// Returns a descriptor of its own for the memory file that is open as `number`, closed on exec;
+/// Returns a new descriptor, closed on exec, for the memory file that is open as `number`;
 /// otherwise what is wrong with it.
 pub(crate) fn open_anew(number: RawFd) -> Result<OwnedFd, &'static str> {
     let path = format!("/proc/self/fd/{number}");
     let target = fs::readlink(&path, Vec::new()).map_err(|_| "is not open")?;
-    // What else there may be is better left unopened.
+    // Anything else is better left unopened.
     if !target.to_bytes().starts_with(format!("/memfd:{FILE_NAME}").as_bytes()) {
         return Err("is no memory file of a launcher");
     }

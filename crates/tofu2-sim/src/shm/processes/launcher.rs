@@ -1,4 +1,4 @@
-//! Jobs whose ranks are processes, as users see them.
+//! The public interface to jobs whose ranks are processes.
 
 use crate::{
     JobError,
@@ -13,10 +13,10 @@ pub const JOB_VARIABLE: &str = "ONESIDED_JOB";
 
 /// Runs one command as all ranks of a job, each in a process of its own. Linux only.
 ///
-/// Standard input goes to rank 0; standard output is inherited unless [`Launcher::discard_stdout`]
-/// is asked for; standard error is passed on line by line, with the rank in front. If nobody reads
-/// the launcher's standard error, the ranks wait when they write to theirs, and what is left at the
-/// job's end is given up after a second.
+/// Standard input goes to rank 0. Standard output is inherited, unless [`Launcher::discard_stdout`]
+/// is set. Standard error is forwarded line by line, prefixed with the rank. If nobody reads the
+/// launcher's standard error, ranks block when they write to theirs; what is left at the end of the
+/// job is dropped after a second.
 #[derive(Clone, Debug)]
 #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 pub struct Launcher {
@@ -41,14 +41,14 @@ impl Launcher {
         }
     }
 
-    /// Sets how long the other ranks may take to end after one has failed, before they are killed.
+    /// Sets how long the other ranks may take to end after one has failed; then they are killed.
     #[must_use]
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
         self
     }
 
-    /// Sets whether the ranks' standard output goes nowhere.
+    /// Sets whether the ranks' standard output is discarded.
     #[must_use]
     pub fn discard_stdout(mut self, discard: bool) -> Self {
         self.discard_stdout = discard;
@@ -62,7 +62,7 @@ impl Launcher {
         self
     }
 
-    /// Sets the command that is run as each rank.
+    /// Sets the command to run as each rank.
     #[must_use]
     pub fn command(
         mut self,
@@ -73,33 +73,34 @@ impl Launcher {
         self
     }
 
-    /// Runs the job to its end and returns its exit code: 0 if all ranks ended with 0, else that of
-    /// the rank that failed first, or 128 + signal if a signal ended it. Standard error says then
-    /// how each rank ended.
+    /// Runs the job to completion and returns its exit code: 0 if all ranks ended with 0, else that
+    /// of the rank that failed first, or 128 + signal if a signal ended it. In the latter cases, a
+    /// report on standard error says how each rank ended.
     ///
-    /// A rank that ends abnormally is lost to the others: by a signal, with another code than 0, or
-    /// in the midst of its program, which makes the job's code 1 if its own is 0. So is one that
-    /// ends without having attached, but only to ranks that do attach: a command that knows nothing
-    /// of ranks may be run.
+    /// A rank that ends abnormally is lost to the others: by a signal, with a non-zero code, or in
+    /// the middle of its program, which makes the job's code 1 if its own is 0. A rank that ends
+    /// without having attached is lost too, but only to ranks that do attach, so a command that
+    /// knows nothing of ranks may be run.
     ///
     /// A command may be a script that starts the rank's program, once, and waits for it: the rank
     /// is lost when its command has ended, even if the program goes on.
     ///
-    /// Each rank takes two descriptors of the calling process, and two more if it registers memory
-    /// that existed before. A rank itself has two of the job's, and one for each rank whose such
-    /// memory it accesses.
+    /// Each rank takes two file descriptors in the calling process, and two more if it registers
+    /// existing memory. A rank itself has two of the job's descriptors open, and one for each rank
+    /// whose existing memory it accesses.
     ///
-    /// SIGINT and SIGTERM to the calling process end all ranks within half a second, and the exit
-    /// code is 130 or 143 then. If the calling *thread* ends, all ranks are killed. If the calling
-    /// process ignored SIGCHLD, it does so no more afterwards.
+    /// SIGINT and SIGTERM to the calling process end all ranks within half a second; the exit code
+    /// is then 130 or 143. If the calling *thread* ends, all ranks are killed. If the calling
+    /// process ignored SIGCHLD, it no longer does so afterwards.
     ///
     /// # Errors
-    /// [`JobError::Deadlock`] if no rank had failed before and none could go on: their waits ended
-    /// with [`FabricError::Deadlock`], and they were killed after the grace. [`JobError::Fabric`]
-    /// if the job could not be started: [`FabricError::Setting`] for what was asked for,
-    /// [`FabricError::System`] for what the operating system refuses, [`FabricError::Unsupported`]
-    /// where there is no Linux, or for [`Bind::Numa`](crate::shm::Bind::Numa) where the system
-    /// tells no nodes. No process is left then.
+    /// [`JobError::Deadlock`] if no rank had failed and none could make progress: their waits ended
+    /// with [`FabricError::Deadlock`], and they were killed after the grace period.
+    /// [`JobError::Fabric`] if the job could not be started: [`FabricError::Setting`] for an
+    /// invalid option, [`FabricError::System`] for what the operating system refuses,
+    /// [`FabricError::Unsupported`] on systems other than Linux, or for
+    /// [`Bind::Numa`](crate::shm::Bind::Numa) where the system reports no NUMA nodes. No process is
+    /// left behind in this case.
     pub fn run(&self) -> Result<i32, JobError> {
         #[cfg(target_os = "linux")]
         return super::start::run(self);
@@ -111,15 +112,15 @@ impl Launcher {
 /// Returns the rank that this process is, if a [`Launcher`] started it; `None` if [`JOB_VARIABLE`]
 /// is not set.
 ///
-/// A rank is one process, once: the first that calls this is the rank for good, even when it has
-/// ended or executed another program, and every other one is refused, whether a script started it
-/// or the rank itself did. What was refused disturbs nobody. The job's file, which the process has
+/// A rank is one process, once: the first process that calls this is the rank for good, even after
+/// it has ended or executed another program. Every other one is refused, whether a script or the
+/// rank itself started it; a refused process disturbs nobody. The job's file, which the process has
 /// inherited, stays open under its number.
 ///
 /// # Errors
 /// [`FabricError::RankTaken`] if another process, or this one, is the rank already.
-/// [`FabricError::Setting`] if the variable is malformed, or names a file that is not the job's: a
-/// damaged job never turns into many jobs of one rank. [`FabricError::Corrupt`],
+/// [`FabricError::Setting`] if the variable is malformed or names a file that is not the job's, so
+/// that a damaged job never turns into many one-rank jobs. [`FabricError::Corrupt`],
 /// [`FabricError::System`].
 pub fn from_env() -> Result<Option<Fabric>, FabricError> {
     #[cfg(target_os = "linux")]

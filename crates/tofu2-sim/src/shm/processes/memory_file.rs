@@ -9,16 +9,16 @@ use rustix::{
 };
 use std::os::fd::{AsFd, OwnedFd};
 
-/// What every segment must be sealed against before anybody maps it.
+/// The seals that every segment must have before anybody maps it.
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
-/// Returns the error of a refused call.
+/// Returns the error of a refused system call.
 pub(crate) fn refused(call: Literal) -> impl Fn(Errno) -> FabricError {
     move |errno| FabricError::System { call, errno: errno.raw_os_error() }
 }
 
-/// Returns a sparse file of `len` zero bytes whose size nobody can change, with pages for the first
-/// `reserved` (not 0) bytes. Closed on exec.
+/// Creates a sparse file of `len` zero bytes whose size nobody can change, with pages reserved for
+/// the first `reserved` (not 0) bytes. It is closed on exec.
 pub(crate) fn create(name: &str, len: usize, reserved: usize) -> Result<OwnedFd, FabricError> {
     layout::check_page(rustix::param::page_size())?;
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
@@ -26,7 +26,7 @@ pub(crate) fn create(name: &str, len: usize, reserved: usize) -> Result<OwnedFd,
     let file = fs::memfd_create(name, flags | MemfdFlags::NOEXEC_SEAL)
         .or_else(|_| fs::memfd_create(name, flags))
         .map_err(refused(&"memfd_create"))?;
-    // Beyond its limit a process gets a signal that ends it, and not this error.
+    // Beyond its file-size limit, a process gets a fatal signal instead of this error.
     if getrlimit(Resource::Fsize).current.is_some_and(|most| most < len as u64) {
         return Err(refused(&"ftruncate")(Errno::FBIG));
     }
@@ -37,7 +37,8 @@ pub(crate) fn create(name: &str, len: usize, reserved: usize) -> Result<OwnedFd,
     Ok(file)
 }
 
-/// Returns whether `file` is a sealed memory file of `len` bytes; otherwise what is wrong with it.
+/// Checks that `file` is a sealed memory file of `len` bytes; otherwise returns what is wrong with
+/// it.
 pub(crate) fn examine(file: impl AsFd, len: usize) -> Result<(), &'static str> {
     let stat = fs::fstat(&file).map_err(|_| "is not open")?;
     if u64::try_from(stat.st_size) != Ok(len as u64) {
@@ -50,10 +51,10 @@ pub(crate) fn examine(file: impl AsFd, len: usize) -> Result<(), &'static str> {
     }
 }
 
-/// Reserves pages for `len` bytes from `offset` on, so that accessing them can't fail. `Err(None)`:
-/// there are none left.
+/// Reserves pages for `len` bytes from `offset` on, so that accessing them can't fail. `Err(None)`
+/// means that no pages are left.
 pub(crate) fn reserve(file: impl AsFd, offset: usize, len: usize) -> Result<(), Option<FabricError>> {
-    // Whole pages: the neighbours' are reserved already or will be.
+    // Whole pages: those shared with neighbours are already reserved or will be.
     let start = offset / layout::PAGE * layout::PAGE;
     let len = offset + len - start;
     retry_on_intr(|| fs::fallocate(&file, FallocateFlags::empty(), start as u64, len as u64)).map_err(|errno| {

@@ -1,15 +1,15 @@
 //! Jobs whose ranks are processes.
 //!
-//! The launcher makes one nameless memory file, which holds the control block and all segments,
-//! starts the ranks with that file open, and tells each by an environment variable which rank it
-//! is. So there is no name in a file system that could be left over, no other process can join, and
-//! what a process has open does not depend on the number of ranks. A rank is the one process that
-//! has taken it, for good ([`Control::take`](super::job::control::Control::take)). Its death is
-//! noticed through a pidfd of the command that was started for it, by the launcher, which publishes
-//! it in the control block; a launcher's death kills the processes that it started.
+//! The launcher makes one nameless memory file, which holds the control block and all segments. It
+//! starts the ranks with that file open, and tells each through an environment variable which rank
+//! it is. So no name can be left over in a file system, no other process can join, and the number
+//! of files a process has open does not depend on the number of ranks. A rank is the one process
+//! that has taken it, for good ([`Control::take`](super::job::control::Control::take)). The
+//! launcher notices a rank's death through a pidfd of the command that was started for it, and
+//! publishes it in the control block. A launcher's death kills the processes that it started.
 //!
-//! To be read in this order: what users see ([`launcher`], [`placement`]); the launcher's side
-//! ([`start`], with [`memory_file`], [`inherit`] and [`signals`]; [`supervise`], with
+//! To be read in this order: the public interface ([`launcher`], [`placement`]); the launcher's
+//! side ([`start`], with [`memory_file`], [`inherit`] and [`signals`]; [`supervise`], with
 //! [`rank_process`] and [`stderr`]); a rank's side ([`attach`]); and how ranks reach each other's
 //! own memory ([`peer_memory`], through the [`broker`], and [`cross_copy`]).
 

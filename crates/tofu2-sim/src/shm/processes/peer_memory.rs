@@ -1,21 +1,21 @@
-//! Reaching memory of other processes of the job that is in no segment.
+//! Access to memory of the job's other processes that is not in any segment.
 //!
-//! Each rank opens its own memory image, `/proc/self/mem`, when it first registers memory that
-//! exists, and hands that file to its peers. An open file refers to the memory image it was opened
-//! for, for ever: when the rank has died, copies move nothing, and no later process with the same
-//! number can be reached. Nor is permission to trace asked of anybody: the file *is* the
-//! permission, which only ranks of the job get, and only if memory is registered.
+//! Each rank opens its own memory image, `/proc/self/mem`, when it first registers existing memory,
+//! and hands that file to its peers. An open file refers forever to the memory image it was opened
+//! for: after the rank has died, copies move nothing, and no later process with the same number can
+//! be reached. Nor does anybody need permission to trace: the file *is* the permission, which only
+//! ranks of the job get, and only if memory is registered.
 //!
-//! `process_vm_readv`, the alternative, names its target by number; the launcher would have to keep
-//! every rank that died as a zombie, and under Yama each rank would have to let its siblings trace
-//! it. It is slower for short copies, and for long ones several times faster with 4-KiB pages, less
-//! than twice with huge ones; there staged memory is faster than both (figures:
+//! The alternative, `process_vm_readv`, names its target by number. The launcher would have to keep
+//! every dead rank as a zombie, and under Yama each rank would have to let its siblings trace it.
+//! It is slower for short copies; for long ones it is several times faster with 4-KiB pages and
+//! less than twice as fast with huge pages, where staged memory is faster than both (figures:
 //! `docs/contract/existing-memory.md`).
 //!
 //! # The hand-over
-//! A rank leaves the file at the launcher's [broker](super::broker), and says where in its memory
-//! the private table is that says where its registered buffers are. Peers ask there. So addresses
-//! come from memory that only their owner writes, and never from shared memory.
+//! A rank deposits the file with the launcher's [broker](super::broker), together with the address
+//! of a private table that says where its registered buffers are. Peers ask the broker. So
+//! addresses come from memory that only their owner writes, and never from shared memory.
 
 use super::{
     broker::{BrokerAddress, Connection},
@@ -43,29 +43,30 @@ use std::{
 pub(crate) struct PeerMemories {
     broker: BrokerAddress,
     me: Rank,
-    /// The own image, once asked for; why not otherwise.
+    /// This process's own image once it has been asked for, or why there is none.
     own: OnceLock<Result<OwnImage>>,
-    /// What this process does at the broker, once it had to go there.
+    /// This process's contact with the broker, once it has needed one.
     connection: Mutex<BrokerContact>,
-    /// By rank, once asked for.
+    /// The peers' memories by rank, once asked for.
     peers: Box<[OnceLock<Arc<PeerMemory>>]>,
 }
 
-/// Returns whether a process here could let peers copy: the probe, without a job.
+/// Returns whether a process on this system could let peers copy: the probe, without a job.
 pub(crate) fn is_possible() -> bool {
     static POSSIBLE: OnceLock<bool> = OnceLock::new();
     *POSSIBLE.get_or_init(|| OwnImage::open().is_ok())
 }
 
-/// The own image and the table that peers read through it.
+/// This process's own image, and the table that peers read through it.
 #[derive(Debug)]
 struct OwnImage {
     image: OwnedFd,
-    /// By place in the region table. Never freed: peers may read it as long as the process lives.
+    /// Descriptors by place in the region table. Never freed: peers may read them as long as the
+    /// process lives.
     table: &'static [Descriptor],
 }
 
-/// Where a registered buffer is: generation (0: nowhere), address and length in bytes.
+/// The location of a registered buffer: generation (0: nowhere), address, and length in bytes.
 type Descriptor = [AtomicU64; 3];
 const DESCRIPTOR: usize = size_of::<Descriptor>();
 
@@ -73,16 +74,16 @@ const DESCRIPTOR: usize = size_of::<Descriptor>();
 #[derive(Debug)]
 pub(super) struct PeerMemory {
     pub(super) image: OwnedFd,
-    /// Address of its table.
+    /// The address of its table.
     table: u64,
 }
 
-/// What a process does at the broker: it stays there from when it first left or fetched anything,
-/// so for as long as it may copy.
+/// A process's contact with the broker. It lasts from the first deposit or fetch on, and hence for
+/// as long as the process may copy.
 #[derive(Debug, Default)]
 struct BrokerContact {
     connection: Option<Connection>,
-    /// Whether the own image was left.
+    /// Whether the process's own image has been deposited.
     deposited: bool,
 }
 
@@ -105,14 +106,14 @@ impl PeerMemories {
     pub(crate) fn offer(&self, key: RegionKey, address: u64, len: usize) -> Result<()> {
         let own = self.own()?;
         let [generation, at, bytes] = &own.table[key.index as usize];
-        // Peers that read this meanwhile find another generation, or that the region table's has
-        // moved.
+        // Peers that read this meanwhile find another generation, or find that the region table's
+        // generation has moved.
         generation.store(0, Relaxed);
         fence(Release);
         at.store(address, Relaxed);
         bytes.store(len as u64, Relaxed);
         generation.store(key.generation.into(), Release);
-        // Before the region table says so, and before a system call of somebody else's looks.
+        // Before the region table says so, and before another process's system call looks.
         fence(SeqCst);
         let mut contact = self.contact();
         if !contact.deposited {
@@ -134,8 +135,8 @@ impl PeerMemories {
         }
     }
 
-    /// Resolves bytes that `addr.rank` registered where they are. `region_len` is what its region
-    /// table says.
+    /// Resolves bytes of existing memory that `addr.rank` registered. `region_len` is the length
+    /// from its region table.
     pub(crate) fn resolve(
         &self,
         target: &Arc<Mapping>,
@@ -178,7 +179,7 @@ impl PeerMemories {
         }
         let fetched = self.connect(&mut self.contact())?.fetch(rank)?;
         let corrupt = FabricError::Corrupt { rank, what: &"what it says about its memory" };
-        // Left before the region was registered, unless that is garbage.
+        // The image was deposited before the region was registered, unless the region is garbage.
         let (image, table) = fetched.ok_or(corrupt.clone())?;
         table.checked_add((crate::shm::memory::layout::SLOTS * DESCRIPTOR) as u64).ok_or(corrupt)?;
         Ok(peer.get_or_init(|| Arc::new(PeerMemory { image, table })).clone())
@@ -186,7 +187,7 @@ impl PeerMemories {
 }
 
 impl OwnImage {
-    /// Returns the probe: open the own image, read and write through it.
+    /// Does the probe: opens this process's own image, and reads and writes through it.
     fn open() -> Result<Self> {
         let flags = OFlags::RDWR | OFlags::CLOEXEC;
         let image = fs::open("/proc/self/mem", flags, Mode::empty()).map_err(refused(&"open(/proc/self/mem)"))?;
@@ -205,7 +206,7 @@ impl OwnImage {
 }
 
 impl PeerMemory {
-    /// Reads the peer's own tables.
+    /// Reads from the peer's own tables.
     fn read_own(&self, rank: Rank, at: u64, bytes: &mut [u8]) -> Result<()> {
         in_parts(bytes.len(), LONGEST_CALL, |done, part| {
             retry_on_intr(|| pread(&self.image, &mut bytes[done..done + part], at + done as u64))
@@ -223,8 +224,8 @@ mod tests {
     use crate::shm::memory::layout;
     use rustix::event::{PollFd, PollFlags, poll};
 
-    /// The rank and its segment, as a peer in the same process has them, and a launcher's thread
-    /// that serves them until they are gone.
+    /// Creates a rank and its segment, as a peer in the same process has them, and a launcher's
+    /// thread that serves them until they are gone.
     fn one_rank() -> (PeerMemories, Arc<Mapping>) {
         let address = BrokerAddress::for_test();
         let mut broker = address.listen().unwrap();
@@ -300,7 +301,7 @@ mod tests {
         let image = fs::open(format!("/proc/{}/mem", child.id()), OFlags::RDWR, Mode::empty());
         child.kill().unwrap();
         child.wait().unwrap();
-        // Where other processes' images can't be opened, this can't be tried.
+        // This can't be tested where other processes' images can't be opened.
         let Ok(image) = image else { return eprintln!("skipped: no permission to open a child's memory") };
         let peer = PeerMemory { image, table: 0x1000 };
         let error = peer.read_own(Rank::new(3), 0x1000, &mut [0; 8]).unwrap_err();

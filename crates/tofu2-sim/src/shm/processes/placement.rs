@@ -1,24 +1,25 @@
-//! Which CPUs there are, how near they are to each other, and which of them a rank may run on.
+//! The CPUs, how close they are to each other, and which of them a rank may run on.
 //!
-//! What the system tells is read from `/sys/devices/system`; what it doesn't tell is left out.
+//! Read from `/sys/devices/system`; what the system doesn't report is left out.
 
 use rdma_fabric::FabricError;
 use std::{collections::BTreeSet, fs, path::Path, str::FromStr};
 
-/// Where a job's ranks may run.
+/// The CPUs that a job's ranks may run on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Bind {
-    /// Wherever the system puts them.
+    /// Ranks run wherever the system puts them.
     #[default]
     None,
-    /// Each on one CPU: one after the other in [`Placement::order`], and from the start again when
-    /// there are more ranks.
+    /// Each rank runs on one CPU: one after another in [`Placement::order`], starting over if there
+    /// are more ranks than CPUs.
     Core,
-    /// Each on the CPUs of one NUMA node: that of the CPU which [`Bind::Core`] would give it.
+    /// Each rank runs on the CPUs of one NUMA node: that of the CPU it would get from
+    /// [`Bind::Core`].
     Numa,
 }
 
-/// The name of no binding.
+/// The error for a name that is not a binding's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it is none of none, core, numa")]
 pub struct UnknownBind;
@@ -40,9 +41,9 @@ impl FromStr for Bind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Cpu {
-    /// The system's number of it.
+    /// The system's number for the CPU.
     pub number: usize,
-    /// Allowed CPUs of the same core, itself included, in order.
+    /// The allowed CPUs of the same core, including this one, in order.
     pub siblings: Option<Vec<usize>>,
     /// Its NUMA node.
     pub numa: Option<usize>,
@@ -52,13 +53,13 @@ pub struct Cpu {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct Cache {
-    /// 1 is next to the core.
+    /// The level; 1 is closest to the core.
     pub level: usize,
     /// `Data`, `Instruction` or `Unified`.
     pub kind: String,
     /// Its size as the system writes it: `512K`.
     pub size: Option<String>,
-    /// At least one.
+    /// The allowed CPUs that share the cache; at least one.
     pub cpus: Vec<usize>,
 }
 
@@ -66,9 +67,9 @@ pub struct Cache {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Placement {
-    /// In order of their numbers, at least one.
+    /// The CPUs in order of their numbers; at least one.
     pub cpus: Vec<Cpu>,
-    /// By level.
+    /// The caches, by level.
     pub caches: Vec<Cache>,
 }
 
@@ -76,7 +77,7 @@ impl Placement {
     /// Reads the placement of this machine and thread.
     ///
     /// # Errors
-    /// [`FabricError::Unsupported`] where there is no Linux; [`FabricError::System`].
+    /// [`FabricError::Unsupported`] on systems other than Linux; [`FabricError::System`].
     pub fn of_this_thread() -> Result<Self, FabricError> {
         Ok(Self::read(Path::new("/sys/devices/system"), &affinity::allowed()?))
     }
@@ -115,8 +116,8 @@ impl Placement {
         Placement { cpus: allowed.iter().map(cpu).collect(), caches: caches.into_iter().collect() }
     }
 
-    /// Returns the CPUs in the order in which ranks get them: one of each core first, then the
-    /// cores' second ones, and so on; NUMA nodes one after the other in each turn.
+    /// Returns the CPUs in the order in which ranks get them: first one of each core, then each
+    /// core's second, and so on, with NUMA nodes one after another in each round.
     pub fn order(&self) -> Vec<usize> {
         let mut cpus: Vec<&Cpu> = self.cpus.iter().collect();
         let turn = |cpu: &Cpu| {
@@ -130,7 +131,7 @@ impl Placement {
     /// Returns the CPUs of each of `ranks` ranks, in rank order; `None` where they are not bound.
     ///
     /// # Errors
-    /// [`FabricError::Unsupported`] for [`Bind::Numa`] where the system doesn't tell the node of
+    /// [`FabricError::Unsupported`] for [`Bind::Numa`] where the system doesn't report the node of
     /// every CPU.
     pub fn of_ranks(&self, bind: Bind, ranks: usize) -> Result<Option<Vec<Vec<usize>>>, FabricError> {
         let order = self.order();
@@ -165,7 +166,7 @@ fn parse_list(text: &str) -> Option<Vec<usize>> {
     for part in text.split(',').filter(|part| !part.is_empty()) {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let (first, last): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
-        // No system has more; a damaged list must not fill the memory.
+        // No system has more CPUs; a damaged list must not fill the memory.
         if last >= 1 << 20 {
             return None;
         }
@@ -174,7 +175,7 @@ fn parse_list(text: &str) -> Option<Vec<usize>> {
     Some(cpus)
 }
 
-/// What the system allows a thread, and telling it.
+/// Getting and setting the CPUs that the system allows a thread.
 pub(crate) mod affinity {
     use rdma_fabric::FabricError;
 
@@ -186,7 +187,7 @@ pub(crate) mod affinity {
         use super::FabricError;
         use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-        /// CPUs as the system takes them.
+        /// A set of CPUs in the system's form.
         pub(crate) type Set = CpuSet;
 
         fn refused(call: rdma_fabric::error::Literal) -> impl Fn(rustix::io::Errno) -> FabricError {
@@ -199,14 +200,14 @@ pub(crate) mod affinity {
             Ok((0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect())
         }
 
-        /// Makes a set of `cpus`, which [`allowed`] gave.
+        /// Makes a set of `cpus`, which come from [`allowed`].
         pub(crate) fn set_of(cpus: &[usize]) -> Set {
             let mut set = CpuSet::new();
             cpus.iter().filter(|&&cpu| cpu < CpuSet::MAX_CPU).for_each(|&cpu| set.set(cpu));
             set
         }
 
-        /// Lets this thread, and what it starts, run on `cpus` only.
+        /// Restricts this thread, and what it starts, to `cpus`.
         pub(crate) fn bind_this_thread(cpus: &[usize]) -> Result<(), FabricError> {
             sched_setaffinity(None, &set_of(cpus)).map_err(refused(&"sched_setaffinity"))
         }
@@ -227,7 +228,8 @@ pub(crate) mod affinity {
 mod tests {
     use super::*;
 
-    /// Two nodes of two cores with two threads each, numbered as usual: the second threads last.
+    /// A machine with two nodes of two cores with two threads each, numbered as usual: the second
+    /// threads last.
     fn machine(numa: bool) -> Placement {
         let cpu = |number: usize| Cpu {
             number,

@@ -2,16 +2,16 @@
 
 use std::{fmt, os::unix::process::ExitStatusExt, process::ExitStatus};
 
-/// How a process ended that was reaped.
+/// How a reaped process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Exited(i32),
     Killed(i32),
-    /// Somebody else reaped it.
+    /// Unknown, because somebody else reaped it.
     Unknown,
 }
 
-/// The exit code of a rank that can't be known, or that says nothing of the rank's failure.
+/// The exit code for a rank whose own is unknown or says nothing about the rank's failure.
 pub(crate) const UNKNOWN: i32 = 1;
 
 impl End {
@@ -32,8 +32,8 @@ impl End {
         }
     }
 
-    /// Returns the end in words. `lost` says whether its rank was lost, `sent` which signal the
-    /// launcher sent it last.
+    /// Describes the end in words. `lost` says whether its rank was lost, and `sent` which signal
+    /// the launcher sent it last.
     pub(crate) fn in_words(self, lost: bool, sent: Option<i32>) -> String {
         match self {
             End::Exited(0) if lost => "exited with 0 before its end".to_owned(),

@@ -1,8 +1,8 @@
-//! SIGINT and SIGTERM while a job runs.
+//! Handling of SIGINT and SIGTERM while a job runs.
 //!
-//! SIGCHLD gets a handler that does nothing. A process may inherit that it is ignored; the system
-//! then reaps children by itself, their exit codes are lost, and their numbers may be another's
-//! before anybody opens a pidfd.
+//! SIGCHLD gets a handler that does nothing. A process may inherit the setting that it is ignored;
+//! the system then reaps children by itself, their exit codes are lost, and their numbers may
+//! belong to other processes before anybody opens a pidfd.
 
 use super::memory_file::refused;
 use rdma_fabric::{FabricError, error::Literal};
@@ -25,20 +25,20 @@ use std::{
     },
 };
 
-/// Number of jobs that this process supervises.
+/// The number of jobs that this process supervises.
 static JOBS: Mutex<usize> = Mutex::new(0);
-/// Whether there is none: then the signals have their default effect again.
+/// Whether there are no jobs; the signals then have their default effect again.
 static IDLE: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
-/// Catches the signals as long as it lives.
+/// Catches the signals as long as this lives.
 #[derive(Debug)]
 pub(crate) struct Signals {
     /// Readable when a signal has come.
     pipe: UnixStream,
-    /// The last one.
+    /// The last signal that has come.
     last: Arc<AtomicUsize>,
     registered: Vec<SigId>,
-    /// Whether it is one of [`JOBS`].
+    /// Whether this is counted in [`JOBS`].
     counted: bool,
 }
 
@@ -52,7 +52,7 @@ impl Signals {
         reader.set_nonblocking(true).map_err(failed(&"ioctl"))?;
         let mut signals = Signals { pipe: reader, last: Arc::default(), registered: Vec::new(), counted: false };
         let mut jobs = JOBS.lock().unwrap_or_else(PoisonError::into_inner);
-        // Once a handler is there, only we can give the default effect.
+        // Once a handler is installed, only we can provide the default effect.
         let idle = IDLE.get_or_init(Arc::default);
         let first = Arc::strong_count(idle) == 1;
         for signal in [SIGINT, SIGTERM] {

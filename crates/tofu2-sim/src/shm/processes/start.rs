@@ -42,7 +42,7 @@ pub(crate) fn monotonic_ns() -> u64 {
     u64::try_from(nanos).unwrap_or(0)
 }
 
-/// Runs the launcher's command as all ranks; its exit code.
+/// Runs the launcher's command as all ranks. Returns the exit code.
 pub(crate) fn run(launcher: &Launcher) -> Result<i32, JobError> {
     let Some((program, args)) = &launcher.command else {
         let problem = "a launcher needs a command to run".to_owned();
@@ -94,7 +94,7 @@ pub(crate) fn run(launcher: &Launcher) -> Result<i32, JobError> {
     supervisor.run()
 }
 
-/// Watches a child that was just started; end it if that is impossible.
+/// Begins to watch a child that was just started; ends it if that is impossible.
 fn process(rank: usize, mut child: std::process::Child) -> Result<RankProcess, FabricError> {
     let watch = || {
         let pidfd = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).map_err(refused(&"pidfd_open"))?;
@@ -112,7 +112,7 @@ fn process(rank: usize, mut child: std::process::Child) -> Result<RankProcess, F
     }
 }
 
-/// A job, the file that its ranks inherit, and the broker where they leave others.
+/// A job, the file that its ranks inherit, and the broker with which they deposit other files.
 struct Created {
     job: Arc<Job>,
     file: Arc<OwnedFd>,

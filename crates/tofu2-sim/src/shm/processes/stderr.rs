@@ -1,7 +1,7 @@
-//! The thread that passes on the ranks' standard error.
+//! The thread that forwards the ranks' standard error.
 //!
-//! Writing to the launcher's standard error may block for as long as its reader likes. So it is no
-//! business of the thread that supervises: that one must notice deaths and signals meanwhile.
+//! Writing to the launcher's standard error may block for as long as its reader likes. So the
+//! supervising thread must not do it, as it has to notice deaths and signals meanwhile.
 
 use super::memory_file::refused;
 use rdma_fabric::FabricError;
@@ -32,19 +32,19 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// The running thread.
 #[derive(Debug)]
 pub(crate) struct Forwarding {
-    /// Takes the last lines, and is closed to tell the thread that all ranks have ended.
+    /// Carries the last lines, and is closed to tell the thread that all ranks have ended.
     stop: UnixStream,
-    /// Closed by the thread's end.
+    /// Closed when the thread ends.
     done: Receiver<()>,
-    /// Number of pieces written.
+    /// The number of pieces written.
     progress: Arc<AtomicU64>,
 }
 
 impl Forwarding {
-    /// Passes on what `relays` bring to this process's standard error until all streams have ended.
+    /// Forwards what `relays` bring to this process's standard error until all streams have ended.
     ///
     /// # Errors
-    /// [`FabricError::System`] if there is no thread to be had.
+    /// [`FabricError::System`] if no thread can be started.
     pub(crate) fn start(relays: Vec<Relay>) -> Result<Self, FabricError> {
         Self::to(relays, io::stderr())
     }
@@ -58,7 +58,7 @@ impl Forwarding {
         thread::Builder::new()
             .name("stderr of ranks".to_owned())
             .spawn(move || {
-                // Dropped at the end, whatever that is, and after the thread's files.
+                // Dropped at the end, however it comes, and after the thread's files.
                 let _alive = alive;
                 let stopped = stopped;
                 forward(relays, &stopped, out);
@@ -67,11 +67,11 @@ impl Forwarding {
         Ok(Forwarding { stop, done, progress })
     }
 
-    /// Waits until everything was passed on, and then these lines; all ranks have ended. If nobody
-    /// reads for a second, the rest is left to the thread, which then ends with the process.
+    /// Waits until everything, and then `lines`, has been forwarded. All ranks must have ended. If
+    /// nobody reads for a second, the rest is left to the thread, which then ends with the process.
     pub(crate) fn finish(self, lines: Vec<String>) {
         let Forwarding { mut stop, done, progress } = self;
-        // More than a socket holds is cut off: nobody reads.
+        // What does not fit into the socket is cut off: nobody reads it.
         if stop.set_nonblocking(true).is_ok() {
             let _ = lines.into_iter().try_for_each(|line| stop.write_all((line + "\n").as_bytes()));
         }
@@ -86,8 +86,8 @@ impl Forwarding {
     }
 }
 
-/// Passes on lines until all streams have ended, or something comes from `stopped` and what they
-/// held then was passed on; then all that comes from there.
+/// Forwards lines until all streams have ended, or until something comes from `stopped` and what
+/// the streams held by then has been forwarded; then forwards everything that comes from `stopped`.
 fn forward(mut relays: Vec<Relay>, stopped: &UnixStream, mut out: impl Write) {
     while !relays.is_empty() {
         let mut sources = vec![PollFd::new(stopped, PollFlags::IN)];
@@ -95,15 +95,15 @@ fn forward(mut relays: Vec<Relay>, stopped: &UnixStream, mut out: impl Write) {
         match poll(&mut sources, None) {
             Ok(_) => {}
             Err(Errno::INTR) => continue,
-            // Nobody hears the ranks any more; they still run.
+            // Nobody reads the ranks' output any more, but they still run.
             Err(_) => return,
         }
         let stop = !sources[0].revents().is_empty();
-        // A pipe's usual 64 KiB are less than a relay passes on at once: after the last process's
+        // A pipe's usual 64 KiB are less than a relay forwards at once, so after the last process's
         // end this empties it.
         relays.retain_mut(|relay| relay.pump(&mut out));
         if stop {
-            // A grandchild may hold a pipe open; what it says later is nobody's.
+            // A grandchild may hold a pipe open; what it writes later belongs to no rank.
             relays.iter_mut().for_each(|relay| relay.finish(&mut out));
             break;
         }
@@ -133,12 +133,12 @@ impl<W: Write> Write for Counted<W> {
     }
 }
 
-// ----- one rank's stream, line by line, with the rank in front -----
+// ----- one rank's stream, line by line, prefixed with the rank -----
 
-/// A longer line is shown in pieces.
+/// The longest line that is shown in one piece, in bytes.
 const LONGEST_LINE: usize = 64 << 10;
 
-/// Bytes of one rank before the others get their turn.
+/// Bytes forwarded for one rank before the others get their turn.
 const AT_ONCE: usize = 256 << 10;
 
 /// One rank's stream.
@@ -146,7 +146,7 @@ const AT_ONCE: usize = 256 << 10;
 pub(crate) struct Relay {
     prefix: String,
     pipe: ChildStderr,
-    /// What has come of the line that is not complete yet.
+    /// The part of the current, incomplete line that has arrived.
     line: Vec<u8>,
 }
 
@@ -156,7 +156,8 @@ impl Relay {
         Ok(Relay { prefix: format!("[rank {rank}] "), pipe, line: Vec::new() })
     }
 
-    /// Passes on what there is, but no more than [`AT_ONCE`]. False at the end of the stream.
+    /// Forwards what there is, but no more than [`AT_ONCE`]. Returns false at the end of the
+    /// stream.
     pub(crate) fn pump(&mut self, out: &mut impl Write) -> bool {
         let mut buffer = [0; 8192];
         for _ in 0..AT_ONCE / buffer.len() {
@@ -174,7 +175,7 @@ impl Relay {
         true
     }
 
-    /// Shows the last line even if it was never ended.
+    /// Shows the last line even if it has no line ending.
     pub(crate) fn finish(&mut self, out: &mut impl Write) {
         if !self.line.is_empty() {
             self.show(out);
@@ -196,7 +197,7 @@ impl Relay {
         whole.extend_from_slice(self.prefix.as_bytes());
         whole.append(&mut self.line);
         whole.push(b'\n');
-        // If nobody listens any more, the ranks still run.
+        // The ranks still run even if nobody reads any more.
         let _ = out.write_all(&whole);
     }
 }
@@ -229,7 +230,7 @@ mod tests {
         assert_eq!(String::from_utf8(out).unwrap(), "[rank 7] one\n[rank 7] \n[rank 7] two\n[rank 7] three\n");
     }
 
-    /// Takes a piece for each message, and all when there is nobody to send any.
+    /// A writer that takes a piece for each message, and everything once nobody can send any.
     struct Slow(Receiver<()>, Sender<Vec<u8>>);
 
     impl Write for Slow {
@@ -257,7 +258,7 @@ mod tests {
         forwarding.finish(vec!["the last".to_owned()]);
         let took = start.elapsed();
         assert!(took >= PATIENCE && took < 10 * PATIENCE, "{took:?}");
-        // What was not waited for still comes.
+        // What was not waited for still arrives.
         drop(take);
         let lines: Vec<_> = shown.iter().collect();
         assert_eq!(lines, [&b"[rank 0] one\n"[..], b"[rank 0] two\n", b"the last\n"]);

@@ -1,4 +1,4 @@
-//! Looking after the ranks until the last has ended.
+//! Supervises the ranks until the last has ended.
 
 use super::{
     super::job::Job,
@@ -35,9 +35,9 @@ pub(crate) struct RankProcess {
     child: Child,
     /// Readable when the process has ended.
     pidfd: OwnedFd,
-    /// Its standard error, until it is passed on.
+    /// Its standard error, until the forwarding thread takes it.
     relay: Option<Relay>,
-    /// How it ended, when it has and was reaped.
+    /// How it ended, once it has ended and was reaped.
     end: Option<End>,
     /// The last signal that it was sent.
     sent: Option<i32>,
@@ -48,7 +48,8 @@ impl RankProcess {
         RankProcess { rank, child, pidfd, relay, end: None, sent: None }
     }
 
-    /// Returns whether it is this process, and has one thread. What it has started may be the rank.
+    /// Returns whether `process` is this one, with only one thread. The rank may instead be a
+    /// process that this one started.
     fn is_alone(&self, process: u64) -> bool {
         if u64::from(self.child.id()) != process {
             return false;
@@ -58,7 +59,7 @@ impl RankProcess {
     }
 
     fn send(&mut self, signal: Signal) {
-        // Fails only if it has just ended.
+        // This fails only if the process has just ended.
         if self.end.is_none() && pidfd_send_signal(&self.pidfd, signal).is_ok() {
             self.sent = Some(signal.as_raw());
         }
@@ -66,10 +67,11 @@ impl RankProcess {
 }
 
 impl Drop for RankProcess {
-    /// Leaves no process behind, whatever went wrong.
+    /// Kills the process if it still runs, so that none is left behind whatever went wrong.
     fn drop(&mut self) {
         if self.end.is_none() {
-            // Not by its number, which may be another's if somebody else has reaped it.
+            // Not by its number, which may belong to another process if somebody else has reaped
+            // it.
             self.send(Signal::KILL);
             let _ = self.child.wait();
         }
@@ -80,23 +82,23 @@ impl Drop for RankProcess {
 #[derive(Debug)]
 pub(crate) struct Supervisor {
     job: Arc<Job>,
-    /// Where ranks leave files for each other.
+    /// The broker through which ranks hand files to each other.
     broker: Broker,
     signals: Signals,
     grace: Duration,
     processes: Vec<RankProcess>,
-    /// Ranks whose command has ended and that are still connected to the broker: their process was
-    /// started by the command, and runs on.
+    /// Ranks whose command has ended but that are still connected to the broker: the command
+    /// started their process, which is still running.
     lingering: Vec<Rank>,
-    /// The rank that was first seen to fail.
+    /// The first rank that was seen to fail.
     failed: Option<usize>,
     /// The exit code that a signal to the launcher demands.
     interrupted: Option<i32>,
-    /// When those that still run are killed.
+    /// When the ranks that are still running are killed.
     deadline: Option<Instant>,
-    /// Finds out whether they can go on, until they can't.
+    /// Finds out whether the ranks can make progress; taken away once they can't.
     watchdog: Option<Watchdog>,
-    /// The error if they can't.
+    /// The error if the ranks are deadlocked.
     deadlock: Option<JobError>,
 }
 
@@ -130,7 +132,7 @@ impl Supervisor {
     /// Supervises until all have ended, and returns the job's exit code.
     ///
     /// # Errors
-    /// [`JobError::Deadlock`]; [`JobError::Fabric`] of the system's.
+    /// [`JobError::Deadlock`]; [`JobError::Fabric`] for errors of the system.
     pub(crate) fn run(mut self) -> Result<i32, JobError> {
         let relays = self.processes.iter_mut().filter_map(|process| process.relay.take()).collect();
         let forwarding = Forwarding::start(relays)?;
@@ -160,8 +162,8 @@ impl Supervisor {
         }
     }
 
-    /// Gives the ranks a time to end if they can't go on. What comes of a failure ends without
-    /// that.
+    /// Sets a deadline for the ranks if they are deadlocked. The consequences of a failure need
+    /// none.
     fn look(&mut self) {
         if self.failed.is_some() || self.interrupted.is_some() {
             self.watchdog = None;
@@ -175,7 +177,8 @@ impl Supervisor {
         }
     }
 
-    /// Blocks until something happens or the deadline comes. Which of `running` may have ended.
+    /// Blocks until something happens or the deadline comes. Returns which of `running` may have
+    /// ended.
     fn wait(&mut self, running: &[usize]) -> Result<Vec<usize>, FabricError> {
         let mut sources = vec![PollFd::new(&self.signals, PollFlags::IN)];
         sources.extend(running.iter().map(|&index| PollFd::new(&self.processes[index].pidfd, PollFlags::IN)));
@@ -220,7 +223,8 @@ impl Supervisor {
         let end = match process.child.try_wait() {
             Ok(None) => return Ok(()),
             Ok(Some(status)) => End::of(status),
-            // Gone, and reaped by somebody else: by the system if SIGCHLD is ignored again.
+            // The process has been reaped by somebody else: by the system if SIGCHLD is ignored
+            // again.
             Err(error) if error.raw_os_error() == Some(Errno::CHILD.raw_os_error()) => End::Unknown,
             Err(error) => {
                 return Err(FabricError::System { call: &"waitid", errno: error.raw_os_error().unwrap_or(0) });
@@ -231,7 +235,7 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Tells the others that a process was reaped, and give them a time to end if its rank has
+    /// Tells the others that a process was reaped, and sets a deadline for them if its rank has
     /// failed.
     fn ended(&mut self, index: usize) {
         let RankProcess { rank, end, .. } = self.processes[index];
@@ -261,9 +265,9 @@ impl Supervisor {
         }
     }
 
-    /// Returns the rank whose exit code is the job's, unless a signal to the launcher decides: the
-    /// rank that was lost first, whose peers may have ended before it; else the first that was seen
-    /// to fail. (A rank that ended before it attached may have been given up for lost later.)
+    /// Returns the rank whose exit code is the job's, unless a signal to the launcher decides it:
+    /// the rank that was lost first, whose peers may have ended before it, or else the first that
+    /// was seen to fail. (A rank that ended before it attached may have been declared lost later.)
     fn victim(&self) -> Option<usize> {
         self.job.control.first_lost().filter(|&rank| self.failure(rank).is_some()).or(self.failed)
     }

@@ -1,7 +1,7 @@
-//! Who executes a session queue's commands, and how far they are.
+//! Which rank executes a session queue's commands, and how far they are.
 //!
-//! Whoever makes commands of a queue executable, by advancing its session offset or by posting into
-//! credit, executes them if nobody else is at it, and otherwise leaves word:
+//! A CPU that makes commands of a queue executable, by advancing its session offset or by posting
+//! into credit, executes them if no other CPU is doing so, and otherwise leaves word:
 //!
 //! ```text
 //! advancer                                poster
@@ -13,19 +13,20 @@
 //! E1  look at `started` and `scheduled`; execute what both allow
 //! E2  give the claim back if AGAIN is not set; else clear it and go to E1
 //! ```
-//! The claim word is changed by read-modify-writes only: if A3 finds the claim taken, then E2 comes
+//! The claim word is changed only by read-modify-writes: if A3 finds the claim taken, then E2 comes
 //! after it, finds AGAIN, and the next E1 sees A1. If A3 takes the claim, then E1 sees what the
-//! last executor saw, and A1. A poster that finds no credit leaves: the barriers make either its S3
-//! see A1 or the advancer's E1 see S1. A poster that comes to A3 in any case, because it has seen
-//! credit, needs no barrier: whoever has the claim next sees S1 through the claim.
+//! last executor saw, and A1. A poster that finds no credit leaves: the barriers ensure that either
+//! its S3 sees A1 or the advancer's E1 sees S1. A poster that gets to A3 in any case, because it
+//! has seen credit, needs no barrier: the next holder of the claim sees S1 through the claim.
 //!
-//! `scheduled` counts, so that two advances that meet are two.
+//! `scheduled` is a count, so concurrent advances add up.
 //!
 //! # Death
-//! The claim names the executor. If it has ended, whoever comes next takes its claim over. How far
-//! it was stands in the *stage*, one word with the position of the next command and its phase:
-//! *idle*, *data* (bytes that were not announced to anybody may have been written; writing them
-//! again changes nothing), *past* (others may have seen it: not to be done again).
+//! The claim names the executor. If the executor has ended, the next rank to come takes over its
+//! claim. The *stage* says how far it got, in one word with the position of the next command and
+//! its phase: *idle*, *data* (bytes that were not announced to anybody may have been written;
+//! writing them again changes nothing), *past* (others may have seen it, so it must not be done
+//! again).
 
 use crate::{control_queue::ring, shm::memory::word::Word};
 use core::sync::atomic::{
@@ -33,7 +34,8 @@ use core::sync::atomic::{
     Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst},
 };
 
-/// A word that advances are counted in, or commands announced; the tests implement it for loom's.
+/// A word in which advances are counted or commands announced. The tests implement it for loom's
+/// words.
 pub(crate) trait Fencing: Word {
     /// Adds, makes a full barrier, and returns the sum.
     fn add_and_fence(&self, more: u64) -> u64;
@@ -41,8 +43,8 @@ pub(crate) trait Fencing: Word {
     fn store_and_fence(&self, value: u64);
 }
 
-/// Makes a full barrier after a sequentially consistent read-modify-write, which on x86-64 is one
-/// by itself.
+/// Makes a full barrier after a sequentially consistent read-modify-write, which is itself a full
+/// barrier on x86-64.
 #[inline(always)]
 fn fence_after_rmw() {
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
@@ -65,14 +67,14 @@ impl Fencing for AtomicU64 {
     }
 }
 
-/// What decides who executes, and what.
+/// The words that decide who executes, and what.
 #[derive(Debug)]
 pub(crate) struct ClaimWords<'a, W> {
     /// 0, or 1 + the rank that executes, and [`AGAIN`].
     pub(crate) claim: &'a W,
     /// [`pack`]; written by the executor.
     pub(crate) stage: &'a W,
-    /// Slots before this position were handed over by the poster; written by the owner.
+    /// The poster has handed over slots before this position; written by the owner.
     pub(crate) started: &'a W,
     /// The initial offset and all advances.
     pub(crate) scheduled: &'a W,
@@ -82,7 +84,7 @@ pub(crate) struct ClaimWords<'a, W> {
 /// In a claim: something changed since the executor last looked.
 const AGAIN: u64 = 1 << 32;
 
-/// How far an executor has come with the next command.
+/// How far an executor has got with the next command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     Idle = 0,
@@ -109,18 +111,18 @@ pub(crate) const fn unpack(stage: u64) -> (u64, Phase) {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DueCommand {
     pub(crate) position: u64,
-    /// Slots that were posted from there on.
+    /// The number of slots that were posted from the command on.
     pub(crate) ready: u64,
-    /// Slots that the session offset allows.
+    /// The number of slots that the session offset allows.
     pub(crate) credit: u64,
-    /// How far an executor that died was.
+    /// How far a dead executor got.
     pub(crate) phase: Phase,
 }
 
 /// What became of a command that may be executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Attempt {
-    /// Executed, so many slots long.
+    /// Executed; the command has this many slots.
     Took(u64),
     /// It needs more credit.
     Wait,
@@ -130,14 +132,14 @@ pub(crate) enum Attempt {
     Stop,
 }
 
-/// What a turn has left to do.
+/// What is left to do after a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TurnEnd {
     /// Nothing to be executed.
     Nothing,
-    /// Somebody else executes, and will look again.
+    /// Another CPU is executing, and will look again.
     Theirs,
-    /// More commands that can be executed, by nobody at present.
+    /// More commands can be executed, and no CPU is executing them.
     More,
 }
 
@@ -145,7 +147,8 @@ impl<W: Fencing> ClaimWords<'_, W> {
     /// Returns the position of the next command.
     #[inline]
     pub(crate) fn read(&self) -> u64 {
-        // Acquire: pairs with the release in `turn`: whoever sees a slot executed may overwrite it.
+        // Acquire: pairs with the release in `turn`: a poster that sees a slot executed may
+        // overwrite it.
         self.stage.load(Acquire) >> 2
     }
 
@@ -161,21 +164,22 @@ impl<W: Fencing> ClaimWords<'_, W> {
         self.started.store_and_fence(position);
     }
 
-    /// Does the end of S1 for a poster that takes a turn in any case, and so needs no barrier.
+    /// Does the end of S1 for a poster that takes a turn in any case and so needs no barrier.
     #[inline]
     pub(crate) fn hand_over(&self, position: u64) {
         // Release: pairs with the acquire in `due`.
         self.started.store(position, Release);
     }
 
-    /// Returns whether there is credit, as far as can be told without a barrier.
+    /// Returns whether there seems to be credit, without a barrier.
     #[inline]
     pub(crate) fn has_credit(&self) -> bool {
         self.scheduled.load(Relaxed) != self.stage.load(Relaxed) >> 2
     }
 
-    /// Returns whether a turn is worth a try: S3. A whole ring of credit may be none, or less than
-    /// that ahead of a read pointer that has moved meanwhile; the holder of the claim will know.
+    /// Returns whether a turn is worth trying: S3. A whole ring of credit may in fact be none, or
+    /// may be less, seen from a read pointer that has moved meanwhile; the holder of the claim will
+    /// know.
     #[inline]
     pub(crate) fn is_due(&self) -> bool {
         let read = self.read();
@@ -187,15 +191,15 @@ impl<W: Fencing> ClaimWords<'_, W> {
         self.started.load(Acquire) == self.read()
     }
 
-    /// Returns the read pointer, and the session offset as a position: the credit is what a ring
-    /// index can tell.
+    /// Returns the read pointer, and the session offset as a position; the credit is what a ring
+    /// index can express.
     pub(crate) fn standing(&self) -> (u64, u64) {
         let read = self.read();
         (read, read.wrapping_add(ring::credit(read, self.scheduled.load(Acquire), self.depth)))
     }
 
-    /// Does A3, E1 and E2 as `me`, for `most` commands at most. `execute` is given each, with the
-    /// claim held.
+    /// Does A3, E1 and E2 as `me`, for at most `most` commands. Each is passed to `execute`, with
+    /// the claim held.
     pub(crate) fn turn(
         &self,
         me: u32,
@@ -239,7 +243,7 @@ impl<W: Fencing> ClaimWords<'_, W> {
                 return TurnEnd::Nothing;
             }
         }
-        // Somebody leaves word all the time.
+        // Others keep leaving word.
         give_back(self.claim, me);
         TurnEnd::More
     }
@@ -254,13 +258,13 @@ impl<W: Fencing> ClaimWords<'_, W> {
         (ready != 0 && credit != 0).then_some(DueCommand { position, ready, credit, phase })
     }
 
-    /// Takes the claim, or an ended executor's, for good. Returns whether that was possible.
+    /// Takes the claim, or that of an ended executor, for good. Returns whether this was possible.
     pub(crate) fn seize(&self, me: u32, has_ended: impl Fn(u32) -> bool) -> bool {
         take(self.claim, me, has_ended)
     }
 }
 
-/// Does A3, and returns whether the claim is `me`'s now; otherwise whoever has it will look again.
+/// Does A3, and returns whether `me` now has the claim; otherwise its holder will look again.
 #[inline]
 fn take<W: Word>(claim: &W, me: u32, has_ended: impl Fn(u32) -> bool) -> bool {
     let mine = u64::from(me) + 1;
@@ -268,7 +272,7 @@ fn take<W: Word>(claim: &W, me: u32, has_ended: impl Fn(u32) -> bool) -> bool {
     loop {
         let holder = now as u32;
         let free = holder.checked_sub(1).is_none_or(|rank| rank != me && has_ended(rank));
-        // Even if it is set already: the executor must see what was done before.
+        // Even if AGAIN is already set: the executor must see what was done before.
         match claim.replace(now, if free { mine } else { now | AGAIN }, AcqRel, Acquire) {
             Ok(()) => return free,
             Err(other) => now = other,
@@ -282,12 +286,12 @@ fn give_back_unless_again<W: Word>(claim: &W, me: u32) -> bool {
     let mine = u64::from(me) + 1;
     match claim.replace(mine, 0, AcqRel, Acquire) {
         Ok(()) => true,
-        // Of a damaged word there is nothing to give back.
+        // If the word is damaged, there is nothing to give back.
         Err(now) => claim.replace(mine | AGAIN, mine, AcqRel, Acquire).is_err() && now as u32 != me + 1,
     }
 }
 
-/// Gives the claim back, whatever was left; the caller sees to that.
+/// Gives the claim back, whatever is left to do; the caller takes care of that.
 fn give_back<W: Word>(claim: &W, me: u32) {
     let mine = u64::from(me) + 1;
     if claim.replace(mine, 0, AcqRel, Acquire).is_err() {

@@ -1,5 +1,6 @@
-//! What decides how a job's control queues are: how large a queue is and where its rings stand, why
-//! it has stopped, and the options of all; each packed into a word that others may have written.
+//! The configuration of a job's control queues: a queue's size and the places of its rings, why it
+//! has stopped, and the options of all queues; each is packed into a word that others may have
+//! written.
 
 use super::{mrq, view};
 use crate::control_queue::{QueueMachine, descriptor::SLOT, stadd};
@@ -8,7 +9,7 @@ use rdma_fabric::{FabricError, control_queue::QueueMode};
 /// Bytes of a table of tags.
 pub(crate) const TAG_BYTES: usize = stadd::PLACES * 16;
 
-/// What decides where a queue's words stand.
+/// The sizes that determine the places of a queue's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Geometry {
     pub(crate) mode: QueueMode,
@@ -19,10 +20,10 @@ pub(crate) struct Geometry {
     pub(crate) checked: bool,
 }
 
-/// The most slots and records.
+/// The largest number of slots or records.
 pub(crate) const MOST_DEPTH: u32 = 1 << 16;
 
-/// In a config word, so that other words are none.
+/// Marks a config word, so that other words are not taken for one.
 const QUEUE: u64 = 0x51 << 56;
 
 impl Geometry {
@@ -59,12 +60,12 @@ impl Geometry {
         self.toq() + self.shared_slots() * SLOT
     }
 
-    /// Returns the slots of the rings that only session queues have.
+    /// Returns the number of slots of the rings that only session queues have.
     fn shared_slots(&self) -> usize {
         if self.mode == QueueMode::Session { self.depth as usize } else { 0 }
     }
 
-    /// Returns the bytes of the extent.
+    /// Returns the size of the extent in bytes.
     pub(crate) fn bytes(&self) -> usize {
         (self.tcq() + self.shared_slots() * SLOT) * 8
     }
@@ -76,7 +77,7 @@ pub(crate) enum Stop {
     CreditOverrun,
     MrqOverflow,
     Corrupt(&'static str),
-    /// Its owner closes it.
+    /// Its owner is closing it.
     Closed,
 }
 
@@ -99,7 +100,7 @@ impl Stop {
             1 => Some(Stop::CreditOverrun),
             2 => Some(Stop::MrqOverflow),
             3 => Some(Stop::Closed),
-            // DamagedRing words stop it too.
+            // Damaged words stop the queue too.
             _ => {
                 let parts = crate::control_queue::status::PARTS;
                 let part = usize::try_from(bits - 4).ok().and_then(|part| parts.get(part));
@@ -109,9 +110,9 @@ impl Stop {
     }
 }
 
-// ----- options: chosen by whoever starts the job, the same for all ranks -----
+// ----- options: chosen when the job is started, the same for all ranks -----
 
-/// A job's choices.
+/// A job's options for control queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct QueueOptions {
     pub(crate) machine: QueueMachine,
@@ -131,7 +132,7 @@ impl QueueOptions {
     /// Packs the options into a word.
     ///
     /// # Errors
-    /// [`FabricError::Setting`] for a machine that is none of those in the tables.
+    /// [`FabricError::Setting`] for a machine that is not in the tables.
     pub(crate) fn to_bits(self) -> Result<u64, FabricError> {
         let code = QueueMachine::ALL.iter().position(|&machine| machine == self.machine);
         let problem = || format!("no table has this machine, which calls itself {}", self.machine.name);
@@ -139,7 +140,7 @@ impl QueueOptions {
         Ok((code as u64) << 8 | u64::from(self.progress_thread) << 1 | u64::from(self.shared_address_space))
     }
 
-    /// Returns the inverse; what can't be is taken for the default.
+    /// Inverts [`QueueOptions::to_bits`]; invalid values become the default.
     pub(crate) fn from_bits(bits: u64) -> Self {
         let machine = usize::try_from(bits >> 8).ok().and_then(|code| QueueMachine::ALL.get(code));
         match machine {

@@ -1,4 +1,4 @@
-//! The moments at which an executor's death leaves different things behind; tests die there.
+//! The moments at which an executor's death leaves different things behind, where tests let it die.
 
 #[cfg(test)]
 pub(crate) use hook::reach;
@@ -8,10 +8,10 @@ pub(crate) use hook::reach;
 pub(crate) enum DeathPoint {
     /// The claim is taken, the command not begun.
     Claimed,
-    /// The data phase has begun; a place in the target's receive queue is claimed, if there is to
-    /// be a notice.
+    /// The data phase has begun; if there is to be a notice, a place in the target's receive queue
+    /// is claimed.
     Data,
-    /// All bytes but the last are written.
+    /// All bytes except the last are written.
     Written,
     /// The last bytes are written, or the atomic is done; nobody was notified.
     Past,
@@ -19,7 +19,7 @@ pub(crate) enum DeathPoint {
     Noticed,
     /// The target's session offset was advanced; nobody executes what that released.
     Advanced,
-    /// The command is reported; the next one not begun.
+    /// The command is reported; the next one is not begun.
     Completed,
 }
 
@@ -44,7 +44,7 @@ pub(crate) mod hook {
     }
 
     pub(crate) fn reach(label: DeathPoint) {
-        // RegisteredExtent out meanwhile: it may panic.
+        // Taken out meanwhile: it may panic.
         let hook = HOOK.with_borrow_mut(Option::take);
         if let Some(mut hook) = hook {
             hook(label);

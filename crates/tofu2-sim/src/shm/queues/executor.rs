@@ -1,11 +1,11 @@
-//! The CPU that executes: whose commands, for how long, and what comes after.
+//! The executing CPU: whose commands it executes, for how long, and what comes after.
 //!
-//! A command that advances another queue makes that one's commands executable. They are not
-//! executed on the spot (queues that release each other would recurse without end) but put on a
-//! list, which the CPU works off when the command is over: each queue gets a *turn* of a few
-//! commands, then goes to the list's end. What is left after a bounded amount of work is handed
-//! over to the queues' owners, who go on when they next wait for anything, or to their progress
-//! threads.
+//! A command that advances another queue makes that queue's commands executable. They are not
+//! executed on the spot (queues that release each other would recurse without end). Instead the
+//! queue is put on a list, which the CPU works off when the command is over: each queue gets a
+//! *turn* of a few commands, then goes to the end of the list. What is left after a bounded amount
+//! of work is handed over to the queues' owners, who continue when they next wait for anything, or
+//! to their progress threads.
 
 use super::{
     claim::{Attempt, DueCommand, Phase, TurnEnd},
@@ -39,40 +39,40 @@ use std::collections::VecDeque;
 
 /// Commands of a queue before the others get their turn.
 const TURN: u32 = 16;
-/// What a CPU does for others at most before it hands the rest over: a command counts one, and one
-/// more for each [`UNIT`] it copies.
+/// The most work that a CPU does for others before it hands over the rest. A command counts as one,
+/// plus one for each [`UNIT`] it copies.
 const BUDGET: u64 = 2048;
 /// Bytes that are as much work as one short command.
 const UNIT: u64 = 16 << 10;
 
-/// On whose behalf a CPU executes commands.
+/// The rank on whose behalf a CPU executes commands.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Executor<'a> {
     pub(crate) job: &'a Job,
     pub(crate) me: Rank,
     /// The rank's own segment.
     pub(crate) segment: &'a Mapping,
-    /// Which of its announcements are in use.
+    /// The segment's announcements that are in use.
     pub(crate) taken: &'a AtomicU32,
     /// What the rank knows of its own queues.
     pub(crate) queues: &'a OwnQueues,
 }
 
-/// Queues that were released and not yet looked at, and how much work is left.
+/// Released queues that were not yet looked at, and how much more work may be done.
 #[derive(Debug)]
 pub(crate) struct WorkList<'a> {
-    /// The oldest of them: mostly there is one at most, and then nothing is allocated.
+    /// The oldest queue. Usually there is at most one, and then nothing is allocated.
     first: Option<QueueId>,
-    /// The others, oldest first; empty if there is no first.
+    /// The other queues, oldest first; empty if there is no first.
     others: VecDeque<QueueId>,
     budget: u64,
-    /// Where commands went before, while the list is worked off and no other thread of the rank
+    /// Remembered routes of commands, while the list is worked off and no other thread of the rank
     /// does the same.
     pub(crate) routes: Option<LockGuard<'a, Routes<{ OwnQueues::ROUTES }>>>,
 }
 
 impl WorkList<'_> {
-    /// Queues on the list at most.
+    /// The most queues on the list.
     const MOST: usize = 256;
 
     #[inline]
@@ -80,7 +80,7 @@ impl WorkList<'_> {
         WorkList { first: None, others: VecDeque::new(), budget: BUDGET, routes: None }
     }
 
-    /// Puts a queue at the end, unless it is there. Returns whether there was room.
+    /// Appends a queue, unless it is already on the list. Returns whether there was room.
     #[inline]
     fn push(&mut self, id: QueueId) -> bool {
         match self.first {
@@ -99,7 +99,7 @@ impl WorkList<'_> {
         Some(first)
     }
 
-    /// Accounts for a command of so many bytes.
+    /// Accounts for a command that copies `bytes` bytes.
     #[inline]
     pub(crate) fn spend(&mut self, bytes: u64) {
         self.budget = self.budget.saturating_sub(1 + bytes / UNIT);
@@ -111,19 +111,20 @@ impl<'a> Executor<'a> {
         inside::announce(self.segment.announcements(), self.taken, ids, std::thread::yield_now)
     }
 
-    /// Returns whether no code of `rank` will ever run again. Of ranks that don't exist none does.
+    /// Returns whether no code of `rank` will ever run again, which holds for ranks that don't
+    /// exist.
     pub(crate) fn has_ended(&self, rank: u32) -> bool {
         rank as usize >= self.job.plan.ranks || self.job.control.has_ended(rank as usize)
     }
 
-    /// Executes what can be executed of `id`, and what that releases.
+    /// Executes all executable commands of `id`, and what they release.
     pub(crate) fn help(&self, id: QueueId) {
         let mut work = WorkList::new();
         self.released(id, &mut work);
         self.finish(work);
     }
 
-    /// Puts `id` on the list, something of which may be executable.
+    /// Puts `id`, which may have something executable, on the list.
     pub(crate) fn released(&self, id: QueueId, work: &mut WorkList<'_>) {
         if !work.push(id) {
             self.hand_over(id);
@@ -156,13 +157,13 @@ impl<'a> Executor<'a> {
     #[cold]
     fn hand_over(&self, id: QueueId) {
         if let Ok(segment) = self.job.segment(id.rank()) {
-            // Before the ring, as every write that somebody waits for.
+            // Before the ring, like every write that somebody waits for.
             segment.word(layout::QUEUES_PENDING).store(1, SeqCst);
             segment.ring();
         }
     }
 
-    /// Returns a turn of `id`.
+    /// Gives `id` a turn.
     fn turn(&self, id: QueueId, work: &mut WorkList<'_>) -> TurnEnd {
         let Ok(queue) = View::find(self.job, id) else { return TurnEnd::Nothing };
         if !queue.is_session() || queue.stopped().is_some() {
@@ -181,7 +182,7 @@ impl<'a> Executor<'a> {
     /// Executes one command of a session queue, with its claim held.
     fn step(&self, queue: &View<'_>, due: DueCommand, work: &mut WorkList<'_>) -> Attempt {
         death::reach(DeathPoint::Claimed);
-        // Nothing of a lost rank's is begun (E4).
+        // Nothing that belongs to a lost rank is begun (E4).
         if queue.stopped().is_some() || self.job.is_lost(queue.id.rank()) {
             return Attempt::Stop;
         }
@@ -234,10 +235,10 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// Reports a command whose executor died past the point of no repeat.
+    /// Reports a command whose executor died after the point from which it must not be repeated.
     #[cold]
     fn bury(&self, queue: &View<'_>, position: u64) {
-        // The entry is the last thing of a command, but for the step to the next.
+        // The entry is a command's last act, apart from the step to the next command.
         let last = queue.completed().checked_sub(1).map(|number| queue.completion(number));
         if last.is_none_or(|last| last.position != position) {
             let interrupted = QueueError::Interrupted { queue: queue.id, slot: position };
@@ -247,7 +248,7 @@ impl<'a> Executor<'a> {
 }
 
 impl Executor<'_> {
-    /// Does what [`Executor::help`] does, if a look at the queue's words says that it is worth it.
+    /// Calls [`Executor::help`] if a look at the queue's words says that it is worthwhile.
     pub(crate) fn help_if_due(&self, id: QueueId) {
         if View::find(self.job, id).is_ok_and(|queue| queue.is_session() && queue.turns().is_due()) {
             self.help(id);

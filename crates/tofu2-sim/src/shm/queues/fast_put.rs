@@ -1,9 +1,9 @@
-//! Short puts that nothing stands in the way of: what most programs post most of the time.
+//! The fast path for short puts, which most programs post most of the time.
 //!
-//! A put of few bytes along a route that is known ([`super::route`]), to a target with room.
-//! Everything is looked at before anything is done, so that whatever objects leaves the whole
-//! command to [`super::poster`] or [`super::executor`] and [`super::perform`], which tell what was
-//! wrong. What happens, and in which order, is the same there.
+//! It serves a put of few bytes along a known route ([`super::route`]) to a target with room.
+//! Everything is checked before anything is done, so that any objection leaves the whole command to
+//! [`super::poster`] or [`super::executor`] and [`super::perform`], which say what was wrong. What
+//! happens, and in which order, is the same there.
 
 use super::{
     claim::Phase,
@@ -65,7 +65,7 @@ impl Source<'_, '_> {
         }
     }
 
-    /// Copies to `piece`, which is as long, and reports each phase to `enter`.
+    /// Copies to `piece`, which has the same length, and reports each phase to `enter`.
     #[inline(always)]
     fn copy_to(&self, piece: &Piece<&Mapping>, enter: impl Fn(Phase)) -> Option<()> {
         death::reach(DeathPoint::Data);
@@ -104,7 +104,7 @@ fn copy_in_two(to: &Piece<&Mapping>, from: &Piece<&Mapping>, enter: impl Fn(Phas
 /// What a short put has led to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FastPut {
-    /// Nothing: it is none.
+    /// Nothing: it is not a short put, or something stands in the way.
     Not,
     Done,
     /// Done, and this queue's commands may be executable.
@@ -112,8 +112,8 @@ pub(crate) enum FastPut {
 }
 
 impl Executor<'_> {
-    /// Executes `put`, a command of `queue`. `None` if something stands in the way: then nothing
-    /// has happened that another attempt would not do over.
+    /// Executes `put`, a command of `queue`. `None` if something stands in the way; then nothing
+    /// has happened that another attempt would not redo.
     #[inline(always)]
     fn put_along<const N: usize>(
         &self,
@@ -139,7 +139,7 @@ impl Executor<'_> {
             };
             if source.copy_to(&piece, enter).is_none() {
                 ring::withdraw(&target.mrq(), claim);
-                // Notices of others may be ready behind it.
+                // Other ranks' notices may be ready behind it.
                 target.segment.ring_for_notice();
                 return None;
             }
@@ -178,10 +178,10 @@ impl Executor<'_> {
             let enter = |phase| queue.enter(position, phase);
             match self.put_along(queue, &put, routes, enter) {
                 Some(FastPut::Released(id)) if id != queue.id => self.released(id, work),
-                // Whoever executes a queue sees what it gets meanwhile.
+                // A queue's executor sees what the queue gets meanwhile.
                 Some(_) => {}
                 None => {
-                    // No other rank knows of a put that failed after all.
+                    // No other rank knows of a put that has failed after all.
                     queue.enter(position, Phase::Idle);
                     return false;
                 }

@@ -1,7 +1,7 @@
-//! A lock that costs one locked instruction when nobody is in the way, where a mutex has two: what
-//! it protects is held for a command or so, by threads of one rank, which seldom share a queue.
+//! A lock that costs one locked instruction when uncontended, where a mutex costs two. It is held
+//! for about one command, by threads of one rank, which seldom share a queue.
 //!
-//! Giving it back is a plain store, so nobody can be asleep on it: whoever finds it taken looks
+//! Releasing it is a plain store, so no thread can sleep on it: a thread that finds it taken looks
 //! again and again, and yields.
 
 #![allow(unsafe_code)]
@@ -19,9 +19,9 @@ use core::{
 /// A value for one thread at a time.
 #[derive(Debug, Default)]
 pub(crate) struct Lock<T> {
-    /// Whether there is a [`LockGuard`].
+    /// Whether a [`LockGuard`] exists.
     taken: AtomicBool,
-    /// Accessed through the one [`LockGuard`] only.
+    /// Accessed only through the one [`LockGuard`].
     value: UnsafeCell<T>,
 }
 
@@ -32,7 +32,7 @@ unsafe impl<T: Send> Sync for Lock<T> {}
 /// Nothing panics between statements that belong together.
 impl<T> RefUnwindSafe for Lock<T> {}
 
-/// The value, until this is dropped.
+/// Exclusive access to the value, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct LockGuard<'a, T>(&'a Lock<T>);
 
@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(*lock.lock(), [3 * EACH; 2]);
     }
 
-    /// A panic gives it back.
+    /// A panic releases the lock.
     #[test]
     fn a_panic_leaves_it_free() {
         let lock = Lock::<u32>::default();

@@ -1,16 +1,16 @@
-//! Control queues over shared memory: the session queues that nobody's hardware runs.
+//! Control queues over shared memory, including session queues, without hardware to run them.
 //!
-//! A queue's words (rings, pointers, table of tags) stand in an extent of its owner's heap that no
+//! A queue's words (rings, pointers, table of tags) are in an extent of its owner's heap that no
 //! region key leads to; a directory in the segment's header says where. So any rank can do what the
-//! network interface would:
+//! network interface would do:
 //!
-//! * A command of a *normal* queue is executed at once by the poster; only delayed starts are kept,
+//! * The poster executes a command of a *normal* queue at once; only delayed starts are kept,
 //!   privately.
-//! * A command of a *session* queue is executed by whichever rank makes it executable: the CPU
-//!   whose put advances the offset, whatever rank it belongs to, or the poster, if there is credit
-//!   already ([`claim`]). What that releases comes after it ([`executor`]).
+//! * A command of a *session* queue is executed by the rank that makes it executable: the CPU whose
+//!   put advances the offset, whatever its rank, or the poster, if there is already credit
+//!   ([`claim`]). Commands that this releases come after it ([`executor`]).
 //!
-//! No CPU does it alone for ever, and the death of one is noticed: see these modules.
+//! No CPU does all the work forever, and an executor's death is noticed: see these modules.
 //!
 //! To be read in this order: a queue's words ([`config`], [`view`], [`tags`], [`mrq`]); executing
 //! ([`claim`], [`executor`], [`perform`], [`reporting`], and the fast path: [`route`],

@@ -23,13 +23,13 @@ pub(crate) struct Mrq<'a, W> {
     pub(crate) seen: &'a W,
     /// Position of the oldest record; written by the owner.
     pub(crate) head: &'a W,
-    /// A power of two of them.
+    /// The records; their number is a power of two.
     pub(crate) records: &'a [[W; RECORD]],
-    /// Who claimed a record, once somebody has claimed the next; one for each.
+    /// For each record, the rank that claimed it, once another rank has claimed the next.
     pub(crate) claims: &'a [W],
 }
 
-/// Ranks whose records are taken: a record tells its peer itself.
+/// The ranks whose records are accepted: any, since a record itself names its peer.
 const ANY: u64 = 1 << 30;
 
 impl<W: Word> ring::Ring for Mrq<'_, W> {
@@ -85,7 +85,7 @@ impl<W: Word> Mrq<'_, W> {
         ring::publish(self, claim, encode(notice));
     }
 
-    /// Fills in a claimed record with the notice of a command that went well, and hands it over.
+    /// Fills in a claimed record with the notice of a successful command, and hands it over.
     #[inline(always)]
     pub(crate) fn publish_good(&self, claim: Claim, kind: MrqKind, edata: u8, peer: QueueId, remote: Stadd) {
         let first = kind as u64 | u64::from(edata) << 8;
@@ -109,7 +109,7 @@ impl<W: Word> Mrq<'_, W> {
 // ----- records -----
 
 /// Returns a record's words after its state: kind and edata, peer, value, own address, target's
-/// address, status. Of a failed command the value's and the own address's words belong to the
+/// address, status. If the command failed, the words of the value and the own address belong to the
 /// status.
 #[inline]
 pub(crate) fn encode(notice: &MrqNotice) -> [u64; RECORD - 1] {

@@ -1,4 +1,4 @@
-//! Opening queues, and the control queues of a node, from which they are taken.
+//! Opens queues, and manages the node's control queues, from which they are taken.
 
 use super::{
     config::{Geometry, MOST_DEPTH},
@@ -25,8 +25,8 @@ use rdma_fabric::{
 use std::sync::Arc;
 
 impl Queues for Endpoint {
-    /// Returns the ranks of a node share its control queues: [`QueueLimits::free`] counts those of
-    /// the node.
+    /// Returns the limits. The ranks of a node share its control queues, so [`QueueLimits::free`]
+    /// counts those of the node.
     fn limits(&self) -> QueueLimits {
         let options = self.job().queues;
         let free = NodeQueues::of(self.job(), self.me()).map_or(0, |node| node.free());
@@ -65,7 +65,7 @@ impl Queues for Endpoint {
 }
 
 impl Endpoint {
-    /// Writes the words of a queue, which are zeros, and tell of it.
+    /// Writes the words of a queue, which are zeros, and enters it in the directory.
     fn publish(
         &self,
         id: QueueId,
@@ -111,7 +111,7 @@ fn geometry(queue: QueueId, spec: &QueueSpec) -> Result<Geometry, QueueError> {
 // ----- the control queues of a node, which its ranks share -----
 //
 // A word for each, in the segment of the node's first rank: 0, or 1 + the rank. A rank whose
-// process was reaped has none any more; whoever wants one of those takes it.
+// process was reaped no longer holds any; other ranks may take them.
 
 /// The control queues of a rank's node.
 #[derive(Debug)]
@@ -122,14 +122,14 @@ pub(crate) struct NodeQueues<'a> {
 }
 
 impl<'a> NodeQueues<'a> {
-    /// Returns those of the node of `rank`; `None` if there is no such rank.
+    /// Returns the control queues of the node of `rank`; `None` if there is no such rank.
     pub(crate) fn of(job: &'a Job, rank: Rank) -> Option<Self> {
         let first = rank.index() / job.plan.ranks_per_node * job.plan.ranks_per_node;
         let segment = job.segment(Rank::new(first as u32)).ok()?;
         Some(NodeQueues { job, segment, machine: job.queues.machine })
     }
 
-    /// Returns the word of a control queue in the machine's table.
+    /// Returns the word of a control queue in the node's table.
     fn word(&self, engine: u8, number: u8) -> &AtomicU64 {
         let index = usize::from(engine) % layout::QUEUE_ENGINES * layout::QUEUE_NUMBERS
             + usize::from(number) % layout::QUEUE_NUMBERS;
@@ -146,26 +146,26 @@ impl<'a> NodeQueues<'a> {
         !self.is_held(self.word(engine, number).load(Relaxed))
     }
 
-    /// Returns how many of an engine are taken.
+    /// Returns how many control queues of an engine are taken.
     pub(crate) fn taken(&self, engine: u8) -> u32 {
         (0..self.machine.queues_per_engine).filter(|&number| !self.is_free(engine, number)).count() as u32
     }
 
-    /// Returns how many of all are not.
+    /// Returns how many control queues of the node are free.
     pub(crate) fn free(&self) -> u32 {
         (0..self.machine.engines).map(|engine| u32::from(self.machine.queues_per_engine) - self.taken(engine)).sum()
     }
 
-    /// Takes one for `me`. Returns whether it was free.
+    /// Takes a control queue for `me`. Returns whether it was free.
     pub(crate) fn take(&self, engine: u8, number: u8, me: Rank) -> bool {
         let word = self.word(engine, number);
         let now = word.load(Acquire);
         !self.is_held(now) && word.compare_exchange(now, u64::from(me.number()) + 1, AcqRel, Relaxed).is_ok()
     }
 
-    /// Gives one back that `me` has.
+    /// Gives back a control queue that `me` has.
     pub(crate) fn give_back(&self, engine: u8, number: u8, me: Rank) {
-        // Of a damaged word nothing is given back.
+        // If the word is damaged, nothing is given back.
         let _ = self.word(engine, number).compare_exchange(u64::from(me.number()) + 1, 0, AcqRel, Relaxed);
     }
 }

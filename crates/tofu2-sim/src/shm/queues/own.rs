@@ -29,18 +29,19 @@ use std::{
 #[derive(Debug, Default)]
 pub(crate) struct OwnQueues {
     state: Mutex<State>,
-    /// Session queues that are open: whether there is anything to be served.
+    /// The number of open session queues, which tells whether there is anything to serve.
     sessions: AtomicUsize,
-    /// Automatic tags given so far, so that no queue gives one that an earlier one gave soon
-    /// before.
+    /// The number of automatic tags given so far, so that no queue gives a tag that an earlier
+    /// queue gave recently.
     uses: AtomicU32,
-    /// Where commands went that the rank has executed, whosever they were.
+    /// The routes of commands that the rank has executed, whatever rank they belong to.
     routes: Lock<Routes<{ OwnQueues::ROUTES }>>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// Contexts in use, a bit each, of the control queues that the rank has, by engine and number.
+    /// Contexts in use, one bit each, of the control queues that the rank has, by engine and
+    /// number.
     held: BTreeMap<(u8, u8), (QueueMode, u8)>,
     /// Session queues that are open.
     sessions: Vec<QueueId>,
@@ -55,12 +56,12 @@ pub(crate) struct TagTable {
     pub(crate) known: Mutex<KnownTags>,
 }
 
-/// What stands in a table of tags.
+/// The contents of a table of tags.
 #[derive(Debug, Default)]
 pub(crate) struct KnownTags {
-    /// Automatic tags, by region.
+    /// The automatic tags, by region.
     pub(crate) automatic: BTreeMap<u64, Stadd>,
-    /// All, by place.
+    /// All tags, by place.
     pub(crate) tags: BTreeMap<usize, NamedTag>,
 }
 
@@ -72,10 +73,10 @@ pub(crate) struct NamedTag {
 }
 
 impl OwnQueues {
-    /// Routes that are remembered.
+    /// The number of routes that are remembered.
     pub(crate) const ROUTES: usize = 64;
 
-    /// Returns where commands went before, unless another thread of the rank uses that.
+    /// Returns the remembered routes, unless another thread of the rank is using them.
     #[inline]
     pub(crate) fn routes(&self) -> Option<LockGuard<'_, Routes<{ Self::ROUTES }>>> {
         self.routes.try_lock()
@@ -86,7 +87,7 @@ impl OwnQueues {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns a control queue for `spec`: its id.
+    /// Takes a control queue for `spec`. Returns its id.
     ///
     /// # Errors
     /// [`QueueError::InUse`], [`QueueError::NoneFree`], [`QueueError::Limit`].
@@ -113,7 +114,7 @@ impl OwnQueues {
         let node = NodeQueues::of(job, me).ok_or(QueueError::NotOpen(asked))?;
         let mut state = self.lock();
         let mut engines: Vec<u8> = spec.engine.map_or_else(|| (0..machine.engines).collect(), |engine| vec![engine]);
-        // A stable sort: of those with equally many, the first.
+        // A stable sort: of engines with equally many, the first is taken.
         engines.sort_by_key(|&engine| node.taken(engine));
         let fits = |number: &u8| numbers >> number & 1 != 0 && spec.number.is_none_or(|wanted| wanted == *number);
         for &engine in &engines {
@@ -154,8 +155,8 @@ impl OwnQueues {
         self.sessions.store(state.sessions.len(), SeqCst);
     }
 
-    /// Executes what was handed over to the rank, if anything was; and, if `all`, what its session
-    /// queues have for another reason: somebody who should have executed it has died.
+    /// Executes what was handed over to the rank, if anything was; and, if `all`, also what its
+    /// session queues have because a rank that should have executed it has died.
     pub(crate) fn serve(&self, executor: &Executor<'_>, all: bool) -> bool {
         if self.sessions.load(Relaxed) == 0 {
             return false;
@@ -169,7 +170,7 @@ impl OwnQueues {
         asked
     }
 
-    /// Returns a number that automatic tags of the rank were not made with lately.
+    /// Returns a number that was not used recently for automatic tags of the rank.
     pub(crate) fn next_use(&self) -> u32 {
         self.uses.fetch_add(1, Relaxed)
     }
@@ -198,7 +199,7 @@ impl OwnQueues {
 }
 
 impl State {
-    /// Takes a context of a control queue, which is taken from the node if need be.
+    /// Takes a context of a control queue, which is first taken from the node if necessary.
     fn context(&mut self, node: &NodeQueues<'_>, at: (u8, u8), me: Rank, mode: QueueMode, most: u8) -> Option<u8> {
         match self.held.get_mut(&at) {
             Some((QueueMode::Normal, contexts)) if mode == QueueMode::Normal => {
@@ -220,13 +221,13 @@ impl TagTable {
     }
 }
 
-/// A thread that executes what is handed over to a rank, for programs that compute long without a
-/// call.
+/// A thread that executes what is handed over to a rank, for programs that compute for a long time
+/// without making calls.
 #[derive(Debug)]
 pub(crate) struct ProgressThread {
     segment: Arc<Mapping>,
     closed: Arc<AtomicBool>,
-    /// Until it is joined.
+    /// The thread, until it is joined.
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
@@ -272,12 +273,12 @@ impl ProgressThread {
 }
 
 impl Drop for ProgressThread {
-    /// Waits for the thread: if the process ended with a command half done, the command's queue
-    /// would wait for somebody to notice, though the rank has left well.
+    /// Waits for the thread. If the process ended with a command half done, the command's queue
+    /// would wait for somebody to notice, though the rank has left in good order.
     fn drop(&mut self) {
         self.closed.store(true, SeqCst);
         self.segment.ring();
-        // It does not panic, and if it did there would be nothing to do here.
+        // The thread does not panic, and if it did there would be nothing to do here.
         let _ = self.thread.take().map(std::thread::JoinHandle::join);
     }
 }

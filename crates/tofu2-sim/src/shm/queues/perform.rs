@@ -1,9 +1,9 @@
 //! Performing one command: data, then the remote notice, then the advance, then the poster's
 //! notice.
 //!
-//! The last 8 bytes of a put or get are copied last, as the contract promises of puts; up to there
-//! it may be begun anew if the executor dies ([`super::claim`], "Death"), since nobody can know of
-//! it.
+//! The last 8 bytes of a put or get are copied last, as the contract promises for puts. Up to that
+//! point, the command may be started again if the executor dies ([`super::claim`], "Death"), since
+//! nobody can know of it.
 
 mod commands;
 
@@ -29,14 +29,15 @@ const LAST: usize = 8;
 /// How a command ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Performed {
-    /// What was wrong here: nothing was done then.
+    /// What was wrong at the poster; if anything was, nothing was done.
     pub(crate) local: Result<(), QueueError>,
-    /// What was wrong at the target. In the poster's MRQ already, if it asked for it.
+    /// What was wrong at the target. It is already in the poster's MRQ, if the poster asked for
+    /// that.
     pub(crate) remote: Result<(), QueueError>,
 }
 
 impl Performed {
-    /// Returns the error that nobody asked to hear of.
+    /// Returns the error for which no report was requested.
     #[inline]
     pub(crate) fn unheard(&self, posting: &Posting) -> Option<QueueError> {
         match (self.local, self.remote) {
@@ -47,13 +48,14 @@ impl Performed {
     }
 }
 
-/// The notices of a command that was done, and what was wrong at the target nevertheless; or why it
-/// was not done.
+/// The notices of a command that was done, and anything that was still wrong at the target; or why
+/// it was not done.
 type Outcome = Result<(CommandNotices, Result<(), QueueError>), Failure>;
 
 /// Why a command was not done.
 enum Failure {
-    /// Own memory is wrong: the target was not asked, or own memory went away meanwhile.
+    /// The poster's own memory is wrong: the target was not asked, or own memory went away
+    /// meanwhile.
     Here(QueueError),
     There(QueueError),
 }
@@ -81,7 +83,7 @@ impl PhaseMark<'_> {
 }
 
 impl<'a> Executor<'a> {
-    /// Executes `posting`, one command of `queue`, at `position` of its shared ring if it stands
+    /// Executes `posting`, one command of `queue`, at `position` of the shared ring if it is in
     /// there.
     #[inline]
     pub(crate) fn perform(
@@ -123,7 +125,7 @@ impl<'a> Executor<'a> {
 
 // ----- both ends of a copy: resolved, and announced while the copy is long -----
 
-/// The longest copy that is not announced, in bytes: those take few instructions.
+/// The longest copy, in bytes, that is not announced. Such copies take few instructions.
 const SHORT: u64 = 64;
 
 /// Bytes of a copy that a queue addresses.
@@ -131,11 +133,11 @@ const SHORT: u64 = 64;
 pub(crate) struct Range {
     pub(crate) at: Stadd,
     pub(crate) len: u64,
-    /// Whether they are written.
+    /// Whether the bytes are written.
     pub(crate) writes: bool,
 }
 
-/// Both ends of a copy, and what keeps them and the target's queue there while it is long.
+/// Both ends of a copy and, if it is long, what keeps them and the target's queue in place.
 pub(crate) struct Ends<'a> {
     pub(crate) own: Piece<&'a Mapping>,
     pub(crate) theirs: Piece<&'a Mapping>,
@@ -144,8 +146,8 @@ pub(crate) struct Ends<'a> {
 }
 
 impl<'a> Executor<'a> {
-    /// Resolves both ends of a copy. A long one is announced, all regions at once, so that no
-    /// thread waits for free words while it is announced.
+    /// Resolves both ends of a copy. A long copy is announced for all regions at once, so that no
+    /// thread waits for free words while it has some.
     #[inline]
     fn ends<'q>(&self, queue: &View<'q>, own: Range, to: QueueId, theirs: Range) -> Result<Ends<'q>, Failure>
     where
@@ -160,8 +162,8 @@ impl<'a> Executor<'a> {
         }
         let ids = [(queue.owner(), key), (target.owner(), its_key), (target.owner(), target.key)];
         let _inside = Some(self.announce(ids.map(|(rank, key)| RegionId::new(rank, key))));
-        // Whoever ends a registration, or closes the queue, meanwhile sees the announcement, or
-        // this sees the end.
+        // A thread that meanwhile ends a registration or closes the queue sees the announcement, or
+        // this one sees the end.
         let (piece, now) = resolve(queue, own).map_err(Failure::Here)?;
         if now != key {
             return Err(Failure::Here(QueueError::NoSuchTag { queue: queue.id, stadd: own.at }));
@@ -176,7 +178,7 @@ impl<'a> Executor<'a> {
         Ok(Ends { own: piece, theirs: there, target, _inside })
     }
 
-    /// Returns the target's queue, if commands for it are executed.
+    /// Returns the target's queue, if it accepts commands.
     #[inline]
     pub(crate) fn target(&self, to: QueueId) -> Result<View<'a>, QueueError> {
         let target = View::find(self.job, to)?;

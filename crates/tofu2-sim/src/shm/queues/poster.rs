@@ -1,4 +1,4 @@
-//! The owner's side of a queue: what was posted, and what came back.
+//! The owner's side of a queue: its postings, and what came back.
 
 mod session;
 
@@ -19,35 +19,36 @@ use std::collections::VecDeque;
 pub(crate) struct Poster {
     /// The next slot to be written.
     write: u64,
-    /// Slots of a session queue before this one may start.
+    /// Slots of a session queue before this position may start.
     startable: u64,
-    /// Where the read pointer of a session queue was when it was looked at last.
+    /// The read pointer of a session queue when it was last read.
     read: u64,
-    /// Commands of a queue that is not in session mode and that wait for a start.
+    /// Commands that wait for a start, in a queue that is not in session mode.
     delayed: VecDeque<Posting>,
     /// Their slots.
     delayed_slots: u64,
-    /// Position and tag of the commands of a session queue whose completion was asked for and is
-    /// not here yet.
+    /// Position and tag of each command of a session queue whose requested completion has not
+    /// arrived yet.
     tags: VecDeque<(u64, u64)>,
-    /// Entries of the shared TCQ that were fetched.
+    /// The number of entries of the shared TCQ that were fetched.
     fetched: u64,
-    /// Where the read pointer was then: entries since are of commands from there on.
+    /// The read pointer at that time: later entries belong to commands from there on.
     fetched_at: u64,
     completions: VecDeque<Completion>,
     /// The first error that was not reported otherwise.
     error: Option<QueueError>,
     /// Whether the reason why the queue has stopped was reported.
     stop_reported: bool,
-    /// Those who wait for room, first come first served.
+    /// Posts that wait for room, first come, first served.
     line: VecDeque<u64>,
     next_in_line: u64,
-    /// Where commands went before.
+    /// Remembered routes of commands.
     pub(crate) routes: Routes<8>,
 }
 
 impl Poster {
-    /// Posts `posting`, whose numbers were checked, unless posts other than `turn` wait in line.
+    /// Posts `posting`, whose numbers have been checked, unless posts other than `turn` wait in
+    /// line.
     #[inline]
     pub(crate) fn post(
         &mut self,
@@ -70,8 +71,8 @@ impl Poster {
         }
     }
 
-    /// Returns whether a command would be executed at once, by a queue that is not in session mode:
-    /// no post is in line, and none is delayed.
+    /// Returns whether a queue that is not in session mode would execute a command at once: no post
+    /// is in line, and none is delayed.
     #[inline(always)]
     pub(crate) fn is_idle(&self) -> bool {
         self.line.is_empty() && self.delayed.is_empty()
@@ -83,13 +84,13 @@ impl Poster {
         self.write += 1;
     }
 
-    /// Keeps a completion.
+    /// Stores a completion.
     #[inline]
     pub(crate) fn completed(&mut self, completion: Completion) {
         self.completions.push_back(completion);
     }
 
-    /// Executes a command and those before it, or keep it.
+    /// Executes a command and those before it, or keeps it.
     #[inline]
     fn run(
         &mut self,
@@ -135,8 +136,8 @@ impl Poster {
         }
     }
 
-    /// Returns whether nothing will ever make more room for the post at this place in the line,
-    /// whatever others do: all that is in the ring waits for a start, and no post is before it.
+    /// Returns whether nothing that others do will ever make room for the post at this place in
+    /// line: everything in the ring waits for a start, and no post is before it.
     pub(crate) fn is_stuck(&self, queue: &View<'_>, place: u64) -> bool {
         self.line.front() == Some(&place) && (!queue.is_session() || queue.turns().is_unstarted())
     }
@@ -149,7 +150,7 @@ impl Poster {
         Pointers { read, write: self.write, scheduled }
     }
 
-    /// Stands in line for room.
+    /// Joins the line for room. Returns the place.
     pub(crate) fn stand_in_line(&mut self) -> u64 {
         let place = self.next_in_line;
         self.next_in_line += 1;
@@ -157,7 +158,7 @@ impl Poster {
         place
     }
 
-    /// Leaves the line. Returns whether somebody is left in it.
+    /// Leaves the line. Returns whether any post is left in it.
     pub(crate) fn leave_line(&mut self, place: u64) -> bool {
         self.line.retain(|&other| other != place);
         !self.line.is_empty()
@@ -168,13 +169,13 @@ pub(crate) fn failed(error: QueueError) -> Refused<()> {
     Refused::Failed(error.into(), ())
 }
 
-// ----- what comes back of commands: completions, and errors for which no report was asked -----
+// ----- what comes back: completions, and errors for which no report was requested -----
 
 impl Poster {
-    /// Fetches what the shared TCQ has.
+    /// Fetches the entries of the shared TCQ.
     pub(crate) fn fetch(&mut self, queue: &View<'_>) -> Result<(), QueueError> {
         let damaged = queue.corrupt("the transmit complete queue");
-        // Before the tail: entries that come after this are of commands from there on.
+        // Read before the tail: entries that come later belong to commands from there on.
         let (read, tail) = (queue.turns().read(), queue.completed());
         if tail.wrapping_sub(self.fetched) > u64::from(queue.geometry.depth) || read > self.write {
             return Err(damaged);
@@ -205,7 +206,7 @@ impl Poster {
         Ok(())
     }
 
-    /// Fetches if there is anything. Where there is not, this looks at nothing that an executor
+    /// Fetches if there is anything. If there is nothing, this reads no word that an executor
     /// writes with each command.
     #[inline]
     fn fetch_if_any(&mut self, queue: &View<'_>) -> Result<(), QueueError> {

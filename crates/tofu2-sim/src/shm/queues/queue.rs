@@ -1,4 +1,4 @@
-//! A control queue as its owner has it.
+//! A control queue from its owner's side.
 
 mod posting;
 
@@ -28,17 +28,17 @@ use rdma_fabric::{
 };
 use std::sync::Arc;
 
-/// A control queue over shared memory. May be used on any thread.
+/// A control queue over shared memory, usable on any thread.
 ///
-/// Commands that others' arrivals release are executed by those others' CPUs; what is left to this
-/// rank, because of a bound on their work or of a death, it executes whenever it polls the queue or
-/// waits for anything.
+/// Commands that are released by other ranks' puts are executed by those ranks' CPUs. What is left
+/// to this rank, because of a bound on their work or because of a death, it executes whenever it
+/// polls the queue or waits for anything.
 pub(crate) struct Queue {
     endpoint: Endpoint,
     id: QueueId,
     spec: QueueSpec,
     geometry: Geometry,
-    /// `None` once it was closed.
+    /// The queue's memory; `None` once it was closed.
     open: Option<Open>,
     pub(crate) poster: Lock<Poster>,
     /// The longest put or get, in bytes.
@@ -98,7 +98,7 @@ impl Queue {
         self.endpoint.executor()
     }
 
-    /// Executes what this rank is left with of the queue, if anything.
+    /// Executes what is left of the queue to this rank, if anything.
     fn help(&self) {
         if self.geometry.mode == rdma_fabric::control_queue::QueueMode::Session
             && self.view().is_ok_and(|queue| queue.turns().is_due())
@@ -107,8 +107,8 @@ impl Queue {
         }
     }
 
-    /// Executes what was handed over to this rank. Returns whether there may have been anything, or
-    /// nothing is ever handed over.
+    /// Executes what was handed over to this rank. Returns true if there may have been anything, or
+    /// if nothing is ever handed over.
     #[inline]
     fn serve(&self) -> bool {
         self.geometry.mode != rdma_fabric::control_queue::QueueMode::Session || self.endpoint.serve_queues()
@@ -192,7 +192,7 @@ impl provider::Queue for Queue {
                     match Wait::in_slot(&self.endpoint, slot, |wait| wait.until_looked(cx, WaitsFor::Queue, &deps)) {
                         Poll::Pending => return Poll::Pending,
                         Poll::Ready(Ok(())) => continue,
-                        // What happened before counts.
+                        // What happened before that counts.
                         Poll::Ready(Err(error)) => {
                             self.post_in_turn(*posting, place).and_then(|posted| posted.ok_or(error))
                         }
@@ -220,7 +220,7 @@ impl provider::Queue for Queue {
             return Ok(Some(notice));
         }
         self.poster().trouble(&self.view()?)?;
-        // What was left before the trouble.
+        // What arrived before the trouble.
         self.take_notice()
     }
 
@@ -230,7 +230,7 @@ impl provider::Queue for Queue {
 
     fn end_wait(&self, slot: &mut Slot, _: Option<QueueSide>, _: Ended) {
         if slot.0[PLACE] != 0 && self.poster().leave_line(slot.0[PLACE] - 1) {
-            // The next one may be asleep.
+            // The next waiter may be asleep.
             self.endpoint.segment().ring_for_notice();
         }
         Wait::end(&self.endpoint, slot);
@@ -244,12 +244,14 @@ impl provider::Queue for Queue {
     }
 }
 
-/// Looks at whether a rank still executes before a queue is closed all the same, its words never to
-/// be used again: a command takes less, unless its process is stopped or the claim is damaged.
+/// How often to look whether a rank is still executing before the queue is closed anyway, with its
+/// words never used again. A command takes less time, unless its process is stopped or the claim is
+/// damaged.
 const CLOSING: u32 = 1 << 14;
 
 impl Queue {
-    /// Closes it; how many commands were never started, and the error that was not reported.
+    /// Closes the queue. Returns how many commands were never started, and the error that was not
+    /// reported.
     pub(crate) fn shut(&mut self) -> (u64, Option<QueueError>) {
         let Ok(queue) = self.view() else { return (0, None) };
         let (segment, me) = (self.endpoint.segment(), self.endpoint.me());
@@ -260,7 +262,7 @@ impl Queue {
         let mut quiet = true;
         if queue.is_session() {
             self.endpoint.own_queues().set_session(self.id, false);
-            // A rank that executes now stops after its command, and none comes after this.
+            // A rank that is executing now stops after its command, and none starts after this.
             queue.stop(Stop::Closed);
             let turns = queue.turns();
             let has_it = || turns.seize(me.number(), |rank| executor.has_ended(rank));
@@ -277,7 +279,7 @@ impl Queue {
         drop(poster);
         if let Some(Open { words, tags }) = self.open.take() {
             let (mut allocator, segment) = (self.endpoint.allocator(), self.endpoint.segment());
-            // A rank that still executes reads both.
+            // A rank that is still executing reads both.
             let taken = [Some(words), Arc::into_inner(tags).map(|table| table.taken)];
             for taken in taken.into_iter().flatten() {
                 if quiet { allocator.free(segment, me, &taken) } else { allocator.leak(segment, &taken) }

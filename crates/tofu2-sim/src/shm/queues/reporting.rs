@@ -1,41 +1,41 @@
-//! Notices of a command: room at the target before it, then a notice to either side.
+//! Notices of a command: room at the target before it, then a notice to each side.
 
 use super::{config::Stop, executor::Executor, mrq, view::View};
 use crate::shm::notices::ring;
 use rdma_fabric::control_queue::{Command, MrqKind, MrqNotice, Posting, QueueError, QueueId, Stadd};
 
-/// What a command's notices say to both sides.
+/// What a command's notices tell both sides.
 #[derive(Clone, Copy)]
 pub(crate) struct CommandNotices {
     pub(crate) local: MrqKind,
     pub(crate) remote: MrqKind,
-    /// Own address after the command, for gets.
+    /// For gets, the own address after the command.
     pub(crate) own: Stadd,
     /// The target's address as both notices give it.
     pub(crate) at: Stadd,
-    /// Before an atomic.
+    /// The value before an atomic.
     pub(crate) value: u64,
 }
 
 impl CommandNotices {
-    /// Makes those of a put that ended at `at`.
+    /// Makes the notices of a put that ended at `at`.
     pub(crate) fn of_put(at: Stadd) -> Self {
         let own = Stadd::from_bits(0);
         CommandNotices { local: MrqKind::LocalPut, remote: MrqKind::RemotePut, own, at, value: 0 }
     }
 
-    /// Makes those of a get that ended at `own` here and at `at` there.
+    /// Makes the notices of a get that ended at `own` at the poster and at `at` at the target.
     pub(crate) fn of_get(own: Stadd, at: Stadd) -> Self {
         CommandNotices { local: MrqKind::LocalGet, remote: MrqKind::RemoteGet, own, at, value: 0 }
     }
 
-    /// Makes those of an atomic that found `value` at `at`.
+    /// Makes the notices of an atomic that found `value` at `at`.
     pub(crate) fn of_atomic(at: Stadd, value: u64) -> Self {
         let own = Stadd::from_bits(0);
         CommandNotices { local: MrqKind::LocalAtomic, remote: MrqKind::RemoteAtomic, own, at, value }
     }
 
-    /// Makes those of a command that failed at its target.
+    /// Makes the notices of a command that failed at its target.
     #[cold]
     pub(crate) fn of_failed(command: &Command) -> Self {
         let none = Stadd::from_bits(0);
@@ -73,7 +73,7 @@ impl Executor<'_> {
     pub(crate) fn withdraw_notice(&self, target: &View<'_>, claim: Option<mrq::Claim>) {
         if let Some(claim) = claim {
             ring::withdraw(&target.mrq(), claim);
-            // Notices of others may be ready behind it.
+            // Other ranks' notices may be ready behind it.
             target.segment.ring_for_notice();
         }
     }

@@ -1,13 +1,13 @@
-//! Where commands of a queue went before: the target's queue and registration as they were found,
+//! Remembered routes of a queue's commands: the target's queue and registration as they were found,
 //! kept by the executing rank.
 //!
 //! Finding them takes a walk through directory, region table, the queue's words and its table of
-//! tags. A route keeps what was read on the way, and before each use compares it with what stands
-//! there now: whether the rank is lost, the directory's entry, the generations of both extents,
-//! what the queue is made of, whether it has stopped, the tag and its key. The region's own
-//! generation is looked at by the [`Piece`] at every access. So whatever the walk would notice (a
-//! queue that was closed, or opened anew; a tag given back, or given anew; a region that is gone; a
-//! lost rank) is noticed here too. Then the walk is taken, and tells the error.
+//! tags. A route keeps what was read on the way. Before each use, it compares this with the current
+//! state: whether the rank is lost, the directory's entry, the generations of both extents, what
+//! the queue is made of, whether it has stopped, the tag and its key. The [`Piece`] checks the
+//! region's own generation at every access. So whatever the walk would notice (a queue that was
+//! closed, or opened anew; a tag given back, or given anew; a region that is gone; a lost rank) is
+//! noticed here too. In that case the walk is taken, and gives the error.
 //!
 //! Offsets are kept, not addresses: they are checked against the mapping whenever they are used.
 
@@ -33,11 +33,11 @@ use rdma_fabric::{
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Route {
     to: QueueId,
-    /// Where the directory's entry stands.
+    /// The place of the directory's entry.
     directory_at: usize,
-    /// The extent of the queue's words, as the directory said.
+    /// The extent of the queue's words, from the directory.
     words_key: RegionKey,
-    /// The extent of the table of tags, as the words said.
+    /// The extent of the table of tags, from the queue's words.
     tags_key: RegionKey,
     geometry: Geometry,
     /// [`Geometry::to_bits`].
@@ -47,7 +47,7 @@ pub(crate) struct Route {
     found: FoundTag,
 }
 
-/// Routes that are remembered, `N` at most.
+/// At most `N` remembered routes.
 #[derive(Debug)]
 pub(crate) struct Routes<const N: usize> {
     places: [Option<Route>; N],
@@ -62,7 +62,7 @@ impl<const N: usize> Default for Routes<N> {
 }
 
 impl<const N: usize> Routes<N> {
-    /// Returns the place of what has to do with `at` on `queue`.
+    /// Returns the place in the table for `at` on `queue`.
     #[inline(always)]
     fn place(queue: QueueId, at: Stadd) -> usize {
         // Names and tags count up from small numbers: Fibonacci hashing spreads them.
@@ -71,8 +71,8 @@ impl<const N: usize> Routes<N> {
         (mixed >> 32) as usize % N
     }
 
-    /// Returns the `len` bytes at `at` on `to`, which peers may write, and the queue, which has not
-    /// stopped. `None` if that is not so, or not known: the general way tells why.
+    /// Returns the `len` bytes at `at` on `to` if peers may write them, and the queue if it has not
+    /// stopped. `None` if this does not hold or is not known; the general path gives the reason.
     #[inline(always)]
     pub(crate) fn follow<'a>(
         &mut self,
@@ -83,14 +83,14 @@ impl<const N: usize> Routes<N> {
     ) -> Option<(View<'a>, Piece<&'a Mapping>)> {
         let known = self.known(job, to, at, len);
         if known.is_none() {
-            // Next time. What is found is not given out here: it would go through memory, and what
-            // is known with it.
+            // For next time. What is found is not returned here: it would go through memory, and
+            // with it what is known.
             renew(&mut self.places[Self::place(to, at)], job, to, at);
         }
         known
     }
 
-    /// Returns the queue and the `len` bytes at `at` on it, if the way is remembered and nothing
+    /// Returns the queue and the `len` bytes at `at` on it, if the route is remembered and nothing
     /// has changed.
     #[inline(always)]
     pub(crate) fn known<'a>(
@@ -116,20 +116,20 @@ impl<const N: usize> Routes<N> {
         {
             return piece.admits(len).then_some(piece);
         }
-        // Next time.
+        // For next time.
         renew_own(place, queue, from);
         None
     }
 }
 
-/// Walks to the registration, and remembers the way.
+/// Walks to the registration and remembers the route.
 #[cold]
 #[inline(never)]
 fn renew(place: &mut Option<Route>, job: &Job, to: QueueId, at: Stadd) {
     *place = Route::find(job, to, at);
 }
 
-/// Finds a registration of the own queue, and remembers it.
+/// Finds a registration on the rank's own queue and remembers it.
 #[cold]
 #[inline(never)]
 fn renew_own(place: &mut Option<(QueueId, FoundTag)>, queue: &View<'_>, from: Stadd) {

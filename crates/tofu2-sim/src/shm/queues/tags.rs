@@ -1,9 +1,9 @@
-//! Tables of steering tags: what is registered under which, and the bytes that an address means;
-//! and registering.
+//! Tables of steering tags: what is registered under each tag, the bytes that an address means, and
+//! registering memory.
 //!
-//! A place is two words: the tag, with what is allowed, or 0; and the key of the region. The owner
-//! writes them; others copy them, look whether the tag stood still meanwhile, and then resolve the
-//! key like any other, so that a region that was deregistered is known by its generation.
+//! A place is two words: the tag with its permissions, or 0, and the key of the region. The owner
+//! writes them. Others copy them, check that the tag has not changed meanwhile, and then resolve
+//! the key like any other, so that a deregistered region is recognized by its generation.
 
 use super::{own::NamedTag, queue::Queue, tags, view::View};
 use crate::{
@@ -26,7 +26,7 @@ use rdma_fabric::{
 
 const LIVE: u64 = 1;
 const READ_ONLY: u64 = 2;
-/// Where the tag's number stands in its word.
+/// The position of the tag's number in its word.
 const TAG: u32 = 8;
 
 /// What a tag names.
@@ -49,15 +49,15 @@ pub(crate) fn look_up(queue: &View<'_>, at: Stadd) -> Result<Tagged, QueueError>
     let key = RegionKey::from_bits(key.load(Relaxed));
     // Acquire: pairs with the fence in `write`.
     fence(Acquire);
-    // One registration after the other, perhaps: then this was between the two.
+    // Perhaps one registration replaced another, and this was between the two.
     if tag.load(Relaxed) & !READ_ONLY != now & !READ_ONLY {
         return Err(none);
     }
     Ok(Tagged { key, read_only: now & READ_ONLY != 0 })
 }
 
-/// Returns the `len` bytes at `at` on `queue`, and their region; aligned to `width`, and such that
-/// peers may write them if `writes`.
+/// Returns the `len` bytes at `at` on `queue`, and their region. They must be aligned to `width`
+/// and, if `writes`, writable for peers.
 ///
 /// # Errors
 /// [`QueueError::NoSuchTag`], [`QueueError::Stale`], [`QueueError::OutOfBounds`],
@@ -99,7 +99,7 @@ pub(crate) fn resolve<'a>(
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FoundTag {
     tag: u32,
-    /// The words of its place.
+    /// The contents of its place.
     word: u64,
     key: RegionKey,
     place: usize,
@@ -123,9 +123,9 @@ pub(crate) fn find(queue: &View<'_>, at: Stadd) -> Result<FoundTag, QueueError> 
 }
 
 impl FoundTag {
-    /// Returns the `len` bytes at `at`, such that peers may write them if `writes`, if `at` is of
-    /// this registration and that still stands; otherwise [`resolve`] tells more. The piece tells
-    /// whether the region is still there.
+    /// Returns the `len` bytes at `at` if `at` belongs to this registration, the registration is
+    /// still in place and, if `writes`, peers may write them; otherwise [`resolve`] gives the
+    /// reason. The piece tells whether the region is still there.
     #[inline(always)]
     pub(crate) fn piece<'a>(
         &self,
@@ -157,26 +157,26 @@ fn word_of(tag: u32, read_only: bool) -> u64 {
     u64::from(tag) << TAG | LIVE | if read_only { READ_ONLY } else { 0 }
 }
 
-/// Registers `tagged` under `tag`, whose place is free, in an own table.
+/// Registers `tagged` under `tag`, whose place is free, in the rank's own table.
 pub(crate) fn write(queue: &View<'_>, tag: u32, tagged: Tagged) {
     let Some(place) = stadd::place(tag) else { return };
     let (word, key) = queue.tag(place);
-    // Release: pairs with the fence in `look_up`. Whoever reads the key below also sees that the
-    // last registration ended.
+    // Release: pairs with the fence in `look_up`. A rank that reads the key below also sees that
+    // the last registration ended.
     fence(Release);
     key.store(tagged.key.to_bits(), Relaxed);
     // Release: pairs with the acquire in `look_up`.
     word.store(word_of(tag, tagged.read_only), Release);
 }
 
-/// Ends the registration of `tag` in an own table.
+/// Ends the registration of `tag` in the rank's own table.
 pub(crate) fn clear(queue: &View<'_>, tag: u32) {
     if let Some(place) = stadd::place(tag) {
         queue.tag(place).0.store(0, Release);
     }
 }
 
-// ----- registering memory on an own queue, and the end of that -----
+// ----- registering memory on one's own queue, and deregistering it -----
 
 impl Queue {
     /// Returns the key of a region that queues can reach.
@@ -229,7 +229,7 @@ impl Queue {
         Ok(Stadd::fixed(tag))
     }
 
-    /// Lets peers read only what has a tag, or write it too.
+    /// Sets whether peers may only read the memory of a tag, or also write it.
     pub(crate) fn restrict(&self, at: Stadd, read_only: bool) -> Result<()> {
         let queue = self.view()?;
         let known = self.table()?.known();
@@ -240,7 +240,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Ends a registration, and wait for long copies.
+    /// Ends a registration, and waits for long copies.
     pub(crate) fn forget(&self, at: Stadd) -> Result<()> {
         let queue = self.view()?;
         let mut known = self.table()?.known();

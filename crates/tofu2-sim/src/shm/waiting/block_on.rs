@@ -1,9 +1,9 @@
 //! Running a rank's future on the calling thread: spin, yield, park.
 //!
-//! All waits of a rank end because somebody writes its memory or its state, so the executor does
-//! not keep a list of waiters: it polls the whole future again. After [`SPINS`] fruitless polls it
-//! yields, after [`YIELDS`] more it parks on the rank's doorbell, following that module's protocol
-//! (the poll between `prepare` and `park` is step W3).
+//! All waits of a rank end because somebody writes its memory or its state, so the executor keeps
+//! no list of waiters: it polls the whole future again. After [`SPINS`] fruitless polls it yields;
+//! after [`YIELDS`] more it parks on the rank's doorbell, following the doorbell's protocol (the
+//! poll between `prepare` and `park` is step W3).
 //!
 //! A leaf future that is polled under another waker (tokio, `FuturesUnordered`) can't rely on being
 //! polled again; it leaves that waker with [`super::wakers`].
@@ -35,10 +35,10 @@ const SPINS_OVERSUBSCRIBED: u32 = 2;
 /// Yields before parking.
 const YIELDS: u32 = 300;
 
-/// Runs `future` to its end on this thread.
+/// Runs `future` to completion on this thread.
 ///
 /// Waits of ranks spin for a few microseconds, then yield, then park until a peer writes the rank's
-/// memory; an idle program burns almost no CPU. Other futures work too: their wakers unpark the
+/// memory; an idle program uses almost no CPU. Other futures work too: their wakers unpark the
 /// thread.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
@@ -46,7 +46,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
     let waker = Waker::from(signal.clone());
     let mut cx = Context::from_waker(&waker);
     let _frame = Frame::enter(waker.clone());
-    // Whoever else holds the waker may wake this thread.
+    // Any other holder of the waker may wake this thread.
     let known = Arc::strong_count(&signal);
     let mut report = ParkReport::default();
     let mut idle = 0u32;
@@ -94,12 +94,12 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// What a leaf future that is not ready tells the executor that polls it.
+/// What a leaf future that is not ready reports to the executor that polls it.
 #[derive(Debug)]
 pub(crate) struct PollRequest<'a> {
     /// The segment whose doorbell ends the wait.
     pub(crate) segment: &'a Arc<Mapping>,
-    /// What in it ends the wait.
+    /// What in the segment ends the wait.
     pub(crate) awaiting: Awaiting,
     /// Whether this is the first poll of the wait: the rank has made progress.
     pub(crate) first: bool,
@@ -111,8 +111,8 @@ pub(crate) struct PollRequest<'a> {
     pub(crate) until: Option<Instant>,
 }
 
-/// Passes `request` of the future that is being polled on to the [`block_on`] whose waker `cx` has.
-/// False if there is none.
+/// Passes the `request` of the future that is being polled to the [`block_on`] whose waker is in
+/// `cx`. Returns false if there is none.
 #[inline]
 pub(crate) fn note(cx: &Context<'_>, request: PollRequest<'_>) -> bool {
     FRAMES.with_borrow_mut(|frames| match frames.last_mut() {
@@ -177,15 +177,15 @@ struct Frame {
     requests: Requests,
 }
 
-/// What they asked for in one poll.
+/// What leaf futures asked for in one poll.
 #[derive(Default)]
 struct Requests {
     watch: Watch,
-    /// The first of them, if none ends by itself.
+    /// The first wait, if none ends by itself.
     awaiting: Option<Awaiting>,
-    /// How many they are.
+    /// The number of waits.
     waits: usize,
-    /// Leaf futures wait on several doorbells; only one can be parked on.
+    /// Whether leaf futures wait on several doorbells; only one can be parked on.
     several: bool,
     fresh: bool,
     oversubscribed: bool,
@@ -193,11 +193,11 @@ struct Requests {
     until: Option<Instant>,
 }
 
-/// The longest park if something may happen that no doorbell tells.
+/// The longest park if something may happen that rings no doorbell.
 const NAP: Duration = Duration::from_millis(1);
 
 impl Requests {
-    /// Returns what is waited for, if only other ranks can end it.
+    /// Returns what is waited for, if only other ranks can end the wait.
     fn endless(&self) -> Option<Awaiting> {
         self.awaiting.filter(|_| !self.several && self.until.is_none())
     }
@@ -207,7 +207,7 @@ impl Requests {
         let bound = match self.longest {
             Some(longest) if !self.several => longest,
             Some(longest) => longest.min(NAP),
-            // No leaf future of ours: others wake us.
+            // No leaf future is ours: others wake us.
             None => Duration::from_millis(100),
         };
         let backed_off = bound.min(NAP * parks.min(1000));

@@ -1,8 +1,8 @@
-//! How a parked rank is woken by whoever writes its memory.
+//! The doorbell, by which a rank that writes another's memory wakes it if it is parked.
 //!
-//! The bell is two words: in one, bit 0 says that somebody may be parked, and the bits above count
-//! rings; the other is the *watch*: what the waiter waits for, so that writes elsewhere need no
-//! system call.
+//! The bell is two words: in the first, bit 0 says that somebody may be parked, and the bits above
+//! count rings. The second is the *watch*: what the waiter waits for, so that writes elsewhere need
+//! no system call.
 //!
 //! ```text
 //! waiter                              poster
@@ -19,13 +19,13 @@
 //! a poster's P3 came before it, its P1 did too and W3 sees it; otherwise P3 sees W0 and W1.
 //! Read-modify-writes on x86-64 are barriers by themselves.
 //!
-//! Where the heavy barrier is missing, and against words damaged by others, parking is bounded in
-//! time ([`longest_park`]); a waiter that wakes looks again, so the bound costs time and never
+//! Parking is bounded in time ([`longest_park`]), for systems without a heavy barrier and against
+//! words damaged by others. A waiter that wakes looks again, so the bound costs time and never
 //! correctness.
 //!
-//! A waiter never clears bit 0: somebody else of the rank may be parked on the same bell. The next
-//! poster that hits the watch then rings once for nothing. While several are parked, the watch is
-//! [`Watch::Any`].
+//! A waiter never clears bit 0, because another thread of the rank may be parked on the same bell.
+//! The next poster that hits the watch may then ring once for nothing. While several are parked,
+//! the watch is [`Watch::Any`].
 
 use core::{
     sync::atomic::{
@@ -41,7 +41,7 @@ pub(crate) use system::register_process;
 /// What a parked waiter waits for. Changes of ranks' states end every wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Watch {
-    /// Whatever happens in the segment.
+    /// Any write to the segment.
     Any,
     /// Nothing in the segment: time, or a change of state.
     #[default]
@@ -53,13 +53,13 @@ pub(crate) enum Watch {
 }
 
 impl Watch {
-    /// Returns the watch as it stands in the segment.
+    /// Returns the watch as it is encoded in the segment.
     pub(crate) fn to_bits(self) -> u64 {
         match self {
             Watch::Any => 0,
             Watch::Nothing => 1,
             Watch::Notice => 2,
-            // BellWords are never in a segment's first line.
+            // Words that can be waited for are never in a segment's first line.
             Watch::Word(at) => at as u64,
         }
     }
@@ -74,7 +74,7 @@ impl Watch {
         bits == Watch::Notice.to_bits() || bits == Watch::Any.to_bits()
     }
 
-    /// Returns what a waiter for both watches.
+    /// Returns the watch of a waiter for both.
     pub(crate) fn and(self, other: Watch) -> Watch {
         match (self, other) {
             (Watch::Nothing, only) | (only, Watch::Nothing) => only,
@@ -86,24 +86,24 @@ impl Watch {
 
 const PARKED: u32 = 1;
 
-/// What the protocol needs of two words and the operating system; the tests implement it for
-/// loom's.
+/// What the protocol needs of two words and the operating system. The tests implement it for loom's
+/// words.
 pub(crate) trait Bell {
     fn set_watch(&self, bits: u64);
     fn watch(&self) -> u64;
     fn look(&self) -> u32;
-    /// Sets bit 0; the word after it.
+    /// Sets bit 0 and returns the resulting word.
     fn set_parked(&self) -> u32;
-    /// Adds one if the word is still `seen`, which clears bit 0 and counts the ring.
+    /// Adds one if the word is still `seen`; this clears bit 0 and counts the ring.
     fn count_ring(&self, seen: u32) -> bool;
     fn light_barrier(&self);
     fn heavy_barrier(&self);
-    /// Blocks while the word is `expected`, at most `longest`. May return early.
+    /// Blocks while the word is `expected`, for at most `longest`. May return early.
     fn park(&self, expected: u32, longest: Duration);
     fn wake_all(&self);
 }
 
-/// Does W0 to W2. The caller looks at what it waits for, then parks with this ticket.
+/// Does W0 to W2. The caller then looks at what it waits for, and parks with the returned ticket.
 pub(crate) fn prepare(bell: &impl Bell, watch: Watch) -> Ticket {
     bell.set_watch(watch.to_bits());
     let ticket = bell.set_parked();
@@ -111,7 +111,7 @@ pub(crate) fn prepare(bell: &impl Bell, watch: Watch) -> Ticket {
     Ticket(ticket)
 }
 
-/// The word a waiter remembers between [`prepare`] and [`park`].
+/// The word that a waiter remembers between [`prepare`] and [`park`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ticket(u32);
 
@@ -137,7 +137,7 @@ pub(crate) fn ring(bell: &impl Bell, hits: impl FnOnce(u64) -> bool) {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parked(u32);
 
-/// Does P2 and the look at bit 0.
+/// Does P2 and looks at bit 0.
 #[inline(always)]
 pub(crate) fn parked(bell: &impl Bell) -> Option<Parked> {
     bell.light_barrier();
@@ -148,14 +148,14 @@ pub(crate) fn parked(bell: &impl Bell) -> Option<Parked> {
 /// Does the rest of P3: wakes.
 #[cold]
 pub(crate) fn wake(bell: &impl Bell, Parked(seen): Parked, hits: impl FnOnce(u64) -> bool) {
-    // A lost race means that another poster rings, which wakes everybody this ring would wake.
+    // If the race is lost, another poster rings, which wakes everybody this ring would wake.
     if hits(bell.watch()) && bell.count_ring(seen) {
         bell.wake_all();
     }
 }
 
-/// Wakes everybody for a rank that has died. It may have counted a ring, which clears bit 0, and
-/// then not lived to wake anybody; so the system is asked in any case.
+/// Wakes everybody on behalf of a dead rank. It may have died after counting a ring, which clears
+/// bit 0, and before waking anybody; so this makes the system call in any case.
 pub(crate) fn rouse(bell: &impl Bell) {
     ring(bell, |_| true);
     bell.wake_all();
@@ -211,8 +211,8 @@ impl Bell for BellWords<'_> {
     }
 }
 
-/// Returns the longest time a rank stays parked without looking: a safety net only, if there is a
-/// heavy barrier.
+/// Returns the longest time that a rank stays parked without looking: with a heavy barrier, only a
+/// safety net.
 pub(crate) fn longest_park(heavy_barrier: bool) -> Duration {
     if heavy_barrier { Duration::from_millis(10) } else { Duration::from_millis(1) }
 }
@@ -241,17 +241,17 @@ mod system {
             tv_sec: longest.as_secs().try_into().unwrap_or(i64::MAX),
             tv_nsec: longest.subsec_nanos().into(),
         };
-        // Every outcome (woken, changed, interrupted, timed out) means: look again.
+        // Whatever the outcome (woken, changed, interrupted, timed out), the waiter looks again.
         let _ = futex::wait(bell, futex::Flags::empty(), expected, Some(&longest));
     }
 
     pub(crate) fn wake_all(bell: &AtomicU32) {
-        // Can only fail for addresses that are no futex.
+        // This can fail only for addresses that are not a futex.
         let _ = futex::wake(bell, futex::Flags::empty(), i32::MAX as u32);
     }
 }
 
-/// Without futexes ranks are threads of one process, and one lot serves them all.
+/// Without futexes, ranks are threads of one process, and one parking lot serves them all.
 #[cfg(not(all(target_os = "linux", not(miri))))]
 mod system {
     use core::{

@@ -15,18 +15,18 @@ use core::{
 use rdma_fabric::{Deps, FabricError, Result, provider::Slot};
 use std::time::Instant;
 
-/// The longest time between two looks at something for which nobody rings a bell.
+/// The longest time between two looks at something that rings no doorbell.
 const LOOK_AGAIN: Duration = Duration::from_micros(200);
 
-/// Looks in one poll of a wait for a word or a notice.
+/// The number of looks in one poll of a wait for a word or a notice.
 const LOOKS: u64 = 4;
 
 /// Fruitless polls under a foreign executor before a waker is left: a peer that answers at once is
-/// faster than a park.
+/// faster than parking.
 const FOREIGN_SPINS: u32 = 64;
 
-/// Waits until `look` finds something, or `deps` says that it never will. `what` tells where that
-/// is written.
+/// Waits until `look` finds something, or `deps` says that it never will. `what` says where it is
+/// written.
 pub(crate) fn until_found<T>(
     endpoint: &Endpoint,
     deps: Deps<'_>,
@@ -49,7 +49,8 @@ pub(crate) fn until_found<T>(
     })
 }
 
-/// Waits until `ready`, for which nobody rings a bell: looks now and then, more and more seldom.
+/// Waits until `ready` holds, for conditions that ring no doorbell: looks now and then, at growing
+/// intervals.
 pub(crate) fn until_ready(
     endpoint: &Endpoint,
     what: WaitsFor,
@@ -66,11 +67,11 @@ pub(crate) struct Wait<'a> {
     first: bool,
     /// Fruitless polls by foreign executors since the last time it was woken.
     spins: u32,
-    /// Where its waker lies, if a foreign executor polls it.
+    /// The key of its waker, if a foreign executor polls it.
     key: Option<Key>,
-    /// Changes of ranks' states when the outlook was last good.
+    /// The count of state changes when the outlook was last good.
     seen: Option<u64>,
-    /// Looks since everybody was seen to have left.
+    /// The number of looks since all dependencies were seen to have left.
     fruitless: u32,
 }
 
@@ -80,11 +81,11 @@ impl<'a> Wait<'a> {
         Wait { endpoint, first: true, spins: 0, key: None, seen: None, fruitless: 0 }
     }
 
-    /// Decides after a fruitless look: ready if the caller is to look again at once.
+    /// Decides what to do after a fruitless look: ready if the caller is to look again at once.
     ///
-    /// When the last dependency has left, two more looks follow before that is an error, with a
-    /// poll of the whole program between them: what it wrote before leaving counts, and so does
-    /// what a joined task of this rank does at once.
+    /// When the last dependency has left, two more looks follow before this is an error, with a
+    /// poll of the whole program between them: what the dependency wrote before it left counts, and
+    /// so does what a joined task of this rank does at once.
     pub(crate) fn until_looked(&mut self, cx: &Context<'_>, what: WaitsFor, deps: &Deps<'_>) -> Poll<Result<()>> {
         let endpoint = self.endpoint;
         let changes = endpoint.job().control.changes();
@@ -102,7 +103,7 @@ impl<'a> Wait<'a> {
         if self.is_arranged(cx, Awaiting::new(what, deps), None, None) { Poll::Pending } else { Poll::Ready(Ok(())) }
     }
 
-    /// Polls whether something for which nobody rings a bell is `ready`.
+    /// Polls whether a condition that rings no doorbell is `ready`.
     ///
     /// # Errors
     /// [`FabricError::Deadlock`], and those of `ready`.
@@ -137,8 +138,8 @@ impl<'a> Wait<'a> {
         }
     }
 
-    /// Arranges another poll, after what is awaited was written, `longest` has passed or `until`
-    /// has come. If false, the caller looks again first.
+    /// Arranges another poll for when what is awaited has been written, `longest` has passed or
+    /// `until` has come. If it returns false, the caller must look again first.
     fn is_arranged(
         &mut self,
         cx: &Context<'_>,
@@ -198,13 +199,14 @@ impl Drop for Wait<'_> {
 
 // The fourth word counts looks where a word or a notice is waited for; queues and gates keep
 // something of their own there.
-/// Bits of a slot's first word: that there is a wait; whether it was polled in vain, has seen the
-/// ranks' states, has left a waker.
+/// Bits of a slot's first word: whether there is a wait, was polled without success, has seen the
+/// ranks' states, and has left a waker.
 const BEGUN: u64 = 1;
 const POLLED: u64 = 1 << 1;
 const SEEN: u64 = 1 << 2;
 const KEPT: u64 = 1 << 3;
-/// Above them, looks since everybody had left; above that, polls by foreign executors.
+/// Above those bits, the looks since everybody had left; above that, the polls by foreign
+/// executors.
 const FRUITLESS: u32 = 8;
 const SPINS: u32 = 32;
 
@@ -221,8 +223,8 @@ impl<'a> Wait<'a> {
         }
     }
 
-    /// Returns whether the caller is to look again before the wait in `slot` is arranged: what
-    /// comes within nanoseconds is found sooner so.
+    /// Returns whether the caller is to look again before the wait in `slot` is arranged: this
+    /// finds sooner what comes within nanoseconds.
     #[inline]
     pub(crate) fn looks_once_more(slot: &mut Slot) -> bool {
         slot.0[0] |= BEGUN;
@@ -230,14 +232,14 @@ impl<'a> Wait<'a> {
         slot.0[3] != 0
     }
 
-    /// Goes on with the wait in `slot`, or begin one.
+    /// Continues the wait in `slot`, or begins one.
     #[inline]
     pub(crate) fn in_slot<T>(
         endpoint: &'a Endpoint,
         slot: &mut Slot,
         poll: impl FnOnce(&mut Self) -> Poll<T>,
     ) -> Poll<T> {
-        // What it has kept stays kept.
+        // Dropping it would release what the slot still holds.
         let mut wait = ManuallyDrop::new(Wait::of(endpoint, slot));
         let stands = poll(&mut wait);
         let flag = |set: bool, bit| if set { bit } else { 0 };

@@ -1,21 +1,21 @@
-//! Wakers of foreign executors: how a task of tokio waits for a rank's memory without keeping a CPU
+//! Wakers of foreign executors: how a tokio task waits for a rank's memory without keeping a CPU
 //! busy.
 //!
-//! [`crate::shm::block_on`] parks its own thread on the rank's doorbell. Another executor's thread
-//! must not be parked by us; it leaves a waker here, and one thread per rank (so one per process,
-//! where ranks are processes) parks on the doorbell for all of them. It is started by the first
-//! such wait and ends with the endpoint.
+//! [`crate::shm::block_on`] parks its own thread on the rank's doorbell. We must not park another
+//! executor's thread; it leaves a waker here instead, and one thread per rank (hence one per
+//! process, where ranks are processes) parks on the doorbell for all of them. The first such wait
+//! starts the thread, and it ends with the endpoint.
 //!
 //! A waiter follows the doorbell's protocol itself: [`Wakers::arm`] is W0 to W2, then its future
 //! looks again (W3), and the thread does W4. All waiters of one rank share the doorbell's word, so
 //! each remembers it in its ticket:
 //!
-//! * a ticket that is no longer the word was rung for, and its waker is called;
-//! * a waiter whose ticket is old when it comes to leave its waker must look again at once;
-//! * the thread parks only while every ticket is the word.
+//! * a ticket that no longer equals the word was rung for, and its waker is called;
+//! * a waiter whose ticket is stale by the time it leaves its waker must look again at once;
+//! * the thread parks only while every ticket equals the word.
 //!
-//! So whatever rings between a waiter's preparation and the thread's parking is seen by one of
-//! them. A waiter is woken once, and comes again if it was not for it.
+//! So any ring between a waiter's preparation and the thread's parking is seen by one of them. A
+//! waiter is woken once, and arms itself again if the ring was not for it.
 
 use super::doorbell::{self, Watch};
 use crate::shm::memory::{Mapping, mapping::Parking};
@@ -36,13 +36,13 @@ struct Shared {
     /// The rank's own segment.
     segment: Arc<Mapping>,
     state: Mutex<State>,
-    /// The thread waits here while nobody waits.
+    /// The thread waits on this while no task waits.
     somebody: Condvar,
 }
 
 #[derive(Default)]
 struct State {
-    /// Their wakers are called and dropped without the lock: that may run anybody's code.
+    /// Their wakers are called and dropped outside the lock, because that may run arbitrary code.
     sleepers: BTreeMap<u64, Sleeper>,
     next: u64,
     thread: Thread,
@@ -52,7 +52,7 @@ struct State {
 struct Sleeper {
     waker: Waker,
     parking: Parking,
-    /// When it wants to look in any case.
+    /// When the task wants to look in any case.
     until: Instant,
 }
 
@@ -62,15 +62,15 @@ enum Thread {
     /// Not started yet.
     #[default]
     None,
-    /// It holds the lock, or will take it before it blocks.
+    /// The thread holds the lock, or will take it before it blocks.
     Awake,
     /// Nobody waits.
     Idle,
-    /// Parked on the doorbell, at most until then.
+    /// Parked on the doorbell, at most until this time.
     Parked(Instant),
 }
 
-/// Where a waiter's waker lies. Must be given back with [`Wakers::forget`].
+/// The place of a waiter's waker. Must be given back with [`Wakers::forget`].
 pub(crate) type Key = u64;
 
 /// What became of a waiter that wanted to be woken.
@@ -91,7 +91,7 @@ impl fmt::Debug for Wakers {
 }
 
 impl Wakers {
-    /// Makes those of the rank called `name` that owns `segment`.
+    /// Creates the wakers of the rank called `name`, which owns `segment`.
     pub(crate) fn new(name: String, segment: Arc<Mapping>) -> Self {
         Wakers(Arc::new(Shared { name, segment, state: Mutex::default(), somebody: Condvar::new() }))
     }
@@ -113,19 +113,19 @@ impl Wakers {
         match state.thread {
             Thread::None | Thread::Awake => {}
             Thread::Idle => shared.somebody.notify_one(),
-            // It parks anew, which costs the others one look.
+            // The thread parks anew, which costs the others one look.
             Thread::Parked(end) if until < end => shared.segment.ring(),
             Thread::Parked(_) => {}
         }
         let key = state.next;
         state.next += 1;
-        // After a ring above this ticket is old, and the thread calls the waker: one look too many,
-        // none too few.
+        // After the ring above, this ticket is stale and the thread calls the waker: one look too
+        // many, none too few.
         state.sleepers.insert(key, Sleeper { waker: waker.clone(), parking, until });
         Armed::Kept(key)
     }
 
-    /// Returns whether the waker under `key` is still to be called. It becomes `waker` then.
+    /// Returns whether the waker under `key` is still to be called. If so, replaces it by `waker`.
     pub(crate) fn is_armed(&self, key: Key, waker: &Waker) -> bool {
         let mut state = self.0.lock();
         let Some(sleeper) = state.sleepers.get_mut(&key) else { return false };
@@ -200,7 +200,7 @@ impl Shared {
 }
 
 impl State {
-    /// Takes those whose doorbell rang or whose time has come.
+    /// Takes the sleepers whose doorbell rang or whose time has come.
     fn take_due(&mut self, now: Instant) -> Vec<Sleeper> {
         let is_due = |sleeper: &Sleeper| sleeper.until <= now || sleeper.parking.was_rung();
         let due: Vec<Key> = self.sleepers.iter().filter(|(_, sleeper)| is_due(sleeper)).map(|(&key, _)| key).collect();

@@ -1,27 +1,26 @@
-//! The watchdog: finds jobs in which nothing can happen any more, and reports what their ranks wait
-//! for.
+//! The watchdog: finds deadlocked jobs, and reports what their ranks wait for.
 //!
-//! A rank that [`crate::shm::block_on`] is about to park writes into its segment that it is parked,
-//! what it waits for, and each time it has looked again in vain; nothing of that is on a path where
-//! something is found. The thread that looks after the ranks ([`crate::shm::Threads`],
+//! When [`crate::shm::block_on`] is about to park a rank, the rank writes into its segment that it
+//! is parked, what it waits for, and each time it has looked again without success. None of this is
+//! on a path where something is found. The supervising thread ([`crate::shm::Threads`],
 //! [`crate::shm::Launcher`]) reads it now and then. A job is stuck if, for a bounded time,
 //!
-//! * each rank that has begun and not ended is parked, in the same wait, without a deadline; one
+//! * each rank that has begun and not ended is parked, in the same wait, without a deadline; a rank
 //!   that sleeps, computes, blocks otherwise, or is polled by another executor is not parked;
-//! * each has looked again, twice, since all were parked, and found nothing: so no rank was only
-//!   late to be woken, or stopped by a debugger;
-//! * nobody else can wake it: the rank is a [`rdma_fabric::Program`], which keeps its fabric to
-//!   itself, and nothing but `block_on` holds its waker; or its process has one thread only. What
-//!   has ended was a program, or its process has. Jobs with [progress
-//!   threads](crate::shm::Launcher::progress_thread) are not looked at.
+//! * each has looked again, twice, since all were parked, and found nothing, so that no rank was
+//!   merely late to be woken, or stopped by a debugger;
+//! * nobody else can wake it: either the rank is a [`rdma_fabric::Program`], which keeps its fabric
+//!   to itself, and nothing but `block_on` holds its waker, or its process has only one thread. A
+//!   rank that has ended was a program, or its process has ended. Jobs with [progress
+//!   threads](crate::shm::Launcher::progress_thread) are not watched.
 //!
-//! That a program keeps its fabric is its promise: one that gives it to a thread of its own is
+//! A program promises to keep its fabric to itself. One that gives it to a thread of its own is
 //! started by [`run_rank_with`](crate::shm::run_rank_with) or
-//! [`Threads::run_with`](crate::shm::Threads::run_with), whose ranks are not looked at.
+//! [`Threads::run_with`](crate::shm::Threads::run_with), whose ranks are not watched.
 //!
-//! Operations are over when they are posted, so then nothing is under way that could wake anybody.
-//! The bound only says how soon that is reported. All waits end with
-//! [`FabricError::Deadlock`](rdma_fabric::FabricError::Deadlock) then.
+//! Operations are over when they are posted, so nothing is then in flight that could wake anybody.
+//! The bound only determines how soon this is reported. All waits then end with
+//! [`FabricError::Deadlock`](rdma_fabric::FabricError::Deadlock).
 
 use super::doorbell::Watch;
 use crate::{
@@ -43,12 +42,12 @@ use core::{
 use rdma_fabric::{Deps, Rank, RemoteAddr, Time};
 use std::{sync::Arc, time::Instant};
 
-/// How long all ranks of a job are parked before that is a deadlock, as options and variables give
-/// it: seconds; `never` or 0 is `None`.
+/// How long all ranks of a job must be parked before it counts as a deadlock, as given in options
+/// and environment variables: seconds; `never` or 0 is `None`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StuckAfter(pub Option<Duration>);
 
-/// A text that is no [`StuckAfter`].
+/// The error for a text that is not a [`StuckAfter`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it is neither a number of seconds nor `never`")]
 pub struct NoBound;
@@ -68,24 +67,24 @@ impl FromStr for StuckAfter {
 /// What a wait is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WaitsFor {
-    /// Nothing that another rank must do first: time, or what is bounded by it.
+    /// Nothing that another rank must do first: time, or something bounded by time.
     Itself,
     /// A word at this offset in the segment.
     Word(usize),
     /// A notice.
     Notice,
-    /// Something of an own control queue.
+    /// Something in one of the rank's own control queues.
     Queue,
     /// A gate's word at this offset in the segment.
     Gate(usize),
-    /// Room in that rank's notice queue.
+    /// Room in the notice queue of this rank.
     Room(Rank),
     /// The other ranks, at an allocation.
     Allocation,
 }
 
 impl WaitsFor {
-    /// Returns where it is written.
+    /// Returns where what is awaited is written.
     #[inline(always)]
     pub(crate) fn watch(self) -> Watch {
         match self {
@@ -109,17 +108,17 @@ impl WaitsFor {
     }
 }
 
-/// A wait as it is written for the watchdog.
+/// A wait, in the form written for the watchdog.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Awaiting {
     pub(crate) what: WaitsFor,
     whom: u64,
 }
 
-/// In [`Awaiting::whom`]: the rank's number, or how many ranks there are, is below.
+/// A bit in [`Awaiting::whom`]. Below it is the rank's number, or the number of ranks.
 const ONE: u64 = 1 << 32;
 const SEVERAL: u64 = 2 << 32;
-/// Where the number of other waits begins beside it.
+/// The position of the number of other waits in the same word.
 const OTHERS: u32 = 40;
 
 impl Awaiting {
@@ -133,7 +132,7 @@ impl Awaiting {
         Awaiting { what, whom }
     }
 
-    /// Makes a wait that ends by itself.
+    /// Creates a wait that ends by itself.
     #[inline]
     pub(crate) fn by_itself() -> Self {
         Awaiting { what: WaitsFor::Itself, whom: 0 }
@@ -145,13 +144,13 @@ impl Awaiting {
     }
 }
 
-/// The report, in the rank's segment, that a `block_on` is parked for want of what other ranks do.
+/// The report, in the rank's segment, that a `block_on` is parked until other ranks act.
 #[derive(Debug, Default)]
 pub(crate) struct ParkReport(Option<Arc<Mapping>>);
 
 impl ParkReport {
     /// Reports that the rank of `segment` parks for this wait and `others` more, for the first time
-    /// or again. `is_open` says that others than ranks may wake it.
+    /// or again. `is_open` says that something other than a rank may wake it.
     pub(crate) fn goes_on(&mut self, segment: &Arc<Mapping>, awaiting: Awaiting, others: usize, is_open: bool) {
         segment.word(layout::PARKED_WHAT).store(awaiting.what.to_bits(), Relaxed);
         segment.word(layout::PARKED_WHOM).store(awaiting.whom | (others.min(0xff_ffff) as u64) << OTHERS, Relaxed);
@@ -165,7 +164,7 @@ impl ParkReport {
         segment.word(layout::PARKED_LOOKS).fetch_add(1, SeqCst);
     }
 
-    /// Withdraws the report: the rank is parked no more, or not for want of others.
+    /// Withdraws the report: the rank is no longer parked, or not waiting for other ranks.
     pub(crate) fn end(&mut self) {
         if let Some(segment) = self.0.take() {
             segment.word(layout::PARKINGS).fetch_add(1, SeqCst);
@@ -179,23 +178,23 @@ impl Drop for ParkReport {
     }
 }
 
-/// Looks for deadlocks, in the thread that looks after a job's ranks.
+/// Looks for deadlocks, in the thread that supervises a job's ranks.
 #[derive(Debug)]
 pub(crate) struct Watchdog {
     bound: Duration,
-    /// How often each rank has begun or ended to be parked; all are parked, or have ended, since
-    /// `since`. Empty if not.
+    /// How often each rank has started or stopped being parked, if all have been parked or ended
+    /// since `since`; empty if not.
     parkings: Vec<u64>,
-    /// How often each had looked then.
+    /// How often each rank had looked at that time.
     looks: Vec<u64>,
     since: Instant,
 }
 
-/// Looks of each rank since all are parked: the first may have begun before.
+/// Looks required of each rank since all were parked: the first may have begun before.
 const LOOKS: u64 = 2;
 
 impl Watchdog {
-    /// Makes one that allows ranks to be parked for so long; `None` without a bound.
+    /// Creates a watchdog that allows ranks to be parked for `bound`; `None` if there is no bound.
     pub(crate) fn new(bound: Option<Duration>) -> Option<Self> {
         bound.map(|bound| Watchdog { bound, parkings: Vec::new(), looks: Vec::new(), since: Instant::now() })
     }
@@ -205,9 +204,9 @@ impl Watchdog {
         (self.bound / 8).clamp(Duration::from_millis(5), Duration::from_secs(1))
     }
 
-    /// Returns the error of a stuck job, which tells which rank waits for what, after ending its
-    /// waits; `None` if it is not stuck. `is_alone` tells whether a rank's process, of this number,
-    /// has one thread.
+    /// If the job is stuck, ends its waits and returns the error, which says which rank waits for
+    /// what; otherwise `None`. `is_alone` says whether a rank's process, given by number, has only
+    /// one thread.
     pub(crate) fn look(&mut self, job: &Job, is_alone: impl Fn(usize, u64) -> bool) -> Option<JobError> {
         if job.queues.progress_thread {
             return None;
@@ -246,8 +245,8 @@ fn word(job: &Job, rank: usize, at: usize) -> u64 {
     job.segment(Rank::new(rank as u32)).map_or(0, |segment| segment.word(at).load(SeqCst))
 }
 
-/// Returns how often the rank has begun or ended to be parked, if it is parked; 0 if it has ended
-/// for good. `None` if it may do something.
+/// Returns how often the rank has started or stopped being parked, if it is parked; 0 if it has
+/// ended for good; `None` if it may still do something.
 fn parked(job: &Job, rank: usize) -> Option<u64> {
     match job.control.state(rank) {
         State::Starting => None,
@@ -256,7 +255,8 @@ fn parked(job: &Job, rank: usize) -> Option<u64> {
     }
 }
 
-/// Returns what a parked rank has written of its wait. May be garbage, and is text.
+/// Returns what a parked rank has written about its wait. It may be garbage, and is only shown as
+/// text.
 fn stuck(job: &Job, number: usize) -> Stuck {
     let rank = Rank::new(number as u32);
     let (what, whom) = (word(job, number, layout::PARKED_WHAT), word(job, number, layout::PARKED_WHOM));

@@ -1,25 +1,25 @@
 //! Control queues of the simulated nodes.
 //!
 //! # What is modelled
-//! * *Ring* ([`toq`]). A posting costs the CPU the platform's `post` time; its descriptor is in the
-//!   TOQ then. A slot is free again when the engine has fetched its command. A delayed start waits
-//!   for the next posting, credit doesn't start it.
+//! * *Ring* ([`toq`]). A posting costs the CPU the platform's `post` time; its descriptor is then
+//!   in the TOQ. A slot is free again when the engine has fetched its command. A delayed start
+//!   waits for the next posting; credit doesn't start it.
 //! * *Send engine* ([`send`]). Each queue asks its TNI's engine for one command at a time, so that
-//!   queues of a TNI take turns, and turns with the operations that ranks post through the fabric.
-//!   The engine reads own memory when it starts on a command, and its time is known then: latency,
-//!   and payload at the platform's rate.
-//! * *Receive engine* ([`arrive`]). With the last packet of a put: bytes, notice, advance, in this
-//!   order and at one moment. What an advance releases asks the send engine at once. Atomics go to
-//!   the node's one atomic unit.
-//! * *Answers* ([`report`]). Results, acknowledgements that somebody asked for, and errors come
-//!   back after the same leg as those of fabric operations.
-//! * *Order* ([`order`]). One queue's commands to one target arrive in their order. A strongly
-//!   ordered one waits there for earlier atomics in service.
+//!   the queues of a TNI take turns with each other and with operations that ranks post through the
+//!   fabric. The engine reads own memory when it starts on a command. The command's time is then
+//!   known: latency, and payload at the platform's rate.
+//! * *Receive engine* ([`arrive`]). The last packet of a put brings its bytes, notice and advance,
+//!   in this order and at one moment. What an advance releases asks the send engine at once.
+//!   Atomics go to the node's one atomic unit.
+//! * *Answers* ([`report`]). Results, requested acknowledgements, and errors come back after the
+//!   same leg as those of fabric operations.
+//! * *Order* ([`order`]). One queue's commands to one target arrive in order. A strongly ordered
+//!   command waits at the target for earlier atomics in service.
 //! * *Errors* ([`report`]). A full MRQ, or credit a whole ring ahead in checking mode, stops the
-//!   queue: none of its commands starts any more, and those that address it fail with
+//!   queue: none of its commands starts any more, and commands that address it fail with
 //!   [`rdma_fabric::control_queue::QueueError::Stopped`].
 //!
-//! The TCQ is as long as it has to be. A get's completion there means that the request was sent.
+//! The TCQ is as long as necessary. A get's completion in it means that the request was sent.
 
 mod arrive;
 mod flight;
@@ -42,25 +42,25 @@ use rdma_fabric::control_queue::{Pointers, QueueError, QueueId};
 use state::{Health, QueueState};
 use tags::Space;
 
-/// All control queues of the machine. Nothing of it exists before the first is opened.
+/// All control queues of the machine. Nothing is allocated before the first is opened.
 #[derive(Debug, Default)]
 pub(super) struct Queues {
     slots: Vec<Slot>,
     /// Slots without a queue.
     free: Vec<u32>,
-    /// By node; made when the first queue of the node is opened.
+    /// The queues by node, created when the node's first queue is opened.
     nodes: Vec<Option<Box<NodeQueues>>>,
     spaces: Vec<Space>,
     free_spaces: Vec<u32>,
     flights: Flights,
     counts: CommandCounts,
-    /// Most bytes of tables and states so far.
+    /// The peak size of tables and states so far, in bytes.
     peak: usize,
 }
 
 #[derive(Debug)]
 struct Slot {
-    /// Moves when the queue is closed.
+    /// Incremented when the queue is closed.
     generation: u32,
     state: Option<Box<QueueState>>,
 }
@@ -76,7 +76,7 @@ impl Queues {
         self.slots[queue as usize].state.as_deref_mut().expect("a queue's slot is kept while anything refers to it")
     }
 
-    /// The open queue of this id.
+    /// Returns the open queue of this id.
     #[inline]
     fn find(&self, id: QueueId, node: u32) -> Option<u32> {
         let mut queue = self.nodes.get(node as usize)?.as_deref()?.first(id)?;
@@ -90,7 +90,7 @@ impl Queues {
         None
     }
 
-    /// CQs of a node that are free.
+    /// Returns the number of free CQs of a node.
     fn free_on(&self, node: u32, table: &QueueTable) -> u32 {
         let all = u32::from(table.engines) * u32::from(table.numbers);
         self.nodes.get(node as usize).and_then(|node| node.as_deref()).map_or(all, NodeQueues::free)
@@ -105,7 +105,7 @@ impl Queues {
         self.get(queue).toq.pointers()
     }
 
-    /// An error that the rank does not know.
+    /// Returns an error that the rank does not know yet.
     fn unreported(&self, queue: u32) -> Option<QueueError> {
         match self.get(queue).health {
             Health::CommandFailed(error) | Health::Stopping(error) => Some(error),
@@ -113,40 +113,40 @@ impl Queues {
         }
     }
 
-    /// The name of a queue that is open, or was when what refers to it began.
+    /// Returns the id of a queue that is open, or was open when what refers to it began.
     pub(super) fn id_of(&self, queue: u32) -> QueueId {
         self.get(queue).id
     }
 
-    /// A name of this opening of a queue, unlike that of any other.
+    /// Returns a unique name for this opening of a queue.
     pub(super) fn opening(&self, queue: u32) -> u64 {
         u64::from(self.slots[queue as usize].generation) << 32 | u64::from(queue)
     }
 
-    /// Of a flight: its queue and slot, its target, what it does and to how many bytes.
+    /// Returns a flight's queue and slot, its target, what it does, and to how many bytes.
     pub(super) fn seen_flight(&self, flight: u32) -> (u32, u64, QueueId, Opcode, u64) {
         let flight = self.flights.get(flight);
         (flight.queue, flight.slot, flight.to, flight.opcode, flight.len.into())
     }
 
-    /// How far commands got.
+    /// Returns how far commands got.
     pub(super) fn counts(&self) -> CommandCounts {
         self.counts
     }
 
-    /// Whose queue it is.
+    /// Returns the rank that owns a queue.
     #[inline]
     pub(super) fn rank_of(&self, queue: u32) -> u32 {
         self.get(queue).rank
     }
 
-    /// The rank that posted a flight.
+    /// Returns the rank that posted a flight.
     #[inline]
     pub(super) fn poster(&self, flight: u32) -> u32 {
         self.flights.get(flight).rank
     }
 
-    /// Most bytes so far, without the memory of rings and buffers.
+    /// Returns the peak size in bytes, without the memory of rings and buffers.
     pub(super) fn peak_bytes(&self) -> usize {
         self.peak.max(self.bytes()) + self.flights.peak_bytes()
     }

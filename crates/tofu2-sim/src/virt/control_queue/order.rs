@@ -1,31 +1,33 @@
-//! Strong order: which commands of a queue have to wait for which others at their target.
+//! Strong order: which commands of a queue must wait for which others at their target.
 //!
-//! The network keeps the order of one queue's commands to one target, and that of the answers,
-//! jitter or not. So what can be passed is an atomic: it takes its effect only when the atomic unit
-//! has served it. A pair of queue and target counts the atomics sent and served; a strongly ordered
-//! command remembers how many were sent before it and waits at the target until as many are served.
+//! The network keeps the order of one queue's commands to one target, and that of the answers, with
+//! or without jitter. So only an atomic can be overtaken: it takes effect only when the atomic unit
+//! has served it. Each pair of queue and target counts the atomics sent and served. A strongly
+//! ordered command remembers how many were sent before it, and waits at the target until as many
+//! have been served.
 
 use super::super::core::Core;
 use super::{Queues, flight::Flight};
 use rdma_fabric::control_queue::QueueId;
 use std::collections::VecDeque;
 
-/// What a queue keeps of one target.
+/// What a queue keeps about one target.
 #[derive(Debug)]
 pub(super) struct Pair {
     target: QueueId,
-    /// With chance only: when the last command arrives, and the last answer, in picoseconds.
+    /// Only with jitter or shuffled ties: when the last command and the last answer arrive, in
+    /// picoseconds.
     last: u64,
     last_answer: u64,
-    /// Atomics sent, and taken effect or failed. Both wrap.
+    /// The numbers of atomics sent, and of those that took effect or failed. Both wrap.
     sent: u32,
     served: u32,
-    /// Flights that have arrived and wait, in order.
+    /// Flights that have arrived and are waiting, in order.
     held: VecDeque<u32>,
 }
 
 impl Pair {
-    /// Whether atomics before a command that remembers `after` are still to be served.
+    /// Returns whether atomics before a command that remembers `after` are yet to be served.
     fn is_behind(&self, after: u32) -> bool {
         self.served.wrapping_sub(after) > u32::MAX / 2
     }
@@ -56,8 +58,8 @@ impl Queues {
         }
     }
 
-    /// When a flight that would arrive at `arrival` does so, if anything is left to chance. Called
-    /// in the order of sending.
+    /// Returns when a flight that would arrive at `arrival` does so, if anything is left to chance.
+    /// Called in sending order.
     pub(super) fn arrives_in_order(&mut self, slot: u32, arrival: u64) -> u64 {
         let Flight { queue, to, .. } = *self.flights.get(slot);
         let pair = self.pair(queue, to);
@@ -65,8 +67,8 @@ impl Queues {
         pair.last
     }
 
-    /// When an answer that would arrive at `arrival` does so, if anything is left to chance. Called
-    /// in the order in which they leave the target.
+    /// Returns when an answer that would arrive at `arrival` does so, if anything is left to
+    /// chance. Called in the order in which answers leave the target.
     pub(super) fn answers_in_order(&mut self, slot: u32, arrival: u64) -> u64 {
         let Flight { queue, to, .. } = *self.flights.get(slot);
         let pair = self.pair(queue, to);
@@ -74,7 +76,7 @@ impl Queues {
         pair.last_answer
     }
 
-    /// Whether a flight that has arrived must wait at the target; it is kept then.
+    /// Returns whether a flight that has arrived must wait at the target, and keeps it if so.
     #[inline]
     pub(super) fn holds(&mut self, slot: u32) -> bool {
         let flight = self.flights.get(slot);
@@ -84,7 +86,7 @@ impl Queues {
             return false;
         }
         let pair = self.pair(queue, to);
-        // Atomics are served in their order anyway.
+        // Atomics are served in order anyway.
         let waits = !pair.held.is_empty() || strong && !atomic && pair.is_behind(after);
         if waits {
             pair.held.push_back(slot);
@@ -92,7 +94,7 @@ impl Queues {
         waits
     }
 
-    /// The next flight that need not wait any more.
+    /// Takes the next flight that need not wait any more.
     fn let_go(&mut self, queue: u32, target: QueueId) -> Option<u32> {
         let head = *self.pair(queue, target).held.front()?;
         let after = self.flights.get(head).after;
@@ -102,8 +104,8 @@ impl Queues {
 }
 
 impl Core {
-    /// An atomic of the queue to this target has taken effect or failed: those that wait behind it
-    /// go on.
+    /// Counts an atomic of the queue to this target that has taken effect or failed, and lets the
+    /// flights waiting behind it go on.
     pub(super) fn atomic_over(&mut self, queue: u32, target: QueueId) {
         let pair = self.queues.pair(queue, target);
         pair.served = pair.served.wrapping_add(1);

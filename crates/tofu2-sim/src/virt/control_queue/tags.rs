@@ -1,4 +1,4 @@
-//! Steering tags: what an address means on a queue.
+//! Steering tags, which give an address its meaning on a queue.
 
 use rdma_fabric::{RegionKey, control_queue::Stadd};
 use std::collections::{BTreeMap, VecDeque};

@@ -2,7 +2,7 @@
 //!
 //! Positions count slots from the opening on. `read <= announced <= write`, and `write - read` is
 //! less than the depth: one slot stays free, so that a full ring differs from an empty one. A
-//! posting of several blocks stands once and counts down.
+//! posting of several blocks is stored once and counts down.
 
 use rdma_fabric::control_queue::{Pointers, Posting, QueueMode, QueueSpec};
 use std::collections::VecDeque;
@@ -15,7 +15,7 @@ pub(super) struct Toq {
     read: u64,
     /// The next slot to be written.
     write: u64,
-    /// The doorbell has announced slots before this to the engine; delayed starts stand after it.
+    /// The doorbell has announced slots before this to the engine; delayed starts come after it.
     announced: u64,
     /// The session offset; `None` in other modes. While it is at most `read + depth - 1`,
     /// hardware's ring index says the same.
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(ring.clear(), 1);
     }
 
-    /// As seen on the public simulator: 400 times 15 into 2048 slots leaves 6000 mod 2048.
+    /// As observed on the public simulator: 400 times 15 into 2048 slots leaves 6000 mod 2048.
     #[test]
     fn credit_a_whole_ring_ahead_is_lost() {
         let mut ring = toq(2048, 0);

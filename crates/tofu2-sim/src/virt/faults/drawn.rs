@@ -5,28 +5,28 @@ use crate::virt::chacha::ChaCha8;
 use rdma_fabric::Time;
 use std::time::Duration;
 
-/// What faults to draw. The job's size bounds the ranks and nodes that they meet.
+/// Which faults to draw. The job's size bounds the ranks and nodes that they affect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Odds {
     /// Ranks of the job.
     pub ranks: u32,
     /// Ranks on each node.
     pub ranks_per_node: u32,
-    /// How many faults.
+    /// The number of faults.
     pub faults: u32,
-    /// They begin before this.
+    /// The time before which all of them begin.
     pub within: Duration,
     /// The longest delay, slowness or stall.
     pub longest: Duration,
-    /// How many of them may stop a node.
+    /// How many of the faults may stop a node.
     pub node_stops: u32,
-    /// Whether MRQs may overflow: then queues stop.
+    /// Whether MRQs may overflow, which stops queues.
     pub overflows: bool,
 }
 
 impl Odds {
-    /// Returns odds for ten faults within a millisecond, none longer than 20 µs, none that ends a
-    /// rank or stops a queue.
+    /// Returns odds for ten faults within a millisecond, none longer than 20 µs and none that ends
+    /// a rank or stops a queue.
     pub fn new(ranks: u32, ranks_per_node: u32) -> Self {
         Odds {
             ranks: ranks.max(1),
@@ -41,7 +41,7 @@ impl Odds {
 }
 
 impl Faults {
-    /// Draws faults. The same seed and odds give the same faults, everywhere.
+    /// Draws faults at random. The same seed and odds give the same faults everywhere.
     pub fn drawn(seed: u64, odds: &Odds) -> Self {
         let mut rng = ChaCha8::seed_from_u64(seed);
         let mut below = |bound: u64| rng.below(bound.max(1));

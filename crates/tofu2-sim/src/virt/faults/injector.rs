@@ -1,4 +1,4 @@
-//! Where faults meet the machine.
+//! Injects faults into the machine.
 
 use super::{Fault, FaultKind, FaultReport, Faults};
 use crate::virt::{core::Machine, operation::Opcode, platform::Timing};
@@ -7,23 +7,23 @@ use std::{collections::VecDeque, mem, time::Duration};
 /// Puts of more bytes than this are long: they take several packets.
 const LONG: u64 = 2048;
 
-/// Injects a job's faults, if it has some.
+/// Injects a job's faults, if it has any.
 #[derive(Debug)]
 pub(crate) struct Injector(Option<Box<Injection>>);
 
 #[derive(Debug, Default)]
 struct Injection {
     faults: Vec<Fault>,
-    /// Of each fault, whether it disturbed anything.
+    /// Whether each fault disturbed anything.
     struck: Vec<bool>,
     /// Links that are slow or down, with the fault's index.
     links: Vec<(usize, Link)>,
-    /// Queues that start later.
+    /// Queues whose commands start later.
     stalls: Vec<(usize, Stall)>,
-    /// Faults that wait for the first thing they fit.
+    /// Faults that wait for the first thing they apply to.
     armed: VecDeque<(usize, FaultKind)>,
     credits: Vec<LateCredit>,
-    /// Nodes that have stopped and whose ranks are still to be ended.
+    /// Nodes that have stopped but whose ranks have not been ended yet.
     stopped: Vec<u32>,
 }
 
@@ -31,11 +31,11 @@ struct Injection {
 struct Link {
     from: u32,
     to: u32,
-    /// Picoseconds.
+    /// In picoseconds.
     until: u64,
-    /// `None`: down.
+    /// The extra time in picoseconds; `None` if the link is down.
     extra: Option<u64>,
-    /// When the last message that this link held back arrives.
+    /// Arrival time of the last message that this link held back.
     last: u64,
 }
 
@@ -47,8 +47,8 @@ struct Stall {
     until: u64,
 }
 
-/// An advance of a session offset that is late: of a queue's slot and generation, and by how much
-/// it will move.
+/// A late advance of a session offset: the queue's slot and generation, and the amount of the
+/// advance.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LateCredit {
     pub(crate) queue: u32,
@@ -56,7 +56,7 @@ pub(crate) struct LateCredit {
     pub(crate) slots: u8,
 }
 
-/// A fault that has begun: its name, and the rank that it meets or the first of the node.
+/// A fault that has begun: its name, and the rank that it affects, or the first rank of the node.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Struck {
     pub(crate) rank: u32,
@@ -74,7 +74,7 @@ impl Injection {
 
     #[cold]
     fn over_links(&mut self, now: u64, ends: (u32, u32), arrival: u64, payload: u64) -> u64 {
-        // Kept until what it held back is there, so that nothing overtakes.
+        // Kept until what the link held back has arrived, so that nothing overtakes it.
         self.links.retain(|(_, link)| now < link.until.max(link.last));
         let mut late = arrival;
         for (index, link) in &mut self.links {
@@ -103,17 +103,17 @@ impl Injector {
         }))
     }
 
-    /// When each fault begins.
+    /// Returns when each fault begins.
     pub(crate) fn times(&self) -> impl Iterator<Item = u64> + '_ {
         self.0.iter().flat_map(|injection| injection.faults.iter().map(|fault| fault.at.as_picos()))
     }
 
-    /// What became of the faults, when the run is over.
+    /// Returns what became of the faults, at the end of the run.
     pub(crate) fn report(&mut self) -> Option<FaultReport> {
         self.0.take().map(|injection| FaultReport { faults: Faults::new(injection.faults), struck: injection.struck })
     }
 
-    /// A `Fault` event has come.
+    /// Handles a `Fault` event.
     pub(crate) fn strike(&mut self, machine: &Machine, now: u64, index: usize) -> Option<Struck> {
         let injection = self.0.as_deref_mut()?;
         let kind = injection.faults[index].kind;
@@ -152,20 +152,20 @@ impl Injector {
         Some(Struck { rank, name })
     }
 
-    /// Whether ranks are to be ended.
+    /// Returns whether there are ranks to be ended.
     #[inline]
     pub(crate) fn has_stopped_nodes(&self) -> bool {
         self.0.as_ref().is_some_and(|injection| !injection.stopped.is_empty())
     }
 
-    /// Nodes that have stopped since the last call.
+    /// Returns the nodes that have stopped since the last call.
     pub(crate) fn take_stopped(&mut self) -> Vec<u32> {
         self.0.as_mut().map(|injection| mem::take(&mut injection.stopped)).unwrap_or_default()
     }
 
-    /// When a message between two nodes arrives that is sent now and would arrive at `arrival`.
-    /// Those that a link holds back follow each other as closely as their `payload` allows, in
-    /// picoseconds.
+    /// Returns when a message between two nodes arrives that is sent now and would arrive at
+    /// `arrival` without faults. Messages that a link holds back follow each other as closely as
+    /// their `payload`, in picoseconds, allows.
     #[inline]
     pub(crate) fn over_links(&mut self, now: u64, ends: (u32, u32), arrival: u64, payload: u64) -> u64 {
         match &mut self.0 {
@@ -174,7 +174,7 @@ impl Injector {
         }
     }
 
-    /// When a control queue may start a command that it could start at `start`.
+    /// Returns when a control queue may start a command that it could otherwise start at `start`.
     #[inline]
     pub(crate) fn unless_stalled(&mut self, rank: u32, engine: u8, number: u8, start: u64) -> u64 {
         let Some(injection) = &mut self.0 else { return start };
@@ -188,14 +188,14 @@ impl Injector {
         late
     }
 
-    /// Whether a notice for the rank overflows its MRQ.
+    /// Returns whether a notice for the rank overflows its MRQ.
     #[inline]
     pub(crate) fn overflows(&mut self, rank: u32) -> bool {
         let fits = |kind| matches!(kind, FaultKind::MrqOverflow { rank: whose } if whose == rank).then_some(());
         self.0.as_mut().is_some_and(|injection| injection.take(fits).is_some())
     }
 
-    /// How late a completion of the rank is, in picoseconds.
+    /// Returns how late a completion of the rank is, in picoseconds.
     #[inline]
     pub(crate) fn completion_late(&mut self, rank: u32) -> u64 {
         let Some(injection) = &mut self.0 else { return 0 };
@@ -206,7 +206,8 @@ impl Injector {
         late.unwrap_or(0)
     }
 
-    /// Whether an advance of a queue of the rank is late: its index, and by how many picoseconds.
+    /// Returns the index and the delay, in picoseconds, of an advance by a queue of the rank;
+    /// `None` if it is not late.
     #[inline]
     pub(crate) fn credit_late(&mut self, rank: u32, credit: LateCredit) -> Option<(u32, u64)> {
         let injection = self.0.as_mut()?;
@@ -218,12 +219,13 @@ impl Injector {
         Some((injection.credits.len() as u32 - 1, by))
     }
 
-    /// The advance of a `Credit` event that has come.
+    /// Returns the advance that a `Credit` event belongs to.
     pub(crate) fn late_credit(&self, index: u32) -> Option<LateCredit> {
         self.0.as_ref()?.credits.get(index as usize).copied()
     }
 
-    /// When the first half of a message for the rank is seen, if before it arrives as a whole.
+    /// Returns when the first half of a message for the rank becomes visible, if that is before the
+    /// whole message arrives.
     #[inline]
     pub(crate) fn half_seen(
         &mut self,
@@ -243,7 +245,7 @@ impl Injector {
     }
 }
 
-/// A duration in picoseconds.
+/// Converts a duration to picoseconds.
 fn picos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos().saturating_mul(1000)).unwrap_or(u64::MAX / 4)
 }

@@ -1,29 +1,29 @@
-//! Faults: what can go wrong in a simulated machine, when, and to whom.
+//! Faults: what can go wrong in a simulated machine, when, and where.
 //!
-//! A [`Fault`] is a time and what happens from then on. A job gets a [list of them](Faults),
-//! written down or [drawn](Faults::drawn) from a seed; the list is a text, one line per fault, and
-//! a run is replayed from the job and the list alone. Faults are events like any other, so they are
-//! part of the trace hash, and a timeline marks them.
+//! A [`Fault`] is a time and what happens from then on. A job takes a [list of them](Faults),
+//! either written down or [drawn](Faults::drawn) from a seed. The list is text, one line per fault,
+//! and a run can be replayed from the job and the list alone. Faults are events like any other:
+//! they are part of the trace hash, and a timeline marks them.
 //!
 //! # What they do
-//! * [`FaultKind::NodeStop`]: the node's ranks are lost in the middle of whatever they do. What has
-//!   left the node and not arrived never does, since the loss is known at once.
+//! * [`FaultKind::NodeStop`]: the node's ranks are lost in the middle of whatever they are doing.
+//!   What has left the node but not arrived never arrives, since the loss is known at once.
 //! * [`FaultKind::LinkSlow`], [`FaultKind::LinkDown`]: whatever goes from one node to another takes
-//!   longer, or waits until the link is up again. Order on the way is kept. (Between *ends*,
-//!   whatever the route: the latency model has no links.)
+//!   longer, or waits until the link is up again. Messages keep their order. (The nodes are the two
+//!   *ends*, whatever the route between them: the latency model has no links.)
 //! * [`FaultKind::MrqOverflow`]: the next notice for any control queue of the rank finds the MRQ
 //!   full.
 //! * [`FaultKind::LateCompletion`]: the rank's next completion in a TCQ comes late.
-//! * [`FaultKind::LateCredit`]: the next advance of a session offset of the rank happens late,
-//!   bytes and notice do not. For ever is a stall.
+//! * [`FaultKind::LateCredit`]: the next advance of a session offset of the rank happens late, but
+//!   the put's bytes and notice do not. A delay without end is a stall.
 //! * [`FaultKind::QueueStall`]: a control queue's commands start later, so that those of other
 //!   queues overtake them.
-//! * [`FaultKind::PartialPut`]: the first half of the next long put for the rank is seen while the
-//!   rest is still on its way. Not of puts in strong order, whose bytes would be seen before what
-//!   comes first.
+//! * [`FaultKind::PartialPut`]: the first half of the next long put to the rank becomes visible
+//!   while the rest is still in flight. Puts in strong order are exempt: their bytes would be seen
+//!   before what they must follow.
 //!
-//! "The next" is the first after the fault's time. A fault that finds nothing to disturb does
-//! nothing; [`FaultReport`] tells.
+//! "The next" is the first one after the fault's time. A fault that finds nothing to disturb does
+//! nothing; [`FaultReport`] says which those were.
 
 mod drawn;
 mod injector;
@@ -36,68 +36,68 @@ pub use text::BadFault;
 use rdma_fabric::Time;
 use std::time::Duration;
 
-/// What goes wrong. Ranks and nodes are numbers of the job.
+/// What goes wrong. Ranks and nodes are given by their numbers in the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FaultKind {
     /// A node stops.
     NodeStop {
-        /// Which.
+        /// The node.
         node: u32,
     },
-    /// What goes from one node to another takes `extra` longer, for a time.
+    /// Whatever goes from one node to another takes `extra` longer, for a time.
     LinkSlow {
-        /// Where it comes from.
+        /// The sending node.
         from: u32,
-        /// Where it goes.
+        /// The receiving node.
         to: u32,
-        /// How much longer each message takes.
+        /// The extra time that each message takes.
         extra: Duration,
-        /// For how long.
+        /// How long the fault lasts.
         lasts: Duration,
     },
-    /// What goes from one node to another waits until the link is up again.
+    /// Whatever goes from one node to another waits until the link is up again.
     LinkDown {
-        /// Where it comes from.
+        /// The sending node.
         from: u32,
-        /// Where it goes.
+        /// The receiving node.
         to: u32,
-        /// For how long.
+        /// How long the fault lasts.
         lasts: Duration,
     },
     /// The next notice overflows an MRQ.
     MrqOverflow {
-        /// Whose.
+        /// The rank that it affects.
         rank: u32,
     },
     /// The next completion in a TCQ is late.
     LateCompletion {
-        /// Whose.
+        /// The rank that it affects.
         rank: u32,
-        /// By how much.
+        /// The delay.
         by: Duration,
     },
     /// The next advance of a session offset is late.
     LateCredit {
-        /// Whose.
+        /// The rank that it affects.
         rank: u32,
-        /// By how much.
+        /// The delay.
         by: Duration,
     },
     /// A control queue's commands start no earlier than the end of the stall.
     QueueStall {
-        /// Whose.
+        /// The rank that it affects.
         rank: u32,
-        /// Its engine.
+        /// The control queue's engine.
         engine: u8,
-        /// Its number there.
+        /// The control queue's number on that engine.
         number: u8,
-        /// For how long.
+        /// How long the fault lasts.
         lasts: Duration,
     },
-    /// The first half of the next long put is seen early.
+    /// The first half of the next long put becomes visible early.
     PartialPut {
-        /// At which rank.
+        /// The put's target.
         rank: u32,
     },
 }
@@ -105,14 +105,13 @@ pub enum FaultKind {
 /// Something that goes wrong at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// From when on.
+    /// When the fault begins.
     pub at: Time,
     /// What.
     pub kind: FaultKind,
 }
 
-/// The faults of a run, in the order of their times; and of each, the number of its line in the
-/// text it comes from.
+/// The faults of a run, in time order, each with its line number if it comes from a text.
 #[derive(Clone, Debug, Default)]
 pub struct Faults(Vec<Fault>, Vec<Option<usize>>);
 
@@ -125,7 +124,7 @@ impl PartialEq for Faults {
 impl Eq for Faults {}
 
 impl Faults {
-    /// Sorts faults by their times.
+    /// Creates a list of faults, sorted by time.
     pub fn new(faults: Vec<Fault>) -> Self {
         Self::of_lines(faults.into_iter().map(|fault| (fault, None)).collect())
     }
@@ -141,7 +140,7 @@ impl Faults {
         &self.0
     }
 
-    /// Returns the faults without the one at `index`: to find out which of them matters.
+    /// Returns the faults without the one at `index`, for finding out which of them matter.
     #[must_use]
     pub fn without(&self, index: usize) -> Self {
         let mut rest = self.clone();
@@ -156,25 +155,25 @@ impl Faults {
 /// The faults of a run, and which of them disturbed anything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FaultReport {
-    /// All faults of the job. Their text, given to [`super::Job::faults`] again, replays the run.
+    /// All faults of the job. Passing their text to [`super::Job::faults`] again replays the run.
     pub faults: Faults,
-    /// Of each fault, whether it disturbed anything.
+    /// Whether each fault disturbed anything, in the same order.
     pub struck: Vec<bool>,
 }
 
-/// What a job has of everything that a fault can name.
+/// The numbers of things in a job that a fault can name.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     pub(super) ranks: u32,
     pub(super) nodes: u32,
-    /// Of each node.
+    /// Engines of each node.
     pub(super) engines: u32,
-    /// Of each engine.
+    /// Control queues of each engine.
     pub(super) queues: u32,
 }
 
 impl Limits {
-    /// Returns what `kind` names and the job does not have: its name, its number, and how many
+    /// Returns what `kind` names but the job does not have: its name, its number, and how many
     /// there are.
     fn missing(&self, kind: FaultKind) -> Option<(&'static str, u128, u32)> {
         let named = kind.in_words().1.into_iter().filter_map(|(key, number)| match key {
@@ -189,10 +188,10 @@ impl Limits {
 }
 
 impl Faults {
-    /// Whether the job has all that they name.
+    /// Checks that the job has everything the faults name.
     ///
     /// # Errors
-    /// The first that names something else.
+    /// The first fault that names something else.
     pub(super) fn check(&self, limits: Limits) -> Result<(), BadFault> {
         for (fault, &number) in self.0.iter().zip(&self.1) {
             if let Some((what, named, there)) = limits.missing(fault.kind) {
@@ -226,7 +225,7 @@ mod tests {
             ("5 queue-stall rank=0 engine=4 number=0 lasts=1", "there is no engine 4, only 0 to 3"),
             ("5 queue-stall rank=0 engine=0 number=12 lasts=1", "there is no queue 12, only 0 to 11"),
         ] {
-            // In front of it, one that is later and fits.
+            // Preceded by a fault that is later and valid.
             let faults: Faults = format!("9 node-stop node=3\n\n{line}\n").parse().unwrap();
             let error = faults.check(limits).unwrap_err();
             assert_eq!((error.number, error.problem.as_str()), (Some(3), problem), "{line}");

@@ -1,5 +1,5 @@
-//! Faults as text: `at_ns kind key=value …`, one line each. Times in nanoseconds with up to three
-//! decimals.
+//! Faults as text: `at_ns kind key=value …`, one line each. Times are in nanoseconds with up to
+//! three decimals.
 
 use super::{Fault, FaultKind, Faults};
 use rdma_fabric::Time;
@@ -16,7 +16,7 @@ impl fmt::Display for Fault {
 }
 
 impl FaultKind {
-    /// Its name, and its values by their keys, durations in nanoseconds.
+    /// Returns its name and its values by key, with durations in nanoseconds.
     pub(super) fn in_words(self) -> (&'static str, Vec<(&'static str, u128)>) {
         let number = |key, number: u32| (key, u128::from(number));
         let ns = |key, duration: Duration| (key, duration.as_nanos());
@@ -46,11 +46,11 @@ impl fmt::Display for Faults {
     }
 }
 
-/// A line that is no fault.
+/// A line that is not a valid fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}`{line}` is no fault: {problem}", in_front(*.number))]
 pub struct BadFault {
-    /// Its number in the text, from 1 on; `None` if the fault comes from no text.
+    /// The line's number in the text, from 1; `None` if the fault does not come from a text.
     pub number: Option<usize>,
     /// The line.
     pub line: String,
@@ -119,7 +119,7 @@ impl FromStr for Fault {
 impl FromStr for Faults {
     type Err = BadFault;
 
-    /// Lines that are empty or begin with `#` are skipped.
+    /// Parses a list of faults. Lines that are empty or begin with `#` are skipped.
     fn from_str(text: &str) -> Result<Self, BadFault> {
         let lines = text.lines().map(str::trim).zip(1..);
         let lines = lines.filter(|(line, _)| !line.is_empty() && !line.starts_with('#'));

@@ -1,4 +1,4 @@
-//! Building a simulated job, and where its ranks are.
+//! Building a simulated job and placing its ranks.
 
 mod run;
 
@@ -15,11 +15,12 @@ use super::{
 use rdma_fabric::{FabricError, Rank, Time};
 use std::{cell::RefCell, fmt, time::Duration};
 
-/// A job: machine, size, placement, network, options. [`Job::run`] runs a program on it.
+/// A simulated job: machine, size, placement, network and options. [`Job::run`] runs a program on
+/// it.
 ///
-/// Ranks are placed in blocks: rank `r` is on node `r / ranks_per_node`, its node number gives its
-/// place in the torus, or in the [`Folding`] of a [`TofuShape`]. Rank `l` of a node sends through
-/// engine `l` modulo the number of engines.
+/// Ranks are placed in blocks: rank `r` is on node `r / ranks_per_node`, and the node number gives
+/// its place in the torus, or in the [`Folding`] of a [`TofuShape`]. The `l`-th rank of a node
+/// sends through engine `l` modulo the number of engines.
 ///
 /// The same job and program give the same run, event by event, on every machine.
 pub struct Job<'a> {
@@ -63,8 +64,8 @@ enum Shape {
 }
 
 impl<'a> Job<'a> {
-    /// Creates a job of `ranks` ranks on a machine: one per node, latency-only network, torus as
-    /// near to a cube as possible.
+    /// Creates a job of `ranks` ranks on a machine, one per node, with a latency-only network that
+    /// is a torus as close to a cube as possible.
     pub fn new(platform: &Platform, ranks: usize) -> Self {
         Job {
             platform: platform.clone(),
@@ -111,22 +112,23 @@ impl<'a> Job<'a> {
         self
     }
 
-    /// Sets in which order ranks take the nodes of the [`Job::shape`]; by default, that of the
-    /// nodes' numbers.
+    /// Sets the order in which ranks take the nodes of the [`Job::shape`]; by default, node-number
+    /// order.
     #[must_use]
     pub fn folding(mut self, folding: Folding) -> Self {
         self.folding = folding;
         self
     }
 
-    /// Sets by which paths messages travel through the [`Job::shape`]; by default, the shortest.
+    /// Sets the paths by which messages travel through the [`Job::shape`]; by default, the
+    /// shortest.
     #[must_use]
     pub fn paths(mut self, paths: Paths) -> Self {
         self.paths = paths;
         self
     }
 
-    /// Sets how messages travel; by default, with latencies only.
+    /// Sets the network model; by default, latencies only.
     #[must_use]
     pub fn network(mut self, network: NetworkModel) -> Self {
         self.network = network;
@@ -140,16 +142,16 @@ impl<'a> Job<'a> {
         self
     }
 
-    /// Sets how many packets a virtual channel of a router's link port holds; at least 1.
-    /// (Assumption: 4 by default.)
+    /// Sets how many packets a virtual channel of a router's link port holds; at least 1. The
+    /// default of 4 is an assumption.
     #[must_use]
     pub fn credits(mut self, credits: u16) -> Self {
         self.credits = credits;
         self
     }
 
-    /// Spreads what arrives at a node over `engines` receive engines, by the sender's number on its
-    /// node. By default, everything arrives at engine 0.
+    /// Spreads what arrives at a node over `engines` receive engines, by the sender's index on its
+    /// own node. By default, everything arrives at engine 0.
     #[must_use]
     pub fn receive_tnis(mut self, engines: u32) -> Self {
         self.receive_engines = engines;
@@ -163,37 +165,37 @@ impl<'a> Job<'a> {
         self
     }
 
-    /// Adds a random latency of up to `longest` to each leg of an operation. Order of messages is
-    /// then kept only where the contract promises it: another way to explore schedules.
+    /// Adds a random latency of up to `longest` to each leg of an operation. Messages then keep
+    /// their order only where the contract promises it, which is another way to explore schedules.
     #[must_use]
     pub fn jitter(mut self, longest: Duration) -> Self {
         self.jitter = longest;
         self
     }
 
-    /// Handles events of the same moment in random order.
+    /// Handles simultaneous events in random order.
     #[must_use]
     pub fn shuffle_ties(mut self, shuffle: bool) -> Self {
         self.shuffle_ties = shuffle;
         self
     }
 
-    /// Sets which event queue to use; the run is the same.
+    /// Sets which event queue to use. This does not change the run.
     #[must_use]
     pub fn queue(mut self, queue: QueueKind) -> Self {
         self.queue = queue;
         self
     }
 
-    /// Counts operations per rank too ([`Run::ops_by_rank`]).
+    /// Sets whether operations are also counted per rank ([`Run::ops_by_rank`]).
     #[must_use]
     pub fn count_ops(mut self, count: bool) -> Self {
         self.count_ops = count;
         self
     }
 
-    /// Records what happens from `from` on, up to `limit` entries of about 60 bytes each. The run
-    /// is the same.
+    /// Records what happens from `from` on, up to `limit` entries of about 60 bytes each. This does
+    /// not change the run.
     #[must_use]
     pub fn timeline(mut self, limit: usize, from: Time) -> Self {
         self.timeline = Some((limit, from));
@@ -207,15 +209,14 @@ impl<'a> Job<'a> {
         self
     }
 
-    /// Calls `tell` with the number of events and the virtual time, every `every` events.
+    /// Calls `tell` with the number of events and the virtual time after every `every` events.
     #[must_use]
     pub fn progress(self, every: u64, tell: impl FnMut(u64, Time) + 'a) -> Self {
         *self.progress.borrow_mut() = Some((every.max(1), Box::new(tell)));
         self
     }
 
-    /// Returns how many links there are on the route that the job's messages from rank `a` to rank
-    /// `b` take.
+    /// Returns the number of links on the route of the job's messages from rank `a` to rank `b`.
     ///
     /// # Errors
     /// [`FabricError::Setting`], [`FabricError::NoSuchRank`].
@@ -234,12 +235,12 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Returns the links between the nodes of two ranks, by a path or by the one that the job's
+    /// Returns the links between the nodes of two ranks, along `path` or the path that the job's
     /// messages take. For many routes, call [`Job::placement`] once.
     ///
     /// # Errors
     /// [`FabricError::NoSuchRank`]; [`FabricError::Setting`] for a path that the shape does not
-    /// have, and without a [`Job::shape`].
+    /// have, or without a [`Job::shape`].
     pub fn route(&self, a: Rank, b: Rank, path: Option<Path>) -> Result<Route, FabricError> {
         self.placement()?.route(a, b, path)
     }
@@ -247,7 +248,7 @@ impl<'a> Job<'a> {
     /// Returns where the ranks are in the [`Job::shape`].
     ///
     /// # Errors
-    /// [`FabricError::Setting`] for a setting, and without a [`Job::shape`].
+    /// [`FabricError::Setting`] for an invalid setting, or without a [`Job::shape`].
     pub fn placement(&self) -> Result<Placement, FabricError> {
         self.placed(self.plan()?)
     }
@@ -308,7 +309,7 @@ impl<'a> Job<'a> {
 struct Plan {
     timing: Timing,
     ranks: u32,
-    /// As many as the ranks need.
+    /// As many nodes as the ranks need.
     nodes: u32,
     topology: Topology,
 }

@@ -28,7 +28,7 @@ use std::{
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Run<T> {
-    /// What the ranks produced, by rank.
+    /// What each rank produced, by rank.
     pub outs: Vec<T>,
     /// Figures of the run.
     pub stats: Stats,
@@ -38,7 +38,7 @@ pub struct Run<T> {
     pub ops_by_rank: Option<Vec<OpCounts>>,
     /// What happened when, if [`Job::timeline`] is on.
     pub timeline: Option<Timeline>,
-    /// What became of the faults of [`Job::faults`], if there are any.
+    /// What became of the faults of [`Job::faults`], if any were set.
     pub faults: Option<FaultReport>,
 }
 
@@ -51,9 +51,9 @@ impl Job<'_> {
     ///
     /// # Errors
     /// [`JobError::RankFailed`] or [`JobError::RankPanicked`] for the first rank that failed (the
-    /// others are run to their end, so that they can react), [`JobError::Deadlock`] when nothing
-    /// can happen any more, [`JobError::Fabric`] for a setting, [`JobError::Fault`] for a fault of
-    /// something that the job does not have, [`JobError::TooLittleMemory`].
+    /// others run to completion, so that they can react), [`JobError::Deadlock`] when nothing more
+    /// can happen, [`JobError::Fabric`] for an invalid setting, [`JobError::Fault`] for a fault
+    /// that names something the job does not have, [`JobError::TooLittleMemory`].
     pub fn run<P: Program>(&self, program: &P) -> Result<Run<P::Out>, JobError> {
         match self.run_through(program)? {
             (_, Some(failure)) => Err(failure),
@@ -61,8 +61,8 @@ impl Job<'_> {
         }
     }
 
-    /// Runs `program` on every rank of a job that may lose ranks on purpose: what is left of it,
-    /// each rank's output if it ended well, and the first failure if there was one.
+    /// Runs `program` on every rank of a job that may lose ranks on purpose. Returns the output of
+    /// each rank that ended well, and the first failure if there was one.
     ///
     /// # Errors
     /// [`JobError::Deadlock`], [`JobError::Fabric`], [`JobError::Fault`],
@@ -101,8 +101,8 @@ impl Job<'_> {
     }
 }
 
-/// Whether what every rank and node takes from the start can be had: a table each, and a task for
-/// each rank.
+/// Checks that there is memory for what every rank and node takes from the start: a table each, and
+/// a task for each rank.
 fn enough_memory<Fut, T>(
     ranks: u32,
     nodes: u32,
@@ -136,7 +136,7 @@ where
     Fut: Future<Output = ProgramResult<T>>,
 {
     let mut executor = Executor::new(Rc::clone(&world), ranks, make, progress);
-    // Storage that can't be had ends the run wherever it was wanted.
+    // A failed allocation of storage ends the run wherever it happened.
     let failure = catch_unwind(AssertUnwindSafe(|| executor.run())).unwrap_or_else(|panic| {
         match panic.downcast::<NoStorage>() {
             Ok(refused) => Err(refused.into_error()),
@@ -163,7 +163,7 @@ where
 }
 
 impl<T> Run<Option<T>> {
-    /// The run of a job whose ranks have all ended well, so that each has left its output.
+    /// Returns the run of a job whose ranks have all ended well, so that each has left its output.
     fn whole(self) -> Run<T> {
         let Run { outs, stats, finish_times, ops_by_rank, timeline, faults } = self;
         Run { outs: outs.into_iter().flatten().collect(), stats, finish_times, ops_by_rank, timeline, faults }

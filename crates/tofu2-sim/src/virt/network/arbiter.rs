@@ -1,12 +1,12 @@
-//! Which packet may use an output next.
+//! Arbitration: which packet may use an output next.
 
 use super::node::{Packet, Packets, RouterNode};
 
-/// How a router chooses between inputs that want the same output. Tofu's own rule is not published:
-/// compare both.
+/// How a router chooses between inputs that want the same output. Tofu's own rule is not published,
+/// so compare both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Arbiter {
-    /// One input port after the other, and within a port one queue after the other.
+    /// One input port after another and, within a port, one queue after another.
     #[default]
     RoundRobin,
     /// The packet that was sent first.
@@ -22,8 +22,8 @@ pub(super) struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    /// The input queue whose head may go: among those that need a channel which is in the mask
-    /// `room`, and whose packet `may` go.
+    /// Returns the input queue whose head may go, among those that need a channel in the mask
+    /// `room` and whose packet `may` go.
     #[inline]
     pub(super) fn choose(&self, room: u32, mut may: impl FnMut(&Packet) -> bool) -> Option<u8> {
         let here = self.here;
@@ -56,7 +56,7 @@ impl Turn<'_> {
     }
 }
 
-/// The set bits of a mask, cyclically from the one after `last` on.
+/// The set bits of a mask, cyclically, starting after `last`.
 struct Cycle {
     first: u32,
     then: u32,

@@ -1,10 +1,11 @@
-//! How requests and data get from node to node.
+//! The network, by which requests and data get from node to node.
 //!
-//! *Latency*: a fixed time per hop and no contention, one event per message. For scale.
+//! *Latency*: a fixed time per hop, no contention, and one event per message, for scale.
 //!
 //! *Router*: packets move hop by hop and contend for links, buffers and receive engines; see
-//! [`NetworkModel::Router`]. What goes back (results of atomics and gets, acknowledgements) takes
-//! its latency only, in both models; the data of a get besides occupies the target's send engine.
+//! [`NetworkModel::Router`]. In both models, replies (results of atomics and gets,
+//! acknowledgements) take only their latency; the data of a get also occupies the target's send
+//! engine.
 
 mod arbiter;
 mod channel;
@@ -19,7 +20,7 @@ use super::{clock::Clock, control_queue::Cut, core::Machine, nic::Receivers};
 use router::{Around, Router};
 use std::{collections::HashMap, mem};
 
-/// Which network a job has.
+/// The network model of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NetworkModel {
     /// Fixed latencies, no contention between nodes. Send engines, receive side and atomic units
@@ -29,19 +30,19 @@ pub enum NetworkModel {
     /// A router per node.
     ///
     /// * Input ports: one per neighbour and direction, and *one* local port that the node's engines
-    ///   share (assumption; each engine has its own queue there, and loopback another, so that they
-    ///   don't block each other).
-    /// * A link port has two virtual channels of a few packets each (assumption: credits return at
-    ///   once). A packet moves to the second when it crosses a ring's wrap-around and back to the
-    ///   first with the next axis, so that rings can't deadlock even with one credit (the dateline
-    ///   rule). On a [`super::TofuShape`] it has two more for the leg inside the target's group,
-    ///   after the way between groups.
-    /// * Each output is granted to one input port after the other (or to the oldest packet:
-    ///   [`Arbiter`]); a link is busy for the packet's length at the link rate; the head moves on
+    ///   share (an assumption; each engine has its own queue there, and loopback another, so that
+    ///   they don't block each other).
+    /// * A link port has two virtual channels of a few packets each (an assumption: credits return
+    ///   at once). A packet moves to the second channel when it crosses a ring's wrap-around, and
+    ///   back to the first with the next axis, so that rings can't deadlock even with one credit
+    ///   (the dateline rule). On a [`super::TofuShape`] a link port has two more channels for the
+    ///   leg inside the target's group, after the way between groups.
+    /// * Each output is granted to one input port after another (or to the oldest packet:
+    ///   [`Arbiter`]). A link is busy for the packet's length at the link rate; the head moves on
     ///   after the hop's latency (cut-through).
-    /// * The last router hands a packet to the target's receive engine only when that has room;
-    ///   loopback competes there as one more port. A busy receive side therefore fills the network
-    ///   (the parking-lot effect).
+    /// * The last router hands a packet to the target's receive engine only when the engine has
+    ///   room; loopback competes there as one more port. A busy receive side therefore fills the
+    ///   network (the parking-lot effect).
     Router,
 }
 
@@ -50,22 +51,22 @@ pub enum NetworkModel {
 pub(super) struct Network {
     /// The hop-by-hop network, if the job has one.
     routed: Option<(Router, Receivers)>,
-    /// Packets that receive engines have taken and nobody has dealt with.
+    /// Packets that receive engines have taken and that are yet to be dealt with.
     delivered: Vec<Delivered>,
-    /// With chance only: when the last notice of a pair of ranks arrives, since notices keep their
-    /// order. Never iterated.
+    /// Only with jitter or shuffled ties: when the last notice of each pair of ranks arrives, since
+    /// notices keep their order. Never iterated.
     last_notice: HashMap<(u32, u32), u64>,
 }
 
 impl Network {
-    /// With a router at each of `nodes` nodes.
+    /// Creates a network with a router at each of `nodes` nodes.
     pub(super) fn routed(machine: &Machine, nodes: u32, credits: u16, arbiter: Arbiter) -> Self {
         let engines = machine.timing.engines;
         let router = Router::new(&machine.map, nodes, engines, credits, arbiter);
         Network { routed: Some((router, Receivers::new(nodes, engines))), ..Network::default() }
     }
 
-    /// Whether messages go through routers.
+    /// Returns whether messages go through routers.
     #[inline]
     pub(super) fn has_router(&self) -> bool {
         self.routed.is_some()
@@ -81,14 +82,14 @@ impl Network {
         mem::take(&mut self.delivered)
     }
 
-    /// Keeps the storage of packets that were dealt with.
+    /// Keeps the storage of packets that were dealt with, for reuse.
     #[inline]
     pub(super) fn keep(&mut self, delivered: Vec<Delivered>) {
         self.delivered = delivered;
     }
 
-    /// When a notice that would arrive at `arrival` does so, after the one before of the same pair
-    /// of ranks.
+    /// Returns when a notice that would arrive at `arrival` does so, after the previous one of the
+    /// same pair of ranks.
     pub(super) fn notice_in_order(&mut self, pair: (u32, u32), arrival: u64) -> u64 {
         let last = self.last_notice.entry(pair).or_default();
         *last = arrival.max(last.saturating_add(1));
@@ -130,19 +131,19 @@ impl Network {
         self.act(machine, clock, |router, around| router.run(around));
     }
 
-    /// A `Head` event has come.
+    /// Handles a `Head` event.
     #[inline]
     pub(super) fn head_ready(&mut self, machine: &Machine, clock: &mut Clock, node: u32, queue: u16) {
         self.act(machine, clock, |router, around| router.head_ready(around, node, queue));
     }
 
-    /// An `Output` event has come.
+    /// Handles an `Output` event.
     #[inline]
     pub(super) fn output_free(&mut self, machine: &Machine, clock: &mut Clock, node: u32, output: u16) {
         self.act(machine, clock, |router, around| router.output_free(around, node, output));
     }
 
-    /// An atomic that a receive engine of the node has held is over there.
+    /// Releases an atomic that a receive engine of the node has held.
     pub(super) fn receiver_free(&mut self, machine: &Machine, clock: &mut Clock, node: u32, engine: u8) {
         self.act(machine, clock, |router, around| {
             around.receivers.release_atomic(node, engine);

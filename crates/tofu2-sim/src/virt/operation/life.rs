@@ -1,4 +1,4 @@
-//! The life of an operation: posted, on its way, served at its target, complete at its poster.
+//! The life of an operation: posted, in flight, served at its target, complete at its poster.
 
 use super::{
     super::{clock::EventKind, control_queue::Cut, core::Core, memory::Loc, network::Packet, slots::NONE},
@@ -68,7 +68,7 @@ impl Core {
         (slot, reusable)
     }
 
-    /// A request is through its target's receive engine.
+    /// Handles a request that has passed its target's receive engine.
     #[inline]
     pub(crate) fn arrive(&mut self, slot: u32) {
         if let Some(timeline) = &mut self.timeline {
@@ -85,14 +85,14 @@ impl Core {
         }
     }
 
-    /// Whether an operation that has come to its target is done there: its memory may be gone, or
-    /// the loss of its poster known (E4).
+    /// Returns whether an operation that has reached its target takes effect there: its memory may
+    /// be gone, or the loss of its poster known (E4).
     #[inline]
     fn takes_effect(&self, poster: u32, target: &Loc) -> bool {
         self.memory.is_live(target) && !self.ranks.is_lost(poster)
     }
 
-    /// The atomic unit of a node has finished an operation.
+    /// Handles an operation that the atomic unit of a node has finished.
     pub(crate) fn served(&mut self, node: u32) {
         let slot = self.units.finish(node);
         if let Some(timeline) = &mut self.timeline {
@@ -130,7 +130,7 @@ impl Core {
         }
     }
 
-    /// When the poster has the answer that leaves the target now.
+    /// Returns when the poster has the answer that leaves the target now.
     #[inline]
     fn answer_time(&mut self, slot: u32) -> u64 {
         let extra = self.clock.extra();
@@ -167,7 +167,7 @@ impl Core {
         self.ranks.release(poster);
     }
 
-    /// A `Half` event has come: the first half of a put's bytes are seen.
+    /// Handles a `Half` event: the first half of a put's bytes become visible.
     pub(crate) fn half_of_put(&mut self, slot: u32) {
         let op = self.operations.get(slot);
         let mut first = op.target;
@@ -203,7 +203,7 @@ impl Core {
         self.clock.push(answer, EventKind::Complete, slot);
     }
 
-    /// A result has reached its poster.
+    /// Handles a result that has reached its poster.
     #[inline]
     pub(crate) fn complete(&mut self, slot: u32) {
         let op = self.operations.get_mut(slot);
@@ -220,7 +220,7 @@ impl Core {
         self.ranks.release(poster);
     }
 
-    /// Puts what was got into the poster's registered memory, if that is where it is to go.
+    /// Stores what was got in the poster's registered memory, if it is to go there.
     fn store_got(&mut self, slot: u32) {
         let cargo = self.operations.get(slot).cargo.as_deref();
         let Some(Cargo { bytes, sink: Some(sink), error: None, .. }) = cargo else { return };

@@ -12,11 +12,11 @@ use super::{
 };
 use rdma_fabric::{Amo, FabricError};
 
-/// So many generations a slot has, one after the other and again.
+/// The number of generations of a slot before they wrap.
 pub(super) const GENERATIONS: u32 = 1 << 30;
 
-/// What a command asks the NIC for, as its descriptor says it. Operands stand apart: with [`Amo`]s
-/// in them, [`Op`]s would take 112 bytes.
+/// What a command asks of the NIC, as in its descriptor. Operands are kept apart: with [`Amo`]s in
+/// them, [`Op`]s would take 112 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Opcode {
@@ -33,7 +33,7 @@ pub(super) enum Opcode {
 }
 
 impl Opcode {
-    /// An atomic's opcode and operands: that of a comparison comes first.
+    /// Returns an atomic's opcode and operands; the expected value of a comparison comes first.
     #[inline]
     pub(super) fn of<W: Copy>(amo: Amo<W>) -> (Opcode, W, W) {
         match amo {
@@ -51,36 +51,36 @@ impl Opcode {
     }
 }
 
-/// One posted operation. The poster's rank, the target's place, operands; no allocation unless it
-/// moves more than 8 bytes.
+/// One posted operation: the poster's rank, the target's place, and operands. It allocates only if
+/// it moves more than 8 bytes.
 #[derive(Debug, Default)]
 pub(super) struct Op {
-    /// Moves when the slot is freed.
+    /// Incremented when the slot is freed.
     pub(super) generation: u32,
     /// Next slot of the list this one is in: the free list or an engine's queue.
     pub(super) next: u32,
     pub(super) poster: u32,
-    /// The flight of a control queue's command that the atomic unit serves; [`NONE`] if it is an
+    /// The flight of the control queue's command that the atomic unit serves; [`NONE`] for a fabric
     /// operation.
     pub(super) flight: u32,
-    /// Wire latency of the leg back, in picoseconds.
+    /// Wire latency of the return leg, in picoseconds.
     pub(super) back: u64,
     pub(super) target: Loc,
     /// First operand, payload of a short put, then the result.
     pub(super) a: u64,
     /// Second operand.
     pub(super) b: u64,
-    /// Atomic: when it reaches the unit's door.
+    /// For an atomic, when it reaches the unit's door.
     pub(super) at: u64,
     pub(super) cargo: Option<Box<Cargo>>,
     pub(super) opcode: Opcode,
     /// Receive engine at the target.
     pub(super) engine: u8,
-    /// The result is here.
+    /// Whether the result has arrived.
     pub(super) done: bool,
-    /// Nobody holds the handle any more.
+    /// Whether the handle has been dropped.
     pub(super) detached: bool,
-    /// A task waits for the result.
+    /// Whether a task waits for the result.
     pub(super) awaited: bool,
 }
 
@@ -90,9 +90,9 @@ const _: () = assert!(size_of::<Op>() <= 96);
 #[derive(Debug, Default)]
 pub(super) struct Cargo {
     pub(super) bytes: Vec<u8>,
-    /// Get into registered memory of the poster.
+    /// For a get into registered memory of the poster, where the data go.
     pub(super) sink: Option<Loc>,
-    /// Data of a notice to leave at the target.
+    /// The data of a notice to leave at the target.
     pub(super) notice: Option<u64>,
     pub(super) error: Option<FabricError>,
 }
@@ -102,7 +102,7 @@ impl Op {
         Op { next: NONE, poster, flight: NONE, target, opcode, ..Op::default() }
     }
 
-    /// The word's value after this atomic found `old`.
+    /// Returns the word's value after this atomic found `old`.
     #[inline]
     pub(super) fn applied(&self, old: u64) -> u64 {
         match self.target.len {
@@ -140,7 +140,8 @@ impl Slotted for Op {
 pub(super) type Operations = Slots<Op>;
 
 impl Operations {
-    /// Frees the slot of an operation that is over; the slot's next one has another generation.
+    /// Frees the slot of an operation that is over. The slot's next operation has another
+    /// generation.
     #[inline]
     pub(super) fn retire(&mut self, slot: u32) {
         let op = self.free(slot);
@@ -148,7 +149,7 @@ impl Operations {
         op.cargo = None;
     }
 
-    /// The operation, if the slot still belongs to it.
+    /// Returns the operation, if the slot still belongs to it.
     #[inline]
     pub(super) fn of(&mut self, slot: u32, generation: u32) -> Option<&mut Op> {
         self.find(slot).filter(|op| op.generation == generation)

@@ -29,7 +29,7 @@ impl Payload<'_> {
 }
 
 impl Me {
-    /// Posts a put, its bytes copied now.
+    /// Posts a put, copying its bytes now.
     pub(crate) fn put(&self, target: Loc, payload: Payload<'_>, notice: Option<u64>) -> Posted {
         posted(self.try_put(target, payload, notice))
     }
@@ -76,7 +76,7 @@ impl Me {
         Ok(Posted::Pending(token::at(&mut core, self.rank, reusable_at)))
     }
 
-    /// Posts a get of `len` bytes, into own memory if there is a `sink`.
+    /// Posts a get of `len` bytes, into the rank's own memory if there is a `sink`.
     pub(crate) fn get(&self, target: Loc, len: usize, sink: Option<Loc>) -> Posted {
         posted(self.try_get(target, len, sink))
     }
@@ -110,7 +110,7 @@ impl Me {
         core.post_in_slot(op)
     }
 
-    /// Posts nothing, which never leaves the node.
+    /// Posts a nop, which never leaves the node.
     pub(crate) fn nop(&self) -> Posted {
         let mut nowhere = Loc::default();
         nowhere.rank = self.rank;
@@ -134,7 +134,7 @@ impl Core {
     }
 }
 
-/// A copy, if there is memory for it.
+/// Returns a copy, if there is memory for it.
 fn owned(bytes: &[u8]) -> Result<Vec<u8>> {
     const OUT_OF_MEMORY: i32 = 12;
     let mut copy = Vec::new();

@@ -1,7 +1,7 @@
-//! Operations that are under way, as their posters know them.
+//! Tokens: operations in flight, as their posters know them.
 //!
-//! The end of a put is known when it is posted: its token is that time. All others have a slot,
-//! which says when they are over.
+//! The end of a put is known when it is posted, and this time is its token. All other operations
+//! have a slot, which says when they are over.
 
 use super::{
     super::{core::Core, memory::Loc, provider::Me},
@@ -18,7 +18,8 @@ use std::{
     task::{Context, Poll},
 };
 
-/// Bits that tell tokens apart. The others are a slot and its generation, or a time.
+/// The bits that distinguish kinds of tokens. The other bits are a slot and its generation, or a
+/// time.
 const KIND: u64 = 3 << 62;
 /// Over at a time that is kept in a slot.
 const FAR: u64 = 0;
@@ -31,18 +32,18 @@ const TIMED: u64 = 3 << 62;
 
 const _: () = assert!(GENERATIONS <= 1 << 30);
 
-/// Of the operation in a slot.
+/// Makes the token of the operation in a slot.
 #[inline]
 pub(crate) fn of(slot: u32, generation: u32) -> Token {
     token(SLOT, u64::from(generation) << 32 | u64::from(slot))
 }
 
-/// Of an operation that is over at a time.
+/// Makes the token of an operation that is over at a time.
 pub(crate) fn at(core: &mut Core, rank: u32, time: u64) -> Token {
     if time & KIND == 0 { token(TIME, time) } else { far(core, rank, time) }
 }
 
-/// After 53 days the time takes a slot, to which nothing ever happens.
+/// Makes the token of a time after 53 days, which takes a slot to which nothing ever happens.
 #[cold]
 fn far(core: &mut Core, rank: u32, time: u64) -> Token {
     let mut op = Op::new(Opcode::Nop, rank, Loc::default());
@@ -73,8 +74,8 @@ fn ending(core: &Core, token: Token) -> Ending {
 }
 
 impl Me {
-    /// Takes the result of an operation if it is over. For a waker that wakes nobody, what
-    /// [`Me::test`] says is over is over: nobody waits.
+    /// Takes the result of an operation if it is over. With a waker that wakes nobody, an operation
+    /// is over when [`Me::test`] says so, since nobody waits.
     #[inline]
     pub(crate) fn poll(&self, token: &mut Token, into: Sink<'_>, cx: &mut Context<'_>) -> Poll<Result<u64>> {
         let mut core = self.world.core();
@@ -104,7 +105,7 @@ impl Me {
         Poll::Pending
     }
 
-    /// Whether an operation is over, as the rank sees the time.
+    /// Returns whether an operation is over at the rank's own time.
     pub(crate) fn test(&self, token: &Token) -> bool {
         let mut core = self.world.core();
         match ending(&core, *token) {
@@ -119,7 +120,8 @@ impl Me {
 }
 
 impl Core {
-    /// Whether the rank is still to be woken at the time that a token stands for. It will be.
+    /// Marks that the rank will be woken at a token's time. Returns whether this was not marked
+    /// before.
     fn sets_timer(&mut self, token: &mut Token) -> bool {
         let bits = token.0.get();
         if bits & KIND == FAR {
@@ -162,7 +164,7 @@ fn take(mut core: RefMut<'_, Core>, slot: u32, into: Sink<'_>) -> Result<u64> {
         },
     };
     if let Sink::Bytes(into) = into {
-        // A sink that has changed its length since gets what fits.
+        // A sink that has changed its length meanwhile gets what fits.
         let len = into.len().min(bytes.len());
         into[..len].copy_from_slice(&bytes[..len]);
     }

@@ -1,8 +1,9 @@
 //! Machines as tables of constants, each with its source.
 //!
-//! A constant that a published figure set names that figure in [`Constant::from`]; figures that the
-//! model is to *predict* never appear there, and a test sees to it. Everything else says in
-//! [`Constant::note`] whether it is a hardware fact, an external measurement or an assumption.
+//! A constant that was set from a published figure names that figure in [`Constant::from`]. Figures
+//! that the model is meant to *predict* never appear there; a test checks this. For every other
+//! constant, [`Constant::note`] says whether it is a hardware fact, an external measurement or an
+//! assumption.
 //!
 //! | prefix | paper |
 //! |---|---|
@@ -18,13 +19,13 @@ pub(super) use timing::{QueueTable, Timing};
 use rdma_fabric::FabricError;
 use std::borrow::Cow;
 
-/// What a constant's value counts. Only integers: no floating point enters the model.
+/// The unit of a constant's value. Values are integers: no floating point enters the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Unit {
     /// Picoseconds.
     Picoseconds,
-    /// Femtoseconds per byte: 80,000 are 12.5 GB/s.
+    /// Femtoseconds per byte: 80,000 fs per byte is 12.5 GB/s.
     FemtosecondsPerByte,
     /// Bytes.
     Bytes,
@@ -44,11 +45,11 @@ pub struct Constant {
     pub name: &'static str,
     /// The value, in `unit`.
     pub value: u64,
-    /// What `value` counts.
+    /// The unit of `value`.
     pub unit: Unit,
-    /// Identifiers of the published figures that set it; empty if none did.
+    /// Identifiers of the published figures that it was set from; empty if there are none.
     pub from: &'static [&'static str],
-    /// Where the value comes from otherwise, or how it follows from `from`.
+    /// How the value follows from the figures in `from`, or where else it comes from.
     pub note: Cow<'static, str>,
 }
 
@@ -59,8 +60,8 @@ pub struct Platform {
     constants: Vec<Constant>,
 }
 
-/// Names of software layers in the table start with this; [`rdma_fabric::Fabric::charge`] takes the
-/// rest.
+/// The prefix of software layers' names in the table. [`rdma_fabric::Fabric::charge`] takes the
+/// rest of the name.
 pub(super) const SOFTWARE: &str = "software.";
 
 impl Platform {
@@ -75,25 +76,25 @@ impl Platform {
         Platform { name: "FX10".into(), constants: tables::fx10() }
     }
 
-    /// Returns Fugaku (and PRIMEHPC FX1000): Tofu interconnect D. A table of its own: what is known
-    /// of TofuD says nothing about Tofu2.
+    /// Returns Fugaku (and PRIMEHPC FX1000): Tofu interconnect D. It has a table of its own,
+    /// because what is known of TofuD says nothing about Tofu2.
     pub fn tofud() -> Self {
         Platform { name: "TofuD".into(), constants: tables::tofud() }
     }
 
-    /// Returns payload's share of what full packets put on a link, in ten-thousandths:
-    /// `packet_payload / (packet_payload + packet_overhead)`.
+    /// Returns the payload's share of the bytes that full packets put on a link, in
+    /// ten-thousandths: `packet_payload / (packet_payload + packet_overhead)`.
     ///
     /// Short packets have a smaller share; the network models charge each packet its overhead. Of
-    /// `link_byte`'s rate 93 % is left on FX100 (92 % recalled as measured), 95 % on FX10 (95 %),
-    /// 93.4 % on TofuD (about 93 %).
+    /// `link_byte`'s rate, 93 % is left on FX100 (92 % recalled as measured), 95 % on FX10 (95 %)
+    /// and 93.4 % on TofuD (about 93 %).
     pub fn link_efficiency(&self) -> u64 {
         let [payload, overhead] = ["packet_payload", "packet_overhead"].map(|name| self.value(name).unwrap_or(0));
         let whole = u128::from(payload) + u128::from(overhead);
         (10_000 * u128::from(payload)).checked_div(whole).map_or(0, |share| share as u64)
     }
 
-    /// Returns the machine's name; "what if" machines have their changes appended.
+    /// Returns the machine's name. "What if" machines have their changes appended.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -181,7 +182,7 @@ mod tests {
         }
     }
 
-    /// A single stream of full packets gets what was measured, also where links are modelled.
+    /// A single stream of full packets gets the measured bandwidth, even where links are modelled.
     #[test]
     fn one_stream_fits_through_a_link() {
         for platform in [Platform::fx100(), Platform::fx10(), Platform::tofud()] {
@@ -191,8 +192,8 @@ mod tests {
         }
     }
 
-    /// Fugaku's link is slower than Tofu2's; nothing of its table may have slipped into the other
-    /// by its note.
+    /// Fugaku's link is slower than Tofu2's. The notes must not show that anything from its table
+    /// has slipped into the other.
     #[test]
     fn tofud_stands_apart() {
         let (tofu2, tofud) = (Platform::fx100(), Platform::tofud());

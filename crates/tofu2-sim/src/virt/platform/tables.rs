@@ -1,8 +1,8 @@
-//! The tables of all machines. A line is a constant's name, value, unit, the figures that set it,
-//! and its note.
+//! The tables of all machines. Each line has a constant's name, value, unit, the figures it was set
+//! from, and its note.
 //!
-//! TofuD stands apart: none of its values is used for Tofu2. Most numbers of control queues are
-//! public for TofuD only, from the behaviour of its system library; where Tofu2's table uses one,
+//! TofuD stands apart: none of its values is used for Tofu2. Most numbers about control queues are
+//! public only for TofuD, from the behaviour of its system library. Where Tofu2's table uses one,
 //! its note says that it is assumed.
 
 use super::{Constant, Unit};
@@ -105,7 +105,7 @@ pub(super) fn fx10() -> Vec<Constant> {
     [machine, queues].concat()
 }
 
-/// Control queues of Tofu2: how many there are and what they can do.
+/// The control queues of Tofu2: how many there are and what they can do.
 fn tofu2_queues() -> Vec<Constant> {
     constants! {
         "system_queues" = 0 Count: "assumed: CQs of a TNI that programs don't reach";

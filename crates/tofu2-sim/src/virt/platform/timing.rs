@@ -1,15 +1,15 @@
-//! The constants as the event path uses them: looked up once, picoseconds.
+//! The constants as the event path uses them: looked up once, in picoseconds.
 //!
 //! # How an operation's latency is made up
-//! Only two sums are calibrated: the one-way latency of an 8-byte put to a neighbour and what the
+//! Only two sums are calibrated: the one-way latency of an 8-byte put to a neighbour, and what the
 //! wire adds to a round trip. A leg is *post* (CPU) + *send engine* + *wire* + *receive engine*;
-//! the receive engine takes what the put's latency leaves (FX100: 710 = 150 + 150 + 260 + 150 ns).
-//! The leg back is send engine + wire + receive engine + polling the result, polling taking as long
-//! as posting. The wire takes half the round trip for the first hop and `hop` for each further one,
-//! nothing inside a node. The first 8 bytes of a payload are in these figures; further ones take
-//! `payload_byte` each.
+//! the receive engine takes what remains of the put's latency (FX100: 710 = 150 + 150 + 260 + 150
+//! ns). The return leg is send engine + wire + receive engine + polling for the result, where
+//! polling takes as long as posting. The wire takes half the round trip for the first hop, `hop`
+//! for each further one, and nothing inside a node. These figures include the first 8 bytes of a
+//! payload; each further byte takes `payload_byte`.
 //!
-//! So an unloaded fetch-add takes 2 x 450 + 269.5 ns inside a node of FX100 and 520 ns more to a
+//! So on FX100 an unloaded fetch-add takes 2 x 450 + 269.5 ns inside a node, and 520 ns more to a
 //! neighbour.
 
 use super::{Platform, SOFTWARE};
@@ -17,19 +17,19 @@ use rdma_fabric::{FabricError, barrier::GateId, control_queue::QueueLimits};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Timing {
-    /// Service time of an atomic when `i + 1` receive engines have one, in picoseconds.
+    /// Service time of an atomic, in picoseconds, when `i + 1` receive engines have one.
     pub(crate) service: Vec<u64>,
     pub(crate) post: u64,
     pub(crate) send: u64,
     pub(crate) receive: u64,
     pub(crate) gap: u64,
-    /// One way, first hop.
+    /// One-way wire latency of the first hop.
     pub(crate) wire: u64,
-    /// Each further hop.
+    /// Wire latency of each further hop.
     pub(crate) hop: u64,
-    /// Femtoseconds per byte.
+    /// In femtoseconds per byte.
     link_byte: u64,
-    /// Femtoseconds per byte.
+    /// In femtoseconds per byte.
     payload_byte: u64,
     pub(crate) packet_payload: u64,
     packet_overhead: u64,
@@ -43,17 +43,17 @@ pub(crate) struct Timing {
     pub(crate) yield_: u64,
     pub(crate) node_memory: u64,
     pub(crate) queues: QueueTable,
-    /// From a barrier gate's last input to its outputs.
+    /// Time from a barrier gate's last input to its outputs.
     pub(crate) barrier_gate: u64,
-    /// Start/end gates of a node's barrier unit.
+    /// The number of start/end gates of a node's barrier unit.
     pub(crate) barrier_channels: u32,
-    /// All its gates.
+    /// The number of all gates of a node's barrier unit.
     pub(crate) barrier_gates: u32,
-    /// Layers by name; few, so a list.
+    /// Software layers by name; few, so a list.
     software: Vec<(&'static str, u64)>,
 }
 
-/// Bytes whose transfer the latency figures contain.
+/// Payload bytes that the latency figures already include.
 const FREE_BYTES: u64 = 8;
 
 impl Timing {
@@ -116,33 +116,35 @@ impl Timing {
         })
     }
 
-    /// What a payload adds to a leg.
+    /// Returns the time that a payload adds to a leg.
     #[inline]
     pub(crate) fn payload(&self, bytes: u64) -> u64 {
         if bytes <= FREE_BYTES { 0 } else { scaled(bytes - FREE_BYTES, self.payload_byte) }
     }
 
-    /// What the payload of a message takes that goes before a packet at this offset, in bytes.
+    /// Returns the time taken by the payload of a message that precedes the packet at `offset`, in
+    /// bytes.
     #[inline]
     pub(crate) fn payload_before(&self, offset: u64) -> u64 {
         scaled(offset, self.payload_byte)
     }
 
-    /// What the last packet's payload adds to its message's latency, after the others.
+    /// Returns what the last packet's payload adds to the message's latency, after the other
+    /// packets.
     #[inline]
     pub(crate) fn last_packet(&self, bytes: u64) -> u64 {
         let before = bytes.saturating_sub(1) / self.packet_payload * self.packet_payload;
         self.payload(bytes).saturating_sub(self.payload_before(before))
     }
 
-    /// How long a packet with so much payload occupies a link or a receive engine.
+    /// Returns how long a packet with this payload occupies a link or a receive engine.
     #[inline]
     pub(crate) fn occupancy(&self, payload: u64) -> u64 {
         scaled(payload + self.packet_overhead, self.link_byte)
     }
 
-    /// What the way back of a result takes whose wire takes `wire`: send engine, wire, receive
-    /// engine, polling.
+    /// Returns how long a result takes to get back, over a wire that takes `wire`: send engine,
+    /// wire, receive engine, polling.
     #[inline]
     pub(crate) fn leg_back(&self, wire: u64) -> u64 {
         self.send + wire + self.receive + self.post
@@ -154,7 +156,7 @@ impl Timing {
         if hops == 0 { 0 } else { self.wire + u64::from(hops - 1) * self.hop }
     }
 
-    /// What passing a software layer costs; nothing if it is unknown.
+    /// Returns the cost of passing through a software layer; 0 if the layer is unknown.
     pub(crate) fn software(&self, layer: &str) -> u64 {
         self.software.iter().find(|(name, _)| *name == layer).map_or(0, |(_, cost)| *cost)
     }
@@ -173,7 +175,7 @@ fn scaled(bytes: u64, femtos: u64) -> u64 {
 #[derive(Clone, Debug)]
 pub(crate) struct QueueTable {
     pub(crate) engines: u8,
-    /// CQs of each engine that programs reach.
+    /// The CQs of each engine that programs can use.
     pub(crate) numbers: u8,
     pub(crate) contexts: u8,
     pub(crate) session: u32,
@@ -181,11 +183,11 @@ pub(crate) struct QueueTable {
     pub(crate) depth: u32,
     pub(crate) fixed_tags: u32,
     pub(crate) automatic_tags: u32,
-    /// One address space for all queues of a rank.
+    /// Whether all queues of a rank share one address space.
     pub(crate) shared_tags: bool,
     /// Picoseconds per unit of a command's gap.
     pub(crate) packet_gap: u64,
-    /// Bytes of the longest command.
+    /// The longest command, in bytes.
     pub(crate) longest: u32,
 }
 
@@ -210,7 +212,7 @@ impl QueueTable {
         })
     }
 
-    /// Returns the limits that a rank sees, `free` CQs of its node being free.
+    /// Returns the limits that a rank sees when `free` CQs of its node are free.
     pub(crate) fn limits(&self, free: u32) -> QueueLimits {
         let mut limits = QueueLimits::new(self.engines, self.numbers);
         limits.contexts = self.contexts;

@@ -1,4 +1,4 @@
-//! What was posted to control queues, and what released it.
+//! Commands posted to control queues, and what released them.
 
 use super::CommandId;
 use rdma_fabric::{
@@ -10,14 +10,15 @@ use std::collections::HashMap;
 /// Why a command of a control queue could start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Released {
-    /// It waited for nothing: the queue has no session offset, or that stood beyond the command.
+    /// It waited for nothing: the queue has no session offset, or the offset was already beyond the
+    /// command.
     AtOnce,
-    /// A put advanced the session offset beyond it: the place of that put in
+    /// A put advanced the session offset beyond it. Holds the index of that put in
     /// [`super::Timeline::commands`], if it is there.
     By(Option<usize>),
 }
 
-/// A posting to a control queue. Of several blocks, times are those of the first.
+/// A posting to a control queue. If it has several blocks, times are those of the first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeenCommand {
     /// The queue.
@@ -26,13 +27,14 @@ pub struct SeenCommand {
     pub slot: u64,
     /// What was posted.
     pub posting: Posting,
-    /// When the CPU had written it.
+    /// When the CPU had written the command.
     pub posted: Time,
-    /// When the engine took it; `None` if it never did.
+    /// When the engine took the command; `None` if it never did.
     pub started: Option<Time>,
-    /// When it was through the receive engine of its target; `None` if it has none, or never was.
+    /// When the command had passed its target's receive engine; `None` if it has no target or never
+    /// got there.
     pub arrived: Option<Time>,
-    /// Why it could start.
+    /// Why the command could start.
     pub released: Released,
 }
 
@@ -46,19 +48,19 @@ impl SeenCommand {
 /// An advance of a session offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Advance {
-    /// Of the queue.
+    /// The opening of the queue.
     pub(super) opening: u64,
     /// The first slot that it released.
     pub(super) from: u64,
-    /// The first one that it did not.
+    /// The first slot that it did not release.
     pub(super) to: u64,
-    /// Opening and slot of the put that did it, if it is known.
+    /// Opening and slot of the put that advanced the offset, if known.
     pub(super) by: Option<(u64, u64)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct PostedCommand {
-    /// Of the queue.
+    /// The opening of the queue.
     opening: u64,
     id: CommandId,
     command: SeenCommand,
@@ -69,7 +71,7 @@ struct PostedCommand {
 pub(super) struct Commands {
     list: Vec<PostedCommand>,
     advances: Vec<Advance>,
-    /// Places in the list by opening and first slot. Never iterated.
+    /// Indices into the list by opening and first slot. Never iterated.
     by_slot: HashMap<(u64, u64), usize>,
 }
 
@@ -103,13 +105,13 @@ impl Commands {
         self.by_slot.get(&at).map(|place| &mut self.list[*place].command)
     }
 
-    /// All of them by name; what released them is not known here.
+    /// Iterates over all commands by name, without what released them.
     #[cfg(feature = "timeline")]
     pub(super) fn named(&self) -> impl Iterator<Item = (CommandId, &SeenCommand)> {
         self.list.iter().map(|entry| (entry.id, &entry.command))
     }
 
-    /// All of them, each with what released it.
+    /// Returns all commands, each with what released it.
     pub(super) fn seen(&self) -> Vec<SeenCommand> {
         let seen = |PostedCommand { opening, command, .. }: &PostedCommand| {
             let last = command.slot + command.posting.command.slots() - 1;
@@ -140,7 +142,8 @@ mod tests {
         for (opening, slot) in [(7, 0), (7, 1), (7, 2), (8, 1)] {
             commands.posted(opening, seen(slot), 0, 100);
         }
-        // Slot 0 stood ahead of the offset; the command of slot 0 of opening 7 releases slot 1.
+        // The offset was past slot 0 from the start; the command in slot 0 of opening 7 releases
+        // slot 1.
         commands.advanced(Advance { opening: 7, from: 1, to: 2, by: Some((7, 0)) }, 100);
         commands.advanced(Advance { opening: 7, from: 2, to: 3, by: None }, 100);
         let released: Vec<_> = commands.seen().into_iter().map(|command| command.released).collect();

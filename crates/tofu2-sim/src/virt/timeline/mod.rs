@@ -2,16 +2,16 @@
 //!
 //! A [`Timeline`] is recorded by [`super::Job::timeline`] and, with the feature `timeline`, written
 //! by `Timeline::write` in the trace-event format, which Perfetto and Chrome's viewer open. Each
-//! node is a process of the viewer; its tracks are its ranks' CPUs, the control queues, the send
-//! and receive side of each TNI, and the atomic unit. Recording changes nothing about a run: the
-//! same trace hash.
+//! node is a process in the viewer. Its tracks are its ranks' CPUs, the control queues, the send
+//! and receive sides of each TNI, and the atomic unit. Recording does not change a run: the trace
+//! hash stays the same.
 //!
-//! A slice on an engine lasts as long as the engine is busy with the command; latency is the way
-//! between slices, along the arrow that joins them.
+//! A slice on an engine lasts as long as the engine is busy with the command. Latency is the
+//! distance between slices, along the arrow that joins them.
 //!
-//! [`Timeline::commands`] is what was posted to control queues, as data.
+//! [`Timeline::commands`] returns what was posted to control queues, as data.
 //!
-//! Without one, a run tests a pointer for null at each point that could be recorded.
+//! Without a timeline, a run tests a pointer for null at each point that could be recorded.
 
 mod commands;
 mod recording;
@@ -48,11 +48,11 @@ pub(super) type CommandId = u64;
 struct Slice {
     node: u32,
     track: Track,
-    /// Picoseconds.
+    /// Start time in picoseconds.
     begin: u64,
     end: u64,
     activity: Activity,
-    /// Joins the slices of one command, from its posting to its visibility.
+    /// The command that the slice belongs to; joins a command's slices from posting to visibility.
     id: Option<CommandId>,
 }
 
@@ -90,39 +90,40 @@ struct Moment {
     activity: Activity,
 }
 
-/// The record of a run, from its beginning until it was full.
+/// The record of a run, from its start until the record was full.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Timeline {
     slices: Vec<Slice>,
     samples: Vec<Sample>,
     moments: Vec<Moment>,
-    /// What ended before is not kept; picoseconds.
+    /// What ended before this time, in picoseconds, is not kept.
     from: u64,
-    /// Entries that are kept in all.
+    /// The most entries to keep.
     limit: usize,
-    /// Entries that came after the limit.
+    /// The number of entries dropped after the limit was reached.
     dropped: u64,
-    /// Commands that have a name.
+    /// The number of commands that have a name.
     named: CommandId,
     ranks_per_node: u32,
-    /// By slot of the in-flight table. Never iterated.
+    /// Commands by slot of the in-flight table. Never iterated.
     by_operation: HashMap<u32, CommandId>,
-    /// By control queue and slot. Never iterated.
+    /// Commands by control queue and slot. Never iterated.
     by_slot: HashMap<(u32, u64), CommandId>,
     /// Postings of control queues.
     commands: Commands,
 }
 
 impl Timeline {
-    /// How many entries commands record: more than a viewer is pleasant with.
+    /// The number of entries that command-line programs record: more than a viewer handles
+    /// comfortably.
     pub const ENTRIES: usize = 200_000;
 
-    /// A record of the first `limit` entries from `from` on.
+    /// Creates a record of the first `limit` entries from `from` on.
     pub(super) fn new(limit: usize, from: u64, ranks_per_node: u32) -> Self {
         Timeline { limit, from, ranks_per_node, ..Timeline::default() }
     }
 
-    /// Returns how many slices, samples and marks are kept.
+    /// Returns the number of slices, samples and marks that are kept.
     pub fn len(&self) -> usize {
         self.slices.len() + self.samples.len() + self.moments.len()
     }
@@ -132,13 +133,13 @@ impl Timeline {
         self.len() == 0
     }
 
-    /// Returns how many later entries there was no room for.
+    /// Returns the number of later entries for which there was no room.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// Writes the timeline as trace events (feature `timeline`), times in microseconds of virtual
-    /// time.
+    /// Writes the timeline as trace events (feature `timeline`), with times in microseconds of
+    /// virtual time.
     ///
     /// # Errors
     /// Those of `out`.
@@ -147,8 +148,8 @@ impl Timeline {
         viewer::write(self, &HashMap::new(), out)
     }
 
-    /// Writes the timeline like [`Timeline::write`], with names for the commands of control queues
-    /// that `label` knows.
+    /// Writes the timeline like [`Timeline::write`], naming the control-queue commands that `label`
+    /// knows.
     ///
     /// # Errors
     /// Those of `out`.
@@ -162,40 +163,39 @@ impl Timeline {
         viewer::write(self, &labels.collect(), out)
     }
 
-    /// Returns what was posted to control queues, in order of the posting; as many as entries are
-    /// kept.
+    /// Returns what was posted to control queues, in posting order, up to the limit on entries.
     pub fn commands(&self) -> Vec<SeenCommand> {
         self.commands.seen()
     }
 
-    /// Whether an entry that ends at `time` is kept.
+    /// Returns whether an entry that ends at `time` is kept.
     fn keeps(&mut self, time: u64) -> bool {
         let (early, room) = (time < self.from, self.len() < self.limit);
         self.dropped += u64::from(!early && !room);
         !early && room
     }
 
-    /// A name for one more command.
+    /// Returns a name for one more command.
     fn next_command(&mut self) -> CommandId {
         self.named += 1;
         self.named
     }
 
-    /// `activity` took from `begin` to `end`.
+    /// Records that `activity` took from `begin` to `end`.
     fn slice(&mut self, node: u32, track: Track, begin: u64, end: u64, activity: Activity, id: Option<CommandId>) {
         if self.keeps(end) {
             self.slices.push(Slice { node, track, begin, end: end.max(begin), activity, id });
         }
     }
 
-    /// `activity` happened at `time`.
+    /// Records that `activity` happened at `time`.
     fn mark(&mut self, node: u32, track: Track, time: u64, activity: Activity) {
         if self.keeps(time) {
             self.moments.push(Moment { node, track, time, activity });
         }
     }
 
-    /// The pointers of a queue moved.
+    /// Records that the pointers of a queue moved.
     fn pointers(&mut self, node: u32, (engine, number): (u8, u8), time: u64, [read, write, scheduled]: [u64; 3]) {
         if self.keeps(time) {
             self.samples.push(Sample { node, engine, number, time, read, write, scheduled });

@@ -1,4 +1,4 @@
-//! The points of a run that a timeline shows.
+//! The points of a run that a timeline records.
 
 use super::{Activity, SeenCommand, Timeline, Track, commands::Advance};
 use crate::virt::{
@@ -14,7 +14,7 @@ fn activity(op: &Op) -> Activity {
     Activity::Command { opcode: op.opcode, bytes, poster: op.poster, target: op.target.rank }
 }
 
-/// What a command of a queue is shown as. The number of bytes is that of one block.
+/// Returns how a queue's command is shown. The number of bytes is that of one block.
 fn queued(command: &Command, from: QueueId) -> Activity {
     let (opcode, bytes) = match command {
         Command::Put { len, .. } => (Opcode::Put, u64::from(*len)),
@@ -27,21 +27,21 @@ fn queued(command: &Command, from: QueueId) -> Activity {
     Activity::Command { opcode, bytes, poster: from.rank().number(), target }
 }
 
-/// How long a command that is taken at `start` and out at `sent` keeps its engine from the next
-/// one. The rest is latency.
+/// Returns how long a command that is taken at `start` and out at `sent` keeps its engine busy. The
+/// rest is latency.
 fn engine_busy(timing: &Timing, start: u64, sent: u64) -> u64 {
     sent.saturating_sub(start + timing.send).max(timing.gap)
 }
 
-/// How long a put's data come in, or a request.
+/// Returns how long a put's data, or a request, takes to come in.
 fn receiver_busy(timing: &Timing, opcode: Opcode, bytes: u64) -> u64 {
     let payload = if opcode == Opcode::Put { timing.payload(bytes) } else { 0 };
     payload.max(timing.receive)
 }
 
 impl Timeline {
-    /// An operation was written by the CPU until `posted`, was taken by the send engine at `start`,
-    /// and is out at `sent`.
+    /// Records an operation that the CPU finished writing at `posted`, that the send engine took at
+    /// `start`, and that is out at `sent`.
     #[cold]
     pub(in crate::virt) fn posted(
         &mut self,
@@ -62,27 +62,27 @@ impl Timeline {
         self.slice(node, Track::Send(sender as u8), start, start + busy, activity(op), Some(id));
     }
 
-    /// An operation or its data are through the target's receive engine now.
+    /// Records that an operation or its data have passed the target's receive engine now.
     #[cold]
     pub(in crate::virt) fn arrived(&mut self, machine: &Machine, op: &Op, slot: u32, now: u64) {
         let took = receiver_busy(&machine.timing, op.opcode, op.target.len);
         self.show_at(machine, op, slot, Track::Receive(op.engine), (took, now), !op.opcode.is_atomic());
     }
 
-    /// The atomic unit has finished an operation now.
+    /// Records that the atomic unit has finished an operation now.
     #[cold]
     pub(in crate::virt) fn served(&mut self, machine: &Machine, op: &Op, slot: u32, now: u64) {
         self.show_at(machine, op, slot, Track::Atomics, (machine.timing.service[0], now), true);
     }
 
-    /// `last`: nothing of the operation is shown after this.
+    /// Shows a slice of an operation. `last` says that it is the operation's last one.
     fn show_at(&mut self, machine: &Machine, op: &Op, slot: u32, track: Track, (took, now): (u64, u64), last: bool) {
         let node = machine.node_of(op.target.rank);
         let id = if last { self.by_operation.remove(&slot) } else { self.by_operation.get(&slot).copied() };
         self.slice(node, track, now.saturating_sub(took), now, activity(op), id);
     }
 
-    /// The CPU has written a command into the slot of a queue at `written`.
+    /// Records that the CPU has written a command into a slot of a queue at `written`.
     #[cold]
     pub(in crate::virt) fn command_posted(
         &mut self,
@@ -107,7 +107,7 @@ impl Timeline {
         self.show_pointers(machine, queues, queue, written);
     }
 
-    /// A queue's engine executes the command in `slot` from `now` until `sent`.
+    /// Records that a queue's engine executes the command in `slot` from `now` until `sent`.
     #[cold]
     pub(in crate::virt) fn command_started(
         &mut self,
@@ -120,7 +120,7 @@ impl Timeline {
         let id = queues.id_of(queue);
         let node = machine.node_of(id.rank().number());
         let end = now + engine_busy(&machine.timing, now, sent);
-        // Of a strided command, the first block alone was posted.
+        // Only the first block of a strided command was recorded as posted.
         let known = self.by_slot.get(&(queue, slot)).copied();
         let command_id = known.unwrap_or_else(|| self.next_command());
         if self.len() < self.limit {
@@ -136,7 +136,7 @@ impl Timeline {
         }
     }
 
-    /// A command of a queue is through its target's receive engine now.
+    /// Records that a queue's command has passed its target's receive engine now.
     #[cold]
     pub(in crate::virt) fn command_reached(&mut self, machine: &Machine, queues: &Queues, flight: u32, now: u64) {
         let (queue, slot, to, opcode, bytes) = queues.seen_flight(flight);
@@ -149,8 +149,8 @@ impl Timeline {
         self.slice(node, Track::Receive(to.engine()), begin, now, shown, id);
     }
 
-    /// The session offset of a queue has moved by `slots` now; `by`: queue and slot of the put that
-    /// did it.
+    /// Records that a queue's session offset has moved by `slots` now. `by` is the queue and slot
+    /// of the put that moved it.
     #[cold]
     pub(in crate::virt) fn offset_advanced(
         &mut self,
@@ -172,17 +172,17 @@ impl Timeline {
         self.show_pointers(machine, queues, queue, now);
     }
 
-    /// A rank computes from `begin` to `end`.
+    /// Records that a rank computes from `begin` to `end`.
     pub(in crate::virt) fn computing(&mut self, machine: &Machine, rank: u32, begin: u64, end: u64) {
         self.slice(machine.node_of(rank), Track::Cpu(rank), begin, end, Activity::Compute, None);
     }
 
-    /// A fault has begun that meets a rank.
+    /// Records that a fault that affects a rank has begun.
     pub(in crate::virt) fn fault(&mut self, machine: &Machine, rank: u32, now: u64, name: &'static str) {
         self.mark(machine.node_of(rank), Track::Cpu(rank), now, Activity::Fault(name));
     }
 
-    /// The command in `slot` failed where it was to start.
+    /// Records that the command in `slot` failed when it was to start.
     pub(in crate::virt) fn command_failed(&mut self, queue: u32, slot: u64) {
         self.by_slot.remove(&(queue, slot));
     }

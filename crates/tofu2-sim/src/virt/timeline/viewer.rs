@@ -1,7 +1,7 @@
 //! The trace-event format: `{"traceEvents": [...]}`.
 //!
-//! Slices of one track must not overlap. What does (packets of several commands that are taken in
-//! turn) goes to a further track of the same name.
+//! Slices of one track must not overlap. Those that do (packets of several commands taken in turn)
+//! go to a further track of the same name.
 
 use super::{Activity, CommandId, Slice, Timeline, Track};
 use crate::virt::operation::Opcode;
@@ -11,10 +11,10 @@ use std::{
     io::{self, BufWriter, Write},
 };
 
-/// Lanes that one place may have: its number times this is its first track.
+/// The most lanes of one place. A place's first track is its number times this.
 const LANES: u64 = 64;
 
-/// `labels`: names for commands, put before what the slice says by itself.
+/// Writes the timeline. `labels` has names for commands, which precede a slice's own text.
 pub(super) fn write(timeline: &Timeline, labels: &Labels, out: impl Write) -> io::Result<()> {
     let mut list = List { out: BufWriter::new(out), empty: true };
     list.out.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
@@ -47,7 +47,7 @@ pub(super) fn write(timeline: &Timeline, labels: &Labels, out: impl Write) -> io
     list.out.flush()
 }
 
-/// By command.
+/// Names by command.
 pub(super) type Labels = HashMap<CommandId, String>;
 
 struct List<W: Write> {
@@ -62,18 +62,18 @@ impl<W: Write> List<W> {
     }
 }
 
-/// Microseconds.
+/// Converts to microseconds.
 fn micros(ps: u64) -> f64 {
     ps as f64 / 1e6
 }
 
-/// Which track each slice is drawn on.
+/// The track on which each slice is drawn.
 struct Tracks {
-    /// By node and place, in the order in which they are shown: the first track.
+    /// The first track by node and place, in the order in which they are shown.
     first: BTreeMap<(u32, Track), u64>,
-    /// By slice: how many tracks further.
+    /// The lane of each slice: the offset from the first track.
     lanes: Vec<u8>,
-    /// By place: how many it needs.
+    /// The number of lanes that each place needs.
     needed: BTreeMap<(u32, Track), u8>,
 }
 
@@ -207,7 +207,7 @@ fn shown(slice: &Slice, track: u64, labels: &Labels) -> Value {
     })
 }
 
-/// By command that has several slices: when the first begins and the last ends.
+/// For each command with several slices, when the first begins and the last ends.
 fn spans(timeline: &Timeline) -> BTreeMap<u64, (u64, u64)> {
     let mut spans: BTreeMap<u64, (u64, u64, u32)> = BTreeMap::new();
     for slice in &timeline.slices {
@@ -219,7 +219,7 @@ fn spans(timeline: &Timeline) -> BTreeMap<u64, (u64, u64)> {
     spans.into_iter().map(|(id, (first, last, _))| (id, (first, last))).collect()
 }
 
-/// A point of a command's way, inside the slice it belongs to: start, step or end.
+/// Returns a point on a command's arrow, inside the slice it belongs to: start, step or end.
 fn arrow(slice: &Slice, track: u64, id: CommandId, first: bool, last: bool) -> Value {
     let (phase, at) = match (first, last) {
         (true, _) => ("s", slice.begin),

@@ -24,7 +24,7 @@ impl Axis {
     /// All axes, in order.
     pub const ALL: [Axis; 6] = [Axis::X, Axis::Y, Axis::Z, Axis::A, Axis::B, Axis::C];
 
-    /// Returns the place in [`Axis::ALL`] and among coordinates.
+    /// Returns the axis's index in [`Axis::ALL`] and among coordinates.
     #[inline]
     pub fn index(self) -> usize {
         self as usize
@@ -42,21 +42,21 @@ impl fmt::Display for Axis {
     }
 }
 
-/// Where a node is. One byte each, in the order X, Y, Z, A, B, C, as the hardware's programming
-/// interface has them.
+/// The coordinates of a node: one byte each, in the order X, Y, Z, A, B, C, as in the hardware's
+/// programming interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Coordinates {
-    /// Group, first axis.
+    /// Group along X.
     pub x: u8,
-    /// Group, second axis.
+    /// Group along Y.
     pub y: u8,
-    /// Group, third axis.
+    /// Group along Z.
     pub z: u8,
-    /// Node in its group, first axis.
+    /// Node in its group along A.
     pub a: u8,
-    /// Node in its group, second axis.
+    /// Node in its group along B.
     pub b: u8,
-    /// Node in its group, third axis.
+    /// Node in its group along C.
     pub c: u8,
 }
 
@@ -94,7 +94,7 @@ impl fmt::Display for Coordinates {
     }
 }
 
-/// How long an axis is, and whether it closes to a ring.
+/// The length of an axis, and whether it closes to a ring.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Extent {
     pub(super) length: u32,
@@ -102,8 +102,8 @@ pub(super) struct Extent {
 }
 
 impl Extent {
-    /// Number of steps from `a` to `b` on the shorter side, and whether they go upwards: so if both
-    /// sides are equal.
+    /// Returns the number of steps from `a` to `b` on the shorter side, and whether they go
+    /// upwards, as they do if both sides are equal.
     #[inline]
     pub(super) fn steps(self, a: u32, b: u32) -> (u32, bool) {
         if !self.wraps {
@@ -114,8 +114,8 @@ impl Extent {
         if up <= down { (up, true) } else { (down, false) }
     }
 
-    /// One step from `a`, and whether it goes over the wrap-around. At the end of a line it leads
-    /// to the other end too, where no route goes.
+    /// Takes one step from `a`; also returns whether it goes over the wrap-around. A step from the
+    /// end of a line also leads to the other end, but no route takes it.
     #[inline]
     pub(super) fn step(self, a: u32, up: bool) -> (u32, bool) {
         let last = self.length - 1;
@@ -128,7 +128,7 @@ impl Extent {
     }
 }
 
-/// Writes lengths of all axes; those that are no rings have an `m`.
+/// Writes the lengths of all axes; those that are not rings have an `m`.
 pub(super) fn write_extents(extents: &[Extent], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     for (i, extent) in extents.iter().enumerate() {
         write!(f, "{}{extent:?}", if i > 0 { "x" } else { "" })?;
@@ -142,8 +142,8 @@ impl fmt::Debug for Extent {
     }
 }
 
-/// A router's port to a neighbour, and so the link that leaves by it. Axes A and C are two nodes
-/// long and have one link each.
+/// A router's port to a neighbour, and thus the link that leaves through it. Axes A and C are two
+/// nodes long and have one link each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Port {
@@ -184,7 +184,7 @@ impl Port {
         Port::C,
     ];
 
-    /// Each port's axis, its name, and the neighbour's port that leads back.
+    /// Each port's axis and name, and the neighbour's port that leads back.
     const TABLE: [(Axis, &'static str, Port); 10] = [
         (Axis::X, "X+", Port::XMinus),
         (Axis::X, "X-", Port::XPlus),
@@ -212,7 +212,7 @@ impl Port {
         if up { upwards } else { upwards.back() }
     }
 
-    /// Returns the place in [`Port::ALL`].
+    /// Returns the port's index in [`Port::ALL`].
     #[inline]
     pub fn index(self) -> usize {
         self as usize
@@ -236,13 +236,13 @@ impl fmt::Display for Port {
     }
 }
 
-/// One direction of one cable: what leaves `node` by `port`. The other direction is the neighbour's
-/// [`Port::back`].
+/// One direction of a cable: the one that leaves `node` through `port`. The other direction is the
+/// neighbour's [`Port::back`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Link {
     /// The node's number in its shape.
     pub node: u32,
-    /// The way out.
+    /// The port through which the link leaves.
     pub port: Port,
 }
 

@@ -1,24 +1,25 @@
 //! How a line or a three-dimensional torus of logical places is folded into six dimensions.
 //!
-//! * *Row major*: node numbers. Neighbours are far apart wherever an axis ends.
+//! * *Row major*: the order of node numbers. Logical neighbours are far apart wherever an axis
+//!   ends.
 //! * *Snake*: one line through all nodes, X fastest, then Y, Z, B, C and A, each axis up and down
-//!   in turn; so neighbours are one hop apart in every shape. Its ends meet (the line is a ring)
-//!   where the last axis that is longer than one is even, and a ring or two long: in all shapes of
-//!   full groups, since A is two long. (The system's own tool walks X, B, C, A in this order; where
-//!   it puts Y and Z is not known.)
-//! * *Virtual torus*: three logical axes, of X with A, Y with B, Z with C, each wound so that
-//!   neighbours are one hop apart, ends included. An axis with a partner of two goes up on one side
-//!   and comes back on the other. B is three long: one of its columns is the way back, the other
-//!   two are taken in turn on the way out; this closes since B is a ring, whatever Y is. Open stay
-//!   only an odd number of nodes of which neither axis is a ring, and a mesh axis of more than two
-//!   without partner.
+//!   in turn, so that neighbours are one hop apart in every shape. Its ends meet (the line is a
+//!   ring) if the last axis longer than one has even length and is a ring or two long. This holds
+//!   for all shapes of full groups, since A is two long. (The system's own tool walks X, B, C, A in
+//!   this order; where it puts Y and Z is not known.)
+//! * *Virtual torus*: three logical axes that pair X with A, Y with B, and Z with C, each wound so
+//!   that neighbours are one hop apart, including the ends. An axis whose partner has length two
+//!   goes up on one side and comes back on the other. B has length three: one of its columns is the
+//!   way back, and the other two are taken in turn on the way out; this closes whatever Y is, since
+//!   B is a ring. Only two cases stay open: an odd number of nodes with neither axis a ring, and a
+//!   mesh axis longer than two without a partner.
 //!
 //! [`Fold::seams`] says for each shape whether the ends meet.
 
 use super::{Axis, Choice, Coordinates, Path, PathId, Route, TofuShape, TopologyError, axes::Extent};
 use rdma_fabric::{FabricError, Rank};
 
-/// How ranks' places are numbered along a shape.
+/// How the places of ranks are numbered along a shape.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Folding {
     /// In the order of node numbers.
@@ -26,11 +27,11 @@ pub enum Folding {
     RowMajor,
     /// Along one line on which neighbours are one hop apart.
     Snake,
-    /// In a three-dimensional torus, last axis fastest.
+    /// In a three-dimensional torus, with the last axis fastest.
     VirtualTorus,
 }
 
-/// Fastest first.
+/// The axes of the snake, fastest first.
 const SNAKE: [Axis; 6] = [Axis::X, Axis::Y, Axis::Z, Axis::B, Axis::C, Axis::A];
 
 const PAIRS: [(Axis, Axis); 3] = [(Axis::X, Axis::A), (Axis::Y, Axis::B), (Axis::Z, Axis::C)];
@@ -40,7 +41,7 @@ const PAIRS: [(Axis, Axis); 3] = [(Axis::X, Axis::A), (Axis::Y, Axis::B), (Axis:
 pub struct Fold {
     shape: TofuShape,
     folding: Folding,
-    /// Virtual torus: by logical axis, the coordinates along its pair.
+    /// For a virtual torus, the coordinates along each logical axis's pair.
     windings: [Vec<(u8, u8)>; 3],
 }
 
@@ -59,7 +60,7 @@ impl Fold {
         self.shape
     }
 
-    /// Returns the logical lengths: all nodes in one line but for a virtual torus.
+    /// Returns the logical lengths: all nodes in one line, except for a virtual torus.
     pub fn lengths(&self) -> [u32; 3] {
         match self.folding {
             Folding::VirtualTorus => PAIRS.map(|(outer, inner)| self.shape.length(outer) * self.shape.length(inner)),
@@ -114,8 +115,8 @@ impl Fold {
     }
 }
 
-/// Winds one logical axis through a pair of axes: every step one hop, and the step from the end to
-/// the beginning too if that is possible.
+/// Winds one logical axis through a pair of axes. Every step is one hop, and so is the step from
+/// the end to the beginning where possible.
 fn winding(outer: Extent, inner: Extent) -> Vec<(u8, u8)> {
     let adjacent =
         |(a, b): (u8, u8), (c, d): (u8, u8)| outer.steps(a.into(), c.into()).0 + inner.steps(b.into(), d.into()).0 <= 1;
@@ -129,15 +130,15 @@ fn winding(outer: Extent, inner: Extent) -> Vec<(u8, u8)> {
     [up_and_down.clone(), across, along].into_iter().find(is_ring).unwrap_or(up_and_down)
 }
 
-/// Out over all of a rectangle but its first column, and back along that. The first coordinate
-/// counts columns.
+/// Goes out over all of a rectangle except its first column, and back along that column. The first
+/// coordinate counts columns.
 fn comb(columns: u32, rows: u32) -> Vec<(u8, u8)> {
     let out = sweep(columns - 1, rows).into_iter().map(|(column, row)| (column + 1, row));
     let back = (1..rows).rev().map(|row| (0, row as u8));
     std::iter::once((0, 0)).chain(out).chain(back).collect()
 }
 
-/// All of a rectangle, the first coordinate fastest, up and down in turn.
+/// Goes over all of a rectangle, the first coordinate fastest, up and down in turn.
 fn sweep(length: u32, rows: u32) -> Vec<(u8, u8)> {
     (0..rows)
         .flat_map(|row| (0..length).map(move |step| (if row % 2 == 0 { step } else { length - 1 - step }, row)))
@@ -145,8 +146,8 @@ fn sweep(length: u32, rows: u32) -> Vec<(u8, u8)> {
         .collect()
 }
 
-/// The ranks of a job on a [`super::TofuShape`]: blocks of [`super::super::Job::ranks_per_node`] on
-/// one place of the folding after the other.
+/// The ranks of a job on a [`super::TofuShape`]: each place of the folding in turn takes a block of
+/// [`super::super::Job::ranks_per_node`] ranks.
 #[derive(Clone, Debug)]
 pub struct Placement {
     fold: Fold,
@@ -196,7 +197,7 @@ impl Placement {
         Ok(self.choice.path(from.number(), to.number(), default).into())
     }
 
-    /// Returns how many links there are between two ranks' nodes, by a path or by the job's.
+    /// Returns the number of links between two ranks' nodes, along `path` or the job's own path.
     ///
     /// # Errors
     /// [`FabricError::NoSuchRank`]; [`FabricError::Setting`] for a path that the shape does not
@@ -206,7 +207,7 @@ impl Placement {
         Ok(self.fold.shape().hops(at, goal, Some(path))?)
     }
 
-    /// Returns the links between two ranks' nodes, by a path or by the job's.
+    /// Returns the links between two ranks' nodes, along `path` or the job's own path.
     ///
     /// # Errors
     /// [`FabricError::NoSuchRank`]; [`FabricError::Setting`] for a path that the shape does not

@@ -9,21 +9,21 @@ use super::{
     route::{self, Leg, LegIndex},
 };
 
-/// Most axes of any network.
+/// The most axes of any network.
 const AXES: usize = 6;
 
 #[derive(Debug)]
 pub(crate) struct Map {
     extents: Vec<Extent>,
-    /// In which order routes take the axes.
+    /// The order in which routes take the axes.
     order: Vec<Leg>,
     links: Vec<LinkWay>,
-    /// By axis and direction (down, up).
+    /// Links by axis and direction (down, up).
     link_along: [[u8; 2]; AXES],
     coordinates: Vec<[u16; AXES]>,
-    /// Node numbers between neighbours of each axis.
+    /// The difference in node number between neighbours along each axis.
     strides: Vec<u32>,
-    /// Place by node number; empty if they are the same.
+    /// Places by node number; empty if both are the same.
     places: Vec<u32>,
     choice: Option<Choice>,
 }
@@ -41,7 +41,7 @@ struct LinkWay {
 enum Direction {
     Up,
     Down,
-    /// To the other node of an axis of two.
+    /// To the other node of an axis of length two.
     Across,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Trip {
     pub(crate) path: PathId,
 }
 
-/// The next link of a packet, and where it stands in its order then.
+/// The next link of a packet, and the leg that it is then on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Hop {
     pub(crate) link: u8,
@@ -61,8 +61,8 @@ pub(crate) struct Hop {
 }
 
 impl Hop {
-    /// Inside the target's group, after the way between groups: in-group links are used a second
-    /// time there.
+    /// Returns whether the hop is inside the target's group, after the way between groups, where
+    /// in-group links are used a second time.
     #[inline]
     pub(crate) fn is_second_leg(self) -> bool {
         self.leg >= route::TARGET_GROUP
@@ -129,13 +129,13 @@ impl Map {
         map
     }
 
-    /// Links of a node.
+    /// Returns the number of links of a node.
     pub(crate) fn links(&self) -> u8 {
         self.links.len() as u8
     }
 
-    /// Virtual channels of a link: two for the dateline rule, and as many again if routes have a
-    /// second in-group leg.
+    /// Returns the number of virtual channels of a link: two for the dateline rule, and two more if
+    /// routes have a second in-group leg.
     pub(crate) fn channels(&self) -> u8 {
         if self.order.len() > usize::from(route::TARGET_GROUP) { 4 } else { 2 }
     }
@@ -153,8 +153,8 @@ impl Map {
         self.extents.iter().enumerate().map(|(i, extent)| extent.steps(a[i].into(), b[i].into()).0).sum()
     }
 
-    /// The way of a message between two places, of one rank to another, by a path of its own if it
-    /// has `chosen` one (plain tori have none). What goes back takes the default path.
+    /// Returns the way of a message between the places of two ranks, along the message's `chosen`
+    /// path if it has one (plain tori have no paths). Replies take the default path.
     #[inline]
     pub(crate) fn trip(&self, from: u32, to: u32, ranks: (u32, u32), chosen: Option<PathId>) -> Trip {
         let back = self.hops(from, to);
@@ -184,7 +184,7 @@ impl Map {
         Trip { there, back, path }
     }
 
-    /// The next link of a packet at `node`, or `None` at its end.
+    /// Returns the next link of a packet at `node`, or `None` if it has arrived.
     #[inline]
     pub(crate) fn next(&self, node: u32, to: u32, path: PathId, leg: LegIndex) -> Option<Hop> {
         let (at, goal) = (&self.coordinates[node as usize], &self.coordinates[to as usize]);
@@ -194,13 +194,13 @@ impl Map {
         Some(Hop { link: self.link_along[axis][usize::from(up)], leg })
     }
 
-    /// The leg of a packet that stays on its node.
+    /// Returns the leg of a packet that stays on its node.
     pub(crate) fn last_leg(&self) -> LegIndex {
         self.order.len() as LegIndex
     }
 
-    /// The node that a link leads to and whether it goes over the wrap-around of a ring. (Of a line
-    /// that ends here, its other end.)
+    /// Returns the node that a link leads to, and whether it goes over the wrap-around of a ring.
+    /// At the end of a line, the node is the line's other end.
     pub(crate) fn over(&self, node: u32, link: u8) -> (u32, bool) {
         let LinkWay { axis, direction, .. } = self.links[usize::from(link)];
         let axis = usize::from(axis);
@@ -217,12 +217,12 @@ impl Map {
         (self.places.get(node as usize).copied().unwrap_or(node), closes)
     }
 
-    /// The node that sends over a link to this one.
+    /// Returns the node that sends to this one over a link.
     pub(crate) fn behind(&self, node: u32, link: u8) -> u32 {
         self.over(node, self.links[usize::from(link)].back).0
     }
 
-    /// Heap memory of all tables.
+    /// Returns the heap memory of all tables, in bytes.
     #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
         size_of_val(&*self.coordinates)

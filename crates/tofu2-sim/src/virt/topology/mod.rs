@@ -1,8 +1,8 @@
-//! Where nodes are, and by which links messages get from one to another.
+//! The positions of nodes, and the links by which messages get from one to another.
 //!
 //! [`TofuShape`] is Tofu's six-dimensional mesh/torus of groups, with its ports, paths and
 //! foldings; [`Torus`] is a plain torus or mesh of one to six dimensions, for comparison and for
-//! jobs of which no more than the number of nodes is known.
+//! jobs of which only the number of nodes is known.
 
 mod axes;
 mod folding;

@@ -1,17 +1,18 @@
-//! By which node of the groups a message goes from group to group.
+//! Paths: which node of each group a message passes through between groups.
 
 use super::{Axis, TofuShape, TopologyError};
 use std::fmt;
 
-/// Path coordinates: the in-group coordinates with which a message travels between groups. It goes
-/// there inside its own group, and from there to its target inside the target's.
+/// Path coordinates: the in-group coordinates with which a message travels between groups. The
+/// message goes to these coordinates inside its own group, and from them to its target inside the
+/// target's group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Path {
-    /// PA.
+    /// Path coordinate PA.
     pub a: u8,
-    /// PB.
+    /// Path coordinate PB.
     pub b: u8,
-    /// PC.
+    /// Path coordinate PC.
     pub c: u8,
 }
 
@@ -28,8 +29,8 @@ impl From<PathId> for Path {
     }
 }
 
-/// A path as four bits of a command: A in the lowest, B in two, C in the highest. (Widths as
-/// observed; their order is our reading of it.)
+/// A path as four bits of a command: A in the lowest bit, B in two, C in the highest. (The widths
+/// are as observed; their order is our interpretation.)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PathId(u8);
 
@@ -47,13 +48,13 @@ impl PathId {
         self.0
     }
 
-    /// The low bits of in-group coordinates.
+    /// Packs the low bits of in-group coordinates.
     #[inline]
     pub(super) fn pack(a: u16, b: u16, c: u16) -> Self {
         PathId((a & 1 | (b & 3) << 1 | (c & 1) << 3) as u8)
     }
 
-    /// The path's coordinate along an in-group axis; 0 for others.
+    /// Returns the path's coordinate along an in-group axis; 0 for other axes.
     #[inline]
     pub(super) fn along(self, axis: Axis) -> u16 {
         u16::from(match axis {
@@ -76,17 +77,17 @@ impl TryFrom<Path> for PathId {
     }
 }
 
-/// Which paths the messages of a job take. Answers take the default path in any case.
+/// The paths that a job's messages take. Replies always take the default path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Paths {
-    /// By the target's own in-group coordinates, as a freshly made address of the system library
-    /// has it. The shortest.
+    /// The target's own in-group coordinates, as in a fresh address from the system library. This
+    /// is the shortest path.
     #[default]
     Default,
-    /// Every message by the same path.
+    /// The same path for every message.
     Fixed(Path),
-    /// One for each pair of ranks, spread over all paths of the shape by a fixed hash of both
-    /// numbers; messages of a pair keep their order.
+    /// One path for each pair of ranks, spread over all paths of the shape by a fixed hash of both
+    /// numbers. Messages of a pair keep their order.
     Spread,
 }
 
@@ -95,7 +96,7 @@ pub enum Paths {
 pub(crate) enum Choice {
     Default,
     Fixed(PathId),
-    /// All of the shape's.
+    /// All paths of the shape.
     Spread(Vec<PathId>),
 }
 
@@ -111,7 +112,7 @@ impl Choice {
         })
     }
 
-    /// From rank to rank; `default` is the one that the target's node asks for.
+    /// Returns the path from rank to rank; `default` is the one that the target's node asks for.
     #[inline]
     pub(super) fn path(&self, from: u32, to: u32, default: PathId) -> PathId {
         match self {

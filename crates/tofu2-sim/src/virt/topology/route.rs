@@ -1,17 +1,17 @@
-//! Routes: in which order they take the axes, and link by link. One table of legs serves routes on
-//! paper and packets under way.
+//! Routes: the order in which they take the axes, and their links. One table of legs serves both
+//! computed routes and packets in flight.
 
 use super::{Axis, Coordinates, Link, PathId, Port, TofuShape};
 
 /// One leg of a route: along an axis, to the path's coordinate or to the target's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Leg {
-    /// [`Axis::index`], or the axis' number in a plain torus.
+    /// [`Axis::index`], or the axis's number in a plain torus.
     pub(super) axis: u8,
     pub(super) by_path: bool,
 }
 
-/// Where a packet or route stands in the order: the leg it is on. Only ever grows.
+/// The leg that a packet or route is on. It only ever grows.
 pub(crate) type LegIndex = u8;
 
 const fn to_path(axis: Axis) -> Leg {
@@ -22,8 +22,8 @@ const fn to_target(axis: Axis) -> Leg {
     Leg { axis: axis as u8, by_path: false }
 }
 
-/// Tofu: B, C, A inside the own group to the path's coordinates, X, Y, Z between groups, A, C, B
-/// inside the target's group.
+/// Tofu's legs: B, C, A inside the sender's own group to the path's coordinates, X, Y, Z between
+/// groups, then A, C, B inside the target's group.
 pub(super) const TOFU: [Leg; 9] = [
     to_path(Axis::B),
     to_path(Axis::C),
@@ -36,10 +36,10 @@ pub(super) const TOFU: [Leg; 9] = [
     to_target(Axis::B),
 ];
 
-/// First leg inside the target's group.
+/// The first leg inside the target's group.
 pub(super) const TARGET_GROUP: LegIndex = 6;
 
-/// The next leg on which there is a way to go, from leg `leg` on: its leg, axis and goal.
+/// Returns the next leg, from `leg` on, that is not empty: its index, axis and goal.
 #[inline]
 pub(super) fn next_leg(
     order: &[Leg],
@@ -74,7 +74,7 @@ impl Route {
         Self::in_order(&TOFU, shape, from, to, path)
     }
 
-    /// With legs in another order than Tofu's: what the tests must reject.
+    /// Creates a route with legs in an order other than Tofu's, which the tests must reject.
     pub(super) fn in_order(
         order: &'static [Leg],
         shape: TofuShape,

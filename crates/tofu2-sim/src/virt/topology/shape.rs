@@ -7,15 +7,15 @@ use super::{
 use rdma_fabric::FabricError;
 use std::fmt;
 
-/// Nodes that a network may have at most.
+/// The most nodes that a network may have.
 pub(crate) const MAX_NODES: u32 = 1 << 24;
 
 /// Tofu's network: groups of 2 x 3 x 2 nodes along A, B, C, arranged along X, Y, Z. Node numbers
 /// count C fastest and X slowest.
 ///
 /// A node has ten links: two each along X, Y, Z and B, one each along A and C. Which axes close to
-/// rings is data. Routes take each leg in the shorter direction and upwards if both are equally
-/// long (assumption).
+/// rings is a parameter. Routes take each leg in the shorter direction, or upwards if both are
+/// equally long (an assumption).
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TofuShape {
     extents: [Extent; 6],
@@ -52,8 +52,8 @@ impl TofuShape {
     }
 
     /// Creates a shape of `x`, `y` and `z` groups of 2 x 3 x 2 along X, Y and Z, closed as usual:
-    /// X, Z and B are rings, Y, A and C are not. (X or Z of two groups or one is a mesh too: a ring
-    /// would make no way shorter.)
+    /// X, Z and B are rings, Y, A and C are not. (X or Z with one or two groups is a mesh too: a
+    /// ring would make no path shorter.)
     ///
     /// # Errors
     /// [`TopologyError`] for a length of 0 or above 256, and for more than 2^24 nodes.
@@ -145,8 +145,8 @@ impl TofuShape {
         (0..a).flat_map(move |a| (0..b).flat_map(move |b| (0..c).map(move |c| Path { a, b, c })))
     }
 
-    /// Returns how many links there are on the route between two nodes, by a path or by the default
-    /// one. In-group legs count in both groups; 0 within a node.
+    /// Returns the number of links on the route between two nodes, along `path` or the default
+    /// path. In-group legs count in both groups. The result is 0 within a node.
     ///
     /// # Errors
     /// [`TopologyError::NoSuchNode`], [`TopologyError::NoSuchPath`].
@@ -160,8 +160,8 @@ impl TofuShape {
         Ok(self.distance(at, via) + self.distance(via, goal))
     }
 
-    /// Returns the links of the route between two nodes, by a path or by the default one. There are
-    /// none within a node.
+    /// Returns the links of the route between two nodes, along `path` or the default path. There
+    /// are none within a node.
     ///
     /// # Errors
     /// [`TopologyError::NoSuchNode`], [`TopologyError::NoSuchPath`].
@@ -175,7 +175,7 @@ impl TofuShape {
         path.map_or_else(|| self.default_path(to), |path| self.check_path(path).map(|()| path))
     }
 
-    /// Whether a node of a group has these coordinates.
+    /// Checks that a node of a group has these coordinates.
     pub(super) fn check_path(&self, path: Path) -> Result<(), TopologyError> {
         for (axis, at) in [(Axis::A, path.a), (Axis::B, path.b), (Axis::C, path.c)] {
             let length = self.length(axis);
@@ -186,7 +186,7 @@ impl TofuShape {
         Ok(())
     }
 
-    /// Shortest way along all axes.
+    /// Returns the length of the shortest way along all axes.
     pub(super) fn distance(&self, a: Coordinates, b: Coordinates) -> u32 {
         Axis::ALL.iter().map(|&axis| self.extent(axis).steps(a.along(axis).into(), b.along(axis).into()).0).sum()
     }
@@ -203,14 +203,14 @@ impl fmt::Debug for TofuShape {
     }
 }
 
-/// Lengths of all axes; those that are no rings have an `m`.
+/// Writes the lengths of all axes; those that are not rings have an `m`.
 impl fmt::Display for TofuShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(self, f)
     }
 }
 
-/// A shape that cannot be, or a place that is not in it.
+/// An impossible shape, or a place that is not in the shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TopologyError {
@@ -220,7 +220,7 @@ pub enum TopologyError {
         /// The axis.
         axis: Axis,
     },
-    /// An axis is longer than its coordinate, its links or its part of a path id allow.
+    /// An axis is longer than its coordinate, its links or its part of a path id allows.
     #[error("axis {axis} has length {length}; at most {limit} are possible")]
     TooLong {
         /// The axis.
@@ -250,7 +250,7 @@ pub enum TopologyError {
         /// The greatest possible.
         limit: u32,
     },
-    /// No such node number.
+    /// The shape has no node of this number.
     #[error("node {node} does not exist: the shape has nodes 0 to {last}", last = .nodes.saturating_sub(1))]
     NoSuchNode {
         /// The number.

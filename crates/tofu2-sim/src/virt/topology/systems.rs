@@ -1,6 +1,6 @@
 //! Shapes of real systems.
 //!
-//! Numbers of nodes are published; how groups are arranged mostly is not.
+//! The numbers of nodes are published; the arrangement of groups mostly is not.
 
 use super::TofuShape;
 
@@ -10,11 +10,11 @@ use super::TofuShape;
 pub struct System {
     /// Its name.
     pub name: &'static str,
-    /// Which interconnect it has: 1, 2, or 3 for TofuD.
+    /// The generation of its interconnect: 1, 2, or 3 for TofuD.
     pub tofu: u8,
-    /// Groups along X, Y, Z; each of 2 x 3 x 2 nodes.
+    /// The numbers of groups along X, Y and Z, each of 2 x 3 x 2 nodes.
     pub groups: [u32; 3],
-    /// Nodes in all.
+    /// The total number of nodes.
     pub nodes: u32,
     /// Where these numbers come from.
     pub source: &'static str,
@@ -30,7 +30,7 @@ impl System {
         source: "nodes: the FX100 lock paper; 24 x 18 x 16 groups: recalled, the product agrees",
     };
 
-    /// The part of an FX10 on which the lock paper measured.
+    /// The part of an FX10 on which the lock paper's measurements were made.
     pub const FX10_24: System = System {
         name: "FX10, 24 nodes",
         tofu: 1,

@@ -96,7 +96,7 @@ fn legs_are_bca_xyz_acb() {
     check_order(&TOFU);
 }
 
-/// Each swap of two neighbouring legs is.
+/// Every swap of two adjacent legs is noticed.
 #[test]
 fn any_other_order_of_legs_is_noticed() {
     for swapped in 0..TOFU.len() - 1 {
@@ -128,7 +128,7 @@ fn a_map_of_the_k_computer_is_small_and_soon_made() {
         let took = (0..4).map(|_| make().1).fold(first, std::time::Duration::min);
         assert!(took.as_millis() < 250, "{folding:?} took {took:?}");
         assert!(map.bytes() <= 16 * shape.nodes() as usize + 4096, "{folding:?} takes {} bytes", map.bytes());
-        // Every place once.
+        // The link leads to every place exactly once.
         let nodes: BTreeSet<u32> = (0..shape.nodes()).map(|place| map.over(place, Port::A as u8).0).collect();
         assert_eq!(nodes.len(), 82_944);
     }

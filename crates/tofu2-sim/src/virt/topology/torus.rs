@@ -4,13 +4,14 @@ use super::axes::{Extent, write_extents};
 use rdma_fabric::FabricError;
 use std::fmt;
 
-/// Most dimensions a [`Torus`] may have.
+/// The most dimensions that a [`Torus`] may have.
 pub const MAX_AXES: usize = 6;
 
 /// A torus or mesh. Node numbers count the last axis fastest.
 ///
-/// Routes correct one axis after the other, in the order the axes are given, each in the shorter
-/// direction and upwards if both are equally long. Tofu's own routes are [`super::TofuShape`]'s.
+/// Routes correct one axis after another, in the order in which the axes are given, each in the
+/// shorter direction, or upwards if both are equally long. [`super::TofuShape`] has Tofu's own
+/// routes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Torus {
     axes: Vec<Extent>,
@@ -29,7 +30,7 @@ impl fmt::Display for Torus {
 }
 
 impl Torus {
-    /// Creates a torus all of whose axes are rings.
+    /// Creates a torus in which all axes are rings.
     ///
     /// # Errors
     /// [`FabricError::Setting`] for no or more than [`MAX_AXES`] axes, an axis of length 0 or more
@@ -48,7 +49,7 @@ impl Torus {
         Ok(Torus { axes: lengths.iter().map(|&length| Extent { length, wraps: true }).collect() })
     }
 
-    /// Makes an axis a line instead of a ring. Without effect if there is no such axis.
+    /// Makes an axis a line instead of a ring. This has no effect if there is no such axis.
     #[must_use]
     pub fn mesh(mut self, axis: usize) -> Self {
         if let Some(axis) = self.axes.get_mut(axis) {
@@ -57,13 +58,15 @@ impl Torus {
         self
     }
 
-    /// Creates a line of nodes, without wrap-around. At least one node, at most 65,535.
+    /// Creates a line of nodes without wrap-around, clamped to at least one node and at most
+    /// 65,535.
     pub fn line(nodes: u32) -> Self {
         Torus { axes: vec![Extent { length: nodes.clamp(1, 65_535), wraps: false }] }
     }
 
-    /// Creates a torus of exactly `nodes` nodes (at least one), as close to a cube as its factors
-    /// allow; a node count with a prime factor above 65,535 gets the next larger one without.
+    /// Creates a torus of exactly `nodes` nodes (at least one), as close to a cube as the factors
+    /// allow. A number with a prime factor above 65,535 is raised to the next one without such a
+    /// factor.
     pub fn auto(nodes: u32) -> Self {
         let mut wanted = nodes.max(1);
         loop {
@@ -108,7 +111,7 @@ impl Torus {
         &self.axes
     }
 
-    /// Coordinates in the form of the event path.
+    /// Returns a node's coordinates in the form that the event path uses.
     pub(super) fn place(&self, node: u32) -> [u16; MAX_AXES] {
         let (mut rest, mut at) = (node, [0; MAX_AXES]);
         for (place, axis) in at.iter_mut().zip(&self.axes).rev() {
@@ -118,7 +121,7 @@ impl Torus {
         at
     }
 
-    /// Returns how many links there are on the route between two nodes.
+    /// Returns the number of links on the route between two nodes.
     pub fn hops(&self, from: u32, to: u32) -> u32 {
         let (from, to) = (self.coordinates(from), self.coordinates(to));
         self.axes.iter().zip(from.iter().zip(&to)).map(|(axis, (&a, &b))| axis.steps(a, b).0).sum()

@@ -78,15 +78,16 @@ fn look_at_head<R: Ring>(ring: &R, wanted: u64) -> Result<bool, DamagedRing> {
     }
 }
 
-/// Writes down that `rank` took `position`. Returns whether it has handed it over is not looked at:
-/// the slot's line is where the consumer looks, and fetching it from there takes longer than all
-/// the rest.
+/// Records that `rank` took `position`. Whether the rank has handed the slot over is not checked:
+/// the consumer looks at the slot's line, and fetching it from there takes longer than all the
+/// rest.
 #[inline]
 pub(crate) fn keep_name<R: Ring>(ring: &R, position: u64, rank: u32) {
     let word = ring.name(index(ring, position));
     let mut now = word.load(Relaxed);
     while read(ring, now, position) == Said::Nothing {
-        // Fails if somebody else was faster: with the same name, or an old one, having slept since.
+        // This fails if another rank was faster: with the same name, or with an old one after
+        // having slept.
         match word.replace(now, pack(ring, position, rank, CLAIMED), Relaxed, Relaxed) {
             Ok(()) => break,
             Err(other) => now = other,
@@ -94,12 +95,12 @@ pub(crate) fn keep_name<R: Ring>(ring: &R, position: u64, rank: u32) {
     }
 }
 
-/// Returns whether [`claim`] is worth a try.
+/// Returns whether [`claim`] is worth trying.
 pub(crate) fn has_room<R: Ring>(ring: &R) -> bool {
     distance(ring, unpack_tail(ring.tail().load(Relaxed)).0, ring.head().load(Relaxed)) != ring.depth()
 }
 
-/// Fills in and hand over a claimed slot.
+/// Fills in and hands over a claimed slot.
 #[inline(always)]
 pub(crate) fn publish<R: Ring>(ring: &R, claim: Claim, entry: R::Entry) {
     ring.fill(index(ring, claim.position), entry);
@@ -149,8 +150,8 @@ pub(crate) fn take<R: Ring>(ring: &R, ranks: u64) -> Option<(u32, R::Entry)> {
     move_on(ring, now).then_some((rank as u32, entry))
 }
 
-/// Moves the head on from what it holds, unless somebody has: then what was read of its slot may be
-/// of any lap.
+/// Advances the head from `now`, unless another thread has done so; then what was read from its
+/// slot may be from any lap.
 #[inline(always)]
 fn move_on<R: Ring>(ring: &R, now: u64) -> bool {
     // Release: pairs with the acquire in `look_at_head`.
@@ -195,7 +196,7 @@ pub(crate) fn consume<R: Ring>(
         };
         match is_void {
             Ok(true) => _ = move_on(ring, now),
-            // Somebody else has moved the head on, so that this is about another lap.
+            // Another thread has advanced the head, so this is about another lap.
             _ if ring.head().load(Relaxed) != now => {}
             Ok(false) => return Ok(None),
             Err(damaged) => return Err(damaged),
