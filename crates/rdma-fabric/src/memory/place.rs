@@ -124,6 +124,7 @@ impl Place {
     /// long as `live` holds the generation of `addr`'s region. Bit 0 of `bell` says that the owner
     /// must be [rung](crate::provider::Provider::ring) after a write.
     ///
+    /// # Safety
     /// As long as `anchor` is kept, `live` and `bell` are valid; whenever `live` holds the
     /// generation, the bytes are valid too. Everybody accesses them through [`access`].
     #[inline]

@@ -46,8 +46,11 @@ fn barriers_grow_with_the_logarithm() {
     let mut last = 0;
     for ranks in [2, 3, 4, 8, 16, 64, 256, 1024] {
         let time = slowest(&fx100(ranks), GraphShape::RecursiveDoubling);
-        let ring =
-            if ranks <= 64 { format!("{:.2}", slowest(&fx100(ranks), GraphShape::Ring) as f64 / 1e6) } else { "–".into() };
+        let ring = if ranks <= 64 {
+            format!("{:.2}", slowest(&fx100(ranks), GraphShape::Ring) as f64 / 1e6)
+        } else {
+            "–".into()
+        };
         println!("| {ranks} | {:.2} | {ring} |", time as f64 / 1e6);
         assert!(time >= last || !ranks.is_power_of_two(), "{ranks} ranks");
         // Each step costs a gate and a wire: a line of neighbours would be hundreds of steps.

@@ -2,8 +2,8 @@
 //! must.
 
 use crate::virt::start::{NETWORKS, add, fx100, opened};
-use rdma_fabric::{Amo, 
-    Deps, Fabric, FabricError, Group, ProgramResult, Rank, Time,
+use rdma_fabric::{
+    Amo, Deps, Fabric, FabricError, Group, ProgramResult, Rank, Time,
     control_queue::{Command, Inline, Posting, QueueError, QueueId, QueueMode, QueueSpec, Stadd, Width},
 };
 use std::time::Duration;

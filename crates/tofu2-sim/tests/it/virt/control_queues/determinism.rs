@@ -2,8 +2,8 @@
 
 use super::script::AT;
 use crate::virt::start::{NETWORKS, all_differ, fx100};
-use rdma_fabric::{Amo, 
-    Deps, Fabric, ProgramResult, Rank,
+use rdma_fabric::{
+    Amo, Deps, Fabric, ProgramResult, Rank,
     control_queue::{Command, Posting, QueueId, QueueMode, QueueSpec, Width},
 };
 use std::time::Duration;

@@ -2,8 +2,8 @@
 
 use super::script::AT;
 use crate::virt::start::{NETWORKS, fx100, opened};
-use rdma_fabric::{Amo, 
-    Deps, Fabric, FabricError, ProgramResult, Rank,
+use rdma_fabric::{
+    Amo, Deps, Fabric, FabricError, ProgramResult, Rank,
     control_queue::{Command, Inline, Posting, QueueError, QueueId, QueueMode, QueueSpec, Width},
 };
 use std::time::Duration;

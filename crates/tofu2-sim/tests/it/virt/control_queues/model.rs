@@ -7,7 +7,10 @@ use proptest::{
     prelude::*,
     test_runner::{Config, TestRng, TestRunner},
 };
-use rdma_fabric::{Amo, control_queue::{Blocks, Command, Inline, Pointers, Posting, Width}};
+use rdma_fabric::{
+    Amo,
+    control_queue::{Blocks, Command, Inline, Pointers, Posting, Width},
+};
 use std::{collections::VecDeque, time::Duration};
 use tofu2_sim::virt::{Job, NetworkModel};
 
@@ -162,7 +165,8 @@ fn step(act: Act) -> Step {
             Command::Put { to: OWN, from: AT + (1 << 19), at: at(to), len: 8, blocks }.into()
         }
         Act::Swap { to } => {
-            Command::Atomic { to: OWN, at: at(to), width: Width::Eight, amo: Amo::CompareSwap { expected: 0, new: 1 } }.into()
+            Command::Atomic { to: OWN, at: at(to), width: Width::Eight, amo: Amo::CompareSwap { expected: 0, new: 1 } }
+                .into()
         }
         Act::Get { to } => Command::get(OWN, AT, at(to), 8).into(),
         Act::Feed { value, sps } => return Step::Send(Posting::new(word(OWN, value, AT)).sps(sps)),

@@ -2,8 +2,8 @@
 
 use super::script::AT;
 use crate::virt::start::{NETWORKS, fx100, opened};
-use rdma_fabric::{Amo, 
-    Deps, Fabric, ProgramResult, Rank,
+use rdma_fabric::{
+    Amo, Deps, Fabric, ProgramResult, Rank,
     control_queue::{Command, Inline, MrqKind, Posting, QueueId, QueueMode, QueueSpec, Width},
 };
 use std::time::Duration;
@@ -16,7 +16,8 @@ async fn behind_atomics(fabric: Fabric, strong: bool) -> ProgramResult<(u64, Vec
     let (home, queue) = opened(&fabric, 64, QueueSpec::new(QueueMode::Normal).on(0)).await?;
     fabric.sleep(Duration::from_micros(1)).await;
     let to = QueueId::new(Rank::new(0), 0, 0, 0);
-    let add = |word: u64, operand| Command::Atomic { to, at: AT + 8 * word, width: Width::Eight, amo: Amo::Add(operand) };
+    let add =
+        |word: u64, operand| Command::Atomic { to, at: AT + 8 * word, width: Width::Eight, amo: Amo::Add(operand) };
     let mut found = 0;
     let mut kinds = vec![];
     match me {

@@ -2,8 +2,8 @@
 
 use super::script::{AT, OWN, Reports, Seen, Step, credit, nop, run, sender, session, word};
 use crate::virt::start::{NETWORKS, fx100};
-use rdma_fabric::{Amo, 
-    FabricError,
+use rdma_fabric::{
+    Amo, FabricError,
     control_queue::{
         Blocks, Command, Inline, MrqKind, Pointers, Posting, QueueError, QueueId, QueueMode, QueueSpec, Width,
     },

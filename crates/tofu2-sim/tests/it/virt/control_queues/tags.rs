@@ -2,8 +2,8 @@
 
 use super::script::AT;
 use crate::virt::start::{NETWORKS, fx100, opened};
-use rdma_fabric::{Amo, 
-    Deps, Fabric, ProgramResult, Rank,
+use rdma_fabric::{
+    Amo, Deps, Fabric, ProgramResult, Rank,
     control_queue::{Command, Inline, Posting, QueueError, QueueId, QueueMode, QueueSpec, Stadd, Width},
 };
 use std::time::Duration;

@@ -3,8 +3,8 @@
 
 use super::script::{AT, BYTES};
 use crate::virt::start::{NETWORKS, at, fx100, opened};
-use rdma_fabric::{Amo, 
-    Deps, Fabric, ProgramResult, Rank,
+use rdma_fabric::{
+    Amo, Deps, Fabric, ProgramResult, Rank,
     control_queue::{Blocks, Command, Inline, Posting, QueueId, QueueMode, QueueSpec, Width},
 };
 use std::time::Duration;
