@@ -153,7 +153,8 @@ async fn alone<L: Excludes>(fabric: Fabric, pair: Pair, asleep: Arc<Barrier>) ->
     Ok(least)
 }
 
-/// Repeats a shared or an exclusive pair of a [`RwLock`] on rank 0. Returns the nanoseconds of one in the fastest batch.
+/// Repeats a shared or an exclusive pair of a [`RwLock`] on rank 0. Returns the nanoseconds of one
+/// in the fastest batch.
 async fn by_policy(fabric: Fabric, policy: Policy, pair: Pair, asleep: Arc<Barrier>) -> ProgramResult<f64> {
     let mut world = Group::world(&fabric).await?;
     let lock = RwLock::with_policy(&fabric, HOME, policy).await?;

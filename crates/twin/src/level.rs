@@ -1,5 +1,5 @@
-//! The level of nodes below a lock that counts readers. Steps are those of `docs/systems/node-locks.md`, as
-//! far as nobody gives up.
+//! The level of nodes below a lock that counts readers. Steps are those of
+//! `docs/systems/node-locks.md`, as far as nobody gives up.
 
 use crate::{
     model::{Model, Violation},

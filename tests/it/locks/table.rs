@@ -1,5 +1,5 @@
-//! The table of all locks in `docs/systems/locks.md`: what each says of itself, what an idle pair costs,
-//! how it takes a death, and what speaks for it.
+//! The table of all locks in `docs/systems/locks.md`: what each says of itself, what an idle pair
+//! costs, how it takes a death, and what speaks for it.
 //!
 //! Costs are those of a rank on another node than the home's, on the modelled FX100; they come out
 //! the same each time.

@@ -95,7 +95,7 @@ pub enum Policy {
     /// No reader gets in while a writer waits; readers starve under a steady stream of writers.
     WritersFirst,
     /// Reader preference by which the ranks of a node go to the home together, in a tree if there
-    /// are very many nodes; where nodes have nothing to share, [`Policy::ReaderPreference`].
+    /// are very many nodes; where nodes have nothing to share, [`LockKind::ReaderPreference`].
     NodeAware,
     /// Reader preference that goes on after ranks other than the home have died; acquisitions
     /// answer [`crate::LockError::Torn`] if one of them was writing
@@ -263,10 +263,10 @@ impl From<LockKind> for Choice {
     }
 }
 
-/// [`LockKind::ReaderPreference`].
+/// The choice of the default policy.
 impl Default for Choice {
     fn default() -> Self {
-        LockKind::Packed.into()
+        Policy::default().choose(1, 1)
     }
 }
 

@@ -63,84 +63,93 @@ pub struct RwLockWriteGuard<'a>(Writing<'a>);
 #[derive(Debug)]
 enum Reading<'a> {
     Packed(ReadGuard<'a, Packed>),
-    Any(Box<AnyReading<'a>>),
+    Other(Box<OtherReading<'a>>),
 }
 
 #[derive(Debug)]
 enum Writing<'a> {
     Packed(WriteGuard<'a, Packed>),
-    Any(Box<AnyWriting<'a>>),
+    Other(Box<OtherWriting<'a>>),
 }
 
+/// The default policy's lock, beside which there are the `others`.
 macro_rules! kinds {
-    ($($kind:ident: $lock:ty;)*) => {
+    ($($other:ident: $lock:ty;)*) => {
         #[derive(Clone)]
         enum Inner {
-            $($kind($lock),)*
+            Packed(PackedLock),
+            $($other($lock),)*
+        }
+
+        impl From<PackedLock> for Inner {
+            fn from(lock: PackedLock) -> Self {
+                Inner::Packed(lock)
+            }
         }
 
         $(impl From<$lock> for Inner {
             fn from(lock: $lock) -> Self {
-                Inner::$kind(lock)
+                Inner::$other(lock)
             }
         })*
 
-        enum AnyReading<'a> {
-            $($kind(<$lock as RmaLock>::Shared<'a>),)*
+        #[derive(Debug)]
+        enum OtherReading<'a> {
+            $($other(<$lock as RmaLock>::Shared<'a>),)*
         }
 
-        enum AnyWriting<'a> {
-            $($kind(<$lock as RmaLock>::Exclusive<'a>),)*
+        #[derive(Debug)]
+        enum OtherWriting<'a> {
+            $($other(<$lock as RmaLock>::Exclusive<'a>),)*
         }
 
         impl fmt::Debug for RwLock {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                match &self.inner { $(Inner::$kind(lock) => lock.fmt(f),)* }
-            }
-        }
-
-        impl fmt::Debug for AnyReading<'_> {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                match self { $(AnyReading::$kind(guard) => guard.fmt(f),)* }
-            }
-        }
-
-        impl fmt::Debug for AnyWriting<'_> {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                match self { $(AnyWriting::$kind(guard) => guard.fmt(f),)* }
+                match &self.inner {
+                    Inner::Packed(lock) => lock.fmt(f),
+                    $(Inner::$other(lock) => lock.fmt(f),)*
+                }
             }
         }
 
         impl RwLock {
             /// Returns the rank whose memory holds the lock words.
             pub fn home(&self) -> Rank {
-                match &self.inner { $(Inner::$kind(lock) => lock.home(),)* }
+                match &self.inner {
+                    Inner::Packed(lock) => lock.home(),
+                    $(Inner::$other(lock) => lock.home(),)*
+                }
             }
 
             /// Returns the fabric the lock lives on.
             pub fn fabric(&self) -> &Fabric {
-                match &self.inner { $(Inner::$kind(lock) => lock.fabric(),)* }
-            }
-
-            /// Polls [`RwLock::read_before`] of any lock; out of line.
-            #[inline(never)]
-            fn read_any(&self, deadline: Time, cx: &mut Context<'_>) -> FirstPoll<'_, Result<RwLockReadGuard<'_>>> {
                 match &self.inner {
-                    $(Inner::$kind(lock) => poll_or_box(
-                        wrapped(RmaLock::read_before(lock, deadline), |guard| RwLockReadGuard(Reading::Any(Box::new(AnyReading::$kind(guard))))),
-                        cx,
-                    ),)*
+                    Inner::Packed(lock) => lock.fabric(),
+                    $(Inner::$other(lock) => lock.fabric(),)*
                 }
             }
 
-            /// Polls [`RwLock::write_before`] of any lock; out of line.
+            /// Polls [`RwLock::read_before`]; out of line.
             #[inline(never)]
-            fn write_any(&self, deadline: Time, cx: &mut Context<'_>) -> FirstPoll<'_, Result<RwLockWriteGuard<'_>>> {
+            fn poll_read(&self, deadline: Time, cx: &mut Context<'_>) -> FirstPoll<'_, Result<RwLockReadGuard<'_>>> {
                 match &self.inner {
-                    $(Inner::$kind(lock) => poll_or_box(
-                        wrapped(RmaLock::write_before(lock, deadline), |guard| RwLockWriteGuard(Writing::Any(Box::new(AnyWriting::$kind(guard))))),
-                        cx,
-                    ),)*
+                    Inner::Packed(lock) => poll_or_box(wrapped(RmaLock::read_before(lock, deadline), in_place_read), cx),
+                    $(Inner::$other(lock) => {
+                        let boxed = |guard| RwLockReadGuard(Reading::Other(Box::new(OtherReading::$other(guard))));
+                        poll_or_box(wrapped(RmaLock::read_before(lock, deadline), boxed), cx)
+                    })*
+                }
+            }
+
+            /// Polls [`RwLock::write_before`]; out of line.
+            #[inline(never)]
+            fn poll_write(&self, deadline: Time, cx: &mut Context<'_>) -> FirstPoll<'_, Result<RwLockWriteGuard<'_>>> {
+                match &self.inner {
+                    Inner::Packed(lock) => poll_or_box(wrapped(RmaLock::write_before(lock, deadline), in_place_write), cx),
+                    $(Inner::$other(lock) => {
+                        let boxed = |guard| RwLockWriteGuard(Writing::Other(Box::new(OtherWriting::$other(guard))));
+                        poll_or_box(wrapped(RmaLock::write_before(lock, deadline), boxed), cx)
+                    })*
                 }
             }
 
@@ -152,12 +161,13 @@ macro_rules! kinds {
             #[inline]
             pub fn try_read(&self) -> impl Future<Output = Result<Option<RwLockReadGuard<'_>>>> {
                 poll_once(move |cx| match &self.inner {
-                    $(Inner::$kind(lock) => poll_or_box(
-                        wrapped(RmaLock::try_read(lock), |guard| {
-                            guard.map(|guard| RwLockReadGuard(Reading::Any(Box::new(AnyReading::$kind(guard)))))
-                        }),
-                        cx,
-                    ),)*
+                    Inner::Packed(lock) => {
+                        poll_or_box(wrapped(RmaLock::try_read(lock), |guard| guard.map(in_place_read)), cx)
+                    }
+                    $(Inner::$other(lock) => {
+                        let boxed = |guard| RwLockReadGuard(Reading::Other(Box::new(OtherReading::$other(guard))));
+                        poll_or_box(wrapped(RmaLock::try_read(lock), move |guard| guard.map(boxed)), cx)
+                    })*
                 })
             }
 
@@ -169,30 +179,31 @@ macro_rules! kinds {
             #[inline]
             pub fn try_write(&self) -> impl Future<Output = Result<Option<RwLockWriteGuard<'_>>>> {
                 poll_once(move |cx| match &self.inner {
-                    $(Inner::$kind(lock) => poll_or_box(
-                        wrapped(RmaLock::try_write(lock), |guard| {
-                            guard.map(|guard| RwLockWriteGuard(Writing::Any(Box::new(AnyWriting::$kind(guard)))))
-                        }),
-                        cx,
-                    ),)*
+                    Inner::Packed(lock) => {
+                        poll_or_box(wrapped(RmaLock::try_write(lock), |guard| guard.map(in_place_write)), cx)
+                    }
+                    $(Inner::$other(lock) => {
+                        let boxed = |guard| RwLockWriteGuard(Writing::Other(Box::new(OtherWriting::$other(guard))));
+                        poll_or_box(wrapped(RmaLock::try_write(lock), move |guard| guard.map(boxed)), cx)
+                    })*
                 })
             }
         }
 
-        impl<'a> AnyReading<'a> {
+        impl<'a> OtherReading<'a> {
             #[inline(never)]
-            fn release_any(self, cx: &mut Context<'_>) -> FirstPoll<'a, Result<()>> {
+            fn poll_release(self, cx: &mut Context<'_>) -> FirstPoll<'a, Result<()>> {
                 match self {
-                    $(AnyReading::$kind(guard) => poll_or_box(Guard::release(guard), cx),)*
+                    $(OtherReading::$other(guard) => poll_or_box(Guard::release(guard), cx),)*
                 }
             }
         }
 
-        impl<'a> AnyWriting<'a> {
+        impl<'a> OtherWriting<'a> {
             #[inline(never)]
-            fn release_any(self, cx: &mut Context<'_>) -> FirstPoll<'a, Result<()>> {
+            fn poll_release(self, cx: &mut Context<'_>) -> FirstPoll<'a, Result<()>> {
                 match self {
-                    $(AnyWriting::$kind(guard) => poll_or_box(Guard::release(guard), cx),)*
+                    $(OtherWriting::$other(guard) => poll_or_box(Guard::release(guard), cx),)*
                 }
             }
         }
@@ -201,7 +212,6 @@ macro_rules! kinds {
 
 kinds! {
     ReaderPreference: RpLock;
-    Packed: PackedLock;
     WritersFirst: WritersFirstLock;
     Fair: FairLock;
     BackOff: BackOffLock;
@@ -210,6 +220,14 @@ kinds! {
     ByNodeBackOff: Aggregated<BackOffLock>;
     Indicator: IndicatorLock<RpLock>;
     Recoverable: RecoverableLock;
+}
+
+fn in_place_read(guard: ReadGuard<'_, Packed>) -> RwLockReadGuard<'_> {
+    RwLockReadGuard(Reading::Packed(guard))
+}
+
+fn in_place_write(guard: WriteGuard<'_, Packed>) -> RwLockWriteGuard<'_> {
+    RwLockWriteGuard(Writing::Packed(guard))
 }
 
 /// What a first poll yields: the result, or the boxed rest.
@@ -239,25 +257,23 @@ macro_rules! fast_path {
 }
 
 fast_path!(ReadPath(&'a RwLock, Time) -> Result<RwLockReadGuard<'a>>, |path, cx| match &path.0.inner {
-    Inner::Packed(lock) =>
-        poll_or_box(wrapped(RmaLock::read_before(lock, path.1), |guard| RwLockReadGuard(Reading::Packed(guard))), cx,),
-    _ => path.0.read_any(path.1, cx),
+    Inner::Packed(lock) => poll_or_box(wrapped(RmaLock::read_before(lock, path.1), in_place_read), cx),
+    _ => path.0.poll_read(path.1, cx),
 });
 
 fast_path!(WritePath(&'a RwLock, Time) -> Result<RwLockWriteGuard<'a>>, |path, cx| match &path.0.inner {
-    Inner::Packed(lock) =>
-        poll_or_box(wrapped(RmaLock::write_before(lock, path.1), |guard| RwLockWriteGuard(Writing::Packed(guard))), cx,),
-    _ => path.0.write_any(path.1, cx),
+    Inner::Packed(lock) => poll_or_box(wrapped(RmaLock::write_before(lock, path.1), in_place_write), cx),
+    _ => path.0.poll_write(path.1, cx),
 });
 
 fast_path!(ReadReleasePath(Reading<'a>) -> Result<()>, |path, cx| match path.0 {
     Reading::Packed(guard) => poll_or_box(Guard::release(guard), cx),
-    Reading::Any(guard) => guard.release_any(cx),
+    Reading::Other(guard) => guard.poll_release(cx),
 });
 
 fast_path!(WriteReleasePath(Writing<'a>) -> Result<()>, |path, cx| match path.0 {
     Writing::Packed(guard) => poll_or_box(Guard::release(guard), cx),
-    Writing::Any(guard) => guard.release_any(cx),
+    Writing::Other(guard) => guard.poll_release(cx),
 });
 
 impl RwLockReadGuard<'_> {

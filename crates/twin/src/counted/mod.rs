@@ -1,8 +1,8 @@
 //! The locks that count their readers in one word: flat, packed, writers first. One transition
 //! system with the lock's own parameters.
 //!
-//! Steps are those of `docs/systems/rp-lock.md` and `docs/systems/queued-locks.md`, on the way that the locks take
-//! where results take their time and puts are not ordered.
+//! Steps are those of `docs/systems/rp-lock.md` and `docs/systems/queued-locks.md`, on the way that
+//! the locks take where results take their time and puts are not ordered.
 
 mod reader;
 mod writer;

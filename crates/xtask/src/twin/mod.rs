@@ -1,7 +1,8 @@
 //! `cargo xtask twin`: the explicit-state models of the locks with queues, searched to the last
 //! state.
 //!
-//! `docs/evidence/verification.md` says what a model is, and how the locks' tests check it against the code.
+//! `docs/evidence/verification.md` says what a model is, and how the locks' tests check it against
+//! the code.
 
 use crate::{explore::output::Output, progress::Progress};
 use clap::Args;

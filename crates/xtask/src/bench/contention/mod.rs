@@ -1,8 +1,8 @@
 //! `cargo xtask bench-locks`: the lock workloads of the literature for every lock, between
 //! processes beside a mutex of the same run, or in virtual time.
 //!
-//! `docs/evidence/performance.md` says how a figure is made and how to read it. The workloads and what is
-//! computed from them are `repro`'s; here are the processes, the mutex and the command.
+//! `docs/evidence/performance.md` says how a figure is made and how to read it. The workloads and
+//! what is computed from them are `repro`'s; here are the processes, the mutex and the command.
 
 mod job;
 mod mutex;
