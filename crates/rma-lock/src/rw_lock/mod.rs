@@ -1,21 +1,19 @@
 //! The readers-writer lock of most programs: one of the crate's locks, chosen when it is made.
 
+mod inner;
 mod kind;
 
 pub use kind::{Choice, Hint, LockKind, Policy, UnknownLock};
 
 use crate::{
     Fairness, Guard, Lock, Result, RmaLock,
-    boxed::{poll_once, poll_or_box, wrapped},
-    in_place::{Attempt, FastPath, Never, in_place},
+    in_place::in_place,
     lock::{guard_by_itself, lock_by_itself},
-    locks::{
-        Aggregated, BackOffLock, FairLock, IndicatorLock, Packed, PackedLock, ReadGuard, RecoverableLock, RpLock,
-        WindowLock, WriteGuard, WritersFirstLock,
-    },
+    locks::RecoverableLock,
 };
-use core::{fmt, future::Future, task::Context};
-use rdma_fabric::{Fabric, GroupMemory, Rank, Time, provider::Boxed};
+use core::{fmt, future::Future};
+use inner::{Inner, ReadPath, ReadReleasePath, Reading, WritePath, WriteReleasePath, Writing};
+use rdma_fabric::{Fabric, GroupMemory, Rank, Time};
 
 /// A readers-writer lock in one rank's memory, with the [`Policy`] that it was made with.
 ///
@@ -58,223 +56,6 @@ pub struct RwLockReadGuard<'a>(Reading<'a>);
 #[must_use = "a guard that is dropped at once protects nothing"]
 #[derive(Debug)]
 pub struct RwLockWriteGuard<'a>(Writing<'a>);
-
-/// The default policy's guard is stored in place, which keeps it in registers; any other is boxed.
-#[derive(Debug)]
-enum Reading<'a> {
-    Packed(ReadGuard<'a, Packed>),
-    Other(Box<OtherReading<'a>>),
-}
-
-#[derive(Debug)]
-enum Writing<'a> {
-    Packed(WriteGuard<'a, Packed>),
-    Other(Box<OtherWriting<'a>>),
-}
-
-/// The default policy's lock, beside which there are the `others`.
-macro_rules! kinds {
-    ($($other:ident: $lock:ty;)*) => {
-        #[derive(Clone)]
-        enum Inner {
-            Packed(PackedLock),
-            $($other($lock),)*
-        }
-
-        impl From<PackedLock> for Inner {
-            fn from(lock: PackedLock) -> Self {
-                Inner::Packed(lock)
-            }
-        }
-
-        $(impl From<$lock> for Inner {
-            fn from(lock: $lock) -> Self {
-                Inner::$other(lock)
-            }
-        })*
-
-        #[derive(Debug)]
-        enum OtherReading<'a> {
-            $($other(<$lock as RmaLock>::Shared<'a>),)*
-        }
-
-        #[derive(Debug)]
-        enum OtherWriting<'a> {
-            $($other(<$lock as RmaLock>::Exclusive<'a>),)*
-        }
-
-        impl fmt::Debug for RwLock {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                match &self.inner {
-                    Inner::Packed(lock) => lock.fmt(f),
-                    $(Inner::$other(lock) => lock.fmt(f),)*
-                }
-            }
-        }
-
-        impl RwLock {
-            /// Returns the rank whose memory holds the lock words.
-            pub fn home(&self) -> Rank {
-                match &self.inner {
-                    Inner::Packed(lock) => lock.home(),
-                    $(Inner::$other(lock) => lock.home(),)*
-                }
-            }
-
-            /// Returns the fabric the lock lives on.
-            pub fn fabric(&self) -> &Fabric {
-                match &self.inner {
-                    Inner::Packed(lock) => lock.fabric(),
-                    $(Inner::$other(lock) => lock.fabric(),)*
-                }
-            }
-
-            /// Polls [`RwLock::read_before`]; out of line.
-            #[inline(never)]
-            fn poll_read(&self, deadline: Time, cx: &mut Context<'_>) -> FirstPoll<'_, Result<RwLockReadGuard<'_>>> {
-                match &self.inner {
-                    Inner::Packed(lock) => poll_or_box(wrapped(RmaLock::read_before(lock, deadline), in_place_read), cx),
-                    $(Inner::$other(lock) => {
-                        let boxed = |guard| RwLockReadGuard(Reading::Other(Box::new(OtherReading::$other(guard))));
-                        poll_or_box(wrapped(RmaLock::read_before(lock, deadline), boxed), cx)
-                    })*
-                }
-            }
-
-            /// Polls [`RwLock::write_before`]; out of line.
-            #[inline(never)]
-            fn poll_write(&self, deadline: Time, cx: &mut Context<'_>) -> FirstPoll<'_, Result<RwLockWriteGuard<'_>>> {
-                match &self.inner {
-                    Inner::Packed(lock) => poll_or_box(wrapped(RmaLock::write_before(lock, deadline), in_place_write), cx),
-                    $(Inner::$other(lock) => {
-                        let boxed = |guard| RwLockWriteGuard(Writing::Other(Box::new(OtherWriting::$other(guard))));
-                        poll_or_box(wrapped(RmaLock::write_before(lock, deadline), boxed), cx)
-                    })*
-                }
-            }
-
-            /// Takes the lock shared if that needs no wait. Dropping the future undoes what it has
-            /// done.
-            ///
-            /// # Errors
-            /// As [`RwLock::read`].
-            #[inline]
-            pub fn try_read(&self) -> impl Future<Output = Result<Option<RwLockReadGuard<'_>>>> {
-                poll_once(move |cx| match &self.inner {
-                    Inner::Packed(lock) => {
-                        poll_or_box(wrapped(RmaLock::try_read(lock), |guard| guard.map(in_place_read)), cx)
-                    }
-                    $(Inner::$other(lock) => {
-                        let boxed = |guard| RwLockReadGuard(Reading::Other(Box::new(OtherReading::$other(guard))));
-                        poll_or_box(wrapped(RmaLock::try_read(lock), move |guard| guard.map(boxed)), cx)
-                    })*
-                })
-            }
-
-            /// Takes the lock exclusively if that needs no wait. Dropping the future undoes what it
-            /// has done.
-            ///
-            /// # Errors
-            /// As [`RwLock::write`].
-            #[inline]
-            pub fn try_write(&self) -> impl Future<Output = Result<Option<RwLockWriteGuard<'_>>>> {
-                poll_once(move |cx| match &self.inner {
-                    Inner::Packed(lock) => {
-                        poll_or_box(wrapped(RmaLock::try_write(lock), |guard| guard.map(in_place_write)), cx)
-                    }
-                    $(Inner::$other(lock) => {
-                        let boxed = |guard| RwLockWriteGuard(Writing::Other(Box::new(OtherWriting::$other(guard))));
-                        poll_or_box(wrapped(RmaLock::try_write(lock), move |guard| guard.map(boxed)), cx)
-                    })*
-                })
-            }
-        }
-
-        impl<'a> OtherReading<'a> {
-            #[inline(never)]
-            fn poll_release(self, cx: &mut Context<'_>) -> FirstPoll<'a, Result<()>> {
-                match self {
-                    $(OtherReading::$other(guard) => poll_or_box(Guard::release(guard), cx),)*
-                }
-            }
-        }
-
-        impl<'a> OtherWriting<'a> {
-            #[inline(never)]
-            fn poll_release(self, cx: &mut Context<'_>) -> FirstPoll<'a, Result<()>> {
-                match self {
-                    $(OtherWriting::$other(guard) => poll_or_box(Guard::release(guard), cx),)*
-                }
-            }
-        }
-    };
-}
-
-kinds! {
-    ReaderPreference: RpLock;
-    WritersFirst: WritersFirstLock;
-    Fair: FairLock;
-    BackOff: BackOffLock;
-    TwoLevels: WindowLock;
-    ByNode: Aggregated<RpLock>;
-    ByNodeBackOff: Aggregated<BackOffLock>;
-    Indicator: IndicatorLock<RpLock>;
-    Recoverable: RecoverableLock;
-}
-
-fn in_place_read(guard: ReadGuard<'_, Packed>) -> RwLockReadGuard<'_> {
-    RwLockReadGuard(Reading::Packed(guard))
-}
-
-fn in_place_write(guard: WriteGuard<'_, Packed>) -> RwLockWriteGuard<'_> {
-    RwLockWriteGuard(Writing::Packed(guard))
-}
-
-/// What a first poll yields: the result, or the boxed rest.
-type FirstPoll<'a, Out> = core::result::Result<Out, Boxed<'a, Out>>;
-
-/// Makes a [`FastPath`] of two parts: the attempt for a lock of the default policy, which becomes
-/// part of the caller, and a function for all locks, which does not.
-macro_rules! fast_path {
-    ($name:ident($($field:ty),*) -> $out:ty, |$path:ident, $cx:ident| $tried:expr) => {
-        struct $name<'a>($($field),*);
-
-        impl<'a> FastPath for $name<'a> {
-            type Out = $out;
-            type Posted = Never<Self>;
-            type Stage = Boxed<'a, $out>;
-
-            #[inline(always)]
-            fn now(self, $cx: &mut Context<'_>) -> Attempt<Self> {
-                let $path = self;
-                match $tried {
-                    Ok(out) => Attempt::Done(out),
-                    Err(rest) => Attempt::NotDone(rest),
-                }
-            }
-        }
-    };
-}
-
-fast_path!(ReadPath(&'a RwLock, Time) -> Result<RwLockReadGuard<'a>>, |path, cx| match &path.0.inner {
-    Inner::Packed(lock) => poll_or_box(wrapped(RmaLock::read_before(lock, path.1), in_place_read), cx),
-    _ => path.0.poll_read(path.1, cx),
-});
-
-fast_path!(WritePath(&'a RwLock, Time) -> Result<RwLockWriteGuard<'a>>, |path, cx| match &path.0.inner {
-    Inner::Packed(lock) => poll_or_box(wrapped(RmaLock::write_before(lock, path.1), in_place_write), cx),
-    _ => path.0.poll_write(path.1, cx),
-});
-
-fast_path!(ReadReleasePath(Reading<'a>) -> Result<()>, |path, cx| match path.0 {
-    Reading::Packed(guard) => poll_or_box(Guard::release(guard), cx),
-    Reading::Other(guard) => guard.poll_release(cx),
-});
-
-fast_path!(WriteReleasePath(Writing<'a>) -> Result<()>, |path, cx| match path.0 {
-    Writing::Packed(guard) => poll_or_box(Guard::release(guard), cx),
-    Writing::Other(guard) => guard.poll_release(cx),
-});
 
 impl RwLockReadGuard<'_> {
     /// Makes every put of this rank visible, then releases the lock. If the future is dropped
