@@ -47,8 +47,8 @@
 //! 6. `error/mod.rs` (300), to look things up.
 //!
 //! Afterwards, as needed: `group/` (850; set-up collectives), `fabric/`: `operation_future.rs`,
-//! `wait_future.rs` (400; the futures of 2.), the rest of `memory/` (600; typed pointers,
-//! registered and locked memory), `access/` (1200; the assembly behind a place), and `offload/`,
+//! `wait_future.rs` (400; the futures of 2.), the rest of `memory/` (750; typed pointers
+//! and their parts, registered and locked memory), `access/` (1200; the assembly behind a place), and `offload/`,
 //! which the core does not need: `control_queue/` (1150), `barrier/` (1950), `triggered/` (900).
 
 pub mod access;
@@ -73,7 +73,7 @@ pub use group::{Group, GroupMemory};
 pub use handle::Handle;
 pub use job::{Caps, Existing, PutOrder};
 pub use memory::{
-    Keyring, LocalSpan, LocalWord, LockedMemory, Mapped, OwnedMemory, Pact, Region, RegionKey, RegisterError,
+    Keyring, LocalSpan, LocalWord, LockedMemory, Mapped, OwnedMemory, Pact, Part, Region, RegionKey, RegisterError,
     Registered, RemoteAddr, RemoteSpan, RemoteWord, Uses,
 };
 pub use offload::{barrier, control_queue, control_queue::ControlQueue, triggered, triggered::Triggers};

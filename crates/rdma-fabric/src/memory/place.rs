@@ -34,6 +34,11 @@ const NO_WORD: u64 = 1 << 63;
 /// A bell that rings for nobody.
 static SILENT: AtomicU32 = AtomicU32::new(0);
 
+/// Where the page starts in which memory is that is not mapped: as aligned as its offset.
+const NOWHERE: NonNull<u8> = NonNull::<Page>::dangling().cast();
+#[repr(align(4096))]
+struct Page;
+
 /// The longest copy that is made directly, in bytes: such copies take few instructions, and the
 /// owner is not notified of them.
 pub const SHORT: usize = 64;
@@ -104,7 +109,8 @@ impl Place {
     /// Creates a place that only its provider can use.
     pub fn remote(addr: RemoteAddr, len: usize, anchor: Option<Anchor>) -> Self {
         let (live, bell) = (NonNull::from(&NEVER), NonNull::from(&SILENT));
-        Place::of(live, NonNull::dangling(), bell, anchor, (addr, len))
+        let start = NOWHERE.map_addr(|page| page | (addr.offset as usize % align_of::<Page>()));
+        Place::of(live, start, bell, anchor, (addr, len))
     }
 
     #[inline]
@@ -157,13 +163,6 @@ impl Place {
     #[inline]
     pub fn anchor(&self) -> Option<&Anchor> {
         self.anchor.as_ref()
-    }
-
-    /// Returns whether the place starts at a multiple of `align` bytes in this process, or isn't
-    /// mapped.
-    #[inline]
-    pub fn is_aligned(&self, align: usize) -> bool {
-        self.anchor.is_none() || self.start.addr().get().is_multiple_of(align)
     }
 
     /// Returns 0 if `len` bytes may be accessed directly.
@@ -306,16 +305,33 @@ impl Place {
         self.len == 0
     }
 
-    /// Returns the `len` bytes starting at `offset`; `None` if they are not inside.
-    pub fn part(&self, offset: usize, len: usize) -> Option<Self> {
-        offset.checked_add(len).filter(|&end| end as u64 <= self.len)?;
-        let mut part = self.clone();
+    /// Returns whether the `len` bytes starting at `offset` are inside.
+    #[inline(always)]
+    pub(super) fn contains(&self, offset: usize, len: usize) -> bool {
+        offset.checked_add(len).is_some_and(|end| end as u64 <= self.len)
+    }
+
+    /// Returns whether the place starts at a multiple of `align` bytes, both in its region and,
+    /// where it is mapped, in this process.
+    #[inline(always)]
+    pub(super) fn is_aligned(&self, align: usize) -> bool {
+        (self.offset as usize | self.start.addr().get()).is_multiple_of(align)
+    }
+
+    /// Returns the `len` bytes starting at `offset`, which must be inside.
+    #[inline(always)]
+    pub(super) fn narrowed(mut self, offset: usize, len: usize) -> Self {
         // Both are inside the place, so neither can overflow; where nothing is mapped, the pointer
         // is not used.
-        part.offset += offset as u64;
-        part.start = NonNull::new(part.start.as_ptr().wrapping_add(offset)).unwrap_or(part.start);
-        part.len = len as u64;
-        part.expected = expected(self.expected as u32, part.start, len);
-        Some(part)
+        self.offset += offset as u64;
+        self.start = NonNull::new(self.start.as_ptr().wrapping_add(offset)).unwrap_or(self.start);
+        self.len = len as u64;
+        self.expected = expected(self.expected as u32, self.start, len);
+        self
+    }
+
+    /// Returns the `len` bytes starting at `offset`; `None` if they are not inside.
+    pub fn part(&self, offset: usize, len: usize) -> Option<Self> {
+        self.contains(offset, len).then(|| self.clone().narrowed(offset, len))
     }
 }
