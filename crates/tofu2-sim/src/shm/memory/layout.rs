@@ -85,7 +85,7 @@ fields! {
     /// `u64` each, the regions that the rank's operations in progress are inside of; written by the
     /// rank.
     INSIDE: 8 * ANNOUNCEMENTS, 3 * CACHE_LINE;
-    /// `u64`, nonzero if control queues of the rank have released commands that nobody executes
+    /// `u64`, nonzero if control queues of the rank have released commands that nobody is executing
     /// yet; any rank writes it.
     QUEUES_PENDING: 8, (INSIDE + 8 * ANNOUNCEMENTS).next_multiple_of(CACHE_LINE);
     /// `u64`, how often the rank has started or stopped being parked without a deadline: odd while

@@ -118,8 +118,8 @@ impl<'a> LocatedPlace<'a> {
         }
     }
 
-    /// Returns the offset that a wait for the bytes watches: theirs in the segment, or 0 outside
-    /// it.
+    /// Returns the offset that a wait for the bytes watches: theirs in the segment, or outside it
+    /// 0, which stands for everything.
     pub(crate) fn watched_at(&self) -> usize {
         match &self.bytes {
             Bytes::Segment(piece) => piece.offset(),
