@@ -6,9 +6,9 @@
 //! | cross copy | processes, if the probe at first use succeeded | one `pread` or `pwrite` of the owner's memory image, announced ([`super::inside`]) |
 //! | staged | processes otherwise, or for atomics; cells (Miri) that the buffer does not fill | accesses an extent of the owner's segment, announced |
 //!
-//! No address is ever read from shared memory: for direct access it stands in a table of the
-//! process ([`Job::adopted`]), for cross copies in a private table of the owner, read through the
-//! memory image.
+//! No address is ever read from shared memory: for direct access it is in a table of the process
+//! ([`Job::adopted`]), for cross copies in a private table of the owner, read through the memory
+//! image.
 //!
 //! # Safety
 //! A buffer that was handed over is accessed only through [`rdma_fabric::access`] until it is

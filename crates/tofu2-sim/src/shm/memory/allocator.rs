@@ -26,7 +26,7 @@ pub(crate) struct Allocator {
     pub(crate) symmetric: Symmetric,
     /// Freed extents whose grace period has not ended.
     retired: Retired<Extent>,
-    /// Adopted memory that was dropped while operations were inside it, with its owner.
+    /// Adopted memory that was dropped while operations were inside it, each with its owner.
     pub(super) leaving: Vec<(Rank, HeldBuffer)>,
     pages: Pages,
 }

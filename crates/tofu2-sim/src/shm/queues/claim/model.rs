@@ -125,7 +125,7 @@ impl Queue {
         })
     }
 
-    /// An arrival: data, advance, execute.
+    /// Plays an arrival: writes the data, advances, executes.
     fn arrive(&self, me: u32, mutation: Mutation) {
         let store = || self.data.iter().for_each(|word| word.store(7, Relaxed));
         if mutation != Mutation::AdvanceFirst {
@@ -220,7 +220,7 @@ fn looking(queue: &Queue) -> bool {
     queue.words().is_due()
 }
 
-/// Takes a turn in any case, unless the mutation prevents it.
+/// Takes a turn in any case; with the mutation, only if there is credit.
 fn in_any_case(mutation: Mutation) -> impl Fn(&Queue) -> bool {
     move |queue| {
         queue.words().hand_over(1);
