@@ -169,7 +169,7 @@ impl Job {
             return longest;
         }
         // A bound that is only a safety net must not keep a thousand idle ranks busy: all ranks
-        // together look at most five thousand times a second.
+        // together look five thousand times a second.
         longest.max(Duration::from_micros(200).saturating_mul(self.plan.ranks as u32)).min(Duration::from_millis(500))
     }
 

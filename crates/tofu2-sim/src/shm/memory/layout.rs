@@ -5,9 +5,10 @@
 //! control: | job | one card per rank |
 //! file:    | control | segment of rank 0 | … | segment of the last rank |
 //! ```
-//! (Where ranks are threads of one process there is no file.) *Protocol words* (everything but the
-//! heap) are only ever accessed as atomics, the heap only through [`rdma_fabric::access`]. So no
-//! byte is ever accessed in two ways.
+//! (Where ranks are threads of one process there is no file.)
+//!
+//! *Protocol words* (everything but the heap) are only ever accessed as atomics, the heap only
+//! through [`rdma_fabric::access`]. So no byte is ever accessed in two ways.
 
 use super::inside::ANNOUNCEMENTS;
 

@@ -9,9 +9,8 @@
 //! `base..base + len` lies in one mapped allocation, aligned to a cache line, until the last owner
 //! of the [`Mapping`] is gone, and no other mapping of the allocation has a byte of it; a file is
 //! sealed at its length. The heap starts at `heap_at`, after the header; `heap_at` and `len` are
-//! multiples of 8, so no cell straddles an end. `Mapping::new` checks the alignment and the
-//! lengths. Wherever an address is made from an offset, here and in [`piece`], the offset is
-//! checked.
+//! multiples of 8, so no cell straddles an end. `Mapping::new` checks this. Wherever an address is
+//! made from an offset, here and in [`piece`], the offset is checked.
 
 #![allow(unsafe_code)]
 

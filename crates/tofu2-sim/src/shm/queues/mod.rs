@@ -10,8 +10,8 @@
 //!   put advances the offset, whatever its rank, or the poster, if there is already credit
 //!   ([`claim`]). Commands that this releases come after it ([`executor`]).
 //!
-//! These modules also see to it that no CPU does all the work forever and that an executor's death
-//! is noticed.
+//! These modules also ensure that no CPU does all the work forever and that an executor's death is
+//! noticed.
 //!
 //! To be read in this order: a queue's words ([`config`], [`view`], [`tags`], [`mrq`]); executing
 //! ([`claim`], [`executor`], [`perform`], [`reporting`], and the fast path: [`route`],

@@ -117,8 +117,8 @@ pub(crate) struct Claim {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DamagedRing;
 
-// ----- positions, and the words they are packed into: the tail, and the states and claims of slots
-// ----- A position is below [`positions`] wherever a function takes one.
+// ----- positions, and the words that pack them: the tail, and the states and claims of slots -----
+// A position is below [`positions`] wherever a function takes one.
 
 /// Bits of the tail that name a rank, plus one.
 pub(crate) const RANK_BITS: u32 = 25;
