@@ -216,8 +216,8 @@ fn arrival<U: Units>(units: &U, gate: GateId, source: GateId, field: Field, roun
     }
 }
 
-/// Returns what is wrong with `destination`, if anything; `None` if it has yet to read the packet
-/// of two rounds ago.
+/// Returns the fault of `destination`, or `Some(None)` if it has room; `None` if it has yet to read
+/// the packet of two rounds ago.
 fn room<U: Units>(
     units: &U,
     gate: GateId,

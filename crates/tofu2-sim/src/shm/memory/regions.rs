@@ -187,7 +187,7 @@ pub(crate) fn entry(
     }
 }
 
-/// What is wrong with a key or its entry.
+/// The fault of a key or its entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EntryError {
     /// Never registered.

@@ -197,7 +197,7 @@ struct Requests {
 const NAP: Duration = Duration::from_millis(1);
 
 impl Requests {
-    /// Returns what is waited for, if only other ranks can end the wait.
+    /// Returns the awaited event, if only other ranks can end the wait.
     fn endless(&self) -> Option<Awaiting> {
         self.awaiting.filter(|_| !self.several && self.until.is_none())
     }

@@ -139,7 +139,7 @@ impl<'a> Wait<'a> {
         }
     }
 
-    /// Arranges another poll for when what is awaited has been written, `longest` has passed or
+    /// Arranges another poll for when the awaited write has happened, `longest` has passed or
     /// `until` has come. If it returns false, the caller must look again first.
     fn is_arranged(
         &mut self,

@@ -84,7 +84,7 @@ pub(crate) enum WaitsFor {
 }
 
 impl WaitsFor {
-    /// Returns where what is awaited is written.
+    /// Returns the doorbell watch that the awaited write hits.
     #[inline(always)]
     pub(crate) fn watch(self) -> Watch {
         match self {
