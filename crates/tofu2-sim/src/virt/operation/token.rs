@@ -18,7 +18,7 @@ use std::{
     task::{Context, Poll},
 };
 
-/// The bits that distinguish kinds of tokens. The other bits are a slot and its generation, or a
+/// The bits that tell kinds of tokens apart. The other bits are a slot and its generation, or a
 /// time.
 const KIND: u64 = 3 << 62;
 /// Over at a time that is kept in a slot.
@@ -147,7 +147,8 @@ impl Core {
     }
 }
 
-/// Takes the result of an operation that is over: the word before, and the bytes that were got.
+/// Takes the result of an operation that is over: the word's old value, and the bytes that were
+/// read.
 #[inline]
 fn take(mut core: RefMut<'_, Core>, slot: u32, into: Sink<'_>) -> Result<u64> {
     let op = core.operations.get_mut(slot);
