@@ -41,7 +41,7 @@ impl Me {
         stands
     }
 
-    /// Ends a wait of which the slot remembers something.
+    /// Ends a wait that has left something in its slot.
     pub(super) fn end_wait(&self, slot: &mut Slot, goal: Goal<'_>) {
         let Slot([first, second, ..]) = slot;
         match goal {

@@ -150,7 +150,7 @@ fn a_rank_that_ends_midway_with_code_0_has_failed() {
     assert!(ended.took > Duration::from_millis(300) && ended.took < Duration::from_secs(5), "{:?}", ended.took);
 }
 
-/// Checks that a full pipe ends no job: `end` reads nothing before the launcher has ended.
+/// A full pipe does not keep a job from ending: `end` reads nothing before the launcher has ended.
 fn nobody_needs_to_read_stderr() {
     let ended = end(launched("2", "flood"));
     assert_eq!(ended.code, Some(7));

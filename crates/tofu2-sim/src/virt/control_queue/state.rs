@@ -34,7 +34,7 @@ pub(super) struct QueueState {
     pub(super) health: Health,
 }
 
-/// Whether anything has gone wrong that no command's report tells.
+/// Whether anything has gone wrong that no completion or notice reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Health {
     Well,
