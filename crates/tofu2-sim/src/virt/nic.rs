@@ -210,8 +210,7 @@ impl Unit {
             Some(engine) => {
                 self.last = engine;
                 self.serving = self.queues[engine].pop(operations).unwrap_or(NONE);
-                // Its own slot is in the cache: it was prefetched one service ago as the one after
-                // the next.
+                // The head is in the cache already: last time it was the one after the head.
                 if let Some(head) = self.queues[engine].head() {
                     let next = operations.get(head).next;
                     prefetch(operations.get(if next == NONE { head } else { next }));

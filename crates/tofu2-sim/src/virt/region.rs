@@ -81,7 +81,7 @@ impl Me {
         core.ranks.reserve_memory(self.rank, bytes, core.machine.memory_limit())
     }
 
-    /// Returns the registration of reserved memory if it got a key; otherwise returns the memory.
+    /// Returns the registration of reserved memory that got a key, or undoes the reservation.
     fn registered(
         &self,
         mut core: RefMut<'_, Core>,

@@ -18,7 +18,7 @@ use std::{collections::HashMap, mem};
 #[derive(Debug, Default)]
 pub(crate) struct BarrierUnits {
     pub(super) gates: Vec<Gate>,
-    /// The number of each node's first gate. Never iterated.
+    /// The index of each node's first gate. Never iterated.
     pub(super) first: HashMap<u32, u32>,
     /// The number of pending gate events.
     under_way: u32,
@@ -120,7 +120,7 @@ impl BarrierUnits {
         }
     }
 
-    /// Returns the halves that an event at a half may affect, besides itself.
+    /// Returns the halves that an event at a half may affect, other than that half.
     fn around(&self, machine: &Machine, (number, end): HalfId) -> Vec<HalfId> {
         let state = self.gate(number);
         let Some(wiring) = &state.wiring else { return Vec::new() };

@@ -164,7 +164,7 @@ pub(crate) enum EventKind {
     Resume,
     /// A command or its data has passed the target's receive engine. Subject: operation slot.
     Arrive,
-    /// An atomic has reached the idle atomic unit. Subject: node.
+    /// An atomic has reached the door of an idle atomic unit. Subject: node.
     Door,
     /// The atomic unit has finished one operation. Subject: node.
     Served,

@@ -275,7 +275,8 @@ impl Core {
         self.on_its_way(slot, self.clock.now().saturating_add(self.machine.timing.receive + tail));
     }
 
-    /// Schedules a flight's end of passing the target's receive engine, at `arrival`.
+    /// Schedules the `Reach` event of a flight that will have passed the target's receive engine at
+    /// `arrival`.
     #[inline]
     fn on_its_way(&mut self, slot: u32, arrival: u64) {
         let arrival = if self.clock.is_random() { self.queues.arrives_in_order(slot, arrival) } else { arrival };

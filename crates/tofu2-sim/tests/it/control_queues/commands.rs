@@ -136,7 +136,7 @@ fn errors_show_where_they_belong() {
             (add(at + 2, Width::Four), QueueError::Misaligned { queue: to, stadd: at + 2, width: 4 }),
         ];
         for (command, error) in cases {
-            // Posted again without a notice, the command leaves its error for the next call.
+            // Posted again below without a notice, the command leaves its error for the next call.
             poster.try_post(Posting::new(command).local(5).remote(5).sps(0).tcq(3)).unwrap();
             let notice = poster.poll_mrq().unwrap().unwrap();
             assert_eq!((notice.status, notice.edata, Some(notice.peer)), (Err(error), 5, command.target()));

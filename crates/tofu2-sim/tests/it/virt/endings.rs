@@ -19,8 +19,7 @@ enum On {
     Some,
 }
 
-/// The others end after 1 us times their rank, as `others` says. Rank 0's wait for them must
-/// fail.
+/// The others end after 1 us times their rank, as `others` says. Rank 0's wait for them must fail.
 async fn left_alone(fabric: Fabric, others: End, on: On, notice: bool) -> ProgramResult<Option<FabricError>> {
     let home = fabric.alloc_symmetric(64).await?;
     let me = fabric.rank().number();

@@ -101,7 +101,7 @@ fn the_default_path_leads_by_the_targets_own_place() {
     let ports = |path| shape.route(from, to, path).unwrap().map(|link| link.port.to_string()).collect::<Vec<_>>();
     assert_eq!(ports(None), ["B-", "C", "A", "X+", "Z-"]);
     assert_eq!(shape.default_path(to), Ok(Path { a: 1, b: 2, c: 1 }));
-    // By the node's own place: first between groups, then A, C, B.
+    // By the sender's own place: first between groups, then A, C, B.
     assert_eq!(ports(Some(Path { a: 0, b: 0, c: 0 })), ["X+", "Z-", "A", "C", "B-"]);
     assert_eq!(ports(Some(Path { a: 1, b: 0, c: 0 })), ["A", "X+", "Z-", "C", "B-"]);
 }

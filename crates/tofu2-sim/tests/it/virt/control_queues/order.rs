@@ -62,7 +62,7 @@ fn strong_order_waits_for_atomics_in_service() {
                 assert_eq!(found, 5 + 1000, "{network:?}, jitter {jitter} ns, seed {seed}");
                 assert_eq!(kinds, [[MrqKind::RemoteAtomic; 4].as_slice(), &[MrqKind::RemotePut]].concat());
                 // Without strong order the flag overtakes, which shows that the test can fail.
-                // (Routers hide this: atomics wait in front of the flag.)
+                // (With routers little overtakes, since atomics wait in the network.)
                 if jitter == 0 && network == NetworkModel::Latency {
                     let (found, _) =
                         job().run(&async |fabric| behind_atomics(fabric, false).await).unwrap().outs[0].clone();

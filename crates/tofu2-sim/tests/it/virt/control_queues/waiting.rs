@@ -1,4 +1,4 @@
-//! Waiting for room: in line, besides other things, and given up.
+//! Waiting for room: in line, alongside other things, and given up.
 
 use super::script::AT;
 use crate::virt::start::fx100;
