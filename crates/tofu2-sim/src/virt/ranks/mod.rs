@@ -239,7 +239,7 @@ impl Ranks {
     /// Counts memory that a rank is about to register against its `limit`.
     ///
     /// # Errors
-    /// [`FabricError::OutOfMemory`].
+    /// [`rdma_fabric::FabricError::OutOfMemory`].
     pub(super) fn reserve_memory(&mut self, rank: u32, bytes: usize, limit: u64) -> Result<()> {
         let registered = &mut self.at(rank).registered;
         let free = limit.saturating_sub(*registered);
