@@ -24,7 +24,8 @@ pub(crate) type LocalId = u32;
 #[derive(Debug)]
 pub(crate) struct Local {
     pub(crate) act: Act,
-    /// Its live tasks, by bits. pub(crate) tasks: u64,
+    /// Its live tasks, by bits.
+    pub(crate) tasks: u64,
     edges: Vec<Edge>,
     rank: Rank,
     /// The preceding state and the answer given there; a first state is its own predecessor.

@@ -80,7 +80,7 @@ impl Automaton<'_> {
         script.push(edge.answer.clone());
         let outcome = self.run(rank, script.clone());
         let expected = edge.to.map(|to| &self.locals[to as usize].act);
-        // A path is cut by its own length; another history may be shorter here.
+        // Where the known path was cut, there is nothing to compare.
         let cut = expected == Some(&Act::Endless);
         if cut || outcome.next.as_ref() == expected && outcome.told[..] == edge.told[..] {
             if let Some(to) = edge.to
