@@ -32,7 +32,7 @@ pub(crate) struct Local {
     before: (LocalId, Answer),
     /// The number of answers since the last step ended.
     age: u32,
-    /// Whether the rank waits for one operation and nothing else; `None` until it was asked.
+    /// Whether the rank waits for one operation and nothing else; `None` until this was computed.
     sole: Option<bool>,
     /// For a first state, what the program told before its first answer.
     told: Rc<[Act]>,

@@ -76,6 +76,8 @@ impl Seat {
         self.session.facts.ranks
     }
 
+    /// Checks that `rank` is in the job.
+    ///
     /// # Errors
     /// [`FabricError::NoSuchRank`].
     pub(crate) fn exists(&self, rank: Rank) -> Result<()> {
@@ -83,6 +85,8 @@ impl Seat {
         if rank.index() < ranks { Ok(()) } else { Err(FabricError::NoSuchRank { rank, ranks }) }
     }
 
+    /// Checks that the region of `addr` has not been dropped.
+    ///
     /// # Errors
     /// [`FabricError::StaleRegion`] if its owner has dropped the region of `addr`.
     pub(crate) fn registered(&self, addr: RemoteAddr) -> Result<()> {

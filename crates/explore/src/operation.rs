@@ -15,6 +15,8 @@ use rdma_fabric::{
 use std::{num::NonZeroU64, ops::Range, slice, task::Poll};
 
 impl Seat {
+    /// Checks that the memory of `place` can still be used.
+    ///
     /// # Errors
     /// [`FabricError::PeerLost`] or [`FabricError::StaleRegion`] if the memory of `place` can't be
     /// used any more.

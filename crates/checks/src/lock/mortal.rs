@@ -59,7 +59,7 @@ pub(super) fn names_a_loss(error: &(dyn Error + 'static)) -> bool {
     matches!(error.downcast_ref(), Some(FabricError::PeerLost { .. })) || error.downcast_ref().is_some_and(of_lock)
 }
 
-/// Returns whether an error counts as a good end, as the loss of a rank does.
+/// A test of whether an error counts as a good end, as the loss of a rank does.
 type Excuse = fn(&(dyn Error + 'static)) -> bool;
 
 fn explorer(roles: &'static [Role], mortal: &[u32]) -> Explorer<'static> {

@@ -149,8 +149,8 @@ async fn fences(fabric: &Fabric, window: &Window<u64>, case: WindowCase) -> Prog
         None => window.fence().await?,
     };
     for round in 1..=case.rounds {
-        // With four ranks, this is the one that this rank does not signal in the fence, and which
-        // would be flushed by the signal.
+        // With four ranks, this is the one that this rank does not signal in the fence: signalling
+        // it would flush it.
         let target = Rank::new(((me + ranks - 1) % ranks) as u32);
         epoch.at(target)?.put(0, [10 * round + me as u64]).await?;
         epoch.fence().await?;

@@ -67,7 +67,8 @@ fn who_only_resolves_is_told_too() {
     }
 }
 
-/// B drops its region and does not end. A's atomic or get is in flight, or comes later.
+/// B drops its region itself, before its program ends. A's atomic or get is in flight, or comes
+/// later.
 #[test]
 fn handles_tell_who_came_too_late() {
     let program = |atomic: bool| {

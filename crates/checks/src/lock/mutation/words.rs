@@ -8,7 +8,8 @@ use std::ops::Range;
 const GRANTED: u64 = 1;
 /// The state of a wake word whose waiter has given up.
 const ABANDONED: u64 = 2;
-/// The mark in a next word that the rank which left the node has left for a successor on its way.
+/// The mark that a rank leaves in the next word of a node that it gives up, for a successor on its
+/// way.
 pub(super) const PASSED: u64 = u64::MAX;
 
 /// The number of a node's turns, after which the first comes again.
