@@ -374,13 +374,13 @@ enum ClassesMistake {
     NoSecondLook,
     /// A stack that is taken is empty.
     NoSweep,
-    /// Every rank that leaves takes itself for the last one.
+    /// Every rank that leaves considers itself the last one.
     NotTheLast,
     /// A release does not flush the data.
     NotFlushed,
     /// The release of a holder that excluded nobody begins its flush but does not await it.
     FlushNotAwaited,
-    /// A waker takes a waiter that gave up for woken, and does not act on its behalf.
+    /// A waker treats a waiter that gave up as woken, and does not act on its behalf.
     AbandonedTakenForWoken,
     /// The work that a dropped future still owes is not done.
     Forgotten,

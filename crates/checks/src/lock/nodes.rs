@@ -256,7 +256,7 @@ enum NodesMistake {
     OfferTakenForGrant,
     /// N2 believes that it was the first.
     ClaimedTwice,
-    /// A waker takes a waiter that gave up for woken, and does not act on its behalf.
+    /// A waker treats a waiter that gave up as woken, and does not act on its behalf.
     AbandonedTakenForWoken,
     /// The work that a dropped future still owes is not done.
     Forgotten,

@@ -95,7 +95,7 @@ fn at_state(addr: RemoteAddr, amo: Amo<u64>) -> Option<Move> {
     })
 }
 
-/// Returns what a leaving reader with [`QueuedMistake::LateLook`] takes the state for: it sees a
+/// Returns the state as a leaving reader with [`QueuedMistake::LateLook`] sees it: it sees a
 /// writer that waits for other readers as if those did not count.
 pub(super) fn after(old: u64, found: u64) -> u64 {
     if found & READERS == 0 { old } else { READER | found & !READERS }

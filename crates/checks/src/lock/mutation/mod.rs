@@ -23,7 +23,7 @@ pub enum QueuedMistake {
     Nothing,
     /// R4 always finds the writer still there.
     NoSecondLook,
-    /// A part of R2, W1 comes after R3, W2: the node's next word is cleared when its rank may
+    /// A part of R2 and W1 comes after R3 and W2: the node's next word is cleared when its rank may
     /// already have got a successor.
     LateInitialisation,
     /// W3 and X5 do not flush.
@@ -32,11 +32,11 @@ pub enum QueuedMistake {
     HeadClearedUnflushed,
     /// X2 comes only with X6, after X3; without a successor, before X4's swap.
     LeaveMergedWithInterest,
-    /// U2, W5 and X7 take the comparison for successful.
+    /// U2, W5 and X7 treat the comparison as successful.
     ComparisonIgnored,
-    /// A writer that tries to enter a free lock by one comparison takes that for successful.
+    /// A writer that tries to enter a free lock by one comparison treats that as successful.
     ShortcutIgnored,
-    /// A writer that hands over by one comparison takes that for successful.
+    /// A writer that hands over by one comparison treats that as successful.
     HandOverIgnored,
     /// A head in the count word is not written.
     HeadNotNamed,
@@ -65,7 +65,7 @@ pub enum QueuedMistake {
     NotInside,
     /// A reader does not see that its predecessor is inside.
     InsideIgnored,
-    /// A reader takes a predecessor that waits for one that is inside.
+    /// A reader treats a predecessor that waits as one that is inside.
     BlockedTakenForInside,
     /// The release does not flush the data.
     DataNotFlushed,
@@ -79,7 +79,7 @@ pub enum QueuedMistake {
     SweepAfterRegistration,
     /// U3 and X7 wake the writer that this rank registered last instead of the head.
     RememberedNext,
-    /// X4 takes the tail for still its own.
+    /// X4 assumes that the tail is still its own.
     TailIgnored,
     /// W6 does not see the mark of a writer that has gone.
     MarkIgnored,
@@ -87,7 +87,7 @@ pub enum QueuedMistake {
     NoMark,
     /// A node with the mark is used again before the successor has come.
     MarkNotAwaited,
-    /// A waker takes a waiter that gave up for woken, and does not act on its behalf.
+    /// A waker treats a waiter that gave up as woken, and does not act on its behalf.
     AbandonedTakenForWoken,
     /// A rank that acts on behalf of a waiter that gave up readies the node before it has read the
     /// successor.
