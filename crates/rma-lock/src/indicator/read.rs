@@ -67,7 +67,7 @@ impl Core {
             match queue.wait_to_be_woken(&own, deadline, cancelled).await {
                 Err(Stopped::GaveUp(error)) => {
                     self.withdraw(epoch).await?;
-                    // Perhaps nobody is left counted on whose account the stack would be taken.
+                    // If no counted reader is left, the writer will not take the stack.
                     self.sweep(&waiting).await?;
                     return Err(Stopped::GaveUp(error));
                 }
