@@ -17,7 +17,7 @@ use core::{
 };
 use rdma_fabric::{Amo, Fabric, FabricError, Handle, RemoteWord};
 
-/// What is tried first.
+/// The short path, which is tried first.
 pub(crate) trait FastPath {
     type Out;
     /// The operation that was posted, and polled once; dropping it leaves nothing undone.
@@ -48,7 +48,7 @@ pub(crate) struct InPlace<Fast: FastPath, Slow, Rest> {
     then: ManuallyDrop<Then<Fast, Rest>>,
 }
 
-/// What is being awaited.
+/// The stage that is being awaited.
 enum Then<Fast: FastPath, Rest> {
     /// Before the first poll, and after the end.
     Nothing,
@@ -128,7 +128,7 @@ where
         *self.then = Then::Rest(slow(stage));
     }
 
-    /// Polls what is being awaited. The result is boxed, so that only this path has it in memory.
+    /// Polls the current stage. The result is boxed, so that only this path has it in memory.
     #[cold]
     #[inline(never)]
     fn go_on(&mut self, cx: &mut Context<'_>) -> Option<Box<Fast::Out>> {

@@ -39,9 +39,9 @@
 //! * Any future may be dropped at any moment: an acquisition ends not holding the lock, a release
 //!   ends having released it. A guard that is dropped is released in the background;
 //!   [`Guard::release`] waits until that is done, and reports whether it could be.
-//! * A lost home is [`rdma_fabric::FabricError::PeerLost`], as is the loss of any rank while
-//!   somebody waits in a lock's queue. A lost holder of a lock that backs off can't be told from a
-//!   slow one: only a deadline ends the wait for it.
+//! * A lost home is [`rdma_fabric::FabricError::PeerLost`], as is the loss of any rank while a rank
+//!   waits in a lock's queue. A lost holder of a lock that backs off can't be told from a slow one:
+//!   only a deadline ends the wait for it.
 
 mod access;
 mod back_off;

@@ -222,14 +222,14 @@ pub enum Fairness {
     /// Readers get in only when no writer waits, and starve under a steady stream of writers;
     /// writers get in one at a time in order of arrival.
     WritersFirst,
-    /// In order of arrival; adjacent readers get in together. Nobody starves.
+    /// Ranks get in in order of arrival; adjacent readers get in together. Nobody starves.
     Fifo,
     /// Readers and writers take turns as long as both want the lock. Readers that find a writer
     /// inside get in when it leaves, before the next one; writers wait for no reader that comes
     /// after them, and get in in the order given by the lock that keeps them apart.
     Alternating,
-    /// Whoever comes when the lock is free gets in, however long others have waited; anybody can
-    /// starve.
+    /// Any rank that comes when the lock is free gets in, however long others have waited; any rank
+    /// can starve.
     Barging,
 }
 

@@ -1,5 +1,5 @@
 //! Operations: those that are posted and yield a handle, those that are posted and awaited in one
-//! step, and those that are over at once.
+//! step, and those that complete at once.
 
 use super::{
     DirectOp, Fabric,

@@ -100,7 +100,7 @@ impl<G: Fn() -> Goal<'static>> Future for TimeFuture<'_, G> {
 /// error, would then go through memory.
 pub(super) trait Look {
     type Found;
-    /// Returns what is there now.
+    /// Returns what can be found now, if anything.
     fn look(&mut self, fabric: &Fabric) -> Result<Option<Self::Found>>;
     /// Returns whether the provider sees the looks, and so must be notified of the end of the wait.
     fn is_seen(&self) -> bool {

@@ -145,7 +145,8 @@ impl Group {
         let mut relative = vec![value; n];
         self.fabric.read(&blocks, &mut relative)?;
         relative.rotate_right(self.me);
-        // A peer may still be copying from this buffer, but nobody writes to it any more.
+        // Other members may still be filling their buffers, but nobody writes into this one any
+        // more.
         Ok(relative)
     }
 

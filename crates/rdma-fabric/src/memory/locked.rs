@@ -164,7 +164,7 @@ impl Mapped {
     /// * The `len` bytes at `start` are one allocation, readable and writable as long as `keep`
     ///   lives, whatever other ranks do, die or free.
     /// * They are accessed only through places that were resolved by handles made with a pact that
-    ///   allows references, by operations that are over when they are posted, and through values of
+    ///   allows references, by operations that complete when posted, and through values of
     ///   this type; and before the region was allocated everywhere, and after it was dropped
     ///   everywhere. No operation that was posted for memory without such a pact ever reaches them,
     ///   however late.

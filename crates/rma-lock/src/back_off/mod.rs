@@ -22,8 +22,8 @@
 //!
 //! # Waiting
 //! Between two attempts a rank sleeps and polls nothing ([`BackOff`] says for how long). Nobody is
-//! woken and nobody queues: a free lock goes to whoever comes, and a rank that does not run delays
-//! no other.
+//! woken and nobody queues: a free lock goes to whichever rank comes, and a rank that does not run
+//! delays no other.
 
 mod attempt;
 mod guard;

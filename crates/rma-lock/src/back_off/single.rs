@@ -27,9 +27,9 @@ const LOCK_BYTES: usize = 64;
 /// Uncontended remote operations: 1 atomic to lock, shared or exclusively, and 1 to unlock. An
 /// attempt that finds it taken costs a reader 2 atomics, a writer 1.
 ///
-/// Nobody is guaranteed to get in: whoever comes when the lock is free takes it, and readers keep
-/// writers out as long as one of them is inside. In exchange a hand-over waits for nobody in
-/// particular, so the lock suits oversubscribed jobs, with many more ranks than cores.
+/// No rank is guaranteed to get in: any rank that comes when the lock is free takes it, and readers
+/// keep writers out as long as one of them is inside. In exchange a hand-over waits for no
+/// particular rank, so the lock suits oversubscribed jobs, with many more ranks than cores.
 ///
 /// # Errors and deaths
 /// If the home is lost, calls end with [`rdma_fabric::FabricError::PeerLost`]. If a *holder* is

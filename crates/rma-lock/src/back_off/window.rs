@@ -27,7 +27,7 @@ const LOCK_BYTES: usize = 128;
 /// fails costs 2; an exclusive attempt costs 2 if it meets a holder of all, and 3 if it meets a
 /// holder of the rank.
 ///
-/// Nobody is guaranteed to get in. Errors, deaths and dropped futures are as with
+/// No rank is guaranteed to get in. Errors, deaths and dropped futures are as with
 /// [`crate::locks::BackOffLock`]; the loss of the rank whose memory is to be locked is also
 /// [`rdma_fabric::FabricError::PeerLost`], and leaves nothing at the home.
 #[derive(Clone)]

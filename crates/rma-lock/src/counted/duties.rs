@@ -29,7 +29,7 @@ pub(super) struct Departing {
     pub(super) queue: Found,
 }
 
-/// What is known about the queue behind a writer.
+/// What this rank knows about the queue behind a writer.
 #[derive(Debug)]
 pub(super) enum Found {
     Nothing,

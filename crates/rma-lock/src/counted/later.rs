@@ -84,7 +84,7 @@ later! {
     fn try_hold<'a>(lock: &'a CountedLock<Self>) -> Boxed<'a, Result<bool>> {
         Box::pin(async move { Ok(lock.try_read().await?.map(ReadGuard::pass_on).is_some()) })
     }
-    /// Ends a shared hold, whoever took it.
+    /// Ends a shared hold, whichever rank took it.
     fn end_hold<'a>(lock: &'a CountedLock<Self>) -> Boxed<'a, Result<()>> {
         Box::pin(ReadGuard::take_over(lock).release())
     }

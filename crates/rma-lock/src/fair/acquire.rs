@@ -64,8 +64,8 @@ impl Core {
         self.now_inside(own, class, said, !inside, cancelled).await
     }
 
-    /// F1–F7 of a try, from `entry` on. It waits for nobody: it goes on only if the queue is empty
-    /// or a reader inside is ahead of it.
+    /// F1–F7 of a try, from `entry` on. It waits for nobody: it continues only if the queue is
+    /// empty or a reader inside is ahead of it.
     pub(super) async fn try_acquire(
         &self,
         node: NodeId,

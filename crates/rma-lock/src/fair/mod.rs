@@ -261,7 +261,7 @@ impl RmaLock for FairLock {
         self.enter_before(deadline)
     }
 
-    /// Also yields `None` if somebody else queues up, or leaves the queue, at the same moment.
+    /// Also yields `None` if another rank joins or leaves the queue at the same moment.
     #[inline]
     fn try_read(&self) -> impl Future<Output = Result<Option<Self::Shared<'_>>>> {
         self.try_enter()

@@ -14,7 +14,7 @@
 //!
 //! No level has a phase in which it lets go: the last one out first ends the level, and then gives
 //! back the hold above. A reader that comes in between takes that hold a second time, which does no
-//! harm: what is above counts anonymous holders.
+//! harm, because the level above counts anonymous holders.
 
 mod aggregated;
 mod climb;
@@ -41,8 +41,8 @@ use rdma_fabric::{Fabric, GroupMemory, Rank, Time, provider::Boxed};
 use shape::meetings;
 use std::sync::Arc;
 
-/// A shared hold of what is above the levels, which any rank may end: the first in takes it for
-/// all, the last out gives it back.
+/// The lock above the levels, held shared in a way that any rank may end: the first in takes the
+/// hold for all, the last out gives it back.
 pub(crate) trait Above: fmt::Debug + Send + Sync {
     /// Takes the hold. Dropping the future undoes what it has done; if it fails, nothing is held.
     fn enter(&self, deadline: Time) -> Boxed<'_, Result<()>>;

@@ -109,7 +109,7 @@ impl Queue {
         if node.rank() == self.me {
             self.fabric.store(self.own(node.slot(), NodeWord::Wake)?, ready)?;
         } else if self.recoverable {
-            // A failed put would be reported to whoever flushes next.
+            // A failed put would be reported to the next flush.
             self.fabric.swap(&self.node(node, NodeWord::Wake)?, ready).await?;
         } else {
             self.fabric.put_word(&self.node(node, NodeWord::Wake)?, ready).await?;

@@ -33,7 +33,7 @@ pub struct EachOptions<O> {
     pub lock: O,
 }
 
-/// Access through an [`EachLock`]. Dropping it releases what is held in the background.
+/// Access through an [`EachLock`]. Dropping it releases the locks in the background.
 #[must_use = "a guard that is dropped at once protects nothing"]
 pub enum EachGuard<S, E> {
     /// Access to all ranks' memory, by every lock.

@@ -49,7 +49,7 @@ async fn ring(core: &Core, agreed: Agreement, survivors: &[Rank]) -> Result<()> 
         State::Opening { next, .. } => next as u64,
         State::Open | State::Over => u64::MAX,
     };
-    // Atomics, because their failure is reported here and not to whoever flushes next.
+    // Atomics, because their failure is reported here and not to the next flush.
     for batch in batches(survivors) {
         let ring = |rank| async move {
             let doorbell = core.fabric.remote_word::<u64>(core.memory.at(rank, words::DOORBELL)?)?;

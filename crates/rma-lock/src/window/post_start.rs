@@ -276,7 +276,7 @@ impl<T: Pod> Exposure<'_, T> {
         self.core.exposure_over()
     }
 
-    /// Ends the exposure if all origins have completed, and returns whether it is over
+    /// Ends the exposure if all origins have completed, and returns whether it has ended
     /// (`MPI_Win_test`). Never waits.
     ///
     /// # Errors

@@ -54,7 +54,7 @@ pub(super) struct Update {
     form: UpdateForm,
     /// Whether elements have 8 bytes instead of 4.
     wide: bool,
-    /// An operand for each element; once the accumulate is over, the previous values.
+    /// An operand for each element; once the accumulate is complete, the previous values.
     values: Vec<u64>,
     /// The first element that has not been begun.
     next: usize,

@@ -12,7 +12,7 @@
 //! that computes, or waits for something else (a lock, a notice), carries nothing out meanwhile:
 //! that needs queues.
 //!
-//! # What is not done twice
+//! # Nothing is done twice
 //! A put is posted once for each number, whichever future is dropped meanwhile: posted puts are
 //! remembered separately from the futures that drive them. Before its word is written a put may be
 //! repeated; afterwards its target may proceed, and must not see it again.

@@ -13,7 +13,7 @@ pub struct TriggeredPut {
     needs: Vec<LocalWord<u64>>,
     transfer: Transfer,
     to: Rank,
-    /// The word that receives the number, to be seen after what is transferred. `span` is the same
+    /// The word that receives the number, to be seen after the transferred data. `span` is the same
     /// place.
     word: RemoteWord<u64>,
     span: RemoteSpan<u64>,
@@ -253,8 +253,7 @@ impl Transfer {
         each!(self, spans => spans.put_now(fabric))
     }
 
-    /// Puts what is not put yet, and waits until all of it is complete. May be dropped and called
-    /// again.
+    /// Puts the rest, and waits until all of it is complete. May be dropped and called again.
     ///
     /// # Errors
     /// As [`Fabric::put`].

@@ -131,7 +131,7 @@ pub(super) struct Set {
     error: Option<FabricError>,
 }
 
-/// What is left to do of a set's puts.
+/// The state of a set's puts that are still to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Left {
     /// Some puts have to wait for the network.
@@ -197,7 +197,7 @@ impl Set {
         gone
     }
 
-    /// Returns a wait that ends when one of the puts may go on.
+    /// Returns a wait that ends when one of the puts can proceed.
     pub(super) fn parked(&self) -> Result<Parked> {
         let mut words = Vec::new();
         for put in self.puts.iter().filter(|put| !put.is_done(self.number)) {
