@@ -52,6 +52,26 @@ pub enum AcpError {
         /// The number of entries.
         limit: usize,
     },
+    /// No free block of the rank's heap is large enough.
+    #[error("the heap of {rank} has no {bytes} bytes left in one piece")]
+    HeapExhausted {
+        /// The heap's owner.
+        rank: Rank,
+        /// The bytes asked for.
+        bytes: u64,
+    },
+    /// The address is not where an allocation in a heap starts; or it was one, and has been freed.
+    #[error("{address} is not the start of anything allocated")]
+    NotAllocated {
+        /// The address.
+        address: GlobalAddress,
+    },
+    /// The words there make no sense: somebody has written over them.
+    #[error("the words at {address} have been overwritten")]
+    Damaged {
+        /// Where they are.
+        address: GlobalAddress,
+    },
     /// There is no such colour.
     #[error("there is no colour {colour}: there are {colours}")]
     NoSuchColour {

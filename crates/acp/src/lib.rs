@@ -19,6 +19,7 @@
 
 mod acp;
 mod address;
+mod container;
 mod directory;
 mod engine;
 mod error;

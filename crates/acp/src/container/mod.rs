@@ -1,0 +1,5 @@
+//! Containers in global memory: plain words in the ranks' heaps, which any rank may operate on.
+
+mod finish;
+mod heap;
+mod lock;
