@@ -159,7 +159,9 @@ impl State {
         if bytes > SHORT || !self.engine.is_idle(order) {
             return Ok(None);
         }
-        let (Ok(to), Ok(from)) = (self.bytes_at(to, bytes), self.bytes_at(from, bytes)) else { return Ok(None) };
+        let (Ok(to), Ok(from)) = (self.memory.bytes_at(to, bytes), self.memory.bytes_at(from, bytes)) else {
+            return Ok(None);
+        };
         if !to.place().admits(bytes) || !from.place().admits(bytes) {
             return Ok(None);
         }
@@ -182,7 +184,9 @@ impl State {
         if to.rank() != self.me || !self.engine.is_idle(order) {
             return Ok(None);
         }
-        let (Ok(own), Ok(word)) = (self.word_at::<W>(to), self.word_at::<W>(word)) else { return Ok(None) };
+        let (Ok(own), Ok(word)) = (self.memory.word_at::<W>(to), self.memory.word_at::<W>(word)) else {
+            return Ok(None);
+        };
         // Own memory is registered as long as this rank does not unregister it.
         if !own.place().admits(W::BYTES) {
             return Ok(None);
