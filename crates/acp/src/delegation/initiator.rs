@@ -47,20 +47,20 @@ impl Drop for Reply {
     }
 }
 
-/// Asks `server` to carry out a request, when it is first polled, and ends when that is done. `own`
-/// is the initiator, `area` says where the server's area is.
+/// Asks `server` to carry out a request of rank `me`, when it is first polled, and ends when that is
+/// done.
 pub(crate) fn delegate(
     memory: &Resolver,
-    area: u64,
-    own: Rank,
+    me: Rank,
     server: Rank,
     request: Request,
     reply: Reply,
     flush_first: bool,
 ) -> Result<Flight> {
     let fabric = memory.fabric().clone();
+    let area = memory.layout().delegation();
     let at = memory.world_at(server, area)?;
-    let reply_at = memory.world_at(own, area + REPLIES_AT + 8 * u64::from(reply.word))?;
+    let reply_at = memory.world_at(me, area + REPLIES_AT + 8 * u64::from(reply.word))?;
     let reply_word = fabric.local_word::<u64>(reply_at)?;
     Ok(Box::pin(async move {
         if flush_first {

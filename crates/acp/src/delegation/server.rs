@@ -15,10 +15,10 @@ use rdma_fabric::{
 };
 
 /// Serves this rank's area for ever, with any number of requests under way.
-pub(crate) fn serve(memory: Resolver, area: u64, me: Rank) -> Boxed<'static, Result<()>> {
+pub(crate) fn serve(memory: Resolver, me: Rank) -> Boxed<'static, Result<()>> {
     Box::pin(async move {
         let fabric = memory.fabric().clone();
-        let at = memory.world_at(me, area)?;
+        let at = memory.world_at(me, memory.layout().delegation())?;
         let armed = fabric.local_word::<u64>(RemoteAddr { offset: at.offset + ARMED, ..at })?;
         let taken = armed.as_remote();
         let mut server = Server { memory, at, fabric: fabric.clone(), serving: Vec::new() };
