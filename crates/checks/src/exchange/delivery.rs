@@ -4,16 +4,14 @@
 //! The explorer lets a rank read what it has received at once and as late as can be.
 
 use super::{Case, Member};
+use crate::exploration::Run;
 use explore::{
     Explorer, Probe,
     mutant::{Mutation, mutant},
 };
 use prdma_offload::{Buffer, PrdmaError};
 use rdma_fabric::{Caps, Fabric, FabricError, ProgramResult, Rank};
-use std::{error::Error, pin::Pin};
-
-/// One rank's run.
-pub type Run = Pin<Box<dyn Future<Output = ProgramResult<()>>>>;
+use std::error::Error;
 
 /// Facts, the first of a row by rank: whether the set-up is over, and iterations that have ended.
 const SET_UP: u32 = 0;

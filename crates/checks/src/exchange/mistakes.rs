@@ -2,10 +2,11 @@
 //! known to show them.
 
 use super::{
-    Case, Run,
+    Case,
     cases::{PAIR, case, slow, two_parts},
     delivery::exchange,
 };
+use crate::exploration::Run;
 use explore::{
     Probe,
     mutant::{Mutation, mutant},
