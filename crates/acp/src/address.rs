@@ -184,6 +184,6 @@ mod tests {
         assert_eq!(GlobalAddress::from_bits(0), None);
         assert_eq!(GlobalAddress::from_bits(MAX_REGION_BYTES - 1), None);
         assert_eq!(size_of::<Option<GlobalAddress>>(), 8);
-        assert!(MAX_RANKS >= 663_552);
+        const { assert!(MAX_RANKS >= 663_552) };
     }
 }

@@ -20,6 +20,7 @@
 mod acp;
 mod address;
 mod container;
+mod delegation;
 mod directory;
 mod engine;
 mod error;
@@ -27,6 +28,7 @@ mod memory;
 mod operations;
 mod options;
 mod order;
+mod pace;
 mod resolve;
 mod shared;
 mod soon;

@@ -4,7 +4,6 @@ use crate::{
     AcpError, Result,
     address::{MAX_TAGS, Tag},
 };
-use core::time::Duration;
 
 /// The most bytes of an area that every rank has.
 const MOST: usize = 4 << 30;
@@ -20,7 +19,7 @@ pub enum Threads {
 }
 
 /// What a job is given by [`Acp::init_with`](crate::Acp::init_with). All ranks give the same,
-/// except for `back_off` and `threads`.
+/// except for `threads`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Options {
@@ -34,16 +33,13 @@ pub struct Options {
     pub regions: usize,
     /// Operations that a rank can have under way; one more waits until one is over.
     pub depth: usize,
-    /// The longest time for which a rank first sleeps when it finds a container locked; up to 64
-    /// times as long later.
-    pub back_off: Duration,
     /// Who calls.
     pub threads: Threads,
 }
 
 impl Default for Options {
     /// 10 KiB of starter memory, a heap of 64 KiB, 1 KiB for channels, 64 regions, 4096 operations,
-    /// 2 µs (what two atomics take on FX100), one thread.
+    /// one thread.
     fn default() -> Self {
         Options {
             starter_bytes: 10 << 10,
@@ -51,7 +47,6 @@ impl Default for Options {
             channel_bytes: 1 << 10,
             regions: 64,
             depth: 4096,
-            back_off: Duration::from_micros(2),
             threads: Threads::One,
         }
     }
@@ -69,7 +64,7 @@ macro_rules! setters {
 }
 
 impl Options {
-    setters!(starter_bytes: usize, heap_bytes: usize, channel_bytes: usize, regions: usize, depth: usize, back_off: Duration, threads: Threads);
+    setters!(starter_bytes: usize, heap_bytes: usize, channel_bytes: usize, regions: usize, depth: usize, threads: Threads);
 
     /// The most regions that programs can register.
     const MOST_REGIONS: usize = MAX_TAGS - Tag::FIRST_FREE as usize;

@@ -26,7 +26,9 @@ impl Modelled {
     pub(crate) fn fabric(job: &Rc<Job>, me: Rank) -> Fabric {
         let ranks = job.config.ranks;
         let nodes = Nodes::Blocks(if job.config.together { ranks.max(1) } else { 1 });
-        let facts = JobFacts { ranks, nodes, caps: job.config.caps };
+        let mut caps = job.config.caps;
+        (caps.puts_in_order, caps.third_party_copy) = (false, false);
+        let facts = JobFacts { ranks, nodes, caps };
         Modelled::among(job, me, Arc::new(facts))
     }
 

@@ -14,12 +14,9 @@
 //! the background. What must not be left half-way while the word is held is run by [`locked`].
 
 use super::finish::{Unawaited, finish};
-use crate::{Acp, AcpError, GlobalAddress, Result, address::Tag};
-use core::{future::Future, time::Duration};
+use crate::{Acp, AcpError, GlobalAddress, Result, pace::Pace};
+use core::future::Future;
 use rdma_fabric::{Amo, FabricError, PutOrder, Rank};
-
-/// How often the sleep between attempts doubles.
-const DOUBLINGS: u32 = 6;
 
 /// A lock word that this rank holds. Dropping it unlocks in the background, and reports no errors.
 #[must_use = "a lock that is dropped at once protects nothing"]
@@ -35,14 +32,15 @@ pub(crate) struct Held {
 /// [`FabricError::PeerLost`] of the holder or of the word's owner; [`AcpError::Damaged`] if what is
 /// there is no lock word; what [`Acp::fetch`] meets.
 pub(crate) async fn lock(acp: &Acp, word: GlobalAddress) -> Result<Held> {
-    let (mut attempts, mut before) = (0, None);
-    while let Some(holder) = attempt(acp, word).await? {
-        if before == Some(holder) {
-            check_alive(acp, word, holder).await?;
+    if let Some(mut before) = attempt(acp, word).await? {
+        let mut pace = Pace::new(acp.fabric());
+        while let Some(holder) = attempt(acp, word).await? {
+            if before == holder {
+                check_alive(acp, word, holder).await?;
+            }
+            before = holder;
+            acp.while_serving(pace.pause(acp.fabric())).await;
         }
-        before = Some(holder);
-        attempts += 1;
-        acp.fabric().sleep(pause(acp.options().back_off, acp.rank(), attempts)).await;
     }
     Ok(Held { acp: Some(acp.clone()), word })
 }
@@ -152,21 +150,9 @@ async fn check_alive(acp: &Acp, word: GlobalAddress, holder: u64) -> Result<()> 
 impl Acp {
     /// Reads something of a rank that it always has, to see whether it is there.
     async fn probe(&self, rank: Rank) -> Result<()> {
-        let word = self.try_with(|state| {
-            let place = state.place_of(self.fabric(), rank)?;
-            let at = state.entry_of(Tag(Tag::FIRST_FREE)).unwrap_or(0);
-            Ok(self.fabric().remote_word::<u64>(state.world.at(place, at))?)
-        })?;
+        let at = self.try_with(|state| state.memory.world_at(rank, state.memory.layout().delegation()))?;
+        let word = self.fabric().remote_word::<u64>(at)?;
         self.fabric().get_word(&word).await?;
         Ok(())
     }
-}
-
-/// Returns how long to sleep after this many attempts: between half and the whole of `first`
-/// doubled with each. Rank and attempt alone determine where in that range, so that ranks that
-/// collided once spread out, and a run can be repeated.
-fn pause(first: Duration, rank: Rank, attempts: u32) -> Duration {
-    let most = first.saturating_mul(1 << attempts.saturating_sub(1).min(DOUBLINGS));
-    let dice = (rank.number() ^ attempts.wrapping_mul(0x85EB_CA6B)).wrapping_mul(0x9E37_79B1) >> 16;
-    most / 2 + most.mul_f64(f64::from(dice) / f64::from(1 << 17))
 }

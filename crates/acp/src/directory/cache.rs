@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 /// The most spans kept.
 const MOST_SLOTS: usize = 64;
 
-#[derive(Debug, Default)]
-pub(crate) struct Cache {
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cache {
     /// Power of two, or none. A region has one slot that it can be in.
     slots: Vec<Option<(RegionId, RemoteSpan<u8>)>>,
     entries: BTreeMap<RegionId, Entry>,
@@ -28,7 +28,7 @@ fn slot_of(id: RegionId, slots: usize) -> usize {
 impl Cache {
     /// Returns the resolved region.
     #[inline(always)]
-    pub(crate) fn span(&self, id: RegionId) -> Option<&RemoteSpan<u8>> {
+    pub(super) fn span(&self, id: RegionId) -> Option<&RemoteSpan<u8>> {
         match self.slots.get(slot_of(id, self.slots.len())) {
             Some(Some((there, span))) if *there == id => Some(span),
             _ => None,
@@ -36,7 +36,7 @@ impl Cache {
     }
 
     /// Keeps a resolved region, in the place of another if need be.
-    pub(crate) fn keep_span(&mut self, id: RegionId, span: RemoteSpan<u8>) {
+    pub(super) fn keep_span(&mut self, id: RegionId, span: RemoteSpan<u8>) {
         loop {
             let slots = self.slots.len();
             match self.slots.get_mut(slot_of(id, slots)) {
@@ -59,16 +59,16 @@ impl Cache {
     }
 
     /// Returns what the owner's directory said of a region.
-    pub(crate) fn entry(&self, id: RegionId) -> Option<Entry> {
+    pub(super) fn entry(&self, id: RegionId) -> Option<Entry> {
         self.entries.get(&id).copied()
     }
 
-    pub(crate) fn keep_entry(&mut self, id: RegionId, entry: Entry) {
+    pub(super) fn keep_entry(&mut self, id: RegionId, entry: Entry) {
         self.entries.insert(id, entry);
     }
 
     /// Forgets a region that has turned out to be gone.
-    pub(crate) fn forget(&mut self, id: RegionId) {
+    pub(super) fn forget(&mut self, id: RegionId) {
         self.entries.remove(&id);
         let slots = self.slots.len();
         if let Some(slot) = self.slots.get_mut(slot_of(id, slots))

@@ -2,4 +2,5 @@
 
 mod basics;
 mod bed;
+mod delegation;
 mod heap;
