@@ -4,3 +4,5 @@ mod basics;
 mod bed;
 mod delegation;
 mod heap;
+mod lists;
+mod tables;
