@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 /// Stands for the generation where accesses are not direct: no place expects it.
 static NEVER: AtomicU64 = AtomicU64::new(u64::MAX);
-/// Bit of a place's expected generation: the place is no aligned word of 8 bytes.
+/// A bit of a place's expected generation: the place is not an aligned word of 8 bytes.
 const NO_WORD: u64 = 1 << 63;
 /// A bell that rings for nobody.
 static SILENT: AtomicU32 = AtomicU32::new(0);
@@ -214,8 +214,8 @@ impl Place {
         Some(())
     }
 
-    /// Changes a word (acquire and release), without ringing; returns the bits before. `None` where
-    /// it can't be accessed directly.
+    /// Changes a word (acquire and release), without ringing; returns the previous bits. `None`
+    /// where it can't be accessed directly.
     #[inline(always)]
     pub(crate) fn modify(&self, width: usize, amo: Amo<u64>) -> Option<u64> {
         if self.word_objection(width) != 0 {
@@ -225,7 +225,8 @@ impl Place {
         Some(unsafe { access::rmw(self.start.as_ptr(), width, amo) })
     }
 
-    /// Fills the place from `bytes`, which must be as long and at most [`SHORT`], without ringing.
+    /// Fills the place from `bytes`, which must have the same length, at most [`SHORT`], without
+    /// ringing.
     #[inline(always)]
     pub fn copy_in(&self, bytes: &[u8]) -> Option<()> {
         if bytes.len() > SHORT || self.objection(bytes.len()) != 0 {
@@ -236,7 +237,7 @@ impl Place {
         Some(())
     }
 
-    /// Fills `bytes`, which must be as long and at most [`SHORT`], from the place.
+    /// Fills `bytes`, which must have the same length, at most [`SHORT`], from the place.
     #[inline(always)]
     pub(crate) fn copy_out(&self, bytes: &mut [u8]) -> Option<()> {
         if bytes.len() > SHORT || self.objection(bytes.len()) != 0 {
@@ -247,8 +248,8 @@ impl Place {
         Some(())
     }
 
-    /// Fills the place from another one, which must be as long and at most [`SHORT`], without
-    /// ringing.
+    /// Fills the place from another one, which must have the same length, at most [`SHORT`],
+    /// without ringing.
     #[inline(always)]
     pub(crate) fn copy_from(&self, from: &Place) -> Option<()> {
         let len = from.len as usize;

@@ -1,4 +1,4 @@
-//! Help for wrappers: forwarding everything that a provider does not change.
+//! A helper for wrappers: forwarding everything that a provider does not change.
 
 /// Writes methods of a [`Provider`](crate::provider::Provider), by name, that forward the call to
 /// the [`Fabric`](crate::Fabric) in the field `below`.
@@ -37,7 +37,7 @@
 ///
 /// A wrapper that wants to see accesses names `resolve_hidden` instead of `resolve`: otherwise
 /// mapped places are accessed without calling any provider. `optional` stands for `queues`, `gates`
-/// and `keyless`: they are those of `below`, and the wrapper does not see their use.
+/// and `keyless`: these come from `below`, and the wrapper does not see their use.
 #[macro_export]
 macro_rules! forward {
     ($($name:ident),* $(,)?) => {$($crate::forward!(@ $name);)*};
