@@ -111,7 +111,7 @@ impl Acp {
 
     async fn begin_anew(&self, world: &mut Group, rank: Rank) -> Result<()> {
         let fabric = self.fabric();
-        let numbers = world.allgather(rank.number()).await?;
+        let numbers = self.while_serving(world.allgather(rank.number())).await?;
         let mut places = vec![None; numbers.len()];
         for (place, number) in numbers.iter().enumerate() {
             if let Some(entry) = places.get_mut(*number as usize) {
@@ -143,7 +143,7 @@ impl Acp {
     pub fn sync(&self) -> impl Future<Output = Result<()>> {
         let met: Boxed<'_, Result<()>> = Box::pin(async move {
             let mut world = self.take_world("a sync")?;
-            let met = world.barrier().await;
+            let met = self.while_serving(world.barrier()).await;
             self.give_world(world);
             Ok(met?)
         });

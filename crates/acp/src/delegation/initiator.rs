@@ -4,7 +4,7 @@ use super::{
     ARMED, REPLIES, REPLIES_AT, SLOT_BYTES, SLOTS, SLOTS_AT,
     request::{Outcome, ReplyTo, Request},
 };
-use crate::{AcpError, GlobalAddress, Result, directory::Resolver, engine::Flight, pace::Pace};
+use crate::{AcpError, Result, directory::Resolver, engine::Flight, pace::Pace};
 use core::sync::atomic::{AtomicU16, AtomicU64, Ordering::Relaxed};
 use rdma_fabric::{Deps, Fabric, FabricError, LocalWord, Rank, RemoteAddr};
 use std::sync::Arc;
@@ -47,20 +47,20 @@ impl Drop for Reply {
     }
 }
 
-/// Asks `server` to carry out a request, when it is first polled, and ends when that is done. `own`
-/// is the initiator, `area` says where the server's area is.
+/// Asks `server` to carry out a request of rank `me`, when it is first polled, and ends when that is
+/// done.
 pub(crate) fn delegate(
     memory: &Resolver,
-    area: u64,
-    own: Rank,
+    me: Rank,
     server: Rank,
     request: Request,
     reply: Reply,
     flush_first: bool,
 ) -> Result<Flight> {
     let fabric = memory.fabric().clone();
+    let area = memory.layout().delegation();
     let at = memory.world_at(server, area)?;
-    let reply_at = memory.world_at(own, area + REPLIES_AT + 8 * u64::from(reply.word))?;
+    let reply_at = memory.world_at(me, area + REPLIES_AT + 8 * u64::from(reply.word))?;
     let reply_word = fabric.local_word::<u64>(reply_at)?;
     Ok(Box::pin(async move {
         if flush_first {
@@ -91,9 +91,11 @@ async fn claim(fabric: &Fabric, at: RemoteAddr) -> Result<u64> {
             let slot = (me + turn) % SLOTS;
             let owner = fabric.remote_word::<u64>(slot_at(at, slot, 0))?;
             let before = fabric.compare_swap(&owner, 0, me).await?;
-            if before == 0 || is_abandoned(fabric, at, slot, before).await? && {
-                fabric.compare_swap(&owner, before, me).await? == before
-            } {
+            if before == 0
+                || is_abandoned(fabric, at, slot, before).await? && {
+                    fabric.compare_swap(&owner, before, me).await? == before
+                }
+            {
                 return Ok(slot);
             }
         }
@@ -114,19 +116,10 @@ async fn is_abandoned(fabric: &Fabric, at: RemoteAddr, slot: u64, owner: u64) ->
     Ok(armed & 1 << slot == 0)
 }
 
-async fn outcome(
-    fabric: &Fabric,
-    word: &LocalWord<u64>,
-    server: Rank,
-    number: u16,
-    request: Request,
-) -> Result<()> {
+async fn outcome(fabric: &Fabric, word: &LocalWord<u64>, server: Rank, number: u16, request: Request) -> Result<()> {
     let is_this = |word: u64| Outcome::from_word(word).0 == number;
     let (_, outcome) = Outcome::from_word(fabric.wait_until(word, Deps::One(server), is_this).await?);
-    let (to, from): (GlobalAddress, GlobalAddress) = match request {
-        Request::Copy { to, from, .. } => (to, from),
-        Request::Atomic { to, word, .. } => (to, word),
-    };
+    let [to, from] = request.addresses();
     match outcome {
         Outcome::Done => Ok(()),
         Outcome::NoSuchRegion => Err(AcpError::NoSuchRegion { address: from }),
