@@ -148,6 +148,7 @@ mod tests {
     }
 
     #[test]
+    #[allow(clippy::reversed_empty_ranges)]
     fn bounds_and_alignment_are_checked() {
         let whole = span(&Arc::new(()));
         for (offset, aligned) in [(57, true), (64, true), (usize::MAX, true), (8, false)] {
