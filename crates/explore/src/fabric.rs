@@ -38,7 +38,7 @@ pub(crate) const OVER: FabricError = FabricError::Unsupported { feature: &"a run
 
 /// Returns the facts of a job with the node of each rank.
 pub(crate) fn facts(nodes: Arc<[u32]>, mut caps: Caps) -> Arc<JobFacts> {
-    caps.locked_memory = LockedMemory::Copies;
+    (caps.locked_memory, caps.helpers) = (LockedMemory::Copies, false);
     Arc::new(JobFacts { ranks: nodes.len(), nodes: Nodes::Table(nodes), caps })
 }
 

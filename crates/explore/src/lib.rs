@@ -89,6 +89,9 @@
 //! * *Control queues, session mode and gates.* There are none: opening one fails with
 //!   [`Unsupported`](rdma_fabric::FabricError::Unsupported). A protocol that can do without them is
 //!   explored in that form only.
+//! * *Helpers.* There are none: starting one is `Unsupported`, and
+//!   [`Caps::helpers`](rdma_fabric::Caps::helpers) is false. Their futures, joined with the
+//!   program's ([`join`](rdma_fabric::join::join)), are explored as one rank.
 //! * *Existing memory.* It can't be registered; keyless memory is copied, without references.
 //! * *Memory orders of CPUs.* There is a single memory, and a write is seen by all ranks at once
 //!   (O15), including its writer. So a store that its own rank sees before others do is not

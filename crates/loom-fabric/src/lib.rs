@@ -27,8 +27,8 @@
 //!   through which is the same, are carried out on one thread, in memory that loom does not see.
 //!
 //! Cells are 8 bytes; other widths are
-//! [`FabricError::CellWidth`](rdma_fabric::FabricError::CellWidth). Notices and control queues are
-//! not offered.
+//! [`FabricError::CellWidth`](rdma_fabric::FabricError::CellWidth). Notices, control queues
+//! and helpers are not offered.
 
 #![forbid(unsafe_code)]
 

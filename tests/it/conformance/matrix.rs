@@ -27,7 +27,7 @@ fn columns() -> Vec<(&'static str, Vec<String>)> {
 }
 
 /// The rows' heads, in the order in which [`look`] finds what is in them.
-const ROWS: [&str; 14] = [
+const ROWS: [&str; 15] = [
     "put order before atomics",
     "own loads and stores coherent with atomics",
     "notice data, bits",
@@ -35,6 +35,7 @@ const ROWS: [&str; 14] = [
     "blocking `wait` on handles",
     "registering memory that exists",
     "memory without a key",
+    "helpers, on a core of their own",
     "control queues, in session mode too",
     "barrier unit",
     "longest transfer that is not split, bytes",
@@ -113,6 +114,7 @@ async fn look(fabric: Fabric) -> ProgramResult<String> {
             }
             .to_owned(),
         );
+        rows.push(yes(caps.helpers && fabric.helper("one", |_| async { Ok(()) }).is_ok()));
         rows.push(
             match fabric.queue_limits().engines {
                 0 => "none",

@@ -4,6 +4,7 @@
 //! every provider to it.
 
 mod direct;
+mod helper;
 mod memory;
 mod operation_future;
 mod operations;

@@ -1,6 +1,6 @@
 //! The simulated machine as ranks and handles hold it.
 
-use super::{core::Core, ranks::Status};
+use super::{core::Core, helpers::Helpers, ranks::Status};
 use std::{
     cell::{Cell, RefCell, RefMut},
     collections::BTreeMap,
@@ -20,7 +20,10 @@ pub(super) struct World {
     /// The waker that tasks are polled with: tells that the task wants to be polled again.
     waker: Waker,
     again: Arc<Again>,
+    /// The helper that is being polled, if any: its lane and its rank.
+    helper: Cell<Option<(u32, u32)>>,
     pub(super) detached: Detached,
+    pub(super) helpers: Helpers,
 }
 
 impl std::fmt::Debug for World {
@@ -50,8 +53,28 @@ impl World {
             core: RefCell::new(core),
             waker: Waker::from(Arc::clone(&again)),
             again,
+            helper: Cell::new(None),
             detached: Detached::default(),
+            helpers: Helpers::default(),
         })
+    }
+
+    /// Calls `run` as the helper on `lane`, or as the program of a rank.
+    pub(super) fn run_as<T>(&self, lane: u32, run: impl FnOnce() -> T) -> T {
+        let rank = self.core().ranks.rank_of(lane);
+        let before = self.helper.replace((rank != lane).then_some((lane, rank)));
+        let ran = run();
+        self.helper.set(before);
+        ran
+    }
+
+    /// Returns the lane of a rank that runs: its program's, or that of the helper being polled.
+    #[inline]
+    pub(super) fn lane_of(&self, rank: u32) -> u32 {
+        match self.helper.get() {
+            Some((lane, of)) if of == rank => lane,
+            _ => rank,
+        }
     }
 
     /// The state. Never held while code of a program, a waker or a buffer type may run.
@@ -60,14 +83,22 @@ impl World {
         self.core.borrow_mut()
     }
 
-    /// Polls `rest` with a rank from now on, as long as the rank runs.
+    /// Polls `rest` with a rank, or with the helper that detaches it, from now on, as long as the
+    /// rank runs.
     pub(super) fn detach(&self, rank: u32, rest: Rest) {
+        let lane = self.lane_of(rank);
         let mut core = self.core();
         if core.ranks.status_of(rank) == Some(Status::Running) {
-            core.ranks.wake(rank);
+            core.ranks.wake(lane);
             drop(core);
-            self.detached.add(rank, rest);
+            self.detached.add(lane, rest);
         }
+    }
+
+    /// Whether anything that a rank or its helpers have detached is not over.
+    pub(super) fn owes(&self, rank: u32) -> bool {
+        let of_helpers = || self.core().ranks.helpers_of(rank).iter().any(|lane| self.detached.has(*lane));
+        self.detached.has(rank) || self.detached.any() && of_helpers()
     }
 
     pub(super) fn waker(&self) -> &Waker {
@@ -80,19 +111,19 @@ impl World {
         self.again.0.load(Relaxed) && self.again.0.swap(false, Relaxed)
     }
 
-    /// Keeps the waker to wake when a rank's task is resumed, unless it is the task's own.
+    /// Keeps the waker to wake when a lane's task is resumed, unless it is the task's own.
     #[inline]
-    pub(super) fn listen(&self, rank: u32, cx: &Context<'_>) {
+    pub(super) fn listen(&self, lane: u32, cx: &Context<'_>) {
         if !cx.waker().will_wake(&self.waker) {
-            self.listen_cold(rank, cx.waker());
+            self.listen_cold(lane, cx.waker());
         }
     }
 
     #[cold]
-    fn listen_cold(&self, rank: u32, waker: &Waker) {
+    fn listen_cold(&self, lane: u32, waker: &Waker) {
         let waker = waker.clone();
         // Out of the borrow: dropping a waker may run code of a program.
-        let known = self.core().ranks.listen(rank, waker);
+        let known = self.core().ranks.listen(lane, waker);
         drop(known);
     }
 }
@@ -105,7 +136,7 @@ pub(super) type Rest = Pin<Box<dyn Future<Output = ()>>>;
 /// nothing.
 #[derive(Default)]
 pub(super) struct Detached {
-    /// By rank, in the order detached. Never borrowed while one of them runs or is dropped.
+    /// By rank or helper, in the order detached. Never borrowed while one of them runs or is dropped.
     by_rank: RefCell<BTreeMap<u32, Vec<Rest>>>,
     /// The run is over: nobody polls any more.
     closed: Cell<bool>,

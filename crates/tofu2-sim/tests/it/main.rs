@@ -1,8 +1,9 @@
-//! Control queues, thread ranks and deadlocks over shared memory, as far as one process can test
-//! them.
+//! Control queues, thread ranks, their helpers and deadlocks over shared memory, as far as one process
+//! can test them.
 
 mod control_queues;
 mod exhaustion;
+mod helpers;
 mod stuck;
 mod threads;
 mod virt;

@@ -5,10 +5,13 @@
 //! platform's `yield` time, so that a program that polls in a loop lets virtual time pass. Wakers
 //! of combinators are kept aside and woken whenever the rank is resumed.
 //!
+//! A rank's helpers are tasks like its program: each is polled for itself.
+//!
 //! What a rank has detached is polled after its task, each time and also when the task is over:
 //! only then has the rank ended.
 
 mod ends;
+mod helpers;
 
 use super::{memory::NoStorage, provider, ranks::Watched, tasks::Tasks, world::World};
 use crate::{Awaited, JobError, Stuck};
@@ -134,7 +137,11 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
             let wakers = core.ranks.take_wakers(rank);
             drop(core);
             wakers.into_iter().for_each(Waker::wake);
-            self.poll(rank);
+            if (rank as usize) < self.tasks.len() {
+                self.poll(rank);
+            } else {
+                self.poll_helper(rank);
+            }
         }
     }
 
@@ -177,19 +184,20 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
         }
     }
 
-    /// Gives what was just polled another turn if it asked for one.
+    /// Gives what was just polled, a rank's program or a helper, another turn if it asked for one.
     #[inline]
-    fn take_turn(&mut self, rank: u32) {
+    fn take_turn(&mut self, lane: u32) {
         if self.world.take_again() {
             let mut core = self.world.core();
-            if let Some(error) = core.ranks.take_out_of_time(rank) {
+            if let Some(error) = core.ranks.take_out_of_time(lane) {
+                let rank = core.ranks.rank_of(lane);
                 drop(core);
                 let error = error.into();
                 self.failure.get_or_insert(JobError::RankFailed { rank: Rank::new(rank), error });
                 return self.end(rank, None);
             }
-            let turn = core.now_of(rank).saturating_add(core.machine.timing.yield_);
-            core.clock.wake_at(rank, turn);
+            let turn = core.now_of(lane).saturating_add(core.machine.timing.yield_);
+            core.clock.wake_at(lane, turn);
         }
     }
 
@@ -231,8 +239,10 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
 
 impl<Fut: Future<Output = ProgramResult<T>>, T> Drop for Executor<'_, '_, Fut, T> {
     fn drop(&mut self) {
-        // Detached futures hold the world that holds them, and dropping a task may detach more.
+        // Detached futures and helpers hold the world that holds them, and dropping a task may
+        // detach more.
         self.world.detached.close();
         self.tasks.clear();
+        self.world.helpers.clear();
     }
 }

@@ -1,6 +1,6 @@
 //! Waits that ranks have registered: what for, and on whom they depend.
 
-use super::{super::memory::Loc, Ranks, Status};
+use super::{super::memory::Loc, RankState, Ranks, Status};
 use rdma_fabric::{Deps, FabricError, Rank};
 
 /// What a waiting future of a rank waits for.
@@ -39,16 +39,31 @@ pub(super) struct Watch {
     deadlock: Option<u32>,
 }
 
+impl RankState {
+    /// Whether anything waits for these bytes.
+    #[inline]
+    pub(super) fn waits_for(&self, bytes: &Loc) -> bool {
+        self.watching > 0
+            && self.extra.as_deref().is_some_and(|extra| {
+                extra.watches.iter().any(|watch| matches!(&watch.what, Watched::Word(word) if word.overlaps(bytes)))
+            })
+    }
+}
+
 impl Ranks {
-    /// Why a wait of `me` with these dependencies can't go on, if so. Otherwise sees to it that the
+    /// Why a wait of `lane` with these dependencies can't go on, if so. Otherwise sees to it that the
     /// wait is woken when that changes.
-    pub(crate) fn hopeless(&mut self, me: u32, id: u32, deps: Deps<'_>) -> Option<FabricError> {
+    pub(crate) fn hopeless(&mut self, lane: u32, id: u32, deps: Deps<'_>) -> Option<FabricError> {
+        let me = self.rank_of(lane);
+        if self.has_helper_failed(me) {
+            return Some(FabricError::HelperFailed { rank: Rank::new(me) });
+        }
         if let Some(lost) = self.lost_among(me, deps) {
             return Some(FabricError::PeerLost { rank: Rank::new(lost) });
         }
         let members = match &deps {
             Deps::All => {
-                let others = self.states.len() as u32 - 1;
+                let others = self.ranks - 1;
                 let alone = self.departed == others && self.at(me).outstanding == 0;
                 return alone.then_some(FabricError::PeersLeft);
             }
@@ -59,17 +74,20 @@ impl Ranks {
         // long.
         let start = if members.is_empty() { 0 } else { me as usize % members.len() };
         let mut others = members[start..].iter().chain(&members[..start]).map(|rank| rank.number());
-        let mut anybody = false;
+        let (mut anybody, mut oneself) = (false, false);
         let staying = others.find(|&rank| {
-            let other = rank != me && (rank as usize) < self.states.len();
+            let other = rank != me && rank < self.ranks;
             anybody |= other;
+            oneself |= rank == me;
             other && !self.states[rank as usize].departed
         });
         match staying {
             Some(dependency) => {
-                self.depend(me, id, dependency);
+                self.depend(lane, id, dependency);
                 None
             }
+            // The program and its helpers may end each other's waits.
+            None if oneself && !self.helpers_of(me).is_empty() => None,
             // A wait that depends on nobody is one that all have left; a rank that names itself may
             // still end its wait.
             None => ((anybody || members.is_empty()) && self.at(me).outstanding == 0).then_some(FabricError::PeersLeft),
@@ -130,10 +148,11 @@ impl Ranks {
         self.forget_dependency(me, watch.dependency);
     }
 
-    /// What the rank waits for: the oldest of its registered waits, and how many there are.
+    /// What the rank waits for: the oldest of its program's registered waits, and how many there
+    /// are, those of its helpers included.
     pub(crate) fn waits_of(&self, rank: u32) -> (Option<Watched>, usize) {
         let watches = self.states[rank as usize].extra.as_deref().map_or(&[][..], |extra| &extra.watches);
-        (watches.first().map(|watch| watch.what), watches.len())
+        (watches.first().map(|watch| watch.what), watches.len() + self.waits_of_helpers(rank))
     }
 
     /// Whether any wait of the rank is registered.
@@ -142,19 +161,20 @@ impl Ranks {
         self.states[rank as usize].watching > 0
     }
 
-    /// These bytes have been written: resumes a task that waits for them.
+    /// These bytes have been written: resumes the tasks that wait for them.
     #[inline]
     pub(crate) fn touched(&mut self, bytes: &Loc) {
-        let state = self.at(bytes.rank);
-        if state.watching == 0 {
-            return;
+        if self.has_helpers() {
+            return self.touched_somewhere(bytes);
         }
-        let hit = state.existing().is_some_and(|extra| {
-            extra.watches.iter().any(|watch| matches!(&watch.what, Watched::Word(word) if word.overlaps(bytes)))
-        });
-        if hit {
+        if self.at(bytes.rank).waits_for(bytes) {
             self.wake(bytes.rank);
         }
+    }
+
+    #[cold]
+    fn touched_somewhere(&mut self, bytes: &Loc) {
+        self.waiting_for(bytes).into_iter().for_each(|lane| self.wake(lane));
     }
 
     /// Whether the rank waits for this, or for anything, of the queue and was not woken since it
