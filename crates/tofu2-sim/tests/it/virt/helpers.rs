@@ -1,6 +1,6 @@
 //! Helpers: second CPUs of a rank.
 
-use crate::virt::start::{NETWORKS, at, fx100};
+use crate::virt::start::{NETWORKS, add, at, fx100};
 use rdma_fabric::{Deps, Fabric, FabricError, ProgramResult};
 use std::{sync::Arc, time::Duration};
 use tofu2_sim::{
@@ -161,12 +161,31 @@ fn a_node_stops_with_its_helpers() {
 }
 
 #[test]
-fn a_job_without_helpers_takes_no_more_for_them() {
-    let plain = async |fabric: Fabric| Ok(fabric.sleep(Duration::from_micros(1)).await);
+fn each_is_polled_for_itself() {
+    let plain = async |fabric: Fabric| Ok(fabric.sleep(Duration::from_micros(2)).await);
     let with = async |fabric: Fabric| {
         fabric.helper("sleeps", |fabric| async move { Ok(fabric.sleep(Duration::from_micros(1)).await) })?;
-        Ok(fabric.sleep(Duration::from_micros(1)).await)
+        Ok(fabric.sleep(Duration::from_micros(2)).await)
     };
-    let (plain, with) = (fx100(8).run(&plain).unwrap().stats, fx100(8).run(&with).unwrap().stats);
-    assert_eq!((plain.polls, with.polls), (16, 32), "each is polled for itself");
+    let polls = [fx100(8).run(&plain).unwrap().stats.polls, fx100(8).run(&with).unwrap().stats.polls];
+    assert_eq!(polls, [16, 32]);
+}
+
+/// An operation that the program has posted and its helper awaits.
+#[test]
+fn a_handle_may_be_moved_into_a_helper() {
+    let moved = async |fabric: Fabric| {
+        let region = Arc::new(fabric.alloc(16)?);
+        let word = fabric.remote_word::<u64>(region.at(fabric.rank(), 0))?;
+        let handle = fabric.try_post(add(&word, 3)).map_err(|refused| refused.to_string())?;
+        let shared = Arc::clone(&region);
+        fabric.helper("awaits", move |fabric| async move {
+            let before = handle.await?;
+            fabric.store(&shared.word::<u64>(&fabric, 8)?, before + 1)?;
+            Ok(())
+        })?;
+        let done = region.word::<u64>(&fabric, 8)?;
+        Ok(fabric.wait_until(&done, Deps::One(fabric.rank()), |done| done != 0).await?)
+    };
+    assert_eq!(fx100(1).run(&moved).unwrap().outs, [1]);
 }
