@@ -1,5 +1,4 @@
-//! What a job looks like to its ranks: where they run, and what the provider guarantees beyond the
-//! contract.
+//! A job as its ranks see it: where they run, and what the provider guarantees beyond the contract.
 
 use crate::LockedMemory;
 use std::sync::Arc;
@@ -7,7 +6,7 @@ use std::sync::Arc;
 /// Which later atomics a put is ordered before *without* a flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PutOrder {
-    /// None: flush first.
+    /// No atomics: flush first.
     None,
     /// Atomics of the same poster to the same target.
     SameTarget,
@@ -22,11 +21,11 @@ pub enum Existing {
     /// Not at all: registering is [`crate::FabricError::Unsupported`].
     None,
     /// Staged: its bytes are copied into memory of the fabric when it is registered, and back when
-    /// it is taken. Everything that is possible with allocated memory is possible with it.
+    /// it is taken. It supports everything that allocated memory does.
     Staged,
     /// The operating system copies between the processes, one call for each put and get. Atomics
-    /// are [`crate::FabricError::NoAtomics`]; words are written and read whole only as far as the
-    /// system's copy does so.
+    /// are [`crate::FabricError::NoAtomics`]; words are written and read whole only if the system's
+    /// copy does so.
     CrossCopy,
     /// Peers reach the buffer itself, like any region.
     Direct,
@@ -40,6 +39,11 @@ pub enum Existing {
 pub struct Caps {
     /// Which later atomics a put is ordered before without a flush.
     pub put_order: PutOrder,
+    /// Whether two puts of one poster to one target become visible in the order posted *without* a
+    /// flush between them: whoever sees any byte of the later one sees all of the earlier one.
+    pub puts_in_order: bool,
+    /// Whether [`crate::Fabric::copy`] can copy between two other ranks' memory.
+    pub third_party_copy: bool,
     /// Whether own-memory [`crate::Fabric::store`] and [`crate::Fabric::load`], and puts, are
     /// coherent with atomics on the same word. Where they are not, a store or put that falls
     /// between an atomic's read and its write is lost.
@@ -68,6 +72,8 @@ impl Caps {
     pub const fn weakest() -> Self {
         Caps {
             put_order: PutOrder::None,
+            puts_in_order: false,
+            third_party_copy: false,
             coherent_atomics: false,
             notice_bits: 8,
             session_queues: false,
@@ -81,7 +87,7 @@ impl Caps {
     }
 }
 
-/// What a job looks like to all its ranks. It never changes.
+/// A job as all its ranks see it. It never changes.
 #[derive(Clone, Debug)]
 pub struct JobFacts {
     /// Number of ranks.

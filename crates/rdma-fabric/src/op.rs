@@ -98,10 +98,10 @@ impl<T: Pod> GetSink<T> for LocalSpan<T> {
     }
 }
 
-/// An operation that can be posted: [`Put`], [`Get`], [`Atomic`] or [`Nop`].
+/// An operation that can be posted: [`Put`], [`Get`], [`Copy`], [`Atomic`] or [`Nop`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an operation that can be posted",
-    note = "operations are `op::Put`, `op::Get`, `op::Atomic` and `op::Nop`; the methods of `Fabric` post and wait in one step"
+    note = "operations are `op::Put`, `op::Get`, `op::Copy`, `op::Atomic` and `op::Nop`; the methods of `Fabric` post and wait in one step"
 )]
 pub trait Operation: Sized + Unpin {
     /// What the operation's handle yields.
@@ -158,8 +158,8 @@ pub struct Put<'a, T: Pod, S> {
     pub notice: Option<u64>,
 }
 
-/// Notifies the target of a put that the put has arrived; left after the data is visible there, if
-/// the poster asked for it.
+/// Notifies the target that a put has arrived; left after the data is visible there, if the poster
+/// asked for it.
 ///
 /// The counterpart of Tofu's remote MRQ notice (`edata`), libfabric's remote CQ data and notified
 /// access.
@@ -215,7 +215,29 @@ impl<T: Pod, D: GetSink<T>> Operation for Get<'_, T, D> {
     }
 }
 
-/// Changes a word by a remote atomic; yields the value before.
+/// Copies elements from any rank's memory to any rank's: see [`Fabric::copy`].
+#[derive(Debug)]
+pub struct Copy<'a, T: Pod> {
+    /// Destination.
+    pub to: &'a RemoteSpan<T>,
+    /// Source.
+    pub from: &'a RemoteSpan<T>,
+}
+
+impl<T: Pod> Operation for Copy<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn start(self, fabric: &Fabric) -> Result<Handle<()>, Refused<Self>> {
+        if self.from.len() != self.to.len() {
+            let error = FabricError::length_mismatch(self.from.len(), self.to.len());
+            return Err(Refused::Failed(error, self));
+        }
+        fabric.begin(self, |op| op)
+    }
+}
+
+/// Changes a word by a remote atomic; yields its previous value.
 #[derive(Debug)]
 pub struct Atomic<'a, W: AtomicWord> {
     /// The word.

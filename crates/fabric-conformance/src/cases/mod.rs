@@ -2,6 +2,7 @@
 //! particular provider.
 
 mod atomics;
+mod copies;
 mod detach;
 mod existing;
 mod fixture;
@@ -13,7 +14,9 @@ mod loss_point;
 mod losses;
 mod memory;
 mod notices;
+mod parts;
 mod posting;
+mod put_order;
 mod queues;
 mod sessions;
 mod transfers;
@@ -90,6 +93,7 @@ macro_rules! __every_case {
             plain memory::loads_acquire_what_stores_release("M6 V5", [2]);
             plain memory::symmetric_sizes_must_agree("M7", [3], wraps errors);
             plain transfers::words_are_never_torn("M9 V5", [2]);
+            plain parts::parts_are_as_good_as_what_was_resolved_there("M10 M4 V4", [2], wraps memory);
             optional existing::peers_reach_it("X1 X2 X3", [2, 3], wraps memory);
             optional existing::own_registered_memory_is_source_and_sink("X2", [1, 3]);
             optional existing::puts_and_notices_wake_the_owner("X2 X3", [2]);
@@ -123,6 +127,9 @@ macro_rules! __every_case {
             plain transfers::errors_come_with_the_next_flush("O13", [2], wraps errors);
             plain transfers::long_transfers_are_split("O14", [2]);
             plain transfers::readers_agree_which_write_was_first("O15", [4]);
+            plain copies::copies_are_gets_and_puts("O16 O10", [1, 2, 3], wraps operations);
+            plain copies::third_party_copies("O16 O13 X2", [3], wraps operations);
+            plain put_order::puts_become_visible_in_order("O17 I3", [2], wraps memory);
             plain notices::arrive_in_order_with_data("N1 N2 N3", [3], wraps operations);
             plain notices::width_is_checked("N4", [2]);
             plain waiting::every_writer_wakes("W2 V3 V8", [2], wraps waits);
@@ -144,6 +151,7 @@ macro_rules! __every_case {
             plain waiting::deadlines("T2", [2], wraps waits);
             plain waiting::computing("T3", [2]);
             losing losses::operations_fail("E2 V2", [2, 3], wraps losses);
+            losing copies::copies_fail("E2 O16", [3, 4], wraps losses);
             losing losses::posting_into_a_full_queue("E2 O12", [2, 3], wraps losses);
             losing losses::notices_still_arrive("E3", [2], wraps losses);
             losing losses::nothing_comes_after_a_loss("E4", [2, 3], wraps losses);

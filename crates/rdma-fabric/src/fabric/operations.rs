@@ -1,5 +1,5 @@
 //! Operations: those that are posted and yield a handle, those that are posted and awaited in one
-//! step, and those that are over at once.
+//! step, and those that complete at once.
 
 use super::{
     DirectOp, Fabric,
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     Amo, AtomicWord, GetSink, Handle, Operation, Pod, PutSource, Refused, RemoteSpan, RemoteWord, Result,
-    op::{Atomic, Get, Nop, Put},
+    op::{Atomic, Copy, Get, Nop, Put},
     provider::Posted,
 };
 use core::future::Future;
@@ -91,8 +91,8 @@ impl Fabric {
         self.begin(Nop, drop)
     }
 
-    /// Does an operation directly, or posts it. A refused operation is given back as what `back`
-    /// makes of it.
+    /// Does an operation directly, or posts it. A refused operation is given back, converted by
+    /// `back`.
     #[inline(always)]
     pub(crate) fn begin<O: DirectOp, B>(&self, op: O, back: impl FnOnce(O) -> B) -> Result<Handle<O::Out>, Refused<B>> {
         match op.now(self) {
@@ -117,7 +117,7 @@ impl Fabric {
     }
 }
 
-/// Operations that are posted and awaited in one step. Where memory is mapped, they are over when
+/// Operations that are posted and awaited in one step. Where memory is mapped, they complete when
 /// their future is first polled.
 impl Fabric {
     /// Puts, waits until the source is reusable, and gives it back.
@@ -198,9 +198,32 @@ impl Fabric {
         OperationFuture::new(self, GetWord { from: from.place(), value: W::from_bits(0) })
     }
 
-    /// Does any atomic; returns the value before. The kind of [`Fabric::fetch_add`],
-    /// [`Fabric::swap`], [`Fabric::compare_swap`], [`Fabric::fetch_or`] and [`Fabric::fetch_and`],
-    /// in contrast, is known at compile time.
+    /// Copies from any rank's memory to any rank's, of the same length, and waits until the source is
+    /// reusable.
+    ///
+    /// If the destination is own memory, it is a get: once it is over, the bytes are there. If only
+    /// the source is, it is a put, visible after a [`Fabric::flush`] of the destination's rank. If
+    /// neither is, it is a *third-party copy*, which becomes visible, and reports errors of the
+    /// destination, like a put to the destination's rank; [`crate::Caps::third_party_copy`] says
+    /// whether there is such a thing.
+    ///
+    /// Source and destination may overlap: the destination then has what the source had before.
+    ///
+    /// # Errors
+    /// As [`Fabric::post`], of either rank or region; [`crate::FabricError::LengthMismatch`]; for a
+    /// third-party copy, [`crate::FabricError::Unsupported`].
+    #[inline(always)]
+    pub fn copy<'a, T: Pod>(
+        &'a self,
+        to: &'a RemoteSpan<T>,
+        from: &'a RemoteSpan<T>,
+    ) -> impl Future<Output = Result<()>> + 'a {
+        OperationFuture::new(self, Copy { to, from })
+    }
+
+    /// Does any atomic; returns the previous value. In contrast, the kind of [`Fabric::fetch_add`],
+    /// [`Fabric::swap`], [`Fabric::compare_swap`], [`Fabric::fetch_or`] and [`Fabric::fetch_and`]
+    /// is known at compile time.
     ///
     /// # Errors
     /// As [`Fabric::post`].
@@ -210,7 +233,7 @@ impl Fabric {
     }
 }
 
-/// Operations that are over when they return, where memory is mapped.
+/// Operations that complete before they return, where memory is mapped.
 impl Fabric {
     /// Does an atomic directly; returns `None`, with nothing done, where only [`Fabric::atomic`]
     /// can.

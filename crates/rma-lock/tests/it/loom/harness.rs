@@ -1,4 +1,4 @@
-//! The harness itself, tried on a plain MCS mutex over the fabric: the right one passes, every
+//! The harness itself, tested on a plain MCS mutex over the fabric: the right mutex passes, every
 //! broken one is reported.
 
 use loom_fabric::{Access, Config, DataCell, Delivery, Seat, check, check_fails, run};
@@ -11,12 +11,12 @@ enum McsMistake {
     Nothing,
     /// Hands over without a flush of the protected data.
     NoFlush,
-    /// Hands over by an atomic without that flush, which is no mistake where puts are ordered
-    /// before atomics.
+    /// Hands over by an atomic without that flush, which is correct where puts are ordered before
+    /// atomics.
     NoFlushButSwap,
     /// Marks itself as blocked only after it can be woken.
     LateInit,
-    /// Believes that the tail was still its own.
+    /// Assumes that the tail was still its own.
     IgnoredCas,
 }
 
@@ -133,7 +133,7 @@ fn a_hand_over_without_flush_is_a_race() {
     check_fails(None, RACE, model(Config::new(2, Delivery::AtPost), McsMistake::NoFlushButSwap));
 }
 
-/// Before atomics, that is: puts are not ordered among themselves.
+/// Puts are ordered before atomics only, not among themselves.
 #[test]
 fn no_flush_is_needed_where_puts_are_ordered() {
     let mut config = Config::new(2, Delivery::AtPost);
@@ -215,6 +215,33 @@ fn a_clock_moved_by_another_rank_ends_a_wait_at_any_time() {
                 Ok::<_, FabricError>(region)
             };
             raced.await.expect("no error is possible")
+        });
+    });
+}
+
+#[test]
+fn copies_are_gets_and_puts_and_no_third_party_does_any() {
+    let mut config = Config::new(2, Delivery::AtFlush);
+    (config.caps.third_party_copy, config.caps.puts_in_order) = (true, true);
+    check(None, 1, move || {
+        run(config, |fabric| async move {
+            assert!(!fabric.caps().third_party_copy && !fabric.caps().puts_in_order);
+            let copied = async {
+                let (region, far) = (fabric.alloc_symmetric(48).await?, Rank::new(1));
+                if fabric.rank() == far {
+                    let flag = region.word::<u64>(&fabric, 40)?;
+                    return fabric.wait_until(&flag, Deps::All, |flag| flag == 3).await.map(drop);
+                }
+                let part = |rank, at, len| fabric.remote_span::<u64>(region.at(rank, at), len);
+                fabric.write(&region.span(&fabric, 0, 3)?, &[1u64, 2, 3])?;
+                // Upwards, into what is yet to be read.
+                fabric.copy(&part(fabric.rank(), 8, 3)?, &part(fabric.rank(), 0, 3)?).await?;
+                let refused = fabric.copy(&part(far, 0, 1)?, &part(far, 8, 1)?).await;
+                assert!(matches!(refused, Err(FabricError::Unsupported { .. })), "{refused:?}");
+                fabric.copy(&part(far, 40, 1)?, &part(fabric.rank(), 24, 1)?).await?;
+                fabric.flush(far).await
+            };
+            copied.await.expect("no call fails");
         });
     });
 }

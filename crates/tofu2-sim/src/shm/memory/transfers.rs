@@ -1,5 +1,5 @@
-//! Operations that are not made where their caller resolved the place: long copies, memory that
-//! existed before it was registered, what a provider in between wants to see, and refusals.
+//! Operations that do not take the fabric's short path: long copies, memory that existed before it
+//! was registered, operations that an interposed provider wants to see, and refusals.
 
 use super::{
     adopted::Reached,
@@ -12,12 +12,18 @@ use rdma_fabric::{
     provider::{SHORT, Sink, Source},
 };
 
-/// Bytes that are copied at once where neither side is private memory.
+/// Bytes copied at a time where the copy goes through private memory.
 const CHUNK: usize = 64 << 10;
 
 impl LocatedPlace<'_> {
     fn id(&self) -> RegionId {
         RegionId::new(self.addr.rank, self.addr.region)
+    }
+
+    /// Returns whether some bytes belong to both places.
+    fn overlaps(&self, other: &Self) -> bool {
+        let apart = self.addr.offset.abs_diff(other.addr.offset);
+        self.id() == other.id() && apart < self.len.max(other.len) as u64
     }
 
     /// Returns why `len` bytes were not copied.
@@ -27,7 +33,7 @@ impl LocatedPlace<'_> {
 }
 
 impl Reached<'_> {
-    /// Fills the bytes of `place`, or a part of them, from `bytes`, which are as long.
+    /// Fills the bytes of `place`, or a part of them, from `bytes`, which has their length.
     fn copy_in(&self, bytes: &[u8], place: &LocatedPlace<'_>) -> Result<()> {
         let copied = match self {
             Reached::Segment(piece) => piece.copy_in(bytes),
@@ -37,7 +43,7 @@ impl Reached<'_> {
         copied.ok_or_else(|| place.refused(place.len))
     }
 
-    /// Fills `bytes` from the bytes of `place`, or a part of them, which are as long.
+    /// Fills `bytes` from the bytes of `place`, or a part of them, of the same length.
     fn copy_out(&self, bytes: &mut [u8], place: &LocatedPlace<'_>) -> Result<()> {
         let copied = match self {
             Reached::Segment(piece) => piece.copy_out(bytes),
@@ -64,8 +70,8 @@ impl Reached<'_> {
     }
 }
 
-/// Calls `f` with what is at `place`, so that deregistration waits for it. Short copies in segments
-/// are not announced.
+/// Calls `f` with the bytes at `place`; deregistration waits until it returns. Short copies in
+/// segments are not announced.
 fn reach<R>(
     endpoint: &Endpoint,
     place: &LocatedPlace<'_>,
@@ -103,37 +109,49 @@ pub(crate) fn get(endpoint: &Endpoint, from: &LocatedPlace<'_>, to: Sink<'_>) ->
     }
 }
 
-/// Copies from registered memory to registered memory; by way of private memory unless both sides
-/// are pieces.
-fn between(endpoint: &Endpoint, to: &LocatedPlace<'_>, from: &LocatedPlace<'_>) -> Result<()> {
+/// Copies between any two places in registered memory, whoever's they are, without ringing: by way
+/// of private memory unless both sides are pieces and don't overlap. Where they overlap, the target
+/// then has what the source had before.
+pub(crate) fn between(endpoint: &Endpoint, to: &LocatedPlace<'_>, from: &LocatedPlace<'_>) -> Result<()> {
     let len = from.len;
     let refusal = || if from.is_fit() { to.refused(len) } else { from.refused(len) };
-    if let (Bytes::Segment(target), Bytes::Segment(source)) = (&to.bytes, &from.bytes) {
+    let apart = len <= SHORT || !to.overlaps(from);
+    if let (Bytes::Segment(target), Bytes::Segment(source), true) = (&to.bytes, &from.bytes, apart) {
         let _inside = (len > SHORT).then(|| endpoint.announce([to, from].map(LocatedPlace::id)));
         return target.copy_from(source).ok_or_else(refusal);
     }
     reach(endpoint, to, len, |target| {
         reach(endpoint, from, len, |source| {
             let copied = match (&target, &source) {
-                (Reached::Segment(target), Reached::Piece(source)) => target.copy_from(source),
-                (Reached::Piece(target), Reached::Segment(source)) => target.copy_from(source),
-                (Reached::Piece(target), Reached::Piece(source)) => target.copy_from(source),
-                _ => {
-                    let mut chunk = vec![0u8; len.min(CHUNK)];
-                    for done in (0..len).step_by(CHUNK) {
-                        let chunk = &mut chunk[..CHUNK.min(len - done)];
-                        source.with_part(done, chunk.len(), from, |part| part.copy_out(chunk, from))?;
-                        target.with_part(done, chunk.len(), to, |part| part.copy_in(chunk, to))?;
-                    }
-                    return Ok(());
-                }
+                (Reached::Segment(target), Reached::Piece(source)) if apart => target.copy_from(source),
+                (Reached::Piece(target), Reached::Segment(source)) if apart => target.copy_from(source),
+                (Reached::Piece(target), Reached::Piece(source)) if apart => target.copy_from(source),
+                _ => return by_chunks((to, &target), (from, &source)),
             };
             copied.ok_or_else(refusal)
         })
     })
 }
 
-/// Changes a word as long as the place by `amo`, and rings; the value before.
+/// Copies by way of private memory, from the end that keeps what is yet to be read.
+fn by_chunks(
+    (to, target): (&LocatedPlace<'_>, &Reached<'_>),
+    (from, source): (&LocatedPlace<'_>, &Reached<'_>),
+) -> Result<()> {
+    let len = from.len;
+    let mut chunk = vec![0u8; len.min(CHUNK)];
+    let chunks = len.div_ceil(CHUNK);
+    let backwards = to.addr.offset > from.addr.offset;
+    for number in 0..chunks {
+        let at = CHUNK * if backwards { chunks - 1 - number } else { number };
+        let chunk = &mut chunk[..CHUNK.min(len - at)];
+        source.with_part(at, chunk.len(), from, |part| part.copy_out(chunk, from))?;
+        target.with_part(at, chunk.len(), to, |part| part.copy_in(chunk, to))?;
+    }
+    Ok(())
+}
+
+/// Applies `amo` to the word at the place, rings, and returns the previous value.
 pub(crate) fn modify(endpoint: &Endpoint, word: &LocatedPlace<'_>, amo: Amo<u64>) -> Result<u64> {
     let width = if word.len == 4 { 4 } else { 8 };
     let refusal = || word.refusal(width, width);

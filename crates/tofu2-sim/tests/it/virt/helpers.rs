@@ -177,7 +177,7 @@ fn a_handle_may_be_moved_into_a_helper() {
     let moved = async |fabric: Fabric| {
         let region = Arc::new(fabric.alloc(16)?);
         let word = fabric.remote_word::<u64>(region.at(fabric.rank(), 0))?;
-        let handle = fabric.try_post(add(&word, 3)).map_err(|refused| refused.to_string())?;
+        let handle = fabric.post(add(&word, 3)).await?;
         let shared = Arc::clone(&region);
         fabric.helper("awaits", move |fabric| async move {
             let before = handle.await?;

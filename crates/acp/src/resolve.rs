@@ -1,0 +1,54 @@
+//! How a rank's calls find the memory at an address.
+
+use crate::{
+    Acp, AcpError, GlobalAddress, Result,
+    directory::{is_stale, read_entry},
+};
+use core::future::Future;
+use rdma_fabric::{AtomicWord, RemoteSpan, RemoteWord};
+
+impl Acp {
+    /// Resolves the region of an address.
+    pub(crate) async fn resolve(&self, address: GlobalAddress) -> Result<()> {
+        // A region may be dropped and another one registered at any time.
+        while !self.try_with(|state| state.memory.resolve(address))? {
+            let at = self.try_with(|state| state.memory.entry_of(address))?;
+            let entry = read_entry(self.fabric(), at).await?.ok_or(AcpError::NoSuchRegion { address })?;
+            self.with(|state| state.memory.keep_entry(address.id(), entry))?;
+        }
+        Ok(())
+    }
+
+    /// Returns the `bytes` bytes at an address.
+    pub(crate) async fn span(&self, address: GlobalAddress, bytes: usize) -> Result<RemoteSpan<u8>> {
+        self.resolve(address).await?;
+        self.try_with(|state| state.memory.bytes_at(address, bytes).map(|part| RemoteSpan::clone(&part)))
+    }
+
+    /// Returns the word at an address.
+    pub(crate) async fn word<W: AtomicWord>(&self, address: GlobalAddress) -> Result<RemoteWord<W>> {
+        self.resolve(address).await?;
+        self.try_with(|state| state.memory.word_at(address).map(|part| RemoteWord::clone(&part)))
+    }
+
+    /// Does something that uses the memory at `addresses`. If one of their regions turns out to be
+    /// gone, does it once more, in case another one has taken its place meanwhile.
+    pub(crate) async fn retried<const N: usize, Out, Trial>(
+        &self,
+        addresses: [GlobalAddress; N],
+        mut attempt: impl FnMut() -> Trial,
+    ) -> Result<Out>
+    where
+        Trial: Future<Output = Result<Out>>,
+    {
+        let first = attempt().await;
+        if !first.as_ref().is_err_and(is_stale) {
+            return first;
+        }
+        self.with(|state| addresses.iter().for_each(|address| state.memory.forget(address.id())))?;
+        match attempt().await {
+            Err(error) => Err(self.with(|state| state.memory.name_stale(error, &addresses))?),
+            done => done,
+        }
+    }
+}

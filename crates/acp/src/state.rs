@@ -1,0 +1,45 @@
+//! What one rank knows: who it is, what it has registered and resolved, what it has under way.
+
+use crate::{
+    Result,
+    delegation::{self, Replies},
+    directory::{OwnRegions, Resolver},
+    engine::Engine,
+};
+use core::task::Context;
+use rdma_fabric::{Rank, Region, provider::Boxed};
+use std::sync::Arc;
+
+pub(crate) struct State {
+    /// The symmetric allocation behind the reserved regions and the directory.
+    pub(crate) world: Region,
+    /// This rank's number.
+    pub(crate) me: Rank,
+    pub(crate) memory: Resolver,
+    pub(crate) own: OwnRegions,
+    pub(crate) engine: Engine,
+    /// The words in which this rank awaits replies.
+    pub(crate) replies: Arc<Replies>,
+    /// Serves other ranks whenever this one waits; `None` where the network leaves nothing to do.
+    server: Option<Boxed<'static, Result<()>>>,
+}
+
+impl State {
+    pub(crate) fn new(world: Region, me: Rank, memory: Resolver) -> Self {
+        let fabric = memory.fabric();
+        let server = delegation::is_needed(fabric).then(|| delegation::serve(memory.fresh(fabric), me));
+        let (own, engine, replies) = (OwnRegions::new(), Engine::default(), Arc::default());
+        State { world, me, memory, own, engine, replies, server }
+    }
+
+    /// Serves other ranks, as far as there is something to do.
+    #[inline(always)]
+    pub(crate) fn poll_server(&mut self, cx: &mut Context<'_>) {
+        if let Some(server) = &mut self.server
+            && server.as_mut().poll(cx).is_ready()
+        {
+            // Its own memory has gone: the fabric is being torn down, as every other call will say.
+            self.server = None;
+        }
+    }
+}

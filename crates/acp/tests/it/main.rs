@@ -1,0 +1,5 @@
+//! What the crate promises, over threads and in virtual time.
+
+mod basics;
+mod bed;
+mod delegation;
