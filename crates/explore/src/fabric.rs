@@ -38,7 +38,8 @@ pub(crate) const OVER: FabricError = FabricError::Unsupported { feature: &"a run
 
 /// Returns the facts of a job, given the node of each rank.
 pub(crate) fn facts(nodes: Arc<[u32]>, mut caps: Caps) -> Arc<JobFacts> {
-    (caps.locked_memory, caps.third_party_copy) = (LockedMemory::Copies, false);
+    caps.locked_memory = LockedMemory::Copies;
+    (caps.third_party_copy, caps.helpers) = (false, false);
     Arc::new(JobFacts { ranks: nodes.len(), nodes: Nodes::Table(nodes), caps })
 }
 

@@ -27,7 +27,7 @@ impl Modelled {
         let ranks = job.config.ranks;
         let nodes = Nodes::Blocks(if job.config.together { ranks.max(1) } else { 1 });
         let mut caps = job.config.caps;
-        (caps.puts_in_order, caps.third_party_copy) = (false, false);
+        (caps.puts_in_order, caps.third_party_copy, caps.helpers) = (false, false, false);
         let facts = JobFacts { ranks, nodes, caps };
         Modelled::among(job, me, Arc::new(facts))
     }
@@ -251,5 +251,24 @@ impl Seat {
         *slot = Slot::default();
         self.job.covered(self.me);
         Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Config, Delivery, check, run};
+    use rdma_fabric::{Fabric, FabricError};
+
+    #[test]
+    fn helpers_are_refused_by_name() {
+        check(Some(1), 1, || {
+            let mut config = Config::new(1, Delivery::AtPost);
+            config.caps.helpers = true;
+            run(config, |fabric: Fabric| async move {
+                assert!(!fabric.caps().helpers, "promised, and refused");
+                let refused = fabric.helper("ordering", |_| async { Ok(()) });
+                assert_eq!(refused, Err(FabricError::Unsupported { feature: &"helpers" }));
+            });
+        });
     }
 }

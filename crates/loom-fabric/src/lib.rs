@@ -30,8 +30,8 @@
 //!   outcome is the same in every order, run on one thread, in memory that loom does not see.
 //!
 //! Cells are 8 bytes; other widths are
-//! [`FabricError::CellWidth`](rdma_fabric::FabricError::CellWidth). Notices, control queues and
-//! third-party copies are not offered, and no order of puts among themselves.
+//! [`FabricError::CellWidth`](rdma_fabric::FabricError::CellWidth). Notices, control queues, helpers
+//! and third-party copies are not offered, and no order of puts among themselves.
 
 #![forbid(unsafe_code)]
 

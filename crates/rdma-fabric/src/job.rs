@@ -59,6 +59,8 @@ pub struct Caps {
     pub register_existing: Existing,
     /// Whether there is memory [without a key](crate::Fabric::keyless), and whether it is mapped.
     pub locked_memory: LockedMemory,
+    /// Whether a rank may have [helpers](crate::Fabric::helper).
+    pub helpers: bool,
     /// Whether [`crate::Handle::wait`] may block the calling thread.
     pub blocking_wait: bool,
     /// The longest single transfer in bytes; longer ones are split by the provider.
@@ -78,6 +80,7 @@ impl Caps {
             strong_progress: false,
             register_existing: Existing::None,
             locked_memory: LockedMemory::None,
+            helpers: false,
             blocking_wait: false,
             max_transfer: 16_777_215,
         }

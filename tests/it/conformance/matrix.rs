@@ -27,7 +27,7 @@ fn columns() -> Vec<(&'static str, Vec<String>)> {
 }
 
 /// The rows' heads, in the order in which [`look`] finds what is in them.
-const ROWS: [&str; 16] = [
+const ROWS: [&str; 17] = [
     "put order before atomics",
     "puts to one target visible in the order posted (x86-64)",
     "third-party copies",
@@ -37,6 +37,7 @@ const ROWS: [&str; 16] = [
     "blocking `wait` on handles",
     "registering memory that exists",
     "memory without a key",
+    "helpers, on a core of their own",
     "control queues, in session mode too",
     "barrier unit",
     "longest transfer that is not split, bytes",
@@ -117,6 +118,7 @@ async fn look(fabric: Fabric) -> ProgramResult<String> {
             }
             .to_owned(),
         );
+        rows.push(yes(caps.helpers && fabric.helper("one", |_| async { Ok(()) }).is_ok()));
         rows.push(
             match fabric.queue_limits().engines {
                 0 => "none",

@@ -36,6 +36,13 @@ pub enum FabricError {
         /// The lost rank.
         rank: Rank,
     },
+    /// A [helper](crate::Fabric::helper) of this rank returned an error or panicked, so that this
+    /// rank is about to be lost.
+    #[error("a helper of {rank} failed, so the rank ends")]
+    HelperFailed {
+        /// This rank.
+        rank: Rank,
+    },
     /// Every rank that could have ended this wait has finished its program.
     #[error("the wait can never end: every rank it depends on has finished")]
     PeersLeft,

@@ -5,6 +5,7 @@
 
 mod copies;
 mod direct;
+mod helper;
 mod memory;
 mod operation_future;
 mod operations;

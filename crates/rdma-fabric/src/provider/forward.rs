@@ -36,8 +36,9 @@
 /// ```
 ///
 /// A wrapper that wants to see accesses names `resolve_hidden` instead of `resolve`: otherwise
-/// mapped places are accessed without calling any provider. `optional` stands for `queues`, `gates`
-/// and `keyless`: these come from `below`, and the wrapper does not see their use.
+/// mapped places are accessed without calling any provider. `optional` stands for `queues`, `gates`,
+/// `keyless` and `helper`: these come from `below`, and the wrapper does not see their use. So the
+/// fabric of a helper is not wrapped.
 #[macro_export]
 macro_rules! forward {
     ($($name:ident),* $(,)?) => {$($crate::forward!(@ $name);)*};
@@ -67,5 +68,6 @@ macro_rules! forward {
         fn queues(&self) -> Option<&dyn $crate::provider::Queues> { self.below.provider().queues() }
         fn gates(&self) -> Option<&dyn $crate::provider::BarrierUnit> { self.below.provider().gates() }
         fn keyless(&self) -> Option<&dyn $crate::provider::Keyless> { self.below.provider().keyless() }
+        fn helper(&self, like: &$crate::Fabric, name: &'static str, task: $crate::provider::HelperTask) -> $crate::Result<()> { self.below.provider().helper(like, name, task) }
     };
 }

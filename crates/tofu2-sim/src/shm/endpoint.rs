@@ -2,6 +2,7 @@
 
 use super::{
     gates::own::OwnGates,
+    helpers::Helpers,
     job::{Job, State},
     memory::{
         Mapping,
@@ -25,7 +26,7 @@ use core::{
     time::Duration,
 };
 use rdma_fabric::{
-    Caps, Existing, Fabric, FabricError, Keyring, LockedMemory, PutOrder, Rank, Result, Time, access,
+    Caps, Deps, Existing, Fabric, FabricError, Keyring, LockedMemory, PutOrder, Rank, Result, Time, access,
     provider::{JobFacts, Nodes},
 };
 use std::{
@@ -44,7 +45,16 @@ use std::{
 /// When the last clone and region of a rank are gone, the rank has left the job, unless its
 /// program's end was published before.
 #[derive(Clone)]
-pub(crate) struct Endpoint(Arc<Inner>, Option<Arc<Keyring>>);
+pub(crate) struct Endpoint(Arc<Inner>, Option<Arc<Special>>);
+
+/// What only some handles of a rank have.
+#[derive(Debug, Default)]
+struct Special {
+    /// The regions without keys that the handle opens.
+    keys: Option<Keyring>,
+    /// Whether it is a helper's.
+    of_helper: bool,
+}
 
 struct Inner {
     rank: Rank,
@@ -63,6 +73,7 @@ struct Inner {
     _progress: Option<ProgressThread>,
     /// Waiting tasks of foreign executors.
     wakers: Wakers,
+    helpers: Helpers,
 }
 
 impl fmt::Debug for Endpoint {
@@ -103,12 +114,12 @@ impl Endpoint {
             served: AtomicU64::new(0),
             _progress: progress.transpose()?,
             wakers,
+            helpers: Helpers::default(),
         };
         Ok(Endpoint(Arc::new(inner), None))
     }
 
     /// Makes the fabric that is given to programs.
-    #[allow(unsafe_code)]
     pub(crate) fn fabric(self) -> Fabric {
         let mut caps = Caps::weakest();
         // Puts are plain stores and atomics release: `access`, "Ordering".
@@ -123,12 +134,19 @@ impl Endpoint {
         caps.blocking_wait = true;
         caps.register_existing = self.job().existing();
         caps.locked_memory = LockedMemory::Mapped;
+        caps.helpers = true;
         caps.max_transfer = u64::MAX;
         let plan = &self.job().plan;
         let facts = JobFacts { ranks: plan.ranks, nodes: Nodes::Blocks(plan.ranks_per_node), caps };
+        self.fabric_of(Arc::new(facts))
+    }
+
+    /// Makes a fabric over this handle.
+    #[allow(unsafe_code)]
+    pub(crate) fn fabric_of(self, facts: Arc<JobFacts>) -> Fabric {
         // SAFETY: atomics are the processor's, acquire and release, so what they order is ordered
         // for all accesses.
-        unsafe { Fabric::vouched(self.me(), Arc::new(facts), self) }
+        unsafe { Fabric::vouched(self.me(), facts, self) }
     }
 
     /// Returns the endpoint below a fabric; `None` if the fabric is not a rank over shared memory.
@@ -140,12 +158,24 @@ impl Endpoint {
     /// Returns the keyring that only this handle of the rank has: the regions without keys that it
     /// opens.
     pub(crate) fn keyring(&self) -> Option<&Keyring> {
-        self.1.as_deref()
+        self.1.as_ref()?.keys.as_ref()
     }
 
     /// Returns another handle of the rank, with its own `keys`.
     pub(crate) fn with_keys(&self, keys: Keyring) -> Self {
-        Endpoint(self.0.clone(), Some(Arc::new(keys)))
+        let special = Special { keys: Some(keys), of_helper: self.is_of_helper() };
+        Endpoint(self.0.clone(), Some(Arc::new(special)))
+    }
+
+    /// Returns another handle of the rank, for a helper.
+    pub(crate) fn for_helper(&self) -> Self {
+        Endpoint(self.0.clone(), Some(Arc::new(Special { keys: None, of_helper: true })))
+    }
+
+    /// Returns whether this is a helper's handle.
+    #[inline]
+    pub(crate) fn is_of_helper(&self) -> bool {
+        self.1.as_ref().is_some_and(|special| special.of_helper)
     }
 
     /// Returns whether both are handles of one rank of one job.
@@ -155,7 +185,7 @@ impl Endpoint {
 
     /// Refuses local memory to a handle for regions without keys.
     pub(crate) fn only_with_keys(&self) -> Result<()> {
-        match self.1 {
+        match self.keyring() {
             None => Ok(()),
             Some(_) => Err(FabricError::Unsupported { feature: &"local memory without a key" }),
         }
@@ -186,6 +216,24 @@ impl Endpoint {
 
     pub(crate) fn wakers(&self) -> &Wakers {
         &self.0.wakers
+    }
+
+    pub(crate) fn helpers(&self) -> &Helpers {
+        &self.0.helpers
+    }
+
+    /// Returns the rank's own segment, to keep it.
+    pub(crate) fn kept_segment(&self) -> Arc<Mapping> {
+        self.0.segment.clone()
+    }
+
+    /// Checks that a wait for `deps` can still succeed.
+    ///
+    /// # Errors
+    /// Those of [`Job::outlook`], and [`FabricError::HelperFailed`].
+    pub(crate) fn outlook(&self, deps: &Deps<'_>) -> Result<()> {
+        self.helpers().can_go_on(self.me())?;
+        self.job().outlook(self.me(), deps)
     }
 
     pub(crate) fn own_queues(&self) -> &OwnQueues {

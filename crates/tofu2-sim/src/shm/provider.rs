@@ -2,6 +2,7 @@
 
 use super::{
     endpoint::Endpoint,
+    helpers,
     memory::{
         adopted, existing, locked,
         place::{self, LocatedPlace},
@@ -19,8 +20,8 @@ use core::{
 use rdma_fabric::{
     Amo, Fabric, FabricError, Keyring, Mapped, Notice, OwnedMemory, Pact, Rank, Region, RemoteAddr, Result, Time, Uses,
     provider::{
-        BarrierUnit, Boxed, Ended, Goal, Keyless, Leftover, Place, Posted, Provider, Queues, SHORT, Sink, Slot, Source,
-        Token,
+        BarrierUnit, Boxed, Ended, Goal, HelperTask, Keyless, Leftover, Place, Posted, Provider, Queues, SHORT, Sink,
+        Slot, Source, Token,
     },
 };
 
@@ -151,6 +152,9 @@ impl Provider for Endpoint {
 
     #[inline]
     fn try_notice(&self, _waiting: bool) -> Result<Option<Notice>> {
+        if self.is_of_helper() {
+            return Err(helpers::NO_NOTICES);
+        }
         match self.take_fast() {
             Some(notice) => Ok(Some(notice)),
             None => self.take_general(),
@@ -213,6 +217,10 @@ impl Provider for Endpoint {
 
     fn keyless(&self) -> Option<&dyn Keyless> {
         Some(self)
+    }
+
+    fn helper(&self, like: &Fabric, name: &'static str, task: HelperTask) -> Result<()> {
+        helpers::start(self, like, name, task)
     }
 }
 

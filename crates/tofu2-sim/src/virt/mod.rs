@@ -56,6 +56,7 @@ mod control_queue;
 mod core;
 mod executor;
 mod faults;
+mod helpers;
 mod huge_pages;
 mod job;
 mod memory;

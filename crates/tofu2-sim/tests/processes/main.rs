@@ -12,6 +12,8 @@ mod existing;
 #[cfg(target_os = "linux")]
 mod harness;
 #[cfg(target_os = "linux")]
+mod helpers;
+#[cfg(target_os = "linux")]
 mod jobs;
 #[cfg(target_os = "linux")]
 mod rank_taken;
@@ -34,6 +36,7 @@ fn main() -> std::process::ExitCode {
         ["waits", scenario] => stuck::waiting_rank(scenario),
         _ => {
             let modules = [
+                ("helpers", helpers::CASES),
                 ("jobs", jobs::CASES),
                 ("rank_taken", rank_taken::CASES),
                 ("exhaustion", exhaustion::CASES),

@@ -254,6 +254,12 @@ impl Control {
         self.word(layout::CHANGES).load(Acquire)
     }
 
+    /// Makes every wait look at what may end it.
+    pub(crate) fn count_change(&self) {
+        // Release: pairs with the acquire in `changes`.
+        self.word(layout::CHANGES).fetch_add(1, SeqCst);
+    }
+
     /// Publishes that the job is deadlocked, with `waiting` ranks waiting.
     pub(crate) fn set_stuck(&self, waiting: usize) {
         self.word(layout::STUCK).store(waiting as u64, SeqCst);

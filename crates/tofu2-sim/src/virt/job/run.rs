@@ -85,7 +85,7 @@ impl Job<'_> {
         };
         let jitter = u64::try_from(self.jitter.as_nanos().saturating_mul(1000)).unwrap_or(u64::MAX / 4);
         let chance = Chance::new(self.seed, jitter.min(u64::MAX / 4), self.shuffle_ties);
-        let timeline = self.timeline.map(|(limit, from)| Timeline::new(limit, from.as_picos(), ranks_per_node));
+        let timeline = self.timeline.map(|(limit, from)| Timeline::new(limit, from.as_picos(), ranks, ranks_per_node));
         let world = World::new(Core::new(
             machine,
             Clock::new(self.queue, chance),

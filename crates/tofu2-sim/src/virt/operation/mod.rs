@@ -61,6 +61,7 @@ pub(super) struct Op {
     pub(super) generation: u32,
     /// Next slot of the list this one is in: the free list or an engine's queue.
     pub(super) next: u32,
+    /// The rank, or the helper's lane.
     pub(super) poster: u32,
     /// The flight of the control queue's command that the atomic unit serves; [`NONE`] for a fabric
     /// operation.

@@ -10,6 +10,7 @@ mod endings;
 mod faults;
 mod folding;
 mod handles;
+mod helpers;
 mod latency;
 mod layers;
 #[cfg(target_pointer_width = "64")]
