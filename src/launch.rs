@@ -4,7 +4,7 @@ use crate::{
     Launch,
     observing::{self, TimelineFile},
     provider::Provider,
-    report::{LaunchError, print, report, say, simulated_end, threads_end},
+    report::{LaunchError, failed, print, report, say, simulated_end, threads_end},
     settings::setting,
 };
 use rdma_fabric::{Fabric, FabricError, Program, ProgramResult};
@@ -104,11 +104,12 @@ type AnyProgram<'p> = dyn Fn(Fabric) -> Pin<Box<dyn Future<Output = ProgramResul
 
 impl Launch {
     /// Runs `program` and returns its exit code: 0 if all ranks ended well, otherwise that of the
-    /// rank that failed first, or 1 if it has none of its own.
+    /// rank that failed first, or 1 if it has none of its own; the code that was given if a rank
+    /// [aborted](Fabric::abort) the job, or 1 if no process can have that.
     pub fn run<P: Program>(&self, program: &P) -> ExitCode {
         match self.try_run(&|fabric| Box::pin(async move { program.run(fabric).await.map(drop) })) {
             Ok(code) => code,
-            Err(error) => report(&error),
+            Err(error) => failed(&error),
         }
     }
 
@@ -122,7 +123,7 @@ impl Launch {
     pub fn run_shared<T: Send>(&self, rank: impl Fn(Fabric) -> ProgramResult<T> + Sync) -> ExitCode {
         match self.try_run_shared(&|fabric| rank(fabric).map(drop)) {
             Ok(code) => code,
-            Err(error) => report(&error),
+            Err(error) => failed(&error),
         }
     }
 

@@ -28,7 +28,8 @@ pub(crate) enum Command {
     Reproduce(Reproduce),
     /// Start ranks of a program as processes of this machine, over shared memory.
     ///
-    /// Ends with the exit code of the first rank that failed, 0 if none did. Ctrl-C ends all ranks.
+    /// Ends with the exit code of the first rank that failed, 0 if none did; or with the code with
+    /// which a rank aborted the job, 1 if no process can have that. Ctrl-C ends all ranks.
     Run(Run),
     /// Tell what this machine and the modelled ones are like.
     Info(Info),

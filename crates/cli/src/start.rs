@@ -3,7 +3,7 @@
 use crate::arguments::Run;
 use observe::{WantedReport, say};
 use std::{error::Error, process::ExitCode};
-use tofu2_sim::shm::Launcher;
+use tofu2_sim::{JobError, shm::Launcher};
 
 /// Starts the ranks and returns their exit code.
 pub(crate) fn start(options: Run) -> Result<ExitCode, Box<dyn Error>> {
@@ -22,7 +22,13 @@ pub(crate) fn start(options: Run) -> Result<ExitCode, Box<dyn Error>> {
         Some((name, value)) => launcher.env(name, value).run(),
         None => launcher.run(),
     })?;
-    let code = ended?;
+    let code = match ended {
+        Err(aborted @ JobError::Aborted { .. }) => {
+            say(format_args!("error: {aborted}"));
+            aborted.exit_code().into()
+        }
+        ended => ended?,
+    };
     if let Err(error) = told {
         say(format_args!("error: {error}"));
         // The job's own failure says more.

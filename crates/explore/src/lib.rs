@@ -89,6 +89,8 @@
 //! * *Control queues, session mode and gates.* There are none: opening one fails with
 //!   [`Unsupported`](rdma_fabric::FabricError::Unsupported). A protocol that can do without them is
 //!   explored in that form only.
+//! * *Ends of whole jobs.* [`Fabric::abort`](rdma_fabric::Fabric::abort) is `Unsupported`, so a
+//!   rank that aborts is a finding.
 //! * *Existing memory.* It can't be registered; keyless memory is copied, without references.
 //! * *Memory orders of CPUs.* There is a single memory, and a write is seen by all ranks at once
 //!   (O15), including its writer. So a store that its own rank sees before others do is not

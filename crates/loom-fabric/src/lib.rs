@@ -28,7 +28,7 @@
 //!
 //! Cells are 8 bytes; other widths are
 //! [`FabricError::CellWidth`](rdma_fabric::FabricError::CellWidth). Notices and control queues are
-//! not offered.
+//! not offered; [`Fabric::abort`](rdma_fabric::Fabric::abort) is `Unsupported`.
 
 #![forbid(unsafe_code)]
 

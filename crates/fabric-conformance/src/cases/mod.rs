@@ -1,6 +1,7 @@
 //! The cases, and the sentences of `docs/contract/fabric.md` that each covers. They depend on no
 //! particular provider.
 
+mod abort;
 mod atomics;
 mod detach;
 mod existing;
@@ -53,6 +54,11 @@ impl Case {
     pub fn is_losing(&self) -> bool {
         matches!(self.program, Start::Losing(_))
     }
+
+    /// Returns whether the case's last rank aborts the job, so that no rank ends well.
+    pub fn is_aborting(&self) -> bool {
+        matches!(self.program, Start::Aborting(_))
+    }
 }
 
 /// The function that starts a case on a rank.
@@ -61,13 +67,15 @@ pub(crate) enum Start {
     Plain(fn(Fabric) -> CaseRun),
     /// A case whose last rank is lost in the given way.
     Losing(fn(Fabric, Loss) -> CaseRun),
+    /// A case whose last rank aborts the job.
+    Aborting(fn(Fabric) -> CaseRun),
 }
 
 /// Expands `then! { arguments; cases… }` with the list of all cases, in the order of the contract's
 /// sentences.
 ///
 /// A line is `plain room::case("sentences covered", [numbers of ranks]);`, or `losing …` where the
-/// last rank is lost, or `optional …` where the provider may lack the room's facility: then the
+/// last rank is lost, `aborting …` where it aborts the job, or `optional …` where the provider may lack the room's facility: then the
 /// room's `is_missing` checks that the provider says so.
 ///
 /// A line with `wraps` also applies to providers between a program and its fabric, because it
@@ -146,6 +154,7 @@ macro_rules! __every_case {
             losing losses::posting_into_a_full_queue("E2 O12", [2, 3], wraps losses);
             losing losses::notices_still_arrive("E3", [2], wraps losses);
             losing losses::nothing_comes_after_a_loss("E4", [2, 3], wraps losses);
+            aborting abort::every_rank_is_told_or_gone("E5", [1, 3], wraps losses);
             plain detach::is_run_to_its_end("D1 D2", [2, 5], wraps waits);
             plain detach::may_detach_in_turn("D1 D3", [3]);
             plain triggered::puts_leave_in_whichever_wait("P1 P2 P3", [2, 3], wraps waits);
@@ -217,6 +226,9 @@ macro_rules! start {
                 Ok(String::new())
             })
         })
+    };
+    (aborting $room:ident::$case:ident) => {
+        Start::Aborting(|fabric| Box::pin(async move { $room::$case(fabric).await.map(|()| String::new()) }))
     };
     (losing $room:ident::$case:ident) => {
         Start::Losing(|fabric, loss| Box::pin(async move { $room::$case(fabric, loss).await.map(|()| String::new()) }))

@@ -36,6 +36,14 @@ pub enum FabricError {
         /// The rank that is gone.
         rank: Rank,
     },
+    /// A rank has ended the whole job ([`crate::Fabric::abort`]).
+    #[error("{rank} aborted the job with code {code}")]
+    Aborted {
+        /// The rank that called it.
+        rank: Rank,
+        /// The code that it gave.
+        code: i32,
+    },
     /// Every rank that could have ended this wait has finished its program.
     #[error("the wait can never end: every rank it depends on has finished")]
     PeersLeft,

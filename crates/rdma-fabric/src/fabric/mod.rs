@@ -3,6 +3,7 @@
 //! `docs/contract/fabric.md` states the contract sentence by sentence; the conformance suite holds
 //! every provider to it.
 
+mod abort;
 mod direct;
 mod memory;
 mod operation_future;

@@ -29,7 +29,7 @@ use rdma_fabric::{
     provider::{JobFacts, Nodes},
 };
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Instant,
 };
 
@@ -63,6 +63,8 @@ struct Inner {
     _progress: Option<ProgressThread>,
     /// Waiting tasks of foreign executors.
     wakers: Wakers,
+    /// What the rank got when it aborted the job, if it has.
+    aborted: OnceLock<FabricError>,
 }
 
 impl fmt::Debug for Endpoint {
@@ -103,6 +105,7 @@ impl Endpoint {
             served: AtomicU64::new(0),
             _progress: progress.transpose()?,
             wakers,
+            aborted: OnceLock::new(),
         };
         Ok(Endpoint(Arc::new(inner), None))
     }
@@ -172,6 +175,11 @@ impl Endpoint {
         // What the lock protects is consistent between statements, whatever panics elsewhere in the
         // rank.
         self.0.allocator.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends the job. Only what the rank says first is heard.
+    pub(crate) fn abort_job(&self, text: &str, code: i32) -> FabricError {
+        self.0.aborted.get_or_init(|| self.job().abort(self.me(), text, code)).clone()
     }
 
     pub(crate) fn own_gates(&self) -> MutexGuard<'_, OwnGates> {

@@ -188,6 +188,11 @@ impl<K: Keys> Provider for VirtRank<K> {
         me.world.detach(me.rank, rest.boxed());
     }
 
+    fn abort(&self, text: &str, code: i32) -> FabricError {
+        let me = &*self.me;
+        me.world.abort(Rank::new(me.rank), text, code)
+    }
+
     fn queues(&self) -> Option<&dyn Queues> {
         Some(self)
     }

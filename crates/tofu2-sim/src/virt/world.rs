@@ -1,6 +1,8 @@
 //! The simulated machine as ranks and handles hold it.
 
 use super::{core::Core, ranks::Status};
+use crate::JobError;
+use rdma_fabric::{FabricError, Rank};
 use std::{
     cell::{Cell, RefCell, RefMut},
     collections::BTreeMap,
@@ -21,6 +23,8 @@ pub(super) struct World {
     waker: Waker,
     again: Arc<Again>,
     pub(super) detached: Detached,
+    /// Why no rank is polled any more: one has aborted the job.
+    aborted: RefCell<Option<JobError>>,
 }
 
 impl std::fmt::Debug for World {
@@ -51,7 +55,26 @@ impl World {
             waker: Waker::from(Arc::clone(&again)),
             again,
             detached: Detached::default(),
+            aborted: RefCell::default(),
         })
+    }
+
+    /// Ends the run once the rank that is being polled returns. Of several calls, the first counts.
+    pub(super) fn abort(&self, rank: Rank, text: &str, code: i32) -> FabricError {
+        let mut aborted = self.aborted.borrow_mut();
+        match aborted.get_or_insert_with(|| JobError::Aborted { rank, text: text.to_owned(), code }) {
+            JobError::Aborted { rank, code, .. } => FabricError::Aborted { rank: *rank, code: *code },
+            _ => FabricError::Aborted { rank, code },
+        }
+    }
+
+    #[inline]
+    pub(super) fn is_aborted(&self) -> bool {
+        self.aborted.borrow().is_some()
+    }
+
+    pub(super) fn take_aborted(&self) -> Option<JobError> {
+        self.aborted.take()
     }
 
     /// The state. Never held while code of a program, a waker or a buffer type may run.

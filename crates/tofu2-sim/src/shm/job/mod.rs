@@ -1,6 +1,7 @@
 //! What all ranks of a job share, as one process sees it: the mapped segments and the [`control`]
-//! block. [`liveness`] covers the fate of the ranks.
+//! block. [`liveness`] covers the fate of the ranks, [`abort`] the job's end by one of them.
 
+pub(crate) mod abort;
 pub(crate) mod control;
 mod liveness;
 
