@@ -145,7 +145,8 @@ impl Launch {
     }
 
     fn threads(&self) -> Threads {
-        Threads::new(self.ranks).bind(self.bind).stuck_after(self.stuck_after)
+        let threads = Threads::new(self.ranks).bind(self.bind).stuck_after(self.stuck_after);
+        threads.shared_address_space(self.shared_address_space).progress_thread(self.progress_thread)
     }
 
     /// Executes this binary again, as all ranks.
@@ -153,6 +154,7 @@ impl Launch {
         let program = std::env::current_exe()
             .map_err(|error| FabricError::System { call: &"current_exe", errno: error.raw_os_error().unwrap_or(0) })?;
         let launcher = Launcher::new(self.ranks).bind(self.bind).stuck_after(self.stuck_after);
+        let launcher = launcher.shared_address_space(self.shared_address_space).progress_thread(self.progress_thread);
         let launcher = launcher.command(program, std::env::args_os().skip(1));
         let code = observing::start(self, launcher)?;
         Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
@@ -178,7 +180,11 @@ impl Launch {
             return threads_end(self.threads().run_through(program)?);
         }
         let timeline_file = TimelineFile::open(self)?;
-        let mut job = Job::new(&self.platform, self.ranks)
+        let mut platform = self.platform.clone();
+        if self.shared_address_space {
+            platform = platform.with("shared_tags", 1)?;
+        }
+        let mut job = Job::new(&platform, self.ranks)
             .ranks_per_node(self.ranks_per_node)
             .seed(self.seed)
             .jitter(self.jitter)

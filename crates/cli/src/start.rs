@@ -10,6 +10,7 @@ pub(crate) fn start(options: Run) -> Result<ExitCode, Box<dyn Error>> {
     let mut program = options.program.into_iter();
     let executable = program.next().ok_or("no program given")?;
     let mut launcher = Launcher::new(options.ranks.get()).bind(options.bind).stuck_after(options.stuck_after.0);
+    launcher = launcher.shared_address_space(options.shared_address_space).progress_thread(options.progress_thread);
     if let Some(bytes) = options.segment_bytes {
         launcher = launcher.segment_bytes(bytes);
     }

@@ -12,7 +12,7 @@ use std::{
 const HANG: Duration = Duration::from_secs(20);
 
 pub(super) fn main(filters: &[String]) -> ExitCode {
-    let cases: [(&str, fn()); 14] = [
+    let cases: [(&str, fn()); 15] = [
         ("the_command_line_is_read_to_its_end", the_command_line_is_read_to_its_end),
         ("counts_are_exact", counts_are_exact),
         ("a_table_is_printed_for_people", a_table_is_printed_for_people),
@@ -27,6 +27,7 @@ pub(super) fn main(filters: &[String]) -> ExitCode {
         ("empty_settings_are_named", empty_settings_are_named),
         ("faults_that_fit_no_job_are_refused", faults_that_fit_no_job_are_refused),
         ("an_abort_is_said_once_and_decides_the_code", jobs::an_abort_is_said_once_and_decides_the_code),
+        ("options_of_queues_reach_the_ranks", jobs::options_of_queues_reach_the_ranks),
     ];
     let filters: Vec<&String> = filters.iter().filter(|filter| !filter.starts_with('-')).collect();
     for (name, case) in cases {

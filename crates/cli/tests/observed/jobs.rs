@@ -23,3 +23,20 @@ pub(super) fn an_abort_is_said_once_and_decides_the_code() {
         }
     }
 }
+
+pub(super) fn options_of_queues_reach_the_ranks() {
+    for options in [&[][..], &["--shared-address-space"], &["--progress-thread", "--shared-address-space"]] {
+        for (way, ended) in every_way("queues", options) {
+            assert_eq!(ended.code, Some(0), "{way}: {}", ended.err);
+            let has = |option| options.contains(&option);
+            let threads = match (way, has("--progress-thread")) {
+                ("virtual time", _) => 1,
+                ("threads", false) => 1 + 2,
+                ("threads", true) => 1 + 2 + 2,
+                (_, progress) => 1 + usize::from(progress),
+            };
+            let told = format!("shared {}, {threads} threads", has("--shared-address-space"));
+            assert_eq!(ended.out.lines().collect::<Vec<_>>(), [&told; 2], "{way} with {options:?}");
+        }
+    }
+}

@@ -16,6 +16,7 @@ pub(super) fn main(name: &str) -> ExitCode {
         "aborts-7" => with(async move |fabric| aborts(fabric, 7).await),
         "aborts-0" => with(async move |fabric| aborts(fabric, 0).await),
         "aborts-300" => with(async move |fabric| aborts(fabric, 300).await),
+        "queues" => with(queues),
         "shared" => match onesided::Launch::from_args() {
             Ok((launch, _)) => launch.run_shared(|_| Ok(())),
             Err(error) => panic!("{error}"),
@@ -120,4 +121,13 @@ async fn aborts(fabric: Fabric, code: i32) -> ProgramResult<()> {
     }
     fabric.wait_until(&window.word::<u64>(&fabric, 0)?, Deps::All, |value| value == 1).await?;
     Ok(())
+}
+
+/// Each rank tells what its control queues are like.
+async fn queues(fabric: Fabric) -> ProgramResult<()> {
+    let mut world = Group::world(&fabric).await?;
+    let shared = fabric.queue_limits().shared_address_space;
+    println!("shared {shared}, {} threads", std::fs::read_dir("/proc/self/task")?.count());
+    // Nobody's threads go before all have looked.
+    Ok(world.barrier().await?)
 }
