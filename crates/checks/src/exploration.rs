@@ -1,4 +1,4 @@
-//! One job under every delivery order, or under random ones, and what must come of it.
+//! A job to run under every delivery order, or under random ones, and the result it must have.
 
 use explore::{CounterExample, Explorer, Progress, Report, Sample};
 use rdma_fabric::{Fabric, ProgramResult};
@@ -7,47 +7,47 @@ use std::{fmt, ops::ControlFlow, pin::Pin, rc::Rc, time::Instant};
 /// One rank's part of a job.
 pub type Run = Pin<Box<dyn Future<Output = ProgramResult<()>>>>;
 
-/// Who explores a job.
+/// The size of an exploration, which decides who runs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Size {
-    /// `cargo test`, and all others.
+    /// `cargo test` runs it, and so do all commands.
     Test,
-    /// `cargo xtask explore --quick`, which CI runs: some seconds.
+    /// `cargo xtask explore --quick`, which CI runs, takes some seconds for it.
     Quick,
-    /// `cargo xtask explore`: minutes, or more than has been exhausted.
+    /// Only `cargo xtask explore` runs it: it takes minutes, or is larger than what has been
+    /// exhausted.
     Full,
 }
 
-/// What must come of an [`Exploration`].
+/// The result that an [`Exploration`] must have.
 #[derive(Clone, Copy, Debug)]
 pub enum Expected {
-    /// Every state is reached, nothing is wrong, and there are at least so many states: fewer would
-    /// mean that something is not explored any more. About half of what was recorded.
+    /// Every state is reached, and nothing is wrong.
     Exhausted {
-        /// The least number of states.
+        /// The fewest states there may be, about half of the recorded number: fewer would mean that
+        /// something is no longer explored.
         at_least: u64,
     },
-    /// Something wrong is found, within so many states; its description contains this text, and its
-    /// schedule can be replayed.
+    /// Something wrong is found, and its schedule can be replayed.
     Violated {
-        /// Part of what is said of it.
+        /// A part of the finding's description.
         saying: &'static str,
-        /// The most states.
+        /// The number of states within which it must be found.
         within: u64,
     },
-    /// In so many random runs nothing is wrong; `cargo test` makes a tenth of them.
+    /// Nothing is wrong in random runs.
     Sampled {
-        /// The number of runs.
+        /// The number of runs; `cargo test` makes a tenth of them.
         runs: u64,
     },
-    /// In so many random runs at least one is wrong.
+    /// At least one random run goes wrong.
     ViolatedAtRandom {
-        /// The most runs.
+        /// The number of runs among which there must be one.
         runs: u64,
     },
 }
 
-/// A job, and what must come of it.
+/// A job, and the result it must have.
 #[derive(Clone)]
 pub struct Exploration {
     name: String,
@@ -57,12 +57,12 @@ pub struct Exploration {
     program: Rc<dyn Fn(Fabric) -> Run>,
 }
 
-/// What came of an [`Exploration`].
+/// The result of an [`Exploration`].
 #[derive(Debug)]
 pub enum Explored {
-    /// All orders.
+    /// The result of exploring all orders.
     Orders(Report),
-    /// Random ones.
+    /// The result of random runs.
     Random(Sample),
 }
 
@@ -73,8 +73,8 @@ impl fmt::Debug for Exploration {
 }
 
 impl Exploration {
-    /// Describes a job of [`Size::Test`], explored as `explorer` says. Of one that is explored at
-    /// random the name says so.
+    /// Describes a job of [`Size::Test`], explored as `explorer` says. If it is explored at random,
+    /// its name says so.
     pub fn new(
         name: impl Into<String>,
         expected: Expected,
@@ -88,7 +88,7 @@ impl Exploration {
         Exploration { name, size: Size::Test, expected, explorer, program }
     }
 
-    /// Changes who explores it.
+    /// Sets the size, which decides who runs it.
     pub fn of_size(self, size: Size) -> Self {
         Exploration { size, ..self }
     }
@@ -98,23 +98,23 @@ impl Exploration {
         &self.name
     }
 
-    /// Returns who explores it.
+    /// Returns the size, which decides who runs it.
     pub fn size(&self) -> Size {
         self.size
     }
 
-    /// Returns what must come of it.
+    /// Returns the result it must have.
     pub fn expected(&self) -> Expected {
         self.expected
     }
 
-    /// Whether something must be found wrong.
+    /// Returns whether something wrong must be found.
     pub fn is_mistaken(&self) -> bool {
         matches!(self.expected, Expected::Violated { .. } | Expected::ViolatedAtRandom { .. })
     }
 
-    /// Explores the job, up to `states` states if there are that many; `watch` sees how far it is.
-    /// Random runs begin with seed 1.
+    /// Explores the job, up to `states` states if there are that many, and calls `watch` with the
+    /// progress. Random runs begin with seed 1.
     pub fn explore(&self, states: u64, watch: impl FnMut(&Progress) -> ControlFlow<()> + 'static) -> Explored {
         self.explored((self.explorer)().state_limit(states).watch(watch), self.expected)
     }
@@ -131,10 +131,10 @@ impl Exploration {
         }
     }
 
-    /// Explores the job as `cargo test` does, and prints what came of it.
+    /// Explores the job as `cargo test` does, and prints the result.
     ///
     /// # Panics
-    /// If that is not what was expected.
+    /// If the result is not the expected one.
     pub fn check(&self) {
         let (name, start) = (&self.name, Instant::now());
         let explorer = (self.explorer)();
@@ -168,7 +168,7 @@ impl Exploration {
         }
     }
 
-    /// Runs a counter-example again.
+    /// Replays a counter-example, and compares it with the original.
     fn replay(&self, found: &CounterExample) {
         let program = self.program.clone();
         let (again, timeline) = (self.explorer)().replay(&found.schedule, move |fabric| program(fabric));
@@ -176,10 +176,10 @@ impl Exploration {
     }
 }
 
-/// Checks those of [`Size::Test`].
+/// Checks the explorations of [`Size::Test`].
 ///
 /// # Panics
-/// If there are none, or if one of them does not come to what was expected.
+/// If there are none, or if one of them does not have the expected result.
 pub fn check(explorations: impl IntoIterator<Item = Exploration>) {
     let small = explorations.into_iter().filter(|exploration| exploration.size == Size::Test);
     assert!(small.inspect(Exploration::check).count() > 0, "nothing to explore");

@@ -1,9 +1,8 @@
-//! What the checkers run: programs over [`rdma_fabric::Fabric`], the cases they are run in, and the
-//! mistakes that a check must find.
+//! What the checkers run: programs over [`rdma_fabric::Fabric`], the cases in which they run, and
+//! the mistakes that a check must find.
 //!
-//! One program serves the explorer, loom, the twin and `cargo xtask`; each of them depends on this
-//! crate, so that no program is compiled twice and none is found by a path into another crate's
-//! tests.
+//! The explorer, loom, the twin and `cargo xtask` share one program for each check. They depend on
+//! this crate, so no program is compiled twice or included by a path into another crate's tests.
 
 #![forbid(unsafe_code)]
 

@@ -1,9 +1,9 @@
-//! What ranks do, learned as it is needed: for each local state and each answer, what is told and
-//! which state comes next.
+//! What ranks do, learned on demand: for each local state and each answer, what the program tells
+//! and which state comes next.
 //!
-//! A future can't be cloned, but a deterministic program is where the answers it was given have led
-//! it. So a *local state* is a history of answers, and is reached again by running the program from
-//! its start. That happens once for each local state and answer; afterwards a look at a table says
+//! A future can't be cloned, but the answers that a deterministic program was given determine where
+//! it stands. So a *local state* is a history of answers, and running the program from its start
+//! reaches it again. That happens once for each local state and answer; afterwards a table says
 //! what the rank does. Global states, of which there are many more, never run a program.
 
 mod audit;
@@ -17,7 +17,7 @@ use crate::{
 use rdma_fabric::Rank;
 use std::{collections::HashSet, hash::Hash, rc::Rc};
 
-/// Names a local state.
+/// The number of a local state.
 pub(crate) type LocalId = u32;
 
 /// A state of one rank: it is about to do `act`.
@@ -28,17 +28,17 @@ pub(crate) struct Local {
     pub(crate) tasks: u64,
     edges: Vec<Edge>,
     rank: Rank,
-    /// The state before and the answer given there; itself at the start.
+    /// The preceding state and the answer given there; a first state is its own predecessor.
     before: (LocalId, Answer),
-    /// Answers since the last step ended.
+    /// The number of answers since the last step ended.
     age: u32,
-    /// Whether an operation that it awaits is all it waits for.
+    /// Whether the rank waits for one operation and nothing else; `None` until this was computed.
     sole: Option<bool>,
-    /// What the program told before its first answer, here at the start.
+    /// For a first state, what the program told before its first answer.
     told: Rc<[Act]>,
-    /// All that it told and asked to come here, hashed.
+    /// A hash of everything that the program told and asked on the way here.
     trail: u128,
-    /// Other histories that a step's end has brought here.
+    /// Other histories that led here when a step ended.
     others: Vec<(LocalId, Answer)>,
 }
 
@@ -66,20 +66,20 @@ impl Local {
 #[derive(Clone, Debug)]
 pub(crate) struct Edge {
     answer: Answer,
-    /// What is told on the way.
+    /// What the program tells on the way.
     pub(crate) told: Rc<[Act]>,
-    /// `None`: the rank waits as before.
+    /// The next state; `None` if the rank waits as before.
     pub(crate) to: Option<LocalId>,
     /// Whether the answer let the program go on.
     pub(crate) ready: bool,
-    /// Whether there are more tasks than one from now on.
+    /// Whether the rank has more than one task from now on.
     splits: bool,
-    /// Whether what is told is more than what is reached.
+    /// Whether the program tells anything other than [`Act::Reach`].
     does: bool,
 }
 
 impl Edge {
-    /// Returns whether this is more than a look at something that is not there yet.
+    /// Returns whether this is more than a look at something that has not happened yet.
     pub(crate) fn moves(&self) -> bool {
         self.ready || self.splits || self.does
     }
@@ -91,9 +91,9 @@ pub(crate) struct Automaton<'a> {
     locals: Vec<Local>,
     /// States after the end of a step.
     steps: MixMap<LocalId>,
-    /// The most answers a step may take.
+    /// The largest number of answers that a step may take.
     pub(crate) patience: u32,
-    /// How often a program was run.
+    /// The number of times a program was run.
     pub(crate) runs: u64,
 }
 
@@ -111,7 +111,7 @@ impl<'a> Automaton<'a> {
         &self.locals[id as usize]
     }
 
-    /// A rank's first state.
+    /// Returns a rank's first state.
     pub(crate) fn start(&mut self, rank: Rank) -> LocalId {
         if let Some(known) = self.locals.iter().position(|local| local.rank == rank) {
             return known as LocalId;
@@ -124,13 +124,13 @@ impl<'a> Automaton<'a> {
         id
     }
 
-    /// Forgets what was learned: programs are told something else from now on.
+    /// Forgets everything learned, because programs will get different answers from now on.
     pub(crate) fn forget(&mut self) {
         self.locals.clear();
         self.steps.clear();
     }
 
-    /// Returns whether `holding` was reached on the way to `id` since the last act that is
+    /// Returns whether a rank in state `id` has reached `holding` since its last act that is
     /// `noticed`.
     pub(crate) fn has_just_reached(&self, id: LocalId, holding: Holding, noticed: impl Fn(&Act) -> bool) -> bool {
         let reached = |told: &[Act]| told.contains(&Act::Reach(holding));
@@ -214,7 +214,7 @@ impl<'a> Automaton<'a> {
             let what = "the program is not deterministic: told the same, it did something else than before";
             outcome.next = Some(Act::Failed(what.into()));
         }
-        // To run a task is nothing by itself.
+        // Running a task counts for nothing by itself.
         let ready = outcome.ready && self.locals[id as usize].act != Act::Choose;
         let splits = self.locals[id as usize].is_alone() && outcome.next == Some(Act::Choose);
         let told: Rc<[Act]> = Rc::from(&outcome.told[..]);
@@ -242,8 +242,8 @@ impl<'a> Automaton<'a> {
         edges.len() - 1
     }
 
-    /// Returns whether an operation that `id` awaits is all it waits for, so that it goes on as
-    /// soon as that is there, whatever else happens.
+    /// Returns whether `id` waits for one operation and nothing else, so that it goes on as soon as
+    /// that operation is complete, whatever else happens.
     pub(crate) fn is_sole(&mut self, id: LocalId) -> bool {
         if let Some(sole) = self.locals[id as usize].sole {
             return sole;
@@ -257,7 +257,7 @@ impl<'a> Automaton<'a> {
     }
 }
 
-/// Names the state after the end of a step; `None` if none ended.
+/// Returns a hash that identifies the state after the end of a step; `None` if no step ended.
 fn step_of(rank: Rank, outcome: &Outcome) -> Option<u128> {
     let last = outcome.told.iter().rposition(|act| matches!(act, Act::Step(_)))?;
     let mut mix = Mix::new();

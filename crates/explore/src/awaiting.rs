@@ -1,9 +1,10 @@
-//! What a rank's program waits for and flushes, other than its own operations, and what it asks
+//! A program's waits for anything other than its own operations, its flushes, and its questions
 //! about ranks that may die.
 //!
-//! A rank rests where all that it waits for was looked at in one moment. If a future heard that it
-//! has to wait, and another one did something in the same poll, the first has to look again: what
-//! it waits for may have come meanwhile. About ranks that can't die nothing is asked.
+//! A rank rests only after it has looked at everything it waits for in one moment. If one future
+//! was told to wait and another one then did something in the same poll, the first has to look
+//! again, as what it waits for may have arrived meanwhile. Nothing is asked about ranks that can't
+//! die.
 
 use crate::{
     act::{Act, Answer, HandleId, Op},
@@ -20,7 +21,7 @@ use rdma_fabric::{
 use std::{collections::BTreeMap, task::Poll};
 
 impl Seat {
-    /// A word that is waited for is looked at.
+    /// Reads a word that the program waits for.
     pub(crate) fn watch(&self, from: &Place, into: &mut [u8]) -> Result<()> {
         self.look_after_a_loss()?;
         let part = self.word(Agent::Cpu(self.me()), from);
@@ -29,7 +30,7 @@ impl Seat {
         Ok(())
     }
 
-    /// Returns whether `goal` is reached. The slot holds who waits.
+    /// Returns whether `goal` is reached. The slot holds the [`Waiter`].
     pub(crate) fn awaits(&self, slot: &mut Slot, goal: Goal<'_>) -> Poll<Result<()>> {
         match goal {
             Goal::Word(_, deps) | Goal::Notice(deps) => {
@@ -69,7 +70,7 @@ impl Seat {
         slot.0[0]
     }
 
-    /// An operation, posted at the first look.
+    /// Polls a flush, which is an operation posted at the first poll.
     fn flush(&self, slot: &mut Slot, target: Option<Rank>) -> Poll<Result<()>> {
         if slot.is_empty() {
             if let Some(target) = target {
@@ -91,6 +92,8 @@ impl Seat {
 }
 
 impl Seat {
+    /// Checks that this rank does not know `rank` to be lost.
+    ///
     /// # Errors
     /// [`FabricError::PeerLost`] if this rank knows that `rank` is lost.
     pub(crate) fn alive(&self, rank: Rank) -> Result<()> {
@@ -102,8 +105,9 @@ impl Seat {
         if answer == Some(Answer::Value(1)) { Err(FabricError::PeerLost { rank }) } else { Ok(()) }
     }
 
-    /// To be asked by a wait that is not satisfied, in the same moment: the look that comes after
-    /// an error would find the same, and is [told so](Seat::look_after_a_loss).
+    /// Checks whether an unsatisfied wait may still be satisfied. Call this at the moment of the
+    /// look: the look that follows an error would find the same, so it only [reports the
+    /// error](Seat::look_after_a_loss).
     ///
     /// # Errors
     /// [`FabricError::PeerLost`] if this rank knows that one of `deps` is lost.
@@ -128,22 +132,23 @@ impl Seat {
         }
     }
 
-    /// Checks, in a look that comes after the end of its wait, what that end was.
+    /// Checks, in a look that follows the end of its wait, whether a loss ended the wait.
     ///
     /// # Errors
-    /// [`FabricError::PeerLost`] if that was the end.
+    /// [`FabricError::PeerLost`] if one did.
     pub(crate) fn look_after_a_loss(&self) -> Result<()> {
         self.session.hopeless.take().map_or(Ok(()), |rank| Err(FabricError::PeerLost { rank }))
     }
 }
 
-/// Names a future that waits, and is not 0: for its own operation, by that, or for something else.
+/// The non-zero name of a waiting future: it encodes the operation that it waits for, or is a fresh
+/// number above [`OTHERS`] if it waits for anything else.
 pub(crate) type Waiter = u64;
 
-/// Waiters below wait for an operation.
+/// The bound below which waiters wait for an operation.
 const OTHERS: Waiter = 1 << HandleId::BITS;
 
-/// Who waits for an operation.
+/// Returns the waiter for an operation.
 pub(crate) fn waiter_for(slot: HandleId) -> Waiter {
     Waiter::from(slot) + 1
 }
@@ -153,8 +158,7 @@ pub(crate) fn waits_for(waiter: Waiter) -> HandleId {
     (waiter - 1) as HandleId
 }
 
-/// Futures that have heard in this poll that they have to wait, and whether something was done
-/// since.
+/// The futures that were told to wait during this poll, and whether anything was done since.
 #[derive(Debug, Default)]
 pub(crate) struct Looks {
     made: u64,
@@ -162,35 +166,35 @@ pub(crate) struct Looks {
 }
 
 impl Looks {
-    /// A future that waits for none of its operations.
+    /// Returns a new waiter that waits for no operation.
     pub(crate) fn next(&mut self) -> Waiter {
         self.made += 1;
         OTHERS + self.made
     }
 
-    /// A new poll begins.
+    /// Begins a new poll.
     pub(crate) fn clear(&mut self) {
         self.stale.clear();
     }
 
-    /// Something is done.
+    /// Records that something was done, so that all have to look again.
     pub(crate) fn age(&mut self) {
         self.stale.values_mut().for_each(|stale| *stale = true);
     }
 
-    /// Returns whether somebody has to look again.
+    /// Returns whether any future has to look again.
     pub(crate) fn are_stale(&self) -> bool {
         self.stale.values().any(|stale| *stale)
     }
 
-    /// It waits no more.
+    /// Records that `waiter` no longer waits.
     pub(crate) fn end(&mut self, waiter: Waiter) {
         self.stale.remove(&waiter);
     }
 }
 
 impl Session {
-    /// The last answer was not what `waiter` waits for.
+    /// Records that the last answer was not what `waiter` waits for.
     pub(crate) fn has_to_wait(&self, waiter: Waiter) {
         self.not_ready();
         self.looks.borrow_mut().stale.insert(waiter, false);

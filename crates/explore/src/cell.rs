@@ -1,48 +1,49 @@
-//! Memory as the explorer sees it: cells of 8 bytes, numbered as they are first touched.
+//! Memory as the explorer sees it: cells of 8 bytes, numbered in the order in which they are first
+//! touched.
 //!
-//! A region exists from the start, zeroed; what was in it when it was dropped stays to be looked
-//! at. Which ranks touch a cell, and how, is remembered: a cell that only its owner's CPU has ever
-//! touched is *private*, and what happens there need not be ordered against anything.
+//! A region exists from the start, zeroed; its contents stay visible after it was dropped. The
+//! explorer remembers who touches each cell, and how: a cell that only its owner's CPU has ever
+//! touched is *private*, and accesses to it need not be ordered against anything.
 
 use crate::dropped::Contested;
 use rdma_fabric::{FabricError, Rank, RegionKey, RemoteAddr, Result, error::Mismatch};
 use std::{collections::HashMap, ops::Range};
 
 pub(crate) const CELL: usize = 8;
-/// Indices from here on are local regions; below, symmetric ones.
+/// The first index of local regions; symmetric regions have lower indices.
 const LOCAL: u32 = 1 << 16;
-/// The region whose words are facts.
+/// The index of the pseudo-region whose words are facts.
 const FACTS: u32 = u32::MAX;
 
 /// Some bytes of one cell.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub(crate) struct CellPart {
     pub(crate) cell: u32,
-    /// Which bits; never none.
+    /// The bits of the part; never empty.
     pub(crate) mask: u64,
 }
 
 impl CellPart {
-    /// Returns the value of a word that stands here.
+    /// Returns the value of the word here, given the bits of its cell.
     pub(crate) fn get(self, bits: u64) -> u64 {
         (bits & self.mask) >> self.mask.trailing_zeros()
     }
 
-    /// A word's value in its place.
+    /// Returns a word's value shifted to its position in the cell.
     pub(crate) fn place(self, value: u64) -> u64 {
         (value << self.mask.trailing_zeros()) & self.mask
     }
 }
 
-/// Who touches a cell.
+/// What touches a cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Agent {
     Cpu(Rank),
-    /// An operation, whoever posted it.
+    /// An operation of any rank.
     Network,
 }
 
-/// Where a cell is.
+/// The location of a cell.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Home {
     Memory(RemoteAddr),
@@ -54,31 +55,32 @@ struct Cell {
     home: Home,
     cpu: Option<Rank>,
     shared: bool,
-    /// Its owner's CPU writes it.
+    /// Whether its owner's CPU ever writes it.
     stored: bool,
 }
 
-/// Where memory is, for all ranks of a job, and who has touched it. It only grows.
+/// The memory of all ranks of a job, and who has touched it. It only grows.
 #[derive(Debug, Default)]
 pub(crate) struct Cells {
     numbers: HashMap<(u32, u32, u32), u32>,
     cells: Vec<Cell>,
-    /// Bytes by ordinal, and the terms of what has no key; else 0.
+    /// For each symmetric region, by ordinal: its bytes, and the terms of its pact if it is
+    /// keyless, else zeros.
     symmetric: Vec<(usize, [u64; 3])>,
-    /// Owner, its ordinal, bytes.
+    /// For each local region: its owner, the owner's ordinal for it, and its bytes.
     local: Vec<(Rank, u32, usize)>,
-    /// What people call words, by region and offset, and [facts](Cells::name_of_fact).
+    /// The names of words, by region and offset, and of [facts](Cells::name_of_fact).
     pub(crate) names: HashMap<(u32, u64), String>,
     pub(crate) contested: Contested,
-    /// A cell that somebody took for private has become shared since this was cleared.
+    /// Whether a cell that was taken for private has become shared since this was cleared.
     pub(crate) grown: bool,
 }
 
 impl Cells {
-    /// No place is ever used again.
+    /// The generation of all regions: no index is ever reused.
     pub(crate) const GENERATION: u32 = 1;
 
-    /// Returns where a fact's name stands among the others.
+    /// Returns the key of a fact's name in [`Cells::names`].
     pub(crate) fn name_of_fact(number: u32) -> (u32, u64) {
         (FACTS, number.into())
     }
@@ -87,7 +89,7 @@ impl Cells {
         Cells { names: names.clone(), ..Cells::default() }
     }
 
-    /// A region of `rank`, which has made `ordinal` local ones before.
+    /// Returns the key of the local region that `rank` allocates after `ordinal` others.
     pub(crate) fn alloc(&mut self, rank: Rank, ordinal: u32, bytes: usize) -> RegionKey {
         let wanted = (rank, ordinal, bytes);
         let place = self.local.iter().position(|local| *local == wanted).unwrap_or_else(|| {
@@ -121,7 +123,7 @@ impl Cells {
         Ok(RegionKey { index: ordinal, generation: Cells::GENERATION })
     }
 
-    /// Returns whether a region has no key.
+    /// Returns whether a region is keyless.
     pub(crate) fn is_locked(&self, region: RegionKey) -> bool {
         self.symmetric.get(region.index as usize).is_some_and(|(_, terms)| *terms != [0; 3])
     }
@@ -145,7 +147,8 @@ impl Cells {
         addr.fits(len, align, region_len)
     }
 
-    /// Bytes `at.start..at.end` of `addr`'s region, which are in one cell.
+    /// Returns the part of a cell that bytes `at.start..at.end` of `addr`'s region are. They must
+    /// be in one cell.
     pub(crate) fn part(&mut self, agent: Agent, addr: RemoteAddr, at: Range<u64>) -> CellPart {
         let cell = self.touch(agent, Home::Memory(RemoteAddr { offset: at.start / 8 * 8, ..addr }));
         let mut mask = [0u8; CELL];
@@ -184,19 +187,19 @@ impl Cells {
         self.cells[cell as usize].home
     }
 
-    /// Cells that a CPU touches, and not only its own.
+    /// Returns the cells that a CPU touches and that others touch, too.
     pub(crate) fn shared(&self) -> Vec<Home> {
         let touched = self.cells.iter().filter(|cell| cell.shared && cell.cpu.is_some());
         touched.map(|cell| cell.home).filter(|home| matches!(home, Home::Memory(_))).collect()
     }
 
-    /// Says that a cell is one of those.
+    /// Marks a cell as shared.
     pub(crate) fn share(&mut self, home: Home) {
         let cell = self.touch(Agent::Network, home);
         self.cells[cell as usize].shared = true;
     }
 
-    /// Its owner's CPU is about to write a cell.
+    /// Records that its owner's CPU writes a cell.
     pub(crate) fn store(&mut self, cell: u32) {
         self.cells[cell as usize].stored = true;
     }
@@ -206,7 +209,7 @@ impl Cells {
         self.cells[cell as usize].stored
     }
 
-    /// Returns whether others than its owner's CPU touch a cell.
+    /// Returns whether anything but its owner's CPU touches a cell.
     #[inline]
     pub(crate) fn is_shared(&self, cell: u32) -> bool {
         self.cells[cell as usize].shared

@@ -1,6 +1,6 @@
-//! A rank's CPU in a scripted run: it polls the rank's program, and what that has detached, as the
-//! script says. Panics of explored programs are findings, told once and in place, and not printed
-//! as they come.
+//! A rank's CPU in a scripted run: it polls the rank's program and the futures that this has
+//! detached, as the script says. Panics of explored programs are findings: they are reported once,
+//! in the report, and not printed when they occur.
 
 use crate::{
     act::{Act, Answer},
@@ -22,36 +22,37 @@ use std::{
 /// Makes a rank's program, any number of times.
 pub(crate) type Start<'a> = dyn Fn(Fabric) -> Task + 'a;
 
-/// What a program did after the last answer that it was given.
+/// What a program did after the last answer of its script.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    /// What it told.
+    /// The acts that it told.
     pub(crate) told: Vec<Act>,
-    /// What it did then; `None` if it waits as it did before.
+    /// The act that it then asked about; `None` if it waits as before.
     pub(crate) next: Option<Act>,
     /// Whether the answer let it go on.
     pub(crate) ready: bool,
     /// Its live tasks, by bits.
     pub(crate) tasks: u64,
     pub(crate) own: Own,
-    /// All that it did from the start, hashed; and the same before the last answer.
+    /// A hash of everything that it did from the start, and the same hash from before the last
+    /// answer.
     pub(crate) trail: u128,
     pub(crate) trail_before: u128,
 }
 
-/// What is the same for all runs of a job.
+/// What all runs of a job have in common.
 pub(crate) struct JobConfig<'a> {
     pub(crate) facts: Arc<JobFacts>,
     pub(crate) start: &'a Start<'a>,
     pub(crate) cells: Rc<RefCell<Cells>>,
     /// Ranks that may die.
     pub(crate) mortal: Ranks,
-    /// Whether they leave together.
+    /// Whether regions that a program's end releases stay until the job ends.
     pub(crate) together: bool,
 }
 
 impl JobConfig<'_> {
-    /// Runs `rank` from its start, given these answers.
+    /// Runs `rank`'s program from its start, giving it the answers of `script`.
     pub(crate) fn run(&self, rank: Rank, script: Vec<Answer>) -> Outcome {
         let session = Session::new(rank, self.facts.clone(), self.cells.clone(), Source::Script(script));
         session.mortal.set(self.mortal);
@@ -84,10 +85,10 @@ impl JobConfig<'_> {
     }
 }
 
-/// Tasks of a rank have bits.
+/// The most tasks of one rank: each is a bit of a `u64`.
 const MOST_TASKS: usize = 64;
 
-/// Polls until the rank is over or waits for what it waited for before (`None`).
+/// Polls until the rank ends or fails, or waits for what it waited for before (`None`).
 fn go_on(session: &Session, tasks: &mut Vec<Option<Task>>) -> Option<Act> {
     let mut cx = Context::from_waker(Waker::noop());
     loop {
@@ -128,7 +129,7 @@ fn go_on(session: &Session, tasks: &mut Vec<Option<Task>>) -> Option<Act> {
             Poll::Pending if alone && session.looks.borrow().are_stale() => {}
             Poll::Pending if alone && session.unready.get() => return None,
             Poll::Pending if alone => {
-                // It waits for nothing the world could do.
+                // The program waits for nothing that the world could do.
                 session.ask(Act::Yield);
                 session.went_on();
             }
@@ -140,11 +141,11 @@ fn go_on(session: &Session, tasks: &mut Vec<Option<Task>>) -> Option<Act> {
 
 thread_local! {
     static EXPLORING: Cell<bool> = const { Cell::new(false) };
-    /// Where this thread's last panic came from.
+    /// The source location of this thread's last panic.
     static PLACE: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Runs `f`, whose panics are not printed.
+/// Runs `f` without printing its panics.
 pub(crate) fn while_exploring<T>(f: impl FnOnce() -> T) -> T {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
@@ -167,7 +168,7 @@ pub(crate) fn while_exploring<T>(f: impl FnOnce() -> T) -> T {
     f()
 }
 
-/// Returns what a panic said, and where.
+/// Returns a panic's message and source location.
 pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("a panic");

@@ -1,10 +1,10 @@
-//! Regions that their owners have dropped, and what comes too late for them.
+//! Regions that their owners have dropped, and operations that arrive too late for them.
 //!
-//! Whether a region is dropped matters to others only if they still address it. As long as nobody
-//! was seen to do so, a drop happens at once, with what its owner did before, and nobody asks: that
-//! is the order in which most comes too late. As soon as something does come too late in some
-//! order, the region is *contested*: its drop is a move of its own, whoever addresses it asks, and
-//! the exploration begins anew.
+//! Whether a region is dropped matters to others only if they still address it. As long as no run
+//! shows that they do, a drop happens at once, together with its owner's preceding acts, and
+//! accesses do not ask about it: in this order, the most operations come too late. As soon as
+//! something does come too late in some order, the region is *contested*: its drop becomes a move
+//! of its own, every access to it asks whether it was dropped, and the exploration starts over.
 
 use crate::{
     act::{Answer, HandleId, NO_HANDLE},
@@ -16,16 +16,16 @@ use crate::{
 use rdma_fabric::{FabricError, Rank, RegionKey, RemoteAddr};
 use std::collections::BTreeSet;
 
-/// One rank's region: one of its local ones, or its part of a symmetric one.
+/// One rank's region: a local region, or the rank's part of a symmetric one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct Holding {
     pub(crate) rank: Rank,
-    /// Of the region's key.
+    /// The index in the region's key.
     pub(crate) index: u32,
 }
 
 impl Holding {
-    /// Returns what `addr` is in.
+    /// Returns the region that contains `addr`.
     pub(crate) fn of(addr: RemoteAddr) -> Self {
         Holding { rank: addr.rank, index: addr.region.index }
     }
@@ -44,13 +44,13 @@ impl Holding {
     }
 }
 
-/// Which regions others may address after their drop, as far as was found out.
+/// The regions found so far that others may address after their drop.
 #[derive(Debug, Default)]
 pub(crate) struct Contested {
     found: BTreeSet<Holding>,
-    /// Take each for one.
+    /// Whether to treat every region as contested.
     pub(crate) all: bool,
-    /// One was found since this was cleared.
+    /// Whether one was found since this was cleared.
     pub(crate) grown: bool,
 }
 
@@ -68,12 +68,12 @@ impl Contested {
     }
 }
 
-/// What was dropped, and who is to hear of puts that came too late (O13).
+/// The regions dropped so far, and the posters owed an error for puts that came too late (O13).
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Drops {
-    /// In order.
+    /// The dropped regions, sorted.
     dropped: Vec<Holding>,
-    /// By poster; the first for each target.
+    /// For each poster and target, the first region for which a put came too late.
     owed: Vec<(Rank, Holding)>,
 }
 
@@ -88,13 +88,13 @@ impl Drops {
         !self.dropped.is_empty() && self.dropped.binary_search(&holding).is_ok()
     }
 
-    /// Returns what a flush of `target`, or of all, has to tell `by`.
+    /// Returns the region that a flush of `target`, or of all targets, has to report to `by`.
     fn owed_to(&self, by: Rank, target: Rank) -> Option<Holding> {
         let mut owed = self.owed.iter().filter(|(to, at)| *to == by && (target == ALL || at.rank == target));
         owed.next().map(|(_, holding)| *holding)
     }
 
-    /// A flush of `target`, or of all, has told.
+    /// Records that a flush of `target`, or of all targets, has reported to `by`.
     pub(crate) fn paid(&mut self, by: Rank, target: Rank) {
         self.owed.retain(|(to, at)| *to != by || target != ALL && at.rank != target);
     }
@@ -117,7 +117,7 @@ impl Drops {
         }
     }
 
-    /// Keeps its allocations.
+    /// Assigns from another value, keeping the allocations.
     pub(crate) fn assign(&mut self, from: &Self) {
         self.dropped.clone_from(&from.dropped);
         self.owed.clone_from(&from.owed);
@@ -125,12 +125,12 @@ impl Drops {
 }
 
 impl State {
-    /// Returns the region that the item at `place`, which is about to happen, comes too late for.
+    /// Returns the region for which the item at `place`, which is about to happen, comes too late.
     pub(crate) fn too_late(&self, place: usize) -> Option<Holding> {
         let item = &self.items[place];
         let holding = match item.kind {
             ItemKind::Atomic | ItemKind::Begun | ItemKind::Get | ItemKind::GetInto | ItemKind::Put => item.there(),
-            // A put of no bytes is as late as its notice.
+            // A put of no bytes is represented by its notice.
             ItemKind::Notice if !item.tied => item.there(),
             ItemKind::Landing => Holding { rank: item.by, index: item.sink },
             _ => return None,
@@ -138,7 +138,8 @@ impl State {
         self.drops.contains(holding).then_some(holding)
     }
 
-    /// The item at `place` comes too late: it changes nothing, and its poster is to hear.
+    /// Lets the item at `place` come too late: it changes nothing, and its poster will get an
+    /// error.
     pub(crate) fn comes_too_late(&mut self, place: usize, holding: Holding) {
         let item = self.items[place];
         match item.kind {
@@ -156,8 +157,8 @@ impl State {
         }
     }
 
-    /// The notice of the put that the item at `place` is a piece of will not come: not all of its
-    /// bytes have.
+    /// Discards the notice of the put to which the item at `place` belongs, because not all of the
+    /// put's bytes arrive.
     fn forget_notice(&mut self, place: usize) {
         let Item { by, tied: true, kind: ItemKind::Put, .. } = self.items[place] else { return };
         let mine = |item: &Item| item.by == by && item.kind == ItemKind::Notice;
@@ -167,8 +168,8 @@ impl State {
         self.items.remove(notice);
     }
 
-    /// Returns what the pieces of an operation that is complete have to tell of regions that were
-    /// dropped.
+    /// Returns the error that a complete operation of `by`, made of `pieces`, has to report because
+    /// a region was dropped.
     pub(crate) fn stale<'a>(&self, by: Rank, mut pieces: impl Iterator<Item = &'a Item>) -> Option<Answer> {
         pieces.find_map(|item| match item.kind {
             ItemKind::Stale => Some(Answer::Stale(Holding::from_bits(item.bits))),
@@ -179,7 +180,7 @@ impl State {
 }
 
 impl World<'_> {
-    /// Explores again, and lets the drop of `holding` be a move.
+    /// Makes the drop of `holding` a move, and asks for another exploration.
     pub(crate) fn contest(&mut self, holding: Holding) -> Halt {
         self.automaton.job.cells.borrow_mut().contested.add(holding);
         Halt::Again
@@ -196,9 +197,9 @@ impl World<'_> {
         }
     }
 
-    /// Returns whether a flush that could be complete may hear of an error if it is complete later.
-    /// It waits for the bytes that were put before it: not for a put without any, nor for one that
-    /// a future which was detached has posted since.
+    /// Returns whether a flush that could complete now might report an error if it completed later.
+    /// A flush waits for the bytes that were put before it, but neither for a put without bytes nor
+    /// for one that a detached future has posted since.
     pub(crate) fn may_hear_more(&self, state: &State, rank: Rank, slot: HandleId) -> bool {
         let flush =
             state.items.iter().position(|item| item.by == rank && item.slot == slot && item.kind == ItemKind::Flush);
@@ -212,8 +213,8 @@ impl World<'_> {
         })
     }
 
-    /// Returns whether another rank has just resolved a place in `holding`, and could as well have
-    /// come to it after the drop.
+    /// Returns whether another rank has just resolved a place in `holding` and could equally have
+    /// done so after the drop.
     pub(crate) fn is_being_reached(&self, state: &State, holding: Holding) -> bool {
         let others = (0..state.ranks.len() as u32).map(Rank::new).filter(|rank| *rank != holding.rank);
         others.filter(|rank| !state.losses.is_dead(*rank)).any(|rank| {

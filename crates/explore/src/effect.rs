@@ -1,4 +1,5 @@
-//! What a random run does to memory, access by access, for comparing a protocol with a model of it.
+//! What a random run does to memory, access by access, so that a protocol can be compared with a
+//! model of it.
 
 use crate::{
     act::{Act, Answer},
@@ -62,7 +63,7 @@ impl Effect {
         Some(Effect { by: item.by, at: address(cells, item.at)?, access, bits: item.at.get(bits) })
     }
 
-    /// Returns the effect of what `rank` asks.
+    /// Returns the effect of what `rank` asks, if it has one.
     pub(crate) fn of_act(cells: &Cells, rank: Rank, act: &Act, answer: &Answer) -> Option<Effect> {
         let (part, access, bits) = match (act, answer) {
             (Act::Load(part), Answer::Value(bits)) => (*part, Access::Load, *bits),

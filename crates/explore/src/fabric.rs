@@ -1,4 +1,4 @@
-//! The provider under an explored program's fabric: what is done there is told to a [`Session`].
+//! The provider under an explored program's fabric. It passes everything on to a [`Session`].
 
 use crate::{
     act::{Act, Answer},
@@ -23,27 +23,27 @@ use std::{
     task::{Context, Poll},
 };
 
-/// One rank's access to a job that is explored, which never leaves its thread.
+/// One rank's access to an explored job. It never leaves its thread.
 pub(crate) struct Explored(OneThread<Seat>);
 
-/// What it consists of.
+/// The contents of [`Explored`].
 pub(crate) struct Seat {
     pub(crate) session: Rc<Session>,
-    /// The regions without keys that this handle opens, if it is for such.
+    /// The keyless regions that this handle opens, if it is a handle for keyless memory.
     keyring: Option<Keyring>,
 }
 
-/// What calls answer in a run that is over. Nobody hears it.
+/// The error of calls in a run that is over. No program sees it.
 pub(crate) const OVER: FabricError = FabricError::Unsupported { feature: &"a run that is over" };
 
-/// Returns the facts of a job with the node of each rank.
+/// Returns the facts of a job, given the node of each rank.
 pub(crate) fn facts(nodes: Arc<[u32]>, mut caps: Caps) -> Arc<JobFacts> {
     caps.locked_memory = LockedMemory::Copies;
     Arc::new(JobFacts { ranks: nodes.len(), nodes: Nodes::Table(nodes), caps })
 }
 
 impl Explored {
-    /// Returns what a program is run with.
+    /// Returns the fabric with which a program is run.
     pub(crate) fn fabric(session: &Rc<Session>) -> Fabric {
         Fabric::new(session.rank, session.facts.clone(), Explored::new(session, None))
     }
@@ -76,6 +76,8 @@ impl Seat {
         self.session.facts.ranks
     }
 
+    /// Checks that `rank` is in the job.
+    ///
     /// # Errors
     /// [`FabricError::NoSuchRank`].
     pub(crate) fn exists(&self, rank: Rank) -> Result<()> {
@@ -83,8 +85,10 @@ impl Seat {
         if rank.index() < ranks { Ok(()) } else { Err(FabricError::NoSuchRank { rank, ranks }) }
     }
 
+    /// Checks that the region of `addr` has not been dropped.
+    ///
     /// # Errors
-    /// [`FabricError::StaleRegion`]: its owner has dropped it.
+    /// [`FabricError::StaleRegion`] if its owner has dropped the region of `addr`.
     pub(crate) fn registered(&self, addr: RemoteAddr) -> Result<()> {
         let holding = Holding::of(addr);
         if self.session.finds_dropped(holding) { Err(holding.stale()) } else { Ok(()) }

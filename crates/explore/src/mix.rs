@@ -1,6 +1,6 @@
 //! The 128-bit hash that identifies states.
 //!
-//! Two lanes of folded multiplications with different constants. If they behave as random
+//! It has two lanes of folded multiplications with different constants. If these behave like random
 //! functions, n states collide with a probability of about n² / 2^129: 10^-23 for a hundred million
 //! states.
 

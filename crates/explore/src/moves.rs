@@ -89,13 +89,13 @@ impl World<'_> {
         Ok(next)
     }
 
-    /// Asks for everything that the rank waits for, without changing anything.
+    /// Looks ahead at everything that the rank waits for, without changing anything.
     pub(crate) fn outlook(&mut self, state: &State, rank: u8, task: Option<u8>) -> Result<Outlook, Halt> {
         self.ask_ahead(state, rank, task, |_| {})
     }
 
-    /// Asks everything that the rank waits for, and changes nothing; `asked` is told of each
-    /// question.
+    /// Looks ahead at everything that the rank waits for, without changing anything, and calls
+    /// `asked` with each question.
     pub(crate) fn ask_ahead(
         &mut self,
         state: &State,
@@ -222,8 +222,8 @@ impl World<'_> {
         Ok(Some(acts))
     }
 
-    /// Tells the timeline that `rank` waits, if it does, unless only for its own operations, most
-    /// of which complete by themselves.
+    /// Records in the timeline that `rank` waits, if it does; not if it waits only for its own
+    /// operations, most of which complete by themselves.
     pub(crate) fn tell_of_wait(&mut self, state: &State, rank: Rank) -> Result<(), Halt> {
         if self.timeline.is_none() {
             return Ok(());

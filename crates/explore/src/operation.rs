@@ -1,5 +1,5 @@
-//! Operations, from their posting to their results, and the pieces that transfers consist of: at
-//! most one cell each, on both sides.
+//! Operations, from posting to result, and the pieces of transfers: at most one cell each, on both
+//! sides.
 
 use crate::{
     act::{Act, Answer, HandleId, Op},
@@ -15,14 +15,18 @@ use rdma_fabric::{
 use std::{num::NonZeroU64, ops::Range, slice, task::Poll};
 
 impl Seat {
+    /// Checks that the memory of `place` can still be used.
+    ///
     /// # Errors
-    /// [`FabricError::PeerLost`], [`FabricError::StaleRegion`]: its memory can't be used any more.
+    /// [`FabricError::PeerLost`] or [`FabricError::StaleRegion`] if the memory of `place` can't be
+    /// used any more.
     fn usable(&self, place: &Place) -> Result<()> {
         self.alive(place.rank())?;
         self.registered(place.addr())
     }
 
-    /// Posts what `op` makes of its number. Its result is made of `parts`.
+    /// Posts the operation that `op` makes, given its handle's number. Its result is made of
+    /// `parts`.
     fn post(&self, parts: Pieces, op: impl FnOnce(u8) -> Op) -> Posted {
         let slot = self.session.take_slot(parts);
         self.session.tell(Act::Post(op(slot)));
@@ -123,7 +127,7 @@ impl Seat {
         complete
     }
 
-    /// Nobody wants the result of the operation that `waiter` waited for.
+    /// Drops the handle of the operation that `waiter` waited for.
     pub(crate) fn drop_handle(&self, waiter: Waiter) {
         let slot = waits_for(waiter);
         self.session.tell(Act::Forget(slot));
@@ -131,8 +135,8 @@ impl Seat {
     }
 }
 
-/// Bytes `start..start + len` of a region by cells: where they are, and which of the `len` they
-/// are.
+/// Splits bytes `start..start + len` of a region at cell boundaries. Yields each piece's bytes of
+/// the region, and its bytes of the `len`.
 fn split(start: u64, len: usize) -> impl Iterator<Item = (Range<u64>, Range<usize>)> {
     let mut done = 0;
     std::iter::from_fn(move || {
@@ -143,7 +147,7 @@ fn split(start: u64, len: usize) -> impl Iterator<Item = (Range<u64>, Range<usiz
     })
 }
 
-/// Returns the bits of a cell that holds `bytes` where `part` says.
+/// Returns the bits of a cell that holds `bytes` at `part`.
 pub(crate) fn bits_of(part: CellPart, bytes: &[u8]) -> u64 {
     let mut cell = [0u8; CELL];
     let first = part.mask.to_ne_bytes().iter().position(|byte| *byte != 0).unwrap_or(0);
@@ -161,20 +165,21 @@ impl Seat {
         self.session.cells.borrow_mut().part(agent, addr, at)
     }
 
-    /// Returns the cell that a word is, or is a part of.
+    /// Returns the part of a cell that a word is.
     pub(crate) fn word(&self, agent: Agent, place: &Place) -> CellPart {
         let start = place.addr().offset;
         self.part(agent, place.addr(), start..start + place.len() as u64)
     }
 
-    /// Returns the cells that `place` is made of, with their place in the transfer.
+    /// Returns the parts of cells that make up `place`, each with its bytes of the transfer.
     pub(crate) fn pieces(&self, agent: Agent, place: &Place) -> Pieces {
         let addr = place.addr();
         let all = split(addr.offset, place.len()).map(|(cell, at)| (self.part(agent, addr, cell), at));
         all.collect()
     }
 
-    /// Pieces of a transfer between registered places: each is within one cell on both sides.
+    /// Returns the pieces of a transfer between registered places, as (there, here). Each is within
+    /// one cell on both sides.
     pub(crate) fn across(&self, there: &Place, here: &Place) -> Box<[(CellPart, CellPart)]> {
         let (there, len, here) = (there.addr(), there.len(), here.addr());
         let mut pieces = Vec::new();
@@ -189,19 +194,19 @@ impl Seat {
     }
 }
 
-/// The cells that a get reads, and which of its bytes each is.
+/// The parts of cells that a transfer touches, and the bytes of the transfer that each holds.
 pub(crate) type Pieces = Vec<(CellPart, Range<usize>)>;
 
-/// Which numbers are taken.
+/// The handles of a rank's operations.
 #[derive(Debug, Default)]
 pub(crate) struct Handles {
     taken: Vec<bool>,
-    /// Of gets into bytes, by slot; empty for all else.
+    /// The pieces of gets into bytes, by slot; empty for all other operations.
     parts: Vec<Pieces>,
 }
 
 impl Handles {
-    /// For an operation whose result is made of `parts`.
+    /// Takes the lowest free number for an operation whose result is made of `parts`.
     pub(crate) fn take(&mut self, parts: Pieces) -> HandleId {
         let free = self.taken.iter().position(|taken| !taken).unwrap_or_else(|| {
             self.taken.push(false);
@@ -212,18 +217,19 @@ impl Handles {
         HandleId::try_from(free).expect("fewer than 255 handles at a time")
     }
 
-    /// Nobody holds the operation any more. What its result was to be made of.
+    /// Frees the number of an operation that nobody holds any more. Returns the parts of its
+    /// result.
     pub(crate) fn free(&mut self, slot: HandleId) -> Pieces {
         self.taken[usize::from(slot)] = false;
         std::mem::take(&mut self.parts[usize::from(slot)])
     }
 
-    /// Returns whether any is taken.
+    /// Returns whether any number is taken.
     pub(crate) fn are_taken(&self) -> bool {
         self.taken.contains(&true)
     }
 
-    /// Returns those up to the last that is taken.
+    /// Returns whether each number is taken, up to the last one that is.
     pub(crate) fn up_to_the_last(&self) -> Vec<bool> {
         let last = self.taken.iter().rposition(|taken| *taken);
         self.taken[..last.map_or(0, |last| last + 1)].to_vec()

@@ -89,6 +89,8 @@ impl Report {
         }
     }
 
+    /// Asserts that the exploration was exhaustive and successful.
+    ///
     /// # Panics
     /// With the whole report, unless everything was explored, nothing is wrong, everything that
     /// should be possible was, and no step was declared wrongly.
@@ -100,6 +102,8 @@ impl Report {
         self
     }
 
+    /// Returns the counter-example, which there must be.
+    ///
     /// # Panics
     /// With the whole report, unless something is wrong.
     #[track_caller]

@@ -62,9 +62,9 @@ pub(crate) struct Session {
     pub(crate) unready: Cell<bool>,
     /// Whether anything has happened since this was cleared.
     pub(crate) moved: Cell<bool>,
-    /// Futures that wait.
+    /// The futures that wait.
     pub(crate) looks: RefCell<Looks>,
-    /// Whose loss has just ended a wait.
+    /// The rank whose loss has just ended a wait.
     pub(crate) hopeless: Cell<Option<Rank>>,
     /// Whether the script's last answer let the program go on.
     pub(crate) last_ready: Cell<bool>,

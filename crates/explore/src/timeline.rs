@@ -1,5 +1,5 @@
-//! A run told line by line: who did what, where waits began, what arrived when, and what had not
-//! arrived in the end.
+//! The line-by-line account of a run: who did what, where waits began, what arrived when, and what
+//! had not arrived at the end.
 
 use crate::{
     act::{Act, Answer},
@@ -11,15 +11,15 @@ use crate::{
 use rdma_fabric::{Amo, Rank};
 use std::collections::BTreeSet;
 
-/// Lines so far.
+/// The lines so far.
 #[derive(Debug, Default)]
 pub(crate) struct Timeline {
     lines: Vec<String>,
-    /// Waits that were told of and not ended.
+    /// Waits that have a line and have not ended.
     waits: BTreeSet<(Rank, String)>,
 }
 
-/// So much of what is on its way in the end is told.
+/// The most lines about what is still in flight at the end.
 const MOST_UNDER_WAY: usize = 24;
 
 impl Timeline {
@@ -32,14 +32,14 @@ impl Timeline {
         self.lines
     }
 
-    /// `rank` waits for `what`, perhaps since before.
+    /// Records that `rank` waits for `what`, unless it already did.
     pub(crate) fn waits(&mut self, rank: Rank, what: &str) {
         if self.waits.insert((rank, what.to_owned())) {
             self.lines.push(format!("{rank}  waits for {what}"));
         }
     }
 
-    /// This is the end of the run.
+    /// Adds what is still in flight, or not taken, at the end of the run.
     pub(crate) fn ends(&mut self, cells: &Cells, state: &State) {
         let items = state.items.iter().filter_map(|item| Some((item.by, under_way(cells, item)?)));
         let notices = state
@@ -74,7 +74,7 @@ impl Timeline {
         );
     }
 
-    /// The item at `place_of` of `state` is about to come too late.
+    /// Records that the item at `place_of` of `state` is about to come too late.
     fn comes_too_late(&mut self, cells: &Cells, state: &State, place_of: usize, dropped: Holding) {
         let item = &state.items[place_of];
         let what = match item.kind {
@@ -98,7 +98,7 @@ impl Timeline {
         self.line(rank, "ends".to_owned());
     }
 
-    /// The item at `place` of `state` is about to happen.
+    /// Records that the item at `place_of` of `state` is about to happen.
     pub(crate) fn happens(&mut self, cells: &Cells, state: &State, place_of: usize) {
         if let Some(dropped) = state.too_late(place_of) {
             return self.comes_too_late(cells, state, place_of, dropped);

@@ -1,5 +1,5 @@
-//! Words of memory, operations and waits, as people say them: where a wait begins, and what a
-//! deadlock consists of.
+//! Descriptions of memory words, operations and waits, for people: in timelines, deadlocks and
+//! reports.
 
 use crate::{
     act::{Act, Op},
@@ -9,10 +9,10 @@ use crate::{
 };
 use rdma_fabric::{Amo, Notice, Rank, RemoteAddr};
 
-/// So many words of one operation are told, each by itself.
+/// The most words of one operation that are listed one by one.
 const MOST_WORDS: usize = 8;
 
-/// Returns where a word is.
+/// Describes where a word is.
 pub(crate) fn place(cells: &Cells, part: CellPart) -> String {
     match cells.home(part.cell) {
         Home::Fact(number) => match cells.names.get(&Cells::name_of_fact(number)) {
@@ -51,7 +51,7 @@ pub(crate) fn atomic(amo: Amo<u64>) -> String {
     }
 }
 
-/// Returns what each of `all` is, up to a bound, and how many more there are.
+/// Lists `all`, each as described by `each`, up to a bound, and says how many more there are.
 fn listed<T>(all: &[T], each: impl Fn(&T) -> String) -> String {
     let told = all.iter().take(MOST_WORDS).map(each).collect::<Vec<_>>().join(", ");
     match all.len().saturating_sub(MOST_WORDS) {
@@ -62,7 +62,7 @@ fn listed<T>(all: &[T], each: impl Fn(&T) -> String) -> String {
     }
 }
 
-/// Returns what a rank does that posts `op`.
+/// Describes what a rank that posts `op` does.
 pub(crate) fn operation(cells: &Cells, op: &Op) -> String {
     let at = |part: &CellPart| place(cells, *part);
     let with =
@@ -83,7 +83,7 @@ pub(crate) fn operation(cells: &Cells, op: &Op) -> String {
     }
 }
 
-/// Returns what `item` is.
+/// Describes an item.
 fn named(cells: &Cells, item: &Item) -> String {
     let there = || place(cells, item.at);
     match item.kind {
@@ -100,7 +100,7 @@ fn named(cells: &Cells, item: &Item) -> String {
     }
 }
 
-/// `item`, if it has not happened.
+/// Describes `item`; `None` if it has happened.
 pub(crate) fn under_way(cells: &Cells, item: &Item) -> Option<String> {
     match item.kind {
         ItemKind::Over | ItemKind::Lost | ItemKind::Stale => None,
@@ -110,7 +110,7 @@ pub(crate) fn under_way(cells: &Cells, item: &Item) -> Option<String> {
     }
 }
 
-/// Says what a rank waits for after it has done all of `acts` in vain.
+/// Describes what a rank waits for when none of `acts` has brought it anything.
 pub(crate) fn awaited(cells: &Cells, state: &State, rank: Rank, acts: &[Act]) -> String {
     let each = acts.iter().filter_map(|act| {
         Some(match act {
@@ -129,7 +129,7 @@ pub(crate) fn awaited(cells: &Cells, state: &State, rank: Rank, acts: &[Act]) ->
     each.collect::<Vec<_>>().join(", or ")
 }
 
-/// Returns what a program does, to the last bit.
+/// Describes what a program does, with all values.
 pub(crate) fn exactly(cells: &Cells, act: &Act) -> String {
     match act {
         Act::Post(op) => operation(cells, op),
@@ -141,7 +141,7 @@ pub(crate) fn exactly(cells: &Cells, act: &Act) -> String {
     }
 }
 
-/// Returns what a program asks of the world, or tells it, without values: those change while it
+/// Describes what a program asks of the world or tells it, without values, which change while it
 /// does the same again and again. `None` for what is not its own doing.
 pub(crate) fn deed(cells: &Cells, act: &Act) -> Option<String> {
     let at = |part: &CellPart| place(cells, *part);

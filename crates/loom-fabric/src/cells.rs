@@ -11,8 +11,8 @@ use loom::{
 use rdma_fabric::{Amo, Rank};
 use std::cell::{Cell, OnceCell};
 
-/// Cells by rank. Before they are [shared](Cells::share) one thread has them all, and loom sees
-/// nothing.
+/// The cells of all ranks. Before they are [shared](Cells::share), one thread owns them all, and
+/// loom sees nothing.
 #[derive(Debug)]
 pub(crate) struct Cells {
     quiet: Vec<Vec<Cell<u64>>>,
@@ -24,13 +24,13 @@ enum Shared {
     Word(AtomicU64),
     /// Plain memory.
     Data(Watched<u64>),
-    /// Of no region, or never resolved.
+    /// A cell of no region, or one that was never resolved.
     Gone,
 }
 
 /// Returns the newest value of a cell, in execution order: a comparison that changes nothing. A
-/// plain load may return an older value for as long as no edge forbids it, which no network does to
-/// a wait or a get.
+/// plain load may return an older value as long as no edge forbids it; no network does this to a
+/// wait or a get.
 pub(crate) fn newest(cell: &AtomicU64, order: Ordering) -> u64 {
     const SAME: u64 = 0x5afe_5afe_5afe_5afe;
     match cell.compare_exchange(SAME, SAME, order, order) {
@@ -44,7 +44,8 @@ impl Cells {
         Cells { quiet: (0..ranks).map(of_rank).collect(), shared: OnceCell::new() }
     }
 
-    /// From now on ranks are threads, and loom sees what they do. `kind` tells each cell of a rank.
+    /// Shares the cells: from now on ranks are threads, and loom sees their accesses. `kind` says
+    /// what each cell of a rank is for.
     pub(crate) fn share(&self, kind: impl Fn(usize, usize) -> CellUse) {
         let shared = |(rank, (at, cell)): (usize, (usize, &Cell<u64>))| match kind(rank, at) {
             CellUse::Word => Shared::Word(AtomicU64::new(cell.get())),
@@ -68,12 +69,12 @@ impl Cells {
         &self.quiet[rank.index()][cell]
     }
 
-    /// Returns whether loom takes it for plain memory.
+    /// Returns whether loom treats the cell as plain memory.
     pub(crate) fn is_data(&self, rank: Rank, cell: usize) -> bool {
         matches!(self.shared(rank, cell), Some(Shared::Data(_)))
     }
 
-    /// Returns what a get or a wait sees.
+    /// Returns the value that a get or a wait sees.
     pub(crate) fn newest(&self, rank: Rank, cell: usize, order: Ordering) -> u64 {
         match self.shared(rank, cell) {
             None => self.quiet(rank, cell).get(),
@@ -83,7 +84,7 @@ impl Cells {
         }
     }
 
-    /// Returns what its owner's load sees.
+    /// Returns the value that a load by the cell's owner sees.
     pub(crate) fn load(&self, rank: Rank, cell: usize, order: Ordering) -> u64 {
         match self.shared(rank, cell) {
             Some(Shared::Word(word)) => word.load(order),
@@ -100,7 +101,7 @@ impl Cells {
         }
     }
 
-    /// Returns the word's old value.
+    /// Carries out an atomic. Returns the word's old value.
     pub(crate) fn change(&self, rank: Rank, cell: usize, amo: Amo<u64>, order: Ordering) -> u64 {
         match self.shared(rank, cell) {
             None => {
@@ -123,7 +124,7 @@ impl Cells {
         }
     }
 
-    /// Returns all that are not zero: rank, cell, value.
+    /// Returns all cells that are not zero, as rank, cell and value.
     pub(crate) fn residue(&self) -> Vec<(usize, usize, u64)> {
         let ranks = self.quiet.iter().enumerate();
         let all = ranks.flat_map(|(rank, cells)| (0..cells.len()).map(move |cell| (rank, cell)));

@@ -1,4 +1,4 @@
-//! Settings of an exploration, its size, and what a failing one said.
+//! Running explorations: their settings, their size, and the message of one that fails.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -22,8 +22,12 @@ fn explore(bound: Option<usize>, model: impl Fn() + Send + Sync + 'static) -> us
     executions.load(Relaxed)
 }
 
-/// Explores all executions with at most `bound` preemptions (`None`: all there are). Fails if there
-/// are fewer than were recorded: then the check has lost its object.
+/// Explores all executions with at most `bound` preemptions (`None`: without a bound), and prints
+/// how many there are.
+///
+/// # Panics
+/// If an execution fails, or if there are fewer than `at_least`, the number once recorded: then the
+/// check no longer covers what it did.
 pub fn check(bound: Option<usize>, at_least: usize, model: impl Fn() + Send + Sync + 'static) {
     let start = Instant::now();
     let executions = explore(bound, model);
@@ -31,7 +35,10 @@ pub fn check(bound: Option<usize>, at_least: usize, model: impl Fn() + Send + Sy
     assert!(executions >= at_least, "{executions} executions explored where {at_least} were recorded");
 }
 
-/// Explores until a failure is found, which there must be; its message is one of those `expected`.
+/// Explores until a failure is found.
+///
+/// # Panics
+/// If no execution fails, or if the failure's message contains none of those `expected`.
 pub fn check_fails(bound: Option<usize>, expected: &[&str], model: impl Fn() + Send + Sync + 'static) {
     let start = Instant::now();
     let message = match catch_unwind(AssertUnwindSafe(|| explore(bound, model))) {

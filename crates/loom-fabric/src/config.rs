@@ -5,17 +5,17 @@ use rdma_fabric::{Caps, RemoteAddr};
 /// When a posted put reaches its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivery {
-    /// At once: the earliest a network can be.
+    /// At once: the earliest that a network can deliver.
     AtPost,
-    /// When the poster flushes, blocks, ends, or posts an atomic that is ordered behind it: the
-    /// latest it can be.
+    /// When the poster flushes, blocks, ends, or posts an atomic that is ordered behind the put:
+    /// the latest that a network can deliver.
     AtFlush,
-    /// By a thread per rank, its network interface, in the order posted but at any time: everything
-    /// in between. Costs a loom thread per rank.
+    /// At any time, in posting order, by a thread per rank that stands for its network interface:
+    /// everything in between. This costs a loom thread per rank.
     Nic,
 }
 
-/// What has a memory order.
+/// An access that has a memory order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// A put of this word: release.
@@ -28,20 +28,20 @@ pub enum Access {
     Flush,
 }
 
-/// What a job's network is like.
+/// The settings of a job and its network.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// How many ranks there are.
+    /// The number of ranks.
     pub ranks: usize,
-    /// Cells of each rank.
+    /// The number of cells of each rank.
     pub cells_per_rank: usize,
     /// When puts arrive.
     pub delivery: Delivery,
     /// What the network guarantees.
     pub caps: Caps,
-    /// The mutation "relaxed": these have no memory order.
+    /// The mutation "relaxed": the accesses for which this returns true have no memory order.
     pub relaxed: fn(Access) -> bool,
-    /// Whether the result of an operation takes another poll, so that the future may be dropped in
+    /// Whether the result of an operation takes one more poll, so that its future may be dropped in
     /// between.
     pub late_results: bool,
     /// Whether all ranks share a node.
@@ -49,7 +49,8 @@ pub struct Config {
 }
 
 impl Config {
-    /// Returns the weakest network.
+    /// Returns the settings of the weakest network: [`Caps::weakest`], each rank on a node of its
+    /// own.
     pub fn new(ranks: usize, delivery: Delivery) -> Self {
         Config {
             ranks,

@@ -5,13 +5,13 @@ use loom::cell::UnsafeCell;
 use rdma_fabric::Fabric;
 use std::sync::Mutex;
 
-/// Stands for memory that holders of a lock put to and get from. Loom reports two accesses, one of
-/// them a write, that no chain of release and acquire orders; a count of who is inside reports
-/// overlap.
+/// Stands for memory that holders of a lock put to and get from. Loom reports any two accesses, one
+/// of them a write, that no chain of release and acquire orders; a count of the holders inside
+/// detects overlap.
 #[derive(Debug)]
 pub struct DataCell {
     access: UnsafeCell<()>,
-    /// Writers and readers inside, and writes ever. Not seen by loom.
+    /// The writers and readers inside, and the writes so far. Loom does not see this.
     inside: Mutex<Inside>,
 }
 
@@ -24,7 +24,7 @@ struct Inside {
 }
 
 impl DataCell {
-    /// Nobody has written it. To be made inside a loom model.
+    /// Creates a cell that nobody has written. Call it inside a loom model.
     #[allow(clippy::new_without_default, reason = "outside a model there is none")]
     pub fn new() -> Self {
         DataCell { access: UnsafeCell::new(()), inside: Mutex::default() }
@@ -34,8 +34,11 @@ impl DataCell {
         change(&mut self.inside.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
     }
 
-    /// A holder of the exclusive lock has come in and put the data; returns the number of this
-    /// write, from 1.
+    /// Records that a holder of the exclusive lock has come in and put the data. Returns the number
+    /// of this write, counted from 1.
+    ///
+    /// # Panics
+    /// If anybody else is inside.
     pub fn enter_write(&self, fabric: &Fabric) -> u64 {
         let writes = self.inside(|i| {
             i.writers += 1;
@@ -49,7 +52,10 @@ impl DataCell {
         writes
     }
 
-    /// It is about to release the lock.
+    /// Records that the writer is about to release the lock.
+    ///
+    /// # Panics
+    /// If anybody else has come in.
     pub fn leave_write(&self) {
         let alone = self.inside(|i| {
             i.writers -= 1;
@@ -58,8 +64,11 @@ impl DataCell {
         assert!(alone, "mutual exclusion: somebody came in on a writer");
     }
 
-    /// A holder of the shared lock has come in and got the data; returns how many writes it must
-    /// see.
+    /// Records that a holder of the shared lock has come in and got the data. Returns how many
+    /// writes it must see.
+    ///
+    /// # Panics
+    /// If a writer is inside.
     pub fn enter_read(&self) -> u64 {
         let writes = self.inside(|i| {
             i.readers += 1;
@@ -70,12 +79,12 @@ impl DataCell {
         writes.expect("mutual exclusion: a reader met a writer")
     }
 
-    /// It is about to release the lock.
+    /// Records that a reader is about to release the lock.
     pub fn leave_read(&self) {
         self.inside(|i| i.readers -= 1);
     }
 
-    /// Returns the most readers that were ever inside together.
+    /// Returns the largest number of readers that were ever inside together.
     pub fn most_readers(&self) -> usize {
         self.inside(|i| i.most_readers)
     }

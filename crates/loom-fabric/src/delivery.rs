@@ -1,4 +1,4 @@
-//! Puts on their way, and what they carry.
+//! Puts in flight, and what they release.
 
 use crate::{Access, Delivery, Job, job::DELIVERED};
 use loom::{
@@ -16,25 +16,26 @@ pub(crate) struct Posted {
     pub(crate) target: Rank,
     pub(crate) cell: usize,
     pub(crate) from: Content,
-    /// Whether it carries what its poster did before.
+    /// Whether it releases what its poster did before.
     pub(crate) release: bool,
 }
 
-/// What is put.
+/// The content of a put.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Content {
     Bits(u64),
-    /// What this cell holds then.
+    /// The value that this cell holds at delivery.
     Cell(Rank, usize),
 }
 
 impl Job {
-    /// Returns whether puts of data are carried out by a thread of their own.
+    /// Returns whether puts are delivered by threads of their own.
     pub(crate) fn has_nics(&self) -> bool {
         self.config.delivery == Delivery::Nic && self.cells.are_shared()
     }
 
-    /// As many puts must be delivered for this one to be complete, where that takes waiting.
+    /// Posts a put. If its completion takes waiting, returns how many puts must have been delivered
+    /// by then.
     pub(crate) fn post(&self, me: Rank, put: Posted) -> Option<u64> {
         let to_data = self.cells.is_data(put.target, put.cell);
         if to_data {
@@ -64,7 +65,8 @@ impl Job {
         self.ring(put.target, put.cell);
     }
 
-    /// Delivers what `me` has pending, to one target or to all, where its own thread does that.
+    /// Delivers the pending puts of `me`, to one target or to all, where its own thread has to do
+    /// that ([`Delivery::AtFlush`]).
     pub(crate) fn drain(&self, me: Rank, target: Option<Rank>) {
         if self.config.delivery != Delivery::AtFlush {
             return;
@@ -80,7 +82,8 @@ impl Job {
         }
     }
 
-    /// As many puts must be delivered, after which what they wrote is [covered](Job::covered).
+    /// Begins a flush. Returns how many puts must be delivered before their writes are
+    /// [covered](Job::covered).
     pub(crate) fn begin_flush(&self, me: Rank, target: Option<Rank>) -> u64 {
         self.drain(me, target);
         if self.config.delivery != Delivery::Nic {
@@ -91,7 +94,7 @@ impl Job {
         last.map_or(0, |last| state.posted - (state.pending.len() - last - 1) as u64)
     }
 
-    /// What was written before is released by everything this rank does from now on.
+    /// Ends a flush: everything that this rank does from now on releases what was written before.
     pub(crate) fn covered(&self, me: Rank) {
         if !(self.config.relaxed)(Access::Flush) {
             fence(Release);
@@ -99,7 +102,7 @@ impl Job {
         self.states()[me.index()].data_in_flight = false;
     }
 
-    /// The body of a rank's network interface.
+    /// Runs a rank's network interface: the body of its thread.
     pub(crate) fn nic(&self, me: Rank) {
         loop {
             let next = {
@@ -121,7 +124,8 @@ impl Job {
         }
     }
 
-    /// From here to the next flush this rank's operations release only what came before.
+    /// Records a write of data: from here to the next flush, this rank's operations release only
+    /// what came before.
     pub(crate) fn data_put(&self, me: Rank) {
         let state = &mut self.states()[me.index()];
         state.data_puts += 1;
@@ -131,14 +135,14 @@ impl Job {
         }
     }
 
-    /// Returns whether this rank's puts carry everything it did, or only what its last flush
-    /// covered.
+    /// Returns whether this rank's puts release everything it did, rather than only what its last
+    /// flush covered.
     fn puts_release(&self, me: Rank) -> bool {
         !self.states()[me.index()].data_in_flight
     }
 
-    /// This rank is about to change a word of `target`: with which order, and how many of its puts
-    /// of data are seen before that.
+    /// Prepares for an atomic of this rank on a word of `target`. Returns its memory order and, if
+    /// it carries data that was not flushed, the number of writes of data that are seen before it.
     pub(crate) fn atomic(&self, me: Rank, target: Rank) -> (Ordering, Option<u64>) {
         let order = self.config.caps.put_order;
         if order > PutOrder::None {
@@ -151,7 +155,7 @@ impl Job {
         (order, (order == AcqRel && state.data_in_flight).then_some(state.data_puts))
     }
 
-    /// An atomic is complete, before which so many puts of data are seen.
+    /// Records that an atomic is complete, before which `puts` writes of data are seen.
     pub(crate) fn atomic_complete(&self, me: Rank, puts: u64) {
         if self.states()[me.index()].data_puts == puts {
             self.covered(me);

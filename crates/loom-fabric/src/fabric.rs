@@ -18,11 +18,11 @@ use std::{
     task::{Context, Poll},
 };
 
-/// One rank's access to a job under loom, whose threads are coroutines of one.
+/// One rank's access to a job under loom, whose threads are coroutines of one thread.
 pub(crate) struct Modelled(OneThread<Seat>);
 
 impl Modelled {
-    /// Returns what the program of `me` is run with.
+    /// Returns the fabric with which the program of `me` is run.
     pub(crate) fn fabric(job: &Rc<Job>, me: Rank) -> Fabric {
         let ranks = job.config.ranks;
         let nodes = Nodes::Blocks(if job.config.together { ranks.max(1) } else { 1 });
@@ -130,7 +130,7 @@ impl Provider for Modelled {
     fn poll_wait(&self, slot: &mut Slot, goal: Goal<'_>, _: &mut Context<'_>) -> Poll<Result<()>> {
         match goal {
             Goal::Word(word, _) => {
-                // In one step with the look before, so that no write can fall in between.
+                // This is one step with the preceding look, so no write can come in between.
                 let cell = self.cell(word)?;
                 self.job().wait_for_write(self.me(), cell);
                 Poll::Pending
@@ -142,7 +142,8 @@ impl Provider for Modelled {
         }
     }
 
-    /// A wait that was given up is still woken, and nothing is kept of others.
+    /// Does nothing: a wait that was given up is woken later without harm, and other waits leave
+    /// nothing behind.
     fn end_wait(&self, _: &mut Slot, _: Goal<'_>, _: Ended) {}
 
     fn now(&self) -> Time {
@@ -154,7 +155,7 @@ impl Provider for Modelled {
     }
 }
 
-/// What a test may see and do beside a rank's fabric.
+/// A rank's seat in a job: what a test may see and do besides using the fabric.
 #[derive(Debug)]
 pub struct Seat {
     job: Rc<Job>,
@@ -162,7 +163,7 @@ pub struct Seat {
     pub(crate) under_way: InFlightTable<Operation>,
 }
 
-/// Own cells, given back on drop.
+/// The owner's side of a region, which is freed when this is dropped.
 #[derive(Debug)]
 struct Registered {
     job: Rc<Job>,
@@ -181,18 +182,18 @@ impl Seat {
         Seat { job, me, under_way: InFlightTable::default() }
     }
 
-    /// That of the rank whose fabric this is.
+    /// Returns the seat of the rank that `fabric` belongs to.
     ///
     /// # Panics
-    /// If it is not what a job under loom has handed to a program.
+    /// If no job under loom handed `fabric` to a program.
     pub fn of(fabric: &Fabric) -> &Seat {
         let provider: &dyn Any = fabric.provider();
         let Some(modelled) = provider.downcast_ref::<Modelled>() else { panic!("{fabric:?} is not one under loom") };
         modelled
     }
 
-    /// Returns the mutation "looks after its own only": the rank of `fabric`, which does not carry
-    /// out what was armed with another handle of it.
+    /// Returns the mutation "looks after its own only": another handle of the rank of `fabric`,
+    /// which does not carry out what was armed with the first.
     #[must_use]
     pub fn apart(fabric: &Fabric) -> Fabric {
         let seat = Seat::of(fabric);
@@ -203,13 +204,13 @@ impl Seat {
         self.me
     }
 
-    /// Returns the job, for what only a test may see.
+    /// Returns the job, for tests to inspect.
     pub fn job(&self) -> &Job {
         &self.job
     }
 
-    /// Local regions that `make` allocates are data, of which loom reports every race. They take
-    /// part in no atomic, and nobody waits for them.
+    /// Makes the local regions that `make` allocates data, of which loom reports every race.
+    /// Atomics and waits must not use them.
     pub fn watched<T>(&self, make: impl FnOnce() -> T) -> T {
         self.job.regions().watch(true);
         let made = make();
@@ -217,7 +218,7 @@ impl Seat {
         made
     }
 
-    /// Returns the order of an access, unless a mutation relaxes it.
+    /// Returns `order`, the memory order of an access, unless the mutation relaxes it.
     pub(crate) fn order(&self, access: Access, order: Ordering) -> Ordering {
         if (self.job.config.relaxed)(access) { Relaxed } else { order }
     }
@@ -227,12 +228,12 @@ impl Seat {
         Region::new(key, len, None, OneThread::new(registered))
     }
 
-    /// Returns the first cell of a place in a region that is still there.
+    /// Returns the first cell of a place, if its region still exists.
     pub(crate) fn cell(&self, place: &Place) -> Result<usize> {
         self.job.regions().cell(place.addr())
     }
 
-    /// Returns the slot says that it has begun, and which put is the last to wait for, if there is
+    /// Polls a flush. The slot records that it has begun, and the last put to wait for, if there is
     /// one.
     pub(crate) fn flush(&self, slot: &mut Slot, target: Option<Rank>) -> Poll<Result<()>> {
         if slot.is_empty() {

@@ -1,5 +1,5 @@
-//! A job under loom: memory, what its ranks are about, parking, time, and what dropped futures
-//! still owe.
+//! A job under loom: memory, the state of its ranks, parking, time, and the work that dropped
+//! futures still owe.
 
 use crate::{
     Config,
@@ -28,32 +28,32 @@ use std::{
 #[derive(Debug, Default)]
 pub(crate) struct RankState {
     pub(crate) thread: Option<Thread>,
-    /// Cells this rank waits on, and its `delivered` count as [`DELIVERED`].
+    /// The cells that this rank waits on; its counters appear as [`DELIVERED`] and [`CLOCK`].
     waits: Vec<usize>,
-    /// Puts not delivered, in posting order.
+    /// Puts not yet delivered, in posting order.
     pub(crate) pending: VecDeque<Posted>,
-    /// How many puts were posted ever.
+    /// The number of puts posted so far.
     pub(crate) posted: u64,
     pub(crate) nic: Option<Thread>,
     pub(crate) closing: bool,
-    /// Writes of data that no flush has covered yet.
+    /// Whether there are writes of data that no flush has covered yet.
     pub(crate) data_in_flight: bool,
-    /// Writes of data ever.
+    /// The number of writes of data so far.
     pub(crate) data_puts: u64,
 }
 
-/// Stands for the `delivered` counter among the cells a rank waits on.
+/// Stands for the `delivered` counter among the cells that a rank waits on.
 pub(crate) const DELIVERED: usize = usize::MAX;
-/// Stands for the clock there.
+/// Stands for the clock among the cells that a rank waits on.
 const CLOCK: usize = usize::MAX - 1;
 
-/// Shared by all ranks. Loom sees the cells and the counters; the rest changes only together with
-/// an operation on them and adds no edge.
+/// A job, shared by all its ranks. Loom sees the cells and the counters; the rest changes only
+/// together with an operation on these and adds no edge.
 #[derive(Debug)]
 pub struct Job {
     pub(crate) config: Config,
     pub(crate) cells: Cells,
-    /// How many of its puts a rank's network interface has delivered.
+    /// For each rank, the number of its puts that its network interface has delivered.
     pub(crate) delivered: Vec<AtomicU64>,
     clocks: Vec<AtomicU64>,
     regions: Mutex<Regions>,
@@ -75,7 +75,8 @@ impl Job {
         }
     }
 
-    /// Never held across an operation that loom sees: its threads are coroutines of one.
+    /// Locks the states of all ranks. The guard is never held across an operation that loom sees,
+    /// as loom's threads are coroutines of one thread.
     pub(crate) fn states(&self) -> MutexGuard<'_, Vec<RankState>> {
         self.states.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
@@ -84,7 +85,7 @@ impl Job {
         self.regions.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Returns what a get sees.
+    /// Returns the value that a get sees.
     pub(crate) fn newest(&self, rank: Rank, cell: usize) -> u64 {
         self.cells.newest(rank, cell, Acquire)
     }
@@ -96,8 +97,8 @@ impl Job {
 
     // ----- waiting ---------------------------------------------------------------------------
 
-    /// Ends the waits on this cell's next poll. In one step with the write before it: no operation
-    /// that loom sees stands between.
+    /// Ends the rank's wait on this cell. This is one step with the preceding write: no operation
+    /// that loom sees comes in between.
     pub(crate) fn ring(&self, rank: Rank, cell: usize) {
         let state = &mut self.states()[rank.index()];
         let before = state.waits.len();
@@ -109,7 +110,7 @@ impl Job {
         }
     }
 
-    /// The next write to this cell of its own ends a wait of `me`.
+    /// Registers `me` to be woken by the next write to this cell of its own.
     pub(crate) fn wait_for_write(&self, me: Rank, cell: usize) {
         let waits = &mut self.states()[me.index()].waits;
         if !waits.contains(&cell) {
@@ -117,8 +118,8 @@ impl Job {
         }
     }
 
-    /// Returns whether a counter has come to a value; if not, `me` is registered to be woken, in
-    /// one step with the look.
+    /// Returns whether a counter has reached `wanted`; if not, registers `me` to be woken, in one
+    /// step with the look.
     fn poll_counter(&self, me: Rank, name: usize, counter: &AtomicU64, wanted: u64) -> Poll<()> {
         if newest(counter, Acquire) >= wanted {
             return Poll::Ready(());
@@ -127,31 +128,32 @@ impl Job {
         Poll::Pending
     }
 
-    /// Returns whether the network interface of `me` has delivered so many puts.
+    /// Returns whether the network interface of `me` has delivered its first `puts` puts.
     pub(crate) fn has_delivered(&self, me: Rank, puts: u64) -> bool {
         newest(&self.delivered[me.index()], Acquire) >= puts
     }
 
-    /// Waits for that.
+    /// Waits until the network interface of `me` has delivered its first `puts` puts.
     pub(crate) fn poll_delivered(&self, me: Rank, puts: u64) -> Poll<()> {
         self.poll_counter(me, DELIVERED, &self.delivered[me.index()], puts)
     }
 
     // ----- time ------------------------------------------------------------------------------
 
-    /// Picoseconds on a rank's clock; it stands still unless the test [advances](Job::advance) it.
+    /// Returns the time on a rank's clock in picoseconds. It stands still unless the test
+    /// [advances](Job::advance) it.
     pub(crate) fn clock(&self, rank: Rank) -> u64 {
         newest(&self.clocks[rank.index()], Relaxed)
     }
 
-    /// Lets a rank's clock show `ps`. A test calls it from another rank, so that loom places the
-    /// moment.
+    /// Sets a rank's clock to `ps` picoseconds. A test calls this from another rank, so that loom
+    /// chooses the moment.
     pub fn advance(&self, rank: Rank, ps: u64) {
         self.clocks[rank.index()].swap(ps, Relaxed);
         self.ring(rank, CLOCK);
     }
 
-    /// Waits until a rank's clock shows so much.
+    /// Waits until a rank's clock shows `until` picoseconds.
     pub(crate) fn poll_clock(&self, me: Rank, until: u64) -> Poll<()> {
         self.poll_counter(me, CLOCK, &self.clocks[me.index()], until)
     }
@@ -161,7 +163,7 @@ type Rest = Pin<Box<dyn Future<Output = ()>>>;
 
 /// The detached futures of all ranks of a job.
 pub(crate) struct Detached {
-    /// Not borrowed while one of them runs.
+    /// The futures of each rank. A list is not borrowed while one of its futures runs.
     by_rank: Vec<RefCell<Vec<Rest>>>,
 }
 
@@ -180,7 +182,7 @@ impl Detached {
         self.by_rank[rank.index()].borrow_mut().push(rest);
     }
 
-    /// Polls a rank's, and what they detach. True if all are over.
+    /// Polls a rank's detached futures, and those that they detach. Returns true if all are over.
     pub(crate) fn poll(&self, rank: Rank, cx: &mut Context<'_>) -> bool {
         let mine = &self.by_rank[rank.index()];
         let mut kept = Vec::new();

@@ -1,32 +1,35 @@
-//! The fabric contract over loom's atomics: every interleaving, no stronger than the contract.
+//! The fabric contract over loom's atomics: every interleaving, with no guarantee beyond the
+//! contract.
 //!
-//! Ranks are loom threads. What is modelled, and how:
+//! Ranks are loom threads. This is what is modelled, and how:
 //!
-//! * *Operations happen in execution order on each word.* An atomic is one read-modify-write of the
-//!   target's cell when it is posted; a get or a wait reads the newest value (by a comparison that
-//!   changes nothing); an own `store` is a swap. Only an own `load` may be stale, as loom lets it.
-//! * *Data* is plain memory: cells of a region that was [watched](Seat::watched) are not atomic,
-//!   and loom reports two accesses, one of them a write, that no chain of release and acquire
-//!   orders, whoever makes them: a put, the program, a network interface.
+//! * *Operations on each word happen in execution order.* An atomic is one read-modify-write of the
+//!   target's cell when it is posted. A get or a wait reads the newest value (by a comparison that
+//!   changes nothing). A `store` to own memory is a swap. Only a `load` of own memory may return a
+//!   stale value, as loom allows.
+//! * *Data* is plain memory: cells of a region that was [watched](Seat::watched) are not atomic.
+//!   Loom reports any two accesses, one of them a write, that no chain of release and acquire
+//!   orders, whether a put, the program or a network interface makes them.
 //! * *A put is delivered when [`Delivery`] says*: at once, as late as the contract allows, or by a
-//!   thread per rank at any time. Without a flush a later atomic of the same poster does overtake
-//!   it. By a thread of its own, a put of data reads its source then, too, and is complete only
-//!   afterwards.
+//!   thread per rank at any time. Without a flush, a later atomic of the same poster overtakes it.
+//!   When a thread delivers a put of data, it also reads the put's source then, and the put is
+//!   complete only afterwards.
 //! * *Edges.* An atomic or a word put releases everything its poster did, except writes of data
 //!   ([`DataCell`], or puts to watched regions) that were not flushed since: loom's release fence,
-//!   taken before the first of them and again by the flush, marks what is covered. A reader that
-//!   has no edge from the writer's flush is a data race to loom. Where
-//!   [`PutOrder`](rdma_fabric::PutOrder) says so, atomics, and they only, carry data that was not
-//!   flushed. A flush of one target covers the data of all, and so do such atomics: the points
-//!   where this is stronger than the contract; delivery of words is told apart by target.
-//! * *Waiting* registers and looks in one step, so that a wake-up can't be lost, and never spins. A
-//!   wait that nobody ends is loom's deadlock. Parking adds an edge of its own, so missing ones
-//!   show on the paths that do not park.
-//! * *Time* stands still unless a test moves a rank's clock.
-//! * *Set-up* may be left out of the model ([`run_after`]): collectives of many steps, each way
-//!   through which is the same, are carried out on one thread, in memory that loom does not see.
+//!   taken before the first of them and again by the flush, marks what is covered. To loom, a
+//!   reader without an edge from the writer's flush is a data race. Where
+//!   [`PutOrder`](rdma_fabric::PutOrder) says so, atomics, and only they, carry data that was not
+//!   flushed. A flush of one target covers the data of all targets, and so do such atomics: in
+//!   these two points the model is stronger than the contract. Words are delivered separately for
+//!   each target.
+//! * *Waiting* registers and looks in one step, so that no wake-up can be lost, and never spins.
+//!   Loom reports a wait that nobody ends as a deadlock. Parking adds an edge of its own, so
+//!   missing edges show on the paths that do not park.
+//! * *Time* stands still unless a test advances a rank's clock.
+//! * *Set-up* may be left out of the model ([`run_after`]): collectives of many steps, whose
+//!   outcome is the same in every order, run on one thread, in memory that loom does not see.
 //!
-//! Cells are 8 bytes; other widths are
+//! Cells are 8 bytes; other widths fail with
 //! [`FabricError::CellWidth`](rdma_fabric::FabricError::CellWidth). Notices and control queues are
 //! not offered; [`Fabric::abort`](rdma_fabric::Fabric::abort) is `Unsupported`.
 

@@ -1,16 +1,16 @@
-//! Who has which cells: the region tables of all ranks.
+//! The region tables of all ranks, which say who owns which cells.
 //!
-//! Nothing here is visible to loom; cells exist from the start, so that no rank's access can come
-//! before their creation.
+//! Loom sees nothing of this. Cells exist from the start, so that no access can come before their
+//! creation.
 
 use rdma_fabric::{
     FabricError, Rank, RegionKey, RemoteAddr, Result,
     error::{CellWidth, Mismatch, OutOfMemory},
 };
 
-/// Bytes of a cell, the only width this fabric has.
+/// The bytes of a cell, the only width that this fabric offers.
 pub(crate) const CELL: usize = 8;
-/// Indices from here on are local regions; below, symmetric ones.
+/// The first index of local regions; symmetric regions have lower indices.
 const LOCAL: u32 = 1 << 16;
 const GENERATION: u32 = 1;
 
@@ -18,9 +18,9 @@ const GENERATION: u32 = 1;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CellUse {
     Word,
-    /// Of a region that was watched.
+    /// A cell of a region that was watched.
     Data,
-    /// Of no region, or never resolved.
+    /// A cell of no region, or one that was never resolved.
     None,
 }
 
@@ -31,24 +31,25 @@ struct Extent {
     cells: usize,
 }
 
-/// Symmetric regions grow from cell 0 up, local ones from the last cell down.
+/// The regions of all ranks. Symmetric ones grow from cell 0 up, local ones from the last cell
+/// down.
 #[derive(Debug)]
 pub(crate) struct Regions {
     cells_per_rank: usize,
     symmetric: Vec<Extent>,
-    /// Per rank.
+    /// The regions of each rank.
     own: Vec<Own>,
-    /// Whether regions that are made now hold data.
+    /// Whether regions made now hold data.
     watching: bool,
-    /// By rank and cell, whether anybody has resolved it.
+    /// Whether anybody has resolved a cell, by rank and cell.
     resolved: Vec<Vec<bool>>,
-    /// No region can be made any more.
+    /// Whether no more regions can be made.
     closed: bool,
 }
 
 #[derive(Debug, Default)]
 struct Own {
-    /// `false` where the rank dropped its part.
+    /// Whether the rank still has its part of each symmetric region.
     symmetric_live: Vec<bool>,
     local: Vec<Local>,
     local_cells: usize,
@@ -77,13 +78,13 @@ impl Regions {
         self.watching = watching;
     }
 
-    /// Makes no more regions.
+    /// Allows no more regions to be made.
     pub(crate) fn close(&mut self) {
         self.closed = true;
     }
 
-    /// Returns what a rank's cell is for, by the regions there are; words that nobody has resolved
-    /// are for nothing.
+    /// Returns what a rank's cell is for, given the current regions; words that nobody has resolved
+    /// count as unused.
     pub(crate) fn kind(&self, rank: usize, cell: usize) -> CellUse {
         let word = if self.resolved[rank][cell] { CellUse::Word } else { CellUse::None };
         let own = &self.own[rank];
@@ -124,7 +125,7 @@ impl Regions {
         Ok(RegionKey { index: LOCAL + own.local.len() as u32 - 1, generation: GENERATION })
     }
 
-    /// Returns the rank's next symmetric region; the first rank to ask lays it out for all.
+    /// Allocates the rank's next symmetric region. The first rank to ask lays it out for all.
     pub(crate) fn alloc_symmetric(&mut self, rank: Rank, bytes: usize) -> Result<RegionKey> {
         let cells = bytes.div_ceil(CELL);
         let ordinal = self.own[rank.index()].symmetric_live.len();
@@ -171,7 +172,7 @@ impl Regions {
         Ok(())
     }
 
-    /// Returns where `addr`, which was located before, is, if the region is still there.
+    /// Returns the cell of `addr`, which was located before, if the region still exists.
     pub(crate) fn cell(&self, addr: RemoteAddr) -> Result<usize> {
         let extent = self.extent(addr.rank, addr.region)?;
         Ok(extent.start + addr.offset as usize / CELL)
@@ -184,7 +185,7 @@ impl Regions {
         let found = if region.index >= LOCAL {
             own.local.get((region.index - LOCAL) as usize).map(|local| (local.extent, local.live))
         } else {
-            // A peer that has not come to its own call yet can be reached all the same.
+            // A peer that has not yet made its own call can be accessed all the same.
             let live = own.symmetric_live.get(region.index as usize).copied().unwrap_or(true);
             self.symmetric.get(region.index as usize).map(|extent| (*extent, live))
         };

@@ -1,5 +1,5 @@
-//! Operations, which are over when they are posted, or when the network interface has done them;
-//! the result may take another poll.
+//! Operations, which are over when they are posted or when the network interface has carried them
+//! out. The result may take one more poll.
 
 use crate::{
     Access,
@@ -17,22 +17,22 @@ use std::{
     task::{Context, Poll},
 };
 
-/// What somebody still waits for.
+/// An operation whose result has not been taken.
 #[derive(Debug, Default)]
 pub(crate) struct Operation {
     /// Whether the result is held back.
     late: bool,
-    /// As many puts the network interface must have delivered.
+    /// The number of puts that the network interface must have delivered before this is complete.
     delivered: Option<u64>,
-    /// An atomic behind which so many puts of data are seen.
+    /// For an atomic that carries data, the number of writes of data that it covers.
     covers: Option<u64>,
     word: u64,
-    /// What a get has found.
+    /// The bytes that a get has found.
     bytes: Vec<u8>,
 }
 
 impl Operation {
-    /// Complete when so many puts have been delivered.
+    /// Returns an operation that is complete when `delivered` puts have been delivered.
     pub(crate) fn after(delivered: Option<u64>) -> Self {
         Operation { delivered, ..Operation::default() }
     }
@@ -128,7 +128,7 @@ impl Seat {
         Ok(self.posted(Operation::after(delivered)))
     }
 
-    /// Returns the newest that is there.
+    /// Copies the newest values of a place.
     pub(crate) fn copy_out(&self, from: &Place, into: &mut [u8]) -> Result<()> {
         let cell = self.cell(from)?;
         for (i, chunk) in into.chunks_exact_mut(CELL).enumerate() {

@@ -1,4 +1,4 @@
-//! The threads that are a job's ranks, with stacks that are deep enough for protocols' futures.
+//! The threads that run a job's ranks, with stacks deep enough for protocols' futures.
 
 use crate::{Config, Delivery, Job, fabric::Modelled};
 use loom::thread::{self, Builder, JoinHandle};
@@ -15,8 +15,8 @@ use std::{
     task::{Context, Poll, Wake, Waker},
 };
 
-/// A rank wakes itself: it is to be polled again at once. Who ends a wait of another unparks its
-/// thread, so no other waker is needed.
+/// The waker with which a rank asks to be polled again at once. A rank that ends another's wait
+/// unparks its thread, so no other waker is needed.
 #[derive(Debug, Default)]
 struct Again(AtomicBool);
 
@@ -27,7 +27,7 @@ impl Wake for Again {
 }
 
 impl Job {
-    /// Poll, park, poll again, until the program and all that it detached are over.
+    /// Polls, parks, and polls again until the program and all futures that it detached are over.
     fn block_on<O>(&self, me: Rank, future: impl Future<Output = O>) -> O {
         let mut future = pin!(future);
         let again = Arc::new(Again::default());
@@ -46,7 +46,8 @@ impl Job {
                 return out;
             }
             if !again.0.swap(false, Relaxed) {
-                // It blocks. What this rings wakes it at once.
+                // The rank is about to block. If the delivery ends one of its own waits, `park`
+                // returns at once.
                 self.drain(me, None);
                 thread::park();
             }
@@ -58,7 +59,7 @@ impl Job {
         let out = self.block_on(me, program);
         self.drain(me, None);
         let state = &mut self.states()[me.index()];
-        // Later rings must not reach a thread that has ended, or waits for others to end.
+        // Later rings must not reach a thread that has ended or is waiting for others to end.
         state.thread = None;
         state.closing = true;
         if let Some(nic) = &state.nic {
@@ -68,9 +69,9 @@ impl Job {
     }
 }
 
-/// Runs `program` as every rank, rank 0 on the calling thread, and return the job when all have
-/// ended and every put has been delivered. What the ranks return, their registered memory above
-/// all, lives until then. Call it inside a loom model.
+/// Runs `program` as every rank, rank 0 on the calling thread. Returns the job when all ranks have
+/// ended and every put has been delivered. What the ranks return, in particular their registered
+/// memory, lives until then. Call it inside a loom model.
 pub fn run<P, R>(config: Config, program: P) -> Rc<Job>
 where
     P: Fn(Fabric) -> R + 'static,
@@ -88,11 +89,12 @@ where
     launch(job, parts)
 }
 
-/// As [`run`], after a set-up that is no part of the model: `set_up` of all ranks is carried out on
-/// one thread, and what it yields is there, and known to all, when `program` begins. Regions are
-/// made in the set-up only; what the program accesses is kept by what the set-up yields.
+/// Runs `program` as every rank after a set-up that is not part of the model: one thread carries
+/// out `set_up` for all ranks, and every rank sees its effects when `program` begins. Regions can
+/// be made in the set-up only, and its result must keep alive those that the program accesses. Call
+/// it inside a loom model.
 ///
-/// All ranks are threads of their own, and the calling one waits for them.
+/// Rank 0 also has a thread of its own; the calling thread waits.
 ///
 /// # Panics
 /// If the set-up does not end.
@@ -130,7 +132,7 @@ fn fabrics(job: &Rc<Job>) -> impl Iterator<Item = Fabric> + use<> {
     (0..job.config.ranks as u32).map(move |rank| Modelled::fabric(&job, Rank::new(rank)))
 }
 
-/// Carries a future out that waits for nobody else.
+/// Runs a future that waits for nobody else.
 fn at_once<T>(future: impl Future<Output = T>) -> T {
     const POLLS: usize = 10_000;
     let (mut future, mut cx) = (pin!(future), Context::from_waker(Waker::noop()));
@@ -142,7 +144,7 @@ fn at_once<T>(future: impl Future<Output = T>) -> T {
     panic!("the set-up did not end within {POLLS} polls")
 }
 
-/// Each part is a rank's.
+/// Runs each part as one rank, in order.
 fn launch<G, R>(job: Rc<Job>, parts: Vec<G>) -> Rc<Job>
 where
     G: FnOnce() -> R + 'static,
@@ -175,14 +177,14 @@ where
     job
 }
 
-/// Loom takes it for words.
+/// The stack size of a thread, which loom counts in words.
 const STACK: usize = 1 << 17;
 
 type Body = Box<dyn FnOnce()>;
 
 thread_local! {
-    /// Bodies of threads that have not begun. Threads of loom are coroutines of one thread; so
-    /// nothing is sent, whatever it takes a builder for.
+    /// The bodies of threads that have not begun. Loom's threads are coroutines of one thread, so
+    /// nothing is really sent, although its builder requires `Send`.
     static BODIES: RefCell<Vec<Option<Body>>> = const { RefCell::new(Vec::new()) };
 }
 

@@ -15,8 +15,8 @@ use core::{
 /// A posted operation. Await it, [`test`](Handle::test) it, or [`wait`](Handle::wait) for it; it
 /// yields the old value of an atomic, or gives back the buffer of a put or get.
 ///
-/// *Complete* means that the source may be reused and the result is here. It does not mean that a
-/// put is visible at its target; [`crate::Fabric::flush`] waits for that. An atomic or a get is
+/// *Complete* means that the source may be reused and the result has arrived. It does not mean that
+/// a put is visible at its target; [`crate::Fabric::flush`] waits for that. An atomic or a get is
 /// complete only after it took effect at its target.
 ///
 /// Dropping a handle does not cancel the transfer: memory in flight stays alive, the result is
@@ -25,8 +25,8 @@ use core::{
 pub struct Handle<T: 'static> {
     /// The result, or the value that becomes it; `None` after it was taken.
     value: Option<T>,
-    /// An operation that was not over when it was posted. Dropped only by [`Handle::drop`], which
-    /// the short path sees through.
+    /// An operation that did not complete when posted. Dropped only by [`Handle::drop`], which the
+    /// short path sees through.
     in_flight: ManuallyDrop<Option<InFlight<T>>>,
 }
 
@@ -40,7 +40,7 @@ struct InFlight<T: 'static> {
 pub(crate) struct ReturnedValue<T: 'static> {
     /// Where the bytes of a get go.
     pub(crate) sink: fn(&mut T) -> Sink<'_>,
-    /// How an atomic's result is set from the word before.
+    /// How an atomic's result is set from the word's previous value.
     pub(crate) patch: fn(&mut T, u64),
 }
 
@@ -61,7 +61,7 @@ impl<T> Handle<T> {
     }
 }
 
-/// Polls an operation that was not over when it was posted.
+/// Polls an operation that did not complete when posted.
 #[inline(never)]
 fn go_on<T>(handle: &mut Handle<T>, cx: &mut Context<'_>) -> Poll<Result<T>> {
     let (Some(in_flight), Some(value)) = (&mut *handle.in_flight, &mut handle.value) else { taken() };
@@ -119,8 +119,8 @@ impl<T> Handle<T> {
     /// allows it, blocks the calling thread until the operation is complete.
     ///
     /// # Errors
-    /// What the operation itself fails with, and [`FabricError::Unsupported`] if the operation
-    /// isn't complete and a thread can't block for the provider's operations (virtual time).
+    /// The error of the operation itself, and [`FabricError::Unsupported`] if the operation isn't
+    /// complete and a thread can't block for the provider's operations (virtual time).
     #[inline]
     pub fn wait(mut self) -> Result<T> {
         if self.in_flight.is_none() {

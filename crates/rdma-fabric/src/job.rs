@@ -1,5 +1,4 @@
-//! What a job looks like to its ranks: where they run, and what the provider guarantees beyond the
-//! contract.
+//! A job as its ranks see it: where they run, and what the provider guarantees beyond the contract.
 
 use crate::LockedMemory;
 use std::sync::Arc;
@@ -7,7 +6,7 @@ use std::sync::Arc;
 /// Which later atomics a put is ordered before *without* a flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PutOrder {
-    /// None: flush first.
+    /// No atomics: flush first.
     None,
     /// Atomics of the same poster to the same target.
     SameTarget,
@@ -22,11 +21,11 @@ pub enum Existing {
     /// Not at all: registering is [`crate::FabricError::Unsupported`].
     None,
     /// Staged: its bytes are copied into memory of the fabric when it is registered, and back when
-    /// it is taken. Everything that is possible with allocated memory is possible with it.
+    /// it is taken. It supports everything that allocated memory does.
     Staged,
     /// The operating system copies between the processes, one call for each put and get. Atomics
-    /// are [`crate::FabricError::NoAtomics`]; words are written and read whole only as far as the
-    /// system's copy does so.
+    /// are [`crate::FabricError::NoAtomics`]; words are written and read whole only if the system's
+    /// copy does so.
     CrossCopy,
     /// Peers reach the buffer itself, like any region.
     Direct,
@@ -78,7 +77,7 @@ impl Caps {
     }
 }
 
-/// What a job looks like to all its ranks. It never changes.
+/// A job as all its ranks see it. It never changes.
 #[derive(Clone, Debug)]
 pub struct JobFacts {
     /// Number of ranks.

@@ -74,8 +74,8 @@ pub async fn race<A: Future, B: Future>(a: A, b: B) -> Either<A::Output, B::Outp
     .await
 }
 
-/// Runs futures together until one is done and drops the others. In a tie the one that was given
-/// first takes precedence. Never done if there are none.
+/// Runs futures together until one is done and drops the others. In a tie the one given first takes
+/// precedence. Never completes if there are none.
 pub async fn race_all<T: Future>(futures: impl IntoIterator<Item = T>) -> T::Output {
     let mut running: Vec<Pin<Box<T>>> = futures.into_iter().map(Box::pin).collect();
     poll_fn(|cx| {

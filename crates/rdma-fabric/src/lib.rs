@@ -2,7 +2,7 @@
 //!
 //! The problem: protocols over remote memory access (locks, halo exchanges, matching areas) are
 //! written against one machine's interface, and can then be neither measured elsewhere nor checked.
-//! This crate is the small vocabulary in which they can be written *once*. A [`Fabric`] is the same
+//! This crate is a small vocabulary in which they can be written *once*. A [`Fabric`] is the same
 //! type over real shared memory, a simulated network in virtual time and model checkers, all of
 //! which implement [`provider::Provider`]. So a protocol has no type parameter for its fabric and
 //! is compiled once.
@@ -18,17 +18,16 @@
 //!   the operation is *complete*. A put is *visible* at its target after a [flush](Fabric::flush).
 //! * A rank waits only for its own memory or queues: [`Fabric::wait_until`],
 //!   [`Fabric::next_notice`].
-//! * A [provider] is what a fabric runs on. A wrapper that counts, delays or breaks what runs over
-//!   a fabric is a provider, too: it stands in between, and [forwards](forward) everything that it
-//!   does not change.
+//! * A [provider] is what a fabric runs on. A wrapper that counts, delays or breaks operations is a
+//!   provider too: it sits in between and [forwards](forward) everything that it does not change.
 //! * A [`Program`] is what every rank runs. A provider's launcher starts it; this crate has none.
 //! * A network interface can do some things by itself: a [control queue](control_queue) holds
 //!   commands that peers' arrivals release, and a [barrier unit](barrier) combines signals. A
-//!   [triggered] put leaves when words of its own rank say so; without queues it leaves in
-//!   whichever call its rank waits in next.
+//!   [triggered] put leaves when words of its own rank say so; without queues it leaves in the next
+//!   call in which its rank waits.
 //!
 //! # Safety
-//! Everything is safe to call except what creates or uses a [`Pact`] that allows references.
+//! Everything is safe to call, except for what creates or uses a [`Pact`] that allows references.
 //! Memory that others may write is never handed out as a slice: it is read and written by copying.
 //! References exist only to memory [without a key](Fabric::keyless), under a lock's guard. A peer
 //! that breaks the rules can only write wrong *values* into memory that was registered for it.
@@ -44,11 +43,11 @@
 //! 4. `provider/mod.rs`, `job.rs` (450): what a provider implements, and what it guarantees.
 //! 5. `memory/`: `region.rs`, `place.rs` (500): keys, addresses, and the one comparison that each
 //!    access makes.
-//! 6. `error/mod.rs` (300), to look things up.
+//! 6. `error/mod.rs` (300), for reference.
 //!
 //! Afterwards, as needed: `group/` (850; set-up collectives), `fabric/`: `operation_future.rs`,
-//! `wait_future.rs` (400; the futures of 2.), the rest of `memory/` (600; typed pointers,
-//! registered and locked memory), `access/` (1200; the assembly behind a place), and `offload/`,
+//! `wait_future.rs` (400; the futures of 2.), the rest of `memory/` (750; typed pointers
+//! and their parts, registered and locked memory), `access/` (1200; the assembly behind a place), and `offload/`,
 //! which the core does not need: `control_queue/` (1150), `barrier/` (1950), `triggered/` (900).
 
 pub mod access;
@@ -73,7 +72,7 @@ pub use group::{Group, GroupMemory};
 pub use handle::Handle;
 pub use job::{Caps, Existing, PutOrder};
 pub use memory::{
-    Keyring, LocalSpan, LocalWord, LockedMemory, Mapped, OwnedMemory, Pact, Region, RegionKey, RegisterError,
+    Keyring, LocalSpan, LocalWord, LockedMemory, Mapped, OwnedMemory, Pact, Part, Region, RegionKey, RegisterError,
     Registered, RemoteAddr, RemoteSpan, RemoteWord, Uses,
 };
 pub use offload::{barrier, control_queue, control_queue::ControlQueue, triggered, triggered::Triggers};

@@ -158,8 +158,8 @@ pub struct Put<'a, T: Pod, S> {
     pub notice: Option<u64>,
 }
 
-/// Notifies the target of a put that the put has arrived; left after the data is visible there, if
-/// the poster asked for it.
+/// Notifies the target that a put has arrived; left after the data is visible there, if the poster
+/// asked for it.
 ///
 /// The counterpart of Tofu's remote MRQ notice (`edata`), libfabric's remote CQ data and notified
 /// access.
@@ -215,7 +215,7 @@ impl<T: Pod, D: GetSink<T>> Operation for Get<'_, T, D> {
     }
 }
 
-/// Changes a word by a remote atomic; yields the value before.
+/// Changes a word by a remote atomic; yields its previous value.
 #[derive(Debug)]
 pub struct Atomic<'a, W: AtomicWord> {
     /// The word.

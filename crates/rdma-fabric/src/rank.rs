@@ -1,4 +1,4 @@
-//! Who is who: ranks and the nodes (machines) they run on.
+//! Ranks, and the nodes (machines) they run on.
 
 use core::fmt;
 
@@ -23,7 +23,7 @@ impl Rank {
         self.0 as usize
     }
 
-    /// Returns the rank's number as it travels in memory.
+    /// Returns the rank's number in the form in which it is stored in memory.
     #[inline]
     pub const fn number(self) -> u32 {
         self.0

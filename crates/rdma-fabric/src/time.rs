@@ -1,4 +1,4 @@
-//! Time as the fabric tells it: wall-clock on real providers, virtual on simulated ones.
+//! The fabric's time: wall-clock on real providers, virtual on simulated ones.
 
 use core::{fmt, ops, time::Duration};
 

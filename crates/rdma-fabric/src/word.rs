@@ -13,8 +13,7 @@ mod sealed {
 ///
 /// Providers see the bits zero-extended to 64; arithmetic wraps at the word's own width, so adding
 /// `n.wrapping_neg()` subtracts. Signed integers are not words: a bare `1` would be an `i32`, and a
-/// word whose width nobody has named would silently be one of 4 bytes. Because they are not, that
-/// is an error:
+/// word whose width nobody has named would silently have 4 bytes. As it is, this is an error:
 ///
 /// ```compile_fail,E0277
 /// # use rdma_fabric::{Fabric, RemoteAddr, Result};
@@ -62,7 +61,7 @@ macro_rules! atomic_word {
 }
 atomic_word!(u32, u64);
 
-/// A read-modify-write on one word. Every kind returns the value before.
+/// A read-modify-write on one word. Every kind returns the previous value.
 ///
 /// The set is what the Tofu2 NIC offers as ARMW (Hatanaka et al., section 4.1) plus the exclusive
 /// or of its programming interface.
@@ -70,13 +69,13 @@ atomic_word!(u32, u64);
 pub enum Amo<W> {
     /// Add, wrapping.
     Add(W),
-    /// Store, and fetch what was there.
+    /// Store, and fetch the previous value.
     Swap(W),
     /// Store `new` if the word equals `expected`.
     CompareSwap {
-        /// What the word must hold.
+        /// The value that the word must hold.
         expected: W,
-        /// What it holds afterwards if it did.
+        /// The value to store if it does.
         new: W,
     },
     /// Bitwise or.
@@ -109,8 +108,8 @@ impl<W: AtomicWord> Amo<W> {
         self.map(W::to_bits)
     }
 
-    /// Returns the word's value after the operation on `old`: the arithmetic every provider must
-    /// agree on.
+    /// Returns the word's value after the operation on `old`: the arithmetic that every provider
+    /// must agree on.
     #[inline]
     pub fn apply(self, old: W) -> W {
         let bits = |f: fn(u64, u64) -> u64, v: W| W::from_bits(f(old.to_bits(), v.to_bits()));

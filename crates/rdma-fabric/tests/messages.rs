@@ -1,4 +1,4 @@
-//! What the compiler says to those who make the usual mistakes.
+//! The compiler's messages for common mistakes.
 
 #![cfg(not(miri))]
 
@@ -9,7 +9,7 @@ use std::{
     sync::OnceLock,
 };
 
-/// The crate's metadata, and where its dependencies' are.
+/// The crate's metadata, and the directory with its dependencies'.
 fn library() -> &'static (String, String) {
     static LIBRARY: OnceLock<(String, String)> = OnceLock::new();
     LIBRARY.get_or_init(|| {
@@ -25,7 +25,7 @@ fn library() -> &'static (String, String) {
     })
 }
 
-/// What the compiler says to these items.
+/// Returns the compiler's messages for these items.
 fn said(items: &str) -> (bool, String) {
     let (library, dependencies) = library();
     let mut rustc = Command::new(env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
@@ -39,7 +39,7 @@ fn said(items: &str) -> (bool, String) {
     (out.status.success(), String::from_utf8_lossy(&out.stderr).into_owned())
 }
 
-/// The items don't compile, and each of these is said why.
+/// Checks that the items don't compile, and that the messages contain each of these.
 #[track_caller]
 fn refused(items: &str, why: &[&str]) {
     let (compiles, text) = said(items);
@@ -49,7 +49,7 @@ fn refused(items: &str, why: &[&str]) {
     }
 }
 
-/// A word's width is never that of a literal without a type.
+/// A word's width is never taken from a literal without a type.
 #[test]
 fn words_have_a_width_that_somebody_named() {
     let why = ["`i32` is not a word", "a word is a `u32` or a `u64`", "`remote_word::<u64>(…)`", "`1u64`"];

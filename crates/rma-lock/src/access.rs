@@ -1,4 +1,4 @@
-//! Locks of many ranks' memory: of one rank's, or of all ranks' together.
+//! Locks of many ranks' memory: of one rank's memory, or of all ranks' memory together.
 
 use crate::{Guard, Lock, Result, RmaLock};
 use core::future::Future;
@@ -30,7 +30,8 @@ pub trait AccessLock: Lock {
     ///
     /// # Errors
     /// [`crate::LockError::TimedOut`]; [`crate::LockError::Fabric`]; [`crate::LockError::Broken`]
-    /// if an earlier call failed half-way; and whatever else the lock's own method names.
+    /// if an earlier call failed half-way; and any other error that the lock's own method
+    /// documents.
     fn lock_before(&self, access: Access, deadline: Time) -> impl Future<Output = Result<Self::Guard<'_>>>;
 
     /// Takes the lock for `access`.
@@ -48,9 +49,9 @@ pub trait AccessLock: Lock {
     fn try_lock(&self, access: Access) -> impl Future<Output = Result<Option<Self::Guard<'_>>>>;
 }
 
-/// One lock for all of a window, as on FX100 (Hatanaka, Hori and Ishikawa, section 4.2): every
+/// One lock for a whole window, as on FX100 (Hatanaka, Hori and Ishikawa, section 4.2): every
 /// shared access is a reader, every exclusive access a writer. So exclusive accesses to different
-/// ranks are kept apart as well.
+/// ranks exclude each other as well.
 #[derive(Clone, Debug)]
 pub struct OneLock<L> {
     lock: L,

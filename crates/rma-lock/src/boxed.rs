@@ -1,4 +1,4 @@
-//! Futures that are boxed only where they are not over at once.
+//! Futures that are boxed only if they do not complete at once.
 
 use crate::{
     Result,
@@ -12,7 +12,7 @@ use core::{
 };
 use rdma_fabric::provider::Boxed;
 
-/// A future whose success is wrapped into something else: this makes a guard of a hold.
+/// A future whose success is wrapped into something else, as when a hold becomes a guard.
 pub(crate) struct Wrapped<F, Wrap> {
     future: F,
     /// `None` when it has ended.
@@ -47,7 +47,7 @@ where
     }
 }
 
-/// A short path that polls one of several futures, and boxes it if it is not over at once.
+/// A short path that polls one of several futures, and boxes it if it does not complete at once.
 pub(crate) struct PollOnce<First, Out>(First, PhantomData<fn() -> Out>);
 
 impl<'a, Out, First> FastPath for PollOnce<First, Out>
@@ -69,7 +69,7 @@ where
 }
 
 /// Tries `first`, which is [`poll_or_box`] of one future or another, and awaits the box that it
-/// yields.
+/// returns.
 #[inline(always)]
 pub(crate) fn poll_once<'a, Out, First>(first: First) -> impl Future<Output = Out> + Unpin
 where
@@ -79,7 +79,7 @@ where
     in_place(PollOnce(first, PhantomData), |rest| rest)
 }
 
-/// Polls `future`, and boxes it if it is not over.
+/// Polls `future`, and boxes it if it is still pending.
 #[inline(always)]
 pub(crate) fn poll_or_box<'a, F>(mut future: F, cx: &mut Context<'_>) -> Result<F::Output, Boxed<'a, F::Output>>
 where

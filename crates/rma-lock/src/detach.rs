@@ -1,8 +1,8 @@
-//! Futures that are detached when they are dropped, because others depend on their end.
+//! Futures that are detached when they are dropped, because other ranks depend on their completion.
 //!
 //! An operation that was posted takes effect, whether or not anybody awaits it, and a node in a
 //! queue will be woken. So dropping a future undoes nothing: whatever is in flight is
-//! [detached](Fabric::detach), learns its results, and ends where nobody depends on it.
+//! [detached](Fabric::detach), learns its results, and ends where nobody depends on it any more.
 
 use crate::{LockError, Result, error::Stopped};
 use core::{

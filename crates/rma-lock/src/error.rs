@@ -1,4 +1,4 @@
-//! Why a lock call failed.
+//! The errors of lock calls.
 
 use rdma_fabric::{FabricError, Rank};
 
@@ -19,8 +19,8 @@ pub enum LockError {
     #[error("an earlier operation of this lock failed half-way: {0}")]
     Broken(Box<LockError>),
     /// All queue nodes that a rank has for this lock are held by acquisitions that wait or were
-    /// given up: those keep their node until the lock would have come to them. Await or drop some,
-    /// and try again when it has. Nothing is left to undo.
+    /// given up: an acquisition that was given up keeps its node until the lock would have come to
+    /// it. Await or drop some, and try again when it has. Nothing is left to undo.
     #[error(
         "all {nodes} queue nodes of {rank} are held by acquisitions that wait or were given up: await or drop some, and try \
          again when the lock has come to them"
@@ -31,14 +31,14 @@ pub enum LockError {
         /// The number of queue nodes it has per lock.
         nodes: u32,
     },
-    /// The lock is held so often, by guards that live or were [forgotten](core::mem::forget), that
-    /// one more is refused, long before its count could overflow. Nothing is left to undo.
-    /// Forgotten guards stay counted for ever.
+    /// So many guards, live or [forgotten](core::mem::forget), hold the lock that one more is
+    /// refused, long before its count could overflow. Nothing is left to undo. Forgotten guards
+    /// stay counted for ever.
     #[error(
         "the lock is held {most} times already, guards that were forgotten included, and counts no more: release some"
     )]
     TooManyHolders {
-        /// The number of holders from which on others are refused.
+        /// The number of holders at which more are refused.
         most: u32,
     },
     /// The job has more ranks than a lock with queues can name in half a word.
@@ -67,17 +67,17 @@ pub enum LockError {
         /// The rank that wrote.
         by: Rank,
     },
-    /// More ranks have died, or in more turns, than the lock was made to survive
+    /// More ranks have died, or in more epochs, than the lock was made to survive
     /// ([`crate::locks::Recovery`]).
     #[error("the lock was made to survive {deaths} deaths in {epochs} epochs, and that was not enough")]
     Unrecoverable {
-        /// The number of epochs it could have.
+        /// The number of epochs the lock could have.
         epochs: u32,
-        /// The number of deaths it could record.
+        /// The number of deaths the lock could record.
         deaths: u32,
     },
     /// A lock was asked to survive more than it can, or to have no epoch
-    /// ([`crate::locks::Recovery`]). It was not made.
+    /// ([`crate::locks::Recovery`]). It was not created.
     #[error("a lock can survive up to 4095 deaths, in 1 to 256 epochs; {deaths} in {epochs} were asked for")]
     RecoveryLimits {
         /// Epochs asked for.
@@ -86,7 +86,7 @@ pub enum LockError {
         deaths: u32,
     },
     /// A rank panicked while it wrote what the lock guards; the lock was released again.
-    /// [`crate::AcquireError::into_inner`] gives the guard nevertheless;
+    /// [`crate::AcquireError::into_inner`] returns the guard nevertheless;
     /// [`crate::LockedWriteGuard::clear_poison`] ends this state. See [`crate::PoisonError`].
     #[error(
         "{by} panicked while it wrote what the lock guards; take the guard all the same (`into_inner` of the error that \
@@ -96,7 +96,7 @@ pub enum LockError {
         /// The rank that panicked.
         by: Rank,
     },
-    /// A lock word holds something that no rank that keeps to the protocol writes.
+    /// A lock word holds a value that no rank following the protocol writes.
     #[error(transparent)]
     Corrupt(Box<CorruptWord>),
 }
@@ -115,8 +115,9 @@ pub struct CorruptWord {
 }
 
 impl LockError {
-    /// Tells [`crate::locks::RecoverableLock`] that its home word keeps everybody out; nothing is
-    /// left to undo. No caller of this crate sees it: every lock admits more holders than 0.
+    /// Reports to [`crate::locks::RecoverableLock`] that its home word keeps everybody out; nothing
+    /// is left to undo. No caller of this crate ever sees it: every lock admits more than 0
+    /// holders.
     pub(crate) const KEPT_OUT: LockError = LockError::TooManyHolders { most: 0 };
 
     #[cold]
@@ -135,7 +136,7 @@ impl From<FabricError> for LockError {
 /// The result of a lock call.
 pub type Result<T, E = LockError> = core::result::Result<T, E>;
 
-/// The reason why a protocol stopped half-way.
+/// The reason a protocol stopped half-way.
 #[derive(Debug)]
 pub(crate) enum Stopped {
     /// It stopped in an orderly way: nothing is left to undo.

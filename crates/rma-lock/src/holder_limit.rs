@@ -1,12 +1,12 @@
 //! How many holders a lock counts in one word.
 //!
-//! A guard that was forgotten stays counted for ever, so safe code could drive an unlimited count
-//! to the end of its field, and the word would then say that nobody is inside. So each counted
-//! acquisition checks, in the word that it found, the bits from [`MAX_HOLDERS`] on: if one is set,
-//! the acquisition takes itself back, exactly as a holder leaves, and is [refused](refusal).
+//! A forgotten guard stays counted for ever, so safe code could drive an unlimited count past the
+//! end of its field, and the word would then say that nobody is inside. So each counted acquisition
+//! checks, in the word that it found, the bits from [`MAX_HOLDERS`] up: if one is set, the
+//! acquisition undoes itself, exactly as a holder leaves, and is [refused](refusal).
 //!
-//! So only acquisitions between those two atomics are counted above [`MAX_HOLDERS`]. They need
-//! room: at least three quarters of the field. `docs/contract/soundness.md` has the arithmetic.
+//! So only acquisitions between those two atomics are counted above [`MAX_HOLDERS`]. They get room
+//! for that: at least three quarters of the field. `docs/contract/soundness.md` has the arithmetic.
 
 use crate::LockError;
 

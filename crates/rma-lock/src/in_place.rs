@@ -1,12 +1,13 @@
-//! Short paths: what is over at once costs no box, and its first poll becomes part of its caller.
+//! Short paths: a call that completes at once costs no box, and its first poll is inlined into its
+//! caller.
 //!
 //! [`in_place`] is an `async` block that tries something, awaits the operation it posted, and then
-//! the rest if that is not enough. It differs in two ways, because a call and a large value moved
-//! cost more than a lock: the first poll is certain to become part of its caller, and the rest is
-//! boxed, and created only when it is needed. Where operations take time, a large job consists of
-//! one future per rank: an uncontended acquisition or release keeps its operation in place.
+//! the rest if that is not enough. It differs in two ways, because calling a function and moving a
+//! large value cost more than a lock: the first poll is certain to be inlined into its caller, and
+//! the rest is boxed and created only when needed. Where operations take time, a large job consists
+//! of one future per rank: an uncontended acquisition or release keeps its operation in place.
 //!
-//! [`atomic_now`] and [`poll_atomic`] post the atomics of which such paths consist.
+//! [`atomic_now`] and [`poll_atomic`] post the atomics that such paths consist of.
 
 use core::{
     future::{Future, Pending},
@@ -16,7 +17,7 @@ use core::{
 };
 use rdma_fabric::{Amo, Fabric, FabricError, Handle, RemoteWord};
 
-/// What is tried first.
+/// The short path, which is tried first.
 pub(crate) trait FastPath {
     type Out;
     /// The operation that was posted, and polled once; dropping it leaves nothing undone.
@@ -28,7 +29,8 @@ pub(crate) trait FastPath {
     fn now(self, cx: &mut Context<'_>) -> Attempt<Self>;
 }
 
-/// For paths that post several operations one after the other: none is awaited in place.
+/// The [`FastPath::Posted`] of paths that post several operations in sequence: none is awaited in
+/// place.
 pub(crate) type Never<Fast> = Pending<Result<<Fast as FastPath>::Out, <Fast as FastPath>::Stage>>;
 
 /// The outcome of a first attempt.
@@ -46,7 +48,7 @@ pub(crate) struct InPlace<Fast: FastPath, Slow, Rest> {
     then: ManuallyDrop<Then<Fast, Rest>>,
 }
 
-/// What is being awaited.
+/// The stage that is being awaited.
 enum Then<Fast: FastPath, Rest> {
     /// Before the first poll, and after the end.
     Nothing,
@@ -76,7 +78,7 @@ impl<Fast: FastPath, Slow, Rest> InPlace<Fast, Slow, Rest> {
     }
 }
 
-/// Dropping one that is over costs only a comparison.
+/// Dropping a completed one costs only a comparison.
 impl<Fast: FastPath, Slow, Rest> Drop for InPlace<Fast, Slow, Rest> {
     #[inline(always)]
     fn drop(&mut self) {
@@ -126,7 +128,7 @@ where
         *self.then = Then::Rest(slow(stage));
     }
 
-    /// Polls what is being awaited. The result is boxed, so that only this path has it in memory.
+    /// Polls the current stage. The result is boxed, so that only this path has it in memory.
     #[cold]
     #[inline(never)]
     fn go_on(&mut self, cx: &mut Context<'_>) -> Option<Box<Fast::Out>> {
@@ -171,10 +173,10 @@ fn not_over(posting: Posting) -> NotOver {
     Some(Box::new(posting))
 }
 
-/// Does an atomic that is over at once.
+/// Does an atomic that completes at once.
 ///
-/// The call out of line is given a copy of `amo`: the original, if its address were passed, would
-/// be kept in memory on the short path too.
+/// The out-of-line call gets a copy of `amo`: if the original's address were passed, it would be
+/// kept in memory on the short path too.
 #[inline(always)]
 pub(crate) fn atomic_now(fabric: &Fabric, word: &RemoteWord<u64>, amo: Amo<u64>) -> Result<u64, NotOver> {
     match fabric.atomic_now(word, amo) {
@@ -200,7 +202,7 @@ fn test_atomic(fabric: &Fabric, word: &RemoteWord<u64>, amo: Amo<u64>) -> Result
 }
 
 /// Does [`atomic_now`] by polling: a few instructions fewer where the fabric's handles know that
-/// they are over.
+/// they are complete.
 #[inline(always)]
 pub(crate) fn poll_atomic(
     fabric: &Fabric,

@@ -6,9 +6,9 @@
 //! spin on the lock.
 //!
 //! [`RwLock`] is what most programs need. Its [`Policy`] decides who gets in first, whether it
-//! takes nodes into account, and whether it survives the deaths of ranks. The locks that it is made
-//! of, and others, are in [`locks`] under the names that the literature gives them; [`RmaLock`] is
-//! what all of them can do.
+//! takes nodes into account, and whether it survives the deaths of ranks. The locks it is built
+//! from, and others, are in [`locks`] under their names in the literature; [`RmaLock`] is the
+//! interface they share.
 //!
 //! ```
 //! use rma_lock::RwLock;
@@ -25,7 +25,7 @@
 //! ```
 //!
 //! [`Locked`] is the memory of all ranks together with its lock: guards lend slices of it where the
-//! fabric allows, and there is no other way to reach it.
+//! fabric allows, and only guards can reach it.
 //!
 //! [`Window`] is memory of many ranks that is reached in epochs: under one of these locks, between
 //! fences, or between post and start (`docs/systems/windows.md`).
@@ -39,9 +39,9 @@
 //! * Any future may be dropped at any moment: an acquisition ends not holding the lock, a release
 //!   ends having released it. A guard that is dropped is released in the background;
 //!   [`Guard::release`] waits until that is done, and reports whether it could be.
-//! * A lost home is [`rdma_fabric::FabricError::PeerLost`], as is the loss of any rank while
-//!   somebody waits in a lock's queue. A lost holder of a lock that backs off can't be told from a
-//!   slow one: deadlines end the wait for it.
+//! * A lost home is [`rdma_fabric::FabricError::PeerLost`], as is the loss of any rank while a rank
+//!   waits in a lock's queue. A lost holder of a lock that backs off can't be told from a slow one:
+//!   only a deadline ends the wait for it.
 
 mod access;
 mod back_off;

@@ -1,11 +1,11 @@
-//! What all locks of this crate can do.
+//! The interface that all locks of this crate share.
 
 use crate::Result;
 use core::{fmt, future::Future};
 use rdma_fabric::{Fabric, Group, GroupMemory, Rank, Time, provider::Boxed};
 
 /// How any lock is made, and what it declares about itself. [`RmaLock`] and [`crate::AccessLock`]
-/// add what it does.
+/// add the operations.
 pub trait Lock: Clone + fmt::Debug + 'static {
     /// The options that a lock is made with; the same on all ranks, unless the lock says otherwise.
     type Options: Clone + fmt::Debug + Default;
@@ -54,7 +54,7 @@ pub trait Lock: Clone + fmt::Debug + 'static {
         }
     }
 
-    /// Makes a lock of the whole job with the usual options: [`Lock::symmetric_with`].
+    /// Makes a lock of the whole job with the default options, as [`Lock::symmetric_with`] does.
     ///
     /// # Errors
     /// As [`Lock::symmetric_with`].
@@ -69,7 +69,7 @@ pub trait Lock: Clone + fmt::Debug + 'static {
     fn fabric(&self) -> &Fabric;
 }
 
-/// Any readers-writer lock in a rank's memory, for programs and tests that leave open which one.
+/// Any readers-writer lock in a rank's memory, for programs and tests that work with all of them.
 ///
 /// One value per rank refers to one lock shared by all; clones of it are the same value. The
 /// promises in the crate's documentation hold for all: exclusion, puts of a holder visible before
@@ -100,7 +100,7 @@ pub trait RmaLock: Lock {
     /// # Errors
     /// [`crate::LockError::TimedOut`]; [`crate::LockError::TooManyHolders`];
     /// [`crate::LockError::Fabric`]; [`crate::LockError::Broken`] if an earlier call failed
-    /// half-way; and whatever else the lock's own method names.
+    /// half-way; and any other error that the lock's own method documents.
     fn read_before(&self, deadline: Time) -> impl Future<Output = Result<Self::Shared<'_>>>;
 
     /// Takes the lock shared.
@@ -160,8 +160,8 @@ pub(crate) const OURS: OfThisCrate = OfThisCrate(());
 /// A lock whose words count readers without telling them apart, so that a shared hold begun by one
 /// rank may be ended by another: what [`crate::locks::Aggregated`] needs.
 ///
-/// A hold ended by somebody who has none would break every promise of the lock. So only the locks
-/// of this crate can be held without a guard, and only by this crate:
+/// Ending a hold that nobody has would break every promise of the lock. So only the locks of this
+/// crate can be held without a guard, and only by this crate:
 /// ```compile_fail,E0061
 /// # use rdma_fabric::Fabric; use rma_lock::locks::AnonymousShared;
 /// # async fn program<L: AnonymousShared>(lock: &L) {
@@ -169,25 +169,25 @@ pub(crate) const OURS: OfThisCrate = OfThisCrate(());
 /// # }
 /// ```
 pub trait AnonymousShared: RmaLock + Send + Sync {
-    /// Takes a shared hold, which lasts until any rank [ends it](AnonymousShared::end_hold). What a
-    /// rank publishes about its readers does not count it. Dropping the future undoes what it has
-    /// done; if it fails, nothing is held.
+    /// Takes a shared hold, which lasts until any rank [ends it](AnonymousShared::end_hold). A rank
+    /// does not count it among the readers that it publishes. Dropping the future undoes what it
+    /// has done; if it fails, nothing is held.
     #[doc(hidden)]
     fn hold(&self, deadline: Time, ours: OfThisCrate) -> Boxed<'_, Result<()>>;
 
-    /// Takes a shared hold if that needs no wait; yields whether it did.
+    /// Takes a shared hold if that needs no wait; returns whether it did.
     #[doc(hidden)]
     fn try_hold(&self, ours: OfThisCrate) -> Boxed<'_, Result<bool>>;
 
     /// Ends a [hold](AnonymousShared::hold) of any rank, once, by a release of this rank. That
-    /// flushes only this rank's puts, so others' puts must be visible before. If the future is
-    /// dropped, the rest is done in the background.
+    /// flushes only this rank's puts, so other ranks' puts must already be visible. If the future
+    /// is dropped, the rest is done in the background.
     #[doc(hidden)]
     fn end_hold(&self, ours: OfThisCrate) -> Boxed<'_, Result<()>>;
 }
 
-/// A lock whose exclusive hold can be kept without its guard, by a protocol that holds the lock
-/// longer than a borrow of it lasts: what [`crate::locks::IndicatorLock`] needs.
+/// A lock whose exclusive hold can be kept without its guard, by a protocol that holds the lock for
+/// longer than it can borrow it: what [`crate::locks::IndicatorLock`] needs.
 ///
 /// As with [`AnonymousShared`], only the locks of this crate do this, and only for this crate:
 /// ```compile_fail,E0061
@@ -197,7 +197,7 @@ pub trait AnonymousShared: RmaLock + Send + Sync {
 /// # }
 /// ```
 pub trait KeptExclusive: RmaLock + Send + Sync {
-    /// Takes the lock exclusively, held by no guard; yields what its rank must remember of the
+    /// Takes the lock exclusively, held by no guard; returns what its rank must remember about the
     /// hold. Dropping the future undoes what it has done.
     #[doc(hidden)]
     fn keep(&self, deadline: Time, ours: OfThisCrate) -> Boxed<'_, Result<u64>>;
@@ -222,14 +222,14 @@ pub enum Fairness {
     /// Readers get in only when no writer waits, and starve under a steady stream of writers;
     /// writers get in one at a time in order of arrival.
     WritersFirst,
-    /// In order of arrival; adjacent readers get in together. Nobody starves.
+    /// Ranks get in in order of arrival; adjacent readers get in together. Nobody starves.
     Fifo,
     /// Readers and writers take turns as long as both want the lock. Readers that find a writer
     /// inside get in when it leaves, before the next one; writers wait for no reader that comes
-    /// after them, and get in in the order of the lock that keeps them apart.
+    /// after them, and get in in the order given by the lock that keeps them apart.
     Alternating,
-    /// Whoever comes when the lock is free gets in, however long others have waited; anybody can
-    /// starve.
+    /// Any rank that comes when the lock is free gets in, however long others have waited; any rank
+    /// can starve.
     Barging,
 }
 

@@ -6,8 +6,8 @@
 //!   atomics. [`PackedLock`] is that lock with fewer operations for writers, [`WritersFirstLock`]
 //!   prefers writers, and [`FairLock`] admits everybody in order of arrival.
 //! * [`BackOffLock`] and [`WindowLock`], those of foMPI, have no queue: a rank that finds them
-//!   taken sleeps and comes back. They cost less when free, and no rank has to run for another's
-//!   sake.
+//!   taken sleeps and comes back. They cost less when free, and no rank has to run for another to
+//!   make progress.
 //! * [`Aggregated`], [`IndicatorLock`], [`PerRankLock`] and [`EachLock`] are composed of these and
 //!   know which ranks share a node (`docs/systems/node-locks.md`).
 //! * [`RecoverableLock`] continues after members have died (`docs/systems/recovery.md`).

@@ -9,7 +9,7 @@ use explore::{Explorer, Probe};
 use rdma_fabric::{Deps, Fabric, ProgramResult, Rank, Time};
 
 const HOME: Rank = Rank::new(0);
-/// The word at the home that may keep what it held.
+/// The word at the home that may keep its last value.
 const HEAD: u64 = 24;
 /// A rank's published words.
 const PUBLISHED: [u64; 2] = [64, 72];

@@ -1,20 +1,20 @@
-//! What a state is known by.
+//! The fingerprint of a state.
 //!
-//! Two states are taken for one if they differ only in what no rank's further steps depend on:
-//! * *Names of equal ranks.* Ranks of the same role (and, if readers pass a level, of the same
-//!   node) do the same. A permutation of them, done to their memories, to the words that they own
-//!   and to the names in all words, turns runs into runs and keeps each property.
-//! * *Numbers of turns.* Turns of a node are counted modulo 16, increased by one, and compared.
-//!   Adding the same number to all that tell of one node's turn is such a renaming, too. Here they
-//!   are counted from the turn in the node's wake word.
+//! Two states count as one if they differ only in something that no rank's further steps depend on:
+//! * *Names of equal ranks.* Ranks of the same role (and, if readers pass through a level, of the
+//!   same node) do the same. A permutation of them, applied to their memories, to the words that
+//!   they own and to the names in all words, turns runs into runs and preserves each property.
+//! * *Numbers of turns.* Turns of a node are counted modulo 16; they are only incremented and
+//!   compared. Adding the same number to all mentions of one node's turn is such a renaming too.
+//!   Here they are counted from the turn in the node's wake word.
 //! * *Old links.* The next word of a node in no queue is cleared before the node is used, whatever
-//!   link it holds; only the mark that a successor is on its way, *inside* and 0 are told apart, by
-//!   its owner and by whoever else may come there.
+//!   link it holds; only the mark that a successor is on its way, *inside* and 0 are distinguished,
+//!   by its owner and by any other rank that may come there.
 //!
-//! The least hash over all permutations stands for all of them. Ranks that differ in what has no
-//! names in it are sorted by that first, so mostly one permutation is left. Hashes are XXH3's of
-//! 128 bits: if they behave as random, n states collide with a probability of about n² / 2^129 for
-//! each permutation that is compared; 10^9 states with 12 permutations 10^-19.
+//! The least hash over all permutations stands for all of them. Ranks are first sorted by
+//! everything that contains no names, so usually only one permutation is left. Hashes are 128-bit
+//! XXH3: if they behave as random, n states collide with a probability of about n² / 2^129 for each
+//! permutation that is compared, or 10^-19 for 10^9 states with 12 permutations.
 
 use crate::{
     model::{Model, Role},
@@ -31,7 +31,7 @@ const LENGTH: usize = WORDS + PER_RANK * MOST_RANKS;
 const HIGH: u32 = 32;
 const LOW: u64 = 0xffff_ffff;
 
-/// Which ranks may be permuted: those with the same number.
+/// Returns the classes of ranks: those with the same number may be permuted.
 pub(crate) fn classes(model: &Model) -> [u8; MOST_RANKS] {
     let mut classes = [0; MOST_RANKS];
     for (me, class) in classes.iter_mut().enumerate().take(model.ranks()) {
@@ -41,7 +41,7 @@ pub(crate) fn classes(model: &Model) -> [u8; MOST_RANKS] {
     classes
 }
 
-/// Where each rank is put, and from which turn its nodes' are counted.
+/// The position given to each rank, and the turns from which those of its nodes are counted.
 struct Names<'a> {
     model: &'a Model,
     position: [u8; MOST_RANKS],
@@ -49,7 +49,7 @@ struct Names<'a> {
 }
 
 impl Names<'_> {
-    /// A word that may name a node of the lock, or of a level.
+    /// Renames a word that may name a node of the lock or of a level.
     #[inline]
     fn node(&self, bits: u64, of_level: bool) -> u64 {
         if bits == 0 || bits == PASSED || bits == INSIDE {
@@ -62,14 +62,14 @@ impl Names<'_> {
         Id::new(self.position[id.rank()] as usize, id.slot(), turn).bits() | flag
     }
 
-    /// A word with a node in its high half.
+    /// Renames a word with a node in its high half.
     #[inline]
     fn count(&self, bits: u64) -> u64 {
         self.node(bits >> HIGH, false) << HIGH | bits & LOW
     }
 }
 
-/// All of a rank but names.
+/// Returns everything about a rank except names.
 fn nameless(rank: &Rank) -> u64 {
     let bit = |flag: bool, at: u32| u64::from(flag) << at;
     let slots = rank.slots[0] as u64 | (rank.slots[1] as u64) << 2;
@@ -92,7 +92,7 @@ fn nameless(rank: &Rank) -> u64 {
         | u64::from(rank.data_put) << 37
 }
 
-/// What `s` is known by. `classes` are [those](classes) of `model`.
+/// Returns the fingerprint of `s`. `classes` are [those](classes) of `model`.
 pub(crate) fn fingerprint(model: &Model, classes: &[u8; MOST_RANKS], s: &State) -> u128 {
     let ranks = model.ranks();
     let mut keys = [(0u8, 0u64, 0u8); MOST_RANKS];
@@ -113,7 +113,7 @@ pub(crate) fn fingerprint(model: &Model, classes: &[u8; MOST_RANKS], s: &State) 
     least
 }
 
-/// Every order of `keys[from..ranks]` in which equal ones only are exchanged.
+/// Calls `then` with every order of `keys[from..ranks]` that exchanges only equal ones.
 fn permuted(
     keys: &mut [(u8, u64, u8); MOST_RANKS],
     from: usize,
@@ -155,7 +155,7 @@ fn hash(names: &Names<'_>, keys: &[(u8, u64, u8); MOST_RANKS], s: &State) -> u12
             let old = rank.slots[cell] == Slot::Worn && next != 0 && next != PASSED && next != INSIDE;
             if old { OLD } else { next }
         };
-        // What a rank remembers while it deals with its level names nodes of that.
+        // What a rank remembers while it deals with its level names nodes of the level.
         let of_level = levels && rank.cell == 1;
         let at = WORDS + PER_RANK * position;
         all[at] = *nameless;

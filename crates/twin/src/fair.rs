@@ -25,7 +25,7 @@ pub(crate) enum AtFair {
     G1Load,
     G1,
     G1Mark,
-    /// G1 of the last in the queue, woken by nobody: what the node said is taken back.
+    /// G1 of the queue's last, if nobody woke it: what the node said is taken back.
     G1Unsay,
     G1Retire,
     G2,
@@ -39,18 +39,18 @@ const ONE: u64 = 1;
 const WRITER: u32 = 32;
 
 impl Model {
-    /// What the node of `me` says while it is inside.
+    /// Returns what the node of `me` says while `me` is inside.
     fn says(&self, me: usize) -> u64 {
         if self.roles[me] == Role::Read { INSIDE } else { 0 }
     }
 
-    /// What G3 adds.
+    /// Returns what G3 adds.
     fn uncounts(link: u64) -> u64 {
         let writer = if link & WRITES == 0 { 0 } else { link & !WRITES };
         (writer << WRITER).wrapping_sub(ONE)
     }
 
-    /// What `me` is about to do.
+    /// Returns what `me` is about to do.
     pub(crate) fn fair(&self, at: AtFair, s: &State, me: usize) -> Pending {
         let rank = &s.ranks[me];
         let id = self.own_id(s, me);
@@ -86,12 +86,12 @@ impl Turn<'_> {
         self.go(Pc::Fair(at))
     }
 
-    /// The node and class of a link; 0 if nobody is linked.
+    /// Returns the node and class of a link; 0 if nobody is linked.
     fn link_of(&self, link: u64) -> Result<u64, Violation> {
         Id::decode("next", link & !WRITES, self.model.ranks()).map(|id| id.map_or(0, |_| link))
     }
 
-    /// The step `at` has found `found`.
+    /// Continues after the step `at` has found `found`.
     pub(crate) fn fair(&mut self, at: AtFair, found: u64) -> StepResult {
         let (model, me, reads) = (self.model, self.me, self.role() == Role::Read);
         let says = model.says(me);
@@ -163,13 +163,13 @@ impl Turn<'_> {
         }
     }
 
-    /// The queue's first, or behind a reader inside.
+    /// Continues as the queue's first, or behind a reader inside.
     fn ahead(&mut self) -> StepResult {
         let at = if self.role() == Role::Read { AtFair::F3 } else { AtFair::F4 };
         self.at(at)
     }
 
-    /// G1 is over, with a successor.
+    /// Continues after G1 with a successor.
     fn out_before(&mut self, link: u64) -> StepResult {
         let next = self.link_of(link)?;
         if next == 0 {

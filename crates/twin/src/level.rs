@@ -1,5 +1,5 @@
 //! The level of nodes below a lock that counts readers. Steps are those of
-//! `docs/systems/node-locks.md`, as far as nobody gives up.
+//! `docs/systems/node-locks.md`, except for giving up.
 
 use crate::{
     model::{Model, Violation},
@@ -29,11 +29,11 @@ pub(crate) enum AtLevel {
     N12,
 }
 
-/// No leader gives up, so nobody is left without one.
+/// Never set here, because no leader gives up.
 const ORPHAN: u64 = 2;
 
 impl Model {
-    /// What `me` is about to do.
+    /// Returns what `me` is about to do.
     pub(crate) fn level(&self, at: AtLevel, s: &State, me: usize) -> Pending {
         let rank = &s.ranks[me];
         let node = self.nodes[me];
@@ -67,7 +67,7 @@ impl Turn<'_> {
         self.go(Pc::Look)
     }
 
-    /// The step `at` has found `found`.
+    /// Continues after the step `at` has found `found`.
     pub(crate) fn level(&mut self, at: AtLevel, found: u64) -> StepResult {
         match at {
             AtLevel::N1 | AtLevel::N9 if found & ORPHAN != 0 => Err(Violation::Corrupt { what: "node", bits: found }),

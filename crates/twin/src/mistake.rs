@@ -1,5 +1,5 @@
-//! Steps done wrong, by the names that the mutations of the locks' own code have. The search must
-//! find what they break, and no run of the code may fit a model with one of them.
+//! Steps done wrong, named like the mutations of the locks' own code. The search must find what
+//! they break, and no run of the code may fit a model with one of them.
 
 use crate::{
     counted::At,
@@ -15,49 +15,49 @@ use rdma_fabric::Amo;
 /// A step of a lock done wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mistake {
-    /// R4, N9: the second look sees no reason not to wait.
+    /// R4, N9: the second look finds no reason to stop waiting.
     NoSecondLook,
     /// R2, W1: the node is cleared after it is in its queue.
     LateInitialisation,
-    /// W3, X5: without flush.
+    /// W3, X5: the put of the head is not flushed.
     HeadNotFlushed,
     /// Interest names no node.
     HeadNotNamed,
     /// X2 leaves the head in the count word.
     HeadKept,
-    /// U2, W5, X7 believe that the comparison succeeded.
+    /// U2, W5, X7 assume that the compare-and-swap succeeded.
     ComparisonIgnored,
-    /// The comparison in place of W3–W5 is believed to have succeeded.
+    /// The compare-and-swap in place of W3–W5 is assumed to have succeeded.
     ShortcutIgnored,
-    /// The comparison that hands over is.
+    /// The compare-and-swap that hands over is assumed to have succeeded.
     HandOverIgnored,
-    /// X7 wakes the successor that was registered, and not the head.
+    /// X7 wakes the successor that was registered instead of the head.
     RememberedNext,
-    /// X2 happens with X6.
+    /// X2 is merged with X6.
     LeaveMergedWithInterest,
-    /// U1 of a reader that will wait uncounted does not happen.
+    /// U1 of a reader that will wait uncounted is skipped.
     StaysCounted,
     /// R4 does not say that readers wait.
     NobodyTold,
-    /// X3, R5 take the stack before they forget that readers wait.
+    /// X3, R5 take the stack before they clear the flag that readers wait.
     ToldTooLate,
-    /// U2 fails if readers began to wait meanwhile.
+    /// U2 fails if readers have begun to wait meanwhile.
     OneComparison,
     /// A release does not flush the data.
     DataNotFlushed,
-    /// U1, G3 store what they have computed.
+    /// U1, G3 store what they have computed instead of subtracting.
     StoreForSubtract,
-    /// U1, G3, N5 do not happen.
+    /// U1, G3, N5 are skipped.
     NotUncounted,
     /// X3, R5, N3, N10 find nobody.
     NoSweep,
-    /// X4, G1: whoever leaves believes to be the last.
+    /// X4, G1: a rank that leaves assumes that it is the last.
     TailIgnored,
-    /// W6, F2 take the mark for nobody.
+    /// W6, F2 take the mark for an empty link.
     MarkIgnored,
     /// X4, G1 leave no mark.
     NoMark,
-    /// A wake does not happen.
+    /// A wake is skipped.
     NotWoken,
     /// F4 sees no reader.
     ReadersIgnored,
@@ -65,25 +65,25 @@ pub enum Mistake {
     NotCounted,
     /// G3 does not say which writer comes next.
     NotSaid,
-    /// F5, G4 do not take the writer back.
+    /// F5, G4 do not take the writer out of the state again.
     NotTakenBack,
     /// F7 does not say that a reader is inside.
     NotInside,
-    /// F2 does not see that.
+    /// F2 does not see that a reader is inside.
     InsideIgnored,
     /// F2 takes any reader for one inside.
     BlockedTakenForInside,
-    /// Whoever leaves a node lets go of the lock above.
+    /// Every rank that leaves a node lets go of the lock above.
     OthersIgnored,
-    /// N6 believes that the comparison succeeded.
+    /// N6 assumes that the compare-and-swap succeeded.
     LetGoIgnored,
 }
 
-/// Reads, and leaves what is there.
+/// Reads the word and leaves it unchanged.
 const NOTHING: Amo<u64> = Amo::Or(0);
 
 impl Model {
-    /// What a rank is about to do, with the step done wrong.
+    /// Returns what a rank is about to do, with the step done wrong.
     pub(crate) fn mistaken_pending(&self, rank: &Rank, right: Pending) -> Pending {
         use Mistake::*;
         let Some(mistake) = self.mistake else { return right };
@@ -118,7 +118,7 @@ impl Model {
         }
     }
 
-    /// What it is told that its operation found.
+    /// Returns what the rank's operation appears to have found, with the step done wrong.
     pub(crate) fn mistaken_result(&self, rank: &Rank, op: Op, found: u64) -> u64 {
         use Mistake::*;
         let Some(mistake) = self.mistake else { return found };

@@ -1,4 +1,4 @@
-//! What is searched: a lock, what its ranks do with it, and what may be done wrong.
+//! What is searched: a lock, what its ranks do with it, and a step that may be done wrong.
 
 use crate::{
     counted::Then,
@@ -7,8 +7,8 @@ use crate::{
 };
 use std::fmt;
 
-/// A lock of which there is a model. The models depend on no lock's crate, so its list of locks is
-/// not used; names are the same.
+/// A lock that has a model. The models do not depend on the locks' crate, so its list of locks is
+/// not used here; the names are the same.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lock {
     /// `RpLock`.
@@ -24,7 +24,7 @@ pub enum Lock {
 }
 
 impl Lock {
-    /// All of them.
+    /// All locks.
     pub const ALL: [Lock; 5] = [Lock::Flat, Lock::Packed, Lock::WritersFirst, Lock::Fair, Lock::Aggregated];
 
     /// Returns the name of the lock's type.
@@ -39,48 +39,48 @@ impl Lock {
     }
 }
 
-/// What a rank does: takes the lock, looks at the data or changes it, lets go.
+/// What a rank does: it takes the lock, looks at the data or changes it, and releases the lock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
-    /// Shared.
+    /// Takes the lock shared.
     Read,
-    /// Exclusively.
+    /// Takes the lock exclusively.
     Write,
 }
 
-/// What breaks a run of a model.
+/// What can be wrong in a run of a model.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Violation {
-    /// A writer is inside, and somebody else.
+    /// A writer is inside together with another rank.
     Exclusion,
-    /// Somebody inside sees an older version than the last one.
+    /// A rank inside sees an older version of the data than the last.
     Missed {
-        /// What it sees.
+        /// The version that the rank sees.
         version: u64,
-        /// How often the data was written.
+        /// The number of times that the data was written.
         writes: u64,
     },
-    /// A word holds what the lock calls corrupt.
+    /// A word holds a value that the lock reports as corrupt.
     Corrupt {
         /// Which.
         what: &'static str,
         /// What it holds.
         bits: u64,
     },
-    /// Nothing can happen any more, and this rank has not ended.
+    /// No move is left, and this rank has not ended.
     Deadlock {
         /// The first such rank.
         rank: usize,
     },
-    /// All have ended, and a word is not at rest.
+    /// All ranks have ended, and a word is not at rest.
     Residue {
         /// Which.
         word: &'static str,
         /// What it holds.
         bits: u64,
     },
-    /// The model has no more room: a third node of a rank, or a second put of a rank to the same
-    /// word.
+    /// The model has no room for something: a third node of a rank, or a second put of a rank to
+    /// the same word.
     NoRoom(&'static str),
 }
 
@@ -99,33 +99,33 @@ impl fmt::Display for Violation {
     }
 }
 
-/// A lock, what its ranks do with it, and the step that is done wrong, if one is.
+/// A lock, what its ranks do with it, and the step that is done wrong, if any.
 #[derive(Clone, Debug)]
 pub struct Model {
     pub(crate) lock: Lock,
     pub(crate) roles: Vec<Role>,
-    /// The node of each rank; of interest to [`Lock::Aggregated`].
+    /// The node of each rank; only [`Lock::Aggregated`] uses it.
     pub(crate) nodes: Vec<u8>,
     pub(crate) rounds: u8,
     pub(crate) mistake: Option<Mistake>,
 }
 
 impl Model {
-    /// Each rank does its part so many times. All ranks are on one node unless
-    /// [said](Model::nodes).
+    /// Makes a model in which each rank plays its role `rounds` times. All ranks are on one node
+    /// unless [set](Model::nodes) otherwise.
     ///
     /// # Panics
-    /// If there are more than five ranks, or other than one or two rounds.
+    /// If there are no ranks or more than five, or other than one or two rounds.
     pub fn new(lock: Lock, roles: &[Role], rounds: usize) -> Model {
         assert!((1..=MOST_RANKS).contains(&roles.len()), "{} ranks; 1 to {MOST_RANKS} have room", roles.len());
         assert!((1..=2).contains(&rounds), "{rounds} rounds; 1 or 2 have room: a rank has two nodes here");
         Model { lock, roles: roles.to_vec(), nodes: vec![0; roles.len()], rounds: rounds as u8, mistake: None }
     }
 
-    /// The node of each rank, 0 or 1.
+    /// Sets the node of each rank, 0 or 1.
     ///
     /// # Panics
-    /// If these are not as many as ranks, or others.
+    /// If there is not one node per rank, or a node is neither 0 nor 1.
     #[must_use]
     pub fn nodes(mut self, nodes: &[u8]) -> Model {
         assert!(
@@ -136,24 +136,24 @@ impl Model {
         self
     }
 
-    /// With one step done wrong.
+    /// Returns the model with one step done wrong.
     #[must_use]
     pub fn mistaken(mut self, mistake: Mistake) -> Model {
         self.mistake = Some(mistake);
         self
     }
 
-    /// How many ranks there are.
+    /// Returns the number of ranks.
     pub fn ranks(&self) -> usize {
         self.roles.len()
     }
 
-    /// Whether `me` goes through the words of its node.
+    /// Returns whether `me` passes through the words of its node.
     pub(crate) fn has_level(&self, me: usize) -> bool {
         self.lock == Lock::Aggregated && self.nodes.iter().filter(|node| **node == self.nodes[me]).count() > 1
     }
 
-    /// Whether the second cell of `rank` is its level's.
+    /// Returns whether the second cell of `rank` belongs to its level.
     pub(crate) fn second_is_levels(&self, rank: usize) -> bool {
         self.lock == Lock::Aggregated && self.roles[rank] == Role::Read
     }
@@ -162,7 +162,7 @@ impl Model {
         self.mistake == Some(mistake)
     }
 
-    /// The beginning.
+    /// Returns the initial state.
     pub fn start(&self) -> State {
         let rank = Rank {
             cells: [Cell::default(); 2],

@@ -1,32 +1,32 @@
-//! What a rank does next, and what came of it.
+//! What a rank does next, and the outcome.
 
 use crate::words::Word;
 use rdma_fabric::Amo;
 use std::fmt;
 
-/// One operation, or one access to own memory.
+/// One operation, or one access of a rank to its own memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Op {
-    /// A remote atomic; yields the word before.
+    /// A remote atomic; finds the word's previous value.
     Atomic(Word, Amo<u64>),
     /// A remote get.
     Get(Word),
     /// Posting a put. It arrives at any time ([`Move::Arrive`]).
     Put(Word, u64),
-    /// An own word is read.
+    /// Reading one of the rank's own words.
     Load(Word),
-    /// An own word is written.
+    /// Writing one of the rank's own words.
     Store(Word, u64),
-    /// An own word is waited for until it has this value.
+    /// Waiting until one of the rank's own words has this value.
     Watch(Word, u64),
 }
 
-/// Which of its puts a rank flushes before it goes on.
+/// The puts that a rank flushes before it continues.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Flushed {
     /// None.
     Nothing,
-    /// That to the head.
+    /// The put to the head.
     Head,
     /// All.
     All,
@@ -35,13 +35,13 @@ pub enum Flushed {
 /// What a rank is about to do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pending {
-    /// What.
+    /// The operation.
     pub op: Op,
-    /// Only when these have arrived.
+    /// The puts that must have arrived before it.
     pub after: Flushed,
 }
 
-/// What happens next.
+/// A move of the model: what happens next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Move {
     /// A rank does what it is about to do.
@@ -53,18 +53,18 @@ pub enum Move {
 /// What happened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Done {
-    /// Who did it.
+    /// The rank that did it.
     pub rank: usize,
-    /// `None`: a put arrived.
+    /// The operation; `None` if a put arrived.
     pub op: Option<Op>,
-    /// Where.
+    /// The word it happened to.
     pub word: Word,
-    /// What was found, or has arrived.
+    /// The value that was found, or that has arrived.
     pub bits: u64,
 }
 
 impl Op {
-    /// The word it is at.
+    /// Returns the word that the operation accesses.
     pub fn word(&self) -> Word {
         match *self {
             Op::Atomic(word, _)

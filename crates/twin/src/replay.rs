@@ -9,27 +9,27 @@ use crate::{
 use rdma_fabric::Amo;
 use std::fmt;
 
-/// What the code was seen to do to a word.
+/// An access of the code to a word, as observed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
     /// A remote atomic took effect.
     Atomic(Amo<u64>),
-    /// A get read it.
+    /// A get read the word.
     Get,
     /// A put arrived.
     Put,
-    /// Its owner read it.
+    /// The word's owner read it.
     Load,
-    /// Its owner wrote it.
+    /// The word's owner wrote it.
     Store,
-    /// Its owner, who waits for it, looked at it.
+    /// The word's owner, waiting for it, looked at it.
     Watch,
 }
 
-/// The model can't do what the code did.
+/// A step of the code that the model can't follow.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Refused {
-    /// Who did it.
+    /// The rank that made the step.
     pub rank: usize,
     /// What the code did.
     pub seen: String,
@@ -43,7 +43,7 @@ impl fmt::Display for Refused {
     }
 }
 
-/// A run of the code so far, in the model.
+/// A run of the code, followed so far in the model.
 #[derive(Clone, Debug)]
 pub struct Replay<'a> {
     model: &'a Model,
@@ -51,12 +51,13 @@ pub struct Replay<'a> {
 }
 
 impl<'a> Replay<'a> {
-    /// At the beginning.
+    /// Starts a replay in the initial state.
     pub fn new(model: &'a Model) -> Self {
         Replay { model, state: model.start() }
     }
 
-    /// Posting a put changes no memory, so it is not seen: it happens as soon as it can.
+    /// Makes the model post its puts as soon as it can: posting changes no memory, so it is not
+    /// observed.
     fn post(&mut self, rank: usize) -> Result<(), Violation> {
         while let Some(Op::Put(..)) = self.model.pending(&self.state, rank).map(|pending| pending.op) {
             self.model.take(&mut self.state, Move::Step(rank)).1?;
@@ -64,11 +65,13 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
-    /// The code did this: the word was, or in case of a put or store is now, `bits`.
+    /// Follows an access of the code: the word held `bits` or, after a put or store, holds them
+    /// now.
     ///
     /// # Errors
-    /// If the model can't do the same now, with the same operand at the same word with the same
-    /// result. Own loads that are no step of the model must find what the model's memory holds.
+    /// If the model can't do the same now: the same operand at the same word with the same result.
+    /// A rank's loads of its own words that are no step of the model must find what the model's
+    /// memory holds.
     pub fn see(&mut self, rank: usize, word: Word, seen: Access, bits: u64) -> Result<(), Refused> {
         let refused = |instead: String| Refused { rank, seen: format!("{seen:x?} of {bits:#x} at {word:?}"), instead };
         self.post(rank).map_err(|wrong| refused(wrong.to_string()))?;
@@ -106,15 +109,15 @@ impl<'a> Replay<'a> {
         self.post(rank).map_err(|wrong| refused(wrong.to_string()))
     }
 
-    /// Whether the model could go on from here.
+    /// Returns whether the model could continue from here.
     pub fn can_go_on(&self) -> bool {
         !self.model.moves(&self.state).is_none()
     }
 
-    /// The code came to its end.
+    /// Checks that the model has ended too, when the code has.
     ///
     /// # Errors
-    /// If the model does not.
+    /// If it has not ended, or not properly.
     pub fn end(&self) -> Result<(), Violation> {
         self.model.end(&self.state)
     }

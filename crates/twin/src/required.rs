@@ -2,10 +2,10 @@
 
 use crate::model::{Lock, Model, Role, Role::*};
 
-/// What ranks do, on which nodes, how often.
+/// A job: what the ranks do, on which nodes, and how often.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
-    /// R and W are readers and writers, the factor is rounds.
+    /// The name: R and W count readers and writers, the factor is the number of rounds.
     pub name: &'static str,
     roles: &'static [Role],
     nodes: &'static [u8],
@@ -17,7 +17,7 @@ const fn case(name: &'static str, roles: &'static [Role], nodes: &'static [u8], 
 }
 
 impl Case {
-    /// Those that must be exhausted for each lock.
+    /// The jobs that must be exhausted for each lock.
     pub const REQUIRED: [Case; 4] = [
         case("R3W1x1", &[Read, Read, Read, Write], &[0, 0, 1, 1], 1),
         case("R2W2x2", &[Read, Read, Write, Write], &[0, 0, 1, 1], 2),
@@ -25,7 +25,7 @@ impl Case {
         case("R3W2x1", &[Read, Read, Read, Write, Write], &[0, 0, 1, 1, 1], 1),
     ];
 
-    /// Those, and some that are larger.
+    /// The required jobs, and some that are larger.
     pub const ALL: [Case; 7] = [
         Case::REQUIRED[0],
         Case::REQUIRED[1],
@@ -36,7 +36,7 @@ impl Case {
         case("R3W1x2", &[Read, Read, Read, Write], &[0, 0, 1, 1], 2),
     ];
 
-    /// This model of a lock.
+    /// Returns the model of this job for a lock.
     pub fn of(&self, lock: Lock) -> Model {
         Model::new(lock, self.roles, self.rounds).nodes(self.nodes)
     }

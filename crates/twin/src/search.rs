@@ -1,4 +1,4 @@
-//! Going through all states of a model, depth first.
+//! Searching all states of a model, depth first.
 
 use crate::{
     canonical,
@@ -14,7 +14,7 @@ use std::{
     ops::ControlFlow,
 };
 
-/// The hash of a fingerprint is a part of it.
+/// Hashes a fingerprint by taking a part of it.
 #[derive(Clone, Copy, Debug, Default)]
 struct FingerprintHasher(u64);
 
@@ -32,38 +32,38 @@ impl Hasher for FingerprintHasher {
 
 type Known = BuildHasherDefault<FingerprintHasher>;
 
-/// How far a search is.
+/// The progress of a search.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Progress {
-    /// States seen.
+    /// The number of states seen.
     pub states: u64,
-    /// Moves made from them.
+    /// The number of moves made from them.
     pub transitions: u64,
-    /// Moves from the beginning to where it is.
+    /// The number of moves from the initial state to the current one.
     pub depth: usize,
 }
 
 /// How a search ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// No state is left.
+    /// All states were seen.
     Exhausted,
-    /// So many states were seen, and others are left; or the caller asked for it.
+    /// The limit of states was reached and others are left, or the caller asked to stop.
     Stopped,
-    /// This is wrong, after these moves.
+    /// Something is wrong after these moves.
     Broken(Violation, Vec<String>),
 }
 
-/// What a search came to.
+/// The result of a search.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// States seen. Those that are [taken for one](crate#what-is-taken-for-one) are one.
+    /// The number of states seen, where some [count as one](crate#states-that-count-as-one).
     pub states: u64,
-    /// Moves made from them.
+    /// The number of moves made from them.
     pub transitions: u64,
-    /// The longest way from the beginning that it went.
+    /// The number of moves in the longest path taken from the initial state.
     pub longest: usize,
-    /// Proper ends.
+    /// The number of proper ends.
     pub ends: u64,
     /// Whether all readers were inside together in some state.
     pub together: bool,
@@ -107,7 +107,7 @@ impl fmt::Debug for Search<'_> {
 struct Frame {
     state: State,
     left: Moves,
-    /// What led here.
+    /// The move that led here.
     by: Option<Move>,
 }
 
@@ -118,21 +118,21 @@ impl<'a> Search<'a> {
         Search { model, limit: u64::MAX, at_once: true, whole: false, watch, look: Box::new(|_| ()) }
     }
 
-    /// Stops at so many states. Each takes 17 to 34 bytes, and up to 51 while the set grows.
+    /// Stops at this many states. Each takes 17 to 34 bytes, and up to 51 while the set grows.
     #[must_use]
     pub fn limit(mut self, states: u64) -> Self {
         self.limit = states;
         self
     }
 
-    /// Lets nothing [happen at once](crate#what-happens-at-once): every move is one of its own.
+    /// Makes no move [at once](crate#what-happens-at-once): each becomes a transition of its own.
     #[must_use]
     pub fn apart(mut self) -> Self {
         self.at_once = false;
         self
     }
 
-    /// Takes no two states for [one](crate#what-is-taken-for-one). They are kept whole, with some
+    /// Treats no two states [as one](crate#states-that-count-as-one). They are kept whole, in some
     /// 500 bytes each.
     #[must_use]
     pub fn whole(mut self) -> Self {
@@ -140,21 +140,21 @@ impl<'a> Search<'a> {
         self
     }
 
-    /// Shows `watch` the progress now and then, and stops if it says so.
+    /// Reports the progress to `watch` now and then, and stops if it says so.
     #[must_use]
     pub fn watch(mut self, watch: impl FnMut(&Progress) -> ControlFlow<()> + 'a) -> Self {
         self.watch = Box::new(watch);
         self
     }
 
-    /// Shows each state to `look` once.
+    /// Passes each state to `look` once.
     #[must_use]
     pub fn look(mut self, look: impl FnMut(&State) + 'a) -> Self {
         self.look = Box::new(look);
         self
     }
 
-    /// Where `by` leads from `state`.
+    /// Returns the state to which `by` leads from `state`.
     fn next(&self, mut state: State, by: Move, mut note: impl FnMut(Done)) -> Result<State, Violation> {
         let (done, went) = self.model.take(&mut state, by);
         note(done);
@@ -173,7 +173,7 @@ impl<'a> Search<'a> {
         Ok(state)
     }
 
-    /// Goes through all states of the model, or to the first that is wrong.
+    /// Searches all states of the model, or up to the first that is wrong.
     pub fn run(mut self) -> Report {
         let classes = (!self.whole).then(|| canonical::classes(self.model));
         let mut fingerprints: HashSet<u128, Known> = HashSet::default();
@@ -250,7 +250,7 @@ impl<'a> Search<'a> {
         report.longest = report.longest.max(path.len() - 1);
     }
 
-    /// What happens on a way, line by line.
+    /// Returns what happens along a path, line by line.
     fn told(&self, moves: &[Move]) -> Vec<String> {
         let mut lines = Vec::new();
         let Ok(mut state) = self.first(|done| lines.push(done.to_string())) else { return lines };
@@ -263,7 +263,7 @@ impl<'a> Search<'a> {
         lines
     }
 
-    /// The shortest way to something wrong, if not too many states come before it.
+    /// Returns the shortest path to something wrong, if it is found before too many states.
     fn shortest(&self) -> Option<Vec<Move>> {
         const STATES: usize = 300_000;
         let classes = canonical::classes(self.model);

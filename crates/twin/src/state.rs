@@ -1,4 +1,4 @@
-//! One moment of a model: the words, and where each rank is.
+//! One moment of a model: the words, and the position of each rank.
 
 use crate::{
     counted::{At, Then},
@@ -7,10 +7,10 @@ use crate::{
     words::Word,
 };
 
-/// The most ranks of a model.
+/// The largest number of ranks in a model.
 pub const MOST_RANKS: usize = 5;
 
-/// Where a rank is: what it does next.
+/// The position of a rank: what it does next.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Pc {
     End,
@@ -39,17 +39,17 @@ impl Pc {
     }
 }
 
-/// A node that was used before is looked at, and made ready.
+/// The steps that make a previously used node ready.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Taking {
-    /// Is a successor still on its way to it?
+    /// Checking whether a successor is still on its way to the node.
     Load,
     Clear,
-    /// The node is made ready too late: after it is in its queue.
+    /// Making the node ready too late, when it is already in its queue.
     ClearLate,
 }
 
-/// What a node is taken for.
+/// The step that a node is taken for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Goal {
     R3,
@@ -72,25 +72,25 @@ pub(crate) struct Cell {
     pub(crate) next: u64,
 }
 
-/// What one rank remembers, and its own words.
+/// The memory of one rank: what it remembers, and its own words.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Rank {
-    /// Its nodes' words: two nodes of the lock; or, for a reader of a lock that knows nodes, one of
-    /// the lock and one of the level.
+    /// The words of its queue nodes: two of the lock or, for a reader of a lock that knows which
+    /// ranks share a node, one of the lock and one of the level.
     pub(crate) cells: [Cell; 2],
     pub(crate) slots: [Slot; 2],
-    /// In which turn each was last taken.
+    /// The turn in which each node was last taken.
     pub(crate) turns: [u8; 2],
     pub(crate) pc: Pc,
     pub(crate) goal: Goal,
     pub(crate) ctx: Then,
     /// The cell in use.
     pub(crate) cell: u8,
-    /// Rounds left, this one included.
+    /// The number of rounds left, this one included.
     pub(crate) rounds: u8,
-    /// Somebody woke it.
+    /// Whether another rank woke it.
     pub(crate) woken: bool,
-    /// It has yet to clear its node's next word ([`Taking::ClearLate`]).
+    /// Whether it has yet to clear its node's next word ([`Taking::ClearLate`]).
     pub(crate) late: bool,
     /// A link or node that it remembers; 0 if none.
     pub(crate) link: u64,
@@ -98,27 +98,27 @@ pub struct Rank {
     pub(crate) other: u64,
     /// A value of the count word.
     pub(crate) word: u64,
-    /// Its put to the head that has not arrived; 0 if there is none.
+    /// Its put to the head that has not arrived yet; 0 if none.
     pub(crate) head_put: u64,
-    /// Its put to the data; 0 if there is none.
+    /// Its put to the data that has not arrived yet; 0 if none.
     pub(crate) data_put: u8,
 }
 
-/// One moment. It is plain data: a copy is another model.
+/// One moment of a model, as plain data: a copy is independent.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct State {
     /// The home's words.
     pub(crate) home: [u64; 4],
-    /// Two words of each node of machines.
+    /// The two words of each node of the machine.
     pub(crate) level: [[u64; 2]; 2],
     pub(crate) data: u8,
-    /// How often the data was written, seen from outside.
+    /// The number of times that the data was written, as seen from outside.
     pub(crate) writes: u8,
     pub(crate) ranks: [Rank; MOST_RANKS],
 }
 
 impl State {
-    /// The value of a word.
+    /// Returns the value of a word.
     #[inline]
     pub fn read(&self, word: Word) -> u64 {
         match word {
@@ -141,7 +141,7 @@ impl State {
         }
     }
 
-    /// All that others share: the home's words, and those of nodes of machines.
+    /// Returns all shared words: the home's, and those of the machine's nodes.
     pub fn shared(&self) -> [u64; 8] {
         let [a, b] = self.level;
         let [c, r, t, h] = self.home;

@@ -1,20 +1,21 @@
-//! What may happen next, and what it does.
+//! The moves that may happen next, and their effects.
 //!
 //! # What happens at once
-//! Some of a rank's moves nobody else can notice, or can no longer influence. [`Model::settle`]
-//! makes them as soon as they are possible, and no order is lost by it: each commutes with whatever
-//! others do, stays possible until it is made, and makes nothing visible that was not so before:
-//! * Posting a put; stores to own words of a node that is in no queue, or that only its owner reads
-//!   there.
-//! * Going on after a wait: a wake word that says *granted* is changed by its owner only.
+//! Some of a rank's moves can't be noticed by others, or can no longer be influenced by them.
+//! [`Model::settle`] makes them as soon as they are possible, and no order is lost by that: each
+//! commutes with whatever others do, stays possible until it is made, and makes nothing newly
+//! visible:
+//! * Posting a put; stores to the rank's own words of a node that is in no queue, or that only its
+//!   owner reads there.
+//! * Continuing after a wait: only its owner changes a wake word that says *granted*.
 //! * Loading a next word that names a successor: it has been written once, and is not written again
-//!   before its owner is done with it.
-//! * Looking at the data. Its version changes only while a writer is inside, and if somebody else
-//!   is there too, [`Violation::Exclusion`] is told anyway.
-//! * The arrival of a put to the data that its writer flushes now. Nobody else is inside to look.
+//!   until its owner is done with it.
+//! * Looking at the data. Its version changes only while a writer is inside, and if another rank is
+//!   there too, [`Violation::Exclusion`] is reported anyway.
+//! * The arrival of a put to the data that its writer flushes now: nobody else is inside to look.
 //!
-//! With [mistakes](crate::Mistake) this need not hold. There it means that fewer orders are tried;
-//! what is found is a run all the same.
+//! With [mistakes](crate::Mistake) this need not hold. Then fewer orders are tried, but what is
+//! found is still a run.
 
 use crate::{
     canonical,
@@ -28,7 +29,8 @@ use crate::{
     words::{HEAD, INSIDE, PASSED, Word},
 };
 
-/// Moves of a state, as bits: steps of ranks, arrivals at the head, arrivals at the data.
+/// The possible moves of a state, as bits: steps of ranks, arrivals at the head, arrivals at the
+/// data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Moves(u32);
 
@@ -57,18 +59,18 @@ impl Iterator for Moves {
 }
 
 impl Model {
-    /// What `me` is about to do; `None` if it has ended.
+    /// Returns what `me` is about to do; `None` if it has ended.
     pub fn pending(&self, s: &State, me: usize) -> Option<Pending> {
         let right = self.right(s, me)?;
         Some(if self.mistake.is_some() { self.mistaken_pending(&s.ranks[me], right) } else { right })
     }
 
-    /// What a state [is known by](crate#what-is-taken-for-one).
+    /// Returns the [fingerprint](crate#states-that-count-as-one) of a state.
     pub fn fingerprint(&self, s: &State) -> u128 {
         canonical::fingerprint(self, &canonical::classes(self), s)
     }
 
-    /// Whether `me` can do now what it is about to do.
+    /// Returns whether `me` can now do what it is about to do.
     pub fn can_step(&self, s: &State, me: usize) -> bool {
         self.pending(s, me).is_some_and(|pending| is_possible(s, me, &pending))
     }
@@ -83,8 +85,8 @@ impl Model {
         Moves(bits)
     }
 
-    /// Lets `next`, which must be possible, happen. What is wrong then, if anything is, comes with
-    /// what happened.
+    /// Makes the move `next`, which must be possible. Returns what happened, and what is wrong
+    /// afterwards, if anything.
     pub fn take(&self, s: &mut State, next: Move) -> (Done, Result<(), Violation>) {
         match next {
             Move::Arrive(rank, word) => {
@@ -122,7 +124,7 @@ impl Model {
         }
     }
 
-    /// Makes all moves that [happen at once](self). `note` is told of each.
+    /// Makes all moves that [happen at once](self), and passes each to `note`.
     pub(crate) fn settle(&self, s: &mut State, mut note: impl FnMut(Done)) -> Result<(), Violation> {
         let mut me = 0;
         let mut quiet = 0;
@@ -160,7 +162,8 @@ impl Model {
         settled.then_some(Move::Step(me))
     }
 
-    /// Who is inside: from the moment it knows until the operation that lets others in.
+    /// Returns whether `me` is inside: from the moment it knows so until the operation that lets
+    /// others in.
     fn is_inside(&self, s: &State, me: usize) -> bool {
         let by_level = self.second_is_levels(me) && self.has_level(me);
         match s.ranks[me].pc {
@@ -173,7 +176,7 @@ impl Model {
         }
     }
 
-    /// A writer is alone.
+    /// Checks that a writer is alone.
     fn exclusion(&self, s: &State) -> Result<(), Violation> {
         let (mut readers, mut writers) = (0, 0);
         for me in 0..self.ranks() {
@@ -187,12 +190,12 @@ impl Model {
         if writers > 1 || writers == 1 && readers > 0 { Err(Violation::Exclusion) } else { Ok(()) }
     }
 
-    /// Whether all readers are inside together.
+    /// Returns whether all readers are inside together.
     pub(crate) fn all_readers_inside(&self, s: &State) -> bool {
         (0..self.ranks()).all(|me| self.roles[me] == Role::Write || self.is_inside(s, me))
     }
 
-    /// Nothing can happen any more: is it the proper end?
+    /// Checks that `s`, in which nothing can happen any more, is a proper end.
     pub(crate) fn end(&self, s: &State) -> Result<(), Violation> {
         if let Some(rank) = (0..self.ranks()).find(|me| s.ranks[*me].pc != Pc::End) {
             return Err(Violation::Deadlock { rank });
@@ -229,7 +232,8 @@ fn is_possible(s: &State, me: usize, pending: &Pending) -> bool {
         }
 }
 
-/// Whether a load that finds `bits` in an own next word finds the same whenever it is made.
+/// Returns whether a load that finds `bits` in the rank's own next word finds the same whenever it
+/// is made.
 fn is_final(pc: Pc, bits: u64) -> bool {
     match pc {
         Pc::Take(Taking::Load) => bits != PASSED,

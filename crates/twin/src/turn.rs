@@ -1,4 +1,4 @@
-//! A rank's turn: what all locks have in common. Rounds, the data, taking a node, waking.
+//! A rank's turn, as far as it is common to all locks: rounds, the data, taking a node, waking.
 
 use crate::{
     counted::{At, Then},
@@ -12,17 +12,17 @@ use crate::{
 };
 use rdma_fabric::Amo;
 
-/// A rank that goes on.
+/// A rank that makes its next move.
 pub(crate) struct Turn<'a> {
     pub(crate) model: &'a Model,
     pub(crate) s: &'a mut State,
     pub(crate) me: usize,
 }
 
-/// What a call yields that ends a step.
+/// The result of a call that ends a step.
 pub(crate) type StepResult = Result<(), Violation>;
 
-/// The operation that wakes the node `bits` name.
+/// Returns the operation that wakes the node named by `bits`.
 pub(crate) fn wake(model: &Model, bits: u64, of_level: bool) -> Op {
     // Only nodes that were decoded are woken.
     let id = Id::of(bits, model.ranks()).expect("a node");
@@ -44,12 +44,12 @@ impl Rank {
         Word::Wake(me as u8, self.cell)
     }
 
-    /// R6, W7, F6, N11.
+    /// Returns the wait of R6, W7, F6, N11.
     pub(crate) fn wait(&self, me: usize) -> Op {
         Op::Watch(self.wake_word(me), wake_word(GRANTED, self.turn()))
     }
 
-    /// Begins the node's next turn.
+    /// Returns the store that begins the node's next turn.
     pub(crate) fn retire(&self, me: usize) -> Op {
         Op::Store(self.wake_word(me), wake_word(BLOCKED, self.turn() + 1))
     }
@@ -60,14 +60,14 @@ impl Model {
         Turn { model: self, s, me }
     }
 
-    /// The node that `me` uses, as words name it.
+    /// Returns the node that `me` uses, as words name it.
     pub(crate) fn own_id(&self, s: &State, me: usize) -> u64 {
         let rank = &s.ranks[me];
         let slot = if self.second_is_levels(me) { 0 } else { rank.cell };
         Id::new(me, slot, rank.turn()).bits()
     }
 
-    /// What `me` is about to do, as the lock says; `None` if it has ended.
+    /// Returns what `me` is about to do according to the lock; `None` if it has ended.
     pub(crate) fn right(&self, s: &State, me: usize) -> Option<Pending> {
         let rank = &s.ranks[me];
         let now = |op| Some(Pending { op, after: Flushed::Nothing });
@@ -124,13 +124,13 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// The node is out of its queue.
+    /// Sets the state of the node in use.
     pub(crate) fn node_is(&mut self, slot: Slot) {
         let rank = self.rank();
         rank.slots[rank.cell as usize] = slot;
     }
 
-    /// R2, W1: go on to `goal` with a node.
+    /// R2, W1: takes a node and continues to `goal`.
     pub(crate) fn take_node(&mut self, goal: Goal) -> StepResult {
         let cell = u8::from(goal == Goal::N8);
         let rank = self.rank();
@@ -159,7 +159,7 @@ impl Turn<'_> {
         let rank = self.rank();
         match taking {
             Taking::Load if found == PASSED => {
-                // A successor is on its way to the first; the second was never used.
+                // A successor is on its way to the first node; the second was never used.
                 if levels || rank.cell != 0 || rank.slots[1] != Slot::Fresh {
                     return Err(Violation::NoRoom("a third node of a rank"));
                 }
@@ -192,7 +192,7 @@ impl Turn<'_> {
         }
     }
 
-    /// The node is in its queue, in which `found` was.
+    /// Continues with the node in its queue, where `found` was before.
     fn reached(&mut self, goal: Goal, found: u64) -> StepResult {
         match goal {
             Goal::R3 => self.counted(At::R3, found),
@@ -202,7 +202,7 @@ impl Turn<'_> {
         }
     }
 
-    /// The lock is held.
+    /// Continues inside: the lock is held.
     pub(crate) fn enter(&mut self) -> StepResult {
         let rank = self.rank();
         (rank.link, rank.other, rank.word) = (0, 0, 0);
@@ -222,7 +222,7 @@ impl Turn<'_> {
         self.go(pc)
     }
 
-    /// What it was about to do has found `found`.
+    /// Continues after the pending operation has found `found`.
     pub(crate) fn resume(&mut self, found: u64) -> StepResult {
         let pc = self.rank().pc;
         if self.rank().late && !matches!(pc, Pc::Take(_)) {

@@ -1,69 +1,70 @@
-//! The words of the locks, with the values that the locks themselves give them.
+//! The words of the locks, with the values that the locks themselves use.
 
 use crate::model::Violation;
 
 /// A word of a lock, or the data that it protects.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Word {
-    /// One of the home's words: for a lock that counts readers the count, the stack of readers, the
-    /// tail and the head; for the fair lock its state and tail.
+    /// One of the home's words: for a lock that counts readers, the count, the stack of readers,
+    /// the tail and the head; for the fair lock, its state and tail.
     Home(u8),
-    /// A word of a node of machines: its count, and the stack of those that wait.
+    /// A word of a node of the machine: its count, or the stack of waiting ranks.
     Level {
-        /// Which node.
+        /// The node.
         node: u8,
-        /// Which word.
+        /// The word.
         word: u8,
     },
-    /// Where a rank waits, in one of its two cells: two nodes of the lock, or, for a reader of
-    /// [`crate::Lock::Aggregated`], one of the lock and one of its level.
+    /// The word on which a rank waits, in one of its two cells: two nodes of the lock, or, for a
+    /// reader of [`crate::Lock::Aggregated`], one of the lock and one of its level.
     Wake(u8, u8),
-    /// What that cell's queue node says of its neighbours.
+    /// What a cell's queue node says about its neighbours.
     Next(u8, u8),
-    /// A version number at some rank: how often it was written.
+    /// A version number at some rank: the number of times that the data was written.
     Data,
 }
 
-/// Of the locks that count readers.
+/// The count of a lock that counts readers.
 pub(crate) const COUNT: Word = Word::Home(0);
 /// The stack of waiting readers.
 pub(crate) const READERS: Word = Word::Home(1);
-/// The last of the queue of writers.
+/// The last node of the queue of writers.
 pub(crate) const TAIL: Word = Word::Home(2);
-/// The first of it.
+/// The first node of the queue of writers.
 pub(crate) const HEAD: Word = Word::Home(3);
-/// Of the fair lock.
+/// The state of the fair lock.
 pub(crate) const STATE: Word = Word::Home(0);
-/// Its queue's last.
+/// The last node of the fair lock's queue.
 pub(crate) const FAIR_TAIL: Word = Word::Home(1);
-/// Those of a node that are inside or come, and whether the lock is held for them.
+/// The number of a node's ranks that are inside or on their way, and whether the lock is held for
+/// them.
 pub(crate) const LEVEL_COUNT: u8 = 0;
-/// The stack of those that wait for that.
+/// The stack of a node's ranks that wait for the lock to be held for them.
 pub(crate) const LEVEL_WAITING: u8 = 1;
 
 pub(crate) const WRITER_INTERESTED: u64 = 1;
 pub(crate) const WRITER_ACTIVE: u64 = 2;
 pub(crate) const READER: u64 = 4;
 pub(crate) const READERS_WAIT: u64 = 1 << 31;
-/// Of a level.
+/// In a level's count: the lock is held for all that are counted.
 pub(crate) const HELD: u64 = 1;
 
-/// Left in a next word: whoever comes is first.
+/// Left in a next word: a rank that links itself there is first.
 pub(crate) const PASSED: u64 = u64::MAX;
-/// Of a link: the successor writes (fair lock).
+/// In a link: the successor writes (fair lock).
 pub(crate) const WRITES: u64 = 1 << 32;
-/// In a next word: its reader is inside (fair lock).
+/// In a next word: the node's reader is inside (fair lock).
 pub(crate) const INSIDE: u64 = 1 << 33;
 
 const RANK: u32 = 2;
 const TURN: u32 = 28;
-/// Turns come again.
+/// The number of turns after which they repeat.
 pub(crate) const TURNS: u8 = 16;
 
 pub(crate) const BLOCKED: u64 = 0;
 pub(crate) const GRANTED: u64 = 1;
 
-/// A queue node as words name it.
+/// The name of a queue node in a word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Id(u32);
 
@@ -72,7 +73,8 @@ impl Id {
         Id(u32::from(turn % TURNS) << TURN | (rank as u32 + 1) << RANK | u32::from(slot))
     }
 
-    /// What `bits` name; `None` if that is no node of so many ranks with two nodes each.
+    /// Returns the node named by `bits`; `None` if they name no node of this many ranks with two
+    /// nodes each.
     #[inline]
     pub(crate) fn of(bits: u64, ranks: usize) -> Option<Id> {
         let id = Id(u32::try_from(bits).ok()?);
@@ -80,10 +82,10 @@ impl Id {
         (owner >= 1 && owner as usize <= ranks && id.slot() < 2).then_some(id)
     }
 
-    /// Returns what [`Id::of`] does, or `None` for a word that names nobody.
+    /// Returns the node named by `bits` like [`Id::of`]; `None` for a word that names nobody.
     ///
     /// # Errors
-    /// Where the lock would call the word corrupt.
+    /// If the lock would report the word as corrupt.
     pub(crate) fn decode(what: &'static str, bits: u64, ranks: usize) -> Result<Option<Id>, Violation> {
         match (bits, Id::of(bits, ranks)) {
             (0, _) => Ok(None),
@@ -113,7 +115,7 @@ pub(crate) fn wake_word(wait: u64, turn: u8) -> u64 {
     u64::from(turn % TURNS) << 48 | wait
 }
 
-/// The turn that a wake word is in.
+/// Returns the turn that a wake word is in.
 pub(crate) fn turn_of(wake: u64) -> u8 {
     (wake >> 48) as u8
 }

@@ -1,4 +1,4 @@
-//! The jobs that are explored.
+//! The exchanges that are explored.
 
 use super::{
     Call::{self, *},
@@ -45,44 +45,44 @@ pub const fn case(name: &'static str, edges: Edges, iterations: u64, order: PutO
     }
 }
 
-/// `case` on a fabric where no operation is ever over when it is posted.
+/// Returns `case` on a fabric where no operation is ever over when it is posted.
 pub const fn slow(case: Case) -> Case {
     Case { slow: true, ..case }
 }
 
-/// `case` with requests that `call` makes.
+/// Returns `case` with requests that `call` makes.
 pub const fn called(case: Case, call: Call) -> Case {
     Case { call, ..case }
 }
 
-/// Two iterations from one member to another, with two partitions of a word.
+/// Returns a job of two iterations from one member to another, with two partitions of a word each.
 pub(super) const fn two_parts(name: &'static str) -> Case {
     Case { words: 2, ..called(case(name, ONE_WAY, 2, WEAK), Partitions(2)) }
 }
 
-/// `case` with so many states at least.
+/// Returns `case` with the fewest states that it may have.
 const fn least(at_least: u64, case: Case) -> Case {
     Case { at_least, ..case }
 }
 
-/// `case`, larger than what is explored in some seconds.
+/// Returns `case` as one that takes more than some seconds to explore.
 const fn long(case: Case) -> Case {
     Case { quick: false, ..case }
 }
 
-/// `case` with `rank` dying at any moment: its neighbours get an error that names it, nobody waits
-/// for ever, and members without an edge to it go on.
+/// Returns `case` with a `rank` that may die at any moment: its neighbours get an error that names
+/// it, nobody waits forever, and members without an edge to it go on.
 const fn dying(rank: usize, case: Case) -> Case {
     Case { mortal: Some(rank), ..case }
 }
 
-/// Returns the cases that take least time, for `cargo test`: of each call, both put orders, and
-/// with a rank that may die.
+/// Returns the cases that take the least time, for `cargo test`. They cover each call, both put
+/// orders, and a rank that may die.
 pub fn small() -> impl Iterator<Item = &'static Case> {
     CASES.iter().filter(|case| case.quick && case.at_least <= 2_000)
 }
 
-/// All cases that are explored to the last state.
+/// All cases that are explored exhaustively.
 pub const CASES: &[Case] = &[
     least(200, case("a loop x3", LOOP, 3, WEAK)),
     least(1_500, case("a pair x3", PAIR, 3, WEAK)),

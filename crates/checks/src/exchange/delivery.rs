@@ -1,7 +1,7 @@
-//! Exchanges without control queues against a network that delivers in any order, and what must
-//! hold.
+//! Exchanges without control queues over a network that delivers in any order, and what must hold
+//! of them.
 //!
-//! The explorer lets a rank read what it has received at once and as late as can be.
+//! The explorer lets a rank read what it has received both at once and as late as possible.
 
 use super::{Case, Member};
 use explore::{
@@ -12,16 +12,17 @@ use prdma_offload::{Buffer, PrdmaError};
 use rdma_fabric::{Caps, Fabric, FabricError, ProgramResult, Rank};
 use std::{error::Error, pin::Pin};
 
-/// One rank's run.
+/// One rank's part of a job.
 pub type Run = Pin<Box<dyn Future<Output = ProgramResult<()>>>>;
 
-/// Facts, the first of a row by rank: whether the set-up is over, and iterations that have ended.
+/// The first of a row of facts, one for each rank: whether its set-up is over.
 const SET_UP: u32 = 0;
+/// The first of a row of facts, one for each rank: the number of its last iteration that has ended.
 const ENDED: u32 = 100;
-/// A fact: how many neighbours of a rank that died got an error that names it.
+/// The fact that counts the neighbours of a dead rank that got an error naming it.
 const NAMED: u32 = 300;
 
-/// Runs one member, with blocks in `memory`, another handle of its rank. `begun` is called when the
+/// Runs one member. Its blocks are in `memory`, another handle of its rank. Calls `begun` when the
 /// set-up is over.
 pub(super) async fn exchange(
     fabric: Fabric,
@@ -44,7 +45,7 @@ pub(super) async fn exchange(
     member.look(case.iterations)
 }
 
-/// A fabric on which nothing is over when it is posted.
+/// The mutation after which no operation is over when it is posted.
 #[derive(Debug)]
 struct Slow;
 
@@ -54,7 +55,7 @@ impl Mutation for Slow {
     }
 }
 
-/// Runs the exchange of a rank. An error that names a neighbour that has died ends it well.
+/// Returns the program of a case. A rank that gets an error naming a dead neighbour has ended well.
 pub fn job(case: Case) -> impl Fn(Fabric) -> Run {
     move |fabric| {
         let (me, probe, memory) = (fabric.rank().index(), Probe::of(&fabric), fabric.clone());
@@ -76,7 +77,7 @@ fn names_the_loss(error: &(dyn Error + 'static), lost: usize) -> bool {
     error.downcast_ref() == Some(&PrdmaError::Fabric(loss.clone())) || error.downcast_ref() == Some(&loss)
 }
 
-/// Returns the explorer of a case, with what must hold of it.
+/// Returns an explorer that knows what must hold of a case.
 pub fn explorer(case: &Case) -> Explorer<'static> {
     let (ranks, last) = (case.ranks() as u32, case.iterations);
     let mut caps = Caps::weakest();

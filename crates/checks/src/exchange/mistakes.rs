@@ -1,5 +1,5 @@
-//! Steps of the protocol done wrong, by a fabric that spoils its operations, and the smallest jobs
-//! known to show them.
+//! Steps of the protocol done wrong, by a fabric that spoils their operations, and the smallest
+//! jobs known to show this.
 
 use super::{
     Case, Run,
@@ -16,39 +16,39 @@ use std::{cell::Cell, rc::Rc};
 /// A step done wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mistake {
-    /// Any READY counts, that of an earlier iteration too.
+    /// Any READY counts, even that of an earlier iteration.
     ReadyIsAFlag,
-    /// Data leave without any READY.
+    /// Data is sent without any READY.
     ReadyIgnored,
-    /// A READY is said for the next iteration as well.
+    /// A READY announces the next iteration as well.
     ReadyTooEarly,
     /// The second READY never comes.
     ReadyLost,
-    /// END follows its data without a flush.
+    /// END follows the data without a flush.
     DataNotFlushed,
-    /// END is a put where it has to be an atomic.
+    /// END is a put where it must be an atomic.
     EndNotOrdered,
-    /// END goes first.
+    /// END goes before the data.
     EndFirst,
-    /// END of the iteration before is put again.
+    /// The END of the preceding iteration is put again.
     EndRepeated,
-    /// A wait is content with the END of the iteration before.
+    /// A wait is satisfied by the END of the preceding iteration.
     WaitsForTheLast,
 }
 use Mistake::*;
 
-/// The mutation that makes a [`Mistake`] at one rank, from when its set-up is over.
+/// The mutation that makes a [`Mistake`] at one rank once its set-up is over.
 #[derive(Debug)]
 pub struct Spoiled {
-    /// Which.
+    /// The mistake.
     pub mistake: Mistake,
     /// Whether the set-up is over.
     pub begun: Rc<Cell<bool>>,
 }
 
-/// Regions from here on are local: of these only the words of a request are put one by one.
+/// The first index of local regions. Of these, only the words of a request are put one by one.
 const LOCAL: u32 = 1 << 16;
-/// READYs stand in one line of so many bytes, ENDs in the next.
+/// The bytes of a line: READYs are in one line, ENDs in the next.
 const LINE: u64 = 128;
 
 impl Spoiled {
@@ -118,7 +118,7 @@ pub struct Mistaken {
     pub mistake: Mistake,
     /// The job.
     pub case: Case,
-    /// What the finding begins with.
+    /// The text with which the finding begins.
     pub found: &'static str,
 }
 
@@ -152,12 +152,12 @@ pub const MISTAKES: &[Mistaken] = &[
 ];
 
 impl Mistaken {
-    /// Its name in lists.
+    /// Returns its name in lists.
     pub fn name(&self) -> String {
         format!("{:?} ({})", self.mistake, self.case.name)
     }
 
-    /// Runs the exchange of a rank with its wrong step.
+    /// Returns the program of the job with the wrong step.
     pub fn job(self) -> impl Fn(Fabric) -> Run {
         move |fabric| {
             let (probe, begun) = (Probe::of(&fabric), Rc::new(Cell::new(false)));

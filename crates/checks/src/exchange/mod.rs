@@ -1,9 +1,9 @@
-//! Persistent exchanges: the jobs that are checked, and what a member does in them, the same
-//! whoever checks it.
+//! Persistent exchanges: the jobs that are checked, and what a member does in them, whichever
+//! checker runs it.
 //!
 //! Each word that is sent holds its iteration, its sender and its slot. Between the end of an
-//! iteration and the next start a rank reads what it has received: it sees what came too late, too
-//! early, torn or twice.
+//! iteration and the next start, a rank reads what it has received, so it sees whatever came too
+//! late, too early, torn or twice.
 
 mod cases;
 mod delivery;
@@ -24,41 +24,41 @@ use rdma_fabric::{Fabric, Group, ProgramResult, PutOrder};
 pub enum Call {
     /// One request for all edges.
     Whole,
-    /// One request for each edge; waited for together.
+    /// One request for each edge, all awaited together.
     Points,
-    /// Blocks of so many partitions, marked from the last to the first.
+    /// Blocks of this many partitions, marked ready from the last to the first.
     Partitions(usize),
 }
 
-/// A job that exchanges.
+/// A job that exchanges data.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
     /// Its name in lists.
     pub name: &'static str,
-    /// Of each member, the members it sends to, slot by slot.
+    /// For each member, the members to which it sends, slot by slot.
     pub edges: &'static [&'static [usize]],
     /// Which call makes the requests.
     pub call: Call,
-    /// Words of a block.
+    /// The number of words in a block.
     pub words: usize,
-    /// Iterations of each member.
+    /// The number of iterations.
     pub iterations: u64,
-    /// Whether members look once with `test` before they wait.
+    /// Whether members call `test` once before they wait.
     pub looks: bool,
-    /// In which order the fabric delivers puts.
+    /// The order in which the fabric delivers puts.
     pub order: PutOrder,
     /// Whether no operation is ever over when it is posted.
     pub slow: bool,
     /// The rank that may die at any moment, if one may.
     pub mortal: Option<usize>,
-    /// The fewest states there may be: fewer would mean that something is not explored any more.
+    /// The fewest states there may be: fewer would mean that something is no longer explored.
     pub at_least: u64,
     /// Whether `cargo xtask explore --quick` explores it.
     pub quick: bool,
 }
 
 impl Case {
-    /// Ranks of the job, each of them a member.
+    /// Returns the number of ranks, each of which is a member.
     pub fn ranks(&self) -> usize {
         self.edges.len()
     }
@@ -68,7 +68,7 @@ impl Case {
         self.edges[one].contains(&other) || self.edges[other].contains(&one)
     }
 
-    /// Returns the members that `me` receives from, slot by slot, and the sender's slot.
+    /// Returns the members from which `me` receives, slot by slot, each with the sender's slot.
     fn sources(&self, me: usize) -> Vec<(usize, usize)> {
         let edges = self.edges.iter().enumerate();
         let from = edges.flat_map(|(member, to)| to.iter().enumerate().map(move |(slot, to)| (member, slot, *to)));
@@ -87,7 +87,7 @@ fn sent(case: &Case, me: usize, iteration: u64) -> Vec<u64> {
     slots.flat_map(|slot| (0..case.words).map(move |word| content(iteration, me, slot, word))).collect()
 }
 
-/// Returns the words that `me` has received after an iteration: zeros before the first.
+/// Returns the words that `me` has received after an iteration; zeros for iteration 0.
 fn received(case: &Case, me: usize, iteration: u64) -> Vec<u64> {
     let of = |(member, slot)| (0..case.words).map(move |word| content(iteration, member, slot, word));
     let all = case.sources(me).into_iter().flat_map(of);
@@ -105,10 +105,10 @@ pub struct Member {
 }
 
 impl Member {
-    /// Sets a member up. Collective; `buffer` allocates so many words.
+    /// Sets a member up. Collective; `buffer` allocates the given number of words.
     ///
     /// # Errors
-    /// As the calls that make requests.
+    /// Those of the calls that make requests.
     pub async fn new(
         fabric: &Fabric,
         case: Case,
@@ -147,28 +147,28 @@ impl Member {
         Ok(Member { case, me, send, receive, requests })
     }
 
-    /// Its number in the group.
+    /// Returns its number in the group.
     pub fn number(&self) -> usize {
         self.me
     }
 
-    /// Looks whether what has been received is that of `iteration`.
+    /// Checks that the data received is that of `iteration`.
     ///
     /// # Errors
-    /// As [`Buffer::to_vec`].
+    /// Those of [`Buffer::to_vec`].
     ///
     /// # Panics
-    /// If it is not.
+    /// If the data is not that of `iteration`.
     pub fn look(&self, iteration: u64) -> ProgramResult<()> {
         let (got, me) = (self.receive.to_vec()?, self.me);
         assert_eq!(got, received(&self.case, me, iteration), "of rank {me}, after iteration {iteration}");
         Ok(())
     }
 
-    /// Looks at what the iteration before has left, and starts this one.
+    /// Checks what the preceding iteration has left, and starts this one.
     ///
     /// # Errors
-    /// As [`Member::look`] and [`Request::start`].
+    /// Those of [`Member::look`] and [`Request::start`].
     pub async fn begin(&mut self, iteration: u64) -> ProgramResult<()> {
         self.look(iteration - 1)?;
         self.send.write(0, &sent(&self.case, self.me, iteration))?;
@@ -178,7 +178,7 @@ impl Member {
     /// Waits for the end of the iteration.
     ///
     /// # Errors
-    /// As [`Request::wait`].
+    /// Those of [`Request::wait`].
     pub async fn end(&mut self) -> ProgramResult<()> {
         self.requests.wait(self.case.looks).await
     }

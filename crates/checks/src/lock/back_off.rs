@@ -1,4 +1,4 @@
-//! The locks that back off, one word and two levels, right and wrong.
+//! The locks that back off, with one word and with two levels, correct and with mistakes.
 
 use super::{
     mutation::{in_lock, word},
@@ -18,7 +18,7 @@ use std::cell::Cell;
 
 const WRITER: u64 = 1;
 const READER: u64 = 2;
-/// The second level's word.
+/// The offset of the second level's word.
 const ALL: u64 = 64;
 
 /// A step done wrong.
@@ -28,27 +28,27 @@ enum BackOffMistake {
     NotUndone,
     /// The release does not flush the data.
     NotFlushed,
-    /// A reader's release begins its flush, and does not await it.
+    /// A reader's release begins its flush but does not await it.
     FlushNotAwaited,
-    /// A writer gets the word and puts it, where it should compare and swap.
+    /// A writer gets and puts the word instead of using a compare-and-swap.
     TornComparison,
-    /// A writer that leaves stores 0, where it should subtract.
+    /// A writer that leaves stores 0 instead of subtracting.
     Stored,
-    /// What a dropped future owes is not done.
+    /// The work that a dropped future still owes is not done.
     Forgotten,
-    /// An exclusive access does not look whether somebody holds all.
+    /// An exclusive access does not check whether anybody holds all.
     HoldersOfAllIgnored,
     /// An exclusive access that finds its rank taken stays counted at the home.
     HomeNotUndone,
 }
 
-/// [`BackOffMistake`] at one rank.
+/// A [`BackOffMistake`] at one rank.
 #[derive(Debug)]
 struct BackOffMutation {
     mistake: BackOffMistake,
-    /// The next subtraction takes back what was refused.
+    /// Whether the next subtraction takes back what was refused.
     refused: Cell<bool>,
-    /// Whether the rank reads only.
+    /// Whether the rank only reads.
     reads: bool,
 }
 
@@ -92,7 +92,8 @@ impl Mutation for BackOffMutation {
     }
 }
 
-/// What must hold: of any lock, and that its words are 0 at the end.
+/// Returns an explorer that knows what must hold: what any lock promises, and that the words are 0
+/// at the end.
 fn explorer(roles: &[Role]) -> Explorer<'static> {
     of_any_lock(roles)
         .name(0, 0, "word")
@@ -100,8 +101,8 @@ fn explorer(roles: &[Role]) -> Explorer<'static> {
         .at_end("idle", |view| view.words().all(|(addr, value)| !in_lock(addr) || value == 0))
 }
 
-/// What is explored of both: roles, rounds, and how many states at least, about half of what was
-/// recorded of one word.
+/// The jobs of both locks: roles, rounds, and the least number of states, about half of the number
+/// recorded with one word.
 const CASES: &[(&[Role], usize, u64)] = &[
     (&[Read, Write], 1, 90),
     (&[Read, Write], 2, 2_300),
@@ -172,7 +173,7 @@ fn exploration(
     )
 }
 
-/// Returns what is explored of the locks that back off.
+/// Returns the explorations of the locks that back off.
 pub(super) fn explorations() -> Vec<Exploration> {
     let mut all = Vec::new();
     for (lock, mutations) in [(LockKind::BackOff, ONE_WORD), (LockKind::TwoLevels, TWO_LEVELS)] {

@@ -1,5 +1,5 @@
-//! Locks of a window that are made of a lock for each rank, and their two classes of holders, right
-//! and wrong; and what the lock of a window that backs off excludes.
+//! Window locks made of one lock per rank, with two classes of holders, both correct and with
+//! mistakes, and what the window lock that backs off excludes.
 
 use super::{
     mutation::{assert_idle, in_lock, lock_words, word},
@@ -20,20 +20,21 @@ use rma_lock::{
 const A: Rank = Rank::new(0);
 const B: Rank = Rank::new(1);
 
-/// Facts: who is inside, as exclusive holders of rank 0, 1, ..., shared ones, holders of all; how
-/// often each rank's data was written.
+/// Facts that count who is inside (exclusive holders of rank 0, 1, ..., shared holders of each
+/// rank, and holders of all) and how often each rank's data was written.
 const EXCLUSIVE: u32 = 10;
 const SHARED: u32 = 20;
 const EVERYWHERE: u32 = 30;
 const WRITES: u32 = 40;
-/// How often who puts without excluding others did so, by the rank it puts to and its own.
+/// The first of the facts that count puts by holders that exclude nobody, by the target rank and
+/// the poster.
 const PUTS: u32 = 60;
 
 fn puts(to: Rank, by: u32) -> u32 {
     PUTS + 8 * to.number() + by
 }
 
-/// The fact that counts who is inside by `access`.
+/// Returns the fact that counts the holders of `access`.
 fn fact(access: Access) -> u32 {
     match access {
         Exclusive(rank) => EXCLUSIVE + rank.number(),
@@ -51,10 +52,10 @@ enum Manner {
     Before,
     /// The acquisition is dropped at any moment.
     Dropped,
-    /// The release is.
+    /// The release is dropped at any moment.
     ReleaseDropped,
-    /// Who excludes nobody puts where it looks, to a word that only it writes; who is alone looks
-    /// at what the others put.
+    /// A holder that excludes nobody puts, where it reads, to a word that only it writes; an
+    /// exclusive holder checks what the others put.
     Puts,
 }
 use Manner::*;
@@ -65,7 +66,7 @@ const fn all(manner: Manner) -> Turn {
     (All, manner)
 }
 
-/// Makes an access, looks at the data or changes it, and ends it, `n` times: one rank's part.
+/// Makes an access, reads or changes the data, and ends the access, `n` times: one rank's part.
 async fn rounds<L: AccessLock>(
     fabric: Fabric,
     options: L::Options,
@@ -92,7 +93,7 @@ async fn rounds<L: AccessLock>(
         };
         if let Some(guard) = guard {
             without &= !(1 << round);
-            // What the guard does not show of the lock, such as its nodes, the rank remembers too.
+            // The rank also remembers what the guard does not show of the lock, such as its nodes.
             probe.step((round, without, format!("{guard:?} {lock:?}"), probe.stored()));
             probe.add(fact(access), 1);
             let looks_at = match access {
@@ -126,7 +127,8 @@ async fn rounds<L: AccessLock>(
     Ok(())
 }
 
-/// A job of ranks on nodes; whether all may be inside together, and must be able to.
+/// A job of ranks on nodes. `together` says whether all may be inside together; if so, some order
+/// must show that they are.
 #[derive(Clone, Copy, Debug)]
 struct AccessCase {
     nodes: &'static [u32],
@@ -139,7 +141,7 @@ const fn case(nodes: &'static [u32], turns: &'static [Turn], rounds: usize, toge
     AccessCase { nodes, turns, rounds, together }
 }
 
-/// What must hold of any such lock.
+/// Returns an explorer that knows what must hold of any such lock.
 fn of_any_lock(case: &AccessCase) -> Explorer<'static> {
     let AccessCase { nodes, turns, together, .. } = *case;
     let all_inside = move |view: &View<'_>| {
@@ -159,17 +161,17 @@ fn of_any_lock(case: &AccessCase) -> Explorer<'static> {
     }
 }
 
-/// Bytes of the words of a lock with queues, and of a level.
+/// The bytes of the words of a lock with queues, and of a level.
 const QUEUE: u64 = 128;
 const LEVEL: u64 = 64;
-/// Where the ranks' own locks begin in a [`PerRankLock`]: after the classes' and two stairs.
+/// Where the ranks' own locks begin in a [`PerRankLock`]: after the words of the classes and of two
+/// stairs.
 const OWN: u64 = QUEUE + 2 * (QUEUE + LEVEL);
 
-/// Whether the words of the lock from `start` on are those of an idle lock with queues homed at
-/// `home`.
+/// Returns whether the words from `start` on are those of an idle lock with queues homed at `home`.
 fn queue_is_idle(view: &View<'_>, start: u64, home: usize) -> bool {
     let words = || lock_words(view, start, start + QUEUE);
-    // The home's words, but for a head that means nothing.
+    // The words at the home, except for a head that means nothing.
     let at_home = words().all(|(rank, cell, value)| rank != home || cell > 2 || value == 0);
     assert_idle(words().filter(|(_, cell, _)| *cell >= 6));
     at_home
@@ -184,7 +186,7 @@ fn per_rank_explorer(case: &AccessCase) -> Explorer<'static> {
         .name(0, 2 * QUEUE + LEVEL + QUEUE, "node of some")
         .at_end("idle", move |view| {
             let at = |offset| view.words().filter(move |(addr, _)| word(*addr, offset)).map(|(_, value)| value);
-            // The epoch remains.
+            // Only the epoch remains.
             let classes = at(0).all(|counts| counts << 4 == 0) && (1..6).all(|cell| at(8 * cell).all(|v| v == 0));
             let level = |start: u64| at(start + QUEUE).chain(at(start + QUEUE + 8)).all(|value| value == 0);
             classes
@@ -241,8 +243,8 @@ const EACH: &[AccessCase] = &[
     case(&[0, 1], &[all(Puts), (Exclusive(A), Puts)], 1, false),
 ];
 
-/// What a lock of a window that backs off allows of accesses, each made once; whether all may be
-/// inside together.
+/// Accesses to a window whose lock backs off, each made once, and whether all may be inside
+/// together.
 const WINDOWS: &[(&[Access], bool)] = &[
     (&[Exclusive(A), Exclusive(B)], true),
     (&[Exclusive(A), Shared(B)], true),
@@ -286,7 +288,7 @@ impl AccessCase {
         format!("{what}: {:?} on {:?} x{}", self.turns, self.nodes, self.rounds)
     }
 
-    /// The job with a [`PerRankLock`], with one step done wrong, or none.
+    /// Returns the job with a [`PerRankLock`], with one step done wrong, or none.
     fn per_rank(&'static self, mistake: Option<ClassesMistake>, expected: Expected) -> Exploration {
         let what = mistake.map_or("a lock for each rank under two classes".into(), |mistake| format!("{mistake:?}"));
         let name = self.name(&what);
@@ -304,7 +306,7 @@ impl AccessCase {
         Exploration::new(name, expected, move || per_rank_explorer(self), program)
     }
 
-    /// The job with an [`EachLock`].
+    /// Returns the job with an [`EachLock`].
     fn each(&'static self, at_once: bool) -> Exploration {
         let name = self.name(if at_once { "a lock for each rank, at once" } else { "a lock for each rank" });
         let program = move |fabric: Fabric| {
@@ -316,7 +318,7 @@ impl AccessCase {
     }
 }
 
-/// All that accesses to a window whose lock backs off allow, and nothing else.
+/// Returns the exploration of what accesses to a window whose lock backs off allow and exclude.
 fn window(accesses: &'static [Access], together: bool) -> Exploration {
     let explorer = move || {
         let turns: &'static [Turn] = accesses.iter().map(|access| (*access, Plain)).collect::<Vec<_>>().leak();
@@ -339,7 +341,7 @@ fn window(accesses: &'static [Access], together: bool) -> Exploration {
     Exploration::new(format!("window, back-off: {accesses:?}"), Expected::Exhausted { at_least: 1 }, explorer, program)
 }
 
-/// Returns what is explored of accesses to windows.
+/// Returns the explorations of accesses to windows.
 pub(super) fn explorations() -> Vec<Exploration> {
     let exhausted = Expected::Exhausted { at_least: 1 };
     let small = PER_RANK.iter().map(|case| {
@@ -361,10 +363,10 @@ pub(super) fn explorations() -> Vec<Exploration> {
     small.chain(large).chain(each).chain(random).chain(wrong).chain(windows).collect()
 }
 
-/// What is done wrong with the two classes.
+/// A step of the two classes done wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ClassesMistake {
-    /// Who comes sees nobody of the other class, and its own turn.
+    /// A rank that comes sees nobody of the other class, and that it is its own class's turn.
     OthersIgnored,
     /// C3 adds nothing.
     BatchNotClosed,
@@ -372,15 +374,15 @@ enum ClassesMistake {
     NoSecondLook,
     /// A stack that is taken is empty.
     NoSweep,
-    /// Whoever leaves takes itself for the last one.
+    /// Every rank that leaves considers itself the last one.
     NotTheLast,
     /// A release does not flush the data.
     NotFlushed,
-    /// That of who excluded nobody begins its flush, and does not await it.
+    /// The release of a holder that excluded nobody begins its flush but does not await it.
     FlushNotAwaited,
-    /// A waker takes one who gave up for woken, and does not act for him.
+    /// A waker treats a waiter that gave up as woken, and does not act on its behalf.
     AbandonedTakenForWoken,
-    /// What a dropped future owes is not done.
+    /// The work that a dropped future still owes is not done.
     Forgotten,
 }
 

@@ -1,5 +1,5 @@
-//! How long a lock has to live: until nobody uses it any more, which a last barrier tells. Its
-//! words are gone with the program of the rank that has them.
+//! How long a lock must live: until nobody uses it any more, which a last barrier ensures. Its
+//! words go away when the program of the rank that holds them ends.
 
 use super::program::{
     HOME,
@@ -14,7 +14,7 @@ use rma_lock::{
     locks::{FairLock, PackedLock, RpLock, WritersFirstLock},
 };
 
-/// Takes the lock once, lets go, and meets the others or not.
+/// Takes the lock once, lets go, and meets the others at a barrier or not.
 async fn once<L: RmaLock>(fabric: Fabric, role: Role, meets: bool) -> ProgramResult<()> {
     let lock = L::symmetric(&fabric, HOME).await?;
     if role == Write {
@@ -54,7 +54,7 @@ fn of_lock<L: RmaLock>() -> [Exploration; 4] {
     ]
 }
 
-/// Returns what is explored of the locks' lifetime.
+/// Returns the explorations of the locks' lifetime.
 pub(super) fn explorations() -> Vec<Exploration> {
     [of_lock::<RpLock>(), of_lock::<PackedLock>(), of_lock::<WritersFirstLock>(), of_lock::<FairLock>()].concat()
 }

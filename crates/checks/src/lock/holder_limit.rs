@@ -1,8 +1,8 @@
-//! A reader that is one too many: it is refused, takes itself back, and lets in who waited for the
-//! readers to leave, if it is the last.
+//! A reader that is one too many: it is refused, takes its count back, and, if it is the last to
+//! leave, lets in the writer that waits for the readers.
 //!
-//! Nobody can take a lock as often as it counts here. So one reader counts for that many, for a
-//! while.
+//! No test can take a lock as often as is counted here. So for a while one reader counts as that
+//! many.
 
 use super::{
     mutation::word,
@@ -23,25 +23,25 @@ use std::cell::Cell;
 /// The fact that counts refusals.
 const REFUSED: u32 = 2;
 const PACE_OF_TWO: BackOff = BackOff { attempts: 2, ..PACE };
-/// How many holders a word counts.
+/// The number of holders that a word can count.
 const MOST: u64 = 1 << 26;
 
-/// Where a lock counts its readers at the home, and how much each adds.
+/// The offset at the home where a lock counts its readers, and how much each of them adds.
 #[derive(Clone, Copy, Debug)]
 struct Count {
     offset: u64,
     one: u64,
 }
 
-/// Of the locks with queues that count readers.
+/// The count of the locks with queues that count readers.
 const QUEUED: Count = Count { offset: 0, one: 4 };
 
-/// What is done wrong by who was refused.
+/// A step done wrong by a reader that was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RefusalMistake {
     /// It stays counted.
     NotTakenBack,
-    /// It does not see that it was the last one before a writer.
+    /// It does not see that it was the last reader before a writer.
     NobodyLetIn,
 }
 
@@ -50,8 +50,8 @@ pub fn refusal_mistaken(fabric: Fabric, mistake: RefusalMistake) -> Fabric {
     mutant(fabric, RefusalMutation { mistake, count: QUEUED, refused: Cell::new(false) })
 }
 
-/// Lets the count of a lock with queues stand at its limit for a moment, where it stood at one; the
-/// lock's region comes before `next`.
+/// Raises the count of a lock with queues from one to its limit for a moment. The lock's region is
+/// the one allocated before `next`.
 pub async fn preset(fabric: &Fabric, next: &Region) -> Result<()> {
     preset_count(fabric, next, QUEUED).await
 }
@@ -70,7 +70,7 @@ async fn preset_count(fabric: &Fabric, next: &Region, count: Count) -> Result<()
 struct RefusalMutation {
     mistake: RefusalMistake,
     count: Count,
-    /// The next subtraction takes back what was refused.
+    /// Whether the next subtraction takes back what was refused.
     refused: Cell<bool>,
 }
 
@@ -90,14 +90,14 @@ impl Mutation for RefusalMutation {
     fn result(&self, addr: RemoteAddr, amo: Amo<u64>, old: u64) -> u64 {
         let Count { offset, one } = self.count;
         if word(addr, offset) && amo == Amo::Add(one) {
-            // Flags apart.
+            // This leaves out the flags.
             self.refused.set(old % (4 * MOST * one) >= MOST * one);
         }
         if self.is(RefusalMistake::NobodyLetIn, addr, amo) { old + one } else { old }
     }
 }
 
-/// Rank 0 reads, for many, rank 1 reads, rank 2 writes.
+/// Rank 0 reads and counts as many readers, rank 1 reads, rank 2 writes.
 async fn part<L: RmaLock>(fabric: Fabric, options: L::Options, probe: Probe, count: Count) -> ProgramResult<()> {
     let lock = L::symmetric_with(&fabric, HOME, options).await?;
     let second = fabric.alloc_symmetric(8).await?;
@@ -158,19 +158,19 @@ fn exploration<L: RmaLock>(options: L::Options, count: Count, mistake: Option<Re
         Box::pin(part::<L>(fabric, options, probe, count)) as Run
     };
     let name = format!("{}: {what}", L::NAME);
-    // A million states.
+    // This one has a million states.
     let large = name == "writer preference: one reader too many";
     let size = if large { Size::Quick } else { Size::Test };
     Exploration::new(name, expected, move || explorer(count), program).of_size(size)
 }
 
-/// Right, and with each of these mistakes.
+/// Returns the explorations of a lock without a mistake and with each of `mistakes`.
 fn of_lock<L: RmaLock>(options: L::Options, count: Count, mistakes: &[RefusalMistake]) -> Vec<Exploration> {
     let mistakes = [None].into_iter().chain(mistakes.iter().copied().map(Some));
     mistakes.map(|mistake| exploration::<L>(options.clone(), count, mistake)).collect()
 }
 
-/// Returns what is explored of locks at the limit of their holders.
+/// Returns the explorations of locks at the limit of their holders.
 pub(super) fn explorations() -> Vec<Exploration> {
     const BOTH: &[RefusalMistake] = &[RefusalMistake::NotTakenBack, RefusalMistake::NobodyLetIn];
     const TAKEN_BACK: &[RefusalMistake] = &[RefusalMistake::NotTakenBack];

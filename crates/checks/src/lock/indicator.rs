@@ -1,4 +1,4 @@
-//! The reader indicator, right and wrong.
+//! The reader indicator, correct and with mistakes.
 
 use super::{
     mutation::{assert_idle, in_lock, lock_words, word},
@@ -15,8 +15,8 @@ use explore::{
 use rdma_fabric::{Amo, Fabric, Rank, RemoteAddr};
 use rma_lock::locks::LockKind;
 
-/// Bytes: the queue's words, then the node's, then a line of flags, then the lock that keeps
-/// writers apart.
+/// Offsets in bytes: the queue's words come first, then the node's, a line of flags, and the lock
+/// that excludes writers from each other.
 const GATE: u64 = 128;
 const LIMIT: u64 = 136;
 const WAITING: u64 = 144;
@@ -125,7 +125,7 @@ impl IndicatorCase {
     }
 }
 
-/// Returns what is explored of the reader indicator.
+/// Returns the explorations of the reader indicator.
 pub(super) fn explorations() -> Vec<Exploration> {
     let exhausted = Expected::Exhausted { at_least: 1 };
     let small = CASES.iter().map(|case| case.exploration(None, exhausted));
@@ -136,7 +136,7 @@ pub(super) fn explorations() -> Vec<Exploration> {
     small.chain(large).chain(random).chain(wrong).collect()
 }
 
-/// What is done wrong.
+/// A step done wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum IndicatorMistake {
     /// I1 sees an open gate.
@@ -145,24 +145,24 @@ enum IndicatorMistake {
     DeparturesNotSeen,
     /// I8 comes before I7, and sees no limit.
     LimitNotSeen,
-    /// A reader that never was inside departs like one that was.
+    /// A reader that was never inside departs like one that was.
     WithdrawnAsDeparted,
     /// I3 and I6 see no epoch begin.
     NoSecondLook,
     /// I4 and G5 find nobody.
     WakeDropped,
-    /// A release, and G2, do not flush.
+    /// A release and G2 do not flush.
     NotFlushed,
-    /// A reader's release begins its flush, and does not await it.
+    /// A reader's release begins its flush but does not await it.
     FlushNotAwaited,
-    /// What a dropped future owes is not done.
+    /// The work that a dropped future still owes is not done.
     Forgotten,
 }
 
 #[derive(Debug)]
 struct IndicatorMutation {
     mistake: IndicatorMistake,
-    /// Whether the rank reads only.
+    /// Whether the rank only reads.
     reads: bool,
 }
 

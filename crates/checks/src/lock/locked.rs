@@ -1,4 +1,4 @@
-//! Memory under a lock: by copies, which is what a fabric without mapped memory has.
+//! Memory under a lock, accessed by copies, as on a fabric without mapped memory.
 
 use super::program::{
     HOME, PACE, READERS,
@@ -16,7 +16,7 @@ use rma_lock::{
     locks::{BackOff, BackOffLock, RpLock},
 };
 
-/// Enters, looks at two words in two ranks' memory or changes both, and lets go: one rank's part.
+/// Takes the lock, reads or changes two words in two ranks' memory, and lets go: one rank's part.
 async fn once<L: Excludes>(fabric: Fabric, options: L::Options, probe: Probe, role: Role) -> ProgramResult<()> {
     let locked = Locked::<u64, L>::symmetric_with(&fabric, HOME, 1, options).await?;
     let last = Rank::new(fabric.ranks() as u32 - 1);
@@ -42,7 +42,8 @@ async fn once<L: Excludes>(fabric: Fabric, options: L::Options, probe: Probe, ro
     Ok(())
 }
 
-/// A mistake of any lock: puts of holders may come after the next has got the lock.
+/// A mistake that any lock can make: without flushes, a holder's puts may arrive after the next
+/// rank has got the lock.
 #[derive(Debug)]
 pub struct NotFlushed;
 
@@ -80,7 +81,7 @@ fn exploration<L: Excludes>(
     Exploration::new(name, expected, move || explorer(roles), program)
 }
 
-/// Returns what is explored of memory under a lock.
+/// Returns the explorations of memory under a lock.
 pub(super) fn explorations() -> Vec<Exploration> {
     const CASES: [(&[Role], u64); 4] =
         [(&[Read, Write], 100), (&[Write, Write], 100), (&[Read, Read, Write], 5_000), (&[Read, Write, Write], 3_000)];

@@ -1,7 +1,7 @@
-//! Locks: which there are, what ranks do with them, and which of their steps may be done wrong.
+//! Locks: which exist, what ranks do with them, and which of their steps may be done wrong.
 //!
-//! Each module beside [`program`] and [`mutation`] lists [`Exploration`]s of some locks;
-//! [`explorations`] are all of them.
+//! Each module except [`program`] and [`mutation`] lists [`Exploration`]s of some locks;
+//! [`explorations`] returns all of them.
 
 mod back_off;
 mod classes;
@@ -27,7 +27,7 @@ pub use record::Record;
 
 use crate::exploration::Exploration;
 
-/// Returns what is explored of the locks, by what it is about.
+/// Returns all explorations of locks, grouped by subject.
 pub fn explorations() -> Vec<(&'static str, Vec<Exploration>)> {
     let queued = queued::QUEUED.map(|lock| (lock.type_name(), queued::explorations(lock)));
     let others = [

@@ -1,8 +1,8 @@
 //! The reader-preference lock when ranks die: it is not recovered, but nobody is left waiting, and
-//! nobody comes in beside the dead.
+//! nobody gets in beside a dead holder.
 //!
-//! Whoever depends on a rank that died is told so, or gets the lock. A rank that has been told
-//! ends; the others are told as well, since they depend on everybody.
+//! A rank that depends on one that died gets an error or the lock. A rank that gets the error ends;
+//! the others get it as well, because they depend on every rank.
 
 use super::{
     mutation::{assert_idle, lock_words},
@@ -18,8 +18,8 @@ use rdma_fabric::{FabricError, ProgramResult};
 use rma_lock::{Guard, LockError, RmaLock, locks::RpLock};
 use std::error::Error;
 
-/// Takes the lock, looks at the data or changes it, and lets go. Who is inside leaves the facts so
-/// only by dying.
+/// Takes the lock, reads or changes the data, and lets go. Only a rank that dies inside leaves the
+/// facts saying that it is inside.
 pub(super) async fn once<L: RmaLock>(fabric: Fabric, role: Role) -> ProgramResult<()> {
     let probe = Probe::of(&fabric);
     let lock = L::symmetric(&fabric, HOME).await?;
@@ -49,7 +49,7 @@ pub(super) async fn once<L: RmaLock>(fabric: Fabric, role: Role) -> ProgramResul
     Ok(())
 }
 
-/// Whether an error of a lock or a fabric says that a rank was lost.
+/// Returns whether an error of a lock or a fabric says that a rank was lost.
 pub(super) fn names_a_loss(error: &(dyn Error + 'static)) -> bool {
     let of_lock = |error: &LockError| match error {
         LockError::Fabric(error) => matches!(error, FabricError::PeerLost { .. }),
@@ -59,7 +59,7 @@ pub(super) fn names_a_loss(error: &(dyn Error + 'static)) -> bool {
     matches!(error.downcast_ref(), Some(FabricError::PeerLost { .. })) || error.downcast_ref().is_some_and(of_lock)
 }
 
-/// What becomes of an error: the loss of a rank is none.
+/// A test of whether an error counts as a good end, as the loss of a rank does.
 type Excuse = fn(&(dyn Error + 'static)) -> bool;
 
 fn explorer(roles: &'static [Role], mortal: &[u32]) -> Explorer<'static> {
@@ -94,7 +94,7 @@ fn exploration(
     Exploration::new(name, expected, move || explorer(roles, mortal), program)
 }
 
-/// Returns what is explored of the reader-preference lock when ranks die.
+/// Returns the explorations of the reader-preference lock when ranks die.
 pub(super) fn explorations() -> Vec<Exploration> {
     const JOBS: [(&[Role], &[u32], u64); 9] = [
         (&[Read, Write], &[0], 500),
@@ -112,7 +112,7 @@ pub(super) fn explorations() -> Vec<Exploration> {
         let size = if at_least > 40_000 { Size::Quick } else { Size::Test };
         exploration(name, (roles, mortal), Expected::Exhausted { at_least }, names_a_loss).of_size(size)
     });
-    // The loss is told as an error, and not excused.
+    // Here the loss is reported as an error and not excused.
     let told = Expected::Violated { saying: "rank 1 was lost", within: u64::MAX };
     let told = exploration("a loss that is not excused".into(), (&[Write, Write], &[1]), told, |_| false);
     excused.into_iter().chain([told]).collect()

@@ -1,4 +1,4 @@
-//! Locks that know nodes, right and wrong, and when ranks die.
+//! Locks that know nodes: correct, with mistakes, and when ranks die.
 
 use super::{
     mortal::{names_a_loss, once},
@@ -29,7 +29,7 @@ pub struct NodesCase {
     pub nodes: &'static [u32],
     /// What each rank does.
     pub roles: &'static [Role],
-    /// How often.
+    /// The number of rounds.
     pub rounds: usize,
 }
 
@@ -37,7 +37,7 @@ const fn nodes(nodes: &'static [u32], roles: &'static [Role], rounds: usize) -> 
     NodesCase { lock: LockKind::ByNode, nodes, roles, rounds }
 }
 
-/// In a tree of radix 2.
+/// Returns a job with a tree of radix 2.
 const fn tree(nodes: &'static [u32], roles: &'static [Role], rounds: usize) -> NodesCase {
     NodesCase { lock: LockKind::Tree { radix: 2 }, nodes, roles, rounds }
 }
@@ -46,7 +46,7 @@ const fn back_off(nodes: &'static [u32], roles: &'static [Role], rounds: usize) 
     NodesCase { lock: LockKind::ByNodeBackOff, nodes, roles, rounds }
 }
 
-/// Jobs, how many states each has at least, and who explores it.
+/// Jobs, each with its least number of states and its size.
 const CASES: &[(NodesCase, u64, Size)] = &[
     (nodes(&[0, 0], &[Read, Read], 2), 5_400, Test),
     (nodes(&[0, 0], &[Read, Write], 2), 1_200, Test),
@@ -103,9 +103,9 @@ const AT_RANDOM: &[NodesCase] = &[
     tree(&[0, 0, 1, 2, 3, 3], &[ReadAndPut, ReadAndPut, ReadAndPut, ReadAndPut, Read, WriteAndLook], 3),
 ];
 
-/// Jobs in which this rank may die, and how many states each has at least. Ranks of a node meet in
-/// words of its first: here that one dies, or another. The lock is not recovered, but nobody is
-/// left waiting, and nobody comes in beside the dead.
+/// Jobs, each with the rank that may die and its least number of states. The ranks of a node meet
+/// in words of its first rank; here that rank dies, or another one. The lock is not recovered, but
+/// nobody is left waiting, and nobody gets in beside a dead holder.
 const MORTAL: &[(NodesCase, u32, u64)] = &[
     (nodes(&[0, 0], &[Read, Read], 1), 0, 500),
     (nodes(&[0, 1, 1], &[Write, Read, Read], 1), 1, 1_000),
@@ -114,7 +114,7 @@ const MORTAL: &[(NodesCase, u32, u64)] = &[
     (nodes(&[0, 1, 1], &[Write, Read, Read], 1), 2, 1_000),
 ];
 
-/// Bytes of the words of a lock with queues, at each rank.
+/// The bytes of the words of a lock with queues, at each rank.
 const QUEUE: u64 = 128;
 const LINE: u64 = 64;
 
@@ -129,7 +129,7 @@ impl NodesCase {
         format!("{lock}: {} x{}", roles.join(" "), self.rounds)
     }
 
-    /// Where the lock above the levels begins.
+    /// Returns where the lock above the levels begins.
     fn above(&self) -> u64 {
         let levels = match (self.lock, self.roles.len()) {
             (LockKind::Tree { .. }, 3..=4) => 2,
@@ -139,8 +139,8 @@ impl NodesCase {
         QUEUE + LINE * levels
     }
 
-    /// Whether words that are of the queue nodes below or of the reader-preference lock above are
-    /// at rest, and all others 0.
+    /// Returns whether the words of the queue nodes below and of the reader-preference lock above
+    /// are idle, and all others are 0.
     fn is_idle(&self, view: &View<'_>) -> bool {
         let (above, queue_above) = (self.above(), self.lock != LockKind::ByNodeBackOff);
         assert_idle(lock_words(view, 0, QUEUE));
@@ -156,7 +156,7 @@ impl NodesCase {
         self.explorer_ending(move |view| self.is_idle(view))
     }
 
-    /// Returns an explorer that knows what must hold; `idle` in the end.
+    /// Returns an explorer that knows what must hold; `idle` must hold at the end.
     fn explorer_ending(&self, idle: impl Fn(&View<'_>) -> bool + 'static) -> Explorer<'static> {
         let above = self.above();
         of_any_lock(self.roles)
@@ -194,7 +194,7 @@ impl NodesCase {
         }
     }
 
-    /// The job when `mortal` may die.
+    /// Returns the job in which `mortal` may die.
     fn in_which_dies(self, mortal: u32, at_least: u64) -> Exploration {
         let (name, mortal) = (format!("{}, rank {mortal} may die", self.name()), Rank::new(mortal));
         let explorer = move || {
@@ -214,7 +214,7 @@ impl NodesCase {
     }
 }
 
-/// Returns what is explored of locks that know nodes.
+/// Returns the explorations of locks that know nodes.
 pub(super) fn explorations() -> Vec<Exploration> {
     let exploration = |name: String, case: NodesCase, mistake, expected| {
         Exploration::new(name, expected, move || case.explorer(), case.program_with(mistake))
@@ -224,7 +224,7 @@ pub(super) fn explorations() -> Vec<Exploration> {
     });
     let wrong = MUTATIONS.iter().map(|&(mistake, case)| {
         let name = format!("{mistake:?} ({})", case.name());
-        // Half a million states come before it.
+        // It is found only after half a million states.
         let size = if mistake == NodesMistake::ClaimedTwice { Quick } else { Test };
         exploration(name, case, Some(mistake), Expected::Violated { saying: "", within: 1_000_000 }).of_size(size)
     });
@@ -233,16 +233,16 @@ pub(super) fn explorations() -> Vec<Exploration> {
     right.chain(wrong).chain(random).chain(mortal).collect()
 }
 
-/// What is done wrong at the level of nodes.
+/// A step done wrong at the level of nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NodesMistake {
-    /// Whoever leaves lets go of the lock above, others being inside or not.
+    /// A rank that leaves lets go of the lock above, whether or not others are inside.
     OthersIgnored,
     /// N6 believes that the comparison succeeded.
     ComparisonIgnored,
     /// A release does not flush the data.
     DataNotFlushed,
-    /// A reader's release begins its flush, and does not await it.
+    /// A reader's release begins its flush but does not await it.
     FlushNotAwaited,
     /// N3 comes before the lock above is held.
     HeldTooEarly,
@@ -256,9 +256,9 @@ enum NodesMistake {
     OfferTakenForGrant,
     /// N2 believes that it was the first.
     ClaimedTwice,
-    /// A waker takes one who gave up for woken, and does not act for him.
+    /// A waker treats a waiter that gave up as woken, and does not act on its behalf.
     AbandonedTakenForWoken,
-    /// What a dropped future owes is not done.
+    /// The work that a dropped future still owes is not done.
     Forgotten,
 }
 
@@ -268,9 +268,9 @@ struct NodesMutation {
     mistake: NodesMistake,
     /// The first rank of this rank's node.
     first: Rank,
-    /// N3 was done too early.
+    /// Whether N3 was done too early.
     opened: Cell<bool>,
-    /// Whether the rank reads only.
+    /// Whether the rank only reads.
     reads: bool,
 }
 

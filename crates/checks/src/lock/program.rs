@@ -1,4 +1,4 @@
-//! What ranks do with a lock, and what must hold of it in every delivery order.
+//! What ranks do with a lock, and what must hold in every delivery order.
 
 use super::mutation::{QueuedMistake, assert_idle, lock_words, mistaken};
 use crate::exploration::Run;
@@ -36,9 +36,9 @@ pub enum Role {
     WriteReleaseDropped,
     /// Reads, and puts to a word that only it writes.
     ReadAndPut,
-    /// Writes, and looks at what readers put.
+    /// Writes, and checks what readers put.
     WriteAndLook,
-    /// These, one after the other and once, in place of a number of rounds.
+    /// Does these once, one after the other, instead of a number of rounds.
     Turns(&'static [Role]),
 }
 use Role::*;
@@ -50,18 +50,18 @@ pub(super) const DEADLINE: Time = Time::from_picos(1);
 pub(super) const WRITERS: u32 = 0;
 /// The fact that counts readers inside.
 pub(super) const READERS: u32 = 1;
-/// The fact that counts what was written.
+/// The fact that counts writes.
 pub(super) const WRITES: u32 = 2;
-/// The facts that count how often rank 0, 1, ... put something as a reader.
+/// The first of the facts that count how often rank 0, 1, ... put something as a reader.
 const PUTS: u32 = 100;
-/// The fact that counts how often somebody had no node left.
+/// The fact that counts how often a rank had no node left.
 const REFUSED: u32 = 3;
 
 /// Queue nodes per rank and lock.
 const NODES: usize = 4;
 
 impl Role {
-    /// Whether it ever writes.
+    /// Returns whether it ever writes.
     pub fn writes(self) -> bool {
         match self {
             Turns(turns) => turns.iter().any(|turn| turn.writes()),
@@ -73,7 +73,7 @@ impl Role {
         matches!(self, ReadBefore | WriteBefore | ReadDropped | WriteDropped)
     }
 
-    /// Whether all its nodes may be left behind in queues when it needs one more.
+    /// Returns whether all its nodes may be left behind in queues when it needs one more.
     fn runs_out(self) -> bool {
         match self {
             Turns([before @ .., _]) => before.iter().filter(|turn| turn.gives_up()).count() >= NODES,
@@ -82,7 +82,7 @@ impl Role {
     }
 }
 
-/// Takes a deadline that came, or a lock that was taken at every attempt, for `None`.
+/// Turns a deadline that came, or a lock that was taken at every attempt, into `None`.
 pub fn in_time<G>(outcome: Result<G, LockError>) -> Result<Option<G>, LockError> {
     match outcome {
         Err(LockError::TimedOut | LockError::Contended { .. }) => Ok(None),
@@ -90,8 +90,8 @@ pub fn in_time<G>(outcome: Result<G, LockError>) -> Result<Option<G>, LockError>
     }
 }
 
-/// Takes what [`in_time`] does for `None`, and that no node is left, if so many acquisitions of
-/// this rank gave up.
+/// Turns into `None` what [`in_time`] does, and also a lack of nodes if enough acquisitions of this
+/// rank gave up (`gave_up`) to explain it.
 fn had<G>(probe: &Probe, gave_up: u32, outcome: Result<G, LockError>) -> Result<Option<G>, LockError> {
     match outcome {
         Err(LockError::TooManyWaiting { .. }) if gave_up as usize >= NODES => {
@@ -102,11 +102,11 @@ fn had<G>(probe: &Probe, gave_up: u32, outcome: Result<G, LockError>) -> Result<
     }
 }
 
-/// Takes the lock, looks at the data or changes it, and lets go, `n` times: one rank's part.
+/// Takes the lock, reads or changes the data, and lets go, `n` times: one rank's part.
 ///
-/// A step ends when the lock is held and when it has been let go. What a rank remembers then is
-/// what the guard and the lock show of themselves, what it stored in its own words, and in which
-/// rounds it gave up.
+/// A step ends when the lock is held and when it has been released. What a rank remembers then is
+/// what the `Debug` output of the guard and the lock shows, what it stored in its own words, and in
+/// which rounds it gave up.
 async fn rounds<L: RmaLock>(
     fabric: Fabric,
     options: L::Options,
@@ -116,11 +116,11 @@ async fn rounds<L: RmaLock>(
 ) -> ProgramResult<()> {
     let lock = L::symmetric_with(&fabric, HOME, options).await?;
     let shared = fabric.alloc_symmetric(8 * (1 + fabric.ranks())).await?;
-    // With the last rank: the data need not be where the lock is.
+    // The data is at the last rank: it need not be where the lock is.
     let word = fabric.remote_word::<u64>(shared.at(Rank::new(fabric.ranks() as u32 - 1), 0))?;
     let put_by = |rank: u64| fabric.remote_word::<u64>(shared.at(Rank::new(fabric.ranks() as u32 - 1), 8 * (1 + rank)));
-    // In which rounds the lock was not got: somebody may still have to act on a node that was left
-    // behind.
+    // The rounds, as bits, in which the lock was not acquired: another rank may still have to act
+    // on a node that was left behind.
     let mut without = 0u64;
     let turns = if let Turns(turns) = role { turns.to_vec() } else { vec![role; n] };
     for (round, role) in turns.into_iter().enumerate() {
@@ -188,13 +188,13 @@ async fn rounds<L: RmaLock>(
     Ok(())
 }
 
-/// A back-off whose sleep costs the explorer fewest states: no two differ.
+/// The back-off that costs the explorer the fewest states: all its sleeps are the same.
 ///
-/// When a sleep ends is up to the explorer, as is how long anything else takes; so these few
-/// attempts cover what more of them could meet, but not that a rank gets in at last.
+/// The explorer decides when a sleep ends, as it decides how long anything else takes. So these few
+/// attempts cover all that more of them could meet, except that a rank gets in eventually.
 pub(super) const PACE: BackOff = BackOff { first: Duration::from_nanos(1), doublings: 0, attempts: 3, seed: 0 };
 
-/// One rank's part with one of the locks.
+/// Returns one rank's part with one of the locks.
 ///
 /// # Panics
 /// With [`LockKind::Recoverable`], which has a program of its own.
@@ -211,7 +211,7 @@ pub(super) fn part(fabric: Fabric, lock: LockKind, probe: Probe, role: Role, n: 
     }
 }
 
-/// Returns the program of a job of a lock with queues, `n` rounds long, with one step of the lock
+/// Returns the program of a job with a lock with queues, of `n` rounds, with one step of the lock
 /// done wrong, or none.
 pub fn job(lock: LockKind, roles: &[Role], n: usize, mistake: Option<QueuedMistake>) -> impl Fn(Fabric) -> Run + use<> {
     let roles = roles.to_vec();

@@ -1,4 +1,4 @@
-//! The locks with queues, right and wrong.
+//! The locks with queues, correct and with mistakes.
 
 use super::{
     mutation::QueuedMistake::{self, *},
@@ -25,20 +25,20 @@ const fn shape(name: &'static str, roles: &'static [Role], rounds: usize, quick:
     Shape { name, roles, rounds, quick, at_least }
 }
 
-/// The fewest acquisitions in which a rank needs a node that has the mark of a successor on its
-/// way: it leaves the mark in one, and the others in queues.
+/// The fewest acquisitions after which a rank needs a node that holds the mark for a successor on
+/// its way: it leaves the mark in one node, and its other nodes in queues.
 const WRITES_AGAIN: Role = Turns(&[Write, WriteBefore, WriteBefore, WriteBefore, Write]);
 const READS_AGAIN: Role = Turns(&[Read, ReadBefore, ReadBefore, ReadBefore, Read]);
-/// The fewest in which it has none left.
+/// The fewest acquisitions after which a rank has no node left.
 const WRITES_IN_VAIN: Role = Turns(&[WriteBefore, WriteBefore, WriteBefore, WriteBefore, Write]);
 const READS_IN_VAIN: Role = Turns(&[ReadBefore, ReadBefore, ReadBefore, ReadBefore, Read]);
-/// Once more, while writers come.
+/// A second acquisition, while writers come.
 const READS_TWICE: Role = Turns(&[Read, Read]);
 
 /// The locks with queues.
 pub(super) const QUEUED: [LockKind; 4] =
     [LockKind::ReaderPreference, LockKind::Packed, LockKind::WritersFirst, LockKind::Fair];
-/// Those that count readers.
+/// The locks with queues that count readers.
 const COUNTED: &[LockKind] = &[LockKind::ReaderPreference, LockKind::Packed, LockKind::WritersFirst];
 const BY_READERS: &[LockKind] = &[LockKind::ReaderPreference, LockKind::Packed];
 const FLAT: &[LockKind] = &[LockKind::ReaderPreference];
@@ -47,7 +47,8 @@ const NAMING_HEADS: &[LockKind] = &[LockKind::Packed, LockKind::WritersFirst];
 const WRITERS_FIRST: &[LockKind] = &[LockKind::WritersFirst];
 const FAIR: &[LockKind] = &[LockKind::Fair];
 
-/// R and W in a name are readers and writers, the factor is rounds.
+/// The jobs of each lock. In a name, R and W stand for readers and writers, and the factor for
+/// rounds.
 const SHAPES: [Shape; 43] = [
     shape("R1W1x1", &[Read, Write], 1, true, [100, 100, 100, 90]),
     shape("R1W1x2", &[Read, Write], 2, true, [500, 900, 5_000, 2_000]),
@@ -119,7 +120,7 @@ const SHAPES: [Shape; 43] = [
     shape("nodes: four writes give up", &[WRITES_IN_VAIN, Write], 1, true, [68_000, 480_000, 470_000, 88_000]),
 ];
 
-/// What is quick with other locks, and not with this one.
+/// Jobs that are quick with other locks, but not with this one.
 const SLOW: &[(LockKind, &str)] = &[
     (LockKind::ReaderPreference, "nodes: four writes give up"),
     (LockKind::Packed, "nodes: four writes give up"),
@@ -128,8 +129,8 @@ const SLOW: &[(LockKind, &str)] = &[
     (LockKind::Fair, "nodes: four reads give up"),
 ];
 
-/// A quick job is for `cargo test`, too, if with no lock more states were recorded than about twice
-/// this.
+/// `cargo test` runs a quick job, too, unless more than about twice this many states were recorded
+/// with some lock.
 const SMALL: u64 = 35_000;
 
 /// A step of a lock with queues done wrong, and the smallest job known to show it.
@@ -141,11 +142,11 @@ pub struct QueuedMutation {
     pub mistake: QueuedMistake,
     /// What the ranks do.
     pub roles: &'static [Role],
-    /// How often.
+    /// The number of rounds.
     pub rounds: usize,
 }
 
-/// What shows a mistake in some locks.
+/// A job that shows a mistake in some locks.
 type Shown = (QueuedMistake, &'static [LockKind], &'static [Role], usize);
 
 const MUTATIONS: &[Shown] = &[
@@ -203,8 +204,8 @@ pub fn queued_mutations() -> impl Iterator<Item = QueuedMutation> {
     })
 }
 
-/// Where puts come before later atomics nothing is flushed, and the locks go another way as far as
-/// operations are over when they are posted.
+/// Jobs on a fabric that delivers puts before later atomics: there the locks flush nothing, and
+/// take other steps where operations are over when they are posted.
 const IN_ORDER: [(&[Role], usize); 6] = [
     (&[Read, Write], 2),
     (&[Write, Write], 2),
@@ -238,7 +239,7 @@ fn exploration(
     Exploration::new(name, expected, move || explorer(roles), job(lock, roles, rounds, mistake))
 }
 
-/// Returns what is explored of one of the locks with queues.
+/// Returns the explorations of one of the locks with queues.
 pub(super) fn explorations(lock: LockKind) -> Vec<Exploration> {
     let which = QUEUED.iter().position(|queued| *queued == lock).expect("a lock with queues");
     let (mut all, of) = (Vec::new(), lock.type_name());
@@ -258,7 +259,7 @@ pub(super) fn explorations(lock: LockKind) -> Vec<Exploration> {
         let expected = Expected::Violated { saying: "", within: 500_000 };
         let job = (roles, rounds);
         if mistake == ToldTooLate {
-            // To go through all orders takes long.
+            // Going through all orders takes long.
             let random = Expected::ViolatedAtRandom { runs: 200_000 };
             all.push(exploration(name.clone(), lock, job, Some(mistake), random));
             all.push(exploration(name, lock, job, Some(mistake), expected).of_size(Size::Full));

@@ -1,5 +1,5 @@
-//! Two words at the home that are always the same under a lock: a writer that dies between them
-//! leaves them torn.
+//! Two words at the home that a lock keeps equal. A writer that dies between writing them leaves
+//! them torn.
 
 use super::program::HOME;
 use rdma_fabric::{Fabric, ProgramResult, Region, RemoteWord};
@@ -8,7 +8,7 @@ use rma_lock::{
     locks::{RecoverableLock, RecoverableWriteGuard},
 };
 
-/// A version number, twice.
+/// A version number, stored twice.
 #[derive(Debug)]
 pub struct Record {
     fabric: Fabric,
@@ -25,7 +25,7 @@ impl Record {
         Ok(Record { fabric: fabric.clone(), halves: [half(0)?, half(8)?] })
     }
 
-    /// Returns both halves.
+    /// Gets both halves.
     ///
     /// # Errors
     /// Those of the fabric.
@@ -33,7 +33,7 @@ impl Record {
         Ok([self.fabric.get_word(&self.halves[0]).await?, self.fabric.get_word(&self.halves[1]).await?])
     }
 
-    /// Returns the version; `who` looks at it.
+    /// Gets the version; `who` names the caller in the error.
     ///
     /// # Errors
     /// If the record is torn.
@@ -59,10 +59,11 @@ impl Record {
         self.set_half(1, version).await
     }
 
-    /// Returns a guard for writing with the record whole, and whether it was torn.
+    /// Takes the lock for writing, and repairs the record if it is torn. Returns the guard, and
+    /// whether the record was torn.
     ///
     /// # Errors
-    /// Those of the lock, but that the record is torn.
+    /// Those of the lock, except [`LockError::Torn`], and those of the fabric.
     pub async fn write<'a>(&self, lock: &'a RecoverableLock) -> ProgramResult<(RecoverableWriteGuard<'a>, bool)> {
         match lock.write().await {
             Err(LockError::Torn { .. }) => self.mend(lock).await,
@@ -70,10 +71,11 @@ impl Record {
         }
     }
 
-    /// Returns a guard for writing as [`Record::write`] does, though the record be torn.
+    /// Takes the lock for writing although the record may be torn, and repairs it if it is. Returns
+    /// the guard, and whether the record was torn.
     ///
     /// # Errors
-    /// Those of the lock.
+    /// Those of the lock and of the fabric.
     pub async fn mend<'a>(&self, lock: &'a RecoverableLock) -> ProgramResult<(RecoverableWriteGuard<'a>, bool)> {
         let mut guard = lock.mend().await?;
         let torn = guard.torn().is_some();

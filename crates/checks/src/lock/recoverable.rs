@@ -1,8 +1,8 @@
-//! The lock that survives deaths, when ranks die: whoever lives gets it, never beside another, and
-//! never with torn data unless told.
+//! The lock that survives deaths, when ranks die: every live rank gets it, never beside another,
+//! and never with torn data without being told.
 //!
-//! The home is rank 0 and lives. Writers change two words, one after the other; a death in between
-//! leaves them apart.
+//! The home is rank 0 and never dies. Writers change two words, one after the other; a death in
+//! between leaves them different.
 
 use super::{
     Record,
@@ -19,12 +19,12 @@ use rma_lock::{
     locks::{RecoverableLock, Recovery},
 };
 
-/// Facts: who is inside, a byte for each rank.
+/// The facts that say who is inside, in a byte for each rank.
 const WRITERS: u32 = 0;
 const READERS: u32 = 1;
-/// How often somebody found torn data.
+/// The fact that counts how often a rank found torn data.
 const TORN: u32 = 2;
-/// Whether rank 0, 1, ... has put something as a reader, and let go.
+/// The first of the facts that say whether rank 0, 1, ... has put something as a reader and let go.
 const PUTS: u32 = 100;
 
 /// Takes the lock once: one rank's part.
@@ -72,13 +72,13 @@ pub(super) async fn once(fabric: Fabric, probe: Probe, role: Role, deaths: usize
     Ok(())
 }
 
-/// How many who live are inside.
+/// Returns the number of live ranks inside.
 fn inside(view: &View<'_>, fact: u32, ranks: usize) -> usize {
     let there = |rank: &usize| view.fact(fact) >> (8 * rank) & 0xff != 0;
     (0..ranks).filter(there).filter(|rank| !view.is_lost(Rank::new(*rank as u32))).count()
 }
 
-/// What must hold of a job in which these ranks may die.
+/// Returns an explorer that knows what must hold of a job in which the `mortal` ranks may die.
 pub(super) fn explorer(roles: &'static [Role], mortal: &[u32]) -> Explorer<'static> {
     let ranks = roles.len();
     let explorer = Explorer::new(ranks).leave_together().always("exclusion among the living", move |view| {
@@ -103,7 +103,7 @@ fn exploration(roles: &'static [Role], mortal: &'static [u32], expected: Expecte
     Exploration::new(name, expected, move || explorer(roles, mortal), program)
 }
 
-/// Returns what is explored of the lock that survives deaths.
+/// Returns the explorations of the lock that survives deaths.
 pub(super) fn explorations() -> Vec<Exploration> {
     const EXHAUSTED: [(&[Role], &[u32]); 6] = [
         (&[Read, Read], &[1]),
@@ -113,7 +113,7 @@ pub(super) fn explorations() -> Vec<Exploration> {
         (&[ReadAndPut, WriteAndLook], &[]),
         (&[WriteAndLook, ReadAndPut], &[]),
     ];
-    /// More than can be exhausted.
+    /// Jobs larger than can be exhausted.
     const AT_RANDOM: [(&[Role], &[u32]); 7] = [
         (&[Read, Write, Read], &[1]),
         (&[Write, Write, Write], &[1]),

@@ -1,6 +1,7 @@
-//! The lock that survives deaths with one step of its recovery done wrong: each must be noticed.
+//! The lock that survives deaths, with one step of its recovery done wrong. Each mistake must be
+//! found.
 //!
-//! Words are told by their addresses: the lock is made for one to eight deaths.
+//! Words are recognised by their addresses: the lock is made for one to eight deaths.
 
 use super::{
     mutation::{in_lock, word},
@@ -21,27 +22,27 @@ const DEAD: u64 = 64;
 /// Where the words of epochs begin, and how many bytes each takes.
 const EPOCHS: u64 = 128;
 const EPOCH: u64 = 192;
-/// In those of an epoch.
+/// Offsets in the words of an epoch.
 const COUNT: u64 = 0;
 const CLAIM: u64 = 136;
 
 const ACTIVE: u64 = 2;
 const READER: u64 = 4;
 const CLOSED: u64 = 1 << 31;
-/// Of a claim.
+/// Flags of a claim.
 const OVER: u64 = 1;
 const STAND_IN: u64 = 4;
-/// Of the agreement: somebody opens an epoch.
+/// A flag of the agreement: somebody opens an epoch.
 const OPENING: u64 = 1 << 32;
-/// No rank of these jobs.
+/// A number that is no rank of these jobs.
 const NOBODY: u64 = 77;
 
-/// Reads and leaves what is there.
+/// An atomic that only reads.
 const NOTHING: Amo<u64> = Amo::Or(0);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RecoveryMistake {
-    /// Nothing is wrong: the wrapper itself must not matter.
+    /// Nothing is done wrong: the wrapper itself must not matter.
     Nothing,
     /// The old epoch stays open.
     NotClosed,
@@ -49,16 +50,16 @@ enum RecoveryMistake {
     NoStandIn,
     /// The rank is not told of its stand-in.
     MarkLost,
-    /// Who opens an epoch does not look a second time whether the rank it has marked is out
+    /// The rank that opens an epoch does not check again whether the rank that it has marked is out
     /// already.
     NoSecondLook,
-    /// A dead writer is taken for none.
+    /// A dead writer goes unnoticed.
     TornNotTold,
-    /// The dead are not taken from those on whom survivors' waits depend.
+    /// The dead are not removed from the ranks on which survivors' waits depend.
     DeadAmongLiving,
     /// Nobody is told that the epoch is open.
     NotRung,
-    /// A reader's release begins its flush, and does not await it.
+    /// A reader's release begins its flush but does not await it.
     FlushNotAwaited,
 }
 
@@ -67,11 +68,11 @@ struct RecoveryMutation {
     mistake: RecoveryMistake,
     /// Whether this rank opens an epoch.
     opens: Cell<bool>,
-    /// Whether it reads only.
+    /// Whether it only reads.
     reads: bool,
 }
 
-/// Whether it is the word at `offset` of those of its epoch.
+/// Returns whether `addr` is the word at `offset` among the words of its epoch.
 fn in_epoch(addr: RemoteAddr, offset: u64) -> bool {
     in_lock(addr) && addr.offset >= EPOCHS && (addr.offset - EPOCHS) % EPOCH == offset
 }
@@ -143,7 +144,7 @@ fn exploration(
     Exploration::new(name, expected, move || explorer(roles, mortal), program)
 }
 
-/// Returns each mistake, and the same job without it.
+/// Returns the explorations of each mistake and of its job without it.
 pub(super) fn explorations() -> Vec<Exploration> {
     const RUNS: u64 = 20_000;
     const TWO: &[Role] = &[Read, Write];

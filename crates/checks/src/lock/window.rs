@@ -1,5 +1,5 @@
-//! Windows: what is done in an epoch is there when the epoch is over, and not before the memory was
-//! exposed.
+//! Windows: the operations of an epoch have taken effect when the epoch is over, and not before the
+//! memory was exposed.
 
 use crate::exploration::{Expected, Exploration, Run};
 use explore::{
@@ -10,19 +10,19 @@ use rdma_fabric::{Amo, Fabric, ProgramResult, Rank, RemoteAddr};
 use rma_lock::{LockMode, Op, Window};
 use std::{future::poll_fn, task::Poll};
 
-/// A step done wrong, of windows or of the program that uses them.
+/// A step done wrong by windows or by the program that uses them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WindowMistake {
     /// The end of an epoch does not flush what was done in it.
     NotFlushed,
-    /// A member tells the next one of a barrier without having flushed what it told of the one
-    /// before.
+    /// A member signals the next one in a barrier without having flushed its signal of the
+    /// preceding barrier.
     TellsUnflushed,
     /// A member does not wait for the last round of a fence.
     LeavesEarly,
     /// An origin starts without waiting until its target has posted.
     StartsUnposted,
-    /// A target posts, and writes to its memory then.
+    /// A target writes to its memory after it has posted.
     WritesAfterPost,
     /// A target does not wait until its last origin has completed.
     OneIsEnough,
@@ -30,17 +30,17 @@ enum WindowMistake {
     NotCleared,
     /// An origin that has started leaves the words set.
     PostNotTaken,
-    /// An element is compared, and put.
+    /// An element is compared and swapped by a get and a put.
     TornComparison,
-    /// What a dropped epoch owes is not done.
+    /// The work that a dropped epoch still owes is not done.
     Forgotten,
 }
 use WindowMistake::*;
 
-/// Elements take the first line, words the next.
+/// The offset of the words: elements take the first line, words the next.
 const WORDS: u64 = 64;
 
-/// [`WindowMistake`] at one rank of so many.
+/// A [`WindowMistake`] at one rank of a job of `ranks`.
 #[derive(Debug)]
 struct WindowMutation {
     mistake: WindowMistake,
@@ -52,7 +52,7 @@ impl WindowMutation {
         self.ranks.next_power_of_two().trailing_zeros().into()
     }
 
-    /// Whether it is the posted (0) or completed (1) word of a member.
+    /// Returns whether `addr` is the posted (`which` is 0) or completed (1) word of a member.
     fn is_word(&self, addr: RemoteAddr, which: u64, member: u64) -> bool {
         addr.region.index == 0 && addr.offset == WORDS + 8 * (self.rounds() + 2 * member + which)
     }
@@ -79,12 +79,13 @@ impl Mutation for WindowMutation {
         }
     }
 
-    /// What ends such a wait.
+    /// Returns a value that ends such a wait.
     fn taken_for(&self, _: RemoteAddr, _: u64) -> u64 {
         if self.mistake == LeavesEarly { u64::MAX } else { 1 }
     }
 
-    /// Programs with this have no atomics, after which it would be stored.
+    /// Delays the store forever: programs with these mistakes have no atomics, after which it would
+    /// be carried out.
     fn late(&self, addr: RemoteAddr, _: u64) -> bool {
         match self.mistake {
             NotCleared => self.is_any_word(addr, 1),
@@ -113,21 +114,22 @@ struct WindowCase {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WindowUse {
-    /// Each rank puts to the one before between fences.
+    /// Between fences, each rank puts to the preceding one.
     Fences,
-    /// Fences that all but the first rank drop at any moment, and go on with.
+    /// [`Fences`], where all ranks but the first drop their first fence at any moment and then call
+    /// it again.
     FencesDropped,
     /// Barriers and nothing else.
     Barriers,
-    /// All other ranks put to rank 0 when it has posted.
+    /// All other ranks put to rank 0 once it has posted.
     OneTarget,
-    /// [`OneTarget`] with epochs that are dropped and not completed.
+    /// [`OneTarget`] with epochs that are dropped instead of completed.
     OneTargetDropped,
     /// Each rank exposes its memory to all others and puts to each.
     AllTargets,
-    /// Each rank counts an element of rank 0 exclusively.
+    /// Each rank increments an element of rank 0 under an exclusive lock.
     Exclusive,
-    /// All ranks leave their greatest in an element of rank 0.
+    /// All ranks accumulate their maximum in an element of rank 0.
     Accumulates,
     /// [`Accumulates`] with requests that are dropped.
     AccumulatesDropped,
@@ -147,8 +149,8 @@ async fn fences(fabric: &Fabric, window: &Window<u64>, case: WindowCase) -> Prog
         None => window.fence().await?,
     };
     for round in 1..=case.rounds {
-        // Of four ranks the one that is not told of the fence by this one, and would be flushed for
-        // it.
+        // With four ranks, this is the one that this rank does not signal in the fence: signalling
+        // it would flush it.
         let target = Rank::new(((me + ranks - 1) % ranks) as u32);
         epoch.at(target)?.put(0, [10 * round + me as u64]).await?;
         epoch.fence().await?;
@@ -196,8 +198,8 @@ async fn one_target(fabric: &Fabric, window: &Window<u64>, case: WindowCase) -> 
     Ok(())
 }
 
-/// The explorer looks at what was detached when a program has returned to it: a wait in the same
-/// poll would come first.
+/// Returns to the explorer once. It looks at detached futures when a program has returned to it; a
+/// wait in the same poll would come first.
 async fn look_away() {
     let mut looked = false;
     poll_fn(|_| if std::mem::replace(&mut looked, true) { Poll::Ready(()) } else { Poll::Pending }).await;
@@ -235,7 +237,7 @@ async fn exclusive(window: &Window<u64>, rounds: u64) -> ProgramResult<()> {
 async fn accumulates(window: &Window<u64>, case: WindowCase) -> ProgramResult<()> {
     let epoch = window.lock_all_no_check()?;
     let target = epoch.at(Rank::new(0))?;
-    // The greatest has no atomic of its own.
+    // No atomic computes the maximum.
     let mine = [1 + u64::from(window.fabric().rank().number())];
     for _ in 0..case.rounds {
         match case.does {
@@ -299,8 +301,8 @@ impl WindowCase {
     }
 }
 
-/// What ranks do, how many they are, how often, and how many states there are at least, about half
-/// of what was recorded.
+/// What ranks do, the number of ranks, the rounds, and the least number of states, about half of
+/// the recorded number.
 const CASES: [(WindowUse, usize, u64, u64); 16] = [
     (Fences, 2, 1, 70),
     (Fences, 2, 2, 650),
@@ -320,7 +322,7 @@ const CASES: [(WindowUse, usize, u64, u64); 16] = [
     (AccumulatesDropped, 2, 1, 0),
 ];
 
-/// A mistake, and the smallest job known to show it.
+/// Mistakes, each with the smallest job known to show it.
 const MUTATIONS: [(WindowMistake, WindowUse, usize, u64); 14] = [
     (NotFlushed, Fences, 4, 1),
     (LeavesEarly, Fences, 2, 1),
@@ -338,7 +340,7 @@ const MUTATIONS: [(WindowMistake, WindowUse, usize, u64); 14] = [
     (Forgotten, AccumulatesDropped, 2, 1),
 ];
 
-/// Returns what is explored of windows.
+/// Returns the explorations of windows.
 pub(super) fn explorations() -> Vec<Exploration> {
     let right = CASES.map(|(does, ranks, rounds, at_least)| {
         WindowCase { does, ranks, rounds, mistake: None }.exploration(Expected::Exhausted { at_least })

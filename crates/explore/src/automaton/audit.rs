@@ -1,4 +1,4 @@
-//! Steps: whether what they declare is so, and which have no end.
+//! Checks of steps: whether what they declare is true, and which never end.
 
 use super::{Automaton, Edge, LocalId};
 use crate::{
@@ -7,12 +7,12 @@ use crate::{
 };
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
-/// So many answers of a step without an end are looked at.
+/// The number of most recent answers to look at in a step that does not end.
 const RECENT: usize = 256;
 
 impl Automaton<'_> {
-    /// Returns what a rank did most often on its way to `id`, whose step is longer than the
-    /// explorer is patient.
+    /// Describes what a rank did most often on its way to `id`, whose step exceeds the explorer's
+    /// patience.
     pub(crate) fn again_and_again(&self, id: LocalId) -> String {
         let cells = self.job.cells.borrow();
         let (rank, mut at) = (self.locals[id as usize].rank, id);
@@ -35,18 +35,18 @@ impl Automaton<'_> {
     }
 }
 
-/// So many continuations at most are compared.
+/// The largest number of continuations to compare.
 const AUDIT: u64 = 2_000;
 
 impl Automaton<'_> {
-    /// Returns whether histories that a step's end made the same went on in the same way, as far as
-    /// anybody went on from them: how many continuations were compared, and the first that differs.
+    /// Compares how histories that a step's end has merged continue, as far as the exploration
+    /// went. Returns the number of continuations compared and a description of the first
+    /// difference.
     ///
-    /// All states that are known to follow are visited once for each such history, by one path, the
-    /// nearest first.
+    /// For each such history, visits every state known to follow once, by one path, nearest first.
     pub(crate) fn audit(&mut self) -> (u64, Option<String>) {
         let mut compared = 0;
-        // In turn, so that every history gets its share of the comparisons.
+        // The histories take turns, so that each gets its share of the comparisons.
         let mut audits: VecDeque<Audit> = VecDeque::new();
         for (id, local) in self.locals.iter().enumerate() {
             for (before, answer) in &local.others {
@@ -80,7 +80,7 @@ impl Automaton<'_> {
         script.push(edge.answer.clone());
         let outcome = self.run(rank, script.clone());
         let expected = edge.to.map(|to| &self.locals[to as usize].act);
-        // Paths are cut where they are, not where another history would be.
+        // Where the known path was cut, there is nothing to compare.
         let cut = expected == Some(&Act::Endless);
         if cut || outcome.next.as_ref() == expected && outcome.told[..] == edge.told[..] {
             if let Some(to) = edge.to
@@ -102,7 +102,7 @@ impl Automaton<'_> {
     }
 }
 
-/// A history that a step's end made the same as another one, and how far they were compared.
+/// A history that a step's end has merged with another one, and how far the two were compared.
 struct Audit {
     known: HashSet<LocalId>,
     todo: VecDeque<(LocalId, Vec<Answer>)>,

@@ -1,4 +1,4 @@
-//! Carrying out an exploration: searching, beginning anew, and telling what was found.
+//! Carrying out an exploration: searching, starting over, and reporting what was found.
 
 use super::Explorer;
 use crate::{
@@ -81,7 +81,7 @@ impl Explorer<'_> {
         }
     }
 
-    /// Fails with [`Halt::Again`] only.
+    /// Turns the end of a search into a verdict. The only error is [`Halt::Again`].
     fn verdict(&self, world: &mut World<'_>, end: End, cut: u64) -> Result<Verdict, Halt> {
         Ok(match end {
             End::All if cut > 0 => Verdict::Stopped(Stop::Steps(self.patience)),
@@ -92,7 +92,7 @@ impl Explorer<'_> {
         })
     }
 
-    /// Returns the counter-example, made shorter if that is cheap.
+    /// Returns the counter-example, replaced by a shortest one if that is cheap to find.
     fn example(&self, world: &mut World<'_>, what: String, moves: Vec<Move>) -> Result<CounterExample, Halt> {
         const STATES: usize = 300_000;
         let shorter = search::breadth_first(world, &self.checks, STATES)?;

@@ -1,4 +1,5 @@
-//! Operations under way: below, or several in place of one; and what becomes of an atomic.
+//! Operations in flight on the fabric below, sequences that stand in for one operation, and the
+//! mutation of atomics.
 
 use super::spoiled::{Spoiled, word_bits};
 use rdma_fabric::{
@@ -11,15 +12,15 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-/// What is made of a result.
+/// What to do with a result.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Then {
     Nothing,
-    /// The word at this address was got.
+    /// Mutate what a get of the word at this address found.
     Got(RemoteAddr),
-    /// The poster of this atomic is told.
+    /// Mutate the result of this atomic.
     Atomic(RemoteAddr, Amo<u64>),
-    /// The poster of an atomic is told 0.
+    /// Report 0 as an atomic's result.
     Zero,
 }
 
@@ -30,7 +31,8 @@ pub(super) enum Operation {
 }
 
 impl Spoiled {
-    /// Returns what came of posting below, of which `then` is to be made when it is complete.
+    /// Wraps what the fabric below returned for a posted operation. `then` says what to do with the
+    /// result when it is complete.
     pub(super) fn posted(&self, posted: Posted, then: Then, into: Sink<'_>) -> Posted {
         match posted {
             Posted::Over(word) => Posted::Over(self.made(then, word, into)),
@@ -100,7 +102,7 @@ impl Spoiled {
     }
 }
 
-/// Bytes of the words that mutations are about.
+/// The bytes of a word that mutations can change.
 const WORD: usize = 8;
 
 impl Spoiled {
@@ -134,7 +136,7 @@ impl Spoiled {
         Ok(self.posted(posted, Then::Atomic(addr, asked), Sink::none()))
     }
 
-    /// A comparison as a get and a put.
+    /// Carries out a compare-and-swap as a get and a put.
     fn torn(&self, word: &Place, expected: u64, new: u64) -> Result<Posted> {
         let (addr, asked) = (word.addr(), Amo::CompareSwap { expected, new });
         let (below, state) = (self.below.clone(), self.shared());
@@ -149,7 +151,8 @@ impl Spoiled {
         }))
     }
 
-    /// An atomic after another one, or before others.
+    /// Carries out an atomic after the one in `first`, or before those that
+    /// [`Mutation::then`](super::Mutation::then) names.
     fn one_of_several(
         &self,
         word: &Place,

@@ -1,4 +1,4 @@
-//! One rank's fabric, spoiled: what a mutation makes of calls.
+//! One rank's fabric, spoiled: how a mutation changes calls.
 
 use super::{
     Mutation,
@@ -21,20 +21,20 @@ use std::{
     task::{Context, Poll},
 };
 
-/// What stands between a program and the fabric below. It never leaves its thread.
+/// The provider between a program and the fabric below. It never leaves its thread.
 pub(super) struct Spoiled {
     pub(super) below: Fabric,
     state: OneThread<Rc<State>>,
 }
 
-/// What all handles of a rank share.
+/// The state that all handles of a rank share.
 pub(super) struct State {
     pub(super) mutation: Box<dyn Mutation>,
-    /// Stores that wait for an atomic to complete.
+    /// Stores held back until an atomic completes.
     pub(super) held: RefCell<Vec<(RemoteAddr, u64)>>,
-    /// Puts that wait for a word to let them go.
+    /// Puts held back until a word lets them go.
     later: RefCell<Vec<Later>>,
-    /// By tokens, none of which is one of below.
+    /// Operations in flight. Their tokens are not those of the fabric below.
     pub(super) under_way: InFlightTable<Operation>,
 }
 
@@ -69,7 +69,7 @@ impl Spoiled {
         Spoiled { below, state: OneThread::new(Rc::new(state)) }
     }
 
-    /// Returns the same mutation of another handle of this rank.
+    /// Applies this rank's mutation to another of its handles.
     pub(super) fn over(&self, below: Fabric) -> Self {
         Spoiled { below, state: OneThread::new(self.shared()) }
     }
@@ -82,7 +82,7 @@ impl Spoiled {
         self.below.provider()
     }
 
-    /// Put, and ask no more about it.
+    /// Puts, and drops the handle.
     fn post(&self, to: &Place, from: Source<'_>, notice: Option<u64>) -> Result<()> {
         match self.provider().put(to, from, notice) {
             Posted::Pending(token) => self.provider().forget(token),
@@ -92,20 +92,20 @@ impl Spoiled {
         Ok(())
     }
 
-    /// Puts a word somewhere else, and ask no more about it.
+    /// Puts a word somewhere else, and drops the handle.
     pub(super) fn post_word(&self, to: RemoteAddr, bits: u64) -> Result<()> {
         let to = self.below.remote_span::<u64>(to, 1)?;
         self.post(to.place(), Source::Bytes(&bits.to_ne_bytes()), None)
     }
 
-    /// Puts later.
+    /// Holds a put back.
     pub(super) fn hold(&self, to: &Place, own: &Place, notice: Option<u64>) {
         let (to, own) = (to.clone(), own.clone());
         let put = move |spoiled: &Spoiled| drop(spoiled.post(&to, Source::Place(&own), notice));
         self.later.borrow_mut().push(Box::new(put));
     }
 
-    /// Posts what is held, if this word lets it go.
+    /// Posts the puts that were held back, if this word lets them go.
     pub(super) fn let_go(&self, word: RemoteAddr) {
         if self.mutation.lets_go(word) {
             self.later.take().into_iter().for_each(|put| put(self));
@@ -116,7 +116,7 @@ impl Spoiled {
         let addr = to.addr();
         self.mutation.sees_put(addr, bits);
         if let Some((before, bits)) = self.mutation.puts_before(addr, bits) {
-            // What is wrong with it is wrong with the word itself.
+            // If it fails, so does the put of the word itself.
             let _ = self.post_word(before, bits);
         }
         let Some(bits) = self.mutation.put(addr, bits) else { return Posted::Over(0) };
@@ -127,7 +127,7 @@ impl Spoiled {
         self.posted(posted, Then::Nothing, Sink::none())
     }
 
-    /// Flushes. The slot is that of the flush below.
+    /// Flushes. The slot belongs to the flush below.
     pub(super) fn flush(&self, slot: &mut Slot, target: Option<Rank>, cx: &mut Context<'_>) -> Poll<Result<()>> {
         let goal = Goal::Flush(target);
         if slot.is_empty() && !self.mutation.flushes(target) {
@@ -145,7 +145,7 @@ impl Spoiled {
         Poll::Ready(Ok(()))
     }
 
-    /// Stores what was held back.
+    /// Carries out the stores that were held back.
     pub(super) fn catch_up(&self) {
         for (addr, bits) in self.held.borrow_mut().drain(..) {
             let word = self.below.local_word::<u64>(addr).expect("resolved before");
@@ -259,7 +259,7 @@ impl Provider for Spoiled {
         }
     }
 
-    /// None: what they do would pass unmutated.
+    /// Offers no queues: their operations would pass unmutated.
     fn queues(&self) -> Option<&dyn Queues> {
         None
     }

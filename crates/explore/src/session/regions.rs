@@ -1,4 +1,4 @@
-//! Registered memory of a rank: as its program holds it, and its end.
+//! A rank's registered memory: the regions that its program holds, and their end.
 
 use super::{Session, Source};
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
 use rdma_fabric::{Region, RegionKey, provider::OneThread};
 use std::rc::Rc;
 
-/// Registered until it is dropped.
+/// The owner's side of a region, which stays registered until this is dropped.
 #[derive(Debug)]
 struct Registered {
     session: Rc<Session>,
@@ -48,7 +48,7 @@ impl Session {
         matches!(self.source, Source::Live(_)) || self.cells.borrow().contested.contains(holding)
     }
 
-    /// An own region is dropped.
+    /// Drops one of the rank's own regions.
     pub(crate) fn drop_region(&self, index: u32) {
         if self.is_over() {
             return;
@@ -60,8 +60,8 @@ impl Session {
         }
     }
 
-    /// Regions go that were dropped before what the program does now. What it says to its probe is
-    /// nothing that it does.
+    /// Lets go of the regions that were dropped before `act`. What the program says to its probe
+    /// does not count as an act.
     pub(super) fn let_go_before(&self, act: &Act) {
         if !matches!(act, Act::Fact(..) | Act::Note(_) | Act::Step(_)) {
             self.let_go();

@@ -1,4 +1,4 @@
-//! What patience, steps, set-ups and nodes make of an exploration.
+//! How patience, steps, set-ups and nodes affect an exploration.
 
 use super::outcomes::{A, B, explorer, words};
 use explore::{Explorer, Probe, Report, Stop, Verdict};
@@ -18,7 +18,7 @@ fn a_step_without_an_end_is_cut_and_told() {
 }
 
 fn retrying(ends: bool) -> Report {
-    // The increment by compare-and-swap retries as often as others get in its way; without them it
+    // An increment by compare-and-swap retries whenever others get in its way; undisturbed, it
     // ends.
     explorer(2).patience(8).run(move |fabric| async move {
         let region = words(&fabric).await?;
@@ -50,7 +50,8 @@ fn a_program_with_hidden_state_is_refused() {
     assert!(report.expect_violation().what.contains("not deterministic"), "{report}");
 }
 
-/// A rank that remembers, across the end of a step, whether it met the other one; `tells` or not.
+/// Explores ranks that remember, across the end of a step, whether they came second; `tells` says
+/// whether they declare it.
 fn remembers(tells: bool) -> Report {
     explorer(2).run(move |fabric| async move {
         let probe = Probe::of(&fabric);
@@ -59,7 +60,7 @@ fn remembers(tells: bool) -> Report {
         let met = fabric.fetch_add(&word, 1).await?;
         probe.step(if tells { met } else { 0 });
         fabric.fetch_add(&word, 10).await?;
-        // Far behind the end of the step.
+        // This comes long after the end of the step.
         if met == 1 {
             fabric.put_word(&fabric.remote_word(region.at(B, 8))?, 1u64).await?;
         }
@@ -93,13 +94,13 @@ fn steps_make_states_after_different_histories_the_same() {
     let (with, without) = (run(true), run(false));
     with.expect_exhausted();
     without.expect_exhausted();
-    // Each rank is in one of three places; or in one for each of what it was told.
+    // With steps, each rank is in one of three states; without, in one for each history of answers.
     assert_eq!(with.states, 27);
     assert!(without.states > 100, "{without}");
 }
 
-/// Four words are got in 2^4 orders, or in one; the put that is on its way arrives at any time
-/// afterwards.
+/// Four words are got in 2^4 orders, or in one; in either case, the put still in flight arrives at
+/// any time afterwards.
 #[test]
 fn a_set_up_has_one_order_and_what_follows_all() {
     let explore = |explorer: Explorer<'static>| {
@@ -130,7 +131,7 @@ fn a_set_up_has_one_order_and_what_follows_all() {
     assert!(all.0 > 200 && one.0 < 40, "{} states, and {} with one order of the set-up", all.0, one.0);
 }
 
-/// Ranks share nodes as the explorer is told; without a word each has its own.
+/// Ranks share nodes as configured; by default each has its own.
 #[test]
 fn ranks_are_on_their_nodes() {
     let placed = |fabric: &Fabric| (0..3).map(|rank| fabric.node(Rank::new(rank)).unwrap().index()).collect::<Vec<_>>();

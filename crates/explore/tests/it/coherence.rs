@@ -1,5 +1,5 @@
-//! What a word may hold that atomics, puts and stores meet on, and what those who read agree on:
-//! small programs whose outcomes are all known.
+//! What a word may hold after concurrent atomics, puts and stores, and what its readers agree on:
+//! small programs whose possible outcomes are all known.
 
 use super::outcomes::{A, B, C, seen};
 use explore::{Explorer, Probe, View};
@@ -7,7 +7,7 @@ use rdma_fabric::Caps;
 
 use std::collections::BTreeSet;
 
-/// Returns whether atomics are atomic against puts and stores, too.
+/// Makes an explorer; `coherent` says whether atomics are atomic against puts and stores, too.
 pub(crate) fn explorer(ranks: usize, coherent: bool) -> Explorer<'static> {
     let mut caps = Caps::weakest();
     caps.coherent_atomics = coherent;
@@ -18,8 +18,8 @@ fn word(view: &View<'_>) -> u64 {
     view.words().next().map_or(0, |(_, value)| value)
 }
 
-/// Returns what is left of a word of B's, to which A adds 1; who else writes 10: B by a store, or C
-/// by a put.
+/// Returns the values that a word of B's may end with when A adds 1 and another rank writes 10: B
+/// by a store, or C by a put.
 fn left(coherent: bool, by_put: bool) -> BTreeSet<u64> {
     seen(explorer(3, coherent), word, move |fabric| async move {
         let region = fabric.alloc_symmetric(8).await?;
@@ -42,7 +42,7 @@ fn a_write_in_the_middle_of_an_atomic_is_lost_unless_they_are_coherent() {
     }
 }
 
-/// The write is there until it is lost.
+/// The write is visible until it is lost.
 #[test]
 fn a_write_that_is_lost_may_have_been_seen() {
     let ends = |coherent| {
@@ -88,7 +88,7 @@ fn atomics_are_atomic_against_each_other_and_a_comparison_that_fails_writes_noth
     }
 }
 
-/// While an atomic has read and not written, no other one comes between, whatever a store does.
+/// No atomic comes between the read and the write of another one; only a store can.
 #[test]
 fn of_two_atomics_and_a_store_only_the_store_is_lost() {
     let ends = |coherent| {
@@ -106,8 +106,8 @@ fn of_two_atomics_and_a_store_only_the_store_is_lost() {
     assert_eq!(ends(false), BTreeSet::from([2, 10, 11, 12]));
 }
 
-/// Two write a word each, at two ranks; two others get both, in opposite orders. Each notes what it
-/// got first and then, from 0 on.
+/// Two ranks write one word each, at two ranks; two others get both words, in opposite orders. Each
+/// of these records twice what it got first plus what it got second.
 fn iriw() -> BTreeSet<[u64; 2]> {
     let look = |view: &View<'_>| [view.fact(2), view.fact(3)];
     seen(explorer(4, false), look, |fabric| async move {
@@ -128,8 +128,8 @@ fn iriw() -> BTreeSet<[u64; 2]> {
     })
 }
 
-/// O15: nobody has seen the first word and not the second if somebody has seen the second and not
-/// the first.
+/// O15: if one reader has seen the second word and not the first, no reader has seen the first and
+/// not the second.
 #[test]
 fn readers_agree_which_of_two_writes_was_first() {
     let all = (0..4).flat_map(|one| (0..4).map(move |other| [one, other]));
@@ -137,7 +137,7 @@ fn readers_agree_which_of_two_writes_was_first() {
     assert_eq!(iriw(), agreed);
 }
 
-/// O15: who has seen what somebody passed on sees what that one had seen.
+/// O15: a rank that sees what another one passed on also sees what that rank had seen.
 #[test]
 fn what_was_seen_and_passed_on_is_there() {
     let look = |view: &View<'_>| view.fact(0);
@@ -159,6 +159,6 @@ fn what_was_seen_and_passed_on_is_there() {
         }
         Ok(())
     });
-    // Never 20: B had seen it.
+    // Never 20: B had seen the write.
     assert_eq!(ends, BTreeSet::from([0, 1, 10, 11, 21]));
 }

@@ -1,5 +1,4 @@
-//! Findings: told, replayed by their schedule, and found again by random runs; and what bounds and
-//! steps make of an exploration.
+//! Findings: how they are reported, replayed from their schedules, and found again by random runs.
 
 use super::{
     coherence,
@@ -11,8 +10,8 @@ use explore::{Event, Explorer, LiveJob};
 use rdma_fabric::{Amo, Caps, Deps, Fabric, FabricError, Group, ProgramResult, Rank, Time, op};
 use std::future::Future;
 
-/// Asserts that `program` does what is `wrong`, that the timeline has these `lines`, and that the
-/// schedule does it again. Returns the schedule.
+/// Asserts that `program` goes `wrong` in this way, that the timeline has these `lines`, and that
+/// the schedule reproduces the run. Returns the schedule.
 #[track_caller]
 fn finds<Fut>(
     explorer: impl Fn() -> Explorer<'static>,
@@ -34,7 +33,7 @@ where
     found.schedule.clone()
 }
 
-/// Asserts that `runs` random runs find what is `wrong`, and returns the timeline.
+/// Asserts that `runs` random runs find what is `wrong`. Returns the timeline.
 #[track_caller]
 fn samples<Fut>(
     explorer: Explorer<'static>,
@@ -56,7 +55,7 @@ fn a_rank_that_waits_for_ever_is_found() {
         let region = words(&fabric).await?;
         let word = region.word::<u64>(&fabric, 0)?;
         let other = Rank::new(1 - fabric.rank().number());
-        // Each waits before it tells the other.
+        // Each waits before it notifies the other.
         fabric.wait_until(&word, Deps::All, |bits| bits == 1).await?;
         fabric.put_word(&fabric.remote_word(region.at(other, 0))?, 1u64).await?;
         Ok(())
@@ -88,7 +87,7 @@ fn a_violation_is_replayed_and_sampled() {
     samples(explorer(2), 1_000, program, "overtook");
 }
 
-/// Detaches when it is dropped, as guards do.
+/// Detaches a future when it is dropped, as guards do.
 struct Guard(Fabric);
 
 impl Drop for Guard {
@@ -98,7 +97,7 @@ impl Drop for Guard {
     }
 }
 
-/// B believes that who has announced a value goes on to send it.
+/// B believes that a rank which has announced a value will send it.
 async fn believes(fabric: Fabric) -> ProgramResult<()> {
     let region = words(&fabric).await?;
     let [announced, value] = [0, 8].map(|offset| region.at(B, offset));
@@ -143,7 +142,7 @@ fn a_driver_may_let_ranks_die() {
     job.look(|view| assert_eq!((view.is_lost(A), view.fact(1), view.fact(2)), (true, 2, 2)));
 }
 
-/// A counter that its owner resets by a store: an addition comes back.
+/// A counter that its owner resets by a store, which an addition undoes.
 async fn resets(fabric: Fabric) -> ProgramResult<()> {
     let region = fabric.alloc_symmetric(8).await?;
     if fabric.rank() == A {
@@ -168,8 +167,8 @@ fn a_lost_store_is_a_finding_told_replayed_and_sampled() {
     samples(loses(), 2_000, resets_by_put, "the put is lost");
 }
 
-/// Resets a counter by a put, which is lost beside an addition. A random run's CPU does in one go
-/// what it can, which a store is part of.
+/// Resets a counter by a put, which a concurrent addition undoes. It is a put and not a store
+/// because a CPU in a random run does all it can in one go, stores included.
 async fn resets_by_put(fabric: Fabric) -> ProgramResult<()> {
     let region = fabric.alloc_symmetric(8).await?;
     let word = fabric.remote_word::<u64>(region.at(B, 0))?;
@@ -184,7 +183,8 @@ async fn resets_by_put(fabric: Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// A tells B to go; what it then does to B comes in time only if B waits for it.
+/// A signals B to go on and then adds to B's memory. Whether or not B waits for the addition, a
+/// barrier keeps the region alive for it.
 async fn hands_over(fabric: Fabric, waits: bool) -> ProgramResult<()> {
     let region = fabric.alloc_symmetric(16).await?;
     if fabric.rank() == A {
@@ -203,8 +203,8 @@ async fn hands_over(fabric: Fabric, waits: bool) -> ProgramResult<()> {
     Ok(())
 }
 
-/// A region that dies early is a finding: told, replayed, and found by random runs. Behind a
-/// barrier there is none.
+/// A region that goes away too early is a finding: it is reported, replayed, and found by random
+/// runs. With a barrier at the end there is none.
 #[test]
 fn an_early_end_is_a_finding() {
     let early = |fabric: Fabric| async move {

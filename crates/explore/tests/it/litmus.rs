@@ -1,4 +1,5 @@
-//! What the contract promises, and what it does not: small programs whose outcomes are all known.
+//! What the contract promises and what it does not: small programs whose possible outcomes are all
+//! known.
 
 use super::outcomes::{A, B, expect, explorer, words};
 use explore::{Explorer, Probe};
@@ -27,7 +28,7 @@ fn puts_are_ordered_by_a_flush_only() {
     expect(explorer(2), &[10, 11, 13], |fabric| two_puts(fabric, true));
 }
 
-/// A puts to B and then adds to a word of `counter`; B, having seen the addition, reads.
+/// A puts to B and then adds to a word of `counter`; B gets that word, then reads what was put.
 async fn put_then_atomic(fabric: Fabric, counter: Rank) -> ProgramResult<u64> {
     let region = words(&fabric).await?;
     let count = fabric.remote_word::<u64>(region.at(counter, 8))?;
@@ -100,7 +101,7 @@ fn a_race_may_be_lost_by_what_has_happened() {
         let told = fabric.wait_until(&told, Deps::All, |value| value != 0);
         match join::race(fabric.fetch_add(&word, 1), told).await {
             join::Either::First(old) => Ok(10 + old?),
-            // 22: the other rank had seen the addition when this one did not know of it.
+            // 22: the other rank had seen the addition before this one knew that it was complete.
             join::Either::Second(told) => Ok(20 + told?),
         }
     });
@@ -208,14 +209,14 @@ fn a_deadline_comes_at_any_moment() {
 
 #[test]
 fn detached_futures_run_to_their_end_beside_the_program() {
-    // Its first poll comes at once or later, but not between the two looks: a rank's tasks take
-    // turns where they wait.
+    // The detached future is first polled at once or later, but not between the two looks: a rank's
+    // tasks take turns where they wait.
     expect(explorer(1), &[10, 12, 13], |fabric| async move {
         let region = Rc::new(words(&fabric).await?);
         let [first, second] = [0, 8].map(|offset| fabric.remote_word::<u64>(region.at(A, offset)));
         let (first, second) = (first?, second?);
         fabric.detach({
-            // What it uses it has to own: the program may be over before.
+            // It must own what it uses, because the program may end before it does.
             let (fabric, owned) = (fabric.clone(), region.clone());
             async move {
                 let _owned = owned;
@@ -242,7 +243,7 @@ fn detached_futures_run_to_their_end_beside_the_program() {
     report.expect_exhausted();
 }
 
-/// A provider that polls it later does so while the program waits for what it does.
+/// A provider that polls a detached future later does so while the program waits for its effect.
 #[test]
 fn detached_futures_run_while_the_program_waits() {
     let report = Explorer::new(1).run(|fabric| async move {
@@ -284,8 +285,7 @@ fn a_group_meets_at_its_barrier_in_every_order() {
     }
 }
 
-/// What is waited for beside something else is looked at again after each thing that the something
-/// else did.
+/// A wait that is polled beside another future looks again after everything that the other one did.
 #[test]
 fn a_wait_beside_another_wakes_whenever_it_may() {
     let report = explorer(2).run(|fabric| async move {

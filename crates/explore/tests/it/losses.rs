@@ -1,12 +1,11 @@
-//! The loss of ranks: small programs whose outcomes are all known.
+//! The loss of ranks: small programs whose possible outcomes are all known.
 
 use super::outcomes::{A, B, C, explorer, seen, words};
 use explore::{Explorer, Probe};
 use rdma_fabric::{Deps, Fabric, FabricError, ProgramResult, Rank, Region, Result, Time};
 use std::{collections::BTreeSet, future::Future};
 
-/// Returns what a program may see, over all orders, A being mortal: facts 0 to 2 and whether A
-/// died.
+/// Returns every end that a program may have if A is mortal: facts 0 to 2, and whether A died.
 fn outcomes<Fut>(explorer: Explorer<'_>, program: impl Fn(Fabric) -> Fut) -> BTreeSet<[u64; 4]>
 where
     Fut: Future<Output = ProgramResult<()>> + 'static,
@@ -14,12 +13,13 @@ where
     seen(explorer.mortal(A), |view| [view.fact(0), view.fact(1), view.fact(2), view.is_lost(A).into()], program)
 }
 
-/// Returns the first outcomes, whoever died.
+/// Returns the values of fact 0, whoever died.
 fn firsts(outcomes: &BTreeSet<[u64; 4]>) -> BTreeSet<u64> {
     outcomes.iter().map(|outcome| outcome[0]).collect()
 }
 
-/// Returns what came of something that depends on A: 1 if it went well, 2 if A is lost.
+/// Returns the result of something that depends on A as a number: 1 if it succeeded, 2 if A is
+/// lost.
 fn told<T>(end: Result<T>) -> u64 {
     match end {
         Ok(_) => 1,
@@ -36,12 +36,12 @@ async fn notice_the_loss(fabric: &Fabric, region: &Region) -> ProgramResult<()> 
     Ok(())
 }
 
-/// Returns whether A is known to be lost before a moment that comes when it likes.
+/// Returns whether A is known to be lost before a deadline that may come at any moment.
 async fn known_in_time(fabric: &Fabric, region: &Region) -> ProgramResult<bool> {
     Ok(fabric.before(Time::from_picos(1), notice_the_loss(fabric, region)).await.transpose()?.is_some())
 }
 
-/// A raises B's flag, then C's; they wait for theirs.
+/// A raises B's flag, then C's; each of them waits for its own flag.
 pub(crate) async fn raises_flags(fabric: Fabric) -> ProgramResult<()> {
     let region = words(&fabric).await?;
     let me = fabric.rank();
@@ -62,8 +62,8 @@ pub(crate) async fn raises_flags(fabric: Fabric) -> ProgramResult<()> {
 fn waits_for_one_that_dies_end() {
     let seen = outcomes(explorer(3), raises_flags);
     let pairs: BTreeSet<_> = seen.iter().map(|outcome| (outcome[1], outcome[2], outcome[3])).collect();
-    // That B is told and C's flag is up takes a flag that was raised, lowered by nobody, and a B
-    // that comes late: a satisfied wait ends well.
+    // (2, 1) is impossible: C's flag is raised only after B's, nobody lowers B's, and a satisfied
+    // wait succeeds even if B looks late.
     assert_eq!(pairs, BTreeSet::from([(1, 1, 0), (1, 1, 1), (1, 2, 1), (2, 2, 1)]));
 }
 
@@ -71,7 +71,7 @@ fn waits_for_one_that_dies_end() {
 fn without_its_death_nothing_ends_the_wait_for_who_waits_too() {
     let report = explorer(2).mortal(A).run(|fabric| async move {
         let region = words(&fabric).await?;
-        // Both wait; that A could die helps nobody.
+        // Both wait, and that A could die does not end the deadlock.
         let flag = region.word::<u64>(&fabric, 0)?;
         let end = fabric.wait_until(&flag, Deps::All, |value| value == 1).await;
         assert_eq!(told(end), 2);
@@ -114,7 +114,7 @@ fn what_is_under_way_arrives_before_the_loss_is_known_or_never() {
             let region = words(&fabric).await?;
             if fabric.rank() == A {
                 fabric.put_word(&fabric.remote_word(region.at(B, 0))?, 1u64).await?;
-                // So that it is not over yet.
+                // This keeps A from ending yet.
                 fabric.sleep_until(Time::from_picos(1)).await;
                 return Ok(());
             }
@@ -138,7 +138,8 @@ fn what_is_under_way_arrives_before_the_loss_is_known_or_never() {
 
 #[test]
 fn the_first_to_know_ends_it_for_all() {
-    // C tells B whether it knows. B need not know itself; nothing arrives any more all the same.
+    // C tells B whether it knows of the loss. Even if B does not know itself, nothing arrives any
+    // more.
     let seen = outcomes(explorer(3), |fabric| async move {
         let region = words(&fabric).await?;
         match fabric.rank() {
@@ -195,7 +196,7 @@ fn operations_on_the_dead_end_in_errors() {
 
 #[test]
 fn what_is_under_way_to_the_dead_fails_or_is_complete() {
-    // B adds to A's word while C looks at it; B's end, and what C saw.
+    // B adds to A's word while C looks at it. The outcome is B's result and what C saw.
     let seen = outcomes(explorer(3), |fabric| async move {
         let region = words(&fabric).await?;
         let me = fabric.rank();
@@ -216,7 +217,7 @@ fn what_is_under_way_to_the_dead_fails_or_is_complete() {
         Ok(())
     });
     let pairs: BTreeSet<_> = seen.iter().filter(|o| o[3] == 1).map(|outcome| (outcome[1], outcome[2])).collect();
-    // (2, 11): it was done, but its poster never heard.
+    // (2, 11): the addition took effect, but its poster never heard of it.
     assert_eq!(pairs, BTreeSet::from([(1, 2), (1, 10), (1, 11), (2, 2), (2, 10), (2, 11)]));
     let alive: BTreeSet<_> = seen.iter().filter(|o| o[3] == 0).map(|outcome| (outcome[1], outcome[2])).collect();
     assert_eq!(alive, BTreeSet::from([(1, 10), (1, 11)]));
@@ -236,14 +237,14 @@ fn a_flush_of_all_tells_once_of_a_put_that_was_lost() {
         Probe::of(&fabric).set(0, put * 100 + first * 10 + second);
         Ok(())
     });
-    // 112: the first flush was over before the loss was known; then the put had arrived, and
-    // nothing is owed.
+    // There is no 112: if the first flush was complete before the loss was known, the put had
+    // arrived, and no error is owed.
     assert_eq!(firsts(&seen), BTreeSet::from([0, 111, 121, 211]));
 }
 
 #[test]
 fn a_dead_rank_does_nothing_more() {
-    // It counts to three; what it does counts only as far as it came.
+    // A counts to three. Its acts take effect only up to the point where it died.
     let report = explorer(2)
         .mortal(A)
         .always("the word follows the fact", |view| view.fact(1) <= view.fact(0))
@@ -274,7 +275,7 @@ fn a_dead_rank_does_nothing_more() {
 
 #[test]
 fn it_may_die_after_its_last_act() {
-    // What it did last is done, and the put that it would have posted then is not.
+    // Its last act may have taken effect without the put that it would have posted next.
     let seen = outcomes(explorer(2), |fabric| async move {
         let region = words(&fabric).await?;
         if fabric.rank() == A {
@@ -319,8 +320,8 @@ fn notices_of_the_dead_that_have_arrived_count() {
 
 #[test]
 fn a_holder_dies_and_everybody_is_told() {
-    // A flag at B: whoever takes it is alone; A may die with it. The others try, and wait for the
-    // holder that they find.
+    // A flag at B, which one rank at a time can take; A may die holding it. Each rank tries once,
+    // and waits for the holder that it finds, if any.
     let report = explorer(3)
         .mortal(A)
         .always("one inside", |view| view.fact(0) <= 1)

@@ -1,5 +1,5 @@
-//! The explorer itself: what its fabric lets happen, outcome by outcome, what it finds, and in
-//! which words it says so.
+//! Tests of the explorer itself: what its fabric lets happen, outcome by outcome, what it finds,
+//! and how it words its findings.
 
 mod bounds;
 mod coherence;

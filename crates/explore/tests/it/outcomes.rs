@@ -1,4 +1,4 @@
-//! All outcomes of a small program, and what its findings are like.
+//! Helpers that collect all outcomes of a small program.
 
 use explore::{Explorer, Probe, View};
 use rdma_fabric::{Fabric, ProgramResult, Rank, Region};
@@ -8,17 +8,17 @@ pub(crate) const A: Rank = Rank::new(0);
 pub(crate) const B: Rank = Rank::new(1);
 pub(crate) const C: Rank = Rank::new(2);
 
-/// Makes an explorer of jobs that are not about their end.
+/// Makes an explorer for tests in which the end of a job does not matter.
 pub(crate) fn explorer(ranks: usize) -> Explorer<'static> {
     Explorer::new(ranks).leave_together()
 }
 
-/// Allocates four words of each rank.
+/// Allocates four words at each rank.
 pub(crate) async fn words(fabric: &Fabric) -> ProgramResult<Region> {
     Ok(fabric.alloc_symmetric(32).await?)
 }
 
-/// Returns what `look` sees at the end, over all orders.
+/// Returns everything that `look` sees at the end, over all orders.
 pub(crate) fn seen<Fut, T: Ord + 'static>(
     explorer: Explorer<'_>,
     look: impl Fn(&View<'_>) -> T + 'static,
@@ -37,8 +37,8 @@ where
     seen.take()
 }
 
-/// Asserts that the last rank of `program` to return anything but 0 returns one of `outcomes`, and
-/// in some order each of them.
+/// Asserts that the last rank to return anything but 0 from `program` returns one of `outcomes`,
+/// and each of them in some order.
 #[track_caller]
 pub(crate) fn expect<Fut>(explorer: Explorer<'_>, outcomes: &[u64], program: impl Fn(Fabric) -> Fut)
 where

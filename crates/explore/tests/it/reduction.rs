@@ -1,5 +1,5 @@
-//! What ranks do unnoticed is done at once. That must lose no outcome: random programs end in the
-//! same ways with and without.
+//! The reduction: acts that no other rank can notice happen at once. This must lose no outcome, so
+//! random programs must end in the same ways with and without it.
 
 use explore::{Explorer, Probe, Report};
 use rdma_fabric::{
@@ -19,27 +19,27 @@ enum Line {
     Store(u64, u64),
     Put(u64, u64),
     PutNotified(u64, u64),
-    /// From registered memory, which changes meanwhile.
+    /// A put from registered memory, which changes meanwhile.
     PutFrom(u64),
     Get(u64),
     Add(u64, u64),
     Swap(u64, u64),
-    /// The handle is dropped.
+    /// An atomic whose handle is dropped.
     Send(u64),
-    /// Two at once.
+    /// Two operations at once.
     Both(u64, u64),
     Flush(u64),
     FlushAll,
     TryNotice,
-    /// Until it is not zero, or for a while.
+    /// A wait until the word is not zero, or for a while.
     Wait(u64),
     Detach(u64, u64),
-    /// Its own words; the program ends when somebody finds out.
+    /// A drop of the rank's own words. A rank that then uses them ends its program.
     Drop,
 }
 use Line::*;
 
-/// A small generator; its high bits are the better ones.
+/// A small random number generator, whose high bits are the better ones.
 struct Dice(u64);
 
 impl Dice {
@@ -73,8 +73,8 @@ impl Dice {
     }
 }
 
-/// Follow the lines, as far as nobody is lost, and no region that is used; what was seen becomes a
-/// fact. Words outlive the program unless it `drops` its own.
+/// Carries out the lines until one fails because a rank or a region that it uses is gone. What was
+/// seen becomes a fact. Words outlive the program unless it `drops` its own.
 async fn follow(fabric: Fabric, lines: Vec<Line>, drops: bool) -> ProgramResult<()> {
     let mut seen = 1u64;
     let mut see = |value: u64| seen = seen.wrapping_mul(31).wrapping_add(value);
@@ -154,13 +154,14 @@ fn refused<T>(why: Refused<T>) -> FabricError {
     }
 }
 
-/// Returns all ways to end: facts and words; and how often somebody had died.
+/// Returns all ways to end (facts and words), the report, and the number of ends at which somebody
+/// had died.
 fn ends(explorer: Explorer<'_>, ranks: usize, program: &[Vec<Line>], drops: bool) -> (BTreeSet<Vec<u64>>, Report, u64) {
     let (ends, dead) = (RefCell::new(BTreeSet::new()), Cell::new(0u64));
     let report = explorer
         .at_end("noted", |view| {
-            // Of memory that only a dead rank's CPU touched it does not matter where it stopped.
-            // What others saw of it is in their facts.
+            // Where a dead rank stopped does not matter for memory that only its CPU touched. What
+            // others saw of its memory is in their facts.
             let words = view.words().filter(|(addr, _)| !view.is_lost(addr.rank));
             let words = words.flat_map(|(addr, value)| [addr.rank.number().into(), addr.offset, value]);
             ends.borrow_mut().insert((0..ranks as u32).map(|rank| view.fact(rank)).chain(words).collect());
@@ -178,11 +179,11 @@ fn ends(explorer: Explorer<'_>, ranks: usize, program: &[Vec<Line>], drops: bool
 #[derive(Clone, Copy)]
 struct Comparison {
     ranks: usize,
-    /// Lines of each rank.
+    /// The number of lines of each rank.
     lines: usize,
     programs: u64,
     order: PutOrder,
-    /// How many ranks may die.
+    /// The number of ranks that may die.
     mortal: u32,
     /// Whether atomics are atomic against puts and stores.
     coherent: bool,
@@ -192,8 +193,9 @@ struct Comparison {
 const USUAL: Comparison =
     Comparison { ranks: 2, lines: 3, programs: 40, order: PutOrder::None, mortal: 0, coherent: true, drops: false };
 
-/// Explores every program with and without shortcuts, of each comparison: `EXPLORE_PROGRAMS=all`
-/// (`cargo xtask reduction`) takes as many programs as it says, and without that a fifth of them.
+/// Explores the programs of each comparison with and without the reduction. With
+/// `EXPLORE_PROGRAMS=all` (`cargo xtask reduction`) it takes all of a comparison's programs,
+/// otherwise a fifth of them.
 fn compare(comparisons: &[Comparison]) {
     let all = std::env::var("EXPLORE_PROGRAMS").is_ok_and(|programs| programs == "all");
     for comparison in comparisons {
@@ -222,7 +224,7 @@ fn compare_programs(comparison: Comparison) {
         }
         reduced.expect_exhausted();
         assert_eq!(found, expected, "seed {seed}: {program:?}");
-        // Where two are awaited together there may be some more.
+        // Programs that await two operations together may have a few more states when reduced.
         saved += whole.states as i64 - reduced.states as i64;
         (compared, died) = (compared + 1, died + u64::from(dead > 0));
         most = most.max(expected.len());

@@ -1,12 +1,12 @@
-//! Regions that are dropped while others may still address them: small programs whose outcomes are
-//! all known.
+//! Regions that are dropped while others may still address them: small programs whose possible
+//! outcomes are all known.
 
 use super::outcomes::{A, B, seen};
 use explore::{Explorer, Probe};
 use rdma_fabric::{Deps, Fabric, FabricError, LocalSpan, ProgramResult, Rank, RemoteAddr, Result, op};
 use std::{collections::BTreeSet, rc::Rc};
 
-/// Returns 1 if it went well, 2 if `owner` had dropped the region.
+/// Returns 1 for success, 2 if `owner` had dropped the region.
 fn told<T>(end: &Result<T>, owner: Rank) -> u64 {
     match end {
         Ok(_) => 1,
@@ -15,8 +15,8 @@ fn told<T>(end: &Result<T>, owner: Rank) -> u64 {
     }
 }
 
-/// A flushes a put to B, whose program is over at once. Each step that was told of the drop:
-/// resolving, posting, flushing; 0 for none.
+/// A flushes a put to B, whose program ends at once. Fact 0 is the step that reported the drop: 1
+/// resolving, 2 posting, 3 flushing, or 0 for none.
 async fn puts_to_one_that_leaves(fabric: Fabric) -> ProgramResult<()> {
     let region = fabric.alloc_symmetric(8).await?;
     if fabric.rank() == B {
@@ -32,7 +32,7 @@ async fn puts_to_one_that_leaves(fabric: Fabric) -> ProgramResult<()> {
         Err((at, error)) => (at, Err(error)),
     };
     assert_eq!(told(&end, B), if at == 0 { 1 } else { 2 });
-    // It is told once.
+    // The error is reported only once.
     fabric.flush(B).await?;
     fabric.flush_all().await?;
     Probe::of(&fabric).set(0, at);
@@ -67,7 +67,8 @@ fn who_only_resolves_is_told_too() {
     }
 }
 
-/// B drops its region and stays. A's atomic or get is under way, or comes later.
+/// B drops its region itself, before its program ends. A's atomic or get is in flight, or comes
+/// later.
 #[test]
 fn handles_tell_who_came_too_late() {
     let program = |atomic: bool| {
@@ -87,7 +88,7 @@ fn handles_tell_who_came_too_late() {
             Ok(())
         }
     };
-    // Whether it was told, and the word as it was when it was dropped.
+    // What A was told, and the word's value at the drop.
     let ends = |atomic| {
         let look = |view: &explore::View<'_>| (view.fact(0), view.words().map(|(_, value)| value).sum::<u64>());
         seen(Explorer::new(2), look, program(atomic))
@@ -127,9 +128,10 @@ fn a_notice_that_is_there_has_its_bytes() {
                 Ok(())
             },
         );
-        // With 20 A was told; then there never was a notice.
+        // At 20, A got an error; then there never was a notice.
         assert!(ends.iter().all(|end| end / 10 != 2 || end % 10 < 2), "{words} words: {ends:?}");
-        // All went well and was seen; a notice that came after the drop, of bytes that were there.
+        // Among the ends are: all went well and was seen; and a notice that came after the drop, of
+        // bytes that had arrived.
         let all = if words == 0 { [20, 14, 10, 12] } else { [20, 15, 10, 12] };
         assert!(all.iter().all(|end| ends.contains(end)), "{words} words: {ends:?}");
     }
@@ -146,7 +148,7 @@ fn parts_of_a_symmetric_region_end_alone() {
             let others = [Rank::new(2), B].map(at);
             if !region {
                 drop(key);
-                // Its own part is gone, that of others is there.
+                // Its own part is gone; those of others are still there.
                 let own = fabric.local_word::<u64>(at_of(others[1], B)).map(drop);
                 assert_eq!(told(&own, B), 2);
                 fabric.fetch_add(&fabric.remote_word::<u64>(others[0])?, 1).await?;
@@ -188,14 +190,14 @@ fn nothing_can_be_done_with_an_own_region_that_is_dropped() {
             fabric.get(&there, part.clone()).await.map(drop),
         ];
         assert!(ends.iter().all(|end| told(end, A) == 2), "{ends:?}");
-        // What was under way into it is lost, or was there before.
+        // A get that was in flight into the region fails, or had arrived before the drop.
         told(&get.await.map(drop), A);
         Ok(())
     });
     report.expect_exhausted();
 }
 
-/// Where only a detached future uses it, and does not own it.
+/// A region that only a detached future uses goes away unless the future owns it.
 #[test]
 fn what_a_detached_future_uses_it_has_to_own() {
     let run = |owns: bool| {
@@ -215,7 +217,7 @@ fn what_a_detached_future_uses_it_has_to_own() {
     assert!(run(false).expect_violation().what.contains("it went"));
 }
 
-/// A rank that is told of a dropped region, and of a death: each by its own error.
+/// A dropped region and a death are reported by different errors.
 #[test]
 fn a_loss_and_a_drop_are_told_apart() {
     let ends = seen(

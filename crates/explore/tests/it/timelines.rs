@@ -1,17 +1,16 @@
-//! What timelines and reports say, word for word.
+//! The exact wording of timelines and reports.
 
 use super::outcomes::{A, B};
 use explore::{Explorer, Probe, Report};
 use rdma_fabric::{Amo, Deps, Fabric, LocalSpan, ProgramResult, Region, Time, join, op};
 use std::future::Future;
 
-/// So many bytes of each rank, which live as long as anybody looks: when ranks end is of no
-/// interest here.
+/// Allocates `bytes` bytes at each rank and never drops them: when ranks end does not matter here.
 async fn kept(fabric: &Fabric, bytes: usize) -> ProgramResult<&'static Region> {
     Ok(Box::leak(Box::new(fabric.alloc_symmetric(bytes).await?)))
 }
 
-/// A writes a record of `N` words and raises a flag, and does not flush in between.
+/// A writes a record of `N` words and raises a flag without a flush in between.
 async fn publish<const N: usize>(fabric: Fabric) -> ProgramResult<()> {
     let (region, probe) = (kept(&fabric, 8 + 8 * N).await?, Probe::of(&fabric));
     let flag = region.at(B, 0);
@@ -38,12 +37,13 @@ fn lines(text: &str) -> Vec<&str> {
     text.lines().map(str::trim_start).filter(|line| !line.is_empty()).collect()
 }
 
-/// Returns what comes after the run.
+/// Returns the lines about what was still in flight at the end.
 fn left(timeline: &[String]) -> Vec<&str> {
     timeline.iter().map(String::as_str).filter(|line| line.contains('…')).collect()
 }
 
-/// A wait, where it began; a fact's name; and the cause of it all, which is what did not happen.
+/// The timeline shows where a wait began, a fact by its name, and the cause of the failure, which
+/// is what had not happened.
 #[test]
 fn a_missing_flush_ends_with_what_is_still_on_its_way() {
     let report = named().run(publish::<1>);
@@ -103,7 +103,7 @@ fn much_that_is_left_is_counted() {
     assert_eq!((left(timeline).len(), timeline.last().map(String::as_str)), (25, Some("… and 6 more")), "{report}");
 }
 
-/// Every kind of operation, posted and not awaited, by one that fails at once.
+/// One rank posts every kind of operation, awaits none, and fails at once.
 #[test]
 fn whatever_is_on_its_way_is_named() {
     let report = Explorer::new(2).name(0, 0, "word").run(|fabric: Fabric| async move {
@@ -133,7 +133,7 @@ fn whatever_is_on_its_way_is_named() {
     assert_eq!(left(&report.expect_violation().timeline), lines(wanted), "{report}");
 }
 
-/// Both wait for all kinds of things, and a notice is there that nobody takes.
+/// Both ranks wait, one of them for two things, and a notice has arrived that nobody takes.
 #[test]
 fn a_deadlock_says_who_waits_for_what() {
     let report = Explorer::new(2).name(0, 0, "turn").run(|fabric: Fabric| async move {
@@ -163,7 +163,7 @@ fn a_deadlock_says_who_waits_for_what() {
     assert_eq!(found.timeline, lines(wanted), "{report}");
 }
 
-/// What a rank waits for beside what its detached futures do.
+/// A rank waits, and so does a future that it has detached.
 #[test]
 fn waits_of_several_tasks_are_told_together() {
     let (wrong, timeline) = Explorer::new(1).name(0, 0, "word").replay("A0+0:A0AA1", |fabric| async move {
@@ -181,7 +181,7 @@ fn waits_of_several_tasks_are_told_together() {
     assert_eq!((wrong, timeline.iter().map(String::as_str).collect()), (None, lines(wanted)));
 }
 
-/// A deadline is waited for beside a word.
+/// A wait for a word has a deadline.
 #[test]
 fn a_wait_names_its_deadline() {
     let report = Explorer::new(1).name(0, 0, "word").run(|fabric: Fabric| async move {
@@ -203,7 +203,7 @@ where
     report.endless
 }
 
-/// A loop that never waits is cut; who does that, and what it asks for, is said.
+/// A loop that never waits is cut, and the report names the rank and what it keeps asking for.
 #[test]
 fn a_rank_that_polls_is_named_and_so_is_what_it_polls() {
     let gets = endless(|fabric| async move {
@@ -234,7 +234,7 @@ fn a_rank_that_polls_is_named_and_so_is_what_it_polls() {
     );
 }
 
-/// A step that forgets a value that is put later.
+/// A step's declared result leaves out a value that is put later.
 #[test]
 fn a_step_declared_wrongly_is_told_by_what_differs() {
     let report = Explorer::new(2).name(0, 0, "count").name(0, 8, "copy").run(|fabric: Fabric| async move {

@@ -13,6 +13,7 @@ mod loss_point;
 mod losses;
 mod memory;
 mod notices;
+mod parts;
 mod posting;
 mod queues;
 mod sessions;
@@ -97,6 +98,7 @@ macro_rules! __every_case {
             plain memory::loads_acquire_what_stores_release("M6 V5", [2]);
             plain memory::symmetric_sizes_must_agree("M7", [3], wraps errors);
             plain transfers::words_are_never_torn("M9 V5", [2]);
+            plain parts::parts_are_as_good_as_what_was_resolved_there("M10 M4 V4", [2], wraps memory);
             optional existing::peers_reach_it("X1 X2 X3", [2, 3], wraps memory);
             optional existing::own_registered_memory_is_source_and_sink("X2", [1, 3]);
             optional existing::puts_and_notices_wake_the_owner("X2 X3", [2]);

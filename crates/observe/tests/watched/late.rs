@@ -1,4 +1,4 @@
-//! A provider whose operations take time, and that has no room now and then.
+//! A provider whose operations take time, and which has no room now and then.
 
 use rdma_fabric::{
     Amo, Fabric, Result, Time, forward,
@@ -14,12 +14,12 @@ use std::{
     task::{Context, Poll},
 };
 
-/// Polls in vain of each operation.
+/// The number of unsuccessful polls of each operation.
 const POLLS: u32 = 2;
-/// What it remembers of a wait: all that it can.
+/// The contents of a wait's slot, of which it uses all.
 const WAITING: Slot = Slot([1, 2, 3, 4]);
 
-/// What is below, late. Its clock counts polls in vain, in microseconds.
+/// Delays the operations of the fabric below. Its clock counts unsuccessful polls, in microseconds.
 #[derive(Debug)]
 pub(crate) struct Late {
     below: Fabric,
@@ -29,9 +29,10 @@ pub(crate) struct Late {
 
 #[derive(Debug, Default)]
 struct Underway {
-    /// How many were posted, with those that were refused.
+    /// The number of postings, including those that were refused.
     postings: u64,
-    /// Polls in vain, the word before, and where a get is from.
+    /// For each operation: the unsuccessful polls so far, the resulting word, and the place that a
+    /// get reads.
     operations: BTreeMap<u64, (u32, u64, Option<Place>)>,
 }
 
@@ -45,7 +46,7 @@ impl Late {
         self.posted.lock().expect("nobody panics")
     }
 
-    /// Every fourth finds no room.
+    /// Posts an operation; every fourth posting finds no room.
     fn post(&self, now: impl FnOnce() -> Posted, from: Option<Place>) -> Posted {
         let mut posted = self.posted();
         posted.postings += 1;

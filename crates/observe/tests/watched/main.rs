@@ -1,5 +1,5 @@
-//! What is noted of a program that is observed: operations and waits that end at once, that take
-//! time, and that are given up.
+//! What is recorded of an observed program: operations and waits that end at once, that take time,
+//! or that are given up.
 
 mod late;
 mod mixture;
@@ -13,7 +13,7 @@ use rdma_fabric::{
 };
 use tofu2_sim::shm::Threads;
 
-/// A program that is observed over what a function makes of its fabric; yields the record.
+/// A program that is observed on what a function makes of its fabric, and returns its record.
 struct Recorded<P>(fn(&Fabric) -> Fabric, P);
 
 impl<P: AsyncFn(Fabric) -> ProgramResult<()> + Sync> Program for Recorded<P> {
@@ -26,12 +26,12 @@ impl<P: AsyncFn(Fabric) -> ProgramResult<()> + Sync> Program for Recorded<P> {
     }
 }
 
-/// Runs one rank, observed over what `over` makes of its fabric; returns its record.
+/// Runs one rank, observed on what `over` makes of its fabric. Returns its record.
 fn recorded(over: fn(&Fabric) -> Fabric, program: impl AsyncFn(Fabric) -> ProgramResult<()> + Sync) -> RankRecord {
     Threads::new(1).segment_bytes(1 << 20).run(&Recorded(over, program)).unwrap().remove(0)
 }
 
-/// Returns each event's kind, begin and end; the times in microseconds.
+/// Returns each event's kind, begin and end, with times in microseconds.
 fn spans(record: &RankRecord) -> Vec<(EventKind, u64, u64)> {
     let events = record.events.as_ref().expect("a trace is wanted").iter();
     events.map(|event| (event.kind, event.begin_ps / 1_000_000, event.end_ps / 1_000_000)).collect()
@@ -46,7 +46,7 @@ fn operations_last_until_their_end_is_known() {
         let back = fabric.put(&span, vec![3, 4]).await?;
         assert_eq!(fabric.fetch_add(&word, 5).await?, 4);
         assert_eq!((back, fabric.get(&span, [0; 2]).await?), (vec![3, 4], [3, 9]));
-        // No room.
+        // The first posting finds no room.
         fabric.put_notify(&span, [7, 8], 1).await?;
         let mut tested = fabric.try_atomic(&word, Amo::Swap(1)).map_err(|refused| format!("{refused:?}"))?;
         while !tested.test() {}
@@ -70,7 +70,7 @@ fn operations_last_until_their_end_is_known() {
     assert_eq!((total.atomics.add, total.atomics.swap, total.notices_sent, total.full), (1, 1, 1, 2));
     assert_eq!((record.counts.nops, record.counts.nobody.full), (1, 1));
     let waits = |kind| record.counts.waits.get(&kind).map(|waits| (waits.count, waits.total_ns));
-    // From the first poll in vain on.
+    // The wait lasts from the first unsuccessful poll.
     assert_eq!((waits(WaitKind::Operation), waits(WaitKind::Room)), (Some((4, 4000)), Some((1, 1000))));
 }
 
@@ -130,7 +130,7 @@ fn waits_last_until_they_are_over_or_given_up() {
     assert_eq!(waited, [2, 2, 1, 0]);
 }
 
-/// Control queues: room that is waited for, notices, and completions.
+/// Control queues: waits for room, notices, and completions.
 #[test]
 fn commands_wait_for_room_and_their_end() {
     let record = recorded(Clone::clone, async |fabric| {
@@ -157,7 +157,7 @@ fn commands_wait_for_room_and_their_end() {
         assert_eq!(next?.peer, queue.id());
         Ok(())
     });
-    // Fifteen, the one that waited, and one more.
+    // Fifteen commands, the one that waited, and one more.
     assert_eq!(record.counts.nops, 17);
     let peer = record.counts.peers[&0];
     assert_eq!((peer.puts, record.counts.nobody.full), (2, 1), "who waits does not come back");

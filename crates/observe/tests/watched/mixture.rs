@@ -1,4 +1,4 @@
-//! A program that does some of everything, and what is noted of it.
+//! A program that does some of everything, and what is recorded of it.
 
 use observe::{EventKind, Recorder, observed};
 use rdma_fabric::{
@@ -9,7 +9,7 @@ use rdma_fabric::{
 };
 use std::time::Duration;
 
-/// Some of everything.
+/// Does some of everything.
 async fn play(fabric: &Fabric) -> ProgramResult<()> {
     let mut world = Group::world(fabric).await?;
     let (me, region) = (fabric.rank(), fabric.alloc_symmetric(256).await?);
@@ -60,8 +60,8 @@ async fn noted(fabric: Fabric) -> ProgramResult<Recorder> {
     Ok(recorder)
 }
 
-/// Whether it had to wait is as it happened. A command that is posted at once does not wait for
-/// room.
+/// Returns the kinds of all events except waits for room: whether a command has to wait for room
+/// depends on the run.
 fn kinds(recorder: &Recorder) -> Vec<EventKind> {
     let record = recorder.record();
     let events = record.events.iter().flat_map(|events| events.iter());

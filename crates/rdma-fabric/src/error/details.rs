@@ -95,7 +95,7 @@ pub struct OutOfMemory {
     pub segment: usize,
 }
 
-/// A registration for which the segment has room, but the machine no memory. See
+/// A registration for which the segment has room, but the machine has no memory. See
 /// [`FabricError::OutOfMachineMemory`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -106,9 +106,9 @@ pub struct OutOfMachineMemory {
     pub rank: Rank,
     /// Bytes asked for.
     pub requested: usize,
-    /// Ranks that ask for as much at the same time, this one included.
+    /// The number of ranks that ask for as much at the same time, this one included.
     pub ranks: usize,
-    /// Bytes that the system says can be had.
+    /// Bytes available according to the system.
     pub available: u64,
 }
 

@@ -9,12 +9,12 @@ pub use details::{
     OutOfMemory, Setting,
 };
 
-/// A text of the program behind one pointer, written `&"control queues"`. It takes half the room of
-/// a `&'static str`, so that an error that holds one stays small.
+/// A static text behind one pointer, written `&"control queues"`. It takes half the room of a
+/// `&'static str`, so that an error that holds one stays small.
 pub type Literal = &'static &'static str;
 
-/// What a fabric refuses or fails to do. Each variant carries the numbers a person needs to find
-/// the cause.
+/// What a fabric refuses or fails to do. Each variant carries the numbers that a person needs to
+/// find the cause.
 ///
 /// Two words: a larger error would cost every call that succeeds. Details that don't fit are behind
 /// a box; they become a `FabricError` by `From`.
@@ -33,7 +33,7 @@ pub enum FabricError {
     /// A rank that the operation or wait depends on died, panicked or returned an error.
     #[error("{rank} was lost")]
     PeerLost {
-        /// The rank that is gone.
+        /// The lost rank.
         rank: Rank,
     },
     /// A rank has ended the whole job ([`crate::Fabric::abort`]).
@@ -57,7 +57,7 @@ pub enum FabricError {
     /// The job can make no progress: nobody will ever end this wait.
     #[error("deadlock: nothing can happen any more and {waiting} ranks wait")]
     Deadlock {
-        /// How many ranks wait.
+        /// The number of ranks that wait.
         waiting: usize,
     },
     /// There is no such rank.
@@ -169,7 +169,7 @@ pub enum FabricError {
         /// The feature asked for.
         feature: Literal,
     },
-    /// Shared control data holds something that no well-behaved rank writes.
+    /// Shared control data holds a value that no well-behaved rank writes.
     #[error("control data of {rank} is damaged: {what}")]
     Corrupt {
         /// The owner of the data.

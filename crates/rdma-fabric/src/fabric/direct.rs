@@ -76,15 +76,15 @@ macro_rules! atomics {
     )*};
 }
 atomics! {
-    /// Adds, wrapping; returns the value before.
+    /// Adds, wrapping; returns the previous value.
     fetch_add: Add(add) = Amo::Add(add);
-    /// Stores; returns the value before (fetch-and-store).
+    /// Stores; returns the previous value (fetch-and-store).
     swap: Swap(new) = Amo::Swap(new);
-    /// Stores `new` if the word equals `expected`; returns the value before.
+    /// Stores `new` if the word equals `expected`; returns the previous value.
     compare_swap: CompareSwap(expected, new) = Amo::CompareSwap { expected, new };
-    /// Sets bits by a bitwise or; returns the value before.
+    /// Sets bits by a bitwise or; returns the previous value.
     fetch_or: Or(bits) = Amo::Or(bits);
-    /// Keeps bits by a bitwise and; returns the value before.
+    /// Keeps bits by a bitwise and; returns the previous value.
     fetch_and: And(bits) = Amo::And(bits);
 }
 

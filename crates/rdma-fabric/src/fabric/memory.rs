@@ -1,4 +1,4 @@
-//! Memory: registering it, resolving addresses in it, and reading and writing one's own.
+//! Memory: registering it, resolving addresses in it, and reading and writing the rank's own.
 
 use super::{
     Fabric,
@@ -13,7 +13,8 @@ use crate::{
 use core::future::Future;
 
 impl Fabric {
-    /// Registers `bytes` zeroed bytes of own memory. Local: peers learn the key by other means.
+    /// Registers `bytes` zeroed bytes of this rank's own memory. Local: peers learn the key by
+    /// other means.
     ///
     /// # Errors
     /// [`FabricError::OutOfMemory`], [`FabricError::TooManyRegions`].
@@ -68,8 +69,8 @@ impl Fabric {
         self.provider().adopt(memory, uses)
     }
 
-    /// Deregisters what [`Fabric::adopt`] registered, waits until no operation is inside, and gives
-    /// the memory back: the provider's part of [`crate::Registered::take`].
+    /// Deregisters what [`Fabric::adopt`] registered, waits until no operation accesses it, and
+    /// gives the memory back: the provider's part of [`crate::Registered::take`].
     ///
     /// # Errors
     /// As [`crate::Registered::take`].
@@ -135,7 +136,7 @@ impl Fabric {
             .map(|place| RemoteSpan::new(place, len))
     }
 
-    /// Resolves a word of own memory.
+    /// Resolves a word of this rank's own memory.
     ///
     /// # Errors
     /// As [`Fabric::locate`], and [`FabricError::Unsupported`] if `addr` is another rank's.
@@ -144,7 +145,7 @@ impl Fabric {
         self.provider().resolve(addr, W::BYTES, W::BYTES, W::BYTES).map(LocalWord::new)
     }
 
-    /// Resolves `len` elements of own memory.
+    /// Resolves `len` elements of this rank's own memory.
     ///
     /// # Errors
     /// As [`Fabric::local_word`].
@@ -156,10 +157,10 @@ impl Fabric {
     }
 }
 
-/// Own memory, which is read and written by copying.
+/// The rank's own memory, which is read and written by copying.
 impl Fabric {
-    /// Loads a word of own memory. Sees what peers' visible puts and atomics left there, and
-    /// everything they made visible before (acquire).
+    /// Loads a word of this rank's own memory. Sees what peers' visible puts and atomics left
+    /// there, and everything they made visible before (acquire).
     ///
     /// # Errors
     /// [`crate::FabricError::StaleRegion`].
@@ -175,8 +176,9 @@ impl Fabric {
         }
     }
 
-    /// Stores a word of own memory, after everything stored before (release). Not atomic with
-    /// respect to peers' read-modify-writes unless [`crate::Caps::coherent_atomics`] holds.
+    /// Stores a word of this rank's own memory, after everything stored before (release). Not
+    /// atomic with respect to peers' read-modify-writes unless [`crate::Caps::coherent_atomics`]
+    /// holds.
     ///
     /// # Errors
     /// [`crate::FabricError::StaleRegion`].
@@ -189,7 +191,7 @@ impl Fabric {
         self.write_word(word.place(), value, true)
     }
 
-    /// Stores a word of own memory for which no task of this rank waits; otherwise like
+    /// Stores a word of this rank's own memory for which no task of this rank waits; otherwise like
     /// [`Fabric::store`]. A task that waits for the word need not be woken by it.
     ///
     /// # Errors
@@ -202,8 +204,8 @@ impl Fabric {
         }
     }
 
-    /// Copies own registered memory out. If peers write it meanwhile, each byte is either old or
-    /// new.
+    /// Copies this rank's own registered memory out. If peers write it meanwhile, each byte is
+    /// either old or new.
     ///
     /// # Errors
     /// [`crate::FabricError::StaleRegion`], [`crate::FabricError::LengthMismatch`].
@@ -218,7 +220,7 @@ impl Fabric {
         self.provider().read(span.place(), bytes, false)
     }
 
-    /// Copies into own registered memory.
+    /// Copies into this rank's own registered memory.
     ///
     /// # Errors
     /// [`crate::FabricError::StaleRegion`], [`crate::FabricError::LengthMismatch`].

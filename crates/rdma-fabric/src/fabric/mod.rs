@@ -1,4 +1,4 @@
-//! What programs hold: one type, whichever provider the network comes from.
+//! The type that programs hold, whichever provider the network comes from.
 //!
 //! `docs/contract/fabric.md` states the contract sentence by sentence; the conformance suite holds
 //! every provider to it.
@@ -26,9 +26,9 @@ use std::sync::Arc;
 ///
 /// Cloning is cheap and yields another handle of the same rank.
 ///
-/// To *post* gives an operation to the network; the operation is *complete* when its handle says so
-/// (source reusable, result here); a put is *visible* after [`Fabric::flush`]. Three things, three
-/// methods.
+/// To *post* an operation is to hand it to the network; the operation is *complete* when its handle
+/// says so (the source is reusable, the result has arrived); a put is *visible* after
+/// [`Fabric::flush`]. Three things, three methods.
 ///
 /// Operations of one rank to one target are executed in the order they are posted only as far as
 /// [`Caps::put_order`] says; everything else needs a flush or an awaited handle in between.
@@ -43,8 +43,8 @@ pub struct Fabric {
 
 struct FabricInner<P: ?Sized> {
     rank: Rank,
-    /// Whether references may be made to memory without a key: the provider is known to keep the
-    /// contract.
+    /// Whether references may be made to memory without a key, because the provider is known to
+    /// keep the contract.
     vouched: bool,
     facts: Arc<JobFacts>,
     triggers: Triggers,
@@ -145,10 +145,10 @@ impl Fabric {
     }
 
     /// Creates another handle of this rank, over another provider. What this handle has armed is
-    /// armed there, too.
+    /// armed there too.
     ///
-    /// For providers: the new handle's provider is taken to be one that breaks the contract, unless
-    /// it is this handle's own.
+    /// For providers: the new handle's provider is assumed to break the contract, unless it is this
+    /// handle's own.
     #[must_use]
     pub fn beside(&self, provider: impl Provider) -> Self {
         self.another(false, provider)
@@ -195,7 +195,7 @@ impl Fabric {
         Arc::strong_count(&self.inner) == 1
     }
 
-    /// Returns what the job looks like.
+    /// Returns the job as its ranks see it.
     #[inline]
     pub fn facts(&self) -> &Arc<JobFacts> {
         &self.inner.facts

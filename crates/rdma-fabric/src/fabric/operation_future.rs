@@ -1,8 +1,9 @@
 //! The future of an operation that is posted when it is first polled, and awaited.
 //!
-//! Where the place is mapped, the operation is done on that poll, by [`DirectOp::now`]. Whatever is
-//! not over at once is passed to functions of its own, *by value*: that lets the compiler keep the
-//! short path in registers, and an operation costs there no more than the instructions that do it.
+//! Where the place is mapped, the operation is done on that poll, by [`DirectOp::now`]. Whatever
+//! does not complete at once is passed to separate functions *by value*: that lets the compiler
+//! keep the short path in registers, where an operation costs no more than the instructions that do
+//! it.
 
 use super::{DirectOp, Fabric};
 use crate::{
@@ -16,7 +17,7 @@ use core::{
     task::{Context, Poll},
 };
 
-/// Posts an operation when first polled, and waits for its end.
+/// Posts an operation when first polled, and waits for its completion.
 #[must_use = "futures do nothing unless they are polled"]
 pub(super) struct OperationFuture<'a, O: DirectOp> {
     fabric: &'a Fabric,
@@ -26,7 +27,7 @@ pub(super) struct OperationFuture<'a, O: DirectOp> {
     pending: ManuallyDrop<Pending<O>>,
 }
 
-/// What an operation that was not over at once waits for.
+/// What an operation that did not complete at once waits for.
 enum Pending<O> {
     Nothing,
     InFlight(Token, O),
@@ -84,7 +85,7 @@ fn end_room(fabric: &Fabric, mut slot: Slot, goal: Goal<'_>, room: &Result<()>) 
     }
 }
 
-/// Polls an operation that was not over at once.
+/// Polls an operation that did not complete at once.
 #[inline(never)]
 fn go_on<O: DirectOp>(fabric: &Fabric, pending: &mut Pending<O>, cx: &mut Context<'_>) -> Poll<Result<O::Out>> {
     match pending {

@@ -1,5 +1,5 @@
 //! Operations: those that are posted and yield a handle, those that are posted and awaited in one
-//! step, and those that are over at once.
+//! step, and those that complete at once.
 
 use super::{
     DirectOp, Fabric,
@@ -91,8 +91,8 @@ impl Fabric {
         self.begin(Nop, drop)
     }
 
-    /// Does an operation directly, or posts it. A refused operation is given back as what `back`
-    /// makes of it.
+    /// Does an operation directly, or posts it. A refused operation is given back, converted by
+    /// `back`.
     #[inline(always)]
     pub(crate) fn begin<O: DirectOp, B>(&self, op: O, back: impl FnOnce(O) -> B) -> Result<Handle<O::Out>, Refused<B>> {
         match op.now(self) {
@@ -117,7 +117,7 @@ impl Fabric {
     }
 }
 
-/// Operations that are posted and awaited in one step. Where memory is mapped, they are over when
+/// Operations that are posted and awaited in one step. Where memory is mapped, they complete when
 /// their future is first polled.
 impl Fabric {
     /// Puts, waits until the source is reusable, and gives it back.
@@ -198,9 +198,9 @@ impl Fabric {
         OperationFuture::new(self, GetWord { from: from.place(), value: W::from_bits(0) })
     }
 
-    /// Does any atomic; returns the value before. The kind of [`Fabric::fetch_add`],
-    /// [`Fabric::swap`], [`Fabric::compare_swap`], [`Fabric::fetch_or`] and [`Fabric::fetch_and`],
-    /// in contrast, is known at compile time.
+    /// Does any atomic; returns the previous value. In contrast, the kind of [`Fabric::fetch_add`],
+    /// [`Fabric::swap`], [`Fabric::compare_swap`], [`Fabric::fetch_or`] and [`Fabric::fetch_and`]
+    /// is known at compile time.
     ///
     /// # Errors
     /// As [`Fabric::post`].
@@ -210,7 +210,7 @@ impl Fabric {
     }
 }
 
-/// Operations that are over when they return, where memory is mapped.
+/// Operations that complete before they return, where memory is mapped.
 impl Fabric {
     /// Does an atomic directly; returns `None`, with nothing done, where only [`Fabric::atomic`]
     /// can.

@@ -1,4 +1,4 @@
-//! The futures of waits: the caller looks, the provider says when to look again.
+//! The futures of waits: the caller looks, and the provider says when to look again.
 
 use super::Fabric;
 use crate::{
@@ -37,11 +37,11 @@ impl<F: FnMut(&mut Slot, Ended)> Drop for SlotGuard<F> {
     }
 }
 
-/// Waits for a goal that the provider alone knows.
+/// Waits for a goal that only the provider can check.
 #[must_use = "futures do nothing unless they are polled"]
 pub(super) struct GoalFuture<'a, G: Fn() -> Goal<'static>> {
     fabric: &'a Fabric,
-    /// Creates the goal; smaller than the goal itself.
+    /// Creates the goal; it is smaller than the goal itself.
     goal: G,
     slot: Slot,
 }
@@ -82,7 +82,7 @@ impl<G: Fn() -> Goal<'static>> Drop for GoalFuture<'_, G> {
     }
 }
 
-/// Lets time pass: ends when its goal is reached, or never.
+/// Lets time pass; ends only when its goal is reached.
 pub(super) struct TimeFuture<'a, G: Fn() -> Goal<'static>>(pub(super) GoalFuture<'a, G>);
 
 impl<G: Fn() -> Goal<'static>> Future for TimeFuture<'_, G> {
@@ -100,7 +100,7 @@ impl<G: Fn() -> Goal<'static>> Future for TimeFuture<'_, G> {
 /// error, would then go through memory.
 pub(super) trait Look {
     type Found;
-    /// Returns what is there now.
+    /// Returns what can be found now, if anything.
     fn look(&mut self, fabric: &Fabric) -> Result<Option<Self::Found>>;
     /// Returns whether the provider sees the looks, and so must be notified of the end of the wait.
     fn is_seen(&self) -> bool {

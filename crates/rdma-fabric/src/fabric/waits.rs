@@ -1,4 +1,5 @@
-//! Waits: what they depend on, what can be waited for, time, and what dropped futures still owe.
+//! Waits: what they depend on, what can be waited for, time, and what dropped futures still have to
+//! do.
 
 use super::{
     Fabric,
@@ -27,10 +28,10 @@ pub enum Deps<'a> {
     Ranks(&'a [Rank]),
     /// A step of a group's collective: `writer` alone can end the wait, and waits for others of the
     /// group in turn. The loss of any of them ends the wait with [`crate::FabricError::PeerLost`];
-    /// once the writer has finished, the wait ends with [`crate::FabricError::PeersLeft`], whoever
-    /// else is still there.
+    /// once the writer has finished, the wait ends with [`crate::FabricError::PeersLeft`], no
+    /// matter which other ranks are still there.
     Step {
-        /// The rank that writes the word that is waited for.
+        /// The rank that writes the awaited word.
         writer: Rank,
         /// The ranks of the group; `None` means every other rank of the job.
         group: Option<&'a [Rank]>,
@@ -51,10 +52,10 @@ impl Deps<'_> {
 }
 
 impl Fabric {
-    /// Waits until posting is worth another try: for room in the own queue and, if `target` is
-    /// given, in its notice queue. Own queues serve waiters first come, first served; the caller
-    /// posts immediately afterwards. No order is promised among ranks that want room in a target's
-    /// notice queue.
+    /// Waits until posting is worth another try: for room in this rank's queue and, if `target` is
+    /// given, in its notice queue. A rank's own queue serves waiters first come, first served; the
+    /// caller posts immediately afterwards. No order is promised among ranks that want room in a
+    /// target's notice queue.
     ///
     /// # Errors
     /// [`crate::FabricError::PeerLost`] of the target; [`crate::FabricError::PeersLeft`] if it has
@@ -82,7 +83,7 @@ impl Fabric {
         GoalFuture::new(self, || Goal::Flush(None))
     }
 
-    /// Waits until a word of own memory satisfies `until`, and returns its value.
+    /// Waits until a word of this rank's own memory satisfies `until`, and returns its value.
     ///
     /// What was visible when the writer wrote that value is visible to the caller (acquire).
     ///
@@ -134,7 +135,7 @@ impl Fabric {
     }
 
     /// Runs `future` until it is done or `at` has come; in the latter case drops it unfinished and
-    /// returns `None`. What dropping a future means is part of every protocol's documentation.
+    /// returns `None`. Every protocol documents what dropping its futures means.
     pub async fn before<T: Future>(&self, at: Time, future: T) -> Option<T::Output> {
         match race(future, self.sleep_until(at)).await {
             Either::First(out) => Some(out),
@@ -154,14 +155,14 @@ impl Fabric {
         TimeFuture(GoalFuture::new(self, move || Goal::Charge(layer)))
     }
 
-    /// Runs `rest` to its end as part of this rank, though nobody awaits it: what a future that is
-    /// being dropped still owes others. The rank does not end before `rest` does.
+    /// Runs `rest` to completion as part of this rank, though nobody awaits it: the work that a
+    /// dropped future still owes others. The rank does not end before `rest` does.
     ///
     /// `rest` may post operations, await their handles and flush. It must not wait for words,
-    /// notices, room in a target's notice queue or time: whatever it awaits must come by itself. A
-    /// provider whose operations are over when they are posted polls `rest` once, in this call; if
-    /// it is not over then, that is reported on standard error and `rest` is dropped (and a debug
-    /// assertion fails). Called for a rank that has already ended, it drops `rest`.
+    /// notices, room in a target's notice queue or time: whatever it awaits must happen without
+    /// others' action. A provider whose operations complete when posted polls `rest` once, in this
+    /// call; if `rest` is not done then, that is reported on standard error and `rest` is dropped
+    /// (and a debug assertion fails). Called for a rank that has already ended, it drops `rest`.
     #[inline]
     pub fn detach(&self, rest: impl Future<Output = ()> + 'static) {
         self.provider().detach(Leftover::new(&mut Some(rest)));

@@ -1,16 +1,16 @@
-//! What becomes of a collective that a member will never enter.
+//! The fate of a collective that a member will never enter.
 //!
 //! Each wait of a collective is for a word that one member writes. If that member has finished, or
 //! has given up its part of the group, the wait ends with an error. Members that in turn wait for
-//! this member could not know, because it lives. So before it returns the error, it writes a *mark*
-//! into every word that it writes for others to wait for; a member that finds a mark does the same.
-//! As every member depends on every other in O(log n) steps, all that enter the collective learn of
-//! it, each as soon as all that it depends on have entered. Losses need no marks: every wait
-//! depends on every member's life.
+//! the waiting member could not know, because it is alive. So before it returns the error, it
+//! writes a *mark* into every word that it writes for others to wait for; a member that finds a
+//! mark does the same. As every member depends on every other in O(log n) steps, all members that
+//! enter the collective learn of it, each as soon as all that it depends on have entered. Losses
+//! need no marks: every wait depends on every member being alive.
 //!
-//! A mark says from which number on its writer no longer takes part: a member that is behind still
-//! finds what was written for it. A group that misses a member completes nothing more, and its
-//! members write no other number after a mark.
+//! A mark says from which number on its writer no longer takes part, so a member that is behind
+//! still finds what was written for it. A group that is missing a member completes nothing more,
+//! and its members write no other number after a mark.
 
 use super::{Group, compiled_here, control::Field};
 use crate::{Deps, FabricError, LocalWord, Rank, Result, provider::Boxed};
@@ -115,7 +115,7 @@ impl Group {
         match *error {
             FabricError::MemberLeft { rank } => Some(Missing { rank, dropped: false }),
             FabricError::StaleRegion { rank, region } => {
-                // Its part of the group, not a buffer of one collective.
+                // It must be the member's part of the group, not a buffer of one collective.
                 let member = self.number(rank).ok()?;
                 (region == self.key(member)).then_some(Missing { rank, dropped: true })
             }
@@ -138,7 +138,7 @@ impl Group {
     async fn mark(&self, phase: Phase, missing: Missing) {
         let numbered = self.epoch + u64::from(phase == Phase::Agreeing);
         let agreed = self.agreements + u64::from(phase == Phase::Numbered);
-        // The number of a collective, still in flight, must not land on top of the mark.
+        // A collective's number that is still in flight must not overwrite the mark.
         let _ = self.fabric.flush_all().await;
         for round in 0..self.rounds() {
             let (next, before) = (self.further(1 << round), self.before(1 << round));
@@ -150,7 +150,7 @@ impl Group {
                 }
             }
         }
-        // This rank may be lost next, and then nothing that is still in flight would take effect.
+        // This rank may be lost next, and then nothing still in flight would take effect.
         let _ = self.fabric.flush_all().await;
     }
 }

@@ -1,7 +1,7 @@
 //! The collectives: barrier, agreement on the greatest number, broadcast, allgather.
 //!
-//! * Barrier and agreement: dissemination; in round k every member writes to the member 2^k further
-//!   on.
+//! * Barrier and agreement: dissemination; in round k every member writes to the member 2^k after
+//!   it.
 //! * Broadcast: a binomial tree.
 //! * Allgather: Bruck's algorithm; blocks double each round, for any number of members.
 
@@ -33,8 +33,8 @@ impl Group {
         for round in 0..self.rounds() {
             let next = self.further(1 << round);
             let word = self.word_of(next, round, Field::Barrier)?;
-            // Puts are not ordered among themselves: the number of the previous barrier, still in
-            // flight, must not land on top of this one.
+            // Puts are not ordered among themselves: the number of the previous barrier, if still
+            // in flight, must not overwrite this one.
             self.fabric.flush(self.rank(next)?).await?;
             self.fabric.put_word(&word, self.epoch).await?;
             let mine = self.own_word(round, Field::Barrier)?;
@@ -44,16 +44,16 @@ impl Group {
     }
 
     /// Agrees on the greatest `value` of all members, by dissemination: a number may arrive twice,
-    /// which must not matter, and does not for a maximum. O(log n) steps, no table of members; the
-    /// least value is the complement of the greatest of the complements.
+    /// which does not matter for a maximum. O(log n) steps, no table of members; the least value is
+    /// the complement of the greatest of the complements.
     ///
     /// # Errors
     /// As [`Group::broadcast`].
     pub fn greatest(&mut self, value: u64) -> impl Future<Output = Result<u64>> {
         compiled_here(async move {
             self.is_whole()?;
-            // A member that is one collective ahead of this one writes the other of two words; none
-            // is two ahead.
+            // A member that is one collective ahead of this one writes the other one of two words;
+            // none is two ahead.
             self.agreements += 1;
             let odd = self.agreements % 2 == 1;
             let (greatest, agreed) =
@@ -74,7 +74,7 @@ impl Group {
             let mine = self.own_word(round, agreed)?;
             self.wait_for(&mine, self.before(1 << round), number).await?;
             greatest = greatest.max(self.fabric.load(&self.own_word(round, field)?)?);
-            // The number must not land on that of two agreements later.
+            // The number must not overwrite that of two agreements later.
             self.fabric.flush(rank).await?;
         }
         Ok(greatest)
@@ -145,7 +145,8 @@ impl Group {
         let mut relative = vec![value; n];
         self.fabric.read(&blocks, &mut relative)?;
         relative.rotate_right(self.me);
-        // A peer may still be writing its own copy from here; nobody writes into mine any more.
+        // Other members may still be filling their buffers, but nobody writes into this one any
+        // more.
         Ok(relative)
     }
 
@@ -184,7 +185,7 @@ impl Group {
         self.fabric.put_word(&self.word_of(member, round, way.delivered)?, self.epoch).await
     }
 
-    /// Waits until this round's data from `member` is here.
+    /// Waits until this round's data from `member` has arrived.
     fn receive(&self, way: Way, member: usize, round: u32) -> impl Future<Output = Result<()>> {
         compiled_here(async move { self.wait_for(&self.own_word(round, way.delivered)?, member, self.epoch).await })
     }

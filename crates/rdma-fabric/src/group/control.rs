@@ -1,26 +1,28 @@
-//! A member's control block: one slot per round, written by that round's partners. Each word has
-//! one writer for the group's life.
+//! A member's control block: one slot per round, written by that round's partners. Each word has a
+//! single writer for the life of the group.
 
 use super::Group;
 use crate::{Fabric, LocalWord, Region, RemoteAddr, RemoteWord, Result};
 
-/// Words of a slot, by their offsets in bytes. In round k the writer is the member 2^k before
-/// (*before*) or the member 2^k further on (*behind*).
+/// Words of a slot, by their offsets in bytes. In round k the writer is the member 2^k before this
+/// one (*before*) or the member 2^k after it (*behind*).
 #[derive(Clone, Copy)]
 pub(crate) enum Field {
-    /// Before: number of the barrier that it has reached.
+    /// Before: the number of the barrier that the writer has reached.
     Barrier = 0,
-    /// Before: key bits of the buffer that it offers.
+    /// Before: key bits of the buffer that the writer offers.
     OfferKey = 8,
     /// Before: number of the collective its offer belongs to; written after the key.
     Offer = 16,
-    /// Behind: number of the collective whose data it has delivered.
+    /// Behind: the number of the collective whose data the writer has delivered.
     Delivered = 24,
-    /// Gate that signals the own gate of this slot's number; written by the owner of that gate.
+    /// The gate that signals this member's gate of this slot's number; written by the owner of that
+    /// gate.
     GateSource = 32,
-    /// Gate that the own gate of this slot's number signals; written by the owner of that gate.
+    /// The gate that this member's gate of this slot's number signals; written by the owner of that
+    /// gate.
     GateDestination = 40,
-    /// Before: the greatest number that it knows of, in agreements with odd numbers.
+    /// Before: the greatest number that the writer knows of, in agreements with odd numbers.
     GreatestOdd = 64,
     /// Before: number of that agreement; written after the greatest number.
     AgreedOdd = 72,
@@ -28,33 +30,34 @@ pub(crate) enum Field {
     GreatestEven = 80,
     /// [`Field::AgreedOdd`], in agreements with even numbers.
     AgreedEven = 88,
-    /// Behind: key bits of the buffer that it offers. A broadcast's data goes the other way.
+    /// Behind: key bits of the buffer that the writer offers. A broadcast's data goes the other
+    /// way.
     ChildKey = 96,
     /// Behind: number of the collective its offer belongs to; written after the key.
     Child = 104,
-    /// Before: number of the collective whose data it has delivered.
+    /// Before: the number of the collective whose data the writer has delivered.
     Parent = 112,
 }
 
 /// The words by which data moves from one member to another.
 #[derive(Clone, Copy)]
 pub(super) struct Way {
-    /// The receiver's offer, at the sender.
+    /// At the sender: the receiver's offer.
     pub(super) key: Field,
     pub(super) offer: Field,
-    /// The number that says that the data is there, at the receiver.
+    /// At the receiver: the number that says that the data has arrived.
     pub(super) delivered: Field,
 }
 
 impl Way {
-    /// From the member 2^k further on.
+    /// From the member 2^k after this one.
     pub(super) const BACK: Way = Way { key: Field::OfferKey, offer: Field::Offer, delivered: Field::Delivered };
-    /// From the member 2^k before.
+    /// From the member 2^k before this one.
     pub(super) const FORTH: Way = Way { key: Field::ChildKey, offer: Field::Child, delivered: Field::Parent };
 }
 
 const SLOT: usize = 128;
-/// Groups double at most this often: ranks are 32-bit numbers.
+/// The largest number of doubling steps: ranks are 32-bit numbers.
 const SLOTS: usize = 32;
 pub(super) const CONTROL_BYTES: usize = SLOT * SLOTS;
 
@@ -69,7 +72,7 @@ pub(super) fn check(fabric: &Fabric, control: &Region) -> Result<()> {
 }
 
 impl Group {
-    /// Resolves a word of the own control block.
+    /// Resolves a word of this member's own control block.
     pub(crate) fn own_word(&self, round: u32, field: Field) -> Result<LocalWord<u64>> {
         self.control.word(&self.fabric, offset(round, field))
     }

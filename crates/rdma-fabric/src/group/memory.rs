@@ -1,4 +1,4 @@
-//! Memory of one layout at every member of a group.
+//! Memory of the same layout at every member of a group.
 
 use super::{Group, Members, compiled_here};
 use crate::{Deps, Fabric, FabricError, Rank, Region, RegionKey, RemoteAddr, Result};
@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// Zeroed bytes at every member of a group, which every member can address at every other: the
 /// memory of a protocol.
 ///
-/// Cloning is cheap and yields the same memory. It is deregistered when the last clone and
+/// Cloning is cheap and yields the same memory. It is deregistered when the last clone or
 /// [part](GroupMemory::part) is dropped. Over the whole job no table of keys is needed; in a
 /// smaller group each member keeps one.
 pub struct GroupMemory {

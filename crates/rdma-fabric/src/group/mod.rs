@@ -6,8 +6,8 @@
 //! the receiver's slot. A data collective starts with a barrier, so that no slot of the previous
 //! one is still in use.
 //!
-//! A collective that a member has left can't be completed, and every member that enters it learns
-//! of that: see `absence`.
+//! If a member has left, a collective can't be completed, and every member that enters it learns of
+//! that: see `absence`.
 
 mod absence;
 mod collectives;
@@ -37,15 +37,15 @@ pub struct Group {
     /// This rank's control block; registered as long as the group lives.
     control: Region,
     /// Number of collectives started on this group: the value that all its flags are compared with.
-    /// Grows by one per collective, equally on every member.
+    /// Grows by one per collective, on every member alike.
     epoch: u64,
     /// Number of agreements on a number so far.
     agreements: u64,
-    /// The missing member because of which nothing completes any more, if any.
+    /// The missing member, if any, because of which nothing completes any more.
     missing: Option<Missing>,
 }
 
-/// The members of a group, in its order. Cloning is cheap: waits that outlive the group hold a
+/// The members of a group, in its order. Cloning is cheap; waits that outlive the group hold a
 /// clone.
 #[derive(Clone)]
 pub(crate) enum Members {
@@ -79,7 +79,7 @@ impl Members {
         }
     }
 
-    /// Returns the dependencies of a wait for any of them.
+    /// Returns the dependencies of a wait for any of the members.
     pub(crate) fn deps(&self) -> Deps<'_> {
         self.listed().map_or(Deps::All, Deps::Ranks)
     }
@@ -209,12 +209,12 @@ impl Group {
         self.len().next_power_of_two().trailing_zeros()
     }
 
-    /// Returns the member that comes `by` after this one.
+    /// Returns the member `by` places after this one.
     fn further(&self, by: usize) -> usize {
         (self.me + by) % self.len()
     }
 
-    /// Returns the member that comes `by` before this one.
+    /// Returns the member `by` places before this one.
     fn before(&self, by: usize) -> usize {
         (self.me + self.len() - by) % self.len()
     }

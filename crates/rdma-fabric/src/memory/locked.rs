@@ -1,7 +1,7 @@
 //! Locked regions: memory of the fabric that has no public key.
 //!
 //! The problem: a reference into memory that peers can write is undefined behaviour as soon as one
-//! of them does. Everything that has a key can be written by whoever guesses the key. So memory
+//! of them does. Anyone who guesses the key of memory that has one can write it. So memory
 //! that references may point into must have no key: the only way in is a *capability*, and its
 //! holder gives access only to holders of a lock.
 //!
@@ -10,13 +10,13 @@
 //! by every other handle with [`FabricError::Locked`](crate::FabricError::Locked), whatever the
 //! operation. The region's key still names it in errors and notices.
 //!
-//! Ranks that allocate together must mean the same by it, because each gets a capability to all
-//! parts. They say what they mean in a [`Pact`], which is compared in the same way as the length. A
-//! pact that allows references can only be made by `unsafe` code, and never matches one that
-//! doesn't. Only a fabric whose provider is [vouched](crate::Fabric::vouched) for accepts such a
-//! pact, so that a wrapper (which may do as it likes with operations) can't pass it on. Where a
-//! provider has mapped the memory of all ranks, [`Fabric::mapped`](crate::Fabric::mapped) returns
-//! where, but only under such a pact.
+//! Ranks that allocate together must agree on the purpose, because each gets a capability to all
+//! parts. They state it in a [`Pact`], which is compared in the same way as the length. A pact that
+//! allows references can only be made by `unsafe` code, and never matches one that doesn't. Only a
+//! fabric whose provider is [vouched](crate::Fabric::vouched) for accepts such a pact, so that a
+//! wrapper (which may do as it likes with operations) can't pass it on. Where a provider has mapped
+//! the memory of all ranks, [`Fabric::mapped`](crate::Fabric::mapped) returns its location, but
+//! only under such a pact.
 
 #![allow(unsafe_code)]
 
@@ -164,7 +164,7 @@ impl Mapped {
     /// * The `len` bytes at `start` are one allocation, readable and writable as long as `keep`
     ///   lives, whatever other ranks do, die or free.
     /// * They are accessed only through places that were resolved by handles made with a pact that
-    ///   allows references, by operations that are over when they are posted, and through values of
+    ///   allows references, by operations that complete when posted, and through values of
     ///   this type; and before the region was allocated everywhere, and after it was dropped
     ///   everywhere. No operation that was posted for memory without such a pact ever reaches them,
     ///   however late.

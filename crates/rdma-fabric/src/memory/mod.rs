@@ -2,12 +2,14 @@
 //! before, memory without a key.
 
 mod locked;
+mod part;
 mod place;
 mod pointer;
 mod region;
 mod registered;
 
 pub use locked::{Keyring, LockedMemory, Mapped, Pact};
+pub use part::Part;
 pub use place::{Anchor, Place, SHORT};
 pub use pointer::{LocalSpan, LocalWord, RemoteSpan, RemoteWord};
 pub use region::{Region, RegionKey, RemoteAddr};

@@ -29,10 +29,15 @@ use std::sync::Arc;
 
 /// Stands for the generation where accesses are not direct: no place expects it.
 static NEVER: AtomicU64 = AtomicU64::new(u64::MAX);
-/// Bit of a place's expected generation: the place is no aligned word of 8 bytes.
+/// A bit of a place's expected generation: the place is not an aligned word of 8 bytes.
 const NO_WORD: u64 = 1 << 63;
 /// A bell that rings for nobody.
 static SILENT: AtomicU32 = AtomicU32::new(0);
+
+/// Where the page starts in which memory is that is not mapped: as aligned as its offset.
+const NOWHERE: NonNull<u8> = NonNull::<Page>::dangling().cast();
+#[repr(align(4096))]
+struct Page;
 
 /// The longest copy that is made directly, in bytes: such copies take few instructions, and the
 /// owner is not notified of them.
@@ -104,7 +109,8 @@ impl Place {
     /// Creates a place that only its provider can use.
     pub fn remote(addr: RemoteAddr, len: usize, anchor: Option<Anchor>) -> Self {
         let (live, bell) = (NonNull::from(&NEVER), NonNull::from(&SILENT));
-        Place::of(live, NonNull::dangling(), bell, anchor, (addr, len))
+        let start = NOWHERE.map_addr(|page| page | (addr.offset as usize % align_of::<Page>()));
+        Place::of(live, start, bell, anchor, (addr, len))
     }
 
     #[inline]
@@ -159,13 +165,6 @@ impl Place {
         self.anchor.as_ref()
     }
 
-    /// Returns whether the place starts at a multiple of `align` bytes in this process, or isn't
-    /// mapped.
-    #[inline]
-    pub fn is_aligned(&self, align: usize) -> bool {
-        self.anchor.is_none() || self.start.addr().get().is_multiple_of(align)
-    }
-
     /// Returns 0 if `len` bytes may be accessed directly.
     #[inline(always)]
     fn objection(&self, len: usize) -> u64 {
@@ -215,8 +214,8 @@ impl Place {
         Some(())
     }
 
-    /// Changes a word (acquire and release), without ringing; returns the bits before. `None` where
-    /// it can't be accessed directly.
+    /// Changes a word (acquire and release), without ringing; returns the previous bits. `None`
+    /// where it can't be accessed directly.
     #[inline(always)]
     pub(crate) fn modify(&self, width: usize, amo: Amo<u64>) -> Option<u64> {
         if self.word_objection(width) != 0 {
@@ -226,7 +225,8 @@ impl Place {
         Some(unsafe { access::rmw(self.start.as_ptr(), width, amo) })
     }
 
-    /// Fills the place from `bytes`, which must be as long and at most [`SHORT`], without ringing.
+    /// Fills the place from `bytes`, which must have the same length, at most [`SHORT`], without
+    /// ringing.
     #[inline(always)]
     pub fn copy_in(&self, bytes: &[u8]) -> Option<()> {
         if bytes.len() > SHORT || self.objection(bytes.len()) != 0 {
@@ -237,7 +237,7 @@ impl Place {
         Some(())
     }
 
-    /// Fills `bytes`, which must be as long and at most [`SHORT`], from the place.
+    /// Fills `bytes`, which must have the same length, at most [`SHORT`], from the place.
     #[inline(always)]
     pub(crate) fn copy_out(&self, bytes: &mut [u8]) -> Option<()> {
         if bytes.len() > SHORT || self.objection(bytes.len()) != 0 {
@@ -248,8 +248,8 @@ impl Place {
         Some(())
     }
 
-    /// Fills the place from another one, which must be as long and at most [`SHORT`], without
-    /// ringing.
+    /// Fills the place from another one, which must have the same length, at most [`SHORT`],
+    /// without ringing.
     #[inline(always)]
     pub(crate) fn copy_from(&self, from: &Place) -> Option<()> {
         let len = from.len as usize;
@@ -306,16 +306,33 @@ impl Place {
         self.len == 0
     }
 
-    /// Returns the `len` bytes starting at `offset`; `None` if they are not inside.
-    pub fn part(&self, offset: usize, len: usize) -> Option<Self> {
-        offset.checked_add(len).filter(|&end| end as u64 <= self.len)?;
-        let mut part = self.clone();
+    /// Returns whether the `len` bytes starting at `offset` are inside.
+    #[inline(always)]
+    pub(super) fn contains(&self, offset: usize, len: usize) -> bool {
+        offset.checked_add(len).is_some_and(|end| end as u64 <= self.len)
+    }
+
+    /// Returns whether the place starts at a multiple of `align` bytes, both in its region and,
+    /// where it is mapped, in this process.
+    #[inline(always)]
+    pub(super) fn is_aligned(&self, align: usize) -> bool {
+        (self.offset as usize | self.start.addr().get()).is_multiple_of(align)
+    }
+
+    /// Returns the `len` bytes starting at `offset`, which must be inside.
+    #[inline(always)]
+    pub(super) fn narrowed(mut self, offset: usize, len: usize) -> Self {
         // Both are inside the place, so neither can overflow; where nothing is mapped, the pointer
         // is not used.
-        part.offset += offset as u64;
-        part.start = NonNull::new(part.start.as_ptr().wrapping_add(offset)).unwrap_or(part.start);
-        part.len = len as u64;
-        part.expected = expected(self.expected as u32, part.start, len);
-        Some(part)
+        self.offset += offset as u64;
+        self.start = NonNull::new(self.start.as_ptr().wrapping_add(offset)).unwrap_or(self.start);
+        self.len = len as u64;
+        self.expected = expected(self.expected as u32, self.start, len);
+        self
+    }
+
+    /// Returns the `len` bytes starting at `offset`; `None` if they are not inside.
+    pub fn part(&self, offset: usize, len: usize) -> Option<Self> {
+        self.contains(offset, len).then(|| self.clone().narrowed(offset, len))
     }
 }

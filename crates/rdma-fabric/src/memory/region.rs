@@ -19,9 +19,9 @@ use core::{any::Any, fmt};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Pod, Zeroable)]
 #[repr(C)]
 pub struct RegionKey {
-    /// Index in the owner's region table; providers give it meaning.
+    /// Index in the owner's region table; its meaning is up to the provider.
     pub index: u32,
-    /// How often this entry had been reused when the region was registered.
+    /// The number of times this entry had been reused when the region was registered.
     pub generation: u32,
 }
 
@@ -158,7 +158,7 @@ impl Region {
         fabric.remote_span(self.at(rank, offset as u64), len)
     }
 
-    /// Resolves the own word `offset` bytes into the region.
+    /// Resolves this rank's own word `offset` bytes into the region.
     ///
     /// # Errors
     /// [`FabricError::OutOfBounds`], [`FabricError::Misaligned`].
@@ -166,10 +166,10 @@ impl Region {
         fabric.local_word(self.at(fabric.rank(), offset as u64))
     }
 
-    /// Resolves `len` own elements, starting `offset` bytes into the region.
+    /// Resolves `len` elements of this rank's own, starting `offset` bytes into the region.
     ///
-    /// Own memory that others may write is never handed out as a slice: it is read and written by
-    /// copying, through the fabric.
+    /// Memory that others may write is never handed out as a slice, not even to its owner: it is
+    /// read and written by copying, through the fabric.
     ///
     /// # Errors
     /// [`FabricError::OutOfBounds`], [`FabricError::Misaligned`].

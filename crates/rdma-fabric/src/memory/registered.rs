@@ -3,7 +3,7 @@
 //! The owner hands a buffer over, and peers reach it by key like any region; until it is
 //! [taken](Registered::take) back, the owner itself also reads and writes it by copying. So no
 //! reference to bytes that others write ever exists, and the buffer comes back only when no
-//! operation is inside.
+//! operation accesses it.
 
 use crate::{Existing, Fabric, FabricError, LocalSpan, LocalWord, Region, Result};
 use bytemuck::Pod;
@@ -120,7 +120,7 @@ impl<T> From<RegisterError<T>> for FabricError {
 /// Memory of the program that is registered; see [`Fabric::register`].
 ///
 /// It derefs to the provider's region, for key and addresses. Dropping it deregisters it; the
-/// memory is freed as soon as no operation is inside.
+/// memory is freed as soon as no operation accesses it.
 pub struct Registered<T: Pod> {
     fabric: Fabric,
     region: Region,
@@ -141,15 +141,15 @@ impl<T: Pod + Send + Sync> Registered<T> {
 
     /// Deregisters and gives the buffer back, with what peers left in it.
     ///
-    /// Waits until no operation is inside. Every peer's operation has then either taken effect or
-    /// fails with [`FabricError::StaleRegion`], and none touches the buffer any more. The wait
-    /// ignores ranks that died inside.
+    /// Waits until no operation accesses the buffer. Every peer's operation has then either taken
+    /// effect or fails with [`FabricError::StaleRegion`], and none touches the buffer any more. The
+    /// wait ignores ranks that died during an access.
     ///
     /// Dropping the future drops the registration.
     ///
     /// # Errors
-    /// [`FabricError::Unsupported`], [`FabricError::System`]: the provider can't tell that nothing
-    /// is inside. It then keeps the memory, for ever if need be.
+    /// [`FabricError::Unsupported`], [`FabricError::System`]: the provider can't tell whether an
+    /// operation still accesses the buffer. It then keeps the memory, for ever if need be.
     pub async fn take(self) -> Result<Vec<T>> {
         let Registered { fabric, region, .. } = self;
         let memory = fabric.release(region).await?;

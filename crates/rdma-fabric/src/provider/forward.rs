@@ -1,4 +1,4 @@
-//! Help for wrappers: forwarding everything that a provider does not change.
+//! A helper for wrappers: forwarding everything that a provider does not change.
 
 /// Writes methods of a [`Provider`](crate::provider::Provider), by name, that forward the call to
 /// the [`Fabric`](crate::Fabric) in the field `below`.
@@ -37,7 +37,7 @@
 ///
 /// A wrapper that wants to see accesses names `resolve_hidden` instead of `resolve`: otherwise
 /// mapped places are accessed without calling any provider. `optional` stands for `queues`, `gates`
-/// and `keyless`, which are those of `below`, so that the wrapper does not see their use; and for
+/// and `keyless`, which come from `below`, so that the wrapper does not see their use; and for
 /// `abort`.
 #[macro_export]
 macro_rules! forward {

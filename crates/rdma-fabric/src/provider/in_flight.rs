@@ -8,8 +8,8 @@ use core::{
 };
 use std::collections::BTreeMap;
 
-/// A provider's operations that are in flight, by their tokens. Not borrowed between calls, so that
-/// they may be polled meanwhile.
+/// A provider's operations in flight, by their tokens. The table is not borrowed between calls, so
+/// that operations may be polled meanwhile.
 pub struct InFlightTable<T> {
     made: Cell<u64>,
     kept: RefCell<BTreeMap<NonZeroU64, T>>,
@@ -32,7 +32,7 @@ impl<T> InFlightTable<T> {
     }
 
     /// Takes out the operation kept under `token`; [put it back](InFlightTable::put_back) unless it
-    /// is over.
+    /// is complete.
     pub fn take(&self, token: Token) -> Option<T> {
         self.kept.borrow_mut().remove(&token.0)
     }

@@ -4,11 +4,11 @@
 //!
 //! # Places
 //! Where memory is [mapped](Place::mapped), short accesses are made directly, without calling the
-//! provider; a comparison with a word of the place decides. What reaches the provider is whatever
-//! isn't mapped, is [hidden](Place::hidden), is long, or has gone.
+//! provider; a comparison with a word of the place decides. Accesses reach the provider if their
+//! memory isn't mapped, is [hidden](Place::hidden) or is gone, or if they are long.
 //!
 //! # How things are passed
-//! * An operation is [`Posted`]: over at once, or under way and named by a [`Token`], which the
+//! * An operation is [`Posted`]: complete at once, or in flight and named by a [`Token`], which the
 //!   caller passes to [`Provider::poll`].
 //! * A wait is a [`Goal`] and a [`Slot`], four words in which the provider remembers what it likes
 //!   between two polls. The caller itself looks for what it waits for, so no closure is ever passed
@@ -58,10 +58,10 @@ pub struct Token(pub NonZeroU64);
 /// The outcome of posting. Fits into two registers.
 #[derive(Debug)]
 pub enum Posted {
-    /// Over: the source may be used again, the sink is filled. Holds the word before an atomic,
-    /// zero-extended.
+    /// Complete: the source may be used again, the sink is filled. Holds the word's value before an
+    /// atomic, zero-extended.
     Over(u64),
-    /// Under way: to be polled by [`Provider::poll`], or given up by [`Provider::forget`].
+    /// In flight: to be polled by [`Provider::poll`], or given up by [`Provider::forget`].
     Pending(Token),
     /// Not posted: there is no room now.
     Full,
@@ -130,15 +130,16 @@ impl Sink<'_> {
 /// The goal of a wait.
 #[derive(Clone, Copy, Debug)]
 pub enum Goal<'a> {
-    /// A write to a word of own memory. The caller has looked at the word without success.
+    /// A write to a word of this rank's own memory. The caller has looked at the word without
+    /// success.
     Word(&'a Place, Deps<'a>),
     /// A notice. The caller has looked for one without success.
     Notice(Deps<'a>),
-    /// Room in the own queue and, if given, in that rank's notice queue: see [`Fabric::room`].
+    /// Room in this rank's queue and, if given, in that rank's notice queue: see [`Fabric::room`].
     Room(Option<Rank>),
     /// Visibility of the puts to one rank, or to all.
     Flush(Option<Rank>),
-    /// The arrival of this time.
+    /// This time.
     Until(Time),
     /// The end of this much work of this rank's CPU.
     Busy(Duration),
@@ -173,10 +174,10 @@ pub trait Kept: Any + fmt::Debug + Send + Sync {}
 
 impl<T: Any + fmt::Debug + Send + Sync> Kept for T {}
 
-/// One rank's access to a job: what a network has to offer.
+/// One rank's access to a job: the operations that a network has to offer.
 ///
-/// Each method keeps what the method of the same name of [`Fabric`] promises. Places are own ones
-/// or those of other ranks, as the method says, and were resolved by this provider; a place that
+/// Each method keeps the promises of the method of the same name of [`Fabric`]. Places are this
+/// rank's own or other ranks', as the method says, and were resolved by this provider; a place that
 /// another provider resolved is refused, or leads nowhere.
 pub trait Provider: Any + fmt::Debug + Send + Sync {
     // ----- memory ----------------------------------------------------------------------------
@@ -185,23 +186,24 @@ pub trait Provider: Any + fmt::Debug + Send + Sync {
     fn alloc(&self, bytes: usize) -> Result<Region>;
     /// Registers zeroed bytes under the same key everywhere.
     fn alloc_symmetric(&self, bytes: usize) -> Boxed<'_, Result<Region>>;
-    /// Registers memory that exists.
+    /// Registers existing memory.
     fn adopt(&self, memory: OwnedMemory, uses: Uses) -> Result<Region, (FabricError, OwnedMemory)> {
         let _ = uses;
         Err((FabricError::Unsupported { feature: &"registering memory that exists" }, memory))
     }
-    /// Deregisters adopted memory, and gives it back when no operation is inside.
+    /// Deregisters adopted memory, and gives it back when no operation accesses it.
     fn release(&self, region: Region) -> Boxed<'_, Result<OwnedMemory>> {
         drop(region);
         Box::pin(async { Err(FabricError::Unsupported { feature: &"giving memory back that was allocated" }) })
     }
     /// Resolves `len` bytes that start at a multiple of `align`, for accesses of `width` bytes.
     fn resolve(&self, addr: RemoteAddr, len: usize, align: usize, width: usize) -> Result<Place>;
-    /// Copies own memory out. 4 or 8 aligned bytes are one word (acquire). `waiting` says that the
-    /// reader waits for that word: it calls [`Provider::poll_wait`] or [`Provider::end_wait`] next.
+    /// Copies this rank's own memory out. 4 or 8 aligned bytes are one word (acquire). `waiting`
+    /// says that the reader waits for that word: it calls [`Provider::poll_wait`] or
+    /// [`Provider::end_wait`] next.
     fn read(&self, from: &Place, into: &mut [u8], waiting: bool) -> Result<()>;
-    /// Copies into own memory; 4 or 8 aligned bytes are one word (release). `waited` says that a
-    /// task of this rank may wait for it.
+    /// Copies into this rank's own memory; 4 or 8 aligned bytes are one word (release). `waited`
+    /// says that a task of this rank may wait for it.
     fn write(&self, to: &Place, from: &[u8], waited: bool) -> Result<()>;
     /// Wakes the owner of a place that was written directly; the owner may be parked.
     fn ring(&self, place: &Place) {
@@ -218,13 +220,13 @@ pub trait Provider: Any + fmt::Debug + Send + Sync {
     fn atomic(&self, word: &Place, amo: Amo<u64>) -> Posted;
     /// Posts an operation that does nothing.
     fn nop(&self) -> Posted;
-    /// Polls an operation. An operation that is over yields the word before, or 0, and fills
+    /// Polls an operation. A complete operation yields the word's previous value, or 0, and fills
     /// `into`; its token is then void. Until then the provider may change the token.
     ///
     /// A caller whose waker wakes nobody ([`Waker::noop`](core::task::Waker::noop)) takes a result
-    /// without waiting: for it an operation is over when [`Provider::test`] says so.
+    /// without waiting: for it an operation is complete when [`Provider::test`] says so.
     fn poll(&self, token: &mut Token, into: Sink<'_>, cx: &mut Context<'_>) -> Poll<Result<u64>>;
-    /// Returns whether an operation is over; its result stays available.
+    /// Returns whether an operation is complete; its result stays available.
     fn test(&self, token: &Token) -> bool;
     /// Gives up the result of an operation; the operation itself continues.
     fn forget(&self, token: Token);
@@ -241,7 +243,7 @@ pub trait Provider: Any + fmt::Debug + Send + Sync {
     fn end_wait(&self, slot: &mut Slot, goal: Goal<'_>, ended: Ended);
     /// Returns the current time.
     fn now(&self) -> Time;
-    /// Runs what a dropped future still owes.
+    /// Runs the work that a dropped future still owes.
     fn detach(&self, rest: Leftover<'_>);
     /// Ends the job: see [`Fabric::abort`]. `code` is not 0. Returns the error that the caller gets.
     fn abort(&self, text: &str, code: i32) -> FabricError {
@@ -275,8 +277,8 @@ pub trait Keyless {
     }
 }
 
-/// What a dropped future still owes, on the stack of the call that dropped it. It is polled there,
-/// or put in a box to be polled later.
+/// The work that a dropped future still owes, on the stack of the call that dropped it. It is
+/// polled there, or put in a box to be polled later.
 pub struct Leftover<'a>(&'a mut dyn Rest);
 
 impl<'a> Leftover<'a> {
@@ -285,7 +287,7 @@ impl<'a> Leftover<'a> {
         Leftover(rest)
     }
 
-    /// Polls the future once, and drops it if it is not over then.
+    /// Polls the future once, and drops it if it is still pending.
     pub fn poll_once(self, cx: &mut Context<'_>) -> Poll<()> {
         self.0.poll_once(cx)
     }

@@ -43,6 +43,12 @@ impl<T> OneThread<T> {
     pub fn new(value: T) -> Self {
         OneThread { thread: here(), value: ManuallyDrop::new(value) }
     }
+
+    /// Returns the value, or `None` on a thread other than the one that made it.
+    #[inline(always)]
+    pub fn get(this: &Self) -> Option<&T> {
+        (this.thread == here()).then_some(&*this.value)
+    }
 }
 
 impl<T> Deref for OneThread<T> {
@@ -52,10 +58,7 @@ impl<T> Deref for OneThread<T> {
     /// If called on a thread other than the one that made it.
     #[inline(always)]
     fn deref(&self) -> &T {
-        if self.thread != here() {
-            elsewhere();
-        }
-        &self.value
+        OneThread::get(self).unwrap_or_else(|| elsewhere())
     }
 }
 
@@ -90,6 +93,10 @@ mod tests {
         let bound = OneThread::new(value.clone());
         let used = std::thread::scope(|scope| scope.spawn(|| **bound).join());
         assert!(used.is_err());
+        assert!(
+            std::thread::scope(|scope| scope.spawn(|| OneThread::get(&bound).is_none()).join()).unwrap()
+                && OneThread::get(&bound).is_some()
+        );
         std::thread::scope(|scope| scope.spawn(move || drop(bound)).join()).unwrap();
         assert_eq!(Rc::strong_count(&value), 2, "leaked, and not dropped elsewhere");
     }

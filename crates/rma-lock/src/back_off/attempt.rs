@@ -1,4 +1,4 @@
-//! Entering all claims of an access or none, and leaving them.
+//! Making all claims of an access or none, and giving them back.
 
 use super::pace::BackOff;
 use crate::{
@@ -28,7 +28,8 @@ pub(crate) struct Claim {
     pub(super) enter: Amo<u64>,
     /// The bits that must not have been set.
     in_the_way: u64,
-    /// Bits that must not have been set either: they mean that too many hold it already.
+    /// Bits that must not have been set either: they mean that the word has too many holders
+    /// already.
     limit_bits: u64,
     /// The bits of which some must be set while the claim is held.
     held: u64,
@@ -73,8 +74,8 @@ impl Claim {
         old & self.held != 0
     }
 
-    /// Returns the atomic that takes the claim back where it was not admitted. A comparison that
-    /// failed has changed nothing.
+    /// Returns the atomic that takes the claim back if it was not admitted. A failed
+    /// compare-and-swap has changed nothing to take back.
     pub(super) fn undo(&self) -> Option<Amo<u64>> {
         matches!(self.enter, Amo::Add(_)).then_some(self.leave)
     }
@@ -88,7 +89,7 @@ pub(crate) struct Base {
     me: Rank,
     pace: BackOff,
     /// Whether puts are ordered before all atomics, so that nothing needs to be flushed. Where they
-    /// are, operations tend to be over when they are posted.
+    /// are, operations tend to complete when posted.
     pub(super) ordered_everywhere: bool,
     pub(super) broken: Broken,
 }
@@ -174,7 +175,7 @@ impl Base {
         Ok(true)
     }
 
-    /// Leaves all of `claims`, the last first, whatever errors the others meet.
+    /// Leaves all of `claims`, the last first, even if some of them fail.
     async fn leave(&self, claims: &[WordClaim]) -> Result<(), Stopped> {
         self.leave_from(claims, None).await
     }
@@ -199,8 +200,8 @@ impl Base {
     }
 }
 
-/// Returns how an operation on `word` failed: a word that is lost with its rank holds nothing that
-/// would still have to be undone.
+/// Returns how an operation on `word` failed: a word that is lost with its rank holds nothing left
+/// to undo.
 fn lost_with_its_words(word: &RemoteWord<u64>, error: FabricError) -> Stopped {
     match error {
         FabricError::PeerLost { rank } if rank == word.rank() => Stopped::GaveUp(error.into()),
@@ -208,7 +209,7 @@ fn lost_with_its_words(word: &RemoteWord<u64>, error: FabricError) -> Stopped {
     }
 }
 
-/// Makes one attempt, which ends not holding the lock if this is dropped.
+/// Makes one attempt; if this future is dropped, the attempt ends not holding the lock.
 pub(super) async fn try_acquire(base: &Arc<Base>, claims: Claims, first: NotOver) -> Result<bool> {
     if first.is_none() {
         base.broken.check()?;

@@ -104,7 +104,7 @@ impl<'a, M: Mode> BackOffGuard<'a, M> {
         in_place(Leave(self), |(guard, posted)| guard.release_from(posted))
     }
 
-    /// Leaves where an atomic is over when it is posted. Otherwise the atomic may have been posted.
+    /// Leaves if the atomic completes when posted. On error the atomic may have been posted.
     #[inline(always)]
     fn leave_now(&self, cx: &mut Context<'_>) -> Result<(), NotOver> {
         let (base, claim) = (&self.lock.base, M::CLAIM);
@@ -117,7 +117,7 @@ impl<'a, M: Mode> BackOffGuard<'a, M> {
         }
     }
 
-    /// Releases in the general case, where the atomic is not over yet, or not posted.
+    /// Releases in the general case, where the atomic is still in flight or not posted yet.
     fn release_from(self, posted: NotOver) -> Boxed<'a, Result<()>> {
         let armed = Armed(self.lock, M::CLAIM);
         mem::forget(self);
@@ -154,7 +154,7 @@ impl<M: Mode> Drop for BackOffGuard<'_, M> {
 
 guard_by_itself!([M: Mode] BackOffGuard<'_, M>);
 
-/// The release, if it is over when it is posted.
+/// The release, if it completes when posted.
 struct Leave<'a, M: Mode>(BackOffGuard<'a, M>);
 
 impl<'a, M: Mode> FastPath for Leave<'a, M> {

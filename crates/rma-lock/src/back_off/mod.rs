@@ -5,8 +5,8 @@
 //! exponential back-off that the paper proposes.
 //!
 //! # Words
-//! Each word is changed only by atomics; what was added is subtracted, never stored over, because
-//! others may have added to the word meanwhile.
+//! Each word is changed only by atomics. What was added is subtracted again, never overwritten,
+//! because others may have added to the word meanwhile.
 //! * One word per lock ([`BackOffLock`]), or per rank of a window ([`WindowLock`]): bit 0 is a
 //!   writer, and the rest readers times 2.
 //! * A window's second level is one word at its home: exclusive holders of any rank in the low
@@ -21,9 +21,9 @@
 //! order of claims can deadlock.
 //!
 //! # Waiting
-//! Between two attempts a rank sleeps, and polls nothing ([`BackOff`] says for how long). Nobody is
-//! woken and nobody queues: a free lock goes to whoever comes, and a rank that does not run delays
-//! no other.
+//! Between two attempts a rank sleeps and polls nothing ([`BackOff`] says for how long). Nobody is
+//! woken and nobody queues: a free lock goes to whichever rank comes, and a rank that does not run
+//! delays no other.
 
 mod attempt;
 mod guard;

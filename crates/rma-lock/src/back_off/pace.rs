@@ -6,15 +6,15 @@ use rdma_fabric::Rank;
 /// How often and after what delay a rank tries again for a lock that is taken.
 ///
 /// After its n-th attempt a rank sleeps for between half and the whole of `first` · 2ⁿ⁻¹, and no
-/// longer than for `first` · 2^`doublings`. Where in that range the sleep ends follows from `seed`,
-/// the rank and n alone, so that ranks that collided once spread out, and a run can be repeated.
+/// longer than for `first` · 2^`doublings`. `seed`, the rank and n alone determine where in that
+/// range the sleep ends, so that ranks that collided once spread out, and a run can be repeated.
 /// Ranks may have different values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BackOff {
-    /// The longest duration of the first sleep. A good choice is what one pair of atomics at the
-    /// home takes: the default is 2 µs, as on FX100 (2.3 µs for a lock and unlock, MPI RMA lock
-    /// synchronisation on FX100, section 5). On wall clock a sleep takes at least as long as the
-    /// system needs for it.
+    /// The longest duration of the first sleep. A good choice is the time that one pair of atomics
+    /// at the home takes: the default is 2 µs, as on FX100 (2.3 µs for a lock and unlock, MPI RMA
+    /// lock synchronisation on FX100, section 5). On wall clock a sleep takes at least as long as
+    /// the system needs for it.
     pub first: Duration,
     /// How often the sleep doubles: 6 times by default. More doublings spare the home, fewer
     /// shorten the time for which a free lock stays idle.
@@ -22,7 +22,7 @@ pub struct BackOff {
     /// Attempts of one acquisition, after which it is [`crate::LockError::Contended`]; unlimited
     /// (`u32::MAX`) by default.
     pub attempts: u32,
-    /// The seed of the spreading.
+    /// The seed of the random part of each sleep.
     pub seed: u64,
 }
 

@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// A cache line of its own.
 const LOCK_BYTES: usize = 64;
 
-/// A readers-writer lock of one word at its home; ranks that find it taken come back after a while.
+/// A readers-writer lock of one word at its home; ranks that find it taken sleep and try again.
 ///
 /// One value per rank refers to one lock shared by all; clones of it are the same value. A rank may
 /// hold the lock shared several times; asking for it again while holding it exclusively waits for
@@ -27,14 +27,14 @@ const LOCK_BYTES: usize = 64;
 /// Uncontended remote operations: 1 atomic to lock, shared or exclusively, and 1 to unlock. An
 /// attempt that finds it taken costs a reader 2 atomics, a writer 1.
 ///
-/// Nobody is guaranteed to get in: whoever comes when the lock is free takes it, and readers keep
-/// writers out as long as one of them is inside. In exchange a hand-over waits for nobody in
-/// particular, so the lock suits jobs with many more ranks than cores.
+/// No rank is guaranteed to get in: any rank that comes when the lock is free takes it, and readers
+/// keep writers out as long as one of them is inside. In exchange a hand-over waits for no
+/// particular rank, so the lock suits oversubscribed jobs, with many more ranks than cores.
 ///
 /// # Errors and deaths
 /// If the home is lost, calls end with [`rdma_fabric::FabricError::PeerLost`]. If a *holder* is
-/// lost, its word stays as it is, and nobody can know whose it was: others try until their
-/// deadline, or as often as [`BackOff::attempts`] says, and without either for ever.
+/// lost, its word stays as it is, and nobody can know whose hold it was: others try until their
+/// deadline, as often as [`BackOff::attempts`] says, or without either for ever.
 ///
 /// # Dropped futures
 /// An attempt in flight that is dropped is awaited in the background, and given back if it
@@ -51,7 +51,7 @@ impl fmt::Debug for BackOffLock {
     }
 }
 
-/// The first attempt, where it is over when it is posted.
+/// The first attempt, if it completes when posted.
 struct Enter<'a, Held>(&'a BackOffLock, Claim, PhantomData<fn() -> Held>);
 
 impl<'a, M: Mode, Held: From<BackOffGuard<'a, M>>> FastPath for Enter<'a, (M, Held)> {
@@ -83,7 +83,8 @@ impl BackOffLock {
         BackOffLock::symmetric_with(fabric, home, BackOff::default())
     }
 
-    /// Makes a lock of the whole job with another [`BackOff`]: [`BackOffLock::symmetric`].
+    /// Makes a lock of the whole job with another [`BackOff`], otherwise as
+    /// [`BackOffLock::symmetric`] does.
     ///
     /// # Errors
     /// As [`BackOffLock::symmetric`].
@@ -125,7 +126,7 @@ impl BackOffLock {
     /// Takes the lock shared if no writer is inside.
     ///
     /// # Errors
-    /// As [`BackOffLock::read`], never [`crate::LockError::Contended`].
+    /// As [`BackOffLock::read`], but never [`crate::LockError::Contended`].
     #[inline]
     pub fn try_read(&self) -> impl Future<Output = Result<Option<BackOffGuard<'_, Shared>>>> {
         self.try_enter()
@@ -151,10 +152,10 @@ impl BackOffLock {
     }
 
     /// Takes the lock exclusively if nobody is inside. A reader that is about to find a writer
-    /// there, and to take itself back, counts as inside.
+    /// there and uncount itself counts as inside.
     ///
     /// # Errors
-    /// As [`BackOffLock::write`], never [`crate::LockError::Contended`].
+    /// As [`BackOffLock::write`], but never [`crate::LockError::Contended`].
     #[inline]
     pub fn try_write(&self) -> impl Future<Output = Result<Option<BackOffGuard<'_, Exclusive>>>> {
         self.try_enter()

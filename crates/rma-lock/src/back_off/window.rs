@@ -1,4 +1,4 @@
-//! A word for each rank, and one for all: the two levels.
+//! The two levels: a word for each rank, and one for all ranks.
 
 use super::{
     attempt::{Base, Claim, Claims, WordClaim, acquire, release, release_unawaited, try_acquire},
@@ -19,17 +19,17 @@ const LOCK_BYTES: usize = 128;
 /// the memory of all ranks together, shared.
 ///
 /// Exclusive accesses to different ranks do not interfere. An access to all ranks is one atomic,
-/// however many ranks there are; in exchange an exclusive access asks at the home whether there is
-/// such an access. As a [`RmaLock`] its readers access all ranks and its writers the home.
+/// however many ranks there are; in exchange an exclusive access must check at the home for such an
+/// access. As a [`RmaLock`] its readers access all ranks and its writers the home.
 ///
 /// Uncontended remote operations: [`Access::All`] and [`Access::Shared`] 1 atomic to lock and 1 to
 /// unlock, [`Access::Exclusive`] 2 and 2, one at the rank and one at the home. An attempt that
 /// fails costs 2; an exclusive attempt costs 2 if it meets a holder of all, and 3 if it meets a
 /// holder of the rank.
 ///
-/// Nobody is guaranteed to get in. Errors, deaths and dropped futures are as with
-/// [`crate::locks::BackOffLock`]; the loss of a rank whose memory is asked for is also
-/// [`rdma_fabric::FabricError::PeerLost`], with nothing left at the home.
+/// No rank is guaranteed to get in. Errors, deaths and dropped futures are as with
+/// [`crate::locks::BackOffLock`]; the loss of the rank whose memory is to be locked is also
+/// [`rdma_fabric::FabricError::PeerLost`], and leaves nothing at the home.
 #[derive(Clone)]
 pub struct WindowLock {
     base: Arc<Base>,
@@ -52,7 +52,8 @@ impl WindowLock {
         WindowLock::symmetric_with(fabric, home, BackOff::default())
     }
 
-    /// Makes a lock of the whole job with another [`BackOff`]: [`WindowLock::symmetric`].
+    /// Makes a lock of the whole job with another [`BackOff`], otherwise as
+    /// [`WindowLock::symmetric`] does.
     ///
     /// # Errors
     /// As [`WindowLock::symmetric`].
@@ -64,7 +65,7 @@ impl WindowLock {
     ///
     /// # Errors
     /// [`crate::LockError::Fabric`]; [`crate::LockError::Contended`];
-    /// [`crate::LockError::TooManyHolders`], which counts the holders of all ranks, and those that
+    /// [`crate::LockError::TooManyHolders`], which counts those that hold all ranks, and those that
     /// hold any rank exclusively; [`crate::LockError::Broken`] if an earlier call failed half-way.
     pub fn lock(&self, access: Access) -> impl Future<Output = Result<WindowGuard<'_>>> {
         self.lock_before(access, Time::MAX)
@@ -78,11 +79,11 @@ impl WindowLock {
         self.enter(access, deadline)
     }
 
-    /// Takes the lock for `access` if nobody is in the way. Ranks that have not yet found out that
-    /// somebody is in *their* way count as being in the way.
+    /// Takes the lock for `access` if nobody is in the way. A rank that has yet to find out that
+    /// somebody is in *its* way counts as in the way.
     ///
     /// # Errors
-    /// As [`WindowLock::lock`], never [`crate::LockError::Contended`].
+    /// As [`WindowLock::lock`], but never [`crate::LockError::Contended`].
     pub fn try_lock(&self, access: Access) -> impl Future<Output = Result<Option<WindowGuard<'_>>>> {
         self.try_enter(access)
     }

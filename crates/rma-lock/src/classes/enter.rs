@@ -5,7 +5,7 @@ use crate::{LockError, detach::Cancelled, error::Stopped, holder_limit, nodes::P
 use rdma_fabric::{Amo, Time};
 
 impl Classes {
-    /// Gets inside. If ended by `cancelled`, it is not inside.
+    /// Gets inside; if ended by `cancelled`, the rank is not inside.
     pub(super) async fn enter(&self, class: Class, patience: Patience, cancelled: &Cancelled) -> Result<bool, Stopped> {
         let inside = match patience {
             Patience::Before(deadline) => self.enter_before(class, deadline, cancelled).await.map(|()| true)?,
@@ -33,8 +33,7 @@ impl Classes {
             2
         } else {
             if old.of(class) == 0 && self.close(others).await? {
-                // Nobody was there, or all are gone: the turn is mine to begin, and I am counted
-                // for it.
+                // Nobody was there, or all are gone: I begin the turn, and am counted for it.
                 self.do_duties(Duties { class, flip: true, ..Duties::default() }, 1).await?;
                 own.give_back_fresh();
                 return Ok(());
@@ -50,14 +49,14 @@ impl Classes {
         }
     }
 
-    /// Leaves: inside, but one too many.
+    /// Leaves again, as one rank too many inside.
     async fn refuse(&self, class: Class) -> Result<(), Stopped> {
         self.leave(class).await?;
         Err(Stopped::GaveUp(holder_limit::refusal()))
     }
 
-    /// C3: closes the batch that has its turn, of which `inside` are counted. Yields true if all of
-    /// them have left.
+    /// C3: closes the batch that has its turn, of which `inside` are counted. Returns whether all
+    /// of them have left.
     pub(super) async fn close(&self, inside: u64) -> Result<bool, Stopped> {
         Ok(inside == 0 || self.queue.fabric.atomic(&self.open, Amo::Add(inside)).await?.wrapping_add(inside) == 0)
     }
@@ -78,14 +77,14 @@ impl Classes {
             let top = self.take_stack(epoch).await?;
             self.do_duties(Duties { class, chain: top, ..Duties::default() }, 0).await?;
         }
-        // C6. Given up, the node stays on the stack; its waker will make it ready again.
+        // C6. A node that is given up stays on the stack; its waker will make it ready again.
         queue.wait_to_be_woken(&own, deadline, cancelled).await?;
         queue.retire(own.id).await?;
         drop(own);
         self.do_duties(Duties { class, chain: next, ..Duties::default() }, 0).await
     }
 
-    /// C1, only if that means to be inside. A comparison fails only because another rank has
+    /// C1, only if it leads inside at once. A compare-and-swap fails only because another rank has
     /// changed the counts since.
     async fn enter_now(&self, class: Class) -> Result<bool, Stopped> {
         let fabric = &self.queue.fabric;
@@ -98,7 +97,7 @@ impl Classes {
             let nobody = counts.of(Class::Even) == 0 && counts.of(Class::Odd) == 0;
             let new = match counts.turn() == class {
                 true if counts.of(class.other()) == 0 => seen + class.one(),
-                // Nobody is there whose turn would have to end.
+                // No turn has to end first.
                 false if nobody => seen.wrapping_add(NEXT_EPOCH) + class.one(),
                 _ => return Ok(false),
             };

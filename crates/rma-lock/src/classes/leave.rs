@@ -6,13 +6,13 @@ use rdma_fabric::Amo;
 
 /// What this rank still has to do for others.
 pub(super) struct Duties {
-    /// The class of those in the chain, and of those that leave.
+    /// The class of the waiters in the chain, and of those that leave.
     pub(super) class: Class,
     /// A waiter to wake; it wakes the rest of its chain.
     pub(super) chain: Option<NodeId>,
-    /// The number of waiters that gave up, whose turn has come, and which are still counted.
+    /// The number of waiters that gave up and are still counted, although their turn has come.
     pub(super) leaving: u32,
-    /// Whether the next epoch must be begun. Then nobody of this one is left in the chain or
+    /// Whether the next epoch must be begun. If so, nobody of this epoch is left in the chain or
     /// counted.
     pub(super) flip: bool,
 }
@@ -24,7 +24,7 @@ impl Default for Duties {
 }
 
 impl Classes {
-    /// One member of `class` leaves. Waits for nothing but operations.
+    /// Makes one member of `class` leave. Waits for nothing but operations.
     pub(super) async fn leave(&self, class: Class) -> Result<(), Stopped> {
         self.do_duties(Duties { class, leaving: 1, ..Duties::default() }, 0).await
     }
@@ -51,7 +51,7 @@ impl Classes {
         }
     }
 
-    /// C7, C8. Yields true if the next epoch must be begun.
+    /// C7, C8. Returns whether the next epoch must be begun.
     async fn uncount(&self, class: Class) -> Result<bool, Stopped> {
         let fabric = &self.queue.fabric;
         let old = Counts(fabric.atomic(&self.counts, Amo::Add(class.one().wrapping_neg())).await?);
@@ -74,7 +74,7 @@ impl Classes {
         Ok(Duties { class, chain, leaving: 0, flip })
     }
 
-    /// Takes the stack of those that wait for an epoch that has begun; yields its top.
+    /// Takes the stack of those that wait for an epoch that has begun; returns its top.
     pub(super) async fn take_stack(&self, epoch: u64) -> Result<Option<NodeId>, Stopped> {
         let top = self.queue.fabric.swap(self.stack(epoch), 0).await?;
         self.queue.decode("waiting", top)

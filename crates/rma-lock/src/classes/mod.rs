@@ -3,7 +3,7 @@
 //!
 //! # Words
 //! At the home:
-//! * `counts`: how many of each class are inside or wait, and the *epoch*, whose last bit says
+//! * `counts`: how many of each class are inside or wait, and the *epoch*, whose lowest bit says
 //!   whose turn it is.
 //! * `open`: while others wait, how many of the batch that has its turn have yet to leave; negative
 //!   while those that leave are ahead of the rank that adds the batch.
@@ -12,18 +12,19 @@
 //! At each rank: its queue nodes ([`crate::queue`]).
 //!
 //! # Turns
-//! A rank that comes in its class's turn, and finds nobody of the other class, is inside. A rank
-//! that finds somebody else waiting waits too: for the turn after the next one. The first of a
+//! A rank that arrives in its class's turn, and finds nobody of the other class, is inside. A rank
+//! that finds the other class waiting waits too: for the turn after the next one. The first of a
 //! class that has to wait closes the batch that is inside: it adds their number to `open`. Each
-//! rank that leaves and sees somebody waiting subtracts 1. Whoever brings `open` to 0, one of these
-//! or the rank that closed, begins the next epoch by one addition, which also yields how many wait
-//! for it, and whether they must be closed at once because the other class waits again; then it
-//! wakes the stack. So turns alternate as long as both classes want them, and nobody waits for more
-//! than two: its own class's batch, if that is closed, and one of the other class.
+//! rank that leaves and sees somebody waiting subtracts 1. The rank that brings `open` to 0, be it
+//! one of these or the one that closed the batch, begins the next epoch by one addition, which also
+//! returns how many wait for that epoch, and whether its batch must be closed at once because the
+//! other class waits again; then it wakes the stack. So turns alternate as long as both classes
+//! want them, and nobody waits for more than two: its own class's batch, if that is closed, and one
+//! of the other class.
 //!
 //! When an epoch ends, its stack is empty and nobody comes to it any more: all that were counted
-//! for the epoch have left. Therefore four stacks suffice; an epoch's waiters are never woken by
-//! those of another.
+//! for the epoch have left. Therefore four stacks suffice, and an epoch's waiters are never woken
+//! by those of another.
 
 mod enter;
 mod leave;
@@ -57,7 +58,7 @@ impl Class {
         }
     }
 
-    /// Returns one member of the class, as `counts` has it.
+    /// Returns what one member of the class adds to `counts`.
     fn one(self) -> u64 {
         1 << (COUNT_BITS * self as u32)
     }
@@ -169,7 +170,7 @@ impl Above for ClassOf {
         self.acquire(Patience::None)
     }
 
-    /// Flushes nothing: the ranks that were inside have already done that.
+    /// Flushes nothing: the ranks that were inside have already flushed.
     fn leave(&self) -> Boxed<'_, Result<()>> {
         let class = self.class;
         Box::pin(DetachOnDrop::new(&self.classes, move |classes, _| async move {

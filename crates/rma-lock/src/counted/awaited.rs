@@ -12,14 +12,14 @@ use core::{
 use rdma_fabric::Handle;
 use std::sync::Arc;
 
-/// What must be done if the result of an atomic is not taken. A type instead of a value, to take no
-/// space.
+/// What must be done if the result of an atomic is never taken. A type instead of a value, so that
+/// it takes no space.
 pub(super) trait Dropped {
-    /// Detaches it.
+    /// Detaches that work.
     fn dropped<S: Scheme>(core: &Arc<Core<S>>, posted: Handle<u64>);
 }
 
-/// An atomic that was posted and must be followed by others; yields the value before.
+/// A posted atomic that must be followed by others; its output is the previous value.
 pub(super) struct AwaitedAtomic<'a, S: Scheme, D: Dropped> {
     lock: &'a CountedLock<S>,
     /// `None` when the result has been taken.
@@ -98,7 +98,7 @@ impl<S: Scheme> Core<S> {
     }
 }
 
-/// R1 was posted by a future that was dropped: the reader takes itself back.
+/// R1 was posted by a future that was dropped: the reader uncounts itself again.
 pub(super) struct Arrival;
 
 impl Dropped for Arrival {

@@ -1,7 +1,7 @@
 //! Waking, and acting for those that gave up.
 //!
 //! A waiter whose deadline comes, or whose future is dropped, marks its own node abandoned and
-//! goes. Exactly one rank will try to wake that node, as with every node; it finds the mark and
+//! goes. As with every node, exactly one rank will try to wake it. That rank finds the mark and
 //! does what the waiter would have done with its grant: for a reader, it wakes the next reader and
 //! leaves (if the reader is counted); for a writer, it leaves. That may lead to further nodes,
 //! abandoned or not, so the duties form a loop.
@@ -16,7 +16,7 @@ pub(super) struct Duties {
     pub(super) reader: Option<NodeId>,
     /// A writer to wake; the lock is already set active for it.
     pub(super) writer: Option<NodeId>,
-    /// A writer that has given up the lock (X2, X3) and must still care for the queue (X4–X7).
+    /// A writer that has given up the lock (X2, X3) and still has to pass on the queue (X4–X7).
     pub(super) departing: Option<Departing>,
     /// Readers that gave up and are still counted.
     pub(super) leaving: u32,
@@ -29,13 +29,13 @@ pub(super) struct Departing {
     pub(super) queue: Found,
 }
 
-/// What is known about the queue behind a writer.
+/// What this rank knows about the queue behind a writer.
 #[derive(Debug)]
 pub(super) enum Found {
     Nothing,
     /// A successor linked itself: its node's bits.
     Link(u64),
-    /// What X4's comparison found in the tail.
+    /// What X4's compare-and-swap found in the tail.
     Tail(u64),
 }
 
@@ -44,13 +44,12 @@ impl<S: Scheme> Core<S> {
     ///
     /// Readers come first: they wait only for this rank. A departing writer's queue comes next,
     /// then the writer to let in, and last the departures of absent readers, which may let another
-    /// writer in. Readers that have yet to leave are counted, so no writer gets in meanwhile that
-    /// shouldn't.
+    /// writer in. Readers that have yet to leave are counted, so no writer gets in too early.
     pub(super) async fn do_duties(&self, duties: Duties) -> Result<(), Stopped> {
         match self.do_each(duties).await {
-            // Whoever waits for what is left undone waits for the lost rank too.
+            // Any rank that waits for what is left undone also waits for the lost rank.
             Err(Stopped::Broken(lost)) if self.tolerates(&lost) => Ok(()),
-            // Members may leave that still have a node in the queue of an epoch that is over.
+            // A member may leave while it still has a node in the queue of an epoch that is over.
             Err(Stopped::Broken(lost)) if self.is_gone(&lost) => {
                 if S::is_closed(self.fabric.get_word(&self.count).await?) { Ok(()) } else { Err(Stopped::Broken(lost)) }
             }

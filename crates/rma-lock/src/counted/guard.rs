@@ -51,14 +51,14 @@ impl<'a, S: Scheme> ReadGuard<'a, S> {
     /// [`crate::LockError::Broken`].
     #[inline]
     pub fn release(self) -> impl Future<Output = Result<()>> {
-        // Dropped unpolled, the future drops the guard.
+        // If it is dropped unpolled, the future drops the guard.
         in_place(ReleaseRead(self), S::release_read_later)
     }
 }
 
 impl<'a, S: Scheme> ReadGuard<'a, S> {
-    /// Leaves the hold to whoever [takes it over](ReadGuard::take_over). What a rank publishes
-    /// about its readers counts a hold only while somebody has its guard.
+    /// Leaves the hold to the rank that [takes it over](ReadGuard::take_over). The readers that a
+    /// rank publishes include a hold only while somebody has its guard.
     pub(super) fn pass_on(self) {
         self.lock.core.pass_reader_on();
         mem::forget(self);
@@ -102,7 +102,7 @@ impl<'a, S: Scheme> WriteGuard<'a, S> {
         self.held
     }
 
-    /// Returns what is held; the guard then no longer releases it.
+    /// Returns the hold, which the guard then no longer releases.
     pub(crate) fn disarm(self) -> Writing {
         let held = self.held;
         mem::forget(self);

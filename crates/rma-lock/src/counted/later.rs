@@ -1,8 +1,8 @@
-//! The paths that are not over at once, compiled once for each scheme.
+//! The paths that do not complete at once, compiled once for each scheme.
 //!
 //! The body of an `async fn`, like that of a closure, is compiled again in each crate that polls
 //! it, and so is everything generic. Behind a function of a trait's implementation for one type it
-//! is compiled here, so a program that locks does not compile the locks.
+//! is compiled here, so programs that use the locks do not compile them again.
 
 #![allow(private_interfaces, reason = "nobody outside this crate can name the trait")]
 
@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 macro_rules! later {
     ($($(#[$doc:meta])* fn $name:ident$(<$life:lifetime>)?($($arg:ident: $of:ty),*) $(-> $out:ty)? $body:block)*) => {
-        /// The part of a scheme that is the same for all, for each by itself.
+        /// The part that is the same for all schemes, implemented for each one separately.
         pub trait Later: Rules {
             $($(#[$doc])* fn $name$(<$life>)?($($arg: $of),*) $(-> $out)? where Self: Scheme;)*
         }
@@ -68,7 +68,7 @@ later! {
     fn release_write_unawaited(core: &Arc<Core<Self>>, held: Writing, exit: NotOut) {
         core.detach_write_release(held, exit);
     }
-    /// Detaches what follows for the last reader, which found `old` when it left.
+    /// Detaches what the last reader, which found `old` when it left, still has to do.
     fn wake_unawaited(core: &Arc<Core<Self>>, old: u64) {
         core.detach_wake(old);
     }
@@ -84,15 +84,15 @@ later! {
     fn try_hold<'a>(lock: &'a CountedLock<Self>) -> Boxed<'a, Result<bool>> {
         Box::pin(async move { Ok(lock.try_read().await?.map(ReadGuard::pass_on).is_some()) })
     }
-    /// Ends a shared hold, whoever took it.
+    /// Ends a shared hold, whichever rank took it.
     fn end_hold<'a>(lock: &'a CountedLock<Self>) -> Boxed<'a, Result<()>> {
         Box::pin(ReadGuard::take_over(lock).release())
     }
-    /// Takes an exclusive hold that is kept by its bits.
+    /// Takes an exclusive hold, kept as bits.
     fn keep<'a>(lock: &'a CountedLock<Self>, deadline: Time) -> Boxed<'a, Result<u64>> {
         Box::pin(async move { Ok(lock.write_before(deadline).await?.disarm().bits()) })
     }
-    /// Takes an exclusive hold that is kept by its bits, if that needs no wait.
+    /// Takes an exclusive hold, kept as bits, if that needs no wait.
     fn try_keep<'a>(lock: &'a CountedLock<Self>) -> Boxed<'a, Result<Option<u64>>> {
         Box::pin(async move { Ok(lock.try_write().await?.map(|guard| guard.disarm().bits())) })
     }

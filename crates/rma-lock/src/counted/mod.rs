@@ -16,12 +16,12 @@
 //! # Schemes
 //! There is one protocol and three ways to fill the count word ([`scheme`]):
 //! * [`Flat`], [`crate::locks::RpLock`]: reader preference as printed. Waiting readers are counted,
-//!   and the head has a word of its own.
+//!   and the head has its own word.
 //! * [`Packed`], [`crate::locks::PackedLock`]: like `Flat`, with the head in the count word. A
-//!   writer that finds the word 0 enters by one comparison and hands the lock over by another, and
-//!   the last reader learns from its own subtraction whom to wake.
+//!   writer that finds the word 0 enters by one compare-and-swap and hands the lock over by
+//!   another, and the last reader learns from its own subtraction whom to wake.
 //! * [`WritersFirst`], [`crate::locks::WritersFirstLock`]: a registered writer keeps readers out. A
-//!   waiting reader is not counted; a wake makes it try again. [`scheme::READERS_WAIT`] shows the
+//!   waiting reader is not counted; a wake makes it try again. [`scheme::READERS_WAIT`] tells the
 //!   leaving writer that some wait. A writer whose successor is known just wakes it.
 //!
 //! # Steps
@@ -30,24 +30,23 @@
 //! documentation (`docs/systems/rp-lock.md`), X1 being redundant. The protocol differs from the
 //! printed one:
 //! * A waiter is woken by a compare-and-swap instead of a store. It fails if the waiter gave up (a
-//!   deadline) or if the wake belongs to another turn of the node; the waker then acts for the
-//!   waiter that gave up: [`duties`].
-//! * A writer links itself behind its predecessor with a swap. A leaving writer that finds no
-//!   successor linked yet, though one is on its way (the printed X4 waits for it), leaves
-//!   [`NodeId::PASSED`] there and goes; the successor finds it and registers itself. So no release
-//!   waits for another rank's CPU.
-//! * A node is ready to be waited on as long as it is in no queue: whoever takes it out of a queue
-//!   makes it ready again (R2, W1).
+//!   deadline) or if the wake belongs to another turn of the node; the waker then acts for a waiter
+//!   that gave up: [`duties`].
+//! * A writer links itself behind its predecessor with a swap. A leaving writer whose successor is
+//!   on its way but not linked yet (the printed X4 waits for it) leaves [`NodeId::PASSED`] in the
+//!   link and goes; the successor finds that and registers itself. So no release waits for another
+//!   rank's CPU.
+//! * A node in no queue is ready to be waited on: whoever takes it out of a queue makes it ready
+//!   again (R2, W1).
 //! * Flags known to be clear, or set, are changed by an addition (W4, X2, X6).
 //! * The leaving writer looks for waiting readers only if the count word shows any (X3).
 //!
 //! # Fast and slow
-//! Where operations are over when they are posted, an uncontended acquisition or release is a few
-//! lines without a wait (`reader::ReadNow` and `ReleaseRead`; `Core::start` and `leave`). Where
-//! they take time, a reader's one atomic is awaited in place ([`awaited::AwaitedAtomic`]). As soon
-//! as an acquisition or release has to wait for more, or to be woken, it continues in a boxed
-//! future that owns what it needs, so that dropping it can leave it to the fabric
-//! ([`crate::detach`]).
+//! Where operations complete when posted, an uncontended acquisition or release is a few lines
+//! without a wait (`reader::ReadNow` and `ReleaseRead`; `Core::start` and `leave`). Where they take
+//! time, a reader's one atomic is awaited in place ([`awaited::AwaitedAtomic`]). As soon as an
+//! acquisition or release has to wait for more, or to be woken, it continues in a boxed future that
+//! owns what it needs, so that dropping it can leave it to the fabric ([`crate::detach`]).
 
 mod awaited;
 mod duties;
@@ -91,12 +90,11 @@ const _: () = assert!(Home::Head as u64 + 8 <= HOME_BYTES);
 /// put, unlock 2 atomics.
 pub type RpLock = CountedLock<Flat>;
 
-/// A readers-writer lock with reader preference, with everything that registers a writer in one
-/// word.
+/// A readers-writer lock with reader preference that registers a writer in a single word.
 ///
 /// Uncontended remote operations: shared lock 1 atomic, unlock 1; exclusive lock 2 atomics, unlock 2.
-/// A hand-over from writer to writer costs 1 and a wake; the last reader lets a writer in by 2 and
-/// a wake.
+/// A hand-over from writer to writer costs 1 atomic and a wake; the last reader lets a writer in by
+/// 2 atomics and a wake.
 pub type PackedLock = CountedLock<Packed>;
 
 /// A readers-writer lock with writer preference: no reader gets in while a writer waits.
@@ -110,15 +108,15 @@ pub type WritersFirstLock = CountedLock<WritersFirst>;
 /// [`PackedLock`] or [`WritersFirstLock`].
 ///
 /// One value per rank refers to one lock shared by all; clones of it are the same value. A rank may
-/// hold the lock shared several times (with [`WritersFirstLock`] the second time may wait for a
-/// writer that waits for the first). Asking for the lock again while holding it exclusively
-/// deadlocks, as with any lock that is not reentrant.
+/// hold the lock shared several times (with [`WritersFirstLock`] the second acquisition may wait
+/// for a writer that waits for the first hold). Asking for the lock again while holding it
+/// exclusively deadlocks, as with any lock that is not reentrant.
 ///
 /// # Dropped futures
 /// Each future of a lock or guard may be dropped at any moment, by `select!` or a deadline. What
 /// others still depend on is [detached](Fabric::detach): a dropped acquisition ends not holding the
 /// lock, a dropped release ends having released it. Other ranks, and later calls of this rank, need
-/// not know.
+/// not know of it.
 ///
 /// # Threads
 /// A lock may be used by several threads if its fabric may. It is fastest for the thread that uses
@@ -139,7 +137,7 @@ impl<S: Scheme> fmt::Debug for CountedLock<S> {
 pub(crate) struct Core<S: Scheme> {
     queue: Queue,
     count: RemoteWord<u64>,
-    /// Created when this rank first writes: in a large job most ranks never do.
+    /// Created when this rank first writes, which most ranks of a large job never do.
     writers: OnceLock<Box<Writers>>,
     link: S::EpochLink,
 }
@@ -209,8 +207,8 @@ impl<S: Scheme> HasFabric for Core<S> {
     }
 }
 
-/// The queue's functions of these names, followed by what a recoverable lock does when this rank
-/// has taken a step.
+/// The queue's functions of the same names, followed by what a recoverable lock does after each
+/// step of this rank.
 impl<S: Scheme> Core<S> {
     #[inline(always)]
     fn publish(&self, step: Transition) -> Result<(), FabricError> {
@@ -229,7 +227,8 @@ impl<S: Scheme> Core<S> {
         S::went_on(&self.link, &self.fabric, || !is_inside(self.published.sum()));
     }
 
-    /// Returns the top of the stack of waiting readers. A rank that looks there has to wait anyway.
+    /// Returns the word with the top of the stack of waiting readers. It is resolved each time: a
+    /// rank that looks there has to wait anyway.
     fn readers(&self) -> Result<RemoteWord<u64>, FabricError> {
         self.fabric.remote_word(self.at_home(Home::Readers as u64)?)
     }
@@ -252,15 +251,15 @@ impl<S: Scheme> Core<S> {
         Ok(self.writers.get_or_init(|| Box::new(writers)))
     }
 
-    /// Announces a step and posts its atomic, waiting for room. Until it is posted, nothing depends
-    /// on this future.
+    /// Announces a step and posts its atomic, waiting for room. Until the atomic is posted, nothing
+    /// depends on this future.
     async fn post(&self, step: Transition, word: &RemoteWord<u64>, amo: Amo<u64>) -> Result<Handle<u64>, FabricError> {
         let posted = self.queue.post(step, word, amo).await;
         self.went_on();
         posted
     }
 
-    /// Announces a step, and does its atomic or posts it; a copy of `amo` is posted, as in
+    /// Announces a step, and does or posts its atomic; what is posted is a copy of `amo`, as in
     /// [`crate::in_place::atomic_now`].
     #[inline(always)]
     fn begin(&self, lane: Lane, step: Transition, word: &RemoteWord<u64>, amo: Amo<u64>) -> Started {
@@ -294,8 +293,8 @@ impl<S: Scheme> Core<S> {
     }
 
     /// Returns whether `error` is the loss of a member, or means that a member has dropped its
-    /// part: that member is about to be lost, or has left the lock as others may where the epoch is
-    /// closed.
+    /// part: that member is about to be lost, or has left the lock, as members may when the epoch
+    /// is closed.
     fn is_gone(&self, error: &LockError) -> bool {
         let LockError::Fabric(error) = error else { return false };
         S::RECOVERABLE && error.gone().is_some_and(|rank| rank != self.home)

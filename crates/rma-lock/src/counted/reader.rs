@@ -71,17 +71,17 @@ impl<'a, S: Scheme, Held: From<ReadGuard<'a, S>>> Future for ArrivalPosted<'a, S
     }
 }
 
-/// The state of an acquisition that is not over yet.
+/// The state of an acquisition that is not complete yet.
 #[derive(Debug)]
 pub enum ReadEntry {
     /// R1 was not posted.
     Outside,
-    /// R1 met a writer, or too many readers, in this word.
+    /// R1 found this word, with a writer or too many readers in it.
     Counted(u64),
 }
 
-/// Returns the acquisition's state: by a call, so that the word need not be kept in memory where
-/// nobody is in the way.
+/// Returns the acquisition's state. This is a call, so that the word need not be kept in memory
+/// where nobody is in the way.
 #[cold]
 #[inline(never)]
 fn counted(old: u64) -> ReadEntry {
@@ -104,7 +104,7 @@ impl<'a, S: Scheme> FastPath for ReleaseRead<'a, S> {
         let ReleaseRead(guard) = self;
         let (lock, core) = (guard.lock(), &guard.lock().core);
         if !core.ordered_everywhere {
-            // A flush that has to wait is begun again with the rest.
+            // A flush that has to wait starts again with the rest.
             match pin!(core.fabric.flush_all()).poll(cx) {
                 Poll::Ready(Ok(())) => {}
                 Poll::Ready(Err(error)) => return Attempt::NotDone(ReadExit::Inside(guard, Some(Err(error.into())))),
@@ -146,10 +146,11 @@ impl<'a, S: Scheme> Future for DeparturePosted<'a, S> {
     }
 }
 
-/// The state of a release that is not over yet.
+/// The state of a release that is not complete yet.
 #[derive(Debug)]
 pub enum ReadExit<'a, S: Scheme> {
-    /// U1 was not posted, and the guard is armed. Holds the flush's outcome, if the flush is over.
+    /// U1 was not posted, and the guard is armed. Holds the flush's outcome, if the flush is
+    /// complete.
     Inside(ReadGuard<'a, S>, Option<Result<()>>),
     /// Uncounted, as the last reader before a writer; holds what U1 found.
     Last(&'a CountedLock<S>, u64),
@@ -161,9 +162,9 @@ impl<S: Scheme> CountedLock<S> {
     /// What earlier writers put is visible to gets posted afterwards. Without a writer in its way
     /// this costs 1 remote atomic.
     ///
-    /// Dropping the future undoes what it has done. Whoever would have woken a waiting reader finds
-    /// its mark, and uncounts it if it is counted; this costs 1 atomic on own memory now. A reader
-    /// that is about to wait, or has been let in, uncounts itself in the background.
+    /// Dropping the future undoes what it has done. This costs a waiting reader 1 atomic on its own
+    /// memory; the rank that would have woken it finds its mark, and uncounts it if it is counted.
+    /// A reader that is about to wait, or has been let in, uncounts itself in the background.
     ///
     /// # Errors
     /// [`crate::LockError::Fabric`]; [`crate::LockError::TooManyWaiting`];
@@ -175,9 +176,9 @@ impl<S: Scheme> CountedLock<S> {
         self.read_before(Time::MAX)
     }
 
-    /// Takes the lock shared, or gives up at `deadline`. Giving up costs 1 atomic on own memory;
-    /// whoever would have woken this rank takes its reader off the count. Dropping the future has
-    /// the same effect.
+    /// Takes the lock shared, or gives up at `deadline`. Giving up costs 1 atomic on this rank's
+    /// own memory; the rank that would have woken it takes its reader off the count. Dropping the
+    /// future has the same effect.
     ///
     /// # Errors
     /// As [`CountedLock::read`], and [`crate::LockError::TimedOut`].
@@ -186,8 +187,8 @@ impl<S: Scheme> CountedLock<S> {
         in_place(ReadNow(self, PhantomData), move |entry| S::read_later(self, entry, deadline))
     }
 
-    /// Takes the lock shared if no writer is in the way. Costs 1 remote atomic if so, 2 or more if
-    /// not. Dropping the future undoes what it has done.
+    /// Takes the lock shared if no writer is in the way. Costs 1 remote atomic on success,
+    /// otherwise 2 or more. Dropping the future undoes what it has done.
     ///
     /// # Errors
     /// As [`CountedLock::read`].
@@ -239,7 +240,7 @@ impl<S: Scheme> CountedLock<S> {
         }
     }
 
-    /// R1 from `entry` on. Yields true if no writer is inside, and therefore this reader is.
+    /// R1 from `entry` on. Returns true if no writer is inside, and therefore this reader is.
     async fn count_me_later(&self, entry: ReadEntry) -> Result<bool> {
         let core = &self.core;
         let old = match entry {
@@ -260,7 +261,8 @@ impl<S: Scheme> CountedLock<S> {
         Ok(false)
     }
 
-    /// U1 from `exit` on. Dropped before U1 is posted, the guard does it all in the background.
+    /// U1 from `exit` on. If it is dropped before U1 is posted, the guard does it all in the
+    /// background.
     pub(crate) async fn uncount_me_later(exit: ReadExit<'_, S>) -> Result<()> {
         let (lock, old, flushed) = match exit {
             ReadExit::Last(lock, old) => (lock, old, Ok(())),
@@ -285,8 +287,8 @@ impl<S: Scheme> CountedLock<S> {
         flushed
     }
 
-    /// Releases a shared hold that nobody else will release: at once as far as that is possible,
-    /// the rest in the background.
+    /// Releases a shared hold that nobody else will release: as far as possible at once, and the
+    /// rest in the background.
     pub(crate) fn release_read_unawaited(&self) {
         if self.core.ordered_everywhere {
             let lane = self.core.published.lane();

@@ -1,5 +1,5 @@
-//! Readers that meet a writer: waiting for it (R2–R7), taking themselves back, and letting it in
-//! when the last one leaves (U2–U4).
+//! Readers that meet a writer: waiting for it (R2–R7), withdrawing, and letting it in when the last
+//! one leaves (U2–U4).
 
 use super::{
     Core, Scheme,
@@ -34,15 +34,15 @@ impl<S: Scheme> Core<S> {
         self.after_uncounting(old).await
     }
 
-    /// Takes an announced reader back.
+    /// Withdraws an announced reader.
     pub(super) async fn withdraw_reader(&self) -> Result<(), Stopped> {
         let old = self.fabric.atomic(&self.count, UNCOUNT_ME).await?; // U1
         self.publish(Transition::READER_GIVES_UP)?;
         self.after_uncounting(old).await
     }
 
-    /// Takes back an announced reader because R1 found too many readers in `old`. It may now be the
-    /// last one before a writer.
+    /// Withdraws an announced reader because R1 found too many readers in `old`. It may by now be
+    /// the last one before a writer.
     pub(super) async fn refuse_reader(&self, old: u64) -> Result<(), Stopped> {
         self.withdraw_reader().await?;
         // Another epoch may have room.
@@ -61,7 +61,7 @@ impl<S: Scheme> Core<S> {
         let next = self.push(&self.readers()?, "readers", &own).await?; // R3
         // R4: the writer may have left between R1 and R3 without seeing me.
         if self.fabric.get_word(&self.count).await? & S::HOLDS_UP == 0 {
-            // R5: whoever is there may enter, perhaps this reader.
+            // R5: those on the stack may enter, perhaps this reader among them.
             let top = self.fabric.swap(&self.readers()?, 0).await?;
             if let Some(top) = self.decode("readers", top)? {
                 self.do_duties(Duties { reader: Some(top), ..Duties::default() }).await?;
@@ -89,7 +89,8 @@ impl<S: Scheme> Core<S> {
         Ok(())
     }
 
-    /// Waits as a reader that is not counted meanwhile: U1, and R3–R7 until R1 finds no writer.
+    /// Waits as a reader that is not counted in the meantime: U1, and R3–R7 until R1 finds no
+    /// writer.
     async fn wait_uncounted(&self, deadline: Time, cancelled: &Cancelled) -> Result<(), Stopped> {
         loop {
             let old = self.fabric.atomic(&self.count, UNCOUNT_ME).await?; // U1
@@ -117,7 +118,7 @@ impl<S: Scheme> Core<S> {
         Ok(())
     }
 
-    /// Publishes that the hold of a reader of this rank is no longer its own.
+    /// Publishes that a reader's hold is no longer this rank's.
     pub(crate) fn pass_reader_on(&self) {
         if let Err(error) = self.publish(Transition::READER_ENTERED.undone()) {
             self.broken.by_fabric(error);
@@ -136,7 +137,7 @@ impl<S: Scheme> Core<S> {
         let own = self.take_node(deadline, cancelled).await?; // R2
         let next = self.push(&self.readers()?, "readers", &own).await?; // R3
         if next.is_none() {
-            // R4: the first of those that wait notifies the writer of all of them; if there is no
+            // R4: the first of the waiting readers notifies the writer of them all; if there is no
             // writer, it does what the writer would have done.
             let old = self.fabric.fetch_or(&self.count, READERS_WAIT).await?;
             if old & S::KEEPS_OUT == 0 {
@@ -152,7 +153,7 @@ impl<S: Scheme> Core<S> {
         if cancelled.is_set() { Err(Stopped::GaveUp(Cancelled::REASON)) } else { Ok(()) }
     }
 
-    /// U1 for another reader, U2, U3. Yields the writer to be let in, if this was the last reader.
+    /// U1 for another reader, U2, U3. Returns the writer to let in, if this was the last reader.
     pub(super) async fn reader_leaves(&self) -> Result<Option<NodeId>, Stopped> {
         match self.fabric.atomic(&self.count, UNCOUNT_ME).await? {
             old if S::is_last(old) => self.let_writer_in(old - READER).await,
@@ -173,8 +174,8 @@ impl<S: Scheme> Core<S> {
 
     /// U2, U3; X7: turns the interest in `word`, in which no reader is counted, into activity.
     /// Fails if a reader came in, which will then do it. A separate head is read *after* the swap:
-    /// it has no identity, and the swap may have succeeded for a later writer than the one seen
-    /// before.
+    /// the interest does not say whose it is, and the swap may have succeeded for a later writer
+    /// than the one seen before.
     pub(super) async fn let_writer_in(&self, word: u64) -> Result<Option<NodeId>, Stopped> {
         if !self.activate(word).await? {
             return Ok(None);
@@ -191,8 +192,8 @@ impl<S: Scheme> Core<S> {
         }
     }
 
-    /// Turns interest into activity by comparing and swapping. It does not matter whether readers
-    /// began or ceased to wait.
+    /// Turns interest into activity by compare-and-swap, regardless of readers that begin or cease
+    /// to wait.
     pub(super) async fn activate(&self, mut word: u64) -> Result<bool, Stopped> {
         loop {
             let old = self.fabric.compare_swap(&self.count, word, S::granted(word)).await?;

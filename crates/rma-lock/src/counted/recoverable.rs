@@ -1,5 +1,5 @@
-//! The packed scheme in an epoch of a recoverable lock: two more flags, and what is done to its
-//! words from outside.
+//! The packed scheme in an epoch of a recoverable lock: two more flags, and operations on its words
+//! from outside.
 
 use super::{
     CountedLock, Home, WriteGuard,
@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 /// The epoch is closed: nobody gets in any more.
 const CLOSED: u64 = 1 << 31;
-/// What the lock protects may be half-written: only an acquisition that asks for that gets in.
+/// What the lock protects may be half-written: only an acquisition that accepts this gets in.
 const TORN: u64 = 1 << 30;
 
 /// Reader preference, packed, in an epoch of a [`crate::locks::RecoverableLock`].
@@ -69,8 +69,8 @@ impl Rules for Recoverable {
 }
 
 impl CountedLock<Recoverable> {
-    /// Returns the lock of an epoch, in its words. After the first epoch a rank's last node is
-    /// reserved for its stand-in.
+    /// Returns the lock of an epoch, in the epoch's words. After the first epoch a rank's last node
+    /// is reserved for its stand-in.
     pub(crate) fn of_epoch(core: &Arc<recovery::Core>, epoch: usize, memory: GroupMemory) -> Result<Self> {
         let link = EpochLink::new(core, epoch)?;
         let lock = CountedLock::with(core.fabric(), memory, core.home(), link)?;
@@ -85,13 +85,13 @@ impl CountedLock<Recoverable> {
         queue::is_inside(self.core.published.sum())
     }
 
-    /// Yields what keeps acquisitions out now.
+    /// Returns what keeps acquisitions out now.
     pub(crate) async fn shut(&self) -> Result<Shut> {
         let word = self.core.fabric.get_word(&self.core.count).await?;
         Ok(Shut { torn: word & TORN != 0, closed: Recoverable::is_closed(word) })
     }
 
-    /// Returns whether the lock is known at once not to be torn.
+    /// Returns whether the lock is known, without a wait, not to be torn.
     #[inline(always)]
     pub(crate) fn is_whole_now(&self) -> bool {
         self.core.fabric.get_word_now(&self.core.count).is_some_and(|word| word & TORN == 0)
@@ -106,7 +106,7 @@ impl CountedLock<Recoverable> {
         Ok(())
     }
 
-    /// Marks what the lock protects as whole; yields whether the epoch was closed before that.
+    /// Marks what the lock protects as whole; returns whether the epoch was closed before that.
     pub(crate) async fn mark_whole(&self) -> Result<bool> {
         Ok(Recoverable::is_closed(self.core.fabric.fetch_and(&self.core.count, !TORN).await?))
     }
@@ -142,7 +142,7 @@ impl WriteGuard<'_, Recoverable> {
     }
 }
 
-/// What keeps acquisitions out, whoever is inside.
+/// What keeps acquisitions out, regardless of who is inside.
 #[derive(Clone, Copy)]
 pub(crate) struct Shut {
     /// What the lock protects may be half-written.
@@ -151,7 +151,7 @@ pub(crate) struct Shut {
     pub(crate) closed: bool,
 }
 
-/// An epoch's words at the home, for the rank that closes it or opens it.
+/// An epoch's words at the home, for the rank that closes or opens it.
 pub(crate) struct HomeWords {
     count: RemoteWord<u64>,
     tail: RemoteWord<u64>,
@@ -184,7 +184,7 @@ impl HomeWords {
         Ok(Closed { writer: writer.map(NodeId::rank), torn: word & TORN != 0 })
     }
 
-    /// Writes the words of an epoch that nobody else knows of yet, with the stand-in of `writer`
+    /// Writes the words of an epoch that no other rank knows of yet, with the stand-in of `writer`
     /// inside, or nobody.
     pub(crate) async fn install(&self, fabric: &Fabric, writer: Option<Rank>, torn: bool) -> Result<()> {
         let node = writer.map_or(0, |rank| NodeId::stand_in(rank).bits());

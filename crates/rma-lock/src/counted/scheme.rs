@@ -1,4 +1,4 @@
-//! What the home words of a lock mean, and what follows from that.
+//! What the home words of a lock mean, and the rules that follow from it.
 
 use super::later::Later;
 use crate::{Fairness, holder_limit::limit_bits};
@@ -11,7 +11,7 @@ pub(super) const WRITER_INTERESTED: u64 = 1;
 pub(super) const WRITER_ACTIVE: u64 = 2;
 /// One reader.
 pub(super) const READER: u64 = 4;
-/// Readers wait that are not counted.
+/// Uncounted readers wait.
 pub(super) const READERS_WAIT: u64 = 1 << 31;
 
 /// The count that the last reader finds at U1 if a writer waits for it to leave.
@@ -19,14 +19,14 @@ pub(super) const LAST: u64 = READER + WRITER_INTERESTED;
 /// The bit at which the head starts in a count word that has one.
 pub(super) const HEAD: u32 = 32;
 
-/// How a writer admits a successor that it knows, without releasing the lock in between.
+/// How a writer hands the lock to a known successor without releasing it in between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HandOver {
     /// It never does.
     Never,
-    /// By a comparison, which fails if readers are counted.
+    /// By a compare-and-swap, which fails if readers are counted.
     IfNoReaders,
-    /// Always: the lock stays active.
+    /// Always; the lock stays active.
     Always,
 }
 
@@ -36,8 +36,8 @@ pub trait Scheme: Later {}
 
 impl<R: Later> Scheme for R {}
 
-/// A scheme's own part. Nodes are [`crate::queue::NodeId::bits`], words are values of the count
-/// word. The default methods keep the queue's first in the count word.
+/// The part that differs between schemes. Nodes are given as [`crate::queue::NodeId::bits`], words
+/// are values of the count word. The default methods keep the queue's first in the count word.
 pub trait Rules: Copy + fmt::Debug + Send + Sync + 'static {
     /// What the lock of an epoch knows about the recoverable lock that it belongs to; nothing in
     /// other schemes.
@@ -52,18 +52,18 @@ pub trait Rules: Copy + fmt::Debug + Send + Sync + 'static {
     const KEEPS_OUT: u64;
     /// The bits in which readers are counted.
     const COUNTED: u64;
-    /// Those bits of the count that keep an arriving reader out because of the holder limit.
+    /// The bits of the count that keep an arriving reader out because of the holder limit.
     const OVER_LIMIT: u64 = limit_bits(Self::COUNTED, READER);
-    /// Those flags that keep readers out and clear by themselves, so that readers wait for that.
+    /// The flags that keep readers out and will clear in time, so that readers wait for that.
     const HOLDS_UP: u64 = Self::KEEPS_OUT;
-    /// Whether a waiting reader is counted: then the wake lets it in. Otherwise it tries again.
+    /// Whether a waiting reader is counted. If so, the wake lets it in; otherwise it tries again.
     const WAITS_COUNTED: bool;
-    /// Whether a separate word names the queue's first. Otherwise the count word does.
+    /// Whether a separate word names the queue's first; otherwise the count word does.
     const HEAD_APART: bool;
     /// How a writer hands the lock over.
     const HAND_OVER: HandOver;
-    /// Whether the lock handles the loss of a member: then a failed operation on the lost rank's
-    /// node is no error, and a waiter that is woken looks at the count word again.
+    /// Whether the lock handles the loss of a member. If so, a failed operation on the lost rank's
+    /// node is no error, and a woken waiter checks the count word again.
     const RECOVERABLE: bool = false;
 
     /// Returns what must be added to the count word to show `node`'s interest.
@@ -93,20 +93,20 @@ pub trait Rules: Copy + fmt::Debug + Send + Sync + 'static {
     /// Returns whether the writer that found `word` at X2 must look for waiting readers.
     fn must_sweep(word: u64) -> bool;
 
-    /// Returns whether nobody may be inside, whoever admitted it.
+    /// Returns whether nobody may be inside, even if admitted.
     #[inline]
     fn is_shut(_word: u64) -> bool {
         false
     }
 
-    /// Returns whether the epoch is over: what is left in its queue concerns nobody.
+    /// Returns whether the epoch is over, and what is left in its queue concerns nobody.
     #[inline]
     fn is_closed(_word: u64) -> bool {
         false
     }
 
-    /// Called after each change that is published. `is_out` returns whether this rank is neither
-    /// inside now nor on its way in.
+    /// Reacts to a published change; called after each. `is_out` returns whether this rank is
+    /// neither inside now nor on its way in.
     #[inline(always)]
     fn went_on(_link: &Self::EpochLink, _fabric: &Fabric, _is_out: impl FnOnce() -> bool) {}
 

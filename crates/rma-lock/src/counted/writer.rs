@@ -14,8 +14,8 @@ use crate::{
 use core::{fmt, future::Future, marker::PhantomData, task::Context};
 use rdma_fabric::{Amo, Time};
 
-/// What a writer inside must remember: its queue node, and whether somebody woke it. One word, to
-/// be cheap to move.
+/// What a writer inside must remember: its queue node, and whether somebody woke it. One word, so
+/// that it is cheap to move.
 #[derive(Clone, Copy)]
 pub struct Writing(u64);
 
@@ -54,10 +54,10 @@ impl fmt::Debug for Writing {
     }
 }
 
-/// The state of an acquisition that is not over yet.
+/// The state of an acquisition that is not complete yet.
 #[derive(Debug)]
 pub enum WriteEntry {
-    /// W2, or the comparison of a try in its place, was posted.
+    /// W2, or a try's compare-and-swap in its place, was posted.
     Tail(Posting),
     /// The queue was empty.
     First,
@@ -65,7 +65,7 @@ pub enum WriteEntry {
     Interest(Posting),
     /// W4 found nobody inside.
     Alone,
-    /// W5, or the comparison with 0 in its place, was posted.
+    /// W5, or the compare-and-swap of 0 in its place, was posted.
     Enter(Posting),
 }
 
@@ -105,8 +105,8 @@ impl<S: Scheme> CountedLock<S> {
     /// Everything that earlier holders put is visible to gets posted afterwards. On an idle lock
     /// this costs 3 remote atomics and a put, one after the other.
     ///
-    /// Dropping the future undoes what it has done. A waiting writer is passed over by whoever
-    /// would have woken it; this costs 1 atomic on own memory now. A writer that has been let in
+    /// Dropping the future undoes what it has done. This costs a waiting writer 1 atomic on its own
+    /// memory; the rank that would have woken it passes it over. A writer that has been let in
     /// releases the lock in the background.
     ///
     /// # Errors
@@ -116,9 +116,9 @@ impl<S: Scheme> CountedLock<S> {
         self.write_before(Time::MAX)
     }
 
-    /// Takes the lock exclusively, or gives up at `deadline`. Giving up costs 1 atomic on own
-    /// memory; whoever would have woken this rank hands the lock on. Dropping the future has the
-    /// same effect.
+    /// Takes the lock exclusively, or gives up at `deadline`. Giving up costs 1 atomic on this
+    /// rank's own memory; the rank that would have woken it hands the lock on. Dropping the future
+    /// has the same effect.
     ///
     /// # Errors
     /// As [`CountedLock::write`], and [`crate::LockError::TimedOut`].
@@ -165,7 +165,7 @@ fn only_first(node: NodeId) -> Amo<u64> {
 }
 
 impl<S: Scheme> Core<S> {
-    /// W1–W5 as far as nothing has to be waited for. Yields the hold if that leads inside.
+    /// W1–W5 as far as they need no wait. Returns the hold if that leads inside.
     #[inline(always)]
     fn start(&self, first: impl Fn(NodeId) -> Amo<u64>) -> Result<Writing, NotInside> {
         if !self.is_fast() || !self.broken.is_whole() {
@@ -194,7 +194,7 @@ impl<S: Scheme> Core<S> {
                 Err(Some(posting)) => return Err(not_inside(own.keep(), WriteEntry::Enter(*posting))),
             }
         }
-        // W3: W4 comes after it by the provider's order.
+        // W3: the provider orders W4 after it.
         if self.put_head_now(writers, node).is_none() {
             return Err(not_inside(own.keep(), WriteEntry::First));
         }

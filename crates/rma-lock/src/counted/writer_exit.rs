@@ -18,16 +18,17 @@ use core::{mem, task::Context};
 use rdma_fabric::{Amo, FabricError};
 use std::sync::Arc;
 
-/// The state of a release that is not over yet.
+/// The state of a release that is not complete yet.
 #[derive(Debug)]
 pub enum WriteExit {
-    /// The successor is known. The comparison that hands over to it was posted, if one is needed.
+    /// The successor is known. The compare-and-swap that hands over to it was posted, if one is
+    /// needed.
     HandOver(Option<Posting>, u64),
     /// X2 was posted.
     Active(Posting),
     /// X3 is done.
     Queue,
-    /// X4's comparison was posted.
+    /// X4's compare-and-swap was posted.
     Tail(Posting),
 }
 
@@ -61,7 +62,8 @@ impl<'a, S: Scheme> FastPath for ReleaseWrite<'a, S> {
 }
 
 impl<S: Scheme> CountedLock<S> {
-    /// X2–X7 from `exit` on. Dropped before X2 is posted, the guard does it all in the background.
+    /// X2–X7 from `exit` on. If it is dropped before X2 is posted, the guard does it all in the
+    /// background.
     pub(crate) async fn leave_later(guard: WriteGuard<'_, S>, exit: NotOut) -> Result<()> {
         let (lock, mut flushed) = (guard.lock(), Ok(()));
         let core = &lock.core;
@@ -77,8 +79,8 @@ impl<S: Scheme> CountedLock<S> {
         flushed
     }
 
-    /// Releases an exclusive hold that nobody else will release: at once as far as that is
-    /// possible, the rest in the background.
+    /// Releases an exclusive hold that nobody else will release: as far as possible at once, and
+    /// the rest in the background.
     pub(crate) fn release_write_unawaited(&self, held: Writing) {
         if let Err(exit) = self.core.leave(held) {
             S::release_write_unawaited(&self.core, held, exit);
@@ -107,7 +109,7 @@ impl<S: Scheme> Core<S> {
         Amo::Add(S::active(node.bits()).wrapping_neg())
     }
 
-    /// X2–X4 as far as nothing has to be waited for.
+    /// X2–X4 as far as they need no wait.
     #[inline(always)]
     pub(crate) fn leave(&self, held: Writing) -> Result<(), NotOut> {
         let (node, lane) = (held.node(), self.published.lane());
@@ -143,7 +145,7 @@ impl<S: Scheme> Core<S> {
         self.own(node.slot(), NodeWord::Next).is_ok_and(|next| matches!(self.fabric.load(next), Ok(0)))
     }
 
-    /// X2, or the hand-over to a known successor in its place, posted.
+    /// Posts X2, or the hand-over to a known successor in its place.
     async fn post_leave(&self, held: Writing) -> Result<WriteExit, FabricError> {
         let (node, step) = (held.node(), Transition::writer_goes_on(held.node()));
         if S::HAND_OVER != HandOver::Never {
@@ -209,8 +211,8 @@ impl<S: Scheme> Core<S> {
         self.deactivate_for(node, Found::Nothing, duties).await
     }
 
-    /// Completes a hand-over to `next`. If the comparison that it needs found something else,
-    /// leaves in the general way.
+    /// Completes a hand-over to `next`. If the compare-and-swap that this needs has failed, leaves
+    /// in the general way.
     async fn pass_to_next(
         &self,
         node: NodeId,
@@ -233,8 +235,8 @@ impl<S: Scheme> Core<S> {
         Ok(())
     }
 
-    /// X3, if the count word was `count` before X2: takes the readers that waited for that. Yields
-    /// the top of their stack.
+    /// X3, if the count word was `count` before X2: takes the readers that waited for it, and
+    /// returns the top of their stack.
     ///
     /// The stack is taken before the next writer can register (X6): a later sweep could release
     /// readers that queued behind that writer.
@@ -251,8 +253,8 @@ impl<S: Scheme> Core<S> {
         self.decode("readers", top)
     }
 
-    /// X4–X7, for this rank or for a writer that gave up: leaves the queue, registers the
-    /// successor. Yields the writer to be woken, if there is one and no reader is in its way.
+    /// X4–X7, for this rank or for a writer that gave up: leaves the queue and registers the
+    /// successor. Returns the writer to wake, if there is one and no reader is in its way.
     pub(super) async fn pass_queue_on(&self, departing: Departing) -> Result<Option<NodeId>, Stopped> {
         let node = departing.node;
         let successor = self.successor(departing).await?;
@@ -266,7 +268,7 @@ impl<S: Scheme> Core<S> {
         self.let_writer_in(count + S::interest(successor.bits())).await // X7
     }
 
-    /// X4: yields the writer after `node`. `None` if there is none, or if it will register itself.
+    /// X4: returns the writer after `node`; `None` if there is none, or if it will register itself.
     async fn successor(&self, Departing { node, queue }: Departing) -> Result<Option<NodeId>, Stopped> {
         let tail = match queue {
             Found::Tail(tail) => tail,

@@ -38,8 +38,8 @@ pub(super) async fn try_acquire<S: Scheme>(
 }
 
 impl<S: Scheme> Core<S> {
-    /// Yields a node whose W2, `first`, was posted; posts it now if that has not happened. Until
-    /// then nothing depends on this future, and after that it is over.
+    /// Returns a node whose W2, `first`, was posted; posts it now if need be. Until W2 is posted
+    /// nothing depends on this future, and once it is, the future completes.
     pub(super) async fn started(
         &self,
         entry: NotInside,
@@ -114,7 +114,7 @@ impl<S: Scheme> Core<S> {
         self.now_inside(own, !inside, cancelled).await.map(Some)
     }
 
-    /// W7. If given up, the node stays in the queue; its waker will make it ready again.
+    /// W7. A node that is given up stays in the queue; its waker will make it ready again.
     async fn await_turn(&self, own: &Own<'_>, deadline: Time, cancelled: &Cancelled) -> Result<(), Stopped> {
         let woken = self.wait_to_be_woken(own, deadline, cancelled).await;
         if let Err(Stopped::GaveUp(_)) = woken {
@@ -133,8 +133,8 @@ impl<S: Scheme> Core<S> {
         Ok(held)
     }
 
-    /// W6: links behind a writer that may already be gone; yields true if so, and then `node` is
-    /// first.
+    /// W6: links behind a writer that may already be gone; returns true if it is, and `node` is
+    /// therefore first.
     async fn link(&self, node: NodeId, before: u64) -> Result<bool, Stopped> {
         let Some(before) = self.decode("tail", before)? else { return Ok(true) };
         let linked = async { self.fabric.swap(&self.node(before, NodeWord::Next)?, node.bits()).await };
@@ -148,8 +148,8 @@ impl<S: Scheme> Core<S> {
         }
     }
 
-    /// W3–W5 from `entry` on: first in the queue, `node` registers, and enters if no reader is
-    /// present.
+    /// W3–W5 from `entry` on: being first in the queue, `node` registers, and enters if no reader
+    /// is present.
     async fn contend(&self, node: NodeId, entry: WriteEntry) -> Result<bool, Stopped> {
         let interest = S::interest(node.bits());
         let count = match entry {
@@ -167,8 +167,8 @@ impl<S: Scheme> Core<S> {
         Ok(S::is_free(count) && self.activate(count + interest).await?)
     }
 
-    /// W3–W5 from `entry` on, for a writer that wants to enter immediately. Where one comparison
-    /// does it, it fails without having registered.
+    /// W3–W5 from `entry` on, for a writer that wants to enter immediately. Where a single
+    /// compare-and-swap does this, it fails without having registered.
     async fn try_contend(&self, node: NodeId, entry: WriteEntry) -> Result<bool, Stopped> {
         if S::HEAD_APART { self.contend(node, entry).await } else { self.found_free(node, entry).await }
     }
@@ -182,10 +182,10 @@ impl<S: Scheme> Core<S> {
         Ok(count == 0)
     }
 
-    /// W3, W4; X5, X6: makes `node` the head, visibly, and then shows interest. Yields the count
-    /// word before.
+    /// W3, W4; X5, X6: makes `node` the head, visibly, and then shows interest. Returns the
+    /// previous count word.
     ///
-    /// Interest is known not to be shown: only the first of the queue shows it, and it is no longer
+    /// No interest is shown before: only the first of the queue shows it, and a writer is no longer
     /// first once it has become active or has withdrawn.
     pub(super) async fn register(&self, node: NodeId) -> Result<u64, Stopped> {
         if S::HEAD_APART {

@@ -16,8 +16,8 @@ use crate::{
 use rdma_fabric::{Amo, Time};
 
 impl Core {
-    /// Yields a node whose F1, `first`, was posted; posts it now if that has not happened. Until
-    /// then nothing depends on this future, and after that it is over.
+    /// Returns a node whose F1, `first`, was posted; posts it now if need be. Until F1 is posted
+    /// nothing depends on this future, and once it is, the future completes.
     pub(super) async fn started(
         &self,
         entry: NotInside,
@@ -64,8 +64,8 @@ impl Core {
         self.now_inside(own, class, said, !inside, cancelled).await
     }
 
-    /// F1–F7 of a try, from `entry` on. It waits for nobody: only an empty queue or a reader inside
-    /// may be ahead of it.
+    /// F1–F7 of a try, from `entry` on. It waits for nobody: it continues only if the queue is
+    /// empty or a reader inside is ahead of it.
     pub(super) async fn try_acquire(
         &self,
         node: NodeId,
@@ -86,7 +86,7 @@ impl Core {
                         own.give_back_fresh();
                         return Ok(None);
                     }
-                    // Another turn of that node may have come to the same place, as a waiting one.
+                    // Another turn of that node may have come to the same place, and be waiting.
                     waits = !self.link(node, class, before).await?;
                 }
                 FairEntry::First
@@ -110,7 +110,7 @@ impl Core {
         self.now_inside(own, class, said, waits, cancelled).await.map(Some)
     }
 
-    /// F3 from `entry` on. Yields F7, if that was posted.
+    /// F3 from `entry` on. Returns F7, if that was posted.
     async fn count_me(&self, entry: FairEntry) -> Result<Option<Posting>, Stopped> {
         match entry {
             FairEntry::Inside(posting) => return Ok(Some(posting)),
@@ -128,7 +128,7 @@ impl Core {
     }
 
     /// F4 from `entry` on, for the queue's first: readers still inside came before it, and no more
-    /// can come.
+    /// can enter.
     async fn no_reader(&self, entry: FairEntry) -> Result<bool, Stopped> {
         let state = match entry {
             FairEntry::Looked(state) => state,
@@ -138,7 +138,7 @@ impl Core {
         Ok(state == 0)
     }
 
-    /// F5: `node` is first and waits for the readers. Yields true if none are left; otherwise the
+    /// F5: `node` is first and waits for the readers. Returns true if none are left; otherwise the
     /// last of them sees which writer waits.
     pub(super) async fn registered_among_none(&self, node: NodeId) -> Result<bool, Stopped> {
         let writer = node.bits() << WRITER;
@@ -149,7 +149,7 @@ impl Core {
         Ok(true)
     }
 
-    /// F6. If given up, the node stays in the queue; its waker will make it ready again.
+    /// F6. A node that is given up stays in the queue; its waker will make it ready again.
     async fn wait(&self, own: &Own<'_>, class: Class, deadline: Time, cancelled: &Cancelled) -> Result<(), Stopped> {
         let woken = self.wait_to_be_woken(own, deadline, cancelled).await;
         if let Err(Stopped::GaveUp(_)) = woken {

@@ -57,7 +57,7 @@ impl<'a, M: Mode> FairGuard<'a, M> {
     /// [`crate::LockError::Broken`].
     #[inline]
     pub fn release(self) -> impl Future<Output = Result<()>> {
-        // Dropped unpolled, the future drops the guard.
+        // If it is dropped unpolled, the future drops the guard.
         in_place(Leave(self), |(guard, exit)| guard.release_from(exit))
     }
 
@@ -103,7 +103,8 @@ impl Drop for Armed<'_> {
     }
 }
 
-/// Releases from `exit` on. Dropped before G1 is posted, the hold does it all in the background.
+/// Releases from `exit` on. If it is dropped before G1 is posted, the hold is released in the
+/// background.
 fn release_later(armed: Armed<'_>, exit: NotOut) -> Boxed<'_, Result<()>> {
     Box::pin(async move {
         let (core, held) = (armed.core, armed.held);

@@ -17,10 +17,10 @@ const INSIDE: u64 = 1 << 33;
 /// F7.
 pub(super) const SAY_INSIDE: Amo<u64> = Amo::CompareSwap { expected: 0, new: INSIDE };
 
-/// The next in the queue.
+/// The next node in the queue, and its class.
 pub(super) type Next = (NodeId, Class);
 
-/// What a node's owner has said in it before it leaves the queue.
+/// What a node's owner has written into it before leaving the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Said {
     Nothing,
@@ -37,13 +37,13 @@ impl Said {
     }
 }
 
-/// How a node came out of the queue.
+/// How a node left the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Out {
-    /// As the last: the queue is empty, and the node is as if it had not been in it, except for
+    /// As the last: the queue is empty, and the node is as if it had never been in it, except for
     /// what was [said](Said).
     Last,
-    /// With a successor on its way, which will find that it is the queue's first.
+    /// With a successor on its way, which will find itself the queue's first.
     Passed,
     Before(NodeId, Class),
 }
@@ -54,7 +54,7 @@ impl Core {
         Ok(self.decode("next", link & !WRITES)?.map(|node| (node, class)))
     }
 
-    /// F2: links behind `before`. Yields true if a reader may enter, or a writer is first.
+    /// F2: links behind `before`. Returns true if a reader may enter, or a writer is first.
     pub(super) async fn link(&self, node: NodeId, class: Class, before: NodeId) -> Result<bool, Stopped> {
         let me = node.bits() | if class == Class::Writer { WRITES } else { 0 };
         match self.fabric.swap(&self.node(before, NodeWord::Next)?, me).await? {
@@ -65,14 +65,14 @@ impl Core {
         }
     }
 
-    /// Yields whether `node`'s reader is inside, as far as can be seen, and nobody has linked
+    /// Returns whether `node`'s reader is inside, as far as can be seen, and nobody has linked
     /// itself behind it.
     pub(super) async fn is_inside(&self, node: NodeId) -> Result<bool, Stopped> {
         Ok(self.fabric.get_word(&self.node(node, NodeWord::Next)?).await? == INSIDE)
     }
 
-    /// F7, already posted if `said` is given: this rank's reader is inside. Yields the acquisition
-    /// that linked itself before that was said.
+    /// F7, already posted if `said` is given: says that this rank's reader is inside. Returns the
+    /// acquisition that linked itself before that.
     pub(super) async fn say_inside(&self, node: NodeId, said: Option<Posting>) -> Result<Option<Next>, Stopped> {
         let link = match said {
             Some(posting) => posting.result().await?,
@@ -94,7 +94,7 @@ impl Core {
         self.leave_queue_from(node, said, tail).await
     }
 
-    /// G1, continued from what its comparison found in the tail.
+    /// G1, continued from what its compare-and-swap found in the tail.
     pub(super) async fn leave_queue_from(&self, node: NodeId, said: Said, tail: u64) -> Result<Out, Stopped> {
         if tail == node.bits() {
             return Ok(Out::Last);
@@ -111,8 +111,7 @@ impl Core {
         }
     }
 
-    /// Returns whether nobody has linked itself behind this rank's node, in which it has said
-    /// `said`.
+    /// Returns whether nobody has linked itself behind this rank's node, which says `said`.
     #[inline(always)]
     pub(super) fn is_last(&self, node: NodeId, said: Said) -> bool {
         let next = self.own(node.slot(), NodeWord::Next);

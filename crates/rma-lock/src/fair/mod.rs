@@ -1,39 +1,39 @@
-//! The fair queue lock: readers and writers get in in order of arrival, and adjacent readers
-//! together.
+//! The fair queue lock: readers and writers get in in order of arrival, adjacent readers together.
 //!
 //! # Words
 //! At the home, changed by atomics only:
-//! * `state`: in the low half the readers that are inside, or let in; in the high half the writer
-//!   that waits for them to leave, if it is the queue's first.
-//! * `tail`: last of the queue, in which readers and writers stand; readers stay in it while they
-//!   are inside.
+//! * `state`: in the low half, the number of readers that are inside or have been let in; in the
+//!   high half, the writer that waits for them to leave, if it is the queue's first.
+//! * `tail`: the last node of the queue of readers and writers; readers stay in it while they are
+//!   inside.
 //!
 //! At each rank are its queue nodes ([`crate::queue`]), whose next words say more here ([`link`]):
-//! the next in the queue, and its class; or that the node's reader is inside; or that its owner has
+//! which node comes next, and its class; or that the node's reader is inside; or that its owner has
 //! left.
 //!
 //! # Steps
 //! Comments name these steps; `docs/systems/queued-locks.md` lists them with their operations. They
-//! follow Mellor-Crummey and Scott's fair lock (PPoPP 1991, Figure 4), as corrected later; that
-//! document also lists the differences.
+//! follow Mellor-Crummey and Scott's fair lock (PPoPP 1991, Figure 4), as corrected later; the same
+//! document lists the differences.
 //! * F1: go to the end of the queue. F2: link behind the predecessor, and learn whether that is a
 //!   reader inside, or gone.
 //! * F3: a reader that need not wait counts itself. F4: a writer that is first checks whether
-//!   readers are inside; F5: if so, it says who it is and checks again. F6: wait. F7: a reader
-//!   inside says so in its own node; a reader that came before that is counted and woken.
+//!   readers are inside; F5: if so, it registers itself in the state and checks again. F6: wait.
+//!   F7: a reader that is inside says so in its own node; it counts and wakes a reader that linked
+//!   itself before that.
 //! * G1: leave the queue, as the last or with a mark for a successor on its way. G2: a writer
 //!   counts the reader it lets in. G3: a reader uncounts itself and, in the same atomic, says which
-//!   writer comes next. G4: the last of them takes that back, because it has seen it. G5: wake.
+//!   writer comes next. G4: the last reader, having seen that, removes it again. G5: wake.
 //!
 //! # Fast and slow
-//! Where operations are over when they are posted, an uncontended rank gets in and out without a
-//! wait ([`short_path`]). A rank that has to wait, or has more to do, continues in a boxed future
-//! from where it stands.
+//! Where operations complete when posted, an uncontended rank gets in and out without a wait
+//! ([`short_path`]). A rank that has to wait, or has more to do, continues in a boxed future from
+//! where it is.
 //!
 //! # Giving up
-//! As everywhere, whoever would wake a node that was given up acts for it ([`release`]): a writer
-//! leaves the queue; a reader, which is already counted, leaves the queue and hands its count to
-//! the reader behind it, or uncounts itself.
+//! As in all these locks, the rank that would wake a node that was given up acts for it
+//! ([`release`]): a writer leaves the queue; a reader, which is already counted, leaves the queue
+//! and hands its count to the reader behind it, or uncounts itself.
 
 mod acquire;
 mod guard;
@@ -66,8 +66,8 @@ const _: () = assert!(TAIL + 8 <= HOME_BYTES);
 const READER: u64 = 1;
 /// The bit at which the writer starts in the state.
 const WRITER: u32 = 32;
-/// Everybody who is counted occupies a node, of which a rank has few, so forgotten guards can't
-/// overflow the count: a rank that lacks a node is refused before.
+/// Every counted reader occupies a node, and a rank has few of them, so forgotten guards can't
+/// overflow the count: a rank without a free node is refused first.
 const _: () = assert!(NodeId::MOST <= 1 << (WRITER - 2));
 
 /// The kind of acquisition that occupies a node.
@@ -135,8 +135,8 @@ impl Class {
 /// A readers-writer lock that admits ranks in order of their arrival, homed at one rank.
 ///
 /// One value per rank refers to one lock shared by all; clones of it are the same value. A holder
-/// that asks for the lock again may wait for itself, even as a reader: behind a writer that waits
-/// for it to leave.
+/// that asks for the lock again may deadlock with itself, even as a reader: behind a writer that
+/// waits for it to leave.
 ///
 /// Uncontended remote operations: shared lock 2 atomics, unlock 2; exclusive lock an atomic and a
 /// get, unlock 1 atomic. A rank waits and holds with at most four queue nodes at a time: more are
@@ -261,7 +261,7 @@ impl RmaLock for FairLock {
         self.enter_before(deadline)
     }
 
-    /// Also yields `None` if somebody else queues up, or leaves the queue, at the same moment.
+    /// Also yields `None` if another rank joins or leaves the queue at the same moment.
     #[inline]
     fn try_read(&self) -> impl Future<Output = Result<Option<Self::Shared<'_>>>> {
         self.try_enter()

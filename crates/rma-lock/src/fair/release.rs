@@ -49,7 +49,7 @@ impl Core {
         Ok(())
     }
 
-    /// G2: yields the next to be woken when a writer has left.
+    /// G2: returns the next node to wake after a writer has left.
     async fn let_in(&self, out: Out) -> Result<Option<Next>, Stopped> {
         let Out::Before(node, class) = out else { return Ok(None) };
         if class == Class::Reader {
@@ -58,8 +58,8 @@ impl Core {
         Ok(Some((node, class)))
     }
 
-    /// G3, already posted if `uncounting` is given, and G4: yields the next to be woken after a
-    /// reader that was inside has left. A reader behind it is inside, too.
+    /// G3, already posted if `uncounting` is given, and G4: returns the next node to wake after a
+    /// reader that was inside has left. A reader behind it is already inside.
     async fn uncount(&self, out: Out, uncounting: Option<Posting>) -> Result<Option<Next>, Stopped> {
         let writer = match out {
             Out::Before(writer, Class::Writer) => writer.bits(),
@@ -75,7 +75,7 @@ impl Core {
             return Ok(None);
         }
         let first = left >> WRITER;
-        // Nobody else has seen the writer with no reader beside it, and none can come before it.
+        // Nobody else has seen the writer with no reader left, and none can get in before it.
         self.fabric.fetch_add(&self.state, (first << WRITER).wrapping_neg()).await?;
         Ok(self.decode("state", first)?.map(|writer| (writer, Class::Writer)))
     }

@@ -1,5 +1,5 @@
-//! Getting in and out as far as nothing has to be waited for: without a box, where operations are
-//! over when they are posted.
+//! Getting in and out as far as that needs no wait: without a box, where operations complete when
+//! posted.
 
 use super::{
     Class, Core, FairGuard, FairLock, READER,
@@ -16,9 +16,9 @@ use crate::{
 use core::{marker::PhantomData, mem, task::Context};
 use rdma_fabric::{Amo, Handle};
 
-/// The state of an acquisition that is not over yet.
+/// The state of an acquisition that is not complete yet.
 pub(super) enum FairEntry {
-    /// F1, or the comparison of a try in its place, was posted.
+    /// F1, or a try's compare-and-swap in its place, was posted.
     Tail(Posting),
     /// Nobody is ahead of it in the queue.
     First,
@@ -43,9 +43,9 @@ fn not_inside(node: NodeId, entry: FairEntry) -> NotInside {
     Some(Box::new((node, entry)))
 }
 
-/// The state of a release that is not over yet.
+/// The state of a release that is not complete yet.
 pub(super) enum FairExit {
-    /// G1's comparison with the tail was posted.
+    /// G1's compare-and-swap of the tail was posted.
     Tail(Posting),
     /// The node was the queue's last and is out of it.
     Last,
@@ -119,7 +119,7 @@ pub(super) fn if_empty(node: NodeId) -> Amo<u64> {
 }
 
 impl Core {
-    /// F1–F7. Yields the hold if that leads inside.
+    /// F1–F7. Returns the hold if that leads inside.
     #[inline(always)]
     fn start(&self, class: Class, first: impl Fn(NodeId) -> Amo<u64>) -> Result<Held, NotInside> {
         if !self.is_fast() || !self.broken.is_whole() {
@@ -182,7 +182,7 @@ impl Core {
         }
     }
 
-    /// F4, with no reader inside, where it takes a handle.
+    /// F4, with no reader inside, where it needs a handle.
     #[inline(never)]
     fn look_slowly(&self) -> Result<(), Box<FairEntry>> {
         let Ok(mut look) = self.fabric.try_get(&self.state.as_span(), [0]) else {
@@ -194,12 +194,12 @@ impl Core {
         match look.wait() {
             Ok([0]) => Ok(()),
             Ok([readers]) => Err(Box::new(FairEntry::Looked(readers))),
-            // The get has changed nothing, and will fail again.
+            // The get has changed nothing, and fails again when repeated.
             Err(_) => Err(Box::new(FairEntry::First)),
         }
     }
 
-    /// G1 as the queue's last, G3 with nobody to be woken.
+    /// G1 as the queue's last, and G3 with nobody to wake.
     #[inline(always)]
     pub(super) fn leave(&self, held: Held) -> Result<(), NotOut> {
         let Held { node, class, woken } = held;
@@ -231,7 +231,7 @@ impl Core {
         Ok(())
     }
 
-    /// G3 with nobody to be woken; this rank's node was the queue's last.
+    /// G3 with nobody to wake; this rank's node was the queue's last.
     #[inline(always)]
     fn uncount_now(&self, node: NodeId) -> Result<u64, NotOut> {
         if self.unsay(node, Said::Inside).is_err() {

@@ -1,12 +1,12 @@
 //! A node's words.
 //!
-//! The gate: `departures:24 | epoch:15 | closed:1 | readers:24`. Readers are those inside and those
-//! that wait. Departures wrap at the top of the word. Only the one writer changes the epoch, and it
-//! allows for the epoch's wrapping.
+//! The gate: `departures:24 | epoch:15 | closed:1 | readers:24`. `readers` counts those inside and
+//! those that wait. `departures` wraps at the top of the word. Only the one writer changes the
+//! epoch, and it allows for the epoch's wrapping.
 //!
 //! The limit: `writer + 1:32 | departures:24`, what the writer that closed the gate waits for. An
-//! older limit stays what it was: nobody waits for it, or it is reached; comparing with it does no
-//! harm.
+//! older limit stays in place: nobody waits for it, or it has been reached, so comparing with it
+//! does no harm.
 
 use crate::{LockError, holder_limit::limit_bits_of};
 use core::fmt;
@@ -88,8 +88,8 @@ pub(super) fn refusal() -> LockError {
 pub(super) struct Limit(pub(super) u64);
 
 impl Limit {
-    /// Returns the limit reached when all readers have departed that `gate`, the value before
-    /// closing, counted.
+    /// Returns the limit that is reached when all readers counted in `gate`, the value before
+    /// closing, have departed.
     pub(super) fn after(gate: Gate, writer: Rank) -> Self {
         Limit((u64::from(writer.number()) + 1) << FIELD | (gate.departures() + gate.readers()) & MASK)
     }

@@ -17,18 +17,18 @@ use core::{fmt, future::Future, marker::PhantomData, mem, task::Context};
 use rdma_fabric::{Fabric, GroupMemory, Rank, Time, provider::Boxed};
 use std::sync::{Arc, OnceLock};
 
-/// A lock for data that is hardly ever written: readers count at their own node, and none of their
-/// operations leaves it, except for a word to a writer that waits; a writer, kept apart from other
-/// writers by `L`, closes every node's gate and waits until the readers inside have left. (A
+/// A lock for data that is hardly ever written. Readers count themselves at their own node, and
+/// none of their operations leaves it, except to notify a waiting writer. A writer, kept apart from
+/// other writers by `L`, closes every node's gate and waits until the readers inside have left. (A
 /// distributed reader indicator, like that of BRAVO or foMPI's local words.)
 ///
-/// A reader does 1 atomic at its node, and 1 to leave; 1 get more if a writer waits. A writer does
-/// 2 pipelined atomics for each node on top of what `L` costs, and a put and a get for each node
-/// where readers are inside.
+/// A reader does 1 atomic at its node to enter and 1 to leave, and another get if a writer waits. A
+/// writer does 2 pipelined atomics for each node on top of what `L` costs, and a put and a get for
+/// each node where readers are inside.
 ///
 /// # Waiting
-/// Ranks wait on own memory: readers on queue nodes, the writer on a flag for each node. No release
-/// waits for another rank's CPU.
+/// Ranks wait on their own memory: readers on queue nodes, the writer on a flag for each node. No
+/// release waits for another rank's CPU.
 ///
 /// # Fairness
 /// [`Fairness::Alternating`].
@@ -142,7 +142,8 @@ impl<'a, L: KeptExclusive> IndicatorGuard<'a, L> {
 }
 
 impl<'a> Held<'a> {
-    /// Ends the hold. Dropped before the flush is over, this does it all in the background.
+    /// Ends the hold. If this is dropped before the flush completes, it is all done in the
+    /// background.
     fn release_from(mut self, posted: NotOver) -> Boxed<'a, Result<()>> {
         Box::pin(async move {
             let core = self.core;
@@ -180,7 +181,7 @@ impl Drop for Held<'_> {
 
 guard_by_itself!([L: KeptExclusive] IndicatorGuard<'_, L>);
 
-/// I1, if it is over when it is posted.
+/// I1, if it completes when posted.
 struct Enter<'a, L, Held>(&'a IndicatorLock<L>, PhantomData<fn() -> Held>);
 
 impl<'a, L: KeptExclusive, Held: From<IndicatorGuard<'a, L>>> FastPath for Enter<'a, L, Held> {
@@ -202,13 +203,13 @@ impl<'a, L: KeptExclusive, Held: From<IndicatorGuard<'a, L>>> FastPath for Enter
     }
 }
 
-/// I7 of a reader, if it is over when it is posted.
+/// I7 of a reader, if it completes when posted.
 struct Leave<'a>(Held<'a>);
 
 impl<'a> FastPath for Leave<'a> {
     type Out = Result<()>;
     type Posted = Never<Self>;
-    /// The hold would end again when it is dropped, though its atomic may have been posted.
+    /// Dropping the hold would end it again, though its atomic may have been posted.
     type Stage = (Held<'a>, NotOver);
 
     #[inline(always)]

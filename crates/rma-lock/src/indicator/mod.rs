@@ -1,13 +1,13 @@
 //! Readers that touch nothing but their node, and writers that go to every node.
 //!
 //! # Words
-//! At each node's first rank: its `gate` ([`gate`]), the `limit` that the writer before it waits
+//! At each node's first rank: its `gate` ([`gate`]), the `limit` that the writer at the gate waits
 //! for, and `waiting`, the stack of readers that found the gate closed. At each rank: a flag for
 //! each node, for when the rank writes, and its queue nodes ([`crate::queue`]).
 //!
 //! # Order
-//! A reader announces itself and looks at the gate with one atomic on one word, so nothing can come
-//! between. Between a reader that leaves and a writer that waits there is a race like Dekker's: the
+//! A reader announces itself and reads the gate with one atomic on one word, so nothing can come
+//! between the two. A reader that leaves and a writer that waits race as in Dekker's algorithm: the
 //! reader counts its departure and then gets the limit; the writer puts the limit, makes it
 //! visible, and then gets the departures. Each has the result of its first operation before it
 //! posts the second, so at least one of them sees the other; both may, and a flag is lowered once.
@@ -38,7 +38,7 @@ const LIMIT: u64 = GATE + 8;
 const WAITING: u64 = GATE + 16;
 const FLAGS: u64 = GATE + LINE as u64;
 
-/// What keeps writers apart: an exclusive hold, kept by its bits.
+/// The lock that keeps writers apart; an exclusive hold of it is kept as bits.
 trait Writers: fmt::Debug + Send + Sync {
     fn keep(&self, deadline: Time) -> Boxed<'_, Result<u64>>;
     fn try_keep(&self) -> Boxed<'_, Result<Option<u64>>>;
@@ -59,7 +59,7 @@ impl<L: KeptExclusive> Writers for L {
     }
 }
 
-/// A rank's side.
+/// A rank's side of the lock.
 struct Core {
     queue: Queue,
     writers: Box<dyn Writers>,
@@ -69,7 +69,7 @@ struct Core {
     limit: RemoteWord<u64>,
     /// The node's number among the nodes of the lock's ranks.
     node: usize,
-    /// The first ranks of all nodes; known to ranks that write.
+    /// The first ranks of all nodes; set only at ranks that write.
     first: OnceLock<Box<[Rank]>>,
 }
 
@@ -120,7 +120,7 @@ impl Core {
         self.queue.fabric.remote_word(self.memory.at(writer, FLAGS + 8 * node as u64)?)
     }
 
-    /// Returns where this rank's own flag for a node is.
+    /// Returns the address of this rank's own flag for a node.
     fn flag_addr(&self, node: usize) -> Result<RemoteAddr, FabricError> {
         self.memory.at(self.queue.me, FLAGS + 8 * node as u64)
     }

@@ -62,11 +62,12 @@ impl Core {
             if Gate(fabric.get_word(&self.gate).await?).epoch() != epoch {
                 self.sweep(&waiting).await?; // I4
             }
-            // I5. Given up, the node stays on the stack; whoever takes that makes it ready again.
+            // I5. A node that is given up stays on the stack; whoever takes the stack makes it
+            // ready again.
             match queue.wait_to_be_woken(&own, deadline, cancelled).await {
                 Err(Stopped::GaveUp(error)) => {
                     self.withdraw(epoch).await?;
-                    // Nobody may still be counted who would have the stack taken.
+                    // If no counted reader is left, the writer will not take the stack.
                     self.sweep(&waiting).await?;
                     return Err(Stopped::GaveUp(error));
                 }
@@ -83,7 +84,7 @@ impl Core {
         }
     }
 
-    /// Takes the stack and wakes its top, which wakes the next.
+    /// Takes the stack and wakes its top node, whose owner wakes the next.
     pub(super) async fn sweep(&self, waiting: &RemoteWord<u64>) -> Result<(), Stopped> {
         let top = self.queue.fabric.swap(waiting, 0).await?;
         self.wake(self.queue.decode("waiting", top)?).await
@@ -101,7 +102,7 @@ impl Core {
     }
 
     /// Uncounts a reader that was counted while the gate was closed in `epoch`: as one that never
-    /// was inside or, if that epoch is over, as one that is. A comparison fails only because
+    /// was inside or, if that epoch is over, as one that is. A compare-and-swap fails only because
     /// another rank has changed the gate since.
     async fn withdraw(&self, epoch: u64) -> Result<(), Stopped> {
         let fabric = &self.queue.fabric;
@@ -126,13 +127,13 @@ impl Core {
         if !old.is_closed() {
             return Ok(());
         }
-        // I8: the writer puts the limit before it looks at the departures; this rank has departed
-        // before it looks at the limit.
+        // I8: the writer puts the limit before it reads the departures; this rank has departed
+        // before it reads the limit.
         let limit = Limit(fabric.get_word(&self.limit).await?);
         if let Some(writer) = limit.writer()
             && limit.is(old.departures() + 1)
         {
-            // Fails if the writer has seen that itself, or has given up.
+            // Fails if the writer has seen the departures itself, or has given up.
             let flag = self.flag_at(Rank::new(writer as u32), self.node)?;
             fabric.compare_swap(&flag, limit.0, 0).await?;
         }

@@ -32,7 +32,7 @@ impl Core {
             Ok(true) if !cancelled.is_set() => return Ok(Some(shut)),
             _ => {}
         }
-        // Given up: those inside continue, and nobody waits to be notified of it.
+        // The writer gave up: the readers inside continue, and nobody waits for their departures.
         for (node, _) in awaited {
             self.queue.fabric.swap(&self.flag_at(self.queue.me, node)?, 0).await?;
         }
@@ -44,7 +44,7 @@ impl Core {
         }
     }
 
-    /// Posts an atomic for each of some words, and awaits them all.
+    /// Posts all of `atomics`, and awaits them.
     async fn all(
         &self,
         atomics: impl Iterator<Item = Result<(RemoteWord<u64>, Amo<u64>), FabricError>>,
@@ -61,7 +61,7 @@ impl Core {
         Ok(olds)
     }
 
-    /// G1: closes the gates; yields their previous values.
+    /// G1: closes the gates; returns their previous values.
     async fn close(&self) -> Result<Vec<Gate>, Stopped> {
         let first = self.first_ranks().map_err(Stopped::Broken)?;
         let olds = self.all(first.iter().map(|first| Ok((self.gate_at(*first)?, CLOSE)))).await?;
@@ -71,7 +71,7 @@ impl Core {
         }
     }
 
-    /// G2, G3: yields the nodes, by number, at which readers are still inside, and the limits at
+    /// G2, G3: returns the nodes, by number, at which readers are still inside, and the limits at
     /// which they must notify the writer.
     async fn look_for_readers(&self, gates: &[Gate]) -> Result<Vec<(usize, Limit)>, Stopped> {
         let (fabric, me) = (&self.queue.fabric, self.queue.me);
@@ -81,7 +81,7 @@ impl Core {
         if busy.is_empty() {
             return Ok(busy);
         }
-        // The flags, before anybody can lower them.
+        // Raise the flags before anybody can lower them.
         let raised = busy.iter().map(|(node, limit)| Ok((self.flag_at(me, *node)?, Amo::Swap(limit.0))));
         self.all(raised).await?;
         // G2

@@ -1,4 +1,4 @@
-//! Entering the memory: taking its lock, and looking whether it is poisoned.
+//! Entering the memory: taking its lock, and checking whether it is poisoned.
 
 use super::{AcquireError, Element, Excludes, Locked, LockedReadGuard, LockedWriteGuard, error::PoisonError};
 use rdma_fabric::{Rank, Time};
@@ -6,8 +6,8 @@ use rdma_fabric::{Rank, Time};
 /// The outcome of entering.
 pub type Entered<G> = Result<G, AcquireError<G>>;
 
-/// Takes the lock, then checks whether the memory is poisoned. In one block: the compiler leaves
-/// blocks that await others out of line.
+/// Takes the lock, then checks whether the memory is poisoned. It is one block, because the
+/// compiler does not inline blocks that await others.
 macro_rules! entering {
     ($self:ident, $taking:expr, $guard:ident) => {{
         let guard = match $taking.await {
@@ -83,7 +83,7 @@ impl<T: Element, L: Excludes> Locked<T, L> {
         }
     }
 
-    /// Returns why the guard is not simply given: the memory is poisoned, or can't be examined.
+    /// Returns why the guard is not simply returned: the memory is poisoned, or can't be examined.
     #[cold]
     #[inline(never)]
     fn object<G>(&self, guard: G, outcome: rdma_fabric::Result<u64>) -> Entered<G> {

@@ -4,7 +4,7 @@ use crate::LockError;
 use core::fmt;
 use rdma_fabric::Rank;
 
-/// The memory was left by a panic in the middle of writing: it may be half-changed, and every later
+/// A holder panicked in the middle of writing: the memory may be half-changed, and every later
 /// holder gets this error until it is [cleared](crate::LockedWriteGuard::clear_poison).
 ///
 /// The error holds the guard, and with it the lock. Dropping it releases the lock.
@@ -40,13 +40,13 @@ impl<G> PoisonError<G> {
     }
 }
 
-/// Why a guard of a [`crate::Locked`] was not simply given. `?` turns it into a [`LockError`], or a
-/// boxed error, and releases the lock.
+/// The reason a [`crate::Locked`] did not simply return a guard. `?` turns it into a [`LockError`],
+/// or a boxed error, and releases the lock.
 #[must_use = "it may hold the lock"]
 pub enum AcquireError<G> {
     /// The lock is not held.
     Lock(LockError),
-    /// The lock is held, the memory poisoned.
+    /// The lock is held, and the memory is poisoned.
     Poisoned(PoisonError<G>),
 }
 

@@ -29,7 +29,7 @@ pub struct LockedWriteGuard<'a, T: Element, L: Excludes = RpLock> {
     held: L::Exclusive<'a>,
 }
 
-/// Poisons the memory if it is dropped by a panic that began after it was made.
+/// Poisons the memory if it is dropped by a panic that began after its creation.
 struct Alarm<'a, T: Element, L: Excludes> {
     locked: &'a Locked<T, L>,
     panicking: bool,
@@ -72,7 +72,7 @@ macro_rules! reading {
                 self.locked.noting(self.locked.memory.get(rank, range).await)
             }
 
-            /// Copies the elements of `rank`'s part from `start` on into `to`, which comes back
+            /// Copies the elements of `rank`'s part from `start` on into `to`, and returns that
             /// filled.
             ///
             /// # Errors
@@ -115,7 +115,7 @@ impl<'a, T: Element, L: Excludes> LockedWriteGuard<'a, T, L> {
         LockedWriteGuard { alarm: Alarm { locked, panicking: thread::panicking() }, locked, held }
     }
 
-    /// Copies `from` into `rank`'s part, starting at element `start`; `from` comes back when it is
+    /// Copies `from` into `rank`'s part, starting at element `start`; returns `from` when it is
     /// reusable. The next holder sees the copy.
     ///
     /// # Errors

@@ -42,7 +42,7 @@ impl<T: Element> Memory<T> {
     pub(super) async fn symmetric(fabric: &Fabric, home: Rank, len: usize, pact: Pact) -> Result<Self> {
         const { assert!(align_of::<T>() <= HEADER, "elements need no more than the alignment of regions") };
         let keyless = fabric.keyless(pact)?;
-        // If it overflows: more than there is anywhere.
+        // On overflow: more than exists anywhere.
         let bytes = len.checked_mul(size_of::<T>()).and_then(|bytes| bytes.checked_add(HEADER)).unwrap_or(usize::MAX);
         let region = keyless.alloc_symmetric(bytes).await?;
         let parts = if fabric.caps().locked_memory == LockedMemory::Mapped {

@@ -27,9 +27,9 @@ impl<T: Pod + Send + Sync + Unpin> Element for T {}
 
 /// `len` elements in every rank's memory, and a readers-writer lock for all of them.
 ///
-/// The memory has no key: only guards lead there ([`Fabric::keyless`]), and the same holds for the
+/// The memory has no key: only guards reach it ([`Fabric::keyless`]), and the same holds for the
 /// lock's words. Where the provider has mapped all ranks' memory ([`Locked::maps`]: shared memory),
-/// a guard lends any rank's part as a slice, and nothing is copied; everywhere it gets and puts.
+/// a guard lends any rank's part as a slice without copying; elsewhere it can still get and put.
 /// The memory is zeroed at first.
 ///
 /// ```
@@ -128,9 +128,8 @@ impl<T: Pod + Send + Sync + Unpin> Element for T {}
 /// ```
 ///
 /// # Who is inside
-/// The lock decides who is inside ([`crate::Lock::FAIRNESS`]). What a holder stored through a
-/// reference, or put, is seen by the next holder. There is no access without holding the lock, and
-/// no unchecked access.
+/// The lock decides who is inside ([`crate::Lock::FAIRNESS`]). The next holder sees what a holder
+/// stored through a reference or put. Every access requires the lock and is checked.
 ///
 /// # Panics and deaths
 /// A panic under a write guard poisons the memory, as it does a [`std::sync::Mutex`]: the mark is
@@ -141,8 +140,8 @@ impl<T: Pod + Send + Sync + Unpin> Element for T {}
 /// the error that the lock reports for it ([`FabricError::PeerLost`] with [`RpLock`]). Once a call
 /// of this value has met the loss of a rank, references are refused here with that error; copies
 /// are refused as far as the fabric refuses them. References that exist stay valid, including those
-/// into the lost rank's memory: it stays mapped. There are never references where a lock may be
-/// taken from a holder that lives: see [`Excludes`].
+/// into the lost rank's memory: it stays mapped. A lock that may be taken from a living holder
+/// never gives out references: see [`Excludes`].
 ///
 /// # Memory
 /// Each rank's part takes 64 bytes more than its elements. Dropping the value frees this rank's
@@ -151,7 +150,7 @@ pub struct Locked<T: Element, L: Excludes = RpLock> {
     /// The rank's usual handle.
     fabric: Fabric,
     memory: Memory<T>,
-    /// Made over a handle that has no keys; nobody else can reach it.
+    /// Made over a handle without keys; nobody else can reach it.
     lock: L,
     /// The rank whose loss a call of this value has met.
     lost: OnceLock<Rank>,
@@ -210,7 +209,7 @@ impl<T: Element, L: Excludes> Locked<T, L> {
         &self.fabric
     }
 
-    /// Returns where a rank's part is, unless references are refused.
+    /// Returns the location of a rank's part, unless references are refused.
     #[inline]
     fn part(&self, rank: Rank) -> Result<&Mapped> {
         match (self.lost.get(), self.memory.parts().get(rank.index())) {

@@ -1,5 +1,5 @@
-//! Guards that were forgotten, one after the other, never make a lock look free to a writer while a
-//! reference lives.
+//! Forgetting guards one after the other never makes a lock look free to a writer while a reference
+//! lives.
 
 use super::{AcquireError, Excludes, Locked};
 use crate::{
@@ -13,7 +13,8 @@ use rdma_fabric::{Fabric, Group, ProgramResult, Rank, RegionKey, RemoteAddr};
 use tofu2_sim::shm::Threads;
 
 const HOME: Rank = Rank::new(0);
-/// Guards that are forgotten here; as many more are added to the word that counts them.
+/// The number of guards forgotten here; the rest up to the limit are added to the word that counts
+/// them.
 const FORGOTTEN: u64 = 3;
 
 /// Where a lock counts its readers, and how much each adds; `None` if nodes bound them.

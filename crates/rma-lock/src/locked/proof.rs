@@ -2,19 +2,19 @@
 //!
 //! # Safety
 //! A reference into a rank's memory is made from a [`Mapped`](rdma_fabric::Mapped), for which the
-//! fabric vouches, under a guard, for which the lock vouches ([`Excludes`]). What is left to this
-//! crate:
+//! fabric vouches, under a guard, for which the lock vouches ([`Excludes`]). This crate's part of
+//! the argument:
 //!
-//! * The memory and the lock's words are allocated under pacts of references here and nowhere else.
-//!   The names encode the discipline, the lock's home and the element's size, and for the words
-//!   also which memory they guard. So all ranks that have a part of one region guard it by one lock
-//!   of one kind, in whatever order they make several.
+//! * The memory and the lock's words are allocated under pacts that allow references here and
+//!   nowhere else. The pacts' names encode the discipline, the lock's home and the element's size,
+//!   and for the words also which memory they guard. So all ranks that have a part of one region
+//!   guard it by one lock of one kind, in whatever order they make several regions.
 //! * The handles, regions and places stay in [`super::Memory`] and in the lock, which no user can
-//!   reach: [`Locked`](super::Locked) lends neither. What guards do by operation is over when it is
-//!   posted ([`rdma_fabric::Mapped::new`]), and they are borrowed meanwhile.
+//!   reach: [`Locked`](super::Locked) lends none of them. The operations of guards complete when
+//!   posted ([`rdma_fabric::Mapped::new`]), and the guards are borrowed meanwhile.
 //! * A guard of this module exists only together with the lock's own guard, of the same lock, and
-//!   is not cloned. References borrow the guard; `&mut` ones exclusively, of distinct ranks at most
-//!   one each. Releasing consumes it; a leaked guard holds the lock for ever.
+//!   is not cloned. References borrow the guard; `&mut` references borrow it exclusively, with at
+//!   most one for each rank. Releasing consumes the guard; a leaked guard holds the lock for ever.
 //! * The header, which operations write at any time, is outside all references.
 
 #![allow(unsafe_code)]
@@ -52,33 +52,34 @@ pub unsafe trait Excludes: RmaLock {
 
 // SAFETY: `docs/evidence/verification.md`: exclusion and visibility are explored in every order of
 // delivery, with dropped futures and lost ranks; a lost holder's lock is never passed on. Its
-// words, and the clone of its fabric, are private but to `RpLock::fabric` and `guard.lock()`.
+// words, and the clone of its fabric, are private except through `RpLock::fabric` and
+// `guard.lock()`.
 unsafe impl Excludes for RpLock {
     const DISCIPLINE: u32 = 1;
 }
 
-// SAFETY: as above; nobody can take the word back from a lost holder.
+// SAFETY: as for `RpLock`; nobody can take the word back from a lost holder.
 unsafe impl Excludes for BackOffLock {
     const DISCIPLINE: u32 = 2;
 }
 
-// SAFETY: as above. What it takes exclusively as an `RmaLock` is its home, shared are all ranks;
-// the two exclude each other.
+// SAFETY: as for `BackOffLock`. As an `RmaLock` it takes its home exclusively, and all ranks
+// shared; the two exclude each other.
 unsafe impl Excludes for WindowLock {
     const DISCIPLINE: u32 = 3;
 }
 
-// SAFETY: as `RpLock`, whose steps it takes with another home word.
+// SAFETY: as for `RpLock`, whose steps it takes with another home word.
 unsafe impl Excludes for PackedLock {
     const DISCIPLINE: u32 = 4;
 }
 
-// SAFETY: as above.
+// SAFETY: as for `PackedLock`.
 unsafe impl Excludes for WritersFirstLock {
     const DISCIPLINE: u32 = 5;
 }
 
-// SAFETY: explored in the same way; a lost holder's lock is never passed on.
+// SAFETY: explored in the same way as `RpLock`; a lost holder's lock is never passed on.
 unsafe impl Excludes for FairLock {
     const DISCIPLINE: u32 = 6;
 }

@@ -10,24 +10,24 @@ use core::{fmt, future::Future};
 use rdma_fabric::{Fabric, GroupMemory, Rank, Time, provider::Boxed};
 use std::sync::Arc;
 
-/// A lock that the ranks of a node share: its first reader takes `L` for all of them, the last one
-/// releases it. In a tree ([`Levels::Tree`]) the first nodes of a group do so for their group, and
-/// so on. (The future work of Hatanaka, Hori and Ishikawa.)
+/// A lock that the ranks of a node share: the node's first reader takes `L` for all of them, and
+/// the last one releases it. In a tree ([`Levels::Tree`]) the first node of a group does so for its
+/// group, and so on. (The future work of Hatanaka, Hori and Ishikawa.)
 ///
 /// A wave of readers costs `L`'s home two operations for each node, or for each unit of the highest
 /// level, however many ranks it has. A reader that finds the lock held by its node does 1 atomic
-/// there, and 1 to leave; the first and the last do `L`'s operations as well, and 1 more each (for
-/// each level that they lead). Writers go to `L` itself.
+/// there to enter and 1 to leave; the first and the last also do `L`'s operations, and 1 more each
+/// (for each level that they lead). Writers take `L` itself.
 ///
 /// # Waiting
-/// Readers that come while the first of their node takes `L` wait on own memory, and are woken one
-/// after the other. No release waits for another rank: the last one out only does operations. If
-/// the first one gives up (a deadline, a dropped future, an error), one of the waiting readers
-/// takes its place.
+/// Readers that come while the first of their node takes `L` wait on their own memory, and are
+/// woken one after the other. No release waits for another rank: the last one out waits only for
+/// its own operations. If the first one gives up (a deadline, a dropped future, an error), one of
+/// the waiting readers takes its place.
 ///
 /// # Fairness
 /// As long as readers of a node follow one another without a gap, the node keeps the lock, whoever
-/// waits: readers come first, whatever `L` is. See [`Lock::FAIRNESS`].
+/// waits: readers come first, whatever `L` is ([`Lock::FAIRNESS`]).
 ///
 /// # Errors
 /// Those of `L`. A failure between two steps at a node's words breaks the lock for this rank, as
@@ -88,7 +88,7 @@ impl<L: AnonymousShared> Aggregated<L> {
         &self.lock
     }
 
-    /// Returns how many levels this rank passes on its way up: those where it may meet others.
+    /// Returns how many levels this rank passes on its way up: those at which it may meet others.
     pub fn levels(&self) -> usize {
         self.stair.levels.len()
     }
@@ -125,7 +125,7 @@ impl<L: AnonymousShared> Lock for Aggregated<L> {
     }
 }
 
-/// Shared access by an [`Aggregated`] lock.
+/// Shared access through an [`Aggregated`] lock.
 ///
 /// Dropping it releases the lock in the background, as [`AggregatedGuard::release`] does, and
 /// reports no errors.

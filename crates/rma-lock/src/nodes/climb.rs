@@ -1,4 +1,4 @@
-//! An acquisition: up the levels to the first that is open, or to what is above all of them, and
+//! An acquisition: up the levels to the first that is open, or to the lock above all of them, and
 //! down again, opening the levels that it leads.
 
 use super::{
@@ -23,9 +23,9 @@ use rdma_fabric::Time;
 /// The outcome of an arrival at a level.
 enum Arrival {
     Inside,
-    /// This rank must take what is above, and then wake this node.
+    /// This rank must take the level above, and then wake this node.
     Leads(Option<NodeId>),
-    /// This rank would have to wait, and does not.
+    /// This rank would have to wait, which it was asked not to do.
     NotNow,
 }
 
@@ -39,7 +39,7 @@ pub(crate) async fn unless_cancelled<T>(
 }
 
 impl Stair {
-    /// Gets inside. If ended by `cancelled`, it is not inside. The first atomic may have been
+    /// Gets inside; if ended by `cancelled`, the rank is not inside. The first atomic may have been
     /// posted.
     pub(super) async fn enter(
         &self,
@@ -150,7 +150,7 @@ impl Stair {
             } else if now & ORPHAN != 0 {
                 self.sweep(level, Wait::Offered).await?;
             }
-            // N11. Given up, the node stays on the stack; its waker will make it ready again.
+            // N11. A node that is given up stays on the stack; its waker will make it ready again.
             let how = queue.wait_for_any_wake(&own, deadline, cancelled).await?;
             queue.retire(own.id).await?;
             drop(own);

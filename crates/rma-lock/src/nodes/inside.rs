@@ -1,5 +1,5 @@
-//! Getting inside by way of one's node, and leaving: without a box where the first atomic suffices
-//! and is over when it is posted.
+//! Getting inside through the rank's node, and leaving: without a box where the first atomic
+//! suffices and completes when posted.
 
 use super::{
     Patience, Stair,
@@ -24,7 +24,7 @@ pub(crate) struct Inside<'a> {
     stair: &'a Arc<Stair>,
 }
 
-/// N1, for a `Held` that is the rank inside or may be.
+/// N1, for a `Held` that is an [`Inside`] or may be one.
 struct Enter<'a, Held>(&'a Arc<Stair>, PhantomData<fn() -> Held>);
 
 impl<'a, Held: From<Inside<'a>>> FastPath for Enter<'a, Held> {
@@ -72,7 +72,7 @@ impl<'a> Inside<'a> {
         in_place(Leave(self), |(inside, posted)| inside.release_from(posted))
     }
 
-    /// Leaves where an atomic is over when it is posted. Otherwise the atomic may have been posted.
+    /// Leaves if the atomic completes when posted. On error the atomic may have been posted.
     #[inline(always)]
     fn leave_now(&self, cx: &mut Context<'_>) -> Result<(), NotOver> {
         let Some(level) = self.stair.levels.first() else { return Err(None) };
@@ -85,8 +85,8 @@ impl<'a> Inside<'a> {
         }
     }
 
-    /// Leaves in the general case. Dropped before the flush is over, this does it all in the
-    /// background.
+    /// Leaves in the general case. If this is dropped before the flush completes, it is all done in
+    /// the background.
     fn release_from(self, posted: NotOver) -> Boxed<'a, Result<()>> {
         Box::pin(async move {
             let stair = self.stair;
@@ -106,13 +106,13 @@ impl Drop for Inside<'_> {
     }
 }
 
-/// The release, if it is over when it is posted.
+/// The release, if it completes when posted.
 struct Leave<'a>(Inside<'a>);
 
 impl<'a> FastPath for Leave<'a> {
     type Out = Result<()>;
     type Posted = Never<Self>;
-    /// This would leave again when it is dropped, though its atomic may have been posted.
+    /// Dropping the [`Inside`] would leave again, though its atomic may have been posted.
     type Stage = (Inside<'a>, NotOver);
 
     #[inline(always)]

@@ -10,15 +10,15 @@ use rdma_fabric::{Amo, Fabric, FabricError, GroupMemory, RemoteWord};
 
 const LINE: usize = 64;
 
-/// Returns the offset of a level's words in the lock's memory at each rank, in bytes: first come
-/// the words of a lock with queues, then a line for each level.
+/// Returns the offset in bytes of a level's words in the lock's memory at each rank: first come the
+/// words of a lock with queues, then a line for each level.
 pub(super) fn offset(level: usize) -> usize {
     LOCK_BYTES + level * LINE
 }
 
-/// What is above is held for all that are counted.
+/// The level above is held for all that are counted.
 pub(super) const HELD: u64 = 1;
-/// Somebody is counted, or was, and nobody is taking what is above: a reader that sees this may
+/// Somebody is counted, or was, and nobody is taking the level above: a reader that sees this may
 /// claim that task.
 pub(super) const ORPHAN: u64 = 2;
 /// One reader that is inside, or on its way.
@@ -33,7 +33,7 @@ const OPEN: Amo<u64> = Amo::Add(HELD);
 /// N4.
 const GIVE_UP: Amo<u64> = Amo::Add(ORPHAN.wrapping_sub(READER));
 
-/// The words of a level, of which this rank's node, or its leader, is a client.
+/// The words of a level that this rank's node, or its leader, uses.
 pub(super) struct Level {
     /// The number of those counted, and flags.
     pub(super) count: RemoteWord<u64>,
@@ -49,14 +49,14 @@ impl Level {
 }
 
 impl Stair {
-    /// N2: claims what was left without a leader; it goes to the first rank that asks. Yields the
+    /// N2: claims a level left without a leader; the first rank to ask gets it. Returns the
     /// previous word.
     pub(super) async fn claim(&self, level: usize) -> Result<u64, Stopped> {
         Ok(self.queue.fabric.fetch_and(&self.levels[level].count, !ORPHAN).await?)
     }
 
-    /// N3: what is above `level` is held; lets in those that wait, and `below`, which this rank was
-    /// to wake.
+    /// N3, once the level above `level` is held: lets in those that wait, and `below`, which this
+    /// rank was to wake.
     pub(super) async fn open(&self, level: usize, below: Option<NodeId>) -> Result<(), Stopped> {
         let old = self.queue.fabric.atomic(&self.levels[level].count, OPEN).await?;
         if old > READER {
@@ -65,13 +65,13 @@ impl Stair {
         self.wake(level, below, Wait::Granted).await
     }
 
-    /// N4: this rank was to take what is above `level`, and will not; somebody else has to, if
-    /// others are counted.
+    /// N4: gives up taking the level above `level`, as this rank was to do; if others are counted,
+    /// one of them has to.
     pub(super) async fn orphan(&self, level: usize, below: Option<NodeId>) -> Result<(), Stopped> {
         let fabric = &self.queue.fabric;
         let old = fabric.atomic(&self.levels[level].count, GIVE_UP).await?;
         if old == READER {
-            // Fails if another reader came, which saw the flag.
+            // Fails if another reader came; it saw the flag.
             fabric.compare_swap(&self.levels[level].count, ORPHAN, 0).await?;
             return Ok(());
         }
@@ -79,9 +79,9 @@ impl Stair {
         self.wake(level, below, Wait::Offered).await
     }
 
-    /// Takes the stack of `level` and wakes its top, which wakes the next. A node that was pushed
-    /// before the flag that `how` stands for was set is on the stack; one that is pushed later sees
-    /// the flag. Those on the stack are counted, so the flag [`HELD`] stays.
+    /// Takes the stack of `level` and wakes its top node, whose owner wakes the next. A node pushed
+    /// before the flag that `how` stands for was set is on the stack; the owner of one pushed later
+    /// sees the flag. Those on the stack are counted, so the flag [`HELD`] stays.
     pub(super) async fn sweep(&self, level: usize, how: Wait) -> Result<(), Stopped> {
         let top = self.queue.fabric.swap(&self.levels[level].waiting, 0).await?;
         let top = self.queue.decode("waiting", top)?;
@@ -102,9 +102,9 @@ impl Stair {
         Ok(())
     }
 
-    /// N5–N7 from `level` up: uncounts one there and, as long as that was the last one, in the
-    /// level above. The atomic of `level` may already have been executed, and have found the word
-    /// `first`.
+    /// N5–N7 from `level` up: uncounts one there and, as long as that was the last one, one in the
+    /// level above. The atomic of `level` may already have been executed, and have found `first` in
+    /// the word.
     pub(super) async fn leave_from(&self, level: usize, mut first: Option<u64>) -> Result<(), Stopped> {
         let fabric = &self.queue.fabric;
         for level in &self.levels[level..] {
@@ -114,7 +114,7 @@ impl Stair {
             };
             match old {
                 LAST_INSIDE => {
-                    // Fails if another reader came, which is inside, or if another rank was faster.
+                    // Fails if another reader came, and is inside, or if another rank was faster.
                     if fabric.compare_swap(&level.count, HELD, 0).await? != HELD {
                         return Ok(());
                     }

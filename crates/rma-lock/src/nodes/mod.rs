@@ -7,14 +7,14 @@
 //! stack of queue nodes ([`crate::queue`]). At each rank: its queue nodes, which serve all levels.
 //!
 //! # Steps
-//! N1–N13 in comments are those of `docs/systems/node-locks.md`. A level is the same whatever is
+//! N1–N13 in comments are those of `docs/systems/node-locks.md`. A level does not depend on what is
 //! above it ([`Above`]): the next level or, at the top, the lock. An acquisition is a loop up and a
 //! loop down ([`climb`]), a release a loop up ([`level`]); nothing is recursive, and the number of
 //! levels is known at run time ([`shape`]).
 //!
 //! No level has a phase in which it lets go: the last one out first ends the level, and then gives
-//! back what is above. A reader that comes in between takes that a second time, which its owner,
-//! who counts anonymous holders, does not mind.
+//! back the hold above. A reader that comes in between takes that hold a second time, which does no
+//! harm, because the level above counts anonymous holders.
 
 mod aggregated;
 mod climb;
@@ -41,8 +41,8 @@ use rdma_fabric::{Fabric, GroupMemory, Rank, Time, provider::Boxed};
 use shape::meetings;
 use std::sync::Arc;
 
-/// A shared hold of what is above the levels, which any rank may end: the first in takes it for
-/// all, the last out gives it back.
+/// The lock above the levels, held shared in a way that any rank may end: the first in takes the
+/// hold for all, the last out gives it back.
 pub(crate) trait Above: fmt::Debug + Send + Sync {
     /// Takes the hold. Dropping the future undoes what it has done; if it fails, nothing is held.
     fn enter(&self, deadline: Time) -> Boxed<'_, Result<()>>;
@@ -84,8 +84,8 @@ impl HasFabric for Stair {
 }
 
 impl Stair {
-    /// Returns the bytes needed at each of this many ranks: enough for the levels there would be if
-    /// each rank had a node of its own.
+    /// Returns the bytes needed at each of this many ranks: enough for the levels that would exist
+    /// if each rank had a node of its own.
     pub(crate) fn bytes(levels: Levels, members: usize) -> usize {
         level::offset(levels.count(members))
     }
@@ -108,7 +108,7 @@ impl Stair {
         })
     }
 
-    /// Gets inside, or finds that it takes too long. The first atomic may have been posted.
+    /// Gets inside, or finds that this would take too long. The first atomic may have been posted.
     /// Dropping the future undoes what it has done.
     fn acquire(self: &Arc<Self>, first: NotOver, patience: Patience) -> Boxed<'_, Result<bool>> {
         Box::pin(async move {

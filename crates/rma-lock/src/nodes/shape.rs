@@ -1,9 +1,9 @@
-//! Which ranks share a word: the levels between a rank and what it asks for.
+//! Which ranks share a word: the levels between a rank and the lock.
 
 use crate::Result;
 use rdma_fabric::{Fabric, FabricError, GroupMemory, Node, Rank};
 
-/// Which levels there are above the ranks of a node.
+/// The levels above the ranks of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Levels {
     /// Nodes, and nothing above them.
@@ -21,7 +21,8 @@ const MOST_LEVELS: usize = 8;
 
 impl Levels {
     /// Returns how many levels there may be above this many nodes, that of the nodes included. The
-    /// last level may be larger than its radix if that is so small that more would be needed.
+    /// last level may be larger than the radix, if the radix is so small that more levels would be
+    /// needed.
     pub(crate) fn count(self, nodes: usize) -> usize {
         let Levels::Tree { radix } = self else { return 1 };
         let radix = radix.max(2) as usize;
@@ -47,7 +48,7 @@ impl Levels {
 enum Nodes<'a> {
     /// All nodes of the job.
     Job(&'a Fabric),
-    /// Those of a group: its ranks, sorted by node.
+    /// The nodes of a group: its ranks, sorted by node.
     Listed(Vec<(Node, Rank)>),
 }
 
@@ -71,7 +72,7 @@ impl<'a> Nodes<'a> {
         }
     }
 
-    /// Returns the number of a rank's node among these.
+    /// Returns the number of a rank's node among these nodes.
     fn number(&self, fabric: &Fabric, rank: Rank) -> Result<usize, FabricError> {
         let node = fabric.node(rank)?;
         Ok(match self {
@@ -97,8 +98,8 @@ impl<'a> Nodes<'a> {
     }
 }
 
-/// Returns the first rank of this rank's node among a lock's ranks, and the node's number among
-/// theirs.
+/// Returns the number of this rank's node among the nodes of a lock's ranks, and the first of those
+/// ranks on it.
 pub(crate) fn own_node(fabric: &Fabric, memory: &GroupMemory) -> Result<(usize, Rank)> {
     let nodes = Nodes::of(fabric, memory)?;
     let number = nodes.number(fabric, fabric.rank())?;
@@ -116,7 +117,7 @@ pub(crate) fn first_ranks(fabric: &Fabric, memory: &GroupMemory) -> Result<Vec<R
     })
 }
 
-/// Where this rank meets others on its way up.
+/// A place where this rank meets others on its way up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Meeting {
     /// 0 is the level of the nodes.
@@ -129,7 +130,7 @@ pub(crate) struct Meeting {
 /// of one unit of the level below, has none.
 ///
 /// The words of a node are at its first rank. Those of a larger unit are at the first rank of one
-/// of its nodes, a different one for each level, so that no network interface serves all of them.
+/// of its nodes, a different node for each level, so that no network interface serves all levels.
 pub(crate) fn meetings(fabric: &Fabric, memory: &GroupMemory, levels: Levels) -> Result<Vec<Meeting>> {
     let nodes = Nodes::of(fabric, memory)?;
     let (count, mine) = (nodes.count(), nodes.number(fabric, fabric.rank())?);

@@ -1,7 +1,7 @@
-//! Where a lock's words are in its memory at each rank. The words of the home are on one cache
-//! line; on the next are the words of the rank itself: the published words and three queue nodes.
-//! The fourth node, needed only by a rank with that many waiting acquisitions, takes the rest of
-//! the first line.
+//! The layout of a lock's memory at each rank. The words of the home are on one cache line, and the
+//! words of the rank itself on the next: the published words and three queue nodes. The fourth
+//! node, needed only by a rank with that many waiting acquisitions, takes the rest of the first
+//! line.
 
 /// Queue nodes per rank and lock.
 pub(crate) const NODES: usize = 4;
@@ -22,9 +22,10 @@ pub(crate) const HOME_BYTES: u64 = LAST_NODE;
 
 /// Bytes at each rank of a lock that continues when members are lost.
 pub(crate) const RECOVERABLE_BYTES: usize = LOCK_BYTES + LINE as usize;
-/// There: twice the number of changes of the second word that a rank publishes.
+/// In a recoverable lock's memory: twice the number of changes of the second word that a rank
+/// publishes.
 pub(crate) const VERSION: u64 = LOCK_BYTES as u64;
-/// Also there: a word for the recoverable lock.
+/// Also in a recoverable lock's memory: a word for the lock itself.
 pub(crate) const CLAIM: u64 = VERSION + 8;
 
 /// The words of a node. There are two, because two different ranks write them.

@@ -3,14 +3,14 @@
 //!
 //! # Words
 //! At each rank of the lock: its queue nodes ([`node`]) and the words in which it publishes what it
-//! is doing ([`publish`]). The words at the home are each lock's own ([`HOME_BYTES`]).
+//! is doing ([`publish`]). Each lock defines its own words at the home ([`HOME_BYTES`]).
 //!
 //! # Waiting and waking
 //! A rank that has to wait puts one of its nodes into a queue or stack of the lock and waits on
 //! that node's wake word, in its own memory. Exactly one rank takes the node out and wakes it. A
 //! wake is a compare-and-swap instead of a store: it fails if the waiter gave up (a deadline, a
-//! dropped future) or if it belongs to another turn of the node. The waker then acts for the waiter
-//! that gave up, in the way the lock prescribes.
+//! dropped future) or if the wake belongs to another turn of the node. The waker then acts for a
+//! waiter that gave up, in the way the lock prescribes.
 //!
 //! # Errors
 //! A failure between two steps of a protocol leaves words whose intended values nobody knows:
@@ -102,9 +102,9 @@ impl Queue {
         Ok(())
     }
 
-    /// Returns whether operations are over when they are posted and nothing needs to be flushed:
-    /// then an uncontended acquisition or release need not wait. (Where puts are ordered so
-    /// strictly but results take their time, trying costs little.)
+    /// Returns whether operations complete when posted and nothing needs to be flushed: then an
+    /// uncontended acquisition or release need not wait. (Where puts are ordered so strictly but
+    /// results take their time, trying costs little.)
     #[inline(always)]
     pub(crate) fn is_fast(&self) -> bool {
         self.ordered_everywhere
@@ -120,14 +120,14 @@ impl Queue {
         self.published.step(&self.fabric, &self.memory, lane, step)
     }
 
-    /// Does an atomic that is over at once.
+    /// Does an atomic that completes at once.
     #[inline(always)]
     pub(crate) fn atomic_now(&self, word: &RemoteWord<u64>, amo: Amo<u64>) -> Result<u64, NotOver> {
         in_place::atomic_now(&self.fabric, word, amo)
     }
 
-    /// Announces a step and does its atomic at once. If that was not posted, takes the announcement
-    /// back.
+    /// Announces a step and does its atomic at once. If the atomic was not posted, takes the
+    /// announcement back.
     #[inline(always)]
     pub(crate) fn announced_now(
         &self,
@@ -150,8 +150,8 @@ impl Queue {
         }
     }
 
-    /// Announces a step and posts its atomic, waiting for room. Until it is posted, nothing depends
-    /// on this future.
+    /// Announces a step and posts its atomic, waiting for room. Until the atomic is posted, nothing
+    /// depends on this future.
     pub(crate) async fn post(
         &self,
         step: Transition,
@@ -168,8 +168,8 @@ impl Queue {
     }
 
     /// Takes a node and posts `first`, the atomic that puts it at the end of the queue whose tail
-    /// is `tail`; `step` announces it. Until it is posted, nothing depends on this future, and
-    /// after that the future is over.
+    /// is `tail`; `step` announces it. Until it is posted, nothing depends on this future, and once
+    /// it is, the future completes.
     pub(crate) async fn queue_up(
         &self,
         deadline: Time,
@@ -186,7 +186,7 @@ impl Queue {
         Ok((own.keep(), Posting::InFlight(posted)))
     }
 
-    /// Yields what `node`'s next word holds.
+    /// Returns what `node`'s next word holds.
     pub(crate) async fn next_of(&self, node: NodeId) -> Result<u64, FabricError> {
         if node.rank() == self.me {
             self.fabric.load(self.own(node.slot(), NodeWord::Next)?)

@@ -3,23 +3,22 @@
 //! A node is two words of the waiter's own memory. `wake` is the state of the wait; `next` names
 //! the waiter to be woken afterwards (in the stack or queue that the node is in).
 //!
-//! A node in no queue is blocked in its next turn and has no next, ready for R2 or W1 without a
-//! store. Whoever takes a node out of its queue begins its next turn ([`Queue::retire`]), for
-//! itself or for an owner that gave up. A writer that nobody had to wake, and that leaves the queue
-//! as its last, takes the same turn again: nobody else knows its node.
+//! A node in no queue is blocked in its next turn and has no next, so it is ready for R2 or W1
+//! without a store. Whoever takes a node out of its queue begins its next turn ([`Queue::retire`]),
+//! for itself or for an owner that gave up. A writer that nobody had to wake, and that leaves the
+//! queue as its last, uses the same turn again: nobody else knows its node.
 //!
-//! [`NodeId::PASSED`] in the next word means that a successor is still on its way to it; the node
-//! is not taken before.
+//! [`NodeId::PASSED`] in the next word means that a successor is still on its way to the node,
+//! which is not taken until then.
 
 use super::layout::NODES;
 use crate::{LockError, Result};
 use core::fmt;
 use rdma_fabric::Rank;
 
-/// Names a node in a lock word, of which it needs half: `turn:4 | rank + 1:26 | slot:2`. Zero names
-/// no node.
+/// Names a node in half a lock word: `turn:4 | rank + 1:26 | slot:2`. Zero names no node.
 ///
-/// A turn recurs after 16. Nothing is decided by an id that may be that old: a node is in a queue
+/// Turns repeat after 16. Nothing is decided by an id that may be that old: a node is in a queue
 /// once at a time, and whoever compares a word with an id either has that node in the queue, or
 /// finds in the same word everything that its next step depends on.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -27,7 +26,7 @@ pub(crate) struct NodeId(u32);
 
 const RANK: u32 = 2;
 const TURN: u32 = 28;
-/// Ranks that can be named.
+/// The number of ranks that can be named.
 const RANKS: u32 = (1 << (TURN - RANK)) - 1;
 const _: () = assert!(NODES <= 1 << RANK);
 
@@ -36,7 +35,7 @@ impl NodeId {
     /// queue.
     pub(crate) const PASSED: u64 = u64::MAX;
 
-    /// Nodes that a lock can have.
+    /// The number of nodes that a lock can have.
     pub(crate) const MOST: u64 = RANKS as u64 * NODES as u64;
 
     /// Returns whether the nodes of all `ranks` ranks have names.
@@ -121,8 +120,8 @@ pub(crate) enum Wait {
     Granted = 1,
     /// The waiter gave up; whoever would wake it acts for it.
     Abandoned = 2,
-    /// The waiter was woken to look again: for locks in which a waiter may have to take something
-    /// over.
+    /// The waiter was woken to look again: for locks in which a waiter may have to take over a
+    /// task.
     Offered = 3,
 }
 

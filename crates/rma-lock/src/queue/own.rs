@@ -40,10 +40,10 @@ struct Slot {
 
 /// Nobody uses the node, and its words are ready for the same turn.
 const FRESH: u8 = 0;
-/// Nobody of this rank uses the node. Its words say whether it is out of its queue, in its next
+/// Nobody at this rank uses the node. Its words say whether it is out of its queue, in its next
 /// turn.
 const WORN: u8 = 1;
-/// Somebody of this rank uses the node.
+/// Somebody at this rank uses the node.
 const TAKEN: u8 = 2;
 
 impl Nodes {
@@ -99,7 +99,7 @@ impl Drop for Own<'_> {
 }
 
 impl Queue {
-    /// Takes this thread's usual node if it is ready to wait on: blocked, no next (R2, W1).
+    /// Takes this thread's usual node if it is ready to be waited on: blocked, no next (R2, W1).
     #[inline(always)]
     pub(crate) fn take_fresh_node(&self, lane: Lane) -> Option<Own<'_>> {
         let slot = &self.nodes.slots[0];
@@ -117,7 +117,7 @@ impl Queue {
         Own { slot: &self.nodes.slots[slot], id: NodeId::new(self.me, slot, turn) }
     }
 
-    /// Takes a node that is ready to wait on, whatever has to be done for that. Until it is done,
+    /// Takes a node that is ready to be waited on, doing whatever that requires. Until it is done,
     /// nothing depends on this future.
     ///
     /// If the only node left waits for a successor on its way, this waits as well.
@@ -190,12 +190,12 @@ impl Queue {
         Ok(ready.or(passed))
     }
 
-    /// Begins the next turn of a worn node, if its wake word has begun it.
+    /// Begins the next turn of a worn node, if its wake word is already in that turn.
     fn next_turn<'a>(&self, mut own: Own<'a>) -> Result<Own<'a>, FabricError> {
         let id = own.id.next_turn();
         let slot = id.slot();
         if self.fabric.load(self.own(slot, NodeWord::Wake)?)? == wake_word(Wait::Blocked, id) {
-            // The last user's successor, or the reader below.
+            // It names the last user's successor, or the reader below.
             if self.fabric.load(self.own(slot, NodeWord::Next)?)? != 0 {
                 self.fabric.store(self.own(slot, NodeWord::Next)?, 0)?;
             }

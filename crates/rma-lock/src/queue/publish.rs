@@ -1,19 +1,19 @@
 //! What a rank publishes about itself, in words of its own segment.
 //!
-//! `count` at the home is anonymous: it can't tell whose readers it counts. So each rank says, in
+//! `count` at the home is anonymous: it does not say whose readers it counts. So each rank says, in
 //! words that others can read but only it writes, how many readers it has on the way in, inside and
 //! on the way out, and how far the writer of each of its queue nodes is. When a rank has died, the
-//! survivors of a [`crate::locks::RecoverableLock`] read in these words which ranks may be inside,
-//! before they continue in the words of the next epoch. For any other lock nobody reads them.
+//! survivors of a [`crate::locks::RecoverableLock`] learn from these words which ranks may be
+//! inside, before they continue in the words of the next epoch. No other lock reads them.
 //!
 //! They are written *before* the step that they announce, and again after the step's result is
 //! known: [`Published::step`].
 //!
 //! # Lanes
-//! A read-modify-write costs as much as the step itself, and publishing needs four of them.
-//! Therefore there are two words, and their sum counts: the thread that uses the lock first has one
-//! to itself, and changes it by a load and a store; all other threads share the other word and a
-//! mutex. What one thread adds, another may subtract: each lane wraps, but the sum is right.
+//! A read-modify-write costs as much as the step itself, and publishing would need four of them. So
+//! there are two words, and their sum counts: the thread that uses the lock first has one to itself
+//! and changes it by a load and a store; all other threads share the other word and a mutex. What
+//! one thread adds, another may subtract: each lane wraps, but the sum is right.
 
 use super::{
     NodeId,
@@ -29,10 +29,10 @@ use core::{
 use rdma_fabric::{Fabric, GroupMemory, LocalWord, Result};
 use std::sync::{Mutex, PoisonError};
 
-/// Positions of the reader counters, above the writers' bits. Those inside are no more than a count
-/// word counts ([`crate::holder_limit`]), and those arriving would have to exceed 2⁵¹ to drive both
-/// counts together to the end of their 52 bits. Nobody depends on readers that leave, so their
-/// count may wrap.
+/// Positions of the reader counters, above the writers' bits. There are no more readers inside than
+/// a count word counts ([`crate::holder_limit`]), and more than 2⁵¹ would have to be arriving to
+/// drive both counts together past the end of their 52 bits. Nobody depends on readers that leave,
+/// so their count may wrap.
 const ARRIVING: u64 = 1 << 8;
 const INSIDE: u64 = 1 << 32;
 const LEAVING: u64 = 1 << 60;
@@ -164,7 +164,8 @@ impl Published {
         if memory.len() as u64 <= layout::VERSION {
             return fabric.store_unwaited(&word, others.sum);
         }
-        // Odd while the lane changes. Each store comes after the one before it (release).
+        // The version is odd while the lane changes. Each store comes after the one before it
+        // (release).
         let version = fabric.local_word(memory.at(fabric.rank(), layout::VERSION)?)?;
         others.version += 2;
         fabric.store_unwaited(&version, others.version - 1)?;
@@ -179,8 +180,8 @@ impl Published {
     }
 }
 
-/// The lane in which a thread publishes. Not `Send`, so that it is obtained again wherever a task
-/// may have moved: after each wait.
+/// The lane in which a thread publishes. Not `Send`, so that a task obtains it again after each
+/// wait, when it may have moved to another thread.
 #[derive(Clone, Copy)]
 pub(crate) struct Lane {
     first: bool,

@@ -14,13 +14,13 @@ use crate::{
 use rdma_fabric::{RemoteWord, Time};
 
 impl Queue {
-    /// Wakes `node`. Yields false if it gave up. A wake for an earlier turn changes nothing and
-    /// counts as done.
+    /// Wakes `node`. Returns false if its owner gave up. A wake for an earlier turn changes nothing
+    /// and counts as done.
     pub(crate) async fn wake(&self, node: NodeId) -> Result<bool, Stopped> {
         self.wake_to(node, Wait::Granted).await
     }
 
-    /// Wakes `node` as [`Queue::wake`] does, with `how` as the state that it finds.
+    /// Wakes `node` as [`Queue::wake`] does, leaving it in the state `how`.
     pub(crate) async fn wake_to(&self, node: NodeId, how: Wait) -> Result<bool, Stopped> {
         let word = self.node(node, NodeWord::Wake)?;
         let blocked = wake_word(Wait::Blocked, node);
@@ -30,8 +30,8 @@ impl Queue {
         Ok(old != wake_word(Wait::Abandoned, node))
     }
 
-    /// Waits on own memory until woken. If anything else ends the wait (the deadline, a dropped
-    /// future, the loss of a rank), the node is then abandoned and nobody depends on it.
+    /// Waits on this rank's own memory until woken. If anything else ends the wait (the deadline, a
+    /// dropped future, the loss of a rank), the node is left abandoned and nobody depends on it.
     pub(crate) async fn wait_to_be_woken(
         &self,
         own: &Own<'_>,
@@ -44,7 +44,7 @@ impl Queue {
         }
     }
 
-    /// Waits as [`Queue::wait_to_be_woken`] does, for any wake. Yields which it was.
+    /// Waits as [`Queue::wait_to_be_woken`] does, but for any wake, and returns which it was.
     pub(crate) async fn wait_for_any_wake(
         &self,
         own: &Own<'_>,
@@ -77,7 +77,7 @@ impl Queue {
         }
     }
 
-    /// Pushes `own` onto a stack of waiting nodes, which errors call `name`. Yields the node below
+    /// Pushes `own` onto a stack of waiting nodes, which errors call `name`. Returns the node below
     /// it. Only the owner, or whoever finds it abandoned, reads its next.
     pub(crate) async fn push(
         &self,
@@ -93,7 +93,8 @@ impl Queue {
         Ok(next)
     }
 
-    /// Yields the node below `node`, whose rank gave up while it was on a stack, and retires it.
+    /// Returns the node below `node`, whose rank gave up while it was on a stack, and retires
+    /// `node`.
     pub(crate) async fn pop_abandoned(&self, node: NodeId) -> Result<Option<NodeId>, Stopped> {
         let below = self.fabric.get_word(&self.node(node, NodeWord::Next)?).await?;
         let below = self.decode("next", below)?;
@@ -108,7 +109,7 @@ impl Queue {
         if node.rank() == self.me {
             self.fabric.store(self.own(node.slot(), NodeWord::Wake)?, ready)?;
         } else if self.recoverable {
-            // A failed put would be reported to whoever flushes next.
+            // A failed put would be reported to the next flush.
             self.fabric.swap(&self.node(node, NodeWord::Wake)?, ready).await?;
         } else {
             self.fabric.put_word(&self.node(node, NodeWord::Wake)?, ready).await?;

@@ -1,21 +1,20 @@
-//! One lock for each rank, and nothing else.
+//! One lock for each rank, and nothing above them.
 
 use super::PerRank;
 use crate::{Access, AccessLock, Fairness, Guard, Lock, Result, RmaLock};
 use core::fmt;
 use rdma_fabric::{Fabric, GroupMemory, Rank, Time, join::join_all};
 
-/// One lock for each rank; all ranks' memory is locked by taking each of them shared. This is what
-/// many libraries do, and the baseline for a lock for all ranks (Li and others; Open MPI's
-/// `osc/ucx`).
+/// One lock for each rank; to lock all ranks' memory, every lock is taken shared. This is what many
+/// libraries do (Li and others; Open MPI's `osc/ucx`), and the baseline for a lock for all ranks.
 ///
-/// An access to all of P ranks takes P shared locks, and as many releases. Accesses to different
+/// An access to all P ranks takes P shared locks and as many releases. Accesses to different
 /// ranks do not interfere.
 ///
 /// The locks are taken one after the other in order of ranks, or all at once
-/// ([`EachOptions::at_once`]). The latter is for locks whose readers wait for no writer that waits:
-/// otherwise two accesses to all ranks that meet writers in different orders would wait for each
-/// other for ever. For other locks it is ignored.
+/// ([`EachOptions::at_once`]). The latter is for locks whose readers never wait for a waiting
+/// writer: with others, two accesses to all ranks that meet writers in different orders would
+/// deadlock, so for them it is ignored.
 ///
 /// Each rank has memory for all P locks.
 #[derive(Clone, Debug)]
@@ -34,7 +33,7 @@ pub struct EachOptions<O> {
     pub lock: O,
 }
 
-/// Access through an [`EachLock`]. Dropping it releases what is held in the background.
+/// Access through an [`EachLock`]. Dropping it releases the locks in the background.
 #[must_use = "a guard that is dropped at once protects nothing"]
 pub enum EachGuard<S, E> {
     /// Access to all ranks' memory, by every lock.

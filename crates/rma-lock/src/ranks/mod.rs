@@ -1,4 +1,4 @@
-//! Locks of a window that are made of a lock for each rank.
+//! Locks of a window that consist of a lock for each rank.
 
 mod each;
 mod two_level;
@@ -11,7 +11,7 @@ use core::fmt;
 use rdma_fabric::{Fabric, FabricError, GroupMemory, Rank};
 use std::sync::{Arc, OnceLock};
 
-/// Locks homed at each rank; this rank makes those that it uses.
+/// One lock homed at each rank; this rank makes only those that it uses.
 #[derive(Clone)]
 struct PerRank<L: Lock> {
     inner: Arc<Inner<L>>,
@@ -34,7 +34,8 @@ impl<L: Lock> fmt::Debug for PerRank<L> {
 }
 
 impl<L: Lock> PerRank<L> {
-    /// Returns the bytes at each of this many ranks: all locks' queue nodes are at each rank.
+    /// Returns the bytes needed at each of this many ranks: every rank has the queue nodes of all
+    /// locks.
     fn bytes(options: &L::Options, members: usize) -> usize {
         members * L::bytes(options, members)
     }

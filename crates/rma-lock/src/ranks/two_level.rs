@@ -21,20 +21,20 @@ const SOME: Class = Class::Odd;
 /// takes only that rank's lock.
 ///
 /// The ranks of a node enter a class together: the first takes it for the node, the last one out
-/// gives it back. So for each node an access to all costs the home at most 1 operation, and 1 to
-/// leave; 2 while the other class waits.
+/// gives it back. So for each node an access to all ranks costs the home at most 1 operation to
+/// enter and 1 to leave, or 2 while the other class waits.
 ///
 /// # Fairness
-/// Turns of the two classes alternate as long as both are wanted; in each turn all that waited when
-/// it began are inside. A node whose ranks follow one another in the same class without a gap keeps
-/// its turn for that long. Among exclusive accesses to one rank, and between them and shared
-/// accesses to it, the rank's lock decides.
+/// Turns of the two classes alternate as long as both are wanted; each turn admits all that waited
+/// when it began. A node whose ranks follow one another in the same class without a gap keeps its
+/// turn for that long. Among exclusive accesses to one rank, and between them and shared accesses
+/// to it, the rank's lock decides.
 ///
 /// # Deadlock
 /// The class is entered first, and a rank's lock is taken under it; a rank that has a rank's lock
 /// waits for nothing. This holds for a rank with one access at a time. A rank that holds another
-/// one shared and asks for all may wait for ever, for an exclusive access to that rank that has its
-/// turn.
+/// rank shared and asks for all may wait for ever, for an exclusive access to that rank that has
+/// its turn.
 ///
 /// # Memory
 /// Each rank holds the queue nodes of all ranks' locks: `L`'s bytes times the number of ranks.

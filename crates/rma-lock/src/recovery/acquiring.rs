@@ -1,4 +1,4 @@
-//! Taking the lock, in whichever epoch is open.
+//! Taking the lock in whichever epoch is open.
 
 use super::{EpochLock, Recoverable, RecoverableLock, RecoverableReadGuard, RecoverableWriteGuard, Torn};
 use crate::{
@@ -24,11 +24,11 @@ fn failed<'a, T: Send + 'a>(error: LockError) -> Boxed<'a, Result<T>> {
 
 impl RecoverableLock {
     /// Takes the lock shared. What earlier writers put is visible to gets posted afterwards.
-    /// Without a writer inside this is 1 remote atomic.
+    /// Without a writer inside this costs 1 remote atomic.
     ///
     /// # Errors
     /// [`LockError::Torn`]; [`LockError::Unrecoverable`]; [`LockError::Fabric`], where
-    /// [`rdma_fabric::FabricError::PeerLost`] names the home; else as
+    /// [`rdma_fabric::FabricError::PeerLost`] names the home; otherwise as
     /// [`crate::locks::PackedLock::read`].
     #[inline]
     pub fn read(&self) -> impl Future<Output = Result<RecoverableReadGuard<'_>>> {
@@ -121,7 +121,7 @@ impl RecoverableLock {
     }
 
     /// Takes the lock exclusively. What earlier holders put is visible to gets posted afterwards.
-    /// On an idle lock this is the remote atomics of [`crate::locks::PackedLock::write`], and a
+    /// On an idle lock this costs the remote atomics of [`crate::locks::PackedLock::write`] and a
     /// get.
     ///
     /// # Errors
@@ -151,12 +151,12 @@ impl RecoverableLock {
         })
     }
 
-    /// Takes the lock exclusively even though its data may be torn, in order to examine them:
-    /// [`RecoverableWriteGuard::torn`] says whether they are. When they are whole again, declare it
-    /// by [`RecoverableWriteGuard::clear_torn`].
+    /// Takes the lock exclusively even if its data may be torn, in order to examine them:
+    /// [`RecoverableWriteGuard::torn`] says whether they may be. When they are whole again, declare
+    /// so by [`RecoverableWriteGuard::clear_torn`].
     ///
     /// # Errors
-    /// As [`RecoverableLock::write`], never [`LockError::Torn`].
+    /// As [`RecoverableLock::write`], but never [`LockError::Torn`].
     pub fn mend(&self) -> impl Future<Output = Result<RecoverableWriteGuard<'_>>> {
         self.exclusive(Takes::Torn, Time::MAX, None)
     }

@@ -1,4 +1,4 @@
-//! From an epoch that is over to the one that is open.
+//! Moving from an epoch that is over to the one that is open.
 
 use super::{
     Core, EpochLock, opening,
@@ -14,7 +14,7 @@ use core::sync::atomic::Ordering::AcqRel;
 use rdma_fabric::{Deps, FabricError, GroupMemory, Rank, Time};
 use std::sync::Arc;
 
-/// The reason why an epoch is left.
+/// The reason for leaving an epoch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Reason {
     /// Its words say that it is closed.
@@ -66,8 +66,8 @@ impl Core {
         }
     }
 
-    /// Yields whether a try in `epoch` was refused because that epoch is over: then this rank has
-    /// come to the next one, and another try is worthwhile.
+    /// Returns whether a try in `epoch` was refused because that epoch is over. If so, this rank
+    /// has moved to the next one, and another try is worthwhile.
     pub(super) async fn is_shut(self: &Arc<Self>, epoch: usize, lock: &EpochLock) -> Result<bool> {
         let shut = lock.shut().await?;
         if shut.torn {
@@ -79,10 +79,10 @@ impl Core {
         Ok(shut.closed)
     }
 
-    /// Comes to the epoch after `from`, which is left for `reason`: opens it, or waits until
-    /// somebody else has.
+    /// Moves to the epoch after `from`, which is left for `reason`: opens it, or waits until
+    /// another rank has.
     ///
-    /// Dropping the future ends this, or leaves the opening to continue in the background.
+    /// Dropping the future ends the wait; an opening continues in the background.
     pub(super) async fn catch_up(self: &Arc<Self>, from: usize, reason: Reason, deadline: Time) -> Result<()> {
         loop {
             let seen = Agreement::of_bits(self.fabric.get_word(&self.agreement).await?)?;
@@ -101,10 +101,10 @@ impl Core {
         }
     }
 
-    /// Opens the next epoch, unless somebody else has agreed to do it.
+    /// Opens the next epoch, unless another rank has agreed to do it.
     async fn propose(self: &Arc<Self>, seen: Agreement) -> Result<()> {
         let proposal = seen.opened_by(self.me, self.options.epochs);
-        // What was agreed must be done, awaited or not.
+        // What was agreed must be done, even if nobody awaits it.
         DetachOnDrop::new(self, |core, _| async move {
             let old = core.fabric.compare_swap(&core.agreement, seen.bits(), proposal.bits()).await?;
             if old == seen.bits() { opening::open(&core, proposal).await } else { Ok(()) }
@@ -125,13 +125,13 @@ impl Core {
             None => Err(LockError::TimedOut),
             Some(Ok(_)) => Ok(()),
             Some(Err(FabricError::PeerLost { rank })) if rank == by => self.propose(seen).await,
-            // It has done its part and left.
+            // The rank has done its part and left.
             Some(Err(FabricError::PeersLeft)) => Ok(()),
             Some(Err(error)) => Err(error.into()),
         }
     }
 
-    /// Makes the lock of the epoch that is, or was last, open.
+    /// Makes the lock of the epoch that is open, or was open last.
     pub(super) async fn come_to(self: &Arc<Self>, seen: Agreement) -> Result<()> {
         if self.open().0 >= seen.epoch {
             return Ok(());
@@ -144,7 +144,7 @@ impl Core {
         Ok(())
     }
 
-    /// Yields the first `number` dead.
+    /// Returns the first `number` dead.
     pub(super) async fn dead(&self, number: usize) -> Result<Vec<Rank>> {
         if number == 0 {
             return Ok(Vec::new());
@@ -154,7 +154,7 @@ impl Core {
         Ok(written.into_iter().map(|rank| Rank::new(rank as u32)).collect())
     }
 
-    /// Returns the lock of an epoch for those that live in it.
+    /// Returns the lock of an epoch for its living members.
     pub(super) fn lock_of(self: &Arc<Self>, epoch: usize, dead: &[Rank]) -> Result<EpochLock> {
         let memory = self.words_of(epoch)?.without(dead);
         CountedLock::of_epoch(self, epoch, memory)

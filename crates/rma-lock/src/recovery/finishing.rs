@@ -1,4 +1,4 @@
-//! Finishing a closed epoch: taking one's stand-in out of the next.
+//! Finishing a closed epoch: taking this rank's stand-in out of the next.
 
 use super::{
     Core,
@@ -41,7 +41,8 @@ impl EpochLink {
         Ok(EpochLink { core: Arc::downgrade(core), epoch, claim: Some(claim), ..EpochLink::default() })
     }
 
-    /// Records that this rank leaves something half-written, wherever it or its stand-in is inside.
+    /// Records that this rank leaves something half-written, wherever the rank or its stand-in is
+    /// inside.
     pub(crate) fn tear(&self) {
         self.tears.store(true, SeqCst);
     }
@@ -50,13 +51,13 @@ impl EpochLink {
         self.tears.load(SeqCst)
     }
 
-    /// Called after this rank has published that an acquisition or release is over. If that was the
-    /// last thing it had to do in the epoch (`is_out`), and somebody has put a stand-in for it into
-    /// the next one, the stand-in leaves.
+    /// Takes this rank's stand-in out of the next epoch, if there is one and this rank has nothing
+    /// more to do in this one (`is_out`). Called after this rank has published that an acquisition
+    /// or release is over.
     #[inline(always)]
     pub(crate) fn went_on(&self, fabric: &Fabric, is_out: impl FnOnce() -> bool) {
-        // Published before it looks, just as whoever marks it marks before looking again: one of
-        // them sees the other.
+        // This rank publishes before it looks, and a rank that marks it does so before looking
+        // again: one of them sees the other.
         fence(SeqCst);
         if let Some(claim) = &self.claim
             && let Ok(claim) = fabric.load(claim)
@@ -71,7 +72,7 @@ impl EpochLink {
     fn finish(&self) {
         if let Some(core) = self.core.upgrade() {
             let (fabric, epoch) = (core.fabric.clone(), self.epoch);
-            // An error is the home's, which all others will find as well.
+            // An error is the home's, and all others will find it as well.
             fabric.detach(async move { drop(core.finish(epoch).await) });
         }
     }
@@ -87,7 +88,7 @@ impl Core {
             }
             let before = Claim::of_bits(self.fabric.fetch_or(&claim, Claim::OVER).await?);
             let Some((next, writes)) = before.stand_in().filter(|_| !before.is_over()) else { return Ok(()) };
-            // Its waits depend on nobody: it only leaves.
+            // It only leaves, so its waits depend on nobody.
             let lock = CountedLock::of_epoch(self, next, self.words_of(next)?)?;
             if self.epochs[epoch].get().is_some_and(|lock| lock.tears()) {
                 lock.mark_torn().await?;

@@ -61,8 +61,8 @@ impl<'a> RecoverableWriteGuard<'a> {
         self.torn
     }
 
-    /// Declares that what the lock protects is whole again: acquisitions are let in as before. This
-    /// holds from the moment it is done, whatever becomes of the guard.
+    /// Declares that what the lock protects is whole again, so that acquisitions are let in as
+    /// before. This holds as soon as it is done, whatever becomes of the guard.
     ///
     /// # Errors
     /// [`crate::LockError::Fabric`].

@@ -3,33 +3,34 @@
 //! # Epochs
 //! The lock is a series of [packed locks](crate::locks::PackedLock), one for each *epoch*, each in
 //! words of its own. One epoch is open; ranks acquire in it. When a member dies, survivors close
-//! the open epoch and open the next: the dead rank was never in its words. Whatever a late
-//! operation still does to words of a closed epoch, a wake or a link to a queue node, no longer
-//! concerns anybody.
+//! the open epoch and open the next, whose words the dead rank was never in. Whatever a late
+//! operation still does to the words of a closed epoch, be it a wake or a link to a queue node, no
+//! longer concerns anybody.
 //!
 //! # Closing and opening
 //! A rank that notices a death (a wait for the lock ended with `PeerLost`) proposes itself in a
 //! word at the home, the [agreement](words::Agreement). One rank wins, and proceeds alone
 //! ([`opening`]), by one-sided operations only: no other rank's CPU has to run.
-//! 1. It sets *closed* in the old epoch's home word. Whoever comes later finds that in the result
-//!    of its first atomic, and continues in the next epoch. The old words no longer let anybody in,
-//!    because everything that lets somebody in is a comparison with a word that was not closed.
-//! 2. It reads what each member publishes about itself in the old epoch: on the way in or inside,
-//!    or neither. Members that can't be read are dead or have left.
+//! 1. It sets *closed* in the old epoch's home word. A rank that comes later finds that in the
+//!    result of its first atomic, and continues in the next epoch. The old words no longer let
+//!    anybody in, because every step that lets somebody in is a comparison with a word that was not
+//!    closed.
+//! 2. It reads what each member publishes about itself in the old epoch: whether it is on the way
+//!    in or inside, or neither. Members that can't be read are dead or have left.
 //! 3. For each survivor that may be inside, it puts a [stand-in](words::Claim) into the next epoch.
-//!    The survivor takes it out when it is done with the old epoch. So a holder keeps what it
-//!    holds, and nobody gets in beside it.
+//!    The survivor takes its stand-in out when it is done with the old epoch. So a holder keeps its
+//!    hold, and nobody gets in beside it.
 //! 4. It records the dead, opens the epoch in the agreement, and rings the doorbells of those that
 //!    wait for it.
 //!
-//! If it dies while doing this, it is replaced by a rank that waited for it; the words of the epoch
+//! If this rank dies on the way, a rank that waited for it takes its place; the words of the epoch
 //! that it began are never used.
 //!
 //! # Torn data
 //! The home word names the active writer. If that writer is dead, the next epoch is *torn*, as it
 //! is when a guard for writing is dropped by a panic: acquisitions are refused with
-//! [`crate::LockError::Torn`] until somebody examines the data ([`RecoverableLock::mend`]) and
-//! clears the mark.
+//! [`crate::LockError::Torn`] until a rank examines the data ([`RecoverableLock::mend`]) and clears
+//! the mark.
 //!
 //! # Assumptions
 //! * A rank's loss is reported only when it is proven, and no operation of the lost rank takes
@@ -66,7 +67,7 @@ type EpochLock = CountedLock<Recoverable>;
 ///
 /// One value per rank refers to one lock shared by all; clones of it are the same value. Without
 /// deaths it is a [`crate::locks::PackedLock`], and costs the same remote operations plus one get
-/// for each exclusive acquisition, which checks whether what the lock protects is torn.
+/// for each exclusive acquisition, to check whether what the lock protects is torn.
 ///
 /// The loss of a member that does not hold the lock is noticed by those that wait, and delays them.
 /// If the member held the lock to write, what the lock protects may be torn: then acquisitions
@@ -79,7 +80,7 @@ pub struct RecoverableLock {
 /// How many deaths a [`RecoverableLock`] survives. They cost memory at every rank: 192 bytes per
 /// epoch, 8 per death.
 ///
-/// A lock is not made beyond the limits below: [`LockError::RecoveryLimits`].
+/// A lock beyond the limits below is refused: [`LockError::RecoveryLimits`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recovery {
     /// The number of epochs the lock may have, the first included, 1 to 256. Each recovery begins
@@ -107,7 +108,7 @@ impl Recovery {
         Err(LockError::RecoveryLimits { epochs: asked(self.epochs), deaths: asked(self.deaths) })
     }
 
-    /// Returns the nearest limits that are possible: memory is allocated for those before others
+    /// Returns the nearest possible limits: memory is allocated for those before impossible ones
     /// are refused.
     fn within_limits(self) -> Self {
         Recovery { epochs: self.epochs.clamp(1, MOST_EPOCHS), deaths: self.deaths.min(MOST_DEATHS) }
@@ -121,7 +122,7 @@ impl Default for Recovery {
     }
 }
 
-/// A rank's side.
+/// A rank's side of the lock.
 pub(crate) struct Core {
     fabric: Fabric,
     me: Rank,
@@ -131,7 +132,7 @@ pub(crate) struct Core {
     agreement: RemoteWord<u64>,
     torn_by: RemoteWord<u64>,
     doorbell: LocalWord<u64>,
-    /// The epochs that this rank has come to; the first one immediately.
+    /// The locks of the epochs that this rank has reached; it starts in the first.
     epochs: Box<[OnceLock<EpochLock>]>,
     /// The last of those epochs. Grows.
     current: AtomicUsize,

@@ -1,4 +1,4 @@
-//! Closing an epoch and opening the next: what one survivor does alone.
+//! Closing an epoch and opening the next, which one survivor does alone.
 
 use super::{
     Core,
@@ -36,20 +36,20 @@ pub(super) async fn open(core: &Arc<Core>, mut agreed: Agreement) -> Result<()> 
 enum End {
     /// The epoch is open to these members.
     Open(Vec<Rank>),
-    /// A member died, and nobody can tell whether its stand-in is in the epoch's words: they can't
-    /// be used.
+    /// A member died, and nobody can tell whether its stand-in is in the epoch's words, so they
+    /// can't be used.
     Again,
     /// More have died than can be recorded.
     Over,
 }
 
-/// Wakes those that wait for the epoch, each on its own memory.
+/// Wakes the ranks that wait for the epoch, each on its own memory.
 async fn ring(core: &Core, agreed: Agreement, survivors: &[Rank]) -> Result<()> {
     let number = match agreed.state {
         State::Opening { next, .. } => next as u64,
         State::Open | State::Over => u64::MAX,
     };
-    // Atomics, because their failure is reported here and not to whoever flushes next.
+    // Atomics, because their failure is reported here and not to the next flush.
     for batch in batches(survivors) {
         let ring = |rank| async move {
             let doorbell = core.fabric.remote_word::<u64>(core.memory.at(rank, words::DOORBELL)?)?;
@@ -67,7 +67,7 @@ async fn ring(core: &Core, agreed: Agreement, survivors: &[Rank]) -> Result<()> 
 }
 
 impl Core {
-    /// Replaces what this rank has agreed to do: no other rank does.
+    /// Replaces what this rank has agreed to do; no other rank changes it.
     async fn agree(&self, agreed: Agreement, now: Agreement) -> Result<()> {
         let old = self.fabric.compare_swap(&self.agreement, agreed.bits(), now.bits()).await?;
         if old == agreed.bits() { Ok(()) } else { Err(LockError::corrupt("agreement", old)) }
@@ -119,7 +119,7 @@ impl<'a> Opening<'a> {
                     false
                 }
                 Seen::MaybeInside => true,
-                // A stand-in from an older epoch may still be there for it.
+                // A stand-in from an older epoch may still be there for the member.
                 Seen::Out => self.hosts(rank).await?,
             };
             if stands {
@@ -170,8 +170,8 @@ impl<'a> Opening<'a> {
         Ok(())
     }
 
-    /// Leaves it to `rank` to take its stand-in out. Yields false if it will not, because it needs
-    /// none.
+    /// Leaves it to `rank` to take its stand-in out. Returns false if the rank needs no stand-in,
+    /// and so will not.
     async fn mark(&self, rank: Rank, writes: bool) -> Result<bool, FabricError> {
         let fabric = &self.core.fabric;
         let (there, here) = (self.claim(&self.new, rank)?, self.claim(&self.old, rank)?);
@@ -188,8 +188,8 @@ impl<'a> Opening<'a> {
                 old => known = old,
             }
         };
-        // The rank publishes that it is out before it looks at its claim. So if it did not find the
-        // mark, it is seen as out now.
+        // The rank publishes that it is out before it looks at its claim. So if it missed the mark,
+        // it is seen as out now.
         let stays = match marked {
             None => false,
             Some(marked) if marked.hosts() => true,
@@ -214,7 +214,7 @@ impl<'a> Opening<'a> {
         Ok(())
     }
 
-    /// Yields whether a stand-in of `rank` is in the old epoch.
+    /// Returns whether a stand-in of `rank` is in the old epoch.
     async fn hosts(&self, rank: Rank) -> Result<bool> {
         let claim = async { self.core.fabric.get_word(&self.claim(&self.old, rank)?).await };
         match claim.await {

@@ -17,11 +17,11 @@ pub(super) enum Seen {
 }
 
 impl Core {
-    /// Yields the state of each of `members` in the epoch of that number, in their order.
+    /// Returns the state of each of `members` in epoch number `epoch`, in their order.
     ///
     /// What a member publishes is the sum of two words. The second changes only between two changes
-    /// of a version. So it has been constant while the first was read if the version is even, and
-    /// the same before and after.
+    /// of a version. So if the version is even, and the same before and after, the second word was
+    /// constant while the first was read.
     pub(super) async fn scan(&self, epoch: usize, members: &[Rank]) -> Result<Vec<Seen>> {
         let memory = self.memory.part(words::epoch(&self.options, epoch), queue::RECOVERABLE_BYTES)?;
         let mut seen = Vec::with_capacity(members.len());
@@ -36,7 +36,7 @@ impl Core {
         Ok(seen)
     }
 
-    /// Yields the state of one member, once it is stable.
+    /// Returns the state of one member, once it is stable.
     pub(super) async fn look(&self, epoch: usize, member: Rank) -> Result<Seen> {
         let memory = self.memory.part(words::epoch(&self.options, epoch), queue::RECOVERABLE_BYTES)?;
         loop {
@@ -46,7 +46,7 @@ impl Core {
         }
     }
 
-    /// Yields the state of each member of a batch; `None` if it was changing.
+    /// Returns the state of each member of a batch; `None` if it was changing.
     async fn read(&self, memory: &GroupMemory, batch: &[Rank]) -> Result<Vec<Option<Seen>>> {
         // Each is awaited before the next is posted: gets are not ordered.
         let before = self.gets(memory, batch, queue::VERSION).await;
@@ -80,7 +80,7 @@ fn judge(
             Ok(still.then_some(inside))
         }
         Err(FabricError::PeerLost { rank }) if rank == member => Ok(Some(Seen::Lost)),
-        // Its program is over: it has dropped the lock.
+        // The member's program is over: it has dropped the lock.
         Err(error) if error.gone() == Some(member) => Ok(Some(Seen::Out)),
         Err(error) => Err(error),
     }
@@ -94,7 +94,8 @@ pub(super) fn batches(members: &[Rank]) -> Chunks<'_, Rank> {
     members.chunks(BATCH)
 }
 
-/// Posts what `begin` does for each of a batch, then awaits all. Yields their outcomes in order.
+/// Posts an operation by `begin` for each of a batch, then awaits them all. Returns their outcomes
+/// in order.
 pub(super) async fn at_each<T: Unpin + 'static, Posted>(
     batch: &[Rank],
     begin: impl Fn(Rank) -> Posted,

@@ -1,4 +1,4 @@
-//! Data that may be half-written: who tore them, and marking them as torn or whole.
+//! Data that may be half-written: which rank tore them, and marking them as torn or whole.
 
 use super::{
     Core, EpochLock, RecoverableLock,
@@ -18,8 +18,8 @@ pub struct Torn {
 
 impl RecoverableLock {
     /// Declares that `rank` is suspected, without proof, to have died, or to hold the lock and
-    /// never release it: what the lock protects counts as torn from now on. Nothing is taken from
-    /// anybody; waiting ranks continue to wait.
+    /// never release it: what the lock protects counts as torn from now on. The lock is not taken
+    /// from anybody; waiting ranks continue to wait.
     ///
     /// # Errors
     /// [`LockError::Fabric`].
@@ -33,7 +33,7 @@ impl RecoverableLock {
 }
 
 impl Core {
-    /// Yields who tore what the lock protects, if it is torn.
+    /// Returns which rank tore what the lock protects, if it is torn.
     pub(super) async fn torn(&self) -> Result<Torn> {
         match self.fabric.get_word(&self.torn_by).await? {
             0 => Err(LockError::corrupt("torn by", 0)),
@@ -41,7 +41,7 @@ impl Core {
         }
     }
 
-    /// Records who tore the data, before they are marked as torn.
+    /// Records which rank tore the data, before they are marked as torn.
     pub(crate) async fn say_who_tore(&self, by: Rank) -> Result<()> {
         self.fabric.put_word(&self.torn_by, 1 + u64::from(by.number())).await?;
         self.fabric.flush(self.home).await?;
@@ -51,8 +51,8 @@ impl Core {
     /// Marks what the lock protects as whole. This rank is inside in the epoch of `held`.
     pub(super) async fn make_whole(self: &Arc<Self>, held: &EpochLock) -> Result<()> {
         let mut closed = held.mark_whole().await?;
-        // The rank that closed the previous epoch may have found it torn, and carried that over. A
-        // stand-in of this rank is inside in the next epoch.
+        // The rank that closed the previous epoch may have found it torn and carried the mark over.
+        // A stand-in of this rank is inside in the next epoch.
         while closed {
             let seen = Agreement::of_bits(self.fabric.get_word(&self.agreement).await?)?;
             match seen.state {
@@ -74,7 +74,7 @@ impl Core {
         loop {
             self.come_to(seen).await?;
             self.open().1.mark_torn().await?;
-            // The rank that closed this epoch before may have missed it.
+            // A rank that closed this epoch before the mark was set may have missed it.
             match (seen.state, Agreement::of_bits(self.fabric.get_word(&self.agreement).await?)?) {
                 (State::Open | State::Over, after) if after.epoch == seen.epoch => return Ok(()),
                 (State::Opening { next, by }, after) if after == seen => {

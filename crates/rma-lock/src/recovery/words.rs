@@ -1,4 +1,4 @@
-//! The words of a recoverable lock: where they are, the same at each rank, and what they mean.
+//! The words of a recoverable lock: their layout, the same at each rank, and what they mean.
 
 use super::Recovery;
 use crate::{LockError, queue::RECOVERABLE_BYTES};
@@ -7,16 +7,15 @@ use rdma_fabric::Rank;
 
 /// At the home: the [`Agreement`].
 pub(super) const AGREEMENT: u64 = 0;
-/// At the home: 1 + the rank that may have torn what the lock protects; 0 if nobody.
+/// At the home: 1 + the rank that may have torn what the lock protects; 0 if none has.
 pub(super) const TORN_BY: u64 = 8;
-/// At each rank: the epoch that was opened last, as far as its owner was notified. Serves only
-/// to wake it.
+/// At each rank: the last opened epoch that the rank was notified of. Serves only to wake the rank.
 pub(super) const DOORBELL: u64 = 16;
 /// At the home: the dead, one word each.
 const DEAD: u64 = 64;
 
-/// In each epoch's words at each rank: whether this rank's part in a closed epoch is over, and who
-/// stands in for it in the next one ([`Claim`]).
+/// In each epoch's words at each rank: whether the rank's part in a closed epoch is over, and its
+/// stand-in in the next one ([`Claim`]).
 pub(super) use crate::queue::CLAIM;
 
 pub(super) fn dead(number: usize) -> u64 {
@@ -89,7 +88,7 @@ impl Agreement {
     }
 
     /// Returns what `me` proposes if this agreement stands: to open the next epoch of `epochs`.
-    /// Words of an epoch that somebody began to open, and did not, are not used again.
+    /// The words of an epoch whose opening was begun and not completed are not used again.
     pub(super) fn opened_by(self, me: Rank, epochs: usize) -> Self {
         let next = match self.state {
             State::Opening { next, .. } => next + 1,
@@ -106,12 +105,12 @@ impl fmt::Debug for Agreement {
     }
 }
 
-/// What a rank still has to do in a closed epoch, and who does it.
+/// What a rank still has to do in a closed epoch, and who does it for it in the next.
 ///
-/// Whoever opens the next epoch puts a *stand-in* into it for each survivor that may be inside the
-/// old one: a reader in its count, or the writer that is active. The survivor takes its stand-in
+/// The rank that opens the next epoch puts a *stand-in* into it for each survivor that may be
+/// inside the old one: a reader in its count, or the active writer. The survivor takes its stand-in
 /// out when it has nothing more to do in the old epoch. A word of the survivor in each epoch, which
-/// both change only by atomics, says who came first.
+/// both ranks change only by atomics, says which came first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Claim(u64);
 

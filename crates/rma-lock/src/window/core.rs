@@ -31,7 +31,7 @@ pub(super) struct Core {
 }
 
 impl Core {
-    /// Waits until what this rank did at `rank`, or everywhere, is visible there.
+    /// Waits until everything this rank did at `rank`, or at all ranks if `None`, is visible there.
     pub(super) async fn flush(&self, rank: Option<Rank>) -> Result<()> {
         let quiesced = self.in_flight.quiesce(&self.fabric, rank).await;
         let flushed = match rank {
@@ -44,7 +44,8 @@ impl Core {
         quiesced.and(flushed)
     }
 
-    /// Waits until the buffers of what this rank did at `rank`, or everywhere, may be reused.
+    /// Waits until the buffers of this rank's operations at `rank`, or at all ranks if `None`, may
+    /// be reused.
     pub(super) async fn flush_local(&self, rank: Option<Rank>) -> Result<()> {
         match self.reads_registered.load(Relaxed) {
             true => self.flush(rank).await,
@@ -52,7 +53,8 @@ impl Core {
         }
     }
 
-    /// Flushes to all ranks, then meets the others, even if the flush failed: they wait for it.
+    /// Flushes to all ranks, then meets the other members even if the flush failed, because they
+    /// wait for this rank.
     pub(super) fn fence(&self) -> Boxed<'_, WindowResult<()>> {
         Box::pin(async move {
             let flushed = self.flush(None).await;
@@ -61,7 +63,7 @@ impl Core {
         })
     }
 
-    /// Drives what is unfinished, in the background.
+    /// Drives unfinished operations in the background.
     pub(super) fn finish_later(self: &Arc<Self>) {
         if !self.in_flight.is_idle() {
             let owner = self.clone();
@@ -70,7 +72,7 @@ impl Core {
     }
 }
 
-/// A member's part, as others reach it.
+/// A member's part, as other members reach it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MemberPart {
     pub(super) key: RegionKey,
@@ -100,10 +102,10 @@ pub(super) fn range(at: usize, len: usize) -> Range<usize> {
 }
 
 impl WindowMemory {
-    /// Returns where a member's part begins, and how many elements it has.
+    /// Returns the address of a member's part, and its number of elements.
     pub(super) fn part(&self, rank: Rank) -> Result<(RemoteAddr, usize)> {
         let members = &self.members;
-        // For memory of the whole job, the later call would accept any rank.
+        // For memory of the whole job, the call of `at` below would accept any rank.
         let number = members.number(rank).ok_or(FabricError::NotInGroup { rank, members: members.members() })?;
         match &self.parts {
             Parts::Allocated { elements } => Ok((members.at(rank, 0)?, *elements)),
@@ -130,7 +132,7 @@ impl WindowMemory {
     }
 }
 
-/// Windows of more members have no words for post and start, which take two for each pair.
+/// Windows with more members have no words for post and start, which take two for each pair.
 const MOST_POSTING: usize = 1024;
 
 const WORD: usize = 8;
@@ -138,7 +140,7 @@ const WORD: usize = 8;
 /// The meaning of a word.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Word {
-    /// The number of fences that the member 2^k before has reached.
+    /// The number of fences that the member 2^k places before the owner has reached.
     Reached(u32),
     /// Whether this member exposes its memory to the owner.
     Posted(usize),
@@ -146,8 +148,8 @@ pub(super) enum Word {
     Completed(usize),
 }
 
-/// The words by which members notify each other of their progress, in [`Words::bytes`] at each.
-/// Each word has one writer, which puts it, and its owner.
+/// The words by which members notify each other of their progress, in [`Words::bytes`] at each
+/// member. Only one member writes each word, by a put; only the owner reads or clears it.
 pub(super) struct Words {
     memory: GroupMemory,
 }

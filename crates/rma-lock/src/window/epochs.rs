@@ -1,4 +1,4 @@
-//! The kinds of epochs, and which epochs a rank is inside.
+//! The kinds of epochs, and the epochs that a rank is inside.
 
 use super::{
     error::{WindowError, WindowResult},
@@ -47,7 +47,7 @@ pub(super) struct OpenEpochs(Mutex<[u32; 7]>);
 
 use EpochKind::{All, Exclusive, Exposure, Fence, NoCheck, Shared, Start};
 
-/// Returns the kinds of which none may be open when an epoch of this kind begins. `nests` says
+/// Returns the kinds that exclude an epoch of this kind while one of them is open. `nests` says
 /// whether the lock can be held shared twice.
 fn excluded(kind: EpochKind, nests: bool) -> &'static [EpochKind] {
     match kind {
@@ -78,7 +78,7 @@ impl OpenEpochs {
     }
 }
 
-/// An epoch that is open until this is dropped.
+/// An open epoch, which ends when this is dropped.
 #[derive(Debug)]
 pub(super) struct OpenEpoch<'a> {
     open: &'a OpenEpochs,

@@ -1,4 +1,4 @@
-//! Why a call on a window failed.
+//! The errors of calls on a window.
 
 use super::EpochKind;
 use crate::LockError;
@@ -14,12 +14,12 @@ pub enum WindowError {
     /// The fabric failed underneath.
     #[error(transparent)]
     Fabric(#[from] FabricError),
-    /// This rank is inside an epoch of the window that allows no other of the kind asked for.
+    /// This rank is inside an epoch of the window that excludes one of the kind asked for.
     #[error("{asked} begun inside {open} of the same window")]
     EpochOpen {
-        /// The epoch that it is inside.
+        /// The epoch that the rank is inside.
         open: EpochKind,
-        /// The epoch that it asked for.
+        /// The epoch that the rank asked for.
         asked: EpochKind,
     },
     /// The rank is not among those that the epoch was started for.
@@ -28,8 +28,8 @@ pub enum WindowError {
         /// The rank addressed.
         rank: Rank,
     },
-    /// Post and start need two words at each member for every other member; beyond this limit there
-    /// are none.
+    /// Post and start need two words at each member for every other member; windows beyond this
+    /// limit have none.
     #[error("post and start work in windows of at most {limit} members; this one has {members}")]
     TooManyMembers {
         /// Members of the window.

@@ -1,4 +1,4 @@
-//! Active target of all members: epochs between fences.
+//! Active target for all members: epochs between fences.
 
 use super::{
     Window,
@@ -15,8 +15,8 @@ use std::sync::{Arc, Mutex};
 
 /// An epoch between fences, in which each member may reach every member's memory.
 ///
-/// Dropping it does not wait for the others; what was begun continues in the background, and the
-/// next fence of the window completes it.
+/// Dropping it does not wait for the others; operations in flight continue in the background, and
+/// the next fence of the window completes them.
 #[must_use = "an epoch that is dropped at once allows nothing"]
 pub struct FenceEpoch<'w, T: Pod> {
     core: &'w Arc<Core>,
@@ -35,7 +35,7 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
     /// over the members.
     ///
     /// When it returns, every member has called it. So the members' memory may be accessed, and
-    /// what they wrote to it before is there. If the future is dropped, the next fence or barrier
+    /// what they wrote to it before is visible. If the future is dropped, the next fence or barrier
     /// of this rank continues it.
     ///
     /// # Errors
@@ -61,8 +61,8 @@ impl<T: Pod> FenceEpoch<'_, T> {
     /// Ends this epoch and begins the next (`MPI_Win_fence`). Collective over the members.
     ///
     /// When it returns, everything that any member did in the epoch is complete and visible. If
-    /// nothing was done since the last fence, nothing is flushed: the assertion
-    /// `MPI_MODE_NOPRECEDE` need not be given. `MPI_MODE_NOSTORE` and `MPI_MODE_NOPUT` would save
+    /// nothing was done since the last fence, nothing is flushed, so the assertion
+    /// `MPI_MODE_NOPRECEDE` is not needed. `MPI_MODE_NOSTORE` and `MPI_MODE_NOPUT` would save
     /// nothing. If the future is dropped, the next fence or barrier of this rank continues it.
     ///
     /// # Errors
@@ -89,24 +89,24 @@ impl<T: Pod> Drop for FenceEpoch<'_, T> {
     }
 }
 
-/// How far this rank has come.
+/// The progress of this rank.
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
     /// The number of barriers begun.
     number: u64,
-    /// The round of the last barrier, if that is not over.
+    /// The round of the last barrier, if that is not complete.
     round: Option<u32>,
     /// Whether the partner of this round was notified.
     notified: bool,
 }
 
-/// Where all members of a window meet: a dissemination barrier of one word per round, which can be
-/// dropped and continued.
+/// The meeting point of all members of a window: a dissemination barrier of one word per round,
+/// which can be dropped and continued.
 #[derive(Debug, Default)]
 pub(super) struct MemberBarrier(Mutex<State>);
 
 impl MemberBarrier {
-    /// Waits until every member has come. If the future is dropped, the next call continues the
+    /// Waits until every member has arrived. If the future is dropped, the next call continues the
     /// same barrier.
     pub(super) fn meet<'a>(&'a self, fabric: &'a Fabric, words: &'a Words) -> Boxed<'a, Result<()>> {
         Box::pin(async move {
@@ -124,7 +124,7 @@ impl MemberBarrier {
                     let next = words.memory().member((me + (1 << round)) % members)?;
                     let word = words.theirs(fabric, next, Word::Reached(round))?.as_span();
                     // Puts are not ordered among themselves: the put of the previous barrier must
-                    // not land on top of this one.
+                    // not overwrite this one.
                     fabric.flush(next).await?;
                     drop(fabric.post(Put { to: &word, from: [at.number], notice: None }).await?);
                     locked(&self.0).notified = true;

@@ -1,13 +1,12 @@
-//! The operations that a rank has begun in a window and that are in flight: gets into registered
-//! memory, and accumulates.
+//! A rank's operations in flight in a window: gets into registered memory, and accumulates.
 //!
 //! The fabric runs single operations by itself; an accumulate consists of several, each of which
-//! depends on the one before. No task is spawned to drive them: whoever waits for one, or flushes,
-//! drives all of them, and wakes the others when one is over.
+//! depends on the one before. No task is spawned to drive them: a task that waits for one, or
+//! flushes, drives all of them, and wakes the other waiting tasks when one completes.
 //!
 //! # Order
 //! Accumulates of one rank to the same element are done in the order in which they were begun: one
-//! that overlaps an earlier accumulate of the same target waits until that is over (MPI's `rar`,
+//! that overlaps an earlier accumulate at the same target waits until that completes (MPI's `rar`,
 //! `war`, `raw` and `waw` together). Accumulates that do not overlap run concurrently.
 
 use super::{
@@ -31,7 +30,7 @@ struct Table {
     next: u64,
     /// Wakers of waiting tasks, other than those that the operations themselves wake.
     wakers: Vec<Waker>,
-    /// Errors of operations whose outcome nobody takes, until the next flush of the rank.
+    /// Errors of operations whose outcome nobody takes, kept until the next flush of the rank.
     failed: Vec<(Rank, FabricError)>,
 }
 
@@ -39,7 +38,7 @@ struct InFlightOp {
     number: u64,
     rank: Rank,
     state: State,
-    /// Whether somebody will take the outcome.
+    /// Whether a caller will take the outcome.
     claimed: bool,
 }
 
@@ -51,7 +50,7 @@ enum State {
 
 /// A get into registered memory, of elements of any type.
 trait Get: Send {
-    /// Yields the get's outcome, if it is over.
+    /// Returns the get's outcome, if it is complete.
     fn look(&mut self, look: &mut Look<'_, '_>) -> Option<Result<()>>;
 }
 
@@ -68,7 +67,7 @@ impl State {
 }
 
 impl Table {
-    /// Does what can be done now; yields whether somebody should wait for room to post.
+    /// Does what can be done now; returns whether the caller should wait for room to post.
     fn advance(&mut self, fabric: &Fabric, mut look: Look<'_, '_>) -> bool {
         let mut no_room = false;
         let mut finished = false;
@@ -110,7 +109,7 @@ impl Table {
         no_room
     }
 
-    /// Drops operations that are over and unclaimed.
+    /// Drops operations that are complete and unclaimed.
     fn forget(&mut self) {
         let failed = &mut self.failed;
         self.ops.retain_mut(|op| {
@@ -132,7 +131,7 @@ impl Table {
         self.ops.iter().position(|op| op.number == number)
     }
 
-    /// Takes the errors of unclaimed operations to `rank`, or to all ranks; yields the first.
+    /// Takes the errors of unclaimed operations to `rank`, or to all ranks; returns the first.
     fn take_failure(&mut self, rank: Option<Rank>) -> Result<()> {
         let concerns = |who: Rank| rank.is_none_or(|rank| rank == who);
         let first = self.failed.iter().find(|(who, _)| concerns(*who)).map(|(_, error)| error.clone());
@@ -145,7 +144,7 @@ impl Table {
     }
 }
 
-/// A task that waits for operations: when it ends, the others must look for themselves.
+/// A task that drives the operations: when it ends, the other waiting tasks must drive them.
 struct Driver<'a>(&'a InFlightTable);
 
 impl Drop for Driver<'_> {
@@ -168,18 +167,18 @@ impl InFlightTable {
         number
     }
 
-    /// Keeps a get into registered memory until it is over.
+    /// Keeps a get into registered memory until it completes.
     pub(super) fn get_into<T: Pod>(&self, fabric: &Fabric, rank: Rank, handle: Handle<LocalSpan<T>>) {
         self.begin(fabric, rank, State::Get(Box::new(handle)), false);
     }
 
-    /// Begins an accumulate; yields its number. If it is `claimed`, the number is valid until it is
-    /// [taken](InFlightTable::take) or [left](InFlightTable::leave).
+    /// Begins an accumulate; returns its number. If it is `claimed`, the number is valid until it
+    /// is [taken](InFlightTable::take) or [left](InFlightTable::leave).
     pub(super) fn update(&self, fabric: &Fabric, rank: Rank, update: Update, claimed: bool) -> u64 {
         self.begin(fabric, rank, State::Update(Box::new(update)), claimed)
     }
 
-    /// Drives all operations until `until` has an answer.
+    /// Drives all operations until `until` returns an answer.
     async fn drive<R>(&self, fabric: &Fabric, mut until: impl FnMut(&mut Table) -> Option<R>) -> Result<R> {
         if let Some(answer) = until(&mut locked(&self.0)) {
             return Ok(answer);
@@ -207,7 +206,7 @@ impl InFlightTable {
         }
     }
 
-    /// Yields the outcome of a claimed accumulate: the previous bits of each element.
+    /// Waits for the outcome of a claimed accumulate: the previous bits of each element.
     pub(super) fn take<'a>(&'a self, fabric: &'a Fabric, number: u64) -> Soon<'a, Result<Vec<u64>>> {
         let over = move |table: &mut Table| {
             let at = table.position(number)?;
@@ -225,7 +224,7 @@ impl InFlightTable {
         }
     }
 
-    /// Returns whether a claimed accumulate is over. Never waits.
+    /// Returns whether a claimed accumulate is complete. Never waits.
     pub(super) fn test(&self, fabric: &Fabric, number: u64) -> bool {
         let mut table = locked(&self.0);
         table.advance(fabric, Look::Test);
@@ -250,7 +249,7 @@ impl InFlightTable {
         }
     }
 
-    /// Waits until all operations to `rank`, or to all ranks, are over.
+    /// Waits until all operations to `rank`, or to all ranks, are complete.
     ///
     /// # Errors
     /// The first error met by an operation whose outcome nobody takes.

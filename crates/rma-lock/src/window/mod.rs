@@ -15,9 +15,9 @@
 //! }
 //! ```
 //!
-//! Operations are methods of an epoch, or of the [`Target`] that an epoch gives for a rank; there
-//! are none outside epochs. `docs/systems/windows.md` says what is visible when, and which call of
-//! MPI corresponds to which method here.
+//! Operations are methods of an epoch, or of the [`Target`] that an epoch returns for a rank;
+//! outside epochs there are none. `docs/systems/windows.md` says what is visible when, and which
+//! MPI call corresponds to which method.
 
 mod core;
 mod epochs;
@@ -59,11 +59,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Elements of type `T` at each member of a group, which every member can reach in epochs.
 ///
 /// One value per rank refers to one window shared by all. Dropping it deregisters this rank's part:
-/// a rank that still accesses it gets [`rdma_fabric::FabricError::StaleRegion`], and a wait for
-/// this rank ends when it leaves; [`Window::free`] waits for all members instead.
+/// a rank that accesses it afterwards gets [`rdma_fabric::FabricError::StaleRegion`], and a wait
+/// for this rank ends when it leaves. [`Window::free`] waits for all members instead.
 ///
-/// `L` is the lock of passive-target epochs: by default the reader-preference lock, one lock for
-/// the whole window, as on FX100.
+/// `L` is the lock of passive-target epochs: by default a single reader-preference lock for the
+/// whole window, as on FX100.
 pub struct Window<T: Pod, L = OneLock<RpLock>> {
     core: Arc<Core>,
     lock: L,
@@ -76,7 +76,7 @@ impl<T: Pod, L: fmt::Debug> fmt::Debug for Window<T, L> {
     }
 }
 
-/// Locks `mutex`. Nothing panics while it holds one of these.
+/// Locks `mutex`. Nothing panics while holding a window's mutex.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -113,7 +113,7 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         Ok(self.core.memory.part(rank)?.1)
     }
 
-    /// Returns own elements, for use as source and sink of operations.
+    /// Returns elements of this rank's own, for use as source and sink of operations.
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::OutOfBounds`].
@@ -124,8 +124,8 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         Ok(fabric.local_span::<T>(addr, len)?.slice(elements)?)
     }
 
-    /// Copies own elements out, starting at place `at`. If others write an element meanwhile, each
-    /// of its bytes is either old or new.
+    /// Copies elements of this rank's own into `into`, starting at element `at`. If others write an
+    /// element meanwhile, each of its bytes is either old or new.
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::OutOfBounds`].
@@ -133,7 +133,7 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         Ok(self.core.fabric.read(&self.own(range(at, into.len()))?, into)?)
     }
 
-    /// Copies into own memory, starting at place `at`.
+    /// Copies `from` into this rank's own memory, starting at element `at`.
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::OutOfBounds`].
@@ -148,7 +148,7 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         fence(Ordering::SeqCst);
     }
 
-    /// Waits until every member has called this, or a fence. Completes no operations. Collective
+    /// Waits until every member has called this or a fence. Completes no operations. Collective
     /// over the members.
     ///
     /// What members flushed, or wrote to their own memory, before the call is visible to all after
@@ -167,7 +167,8 @@ impl<T: WindowElement, L: AccessLock> Window<T, L> {
         Ok(self.core.fabric.local_word(self.own(range(at, 1))?.addr())?)
     }
 
-    /// Loads an own element as a whole, with everything that was visible to its writer (acquire).
+    /// Loads one of this rank's own elements as a whole, with everything that was visible to its
+    /// writer (acquire).
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::OutOfBounds`].
@@ -181,8 +182,8 @@ impl<T: WindowElement, L: AccessLock> Window<T, L> {
         }))
     }
 
-    /// Stores an own element as a whole, after everything stored before (release). Atomic with
-    /// respect to accumulates only where [`rdma_fabric::Caps::coherent_atomics`] holds.
+    /// Stores one of this rank's own elements as a whole, after everything stored before (release).
+    /// Atomic with respect to accumulates only where [`rdma_fabric::Caps::coherent_atomics`] holds.
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::OutOfBounds`].

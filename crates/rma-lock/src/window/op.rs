@@ -27,7 +27,7 @@ pub enum Op {
     Xor,
     /// Store (`MPI_REPLACE`).
     Replace,
-    /// Change nothing: an atomic read, where the value before is asked for (`MPI_NO_OP`).
+    /// Change nothing: an atomic read, where the previous value is asked for (`MPI_NO_OP`).
     NoOp,
 }
 
@@ -36,8 +36,8 @@ pub enum Op {
 pub enum UpdateForm {
     /// By an atomic of the fabric with this operand.
     Atomic(fn(u64) -> Amo<u64>),
-    /// By comparing and swapping until nobody else has intervened: computes the new bits from the
-    /// old bits and the operand.
+    /// By compare-and-swap, repeated until no other rank has intervened: computes the new bits from
+    /// the old bits and the operand.
     Compute(fn(u64, u64) -> u64),
     /// Once, if the element has these bits.
     Exchange(u64),
@@ -65,7 +65,7 @@ pub trait WindowElement: Pod + Unpin + sealed::Sealed {
     fn form(op: Op) -> Option<UpdateForm>;
 }
 
-/// Returns the form of the operations that are the same for all elements.
+/// Returns the form of an operation that is the same for all elements.
 fn common(op: Op) -> Option<UpdateForm> {
     match op {
         Op::Replace => Some(UpdateForm::Atomic(Amo::Swap)),
@@ -128,7 +128,7 @@ macro_rules! floats {
 floats!(f32: u32, f64: u64);
 
 impl Op {
-    /// Returns the element that `op` makes of `old` and `operand`; `None` if it makes no sense for
+    /// Returns the result of the operation on `old` and `operand`; `None` if it makes no sense for
     /// such elements.
     pub fn apply<T: WindowElement>(self, old: T, operand: T) -> Option<T> {
         T::form(self).map(|form| {

@@ -1,4 +1,4 @@
-//! Passive target: epochs under the window's lock, which involve no action of the target.
+//! Passive target: epochs under the window's lock, without any action of the target.
 
 use super::{
     Window,
@@ -23,7 +23,7 @@ pub enum LockMode {
 
 /// An epoch of one rank's memory, between lock and unlock. It derefs to that rank's [`Target`].
 ///
-/// Dropping it ends it in the background, and reports no errors; an accumulate that is in flight at
+/// Dropping it ends the epoch in the background and reports no errors; an accumulate in flight at
 /// that moment may take effect after the lock has passed on.
 #[must_use = "an epoch that is dropped at once allows nothing"]
 pub struct LockEpoch<'w, T: Pod, L: AccessLock + 'w> {
@@ -58,16 +58,15 @@ impl<T: Pod, L: AccessLock> fmt::Debug for AllEpoch<'_, T, L> {
 }
 
 impl<T: Pod, L: AccessLock> Window<T, L> {
-    /// Whether a rank may hold the lock shared twice: not where a waiting writer could come
-    /// between.
+    /// Whether a rank may hold the lock shared twice: not if a waiting writer could come between.
     const NESTS: bool = matches!(L::FAIRNESS, Fairness::ReadersFirst | Fairness::Barging);
 
     /// Begins an epoch of one rank's memory (`MPI_Win_lock`). What earlier holders put is visible
     /// to gets posted in it. Dropping the future undoes what it has done.
     ///
-    /// A window has one exclusive epoch at a time, or shared ones of several ranks (of one rank
-    /// only, where [`crate::Lock::FAIRNESS`] puts waiting writers before readers);
-    /// [`Window::lock_all`] is for many.
+    /// A rank has one exclusive epoch of a window at a time, or shared epochs of several ranks (of
+    /// one rank only, where [`crate::Lock::FAIRNESS`] puts waiting writers before readers);
+    /// [`Window::lock_all`] is for many ranks.
     ///
     /// # Errors
     /// [`crate::WindowError::EpochOpen`]; [`rdma_fabric::FabricError::NotInGroup`]; whatever the
@@ -128,14 +127,14 @@ impl<T: Pod, L: AccessLock> LockEpoch<'_, T, L> {
     /// (`MPI_Win_flush`).
     ///
     /// # Errors
-    /// The first error of an operation that was begun without waiting for its end;
+    /// The first error of an operation that was begun without waiting for its completion;
     /// [`rdma_fabric::FabricError::PeerLost`].
     pub async fn flush(&self) -> WindowResult<()> {
         Ok(self.target.core.flush(Some(self.target.rank())).await?)
     }
 
-    /// Waits until the buffers of the operations begun may be reused and the results of gets are
-    /// here (`MPI_Win_flush_local`).
+    /// Waits until the buffers of the operations begun may be reused and the results of gets have
+    /// arrived (`MPI_Win_flush_local`).
     ///
     /// # Errors
     /// As [`LockEpoch::flush`].
@@ -182,7 +181,7 @@ impl<T: Pod, L: AccessLock> AllEpoch<'_, T, L> {
     }
 
     /// Waits until the buffers of the operations begun at `rank` may be reused and the results of
-    /// gets are here (`MPI_Win_flush_local`).
+    /// gets have arrived (`MPI_Win_flush_local`).
     ///
     /// # Errors
     /// As [`LockEpoch::flush`].
@@ -190,8 +189,8 @@ impl<T: Pod, L: AccessLock> AllEpoch<'_, T, L> {
         Ok(self.core.flush_local(Some(rank)).await?)
     }
 
-    /// Waits until the buffers of all operations begun may be reused and the results of gets are
-    /// here (`MPI_Win_flush_local_all`).
+    /// Waits until the buffers of all operations begun may be reused and the results of gets have
+    /// arrived (`MPI_Win_flush_local_all`).
     ///
     /// # Errors
     /// As [`LockEpoch::flush`].

@@ -1,10 +1,10 @@
-//! Active target of some members: post, start, complete, wait.
+//! Active target for some members: post, start, complete, wait.
 //!
-//! For each pair of members there are two words. *Posted*, at the origin: its target sets it when
-//! it exposes its memory, and the origin clears it when it starts. *Completed*, at the target: its
-//! origin sets it when it has flushed what it did, and the target clears it when all have. Each is
-//! set only after the other side has cleared it, as the other word shows; so no put of one epoch
-//! lands in the next.
+//! For each pair of members there are two words. *Posted*, at the origin: the target sets it when
+//! it exposes its memory, and the origin clears it when it starts. *Completed*, at the target: the
+//! origin sets it when it has flushed its operations, and the target clears it when all origins
+//! have. Each is set only after the other side has cleared it, as the other word shows, so no put
+//! of one epoch lands in the next.
 
 use super::{
     Window,
@@ -19,7 +19,7 @@ use core::{fmt, future::Future, marker::PhantomData, mem};
 use rdma_fabric::{Deps, FabricError, Pod, Rank, op::Put, provider::Boxed};
 use std::sync::Arc;
 
-/// How the origins of an epoch learn of the exposure.
+/// How the origins of an exposure learn of it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Check {
     /// By a word in their own memory.
@@ -30,21 +30,21 @@ enum Check {
 
 /// An epoch of some members' memory, between start and complete.
 ///
-/// Dropping it completes it in the background, and reports no errors.
+/// Dropping it completes the epoch in the background and reports no errors.
 #[must_use = "an epoch that is dropped at once allows nothing"]
 pub struct StartEpoch<'w, T: Pod> {
     core: &'w Arc<Core>,
     element: PhantomData<fn() -> T>,
     /// Sorted; the ranks to be notified that the epoch is over.
     targets: Vec<Rank>,
-    /// The number of them, from the end, that have been notified that the epoch is over.
+    /// The number of targets, from the end, that have been notified that the epoch is over.
     notified: usize,
     _open: OpenEpoch<'w>,
 }
 
-/// Own memory exposed to some members, between post and wait.
+/// This rank's own memory, exposed to some members between post and wait.
 ///
-/// Dropping it does not end the exposure: the next [`Window::post`] waits for its end first.
+/// Dropping it does not end the exposure; the next [`Window::post`] waits for its end first.
 #[must_use = "wait for the end of the exposure"]
 pub struct Exposure<'w, T: Pod> {
     core: &'w Arc<Core>,
@@ -64,22 +64,22 @@ impl<T: Pod> fmt::Debug for Exposure<'_, T> {
 }
 
 impl<T: Pod, L: AccessLock> Window<T, L> {
-    /// Exposes own memory to `origins` (`MPI_Win_post`). What this rank wrote to it before is there
-    /// when they start.
+    /// Exposes this rank's own memory to `origins` (`MPI_Win_post`). What this rank wrote to it
+    /// before is visible when they start.
     ///
     /// If an earlier exposure was not waited for, this waits for it first. If the future is
-    /// dropped, those that have been notified may start, and the next post waits for them.
+    /// dropped, origins that have been notified may start, and the next post waits for them.
     ///
     /// # Errors
     /// [`WindowError::EpochOpen`] between fences; [`FabricError::NotInGroup`],
-    /// [`WindowError::TooManyMembers`] with nobody notified; [`FabricError::PeerLost`].
+    /// [`WindowError::TooManyMembers`], with nobody notified; [`FabricError::PeerLost`].
     pub async fn post(&self, origins: &[Rank]) -> WindowResult<Exposure<'_, T>> {
         self.core.expose(origins, Check::Notified).await?;
         Ok(Exposure { core: &self.core, element: PhantomData })
     }
 
-    /// Exposes own memory to `origins` without notifying them (`MPI_MODE_NOCHECK`): they learn of
-    /// the exposure by other means, and use [`Window::start_no_check`].
+    /// Exposes this rank's own memory to `origins` without notifying them (`MPI_MODE_NOCHECK`):
+    /// they learn of the exposure by other means, and use [`Window::start_no_check`].
     ///
     /// # Errors
     /// As [`Window::post`].
@@ -110,7 +110,7 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
     }
 }
 
-/// Returns the members sorted, each once.
+/// Returns `ranks` sorted and without duplicates, if all are members.
 fn distinct(core: &Core, ranks: &[Rank]) -> WindowResult<Vec<Rank>> {
     let mut ranks = ranks.to_vec();
     ranks.sort_unstable();
@@ -132,14 +132,14 @@ impl Core {
                     self.set(origin, Word::Posted(me)).await?;
                 }
                 locked(&self.exposed).push(origin);
-                // From now on somebody has to be waited for, whatever becomes of this future.
+                // From now on this rank has an origin to wait for, whatever becomes of this future.
                 open.take().into_iter().for_each(OpenEpoch::keep);
             }
             Ok(())
         })
     }
 
-    /// Begins an epoch of the memory of `targets`, and yields them sorted.
+    /// Begins an epoch of the memory of `targets`, and returns them sorted.
     fn start<'w: 'a, 'a>(
         &'w self,
         targets: &'a [Rank],
@@ -153,7 +153,7 @@ impl Core {
                     let word = self.words.own(&self.fabric, Word::Posted(self.words.number(*target)?))?;
                     self.fabric.wait_until(&word, Deps::One(*target), |set| set == 1).await?;
                 }
-                // Nothing is awaited from here on: either all are taken or none.
+                // Nothing is awaited from here on, so either all are taken or none.
                 for target in &targets {
                     self.clear(Word::Posted(self.words.number(*target)?))?;
                 }
@@ -171,7 +171,7 @@ impl Core {
         self.fabric.store(&self.words.own(&self.fabric, word)?, 0)
     }
 
-    /// Ends the exposure if it is to nobody.
+    /// Ends the exposure if no origin is left.
     fn exposed_to_nobody(&self) {
         if locked(&self.exposed).is_empty() {
             self.open.end(EpochKind::Exposure);
@@ -199,7 +199,7 @@ impl Core {
         })
     }
 
-    /// Ends the exposure. Nothing is awaited: either all words are cleared or none.
+    /// Ends the exposure. Nothing is awaited, so either all words are cleared or none.
     fn end_exposure(&self, origins: &[Rank]) -> WindowResult<()> {
         if origins.is_empty() {
             return Ok(());
@@ -212,8 +212,8 @@ impl Core {
         Ok(())
     }
 
-    /// Flushes what was done in an epoch, and notifies its targets, except for the last `notified`,
-    /// that it is over.
+    /// Flushes the operations of an epoch, and notifies its targets, except for the last
+    /// `notified`, that it is over.
     fn complete<'a>(&'a self, targets: &'a [Rank], notified: &'a mut usize) -> Boxed<'a, WindowResult<()>> {
         Box::pin(async move {
             let flushed = self.flush(None).await;
@@ -267,16 +267,16 @@ impl<T: Pod> Drop for StartEpoch<'_, T> {
 
 impl<T: Pod> Exposure<'_, T> {
     /// Waits until all origins of the exposure have completed (`MPI_Win_wait`). What they did is
-    /// then there. If the future is dropped, the exposure continues.
+    /// then visible. If the future is dropped, the exposure continues.
     ///
     /// # Errors
-    /// [`FabricError::PeerLost`], [`FabricError::PeersLeft`] for an origin, which is then no longer
-    /// waited for; the next [`Window::post`] waits for the others.
+    /// [`FabricError::PeerLost`], [`FabricError::PeersLeft`] for an origin, which drops out of the
+    /// exposure; the next [`Window::post`] waits for the others.
     pub fn wait(self) -> impl Future<Output = WindowResult<()>> {
         self.core.exposure_over()
     }
 
-    /// Ends the exposure if everybody has completed, and returns whether it is over
+    /// Ends the exposure if all origins have completed, and returns whether it has ended
     /// (`MPI_Win_test`). Never waits.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Operations whose end is asked for later.
+//! Operations whose completion is checked later.
 
 use super::core::Core;
 use crate::boxed::Soon;
@@ -11,8 +11,8 @@ use core::{
 };
 use rdma_fabric::{FabricError, Handle, Result};
 
-/// A put or get that was posted (`MPI_Rput`, `MPI_Rget`): yields its buffer once that may be
-/// reused, or is filled.
+/// A put or get that was posted (`MPI_Rput`, `MPI_Rget`): yields its buffer once that may be reused
+/// or is filled.
 ///
 /// It can't outlive its epoch. Dropping it does not cancel the transfer.
 #[must_use = "a request tells when the operation is complete; drop it only if nobody needs to know"]
@@ -60,8 +60,8 @@ impl<B: Unpin + 'static> Unpin for Transfer<'_, B> {}
 /// it has happened.
 ///
 /// It can't outlive its epoch. Dropping it does not cancel the accumulate: a flush, the end of the
-/// epoch, or whoever waits for another accumulate of the window drives it on. Until then an
-/// accumulate that needs more than one atomic per element makes no progress.
+/// epoch, or a wait for another accumulate of the window drives it. Until then an accumulate that
+/// needs more than one atomic per element makes no progress.
 #[must_use = "a request tells when the operation is complete; drop it only if nobody needs to know"]
 pub struct Request<'e, Out> {
     core: &'e Core,
@@ -77,7 +77,7 @@ impl<Out> fmt::Debug for Request<'_, Out> {
 }
 
 impl<'e, Out> Request<'e, Out> {
-    /// Makes a request that yields `out` of the elements' previous bits.
+    /// Makes a request that applies `out` to the elements' previous bits and yields the result.
     pub(super) fn new(claim: Claim<'e>, out: fn(Vec<u64>) -> Out) -> Self {
         Request { core: claim.core, number: claim.number, before: Soon::later(claim.before()), out }
     }
@@ -87,11 +87,11 @@ impl<'e, Out> Request<'e, Out> {
         self.core.in_flight.test(&self.core.fabric, self.number)
     }
 
-    /// Yields the outcome if the accumulate is complete.
+    /// Returns the outcome if the accumulate is complete.
     ///
     /// # Errors
-    /// What the operation itself fails with, and [`FabricError::Unsupported`] if it isn't complete:
-    /// threads do not block for what takes more than one operation; await it.
+    /// The error of the operation itself, and [`FabricError::Unsupported`] if it isn't complete: a
+    /// thread can't block for something that takes more than one operation; await it instead.
     pub fn wait(mut self) -> Result<Out> {
         let mut cx = Context::from_waker(core::task::Waker::noop());
         if self.test()
@@ -122,7 +122,7 @@ impl<'e> Claim<'e> {
         Claim { core, number }
     }
 
-    /// Waits until the accumulate is complete; yields the elements' previous bits.
+    /// Waits until the accumulate is complete; returns the elements' previous bits.
     pub(super) async fn before(self) -> Result<Vec<u64>> {
         self.core.in_flight.take(&self.core.fabric, self.number).await
     }

@@ -1,4 +1,4 @@
-//! Making windows, and ending them.
+//! Creating and ending windows.
 
 use super::{
     Window,
@@ -19,8 +19,8 @@ use std::sync::{Arc, Mutex};
 
 const LINE: usize = 64;
 
-/// The choices made when a window is created, the same at all members. `O` are the options of its
-/// lock.
+/// The choices made when a window is created, the same at all members. `O` is the type of its
+/// lock's options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct WindowOptions<O = ()> {
     /// The rank with the lock's words; the first member if `None`.
@@ -29,7 +29,7 @@ pub struct WindowOptions<O = ()> {
     pub lock: O,
 }
 
-/// Where things are in the memory of each member.
+/// The layout of each member's memory.
 #[derive(Clone, Copy, Debug)]
 struct Layout {
     words: usize,
@@ -38,7 +38,7 @@ struct Layout {
 }
 
 impl Layout {
-    /// Returns the layout; `None` if it is more than can be addressed.
+    /// Returns the layout; `None` if it can't be addressed.
     fn new(data: usize, words: usize, lock_bytes: usize) -> Option<Self> {
         let after = data.checked_next_multiple_of(LINE)?;
         let lock = after.checked_add(words)?.checked_next_multiple_of(LINE)?;
@@ -64,7 +64,7 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
         Self::allocate_with(fabric, elements, WindowOptions::default()).await
     }
 
-    /// Makes a window of the whole job with other options: [`Window::allocate`].
+    /// Makes a window of the whole job as [`Window::allocate`] does, with other options.
     ///
     /// # Errors
     /// As [`Window::allocate`], and [`FabricError::NotInGroup`], [`FabricError::NoSuchRank`] for
@@ -83,13 +83,13 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
     /// involved, alive or dead.
     ///
     /// # Errors
-    /// As [`Group::memory`]; [`FabricError::Mismatch`] at every member (for the world group, at one
-    /// at least) if they ask for different numbers of elements; whatever the lock reports.
+    /// As [`Group::memory`]; [`FabricError::Mismatch`] at every member (in the world group, at one
+    /// or more) if they ask for different numbers of elements; whatever the lock reports.
     pub async fn in_group(group: &mut Group, elements: usize) -> WindowResult<Self> {
         Self::in_group_with(group, elements, WindowOptions::default()).await
     }
 
-    /// Makes a window of a group's members with other options: [`Window::in_group`].
+    /// Makes a window of a group's members as [`Window::in_group`] does, with other options.
     ///
     /// # Errors
     /// As [`Window::in_group`], and [`FabricError::NotInGroup`] for the home.
@@ -161,7 +161,7 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
     ///
     /// # Errors
     /// As [`Window::barrier`]; the first error of an operation that has not been reported yet. The
-    /// window is dropped all the same.
+    /// window is dropped nevertheless.
     pub async fn free(self) -> WindowResult<()> {
         let flushed = self.core.flush(None).await;
         self.barrier().await?;
@@ -177,7 +177,7 @@ impl<T: Pod + Send + Sync, L: AccessLock> Window<T, L> {
     /// says what that costs. Each member keeps a table of all members.
     ///
     /// # Errors
-    /// With the memory: [`WindowError::Fabric`] from [`Fabric::register`];
+    /// Each with the memory: [`WindowError::Fabric`] from [`Fabric::register`];
     /// [`WindowError::NotAttached`] if another member's memory could not be registered; as
     /// [`Window::in_group`].
     pub async fn attach(
@@ -195,7 +195,7 @@ impl<T: Pod + Send + Sync, L: AccessLock> Window<T, L> {
             Ok(mine) => Some(MemberPart { key: mine.key(), elements: mine.elements() as u64 }),
             Err(_) => None,
         };
-        // Everybody gets here, so that nobody waits for a member that could not register.
+        // Every member gets here, so that nobody waits for one that could not register.
         let attached = exchange(group, part, options.home).await;
         let attached = match attached {
             Ok(parts) => match Self::layout(&fabric, 0, &options, group.len()) {
@@ -212,8 +212,7 @@ impl<T: Pod + Send + Sync, L: AccessLock> Window<T, L> {
                 let data = WindowMemory { members: memory.clone(), element: size_of::<T>(), parts };
                 match Self::around(&fabric, data, memory, layout, options) {
                     Ok(window) => Ok(window),
-                    // The lock refused its options; the memory went with the window that was being
-                    // made of it.
+                    // The lock refused its options; the memory is gone with the unfinished window.
                     Err(error) => Err((error, Vec::new())),
                 }
             }
@@ -222,8 +221,8 @@ impl<T: Pod + Send + Sync, L: AccessLock> Window<T, L> {
         }
     }
 
-    /// Ends a window of existing memory, and yields that memory with what was written to it.
-    /// Collective over the members. Yields `None` for a window that was allocated.
+    /// Ends a window of existing memory, and returns that memory with what was written to it.
+    /// Collective over the members. Returns `None` for a window that was allocated.
     ///
     /// # Errors
     /// As [`Window::free`] and [`rdma_fabric::Registered::take`].
@@ -242,7 +241,7 @@ impl<T: Pod + Send + Sync, L: AccessLock> Window<T, L> {
     }
 }
 
-/// Checks that all members of a group ask for as many elements.
+/// Checks that all members of a group ask for the same number of elements.
 fn agree(group: &mut Group, elements: usize) -> Boxed<'_, WindowResult<()>> {
     Box::pin(async move {
         let fabric = group.fabric().clone();
@@ -258,7 +257,7 @@ fn agree(group: &mut Group, elements: usize) -> Boxed<'_, WindowResult<()>> {
     })
 }
 
-/// Yields what each member contributes.
+/// Returns the part that each member contributes.
 fn exchange(
     group: &mut Group,
     part: Option<MemberPart>,
@@ -268,7 +267,7 @@ fn exchange(
         if let Some(home) = home {
             group.number(home)?;
         }
-        // Whether it could be registered, its key, its elements.
+        // Whether the memory could be registered, its key, and its number of elements.
         let card = part.map_or([0; 3], |part| [1, part.key.to_bits(), part.elements]);
         let cards = group.allgather(card).await?;
         if let Some(number) = cards.iter().position(|[registered, ..]| *registered == 0) {

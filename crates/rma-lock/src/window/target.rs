@@ -1,4 +1,4 @@
-//! What an epoch does to one rank's memory.
+//! The operations of an epoch on one rank's memory.
 
 use super::{
     core::{Core, range},
@@ -14,19 +14,19 @@ use rdma_fabric::{
 };
 use std::sync::Arc;
 
-/// The number of accumulates that may be in flight with nobody waiting for them.
+/// The number of accumulates that may be in flight before a caller has to wait.
 const MAX_UNFINISHED: usize = 64;
 
-/// One rank's memory, as an epoch reaches it. Places are elements, counted from 0.
+/// One rank's memory, as an epoch reaches it. Positions are elements, counted from 0.
 ///
-/// Operations that only begin something ([`put`](Target::put), [`get_into`](Target::get_into),
-/// [`accumulate`](Target::accumulate)) are complete at the next flush, and when the epoch ends;
-/// that call reports any error they meet on the way.
+/// Operations that return before they are complete ([`put`](Target::put),
+/// [`get_into`](Target::get_into), [`accumulate`](Target::accumulate)) are completed by the next
+/// flush or the end of the epoch, which also reports their errors.
 ///
-/// Accesses that overlap, from whichever ranks, yield unspecified values, and nothing worse. The
-/// exception is accumulates (all methods of elements that are [`WindowElement`]s): they are atomic
-/// per element with respect to each other, and one rank's accumulates to the same element happen in
-/// the order in which it began them.
+/// Overlapping accesses, from whichever ranks, yield unspecified values and nothing worse.
+/// Accumulates (all methods that need [`WindowElement`]s) are the exception: they are atomic per
+/// element with respect to each other, and one rank's accumulates to the same element happen in the
+/// order in which it began them.
 ///
 /// # Errors
 /// All operations return [`FabricError::OutOfBounds`] and [`FabricError::LengthMismatch`], with
@@ -68,7 +68,7 @@ impl<'e, T: Pod> Target<'e, T> {
         self.span.slice(range)
     }
 
-    /// Writes elements, starting at place `at` (`MPI_Put`). Returns when the put is posted.
+    /// Writes elements, starting at element `at` (`MPI_Put`). Returns when the put is posted.
     ///
     /// # Errors
     /// See [`Target`].
@@ -76,8 +76,8 @@ impl<'e, T: Pod> Target<'e, T> {
         self.rput(at, from).await.map(drop)
     }
 
-    /// Writes elements, starting at place `at` (`MPI_Rput`). The request yields the source when it
-    /// may be reused.
+    /// Writes elements, starting at element `at` (`MPI_Rput`). The request yields the source when
+    /// it may be reused.
     ///
     /// # Errors
     /// See [`Target`].
@@ -90,7 +90,7 @@ impl<'e, T: Pod> Target<'e, T> {
         self.core.fabric.post(put).await.map(Transfer::new)
     }
 
-    /// Reads as many elements as `into` has, starting at place `at`, and gives it back filled
+    /// Reads as many elements as `into` has, starting at element `at`, and returns it filled
     /// (`MPI_Get`).
     ///
     /// # Errors
@@ -114,7 +114,7 @@ impl<'e, T: Pod> Target<'e, T> {
         Ok(element)
     }
 
-    /// Reads as many elements as `into` has, starting at place `at` (`MPI_Rget`). The request
+    /// Reads as many elements as `into` has, starting at element `at` (`MPI_Rget`). The request
     /// yields `into` filled.
     ///
     /// # Errors
@@ -127,9 +127,9 @@ impl<'e, T: Pod> Target<'e, T> {
         self.core.fabric.post(Get { from: &from, to: into }).await.map(Transfer::new)
     }
 
-    /// Reads elements, starting at place `at`, into own registered memory, such as
-    /// [`crate::Window::own`] (`MPI_Get`). Returns when the get is posted; the elements are there
-    /// after a flush, local or not.
+    /// Reads elements, starting at element `at`, into this rank's registered memory, such as
+    /// [`crate::Window::own`] (`MPI_Get`). Returns when the get is posted; the elements have
+    /// arrived after a flush, local or not.
     ///
     /// # Errors
     /// See [`Target`].
@@ -155,19 +155,19 @@ impl<'e, T: WindowElement> Target<'e, T> {
         Ok(Claim::new(self.core, self.update(at, form, values, true)?))
     }
 
-    /// Combines each element, starting at place `at`, with a value (`MPI_Accumulate`). Returns when
-    /// the accumulate is begun.
+    /// Combines each element, starting at element `at`, with a value (`MPI_Accumulate`). Returns
+    /// when the accumulate is begun.
     ///
     /// # Errors
     /// See [`Target`]; [`FabricError::Unsupported`] if `op` makes no sense for such elements;
-    /// [`FabricError::NoAtomics`] where memory that existed before has none.
+    /// [`FabricError::NoAtomics`] where the window's memory was registered without atomics.
     pub async fn accumulate(&self, at: usize, op: Op, values: &[T]) -> Result<()> {
         self.update(at, form::<T>(op)?, values, false)?;
         self.core.in_flight.fewer_than(&self.core.fabric, MAX_UNFINISHED).await
     }
 
-    /// Combines each element, starting at place `at`, with a value (`MPI_Raccumulate`). The request
-    /// ends when that has happened.
+    /// Combines each element, starting at element `at`, with a value (`MPI_Raccumulate`). The
+    /// request completes when that has happened.
     ///
     /// # Errors
     /// As [`Target::accumulate`].
@@ -175,9 +175,9 @@ impl<'e, T: WindowElement> Target<'e, T> {
         Ok(Request::new(self.claim(at, form::<T>(op)?, values)?, drop))
     }
 
-    /// Combines each element, starting at place `at`, with a value, and yields the elements before
-    /// (`MPI_Get_accumulate`). Each element is read and changed at once, but not all of them
-    /// together.
+    /// Combines each element, starting at element `at`, with a value, and returns the previous
+    /// elements (`MPI_Get_accumulate`). Each element is read and changed atomically, but not all of
+    /// them together.
     ///
     /// # Errors
     /// As [`Target::accumulate`].
@@ -185,8 +185,8 @@ impl<'e, T: WindowElement> Target<'e, T> {
         self.claim(at, form::<T>(op)?, values)?.before().await.map(elements)
     }
 
-    /// Combines each element, starting at place `at`, with a value; the request yields the elements
-    /// before (`MPI_Rget_accumulate`).
+    /// Combines each element, starting at element `at`, with a value; the request yields the
+    /// previous elements (`MPI_Rget_accumulate`).
     ///
     /// # Errors
     /// As [`Target::accumulate`].
@@ -194,7 +194,7 @@ impl<'e, T: WindowElement> Target<'e, T> {
         Ok(Request::new(self.claim(at, form::<T>(op)?, values)?, elements))
     }
 
-    /// Combines one element with a value, and yields what it was before (`MPI_Fetch_and_op`).
+    /// Combines one element with a value, and returns its previous value (`MPI_Fetch_and_op`).
     ///
     /// # Errors
     /// As [`Target::accumulate`].
@@ -202,7 +202,7 @@ impl<'e, T: WindowElement> Target<'e, T> {
         one(self.claim(at, form::<T>(op)?, &[value])?).await
     }
 
-    /// Stores `new` if the element has the bits of `expected`; yields what it was before
+    /// Stores `new` if the element has the bits of `expected`; returns its previous value
     /// (`MPI_Compare_and_swap`).
     ///
     /// # Errors

@@ -1,8 +1,8 @@
 //! One accumulate in flight: atomics on its elements, several at a time.
 //!
-//! An element that the fabric has no atomic for is compared and swapped. The first comparison is a
-//! guess that costs nothing extra: if it fails, it serves as a read. An operation that does not
-//! change the element writes nothing.
+//! Where the fabric has no atomic for the operation, the element is compared and swapped. The first
+//! comparison is a guess that costs nothing extra: if it fails, it serves as a read. An operation
+//! that does not change the element writes nothing.
 
 use super::op::UpdateForm;
 use core::{
@@ -14,11 +14,11 @@ use rdma_fabric::{Amo, AtomicWord, Fabric, FabricError, Handle, Refused, RemoteA
 /// Elements of one accumulate that are in flight together.
 const TOGETHER: usize = 32;
 
-/// How handles are looked at.
+/// How handles are checked.
 pub(super) enum Look<'a, 'b> {
     /// By a task that can be woken.
     Poll(&'a mut Context<'b>),
-    /// By a caller that only wants to know.
+    /// By a caller that only wants the current state.
     Test,
 }
 
@@ -26,7 +26,7 @@ impl Look<'_, '_> {
     pub(super) fn at<T: Unpin>(&mut self, handle: &mut Handle<T>) -> Option<Result<T>> {
         let polled = match self {
             Look::Poll(cx) => Pin::new(handle).poll(cx),
-            // Polled only when it is over, so that nobody else's waker is displaced.
+            // Polled only when complete, so that nobody else's waker is displaced.
             Look::Test if handle.test() => Pin::new(handle).poll(&mut Context::from_waker(Waker::noop())),
             Look::Test => Poll::Pending,
         };
@@ -54,14 +54,14 @@ pub(super) struct Update {
     form: UpdateForm,
     /// Whether elements have 8 bytes instead of 4.
     wide: bool,
-    /// An operand for each element; once the accumulate is over, the previous values.
+    /// An operand for each element; once the accumulate is complete, the previous values.
     values: Vec<u64>,
     /// The first element that has not been begun.
     next: usize,
     /// Elements to compare again, each with the value to compare with.
     again: Vec<(usize, u64)>,
     in_flight: Vec<ElementOp>,
-    /// The error that it failed with. Nothing more is then begun.
+    /// The error that the accumulate failed with; nothing more is begun after it.
     error: Option<FabricError>,
 }
 
@@ -93,7 +93,7 @@ impl Update {
         self.at.rank == other.at.rank && self.at.offset < end(other) && other.at.offset < end(self)
     }
 
-    /// Returns the previous values, or the reason why it failed.
+    /// Returns the previous values, or the reason why the accumulate failed.
     pub(super) fn outcome(self) -> Result<Vec<u64>> {
         self.error.map_or(Ok(self.values), Err)
     }
@@ -109,7 +109,8 @@ impl Update {
             if self.in_flight.is_empty() && (self.error.is_some() || self.begun()) {
                 return Progress::Over;
             }
-            // What was posted may already be over; if not, its handle must have a waker.
+            // An operation just posted may already be complete; if not, its handle must have a
+            // waker.
             if !posted {
                 return Progress::Waiting;
             }
@@ -145,8 +146,8 @@ impl Update {
         }
     }
 
-    /// Posts what there is room for. Returns whether anything was posted, and whether there was no
-    /// room for more.
+    /// Posts as much as there is room for. Returns whether anything was posted, and whether there
+    /// was no room for more.
     fn post(&mut self, fabric: &Fabric) -> (bool, bool) {
         let mut posted = false;
         while self.error.is_none() && self.in_flight.len() < TOGETHER && !self.begun() {

@@ -1,5 +1,5 @@
-//! The locks that back off, in virtual time: what they cost, when they give up, and what is left
-//! when a rank is lost.
+//! The locks that back off, in virtual time: their cost, when they give up, and what remains after
+//! the loss of a rank.
 
 use rdma_fabric::{Fabric, FabricError, Group, ProgramResult, Rank};
 use rma_lock::{
@@ -18,7 +18,8 @@ fn fx100(ranks: usize) -> Job<'static> {
     Job::new(&Platform::fx100(), ranks).ranks_per_node(1)
 }
 
-/// How long an atomic takes on a word of the home, and each access and its release, in picoseconds.
+/// Returns how long an atomic on a word of the home takes, and each access and its release, in
+/// picoseconds.
 async fn pairs(fabric: Fabric) -> ProgramResult<Vec<u64>> {
     let region = fabric.alloc_symmetric(8).await?;
     let word = fabric.remote_word::<u64>(region.at(HOME, 0))?;
@@ -56,7 +57,7 @@ async fn pairs(fabric: Fabric) -> ProgramResult<Vec<u64>> {
     Ok(took)
 }
 
-/// Beside atomics only the (empty) flush of a release may take time.
+/// Apart from atomics, only the (empty) flush of a release may take time.
 #[test]
 fn a_free_lock_costs_its_atomics() {
     let outs = fx100(2).run(&pairs).unwrap().outs;
@@ -111,7 +112,7 @@ fn deadlines_end_acquisitions() {
         let outs = run();
         assert_eq!(outs, run(), "the same job, another run");
         for late in outs[1..].iter().map(|seen| seen[0]) {
-            // An attempt that is under way at the deadline is finished, and undone.
+            // An attempt in flight at the deadline is completed and undone.
             assert!(late < 10_000_000, "{late} ps after the deadline");
         }
         let mut entered: Vec<_> = outs[1..].iter().map(|seen| seen[1]).collect();
@@ -129,10 +130,10 @@ fn attempts_end_acquisitions() {
     }
 }
 
-/// What a call answered, for each rank that survived.
+/// The result of a call at each rank that survived.
 type Answers = Arc<Mutex<Vec<Option<LockError>>>>;
 
-/// The last rank is lost, holding the lock if `holder`, and being its home if not.
+/// The last rank is lost: as the lock's holder if `holder`, otherwise as its home.
 async fn bereft(fabric: Fabric, holder: bool, answers: Answers) -> ProgramResult<()> {
     let last = Rank::new(fabric.ranks() as u32 - 1);
     let lock = BackOffLock::symmetric(&fabric, if holder { HOME } else { last }).await?;
@@ -141,7 +142,7 @@ async fn bereft(fabric: Fabric, holder: bool, answers: Answers) -> ProgramResult
     let guard = if holder && fabric.rank() == last { Some(lock.write().await?) } else { None };
     world.barrier().await?;
     if fabric.rank() == last {
-        // What it did in the barrier arrives before.
+        // The puts of its barrier arrive first.
         fabric.sleep(Duration::from_micros(100)).await;
         std::mem::forget(guard);
         return Err("lost".into());
@@ -150,18 +151,18 @@ async fn bereft(fabric: Fabric, holder: bool, answers: Answers) -> ProgramResult
     let outcome = lock.write_before(fabric.now() + Duration::from_micros(300)).await.map(drop);
     let mut answered = vec![outcome.err()];
     if !holder {
-        // The second time as well: nothing was left half-way.
+        // And again: nothing was left half-way.
         for _ in 0..2 {
             answered.push(window.try_lock(Access::Exclusive(last)).await.err());
         }
-        // Nothing of that is left at the home.
+        // Nothing of the attempt is left at the home.
         answered.push(match window.lock_before(Access::All, fabric.now() + Duration::from_millis(1)).await {
             Ok(guard) => guard.release().await.err(),
             Err(error) => Some(error),
         });
     }
     answers.lock().unwrap().extend(answered);
-    // Home's memory stays until everybody is done with it.
+    // The home's memory must outlive all its users.
     fabric.sleep(Duration::from_millis(5)).await;
     Ok(())
 }

@@ -1,12 +1,12 @@
 //! The locks against a network that delivers in any order.
 //!
-//! What loom is to memory orders this is to delivery: `onesided-explore` lets puts stay on their
-//! way as long as the contract allows and arrive in any order, and each rank's CPU comes to its
-//! next act whenever it likes. Memory is sequentially consistent. Small cases are explored to the
-//! last state, larger ones at random.
+//! This is to delivery what loom is to memory orders: `onesided-explore` keeps puts in flight as
+//! long as the contract allows and delivers them in any order, and each rank's CPU takes its next
+//! step at any time. Memory is sequentially consistent. Small cases are explored exhaustively,
+//! larger ones at random.
 //!
-//! Here are the smallest: programs, cases and mistakes are those of [`checks::lock`], of which
-//! `cargo xtask explore` runs all.
+//! Here are the smallest cases. Programs, cases and mistakes are those of [`checks::lock`];
+//! `cargo xtask explore` runs all of them.
 
 use checks::{
     exploration::check,
@@ -28,7 +28,7 @@ fn check_part(name: &str) {
     check(part.unwrap_or_else(|| panic!("no part {name:?}")).1);
 }
 
-/// A test for each part.
+/// Defines a test for each part.
 macro_rules! parts {
     ($($test:ident: $name:literal),+ $(,)?) => {
         /// The parts that have a test.
@@ -67,8 +67,8 @@ fn every_part_has_a_test() {
     assert_eq!(parts, PARTS);
 }
 
-/// The explorer does at once what nobody else notices. Without that the lock's words end in the
-/// same ways.
+/// The explorer makes moves that nobody else notices at once. Without that the lock's words end up
+/// with the same values.
 #[test]
 fn shortcuts_lose_no_outcome() {
     const JOBS: [&[Role]; 4] = [&[Read, Write], &[Write, Write], &[WriteBefore, Read], &[ReadReleaseDropped, Write]];

@@ -28,8 +28,8 @@ async fn wait_for_a_node(fabric: &Fabric, error: LockError) -> Result<(), LockEr
 }
 
 /// Every rank tries again and again, as reader or writer, with so little patience that many
-/// acquisitions are dropped while they wait; whoever gets in counts itself in a word that only the
-/// lock protects. Yields how often this rank wrote and how often it lost the race.
+/// acquisitions are dropped while they wait; a rank that gets in counts itself in a word that only
+/// the lock protects. Returns how often this rank wrote and how often it lost the race.
 async fn impatient(fabric: Fabric, lock: LockKind, patience: Duration, stay: Duration) -> ProgramResult<(u64, u64)> {
     with_lock!(lock, L => wait_impatiently::<L>(fabric, patience, stay).await)
 }
@@ -46,7 +46,7 @@ async fn wait_impatiently<L: RmaLock>(fabric: Fabric, patience: Duration, stay: 
         let patience = patience * ((me + round) % 5);
         if (me + round).is_multiple_of(3) {
             match race(lock.read(), fabric.sleep(patience)).await {
-                // Half of the guards are left to themselves.
+                // Half of the guards are dropped instead of released.
                 Either::First(Ok(guard)) if round % 2 == 0 => guard.release().await?,
                 Either::First(Ok(guard)) => drop(guard),
                 Either::First(Err(error)) => wait_for_a_node(&fabric, error).await?,
@@ -68,7 +68,7 @@ async fn wait_impatiently<L: RmaLock>(fabric: Fabric, patience: Duration, stay: 
             Either::Second(()) => dropped += 1,
         }
     }
-    // Nothing is left behind: everybody gets in without a limit.
+    // Nothing is left behind: every rank gets in without a deadline.
     let guard = loop {
         match lock.write().await {
             Ok(guard) => break guard,
@@ -116,7 +116,7 @@ fn between_threads() {
 }
 
 /// Compiled, not run: over shared memory all futures may move between the threads of a runtime, and
-/// be spawned with a lock of their own.
+/// be spawned with a lock that they own.
 #[allow(dead_code, reason = "the compiler is the test")]
 fn futures_over_shared_memory_are_send(queues: RpLock, backs_off: BackOffLock, window: WindowLock) {
     fn send(_: &impl Send) {}
@@ -137,7 +137,7 @@ fn futures_over_shared_memory_are_send(queues: RpLock, backs_off: BackOffLock, w
 }
 
 /// Acquisitions that are dropped before they have posted anything, because the rank's queue has no
-/// room, leave everything as it was.
+/// room, leave everything unchanged.
 async fn without_room(fabric: Fabric, lock: LockKind) -> ProgramResult<()> {
     with_lock!(lock, L => drop_without_room::<L>(fabric).await)
 }

@@ -1,4 +1,4 @@
-//! Guards that nobody releases.
+//! Guards that are dropped instead of released.
 
 use rdma_fabric::{Fabric, ProgramResult, Rank, RegionKey, RemoteAddr};
 use rma_lock::locks::RpLock;
@@ -6,7 +6,7 @@ use tofu2_sim::virt::{Job, Platform};
 
 /// The simulator's key of a job's first symmetric region; the lock's first word counts readers.
 const FIRST_SYMMETRIC: RegionKey = RegionKey { index: 1 << 31, generation: 0 };
-/// One reader, as it counts them.
+/// The amount by which that word counts one reader.
 const READER: u64 = 4;
 
 async fn drop_guards(fabric: Fabric) -> ProgramResult<Vec<u64>> {
@@ -16,7 +16,7 @@ async fn drop_guards(fabric: Fabric) -> ProgramResult<Vec<u64>> {
     let mut seen = Vec::new();
     let kept = lock.read().await?;
     drop(lock.read().await?);
-    // Its leave is on its way, and others can come in meanwhile.
+    // Its departure is in flight, and others can enter meanwhile.
     let third = lock.read().await?;
     third.release().await?;
     seen.push(fabric.get_word(&count).await?);

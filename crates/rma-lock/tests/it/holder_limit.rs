@@ -1,8 +1,7 @@
-//! Holders at the end of what a lock counts: one more is refused, and the lock is as if it had not
-//! come.
+//! Locks with as many holders as they count: one more is refused, and leaves no trace.
 //!
-//! Nobody here takes a lock as often as that: what so many guards would have added to its word is
-//! added by one atomic.
+//! No test takes a lock that many times: one atomic adds what so many guards would have added to
+//! its word.
 
 use rdma_fabric::{
     Fabric, Group, Program, ProgramResult, Rank, Region, RegionKey, RemoteAddr, RemoteWord, join::join_all,
@@ -28,8 +27,8 @@ const RANKS: usize = 3;
 const ROUNDS: usize = 300;
 const LONG: Duration = Duration::from_secs(60);
 
-/// Where a lock counts some holders in its memory at the home, how much each adds, and adds when it
-/// leaves, and how many it counts.
+/// Where a lock counts holders in its memory at the home, how much each adds when it comes and when
+/// it leaves, and how many the lock counts.
 #[derive(Clone, Copy, Debug)]
 struct Count {
     offset: u64,
@@ -42,12 +41,12 @@ const fn count(offset: u64, one: u64) -> Count {
     Count { offset, one, leaves: one.wrapping_neg(), most: 1 << 26 }
 }
 
-/// With the words of a queue before it. Departures are counted too.
+/// It comes after the words of a queue, and also counts departures.
 const GATE: Count = Count { leaves: (1 << 40) - 1, most: 1 << 22, ..count(128, 1) };
-/// Room for 31 deaths before it.
+/// It comes after the room for 31 deaths.
 const RECOVERABLE: Count = count(320, 4);
 
-/// Where a lock counts readers; `None` if it has no word for that.
+/// Returns where a lock counts readers; `None` if it has no word for that.
 fn count_of(lock: LockKind) -> Option<Count> {
     Some(match lock {
         LockKind::ReaderPreference | LockKind::Packed | LockKind::WritersFirst => count(0, 4),
@@ -55,7 +54,7 @@ fn count_of(lock: LockKind) -> Option<Count> {
         LockKind::BackOff => count(0, 2),
         LockKind::TwoLevels => count(64, 1 << 32),
         LockKind::ByNode => count(128, 4),
-        // As at the nodes of the other.
+        // They count at the nodes in the same way as the previous lock.
         LockKind::ByNodeBackOff | LockKind::Tree { .. } => return None,
         LockKind::Indicator => GATE,
         LockKind::Recoverable => RECOVERABLE,
@@ -66,14 +65,15 @@ async fn over_limit(fabric: Fabric, lock: LockKind, count: Count) -> ProgramResu
     with_lock!(lock, L => fill::<L>(fabric, count).await)
 }
 
-/// The word in which the symmetric region counts that was allocated last.
+/// Returns the counting word in the symmetric region allocated last.
 async fn word_of(fabric: &Fabric, count: Count) -> ProgramResult<(RemoteWord<u64>, Region)> {
     let next = fabric.alloc_symmetric(8).await?;
     let region = RegionKey { index: next.key().index - 1, ..next.key() };
     Ok((fabric.remote_word::<u64>(RemoteAddr { rank: HOME, region, offset: count.offset })?, next))
 }
 
-/// Whether it was refused as one too many; false if it was had, and released.
+/// Returns whether an acquisition was refused as one too many; false if it succeeded, and was
+/// released.
 async fn is_refused<G: Guard>(count: Count, outcome: Result<Option<G>, LockError>) -> ProgramResult<bool> {
     match outcome {
         Ok(Some(guard)) => guard.release().await.map(|()| false).map_err(Into::into),
@@ -90,7 +90,7 @@ async fn fill<L: RmaLock>(fabric: Fabric, count: Count) -> ProgramResult<()> {
     let others = u64::from(count.most - 2);
     let me = fabric.rank();
 
-    // One more than the word counts is refused by whichever way it comes, as often as it comes.
+    // One more than the word counts is refused, by every call and every time.
     let mut held = Vec::new();
     if me == HOME {
         held.push(lock.read().await?);
@@ -108,7 +108,7 @@ async fn fill<L: RmaLock>(fabric: Fabric, count: Count) -> ProgramResult<()> {
         for outcome in join_all((0..8).map(|_| lock.read())).await {
             assert!(is_refused(count, outcome.map(Some)).await?);
         }
-        // A future that is dropped, with its atomic on its way where that takes time.
+        // A future that is dropped, with its atomic in flight where that takes time.
         drop(pin!(lock.read()).poll(&mut Context::from_waker(Waker::noop())));
     }
     fabric.sleep(Duration::from_micros(200)).await;
@@ -119,7 +119,7 @@ async fn fill<L: RmaLock>(fabric: Fabric, count: Count) -> ProgramResult<()> {
     assert!(lock.try_write().await?.is_none());
     world.barrier().await?;
 
-    // A writer gets in as soon as the last one has left, be that somebody who was refused.
+    // A writer gets in as soon as the last reader has left, even if that was one that was refused.
     let late = fabric.now() + LONG;
     match me.number() {
         0 => {
@@ -161,14 +161,14 @@ fn one_too_many_is_refused_and_takes_itself_back() {
     for (lock, count) in counting {
         println!("{lock}");
         on_threads(&async |fabric| over_limit(fabric, lock, count).await);
-        // There each rank has a node to itself, and counts there.
+        // In virtual time each rank has a node to itself, and counts there.
         if !matches!(lock, LockKind::ByNode | LockKind::Indicator) {
             in_virtual_time(&async |fabric| over_limit(fabric, lock, count).await);
         }
     }
 }
 
-/// Locks of windows: which access counts where.
+/// Checks locks of windows: which access counts where.
 async fn windows(fabric: Fabric, which: u8) -> ProgramResult<()> {
     let home = Access::Shared(HOME);
     match which {
@@ -184,7 +184,7 @@ async fn windows(fabric: Fabric, which: u8) -> ProgramResult<()> {
     }
 }
 
-/// The home's word has all that it counts: the access is refused, and goes on when that is over.
+/// While the home's word counts as many as it can, the access is refused; afterwards it succeeds.
 async fn access<L: AccessLock>(fabric: Fabric, access: Access, count: Count) -> ProgramResult<()>
 where
     L::Options: Default,
@@ -194,7 +194,7 @@ where
     let mut world = Group::world(&fabric).await?;
     if fabric.rank() == HOME {
         let others = u64::from(count.most) * count.one;
-        // Two classes count in one word, which begins in the first one's turn.
+        // Two classes count in one word, which begins in the first class's turn.
         let turn = if count.one == 1 << 30 { 1 << 60 } else { 0 };
         fabric.fetch_add(&word, others + turn).await?;
         for _ in 0..3 {
@@ -212,8 +212,8 @@ where
     Ok(())
 }
 
-/// One too many of a class that has to wait for its turn: it gives up its place, and who comes to
-/// it uncounts it.
+/// One rank too many of a class that has to wait for its turn: it gives up its place, and the rank
+/// that reaches its node uncounts it.
 async fn turns(fabric: Fabric) -> ProgramResult<()> {
     const EVEN: Count = count(0, 1);
     let lock = PerRankLock::<PackedLock>::symmetric(&fabric, HOME).await?;
@@ -222,7 +222,8 @@ async fn turns(fabric: Fabric) -> ProgramResult<()> {
     if fabric.rank() == HOME {
         let exclusive = lock.lock(Access::Exclusive(HOME)).await?;
         let before = fabric.get_word(&word).await?;
-        // So many wait for the next turn; the first of them has closed the batch that is inside.
+        // As many as the lock counts wait for the next turn; the first of them has closed the batch
+        // that is inside.
         let mut waiting = pin!(lock.lock(Access::All));
         while fabric.get_word(&word).await? == before {
             assert!(waiting.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());

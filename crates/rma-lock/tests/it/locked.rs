@@ -15,14 +15,14 @@ use tofu2_sim::{
 const RANKS: usize = 3;
 const HOME: Rank = Rank::new(0);
 const ROUNDS: u64 = if cfg!(miri) { 2 } else { 400 };
-/// Elements per rank: more than a line, so that a torn version shows.
+/// The number of elements per rank: more than a cache line, so that a torn version shows.
 const LEN: usize = if cfg!(miri) { 3 } else { 40 };
 
 fn threads() -> Threads {
     Threads::new(RANKS).segment_bytes(1 << 16)
 }
 
-/// On threads, and in virtual time but under Miri.
+/// Runs `program` on threads and, except under Miri, in virtual time.
 fn everywhere<P: Program>(program: &P) -> Vec<Vec<P::Out>> {
     let mut all = vec![threads().run(program).unwrap()];
     if !cfg!(miri) {
@@ -31,7 +31,7 @@ fn everywhere<P: Program>(program: &P) -> Vec<Vec<P::Out>> {
     all
 }
 
-/// All elements of all ranks' parts are one version; which.
+/// Checks that all elements of all ranks' parts have the same version, and returns it.
 async fn version<L: Excludes>(guard: &LockedReadGuard<'_, u64, L>) -> ProgramResult<u64> {
     let locked = guard.locked();
     let mut versions = Vec::new();
@@ -70,7 +70,7 @@ async fn write<L: Excludes>(guard: &mut LockedWriteGuard<'_, u64, L>, round: u64
     Ok(())
 }
 
-/// Versions that must never be seen torn; the last one.
+/// Writes versions that must never be seen torn; returns the last one.
 async fn versions(fabric: Fabric, which: u8, rounds: u64) -> ProgramResult<u64> {
     match which {
         0 => turns::<RpLock>(fabric, rounds).await,
@@ -116,12 +116,12 @@ fn writers_exclude_readers_and_each_other() {
     }
 }
 
-/// Whether it is the refusal of a locked region.
+/// Returns whether `outcome` is the refusal of a locked region.
 fn locked_out<T>(outcome: rdma_fabric::Result<T>) -> bool {
     matches!(outcome, Err(FabricError::Locked { .. }))
 }
 
-/// Whether every way to the bytes at `addr` is refused.
+/// Returns whether every way to the bytes at `addr` is refused.
 fn is_shut(fabric: &Fabric, addr: RemoteAddr) -> bool {
     let own = addr.rank == fabric.rank();
     locked_out(fabric.remote_word::<u64>(addr))
@@ -132,7 +132,7 @@ fn is_shut(fabric: &Fabric, addr: RemoteAddr) -> bool {
         && (!own || locked_out(fabric.local_word::<u64>(addr)) && locked_out(fabric.local_span::<u64>(addr, 1)))
 }
 
-/// Guesses all keys; returns how many are of locked regions.
+/// Guesses all keys; returns how many belong to locked regions.
 async fn guess(fabric: Fabric) -> ProgramResult<usize> {
     let mut world = Group::world(&fabric).await?;
     let locked = Locked::<u64>::symmetric(&fabric, HOME, 8).await?;
@@ -163,7 +163,7 @@ async fn guess(fabric: Fabric) -> ProgramResult<usize> {
     }
     guard.release().await?;
     world.barrier().await?;
-    // The wait of an own word, too, needs the word first: there is no other way in.
+    // A wait on a word of this rank's own also needs the word first, so it is no way in.
     let word = fabric.alloc(8)?;
     let word = word.word::<u64>(&fabric, 0)?;
     fabric.wait_until(&word, Deps::All, |value| value == u64::from_bits(0)).await?;
@@ -173,12 +173,12 @@ async fn guess(fabric: Fabric) -> ProgramResult<usize> {
 #[test]
 fn keys_that_are_guessed_lead_nowhere() {
     for outs in everywhere(&guess) {
-        // Memory and lock words of each rank.
+        // Each rank's memory and its lock words.
         assert_eq!(outs, [2 * RANKS; RANKS]);
     }
 }
 
-/// Ranks that disagree: on the home, the length, the element, the kind of lock.
+/// Ranks that disagree on the home, the length, the element or the kind of lock.
 async fn disagree(fabric: Fabric) -> ProgramResult<()> {
     let me = fabric.rank();
     let odd = me == Rank::new(1);
@@ -207,7 +207,7 @@ async fn disagree(fabric: Fabric) -> ProgramResult<()> {
     }
     let nowhere = Locked::<u64>::symmetric(&fabric, Rank::new(99), 4).await.map(drop);
     assert!(matches!(nowhere, Err(LockError::Fabric(FabricError::NoSuchRank { .. }))));
-    // Nothing is left behind that would keep them from agreeing.
+    // Nothing is left behind that would keep them from agreeing afterwards.
     let locked = Locked::<u64>::symmetric(&fabric, HOME, 4).await?;
     locked.write().await?.release().await?;
     Ok(Group::world(&fabric).await?.barrier().await?)
@@ -218,7 +218,7 @@ fn ranks_that_disagree_are_told() {
     threads().run(&disagree).unwrap();
 }
 
-/// Panics under `guard`, after half of a change.
+/// Panics under `guard`, half-way through a change.
 fn panic_inside(mut guard: LockedWriteGuard<'_, u64>) {
     let panicked = catch_unwind(AssertUnwindSafe(move || {
         if guard.locked().maps() {
@@ -248,7 +248,7 @@ async fn poison(fabric: Fabric) -> ProgramResult<()> {
         panic_inside(locked.write().await?);
     }
     world.barrier().await?;
-    // Everybody is told, again and again, and by which way it enters.
+    // Every rank gets the error, each time and by whichever call it enters.
     for _ in 0..2 {
         let (guard, by) = poisoned_by(locked.read().await)?;
         assert_eq!(by, culprit);
@@ -269,7 +269,7 @@ async fn poison(fabric: Fabric) -> ProgramResult<()> {
     }
     world.barrier().await?;
     locked.read().await?.release().await?;
-    // Shared access, and the dropping of a guard, poison nothing.
+    // Shared access poisons nothing, nor does dropping a guard.
     let shared = locked.read().await?;
     let panicked = catch_unwind(AssertUnwindSafe(move || {
         let _shared = shared;
@@ -298,7 +298,7 @@ async fn drop_under_a_guard(fabric: Fabric) -> ProgramResult<()> {
         let part = guard.part_mut(HOME)?;
         part.fill(5);
         world.barrier().await?;
-        // The others drop theirs between.
+        // The other ranks drop theirs in between.
         world.barrier().await?;
         fabric.sleep(std::time::Duration::from_millis(if cfg!(miri) { 1 } else { 50 })).await;
         let more = fabric.alloc_symmetric(8 * LEN).await?;
@@ -371,7 +371,7 @@ fn bounds_tries_and_deadlines() {
     everywhere(&odd_ends);
 }
 
-/// Whether what is sent across threads may be.
+/// Checks which types may be sent to other threads.
 #[test]
 fn memory_and_references_cross_threads_as_far_as_the_fabric_does() {
     fn sends<T: Send>() {}
@@ -381,7 +381,7 @@ fn memory_and_references_cross_threads_as_far_as_the_fabric_does() {
     shares::<LockedReadGuard<'_, u64>>();
 }
 
-/// What programs are launched on has it all.
+/// The fabric that programs get from the launchers supports all of it.
 #[allow(dead_code)]
 async fn is_general(fabric: Fabric) -> ProgramResult<()> {
     Ok(Locked::<u64>::symmetric(&fabric, HOME, 1).await?.read().await?.release().await?)

@@ -1,5 +1,5 @@
-//! What the locks promise, over every fabric but processes: under the explorer of delivery orders
-//! and under loom, beside their models, in virtual time and over threads.
+//! The locks' promises over every fabric except processes: under the explorer of delivery orders
+//! and under loom, against their models, in virtual time and over threads.
 
 mod back_off;
 mod delivery;

@@ -1,5 +1,5 @@
-//! Locks that know nodes, in virtual time: how many operations their home meets, exactly, and how
-//! long a wave of readers takes.
+//! Node-aware locks in virtual time: the exact number of operations at their home, and how long a
+//! wave of readers takes.
 
 use observe::Recorder;
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
@@ -11,11 +11,11 @@ use rma_lock::{
 use std::time::Duration;
 use tofu2_sim::virt::{Job, Platform};
 
-/// Where the lock is. Not the first rank of its node, whose words are not the lock's.
+/// The lock's home. It is not the first rank of its node, which has the node's words.
 const HOME: Rank = Rank::new(1);
 
-/// Additions that this rank has posted to the home: each of a reader's steps at a lock is one.
-/// (Wakes are comparisons.)
+/// Returns the number of additions that this rank has posted to the home: each of a reader's steps
+/// at a lock is one. (Wakes are compare-and-swaps.)
 fn additions(recorder: &Recorder) -> u64 {
     recorder.record().counts.peers.get(&HOME.number()).map_or(0, |counts| counts.atomics.add)
 }
@@ -40,7 +40,7 @@ async fn waves<L: RmaLock>(fabric: Fabric, options: L::Options, waves: u32, apar
         }
     }
     let counted = additions(&recorder) - before;
-    // Nobody's memory goes before all are through.
+    // All ranks must finish before anybody's memory goes away.
     world.barrier().await?;
     Ok(counted)
 }
@@ -49,7 +49,8 @@ async fn counted(fabric: Fabric, lock: LockKind, waves_of: u32, apart: bool) -> 
     with_lock!(lock, L, options => waves::<L>(fabric, options, waves_of, apart).await)
 }
 
-/// What the home meets in `waves` waves of `nodes` x `ranks_per_node` ranks.
+/// Returns the number of additions at the home in `waves_of` waves of `nodes` x `ranks_per_node`
+/// ranks.
 fn at_home(lock: LockKind, nodes: usize, ranks_per_node: u32, waves_of: u32, apart: bool) -> u64 {
     let job = Job::new(&Platform::fx100(), nodes * ranks_per_node as usize).ranks_per_node(ranks_per_node);
     job.run(&async |fabric| counted(fabric, lock, waves_of, apart).await).unwrap().outs.iter().sum()
@@ -77,7 +78,8 @@ fn a_wave_through_a_tree_costs_the_home_two_operations_for_each_top_unit() {
     }
 }
 
-/// Ranks that come and go as they like: between two for each node and two for each rank.
+/// Ranks come and go as they like: the cost is between two operations for each node and two for
+/// each rank.
 #[test]
 fn without_barriers_it_costs_no_more_than_a_flat_lock() {
     const WAVES: u64 = 20;
@@ -90,8 +92,9 @@ fn without_barriers_it_costs_no_more_than_a_flat_lock() {
     }
 }
 
-/// A node of readers, a writer on another node that leaves only after a while. Yields when this
-/// rank was inside, in picoseconds since the writer let go; rank 0 of the readers has no patience.
+/// A node of readers, and a writer on another node that leaves only after a while. Returns when
+/// this rank was inside, in picoseconds since the writer released the lock; rank 0 of the readers
+/// gives up early.
 async fn a_leader_that_gives_up(fabric: Fabric) -> ProgramResult<Option<i64>> {
     let lock = Aggregated::<RpLock>::symmetric(&fabric, HOME).await?;
     let mut world = Group::world(&fabric).await?;
@@ -128,7 +131,7 @@ fn another_rank_leads_when_the_first_gives_up() {
     assert!(late.iter().all(|late| (0..100_000_000).contains(*late)), "{late:?}");
 }
 
-/// Operations of any kind that this rank has posted to other nodes.
+/// Returns the number of operations of any kind that this rank has posted to other nodes.
 fn abroad(fabric: &Fabric, recorder: &Recorder) -> u64 {
     let node = |rank| fabric.node(rank).unwrap();
     let here = node(fabric.rank());
@@ -137,8 +140,8 @@ fn abroad(fabric: &Fabric, recorder: &Recorder) -> u64 {
     peers.map(|(_, counts)| counts.puts + counts.gets + counts.atomics.sum()).sum()
 }
 
-/// Readers of an indicator: what they do at other nodes, without a writer; then a writer, and how
-/// often it was seen.
+/// Readers of an indicator: returns how many operations this rank posted to other nodes without a
+/// writer, and how many writes it sees in the end.
 async fn indicated(fabric: Fabric) -> ProgramResult<(u64, u64)> {
     let recorder = Recorder::new(fabric.rank(), None);
     let observed = observe::observed(&fabric, recorder.clone());
@@ -181,8 +184,8 @@ fn readers_of_an_indicator_stay_at_their_node() {
     assert!(outs.iter().all(|out| *out == (0, 8)), "{:?}", &outs[..8]);
 }
 
-/// Everybody's access to all ranks, at once; yields this rank's additions at the home, and at all
-/// ranks.
+/// Every rank accesses all ranks at the same time; returns this rank's additions at the home, and
+/// at all ranks.
 async fn everywhere<L: AccessLock>(fabric: Fabric, options: L::Options, waves: u32) -> ProgramResult<(u64, u64)> {
     let recorder = Recorder::new(fabric.rank(), None);
     let observed = observe::observed(&fabric, recorder.clone());
@@ -195,7 +198,7 @@ async fn everywhere<L: AccessLock>(fabric: Fabric, options: L::Options, waves: u
         guard.release().await?;
     }
     world.barrier().await?;
-    // Exclusive accesses to different ranks do not meet, and exclude those to all.
+    // Exclusive accesses to different ranks do not interfere, and exclude accesses to all ranks.
     let guard = lock.lock(Access::Exclusive(fabric.rank())).await?;
     world.barrier().await?;
     assert!(lock.try_lock(Access::All).await?.is_none());
@@ -215,7 +218,8 @@ async fn accesses(fabric: Fabric, each: Option<bool>, waves_of: u32) -> ProgramR
     }
 }
 
-/// What `waves` waves cost the home, and all ranks together, beside what comes after them.
+/// Returns what `waves_of` waves cost the home and all ranks together, not counting what comes
+/// after them.
 fn cost_of_waves(each: Option<bool>, nodes: usize, ranks_per_node: u32, waves_of: u32) -> (u64, u64) {
     let cost = |waves_of| {
         let job = Job::new(&Platform::fx100(), nodes * ranks_per_node as usize).ranks_per_node(ranks_per_node);
@@ -229,7 +233,7 @@ fn cost_of_waves(each: Option<bool>, nodes: usize, ranks_per_node: u32, waves_of
 #[test]
 fn access_to_all_costs_two_operations_for_each_node_instead_of_two_for_each_pair_of_ranks() {
     const WAVES: u64 = 2;
-    // Each rank's own lock is at that rank: each meets all ranks.
+    // Each rank's lock is at that rank, so every rank goes to all ranks.
     for at_once in [false, true] {
         assert_eq!(cost_of_waves(Some(at_once), 8, 4, WAVES as u32), (WAVES * 2 * 32, WAVES * 2 * 32 * 32));
     }

@@ -1,7 +1,7 @@
 //! Random sequences of calls against a sequential readers-writer table.
 //!
 //! Calls are made one at a time; after each, the network comes to rest, in a random order. What
-//! every rank then holds or waits for must be what the table says. Whom a lock prefers is part of
+//! every rank then holds or waits for must be what the table says. The lock's preference is part of
 //! the table.
 
 use checks::lock::{mutation::assert_idle, program::in_time};
@@ -22,7 +22,7 @@ const NODES_TO_SPARE: u32 = 3;
 enum LockCall {
     Read,
     Write,
-    /// With a future that is dropped where the others give up.
+    /// With a future that is dropped where the other calls would give up.
     ReadOrDrop,
     WriteOrDrop,
     TryRead,
@@ -40,12 +40,12 @@ enum Hold {
     WaitsExclusive,
 }
 
-/// Somebody in the queue, in which readers stand only where all get in in order of arrival.
+/// A rank in the queue, which has readers only where all get in in order of arrival.
 #[derive(Debug)]
 struct Waiting {
     rank: usize,
     writes: bool,
-    /// It keeps its place.
+    /// Whether it gave up; it keeps its place.
     gave_up: bool,
 }
 
@@ -114,7 +114,7 @@ impl Table {
         if goes_on { self.queue.pop_front() } else { None }
     }
 
-    /// Who gets in when somebody has left.
+    /// Lets in the next ranks after one has left.
     fn pass_on(&mut self) {
         while !self.any(Hold::Exclusive) {
             match self.fairness {
@@ -137,7 +137,7 @@ impl Table {
     }
 }
 
-/// Between the driver and a rank's program.
+/// Connects the driver with a rank's program.
 #[derive(Debug, Default)]
 struct Mailbox {
     call: Cell<Option<LockCall>>,
@@ -157,7 +157,7 @@ async fn serve<L: RmaLock>(fabric: Fabric, mailbox: Rc<Mailbox>) -> ProgramResul
         });
         let Some(call) = call.await else { return Ok(()) };
         let released = poll_fn(|_| if mailbox.release.take() { Poll::Ready(()) } else { Poll::Pending });
-        // All waits have a deadline, which comes only if the driver says so.
+        // All waits have a deadline, which passes only if the driver says so.
         let deadline = fabric.now().plus_picos(1);
         match call {
             LockCall::Read | LockCall::ReadOrDrop | LockCall::TryRead => {
@@ -209,12 +209,12 @@ impl Driver {
         driver
     }
 
-    /// A rank finds what was put into its mailbox.
+    /// Lets a rank find what was put into its mailbox.
     fn go(&mut self, rank: usize) {
         self.job.go(Rank::new(rank as u32)).expect("no call fails");
     }
 
-    /// Everything but deadlines, in a random order, until nothing is left to happen.
+    /// Makes everything except deadlines happen, in a random order, until nothing is left.
     fn settle(&mut self) {
         let mut events = Vec::new();
         loop {
@@ -230,12 +230,12 @@ impl Driver {
     }
 }
 
-/// A wish for a rank, read according to what it holds.
+/// A wish for a rank, interpreted according to what the rank holds.
 #[derive(Clone, Copy, Debug)]
 struct Wish {
     rank: usize,
     call: LockCall,
-    /// Of a waiting rank: whether its deadline comes.
+    /// For a waiting rank: whether its deadline passes.
     gives_up: bool,
 }
 

@@ -1,7 +1,7 @@
-//! The locks with 4 and 16 ranks, lock is more than can be exhausted: in random delivery orders, as
-//! weak as the contract allows, and in virtual time with random latencies and ties.
+//! The locks with 4 and 16 ranks, too many to be explored exhaustively: in random delivery orders,
+//! as weak as the contract allows, and in virtual time with random latencies and ties.
 //!
-//! `SIXTEEN_SEED` gives a failure again. What was not drawn, nobody has seen.
+//! `SIXTEEN_SEED` reproduces a failure. Orders that were not drawn remain untested.
 
 use checks::lock::NotFlushed;
 use explore::{Explorer, Sample, mutant::mutant};
@@ -14,10 +14,10 @@ use std::{
 use tofu2_sim::virt::{Job, Platform};
 
 const ROUNDS: u64 = 6;
-/// Runs of each lock: with 4 ranks and with 16.
+/// The number of runs of each lock, with 4 ranks and with 16.
 const RUNS: [(usize, u64); 2] = [(4, 100), (16, 10)];
 
-/// Two words that writers change together, and readers must find equal; a third counts who is
+/// Two words that writers change together and readers must find equal; a third counts the ranks
 /// inside.
 async fn pairs(fabric: Fabric, lock: LockKind) -> ProgramResult<()> {
     with_lock!(lock, L => change::<L>(fabric).await)
@@ -42,7 +42,7 @@ async fn change<L: RmaLock>(fabric: Fabric) -> ProgramResult<()> {
             guard.release().await?;
             continue;
         }
-        // Each way changes another word first.
+        // Each direction changes a different word first.
         let (guard, [first, second]) = match turn {
             0 => (lock.write().await?, [&a, &b]),
             _ => match lock.write_before(fabric.now() + Duration::from_micros(1)).await {
@@ -60,7 +60,7 @@ async fn change<L: RmaLock>(fabric: Fabric) -> ProgramResult<()> {
     }
     let wrote: u64 = world.allgather(wrote).await?.into_iter().sum();
     assert_eq!(fabric.get_word(&a).await?, wrote, "writes that were not lost");
-    // The home's words live until all have looked.
+    // The home's words must live until all ranks have looked.
     let done = fabric.remote_word::<u64>(region.at(home, 16))?;
     fabric.fetch_add(&done, 1).await?;
     if fabric.rank() == home {
@@ -71,7 +71,7 @@ async fn change<L: RmaLock>(fabric: Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// Where drawing begins.
+/// Returns the first seed.
 fn first_seed() -> u64 {
     let clock = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(1, |since| since.as_secs());
     let seed = env::var("SIXTEEN_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or_else(clock);
@@ -79,7 +79,7 @@ fn first_seed() -> u64 {
     seed
 }
 
-/// Random delivery orders, two ranks a node.
+/// Samples random delivery orders, with two ranks per node.
 fn sample<Fut>(ranks: usize, seed: u64, runs: u64, program: impl Fn(Fabric) -> Fut) -> Sample
 where
     Fut: Future<Output = ProgramResult<()>> + 'static,

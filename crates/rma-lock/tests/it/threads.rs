@@ -7,7 +7,7 @@ use tofu2_sim::shm::Threads;
 
 const ROUNDS: u64 = if cfg!(miri) { 2 } else { 300 };
 const RANKS: usize = 4;
-/// As if there were more than one node.
+/// Ranks per node, so that there appears to be more than one node.
 const RANKS_PER_NODE: usize = 2;
 
 /// Writers move two words at a time; readers must never see them apart.

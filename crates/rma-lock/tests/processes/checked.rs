@@ -1,5 +1,5 @@
-//! What ranks do under the lock, and what must hold of it whoever dies: nobody is inside beside a
-//! writer, and nobody sees a half-written record unless told.
+//! What ranks do under the lock, and what must hold whichever ranks die: nobody is inside together
+//! with a writer, and nobody sees a half-written record without being notified.
 
 use checks::lock::Record;
 use rdma_fabric::{Deps, Fabric, Group, LocalWord, ProgramResult, Rank, Region, RemoteWord};
@@ -14,9 +14,9 @@ pub(crate) const HOME: Rank = Rank::new(0);
 /// What a survivor has seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
-    /// Versions it wrote and released.
+    /// The number of versions it wrote and released.
     pub(crate) wrote: u64,
-    /// Times it found torn data.
+    /// The number of times it found torn data.
     pub(crate) torn: u64,
     /// The version at the end; at the home only.
     pub(crate) version: u64,
@@ -38,23 +38,23 @@ impl FromStr for Tally {
     }
 }
 
-/// A lock, the record that it protects, and who is inside.
+/// A lock, the record that it protects, and a word that shows which ranks are inside.
 pub(crate) struct Protected {
     pub(crate) fabric: Fabric,
     pub(crate) lock: RecoverableLock,
     pub(crate) record: Record,
-    /// A bit for each writer, and, from bit 32 on, for each reader.
+    /// A bit for each writer and, from bit 32 on, for each reader.
     inside: RemoteWord<u64>,
-    /// Ranks that die are not counted: nobody takes their bits back.
+    /// A mask without the ranks that die, because nobody clears their bits.
     counted: u64,
-    /// What others tell this rank.
+    /// Messages from other ranks.
     region: Region,
 }
 
 const READERS: u32 = 32;
 
 impl Protected {
-    /// Collective. `mortal` may die.
+    /// Creates the lock and the record. Collective. The ranks in `mortal` may die.
     pub(crate) async fn new(fabric: &Fabric, mortal: &[Rank]) -> ProgramResult<Self> {
         let lock = RecoverableLock::symmetric_with(fabric, HOME, Recovery::of_deaths(3)).await?;
         let region = fabric.alloc_symmetric(64).await?;
@@ -64,7 +64,8 @@ impl Protected {
         Ok(Protected { record: Record::new(fabric, &region)?, inside, fabric: fabric.clone(), lock, counted, region })
     }
 
-    /// Begins together: when a mortal rank comes back from this, nobody is in a barrier any more.
+    /// Lets all ranks begin together: when a mortal rank returns from this, nobody is in a barrier
+    /// any more.
     pub(crate) async fn begin(&self, world: &mut Group, mortal: &[Rank]) -> ProgramResult<()> {
         let (me, ranks) = (self.fabric.rank(), self.fabric.ranks());
         world.barrier().await?;
@@ -78,12 +79,12 @@ impl Protected {
         Ok(())
     }
 
-    /// A word of `rank` for messages, 0 to 4.
+    /// Returns a word of `rank` for messages, 0 to 4.
     pub(crate) fn message(&self, rank: Rank, number: u64) -> ProgramResult<RemoteWord<u64>> {
         Ok(self.fabric.remote_word(self.region.at(rank, 24 + 8 * number))?)
     }
 
-    /// The own one.
+    /// Returns this rank's own word for messages.
     pub(crate) fn told(&self, number: u64) -> ProgramResult<LocalWord<u64>> {
         Ok(self.region.word(&self.fabric, 24 + 8 * number as usize)?)
     }
@@ -103,7 +104,7 @@ impl Protected {
         Ok(())
     }
 
-    /// Comes in to write, though the record be torn.
+    /// Enters to write, even if the record is torn.
     pub(crate) async fn write(&self, tally: &mut Tally) -> ProgramResult<RecoverableWriteGuard<'_>> {
         let (guard, torn) = self.record.write(&self.lock).await?;
         tally.torn += u64::from(torn);
@@ -122,7 +123,7 @@ impl Protected {
         Ok(guard.release().await?)
     }
 
-    /// Comes in to read; `None` if the record is torn.
+    /// Enters to read; returns `None` if the record is torn.
     pub(crate) async fn read(&self) -> ProgramResult<Option<RecoverableReadGuard<'_>>> {
         let guard = match self.lock.read().await {
             Err(LockError::Torn { .. }) => return Ok(None),
@@ -138,7 +139,7 @@ impl Protected {
         Ok(guard.release().await?)
     }
 
-    /// Write, and read.
+    /// Writes, and reads.
     pub(crate) async fn round(&self, tally: &mut Tally) -> ProgramResult<()> {
         let guard = self.write(tally).await?;
         self.change().await?;
@@ -150,7 +151,7 @@ impl Protected {
         Ok(())
     }
 
-    /// The version at the end.
+    /// Returns the version at the end.
     pub(crate) async fn version(&self) -> ProgramResult<u64> {
         let [a, b] = self.record.halves().await?;
         Ok(a.max(b))

@@ -1,7 +1,7 @@
-//! How long it takes from a holder's death until a survivor that waits is inside.
+//! The time from a holder's death until a waiting survivor is inside.
 //!
-//! No other survivor's CPU is in the way: the home sleeps, one rank is stopped (SIGSTOP), one
-//! computes and calls nothing.
+//! No other survivor's CPU is needed: the home sleeps, one rank is stopped (SIGSTOP), one computes
+//! without calling the fabric.
 
 use crate::{
     checked::{Protected, Tally},
@@ -12,20 +12,20 @@ use rdma_fabric::{Deps, Fabric, Group, ProgramResult, Rank};
 use rustix::process::{Pid, Signal, getpid, kill_process};
 use std::time::{Duration, Instant};
 
-/// Deaths of each kind of holder.
+/// The number of deaths of each kind of holder.
 const DEATHS: &str = "KILLED_DEATHS";
 const WAITS: Rank = Rank::new(1);
 const STOPPED: Rank = Rank::new(2);
 const COMPUTES: Rank = Rank::new(3);
 const HOLDS: Rank = Rank::new(4);
 const RANKS: usize = 5;
-/// Until the others are where they should be.
+/// The time to wait until the other ranks are where they should be.
 const SETTLED: Duration = Duration::from_millis(20);
 const BUSY: Duration = Duration::from_millis(150);
-/// The goal of the median is 100 ms.
+/// The limit for the test; the goal for the median is 100 ms.
 const SOON: Duration = Duration::from_secs(1);
 
-/// One rank's part; the one that waits tells how many nanoseconds it took.
+/// Plays one rank's part; the waiting rank returns how many nanoseconds it took.
 pub(crate) async fn play(fabric: Fabric, held: &str) -> ProgramResult<String> {
     let mut world = Group::world(&fabric).await?;
     let it = Protected::new(&fabric, &[HOLDS]).await?;
@@ -53,7 +53,7 @@ pub(crate) async fn play(fabric: Fabric, held: &str) -> ProgramResult<String> {
         }
         STOPPED => {
             kill_process(getpid(), Signal::STOP)?;
-            // All of its threads are stopped soon, not at once.
+            // Its threads all stop soon, but not at once.
             fabric.wait_until(&it.told(2)?, Deps::One(WAITS), |told| told == 1).await?;
         }
         COMPUTES => {
@@ -70,7 +70,7 @@ pub(crate) async fn play(fabric: Fabric, held: &str) -> ProgramResult<String> {
             let _held = (reader, writer);
             die();
         }
-        // The home's memory is needed, its CPU is not.
+        // The home's memory is needed; its CPU is not.
         _ => drop(fabric.wait_until(&it.told(2)?, Deps::Ranks(&[WAITS, STOPPED, COMPUTES]), |told| told == 1).await),
     }
     Ok(String::new())

@@ -23,7 +23,7 @@ pub(crate) fn die() -> ! {
     }
 }
 
-/// Ends this process as [`die`] does after a while, whatever it does then.
+/// Ends this process as [`die`] does after `delay`, whatever it is doing then.
 pub(crate) fn die_after(delay: Duration) {
     thread::spawn(move || {
         thread::sleep(delay);
@@ -34,15 +34,15 @@ pub(crate) fn die_after(delay: Duration) {
 /// How long a wait lasts before its rank dies in it.
 const INTO_A_WAIT: Duration = Duration::from_millis(2);
 
-/// The points that a rank passes: before and after each call of the fabric, and within waits.
-/// Counted while it is watched.
+/// The points that a rank passes: before and after each call of the fabric, and within waits. They
+/// are counted while the rank is watched.
 #[derive(Debug, Default)]
 pub(crate) struct Points {
     watched: AtomicBool,
     passed: AtomicU64,
-    /// Which one it does not survive.
+    /// The point at which the rank dies.
     fatal: Option<u64>,
-    /// What the rank is about, and where it has been.
+    /// The lock's call that the rank is in, and the points passed.
     labels: Mutex<(&'static str, Vec<String>)>,
 }
 
@@ -51,23 +51,23 @@ impl Points {
         Points { fatal, ..Points::default() }
     }
 
-    /// From now on the rank is watched, in its call of that name.
+    /// Watches the rank from now on, in its call of that name.
     pub(crate) fn within(&self, call: &'static str) {
         self.labels.lock().expect("no panics").0 = call;
         self.watched.store(true, SeqCst);
     }
 
-    /// From now on it is not watched.
+    /// Stops watching the rank.
     pub(crate) fn over(&self) {
         self.watched.store(false, SeqCst);
     }
 
-    /// The points passed so far: the call of the lock, then that of the fabric.
+    /// Returns the points passed so far: the call of the lock, then that of the fabric.
     pub(crate) fn labels(&self) -> Vec<String> {
         self.labels.lock().expect("no panics").1.clone()
     }
 
-    /// Whether it is the fatal one.
+    /// Passes a point; returns whether it is the fatal one.
     fn is_fatal(&self, what: &str) -> bool {
         if !self.watched.load(SeqCst) {
             return false;
@@ -92,21 +92,21 @@ impl Points {
     }
 }
 
-/// This rank's fabric, where it has its [`Points`].
+/// Returns this rank's fabric, wrapped so that it passes [`Points`].
 pub(crate) fn dying(fabric: &Fabric, points: Arc<Points>) -> Fabric {
     fabric.under(Mortal { below: fabric.clone(), points, wait: AtomicU8::new(NONE) })
 }
 
-/// The rank that passes them.
+/// The wrapper that passes them.
 #[derive(Debug)]
 struct Mortal {
     below: Fabric,
     points: Arc<Points>,
-    /// Whether it waits for a word: what the rank waits for together counts as one.
+    /// Whether the rank waits for a word; simultaneous waits count as one.
     wait: AtomicU8,
 }
 
-/// No wait, one that the rank survives, and one that it does not.
+/// No wait, one that the rank survives, and one in which it dies.
 const NONE: u8 = 0;
 const WAITS: u8 = 1;
 const DIES: u8 = 2;
@@ -123,7 +123,7 @@ fn name_of(amo: &Amo<u64>) -> &'static str {
 }
 
 impl Mortal {
-    /// The first look of a wait.
+    /// Handles the first look of a wait.
     fn begins_to_wait(&self) {
         if self.wait.load(SeqCst) == NONE {
             self.points.pass("before wait_until");
@@ -189,7 +189,7 @@ impl Provider for Mortal {
             match ended {
                 Ended::Reached if dies => die(),
                 Ended::Reached => self.points.pass("after wait_until"),
-                // Nothing was seen, and whoever is to die in it soon does.
+                // Nothing was seen, and a rank that is to die in this wait soon does.
                 Ended::GivenUp => {}
             }
         }

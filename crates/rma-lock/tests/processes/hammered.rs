@@ -1,7 +1,7 @@
 //! Random kills: four ranks hammer the lock, and one of them is killed at a random moment.
 //!
-//! A seed gives victims and delays. What a victim was doing when its delay was over is up to the
-//! machine.
+//! The seed determines victims and delays. What a victim is doing when its delay ends depends on
+//! the machine.
 
 use crate::{
     checked::{HOME, Protected, Tally},
@@ -11,17 +11,17 @@ use crate::{
 use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, Rank};
 use std::time::Duration;
 
-/// Number of kills.
+/// The number of kills.
 const KILLS: &str = "KILLED_KILLS";
-/// Where to begin to draw.
+/// The first seed.
 const SEED: &str = "KILLED_SEED";
 const RANKS: usize = 4;
 /// The longest delay, in microseconds.
 const LATEST: u64 = 20_000;
-/// What survivors do after the loss.
+/// The number of rounds that survivors play after the loss.
 const ROUNDS_AFTER: usize = 20;
 
-/// One rank's part.
+/// Plays one rank's part.
 pub(crate) async fn play(fabric: Fabric, victim: u32, micros: u64) -> ProgramResult<String> {
     let (me, victim) = (fabric.rank(), Rank::new(victim));
     let mut world = Group::world(&fabric).await?;
@@ -46,7 +46,7 @@ pub(crate) async fn play(fabric: Fabric, victim: u32, micros: u64) -> ProgramRes
     Ok(tally.to_string())
 }
 
-/// Whether this rank has been told that `victim` was lost.
+/// Returns whether this rank has been notified that `victim` was lost.
 async fn is_lost(it: &Protected, victim: Rank) -> ProgramResult<bool> {
     let told = it.told(0)?;
     let now = it.fabric.now();
@@ -57,7 +57,7 @@ async fn is_lost(it: &Protected, victim: Rank) -> ProgramResult<bool> {
     }
 }
 
-/// A sequence of numbers that depends on its seed only (splitmix64).
+/// A sequence of numbers that depends only on its seed (splitmix64).
 struct Draw(u64);
 
 impl Draw {
@@ -93,7 +93,7 @@ fn ranks_are_killed_at_random() {
                     well += 1;
                 }
                 Outcome::Silent if rank == victim => {}
-                // It did not end, and the launcher's patience did.
+                // It did not end before the launcher lost patience.
                 Outcome::Silent => hangs += 1,
                 other => wrong.push(format!("{what}: rank {rank} ended with {other:?}")),
             }

@@ -16,17 +16,18 @@ use tofu2_sim::{
     shm::{self, JOB_VARIABLE, Launcher},
 };
 
-/// `<directory> <part> <words …>`, for ranks.
+/// The variable with `<directory> <part> <words …>` for ranks.
 const ASKED: &str = "KILLED_JOB";
-/// A file for the table.
+/// The variable that names a file for the table.
 const TABLE: &str = "KILLED_TABLE";
-/// How long the others may take to end when one has died, ten times what they should.
+/// The time that the other ranks may take to end after one has died: ten times what they should
+/// take.
 const GRACE: Duration = Duration::from_secs(10);
 
 /// What became of a rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// It ended well, and said this.
+    /// It ended successfully, and returned this.
     Ended(String),
     /// It ended with an error or panic.
     Failed(String),
@@ -34,19 +35,19 @@ pub(crate) enum Outcome {
     Silent,
 }
 
-/// What became of a job, by rank; and the points that a rank that counted them has passed.
+/// What became of a job's ranks, and the points passed by the rank that counted them.
 #[derive(Debug)]
 pub(crate) struct Report {
     pub(crate) outcomes: Vec<Outcome>,
     pub(crate) labels: Vec<String>,
 }
 
-/// Runs a job of so many ranks that does what `asked` says.
+/// Runs a job of `ranks` ranks that does what `asked` says.
 pub(crate) fn launch(ranks: usize, asked: &str) -> Report {
     launch_on(ranks, ranks, asked)
 }
 
-/// Runs a job of ranks as [`launch`] does, as if there were so many to a node.
+/// Runs a job as [`launch`] does, as if each node had `per_node` ranks.
 pub(crate) fn launch_on(ranks: usize, per_node: usize, asked: &str) -> Report {
     static UNIQUE: AtomicU64 = AtomicU64::new(0);
     let unique = format!("killed-{}-{}", std::process::id(), UNIQUE.fetch_add(1, Relaxed));
@@ -97,7 +98,7 @@ pub(crate) fn publish(table: &str) {
     }
 }
 
-/// Is one rank of a job that [`launch`] started; does nothing without one.
+/// Runs one rank of a job that [`launch`] started; does nothing without a job.
 #[test]
 fn is_a_rank() {
     if env::var_os(JOB_VARIABLE).is_none() {
@@ -113,7 +114,7 @@ fn is_a_rank() {
     let fatal = words.get(2).filter(|_| mine).and_then(|point| point.parse().ok());
     let points = Arc::new(Points::new(fatal));
     let write = |name: String, text: String| {
-        // Whole or not at all: it is moved to its place.
+        // The file is moved into place, so that it is whole or absent.
         let (half, whole) = (directory.join(format!("half-{name}")), directory.join(name));
         fs::write(&half, text).and_then(|()| fs::rename(&half, &whole)).expect("to write what became of a rank");
     };

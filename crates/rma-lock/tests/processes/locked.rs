@@ -14,10 +14,10 @@ use std::time::Duration;
 const RANKS: usize = 3;
 const VICTIM: Rank = Rank::new(2);
 const LEN: usize = 1000;
-/// Ten times what a loss may take to be noticed.
+/// Ten times the time in which a loss should be noticed.
 const HANG: Duration = Duration::from_secs(20);
 
-/// Runs a program as processes; which ranks ended well.
+/// Runs a program as processes; returns which ranks ended successfully.
 fn ended_well(program: &str) -> Vec<bool> {
     let outcomes = launch(RANKS, &format!("locked {program}")).outcomes;
     outcomes.iter().for_each(|outcome| {
@@ -28,7 +28,7 @@ fn ended_well(program: &str) -> Vec<bool> {
     outcomes.iter().map(|outcome| matches!(outcome, Outcome::Ended(_))).collect()
 }
 
-/// One rank's part of a program.
+/// Plays one rank's part of a program.
 pub(crate) async fn play(fabric: Fabric, program: &str) -> ProgramResult<String> {
     match program {
         "counts" => counts(fabric).await?,
@@ -44,7 +44,7 @@ async fn in_time<T>(fabric: &Fabric, wait: impl Future<Output = T>) -> ProgramRe
     fabric.before(fabric.now() + HANG, wait).await.ok_or_else(|| "it hangs".into())
 }
 
-/// Waits until everybody but the victim knows that it is lost.
+/// Waits until every rank except the victim knows that the victim is lost.
 async fn notice_the_loss(fabric: &Fabric) -> ProgramResult<()> {
     let word = fabric.alloc(8)?;
     let word = word.word::<u64>(fabric, 0)?;
@@ -53,7 +53,8 @@ async fn notice_the_loss(fabric: &Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// The group of all but the victim: who ends first takes its memory along, so they end together.
+/// Returns the group of all ranks except the victim. They end together, because a rank that ends
+/// takes its memory away.
 async fn others(world: &mut Group) -> ProgramResult<Option<Group>> {
     let stays = world.me() != VICTIM.index();
     Ok(world.split(stays.then_some(0), 0).await?)
@@ -63,9 +64,9 @@ async fn meet(others: Option<Group>) -> ProgramResult<()> {
     Ok(others.ok_or("the victim is alive")?.barrier().await?)
 }
 
-/// A barrier that all have left when the victim returns from it. A barrier alone lets the victim go
-/// while another member is still inside, whose wait its death would end. `out` is a word of
-/// symmetric memory that nobody uses otherwise.
+/// A barrier that all other ranks have left when the victim returns from it. A plain barrier would
+/// let the victim go while another member is still inside, and its death would end that member's
+/// wait. `out` is a word of symmetric memory that is not used otherwise.
 async fn part(fabric: &Fabric, world: &mut Group, out: &Region) -> ProgramResult<()> {
     world.barrier().await?;
     if fabric.rank() == VICTIM {
@@ -85,7 +86,7 @@ fn is_of_the_loss(error: &LockError) -> bool {
     }
 }
 
-/// By reference and by copies in turn.
+/// Counts by reference and by copies in turn.
 async fn counts(fabric: Fabric) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
     let locked = Locked::<u64>::symmetric(&fabric, Rank::new(0), LEN).await?;
@@ -134,7 +135,7 @@ async fn a_writer_dies(fabric: Fabric) -> ProgramResult<()> {
             fabric.put_word(&fabric.remote_word(flags.at(rank, 0))?, 1u64).await?;
         }
         fabric.flush_all().await?;
-        // Somebody waits already, somebody comes later.
+        // One rank already waits, another comes later.
         std::thread::sleep(Duration::from_millis(100));
         die();
     }
@@ -159,7 +160,7 @@ fn the_lock_of_a_writer_that_was_killed_is_not_passed_on() {
     assert_eq!(ended_well("a_writer_dies"), [true, true, false]);
 }
 
-/// The victim dies while it holds a lock that can't tell: others give up.
+/// The victim dies while it holds a lock that can't notice this: the others give up.
 async fn a_writer_dies_unnoticed(fabric: Fabric) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
     let others = others(&mut world).await?;
@@ -184,7 +185,7 @@ fn nor_is_that_of_a_lock_that_backs_off() {
     assert_eq!(ended_well("a_writer_dies_unnoticed"), [true, true, false]);
 }
 
-/// A reference into the memory of a rank that dies.
+/// References into the memory of a rank that dies.
 async fn a_bystander_dies(fabric: Fabric) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
     let others = others(&mut world).await?;
@@ -204,11 +205,11 @@ async fn a_bystander_dies(fabric: Fabric) -> ProgramResult<()> {
     let theirs = guard.part(VICTIM)?;
     part(&fabric, &mut world, &out).await?;
     notice_the_loss(&fabric).await?;
-    // Its process is gone; its pages are not.
+    // Its process is gone, but its pages are not.
     assert!(theirs.iter().all(|element| *element == 3));
     let refused = guard.get(VICTIM, 0..1).await.expect_err("a copy from a lost rank");
     assert!(is_of_the_loss(&refused), "{refused:?}");
-    // Now the loss is known here, and no new references are made.
+    // Now the loss is known here, and no new references are given out.
     let refused = guard.part(Rank::new(0)).expect_err("a reference after a known loss");
     assert!(is_of_the_loss(&refused), "{refused:?}");
     assert_eq!(guard.get(Rank::new(0), 0..1).await?, [0]);

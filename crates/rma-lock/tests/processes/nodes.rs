@@ -1,7 +1,7 @@
-//! A lock of which ranks of a node share the words, when one of its ranks is killed: it is not
-//! recovered, and who depends on the dead is told.
+//! A lock whose words the ranks of a node share, when one of its ranks is killed: the lock does not
+//! recover, and ranks that depend on the dead one get an error.
 //!
-//! Two ranks to a node. Those of the second node meet in words of the first of them.
+//! Each node has two ranks. Those of the second node meet in words of the first of them.
 
 use crate::{
     dying::die,
@@ -15,12 +15,12 @@ use rma_lock::{
 
 const RANKS: usize = 5;
 const HOME: Rank = Rank::new(0);
-/// Has the words of the second node.
+/// The rank that has the words of the second node.
 const FIRST: Rank = Rank::new(2);
 const MATE: Rank = Rank::new(3);
 
-/// One rank's part: when `victim` has died, holding what `held` says, read if that was nothing and
-/// write if not.
+/// Plays one rank's part: when `victim` has died, holding what `held` says, reads if it held
+/// nothing, otherwise writes.
 pub(crate) async fn play(fabric: Fabric, victim: u32, held: &str) -> ProgramResult<String> {
     let (me, victim) = (fabric.rank(), Rank::new(victim));
     let mut world = Group::world(&fabric).await?;
@@ -33,7 +33,7 @@ pub(crate) async fn play(fabric: Fabric, victim: u32, held: &str) -> ProgramResu
     let writer = if dies && held == "writer" { Some(lock.write().await?) } else { None };
     world.barrier().await?;
     let Some(mut survivors) = survivors else {
-        // Nobody is in the barrier any more.
+        // Now nobody is in the barrier any more.
         fabric.wait_until(&told, Deps::All, |others| others == RANKS as u64 - 1).await?;
         let _held = (reader, writer);
         die();
@@ -46,15 +46,15 @@ pub(crate) async fn play(fabric: Fabric, victim: u32, held: &str) -> ProgramResu
     let attempt = || async {
         if held == "nothing" { lock.read().await?.release().await } else { lock.write().await?.release().await }
     };
-    // Readers one after the other: who waits for another's lead is told of any member's loss,
-    // whoever has the words.
+    // Readers come one after the other: a rank that waits for another to lead is notified of any
+    // member's loss, whichever rank has the words.
     let turns = if held == "nothing" { survivors.len() } else { 1 };
     let mut end = Ok(());
     for turn in 0..turns {
         if turns == 1 || turn == survivors.me() {
             end = attempt().await;
         }
-        // The memory of those who are told is still needed.
+        // The memory of ranks that got the error is still needed.
         survivors.barrier().await?;
     }
     match end {
@@ -64,7 +64,7 @@ pub(crate) async fn play(fabric: Fabric, victim: u32, held: &str) -> ProgramResu
     }
 }
 
-/// What became of the others.
+/// Returns what became of the other ranks.
 fn killed(victim: Rank, held: &str) -> Vec<(Rank, String)> {
     let report = launch_on(RANKS, 2, &format!("nodes {} {held}", victim.number()));
     let ranks = (0..RANKS as u32).map(Rank::new).zip(report.outcomes);
@@ -90,7 +90,7 @@ fn readers_are_told_of_who_had_their_words() {
     for (rank, end) in killed(FIRST, "nothing") {
         assert_eq!(end, if rank == MATE { "was told" } else { "went on" }, "{rank}");
     }
-    // Its words are elsewhere.
+    // These readers' words are elsewhere.
     for (rank, end) in killed(MATE, "nothing") {
         assert_eq!(end, "went on", "{rank}");
     }

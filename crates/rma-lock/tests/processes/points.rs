@@ -1,4 +1,4 @@
-//! One run for each point of each scene, in which the victim kills itself there.
+//! One run for each point of each scene, in which the victim kills itself at that point.
 
 use crate::{
     checked::Tally,
@@ -10,7 +10,7 @@ use std::{collections::BTreeMap, env, fmt::Write, time::Instant};
 /// Set to run all points.
 const ALL: &str = "KILLED_POINTS";
 
-/// What came of a scene's runs.
+/// The results of a scene's runs.
 #[derive(Default)]
 struct Row {
     points: usize,
@@ -21,7 +21,7 @@ struct Row {
     wrong: Vec<String>,
 }
 
-/// One run; how the survivors ended, if not well.
+/// Makes one run; returns how the survivors ended, if not successfully.
 fn run(scene: Scene, point: Option<usize>) -> (Vec<String>, bool, u64, Vec<String>) {
     let asked = match point {
         Some(point) => format!("scene {scene:?} {point}"),
@@ -49,7 +49,7 @@ fn run(scene: Scene, point: Option<usize>) -> (Vec<String>, bool, u64, Vec<Strin
     (wrong, report.outcomes[VICTIM.index()] == Outcome::Silent, torn, report.labels)
 }
 
-/// All points of a scene, or those that `picks`.
+/// Runs the points of a scene that `picks` chooses.
 fn scene(scene: Scene, picks: impl Fn(usize, usize) -> bool) -> Row {
     let (wrong, _, _, labels) = run(scene, None);
     let mut row = Row { points: labels.len(), wrong, ..Row::default() };
@@ -92,7 +92,7 @@ fn a_rank_dies_at_its_points() {
     let seed = std::process::id() as usize;
     let (begun, mut rows) = (Instant::now(), BTreeMap::new());
     for (number, which) in Scene::ALL.into_iter().enumerate() {
-        // Without being asked for all, one of each scene: another each time.
+        // Unless all are asked for, one point of each scene, a different one each time.
         let picks = |point: usize, points: usize| all || point == (seed + 7 * number) % points;
         let row = scene(which, picks);
         if all {

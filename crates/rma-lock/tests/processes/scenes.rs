@@ -1,5 +1,5 @@
 //! Scenes in which a rank may kill itself at any of its [points](crate::dying::Points): each sets
-//! the stage for one thing that the lock can be asked to do.
+//! the stage for one operation of the lock.
 
 use crate::{
     checked::{HOME, Protected, Tally},
@@ -16,14 +16,14 @@ use std::{
     time::Duration,
 };
 
-/// Prepares what the victim meets, and lives.
+/// The rank that prepares what the victim meets, and lives.
 const HELPER: Rank = Rank::new(1);
-/// Whose points are counted.
+/// The rank whose points are counted.
 pub(crate) const VICTIM: Rank = Rank::new(2);
-/// Dies first, where the victim is to recover from that.
+/// The rank that dies first, where the victim is to recover from that.
 const FIRST: Rank = Rank::new(3);
 
-/// Time for others to come to wait.
+/// Time for other ranks to begin to wait.
 const SOON: Duration = Duration::from_millis(4);
 /// Time for a recovery.
 const LATER: Duration = Duration::from_millis(24);
@@ -43,26 +43,26 @@ pub(crate) enum Scene {
     WriteWaits,
     /// Waiting to write behind a reader.
     WriteWaitsForReader,
-    /// A deadline that comes first.
+    /// A deadline that passes first.
     ReadGivesUp,
     WriteGivesUp,
-    /// Letting go when a writer and a reader wait.
+    /// Releasing the lock while a writer and a reader wait.
     HandsOver,
-    /// Letting go, as a reader, when a writer waits.
+    /// Releasing the lock as a reader while a writer waits.
     LastReaderLeaves,
     Mend,
     Suspect,
     /// A panic while it writes.
     Panics,
-    /// Waiting behind a writer that dies: opening an epoch, torn.
+    /// Waiting behind a writer that dies: opening a torn epoch.
     OpensAfterWriter,
     /// Waiting behind a reader that dies.
     OpensAfterReader,
     /// Opening an epoch while a reader lives on inside the old one.
     OpensWithReader,
-    /// … or a writer.
+    /// Opening an epoch while a writer lives on inside the old one.
     OpensWithWriter,
-    /// Leaving an old epoch, and the stand-in leaves the next one.
+    /// Leaving an old epoch, so that the stand-in leaves the next one.
     ReaderStandsIn,
     WriterStandsIn,
 }
@@ -98,7 +98,7 @@ impl Scene {
         Scene::ALL.into_iter().find(named).unwrap_or_else(|| panic!("{name} is no scene"))
     }
 
-    /// Whether another rank dies first.
+    /// Returns whether another rank dies first.
     pub(crate) fn follows_a_death(self) -> bool {
         use Scene::*;
         matches!(
@@ -124,7 +124,7 @@ struct Stage {
     points: Arc<Points>,
 }
 
-/// One rank's part.
+/// Plays one rank's part.
 pub(crate) async fn play(fabric: Fabric, scene: Scene, points: Arc<Points>) -> ProgramResult<String> {
     let fabric = dying(&fabric, points.clone());
     let mut world = Group::world(&fabric).await?;
@@ -144,7 +144,7 @@ pub(crate) async fn play(fabric: Fabric, scene: Scene, points: Arc<Points>) -> P
             }
             fabric.flush_all().await?;
             if matches!(scene, Scene::ReadGivesUp | Scene::WriteGivesUp) {
-                // Its node may still be in the queue.
+                // The node of its acquisition may still be in the queue.
                 stage.home_is_through().await?;
             }
         }
@@ -199,7 +199,7 @@ impl Stage {
         })
     }
 
-    /// The victim's part.
+    /// Plays the victim's part.
     async fn acts(&self, scene: Scene, held: HeldGuard<'_>, tally: &mut Tally) -> ProgramResult<()> {
         use Scene::*;
         let it = &self.it;
@@ -293,7 +293,7 @@ impl Stage {
         }
     }
 
-    /// The helper's part.
+    /// Plays the helper's part.
     async fn helps(&self, scene: Scene, held: HeldGuard<'_>, tally: &mut Tally) -> ProgramResult<()> {
         use Scene::*;
         match scene {
@@ -309,11 +309,11 @@ impl Stage {
         self.leaves(held).await
     }
 
-    /// The part of the one that dies first, when others wait.
+    /// Plays the part of the rank that dies first, when others wait.
     async fn dies(&self, scene: Scene, held: HeldGuard<'_>) -> ProgramResult<()> {
         if matches!(held, HeldGuard::Nothing) {
             die_after(2 * SOON);
-            // It waits until then, unless the victim was faster.
+            // By then it waits, unless the victim was faster.
             let _held = self.it.lock.write().await;
             self.it.fabric.sleep(LATER).await;
             die();
@@ -325,9 +325,9 @@ impl Stage {
         die()
     }
 
-    /// At the home.
+    /// Notifies the victim that the home is done.
     async fn tell_victim(&self) -> ProgramResult<()> {
-        // It need not live.
+        // The victim need not live.
         if let Ok(word) = self.it.message(VICTIM, 0) {
             let _ = self.it.fabric.swap(&word, 1).await;
         }
@@ -348,7 +348,7 @@ impl Stage {
         }
     }
 
-    /// The victim is dead, or out of the lock.
+    /// Waits until the victim is dead, or out of the lock.
     async fn victim_is_through(&self) -> ProgramResult<()> {
         match self.it.fabric.wait_until(&self.it.told(0)?, Deps::One(VICTIM), |told| told == 1).await {
             Ok(_) | Err(FabricError::PeerLost { rank: VICTIM }) => Ok(()),

@@ -1,4 +1,4 @@
-//! One rank of a job: what it owns, and what it lends to the code that works for it.
+//! One rank of a job: its own state, and what it lends to the code that works for it.
 
 use super::{
     gates::own::OwnGates,
@@ -36,9 +36,9 @@ use std::{
 /// One rank of a job over shared memory: the provider. Cloning increments a reference count; clones
 /// may be used on any thread.
 ///
-/// The posting CPU executes an operation at once in the target's memory, so it is over when it has
-/// been posted: nothing is allocated and no waker is touched. Nor is there any delay between
-/// posting an operation and its visibility, except for the CPU's store buffer;
+/// The posting CPU executes an operation at once in the target's memory, so it is complete when it
+/// has been posted: nothing is allocated and no waker is touched. An operation is visible as soon
+/// as it is posted, except for the delay of the CPU's store buffer;
 /// [`Fabric::flush`](rdma_fabric::Fabric::flush) is a full barrier.
 ///
 /// When the last clone and region of a rank are gone, the rank has left the job, unless its
@@ -52,14 +52,14 @@ struct Inner {
     /// The rank's own segment.
     segment: Arc<Mapping>,
     allocator: Mutex<Allocator>,
-    /// The barrier gates that the rank has.
+    /// The rank's barrier gates.
     gates: Mutex<OwnGates>,
-    /// A bit for each of the segment's announcements that is in use.
+    /// Which of the segment's announcement words are in use, one bit each.
     inside: Arc<AtomicU32>,
     queues: Arc<OwnQueues>,
     /// The count of state changes when the rank last served its session queues.
     served: AtomicU64,
-    /// The thread that serves them, if the job has progress threads.
+    /// The thread that serves the rank's queues, if the job has progress threads.
     _progress: Option<ProgressThread>,
     /// Waiting tasks of foreign executors.
     wakers: Wakers,
@@ -110,7 +110,7 @@ impl Endpoint {
         Ok(Endpoint(Arc::new(inner), None))
     }
 
-    /// Makes the fabric that programs are given.
+    /// Makes the fabric that is given to programs.
     #[allow(unsafe_code)]
     pub(crate) fn fabric(self) -> Fabric {
         let mut caps = Caps::weakest();
@@ -136,7 +136,8 @@ impl Endpoint {
         provider.downcast_ref()
     }
 
-    /// Returns what only this handle of the rank has: the regions without keys that it opens.
+    /// Returns the keyring that only this handle of the rank has: the regions without keys that it
+    /// opens.
     pub(crate) fn keyring(&self) -> Option<&Keyring> {
         self.1.as_deref()
     }
@@ -172,7 +173,7 @@ impl Endpoint {
     }
 
     pub(crate) fn allocator(&self) -> MutexGuard<'_, Allocator> {
-        // What the lock protects is consistent between statements, whatever panics elsewhere in the
+        // The protected state is consistent between statements, whatever panics elsewhere in the
         // rank.
         self.0.allocator.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -195,7 +196,7 @@ impl Endpoint {
         &self.0.queues
     }
 
-    /// Returns this rank as one that executes commands of control queues.
+    /// Returns this rank as an executor of control queues' commands.
     #[inline]
     pub(crate) fn executor(&self) -> Executor<'_> {
         let Inner { job, rank, segment, inside, queues, .. } = &*self.0;

@@ -1,8 +1,8 @@
-//! Ranks that write garbage into everything they can reach, and the ranks that work beside them.
+//! Ranks that write garbage into everything they can reach, and other ranks that work meanwhile.
 //!
-//! Whatever stands in headers, region tables, rings, cards and the job's own words, an operation
-//! ends with success or an error: no panic, no overflow, no access outside a mapping (Miri runs
-//! this too), no hang beyond a wait's deadline. Each run prints its seed; `ONESIDED_GARBAGE_SEED`
+//! Whatever headers, region tables, rings, cards and the job's own words hold, an operation ends
+//! with success or an error: no panic, no overflow, no access outside a mapping (Miri runs this
+//! too), no hang beyond a wait's deadline. Each run prints its seed; `ONESIDED_GARBAGE_SEED`
 //! repeats it. (Threads interleave as they like; the steps of one thread repeat exactly.)
 
 use super::{
@@ -35,8 +35,8 @@ impl Chance {
     }
 }
 
-/// Write one word of garbage somewhere. Words that end everything at once (who is lost) are rarer
-/// than the others.
+/// Writes one word of garbage somewhere. Words that end everything at once (those that say who is
+/// lost) are written less often.
 fn vandalise(job: &Job, chance: &mut Chance) {
     let rank = chance.rank();
     let Ok(segment) = job.segment(rank).map(|segment| &**segment) else { return };
@@ -45,7 +45,7 @@ fn vandalise(job: &Job, chance: &mut Chance) {
         0 => write(segment, layout::RING_HEAD, chance),
         1 => write(segment, layout::RING_TAIL, chance),
         2..=5 => {
-            // Near the head, where somebody looks.
+            // Near the head, where a rank looks.
             let head = segment.word(layout::RING_HEAD).load(Relaxed) as usize;
             let index = (head % layout::RING_CAPACITY + small) % layout::RING_CAPACITY;
             write(segment, layout::RING + index * layout::RING_SLOT + 8 * chance.below(4), chance);
@@ -86,7 +86,7 @@ fn write(segment: &Mapping, at: usize, chance: &mut Chance) {
     garble(segment.word(at), chance);
 }
 
-/// Values near what is right, near the ends of a word's range, and any.
+/// Stores a value near the right one, near the ends of a word's range, or anywhere.
 fn garble(word: &core::sync::atomic::AtomicU64, chance: &mut Chance) {
     let now = word.load(Relaxed);
     let lap = (layout::RING_CAPACITY as u64) << 1;
@@ -107,7 +107,7 @@ fn garble(word: &core::sync::atomic::AtomicU64, chance: &mut Chance) {
     word.store(value, Relaxed);
 }
 
-/// A rank that uses everything there is and does not mind errors.
+/// A rank that uses every feature and does not mind errors.
 struct Worker {
     fabric: Fabric,
     regions: Vec<rdma_fabric::Region>,
@@ -119,7 +119,7 @@ impl Worker {
         Worker { fabric, regions: Vec::new(), spans: Vec::new() }
     }
 
-    /// Some key: mostly one that exists or did.
+    /// Returns some key, usually one that exists or did.
     fn key(&self, chance: &mut Chance) -> RegionKey {
         match chance.below(4) {
             0 if !self.regions.is_empty() => self.regions[chance.below(self.regions.len())].key(),
@@ -131,7 +131,7 @@ impl Worker {
         }
     }
 
-    /// An operation that never waits.
+    /// Does an operation that never waits.
     fn act(&mut self, chance: &mut Chance) -> Result<()> {
         let fabric = self.fabric.clone();
         match chance.below(10) {
@@ -145,7 +145,7 @@ impl Worker {
                 let piece = match LocatedPlace::of(place)?.bytes {
                     Bytes::Segment(piece) => Some((piece.offset(), piece.len())),
                     Bytes::Outside(Outside::Staged(piece)) => Some((piece.offset(), piece.len())),
-                    // Of memory that no table names.
+                    // Memory that no table names.
                     Bytes::Outside(_) => None,
                 };
                 let heap = layout::HEAP..=layout::HEAP + HEAP;
@@ -175,7 +175,7 @@ impl Worker {
         Ok(())
     }
 
-    /// An operation that may wait.
+    /// Does an operation that may wait.
     async fn wait(&mut self, chance: &mut Chance) -> Result<()> {
         let fabric = self.fabric.clone();
         let deps = if chance.below(2) == 0 { Deps::All } else { Deps::One(chance.rank()) };
@@ -210,7 +210,7 @@ fn failure<Op>(refused: rdma_fabric::Refused<Op>) -> FabricError {
     }
 }
 
-/// Poll a few times and drop it.
+/// Polls a future a few times and drops it.
 fn poll_some<F: Future>(future: F) -> Option<F::Output> {
     let mut future = pin!(future);
     let mut cx = Context::from_waker(Waker::noop());
@@ -233,8 +233,8 @@ fn every_step_beside_a_vandal_ends_well_or_with_an_error() {
                 vandalise(&job, &mut chance);
             }
             if chance.below(20) == 0 {
-                // Alone, who is told that there is room finds it, or an error: otherwise a poster
-                // may try for ever without a pause.
+                // With no other rank posting, a rank that is told there is room must find it or get
+                // an error; otherwise a poster may retry for ever without a pause.
                 let poster = chance.rank();
                 let theirs: &Mapping = job.segment(chance.rank()).unwrap();
                 let room = ring::has_room(theirs);

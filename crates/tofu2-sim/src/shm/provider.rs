@@ -25,8 +25,8 @@ use rdma_fabric::{
 };
 
 impl Provider for Endpoint {
-    /// Allocates. If only memory that was freed within the last 20 ms is left, blocks until that
-    /// time is over.
+    /// Allocates memory. If only memory that was freed within the last 20 ms is left, blocks until
+    /// that time is over.
     fn alloc(&self, bytes: usize) -> Result<Region> {
         self.only_with_keys()?;
         let taken = self.take_extent(bytes, RegionKind::Heap, |_, _| ())?;
@@ -147,10 +147,10 @@ impl Provider for Endpoint {
         }
     }
 
-    /// Polls a wait. A rank's own queues are never full. A target's notice queue is looked at now
-    /// and then, at most 200 µs apart; if it is full and the target has left, the result is
+    /// Polls a wait. A rank's own queues are never full. A target's notice queue is checked
+    /// periodically, at most 200 µs apart; if it is full and the target has left, the result is
     /// [`FabricError::PeersLeft`]. A flush is a full barrier, after which all puts of this CPU are
-    /// visible. Computing takes as long as it takes.
+    /// visible. Computing takes its real time, so waits for it end at once.
     fn poll_wait(&self, slot: &mut Slot, goal: Goal<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
         match goal {
             Goal::Word(..) | Goal::Notice(_) if Wait::looks_once_more(slot) => {
@@ -247,7 +247,7 @@ impl Keyless for Endpoint {
 
 const _: () = assert!(SHORT == 64, "what short operations are is part of the docs of `Registration`");
 
-// ----- what dropped futures still owe: done on the spot, as operations are over when posted -----
+// ----- the rest of dropped futures: done on the spot, as operations are complete when posted -----
 
 /// Runs `rest` to completion, which takes one poll.
 #[inline]

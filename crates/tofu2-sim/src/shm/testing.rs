@@ -1,5 +1,5 @@
-//! What several unit tests of shared memory need: jobs of threads, chance that can be repeated, and
-//! exploring with loom.
+//! Helpers for unit tests of shared memory: jobs of threads, repeatable chance, and exploring with
+//! loom.
 
 use super::{
     endpoint::Endpoint,
@@ -9,18 +9,18 @@ use super::{
 use rdma_fabric::{Fabric, Rank};
 use std::sync::Arc;
 
-/// A job whose ranks are threads, each a node of its own.
+/// Returns a job whose ranks are threads, each a node of its own.
 pub(crate) fn job(ranks: u32, heap_bytes: usize) -> Arc<Job> {
     let plan = Plan { ranks: ranks as usize, ranks_per_node: 1, heap_bytes, start_ns: 0 };
     Job::of_threads(plan.checked().unwrap()).unwrap()
 }
 
-/// A rank of the job; once for each.
+/// Returns the fabric of a rank of the job. To be called once for each rank.
 pub(crate) fn fabric(job: &Arc<Job>, rank: u32) -> Fabric {
     Endpoint::new(job.clone(), Rank::new(rank), Pages::Private).unwrap().fabric()
 }
 
-/// Marsaglia's xorshift: what it draws depends on the seed only.
+/// Marsaglia's xorshift: its draws depend only on the seed.
 pub(crate) struct Chance(pub(crate) u64);
 
 impl Chance {
@@ -44,7 +44,7 @@ impl Chance {
         ((self.next() >> 16) % limit as u64) as usize
     }
 
-    /// One of `all`.
+    /// Returns one of `all`.
     pub(crate) fn one<T: Copy>(&mut self, all: &[T]) -> T {
         all[self.below(all.len())]
     }
@@ -66,13 +66,13 @@ pub(crate) fn all_end(job: &Arc<Job>, rank: impl Fn(u32, Fabric, Chance) + Clone
     }
     drop(ended);
     for _ in 0..ranks {
-        // A panic closes the channel without a word.
+        // A panic closes the channel without a message.
         assert_eq!(all.recv_timeout(guard), Ok(()), "a rank hangs, or panicked");
     }
 }
 
-/// Runs `test` in every interleaving with at most so many preemptions, and executions of at most so
-/// many branches. Returns and prints how many executions there were.
+/// Runs `test` in every interleaving with at most `preemptions` preemptions, in executions of at
+/// most `branches` branches. Returns and prints the number of executions.
 #[cfg(not(miri))]
 pub(crate) fn explore(preemptions: usize, branches: usize, test: impl Fn() + Sync + Send + 'static) -> usize {
     use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -90,7 +90,7 @@ pub(crate) fn explore(preemptions: usize, branches: usize, test: impl Fn() + Syn
     executions
 }
 
-/// Tests of what is done wrong on purpose: each must end with the panic that it names.
+/// Tests of deliberate mistakes: each must end with the panic that it names.
 #[cfg(not(miri))]
 macro_rules! found {
     ($($(#[$doc:meta])* $test:ident: $panic:literal, $run:expr;)*) => {$(

@@ -1,7 +1,7 @@
 //! Random numbers from a seed: ChaCha with 8 rounds.
 //!
-//! The same numbers as `ChaCha8Rng::seed_from_u64` of the crate `rand_chacha` gives, for ever:
-//! seeds and trace hashes that people wrote down stay what they are.
+//! The numbers are those of `ChaCha8Rng::seed_from_u64` in the crate `rand_chacha` and will never
+//! change, so that recorded seeds and trace hashes stay valid.
 
 use std::array::from_fn;
 
@@ -9,16 +9,16 @@ use std::array::from_fn;
 #[derive(Clone, Debug)]
 pub(super) struct ChaCha8 {
     key: [u32; 8],
-    /// Blocks that were made.
+    /// The number of blocks generated.
     blocks: u64,
-    /// The last of them.
+    /// The block generated last.
     words: [u32; 16],
-    /// How many of its words are used up.
+    /// The number of its words used up.
     used: usize,
 }
 
 impl ChaCha8 {
-    /// The key is eight numbers of a PCG32 that begins with `seed`.
+    /// Creates a stream whose key is eight numbers of a PCG32 that starts from `seed`.
     pub(super) fn seed_from_u64(mut seed: u64) -> Self {
         let key = from_fn(|_| {
             seed = seed.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0xA176_54E4_6FBE_17F3);
@@ -37,7 +37,7 @@ impl ChaCha8 {
         u64::from(high) << 32 | u64::from(low)
     }
 
-    /// A number below `bound`, which is not 0, nearly evenly.
+    /// Returns a nearly uniform number below `bound`, which must not be 0.
     #[inline]
     pub(super) fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
@@ -46,7 +46,7 @@ impl ChaCha8 {
     fn fill(&mut self) {
         let [a, b, c, d, e, f, g, h] = self.key;
         let (low, high) = (self.blocks as u32, (self.blocks >> 32) as u32);
-        // "expand 32-byte k", key, number of the block, nothing.
+        // "expand 32-byte k", the key, the block number, zeros.
         let begin = [0x6170_7865, 0x3320_646E, 0x7962_2D32, 0x6B20_6574, a, b, c, d, e, f, g, h, low, high, 0, 0];
         let mut words = begin;
         for _ in 0..4 {

@@ -18,15 +18,16 @@ use super::{
 };
 use rdma_fabric::{FabricError, Rank, Result};
 
-/// What stays as it is during a run: the machine's constants, its network's tables, and how ranks
-/// are spread over nodes.
+/// The constant part of a simulated machine: its timing, its network's tables, and how ranks are
+/// spread over nodes.
 #[derive(Debug)]
 pub(super) struct Machine {
     pub(super) timing: Timing,
     pub(super) map: Map,
     pub(super) ranks: u32,
     pub(super) ranks_per_node: u32,
-    /// Engines that atomics and puts arrive at: of the poster's local number, modulo this.
+    /// The number of receive engines that atomics and puts arrive at; the poster's index on its
+    /// node, modulo this, selects one.
     pub(super) receive_engines: u32,
 }
 
@@ -36,18 +37,18 @@ impl Machine {
         rank / self.ranks_per_node
     }
 
-    /// Bytes that a rank may register.
+    /// Returns the number of bytes that a rank may register.
     pub(super) fn memory_limit(&self) -> u64 {
         self.timing.node_memory / u64::from(self.ranks_per_node)
     }
 
-    /// Wire latency between two nodes by the default path, in picoseconds.
+    /// Returns the wire latency between two nodes by the default path, in picoseconds.
     pub(super) fn wire_between(&self, from: u32, to: u32) -> u64 {
         self.timing.wire(self.map.hops(from, to))
     }
 }
 
-/// All parts of a simulated machine. Each keeps its own state; here is what needs several of them.
+/// All parts of a simulated machine. Each keeps its own state; what needs several of them is here.
 #[derive(Debug)]
 pub(super) struct Core {
     pub(super) machine: Machine,
@@ -63,12 +64,12 @@ pub(super) struct Core {
     pub(super) units: AtomicUnits,
     pub(super) network: Network,
     pub(super) injector: Injector,
-    /// What happened when, if the job wants to know.
+    /// The record of what happened when, if the job wants one.
     pub(super) timeline: Option<Box<Timeline>>,
     pub(super) counts: Counts,
-    /// Memory of programs that they use with atomics.
+    /// Where programs keep the memory that they use with atomics.
     pub(super) nearby: Nearby,
-    /// A rank that will be polled a few events from now: its task may be prefetched.
+    /// A rank that will be polled a few events from now, so that its task can be prefetched.
     pub(super) soon: Option<u32>,
 }
 
@@ -104,23 +105,25 @@ impl Core {
         }
     }
 
-    /// What [`Core::new`] takes for each node, network aside.
+    /// Returns the bytes that [`Core::new`] takes for each node, network aside.
     pub(super) fn bytes_per_node(engines: u32) -> usize {
         size_of::<u64>() * engines as usize + size_of::<usize>()
     }
 
-    /// Most bytes that what all ranks share has taken at once.
+    /// Returns the peak size in bytes of the state that all ranks share.
     pub(super) fn peak_bytes(&self) -> usize {
         self.clock.peak_bytes() + self.operations.peak_bytes() + self.memory.peak_bytes() + self.queues.peak_bytes()
     }
 
-    /// The time as a rank sees it: its CPU may be ahead of the events by what it has posted.
+    /// Returns the time as a rank sees it. Its CPU may be ahead of the events because of what it
+    /// has posted.
     #[inline]
     pub(super) fn now_of(&self, rank: u32) -> u64 {
         self.clock.now().max(self.ranks.cpu_until(rank))
     }
 
-    /// Asks for what a rank will need when it is polled, but for its task. Its state is there.
+    /// Prefetches what a rank will need when it is polled, except its task. The rank's own state
+    /// must be in the cache by now.
     #[inline]
     pub(super) fn prefetch_for(&self, rank: u32) {
         let [fabric, place] = self.ranks.near(rank);
@@ -129,7 +132,7 @@ impl Core {
         self.memory.prefetch(rank);
     }
 
-    /// Checks that resolved bytes can still be used.
+    /// Checks that the memory behind a resolved place can still be used.
     #[inline]
     pub(super) fn check(&self, loc: &Loc) -> Result<()> {
         if self.memory.is_live(loc) { Ok(()) } else { Err(self.unusable(loc)) }
@@ -145,7 +148,7 @@ impl Core {
         }
     }
 
-    /// Handles the next event; false if there is none.
+    /// Handles the next event. Returns false if there is none.
     #[inline]
     pub(super) fn step(&mut self) -> bool {
         let Some(event) = self.clock.next() else { return false };
@@ -197,7 +200,7 @@ impl Core {
         true
     }
 
-    /// Deals with packets that receive engines have taken.
+    /// Handles packets that receive engines have taken.
     #[inline]
     pub(super) fn deliver(&mut self) {
         if !self.network.has_delivered() {
@@ -225,14 +228,15 @@ impl Core {
         self.network.keep(delivered);
     }
 
-    /// Hands an operation to the atomic unit of its target's node; its `at` says when it is there.
+    /// Hands an operation to the atomic unit of its target's node. Its `at` says when it gets
+    /// there.
     #[inline]
     pub(super) fn queue_atomic(&mut self, slot: u32) {
         let node = self.machine.node_of(self.operations.get(slot).target.rank);
         self.units.queue(&self.machine.timing, &mut self.operations, &mut self.clock, node, slot);
     }
 
-    /// An atomic that the node's receive engine has held is over there.
+    /// Releases an atomic that the node's receive engine has held.
     pub(super) fn free_receiver(&mut self, node: u32, engine: u8) {
         if self.network.has_router() {
             self.network.receiver_free(&self.machine, &mut self.clock, node, engine);
@@ -240,14 +244,14 @@ impl Core {
         }
     }
 
-    /// Bytes of a rank's memory have been written by the network or by the rank.
+    /// Writes to a rank's memory, for the network or for the rank.
     #[inline]
     pub(super) fn write(&mut self, loc: &Loc, bytes: &[u8]) {
         self.memory.copy_in(loc, bytes);
         self.ranks.touched(loc);
     }
 
-    /// A `Fault` event has come.
+    /// Handles a `Fault` event.
     fn strike(&mut self, index: u32) {
         let Some(Struck { rank, name }) = self.injector.strike(&self.machine, self.clock.now(), index as usize) else {
             return;
@@ -257,7 +261,7 @@ impl Core {
         }
     }
 
-    /// A rank's program is over and its memory deregistered.
+    /// Ends a rank whose program is over and whose memory is deregistered.
     pub(super) fn end_of(&mut self, rank: u32, well: bool) {
         for queue in self.ranks.take_queues(rank) {
             self.close_queue(queue);

@@ -1,13 +1,14 @@
-//! Large tables in large pages: a machine of a million ranks is touched all over, and finding a
-//! page costs as much as the access.
+//! Large tables in huge pages: a simulation of a million ranks touches its tables all over, and
+//! finding a page costs as much as the access.
 
 #![allow(unsafe_code)]
 
-/// Less than this, in bytes, is not worth the question.
+/// Tables smaller than this, in bytes, are not worth the system call.
 #[cfg(all(target_os = "linux", not(miri)))]
 const LARGE: usize = 8 << 20;
 
-/// Asks the system to back the memory of a vector, used or not, by huge pages. It may, or may not.
+/// Asks the system to back a vector's memory, used or not, with huge pages. The system may ignore
+/// this.
 pub(super) fn in_huge_pages<T>(table: &mut Vec<T>) {
     #[cfg(all(target_os = "linux", not(miri)))]
     {
@@ -16,8 +17,9 @@ pub(super) fn in_huge_pages<T>(table: &mut Vec<T>) {
         let (start, len) = (table.as_mut_ptr().cast::<u8>(), table.capacity() * size_of::<T>());
         let skip = start.align_offset(PAGE);
         if len >= LARGE && skip < len {
-            // SAFETY: whole pages of an allocation that is borrowed mutably; the advice changes
-            // neither their contents nor what may be done with them. Not to be heard does no harm.
+            // SAFETY: these are whole pages of an allocation that is borrowed mutably; the advice
+            // changes neither their contents nor what may be done with them. If it is ignored, that
+            // does no harm.
             let _ =
                 unsafe { madvise(start.wrapping_add(skip).cast(), (len - skip) / PAGE * PAGE, Advice::LinuxHugepage) };
         }

@@ -21,15 +21,15 @@ impl SendEngines {
         SendEngines { free_at: vec![0; nodes as usize * engines as usize], engines }
     }
 
-    /// Takes a command with `bytes` of payload, cut into transfers of at most the machine's limit;
-    /// returns when the engine starts on it.
+    /// Takes a command with `bytes` of payload, cut into transfers of at most the machine's limit.
+    /// Returns when the engine starts on it.
     #[inline]
     pub(super) fn take(&mut self, timing: &Timing, node: u32, engine: u32, now: u64, bytes: u64) -> u64 {
         let further = if bytes > timing.max_transfer { (bytes - 1) / timing.max_transfer * timing.gap } else { 0 };
         self.occupy(node, engine, now, further + timing.gap.max(timing.payload(bytes)))
     }
 
-    /// Takes a command that occupies the engine for `picos` picoseconds; returns when the engine
+    /// Takes a command that occupies the engine for `picos` picoseconds. Returns when the engine
     /// starts on it.
     #[inline]
     pub(super) fn occupy(&mut self, node: u32, engine: u32, now: u64, picos: u64) -> u64 {
@@ -210,14 +210,14 @@ impl Unit {
             Some(engine) => {
                 self.last = engine;
                 self.serving = self.queues[engine].pop(operations).unwrap_or(NONE);
-                // The next one is there: it was the one after the next the last time.
+                // The head is in the cache already: last time it was the one after the head.
                 if let Some(head) = self.queues[engine].head() {
                     let next = operations.get(head).next;
                     prefetch(operations.get(if next == NONE { head } else { next }));
                 }
                 clock.push(now.saturating_add(timing.service[busy - 1]), EventKind::Served, node);
             }
-            // With a single engine nothing can overtake the head: serve it from when it will be
+            // With a single engine nothing can overtake the head, so serve it from when it gets
             // there.
             None if engines == 1 && busy == 1 => {
                 self.serving = self.queues[0].pop(operations).unwrap_or(NONE);

@@ -1,18 +1,18 @@
-//! Asking for memory before it is needed.
+//! Prefetching: asking for memory before it is needed.
 //!
-//! A large job touches some hundred bytes of each of a million ranks in turn, so nearly every event
-//! starts with a cache miss. The order in which an atomic unit serves is known one service ahead:
-//! that is enough to have the memory there in time. It changes no result.
+//! A large job touches a few hundred bytes of each of a million ranks in turn, so nearly every
+//! event starts with a cache miss. The order in which an atomic unit serves is known one service
+//! ahead, which is enough to have the memory in the cache in time. Prefetching changes no result.
 //!
-//! What a program has put behind pointers is found by experience: a rank that comes back uses what
-//! is near to what it passed to its last operation.
+//! What a program keeps behind pointers is predicted from experience: a rank that is polled again
+//! uses memory near what it passed to its last operation.
 
 #![allow(unsafe_code)]
 
-/// Asks for the first lines of `value`.
+/// Prefetches the first cache lines of `value`.
 #[inline(always)]
 pub(super) fn prefetch<T: ?Sized>(value: &T) {
-    /// Cache lines of a value that are asked for at most.
+    /// The most cache lines of a value to prefetch.
     const LINES: usize = 8;
     let start = core::ptr::from_ref(value).cast::<u8>();
     for line in 0..size_of_val(value).div_ceil(LINE).min(LINES) {
@@ -32,17 +32,17 @@ fn prefetch_line(at: *const u8) {
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     let _ = at;
 }
-/// Bytes of a cache line.
+/// The size of a cache line in bytes.
 const LINE: usize = 64;
 
-/// Addresses near one another, in little room.
+/// Addresses near one another, kept as short distances from an origin.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Nearby {
-    /// The first that was noted.
+    /// The first address noted.
     origin: usize,
 }
 
-/// One of them, in units of 16 bytes from the origin. Wrong beyond 32 GiB, which does no harm.
+/// A noted address, in units of 16 bytes from the origin. Wrong beyond 32 GiB, which does no harm.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Near(i32);
 
@@ -55,7 +55,7 @@ impl Nearby {
         Near((value.addr().wrapping_sub(self.origin) as isize >> 4) as i32)
     }
 
-    /// Asks for `before` lines before an address and `after` lines from there on.
+    /// Prefetches `before` lines before an address and `after` lines from there on.
     #[inline]
     pub(super) fn prefetch(self, near: Near, before: usize, after: usize) {
         let at = self.origin.wrapping_add_signed((near.0 as isize) << 4);

@@ -1,4 +1,4 @@
-//! A rank's own memory: registering it, reading and writing it.
+//! A rank's own memory: registering, reading and writing it.
 
 use super::{core::Core, memory::Loc, provider::Me, ranks::Status};
 use rdma_fabric::{
@@ -6,10 +6,10 @@ use rdma_fabric::{
 };
 use std::{cell::RefMut, fmt, rc::Rc};
 
-/// Keeps memory registered: dropping it deregisters.
+/// Keeps memory registered. Dropping this deregisters the memory.
 struct Registration {
     me: Me,
-    /// Of its key. The generation is what the place has as long as this lives.
+    /// The index of its key. The place has the same generation for as long as this lives.
     index: u32,
 }
 
@@ -19,17 +19,17 @@ impl Drop for Registration {
         let mut core = world.core();
         let bytes = core.memory.deregister(*rank, self.index);
         core.ranks.return_memory(*rank, bytes);
-        // A wait on this memory ends with an error.
+        // A wait on this memory ends with an error now.
         if core.ranks.is_watching(*rank) {
             core.ranks.wake(*rank);
         }
     }
 }
 
-/// What is kept of a region.
+/// What a region keeps.
 struct Keep(OneThread<Registration>);
 
-/// What is kept of one that existed before.
+/// What a region of memory that existed before keeps.
 struct KeepExisting(OneThread<Registration>, OwnedMemory);
 
 impl fmt::Debug for Keep {
@@ -45,7 +45,7 @@ impl fmt::Debug for KeepExisting {
 }
 
 impl Me {
-    /// Whether it is a region of this rank.
+    /// Returns whether the region is one of this rank's.
     pub(super) fn owns(&self, region: &Region) -> bool {
         let keep = region.kept::<Keep>().map(|keep| &keep.0);
         let keep = keep.or_else(|| region.kept::<KeepExisting>().map(|keep| &keep.0));
@@ -81,7 +81,7 @@ impl Me {
         core.ranks.reserve_memory(self.rank, bytes, core.machine.memory_limit())
     }
 
-    /// Memory that was reserved and has a key now, if it got one.
+    /// Returns the registration of reserved memory that got a key, or undoes the reservation.
     fn registered(
         &self,
         mut core: RefMut<'_, Core>,
@@ -97,7 +97,7 @@ impl Me {
         }
     }
 
-    /// The network reaches it like any region. Nothing is charged for it.
+    /// Registers existing memory, which the network reaches like any region. Takes no virtual time.
     pub(super) fn adopt(&self, memory: OwnedMemory) -> Result<Region, (FabricError, OwnedMemory)> {
         let bytes = memory.len();
         let (registration, key) = match self.register(bytes) {
@@ -109,7 +109,7 @@ impl Me {
         Ok(Region::new(key, bytes, Some(Existing::Direct), KeepExisting(registration, memory)))
     }
 
-    /// Operations that arrive later find the region gone.
+    /// Gives registered memory back. Operations that arrive later find the region gone.
     pub(super) fn release(&self, region: Region) -> Result<OwnedMemory> {
         let key = region.key();
         let Ok(KeepExisting(registration, mut memory)) = region.into_kept::<KeepExisting>() else {
@@ -139,7 +139,7 @@ impl Me {
 }
 
 impl Core {
-    /// Checks a place of a handle that `opens` some regions without a key.
+    /// Checks an address for a handle that `opens` some regions without a key.
     pub(super) fn locate(
         &self,
         addr: RemoteAddr,

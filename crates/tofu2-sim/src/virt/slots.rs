@@ -1,20 +1,19 @@
-//! Tables of things that come and go.
+//! Tables of values that come and go.
 
-/// End of a list of slots.
+/// Marks the end of a list of slots.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// What stands in a [`Slots`] table.
+/// A value that can be kept in a [`Slots`] table.
 pub(super) trait Slotted {
-    /// The next slot of the list that this one is in: that of free slots, or one of the table's
-    /// user.
+    /// The next slot of the list that this one is in: the free list, or a list of the table's user.
     fn next(&mut self) -> &mut u32;
 
-    /// Takes over what belongs to the slot from the value that was there before.
+    /// Takes over what belongs to the slot from the value that it held before.
     #[inline]
     fn succeed(&mut self, _before: &Self) {}
 }
 
-/// Values in slots that are used again, the last one freed first.
+/// Values in slots. Freed slots are reused, the last one freed first.
 #[derive(Debug)]
 pub(super) struct Slots<T> {
     slots: Vec<T>,
@@ -26,7 +25,7 @@ impl<T: Slotted> Slots<T> {
         Slots { slots: Vec::new(), free: NONE }
     }
 
-    /// Puts a value into a slot; returns which.
+    /// Puts a value into a slot. Returns the slot.
     #[inline]
     pub(super) fn insert(&mut self, mut value: T) -> u32 {
         let slot = self.free;
@@ -41,7 +40,7 @@ impl<T: Slotted> Slots<T> {
         slot
     }
 
-    /// Frees a slot. Its value stays there until another one comes.
+    /// Frees a slot. Its value stays there until another takes its place.
     #[inline]
     pub(super) fn free(&mut self, slot: u32) -> &mut T {
         let there = &mut self.slots[slot as usize];
@@ -60,13 +59,13 @@ impl<T: Slotted> Slots<T> {
         &mut self.slots[slot as usize]
     }
 
-    /// The value of a slot, if there ever was one.
+    /// Returns the value of a slot, if it ever had one.
     #[inline]
     pub(super) fn find(&mut self, slot: u32) -> Option<&mut T> {
         self.slots.get_mut(slot as usize)
     }
 
-    /// Most bytes in use at once, without what values point to.
+    /// Returns the peak size of the table in bytes, without what its values point to.
     pub(super) fn peak_bytes(&self) -> usize {
         self.slots.len() * size_of::<T>()
     }

@@ -1,7 +1,7 @@
-//! The ranks' tasks, one after the other in one piece of memory: a task costs its own bytes and no
-//! allocation, and where the next one to be polled is takes no look.
+//! The ranks' tasks, side by side in one piece of memory: a task costs its own bytes and no
+//! allocation, and finding the next one to poll takes no look-up.
 //!
-//! What a rank has produced stands where its task was.
+//! A rank's output takes the place of its task.
 
 #![allow(unsafe_code)]
 
@@ -13,18 +13,18 @@ use std::{
     task::{Context, Poll},
 };
 
-/// Never moved once it has been polled: the slots stay where they are, and a task is dropped in its
-/// own.
+/// All tasks. A task is never moved once it has been polled: the slots stay where they are, and
+/// tasks are dropped in place.
 pub(super) struct Tasks<Fut, T>(Vec<Task<Fut, T>>);
 
 enum Task<Fut, T> {
     Running(Fut),
-    /// What it has produced, if it has ended well.
+    /// The rank's output, if it has ended well.
     Over(Option<T>),
 }
 
 impl<Fut: Future<Output = ProgramResult<T>>, T> Tasks<Fut, T> {
-    /// Bytes of each.
+    /// The size of one task's slot in bytes.
     pub(super) const BYTES: usize = size_of::<Task<Fut, T>>();
 
     pub(super) fn new(futures: impl ExactSizeIterator<Item = Fut>) -> Self {
@@ -42,30 +42,30 @@ impl<Fut: Future<Output = ProgramResult<T>>, T> Tasks<Fut, T> {
         matches!(self.0[rank as usize], Task::Running(_))
     }
 
-    /// Asks for a task's memory.
+    /// Prefetches a task.
     #[inline]
     pub(super) fn prefetch(&self, rank: u32) {
         prefetch(&self.0[rank as usize]);
     }
 
-    /// Polls a task that is running.
+    /// Polls a task. Returns `None` if it is over.
     #[inline]
     pub(super) fn poll(&mut self, rank: u32, cx: &mut Context<'_>) -> Option<Poll<ProgramResult<T>>> {
         match &mut self.0[rank as usize] {
-            // SAFETY: it is not moved from here to its end, which comes in its place: nothing is
-            // added to the vector after `new`, and nothing here gives a task away or leaves out its
+            // SAFETY: the task is not moved from now until it ends, and it ends in place: nothing
+            // is added to the vector after `new`, and nothing here gives a task away or skips its
             // drop.
             Task::Running(task) => Some(unsafe { Pin::new_unchecked(task) }.poll(cx)),
             Task::Over(_) => None,
         }
     }
 
-    /// Ends a task. Panics if its drop does, and it has ended nevertheless.
+    /// Ends a task. Panics if dropping it does; the task has ended nevertheless.
     pub(super) fn end(&mut self, rank: u32, out: Option<T>) {
         self.0[rank as usize] = Task::Over(out);
     }
 
-    /// Takes what has been produced, when all are over.
+    /// Takes the outputs when all tasks are over.
     pub(super) fn take_outs(&mut self) -> Vec<Option<T>> {
         let out = |task: &mut Task<Fut, T>| match task {
             Task::Running(_) => None,
@@ -74,7 +74,7 @@ impl<Fut: Future<Output = ProgramResult<T>>, T> Tasks<Fut, T> {
         self.0.iter_mut().map(out).collect()
     }
 
-    /// Ends all that are left.
+    /// Drops all tasks.
     pub(super) fn clear(&mut self) {
         self.0.clear();
     }

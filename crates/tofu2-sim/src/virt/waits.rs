@@ -1,5 +1,5 @@
-//! Waits. What a wait has to remember between two polls is in its slot. An abandoned wait leaves
-//! nothing behind except, at most, a resumption of its task that finds nothing to do.
+//! Waits. A wait's slot holds what it has to remember between two polls. An abandoned wait leaves
+//! nothing behind except, at most, a wake-up of its task that finds nothing to do.
 
 use super::{
     core::Core,
@@ -16,7 +16,7 @@ use std::{
     time::Duration,
 };
 
-/// The number of a look that is not a wait.
+/// Stands for the number of a wait when a rank only looks.
 pub(super) const NO_WAIT: u32 = u32::MAX;
 
 impl Me {
@@ -41,7 +41,7 @@ impl Me {
         stands
     }
 
-    /// Ends a wait of which the slot remembers something.
+    /// Ends a wait that has left something in its slot.
     pub(super) fn end_wait(&self, slot: &mut Slot, goal: Goal<'_>) {
         let Slot([first, second, ..]) = slot;
         match goal {
@@ -81,8 +81,8 @@ impl Me {
         }
         match core.ranks.hopeless(me, id, deps) {
             None => Ok(()),
-            // What this rank still owes may end the wait. The rank gets another turn when that is
-            // over.
+            // What this rank's detached futures still owe may end the wait. The rank gets another
+            // turn when they have finished.
             Some(FabricError::PeersLeft) if self.world.detached.has(me) => Ok(()),
             Some(error) => Err(error),
         }
@@ -109,8 +109,8 @@ impl Me {
         Poll::Pending
     }
 
-    /// Keeps the CPU busy for `picos` picoseconds from the first poll; `end` records when that is
-    /// over.
+    /// Keeps the CPU busy for `picos` picoseconds from the first poll; `end` records when it
+    /// becomes idle.
     fn busy(
         &self,
         core: &mut Core,

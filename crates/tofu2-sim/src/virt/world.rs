@@ -1,4 +1,4 @@
-//! The simulated machine as ranks and handles hold it.
+//! The simulated machine as ranks and handles see it.
 
 use super::{core::Core, ranks::Status};
 use crate::JobError;
@@ -16,10 +16,11 @@ use std::{
     task::{Context, Wake, Waker},
 };
 
-/// Shared by the executor, all ranks and all handles of one run.
+/// The state that the executor, all ranks and all handles of one run share.
 pub(super) struct World {
     core: RefCell<Core>,
-    /// The waker that tasks are polled with: tells that the task wants to be polled again.
+    /// The waker that tasks are polled with. Waking it means that the task wants to be polled
+    /// again.
     waker: Waker,
     again: Arc<Again>,
     pub(super) detached: Detached,
@@ -33,7 +34,7 @@ impl std::fmt::Debug for World {
     }
 }
 
-/// Set when the task being polled wakes itself. Only ever touched by the simulating thread; atomic
+/// Set when the task being polled wakes itself. Only the simulating thread touches it; it is atomic
 /// because wakers must be.
 #[derive(Debug, Default)]
 struct Again(AtomicBool);
@@ -77,13 +78,14 @@ impl World {
         self.aborted.take()
     }
 
-    /// The state. Never held while code of a program, a waker or a buffer type may run.
+    /// Borrows the state. The borrow must not be held while code of a program, a waker or a buffer
+    /// type may run.
     #[inline]
     pub(super) fn core(&self) -> RefMut<'_, Core> {
         self.core.borrow_mut()
     }
 
-    /// Polls `rest` with a rank from now on, as long as the rank runs.
+    /// Takes over `rest`, to poll it along with the rank for as long as the rank runs.
     pub(super) fn detach(&self, rank: u32, rest: Rest) {
         let mut core = self.core();
         if core.ranks.status_of(rank) == Some(Status::Running) {
@@ -97,13 +99,13 @@ impl World {
         &self.waker
     }
 
-    /// Whether the task just polled woke itself.
+    /// Returns whether the task just polled woke itself, and resets that.
     #[inline]
     pub(super) fn take_again(&self) -> bool {
         self.again.0.load(Relaxed) && self.again.0.swap(false, Relaxed)
     }
 
-    /// Keeps the waker to wake when a rank's task is resumed, unless it is the task's own.
+    /// Keeps a waker to wake when the rank's task is resumed, unless it is the task's own.
     #[inline]
     pub(super) fn listen(&self, rank: u32, cx: &Context<'_>) {
         if !cx.waker().will_wake(&self.waker) {
@@ -114,23 +116,24 @@ impl World {
     #[cold]
     fn listen_cold(&self, rank: u32, waker: &Waker) {
         let waker = waker.clone();
-        // Out of the borrow: dropping a waker may run code of a program.
+        // After the borrow has ended: dropping a waker may run code of a program.
         let known = self.core().ranks.listen(rank, waker);
         drop(known);
     }
 }
 
-/// What a dropped future still owes.
+/// The work that a dropped future still owes.
 pub(super) type Rest = Pin<Box<dyn Future<Output = ()>>>;
 
-/// What dropped futures of all ranks still owe: futures without an owner, polled whenever their
-/// rank is resumed. They are not part of a rank's state, so that ranks that never detach any cost
-/// nothing.
+/// The work that dropped futures of all ranks still owe: futures without an owner, polled whenever
+/// their rank is resumed. They are not part of a rank's state, so that ranks that never detach any
+/// cost nothing.
 #[derive(Default)]
 pub(super) struct Detached {
-    /// By rank, in the order detached. Never borrowed while one of them runs or is dropped.
+    /// The futures of each rank, in the order detached. Not borrowed while one of them runs or is
+    /// dropped.
     by_rank: RefCell<BTreeMap<u32, Vec<Rest>>>,
-    /// The run is over: nobody polls any more.
+    /// Whether the run is over, so that nothing is polled any more.
     closed: Cell<bool>,
 }
 
@@ -141,7 +144,7 @@ impl Detached {
         }
     }
 
-    /// Whether any rank has some.
+    /// Returns whether any rank has detached futures.
     #[inline]
     pub(super) fn any(&self) -> bool {
         !self.by_rank.borrow().is_empty()
@@ -151,22 +154,23 @@ impl Detached {
         self.by_rank.borrow().contains_key(&rank)
     }
 
-    /// Takes a rank's, to poll them.
+    /// Takes a rank's detached futures, to poll them.
     pub(super) fn take(&self, rank: u32) -> Vec<Rest> {
         self.by_rank.borrow_mut().remove(&rank).unwrap_or_default()
     }
 
-    /// Gives back those that are not over. None were added since they were taken.
+    /// Gives back the futures that have not finished. None may have been added since they were
+    /// taken.
     pub(super) fn keep(&self, rank: u32, rest: Vec<Rest>) {
         if !rest.is_empty() {
             self.by_rank.borrow_mut().insert(rank, rest);
         }
     }
 
-    /// Drops all, and from now on whatever is added.
+    /// Drops all detached futures, and from now on any that are added.
     pub(super) fn close(&self) {
         self.closed.set(true);
-        // Out of the borrow first: dropping them may detach more.
+        // Take them out of the borrow first: dropping them may detach more.
         let all = self.by_rank.take();
         drop(all);
     }

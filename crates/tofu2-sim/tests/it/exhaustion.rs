@@ -1,10 +1,10 @@
-//! Symmetric table entries and memory that run out, and are there again.
+//! Symmetric table entries and memory run out and become available again.
 
 use rdma_fabric::{Fabric, FabricError, Group, ProgramResult};
 use tofu2_sim::shm::Threads;
 
-/// Symmetric regions until there are no entries left, then until there is no memory left; what was
-/// dropped everywhere can be had again at once.
+/// Allocates symmetric regions until no entries are left, then until no memory is left. What all
+/// ranks have dropped is available again at once.
 async fn symmetric(fabric: Fabric) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
     let mut regions = Vec::new();

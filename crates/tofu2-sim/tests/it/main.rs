@@ -1,5 +1,5 @@
-//! Control queues, thread ranks and deadlocks over shared memory, as far as one process can test
-//! them.
+//! Control queues, thread ranks and deadlocks over shared memory, as far as a single process can
+//! test them, and virtual time.
 
 mod control_queues;
 mod exhaustion;
@@ -15,7 +15,7 @@ use std::{
     thread,
 };
 
-/// Runs `future` on the calling thread by an executor that is not this crate's.
+/// Runs `future` on the calling thread with an executor that is not this crate's.
 pub(crate) fn other_executor<T>(future: impl Future<Output = T>) -> T {
     struct Unpark(thread::Thread);
     impl Wake for Unpark {

@@ -1,5 +1,4 @@
-//! Jobs on shared memory in which nothing can happen any more say who waits for what; others are
-//! left alone.
+//! Deadlocked jobs over shared memory report which rank waits for what; other jobs are left alone.
 
 use crate::other_executor;
 use rdma_fabric::{Deps, Fabric, FabricError, Program, ProgramResult, Rank, join::join, op::Put};
@@ -12,16 +11,16 @@ use std::{
 };
 use tofu2_sim::{Awaited, JobError, Stuck, Whom, shm::Threads};
 
-/// Soon enough for a test.
+/// A bound short enough for a test.
 const BOUND: Duration = Duration::from_millis(150);
-/// Long enough to be told by mistake, several times over.
+/// Several times the bound: long enough for a false report.
 const LONG: Duration = Duration::from_millis(700);
 
 fn threads(ranks: usize) -> Threads {
     Threads::new(ranks).segment_bytes(1 << 20).stuck_after(Some(BOUND))
 }
 
-/// How the program gets stuck.
+/// Returns what the ranks of a deadlocked job are stuck on.
 fn stuck(ended: Result<(), JobError>) -> Vec<Stuck> {
     match ended {
         Err(JobError::Deadlock { waiting, first, stuck, .. }) => {
@@ -36,7 +35,7 @@ fn told(stuck: &[Stuck]) -> Vec<String> {
     stuck.iter().map(ToString::to_string).collect()
 }
 
-/// Each waits for what the other was to write and does not: a wake-up that is lost.
+/// Each rank waits for a write that the other never makes, as after a lost wake-up.
 async fn embrace(fabric: Fabric) -> ProgramResult<()> {
     let flags = fabric.alloc_symmetric(64).await?;
     let other = Rank::new(1 - fabric.rank().number());
@@ -45,7 +44,7 @@ async fn embrace(fabric: Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// Every kind of wait.
+/// Waits in every way.
 async fn all_kinds(fabric: Fabric) -> ProgramResult<()> {
     let words = fabric.alloc_symmetric(64).await?;
     let word = |at| words.word::<u64>(&fabric, at);
@@ -63,7 +62,7 @@ async fn all_kinds(fabric: Fabric) -> ProgramResult<()> {
             first.and(second)?;
         }
         _ => {
-            // Nobody takes them.
+            // Rank 2 takes none of these notices.
             let to = fabric.remote_span::<u8>(words.at(Rank::new(2), 0), 0)?;
             loop {
                 let put = Put { to: &to, from: Vec::new(), notice: Some(1) };
@@ -100,7 +99,7 @@ fn each_kind_of_wait_is_named() {
     assert_eq!(told(&stuck), want);
 }
 
-/// Ranks learn of it as of other errors, and may end well.
+/// A deadlock reaches ranks like any other error, and they may still end well.
 async fn lives_with_it(fabric: Fabric) -> ProgramResult<bool> {
     let memory = fabric.alloc(8)?;
     let word = memory.word::<u64>(&fabric, 0)?;
@@ -116,7 +115,7 @@ fn a_rank_may_go_on_and_the_job_is_stuck_all_the_same() {
     assert_eq!(stuck(threads(3).run(&lives_with_it).map(drop)).len(), 3);
 }
 
-/// What a rank failed with before is the job's error.
+/// An earlier failure of a rank is the job's error.
 async fn fails_beside(fabric: Fabric) -> ProgramResult<()> {
     let memory = fabric.alloc(8)?;
     let word = memory.word::<u64>(&fabric, 0)?;
@@ -137,15 +136,15 @@ fn a_failure_before_is_the_jobs_error() {
 /// How rank 0 keeps the others waiting.
 #[derive(Clone, Copy, Debug)]
 enum Busy {
-    /// In the fabric's sleep.
+    /// It is in the fabric's sleep.
     Sleeps,
-    /// In a wait with a deadline.
+    /// It is in a wait with a deadline.
     HasADeadline,
-    /// Without a call.
+    /// It computes without any call.
     Computes,
-    /// In a system call that the library knows nothing of.
+    /// It is in a system call that the library does not know about.
     Blocks,
-    /// In a future that another thread wakes.
+    /// It is in a future that another thread wakes.
     IsWokenByAThread,
 }
 
@@ -187,7 +186,7 @@ impl Program for KeepsWaiting {
     }
 }
 
-/// What another thread brings about after a while.
+/// Returns a future that another thread completes after a while.
 fn woken_by_a_thread() -> impl Future<Output = ()> {
     let waker = Arc::new(Mutex::new((false, None)));
     let mut started = false;
@@ -225,8 +224,8 @@ fn the_bound_can_be_none() {
     impl Program for Late {
         type Out = ();
         async fn run(&self, fabric: Fabric) -> ProgramResult<()> {
-            // Nobody but this wait's own predicate ends it, which no rank may do; without a bound
-            // nobody minds.
+            // Only this wait's own predicate ends it, which is not allowed. Without a bound this
+            // goes unnoticed.
             let memory = fabric.alloc(8)?;
             let word = memory.word::<u64>(&fabric, 0)?;
             let begun = Instant::now();
@@ -242,7 +241,7 @@ fn the_bound_can_be_none() {
 fn ranks_with_threads_or_executors_of_their_own_are_left_alone() {
     for foreign in [false, true] {
         let ended = threads(2).run_with(|endpoint: Fabric| {
-            // The rank's own second thread writes what its first waits for.
+            // The rank's second thread writes what its first one waits for.
             let region = endpoint.alloc(8)?;
             let word = region.word::<u64>(&endpoint, 0)?;
             let remote = endpoint.remote_word::<u64>(region.at(endpoint.rank(), 0))?;

@@ -1,4 +1,4 @@
-//! When something runs out (registered memory, descriptors, address space, file size), the answer
+//! When something runs out (registered memory, descriptors, address space, file size), the result
 //! is an error that names it, and nothing is left behind. This program runs itself as a process
 //! whose limits it lowers (`limited <scenario>`).
 
@@ -30,7 +30,8 @@ fn in_child(scenario: &str) {
     assert_eq!(ended.code, Some(0), "{}", ended.err);
 }
 
-/// Ranks that are processes, and would take all that the machine has before anybody refuses.
+/// Ranks that are processes: without a check they would take all of the machine's memory before
+/// anything refuses.
 fn large_regions_of_processes() {
     let own = std::env::current_exe().expect("own path");
     let launcher = Launcher::new(2).segment_bytes(2 << 40).command(own, ["large-rank"]);
@@ -41,7 +42,7 @@ async fn nothing(fabric: Fabric) -> ProgramResult<usize> {
     Ok(fabric.ranks())
 }
 
-/// Plays the process whose limits are lowered.
+/// Runs as the process whose limits are lowered.
 pub(crate) fn limited(scenario: &str) -> ExitCode {
     match scenario {
         "descriptors" => descriptors(),
@@ -58,7 +59,7 @@ fn lower(resource: Resource, to: u64) {
     setrlimit(resource, Rlimit { current: Some(to), ..getrlimit(resource) }).expect("a lower limit");
 }
 
-/// Address space in use, in bytes.
+/// Returns the size of the address space in use, in bytes.
 fn address_space_used() -> u64 {
     let text = std::fs::read_to_string("/proc/self/statm").expect("procfs");
     let pages: u64 = text.split(' ').next().and_then(|pages| pages.parse().ok()).expect("a number");
@@ -69,7 +70,7 @@ fn no_children() {
     assert!(matches!(wait(WaitOptions::NOHANG), Err(Errno::CHILD)), "a process is left");
 }
 
-/// The call that was refused, and the reason.
+/// Returns the call that was refused, and the reason.
 fn refused<T: std::fmt::Debug>(outcome: Result<T, JobError>) -> (&'static str, Errno) {
     match outcome {
         Err(JobError::Fabric(FabricError::System { call, errno })) => (call, Errno::from_raw_os_error(errno)),
@@ -77,17 +78,17 @@ fn refused<T: std::fmt::Debug>(outcome: Result<T, JobError>) -> (&'static str, E
     }
 }
 
-/// With one more descriptor each time, until there are enough: each step of starting a job meets
+/// Allows one more descriptor each time, until there are enough: each step of starting a job hits
 /// the limit once.
 fn descriptors() {
     let launcher = Launcher::new(3).segment_bytes(1 << 16).command("true", [""; 0]);
-    // Opens what stays open.
+    // The first job opens what stays open.
     assert_eq!(launcher.run().expect("a job"), 0);
     let most = getrlimit(Resource::Nofile);
     let before = open_files();
     let mut calls = Vec::new();
     for spare in 0.. {
-        // Counting takes one itself.
+        // Counting takes a descriptor itself.
         let limit = (before - 1 + spare) as u64;
         setrlimit(Resource::Nofile, Rlimit { current: Some(limit), ..most }).expect("a limit");
         let outcome = launcher.run();
@@ -95,7 +96,8 @@ fn descriptors() {
         assert_eq!(open_files(), before, "files left open, {spare} to spare: {outcome:?}");
         no_children();
         if let Ok(code) = outcome {
-            // From some number on the launcher has enough and the programs it starts have not.
+            // From some number on, the launcher has enough descriptors but the programs that it
+            // starts do not.
             if code == 0 {
                 break;
             }
@@ -113,8 +115,8 @@ fn descriptors() {
 
 fn address_space() {
     let before = open_files();
-    // Room in the heap for what threads allocate as they start: refused that, the C library ends
-    // the process.
+    // Leaves room in the heap for what threads allocate as they start: if refused that, the C
+    // library ends the process.
     let pieces: Vec<Box<[u8]>> = (0..4096).map(|_| vec![0; 1024].into_boxed_slice()).collect();
     let _keeps_them_in_the_heap = Box::new([0_u8; 1024]);
     drop(std::hint::black_box(pieces));
@@ -123,20 +125,20 @@ fn address_space() {
     assert_eq!(open_files(), before);
     no_children();
     assert_eq!(refused(Threads::new(2).segment_bytes(1 << 30).run(&nothing)), ("alloc", Errno::NOMEM));
-    // Segments fit, stacks don't.
+    // Segments fit, but stacks don't.
     let ranks = 400;
     assert_eq!(refused(Threads::new(ranks).segment_bytes(4096).run(&nothing)), ("pthread_create", Errno::AGAIN));
     assert_eq!(Threads::new(2).segment_bytes(4096).run(&nothing).expect("enough again"), [2, 2]);
 }
 
-/// Write the last byte of as much as a node has.
+/// Writes the last word of a region of `bytes` bytes.
 async fn fill(fabric: Fabric, bytes: usize) -> ProgramResult<()> {
     let region = fabric.alloc_symmetric(bytes).await?;
     fabric.store(&region.word::<u64>(&fabric, bytes - 8)?, 1)?;
     Ok(())
 }
 
-/// Simulated ranks, and simulated memory, that this process has no room for.
+/// Simulated ranks, and simulated memory, for which this process has no room.
 fn simulation() {
     lower(Resource::As, address_space_used() + (512 << 20));
     let job = |ranks| Job::new(&Platform::fx100(), ranks);
@@ -144,7 +146,7 @@ fn simulation() {
         Err(JobError::TooLittleMemory { what, needed, available }) => {
             println!("{what}: {needed} of {available}");
             assert!(what.starts_with("16777215 simulated ranks of ") && needed > available, "{what}");
-            // Not by far: a rank takes some hundred bytes.
+            // The estimate is realistic: a rank takes a few hundred bytes.
             assert!((1 << 30..16 << 30).contains(&needed), "{needed}");
         }
         other => panic!("{other:?}"),
@@ -158,12 +160,12 @@ fn simulation() {
     assert_eq!(job(1000).run(&nothing).expect("enough again").outs, [1000; 1000]);
 }
 
-/// More than any machine has, in segments that are large enough for it.
+/// Regions larger than any machine's memory, in segments that are large enough for them.
 fn large_regions() {
     let asked = 1 << 40;
     let refused = |outcome: Result<Vec<()>, JobError>| match outcome {
         Err(JobError::RankFailed { error, .. }) => error.to_string(),
-        // So much can't even be promised.
+        // So much memory can't even be promised.
         Err(error @ JobError::Fabric(FabricError::System { call: &"alloc", .. })) => error.to_string(),
         other => panic!("{other:?}"),
     };
@@ -175,7 +177,7 @@ fn large_regions() {
     assert!(told.contains("cannot register 1099511627776 bytes: 34359738368 of"), "{told}");
 }
 
-/// A rank of the process case below.
+/// Runs as a rank of the case `processes_with_large_regions`.
 pub(crate) fn large_rank() -> ExitCode {
     let endpoint = tofu2_sim::shm::from_env().expect("a rank").expect("a rank");
     match tofu2_sim::shm::run_rank(endpoint, &async |fabric| fill(fabric, 1 << 40).await) {
@@ -190,7 +192,7 @@ pub(crate) fn large_rank() -> ExitCode {
 fn file_size() {
     let before = open_files();
     lower(Resource::Fsize, 1 << 20);
-    // The system would end the process by a signal.
+    // Otherwise the system would end the process by a signal.
     assert_eq!(refused(Launcher::new(2).command("true", [""; 0]).run()), ("ftruncate", Errno::FBIG));
     assert_eq!(open_files(), before);
     no_children();

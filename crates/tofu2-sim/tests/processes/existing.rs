@@ -1,14 +1,15 @@
-//! Memory that existed before it was registered, and ranks that end or stand still inside.
+//! Memory that existed before it was registered, and ranks that end or are stopped while they copy
+//! into it.
 
 use rdma_fabric::{Existing, Fabric, FabricError, Group, ProgramResult, Rank, RegionKey, Registered, RemoteAddr};
 use rustix::process::{Pid, Signal, getpid, kill_process};
 use std::time::Duration;
 
-/// Bytes of a copy that takes some milliseconds.
+/// The size in bytes of a copy that takes some milliseconds.
 const BYTES: usize = 16 << 20;
 const OWNER: Rank = Rank::new(0);
 
-/// Everybody's process id, the owner's memory, and its key.
+/// Returns all ranks' process ids, the owner's memory, and its key.
 async fn begin(fabric: &Fabric) -> ProgramResult<(Vec<Pid>, Option<Registered<u8>>, RegionKey)> {
     let mut world = Group::world(fabric).await?;
     let pids = world.allgather(getpid().as_raw_nonzero().get()).await?;
@@ -18,7 +19,7 @@ async fn begin(fabric: &Fabric) -> ProgramResult<(Vec<Pid>, Option<Registered<u8
     Ok((pids.into_iter().filter_map(Pid::from_raw).collect(), mine, key))
 }
 
-/// Put until that fails, or for ever.
+/// Puts again and again until that fails.
 async fn put_on(fabric: &Fabric, key: RegionKey, mut each: impl FnMut(u8)) -> FabricError {
     let mut bytes = vec![0u8; BYTES];
     for round in 2.. {
@@ -39,7 +40,7 @@ async fn put_on(fabric: &Fabric, key: RegionKey, mut each: impl FnMut(u8)) -> Fa
     FabricError::PeersLeft
 }
 
-/// A rank that was killed inside is not waited for, and its last copy stopped with it.
+/// A rank that was killed while copying is not waited for, and its last copy stopped with it.
 pub(crate) async fn killed_inside(fabric: &Fabric) -> ProgramResult<u8> {
     let (pids, mine, key) = begin(fabric).await?;
     let Some(mine) = mine else {
@@ -60,8 +61,8 @@ pub(crate) async fn killed_inside(fabric: &Fabric) -> ProgramResult<u8> {
     Ok(0)
 }
 
-/// A dead rank's memory is an error, at resolving and in the midst of copies. Its peer, which sees
-/// it before the launcher can, fails of it and may end first.
+/// Using a dead rank's memory is an error, when resolving it and in the middle of copies. The dead
+/// rank's peer, which notices before the launcher can, fails because of it and may end first.
 pub(crate) async fn dead_owner(fabric: &Fabric) -> ProgramResult<u8> {
     let (_, mine, key) = begin(fabric).await?;
     if let Some(mine) = mine {
@@ -78,7 +79,7 @@ pub(crate) async fn dead_owner(fabric: &Fabric) -> ProgramResult<u8> {
     Err(error.into())
 }
 
-/// The memory is not given back while a living rank stands still inside.
+/// The memory is not given back while a living rank is stopped in the middle of a copy.
 pub(crate) async fn stopped_inside(fabric: &Fabric) -> ProgramResult<()> {
     let (pids, mine, key) = begin(fabric).await?;
     let staged = fabric.caps().register_existing == Existing::Staged;
@@ -104,7 +105,7 @@ pub(crate) async fn stopped_inside(fabric: &Fabric) -> ProgramResult<()> {
         }
     });
     let taken = mine.take().await?;
-    // What is written from now on would be written too late.
+    // Anything written from now on would be too late.
     let at_once = taken.clone();
     goes_on.join().expect("no panic")?;
     let last = Group::world(fabric).await?.allgather(0u8).await?[1];

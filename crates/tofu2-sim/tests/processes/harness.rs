@@ -1,5 +1,5 @@
-//! How this test runs itself: as a child with arguments and environment, whose end and output are
-//! looked at; and as much of the usual harness as users of `cargo test` expect.
+//! How this test runs itself, as a child with arguments and environment whose end and output are
+//! checked; and as much of the usual test harness as users of `cargo test` expect.
 
 use rustix::process::{Pid, test_kill_process};
 use std::{
@@ -12,14 +12,14 @@ use tofu2_sim::shm::JOB_VARIABLE;
 /// Ten times what the slowest case takes.
 const HANG: Duration = Duration::from_secs(60);
 
-/// The code of a process that is refused to be a rank.
+/// The exit code of a process that is refused as a rank.
 pub(crate) const REFUSED: u8 = 88;
 
-/// A test: its name and what it does.
+/// A test's name and function.
 pub(crate) type Case = (&'static str, fn());
 
-/// Runs the cases of all modules whose names contain one of the filters in `args`; lists them for
-/// `--list`.
+/// Runs the cases of all modules whose names contain one of the filters in `args`. With `--list`,
+/// lists them instead.
 pub(crate) fn run(modules: &[(&str, &[Case])], args: &[&str]) -> ExitCode {
     let filters: Vec<_> = args.iter().filter(|arg| !arg.starts_with('-')).collect();
     let mut failed = 0;
@@ -42,7 +42,7 @@ pub(crate) fn run(modules: &[(&str, &[Case])], args: &[&str]) -> ExitCode {
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::from(101) }
 }
 
-/// The number of files that this process has open.
+/// Returns the number of files that this process has open.
 pub(crate) fn open_files() -> usize {
     std::fs::read_dir("/proc/self/fd").expect("procfs").count()
 }
@@ -55,7 +55,7 @@ pub(crate) fn start(args: &[&str], env: &[(&str, &str)]) -> Child {
     command.spawn().expect("to run myself")
 }
 
-/// What a run left behind.
+/// What an ended child leaves behind.
 pub(crate) struct Ended {
     pub(crate) code: Option<i32>,
     pub(crate) out: String,
@@ -101,7 +101,7 @@ pub(crate) fn nobody_left(out: &str) {
     }
 }
 
-/// Read until all ranks have told their process ids.
+/// Reads until all ranks have printed their process ids.
 pub(crate) fn wait_for_ranks(child: &mut Child, ranks: usize) -> String {
     let out = child.stdout.as_mut().expect("a pipe");
     let (mut text, mut byte) = (String::new(), [0]);

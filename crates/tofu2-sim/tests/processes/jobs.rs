@@ -1,6 +1,6 @@
-//! What a launcher does with its ranks: starts them, passes their output on, and ends them when one
-//! fails. This program is the launcher (`launch <ranks> <scenario>`), which runs it as all ranks
-//! (`rank <scenario>`).
+//! What a launcher does with its ranks: it starts them, passes on their output, and ends them when
+//! one fails. This program is the launcher (`launch <ranks> <scenario>`), which runs it as all
+//! ranks (`rank <scenario>`).
 
 use crate::harness::{Case, end, nobody_left, open_files, start, wait_for_ranks};
 use rustix::process::{Pid, Signal, kill_process};
@@ -29,7 +29,7 @@ pub(crate) const CASES: &[Case] = &[
     ("a_damaged_variable_is_no_job_of_one", a_damaged_variable_is_no_job_of_one),
 ];
 
-/// Plays the launcher.
+/// Runs as the launcher.
 pub(crate) fn launch(ranks: usize, scenario: &str) -> ExitCode {
     let program = match scenario {
         "no-such-program" => "/nonexistent/program".into(),
@@ -40,7 +40,7 @@ pub(crate) fn launch(ranks: usize, scenario: &str) -> ExitCode {
         "echo" => ["-c", "cat"],
         _ => ["rank", scenario],
     };
-    // Two jobs after each other leave as many files as one. The first only warms up.
+    // Two jobs in a row leave as many files open as one. The first only warms up.
     let launcher = Launcher::new(ranks).segment_bytes(64 << 20).grace(Duration::from_millis(400));
     if scenario == "leftovers" {
         for _ in 0..2 {
@@ -150,7 +150,7 @@ fn a_rank_that_ends_midway_with_code_0_has_failed() {
     assert!(ended.took > Duration::from_millis(300) && ended.took < Duration::from_secs(5), "{:?}", ended.took);
 }
 
-/// `end` reads nothing before the launcher has ended.
+/// A full pipe does not keep a job from ending: `end` reads nothing before the launcher has ended.
 fn nobody_needs_to_read_stderr() {
     let ended = end(launched("2", "flood"));
     assert_eq!(ended.code, Some(7));

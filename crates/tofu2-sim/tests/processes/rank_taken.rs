@@ -1,6 +1,6 @@
-//! A rank is one process, once; and what a process is told about its job takes nothing away from
-//! it. This program is the launcher (`launch-script <ranks> <script>`), which has `sh -c <script>`
-//! run as all ranks, and these run `"$0" taken <scenario>`.
+//! A rank is one process, once; and whatever the environment tells a process about its job, none of
+//! its own files are taken away. This program is the launcher (`launch-script <ranks> <script>`),
+//! which has `sh -c <script>` run as all ranks, and these run `"$0" taken <scenario>`.
 
 use crate::harness::{Case, REFUSED, end, open_files, start};
 use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, Rank, RegionKey, RemoteAddr};
@@ -29,7 +29,7 @@ pub(crate) const CASES: &[Case] = &[
     ("orphaned", orphaned),
 ];
 
-/// Plays the launcher.
+/// Runs as the launcher.
 pub(crate) fn launch_script(ranks: &str, script: &str) -> ExitCode {
     let program = std::env::current_exe().expect("own path").into_os_string();
     let command: [OsString; 3] = ["-c".into(), script.into(), program];
@@ -38,7 +38,7 @@ pub(crate) fn launch_script(ranks: &str, script: &str) -> ExitCode {
     ExitCode::from(code as u8)
 }
 
-/// The code of a child, and all that it has said.
+/// Returns a child's exit code and all its output.
 fn end_of(child: Child) -> (Option<i32>, String) {
     let ended = end(child);
     (ended.code, ended.out + &ended.err)
@@ -50,7 +50,7 @@ fn launch(ranks: &str, script: &str) -> (Option<i32>, String) {
 
 const REFUSAL: &str = "refused: rank 0 is another process of the job, or was one";
 
-/// Two processes that a script starts as one rank: one of them is it.
+/// A script starts two processes as one rank: one of them becomes the rank.
 fn at_once() {
     for _ in 0..3 {
         let (code, out) = launch("1", r#""$0" taken hold & "$0" taken hold; a=$?; wait $!; echo codes $((a + $?))"#);
@@ -66,19 +66,19 @@ fn one_after_the_other() {
     assert!(out.contains("first 0") && out.contains(REFUSAL), "{out}");
 }
 
-/// A process that was the taken and became another program.
+/// A process that was the rank executes another program.
 fn executed() {
     let (code, out) = launch("1", r#"exec "$0" taken exec"#);
     assert_eq!((code, out.contains(REFUSAL)), (Some(88), true), "{out}");
 }
 
-/// A process that comes when the command that was to be the taken has ended.
+/// A process comes after the command that was to be the rank has ended.
 fn late() {
     let (code, out) = launch("1", r#"(sleep 0.3; "$0" taken hold) & exit 0"#);
     assert_eq!((code, out.contains(REFUSAL), out.contains("held")), (Some(0), true, false), "{out}");
 }
 
-/// The number in the variable is that of a file that the program owns.
+/// The variable names the number of a file that the program owns.
 fn forged() {
     for (variable, problem) in [
         ("3 rank=0 ranks=1 segment_bytes=65536 memory=33 job=1", "names file 33, which has another size"),
@@ -89,15 +89,15 @@ fn forged() {
     }
 }
 
-/// What a rank has open, and is told, does not grow with the number of ranks; two hundred start and
-/// meet.
+/// The files that a rank has open and the length of its variable do not grow with the number of
+/// ranks; two hundred ranks start and meet.
 fn many_ranks() {
     let two = told("2");
     assert_eq!(told("200"), two);
     println!("each rank: {two}");
 }
 
-/// What each of `ranks` ranks says, which is the same.
+/// Returns what each of `ranks` ranks prints, which must be the same.
 fn told(ranks: &str) -> String {
     let (code, out) = launch(ranks, r#"exec "$0" taken meet"#);
     assert_eq!(code, Some(0), "{out}");
@@ -118,7 +118,7 @@ fn orphaned() {
     }
 }
 
-/// Plays a rank.
+/// Runs as a rank.
 pub(crate) fn rank(scenario: &str) -> ExitCode {
     let owned = (scenario == "forged").then(own_file);
     let files = open_files();
@@ -139,19 +139,20 @@ pub(crate) fn rank(scenario: &str) -> ExitCode {
         panic!("not executed: {error}");
     }
     let code = run_rank(endpoint, &async |fabric| scenes(fabric, scenario.to_owned()).await).expect("a good end");
-    // The file that the process inherited is not the library's to close.
+    // The library must not close the file that the process inherited.
     assert_eq!(open_files(), files, "opened or closed");
     ExitCode::from(code)
 }
 
-/// A file of this program's, of the kind and number that the variable speaks of, and its inode.
+/// Makes a file of this program's own, of the kind and number that the variable names. Returns it
+/// and its inode.
 fn own_file() -> (OwnedFd, u64) {
     let variable = std::env::var(JOB_VARIABLE).expect("the variable is there");
     let number = |name: &str| variable.split(' ').find_map(|word| word.strip_prefix(name)?.parse().ok());
     let memory = number("memory=").expect("a number");
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let file = memfd_create("onesided-job", flags).expect("a file");
-    // The segments are as long as it takes for what the variable says.
+    // The file is as long as the variable requires.
     ftruncate(&file, number("file_bytes=").unwrap_or(1 << 20) as u64).expect("a length");
     fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL).expect("seals");
     let file = fcntl_dupfd_cloexec(&file, memory).expect("a number");
@@ -181,7 +182,7 @@ async fn scenes(fabric: Fabric, scenario: String) -> ProgramResult<u8> {
     Ok(0)
 }
 
-/// Memory is zero at first, and nobody else writes it.
+/// The memory is zero at first, and no other process writes it.
 fn hold(fabric: &Fabric) -> ProgramResult<()> {
     let region = fabric.alloc(1 << 16)?;
     let words = region.span::<u64>(fabric, 0, 1 << 13)?;
@@ -220,7 +221,7 @@ async fn orphan(fabric: &Fabric) -> ProgramResult<()> {
     let lost = fabric.wait_until(&region.word::<u64>(fabric, 0)?, Deps::One(Rank::new(1)), |_| false).await;
     assert_eq!(lost, Err(FabricError::PeerLost { rank: Rank::new(1) }));
     let taken = mine.take().await?;
-    // A few bytes at once: a copy that is under way has not passed all of them.
+    // Samples single bytes all over the memory: a copy in progress has not passed all of them.
     let some = || taken.iter().step_by(BYTES / 64).copied().collect::<Vec<_>>();
     let before = some();
     std::thread::sleep(Duration::from_millis(200));

@@ -1,4 +1,4 @@
-//! What the ranks of [`crate::jobs`] do.
+//! The programs that the ranks of [`crate::jobs`] run.
 
 use crate::{existing, harness::REFUSED, stuck};
 use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, Rank, RegionKey, RemoteAddr};
@@ -8,11 +8,11 @@ use std::{
 };
 use tofu2_sim::shm::{JOB_VARIABLE, run_rank};
 
-/// Ten times what it takes until a loss is told on a busy machine.
+/// Ten times what reporting a loss takes on a busy machine.
 const SOON: Duration = Duration::from_secs(10);
 
 pub(crate) fn rank(scenario: &str) -> ExitCode {
-    // For the test to see that nobody is left.
+    // Lets the test check that no process is left.
     println!("pid {}", std::process::id());
     if scenario == "absent" && std::env::var(JOB_VARIABLE).is_ok_and(|text| text.contains(" rank=0 ")) {
         return ExitCode::SUCCESS;
@@ -81,7 +81,7 @@ async fn scenes(fabric: Fabric, scenario: String) -> ProgramResult<u8> {
     Ok(0)
 }
 
-/// Wait for the rank that goes wrong: its loss is told soon.
+/// Waits for the rank that goes wrong, whose loss is reported soon.
 async fn outlive(fabric: &Fabric, scenario: &str) -> ProgramResult<u8> {
     let region = fabric.alloc(8)?;
     let start = Instant::now();
@@ -97,7 +97,7 @@ async fn outlive(fabric: &Fabric, scenario: &str) -> ProgramResult<u8> {
     Ok(if ["leave", "absent"].contains(&scenario) { 0 } else { 5 })
 }
 
-/// Atomics by all on all, a ring of puts with notices, collectives, in a loop.
+/// Runs atomics by all ranks on all ranks, a ring of puts with notices, and collectives, in loops.
 async fn work(fabric: &Fabric) -> ProgramResult<()> {
     let mut world = Group::world(fabric).await?;
     let region = fabric.alloc_symmetric(1 << 20).await?;
@@ -131,7 +131,7 @@ async fn work(fabric: &Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// Registering takes and gives back memory; limits are errors.
+/// Registering takes memory and dropping returns it; limits are errors.
 async fn memory(fabric: &Fabric) -> ProgramResult<()> {
     let big = fabric.alloc(40 << 20)?;
     let last = big.word::<u64>(fabric, (40 << 20) - 8)?;

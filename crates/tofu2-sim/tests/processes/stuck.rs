@@ -1,5 +1,5 @@
-//! Jobs of processes in which nothing can happen any more say who waits for what; others are left
-//! alone. The ranks run `waits <scenario>`.
+//! Deadlocked jobs of processes report which rank waits for what; other jobs are left alone. The
+//! ranks run `waits <scenario>`.
 
 use crate::harness::{Case, end, start};
 use rdma_fabric::{Deps, Fabric, ProgramResult, Rank};
@@ -20,14 +20,14 @@ pub(crate) const CASES: &[Case] = &[
     ("a_rank_of_one_thread_can_be_stuck", a_rank_of_one_thread_can_be_stuck),
 ];
 
-/// Runs a scenario as two processes by a launcher with a short bound.
+/// Runs a scenario as two processes under a launcher with a short bound.
 fn launch(scenario: &str) -> Result<i32, JobError> {
     let own = std::env::current_exe().expect("own path");
     let launcher = Launcher::new(2).segment_bytes(1 << 20).stuck_after(Some(Duration::from_millis(150)));
     launcher.discard_stdout(true).command(own, ["waits", scenario]).run()
 }
 
-/// Plays a rank of [`launch`].
+/// Runs as a rank of [`launch`].
 pub(crate) fn waiting_rank(scenario: &str) -> ExitCode {
     let fabric = from_env().expect("a rank").expect("a job");
     let ended = match scenario {
@@ -41,7 +41,7 @@ pub(crate) fn waiting_rank(scenario: &str) -> ExitCode {
     ExitCode::from(u8::from(ended.is_err()))
 }
 
-/// Each waits for what the other was to write and does not: a wake-up that is lost.
+/// Each rank waits for a write that the other never makes, as after a lost wake-up.
 async fn embrace(fabric: Fabric) -> ProgramResult<()> {
     let flags = fabric.alloc_symmetric(64).await?;
     let other = Rank::new(1 - fabric.rank().number());
@@ -62,7 +62,7 @@ fn processes_that_wait_for_each_other_are_told() {
     assert_eq!(stuck.iter().map(ToString::to_string).collect::<Vec<_>>(), want);
 }
 
-/// Rank 0 computes, long enough to be told by mistake, before it writes what rank 1 waits for.
+/// Rank 0 computes before it writes what rank 1 waits for, long enough for a false report.
 async fn computing(fabric: Fabric) -> ProgramResult<()> {
     let words = fabric.alloc_symmetric(16).await?;
     if fabric.rank().number() == 0 {
@@ -75,8 +75,8 @@ async fn computing(fabric: Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// Rank 1 waits; while it is stopped it is written what it waits for, and rank 0 waits for its
-/// answer.
+/// Rank 1 waits and is stopped. Meanwhile rank 0 writes what rank 1 waits for, and then waits for
+/// its answer.
 async fn stopped(fabric: Fabric) -> ProgramResult<()> {
     let words = fabric.alloc_symmetric(8).await?;
     let mine = words.word::<u64>(&fabric, 0)?;
@@ -97,7 +97,8 @@ async fn stopped(fabric: Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// Ranks that are no programs can be stuck if nobody else is in their processes.
+/// Ranks that do not run a [`rdma_fabric::Program`] can be stuck if they are the only thread of
+/// their process.
 fn a_rank_of_one_thread_can_be_stuck() {
     let ended = end(start(&["launch", "2", "stuck-alone"], &[]));
     assert_eq!(ended.code, Some(99), "{}", ended.err);
@@ -106,9 +107,10 @@ fn a_rank_of_one_thread_can_be_stuck() {
     assert_eq!(ended.code, Some(0), "{}", ended.err);
 }
 
-/// Plays a rank of the case above.
+/// Runs as a rank of [`a_rank_of_one_thread_can_be_stuck`].
 pub(crate) fn rank(endpoint: Fabric, helped: &str) -> ExitCode {
-    // Not as a program: what else the rank has can't be known. It is one thread, or has another.
+    // It does not run as a program, so what else the rank does can't be known. It is either the
+    // only thread or has another.
     if helped == "helped" {
         thread::spawn(|| thread::sleep(Duration::from_secs(60)));
     }

@@ -1,8 +1,8 @@
-//! The locks that count their readers in one word: flat, packed, writers first. One transition
-//! system with the lock's own parameters.
+//! The locks that count their readers in one word (flat, packed, writers first): one transition
+//! system with each lock's own parameters.
 //!
-//! Steps are those of `docs/systems/rp-lock.md` and `docs/systems/queued-locks.md`, on the way that
-//! the locks take where results take their time and puts are not ordered.
+//! Steps are those of `docs/systems/rp-lock.md` and `docs/systems/queued-locks.md`, on the path
+//! that the locks take where operations take time and puts are not ordered.
 
 mod reader;
 mod writer;
@@ -20,7 +20,7 @@ use rdma_fabric::Amo;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum At {
     R1,
-    /// U1 of a reader that does not wait counted.
+    /// U1 of a reader that waits uncounted.
     Uncount,
     R3,
     R3Store,
@@ -35,18 +35,18 @@ pub(crate) enum At {
     U1,
     /// U2, W5, X7.
     Activate,
-    /// U3, and that of X7.
+    /// U3, also as part of X7.
     Head,
-    /// U4, and that of X7.
+    /// U4, also as part of X7.
     Wake,
     W2,
-    /// The comparison in place of W3–W5.
+    /// The compare-and-swap in place of W3–W5.
     Free,
     W3,
     W4,
     W6,
     W7,
-    /// Is a successor known to whom the lock can be handed?
+    /// Checking whether a known successor can be handed the lock.
     Known,
     HandOver,
     HandOverRetire,
@@ -63,18 +63,18 @@ pub(crate) enum At {
     X6,
 }
 
-/// Why interest is turned into activity, and what comes after the writer is woken.
+/// The reason for turning interest into activity, which decides what follows.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Then {
-    /// U2, X7: the round is over.
+    /// U2, X7: the round is over afterwards.
     End,
-    /// U2 of a reader that waits now.
+    /// U2 of a reader that waits afterwards.
     Wait,
-    /// W5: to get in.
+    /// W5: the writer enters.
     Enter,
 }
 
-/// How a writer lets in a successor that it knows.
+/// How a writer lets in a known successor.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum HandOver {
     Never,
@@ -145,12 +145,12 @@ impl Model {
         }
     }
 
-    /// Where a writer's release begins.
+    /// Returns the first step of a writer's release.
     pub(crate) fn first_of_release(&self) -> At {
         if self.hand_over() == HandOver::Never { At::X2 } else { At::Known }
     }
 
-    /// What `me` is about to do.
+    /// Returns what `me` is about to do.
     pub(crate) fn counted(&self, at: At, s: &State, me: usize) -> Pending {
         let rank = &s.ranks[me];
         let id = self.own_id(s, me);
@@ -191,7 +191,7 @@ impl Model {
         Pending { op, after }
     }
 
-    /// The next word of a node of the lock.
+    /// Returns the next word of a node of the lock.
     pub(crate) fn next_of(&self, node: u64) -> Word {
         let id = crate::words::Id::of(node, self.ranks()).expect("a node");
         Word::Next(id.rank() as u8, id.slot())
@@ -199,7 +199,7 @@ impl Model {
 }
 
 impl Turn<'_> {
-    /// The step `at` has found `found`.
+    /// Continues after the step `at` has found `found`.
     pub(crate) fn counted(&mut self, at: At, found: u64) -> StepResult {
         match at {
             At::R1

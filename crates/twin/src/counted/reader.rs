@@ -63,7 +63,7 @@ impl Turn<'_> {
         if self.model.waits_counted() { self.enter() } else { self.to(At::R1) }
     }
 
-    /// U2, W5, X7, if the count word is `word`.
+    /// U2, W5, X7, provided that the count word is `word`.
     pub(super) fn activate(&mut self, word: u64, ctx: Then) -> StepResult {
         let rank = self.rank();
         (rank.word, rank.ctx) = (word, ctx);

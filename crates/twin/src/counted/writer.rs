@@ -23,10 +23,10 @@ impl Turn<'_> {
         self.on(At::W7)
     }
 
-    /// Shows interest for a node: the count word before was `found`.
+    /// Continues after interest was shown for a node and the count word before was `found`.
     fn registered(&mut self, node: u64, found: u64, ctx: Then) -> StepResult {
         let model = self.model;
-        // Merged, the flag is taken back in the same operation.
+        // If merged, the same operation also clears the flag.
         let found = if ctx == Then::End && model.does(Mistake::LeaveMergedWithInterest) {
             found.wrapping_sub(WRITER_ACTIVE)
         } else {
@@ -108,7 +108,7 @@ impl Turn<'_> {
         if self.rank().other == 0 { self.leave_queue() } else { self.on(At::X3Wake) }
     }
 
-    /// X4 begins. A successor to whom the lock could not be handed is known.
+    /// Begins X4. The successor is known if the lock could not be handed to it.
     fn leave_queue(&mut self) -> StepResult {
         match self.rank().link {
             0 => self.on(At::X4Load),
@@ -116,7 +116,7 @@ impl Turn<'_> {
         }
     }
 
-    /// X4 is over.
+    /// Ends X4.
     fn followed_by(&mut self, next: u64) -> StepResult {
         self.rank().link = self.decode("next", next)?;
         self.on(At::X4Retire)

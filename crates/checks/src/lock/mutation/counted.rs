@@ -1,5 +1,5 @@
-//! What is particular to the locks that count their readers: reader preference, flat and packed,
-//! and writer preference. Steps are named as in their documentation.
+//! Mistakes specific to the locks that count their readers: reader preference, flat and packed, and
+//! writer preference. Steps are named as in the locks' documentation.
 
 use super::{
     QueuedMistake,
@@ -19,7 +19,7 @@ const INTERESTED: u64 = 1;
 const ACTIVE: u64 = 2;
 const READER: u64 = 4;
 const READERS_WAIT: u64 = 1 << 31;
-/// X2 without a head to take out.
+/// X2 when there is no head to take out.
 const LEAVE: Amo<u64> = Amo::Add(ACTIVE.wrapping_neg());
 
 fn at_count(addr: RemoteAddr, amo: Amo<u64>) -> Option<Move> {
@@ -33,17 +33,17 @@ enum Move {
     Uncount,
     /// W4, X6.
     ShowInterest,
-    /// W3–W5 in one.
+    /// W3–W5 as one operation.
     EnterFree,
     /// U2, W5, X7.
     Activate,
-    /// One comparison from a writer to the next.
+    /// A hand-over from a writer to the next by one comparison.
     HandOver,
     /// X2.
     Leave,
-    /// The first of those that wait says so.
+    /// The first waiting reader announces that readers wait.
     TellOfReaders,
-    /// Who takes the stack takes that back.
+    /// The rank that takes the stack withdraws that announcement.
     ForgetReaders,
 }
 
@@ -69,15 +69,15 @@ impl Move {
 #[derive(Debug)]
 pub(super) struct Counted {
     mistake: QueuedMistake,
-    /// The id this rank put to the head last.
+    /// The id that this rank last put to the head.
     registered: Cell<Option<u64>>,
     /// X2, if it is still to come.
     active: Cell<Option<Amo<u64>>>,
-    /// The next subtraction takes back what was refused.
+    /// Whether the next subtraction takes back what was refused.
     refused: Cell<bool>,
-    /// A reader of this rank is counted.
+    /// Whether a reader of this rank is counted.
     reads: Cell<bool>,
-    /// Where X3 stands, if it comes too late.
+    /// The progress of an X3 that comes too late.
     sweep: Cell<Sweep>,
 }
 
@@ -86,11 +86,11 @@ pub(super) struct Counted {
 enum Sweep {
     #[default]
     Nothing,
-    /// X2 is done, and X3 not begun.
+    /// X2 is done, and X3 has not begun.
     Left,
     /// X3 is still to come.
     Owed,
-    /// It is done now; who is on top of the stack is still to be woken.
+    /// X3 is being done; the reader on top of the stack is still to be woken.
     Begun,
 }
 
@@ -106,7 +106,7 @@ impl Counted {
         }
     }
 
-    /// X3 or R5.
+    /// Returns whether `amo` is X3 or R5.
     fn sweeps(&self, addr: RemoteAddr, amo: Amo<u64>) -> bool {
         self.mistake == QueuedMistake::SweepAfterRegistration && word(addr, READERS) && amo == Amo::Swap(0)
     }
@@ -192,7 +192,7 @@ impl Counted {
 
     pub(super) fn then(&self, addr: RemoteAddr, amo: Amo<u64>, old: u64) -> Option<(RemoteAddr, Amo<u64>)> {
         match (self.sweep.get(), amo) {
-            // Somebody comes next: with X6.
+            // A writer comes next: X3 comes with X6.
             (Sweep::Owed, Amo::CompareSwap { expected, .. }) if old != expected => None,
             (Sweep::Owed, _) => {
                 self.sweep.set(Sweep::Begun);

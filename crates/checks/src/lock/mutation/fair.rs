@@ -1,4 +1,4 @@
-//! What is particular to the fair lock. Steps are named as in its documentation.
+//! Mistakes specific to the fair lock. Steps are named as in its documentation.
 
 use super::{
     QueuedMistake,
@@ -10,7 +10,7 @@ use std::cell::Cell;
 const STATE: u64 = 0;
 pub(super) const TAIL: u64 = 8;
 pub(super) const READER: u64 = 1;
-/// Of the state: its readers.
+/// The state's bits that count readers.
 const READERS: u64 = 0xffff_ffff;
 const INSIDE: u64 = 1 << 33;
 
@@ -18,7 +18,7 @@ const INSIDE: u64 = 1 << 33;
 #[derive(Debug)]
 pub(super) struct Fair {
     mistake: QueuedMistake,
-    /// A reader of this rank is inside.
+    /// Whether a reader of this rank is inside.
     reads: Cell<bool>,
 }
 
@@ -69,14 +69,14 @@ impl Fair {
     }
 }
 
-/// What an addition to the state is.
+/// The step that an addition to the state carries out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Move {
     /// F3, G2.
     Count,
     /// F5.
     Register,
-    /// G3, with the writer that comes next or without.
+    /// G3, naming the writer that comes next or not.
     Uncount { writer: bool },
     /// F5, G4.
     TakeBack,
@@ -95,8 +95,8 @@ fn at_state(addr: RemoteAddr, amo: Amo<u64>) -> Option<Move> {
     })
 }
 
-/// What a leaving reader of [`QueuedMistake::LateLook`] takes the state for: a writer that waits
-/// for others is seen as if they did not count.
+/// Returns the state as a leaving reader with [`QueuedMistake::LateLook`] sees it: it sees a
+/// writer that waits for other readers as if those did not count.
 pub(super) fn after(old: u64, found: u64) -> u64 {
     if found & READERS == 0 { old } else { READER | found & !READERS }
 }

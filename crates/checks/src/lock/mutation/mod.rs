@@ -1,6 +1,6 @@
-//! The steps of the locks with queues done wrong, as a [`Mutation`] of the fabric does them.
+//! Steps of the locks with queues done wrong, each by a [`Mutation`] of the fabric.
 //!
-//! The lock must be the first symmetric region of the job.
+//! The lock must be the job's first symmetric region.
 
 mod counted;
 mod fair;
@@ -16,38 +16,39 @@ use rdma_fabric::{Amo, Fabric, Rank, RemoteAddr};
 use rma_lock::locks::LockKind;
 use words::{PASSED, next_word, wakes};
 
-/// One step of a lock with queues done wrong, or done another way.
+/// One step of a lock with queues done wrong, or done in another way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueuedMistake {
-    /// Nothing is wrong: the wrapper itself must not matter.
+    /// Nothing is done wrong: the wrapper itself must not matter.
     Nothing,
     /// R4 always finds the writer still there.
     NoSecondLook,
-    /// Part of R2, W1 after R3, W2: the node's next is cleared when its rank may have got one.
+    /// A part of R2 and W1 comes after R3 and W2: the node's next word is cleared when its rank may
+    /// already have got a successor.
     LateInitialisation,
-    /// W3, X5 without flush.
+    /// W3 and X5 do not flush.
     HeadNotFlushed,
-    /// X1 as printed, the head cleared on leaving, and not flushed.
+    /// X1 as printed (the head is cleared on leaving), but not flushed.
     HeadClearedUnflushed,
     /// X2 comes only with X6, after X3; without a successor, before X4's swap.
     LeaveMergedWithInterest,
-    /// U2, W5, X7 believe that the comparison succeeded.
+    /// U2, W5 and X7 treat the comparison as successful.
     ComparisonIgnored,
-    /// So does a writer that wants to enter a free lock by one comparison.
+    /// A writer that tries to enter a free lock by one comparison treats that as successful.
     ShortcutIgnored,
-    /// So does a writer that hands over by one.
+    /// A writer that hands over by one comparison treats that as successful.
     HandOverIgnored,
     /// A head in the count word is not written.
     HeadNotNamed,
-    /// It is not taken out again.
+    /// A head in the count word is not taken out again.
     HeadKept,
     /// A reader that finds a writer registered stays counted while it waits.
     StaysCounted,
-    /// The first of the readers that wait does not say so.
+    /// The first waiting reader does not announce that readers wait.
     NobodyTold,
-    /// That readers wait is taken back after the stack was taken.
+    /// The announcement that readers wait is withdrawn after the stack was taken.
     ToldTooLate,
-    /// U2, W5, X7 give up if readers began to wait meanwhile.
+    /// U2, W5 and X7 give up if readers began to wait meanwhile.
     OneComparison,
     /// F4 sees no readers.
     ReadersIgnored,
@@ -57,18 +58,18 @@ pub enum QueuedMistake {
     NotSaid,
     /// G4 is left out.
     NotTakenBack,
-    /// A reader that finds nobody registered when it leaves as the last looks again later, and lets
-    /// in whom it finds: the lock as printed.
+    /// The last reader to leave, finding nobody registered, looks again later and lets in the
+    /// writer that it finds: the lock as printed.
     LateLook,
-    /// A reader that is inside does not say so in its node.
+    /// A reader that is inside does not mark its node.
     NotInside,
-    /// A reader does not see that the one before it is inside.
+    /// A reader does not see that its predecessor is inside.
     InsideIgnored,
-    /// It takes one that waits for one that is.
+    /// A reader treats a predecessor that waits as one that is inside.
     BlockedTakenForInside,
     /// The release does not flush the data.
     DataNotFlushed,
-    /// A reader's release begins its flush, and does not await it.
+    /// A reader's release begins its flush but does not await it.
     FlushNotAwaited,
     /// U1 stores what a lone reader would leave instead of subtracting.
     StoreForSubtract,
@@ -76,9 +77,9 @@ pub enum QueuedMistake {
     NoSweep,
     /// X3 comes after the next writer was registered, with X6; without a successor, after X4.
     SweepAfterRegistration,
-    /// U3, X7 wake the writer that this rank registered last instead of the head.
+    /// U3 and X7 wake the writer that this rank registered last instead of the head.
     RememberedNext,
-    /// X4 believes that the tail was still its own.
+    /// X4 assumes that the tail is still its own.
     TailIgnored,
     /// W6 does not see the mark of a writer that has gone.
     MarkIgnored,
@@ -86,16 +87,19 @@ pub enum QueuedMistake {
     NoMark,
     /// A node with the mark is used again before the successor has come.
     MarkNotAwaited,
-    /// A waker takes one who gave up for woken, and does not act for him.
+    /// A waker treats a waiter that gave up as woken, and does not act on its behalf.
     AbandonedTakenForWoken,
-    /// Who acts for one who gave up readies the node before it has read who comes next.
+    /// A rank that acts on behalf of a waiter that gave up readies the node before it has read the
+    /// successor.
     ReadyTooEarly,
-    /// What a dropped future owes is not done: its reader stays counted, its node blocked.
+    /// The work that a dropped future still owes is not done: its reader stays counted, and its
+    /// node blocked.
     DroppedAndForgotten,
-    /// W4, X6 and X2 as printed: an or, an and. No mistake: the same lock, with other operations.
+    /// W4, X6 and X2 as printed: an `or` and an `and`. This is no mistake but the same lock with
+    /// other operations.
     FlagsAsPrinted,
-    /// X3 as printed: the stack is taken though no reader is counted. No mistake: the same lock,
-    /// with one more operation.
+    /// X3 as printed: the stack is taken although no reader is counted. This is no mistake but the
+    /// same lock with one more operation.
     SweepAsPrinted,
 }
 
@@ -108,8 +112,8 @@ pub fn mistaken(fabric: Fabric, lock: LockKind, mistake: QueuedMistake) -> Fabri
     mutant(fabric, QueuedMutation { mistake, protocol })
 }
 
-/// A [`QueuedMistake`] at one rank: what all locks with queues have in common, and which of them it
-/// is.
+/// A [`QueuedMistake`] at one rank: the part that all locks with queues share, and the part of the
+/// lock at hand.
 #[derive(Debug)]
 struct QueuedMutation {
     mistake: QueuedMistake,
@@ -154,7 +158,7 @@ impl Mutation for QueuedMutation {
         0
     }
 
-    /// It was done before.
+    /// Drops the put that readies the node: it was done before.
     fn put(&self, addr: RemoteAddr, bits: u64) -> Option<u64> {
         (!self.is(QueuedMistake::ReadyTooEarly) || !wake_word(addr)).then_some(bits)
     }

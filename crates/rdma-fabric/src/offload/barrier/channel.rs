@@ -24,7 +24,7 @@ impl Form {
         match self {
             Form::All(GraphShape::RecursiveDoubling) => 0,
             Form::All(GraphShape::Ring) => 1,
-            // More than any list of the others.
+            // More than any list of the other members needs.
             Form::To(owner) => 1 << 32 | owner as u64,
         }
     }
@@ -45,8 +45,8 @@ fn wish(forms: &[Form]) -> u64 {
 pub(super) struct Channel {
     gates: Gates,
     members: Members,
-    /// Whether no other member contributes anything, so that a result without a gate is the own
-    /// values.
+    /// Whether no other member contributes anything, so that a result without a gate consists of
+    /// this member's values.
     pub(super) alone: bool,
 }
 
@@ -87,8 +87,8 @@ impl Channel {
         group.fabric().alloc_gates(plan.len())
     }
 
-    /// Writes the own gates to the members at the other ends of remote wires, and sets the wires of
-    /// the own gates.
+    /// Writes this member's gates to the members at the other ends of remote wires, and sets the
+    /// wires of its gates.
     async fn wire(group: &mut Group, gates: Gates, plan: &Plan) -> Result<Self> {
         let ids = gates.ids().to_vec();
         for (wires, id) in plan.iter().zip(&ids) {
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    /// Members that ask for different forms must learn it.
+    /// Members that ask for different forms must be notified.
     #[test]
     fn no_two_wishes_have_the_same_number() {
         let shapes = [GraphShape::RecursiveDoubling, GraphShape::Ring].map(Form::All);

@@ -7,8 +7,8 @@ use super::{
 use crate::{Group, Result};
 use core::{fmt, marker::PhantomData, ops::Deref};
 
-/// The number of steps decides, whether members are few or many: recursive doubling, and the ring
-/// only where a unit has too few gates for log₂ n steps.
+/// The number of steps decides, for few members as for many: recursive doubling, and the ring only
+/// where a unit has too few gates for log₂ n steps.
 const BY_SIZE: [Form; 2] = [Form::All(GraphShape::RecursiveDoubling), Form::All(GraphShape::Ring)];
 
 /// A barrier in the barrier units of a group's members.
@@ -55,7 +55,7 @@ impl Barrier {
     /// Enters the barrier. Never blocks.
     ///
     /// # Errors
-    /// [`super::GateError::Outstanding`] if the previous barrier isn't over.
+    /// [`super::GateError::Outstanding`] if the previous barrier isn't complete.
     pub fn start(&mut self) -> Result<()> {
         self.0.start(Values::BARRIER)
     }
@@ -137,11 +137,12 @@ impl<T: GateValue> Reduction<T> {
         Ok(Reduction { channel, own: None, of: PhantomData })
     }
 
-    /// Contributes this member's values. All members contribute equally many, for the same
-    /// operation. Never blocks.
+    /// Contributes this member's values. All members contribute the same number of values, for the
+    /// same operation. Never blocks.
     ///
     /// # Errors
-    /// As [`Values::new`]; [`super::GateError::Outstanding`] if the previous reduction isn't over.
+    /// As [`Values::new`]; [`super::GateError::Outstanding`] if the previous reduction isn't
+    /// complete.
     pub fn start(&mut self, op: ReduceOp, values: &[T]) -> Result<()> {
         let values = Values::new(op, values)?;
         self.channel.start(values)?;
@@ -149,7 +150,7 @@ impl<T: GateValue> Reduction<T> {
         Ok(())
     }
 
-    /// Returns the result, if it is here; the next reduction may then be started. Never blocks.
+    /// Returns the result, if it has arrived; the next reduction may then be started. Never blocks.
     ///
     /// # Errors
     /// As [`Reduction::wait`].
@@ -202,8 +203,8 @@ impl<T: GateValue> ReductionTo<T> {
         Ok(ReductionTo { inner: Reduction { channel, own: None, of: PhantomData }, owns: group.me() == owner })
     }
 
-    /// Contributes this member's values. All members contribute equally many, for the same
-    /// operation. Never blocks.
+    /// Contributes this member's values. All members contribute the same number of values, for the
+    /// same operation. Never blocks.
     ///
     /// # Errors
     /// As [`Reduction::start`].
@@ -211,8 +212,8 @@ impl<T: GateValue> ReductionTo<T> {
         self.inner.start(op, values)
     }
 
-    /// Returns `Some` if the operation is over, with the result inside if this member is the owner.
-    /// Never blocks.
+    /// Returns `Some` if the operation is complete, with the result inside if this member is the
+    /// owner. Never blocks.
     ///
     /// # Errors
     /// As [`Reduction::wait`].

@@ -1,4 +1,4 @@
-//! Sums of `f64` that do not depend on the order: a wide integer with one exponent for all.
+//! Sums of `f64` that do not depend on the order: a wide integer with one exponent for all addends.
 //!
 //! Tofu's BFPSUM converts to a block floating format and adds integers; here the integer is so wide
 //! that nothing is ever lost (Kulisch's accumulator). Its unit is the smallest subnormal, 2⁻¹⁰⁷⁴;
@@ -155,7 +155,7 @@ mod tests {
         if x.is_sign_negative() { -magnitude } else { magnitude }
     }
 
-    /// Returns the nearest `f64`, by search: no arithmetic in common with what is tested.
+    /// Returns the nearest `f64`, by search: this shares no arithmetic with the code under test.
     fn nearest(sum: &BigInt) -> f64 {
         let negative = sum.sign() == Sign::Minus;
         let magnitude = if negative { -sum.clone() } else { sum.clone() };
@@ -172,7 +172,7 @@ mod tests {
         f64::from_bits(if up { high } else { low } | u64::from(negative) << 63)
     }
 
-    /// Sums by a tree that `shape` draws: take two sums away, put their sum back.
+    /// Sums by a tree drawn from `shape`: takes two sums out and puts their sum back.
     fn by_tree(addends: &[f64], shape: &[u32]) -> ExactSum {
         let mut sums: Vec<ExactSum> = addends.iter().map(|x| ExactSum::new(*x)).collect();
         let mut draw = shape.iter().cycle();
@@ -215,7 +215,7 @@ mod tests {
         assert_eq!(sum(&[-f64::MAX, -f64::MAX / 2f64.powi(53)]), f64::NEG_INFINITY);
         assert_eq!(sum(&[f64::from_bits(1), f64::from_bits(1)]).to_bits(), 2);
         assert_eq!(sum(&[f64::MIN_POSITIVE, -f64::from_bits(1)]).to_bits(), (1 << 52) - 1);
-        // Ties to even, and what lies far below decides.
+        // Ties go to even, and addends far below decide.
         let half = 2f64.powi(-53);
         assert_eq!(sum(&[1.0, half]), 1.0);
         assert_eq!(sum(&[1.0, half, f64::from_bits(1)]), 1.0 + 2.0 * half);
@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn a_float_tree_would_not_do() {
-        // What the property is worth: the same addends in two orders, added as f64.
+        // Without the property: the same addends in two orders, added as f64.
         let addends = [1e16, 1.0, -1e16, 1.0];
         let plain: f64 = addends.iter().sum();
         let sorted: f64 = [1e16, -1e16, 1.0, 1.0].iter().sum();

@@ -24,7 +24,7 @@ impl GateId {
     /// Indices in a rank's or node's table are below this.
     pub const INDICES: u32 = 1 << INDEX_BITS;
 
-    /// Creates the name of a gate in `rank`'s table; providers give indices meaning.
+    /// Creates the name of a gate in `rank`'s table; the meaning of indices is up to the provider.
     ///
     /// # Panics
     /// If `index` or `generation` is out of range.
@@ -65,7 +65,7 @@ impl GateId {
         (self.0 >> RANK_BITS) as u32 % Self::INDICES
     }
 
-    /// Returns how often the entry had been used or freed when the gate was allocated.
+    /// Returns the number of times the entry had been used or freed when the gate was allocated.
     pub const fn generation(self) -> u32 {
         (self.0 >> (RANK_BITS + INDEX_BITS)) as u32
     }
@@ -93,11 +93,11 @@ impl fmt::Display for GateId {
 pub struct Wiring {
     /// The gate, one of this rank's own.
     pub gate: GateId,
-    /// An own gate that signals it.
+    /// A gate of the same rank that signals it.
     pub source_local: Option<GateId>,
     /// A gate anywhere that signals it.
     pub source_remote: Option<GateId>,
-    /// An own gate that it signals.
+    /// A gate of the same rank that it signals.
     pub destination_local: Option<GateId>,
     /// A gate anywhere that it signals.
     pub destination_remote: Option<GateId>,
@@ -110,8 +110,8 @@ impl Wiring {
     }
 }
 
-/// Checks what every provider checks before it sets gates of `me`. `alive` returns what an own gate
-/// is wired to now, and whether it is a start/end gate, or why it can't be used.
+/// Checks what every provider checks before it sets gates of `me`. `alive` returns how a gate of
+/// this rank is wired now, and whether it is a start/end gate, or why it can't be used.
 ///
 /// # Errors
 /// [`GateError::NotOwn`], [`GateError::NotLocal`], [`GateError::PointsElsewhere`],
@@ -122,7 +122,7 @@ pub fn check_wirings(
     wirings: &[Wiring],
     alive: impl Fn(GateId) -> Result<(Wiring, bool)>,
 ) -> Result<()> {
-    // As it will be afterwards; of several settings of one gate the last counts.
+    // The wiring as it will be afterwards; of several settings of one gate the last counts.
     let after = |gate: GateId| -> Result<Wiring> {
         let (now, _) = alive(gate)?;
         Ok(wirings.iter().rfind(|w| w.gate == gate).copied().unwrap_or(now))

@@ -13,16 +13,16 @@
 //! # Rounds
 //! Signals are numbered by how often a gate was signalled since it was set, so the signal of a
 //! member that is ahead is never mistaken for one of this round. An output holds the signals of two
-//! rounds, until the gates it leads to have fired; a third round waits. An operation is over when
-//! its start half has signalled and its end half has fired; a start/end gate without sources
-//! therefore ends when its signal has left.
+//! rounds, until the gates it leads to have fired; a third round waits. An operation is complete
+//! when its start half has signalled and its end half has fired; at a start/end gate without
+//! sources it therefore completes when the signal has left.
 //!
 //! # Errors
-//! Faults travel as values do: a gate whose inputs differ in operation, type or number of values
-//! signals [`GateError::Mismatch`] instead, and whatever depends on it ends with that error. So
-//! does a wire to a gate that doesn't point back ([`GateError::PointsElsewhere`]), or that was
-//! freed ([`GateError::Freed`]). The round is then over, and the next one may be started. All gates
-//! must be set before the first of them is started: synchronise in between.
+//! Faults travel like values: a gate whose inputs differ in operation, type or number of values
+//! signals [`GateError::Mismatch`] instead, and every operation that depends on it ends with that
+//! error. So does a wire to a gate that doesn't point back ([`GateError::PointsElsewhere`]), or
+//! that was freed ([`GateError::Freed`]). The round is then over, and the next one may be started.
+//! All gates must be set before the first of them is started: synchronise in between.
 //!
 //! Source: Tofu's barrier interface, gates called BG and VBG there (`utofu_set_vbg`,
 //! `utofu_barrier`, `utofu_reduce_*`).

@@ -1,9 +1,9 @@
 //! Which gate of which member is wired to which: the usual graphs, for any number of members.
 //!
-//! * *Recursive doubling*: in step *k* members whose numbers differ in bit *k* exchange what they
-//!   have. With *n* = 2^k + *r* members, each of the first *r* first takes in the values of one of
-//!   the last *r* and sends it the result afterwards: the remote destination of its last gate has
-//!   no other use.
+//! * *Recursive doubling*: in step *k* members whose numbers differ in bit *k* exchange their
+//!   partial results. With *n* = 2^k + *r* members, each of the first *r* first takes in the values
+//!   of one of the last *r* and sends it the result afterwards: the remote destination of its last
+//!   gate has no other use.
 //! * *Ring to an owner*: values go from member to member and end with the owner. The other members
 //!   learn nothing.
 //! * *Ring*: a ring to an owner, from which the result goes round once more.
@@ -53,7 +53,7 @@ fn doubling(n: usize, me: usize) -> Plan {
     let steps = n.ilog2() as usize;
     let core = 1 << steps;
     let taken_in = n - core;
-    // Whether a member has a gate that takes another in, before its first step.
+    // Whether a member has a gate that takes in another member's values before its first step.
     let folds = |member: usize| usize::from(member < taken_in);
     if me >= core {
         // The last gate of its host sends it the result.

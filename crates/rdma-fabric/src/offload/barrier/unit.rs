@@ -1,4 +1,4 @@
-//! A rank's barrier unit: what a fabric offers, and what a provider implements.
+//! A rank's barrier unit: the fabric's methods, and the trait that a provider implements.
 
 use super::{GateError, GateId, Values, Wiring};
 use crate::{Deps, Fabric, FabricError, Result, fabric::SlotGuard, provider::Slot};
@@ -40,9 +40,9 @@ impl BarrierLimits {
 /// The state of an operation of a start/end gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// Not over yet. Tofu's `UTOFU_ERR_NOT_COMPLETED`.
+    /// Not complete yet. Tofu's `UTOFU_ERR_NOT_COMPLETED`.
     NotCompleted,
-    /// Over, with this result; `None` if no gate signals the start/end gate.
+    /// Complete, with this result; `None` if no gate signals the start/end gate.
     Completed(Option<Values>),
 }
 
@@ -77,18 +77,18 @@ impl Fabric {
         self.provider().gates().ok_or(FabricError::Unsupported { feature: &"a barrier unit" })
     }
 
-    /// Gives gates back. What they have signalled can still be combined by the gates it went to;
-    /// whoever waits for another signal of theirs, or signals them, gets [`GateError::Freed`]. Only
-    /// own gates are freed; others are ignored.
+    /// Gives gates back. What they have signalled can still be combined by the gates it went to; a
+    /// gate that waits for another signal of theirs, or signals them, gets [`GateError::Freed`].
+    /// Only this rank's own gates are freed; others are ignored.
     pub fn free_gates(&self, gates: &[GateId]) {
         if let Ok(unit) = self.unit() {
             unit.free(gates);
         }
     }
 
-    /// Sets wires of own gates, all or none, and restarts the count of their rounds. Local; peers
-    /// set their own gates. Members synchronise between setting the last gate and starting the
-    /// first.
+    /// Sets wires of this rank's own gates, all or none, and restarts the count of their rounds.
+    /// Local; peers set their own gates. Members synchronise between setting the last gate and
+    /// starting the first.
     ///
     /// Local wires are checked here. Of remote wires only the rank is checked; where such a wire
     /// leads is checked whenever it is used.
@@ -101,7 +101,7 @@ impl Fabric {
     }
 
     /// Starts an operation: `values` enter at the start half of `gate`. Never blocks. In virtual
-    /// time the CPU is busy as long as it is for posting.
+    /// time the CPU is busy for as long as a post takes.
     ///
     /// # Errors
     /// [`GateError::Outstanding`], [`GateError::NotSet`], [`GateError::NotStart`],

@@ -42,7 +42,7 @@ mod sealed {
 
 /// A type that barrier units reduce: `u64`, at most 6 values, or `f64`, at most 3.
 pub trait GateValue: Copy + Default + PartialEq + fmt::Debug + Send + Sync + Unpin + 'static + sealed::Sealed {
-    /// The most values that a signal carries.
+    /// The largest number of values that a signal carries.
     const MOST: usize;
     /// The type's name.
     const NAME: &'static str;
@@ -132,7 +132,7 @@ impl Values {
         self.count.into()
     }
 
-    /// Returns whether there is no value, as in a barrier.
+    /// Returns whether there are no values, as in a barrier.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }

@@ -3,8 +3,8 @@
 use super::{ExactSum, GateError, GateId, ReduceOp, Values, values::GateValue};
 use crate::{FabricError, Rank};
 
-/// A fault of a round, as it travels from gate to gate. When two faults meet, the lesser goes on,
-/// so that all members learn the same from the same faults.
+/// A fault of a round, as it travels from gate to gate. When two faults meet, the lesser one
+/// travels on, so that all members learn the same from the same faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RoundFault {
     /// Signals that differ met at this gate.
@@ -40,7 +40,7 @@ pub enum Wave {
     Values(Values),
     /// Exact sums, not yet rounded.
     Sums(Vec<ExactSum>),
-    /// Something went wrong.
+    /// A fault.
     Fault(RoundFault),
 }
 

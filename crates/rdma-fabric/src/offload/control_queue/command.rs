@@ -18,7 +18,7 @@ impl Inline {
     /// The most bytes of a piggyback put that takes only one slot.
     pub const ONE_SLOT: usize = 8;
 
-    /// Creates a piggyback put from `bytes`; `None` if they are more than [`Inline::MOST`].
+    /// Creates a piggyback put from `bytes`; `None` if there are more than [`Inline::MOST`].
     pub fn new(bytes: &[u8]) -> Option<Self> {
         let mut inline = Inline { bytes: [0; Self::MOST], len: bytes.len() as u8 };
         inline.bytes.get_mut(..bytes.len())?.copy_from_slice(bytes);

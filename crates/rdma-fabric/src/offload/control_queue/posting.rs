@@ -14,10 +14,10 @@ pub struct Posting {
     pub edata: u8,
     /// The number of *slots* by which a put advances the session offset of the target's queue: 0 to 15.
     pub sps: u8,
-    /// Whether to report the completion in the own TCQ: the local buffer may be reused.
+    /// Whether to report the completion in this queue's TCQ: the local buffer may be reused.
     pub tcq_notice: bool,
-    /// Whether to report in the own MRQ that the target has acknowledged, with the result of a get
-    /// or atomic. A nop never does.
+    /// Whether to report in this queue's MRQ that the target has acknowledged, with the result of a
+    /// get or atomic. A nop never reports.
     pub local_notice: bool,
     /// Whether to leave a notice in the target queue's MRQ.
     pub remote_notice: bool,
@@ -55,14 +55,14 @@ impl Posting {
         }
     }
 
-    /// Reports the completion in the own TCQ, with `tag`.
+    /// Reports the completion in this queue's TCQ, with `tag`.
     pub const fn tcq(mut self, tag: u64) -> Self {
         self.tcq_notice = true;
         self.tag = tag;
         self
     }
 
-    /// Reports acknowledgement and result in the own MRQ, with `edata`.
+    /// Reports acknowledgement and result in this queue's MRQ, with `edata`.
     pub const fn local(mut self, edata: u8) -> Self {
         self.local_notice = true;
         self.edata = edata;
@@ -138,12 +138,12 @@ pub struct MrqNotice {
     pub peer: QueueId,
     /// The command's [`Posting::edata`].
     pub edata: u8,
-    /// The value before an atomic.
+    /// The word's value before an atomic.
     pub value: u64,
     /// The own address.
     pub local: Stadd,
     /// The target's address.
     pub remote: Stadd,
-    /// The error met at the target, if any: then nothing was done there.
+    /// The error met at the target, if any; nothing was done there in that case.
     pub status: Result<(), QueueError>,
 }

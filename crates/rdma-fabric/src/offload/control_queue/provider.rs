@@ -1,4 +1,4 @@
-//! What a provider implements to have control queues.
+//! The traits that a provider implements to have control queues.
 
 use super::{Completion, MrqNotice, Pointers, Posting, QueueId, QueueLimits, QueueSpec, Stadd};
 use crate::{
@@ -38,12 +38,12 @@ pub trait Queue: Any + fmt::Debug + Send + Sync {
     fn pointers(&self) -> Pointers;
     /// Registers a region, under the fixed tag if one is given.
     fn register(&self, region: &Region, fixed: Option<u8>) -> Result<Stadd>;
-    /// Refuses writes of peers, or allows them again.
+    /// Refuses peers' writes, or allows them again.
     fn set_read_only(&self, at: Stadd, read_only: bool) -> Result<()>;
     /// Ends a registration.
     fn deregister(&self, at: Stadd) -> Result<()>;
-    /// Posts as many commands as find room, ahead of those that wait for it; returns how many, and
-    /// why not all of them.
+    /// Posts as many commands as find room, ahead of those that wait for it; returns how many were
+    /// posted, and why not all.
     fn try_post(&self, postings: &[Posting]) -> (usize, Result<(), Refused<()>>);
     /// Posts one command, in the order of those that wait for room.
     fn poll_post(&self, slot: &mut Slot, posting: &Posting, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>>;
@@ -54,7 +54,7 @@ pub trait Queue: Any + fmt::Debug + Send + Sync {
     /// Waits until the caller should look at `side` again.
     fn poll_wait(&self, slot: &mut Slot, side: QueueSide, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>>;
     /// Ends a wait at a `side` or, without one, for room. Called for every slot that is not empty.
-    /// The poll of that side just before found what was waited for.
+    /// The preceding poll of that side found what was awaited.
     fn end_wait(&self, slot: &mut Slot, side: Option<QueueSide>, ended: Ended);
     /// Closes the queue; returns how many commands never started.
     fn close(self: Box<Self>) -> Result<u64>;

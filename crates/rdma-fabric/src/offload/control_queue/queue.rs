@@ -73,8 +73,7 @@ impl ControlQueue {
         self.0.register(region, Some(tag))
     }
 
-    /// Refuses writes of peers to the memory registered under `at` from now on, or allows them
-    /// again.
+    /// From now on refuses peers' writes to the memory registered under `at`, or allows them again.
     ///
     /// # Errors
     /// [`super::QueueError::NoSuchTag`].
@@ -211,7 +210,7 @@ impl ControlQueue {
     /// Closes the queue and returns how many of its commands never started.
     ///
     /// # Errors
-    /// A command's first error that was not reported otherwise; the queue is closed all the same.
+    /// A command's first error that was not reported otherwise; the queue is closed nevertheless.
     pub fn close(self) -> Result<u64> {
         self.0.close()
     }

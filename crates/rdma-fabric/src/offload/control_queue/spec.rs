@@ -1,4 +1,4 @@
-//! How queues are opened, how many there can be, and their pointers.
+//! How queues are opened, their limits, and their pointers.
 
 /// The mode that a control queue is opened in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -26,12 +26,13 @@ pub struct QueueSpec {
     pub depth: u32,
     /// Entries of the message receive queue, a power of two.
     pub mrq_depth: u32,
-    /// Slots by which the session offset initially stands ahead.
+    /// The number of slots by which the session offset is initially ahead.
     pub initial_offset: u32,
-    /// Whether what hardware silently loses is an error: a session offset that gets a whole ring
-    /// ahead ([`super::QueueError::CreditOverrun`]), or an advance that this queue posts with a
-    /// command that gives none, or for a queue that has no session offset
-    /// ([`super::QueueError::CreditIgnored`]). The default is true in builds with debug assertions.
+    /// Whether it is an error when hardware would silently lose something: a session offset that
+    /// gets a whole ring ahead ([`super::QueueError::CreditOverrun`]), or an advance that this
+    /// queue posts with a command that can't advance anything, or for a queue that has no session
+    /// offset ([`super::QueueError::CreditIgnored`]). The default is true in builds with debug
+    /// assertions.
     pub checked: bool,
 }
 

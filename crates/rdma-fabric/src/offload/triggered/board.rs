@@ -14,9 +14,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// No lock is held while anything is posted or waited for.
 pub(super) struct Board {
     lent: Mutex<Lent>,
-    /// Number of lent sets that have something left to do: read without the lock.
+    /// The number of lent sets that have something left to do; read without the lock.
     left: AtomicU64,
-    /// Grows with every loan, and whenever watching tasks are woken.
+    /// A count that grows with every loan, and whenever watching tasks are woken.
     turns: AtomicU64,
 }
 
@@ -69,7 +69,7 @@ impl Board {
         core::mem::take(&mut lent.watches)
     }
 
-    /// Leaves a set to whichever call waits.
+    /// Lends a set to whichever call waits next.
     pub(super) fn lend(&self, set: Box<Set>) -> u64 {
         let left = set.is_left();
         let mut lent = self.lock();

@@ -1,24 +1,24 @@
-//! Triggered puts without queues: what a rank will put as soon as words of its own say so.
+//! Triggered puts without queues: puts that a rank makes as soon as words of its own say so.
 //!
 //! A network interface with [session queues](crate::control_queue) carries such puts out by itself.
-//! Where there are none, or none is left, the CPU has to look: a rank arms [`TriggeredPuts`], and
-//! what can't leave at once leaves in whichever call of this rank waits next, whatever that call
-//! waits for. So a rank that has started two things may wait for them in any order, and so may its
-//! neighbours (MPI 4.1, §2.9: progress).
+//! Where there are no queues, or none is left, the CPU has to look: a rank arms [`TriggeredPuts`],
+//! and puts that can't leave at once leave in the next call in which this rank waits, whatever that
+//! call waits for. So a rank that has started two things may wait for them in any order, and so may
+//! its neighbours (MPI 4.1, §2.9: progress).
 //!
 //! # Who looks
-//! Every call that waits [beside](Triggers::beside) the rank's [`Triggers`] looks: owners for their
-//! own puts, the [`crate::Group`]'s collectives, the systems that use such puts. A rank that
-//! computes, or waits for something else (a lock, a notice), carries nothing out meanwhile: that
-//! takes queues.
+//! Every call that waits [beside](Triggers::beside) the rank's [`Triggers`] looks: owners waiting
+//! for their own puts, the [`crate::Group`]'s collectives, the systems that use such puts. A rank
+//! that computes, or waits for something else (a lock, a notice), carries nothing out meanwhile:
+//! that needs queues.
 //!
-//! # What is not done twice
-//! A put is posted once for each number, whichever future is dropped meanwhile: what was posted is
-//! remembered apart from the futures that drive it. Before its word is written a put may be
+//! # Nothing is done twice
+//! A put is posted once for each number, whichever future is dropped meanwhile: posted puts are
+//! remembered separately from the futures that drive them. Before its word is written a put may be
 //! repeated; afterwards its target may proceed, and must not see it again.
 //!
-//! A future that carries a put out has it in hand until the network has taken it, and its owner
-//! waits for that. So such a future must be polled or dropped, not set aside.
+//! A future that carries a put out has it in hand until the network has taken it, and the put's
+//! owner waits for that. So such a future must be polled or dropped, not set aside.
 //!
 //! # Source
 //! Triggered operations: B. Barrett et al., The Portals 4 network programming interface (2012),
@@ -68,7 +68,7 @@ impl Triggers {
         Triggers(self.0.clone())
     }
 
-    /// Returns whether nothing is armed that calls other than its owner's should look after.
+    /// Returns whether nothing is armed that calls other than the owner's should carry out.
     #[inline]
     pub fn is_idle(&self) -> bool {
         self.0.get().is_none_or(|board| board.is_idle())
@@ -106,8 +106,8 @@ impl Triggers {
         if self.is_idle() { own.await } else { join::join(self.board().advance(), own).await.1 }
     }
 
-    /// Waits for `awaited`, and meanwhile carries out what becomes possible, including what other
-    /// tasks of this rank arm only then.
+    /// Waits for `awaited`, and meanwhile carries out puts as they become possible, including those
+    /// that other tasks of this rank arm only then.
     pub async fn beside<T: Future>(&self, awaited: T) -> T::Output {
         let mut awaited = pin!(awaited);
         let board = self.board();

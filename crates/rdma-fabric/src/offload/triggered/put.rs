@@ -6,18 +6,18 @@ use crate::{
 };
 use core::fmt;
 
-/// A put that goes to another rank when own words have reached a number, followed by a word there
-/// that receives the number.
+/// A put that goes to another rank when words of this rank's own have reached a number, followed by
+/// a word there that receives the number.
 pub struct TriggeredPut {
     /// The words that must all have reached the number.
     needs: Vec<LocalWord<u64>>,
     transfer: Transfer,
     to: Rank,
-    /// The word that receives the number, to be seen after what is transferred. `span` is the same
+    /// The word that receives the number, to be seen after the transferred data. `span` is the same
     /// place.
     word: RemoteWord<u64>,
     span: RemoteSpan<u64>,
-    /// Whether there is nothing that the word could overtake.
+    /// Whether the word can't overtake anything.
     alone: bool,
     /// The last number for which the word was written.
     done: u64,
@@ -52,7 +52,7 @@ impl TriggeredPut {
         Ok(None)
     }
 
-    /// Carries the put out where that takes no waiting; returns whether it is done.
+    /// Carries the put out where that needs no wait; returns whether it is done.
     #[inline]
     pub(super) fn go_now(&mut self, fabric: &Fabric, number: u64) -> Result<bool> {
         if !self.alone && (!self.transfer.put_now(fabric)? || join::now(fabric.flush(self.to)).transpose()?.is_none()) {
@@ -243,8 +243,8 @@ impl Transfer {
         each!(self, spans => spans.pairs.is_empty())
     }
 
-    /// Puts as much as takes no waiting; returns whether all of it is complete. Call it, or
-    /// [`Transfer::put`], again until it is.
+    /// Puts as much as needs no wait; returns whether all of it is complete. Call this or
+    /// [`Transfer::put`] again until it is.
     ///
     /// # Errors
     /// As [`Fabric::try_put`].
@@ -253,8 +253,7 @@ impl Transfer {
         each!(self, spans => spans.put_now(fabric))
     }
 
-    /// Puts what is not put yet, and waits until all of it is complete. May be dropped and called
-    /// again.
+    /// Puts the rest, and waits until all of it is complete. May be dropped and called again.
     ///
     /// # Errors
     /// As [`Fabric::put`].

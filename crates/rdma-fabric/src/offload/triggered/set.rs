@@ -1,5 +1,5 @@
-//! Puts that are armed together: the protocol's handle to them, and the part that goes to whichever
-//! call carries them out.
+//! Puts that are armed together: the protocol's handle to them, and the part that moves to
+//! whichever call carries them out.
 
 use super::TriggeredPut;
 use crate::{Deps, Fabric, FabricError, LocalWord, Rank, Result, join};
@@ -9,8 +9,8 @@ use std::sync::Arc;
 /// Puts that are armed together, again and again, each time with a greater number.
 ///
 /// What can't be carried out at once is carried out in whatever call of this rank waits next
-/// ([`Triggers::beside`](super::Triggers::beside)). Dropping the value gives up what is not carried
-/// out; what was posted is still carried out by the network.
+/// ([`Triggers::beside`](super::Triggers::beside)). Dropping the value gives up puts that are not
+/// carried out; the network still carries out what was posted.
 pub struct TriggeredPuts {
     fabric: Fabric,
     /// The set; `None` while it is lent.
@@ -131,7 +131,7 @@ pub(super) struct Set {
     error: Option<FabricError>,
 }
 
-/// What is left to do of a set's puts.
+/// The state of a set's puts that are still to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Left {
     /// Some puts have to wait for the network.
@@ -197,13 +197,14 @@ impl Set {
         gone
     }
 
-    /// Returns a wait that ends when one of the puts may go on.
+    /// Returns a wait that ends when one of the puts can proceed.
     pub(super) fn parked(&self) -> Result<Parked> {
         let mut words = Vec::new();
         for put in self.puts.iter().filter(|put| !put.is_done(self.number)) {
             match put.late(&self.fabric, self.number)? {
                 Some(word) => words.push(word.clone()),
-                // Its words have arrived since the last look, and peers may wait for this put.
+                // The put's words have arrived since the last look, and peers may be waiting for
+                // it.
                 None => {
                     words.clear();
                     break;

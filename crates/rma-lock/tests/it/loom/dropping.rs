@@ -1,8 +1,9 @@
-//! Every future of the lock, dropped after each number of polls it can have.
+//! Every future of the lock, dropped after every possible number of polls.
 //!
-//! Results of operations come one poll late here, so that each operation is a point to drop at,
-//! with its effect at the home and its result unseen. Acquisitions and releases race with those who
-//! would wake them; who is left must end, and the lock be as if the dropped one had never come.
+//! Results of operations arrive one poll late here, so that each operation is a point to drop at,
+//! with its effect at the home and its result unseen. Acquisitions and releases race with the ranks
+//! that would wake them; the remaining ranks must end, and the lock must look as if the dropped one
+//! had never come.
 
 use super::{
     LoomRole::{self, *},
@@ -14,8 +15,8 @@ use rdma_fabric::PutOrder;
 use rma_lock::locks::RpLock;
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 
-/// A provider that orders nothing, and one that orders puts before atomics, for which the lock goes
-/// other ways.
+/// A provider that orders nothing, and one that orders puts before atomics, for which the lock
+/// takes other paths.
 const ORDERS: [PutOrder; 2] = [PutOrder::None, PutOrder::AllTargets];
 
 fn config(ranks: usize, order: PutOrder) -> Config {
@@ -25,8 +26,8 @@ fn config(ranks: usize, order: PutOrder) -> Config {
     config
 }
 
-/// Checks `dropped` beside `others` for every number of polls up to the one that always suffices;
-/// that is at least `points`.
+/// Checks `dropped` together with `others` for every number of polls up to the one that always
+/// suffices, which is at least `points`.
 fn everywhere(bound: usize, dropped: fn(u8) -> LoomRole, others: &[LoomRole], points: u8) {
     for order in ORDERS {
         let mut polls = 0;
@@ -59,7 +60,7 @@ fn one_of_three_drops() {
     everywhere(2, WriteFor, &[Read, Write], 4);
 }
 
-/// Tries may be refused as well, so the number of polls that suffices is given.
+/// Tries may also be refused, so the number of polls that suffices is given.
 #[test]
 fn dropped_tries() {
     for (dropped, other) in [(TryReadFor as fn(u8) -> LoomRole, Write), (TryWriteFor, Read), (TryWriteFor, Write)] {
@@ -88,7 +89,7 @@ fn without_late_results_the_fast_ways_are_right() {
     }
 }
 
-/// The number of polls is one at which the dropped one has done something and waits.
+/// After the given number of polls the dropped future has done something and waits.
 #[test]
 fn what_is_not_done_for_the_dropped_is_found() {
     const SHOWN: [(QueuedMistake, &[LoomRole]); 4] = [

@@ -1,4 +1,4 @@
-//! The harness itself, tried on a plain MCS mutex over the fabric: the right one passes, every
+//! The harness itself, tested on a plain MCS mutex over the fabric: the right mutex passes, every
 //! broken one is reported.
 
 use loom_fabric::{Access, Config, DataCell, Delivery, Seat, check, check_fails, run};
@@ -11,12 +11,12 @@ enum McsMistake {
     Nothing,
     /// Hands over without a flush of the protected data.
     NoFlush,
-    /// Hands over by an atomic without that flush, which is no mistake where puts are ordered
-    /// before atomics.
+    /// Hands over by an atomic without that flush, which is correct where puts are ordered before
+    /// atomics.
     NoFlushButSwap,
     /// Marks itself as blocked only after it can be woken.
     LateInit,
-    /// Believes that the tail was still its own.
+    /// Assumes that the tail was still its own.
     IgnoredCas,
 }
 
@@ -133,7 +133,7 @@ fn a_hand_over_without_flush_is_a_race() {
     check_fails(None, RACE, model(Config::new(2, Delivery::AtPost), McsMistake::NoFlushButSwap));
 }
 
-/// Before atomics, that is: puts are not ordered among themselves.
+/// Puts are ordered before atomics only, not among themselves.
 #[test]
 fn no_flush_is_needed_where_puts_are_ordered() {
     let mut config = Config::new(2, Delivery::AtPost);

@@ -1,8 +1,8 @@
-//! A reader that is one too many, beside one that leaves and a writer that registers.
+//! One reader too many, racing with a reader that leaves and a writer that registers.
 //!
-//! Rank 0 reads, and counts for as many as a word counts, for a while; rank 1 reads or is refused;
-//! rank 2 writes. The one that is refused may be the last that leaves before the writer, and has to
-//! let it in.
+//! For a while rank 0 reads and counts for as many readers as a word can count; rank 1 reads or is
+//! refused; rank 2 writes. The refused reader may be the last to leave before the writer, and then
+//! has to let it in.
 
 use super::HOME;
 use checks::lock::{RefusalMistake, mutation::assert_idle, preset, refusal_mistaken};
@@ -20,7 +20,8 @@ use std::{
     },
 };
 
-/// One rank's part. What must outlive the last rank; whether it was refused.
+/// Plays one rank's part; returns what must outlive the last rank, and whether the rank was
+/// refused.
 async fn part<L: RmaLock>(
     fabric: Fabric,
     seen_by_loom: Fabric,

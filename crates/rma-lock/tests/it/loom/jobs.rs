@@ -1,8 +1,8 @@
-//! The locks with queues. What orders memory between ranks is another word in each, so each
-//! hand-over is checked with each.
+//! The locks with queues. In each of them a different word orders memory between ranks, so each
+//! hand-over is checked with each lock.
 //!
 //! Each job runs with puts delivered at once and with puts delivered as late as the contract
-//! allows. Those that take long are ignored tests, which CI runs.
+//! allows. Long jobs are ignored tests, which CI runs.
 
 use super::{
     LoomRole::{self, Clock, Read, ReadBefore, TryRead, TryWrite, Write, WriteBefore},
@@ -15,11 +15,11 @@ use rma_lock::{
 };
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 
-/// What ranks do, how often, with how many preemptions at most (`None`: any number), in how many
-/// executions at least.
+/// A job: what ranks do, how often, the largest number of preemptions (`None`: any number), and the
+/// smallest number of executions.
 type LoomJob = (&'static [LoomRole], usize, Option<usize>, usize);
 
-/// Of the reader-preference lock.
+/// The jobs of the reader-preference lock.
 const JOBS: &[LoomJob] = &[
     (&[Read, Write], 1, None, 48),
     (&[Write, Read], 1, None, 93),
@@ -56,7 +56,7 @@ const LONG_JOBS: &[LoomJob] = &[
     (&[ReadBefore, ReadBefore, Write, Clock], 1, Some(2), 528),
 ];
 
-/// Of the others.
+/// The jobs of the other locks.
 const JOBS_OF_OTHERS: &[LoomJob] = &[
     (&[Read, Write], 1, None, 10),
     (&[Write, Write], 1, None, 10),
@@ -89,7 +89,7 @@ fn check_jobs<L: RmaLock>(jobs: &[LoomJob]) {
         {
             assert_eq!(seen.most_readers.load(Relaxed), 2, "no execution had both readers inside");
         }
-        // A rank that only moves the clock has it, too.
+        // A rank that only moves the clock counts as having had the lock.
         let clocks = if roles.contains(&Clock) { 1 } else { 0 };
         assert!(seen.had.load(Relaxed) > clocks, "nobody ever had the lock");
         let gives_up =

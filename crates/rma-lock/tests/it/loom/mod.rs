@@ -1,7 +1,7 @@
 //! Exhaustive checks under loom, within the bounds each test states: exclusion, visibility, no
 //! deadlock, nothing left behind.
 //!
-//! The fabric has a provider of its own, `loom-fabric`; the protocols know nothing of it, and are
+//! The fabric runs on a special provider, `loom-fabric`; the protocols know nothing of it, and are
 //! the same compiled code as elsewhere.
 
 mod dropping;
@@ -42,18 +42,19 @@ enum LoomRole {
     WriteBefore,
     /// Moves everybody's clock.
     Clock,
-    /// Drops the acquisition if it is not over after so many polls.
+    /// Drops the acquisition if it has not completed after this many polls.
     ReadFor(u8),
     WriteFor(u8),
     TryReadFor(u8),
     TryWriteFor(u8),
-    /// Drops the release likewise; after none, the guard.
+    /// Drops the release if it has not completed after this many polls; after none, drops the
+    /// guard.
     ReadReleaseFor(u8),
     WriteReleaseFor(u8),
 }
 use LoomRole::*;
 
-/// Polls a future up to so many times and then drop it.
+/// Polls a future up to `times` times and then drops it.
 async fn polled<T>(times: u8, future: impl Future<Output = T>) -> Option<T> {
     let (mut future, mut left) = (pin!(future), times);
     poll_fn(move |cx| {
@@ -73,7 +74,7 @@ async fn polled<T>(times: u8, future: impl Future<Output = T>) -> Option<T> {
 const HOME: Rank = Rank::new(0);
 const DEADLINE: Time = Time::from_picos(1);
 
-/// A deadline that came is no error here.
+/// Converts a timeout to `None`: it is no error here.
 fn in_time<G>(outcome: Result<G, LockError>) -> Result<Option<G>, LockError> {
     match outcome {
         Err(LockError::TimedOut) => Ok(None),
@@ -81,8 +82,8 @@ fn in_time<G>(outcome: Result<G, LockError>) -> Result<Option<G>, LockError> {
     }
 }
 
-/// Takes the lock as `role` says, looks at the data or changes it, and lets go. True if the lock
-/// was had.
+/// Takes the lock as `role` says, looks at the data or changes it, and releases the lock. Returns
+/// whether it got the lock.
 async fn use_lock<L: RmaLock>(
     lock: &L,
     word: &RemoteWord<u64>,
@@ -136,10 +137,11 @@ async fn use_lock<L: RmaLock>(
     Ok(true)
 }
 
-/// What must outlive the last rank: the lock, the data's region; and whether the lock was had.
+/// What must outlive the last rank: the lock and the data's region; and whether the rank got the
+/// lock.
 type Kept<L> = (L, Region, bool);
 
-/// One rank's part.
+/// Plays one rank's part.
 async fn rounds<L: RmaLock>(
     fabric: Fabric,
     seen_by_loom: Fabric,
@@ -157,17 +159,17 @@ async fn rounds<L: RmaLock>(
     Ok((lock, shared, had))
 }
 
-/// What happened in some execution, to see that a check is about what it claims to be about.
+/// What happened in some execution, to verify that a check covers what it claims to.
 #[derive(Debug, Default)]
 struct Seen {
     most_readers: AtomicUsize,
     refused: AtomicUsize,
-    /// Of rank 0.
+    /// Refusals of rank 0.
     refused_first: AtomicUsize,
     had: AtomicUsize,
 }
 
-/// A job of `L`, to be checked.
+/// Returns a job of `L` to check.
 fn model_of<L: RmaLock>(
     config: Config,
     roles: Vec<LoomRole>,
@@ -196,7 +198,7 @@ fn model_of<L: RmaLock>(
     }
 }
 
-/// A job of the reader-preference lock with one step done wrong.
+/// Returns a job of the reader-preference lock with one step done wrong.
 fn broken(
     mistake: Option<QueuedMistake>,
     roles: &'static [LoomRole],

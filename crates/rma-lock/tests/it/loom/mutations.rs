@@ -1,7 +1,7 @@
 //! The reader-preference lock with one step done wrong: each must be reported.
 //!
-//! Not here: `RememberedNext`, which needs three ranks and two rounds, too much for loom; the
-//! explorer of delivery orders finds it.
+//! `RememberedNext` is not here, because it needs three ranks and two rounds, too much for loom;
+//! the explorer of delivery orders finds it.
 
 use super::{
     LoomRole::{self, Clock, Read, Write, WriteBefore},
@@ -21,12 +21,12 @@ const MISSED: &str = "visibility";
 const CORRUPT: &str = "Corrupt";
 const RESIDUE: &str = "residue";
 
-/// A mistake, a job that shows it, and what may be said of it.
+/// A mistake, a job that shows it, and the reports that are expected.
 type Shown = (QueuedMistake, &'static [LoomRole], usize, Delivery, &'static [&'static str]);
 
 const SHOWN: &[Shown] = &[
     (NoSecondLook, &[Read, Write], 1, AtPost, &[DEADLOCK]),
-    // A node must be used before there is anything to initialise.
+    // A node must have been used before it needs to be initialised.
     (LateInitialisation, &[Write, Write], 2, AtPost, &[DEADLOCK, RESIDUE]),
     (HeadNotFlushed, &[Read, Write], 1, AtFlush, &[CORRUPT]),
     (ComparisonIgnored, &[Read, Write], 1, AtPost, &[EXCLUSION, RACE]),

@@ -1,4 +1,4 @@
-//! Locks that know nodes, under loom: the words that readers of a node share, and the race between
+//! Node-aware locks under loom: the words that readers of a node share, and the race between
 //! readers that leave and a writer that waits for them.
 
 use super::HOME;
@@ -10,10 +10,10 @@ use rma_lock::{
 };
 use std::rc::Rc;
 
-/// Two locks with queues, a line for a node and one for flags, and the data, of 8 bytes each.
+/// Cells of 8 bytes: two locks with queues, a line for a node and one for flags, and the data.
 const CELLS: usize = 56;
 
-/// Takes the lock, looks at the data or changes it, and lets go.
+/// Takes the lock, looks at the data or changes it, and releases the lock.
 async fn once<L: RmaLock>(
     fabric: Fabric,
     data: Rc<DataCell>,
@@ -41,8 +41,8 @@ where
     Ok((lock, shared))
 }
 
-/// All executions with at most `bound` preemptions, of ranks that write or read, under both
-/// deliveries; at least so many each.
+/// Checks all executions with at most `bound` preemptions, of ranks that write or read, under both
+/// deliveries: at least `at_least` for each.
 fn check_lock<L: RmaLock>(bound: Option<usize>, writers: &'static [bool], together: bool, at_least: usize) {
     for delivery in [Delivery::AtPost, Delivery::AtFlush] {
         let config = Config { cells_per_rank: CELLS, together, ..Config::new(writers.len(), delivery) };

@@ -1,4 +1,4 @@
-//! What a lock does not survive, who is not concerned, and suspicion.
+//! What a lock does not survive, ranks that are not concerned, and suspicion.
 
 use rdma_fabric::{Fabric, FabricError, Group, ProgramResult, Rank, Time};
 use rma_lock::{
@@ -15,7 +15,8 @@ fn at(micros: u64) -> Time {
     Time::from_picos(micros * 1_000_000)
 }
 
-/// What each rank says in the end, if it lives; `stops` are ranks, and microseconds.
+/// Returns what each rank says in the end, if it lives; `stops` are nodes and the microseconds at
+/// which they stop.
 fn run(ranks: usize, scene: Scene, stops: &[(u32, u64)]) -> Vec<Option<String>> {
     let stop = |(node, micros): &(u32, u64)| Fault { at: at(*micros), kind: FaultKind::NodeStop { node: *node } };
     let job = Job::new(&Platform::fx100(), ranks).faults(Faults::new(stops.iter().map(stop).collect()));
@@ -27,12 +28,12 @@ fn run(ranks: usize, scene: Scene, stops: &[(u32, u64)]) -> Vec<Option<String>> 
 
 #[derive(Clone, Copy, Debug)]
 enum Scene {
-    /// Survivors write, so many deaths survived, until an error.
+    /// Survivors write until an error, with a lock that survives this many deaths.
     Writes(Recovery),
     /// Survivors write as in [`Scene::Writes`], in a group of all but the last rank.
     InGroup,
     Suspicion,
-    /// Made so, and used once.
+    /// The lock is made with these limits and used once.
     Made(Recovery),
 }
 
@@ -99,7 +100,7 @@ async fn in_group(fabric: &Fabric) -> ProgramResult<String> {
     writes(fabric, &lock).await
 }
 
-/// Rank 1 holds; rank 2 suspects it.
+/// Rank 1 holds the lock; rank 2 suspects it.
 async fn suspicion(fabric: &Fabric) -> ProgramResult<String> {
     let lock = RecoverableLock::symmetric(fabric, HOME).await?;
     match fabric.rank().number() {
@@ -111,7 +112,7 @@ async fn suspicion(fabric: &Fabric) -> ProgramResult<String> {
         2 => {
             fabric.sleep_until(at(100)).await;
             lock.suspect(Rank::new(1)).await?;
-            // Nothing is taken from anybody.
+            // The lock is not taken from the holder.
             let deadline = at(300);
             assert!(fabric.before(deadline, lock.mend()).await.is_none(), "the suspect is still inside");
             fabric.sleep_until(at(700)).await;
@@ -123,7 +124,7 @@ async fn suspicion(fabric: &Fabric) -> ProgramResult<String> {
             let guard = lock.mend().await?;
             assert_eq!(guard.torn(), Some(Torn { by }));
             guard.release().await?;
-            // Torn until somebody clears it.
+            // The data stays torn until a rank clears the mark.
             let mut guard = lock.mend().await?;
             assert_eq!(guard.torn(), Some(Torn { by }));
             guard.clear_torn().await?;
@@ -157,7 +158,7 @@ fn more_deaths_than_were_asked_for_are_told_to_all() {
             assert_eq!(said[rank].as_deref(), Some(told(recovery).as_str()), "rank {rank} with {recovery:?}");
         }
     }
-    // Together they take one epoch, and two deaths.
+    // Ranks that die together use up one epoch and two deaths.
     let said = run(5, Scene::Writes(few), &[(1, 200), (3, 200)]);
     assert!(said.iter().flatten().all(|lock| lock.contains("epoch 1")), "{said:?}");
     let one = Recovery::of_deaths(0);

@@ -1,4 +1,4 @@
-//! A job of 4096 ranks: the holder dies, and who recovers from that dies too.
+//! A job of 4096 ranks: the holder dies, and so does the rank that recovers from that.
 
 use rdma_fabric::{Fabric, ProgramResult, Rank, Time};
 use rma_lock::{
@@ -11,13 +11,13 @@ use tofu2_sim::virt::{Fault, FaultKind, Faults, Job, Platform};
 const RANKS: usize = 4096;
 const HOME: Rank = Rank::new(0);
 const HOLDS: u32 = 1000;
-/// Waits from the beginning, and so recovers.
+/// The rank that waits from the beginning, and so recovers.
 const RECOVERS: u32 = 2000;
-/// Comes to wait just after the holder's death.
+/// The rank that begins to wait just after the holder's death.
 const FOLLOWS: u32 = 3000;
 const DIES: Time = Time::from_picos(2_000_000_000);
 const FOLLOWED: Duration = Duration::from_micros(5);
-/// When all others come to read.
+/// When all other ranks begin to read.
 const READ: Duration = Duration::from_millis(80);
 const END: Duration = Duration::from_millis(400);
 
@@ -68,8 +68,8 @@ async fn comes_in(fabric: Fabric) -> ProgramResult<u64> {
     Ok(came.as_picos())
 }
 
-/// How long after the holder's death a writer was inside, if the one that recovers dies `after` it,
-/// or lives.
+/// Returns how long after the holder's death a writer was inside, if the recovering rank dies this
+/// long `after` that, or lives.
 fn run(after: Option<Duration>) -> Duration {
     let stop = |node, at| Fault { at, kind: FaultKind::NodeStop { node } };
     let stops = [Some(stop(HOLDS, DIES)), after.map(|after| stop(RECOVERS, DIES + after))];

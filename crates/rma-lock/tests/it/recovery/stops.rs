@@ -1,6 +1,6 @@
-//! Ranks that stop at each moment of a run, at drawn moments with links that are slow or down
-//! meanwhile, or during a recovery: what survivors do with the lock, and what must hold of it. A
-//! failure is replayed from its seed, or from the list it prints.
+//! Ranks that stop at each moment of a run, at random moments while links are slow or down, or
+//! during a recovery: what survivors do with the lock, and what must hold for it. A failure is
+//! replayed from its seed, or from the list it prints.
 
 use checks::lock::Record;
 use rdma_fabric::{Fabric, ProgramResult, Rank, Time};
@@ -18,16 +18,16 @@ const BUSY: Duration = Duration::from_nanos(300);
 /// What a survivor has seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Tally {
-    /// Versions it wrote and released.
+    /// The number of versions it wrote and released.
     wrote: u64,
-    /// Times it found torn data.
+    /// The number of times it found torn data.
     torn: u64,
     /// The version at the end; at the home only.
     version: u64,
 }
 
-/// Reads and writes in turn, `rounds` times. A rank that dies may leave the record torn; who finds
-/// it mends it.
+/// Reads and writes in turn, `rounds` times. A rank that dies may leave the record torn; the rank
+/// that finds it mends it.
 async fn rounds(fabric: Fabric, deaths: usize, rounds: u64, end: Duration) -> ProgramResult<Tally> {
     let lock = RecoverableLock::symmetric_with(&fabric, HOME, Recovery::of_deaths(deaths)).await?;
     let region = fabric.alloc_symmetric(16).await?;
@@ -55,7 +55,7 @@ async fn rounds(fabric: Fabric, deaths: usize, rounds: u64, end: Duration) -> Pr
         }
     }
     if fabric.rank() == HOME {
-        // Its memory is needed.
+        // The home's memory is still needed.
         fabric.sleep(end).await;
         let [a, b] = record.halves().await?;
         tally.version = a.max(b);
@@ -76,11 +76,11 @@ struct StoppingJob {
 
 /// How a run ended.
 struct RunEnd {
-    /// How many ranks were on nodes that stopped.
+    /// The number of ranks on nodes that stopped.
     stopped: usize,
-    /// How often survivors found the record torn.
+    /// The number of times that survivors found the record torn.
     torn: u64,
-    /// When the last rank but the home ended.
+    /// When the last rank except the home ended.
     lasted: Time,
 }
 
@@ -97,7 +97,7 @@ impl StoppingJob {
         Ok(rounds(fabric, self.deaths, self.rounds, self.end).await.map_err(|error| error.to_string()))
     }
 
-    /// Runs the job with these faults; who lives must not notice more than that.
+    /// Runs the job with these faults; survivors must not notice anything else.
     fn run(self, what: &str, faults: &Faults) -> RunEnd {
         let stopped = |rank: usize| {
             let node = rank as u32 / self.per_node;
@@ -114,7 +114,7 @@ impl StoppingJob {
                     all.torn += tally.torn;
                     all.version = all.version.max(tally.version);
                 }
-                // Stopped after its end, or before.
+                // Its node stopped after its end, or before.
                 None if stopped(rank) => {}
                 other => panic!("{what}: rank {rank} ended with {other:?}\n{faults}"),
             }
@@ -137,7 +137,7 @@ fn nobody_dies() {
     }
 }
 
-/// One of three ranks stops, at one time after the other.
+/// One of three ranks stops, at each of a series of times.
 #[test]
 fn one_dies_at_any_moment() {
     let job = StoppingJob::of(3, 4);
@@ -154,7 +154,7 @@ fn one_dies_at_any_moment() {
     assert!(torn > 0 && torn < runs);
 }
 
-/// Four ranks to a node; those of the home's node live.
+/// Four ranks per node; those of the home's node live.
 const NODES: StoppingJob =
     StoppingJob { ranks: 16, per_node: 4, deaths: 12, rounds: 4, end: Duration::from_millis(20) };
 
@@ -183,7 +183,8 @@ fn nodes_stop_at_drawn_moments() {
     assert!(most == NODES.deaths && torn > 0);
 }
 
-/// One node after the other, the later ones soon after the first: while somebody opens an epoch.
+/// Nodes stop one after the other, the later ones soon after the first, while a rank opens an
+/// epoch.
 #[test]
 fn nodes_stop_during_a_recovery() {
     let (mut runs, mut torn) = (0, 0);

@@ -1,5 +1,5 @@
-//! Steps done wrong: the search finds what they break, and the code does not behave like a model
-//! that has them. Nor does a model without them follow code that has them.
+//! Steps done wrong: the search finds what they break, the code does not behave like a model that
+//! has them, and a model without them can't follow code that has them.
 
 use super::{Same, tested, traces::follow};
 use checks::lock::{mutation::QueuedMistake, program, queued_mutations};
@@ -10,7 +10,7 @@ const COUNTED: &[Lock] = &[Lock::Flat, Lock::Packed, Lock::WritersFirst];
 const NAMING_HEADS: &[Lock] = &[Lock::Packed, Lock::WritersFirst];
 const QUEUED: &[Lock] = &[Lock::Flat, Lock::Packed, Lock::WritersFirst, Lock::Fair];
 
-/// Mistakes, the locks that have the step, and a job that shows them.
+/// Mistakes, the locks that have the step, and a job that shows each mistake.
 const MISTAKES: &[(Mistake, &[Lock], &[Role], usize)] = &[
     (NoSecondLook, COUNTED, &[Read, Write], 1),
     (LateInitialisation, QUEUED, &[Write, Write], 2),
@@ -81,7 +81,7 @@ fn the_search_finds_them() {
     }
 }
 
-/// Without the moves that happen at once, too.
+/// Also without making moves at once.
 #[test]
 fn the_search_of_every_move_finds_them() {
     for shown in shown() {
@@ -94,7 +94,7 @@ fn the_search_of_every_move_finds_them() {
 #[test]
 fn the_code_does_not_fit_them() {
     const RUNS: u64 = 2_000;
-    // A model that lets more happen is fit by all that the right one is.
+    // Every run that fits the right model also fits one that allows more.
     let lets_more_happen = |mistake| matches!(mistake, HeadNotFlushed | DataNotFlushed);
     for shown in shown().filter(|shown| !lets_more_happen(shown.1)) {
         let (same, model) = (same(shown), model(shown));
@@ -104,7 +104,7 @@ fn the_code_does_not_fit_them() {
     }
 }
 
-/// The locks' own mutations, as far as nobody gives up in their jobs.
+/// The locks' own mutations, except those whose jobs give up.
 #[test]
 fn wrong_code_does_not_fit_the_model() {
     const RUNS: u64 = 3_000;
@@ -121,7 +121,7 @@ fn wrong_code_does_not_fit_the_model() {
         let same = Same { lock, roles: roles.leak(), nodes, rounds: mutation.rounds };
         let model = same.model();
         let refused = (0..RUNS).find_map(|seed| {
-            // That the code itself finds something wrong says nothing of the model.
+            // An error found by the code itself says nothing about the model.
             let what = follow(&same, &model, Some(mutation.mistake), seed).err()?;
             what.contains("where the model has").then_some(what)
         });
@@ -132,6 +132,7 @@ fn wrong_code_does_not_fit_the_model() {
         count += 1;
     }
     assert!(count > 50, "{count} mutations");
-    // Shows in one run of very many. That the model with this mistake is broken is found above.
+    // It shows in only one of very many runs. The search above finds that the model with this
+    // mistake is broken.
     assert_eq!(fit, [(Lock::Flat, QueuedMistake::RememberedNext)]);
 }

@@ -21,12 +21,12 @@ use twin::{Lock, Model, Role, Word};
 struct Same {
     lock: Lock,
     roles: &'static [Role],
-    /// The node of each rank, for a lock that knows nodes.
+    /// The node of each rank, for a node-aware lock.
     nodes: &'static [u8],
     rounds: usize,
 }
 
-/// The lock that a model is of.
+/// Returns the lock that a model represents.
 fn tested(lock: Lock) -> LockKind {
     lock.name().parse().expect("the name of a lock's type")
 }
@@ -47,7 +47,7 @@ impl Same {
         Vec::leak(self.roles.iter().map(role).collect())
     }
 
-    /// The job of a lock that knows nodes.
+    /// Returns the job of a node-aware lock.
     fn nodes_case(&self) -> NodesCase {
         let nodes = Vec::leak(self.nodes.iter().map(|node| u32::from(*node)).collect());
         NodesCase { lock: tested(self.lock), nodes, roles: self.roles(), rounds: self.rounds }
@@ -60,7 +60,7 @@ impl Same {
         }
     }
 
-    /// The code, with a step done wrong unless the lock knows nodes.
+    /// Returns the code, with a step done wrong unless the lock is node-aware.
     fn program(&self, mistake: Option<QueuedMistake>) -> Box<dyn Fn(Fabric) -> Run> {
         match self.lock {
             Lock::Aggregated => Box::new(self.nodes_case().program()),
@@ -68,7 +68,7 @@ impl Same {
         }
     }
 
-    /// The model's word for one of the code's; `None` if it is one that only its owner's CPU uses.
+    /// Returns the model's word for a word of the code; `None` if only its owner's CPU uses it.
     fn word(&self, addr: RemoteAddr) -> Option<Word> {
         if addr.region.index == 1 {
             return (addr.offset == 0).then_some(Word::Data);

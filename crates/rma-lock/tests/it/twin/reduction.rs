@@ -1,4 +1,4 @@
-//! What the search leaves out changes nothing: with and without it the shared words hold the same
+//! The search's reductions lose nothing: with and without them the shared words hold the same
 //! values in small jobs.
 
 use std::collections::BTreeSet;
@@ -13,14 +13,14 @@ const JOBS: [(&[Role], &[u8], usize); 6] = [
     (&[Read, Read, Write, Write], &[0, 0, 1, 1], 1),
 ];
 
-/// Those of a lock that are small for it.
+/// Returns jobs that are small for a lock.
 fn jobs(lock: Lock) -> impl Iterator<Item = (&'static [Role], usize, Model)> {
     let small = move |ranks| ranks < 4 || matches!(lock, Lock::Flat | Lock::Packed | Lock::Fair);
     let jobs = JOBS.into_iter().filter(move |(roles, ..)| small(roles.len()));
     jobs.map(move |(roles, nodes, rounds)| (roles, rounds, Model::new(lock, roles, rounds).nodes(nodes)))
 }
 
-/// What the shared words held.
+/// Returns the values that the shared words held.
 fn values(search: Search<'_>) -> (BTreeSet<[u64; 8]>, u64) {
     let mut words = BTreeSet::new();
     let report = search.look(|state| _ = words.insert(state.shared())).run();
@@ -29,7 +29,7 @@ fn values(search: Search<'_>) -> (BTreeSet<[u64; 8]>, u64) {
     (words, report.states)
 }
 
-/// Moves that happen at once hide no value of a shared word.
+/// Making moves at once hides no value of a shared word.
 #[test]
 fn at_once() {
     for lock in Lock::ALL {
@@ -43,8 +43,8 @@ fn at_once() {
     }
 }
 
-/// A search that takes states for one comes to each of them, and to no other: what is done from one
-/// of them is done from all.
+/// A search that counts equivalent states as one reaches all of their classes, and no others: what
+/// can be done from one state of a class can be done from all of them.
 #[test]
 fn taken_for_one() {
     for lock in Lock::ALL {

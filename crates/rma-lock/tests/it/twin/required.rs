@@ -1,10 +1,10 @@
-//! The jobs that must be searched, those of them that are small; `cargo xtask twin` searches all,
-//! and every move apart.
+//! The small ones among the jobs that must be searched; `cargo xtask twin` searches all of them,
+//! and also without making moves at once.
 
 use std::time::Instant;
 use twin::{Case, Lock, Search, Verdict};
 
-/// How many states each required job has, where it is small.
+/// The number of states of each required job that is small.
 const STATES: [(Lock, [Option<u64>; 4]); 5] = [
     (Lock::Flat, [Some(4_264), Some(249_595), Some(143_996), Some(31_731)]),
     (Lock::Packed, [Some(3_827), None, Some(172_091), Some(30_374)]),

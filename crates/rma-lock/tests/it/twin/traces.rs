@@ -1,12 +1,13 @@
-//! Every run of the code is a run of the model: drawn at random, and followed access by access.
+//! Every run of the code is a run of the model: runs are drawn at random and followed access by
+//! access.
 
 use super::Same;
 use checks::lock::mutation::QueuedMistake;
 use explore::Access;
 use twin::{Lock, Model, Replay, Role, Role::*};
 
-/// Follows the run of `same` from `seed` in `model`. Returns how many accesses there were, or what
-/// does not fit.
+/// Follows the run of `same` from `seed` in `model`. Returns the number of accesses, or what does
+/// not fit.
 pub(super) fn follow(same: &Same, model: &Model, mistake: Option<QueuedMistake>, seed: u64) -> Result<usize, String> {
     let (effects, wrong) = same.explorer().effects(seed, same.program(mistake));
     let mut replay = Replay::new(model);
@@ -37,7 +38,7 @@ const fn same(lock: Lock, roles: &'static [Role], nodes: &'static [u8], rounds: 
     Same { lock, roles, nodes, rounds }
 }
 
-/// The jobs that the model is for.
+/// Returns the jobs to follow for a lock.
 fn jobs(lock: Lock) -> [Same; 4] {
     [
         same(lock, &[Read, Read, Write, Write], &[0, 0, 1, 1], 2),

@@ -20,7 +20,7 @@ async fn fenced(fabric: Fabric, rounds: u64) -> ProgramResult<Vec<u64>> {
         if seen != want {
             return Err(format!("{seen:?} in round {round}, not {want:?}").into());
         }
-        // Nobody puts again before all have looked.
+        // All ranks must have looked before anybody puts again.
         epoch.fence().await?;
     }
     epoch.end().await?;
@@ -37,7 +37,7 @@ fn fences_complete_what_was_done_between_them() {
     }
 }
 
-/// A pipeline: each rank receives from the one before and sends to the one after.
+/// A pipeline: each rank receives from its predecessor and sends to its successor.
 async fn pipeline(fabric: Fabric, rounds: u64, tests: bool) -> ProgramResult<u64> {
     let window = Window::<u64>::allocate(&fabric, 1).await?;
     let (me, last) = (fabric.rank().number(), fabric.ranks() as u32 - 1);
@@ -95,13 +95,13 @@ async fn all_to_all(fabric: Fabric, rounds: u64, no_check: bool) -> ProgramResul
         for rank in &others {
             epoch.at(*rank)?.put(me.index(), vec![round * (1 + me.index() as u64)]).await?;
         }
-        // A dropped epoch is completed all the same.
+        // A dropped epoch is completed nevertheless.
         if round % 2 == 0 {
             epoch.complete().await?;
         } else {
             drop(epoch);
         }
-        // A dropped exposure is waited for by the next one.
+        // The next exposure waits for a dropped one.
         if round < rounds {
             drop(exposure);
         } else {
@@ -121,7 +121,7 @@ fn everybody_may_expose_and_reach_at_once() {
     }
 }
 
-/// Fences and starts that are dropped before they are over are gone on with.
+/// Fences and starts that are dropped before they complete can be continued.
 async fn dropped(fabric: Fabric) -> ProgramResult<u64> {
     let window = Window::<u64>::allocate(&fabric, 1).await?;
     let (me, ranks) = (fabric.rank(), fabric.ranks() as u32);

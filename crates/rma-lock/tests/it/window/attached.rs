@@ -1,10 +1,10 @@
-//! Windows of memory that exists.
+//! Windows of existing memory.
 
 use super::everywhere;
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank, Uses};
 use rma_lock::{LockMode, Op, Window, WindowError, WindowOptions};
 
-/// Each member brings as many elements as its number and one.
+/// Each member brings one element more than its number.
 async fn bring(fabric: Fabric) -> ProgramResult<Vec<u64>> {
     let mut world = Group::world(&fabric).await?;
     let (me, ranks) = (fabric.rank().index(), fabric.ranks());
@@ -33,7 +33,7 @@ fn memory_of_any_length_is_brought_and_given_back() {
     assert_eq!(everywhere(3, &bring), [vec![300], vec![1, 301], vec![2, 2, 302]]);
 }
 
-/// A home that is no member: nobody gets a window, everybody the memory back.
+/// A home that is not a member: nobody gets a window, and all get their memory back.
 async fn refused(fabric: Fabric) -> ProgramResult<Vec<u64>> {
     let mut world = Group::world(&fabric).await?;
     let options = WindowOptions { home: Some(Rank::new(99)), ..Default::default() };

@@ -1,4 +1,4 @@
-//! What is refused, and what becomes of a window whose members go.
+//! What is refused, and what happens to a window whose members leave.
 
 use super::everywhere;
 use rdma_fabric::{Fabric, FabricError, Group, ProgramResult, Rank};
@@ -47,7 +47,7 @@ fn misuse_is_told_and_does_nothing() {
     everywhere(2, &misuse);
 }
 
-/// Rank 1 drops its window at once; the others still reach for it.
+/// Rank 1 drops its window at once; the others still access it.
 async fn dropped_early(fabric: Fabric) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
     let window = Window::<u64>::allocate(&fabric, 4).await?;
@@ -63,7 +63,7 @@ async fn dropped_early(fabric: Fabric) -> ProgramResult<()> {
     let stale = |error: FabricError| matches!(error, FabricError::StaleRegion { rank, .. } if rank == gone);
     if let Ok(target) = target {
         assert!(target.get_one(0).await.is_err_and(stale));
-        // Begun, and told by the end of the epoch.
+        // Begun here, and reported at the end of the epoch.
         let begun = target.accumulate(0, Op::Sum, &[1]).await;
         let ended = epoch.unlock().await;
         let told = match (begun, ended) {
@@ -96,7 +96,7 @@ fn members_must_agree_on_the_size() {
     assert_eq!(everywhere(4, &sizes_differ), [true; 4]);
 }
 
-/// The last rank fails; what the others wait for ends, and names it.
+/// The last rank fails; the others' waits end with an error that names it.
 async fn lost(fabric: Fabric, how: usize) -> ProgramResult<()> {
     let window = Window::<u64>::allocate(&fabric, 1).await?;
     let last = Rank::new(fabric.ranks() as u32 - 1);
@@ -114,12 +114,12 @@ async fn lost(fabric: Fabric, how: usize) -> ProgramResult<()> {
     let Err(WindowError::Fabric(error)) = end else { return Err(format!("{end:?}").into()) };
     match error {
         FabricError::PeerLost { rank } if rank == last => {}
-        // A rank that fails takes its memory along first.
+        // A failing rank first takes away its memory.
         FabricError::StaleRegion { rank, .. } if rank == last => {}
         error => return Err(error.into()),
     }
     if how == 3 {
-        // It is not waited for any more.
+        // The exposure no longer waits for it.
         window.post(&[]).await?.wait().await?;
     }
     Ok(())

@@ -12,8 +12,8 @@ use tofu2_sim::{
     virt::{Job, Platform},
 };
 
-/// What each rank of `program` yields, in virtual time with several orders of what happens at once,
-/// and on threads.
+/// Returns what each rank of `program` yields, in virtual time with several orders of simultaneous
+/// events, and on threads.
 fn everywhere<P: Program<Out: PartialEq + std::fmt::Debug>>(ranks: usize, program: &P) -> Vec<P::Out> {
     let mut runs = Vec::new();
     for seed in 0..4 {

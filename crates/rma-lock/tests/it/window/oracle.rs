@@ -1,4 +1,4 @@
-//! Random accumulates against a sequential account of them.
+//! Random accumulates against a sequential model.
 
 use proptest::prelude::*;
 use rdma_fabric::{Fabric, ProgramResult, Rank};
@@ -73,8 +73,8 @@ macro_rules! samples {
 }
 samples!(u32, i32, u64, i64, f32, f64);
 
-/// Rank 0 makes all calls at rank 1, waiting for as few as it can; all that it is told, and what is
-/// there at last, must be as if each had been over before the next.
+/// Rank 0 makes all calls at rank 1, waiting for as few as it can; all results, and the final
+/// memory, must be as if each call had completed before the next.
 async fn make<T: Sample>(fabric: Fabric, calls: &[WindowCall]) -> ProgramResult<()> {
     let window = Window::<T>::allocate(&fabric, ELEMENTS).await?;
     let mut account = [T::of(0); ELEMENTS];
@@ -115,7 +115,7 @@ async fn make<T: Sample>(fabric: Fabric, calls: &[WindowCall]) -> ProgramResult<
                 CallKind::Fetch => assert_eq!(target.fetch_and_op(*at, *op, values[0]).await?, expected[number][0]),
             }
         }
-        // In any order.
+        // They may be awaited in any order.
         requests.reverse();
         for (number, mut request) in requests {
             let _ = request.test();
@@ -143,7 +143,7 @@ async fn random_calls(fabric: Fabric, calls: Vec<WindowCall>, element: usize) ->
     }
 }
 
-/// Everybody accumulates at rank 0 what commutes, one element type and operation each.
+/// Every rank makes commuting accumulates at rank 0, with one operation for each element type.
 async fn commuting(fabric: Fabric, values: Vec<i32>) -> ProgramResult<(Vec<f64>, Vec<i64>)> {
     let (sums, products) = (Window::<f64>::allocate(&fabric, 40).await?, Window::<i64>::allocate(&fabric, 40).await?);
     let (mut a, mut b) = (sums.fence().await?, products.fence().await?);

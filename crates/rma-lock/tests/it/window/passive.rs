@@ -18,7 +18,8 @@ async fn count(fabric: Fabric, lock: LockKind) -> ProgramResult<Vec<i64>> {
     }
 }
 
-/// Elements: counted exclusively; accumulated shared; accumulated by all; a greatest; tickets.
+/// The elements: a count under exclusive access; accumulates under shared access; accumulates by
+/// all ranks; a maximum; tickets.
 async fn count_with<L: AccessLock>(fabric: Fabric) -> ProgramResult<Vec<i64>> {
     let window = Window::<i64, L>::allocate(&fabric, 8).await?;
     let (me, ranks) = (fabric.rank().number(), fabric.ranks() as u32);
@@ -66,10 +67,10 @@ fn every_lock_keeps_counts() {
         let all = everywhere(RANKS as usize, &async |fabric| count(fabric, lock).await);
         for (rank, mine) in all.iter().enumerate() {
             let at_home = if rank == 0 { ROUNDS * RANKS } else { 0 };
-            // Each rank's rounds go round the ranks.
+            // In its rounds each rank goes through all ranks.
             assert_eq!(mine[0], ROUNDS, "{lock}");
             assert_eq!(mine[1..4], [ROUNDS, 10 * ROUNDS, 100 * ROUNDS], "{lock}");
-            // Nobody is greater than the 0 that was there.
+            // No value exceeds the initial 0.
             assert_eq!(mine[4..], [0, 0b1111, at_home, at_home], "{lock}");
         }
     }
@@ -108,7 +109,7 @@ fn gets_into_the_window_are_there_after_a_flush() {
     }
 }
 
-/// Registered memory as source: it may be written again after a local flush.
+/// Registered memory as a source may be written again after a local flush.
 async fn own_memory_as_source(fabric: Fabric) -> ProgramResult<Vec<u32>> {
     let window = Window::<u32>::allocate(&fabric, 4).await?;
     let next = Rank::new((fabric.rank().number() + 1) % fabric.ranks() as u32);
@@ -130,7 +131,7 @@ async fn own_memory_as_source(fabric: Fabric) -> ProgramResult<Vec<u32>> {
 
 #[test]
 fn sources_may_be_reused_after_a_local_flush() {
-    // The two puts of element 2 are not ordered among each other.
+    // The two puts of element 2 are not ordered with each other.
     let all = everywhere_or_unordered();
     assert!(all.iter().all(|mine| mine[..2] == [1, 1] && mine[3] == 8 && [7, 9].contains(&mine[2])), "{all:?}");
 }
@@ -139,8 +140,8 @@ fn everywhere_or_unordered() -> Vec<Vec<u32>> {
     Threads::new(3).segment_bytes(1 << 17).run(&own_memory_as_source).expect("all ranks end well")
 }
 
-/// Two disjoint groups have windows of their own at the same time; the lock is at a member that is
-/// not the first.
+/// Two disjoint groups have their own windows at the same time; the lock is at a member other than
+/// the first.
 async fn in_groups(fabric: Fabric) -> ProgramResult<u64> {
     let mut world = Group::world(&fabric).await?;
     let odd = u64::from(fabric.rank().number() % 2);

@@ -1,4 +1,4 @@
-//! Descriptors come back as they were, and garbage is refused.
+//! Descriptors decode to what was encoded, and garbage is refused.
 
 use super::*;
 use proptest::prelude::*;
@@ -32,7 +32,7 @@ fn command() -> impl Strategy<Value = Command> {
             Command::Atomic { to, at, width, amo: op }
         }),
         (queue(), stadd(), width(), any::<u64>(), any::<u64>()).prop_map(|(to, at, width, expected, new)| {
-            // Of 4-byte words the low half counts, and only that is carried.
+            // Only the low half of 4-byte operands counts, and only that is carried.
             let mask = if width == Width::Four { 0xffff_ffff } else { u64::MAX };
             Command::Atomic { to, at, width, amo: Amo::CompareSwap { expected: expected & mask, new: new & mask } }
         }),
@@ -79,7 +79,7 @@ proptest! {
         prop_assert_eq!(brief(descriptor.first).is_some(), is_brief);
     }
 
-    /// Whatever is decoded would be encoded to the same bits, with one flipped or all of them
+    /// Anything that decodes encodes to the same bits, whether one bit was flipped or all were
     /// drawn.
     #[test]
     fn garbage_is_refused_or_harmless(

@@ -1,4 +1,5 @@
-//! Executes gates: the protocol by which any CPU finishes what its signal completes.
+//! Execution of gates: the protocol by which any CPU executes the gates whose inputs its signal
+//! completes.
 //!
 //! A signal is not sent: it stays in the gate that fired, whose *state* gives the round, and its
 //! destination gates read it there. So a gate can fire round *r* when each of its sources has fired
@@ -39,7 +40,7 @@ use rdma_fabric::{
     barrier::{GateId, RoundFault, Values, Wave},
 };
 
-/// What the packet of an end half without sources starts with.
+/// The first word in the packet of an end half without sources.
 const NOTHING: u64 = 0xff;
 
 /// Looks at these gates, executes those that can fire, and continues with what that completes. The
@@ -56,7 +57,7 @@ pub(crate) fn run<U: Units>(units: &U, me: Rank, mut work: Vec<At>) {
     }
 }
 
-/// Returns the records that an event at `at` may concern.
+/// Returns the records that an event at `at` may affect.
 pub(crate) fn neighbours<U: Units>(units: &U, at: At) -> impl Iterator<Item = At> {
     let half = at.half(units);
     let wire = |field| GateId::from_bits(units.word(at, field).load(Relaxed)).gate();
@@ -68,7 +69,7 @@ pub(crate) fn neighbours<U: Units>(units: &U, at: At) -> impl Iterator<Item = At
     sources.into_iter().chain(destinations).flatten().chain(end)
 }
 
-/// What an input has for a round.
+/// An input's contribution to a round.
 #[derive(Clone, Copy)]
 enum Input {
     /// The packet in this slot; `of` is the gate it belongs to, which may be freed meanwhile.
@@ -77,10 +78,10 @@ enum Input {
     Fault(RoundFault),
 }
 
-/// What F1 found.
+/// The inputs and faults that F1 found.
 struct Ready {
     inputs: [Option<Input>; 2],
-    /// For a start/end gate's end half, what the start half has sent.
+    /// For the end half of a start/end gate, the start half, which has fired this round.
     sent: Option<At>,
     fault: Option<RoundFault>,
 }
@@ -89,8 +90,8 @@ struct Ready {
 fn fire<U: Units>(units: &U, me: Rank, at: At) -> bool {
     loop {
         let state = units.word(at, Field::State);
-        // Acquire: pairs with the release in F4, so that what is found below is not older than this
-        // round.
+        // Acquire: pairs with the release in F4, so that the words read below are not older than
+        // this round.
         let seen = state.load(Acquire);
         let (fired, claimant) = unpack(seen);
         // Acquire: pairs with the release in `OwnGates`, for the wires.
@@ -129,7 +130,7 @@ fn fire<U: Units>(units: &U, me: Rank, at: At) -> bool {
     }
 }
 
-/// Does F1: returns what the gate needs to fire, if all is there.
+/// Does F1: returns what the gate needs to fire, if nothing is missing.
 fn look<U: Units>(units: &U, at: At, gate: GateId, round: u64) -> Option<Ready> {
     let half = at.half(units);
     let mut ready = Ready { inputs: [None, None], sent: None, fault: None };
@@ -159,7 +160,7 @@ fn look<U: Units>(units: &U, at: At, gate: GateId, round: u64) -> Option<Ready> 
             }
         }
         if half == Half::Relay && ready.inputs.iter().all(Option::is_none) {
-            // Never set.
+            // The gate was never set.
             return None;
         }
     }
@@ -176,8 +177,9 @@ fn look<U: Units>(units: &U, at: At, gate: GateId, round: u64) -> Option<Ready> 
     (is_heard || ready.inputs.into_iter().flatten().any(|input| is_driven(units, input))).then_some(ready)
 }
 
-/// Returns whether an input originates in what a host starts. A gate without listeners fires only
-/// for such inputs: faults that arise by themselves, round after round, would go on forever.
+/// Returns whether an input originates in an operation that a host started. A gate without
+/// listeners fires only for such inputs: faults that arise by themselves would go on forever, round
+/// after round.
 fn is_driven<U: Units>(units: &U, input: Input) -> bool {
     match input {
         Input::Fault(_) => false,
@@ -195,7 +197,7 @@ fn age<U: Units>(units: &U, at: At, gate: GateId) -> Option<u64> {
     units.word(at, Field::Life).load(Acquire).checked_sub(gate.generation().into()).filter(|age| *age < 2)
 }
 
-/// Returns what `source` has for `gate` in `round`; `None` if it may still come.
+/// Returns the contribution of `source` to `gate` in `round`; `None` if it may still come.
 fn arrival<U: Units>(units: &U, gate: GateId, source: GateId, field: Field, round: u64) -> Option<Input> {
     let Some(from) = At::outputs(units, source) else {
         return Some(Input::Fault(RoundFault::Corrupt(gate.rank())));
@@ -214,8 +216,8 @@ fn arrival<U: Units>(units: &U, gate: GateId, source: GateId, field: Field, roun
     }
 }
 
-/// Returns what is wrong with `destination`, if anything; `None` if it has yet to read the packet
-/// of two rounds ago.
+/// Returns the fault of `destination`, or `Some(None)` if it has room; `None` if it has yet to read
+/// the packet of two rounds ago.
 fn room<U: Units>(
     units: &U,
     gate: GateId,
@@ -232,7 +234,7 @@ fn room<U: Units>(
     if units.word(to, field.opposite()).load(Relaxed) != gate.to_bits() {
         return Some(Some(RoundFault::PointsElsewhere { gate: destination, by: gate }));
     }
-    // Acquire: pairs with F4: what it read may be overwritten.
+    // Acquire: pairs with F4. What the destination has read may be overwritten.
     let (fired, _) = unpack(units.word(to, Field::State).load(Acquire));
     match ahead(round, fired) {
         Some(1 | 2) => Some(None),
@@ -272,7 +274,7 @@ pub(crate) fn is_over<U: Units>(units: &U, end: At, round: u64) -> bool {
     unpack(units.word(end, Field::State).load(Acquire)).0 == round
 }
 
-/// Returns what came out of the end half in `round`, once it is over.
+/// Returns the result of the end half in `round`, once that round is over.
 pub(crate) fn outcome<U: Units>(units: &U, end: At, round: u64) -> Option<Result<Option<Values>, RoundFault>> {
     if !is_over(units, end, round) {
         return None;

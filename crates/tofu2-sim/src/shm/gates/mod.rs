@@ -4,8 +4,8 @@
 //! gate and whatever that completes in turn, in any rank's segment ([`fire`]). Records are reached
 //! through the job's mappings and hold nothing but words, each validated when it is read.
 //!
-//! To be read after [`record`] and [`fire`]. This file is the provider's side; [`own`] knows which
-//! gates the rank has and what it has started.
+//! To be read after [`record`] and [`fire`]. This file is the provider's side; [`own`] keeps track
+//! of the rank's gates and of the rounds it has started.
 
 mod fire;
 pub(crate) mod own;
@@ -86,7 +86,7 @@ impl Endpoint {
         JobUnits(self.job())
     }
 
-    /// Returns where the end half of `gate` is, and its round in progress.
+    /// Returns the end half of `gate` and its round in progress.
     fn under_way(&self, own: &OwnGates, gate: GateId) -> Result<(At, u64)> {
         let units = self.units();
         let at = own.start_gate(&units, self.me(), gate)?;
@@ -94,7 +94,7 @@ impl Endpoint {
         own.outstanding(at).map(|round| (end, round)).ok_or_else(|| GateError::Idle(gate).into())
     }
 
-    /// Returns the outcome of the operation of `gate`, if it is over.
+    /// Returns the outcome of the operation of `gate`, if it has completed.
     fn outcome(&self, gate: GateId, deps: &Deps<'_>) -> Result<Option<Progress>> {
         let mut own = self.own_gates();
         let (end, round) = self.under_way(&own, gate)?;
@@ -128,7 +128,7 @@ impl BarrierUnit for Endpoint {
     fn free(&self, gates: &[GateId]) {
         let units = self.units();
         let freed = self.own_gates().free(&units, self.me(), gates);
-        // Gates that wait for the freed ones, or want to signal them, must learn this.
+        // Gates that wait for the freed ones, or will signal them, must learn of it.
         let concerned = freed.iter().flat_map(|&at| fire::neighbours(&units, at));
         fire::run(&units, self.me(), concerned.collect());
     }
@@ -163,7 +163,7 @@ impl BarrierUnit for Endpoint {
                 self.own_gates().seen(gate, changes);
                 Ok(Progress::NotCompleted)
             }
-            // What the ranks did before counts.
+            // What the ranks did before the error counts.
             Err(error) => self.outcome(gate, &deps)?.ok_or(error),
         }
     }
@@ -192,7 +192,7 @@ impl BarrierUnit for Endpoint {
                     return Poll::Pending;
                 }
                 Poll::Ready(Ok(())) => {}
-                // What happened before counts.
+                // What happened before the error counts.
                 Poll::Ready(Err(_)) if fire::is_over(&units, end, round) => {}
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
             }

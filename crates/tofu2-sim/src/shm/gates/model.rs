@@ -1,5 +1,5 @@
-//! The protocol under loom: two members that exchange through one relay gate each, every
-//! interleaving within a bound of preemptions; and what it must find.
+//! The protocol under loom: two members that exchange through one relay gate each, in every
+//! interleaving within a bound on preemptions; and mistakes that it must find.
 
 use super::{
     fire,
@@ -21,7 +21,7 @@ use std::sync::{
     atomic::{AtomicU64 as Plain, Ordering::SeqCst},
 };
 
-/// What is done wrong on purpose.
+/// A deliberate mistake in the protocol.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Mutation {
     None,
@@ -29,7 +29,7 @@ enum Mutation {
     OneInput,
     /// States keep one bit of the round.
     RoundBit,
-    /// A gate that fired publishes without a barrier before it looks on.
+    /// A gate that fired has no barrier between publishing and looking at its neighbours.
     NoFence,
     /// Publishing does not release.
     RelaxedPublish,
@@ -40,7 +40,7 @@ enum Mutation {
 struct Cell {
     word: AtomicU64,
     mutation: Mutation,
-    /// Whether it is a state; a packet otherwise, or another field.
+    /// Whether this is a state word, not a packet's or another field.
     state: bool,
 }
 
@@ -122,7 +122,7 @@ impl Units for Tiny {
     fn ended(&self, _: At) {}
 }
 
-/// Allocate and wire a member's gates: what recursive doubling of two does.
+/// Allocates and wires a member's gates as recursive doubling of two members does.
 fn member(units: &Tiny, me: Rank) -> (OwnGates, GateId) {
     let mut own = OwnGates::default();
     let ids = own.take(units, me, 1, |_| false).unwrap();
@@ -143,7 +143,7 @@ fn member(units: &Tiny, me: Rank) -> (OwnGates, GateId) {
     (own, ids[0])
 }
 
-/// So many rounds of a member. `come` counts the rounds that each member has started.
+/// Runs `rounds` rounds of a member. `come` counts the rounds that each member has started.
 fn rounds(units: &Tiny, me: Rank, (mut own, gate): (OwnGates, GateId), rounds: u64, come: &[Plain; 2], differ: bool) {
     for round in 1..=rounds {
         come[me.index()].store(round, SeqCst);

@@ -1,4 +1,4 @@
-//! The gates that a rank has, and what it has started; private to the rank.
+//! A rank's gates, and the rounds it has started; private to the rank.
 
 use super::record::{At, Field, Half, Units, ahead, next, pack, slot, unpack};
 use crate::shm::memory::word::Word;
@@ -8,8 +8,8 @@ use rdma_fabric::{
     barrier::{GateError, GateId, Values, Wave, Wiring},
 };
 
-/// A rank's knowledge of its gates, under the endpoint's lock. Nothing here is read from shared
-/// memory, so damaged records can't make a rank use what is not its own.
+/// A rank's record of its gates, protected by the endpoint's lock. Nothing here is read from shared
+/// memory, so damaged records can't make a rank use gates that are not its own.
 #[derive(Debug, Default)]
 pub(crate) struct OwnGates {
     /// The rank's gates; filled on first use.
@@ -18,10 +18,10 @@ pub(crate) struct OwnGates {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct OwnGate {
-    /// What [`Field::Life`] holds: odd while the gate is allocated.
+    /// The value of [`Field::Life`]: odd while the gate is allocated.
     life: u32,
     set: bool,
-    /// The round that a start/end gate started last.
+    /// The last round that a start/end gate started.
     posted: u64,
     /// Whether that round is still in progress.
     under_way: bool,
@@ -57,7 +57,7 @@ impl OwnGates {
         own.under_way.then_some(own.posted)
     }
 
-    /// Records that the operation of a gate is over.
+    /// Records that the operation of a gate has completed.
     pub(crate) fn is_over(&mut self, gate: GateId) {
         if let Some(own) = self.gates.get_mut(gate.index() as usize) {
             own.under_way = false;
@@ -75,8 +75,8 @@ impl OwnGates {
         }
     }
 
-    /// Takes a start/end gate and relay gates. `gone` says whether a rank will never read a packet
-    /// again.
+    /// Takes a start/end gate and `relays` relay gates. `gone` says whether a rank will never read
+    /// a packet again.
     pub(crate) fn take(
         &mut self,
         units: &impl Units,
@@ -114,7 +114,7 @@ impl OwnGates {
         Ok(ids)
     }
 
-    /// Gives gates back. Returns where they are.
+    /// Gives gates back. Returns their records.
     pub(crate) fn free(&mut self, units: &impl Units, me: Rank, gates: &[GateId]) -> Vec<At> {
         let mut freed = Vec::with_capacity(2 * gates.len());
         for &gate in gates {
@@ -155,14 +155,14 @@ impl OwnGates {
                     units.word(at, field).store(gate.unwrap_or(GateId::NULL).to_bits(), Relaxed);
                 }
                 units.word(at, Field::Posted).store(0, Relaxed);
-                // Release: whoever sees the new round sees the new wires.
+                // Release: a rank that sees the new round sees the new wires.
                 units.word(at, Field::State).store(pack(0, 0), Release);
             }
         }
         Ok(())
     }
 
-    /// Writes the host's values for its next round. Returns where a gate may fire as a result.
+    /// Writes the host's values for its next round. Returns the record that may fire as a result.
     pub(crate) fn start(&mut self, units: &impl Units, me: Rank, gate: GateId, values: &Values) -> Result<At> {
         let at = self.start_gate(units, me, gate)?;
         let own = &mut self.gates[at.node()];
@@ -189,7 +189,7 @@ fn halves(units: &impl Units, at: At) -> impl Iterator<Item = At> {
     [at].into_iter().chain(end)
 }
 
-/// Resets a gate to round 0 unless somebody is executing it. Returns whether it was reset.
+/// Resets a record to round 0 unless a rank is executing it. Returns whether it was reset.
 fn reset(units: &impl Units, at: At) -> bool {
     let state = units.word(at, Field::State);
     let now = state.load(Acquire);
@@ -197,7 +197,7 @@ fn reset(units: &impl Units, at: At) -> bool {
     unpack(now).1 == 0 && state.replace(now, pack(0, 0), AcqRel, Relaxed).is_ok()
 }
 
-/// Returns whether nobody will read packets of a freed gate any more and nobody is executing it.
+/// Returns whether no rank will read packets of a freed gate any more and none is executing it.
 fn is_drained(units: &impl Units, at: At, gone: impl Fn(Rank) -> bool) -> bool {
     // Acquire: pairs with F4 of `fire`.
     let state = |at| unpack(units.word(at, Field::State).load(Acquire));

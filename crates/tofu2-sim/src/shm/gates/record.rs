@@ -1,4 +1,4 @@
-//! A gate's record, and how words of shared memory become places in it.
+//! A gate's record, and how words of shared memory are validated into places of records.
 //!
 //! ```text
 //! record: | life | state | four wires | posted | … | packet of even rounds | packet of odd rounds |
@@ -77,7 +77,7 @@ pub(crate) enum Half {
     End,
 }
 
-/// The place of a record of the job, which always exists.
+/// The place of a record of the job. The record always exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct At {
     rank: u32,

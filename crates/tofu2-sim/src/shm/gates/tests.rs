@@ -1,5 +1,5 @@
-//! Gates of endpoints that one thread holds: starting never blocks, so whole rounds run here one
-//! step after the other.
+//! Tests gates of endpoints that one thread holds: starting never blocks, so whole rounds run here
+//! step by step.
 
 use super::{
     JobUnits,
@@ -23,7 +23,7 @@ fn job(ranks: u32) -> (Arc<Job>, Vec<Fabric>) {
     (job, fabrics)
 }
 
-/// Two members that exchange; the gates of each.
+/// Wires two members that exchange, and returns the gates of each.
 fn exchange(endpoints: &[Fabric]) -> [Gates; 2] {
     let gates = [0, 1].map(|rank: usize| endpoints[rank].alloc_gates(2).unwrap());
     for (me, fabric) in endpoints.iter().take(2).enumerate() {
@@ -111,7 +111,7 @@ fn a_freed_gate_keeps_what_it_signalled() {
     endpoints[0].start_gate(gate, sum(7)).unwrap();
     drop(mine);
     assert_eq!(endpoints[0].start_gate(gate, sum(7)), Err(GateError::Freed(gate).into()));
-    // Its place is not used again before that was read.
+    // Its place is not reused before the signal was read.
     let other = endpoints[0].alloc_gates(1).unwrap();
     assert_ne!(other.start().index(), gate.index());
     let progress = |value| {
@@ -157,7 +157,7 @@ fn a_relay_between_freed_gates_comes_to_rest() {
     endpoints[2].start_gate(id(2, 0), sum(0)).unwrap();
     assert_eq!(endpoints[2].poll_gate(id(2, 0), Deps::All), Ok(Progress::Completed(Some(sum(4)))));
     assert_eq!(endpoints[0].poll_gate(id(0, 0), Deps::All), Ok(Progress::Completed(None)));
-    // What was freed hears nothing, and starts no round by itself.
+    // A freed gate hears nothing and starts no round by itself.
     endpoints[2].free_gates(&[id(2, 0)]);
     for _ in 0..3 {
         endpoints[0].start_gate(id(0, 0), sum(4)).unwrap();

@@ -1,5 +1,5 @@
-//! The job's control block: which ranks run, have left or are lost, and how far symmetric
-//! allocations are.
+//! The job's control block: which ranks run, have left or are lost, and the progress of symmetric
+//! allocations.
 
 use crate::shm::{
     memory::{Mapping, layout},
@@ -15,7 +15,7 @@ use std::sync::Arc;
 #[cfg(target_os = "linux")]
 use crate::shm::memory::mapping::MappedFile;
 
-/// The state of a rank's life. It only moves downwards in this list.
+/// The state of a rank. It only moves downwards in this list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u64)]
 pub(crate) enum State {
@@ -30,7 +30,7 @@ pub(crate) enum State {
     Lost = 3,
 }
 
-/// The process that a rank is.
+/// Whether a process has become a rank.
 #[cfg(target_os = "linux")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
@@ -50,7 +50,7 @@ pub(crate) struct Control {
     ranks: usize,
 }
 
-/// The numbers that every rank of a job agrees on.
+/// The numbers on which all ranks of a job agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
     pub(crate) ranks: usize,
@@ -236,7 +236,7 @@ impl Control {
         self.word(layout::ENDED).load(Acquire) != 0
     }
 
-    /// Completes what `rank` may have begun in [`Control::advance`] when it ended.
+    /// Completes the [`Control::advance`] that `rank` may have begun before it ended.
     #[cfg(target_os = "linux")]
     pub(crate) fn complete_advance(&self, rank: usize) {
         if self.state(rank) == State::Lost {

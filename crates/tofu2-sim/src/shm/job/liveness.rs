@@ -110,7 +110,7 @@ impl Job {
         (0..self.plan.ranks).any(|rank| matches!(self.control.state(rank), State::Running | State::Left))
     }
 
-    /// Rings every doorbell, after what was written before.
+    /// Rings the doorbell of every rank that may be parked, after all earlier writes.
     pub(crate) fn wake_all(&self) {
         // Rare enough for a barrier of its own, so that even a missing heavy barrier loses nothing.
         fence(SeqCst);
@@ -187,7 +187,7 @@ mod tests {
         job
     }
 
-    /// Checks what the other ranks must find after the reaper has come.
+    /// Checks what the other ranks must find after the reaper has acted.
     fn assert_published(job: &Job, changes: u64) {
         assert!(job.is_lost(DEAD));
         assert_eq!(job.control.state(1), State::Lost);
@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(job.outlook(Rank::new(0), &Deps::All), Err(FabricError::PeerLost { rank: DEAD }));
     }
 
-    /// A rank that publishes its own loss may be killed after each store this takes.
+    /// A rank that publishes its own loss may be killed after any of the stores that this takes.
     #[test]
     fn a_loss_half_told_is_told_by_the_reaper() {
         let steps: [&dyn Fn(&Job); 4] = [

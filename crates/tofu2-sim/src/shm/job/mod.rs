@@ -1,5 +1,6 @@
-//! What all ranks of a job share, as one process sees it: the mapped segments and the [`control`]
-//! block. [`liveness`] covers the fate of the ranks, [`abort`] the job's end by one of them.
+//! The state that all ranks of a job share, as one process sees it: the mapped segments and the
+//! [`control`] block. [`liveness`] covers the fate of the ranks, [`abort`] the end of the whole job
+//! by one of them.
 
 pub(crate) mod abort;
 pub(crate) mod control;
@@ -36,7 +37,8 @@ pub(crate) struct Job {
     pub(crate) plan: Plan,
     /// One per rank, in rank order.
     segments: Box<[Arc<Mapping>]>,
-    /// What places in each segment keep alive, created when the first is resolved.
+    /// The anchors that places in each segment keep alive, each created when the first place is
+    /// resolved.
     anchors: Box<[OnceLock<Anchor>]>,
     /// The job's start.
     start: Instant,
@@ -100,7 +102,7 @@ impl Job {
         Job { peers: Some(peers), ..self }
     }
 
-    /// Returns what places in a rank's segment keep alive.
+    /// Returns the anchor that places in a rank's segment keep alive.
     pub(crate) fn anchor(&self, rank: Rank) -> Result<&Anchor, FabricError> {
         let segment = self.segment(rank)?;
         let missing = FabricError::NoSuchRank { rank, ranks: self.plan.ranks };
@@ -168,7 +170,7 @@ impl Job {
         if !heavy_barrier {
             return longest;
         }
-        // A bound that nothing depends on must not make a thousand idle ranks busy: all ranks
+        // A bound that is only a safety net must not keep a thousand idle ranks busy: all ranks
         // together look five thousand times a second.
         longest.max(Duration::from_micros(200).saturating_mul(self.plan.ranks as u32)).min(Duration::from_millis(500))
     }

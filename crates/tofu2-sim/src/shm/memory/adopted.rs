@@ -6,13 +6,13 @@
 //! | cross copy | processes, if the probe at first use succeeded | one `pread` or `pwrite` of the owner's memory image, announced ([`super::inside`]) |
 //! | staged | processes otherwise, or for atomics; cells (Miri) that the buffer does not fill | accesses an extent of the owner's segment, announced |
 //!
-//! No address is ever read from shared memory: for direct access it stands in a table of the
-//! process ([`Job::adopted`]), for cross copies in a private table of the owner, read through the
-//! memory image.
+//! No address is ever read from shared memory: for direct access it is in a table of the process
+//! ([`Job::adopted`]), for cross copies in a private table of the owner, read through the memory
+//! image.
 //!
 //! # Safety
-//! A buffer that was handed over is accessed through [`rdma_fabric::access`] and nothing else until
-//! it is taken, which waits until its use count is closed and nobody is inside.
+//! A buffer that was handed over is accessed only through [`rdma_fabric::access`] until it is
+//! taken, which happens only once its use count is closed and nobody is inside.
 
 #![allow(unsafe_code)]
 
@@ -33,12 +33,12 @@ use no_processes::CrossPlace;
 
 /// A buffer that was handed over.
 pub(crate) struct Adopted {
-    /// `len` bytes of `memory`, accessed through `access` by whoever `uses` counts, and by nobody
-    /// else while they are here.
+    /// `len` bytes of `memory`, accessed through `access` by the operations that `uses` counts, and
+    /// by nothing else while they are here.
     start: NonNull<u8>,
     len: usize,
     pub(crate) uses: UseCount,
-    /// `None` once it was taken. Its bytes are not touched through it.
+    /// The owner of the bytes, which are not accessed through it; `None` once taken.
     memory: Mutex<Option<OwnedMemory>>,
     /// The generation of the key it is registered under.
     generation: u32,
@@ -65,15 +65,15 @@ impl Adopted {
         Adopted { start, len, uses: UseCount::default(), memory: Mutex::new(Some(memory)), generation, atomics }
     }
 
-    /// Returns where the buffer is, for copies by the operating system.
+    /// Returns the buffer's address, for copies by the operating system.
     #[cfg(target_os = "linux")]
     pub(crate) fn address(&self) -> u64 {
         self.start.addr().get() as u64
     }
 
-    /// Takes the buffer, if its use count is closed and nobody is inside.
+    /// Takes the buffer if its use count is closed and nobody is inside.
     pub(crate) fn take(&self) -> Option<OwnedMemory> {
-        // Nobody can come in again, so from here on the caller alone has the bytes.
+        // Nobody can enter again, so from here on only the caller accesses the bytes.
         let quiescent = self.uses.is_quiescent();
         quiescent.then(|| self.memory.lock().unwrap_or_else(PoisonError::into_inner).take()).flatten()
     }
@@ -88,20 +88,20 @@ pub(crate) struct DirectPlace {
 }
 
 impl DirectPlace {
-    /// Makes the place `offset..offset + len` of a buffer, registered in entry `key` of `target`.
-    /// `None` if that is not inside.
+    /// Makes the place for bytes `offset..offset + len` of a buffer that is registered as `key` in
+    /// `target`. `None` if they are not inside the buffer.
     fn new(memory: &Arc<Adopted>, target: &Arc<Mapping>, key: RegionKey, offset: usize, len: usize) -> Option<Self> {
         offset.checked_add(len).filter(|&end| end <= memory.len)?;
         // SAFETY: inside the buffer, by the check.
         let start = unsafe { memory.start.add(offset) };
-        // SAFETY: the piece is used while it is counted only (`within`), and so while the buffer is
-        // there.
+        // SAFETY: the piece is used only while it is counted (`within`), and so only while the
+        // buffer exists.
         let piece = unsafe { target.outside(start, len, regions::generation_at(key.index as usize), key.generation) };
         Some(DirectPlace { piece, memory: memory.clone() })
     }
 }
 
-/// Bytes of memory that existed before it was registered.
+/// Bytes of memory that existed before it was registered, by the way they are reached.
 #[derive(Clone, Debug)]
 pub(crate) enum Outside {
     Direct(DirectPlace),
@@ -110,7 +110,7 @@ pub(crate) enum Outside {
     Cross(CrossPlace),
 }
 
-/// What an operation copies, for as long as deregistration waits for it.
+/// The bytes that an operation accesses while deregistration waits for it.
 pub(crate) enum Reached<'a> {
     /// Bytes of a segment.
     Segment(&'a Piece<&'a Mapping>),
@@ -127,7 +127,7 @@ impl Outside {
         }
     }
 
-    /// Returns what tells whether the memory may still be used.
+    /// Returns the piece that tells whether the memory may still be used.
     pub(crate) fn life(&self) -> &Piece {
         match self {
             Outside::Direct(DirectPlace { piece, .. }) | Outside::Staged(piece) => piece,
@@ -135,7 +135,7 @@ impl Outside {
         }
     }
 
-    /// Returns whether atomics may be posted to it.
+    /// Returns whether atomics may be posted to the memory.
     pub(crate) fn has_atomics(&self) -> bool {
         match self {
             Outside::Direct(place) => place.memory.atomics,
@@ -155,7 +155,7 @@ impl Outside {
         })
     }
 
-    /// Calls `f` so that deregistration waits for it. `None` if the region is gone.
+    /// Calls `f`; deregistration waits until it returns. `None` if the region is gone.
     pub(crate) fn within<R>(&self, endpoint: &Endpoint, id: RegionId, f: impl FnOnce(Reached<'_>) -> R) -> Option<R> {
         match self {
             Outside::Direct(place) => {
@@ -168,7 +168,7 @@ impl Outside {
             }
             Outside::Cross(place) => {
                 let _inside = endpoint.announce([id]);
-                // I3; what is reached through a piece looks by itself.
+                // I3; accesses through a piece check this themselves.
                 let gone = self.life().is_lost() || self.life().is_stale();
                 (!gone).then(|| f(Reached::Cross(place)))
             }
@@ -176,8 +176,8 @@ impl Outside {
     }
 }
 
-/// Resolves bytes of memory that `addr.rank` registered where it was, in entry `addr.region`.
-/// `region_len` is what the entry says.
+/// Resolves bytes of memory that `addr.rank` registered in place, as `addr.region`. `region_len` is
+/// the length that the table entry gives.
 pub(crate) fn resolve(
     job: &Job,
     me: Rank,
@@ -203,19 +203,19 @@ pub(crate) fn resolve(
         return job.cross(addr, len, align, region_len).map(Outside::Cross);
     }
     let _ = me;
-    // Gone since the entry was read, or never there.
+    // The region has gone since the entry was read, or never existed.
     Err(match regions::is_current(target, region) {
         true => FabricError::Corrupt { rank, what: &"an entry of the region table" },
         false => FabricError::StaleRegion { rank, region },
     })
 }
 
-/// What stands for other processes' memory where ranks are never processes.
+/// Stand-ins for other processes' memory where ranks are never processes.
 #[cfg(not(target_os = "linux"))]
 mod no_processes {
     use super::{Piece, RemoteAddr, Result};
 
-    /// Bytes of another process's memory: there are none.
+    /// Bytes of another process's memory, of which there are none.
     #[derive(Clone, Debug)]
     pub(crate) enum CrossPlace {}
 

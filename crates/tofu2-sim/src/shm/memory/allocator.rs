@@ -1,4 +1,4 @@
-//! The allocator of one rank's own memory; private to the rank.
+//! The allocator of a rank's own memory, private to the rank.
 
 use super::{
     existing::{Dismantled, HeldBuffer},
@@ -15,24 +15,24 @@ use rdma_fabric::{
     error::{OutOfMachineMemory, OutOfMemory},
 };
 
-/// Allocator state of one rank, under the endpoint's lock.
+/// Allocator state of one rank, protected by the endpoint's lock.
 #[derive(Debug)]
 pub(crate) struct Allocator {
     pub(crate) heap: Heap,
-    /// Local table entries that were freed.
+    /// Freed local table entries.
     free: Vec<usize>,
     /// Local table entries from here on were never used.
     next: usize,
     pub(crate) symmetric: Symmetric,
-    /// Extents that were freed, and wait for the end of their grace period.
+    /// Freed extents whose grace period has not ended.
     retired: Retired<Extent>,
-    /// Memory that existed before and was dropped while operations were inside, with its owner.
+    /// Adopted memory that was dropped while operations were inside it, each with its owner.
     pub(super) leaving: Vec<(Rank, HeldBuffer)>,
     pages: Pages,
 }
 
 impl Drop for Allocator {
-    /// Leaks what operations are inside of: they may last longer than this rank's memory.
+    /// Leaks memory that operations are still inside: they may outlive this rank's memory.
     fn drop(&mut self) {
         self.leaving.drain(..).for_each(|(_, held)| held.leak());
     }
@@ -41,14 +41,14 @@ impl Drop for Allocator {
 /// Where the segment's pages come from.
 #[derive(Debug)]
 pub(crate) enum Pages {
-    /// From the process's own memory, when they are touched.
+    /// From the process's own memory, on first touch.
     Private,
-    /// From a memory file: reserved when a region is allocated, so that no access can find none
-    /// left.
+    /// From a memory file: reserved when a region is allocated, so that no access can run out of
+    /// pages.
     #[cfg(target_os = "linux")]
     File {
         file: std::os::fd::OwnedFd,
-        /// Where in it the segment's heap starts.
+        /// Offset in the file where the segment's heap starts.
         heap_at: usize,
     },
 }
@@ -66,7 +66,7 @@ impl Allocator {
         }
     }
 
-    /// Makes free again what no operation is inside of any more.
+    /// Frees what no operation is inside any more.
     pub(crate) fn settle(&mut self, job: &Job, segment: &Mapping) {
         let heap = &mut self.heap;
         self.retired.reclaim(job, |extent| heap.give_back_local(extent));
@@ -79,7 +79,7 @@ impl Allocator {
         }
     }
 
-    /// Returns when extents that are not free yet will be.
+    /// Returns when the grace periods of all retired extents will have ended, if some have not.
     pub(crate) fn grace_end(&self) -> Option<std::time::Instant> {
         self.retired.until()
     }
@@ -100,7 +100,7 @@ impl Allocator {
         self.free.push(index);
     }
 
-    /// Takes a local extent of `bytes` bytes, `fill` it given its offset, and register it.
+    /// Takes a local extent of `bytes` bytes, calls `fill` with its offset, and registers it.
     pub(crate) fn alloc(
         &mut self,
         segment: &Mapping,
@@ -126,7 +126,7 @@ impl Allocator {
         Ok(RegisteredExtent { key: regions::register(segment, index, extent.offset, bytes, kind), extent })
     }
 
-    /// Deregisters an extent of [`Allocator::alloc`], and retires it.
+    /// Deregisters an extent taken by [`Allocator::alloc`] and retires it.
     pub(crate) fn free(&mut self, segment: &Mapping, me: Rank, taken: &RegisteredExtent) {
         let index = taken.key.index as usize;
         if regions::deregister(segment, index) {
@@ -135,7 +135,7 @@ impl Allocator {
         self.retired.retire(RegionId::new(me, taken.key), taken.extent);
     }
 
-    /// Deregisters an extent and never uses it again: an operation may stay inside for ever.
+    /// Deregisters an extent and never reuses it: an operation may stay inside for ever.
     pub(crate) fn leak(&mut self, segment: &Mapping, taken: &RegisteredExtent) {
         let index = taken.key.index as usize;
         if regions::deregister(segment, index) {
@@ -143,7 +143,7 @@ impl Allocator {
         }
     }
 
-    /// Takes apart what no operation is inside of.
+    /// Takes apart adopted memory that no operation is inside.
     pub(crate) fn dismantle(&mut self, segment: &Mapping, held: HeldBuffer) -> Option<OwnedMemory> {
         let Dismantled { memory, index, extent } = held.dismantle(segment);
         if let Some(index) = index {
@@ -156,10 +156,10 @@ impl Allocator {
         memory
     }
 
-    /// Gives an extent its pages and clear it.
+    /// Gives an extent its pages and clears it.
     ///
-    /// Pages are asked for under the whole extent: bytes count as used from when they are taken,
-    /// even if their pages were refused then.
+    /// Pages are requested for the whole extent: bytes count as used once they are taken, even if
+    /// their pages were refused then.
     pub(crate) fn prepare(
         &mut self,
         segment: &Mapping,
@@ -187,11 +187,11 @@ pub(crate) fn out_of_memory(segment: &Mapping, rank: Rank, requested: usize, ava
 }
 
 impl Pages {
-    /// Makes sure that bytes of the heap have pages. `Err(None)` means that there are none left.
+    /// Makes sure that an extent of the heap has pages. `Err(None)` means that none are left.
     #[cfg_attr(not(target_os = "linux"), allow(unused_variables))]
     fn reserve(&self, rank: Rank, requested: usize, extent: Extent) -> Result<(), Option<FabricError>> {
         let Extent { offset, len, fresh_start, fresh_end } = extent;
-        // What was in use before has its pages.
+        // Bytes that were in use before already have their pages.
         host_memory::has((fresh_end - fresh_start) as u64)
             .map_err(|available| FabricError::from(OutOfMachineMemory { rank, requested, ranks: 1, available }))?;
         match self {
@@ -210,8 +210,8 @@ mod tests {
         processes::memory_file,
     };
 
-    /// A file whose every page the system refuses for want of memory; says so if there is none to
-    /// be had.
+    /// Returns a file whose every page the system refuses for lack of memory; prints that the test
+    /// is skipped if there is no such file.
     fn no_huge_pages() -> Option<std::os::fd::OwnedFd> {
         use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
         let made = memfd_create("onesided-test", MemfdFlags::CLOEXEC | MemfdFlags::HUGETLB)
@@ -233,7 +233,7 @@ mod tests {
         let map = MappedFile::new(&whole, layout::HEAP + HEAP).unwrap();
         let segment = Mapping::of_file(&map, 0, layout::HEAP + HEAP, layout::HEAP);
         let pages = |file| Pages::File { file, heap_at: layout::HEAP };
-        // Sealed at its size, so that it has no page for any byte of the heap.
+        // Sealed at its size, so it has no page for any byte of the heap.
         let refusing = memory_file::create("onesided-test", layout::HEAP, layout::HEAP).unwrap();
         let mut allocator = Allocator::new(HEAP, pages(refusing));
         for _ in 0..2 {

@@ -1,5 +1,5 @@
-//! Registering memory that existed before: what its owner keeps, and how it gets the memory back.
-//! [`adopted`](super::adopted) tells how operations reach it.
+//! Registering memory that existed before: what its owner keeps, and how the owner gets the memory
+//! back. [`adopted`](super::adopted) is about how operations reach it.
 
 use super::{
     adopted::Adopted,
@@ -13,14 +13,14 @@ use crate::shm::{endpoint::Endpoint, job::Job};
 use rdma_fabric::{Existing, FabricError, OwnedMemory, Rank, RegionKey, Result, Uses, access};
 use std::sync::Arc;
 
-/// Returns whether a buffer consists of whole cells, so that it can be accessed where it is.
+/// Returns whether a buffer consists of whole cells, so that it can be accessed in place.
 fn fits(memory: &mut OwnedMemory) -> bool {
     let bytes = memory.bytes_mut();
     bytes.as_ptr().addr().is_multiple_of(access::CELL) && bytes.len().is_multiple_of(access::CELL)
 }
 
-/// Returns how processes reach memory that exists, as far as this process can tell without being a
-/// rank.
+/// Returns how ranks that are processes reach existing memory, as far as this process can tell
+/// without being a rank.
 pub fn existing_of_processes() -> Existing {
     #[cfg(target_os = "linux")]
     return if crate::shm::processes::peer_memory::is_possible() { Existing::CrossCopy } else { Existing::Staged };
@@ -28,21 +28,21 @@ pub fn existing_of_processes() -> Existing {
     Existing::None
 }
 
-/// What the owner of memory that existed before keeps of it.
+/// The owner's record of adopted memory.
 #[derive(Debug)]
 pub(crate) struct HeldBuffer {
     key: RegionKey,
     len: usize,
     what: What,
-    /// Set by [`HeldBuffer::close`]: whether the table entry may be used again.
+    /// Set by [`HeldBuffer::close`] to whether the table entry may be used again.
     closed: Option<bool>,
 }
 
 #[derive(Debug)]
 enum What {
-    /// Reached where it is; from other processes by cross copies if `crosses`.
+    /// Reached in place; from other processes by cross copies if `crosses`.
     Allocator { memory: Arc<Adopted>, crosses: bool },
-    /// Reached in an extent of the segment. `None` once that was copied back.
+    /// Reached in an extent of the segment.
     Staged { memory: Option<OwnedMemory>, taken: RegisteredExtent },
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn adopt(
     if way == Existing::Staged { stage(endpoint, memory) } else { expose(endpoint, memory, way == Existing::CrossCopy) }
 }
 
-/// Registers a buffer where it is.
+/// Registers a buffer in place.
 fn expose(endpoint: &Endpoint, memory: OwnedMemory, crosses: bool) -> Result<HeldBuffer, (FabricError, OwnedMemory)> {
     let (me, job, segment) = (endpoint.me(), endpoint.job(), endpoint.segment());
     let index = {
@@ -83,12 +83,12 @@ fn expose(endpoint: &Endpoint, memory: OwnedMemory, crosses: bool) -> Result<Hel
         return Err((error, memory.unwrap_or_else(|| OwnedMemory::new(Vec::<u8>::new()))));
     }
     job.adopted().insert((me, key.index), adopted.clone());
-    // After the tables above, which resolving the key looks at.
+    // After filling the tables above, in which resolving looks up the key.
     regions::register(segment, index, 0, len, RegionKind::Adopted);
     Ok(HeldBuffer { key, len, what: What::Allocator { memory: adopted, crosses }, closed: None })
 }
 
-/// Registers a copy of a buffer.
+/// Registers a copy of a buffer in the segment.
 fn stage(endpoint: &Endpoint, memory: OwnedMemory) -> Result<HeldBuffer, (FabricError, OwnedMemory)> {
     let len = memory.len();
     let filled = |segment: &Mapping, offset| segment.fill(offset, memory.bytes());
@@ -117,7 +117,7 @@ impl HeldBuffer {
         }
     }
 
-    /// Lets no new operation in.
+    /// Deregisters the memory and lets no new operation in; does nothing if already closed.
     pub(crate) fn close(&mut self, job: &Job, segment: &Mapping, me: Rank) {
         if self.closed.is_none() {
             // D1, D2.
@@ -132,7 +132,7 @@ impl HeldBuffer {
 
     /// Returns whether it is closed and no operation is inside any more.
     pub(crate) fn is_quiet(&self, job: &Job, me: Rank) -> bool {
-        // D3. Whatever is reached inside this process is counted by the gate instead.
+        // D3. Operations within this process are counted by the use count instead.
         let inside = || job.is_inside(RegionId::new(me, self.key));
         self.closed.is_some()
             && match &self.what {
@@ -141,8 +141,8 @@ impl HeldBuffer {
             }
     }
 
-    /// Returns the memory of a quiet region, and what becomes free: the table entry if it may be
-    /// used again, an extent.
+    /// Takes a quiet region apart: returns its memory, and what becomes free, which is the table
+    /// entry if it may be used again and the extent if it has one.
     pub(crate) fn dismantle(self, segment: &Mapping) -> Dismantled {
         let index = (self.closed == Some(true)).then_some(self.key.index as usize);
         match self.what {
@@ -157,7 +157,7 @@ impl HeldBuffer {
         }
     }
 
-    /// Gives the memory up for ever: other processes may still copy into it.
+    /// Leaks the memory if other processes may still copy into it.
     pub(crate) fn leak(self) {
         if let What::Allocator { memory, crosses: true } = self.what {
             core::mem::forget(memory);
@@ -165,7 +165,8 @@ impl HeldBuffer {
     }
 }
 
-/// What becomes free with a region that [`HeldBuffer::dismantle`] took apart.
+/// The parts of a region that [`HeldBuffer::dismantle`] took apart: its memory, its table entry and
+/// its extent.
 pub(crate) struct Dismantled {
     pub(crate) memory: Option<OwnedMemory>,
     pub(crate) index: Option<usize>,

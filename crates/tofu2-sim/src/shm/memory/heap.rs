@@ -1,13 +1,13 @@
-//! Which bytes of a segment's heap are taken: arithmetic only, private to the owner, never in
-//! shared memory.
+//! Bookkeeping of which bytes of a segment's heap are allocated: pure arithmetic, private to the
+//! owner, never in shared memory.
 //!
 //! Two arenas share one range of bytes. Symmetric regions grow from its start, local ones from its
-//! end, so that neither has a fixed share. The symmetric arena's state depends only on the sequence
-//! of symmetric calls, which is the same on all ranks: equal calls give equal offsets everywhere.
+//! end, so neither has a fixed share. The symmetric arena's state depends only on the sequence of
+//! symmetric calls, which is the same on all ranks, so equal calls give equal offsets everywhere.
 //!
-//! Locked regions to which references may exist have bytes that no other region ever had nor will
-//! have: a short operation on another region, whose thread is stopped before its access, must not
-//! hit them, however late it comes.
+//! Locked regions to which references may exist have bytes that no other region ever had or will
+//! have: a short operation on another region whose thread is stopped before its access must not hit
+//! them, however late the access comes.
 
 use std::{collections::BTreeMap, ops::Range};
 
@@ -19,14 +19,14 @@ pub(crate) fn grains(bytes: usize) -> Option<usize> {
     bytes.max(1).checked_next_multiple_of(GRAIN)
 }
 
-/// First fit from 0 upwards, lowest hole first.
+/// A first-fit allocator that grows upwards from 0 and uses the lowest hole first.
 #[derive(Debug, Default)]
 struct Arena {
     /// Holes below `top`, by offset. No two touch, none touches `top`.
     holes: BTreeMap<usize, usize>,
-    /// Everything at or above is free.
+    /// Everything at or above this is free.
     top: usize,
-    /// The highest `top` ever: bytes at or above were never handed out.
+    /// The highest `top` ever: bytes at or above it were never handed out.
     touched: usize,
 }
 
@@ -42,8 +42,8 @@ impl Arena {
         Some(offset)
     }
 
-    /// Takes `len` bytes that were never handed out, ending at or below `limit`. What is free below
-    /// them becomes a hole.
+    /// Takes `len` bytes that were never handed out, ending at or below `limit`. Free bytes below
+    /// them become a hole.
     fn take_fresh(&mut self, len: usize, limit: usize) -> Option<usize> {
         let end = self.touched.checked_add(len).filter(|&end| end <= limit)?;
         if self.top < self.touched {
@@ -68,7 +68,7 @@ impl Arena {
     }
 }
 
-/// Returns a free piece together with those of `holes` that touch it, which are taken out.
+/// Joins a free piece with the `holes` that touch it, which are removed, and returns the result.
 fn joined(holes: &mut BTreeMap<usize, usize>, mut offset: usize, mut len: usize) -> (usize, usize) {
     if let Some((&before, &hole)) = holes.range(..offset).next_back()
         && before + hole == offset
@@ -82,7 +82,8 @@ fn joined(holes: &mut BTreeMap<usize, usize>, mut offset: usize, mut len: usize)
     (offset, len)
 }
 
-/// Returns the first hole of at least `len` bytes, less what is taken.
+/// Takes `len` bytes from the start of the first hole that is long enough, and returns their
+/// offset.
 fn first_fit(holes: &mut BTreeMap<usize, usize>, len: usize) -> Option<usize> {
     let (&offset, &hole) = holes.iter().find(|&(_, &hole)| hole >= len)?;
     holes.remove(&offset);
@@ -92,7 +93,7 @@ fn first_fit(holes: &mut BTreeMap<usize, usize>, len: usize) -> Option<usize> {
     Some(offset)
 }
 
-/// Bytes that were taken.
+/// Allocated bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Extent {
     /// First byte, counted from the start of the heap.
@@ -101,7 +102,7 @@ pub(crate) struct Extent {
     pub(crate) len: usize,
     /// Bytes from here to `fresh_end` were never in use, so they are still zero.
     pub(crate) fresh_start: usize,
-    /// Where those bytes end; both lie in the extent, in this order.
+    /// End of the bytes never in use; both offsets lie in the extent, in this order.
     pub(crate) fresh_end: usize,
 }
 
@@ -116,15 +117,15 @@ impl Extent {
 /// The two arenas of one rank.
 #[derive(Debug)]
 pub(crate) struct Heap {
-    /// Length of the range, whole grains.
+    /// Length of the range in bytes, whole grains.
     len: usize,
     symmetric: Arena,
-    /// In mirrored offsets: its 0 is the end of the range.
+    /// Uses mirrored offsets: its 0 is the end of the range.
     local: Arena,
     /// While a symmetric allocation is being agreed on, local extents stay at or above this offset.
     promised: usize,
-    /// Free pieces that belonged to locked regions, by offset. To `symmetric` they are in use for
-    /// ever.
+    /// Free pieces that belonged to locked regions, by offset. `symmetric` regards them as in use
+    /// for ever.
     locked: BTreeMap<usize, usize>,
 }
 
@@ -139,18 +140,18 @@ impl Heap {
         }
     }
 
-    /// Returns the bytes that were never in use. (Either arena may have been where the other one is
-    /// now.)
+    /// Returns the bytes that were never in use. (Either arena may have reached into what the other
+    /// one now has.)
     fn fresh(&self) -> Range<usize> {
         self.symmetric.touched..self.len - self.local.touched
     }
 
-    /// Returns the bytes from the range's end that local extents may reach to.
+    /// Returns how far from the range's end local extents may reach, in bytes.
     fn local_limit(&self) -> usize {
         self.len - self.symmetric.top.max(self.promised)
     }
 
-    /// Takes a local extent for `bytes` bytes; on failure the longest there could be.
+    /// Takes a local extent for `bytes` bytes; on failure returns the longest length available.
     pub(crate) fn take_local(&mut self, bytes: usize) -> Result<Extent, usize> {
         let (limit, fresh) = (self.local_limit(), self.fresh());
         let taken = grains(bytes).and_then(|len| Some((self.local.take(len, limit)?, len)));
@@ -162,25 +163,26 @@ impl Heap {
         self.local.give_back(self.len - extent.offset - extent.len, extent.len);
     }
 
-    /// Keeps room for a symmetric extent of `bytes` bytes until it is taken or given up, whatever
-    /// holes the others agree on. Up to which offset: less than is needed now if there is less, for
-    /// the ranks may agree on freeing others first.
+    /// Reserves room for a symmetric extent of `bytes` bytes until it is taken or given up,
+    /// whatever holes the others agree on. Returns the offset up to which room is reserved. That is
+    /// less than needed if there is less, because the ranks may agree on freeing other regions
+    /// first.
     pub(crate) fn promise_symmetric(&mut self, bytes: usize) -> usize {
         let end = grains(bytes).filter(|&len| len <= self.len).map_or(0, |len| self.symmetric.top + len);
         self.promised = end.min(self.len - self.local.top);
         self.promised
     }
 
-    /// Promises, as [`Heap::promise_symmetric`] does, for a locked region: room that no region ever
-    /// had.
+    /// Reserves room like [`Heap::promise_symmetric`], but for a locked region: room that no region
+    /// ever had.
     pub(crate) fn promise_locked(&mut self, bytes: usize) -> usize {
         let end = grains(bytes).filter(|&len| len <= self.len).map_or(0, |len| self.symmetric.touched + len);
         self.promised = end.min(self.fresh().end);
         self.promised
     }
 
-    /// Takes an extent, as [`Heap::take_symmetric`] does, for a locked region: a piece that only
-    /// such regions had, or one that none ever had.
+    /// Takes an extent like [`Heap::take_symmetric`], but for a locked region: a piece that only
+    /// locked regions had, or that no region ever had.
     pub(crate) fn take_locked(&mut self, bytes: usize, limit: usize) -> Result<Extent, usize> {
         let limit = limit.min(self.promised);
         self.break_promise();
@@ -198,15 +200,16 @@ impl Heap {
         self.locked.insert(offset, len);
     }
 
-    /// Gives up the room that [`Heap::promise_symmetric`] keeps.
+    /// Gives up the room that [`Heap::promise_symmetric`] reserved.
     pub(crate) fn break_promise(&mut self) {
         self.promised = 0;
     }
 
     /// Takes a symmetric extent in a hole or ending at or below `limit`, the least that any rank
-    /// has promised. Same calls, same answers on all ranks. On failure the longest there could be.
+    /// has promised. The same calls return the same results on all ranks. On failure returns the
+    /// longest length available.
     pub(crate) fn take_symmetric(&mut self, bytes: usize, limit: usize) -> Result<Extent, usize> {
-        // This rank's promise is among them, unless a card was damaged.
+        // This rank's promise is already part of `limit`, unless a card was damaged.
         let limit = limit.min(self.promised);
         self.break_promise();
         let fresh = self.fresh();

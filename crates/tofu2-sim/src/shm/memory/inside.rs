@@ -1,4 +1,4 @@
-//! The operations that are inside each region, for which deregistration waits.
+//! Operations in progress inside each region, for which deregistration waits.
 //!
 //! The rank that executes a long copy, or any operation on memory that existed before it was
 //! registered, *announces* it in its own segment while it is in progress:
@@ -98,7 +98,7 @@ impl AnnouncementWord for AtomicU64 {
 pub(crate) struct Inside<'a, W: AnnouncementWord, const N: usize = 1> {
     words: [&'a W; N],
     taken: &'a AtomicU32,
-    /// The words' in `taken`.
+    /// The bits of `words` in `taken`.
     bits: u32,
 }
 
@@ -148,7 +148,7 @@ pub(crate) fn announce<'a, W: AnnouncementWord, const N: usize>(
             if at + 1 < N {
                 word.set(id.to_bits());
             } else {
-                // The barrier, for the words before too.
+                // The barrier, which serves the words before it too.
                 while !word.replace(word.look(), id.to_bits()) {}
             }
         }
@@ -163,14 +163,13 @@ pub(crate) fn barrier() {
 
 /// Returns whether one of a rank's `words` names the region: D3.
 pub(crate) fn names<W: AnnouncementWord>(words: &[W], id: RegionId) -> bool {
-    // Acquire, pairs with the release in `Inside::drop`: what was copied before is visible, and
-    // over.
+    // Acquire, pairs with the release in `Inside::drop`: earlier copies are visible and complete.
     words.iter().any(|word| word.look() == id.to_bits())
 }
 
 /// Set in a count's word once it is closed; the other bits count the operations inside.
 const CLOSED: u64 = 1 << 63;
-/// Set once the count was seen closed and empty: an operation that comes too late is also counted
+/// Set once the count was seen closed and empty: an operation that comes too late is still counted
 /// for a moment, but is not inside.
 const QUIESCENT: u64 = 1 << 62;
 

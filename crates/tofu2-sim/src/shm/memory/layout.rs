@@ -1,4 +1,4 @@
-//! Where things stand in a rank's segment and in the job's control block.
+//! Layout of a rank's segment and of the job's control block.
 //!
 //! ```text
 //! segment: | header | region table | notice ring | gates | directory of queues | heap: symmetric → … ← local |
@@ -6,15 +6,16 @@
 //! file:    | control | segment of rank 0 | … | segment of the last rank |
 //! ```
 //! (Where ranks are threads of one process there is no file.)
-//! *Protocol words* (all but the heap) are atomics and nothing else; the heap is reached through
-//! [`rdma_fabric::access`] and nothing else. So no byte is ever accessed in two ways.
+//!
+//! *Protocol words* (everything but the heap) are only ever accessed as atomics, the heap only
+//! through [`rdma_fabric::access`]. So no byte is ever accessed in two ways.
 
 use super::inside::ANNOUNCEMENTS;
 
-/// Bytes that CPUs pass between them as one, a power of two: what different ranks write stands at
-/// least so far apart. 128 where lines are fetched in pairs (x86-64) or are so long on some
-/// machines (aarch64, POWER), 256 on s390x, else 64: as `crossbeam_utils::CachePadded`, but never
-/// less than a region's promised alignment of 64 bytes.
+/// Bytes that CPUs transfer as one unit, a power of two; words that different ranks write are at
+/// least this far apart. 128 where lines are fetched in pairs (x86-64) or are that long on some
+/// machines (aarch64, POWER), 256 on s390x, else 64: like `crossbeam_utils::CachePadded`, but never
+/// less than the 64 bytes of alignment that a region is promised.
 pub(crate) const CACHE_LINE: usize = if cfg!(target_arch = "s390x") {
     256
 } else if cfg!(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "powerpc64")) {
@@ -22,13 +23,13 @@ pub(crate) const CACHE_LINE: usize = if cfg!(target_arch = "s390x") {
 } else {
     64
 };
-/// Granule of mappings and of page reservation, in bytes. A multiple of it is a multiple of every
-/// page size up to 64 KiB, which is more than any supported system has; where memory files are
-/// used, the system is asked ([`check_page`]).
+/// Granularity of mappings and of page reservation, in bytes. A multiple of it is a multiple of
+/// every page size up to 64 KiB, and no supported system has larger pages; where memory files are
+/// used, the page size is checked at run time ([`check_page`]).
 pub(crate) const PAGE: usize = 65_536;
 
-/// Defines where things stand: their names, lengths in bytes and first bytes. Refuses to compile
-/// unless each ends before the next one starts.
+/// Defines the fields of a layout by name, length in bytes and offset. Fails to compile unless each
+/// ends before the next one starts.
 macro_rules! fields {
     ($($(#[$doc:meta])* $name:ident: $len:expr, $at:expr;)*) => {
         $($(#[$doc])* pub(crate) const $name: usize = $at;)*
@@ -40,7 +41,7 @@ macro_rules! fields {
 
 /// Bytes of a table entry.
 pub(crate) const ENTRY: usize = 32;
-/// Table entries for symmetric regions, the first ones.
+/// Table entries for symmetric regions, which come first.
 pub(crate) const SYMMETRIC_SLOTS: usize = 1024;
 /// All table entries.
 pub(crate) const SLOTS: usize = 4096;
@@ -56,52 +57,53 @@ pub(crate) const START_GATES: usize = 16;
 pub(crate) const GATES: usize = 64;
 /// Bytes of a gate's signal.
 pub(crate) const GATE_PACKET: usize = (rdma_fabric::barrier::Wave::WORDS * 8).next_multiple_of(CACHE_LINE);
-/// Bytes of a record: a line of words and two signals.
+/// Bytes of a gate record: a line of words and two signals.
 pub(crate) const GATE_RECORD: usize = CACHE_LINE + 2 * GATE_PACKET;
-/// RDMA engines that a directory has room for.
+/// Number of RDMA engines that a directory has room for.
 pub(crate) const QUEUE_ENGINES: usize = 8;
-/// Control queues of an engine that a directory has room for.
+/// Number of control queues per engine that a directory has room for.
 pub(crate) const QUEUE_NUMBERS: usize = 16;
-/// Queues that share a control queue, for which a directory has room.
+/// Number of queues sharing a control queue that a directory has room for.
 pub(crate) const QUEUE_CONTEXTS: usize = 8;
 
 // ----- a segment -----
 
 fields! {
-    /// `u64`, not 0 once the segment's rank is lost, or the job was aborted
-    /// ([`crate::shm::job::abort`]). Same line as the bell: a poster looks at both.
+    /// `u64`, nonzero once the segment's rank is lost, or the job was aborted
+    /// ([`crate::shm::job::abort`]). On the bell's line, because a poster looks at both.
     LOST: 8, 0;
-    /// `u32`, the doorbell; the only word that is not 8 bytes long, reached as
-    /// [`super::mapping::Mapping::bell`] only. In the control block nothing stands there.
+    /// `u32`, the doorbell; the only word that is not 8 bytes long, accessed only through
+    /// [`super::mapping::Mapping::bell`]. Unused in the control block.
     BELL: 4, 8;
     /// `u64`, what a parked rank waits for.
     WATCH: 8, 16;
-    /// `u64`, position of the oldest notice; written by the owner, and on a line of its own.
+    /// `u64`, position of the oldest notice; written by the owner, on a line of its own.
     RING_HEAD: 8, CACHE_LINE;
-    /// `u64`, the next free position of the notice ring and who took the last; written by
-    /// producers.
+    /// `u64`, the next free position of the notice ring and the rank that took the last one;
+    /// written by producers.
     RING_TAIL: 8, 2 * CACHE_LINE;
-    /// `u64`, what a producer found at the head last. On the tail's line: only producers touch it.
+    /// `u64`, the head as a producer last read it. On the tail's line, because only producers touch
+    /// it.
     RING_SEEN: 8, RING_TAIL + 8;
-    /// `u64` each, what operations of the rank that are under way are inside of; written by the
+    /// `u64` each, the regions that the rank's operations in progress are inside of; written by the
     /// rank.
     INSIDE: 8 * ANNOUNCEMENTS, 3 * CACHE_LINE;
-    /// `u64`, not 0 if control queues of the rank wait for somebody to execute what was released;
-    /// any rank writes it.
+    /// `u64`, nonzero if control queues of the rank have released commands that nobody is executing
+    /// yet; any rank writes it.
     QUEUES_PENDING: 8, (INSIDE + 8 * ANNOUNCEMENTS).next_multiple_of(CACHE_LINE);
-    /// `u64`, how often the rank has begun or ended to be parked without a deadline: odd while it
-    /// is. It and the words behind it are written by the rank and read by the watchdog: see
-    /// [`crate::shm::waiting::watchdog`].
+    /// `u64`, how often the rank has started or stopped being parked without a deadline: odd while
+    /// it is parked. This word and the `PARKED_` and `SEALED` words after it are written by the
+    /// rank and read by the watchdog ([`crate::shm::waiting::watchdog`]).
     PARKINGS: 8, QUEUES_PENDING + CACHE_LINE;
-    /// `u64`, how often the rank has looked again in vain and parked.
+    /// `u64`, how often the rank has looked again without result and parked.
     PARKED_LOOKS: 8, PARKINGS + 8;
-    /// `u64`, what it waits for.
+    /// `u64`, what the parked rank waits for.
     PARKED_WHAT: 8, PARKINGS + 16;
-    /// `u64`, which ranks that depends on, and how many more waits it has.
+    /// `u64`, which ranks the wait depends on, and how many more waits the rank has.
     PARKED_WHOM: 8, PARKINGS + 24;
-    /// `u64`, not 0 if others than ranks may wake it.
+    /// `u64`, nonzero if something other than a rank may wake the parked rank.
     PARKED_OPEN: 8, PARKINGS + 32;
-    /// `u64`, not 0 if the rank is a [`rdma_fabric::Program`], which nobody else works for.
+    /// `u64`, nonzero if the rank is a [`rdma_fabric::Program`], for which nobody else does work.
     SEALED: 8, PARKINGS + 40;
     /// `u64`, the process that is parked.
     PARKED_PROCESS: 8, PARKINGS + 48;
@@ -115,12 +117,12 @@ fields! {
     RING: RING_CAPACITY * RING_SLOT, TABLE + SLOTS * ENTRY;
     /// First claim word of the notice ring.
     RING_CLAIMS: 8 * RING_CAPACITY, RING + RING_CAPACITY * RING_SLOT;
-    /// First record: those of all gates, then those of the start/end gates' end halves.
+    /// First gate record: the records of all gates, then those of the start/end gates' end halves.
     GATE_RECORDS: (GATES + START_GATES) * GATE_RECORD, (RING_CLAIMS + RING_CAPACITY * 8).next_multiple_of(CACHE_LINE);
     /// First word of the directory of control queues: the region key of the queue's words, or 0.
     QUEUES: QUEUE_ENGINES * QUEUE_NUMBERS * QUEUE_CONTEXTS * 8, GATE_RECORDS + (GATES + START_GATES) * GATE_RECORD;
-    /// First word of the node's control queues, in the segment of its first rank: which rank has
-    /// each.
+    /// First word of the table that says which rank owns each of the node's control queues; in the
+    /// segment of the node's first rank.
     NODE_QUEUES: QUEUE_ENGINES * QUEUE_NUMBERS * 8, QUEUES + QUEUE_ENGINES * QUEUE_NUMBERS * QUEUE_CONTEXTS * 8;
     /// First byte of the heap.
     HEAP: 0, (NODE_QUEUES + QUEUE_ENGINES * QUEUE_NUMBERS * 8).next_multiple_of(PAGE);
@@ -143,34 +145,36 @@ fields! {
     RANKS_PER_NODE: 8, 24;
     /// `u64`, monotonic clock at the job's start, ns.
     START: 8, 32;
-    /// `u64`, not 0 if some process of the job can't be reached by a process-wide barrier.
+    /// `u64`, nonzero if some process of the job can't be reached by a process-wide barrier.
     NO_HEAVY_BARRIER: 8, 40;
     /// `u64`, number of ranks.
     RANKS: 8, 48;
-    /// `u64`, not 0 if the job has more ranks than CPUs. Whoever started it says so: a bound rank
-    /// sees only its own CPUs.
+    /// `u64`, nonzero if the job has more ranks than CPUs. Set by whoever started the job, because
+    /// a bound rank sees only its own CPUs.
     OVERSUBSCRIBED: 8, 56;
     /// `u64`, number of changes of any rank's state.
     CHANGES: 8, CACHE_LINE;
-    /// `u64`, 1 + the rank that was lost first, or 0.
+    /// `u64`, 1 + the first rank that was lost, or 0.
     FIRST_LOST: 8, CACHE_LINE + 8;
-    /// `u64`, not 0 once any rank's process was reaped.
+    /// `u64`, nonzero once any rank's process was reaped.
     ENDED: 8, CACHE_LINE + 16;
-    /// `u64`, how many ranks wait, once nothing can happen any more.
+    /// `u64`, how many ranks wait, once the job is deadlocked.
     STUCK: 8, CACHE_LINE + 24;
     /// `u64`, who aborts the job and with which code, or 0.
     ABORTING: 8, CACHE_LINE + 32;
     /// `u64`, the same once no segment admits operations any more; until then 0.
     ABORTED: 8, CACHE_LINE + 40;
-    /// `u64`, number of arrivals at phases of symmetric allocations; only a hint whom to wake.
+    /// `u64`, number of arrivals at phases of symmetric allocations; only a hint as to when to
+    /// wake.
     ARRIVALS: 8, 2 * CACHE_LINE;
-    /// `u64`, what the job's control queues are like
+    /// `u64`, the options of the job's control queues
     /// ([`crate::shm::queues::config::QueueOptions`]); never changes.
     QUEUE_OPTIONS: 8, ARRIVALS + 8;
-    /// `u64`, a random number that tells the job from others; never changes. 0 where ranks share a
-    /// process, as is the next.
+    /// `u64`, a random number that distinguishes the job from others; never changes. 0 where ranks
+    /// share a process.
     JOB: 8, ARRIVALS + 16;
-    /// `u64`, a random number that only processes of the job know; never changes.
+    /// `u64`, a random number that only processes of the job know; never changes. 0 where ranks
+    /// share a process.
     SECRET: 8, ARRIVALS + 24;
     /// First card.
     CARDS: 0, 3 * CACHE_LINE;
@@ -185,19 +189,19 @@ fields! {
     CARD_STATE: 8, 0;
     /// `u64` in a card: number of phases of symmetric allocations the rank has arrived at.
     CARD_PHASE: 8, 8;
-    /// `u64` in a card: 1 once the rank's process was reaped, so that no code of it runs; 0 for
-    /// ever where ranks are threads.
+    /// `u64` in a card: 1 once the rank's process was reaped, so none of its code runs; always 0
+    /// where ranks are threads.
     CARD_ENDED: 8, 16;
-    /// `u64` in a card: which process the rank is (`Holder` in [`crate::shm::job::control`]); 0 for
-    /// ever where ranks are threads.
+    /// `u64` in a card: which process the rank is (`Holder` in [`crate::shm::job::control`]);
+    /// always 0 where ranks are threads.
     CARD_HOLDER: 8, 24;
-    /// `u64` in a card: not 0 while anybody of the rank is parked, or about to be. So changing a
-    /// state need not touch the segments of all ranks, in most of which no thread waits.
+    /// `u64` in a card: nonzero while any thread of the rank is parked or about to park. So a
+    /// change of state need not touch the segments of all ranks, in most of which no thread waits.
     CARD_PARKED: 8, 32;
 }
 
-/// In a card: what the rank says in a phase. Two of them, for even and odd phases, so that a rank
-/// can go on to the next phase while others still read the last.
+/// In a card: what the rank states in a phase. There are two, for even and odd phases, so that a
+/// rank can go on to the next phase while others still read the last one.
 pub(crate) const CARD_SIDES: [usize; 2] = [CACHE_LINE, CACHE_LINE + SIDE];
 /// Bytes of a card.
 pub(crate) const CARD: usize = CARD_SIDES[1] + SIDE;
@@ -206,14 +210,14 @@ const _: () = in_order([(CARD_PARKED, 8), (CARD_SIDES[0], SIDE), (CARD_SIDES[1],
 fields! {
     /// `u64` in a side: bytes asked for.
     SIDE_BYTES: 8, 0;
-    /// `u64` in a side: in phase 1 up to where the rank promises room, in phase 2 whether all is
-    /// well with it (1).
+    /// `u64` in a side: in phase 1 the offset up to which the rank promises room, in phase 2
+    /// whether the rank succeeded (1).
     SIDE_VERDICT: 8, 8;
-    /// `u64` in a side: 1 if the rank has freed regions whose grace period is not over.
+    /// `u64` in a side: 1 if the rank has freed regions whose grace period has not ended.
     SIDE_RETIRED: 8, 16;
     /// Three `u64` in a side: the terms of a locked region ([`rdma_fabric::Pact::terms`]), or 0.
     SIDE_TERMS: 24, 24;
-    /// Bit set in a side: symmetric slots that the rank has dropped.
+    /// Bit set in a side: the symmetric slots that the rank has dropped.
     SIDE_DROPPED: SYMMETRIC_SLOTS / 8, CACHE_LINE;
     /// Bytes of a side.
     SIDE: 0, SIDE_DROPPED + SYMMETRIC_SLOTS / 8;
@@ -221,7 +225,7 @@ fields! {
 
 const _: () = on_own_lines([CARD_STATE, CARD_SIDES[0], SIDE_DROPPED]);
 
-/// What [`MAGIC`] holds: name, version and line length of this layout.
+/// Value of [`MAGIC`]: name, version and line length of this layout.
 pub(crate) const MAGIC_VALUE: u64 = u64::from_le_bytes(*b"1sided\x09\0") | (CACHE_LINE.ilog2() as u64) << 56;
 
 /// Returns whether [`PAGE`] suits a system with pages of `bytes` bytes.
@@ -237,8 +241,8 @@ pub(crate) fn check_page(bytes: usize) -> Result<(), rdma_fabric::FabricError> {
     }
 }
 
-/// Refuses to compile unless each part, its first byte and its length, ends before the next one
-/// starts.
+/// Fails to compile unless each part, given as its first byte and its length, ends before the next
+/// one starts.
 const fn in_order<const N: usize>(parts: [(usize, usize); N]) {
     let mut next = 1;
     while next < N {
@@ -248,7 +252,7 @@ const fn in_order<const N: usize>(parts: [(usize, usize); N]) {
     }
 }
 
-/// Refuses to compile unless each of them starts a line.
+/// Fails to compile unless each offset starts a line.
 const fn on_own_lines<const N: usize>(starts: [usize; N]) {
     let mut next = 0;
     while next < N {

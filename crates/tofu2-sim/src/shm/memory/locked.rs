@@ -1,9 +1,9 @@
 //! Locked regions: symmetric memory that only the handles that allocated it can resolve.
 //!
-//! What keeps others out is [`super::regions`]; why no earlier operation hits the bytes is in
-//! [`super::heap`]. They stay mapped, and are not reused, until every rank has dropped its part; a
-//! rank that holds a reference has not. If a rank is lost, no symmetric memory is allocated any
-//! more, so nothing is reused at all.
+//! [`super::regions`] keeps others out; [`super::heap`] says why no earlier operation hits the
+//! bytes. They stay mapped and are not reused until every rank has dropped its part, which a rank
+//! that holds a reference has not. Once a rank is lost, no symmetric memory is allocated any more,
+//! so nothing is reused at all.
 
 #![allow(unsafe_code)]
 
@@ -11,7 +11,7 @@ use super::{registration::Registration, symmetric};
 use crate::shm::endpoint::Endpoint;
 use rdma_fabric::{FabricError, Mapped, Rank, Region, Result};
 
-/// Allocates symmetric memory, without a key if the handle is a keyless one.
+/// Allocates symmetric memory; a locked region if the handle has a keyring.
 pub(crate) async fn alloc_symmetric(endpoint: &Endpoint, bytes: usize) -> Result<Region> {
     let Some(ring) = endpoint.keyring() else { return symmetric::alloc(endpoint, bytes, None).await };
     let region = symmetric::alloc(endpoint, bytes, Some(ring.next_terms())).await?;
@@ -28,13 +28,13 @@ pub(crate) fn mapped(endpoint: &Endpoint, region: &Region, rank: Rank) -> Result
     if !opens || !of_this {
         return Err(not_mapped);
     }
-    // Looked up in private memory; the same on every rank.
+    // Looked up in private memory; the extent is the same on every rank.
     let extent = endpoint.allocator().symmetric.extent(key).filter(|extent| extent.len >= region.len());
     if endpoint.job().is_lost(rank) {
         return Err(endpoint.job().loss_of(rank));
     }
-    // SAFETY: the extent of a region that this handle allocated, with others whose terms were the
-    // same; the borrow keeps it.
+    // SAFETY: this is the extent of a region that this handle allocated, together with others whose
+    // terms were the same; the borrow keeps it.
     let mapped = extent.and_then(|extent| unsafe { target.mapped(extent.offset, region.len()) });
     debug_assert!(mapped.is_some(), "{region:?} of {}", endpoint.me());
     mapped.ok_or(not_mapped)

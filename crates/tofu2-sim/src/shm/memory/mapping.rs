@@ -1,16 +1,16 @@
-//! Shared memory as such: where it comes from, and its words.
+//! Shared memory: where it comes from, and its words.
 //!
-//! A [`Mapping`] starts with protocol words, which are atomics, and goes on with the heap, which is
-//! reached only through [`rdma_fabric::access`]: by operations in checked pieces ([`Piece`]). It
-//! never moves or shrinks while it exists, and nothing outside this module and those in it sees its
-//! addresses, except through a [`Mapped`] of a locked region.
+//! A [`Mapping`] consists of protocol words, which are atomics, followed by the heap, which is
+//! accessed only through [`rdma_fabric::access`]; operations do so in checked pieces ([`Piece`]).
+//! It never moves or shrinks while it exists, and nothing outside this module and its submodules
+//! sees its addresses, except through a [`Mapped`] of a locked region.
 //!
 //! # Safety
 //! `base..base + len` lies in one mapped allocation, aligned to a cache line, until the last owner
 //! of the [`Mapping`] is gone, and no other mapping of the allocation has a byte of it; a file is
-//! sealed at its length. The heap starts at `heap_at`, behind the header; it and `len` are
-//! multiples of 8, so that no cell straddles an end. `Mapping::new` checks all that. Wherever an
-//! address is made of an offset, here and in [`piece`], the offset is checked.
+//! sealed at its length. The heap starts at `heap_at`, after the header; `heap_at` and `len` are
+//! multiples of 8, so no cell straddles an end. `Mapping::new` checks this. Wherever an address is
+//! made from an offset, here and in [`piece`], the offset is checked.
 
 #![allow(unsafe_code)]
 
@@ -29,17 +29,18 @@ use std::{
 pub(crate) use bell::Parking;
 pub(crate) use piece::Piece;
 
-/// Memory that other threads or processes access at the same time.
+/// Memory that other threads or processes access concurrently.
 pub(crate) struct Mapping {
     /// Page-aligned in files, cache-line-aligned for heap memory.
     base: NonNull<u8>,
     /// Length in bytes.
     len: usize,
-    /// Bytes before this are protocol words.
+    /// Offset of the heap; the bytes before it are protocol words.
     heap_at: usize,
-    /// Waits of this process that are parked on the segment's doorbell, or about to be.
+    /// Number of waits of this process that are parked on the segment's doorbell, or about to park.
     parked: Mutex<usize>,
-    /// Where that is shown to a rank that wakes all others: a protocol word of another mapping.
+    /// The protocol word of another mapping where `parked != 0` is shown to a rank that wakes all
+    /// others.
     sign: OnceLock<(Arc<Mapping>, usize)>,
     backing: Backing,
 }
@@ -47,12 +48,12 @@ pub(crate) struct Mapping {
 enum Backing {
     /// Memory of this process only.
     Heap { start: NonNull<u8>, layout: Layout },
-    /// A part of a file's pages; unmapped when no part is left.
+    /// A part of a mapped file, which is unmapped when no part is left.
     #[cfg(target_os = "linux")]
     File { _whole: Arc<MappedFile> },
 }
 
-/// A sealed memory file, mapped whole.
+/// A sealed memory file, mapped as a whole.
 #[cfg(target_os = "linux")]
 #[derive(Debug)]
 pub(crate) struct MappedFile {
@@ -62,14 +63,14 @@ pub(crate) struct MappedFile {
 
 #[cfg(target_os = "linux")]
 impl MappedFile {
-    /// Returns the `len` bytes of `file`.
+    /// Maps the `len` bytes of `file`.
     pub(crate) fn new(file: &std::os::fd::OwnedFd, len: usize) -> Result<Arc<Self>, FabricError> {
         use rustix::mm::{MapFlags, ProtFlags, mmap};
         // Otherwise a peer could make an access fail by truncating it.
         crate::shm::processes::memory_file::examine(file, len)
             .map_err(|what| FabricError::setting("memory file", what))?;
         let access = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: without an address the system takes one where nothing is.
+        // SAFETY: given no address, the system picks one where nothing is mapped.
         let start = unsafe { mmap(core::ptr::null_mut(), len, access, MapFlags::SHARED, file, 0) }
             .map_err(|errno| FabricError::System { call: &"mmap", errno: errno.raw_os_error() })?;
         let start = NonNull::new(start.cast()).ok_or(FabricError::System { call: &"mmap", errno: OUT_OF_MEMORY })?;
@@ -89,14 +90,14 @@ impl Drop for MappedFile {
 // SAFETY: an address and a length that never change; the parts answer for accesses.
 #[cfg(target_os = "linux")]
 unsafe impl Send for MappedFile {}
-// SAFETY: as above.
+// SAFETY: as for `Send`.
 #[cfg(target_os = "linux")]
 unsafe impl Sync for MappedFile {}
 
 // SAFETY: all access is by atomics or by `access`, which any thread may do at any time; freed when
 // no owner is left.
 unsafe impl Send for Mapping {}
-// SAFETY: as above.
+// SAFETY: as for `Send`.
 unsafe impl Sync for Mapping {}
 
 impl fmt::Debug for Mapping {
@@ -122,10 +123,11 @@ impl Mapping {
         Ok(Mapping::new(base, len, heap_at, Backing::Heap { start, layout }))
     }
 
-    /// Returns the `len` bytes from `at` on of a sealed memory file.
+    /// Returns the mapping of the `len` bytes from `at` on of a sealed memory file.
     ///
     /// # Panics
-    /// If they are not there: offsets come from [`layout`], for which the file was examined.
+    /// If they are not inside the file: offsets come from [`layout`], against which the file was
+    /// examined.
     #[cfg(target_os = "linux")]
     pub(crate) fn of_file(whole: &Arc<MappedFile>, at: usize, len: usize, heap_at: usize) -> Arc<Self> {
         let end = at.checked_add(len).filter(|&end| end <= whole.len);
@@ -135,10 +137,10 @@ impl Mapping {
         Mapping::new(base, len, heap_at, Backing::File { _whole: whole.clone() })
     }
 
-    /// Returns what the module's documentation calls a mapping.
+    /// Makes a mapping, checking what the module's documentation promises of one.
     ///
     /// # Panics
-    /// If it is none: lengths come from [`layout`].
+    /// If alignment or lengths do not fit: lengths come from [`layout`].
     fn new(base: NonNull<u8>, len: usize, heap_at: usize, backing: Backing) -> Arc<Self> {
         assert!(base.addr().get().is_multiple_of(layout::CACHE_LINE), "a mapping's alignment");
         assert!(len.is_multiple_of(8) && heap_at.is_multiple_of(8) && heap_at <= len, "a mapping's lengths");
@@ -149,7 +151,7 @@ impl Mapping {
     /// Returns the 8-byte protocol word at `at`.
     ///
     /// # Panics
-    /// If there is none: offsets come from [`layout`] and validated indices only.
+    /// If there is no such word: offsets come only from [`layout`] and validated indices.
     #[inline(always)]
     pub(crate) fn word(&self, at: usize) -> &AtomicU64 {
         assert!(at.is_multiple_of(8) && at < self.heap_at && at != layout::BELL);
@@ -161,7 +163,7 @@ impl Mapping {
     /// Returns the `N` 8-byte protocol words from `at` on.
     ///
     /// # Panics
-    /// If they are not there: offsets come from [`layout`] and validated indices only.
+    /// If they are not there: offsets come only from [`layout`] and validated indices.
     #[inline(always)]
     pub(crate) fn words<const N: usize>(&self, at: usize) -> &[AtomicU64; N] {
         assert!(at.is_multiple_of(8) && at > layout::BELL && at + 8 * N <= self.heap_at);
@@ -169,14 +171,14 @@ impl Mapping {
         unsafe { &*self.base.as_ptr().add(at).cast() }
     }
 
-    /// Asks for the line of the protocol word at `at`, to write it soon. A hint: there need be no
-    /// such word.
+    /// Prefetches the line of the protocol word at `at`, which will be written soon. Only a hint:
+    /// there need not be such a word.
     #[inline(always)]
     pub(crate) fn expect_store(&self, at: usize) {
         access::expect_store(self.base.as_ptr().wrapping_add(at));
     }
 
-    /// Returns the bytes of the heap.
+    /// Returns the length of the heap in bytes.
     pub(crate) fn heap_len(&self) -> usize {
         self.len - self.heap_at
     }
@@ -189,7 +191,7 @@ impl Mapping {
         Some(unsafe { self.base.add(self.heap_at + offset) })
     }
 
-    /// Sets bytes of the heap to zero; nothing if they are not inside.
+    /// Zeroes bytes of the heap; does nothing if they are not inside.
     pub(crate) fn zero(&self, offset: usize, len: usize) {
         if let Some(start) = self.heap_bytes(offset, len) {
             // SAFETY: `len` bytes of the heap.
@@ -197,7 +199,7 @@ impl Mapping {
         }
     }
 
-    /// Copies into bytes of the heap; nothing if they are not inside.
+    /// Copies into bytes of the heap; does nothing if they are not inside.
     pub(crate) fn fill(&self, offset: usize, bytes: &[u8]) {
         if let Some(start) = self.heap_bytes(offset, bytes.len()) {
             // SAFETY: as many bytes of the heap.
@@ -205,7 +207,7 @@ impl Mapping {
         }
     }
 
-    /// Copies bytes of the heap out; nothing if they are not inside.
+    /// Copies bytes of the heap out; does nothing if they are not inside.
     pub(crate) fn empty(&self, offset: usize, bytes: &mut [u8]) {
         if let Some(start) = self.heap_bytes(offset, bytes.len()) {
             // SAFETY: as many bytes of the heap.
@@ -213,7 +215,7 @@ impl Mapping {
         }
     }
 
-    /// Returns where the segment's rank announces what it is inside of.
+    /// Returns the words in which the segment's rank announces the regions it is inside of.
     pub(crate) fn announcements(&self) -> &[AtomicU64; ANNOUNCEMENTS] {
         self.words(layout::INSIDE)
     }
@@ -221,23 +223,23 @@ impl Mapping {
     /// Returns where `len` bytes at `offset` of the heap are; `None` if they are not inside.
     ///
     /// # Safety
-    /// They are a part of a locked region that handles allocated which all were made with a pact
+    /// They are part of a locked region, and all handles that allocated it were made with a pact
     /// that allows references.
     pub(crate) unsafe fn mapped(self: &Arc<Self>, offset: usize, len: usize) -> Option<Mapped> {
         let start = self.heap_bytes(offset, len)?;
         // SAFETY: inside the mapping, which is mapped, sealed, as long as the mapping is owned.
-        // Only those handles resolve the region (`regions::resolve`), its bytes never were nor will
-        // be another kind of region's (`heap`), and operations are over when they are posted. The
-        // endpoint's atomics are `access`'s.
+        // Only those handles resolve the region (`regions::resolve`), its bytes never belonged nor
+        // will belong to another kind of region (`heap`), and operations are complete when they are
+        // posted. The endpoint's atomics are those of `access`.
         Some(unsafe { Mapped::new(start, len, self.clone()) })
     }
 
-    /// Returns the bytes of the heap that hold a control queue: protocol words, while the queue has
-    /// them. `None` if they are not inside, or no words.
+    /// Returns the bytes of the heap that hold a control queue, which are protocol words while the
+    /// queue owns them. `None` if they are not inside, or are not whole aligned words.
     ///
-    /// No region key leads to a queue's bytes ([`super::regions`]), so they are accessed as these
-    /// words only, from when the queue is opened until their time in [`super::retired`] is over;
-    /// before and afterwards through [`access`]. A word may hold anything: whoever reads one checks
+    /// No region key leads to a queue's bytes ([`super::regions`]), so they are accessed only as
+    /// these words from when the queue is opened until their time in [`super::retired`] is over,
+    /// and before and afterwards through [`access`]. A word may hold anything: every reader checks
     /// it.
     #[inline(always)]
     pub(crate) fn queue_words(&self, offset: usize, len: usize) -> Option<&[AtomicU64]> {
@@ -262,5 +264,5 @@ impl Drop for Mapping {
     }
 }
 
-/// What the system calls it when there is no memory: `ENOMEM`, or `ERROR_NOT_ENOUGH_MEMORY`.
+/// The system's error code for lack of memory: `ENOMEM`, or `ERROR_NOT_ENOUGH_MEMORY`.
 const OUT_OF_MEMORY: i32 = if cfg!(windows) { 8 } else { 12 };

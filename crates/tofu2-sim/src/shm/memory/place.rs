@@ -1,8 +1,8 @@
-//! Resolved places, and where their bytes are.
+//! Resolved places and the location of their bytes.
 //!
-//! Bytes of a segment are mapped, and mostly accessed without this provider: see
-//! [`rdma_fabric::provider::Place`]. What comes here is long, hidden, refused, or outside of all
-//! segments.
+//! Bytes of a segment are mapped and mostly accessed without this provider: see
+//! [`rdma_fabric::provider::Place`]. Only accesses that are long, intercepted, refused, or outside
+//! all segments get here.
 
 use super::{
     adopted::Outside,
@@ -16,8 +16,8 @@ use rdma_fabric::{
 };
 use std::sync::Arc;
 
-/// What the anchor of a place outside of all segments holds. The anchor of any other place holds
-/// its segment, an `Arc<Mapping>`.
+/// Content of the anchor of a place outside all segments. The anchor of any other place holds its
+/// segment, an `Arc<Mapping>`.
 struct OutsidePlace {
     /// The segment whose table says that the bytes are registered.
     target: Arc<Mapping>,
@@ -26,16 +26,16 @@ struct OutsidePlace {
     outside: Outside,
 }
 
-/// Returns memory that existed before it was registered, in an entry of `target`'s table.
+/// Returns the place of memory that existed before it was registered in `target`'s table.
 pub(crate) fn outside_of(target: &Arc<Mapping>, addr: RemoteAddr, outside: Outside) -> Place {
     let len = outside.len();
     let apart = OutsidePlace { target: target.clone(), first: addr.offset, outside };
     Place::remote(addr, len, Some(Anchor::new(apart)))
 }
 
-/// Wakes the owner of a place if it is parked and waits for what was written there.
+/// Wakes the owner of a place if it is parked and waits for bytes of the place.
 pub(crate) fn ring(place: &Place) {
-    // Places that are written without this provider are in segments.
+    // Only places in segments are written without this provider.
     if let Some(segment) = place.anchor().and_then(Anchor::get::<Arc<Mapping>>) {
         segment.ring_for(place.start(), place.len());
     }
@@ -100,7 +100,7 @@ impl<'a> LocatedPlace<'a> {
         }
     }
 
-    /// Returns whether its rank lives and its region is registered.
+    /// Returns whether the place's rank is not lost and its region is registered.
     pub(crate) fn is_fit(&self) -> bool {
         self.lost() == 0 && !self.is_stale()
     }
@@ -121,8 +121,8 @@ impl<'a> LocatedPlace<'a> {
         }
     }
 
-    /// Returns what a wait for the bytes watches: their offset in the segment, or what stands for
-    /// everything.
+    /// Returns the offset that a wait for the bytes watches: theirs in the segment, or outside it
+    /// 0, which stands for everything.
     pub(crate) fn watched_at(&self) -> usize {
         match &self.bytes {
             Bytes::Segment(piece) => piece.offset(),
@@ -130,7 +130,7 @@ impl<'a> LocatedPlace<'a> {
         }
     }
 
-    /// Wakes the owner if it is parked and waits for what was written.
+    /// Wakes the owner if it is parked and waits for the bytes.
     pub(crate) fn ring(&self) {
         match &self.bytes {
             Bytes::Segment(piece) => piece.ring(),
@@ -138,7 +138,7 @@ impl<'a> LocatedPlace<'a> {
         }
     }
 
-    /// Wakes the owner if it is parked and waits for notices, or for what was written.
+    /// Wakes the owner if it is parked and waits for notices, or for the bytes.
     pub(crate) fn ring_with_notice(&self) {
         match &self.bytes {
             Bytes::Segment(piece) => piece.ring_with_notice(),

@@ -46,7 +46,7 @@ fn stay_condemned(own: &Mapping, index: usize) {
     }
 }
 
-/// Returns the place of the generation of entry `index`.
+/// Returns the offset of the generation of entry `index`.
 #[inline(always)]
 pub(crate) fn generation_at(index: usize) -> usize {
     layout::TABLE + index * layout::ENTRY
@@ -73,7 +73,7 @@ pub(crate) enum RegionKind {
     Locked = 4,
 }
 
-/// Returns the place of the generation of a key's entry; `None` if there is no such entry.
+/// Returns the offset of the generation of a key's entry; `None` if there is no such entry.
 pub(crate) fn entry_at(key: RegionKey) -> Option<usize> {
     let index = key.index as usize;
     (index < layout::SLOTS).then(|| generation_at(index))
@@ -173,8 +173,8 @@ pub(crate) fn resolve(
     }
 }
 
-/// Returns the offset in the heap, length and kind of a registered region, copied once; in the heap
-/// unless the kind is [`RegionKind::Adopted`].
+/// Returns the heap offset, length and kind of a registered region, copied once. The range is in
+/// the heap unless the kind is [`RegionKind::Adopted`].
 #[inline]
 pub(crate) fn entry(
     target: &Mapping,
@@ -187,7 +187,7 @@ pub(crate) fn entry(
     }
 }
 
-/// What is wrong with a key or its entry.
+/// The fault of a key or its entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EntryError {
     /// Never registered.

@@ -5,12 +5,12 @@ use crate::shm::endpoint::Endpoint;
 use rdma_fabric::{OwnedMemory, Region, RegionKey};
 use std::fmt;
 
-/// What this provider keeps for a region, which is deregistered when this is dropped.
+/// The provider's part of a region; dropping it deregisters the region.
 ///
 /// An operation that a peer posted just before may then still be in progress. If it copies more
-/// than 64 bytes or addresses existing memory, the place is not reused until it is over. If it is
-/// short, the place is not reused for 20 ms. An operation whose thread is stopped for longer than
-/// that between its check and its access may reach the next region at that place; where this
+/// than 64 bytes or addresses existing memory, the place is not reused until it has completed. If
+/// it is short, the place is not reused for 20 ms. An operation whose thread is stopped for longer
+/// than that between its check and its access may reach the next region at that place; where this
 /// matters, deregister after a barrier with the ranks that use the region.
 pub(crate) struct Registration {
     endpoint: Endpoint,
@@ -21,9 +21,9 @@ pub(crate) struct Registration {
 #[derive(Debug)]
 enum What {
     Local(RegisteredExtent),
-    /// A symmetric region, whose place is freed by agreement.
+    /// A symmetric region, whose place is freed by agreement of all ranks.
     Symmetric,
-    /// Existing memory; `None` once it was taken apart.
+    /// Existing memory; `None` once taken apart.
     Existing(Option<HeldBuffer>),
 }
 
@@ -42,12 +42,12 @@ impl Registration {
         Region::new(key, len, Some(way), Registration { endpoint, key, what: What::Existing(Some(held)) })
     }
 
-    /// Returns the handle that the region was allocated through.
+    /// Returns the handle through which the region was allocated.
     pub(crate) fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
 
-    /// Lets no new operation into existing memory. Returns whether the region is such memory.
+    /// Closes existing memory to new operations. Returns whether the region is such memory.
     pub(crate) fn close(&mut self) -> bool {
         let (job, segment, me) = (self.endpoint.job(), self.endpoint.segment(), self.endpoint.me());
         match &mut self.what {
@@ -59,7 +59,7 @@ impl Registration {
         }
     }
 
-    /// Takes the existing memory, once it is closed and no operation is inside.
+    /// Takes the existing memory if it is closed and no operation is inside.
     pub(crate) fn try_take(&mut self) -> Option<OwnedMemory> {
         let What::Existing(existing) = &mut self.what else { return None };
         let (job, me) = (self.endpoint.job(), self.endpoint.me());

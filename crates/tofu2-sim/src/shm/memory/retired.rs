@@ -1,18 +1,18 @@
 //! Extents between deregistration and reuse.
 //!
-//! A short operation looks at the region's generation, then accesses the region, without an
-//! announcement. Its thread may be stopped between the two. So an extent is reused only [`GRACE`]
-//! after it was given back, and only when no rank announces an operation inside it
+//! A short operation looks at the region's generation and then accesses the region, without an
+//! announcement. Its thread may be stopped between the two. So an extent is reused no sooner than
+//! [`GRACE`] after it was given back, and only when no rank announces an operation inside it
 //! ([`super::inside`]). A long copy never lands in a later region, however long it takes; a short
-//! one does so only if its thread was stopped for all of that time between two instructions.
+//! one does so only if its thread was stopped between two instructions for the whole grace period.
 
 use super::inside::RegionId;
 use crate::shm::job::Job;
 use core::time::Duration;
 use std::{collections::VecDeque, time::Instant};
 
-/// How long an extent is not reused: some scheduling rounds of a machine with ten times more ranks
-/// than CPUs.
+/// Time during which an extent is not reused: a few scheduling rounds on a machine with ten times
+/// more ranks than CPUs.
 pub(crate) const GRACE: Duration = Duration::from_millis(20);
 
 /// Things that become free in the order in which they were given up.
@@ -35,7 +35,7 @@ impl<T> Default for Retired<T> {
 }
 
 impl<T> Retired<T> {
-    /// Retires what has just been deregistered as `id`.
+    /// Retires `what`, just deregistered as `id`.
     pub(crate) fn retire(&mut self, id: RegionId, what: T) {
         // D2; D1 was the deregistration.
         super::inside::barrier();
@@ -60,7 +60,7 @@ impl<T> Retired<T> {
         self.waiting = held;
     }
 
-    /// Returns when the last of those whose time is not over will be due.
+    /// Returns when the last retired thing will be due, unless that is past.
     pub(crate) fn until(&self) -> Option<Instant> {
         self.waiting.back().map(|last| last.until).filter(|&until| until > Instant::now())
     }

@@ -1,9 +1,9 @@
 //! Symmetric allocation: all ranks agree on one key and one offset, in two phases.
 //!
-//! 1. Each rank writes into its card of the control block how many bytes it wants, up to where its
-//!    segment can grow for that, and which symmetric regions it has dropped, and arrives. When all
-//!    have arrived, all know the same: regions that all have dropped are freed; if sizes agree, the
-//!    same offset and table entry follow on all ranks.
+//! 1. Each rank writes into its card of the control block how many bytes it wants, how far its
+//!    symmetric arena can grow for them, and which symmetric regions it has dropped, and arrives.
+//!    When all have arrived, all know the same: regions that all have dropped are freed, and if
+//!    sizes agree, the same offset and table entry follow on all ranks.
 //! 2. Each rank reserves and registers its part, writes the outcome, and arrives again. When all
 //!    have arrived, either the region can be reached everywhere, or all give it back.
 //!
@@ -42,7 +42,7 @@ use state::{AllocationState, Asked, Turn, WORDS, give_back};
 
 pub(crate) use state::Symmetric;
 
-/// Allocates symmetric memory: a locked region if there are `terms`.
+/// Allocates symmetric memory; a locked region if `terms` are given.
 pub(crate) async fn alloc(endpoint: &Endpoint, bytes: usize, terms: Option<[u64; 3]>) -> Result<Region, FabricError> {
     let _turn = Turn::wait(endpoint).await?;
     if endpoint.allocator().symmetric.under_way.is_some() {
@@ -108,7 +108,7 @@ async fn complete(endpoint: &Endpoint) -> Result<Result<Region, FabricError>, Fa
     }
 }
 
-/// Returns whether something that the rank gave up will be free soon.
+/// Returns whether some memory that the rank gave up is still in its grace period.
 fn is_in_grace(allocator: &Allocator) -> bool {
     allocator.symmetric.retired.until().is_some() || allocator.grace_end().is_some()
 }
@@ -133,7 +133,7 @@ fn place(endpoint: &Endpoint, allocator: &mut Allocator, asked: Asked) -> Result
     let ranks = 0..job.plan.ranks;
     for word in 0..WORDS {
         let at = layout::SIDE_DROPPED + 8 * word;
-        // Only what this rank knows it has dropped: peers can write its card too.
+        // Starts from what this rank knows it has dropped, because peers can write its card too.
         let freed = ranks.clone().fold(allocator.symmetric.dropped[word], |all, rank| all & card(rank, at));
         for index in (0..64).filter(|bit| freed >> bit & 1 == 1).map(|bit| word * 64 + bit) {
             if let Some((extent, is_apart)) = allocator.symmetric.live.remove(&index) {
@@ -157,8 +157,8 @@ fn place(endpoint: &Endpoint, allocator: &mut Allocator, asked: Asked) -> Result
         }
         .into());
     }
-    // What some rank has dropped may be free in a moment. The same cards lead all ranks to the same
-    // answer.
+    // Memory that some rank has dropped may be free in a moment. All ranks read the same cards, so
+    // they decide alike.
     let more_later = ranks.clone().any(|rank| card(rank, layout::SIDE_RETIRED) == 1);
     let heap = &mut allocator.heap;
     let taken = if asked.is_apart() { heap.take_locked(bytes, limit) } else { heap.take_symmetric(bytes, limit) };

@@ -1,5 +1,5 @@
-//! Operations that are not made where their caller resolved the place: long copies, memory that
-//! existed before it was registered, what a provider in between wants to see, and refusals.
+//! Operations that do not take the fabric's short path: long copies, memory that existed before it
+//! was registered, operations that an interposed provider wants to see, and refusals.
 
 use super::{
     adopted::Reached,
@@ -12,7 +12,7 @@ use rdma_fabric::{
     provider::{SHORT, Sink, Source},
 };
 
-/// Bytes that are copied at once where neither side is private memory.
+/// Bytes copied at a time where the copy goes through private memory.
 const CHUNK: usize = 64 << 10;
 
 impl LocatedPlace<'_> {
@@ -27,7 +27,7 @@ impl LocatedPlace<'_> {
 }
 
 impl Reached<'_> {
-    /// Fills the bytes of `place`, or a part of them, from `bytes`, which are as long.
+    /// Fills the bytes of `place`, or a part of them, from `bytes`, which has their length.
     fn copy_in(&self, bytes: &[u8], place: &LocatedPlace<'_>) -> Result<()> {
         let copied = match self {
             Reached::Segment(piece) => piece.copy_in(bytes),
@@ -37,7 +37,7 @@ impl Reached<'_> {
         copied.ok_or_else(|| place.refused(place.len))
     }
 
-    /// Fills `bytes` from the bytes of `place`, or a part of them, which are as long.
+    /// Fills `bytes` from the bytes of `place`, or a part of them, of the same length.
     fn copy_out(&self, bytes: &mut [u8], place: &LocatedPlace<'_>) -> Result<()> {
         let copied = match self {
             Reached::Segment(piece) => piece.copy_out(bytes),
@@ -64,8 +64,8 @@ impl Reached<'_> {
     }
 }
 
-/// Calls `f` with what is at `place`, so that deregistration waits for it. Short copies in segments
-/// are not announced.
+/// Calls `f` with the bytes at `place`; deregistration waits until it returns. Short copies in
+/// segments are not announced.
 fn reach<R>(
     endpoint: &Endpoint,
     place: &LocatedPlace<'_>,
@@ -103,8 +103,8 @@ pub(crate) fn get(endpoint: &Endpoint, from: &LocatedPlace<'_>, to: Sink<'_>) ->
     }
 }
 
-/// Copies from registered memory to registered memory; by way of private memory unless both sides
-/// are pieces.
+/// Copies between two places in registered memory, by way of private memory unless both sides are
+/// pieces.
 fn between(endpoint: &Endpoint, to: &LocatedPlace<'_>, from: &LocatedPlace<'_>) -> Result<()> {
     let len = from.len;
     let refusal = || if from.is_fit() { to.refused(len) } else { from.refused(len) };
@@ -133,7 +133,7 @@ fn between(endpoint: &Endpoint, to: &LocatedPlace<'_>, from: &LocatedPlace<'_>) 
     })
 }
 
-/// Changes a word as long as the place by `amo`, and rings; the value before.
+/// Applies `amo` to the word at the place, rings, and returns the previous value.
 pub(crate) fn modify(endpoint: &Endpoint, word: &LocatedPlace<'_>, amo: Amo<u64>) -> Result<u64> {
     let width = if word.len == 4 { 4 } else { 8 };
     let refusal = || word.refusal(width, width);

@@ -1,15 +1,16 @@
-//! Words that the protocols between ranks are made of, so that loom may run these with its own.
+//! The words that the protocols between ranks use, as a trait, so that loom can run them with its
+//! own.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use rdma_fabric::access;
 
-/// A shared word; the tests implement it for loom's.
+/// A shared word. The tests implement it for loom's words.
 pub(crate) trait Word {
     fn load(&self, order: Ordering) -> u64;
     fn store(&self, value: u64, order: Ordering);
-    /// Makes it `new` if it holds `current`; what it holds otherwise.
+    /// Stores `new` if the word holds `current`; otherwise returns what it holds.
     fn replace(&self, current: u64, new: u64, success: Ordering, failure: Ordering) -> Result<(), u64>;
-    /// Hints that it will be written soon.
+    /// Hints that the word will be written soon.
     fn expect_store(&self) {}
 }
 

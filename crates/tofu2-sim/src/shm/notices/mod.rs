@@ -1,5 +1,5 @@
-//! Notices of a rank: a [`ring`] in its segment, to be read first; then what a rank sends with its
-//! puts, and takes.
+//! Notices of a rank: a [`ring`] in its segment (to be read first), and how a rank sends notices
+//! with its puts and takes its own.
 
 pub(crate) mod ring;
 
@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 impl Ring for Mapping {
     type Word = AtomicU64;
-    /// The notice's data, region and end.
+    /// The data, region and end of a notice.
     type Entry = [u64; 3];
 
     #[inline(always)]
@@ -75,7 +75,7 @@ impl DamagedRing {
     }
 }
 
-/// Fills in a claimed slot and hands it over.
+/// Fills in a claimed slot with a notice and hands it over.
 #[inline(always)]
 pub(crate) fn publish<R: Ring<Entry = [u64; 3]>>(segment: &R, claim: Claim, data: u64, region: RegionKey, end: u64) {
     ring::publish(segment, claim, [data, region.to_bits(), end]);
@@ -86,13 +86,13 @@ fn notice((from, [data, region, end]): (u32, [u64; 3])) -> Notice {
     Notice { from: Rank::new(from), data, region: RegionKey::from_bits(region), end }
 }
 
-/// Takes the oldest notice if it is ready and no other thread takes it: [`ring::take`].
+/// Takes the oldest notice if it is ready and no other thread takes it first ([`ring::take`]).
 #[inline(always)]
 pub(crate) fn take(segment: &Mapping, ranks: usize) -> Option<Notice> {
     ring::take(segment, ranks as u64).map(notice)
 }
 
-/// Takes the oldest notice if one is ready, for the segment's rank `me`: [`ring::consume`].
+/// Takes the oldest notice if one is ready, for the segment's rank `me` ([`ring::consume`]).
 ///
 /// # Errors
 /// [`FabricError::Corrupt`] if the ring is damaged.
@@ -113,8 +113,8 @@ pub(crate) fn consume(
 // ----- notices that a rank sends with its puts, and its own -----
 
 impl Endpoint {
-    /// Puts a short source with a notice if nothing stands in the way: room first, then the bytes,
-    /// then the notice. Returns whether that was possible on the short path.
+    /// Puts a short source with a notice if nothing stands in the way: claims room, copies the
+    /// bytes, publishes the notice. Returns whether that was possible on the short path.
     #[inline(always)]
     pub(crate) fn notify_fast(&self, to: &Place, from: &Source<'_>, data: u64) -> bool {
         let Source::Bytes(bytes) = from else { return false };
@@ -170,7 +170,7 @@ impl Endpoint {
         if left { Err(FabricError::PeersLeft) } else { Ok(false) }
     }
 
-    /// Returns the oldest notice if it is ready and nobody else takes it.
+    /// Returns the oldest notice if it is ready and nobody else takes it first.
     #[inline(always)]
     pub(crate) fn take_fast(&self) -> Option<Notice> {
         take(self.segment(), self.job().plan.ranks)
@@ -188,15 +188,15 @@ impl Endpoint {
     }
 }
 
-/// Leaves no notice after all.
+/// Gives up a claimed slot without a notice.
 #[cold]
 fn give_up(target: &Mapping, claim: ring::Claim) {
     ring::withdraw(target, claim);
-    // Notices of others may be ready behind it.
+    // Other ranks' notices may be ready behind it.
     target.ring_for_notice();
 }
 
-/// Returns why a put from `from` to `to` is impossible, as far as that can be told before.
+/// Returns why a put from `from` to `to` is impossible, as far as that is known in advance.
 fn objection(to: &LocatedPlace<'_>, from: &Source<'_>) -> Option<FabricError> {
     let len = from.len();
     if to.is_fit()

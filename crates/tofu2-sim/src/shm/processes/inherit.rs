@@ -26,7 +26,7 @@ use std::{
     sync::Arc,
 };
 
-/// The name of all our memory files.
+/// The name of every launcher's memory file.
 pub(crate) const FILE_NAME: &str = "onesided-job";
 
 /// Lets `command`'s process have `file` under the same number, run on `cpus` only, and be killed

@@ -1,4 +1,4 @@
-//! Memory files: nameless, of fixed size, sealed.
+//! Memory files, which are nameless, sealed and of fixed size.
 
 use crate::shm::memory::layout;
 use rdma_fabric::{FabricError, error::Literal};

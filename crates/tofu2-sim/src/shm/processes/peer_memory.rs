@@ -38,7 +38,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
-/// What one process knows about its own and its peers' memory images.
+/// One process's view of its own and its peers' memory images.
 #[derive(Debug)]
 pub(crate) struct PeerMemories {
     broker: BrokerAddress,
@@ -102,7 +102,7 @@ impl PeerMemories {
         self.own.get_or_init(OwnImage::open).as_ref().map_err(Clone::clone)
     }
 
-    /// Tells peers where the memory is that this rank is about to register as `key`.
+    /// Publishes the location of the memory that this rank is about to register as `key`.
     pub(crate) fn offer(&self, key: RegionKey, address: u64, len: usize) -> Result<()> {
         let own = self.own()?;
         let [generation, at, bytes] = &own.table[key.index as usize];
@@ -113,7 +113,8 @@ impl PeerMemories {
         at.store(address, Relaxed);
         bytes.store(len as u64, Relaxed);
         generation.store(key.generation.into(), Release);
-        // Before the region table says so, and before another process's system call looks.
+        // Orders the descriptor before the region table's entry, and before a peer's system call
+        // that reads it.
         fence(SeqCst);
         let mut contact = self.contact();
         if !contact.deposited {

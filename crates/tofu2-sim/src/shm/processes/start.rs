@@ -76,7 +76,7 @@ pub(crate) fn run(launcher: &Launcher) -> Result<i32, JobError> {
         let cpus = bound.get(rank);
         inherit::pass_on(&mut command, file.clone(), cpus.map(|cpus| affinity::set_of(cpus)));
         let child = command.spawn().map_err(|error| match Errno::from_io_error(&error) {
-            // Not the command's fault.
+            // This is not the command's fault.
             Some(errno @ (Errno::AGAIN | Errno::NOMEM | Errno::MFILE | Errno::NFILE)) => refused(&"spawn")(errno),
             _ => FabricError::setting(
                 "command",
@@ -94,7 +94,7 @@ pub(crate) fn run(launcher: &Launcher) -> Result<i32, JobError> {
     supervisor.run()
 }
 
-/// Begins to watch a child that was just started; ends it if that is impossible.
+/// Begins to watch a child that was just started; kills it if that is impossible.
 fn process(rank: usize, mut child: std::process::Child) -> Result<RankProcess, FabricError> {
     let watch = || {
         let pidfd = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).map_err(refused(&"pidfd_open"))?;

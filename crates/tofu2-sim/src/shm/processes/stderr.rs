@@ -156,7 +156,7 @@ impl Relay {
         Ok(Relay { prefix: format!("[rank {rank}] "), pipe, line: Vec::new() })
     }
 
-    /// Forwards what there is, but no more than [`AT_ONCE`]. Returns false at the end of the
+    /// Forwards what is available, but no more than [`AT_ONCE`]. Returns false at the end of the
     /// stream.
     pub(crate) fn pump(&mut self, out: &mut impl Write) -> bool {
         let mut buffer = [0; 8192];

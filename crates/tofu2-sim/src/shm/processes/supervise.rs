@@ -39,7 +39,7 @@ pub(crate) struct RankProcess {
     relay: Option<Relay>,
     /// How it ended, once it has ended and was reaped.
     end: Option<End>,
-    /// The last signal that it was sent.
+    /// The last signal sent to it.
     sent: Option<i32>,
 }
 
@@ -96,7 +96,7 @@ pub(crate) struct Supervisor {
     interrupted: Option<i32>,
     /// When the ranks that are still running are killed.
     deadline: Option<Instant>,
-    /// Finds out whether the ranks can make progress; taken away once they can't.
+    /// Finds out whether the ranks can make progress; removed once they can't.
     watchdog: Option<Watchdog>,
     /// The error if the ranks are deadlocked, or one has aborted the job.
     given_up: Option<JobError>,
@@ -247,7 +247,7 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Tells the others that a process was reaped, and sets a deadline for them if its rank has
+    /// Publishes that a process was reaped, and sets a deadline for the other ranks if its rank has
     /// failed.
     fn ended(&mut self, index: usize) {
         let RankProcess { rank, end, .. } = self.processes[index];

@@ -1,4 +1,4 @@
-//! Which rank executes a session queue's commands, and how far they are.
+//! Which rank executes a session queue's commands, and how far it has got.
 //!
 //! A CPU that makes commands of a queue executable, by advancing its session offset or by posting
 //! into credit, executes them if no other CPU is doing so, and otherwise leaves word:
@@ -70,9 +70,9 @@ impl Fencing for AtomicU64 {
 /// The words that decide who executes, and what.
 #[derive(Debug)]
 pub(crate) struct ClaimWords<'a, W> {
-    /// 0, or 1 + the rank that executes, and [`AGAIN`].
+    /// 0, or 1 + the rank that executes; and [`AGAIN`].
     pub(crate) claim: &'a W,
-    /// [`pack`]; written by the executor.
+    /// The position and phase of the next command ([`pack`]); written by the executor.
     pub(crate) stage: &'a W,
     /// The poster has handed over slots before this position; written by the owner.
     pub(crate) started: &'a W,
@@ -119,7 +119,7 @@ pub(crate) struct DueCommand {
     pub(crate) phase: Phase,
 }
 
-/// What became of a command that may be executed.
+/// Outcome of the attempt to execute a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Attempt {
     /// Executed; the command has this many slots.
@@ -132,7 +132,7 @@ pub(crate) enum Attempt {
     Stop,
 }
 
-/// What is left to do after a turn.
+/// Work left after a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TurnEnd {
     /// Nothing to be executed.
@@ -243,7 +243,7 @@ impl<W: Fencing> ClaimWords<'_, W> {
                 return TurnEnd::Nothing;
             }
         }
-        // Others keep leaving word.
+        // Others keep setting AGAIN.
         give_back(self.claim, me);
         TurnEnd::More
     }
@@ -258,7 +258,7 @@ impl<W: Fencing> ClaimWords<'_, W> {
         (ready != 0 && credit != 0).then_some(DueCommand { position, ready, credit, phase })
     }
 
-    /// Takes the claim, or that of an ended executor, for good. Returns whether this was possible.
+    /// Takes the claim for good, if it is free or its holder has ended. Returns whether it did.
     pub(crate) fn seize(&self, me: u32, has_ended: impl Fn(u32) -> bool) -> bool {
         take(self.claim, me, has_ended)
     }

@@ -1,5 +1,5 @@
-//! The configuration of a job's control queues: a queue's size and the places of its rings, why it
-//! has stopped, and the options of all queues; each is packed into a word that others may have
+//! The configuration of a job's control queues: a queue's size and the offsets of its rings, why it
+//! has stopped, and the options of all queues. Each is packed into a word that others may have
 //! written.
 
 use super::{mrq, view};
@@ -9,7 +9,7 @@ use rdma_fabric::{FabricError, control_queue::QueueMode};
 /// Bytes of a table of tags.
 pub(crate) const TAG_BYTES: usize = stadd::PLACES * 16;
 
-/// The sizes that determine the places of a queue's words.
+/// The sizes that determine where a queue's words are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Geometry {
     pub(crate) mode: QueueMode,
@@ -50,12 +50,12 @@ impl Geometry {
         (geometry.depth >= 2 && geometry.to_bits() == bits).then_some(geometry)
     }
 
-    /// Returns the first word of the TOQ.
+    /// Returns the index of the first word of the TOQ.
     pub(crate) fn toq(&self) -> usize {
         view::MRQ + self.mrq_depth as usize * (mrq::RECORD + 1)
     }
 
-    /// Returns the first word of the TCQ.
+    /// Returns the index of the first word of the TCQ.
     pub(crate) fn tcq(&self) -> usize {
         self.toq() + self.shared_slots() * SLOT
     }

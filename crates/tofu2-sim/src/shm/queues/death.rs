@@ -1,4 +1,5 @@
-//! The moments at which an executor's death leaves different things behind, where tests let it die.
+//! The moments at which an executor's death leaves different states behind, and at which tests let
+//! it die.
 
 #[cfg(test)]
 pub(crate) use hook::reach;
@@ -44,7 +45,7 @@ pub(crate) mod hook {
     }
 
     pub(crate) fn reach(label: DeathPoint) {
-        // Taken out meanwhile: it may panic.
+        // Taken out during the call, because it may panic.
         let hook = HOOK.with_borrow_mut(Option::take);
         if let Some(mut hook) = hook {
             hook(label);

@@ -1,4 +1,4 @@
-//! The executing CPU: whose commands it executes, for how long, and what comes after.
+//! The executing CPU: whose commands it executes, for how long, and what follows.
 //!
 //! A command that advances another queue makes that queue's commands executable. They are not
 //! executed on the spot (queues that release each other would recurse without end). Instead the
@@ -37,12 +37,12 @@ use rdma_fabric::{
 };
 use std::collections::VecDeque;
 
-/// Commands of a queue before the others get their turn.
+/// Most commands of a queue in one turn, before the others get theirs.
 const TURN: u32 = 16;
 /// The most work that a CPU does for others before it hands over the rest. A command counts as one,
 /// plus one for each [`UNIT`] it copies.
 const BUDGET: u64 = 2048;
-/// Bytes that are as much work as one short command.
+/// Bytes whose copying counts as much as one short command.
 const UNIT: u64 = 16 << 10;
 
 /// The rank on whose behalf a CPU executes commands.
@@ -52,9 +52,9 @@ pub(crate) struct Executor<'a> {
     pub(crate) me: Rank,
     /// The rank's own segment.
     pub(crate) segment: &'a Mapping,
-    /// The segment's announcements that are in use.
+    /// Which of the segment's announcement words are in use, one bit each.
     pub(crate) taken: &'a AtomicU32,
-    /// What the rank knows of its own queues.
+    /// The rank's state of its own queues.
     pub(crate) queues: &'a OwnQueues,
 }
 
@@ -117,7 +117,7 @@ impl<'a> Executor<'a> {
         rank as usize >= self.job.plan.ranks || self.job.control.has_ended(rank as usize)
     }
 
-    /// Executes all executable commands of `id`, and what they release.
+    /// Executes all executable commands of `id` and the commands they release.
     pub(crate) fn help(&self, id: QueueId) {
         let mut work = WorkList::new();
         self.released(id, &mut work);
@@ -131,7 +131,7 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// Works the list off.
+    /// Works off the list.
     #[inline]
     pub(crate) fn finish(&self, work: WorkList<'a>) {
         if work.first.is_some() {
@@ -182,7 +182,7 @@ impl<'a> Executor<'a> {
     /// Executes one command of a session queue, with its claim held.
     fn step(&self, queue: &View<'_>, due: DueCommand, work: &mut WorkList<'_>) -> Attempt {
         death::reach(DeathPoint::Claimed);
-        // Nothing that belongs to a lost rank is begun (E4).
+        // No command of a lost rank is begun (E4).
         if queue.stopped().is_some() || self.job.is_lost(queue.id.rank()) {
             return Attempt::Stop;
         }

@@ -2,8 +2,8 @@
 //!
 //! It serves a put of few bytes along a known route ([`super::route`]) to a target with room.
 //! Everything is checked before anything is done, so that any objection leaves the whole command to
-//! [`super::poster`] or [`super::executor`] and [`super::perform`], which say what was wrong. What
-//! happens, and in which order, is the same there.
+//! [`super::poster`] or [`super::executor`] and [`super::perform`], which report the error. They
+//! take the same steps in the same order.
 
 use super::{
     claim::Phase,
@@ -40,15 +40,15 @@ struct Put<'p> {
     remote_notice: bool,
 }
 
-/// What is put.
+/// The bytes to be put, as the command gives them.
 enum Given<'p> {
     Word(u64),
     Bytes(&'p [u8]),
-    /// Up to [`SHORT`].
+    /// At most [`SHORT`] bytes of the own memory.
     Memory(Stadd, u32),
 }
 
-/// Where the bytes are.
+/// The bytes to be put, resolved.
 enum Source<'a, 'p> {
     Word(u64),
     Bytes(&'p [u8]),
@@ -88,7 +88,7 @@ impl Source<'_, '_> {
     }
 }
 
-/// Copies more than [`LAST`] bytes, the last of them last.
+/// Copies more than [`LAST`] bytes, the last [`LAST`] of them in a second step.
 #[inline(never)]
 fn copy_in_two(to: &Piece<&Mapping>, from: &Piece<&Mapping>, enter: impl Fn(Phase)) -> Option<()> {
     let rest = from.len().checked_sub(LAST)?;
@@ -101,7 +101,7 @@ fn copy_in_two(to: &Piece<&Mapping>, from: &Piece<&Mapping>, enter: impl Fn(Phas
     Some(())
 }
 
-/// What a short put has led to.
+/// Outcome of a short put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FastPut {
     /// Nothing: it is not a short put, or something stands in the way.
@@ -178,10 +178,10 @@ impl Executor<'_> {
             let enter = |phase| queue.enter(position, phase);
             match self.put_along(queue, &put, routes, enter) {
                 Some(FastPut::Released(id)) if id != queue.id => self.released(id, work),
-                // A queue's executor sees what the queue gets meanwhile.
+                // The executor of this queue will see its own advance.
                 Some(_) => {}
                 None => {
-                    // No other rank knows of a put that has failed after all.
+                    // No other rank can know of the failed put, so the phase can go back.
                     queue.enter(position, Phase::Idle);
                     return false;
                 }

@@ -1,8 +1,8 @@
 //! A lock that costs one locked instruction when uncontended, where a mutex costs two. It is held
-//! for about one command, by threads of one rank, which seldom share a queue.
+//! for about one command, by threads of one rank, which rarely share a queue.
 //!
-//! Releasing it is a plain store, so no thread can sleep on it: a thread that finds it taken looks
-//! again and again, and yields.
+//! Releasing it is a plain store, so no thread can sleep on it: a thread that finds it taken spins,
+//! then yields.
 
 #![allow(unsafe_code)]
 
@@ -25,14 +25,14 @@ pub(crate) struct Lock<T> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: references to the value are given by the one `LockGuard` only, so that sharing the lock
-// sends the value at most.
+// SAFETY: only the one `LockGuard` gives references to the value, so sharing the lock at most sends
+// the value.
 unsafe impl<T: Send> Sync for Lock<T> {}
 
 /// Nothing panics between statements that belong together.
 impl<T> RefUnwindSafe for Lock<T> {}
 
-/// Exclusive access to the value, until this is dropped.
+/// Exclusive access to the value, until the guard is dropped.
 #[derive(Debug)]
 pub(crate) struct LockGuard<'a, T>(&'a Lock<T>);
 
@@ -49,7 +49,7 @@ impl<T> Lock<T> {
         LockGuard(self)
     }
 
-    /// Takes the lock unless it is taken.
+    /// Takes the lock unless another thread holds it.
     #[inline(always)]
     pub(crate) fn try_lock(&self) -> Option<LockGuard<'_, T>> {
         // Acquire: as in `lock`.

@@ -1,8 +1,8 @@
 //! Control queues over shared memory, including session queues, without hardware to run them.
 //!
 //! A queue's words (rings, pointers, table of tags) are in an extent of its owner's heap that no
-//! region key leads to; a directory in the segment's header says where. So any rank can do what the
-//! network interface would do:
+//! region key leads to; a directory in the segment's header locates them. So any rank can do what
+//! the network interface would do:
 //!
 //! * The poster executes a command of a *normal* queue at once; only delayed starts are kept,
 //!   privately.
@@ -10,7 +10,8 @@
 //!   put advances the offset, whatever its rank, or the poster, if there is already credit
 //!   ([`claim`]). Commands that this releases come after it ([`executor`]).
 //!
-//! No CPU does all the work forever, and an executor's death is noticed: see these modules.
+//! These modules also ensure that no CPU does all the work forever and that an executor's death is
+//! noticed.
 //!
 //! To be read in this order: a queue's words ([`config`], [`view`], [`tags`], [`mrq`]); executing
 //! ([`claim`], [`executor`], [`perform`], [`reporting`], and the fast path: [`route`],

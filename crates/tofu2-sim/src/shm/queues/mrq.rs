@@ -1,6 +1,7 @@
 //! A queue's message receive queue: a [`ring`] in the queue's words, of 64-byte records.
 //!
-//! The depth is the queue's, and a full ring is an error of the queue, not something to wait for.
+//! Its depth is the queue's MRQ depth, and a full ring is an error of the queue, not something to
+//! wait for.
 
 use crate::{
     control_queue::status::Status,
@@ -17,9 +18,9 @@ pub(crate) const RECORD: usize = 8;
 /// The words of a ring.
 #[derive(Debug)]
 pub(crate) struct Mrq<'a, W> {
-    /// The next position, and which rank took the last.
+    /// The next position, and the rank that took the last one.
     pub(crate) tail: &'a W,
-    /// What a producer found at the head last.
+    /// The head as a producer last read it.
     pub(crate) seen: &'a W,
     /// Position of the oldest record; written by the owner.
     pub(crate) head: &'a W,

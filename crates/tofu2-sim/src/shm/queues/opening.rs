@@ -1,4 +1,4 @@
-//! Opens queues, and manages the node's control queues, from which they are taken.
+//! Opening queues, and managing the node's control queues, from which they are taken.
 
 use super::{
     config::{Geometry, MOST_DEPTH},
@@ -25,8 +25,8 @@ use rdma_fabric::{
 use std::sync::Arc;
 
 impl Queues for Endpoint {
-    /// Returns the limits. The ranks of a node share its control queues, so [`QueueLimits::free`]
-    /// counts those of the node.
+    /// Returns the limits of queues. The ranks of a node share its control queues, so
+    /// [`QueueLimits::free`] counts those of the node.
     fn limits(&self) -> QueueLimits {
         let options = self.job().queues;
         let free = NodeQueues::of(self.job(), self.me()).map_or(0, |node| node.free());
@@ -110,8 +110,8 @@ fn geometry(queue: QueueId, spec: &QueueSpec) -> Result<Geometry, QueueError> {
 
 // ----- the control queues of a node, which its ranks share -----
 //
-// A word for each, in the segment of the node's first rank: 0, or 1 + the rank. A rank whose
-// process was reaped no longer holds any; other ranks may take them.
+// Each has a word in the segment of the node's first rank: 0, or 1 + the rank that holds it. A rank
+// whose process was reaped no longer holds any; other ranks may take them.
 
 /// The control queues of a rank's node.
 #[derive(Debug)]
@@ -136,7 +136,7 @@ impl<'a> NodeQueues<'a> {
         self.segment.word(layout::NODE_QUEUES + index * 8)
     }
 
-    /// Returns whether a word's value says that somebody has the control queue.
+    /// Returns whether a word's value says that some rank holds the control queue.
     fn is_held(&self, value: u64) -> bool {
         let holder = usize::try_from(value).unwrap_or(0).checked_sub(1);
         holder.is_some_and(|rank| rank < self.job.plan.ranks && !self.job.control.has_ended(rank))
@@ -163,7 +163,7 @@ impl<'a> NodeQueues<'a> {
         !self.is_held(now) && word.compare_exchange(now, u64::from(me.number()) + 1, AcqRel, Relaxed).is_ok()
     }
 
-    /// Gives back a control queue that `me` has.
+    /// Gives back a control queue that `me` holds.
     pub(crate) fn give_back(&self, engine: u8, number: u8, me: Rank) {
         // If the word is damaged, nothing is given back.
         let _ = self.word(engine, number).compare_exchange(u64::from(me.number()) + 1, 0, AcqRel, Relaxed);

@@ -1,4 +1,4 @@
-//! What a rank knows about its own control queues; private to it.
+//! A rank's private state of its own control queues.
 
 use super::{
     config::TAG_BYTES,
@@ -40,16 +40,16 @@ pub(crate) struct OwnQueues {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Contexts in use, one bit each, of the control queues that the rank has, by engine and
-    /// number.
+    /// Mode and contexts in use (one bit each) of the control queues that the rank holds, by engine
+    /// and number.
     held: BTreeMap<(u8, u8), (QueueMode, u8)>,
     /// Session queues that are open.
     sessions: Vec<QueueId>,
-    /// The table that all queues share, where they have one address space.
+    /// The table that all queues share if they have one address space.
     shared: Option<Arc<TagTable>>,
 }
 
-/// A table of tags, and what its owner remembers of it.
+/// A table of tags, and its owner's record of it.
 #[derive(Debug)]
 pub(crate) struct TagTable {
     pub(crate) taken: RegisteredExtent,
@@ -65,7 +65,7 @@ pub(crate) struct KnownTags {
     pub(crate) tags: BTreeMap<usize, NamedTag>,
 }
 
-/// A registration.
+/// A registration under a tag.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NamedTag {
     pub(crate) tag: u32,
@@ -114,7 +114,7 @@ impl OwnQueues {
         let node = NodeQueues::of(job, me).ok_or(QueueError::NotOpen(asked))?;
         let mut state = self.lock();
         let mut engines: Vec<u8> = spec.engine.map_or_else(|| (0..machine.engines).collect(), |engine| vec![engine]);
-        // A stable sort: of engines with equally many, the first is taken.
+        // A stable sort: among engines with equally many queues taken, the first is used.
         engines.sort_by_key(|&engine| node.taken(engine));
         let fits = |number: &u8| numbers >> number & 1 != 0 && spec.number.is_none_or(|wanted| wanted == *number);
         for &engine in &engines {
@@ -155,8 +155,9 @@ impl OwnQueues {
         self.sessions.store(state.sessions.len(), SeqCst);
     }
 
-    /// Executes what was handed over to the rank, if anything was; and, if `all`, also what its
-    /// session queues have because a rank that should have executed it has died.
+    /// Executes what was handed over to the rank, if anything was. If `all`, also executes what is
+    /// left in its session queues because the rank that should have executed it has died. Returns
+    /// whether anything was handed over.
     pub(crate) fn serve(&self, executor: &Executor<'_>, all: bool) -> bool {
         if self.sessions.load(Relaxed) == 0 {
             return false;
@@ -274,7 +275,7 @@ impl ProgressThread {
 
 impl Drop for ProgressThread {
     /// Waits for the thread. If the process ended with a command half done, the command's queue
-    /// would wait for somebody to notice, though the rank has left in good order.
+    /// would wait until somebody noticed, though the rank has left in good order.
     fn drop(&mut self) {
         self.closed.store(true, SeqCst);
         self.segment.ring();

@@ -1,4 +1,4 @@
-//! Performing one command: data, then the remote notice, then the advance, then the poster's
+//! Performing one command: first the data, then the remote notice, the advance and the poster's
 //! notice.
 //!
 //! The last 8 bytes of a put or get are copied last, as the contract promises for puts. Up to that
@@ -29,10 +29,9 @@ const LAST: usize = 8;
 /// How a command ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Performed {
-    /// What was wrong at the poster; if anything was, nothing was done.
+    /// The result at the poster; if it is an error, nothing was done.
     pub(crate) local: Result<(), QueueError>,
-    /// What was wrong at the target. It is already in the poster's MRQ, if the poster asked for
-    /// that.
+    /// The result at the target. It is already in the poster's MRQ if the poster requested that.
     pub(crate) remote: Result<(), QueueError>,
 }
 
@@ -48,14 +47,13 @@ impl Performed {
     }
 }
 
-/// The notices of a command that was done, and anything that was still wrong at the target; or why
-/// it was not done.
+/// The notices of a command that was done and its result at the target, or why it was not done.
 type Outcome = Result<(CommandNotices, Result<(), QueueError>), Failure>;
 
 /// Why a command was not done.
 enum Failure {
-    /// The poster's own memory is wrong: the target was not asked, or own memory went away
-    /// meanwhile.
+    /// The fault is in the poster's own memory: the target was not reached, or the own memory went
+    /// away meanwhile.
     Here(QueueError),
     There(QueueError),
 }
@@ -66,7 +64,7 @@ impl From<QueueError> for Failure {
     }
 }
 
-/// Records the command's phase, where another rank could take it over.
+/// Records the command's phase if another rank could take the command over.
 struct PhaseMark<'a> {
     queue: View<'a>,
     position: Option<u64>,
@@ -83,8 +81,8 @@ impl PhaseMark<'_> {
 }
 
 impl<'a> Executor<'a> {
-    /// Executes `posting`, one command of `queue`, at `position` of the shared ring if it is in
-    /// there.
+    /// Executes `posting`, one command of `queue`, which is at `position` if it is in the shared
+    /// ring.
     #[inline]
     pub(crate) fn perform(
         &self,
@@ -123,12 +121,12 @@ impl<'a> Executor<'a> {
     }
 }
 
-// ----- both ends of a copy: resolved, and announced while the copy is long -----
+// ----- both ends of a copy, resolved and, if the copy is long, announced -----
 
 /// The longest copy, in bytes, that is not announced. Such copies take few instructions.
 const SHORT: u64 = 64;
 
-/// Bytes of a copy that a queue addresses.
+/// One end of a copy, as a queue addresses it.
 #[derive(Clone, Copy)]
 pub(crate) struct Range {
     pub(crate) at: Stadd,
@@ -137,7 +135,8 @@ pub(crate) struct Range {
     pub(crate) writes: bool,
 }
 
-/// Both ends of a copy and, if it is long, what keeps them and the target's queue in place.
+/// Both ends of a copy and, if it is long, the announcement that keeps them and the target's queue
+/// in place.
 pub(crate) struct Ends<'a> {
     pub(crate) own: Piece<&'a Mapping>,
     pub(crate) theirs: Piece<&'a Mapping>,
@@ -147,7 +146,7 @@ pub(crate) struct Ends<'a> {
 
 impl<'a> Executor<'a> {
     /// Resolves both ends of a copy. A long copy is announced for all regions at once, so that no
-    /// thread waits for free words while it has some.
+    /// thread waits for free words while it holds some.
     #[inline]
     fn ends<'q>(&self, queue: &View<'q>, own: Range, to: QueueId, theirs: Range) -> Result<Ends<'q>, Failure>
     where

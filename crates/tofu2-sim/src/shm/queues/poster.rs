@@ -1,4 +1,4 @@
-//! The owner's side of a queue: its postings, and what came back.
+//! The owner's side of a queue: its postings, and the completions and errors that come back.
 
 mod session;
 
@@ -14,7 +14,7 @@ use rdma_fabric::{
 };
 use std::collections::VecDeque;
 
-/// What the owner of a queue knows, under the queue's lock.
+/// The owner's private state of a queue, protected by the queue's lock.
 #[derive(Debug, Default)]
 pub(crate) struct Poster {
     /// The next slot to be written.
@@ -25,19 +25,19 @@ pub(crate) struct Poster {
     read: u64,
     /// Commands that wait for a start, in a queue that is not in session mode.
     delayed: VecDeque<Posting>,
-    /// Their slots.
+    /// The number of slots of the delayed commands.
     delayed_slots: u64,
     /// Position and tag of each command of a session queue whose requested completion has not
     /// arrived yet.
     tags: VecDeque<(u64, u64)>,
     /// The number of entries of the shared TCQ that were fetched.
     fetched: u64,
-    /// The read pointer at that time: later entries belong to commands from there on.
+    /// The read pointer at the last fetch: later entries belong to commands from there on.
     fetched_at: u64,
     completions: VecDeque<Completion>,
     /// The first error that was not reported otherwise.
     error: Option<QueueError>,
-    /// Whether the reason why the queue has stopped was reported.
+    /// Whether the reason for which the queue has stopped was reported.
     stop_reported: bool,
     /// Posts that wait for room, first come, first served.
     line: VecDeque<u64>,
@@ -90,7 +90,7 @@ impl Poster {
         self.completions.push_back(completion);
     }
 
-    /// Executes a command and those before it, or keeps it.
+    /// Executes a command and the delayed ones before it, or delays it.
     #[inline]
     fn run(
         &mut self,
@@ -137,7 +137,7 @@ impl Poster {
     }
 
     /// Returns whether nothing that others do will ever make room for the post at this place in
-    /// line: everything in the ring waits for a start, and no post is before it.
+    /// line, because everything in the ring waits for a start and no post is ahead of it.
     pub(crate) fn is_stuck(&self, queue: &View<'_>, place: u64) -> bool {
         self.line.front() == Some(&place) && (!queue.is_session() || queue.turns().is_unstarted())
     }
@@ -150,7 +150,7 @@ impl Poster {
         Pointers { read, write: self.write, scheduled }
     }
 
-    /// Joins the line for room. Returns the place.
+    /// Joins the line of posts that wait for room. Returns the place in it.
     pub(crate) fn stand_in_line(&mut self) -> u64 {
         let place = self.next_in_line;
         self.next_in_line += 1;
@@ -158,7 +158,7 @@ impl Poster {
         place
     }
 
-    /// Leaves the line. Returns whether any post is left in it.
+    /// Leaves the line. Returns whether other posts remain in it.
     pub(crate) fn leave_line(&mut self, place: u64) -> bool {
         self.line.retain(|&other| other != place);
         !self.line.is_empty()
@@ -206,8 +206,8 @@ impl Poster {
         Ok(())
     }
 
-    /// Fetches if there is anything. If there is nothing, this reads no word that an executor
-    /// writes with each command.
+    /// Fetches new entries of the shared TCQ. If there are none, this reads no word that an
+    /// executor writes with every command.
     #[inline]
     fn fetch_if_any(&mut self, queue: &View<'_>) -> Result<(), QueueError> {
         if queue.is_session() && queue.completed() != self.fetched {
@@ -227,7 +227,7 @@ impl Poster {
         }
     }
 
-    /// Reports an error, if there is one to be reported.
+    /// Returns the error that is to be reported, if there is one.
     pub(crate) fn trouble(&mut self, queue: &View<'_>) -> Result<(), QueueError> {
         self.fetch_if_any(queue)?;
         if let Some(error) = self.error.take() {

@@ -30,9 +30,9 @@ use std::sync::Arc;
 
 /// A control queue over shared memory, usable on any thread.
 ///
-/// Commands that are released by other ranks' puts are executed by those ranks' CPUs. What is left
-/// to this rank, because of a bound on their work or because of a death, it executes whenever it
-/// polls the queue or waits for anything.
+/// Commands that are released by other ranks' puts are executed by those ranks' CPUs. Commands left
+/// to this rank, because those CPUs do only a bounded amount of work or because a rank died, are
+/// executed whenever this rank polls the queue or waits for anything.
 pub(crate) struct Queue {
     endpoint: Endpoint,
     id: QueueId,
@@ -98,7 +98,7 @@ impl Queue {
         self.endpoint.executor()
     }
 
-    /// Executes what is left of the queue to this rank, if anything.
+    /// Executes the commands of this queue that are left to this rank, if any.
     fn help(&self) {
         if self.geometry.mode == rdma_fabric::control_queue::QueueMode::Session
             && self.view().is_ok_and(|queue| queue.turns().is_due())
@@ -108,7 +108,7 @@ impl Queue {
     }
 
     /// Executes what was handed over to this rank. Returns true if there may have been anything, or
-    /// if nothing is ever handed over.
+    /// if nothing is ever handed over to this queue.
     #[inline]
     fn serve(&self) -> bool {
         self.geometry.mode != rdma_fabric::control_queue::QueueMode::Session || self.endpoint.serve_queues()
@@ -130,8 +130,7 @@ impl Queue {
     }
 }
 
-/// Index of the word of a slot that holds the post's place in the line of those waiting for room,
-/// counted from 1.
+/// Index of the word of a slot that holds the post's place in the line for room, counted from 1.
 const PLACE: usize = 3;
 
 impl provider::Queue for Queue {
@@ -162,9 +161,9 @@ impl provider::Queue for Queue {
         self.restrict(at, read_only)
     }
 
-    /// Waits for commands that copy more than 64 bytes. A shorter one whose thread is stopped
-    /// between its check and its copy may still reach the region afterwards, as with the region's
-    /// own end.
+    /// Deregisters a tag and waits for commands that copy more than 64 bytes. A shorter one whose
+    /// thread is stopped between its check and its copy may still reach the region afterwards, as
+    /// when the region itself is deregistered.
     fn deregister(&self, at: Stadd) -> Result<()> {
         self.forget(at)
     }
@@ -192,7 +191,7 @@ impl provider::Queue for Queue {
                     match Wait::in_slot(&self.endpoint, slot, |wait| wait.until_looked(cx, WaitsFor::Queue, &deps)) {
                         Poll::Pending => return Poll::Pending,
                         Poll::Ready(Ok(())) => continue,
-                        // What happened before that counts.
+                        // Room that was made before the error counts.
                         Poll::Ready(Err(error)) => {
                             self.post_in_turn(*posting, place).and_then(|posted| posted.ok_or(error))
                         }
@@ -220,7 +219,7 @@ impl provider::Queue for Queue {
             return Ok(Some(notice));
         }
         self.poster().trouble(&self.view()?)?;
-        // What arrived before the trouble.
+        // Notices that arrived before the trouble still count.
         self.take_notice()
     }
 
@@ -262,7 +261,8 @@ impl Queue {
         let mut quiet = true;
         if queue.is_session() {
             self.endpoint.own_queues().set_session(self.id, false);
-            // A rank that is executing now stops after its command, and none starts after this.
+            // A rank that is executing now stops after its command, and no rank starts executing
+            // after this.
             queue.stop(Stop::Closed);
             let turns = queue.turns();
             let has_it = || turns.seize(me.number(), |rank| executor.has_ended(rank));

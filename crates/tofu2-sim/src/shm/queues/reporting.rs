@@ -1,15 +1,16 @@
-//! Notices of a command: room at the target before it, then a notice to each side.
+//! Notices of a command: room at the target is claimed before it, and afterwards each side is
+//! notified.
 
 use super::{config::Stop, executor::Executor, mrq, view::View};
 use crate::shm::notices::ring;
 use rdma_fabric::control_queue::{Command, MrqKind, MrqNotice, Posting, QueueError, QueueId, Stadd};
 
-/// What a command's notices tell both sides.
+/// The contents of a command's notices to both sides.
 #[derive(Clone, Copy)]
 pub(crate) struct CommandNotices {
     pub(crate) local: MrqKind,
     pub(crate) remote: MrqKind,
-    /// For gets, the own address after the command.
+    /// For gets, the poster's own address after the command.
     pub(crate) own: Stadd,
     /// The target's address as both notices give it.
     pub(crate) at: Stadd,
@@ -50,7 +51,7 @@ impl CommandNotices {
 }
 
 impl Executor<'_> {
-    /// Claims room for the remote notice, if there is to be one.
+    /// Claims room for the remote notice, if one was requested.
     #[inline]
     pub(crate) fn claim_notice(&self, target: &View<'_>, posting: &Posting) -> Result<Option<mrq::Claim>, QueueError> {
         if !posting.remote_notice {

@@ -1,12 +1,12 @@
-//! Remembered routes of a queue's commands: the target's queue and registration as they were found,
+//! Remembered routes of a queue's commands: the target's queue and registration as found earlier,
 //! kept by the executing rank.
 //!
 //! Finding them takes a walk through directory, region table, the queue's words and its table of
 //! tags. A route keeps what was read on the way. Before each use, it compares this with the current
 //! state: whether the rank is lost, the directory's entry, the generations of both extents, what
 //! the queue is made of, whether it has stopped, the tag and its key. The [`Piece`] checks the
-//! region's own generation at every access. So whatever the walk would notice (a queue that was
-//! closed, or opened anew; a tag given back, or given anew; a region that is gone; a lost rank) is
+//! region's own generation at every access. So everything that the walk would notice (a queue that
+//! was closed or opened anew, a tag given back or reused, a region that is gone, a lost rank) is
 //! noticed here too. In that case the walk is taken, and gives the error.
 //!
 //! Offsets are kept, not addresses: they are checked against the mapping whenever they are used.
@@ -33,7 +33,7 @@ use rdma_fabric::{
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Route {
     to: QueueId,
-    /// The place of the directory's entry.
+    /// The offset of the directory's entry.
     directory_at: usize,
     /// The extent of the queue's words, from the directory.
     words_key: RegionKey,
@@ -83,8 +83,8 @@ impl<const N: usize> Routes<N> {
     ) -> Option<(View<'a>, Piece<&'a Mapping>)> {
         let known = self.known(job, to, at, len);
         if known.is_none() {
-            // For next time. What is found is not returned here: it would go through memory, and
-            // with it what is known.
+            // For next time. The new route is not used at once: returning it would force both
+            // results through memory.
             renew(&mut self.places[Self::place(to, at)], job, to, at);
         }
         known
@@ -106,7 +106,8 @@ impl<const N: usize> Routes<N> {
         Some((queue, piece))
     }
 
-    /// Returns bytes of `queue`'s owner, as they were found before.
+    /// Returns the `len` bytes at `from` on `queue`, as a source for the queue's own commands, if
+    /// their registration is remembered and nothing has changed.
     #[inline(always)]
     pub(crate) fn own_bytes<'a>(&mut self, queue: &View<'a>, from: Stadd, len: usize) -> Option<Piece<&'a Mapping>> {
         let place = &mut self.own[Self::place(queue.id, from)];
@@ -151,7 +152,7 @@ impl Route {
         let found = find(&queue, at).ok()?;
         let route =
             Route { to, directory_at, words_key, tags_key, geometry: queue.geometry, config, words, tags, found };
-        // All of it, as it is now.
+        // Checked as a whole, since it was read piece by piece.
         route.queue(job).is_some().then_some(route)
     }
 

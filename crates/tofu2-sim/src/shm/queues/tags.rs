@@ -1,9 +1,10 @@
-//! Tables of steering tags: what is registered under each tag, the bytes that an address means, and
+//! Tables of steering tags: the registration under each tag, the bytes that an address denotes, and
 //! registering memory.
 //!
-//! A place is two words: the tag with its permissions, or 0, and the key of the region. The owner
-//! writes them. Others copy them, check that the tag has not changed meanwhile, and then resolve
-//! the key like any other, so that a deregistered region is recognized by its generation.
+//! A place in the table is two words: the tag with its permissions, or 0, and the key of the
+//! region. The owner writes them. Others copy them, check that the tag has not changed meanwhile,
+//! and then resolve the key like any other, so a deregistered region is recognized by its
+//! generation.
 
 use super::{own::NamedTag, queue::Queue, tags, view::View};
 use crate::{
@@ -29,7 +30,7 @@ const READ_ONLY: u64 = 2;
 /// The position of the tag's number in its word.
 const TAG: u32 = 8;
 
-/// What a tag names.
+/// The registration that a tag names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tagged {
     pub(crate) key: RegionKey,
@@ -49,7 +50,7 @@ pub(crate) fn look_up(queue: &View<'_>, at: Stadd) -> Result<Tagged, QueueError>
     let key = RegionKey::from_bits(key.load(Relaxed));
     // Acquire: pairs with the fence in `write`.
     fence(Acquire);
-    // Perhaps one registration replaced another, and this was between the two.
+    // One registration may have replaced another between the two reads.
     if tag.load(Relaxed) & !READ_ONLY != now & !READ_ONLY {
         return Err(none);
     }
@@ -99,11 +100,11 @@ pub(crate) fn resolve<'a>(
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FoundTag {
     tag: u32,
-    /// The contents of its place.
+    /// The tag's word in its place.
     word: u64,
     key: RegionKey,
     place: usize,
-    /// Where the region is in the heap.
+    /// Offset of the region in the heap.
     offset: usize,
     len: usize,
 }
@@ -214,7 +215,7 @@ impl Queue {
         Ok(at)
     }
 
-    /// Registers a region under this tag.
+    /// Registers a region under the fixed tag `tag`.
     pub(crate) fn name_as(&self, region: &Region, tag: u8) -> Result<Stadd> {
         let (key, queue) = (self.key_of(region)?, self.view()?);
         let mut known = self.table()?.known();
@@ -229,7 +230,7 @@ impl Queue {
         Ok(Stadd::fixed(tag))
     }
 
-    /// Sets whether peers may only read the memory of a tag, or also write it.
+    /// Sets whether peers may only read the memory of a tag or may also write it.
     pub(crate) fn restrict(&self, at: Stadd, read_only: bool) -> Result<()> {
         let queue = self.view()?;
         let known = self.table()?.known();

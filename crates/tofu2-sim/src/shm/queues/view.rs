@@ -1,15 +1,15 @@
-//! Where a queue's words stand in its extent, and the queue as any rank sees it.
+//! Layout of a queue's words in its extent, and the queue as any rank sees it.
 //!
 //! ```text
 //! | config, tags, stop | stage, started, scheduled, claim | TCQ tail | MRQ tail, seen | MRQ head | MRQ | claims | TOQ | TCQ |
 //! ```
-//! Each of the first five has a cache line. Whoever advances a queue mostly goes on to execute its
-//! commands, so that what it needs for both comes with one line; an owner that waits looks at other
-//! lines only. The MRQ has records of 64 bytes and a word for each in `claims`; TOQ and TCQ have
-//! slots of 32 bytes, and only session queues have them: commands of the others never leave their
+//! Each of the first five parts has its own cache line. A CPU that advances a queue usually goes on
+//! to execute its commands, so what it needs for both is on one line; a waiting owner looks only at
+//! other lines. The MRQ has records of 64 bytes and a word for each in `claims`. TOQ and TCQ have
+//! slots of 32 bytes, and only session queues have them: commands of other queues never leave their
 //! poster.
 //!
-//! What is read here was written by others: it is copied once and checked, and every index is taken
+//! Other ranks write the words read here: each is copied once and checked, and every index is taken
 //! modulo its ring.
 
 mod slots;
@@ -43,21 +43,21 @@ pub(crate) use slots::TcqEntry;
 
 /// Words of a cache line.
 const LINE: usize = layout::CACHE_LINE / 8;
-/// [`Geometry::to_bits`].
+/// The geometry, as [`Geometry::to_bits`] packs it.
 pub(crate) const CONFIG: usize = 0;
 /// The region key of the table of tags.
 pub(crate) const TAGS: usize = 1;
-/// Why the queue has stopped, [`Stop`]; 0 while it has not.
+/// Why the queue has stopped ([`Stop`]), or 0 while it has not.
 const STOP: usize = 2;
-/// Next slot to be executed, and how far its command is: [`claim`].
+/// The next slot to be executed and the phase of its command ([`claim`]).
 const STAGE: usize = LINE;
 /// Number of entries ever written to the TCQ.
 const TCQ_TAIL: usize = 2 * LINE;
-/// Slots before this may be executed as far as the poster is concerned.
+/// Position before which the poster lets slots be executed.
 const STARTED: usize = LINE + 1;
 /// Sum of all advances and the initial offset.
 pub(crate) const SCHEDULED: usize = LINE + 2;
-/// Who executes.
+/// The rank that executes.
 const CLAIM: usize = LINE + 3;
 const MRQ_TAIL: usize = 3 * LINE;
 const MRQ_SEEN: usize = 3 * LINE + 1;
@@ -71,7 +71,7 @@ pub(crate) struct View<'a> {
     pub(crate) id: QueueId,
     pub(crate) segment: &'a Mapping,
     pub(crate) geometry: Geometry,
-    /// The key of its words, until it is closed.
+    /// The key of the queue's words, until it is closed.
     pub(crate) key: RegionKey,
     /// As many words as the geometry says.
     words: &'a [AtomicU64],
@@ -98,14 +98,14 @@ impl<'a> View<'a> {
         &self.words[at]
     }
 
-    /// Returns the words of place `place` in the table of tags.
+    /// Returns the two words at `place` in the table of tags.
     #[inline(always)]
     pub(crate) fn tag(&self, place: usize) -> (&'a AtomicU64, &'a AtomicU64) {
         let at = place % stadd::PLACES * 2;
         (&self.tags[at], &self.tags[at + 1])
     }
 
-    /// Returns what decides who executes, and what.
+    /// Returns the words that decide who executes, and what.
     #[inline]
     pub(crate) fn turns(&self) -> claim::ClaimWords<'a, AtomicU64> {
         claim::ClaimWords {
@@ -136,28 +136,28 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Returns why it has stopped.
+    /// Returns why the queue has stopped, if it has.
     #[inline]
     pub(crate) fn stopped(&self) -> Option<Stop> {
         // Acquire: pairs with the exchange in `stop`.
         Stop::from_bits(self.words[STOP].load(Acquire))
     }
 
-    /// Returns whether it has not stopped.
+    /// Returns whether the queue has not stopped.
     #[inline(always)]
     pub(crate) fn is_going(&self) -> bool {
         // Acquire: as in `stopped`.
         self.words[STOP].load(Acquire) == 0
     }
 
-    /// Returns what it is made of, as its words say: [`Geometry::to_bits`] and the region key of
-    /// the table of tags.
+    /// Returns the queue's make-up, as its words give it: [`Geometry::to_bits`] and the region key
+    /// of the table of tags.
     #[inline(always)]
     pub(crate) fn made_of(&self) -> (u64, u64) {
         (self.words[CONFIG].load(Relaxed), self.words[TAGS].load(Relaxed))
     }
 
-    /// Stops it; the first reason counts. Its owner learns of it when it polls.
+    /// Stops the queue; the first reason counts. Its owner learns of it on the next poll.
     #[cold]
     pub(crate) fn stop(&self, why: Stop) {
         let _ = self.words[STOP].compare_exchange(0, why.to_bits(), AcqRel, Relaxed);
@@ -182,7 +182,7 @@ impl<'a> View<'a> {
 
 // ----- finding an open queue, as any rank or its owner -----
 
-/// Returns where the directory of `id`'s rank says where its words are; `None` for ids that no
+/// Returns the offset of `id`'s entry in the directory of its rank; `None` for ids that no
 /// directory has room for.
 pub(crate) fn directory_at(id: QueueId) -> Option<usize> {
     let (engine, number, context) = (usize::from(id.engine()), usize::from(id.number()), usize::from(id.context()));
@@ -224,7 +224,7 @@ impl<'a> View<'a> {
         Ok(View { id, segment, geometry, key, words, tags })
     }
 
-    /// Returns the words that are registered under `key`, which `what` says.
+    /// Returns the words registered under `key`; `what` names where the key was read.
     #[inline]
     fn extent(
         segment: &'a Mapping,
@@ -235,14 +235,14 @@ impl<'a> View<'a> {
         let corrupt = QueueError::Corrupt { queue: id, what };
         match regions::copy(segment, key) {
             Ok((offset, len, RegionKind::Queue)) => segment.queue_words(offset, len).ok_or(corrupt),
-            // It is being closed.
+            // The queue is being closed.
             Err(EntryError::Stale) => Err(QueueError::NotOpen(id)),
             _ => Err(corrupt),
         }
     }
 
-    /// Returns an own queue, which needs no checks: `words`, registered under `key`, and `tags` are
-    /// offsets of extents that the caller has taken for it.
+    /// Returns one of the rank's own queues, which needs no checks: `words`, registered under
+    /// `key`, and `tags` are offsets of extents that the caller has taken for it.
     #[inline(always)]
     pub(crate) fn own(
         segment: &'a Mapping,
@@ -255,7 +255,7 @@ impl<'a> View<'a> {
         Some(View { id, segment, geometry, key, words, tags })
     }
 
-    /// Returns whether it was not closed since it was found.
+    /// Returns whether the queue has not been closed since it was found.
     #[inline]
     pub(crate) fn is_open(&self) -> bool {
         regions::is_current(self.segment, self.key)

@@ -99,7 +99,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
 pub(crate) struct PollRequest<'a> {
     /// The segment whose doorbell ends the wait.
     pub(crate) segment: &'a Arc<Mapping>,
-    /// What in the segment ends the wait.
+    /// The awaited event in the segment that ends the wait.
     pub(crate) awaiting: Awaiting,
     /// Whether this is the first poll of the wait: the rank has made progress.
     pub(crate) first: bool,
@@ -107,7 +107,7 @@ pub(crate) struct PollRequest<'a> {
     pub(crate) oversubscribed: bool,
     /// The longest time to stay parked without looking.
     pub(crate) longest: Duration,
-    /// When to look in any case.
+    /// The time at which to look in any case.
     pub(crate) until: Option<Instant>,
 }
 
@@ -169,7 +169,7 @@ thread_local! {
     static FRAMES: RefCell<Vec<Frame>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What the leaf futures of one `block_on` have asked for.
+/// The doorbell and the requests of one `block_on`'s leaf futures.
 struct Frame {
     waker: Waker,
     /// The doorbell to park on; kept between polls.
@@ -177,7 +177,7 @@ struct Frame {
     requests: Requests,
 }
 
-/// What leaf futures asked for in one poll.
+/// The combined requests of the leaf futures in one poll.
 #[derive(Default)]
 struct Requests {
     watch: Watch,
@@ -197,7 +197,7 @@ struct Requests {
 const NAP: Duration = Duration::from_millis(1);
 
 impl Requests {
-    /// Returns what is waited for, if only other ranks can end the wait.
+    /// Returns the awaited event, if only other ranks can end the wait.
     fn endless(&self) -> Option<Awaiting> {
         self.awaiting.filter(|_| !self.several && self.until.is_none())
     }
@@ -207,7 +207,7 @@ impl Requests {
         let bound = match self.longest {
             Some(longest) if !self.several => longest,
             Some(longest) => longest.min(NAP),
-            // No leaf future is ours: others wake us.
+            // No leaf future belongs to this provider, so others wake this thread.
             None => Duration::from_millis(100),
         };
         let backed_off = bound.min(NAP * parks.min(1000));
@@ -228,7 +228,7 @@ impl Frame {
         let requests = &mut self.requests;
         match &self.bell {
             Some(bell) if Arc::ptr_eq(bell, request.segment) => {}
-            // Its watch is not in the segment parked on: the time bound covers it.
+            // This request's watch is not in the segment parked on; the time bound covers it.
             Some(_) => requests.several = true,
             None => self.bell = Some(request.segment.clone()),
         }

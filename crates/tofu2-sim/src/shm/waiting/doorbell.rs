@@ -74,7 +74,7 @@ impl Watch {
         bits == Watch::Notice.to_bits() || bits == Watch::Any.to_bits()
     }
 
-    /// Returns the watch of a waiter for both.
+    /// Returns the watch of a waiter for `self` and `other`.
     pub(crate) fn and(self, other: Watch) -> Watch {
         match (self, other) {
             (Watch::Nothing, only) | (only, Watch::Nothing) => only,
@@ -86,8 +86,8 @@ impl Watch {
 
 const PARKED: u32 = 1;
 
-/// What the protocol needs of two words and the operating system. The tests implement it for loom's
-/// words.
+/// The operations that the protocol needs of two words and the operating system. The tests
+/// implement it for loom's words.
 pub(crate) trait Bell {
     fn set_watch(&self, bits: u64);
     fn watch(&self) -> u64;

@@ -1,9 +1,9 @@
 //! How a rank waits, and what ends its wait.
 //!
 //! To be read in this order: the [`doorbell`], by which a rank that writes another's memory wakes
-//! it; a [`wait`] and how it comes to be polled again, either by [`block_on::block_on`], which
-//! parks its own thread, or by a foreign executor, whose tasks leave [`wakers`]; and the
-//! [`watchdog`], which finds jobs in which nobody can wake anybody any more.
+//! it; a [`wait`] and how it gets polled again, either by [`block_on::block_on`], which parks its
+//! own thread, or by a foreign executor, whose tasks leave [`wakers`]; and the [`watchdog`], which
+//! finds deadlocked jobs.
 
 pub(crate) mod block_on;
 pub(crate) mod doorbell;

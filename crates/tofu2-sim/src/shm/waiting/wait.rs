@@ -1,4 +1,4 @@
-//! Waits of a rank, and how each comes to be polled again.
+//! Waits of a rank, and how each gets polled again.
 
 use super::{
     block_on,
@@ -25,8 +25,8 @@ const LOOKS: u64 = 4;
 /// faster than parking.
 const FOREIGN_SPINS: u32 = 64;
 
-/// Waits until `look` finds something, or `deps` says that it never will. `what` says where it is
-/// written.
+/// Waits until `look` finds something, or `deps` says that it never will. `what` says where it will
+/// be written.
 pub(crate) fn until_found<T>(
     endpoint: &Endpoint,
     deps: Deps<'_>,
@@ -60,14 +60,14 @@ pub(crate) fn until_ready(
     poll_fn(move |cx| wait.until_ready(cx, what, &mut ready))
 }
 
-/// One wait, and how it comes to be polled again.
+/// One wait, and how it gets polled again.
 pub(crate) struct Wait<'a> {
     endpoint: &'a Endpoint,
     /// Whether the next fruitless poll is the first.
     first: bool,
-    /// Fruitless polls by foreign executors since the last time it was woken.
+    /// Fruitless polls by foreign executors since the wait was last woken.
     spins: u32,
-    /// The key of its waker, if a foreign executor polls it.
+    /// The key of the wait's waker, if a foreign executor polls it.
     key: Option<Key>,
     /// The count of state changes when the outlook was last good.
     seen: Option<u64>,
@@ -81,7 +81,8 @@ impl<'a> Wait<'a> {
         Wait { endpoint, first: true, spins: 0, key: None, seen: None, fruitless: 0 }
     }
 
-    /// Decides what to do after a fruitless look: ready if the caller is to look again at once.
+    /// Decides what to do after a fruitless look. Ready means that the caller is to look again at
+    /// once.
     ///
     /// When the last dependency has left, two more looks follow before this is an error, with a
     /// poll of the whole program between them: what the dependency wrote before it left counts, and
@@ -142,7 +143,7 @@ impl<'a> Wait<'a> {
         }
     }
 
-    /// Arranges another poll for when what is awaited has been written, `longest` has passed or
+    /// Arranges another poll for when the awaited write has happened, `longest` has passed or
     /// `until` has come. If it returns false, the caller must look again first.
     fn is_arranged(
         &mut self,
@@ -199,18 +200,18 @@ impl Drop for Wait<'_> {
     }
 }
 
-// ----- waits that lie in a slot between two polls -----
+// ----- waits that are kept in a slot between two polls -----
 
-// The fourth word counts looks where a word or a notice is waited for; queues and gates keep
-// something of their own there.
-/// Bits of a slot's first word: whether there is a wait, was polled without success, has seen the
-/// ranks' states, and has left a waker.
+// The fourth word counts looks in waits for a word or a notice; queues and gates use it for
+// something of their own.
+/// Bits of a slot's first word: whether there is a wait, and whether it was polled without success,
+/// has seen the ranks' states, and has left a waker.
 const BEGUN: u64 = 1;
 const POLLED: u64 = 1 << 1;
 const SEEN: u64 = 1 << 2;
 const KEPT: u64 = 1 << 3;
-/// Above those bits, the looks since everybody had left; above that, the polls by foreign
-/// executors.
+/// Position, above those bits, of the looks since all dependencies had left; above that, of the
+/// polls by foreign executors.
 const FRUITLESS: u32 = 8;
 const SPINS: u32 = 32;
 
@@ -227,8 +228,8 @@ impl<'a> Wait<'a> {
         }
     }
 
-    /// Returns whether the caller is to look again before the wait in `slot` is arranged: this
-    /// finds sooner what comes within nanoseconds.
+    /// Returns whether the caller is to look again before the wait in `slot` is arranged. A few
+    /// more looks find sooner what comes within nanoseconds.
     #[inline]
     pub(crate) fn looks_once_more(slot: &mut Slot) -> bool {
         slot.0[0] |= BEGUN;

@@ -1,10 +1,10 @@
 //! Wakers of foreign executors: how a tokio task waits for a rank's memory without keeping a CPU
 //! busy.
 //!
-//! [`crate::shm::block_on`] parks its own thread on the rank's doorbell. We must not park another
-//! executor's thread; it leaves a waker here instead, and one thread per rank (hence one per
-//! process, where ranks are processes) parks on the doorbell for all of them. The first such wait
-//! starts the thread, and it ends with the endpoint.
+//! [`crate::shm::block_on`] parks its own thread on the rank's doorbell. A thread of another
+//! executor must not be parked; its task leaves a waker here instead, and one thread per rank
+//! (hence one per process, where ranks are processes) parks on the doorbell for all such tasks. The
+//! first such wait starts the thread, which ends with the endpoint.
 //!
 //! A waiter follows the doorbell's protocol itself: [`Wakers::arm`] is W0 to W2, then its future
 //! looks again (W3), and the thread does W4. All waiters of one rank share the doorbell's word, so
@@ -70,10 +70,10 @@ enum Thread {
     Parked(Instant),
 }
 
-/// The place of a waiter's waker. Must be given back with [`Wakers::forget`].
+/// Identifies a waiter's waker. Must be given back with [`Wakers::forget`].
 pub(crate) type Key = u64;
 
-/// What became of a waiter that wanted to be woken.
+/// Outcome of asking to be woken.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Armed {
     /// Its waker is kept. It must look once more before it may rely on being woken.

@@ -18,8 +18,8 @@
 //! started by [`run_rank_with`](crate::shm::run_rank_with) or
 //! [`Threads::run_with`](crate::shm::Threads::run_with), whose ranks are not watched.
 //!
-//! Operations are over when they are posted, so nothing is then in flight that could wake anybody.
-//! The bound only determines how soon this is reported. All waits then end with
+//! Operations are complete when they are posted, so nothing is then in flight that could wake
+//! anybody. The bound only determines how soon this is reported. All waits then end with
 //! [`FabricError::Deadlock`](rdma_fabric::FabricError::Deadlock).
 
 use super::doorbell::Watch;
@@ -84,7 +84,7 @@ pub(crate) enum WaitsFor {
 }
 
 impl WaitsFor {
-    /// Returns where what is awaited is written.
+    /// Returns the doorbell watch that the awaited write hits.
     #[inline(always)]
     pub(crate) fn watch(self) -> Watch {
         match self {
@@ -190,7 +190,7 @@ pub(crate) struct Watchdog {
     since: Instant,
 }
 
-/// Looks required of each rank since all were parked: the first may have begun before.
+/// Looks required of each rank since all were parked; two, because the first may have begun before.
 const LOOKS: u64 = 2;
 
 impl Watchdog {

@@ -1,4 +1,5 @@
-//! Gates of the units: their halves and inputs, who has which, and what names lead to.
+//! The gates of barrier units: their halves and inputs, their owners, and how gate ids are
+//! resolved.
 
 use super::{super::core::Machine, units::BarrierUnits};
 use rdma_fabric::{
@@ -7,16 +8,16 @@ use rdma_fabric::{
 };
 use std::collections::VecDeque;
 
-/// A signal on its way to an input, or waiting there.
+/// A signal that is travelling to an input or waiting there.
 #[derive(Clone, Debug)]
 pub(super) struct Signal {
-    /// When it is there, in picoseconds.
+    /// When it arrives, in picoseconds.
     pub(super) at: u64,
     pub(super) round: u64,
     pub(super) wave: Wave,
 }
 
-/// Signals in order of arrival; two at most.
+/// Signals in order of arrival; at most two.
 pub(super) type Input = VecDeque<Signal>;
 
 /// A relay gate, or one half of a start/end gate.
@@ -24,32 +25,32 @@ pub(super) type Input = VecDeque<Signal>;
 pub(super) struct Half {
     /// Number of rounds fired.
     pub(super) fired: u64,
-    /// What it will signal when it has fired the next; nothing if no input had a signal.
+    /// What it will signal when the current round has fired: `Some(None)` if no input had a signal.
     pub(super) firing: Option<Option<Wave>>,
-    /// From the local source; of a start half, from the host.
+    /// Signals from the local source; for a start half, from the host.
     pub(super) local: Input,
-    /// From the remote source.
+    /// Signals from the remote source.
     pub(super) remote: Input,
-    /// Of an end half: from the start half, as soon as that has signalled; only its faults count.
+    /// For an end half: signals that the start half has sent. Only their faults count.
     pub(super) sent: Input,
 }
 
-/// An entry of a unit's table.
+/// An entry of a unit's gate table.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Gate {
     pub(super) owner: u32,
     /// Odd while allocated.
     pub(super) life: u32,
     pub(super) is_start: bool,
-    /// `None` until it was set.
+    /// `None` until the gate is set.
     pub(super) wiring: Option<Wiring>,
-    /// Round started last.
+    /// The round started last.
     pub(super) posted: u64,
-    /// Whether the host has not learnt how that ended.
+    /// Whether the host has yet to learn how that round ended.
     pub(super) under_way: bool,
-    /// How it ended, and when the host sees that.
+    /// How the round ended, and when the host sees it.
     pub(super) result: Option<(u64, Result<Option<Values>, RoundFault>)>,
-    /// Start half or relay gate.
+    /// The start half, or the whole of a relay gate.
     pub(super) main: Half,
     pub(super) end: Half,
 }
@@ -59,30 +60,30 @@ impl Gate {
         if end { &mut self.end } else { &mut self.main }
     }
 
-    /// The half that others signal.
+    /// Returns the half that other gates signal.
     pub(super) fn inputs(&mut self) -> &mut Half {
         self.half(self.is_start)
     }
 
-    /// Whether an operation or a firing is under way.
+    /// Returns whether an operation or a firing is under way.
     pub(super) fn is_busy(&self) -> bool {
         self.under_way || self.main.firing.is_some() || self.end.firing.is_some()
     }
 
-    /// Begin anew, with these wires.
+    /// Resets the gate and gives it these wires.
     pub(super) fn set(&mut self, wiring: Wiring) {
         self.clear();
         self.wiring = Some(wiring);
     }
 
-    /// Begin anew, without wires.
+    /// Resets the gate and removes its wires.
     pub(super) fn clear(&mut self) {
         let Gate { owner, life, is_start, .. } = *self;
         *self = Gate { owner, life, is_start, ..Gate::default() };
     }
 }
 
-/// What a name of a gate leads to.
+/// What a gate id resolves to.
 pub(super) enum Named {
     Gate(u32),
     Wrong(RoundFault),
@@ -120,7 +121,7 @@ impl BarrierUnits {
         Ok(chosen.map(take).collect())
     }
 
-    /// The number of a rank's own gate.
+    /// Returns the number of a gate that rank `me` owns.
     ///
     /// # Errors
     /// [`GateError::NotOwn`], [`GateError::Freed`], [`GateError::NoSuchGate`].
@@ -141,7 +142,7 @@ impl BarrierUnits {
         }
     }
 
-    /// The number of a rank's own start gate.
+    /// Returns the number of a start gate that rank `me` owns.
     ///
     /// # Errors
     /// [`GateError::NotStart`], and those of [`BarrierUnits::own_gate`].
@@ -150,7 +151,7 @@ impl BarrierUnits {
         if self.gate(number).is_start { Ok(number) } else { Err(GateError::NotStart(gate).into()) }
     }
 
-    /// What stands where a name says, if anything does.
+    /// Returns the number of the table entry that a gate id names, if there is one.
     pub(super) fn number_of(&self, machine: &Machine, gate: GateId) -> Option<u32> {
         let rank = gate.rank().number();
         if rank >= machine.ranks || gate.index() >= machine.timing.barrier_gates {
@@ -159,7 +160,8 @@ impl BarrierUnits {
         Some(*self.first.get(&machine.node_of(rank))? + gate.index())
     }
 
-    /// The gate that `by` is wired to, if it lives and points back by the wire that `back` reads.
+    /// Resolves the gate that `by` is wired to: it must be allocated and point back by the wire
+    /// that `back` reads.
     pub(super) fn named(
         &self,
         machine: &Machine,

@@ -1,11 +1,12 @@
 //! The barrier unit of a node: gates that combine signals, without a CPU.
 //!
-//! A node's ranks share its unit, on one of the engines (TNIs): `barrier_channels` start/end gates,
-//! `barrier_gates` gates in all. A gate takes `barrier_gate` from its last input to its outputs; a
-//! signal is at a local gate at once, and at a remote one after the wire (as puts have it: the
-//! first hop, then each further one; nothing inside a node). Starting keeps the CPU busy as long as
-//! posting; the result is seen as long after it came as polling takes. Gates of a unit work at the
-//! same time, and signals take no room on links: no figure is known for either.
+//! A node's ranks share its unit, which belongs to one of the engines (TNIs) and has
+//! `barrier_gates` gates, `barrier_channels` of them start/end gates. A gate takes `barrier_gate`
+//! from its last input to its outputs. A signal reaches a local gate at once and a remote one after
+//! the wire latency, which is that of puts: the first hop, then each further one; nothing inside a
+//! node. Starting a round keeps the CPU busy for as long as posting; the host sees the result one
+//! polling time after it arrived. The gates of a unit work simultaneously, and signals take up no
+//! bandwidth on links: no figure is known for either.
 //!
 //! Whether a gate at the far end has room, or was freed, is known at once.
 
@@ -26,10 +27,10 @@ use rdma_fabric::{
 };
 use std::task::{Context, Poll};
 
-/// How a round of gates stands, for those who may wait for it.
+/// The state of a round of gates, as a waiter sees it.
 enum Round {
     Over(Result<Option<Values>>),
-    /// It has ended, which the rank will see at a time at which it is woken.
+    /// The round has ended; the rank will be woken at the time at which it sees that.
     Coming,
     Waiting,
 }
@@ -48,7 +49,7 @@ impl Me {
             Some((_, result)) => {
                 (state.under_way, state.result) = (false, None);
                 let result = result.map_err(FabricError::from);
-                // A lost rank has freed its gates, or made others free theirs.
+                // A lost rank has freed its gates, or has made others free theirs.
                 let freed = matches!(&result, Err(FabricError::Gate(error)) if matches!(**error, GateError::Freed(_)));
                 if freed
                     && let Some(lost @ FabricError::PeerLost { .. }) =
@@ -62,7 +63,8 @@ impl Me {
         }
     }
 
-    /// What a wait for gates may hope for: signals under way may still end it when all have left.
+    /// Lets a wait for gates continue after all peers have left, if signals under way may still end
+    /// it.
     fn outlook(&self, error: FabricError) -> Result<()> {
         let mut core = self.world.core();
         if error == FabricError::PeersLeft && core.barrier.expect_signals(self.rank) { Ok(()) } else { Err(error) }

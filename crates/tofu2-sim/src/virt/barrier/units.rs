@@ -14,15 +14,15 @@ use rdma_fabric::{
 };
 use std::{collections::HashMap, mem};
 
-/// Gates of all nodes; they come into being on first use.
+/// The gates of all nodes. A node's gates are created on first use.
 #[derive(Debug, Default)]
 pub(crate) struct BarrierUnits {
     pub(super) gates: Vec<Gate>,
-    /// Number of the first gate of a node. Never iterated.
+    /// The index of each node's first gate. Never iterated.
     pub(super) first: HashMap<u32, u32>,
-    /// Events of gates that are pending.
+    /// The number of pending gate events.
     under_way: u32,
-    /// Ranks to wake when there are none.
+    /// Ranks to wake when no gate event is pending.
     uncertain: Vec<u32>,
 }
 
@@ -41,7 +41,7 @@ impl BarrierUnits {
         &mut self.gates[number as usize]
     }
 
-    /// Whether signals are under way; `rank` is woken when they are no more.
+    /// Returns whether signals are under way. If so, `rank` is woken when none is left.
     pub(super) fn expect_signals(&mut self, rank: u32) -> bool {
         let expects = self.under_way > 0;
         if expects && !self.uncertain.contains(&rank) {
@@ -50,7 +50,7 @@ impl BarrierUnits {
         expects
     }
 
-    /// The host of a start gate starts its next round, whose values are there at `written`.
+    /// Starts the next round of a start gate for its host. The values are there at `written`.
     ///
     /// # Errors
     /// [`GateError::Outstanding`], [`GateError::NotSet`].
@@ -91,7 +91,7 @@ impl BarrierUnits {
         clock.push_detailed(at, kind, number, life << 1 | u16::from(end));
     }
 
-    /// A signal has come to a gate, or a gate has fired.
+    /// Handles a `Signal` or a `Fired` event: a signal has reached a gate, or a gate has fired.
     pub(crate) fn gate_moves(
         &mut self,
         machine: &Machine,
@@ -103,7 +103,7 @@ impl BarrierUnits {
     ) {
         self.under_way -= 1;
         let half = (number, detail & 1 == 1);
-        // Freed meanwhile, and perhaps allocated anew?
+        // The gate may have been freed meanwhile, and perhaps allocated anew.
         if self.gate(number).life as u16 & 0x7fff == detail >> 1 {
             let mut work = vec![half];
             if fired {
@@ -120,7 +120,7 @@ impl BarrierUnits {
         }
     }
 
-    /// Returns the halves that an event at a half may concern, besides itself.
+    /// Returns the halves that an event at a half may affect, other than that half.
     fn around(&self, machine: &Machine, (number, end): HalfId) -> Vec<HalfId> {
         let state = self.gate(number);
         let Some(wiring) = &state.wiring else { return Vec::new() };
@@ -134,17 +134,17 @@ impl BarrierUnits {
         sources.chain(destinations).collect()
     }
 
-    /// Let those fire that can.
+    /// Begins to fire the halves of `work` that can, and those that can because of that.
     fn run(&mut self, machine: &Machine, clock: &mut Clock, mut work: Vec<HalfId>) {
         while let Some(half) = work.pop() {
             if self.begin(machine, clock, half).is_some() {
-                // Sources have room now.
+                // The sources have room now.
                 work.extend(self.around(machine, half));
             }
         }
     }
 
-    /// Begin to fire the next round of a gate, if its inputs are here and its outputs have room.
+    /// Begins to fire a half's next round, if its inputs are here and its outputs have room.
     fn begin(&mut self, machine: &Machine, clock: &mut Clock, id: HalfId) -> Option<()> {
         let (number, end) = id;
         let (now, state) = (clock.now(), self.gate(number));
@@ -164,8 +164,9 @@ impl BarrierUnits {
             None => Some(None),
         };
         let mut waves = Vec::with_capacity(3);
-        // Whether the round ends with what hosts start. A relay gate that nobody hears fires for
-        // such rounds only: faults that come by themselves would go on for ever.
+        // Whether the number of rounds is bounded by what hosts start. A relay gate without a
+        // destination fires only in such rounds; otherwise faults that arise by themselves would
+        // keep it firing for ever.
         let mut is_driven = state.is_start;
         let channels = machine.timing.barrier_channels;
         if is_start_half {
@@ -226,7 +227,7 @@ impl BarrierUnits {
         Some(())
     }
 
-    /// A gate has fired: its outputs get the signal, or its host the result.
+    /// Finishes firing a gate: sends the signal to its outputs, or gives the result to its host.
     fn publish(&mut self, machine: &Machine, clock: &mut Clock, (number, end): HalfId, work: &mut Vec<HalfId>) {
         let now = clock.now();
         let state = self.gate_mut(number);
@@ -262,7 +263,7 @@ impl BarrierUnits {
             let extra = clock.extra();
             let to_end = self.gate(to).is_start;
             let inputs = &mut self.gate_mut(to).inputs().remote;
-            // One path: signals keep their order.
+            // There is one path, so signals keep their order.
             let at = now.saturating_add(wire).saturating_add(extra).max(inputs.back().map_or(0, |last| last.at));
             inputs.push_back(Signal { at, round, wave });
             self.push(clock, at, EventKind::Signal, (to, to_end));
@@ -270,5 +271,5 @@ impl BarrierUnits {
     }
 }
 
-/// Signals that an input holds.
+/// The number of signals that an input holds.
 const ROUNDS: usize = 2;

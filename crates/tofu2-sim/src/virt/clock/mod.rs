@@ -1,4 +1,4 @@
-//! The clock of a run: what is pending, what is left to chance, and a hash over all that has
+//! The clock of a run: pending events, what is left to chance, and a hash of everything that has
 //! happened.
 
 mod queue;
@@ -14,7 +14,7 @@ use queue::EventQueue;
 pub(super) struct Clock {
     /// Picoseconds.
     now: u64,
-    /// Events taken.
+    /// The number of events handled.
     events: u64,
     queue: EventQueue,
     chance: Chance,
@@ -26,13 +26,13 @@ impl Clock {
         Clock { now: 0, events: 0, queue: EventQueue::new(kind), chance, hash: TraceHash(0x243f_6a88_85a3_08d3) }
     }
 
-    /// The time of the event that is handled, in picoseconds.
+    /// Returns the time of the event being handled, in picoseconds.
     #[inline]
     pub(super) fn now(&self) -> u64 {
         self.now
     }
 
-    /// How many events were taken.
+    /// Returns the number of events handled so far.
     #[inline]
     pub(super) fn events(&self) -> u64 {
         self.events
@@ -42,7 +42,7 @@ impl Clock {
         self.hash.0 ^ self.hash.0 >> 32
     }
 
-    /// Most bytes that pending events have taken at once.
+    /// Returns the peak size of the pending events, in bytes.
     pub(super) fn peak_bytes(&self) -> usize {
         self.queue.peak_bytes()
     }
@@ -57,7 +57,7 @@ impl Clock {
         self.queue.push(Event::new(time, kind, subject, detail));
     }
 
-    /// Polls a rank's task at a time; never if that is the end of time.
+    /// Schedules a poll of a rank's task at `time`, or never if that is the end of time.
     #[inline]
     pub(super) fn wake_at(&mut self, rank: u32, time: u64) {
         if time != u64::MAX {
@@ -65,8 +65,8 @@ impl Clock {
         }
     }
 
-    /// Takes the next event, whose time is now: the earliest, and with shuffling any of those at
-    /// that moment.
+    /// Takes the earliest event and advances the time to it. With shuffling, takes any of the
+    /// events at the earliest time.
     #[inline]
     pub(super) fn next(&mut self) -> Option<Event> {
         let event = self.chance.next(&mut self.queue)?;
@@ -75,7 +75,8 @@ impl Clock {
         Some(event)
     }
 
-    /// A guess at what comes soon. It may be wrong, and must not matter.
+    /// Returns an event that will probably come soon. The guess may be wrong and must not affect
+    /// results.
     #[inline]
     pub(super) fn soon(&self) -> Option<Event> {
         self.queue.soon()
@@ -87,28 +88,28 @@ impl Clock {
         self.hash.fold(event.time, event.kind as u8, who);
     }
 
-    /// Extra latency for one leg, in picoseconds.
+    /// Returns a random extra latency for one leg, in picoseconds.
     #[inline]
     pub(super) fn extra(&mut self) -> u64 {
         self.chance.extra()
     }
 
-    /// Whether anything is left to chance, so that order between messages must be kept explicitly
-    /// where it is promised.
+    /// Returns whether anything is left to chance, so that message order must be enforced wherever
+    /// it is promised.
     #[inline]
     pub(super) fn is_random(&self) -> bool {
         self.chance.jitter > 0 || self.chance.shuffle
     }
 }
 
-/// Seeded chance: jitter on latencies and the order of events at one moment. It explores schedules
-/// that the model allows; the same seed gives the same run.
+/// Seeded randomness: jitter on latencies, and the order of simultaneous events. It explores
+/// schedules that the model allows; the same seed gives the same run.
 #[derive(Debug)]
 pub(super) struct Chance {
     rng: ChaCha8,
-    /// Longest extra latency of a leg, in picoseconds.
+    /// The longest extra latency of a leg, in picoseconds.
     jitter: u64,
-    /// Events of one moment, drawn from in random order. Unused if `shuffle` is off.
+    /// Simultaneous events that are drawn from in random order. Unused if `shuffle` is off.
     ties: Vec<Event>,
     shuffle: bool,
 }
@@ -140,8 +141,7 @@ impl Chance {
     }
 }
 
-/// 64 bits that two runs share only if they went the same way. A fixed function: the value may be
-/// recorded in tests.
+/// A 64-bit hash of a run's history. The function is fixed, so that tests may record the value.
 #[derive(Clone, Copy, Debug)]
 struct TraceHash(u64);
 
@@ -155,16 +155,16 @@ impl TraceHash {
     }
 }
 
-/// What an event is about. The subject is a rank, an operation slot, or a place in a node, as the
-/// kind says.
+/// What an event is about. Its kind says what its subject is: a rank, an operation slot, a place in
+/// a node.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub(crate) enum EventKind {
-    /// Poll a rank's task. Subject: rank.
+    /// A rank's task is to be polled. Subject: rank.
     Resume,
     /// A command or its data has passed the target's receive engine. Subject: operation slot.
     Arrive,
-    /// An atomic reaches the door of an idle atomic unit. Subject: node.
+    /// An atomic has reached the door of an idle atomic unit. Subject: node.
     Door,
     /// The atomic unit has finished one operation. Subject: node.
     Served,
@@ -176,23 +176,24 @@ pub(crate) enum EventKind {
     Output,
     /// A send engine starts on the next command of a control queue. Subject: queue.
     Start,
-    /// A command of a control queue is through its target's receive engine. Subject: flight.
+    /// A command of a control queue has passed its target's receive engine. Subject: flight.
     Reach,
     /// The answer to a command of a control queue has reached its poster. Subject: flight.
     Answer,
-    /// A fault begins. Subject: its index.
+    /// A fault strikes. Subject: its index.
     Fault,
-    /// An advance that was late happens. Subject: its index.
+    /// A delayed advance takes place. Subject: its index.
     Credit,
-    /// The first half of a put is seen. Subject: operation slot, or flight if the detail is 1.
+    /// The first half of a put becomes visible. Subject: operation slot, or flight if the detail is 1.
     Half,
-    /// A signal has come to a barrier gate. Subject: gate; detail: its half and life.
+    /// A signal has reached a barrier gate. Subject: gate; detail: its half and life.
     Signal,
     /// A barrier gate has fired. Subject: gate; detail: its half and life.
     Fired,
 }
 
-/// A moment and what happens then. The order of equal times is the order of scheduling.
+/// A moment and what happens then. Simultaneous events happen in the order in which they were
+/// scheduled.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Event {
     /// Picoseconds.

@@ -1,7 +1,8 @@
-//! The queue of pending events: earliest first, equal times in the order of pushing.
+//! The queue of pending events: earliest first, simultaneous ones in the order in which they were
+//! pushed.
 //!
-//! Two implementations with the same order, so that the trace hash of a run can be checked against
-//! a second queue.
+//! There are two implementations with the same order, so that the trace hash of a run can be
+//! checked against a second queue.
 
 use super::{Event, radix::RadixHeap};
 use std::{cmp::Reverse, collections::BinaryHeap};
@@ -48,7 +49,8 @@ impl EventQueue {
         }
     }
 
-    /// The next event if its time is exactly `time`, the time of the last event popped.
+    /// Takes the next event if its time is exactly `time`, which must be the time of the last event
+    /// popped.
     #[inline]
     pub(super) fn pop_at(&mut self, time: u64) -> Option<Event> {
         match self {
@@ -57,7 +59,8 @@ impl EventQueue {
         }
     }
 
-    /// A guess at what comes soon. It may be wrong, and must not matter.
+    /// Returns an event that will probably be popped soon. The guess may be wrong and must not
+    /// affect results.
     #[inline]
     pub(super) fn soon(&self) -> Option<Event> {
         match self {
@@ -66,7 +69,7 @@ impl EventQueue {
         }
     }
 
-    /// Most bytes that the queue has held at once.
+    /// Returns the peak size of the queue, in bytes.
     pub(super) fn peak_bytes(&self) -> usize {
         match self {
             EventQueue::Radix(q) => q.peak_bytes(),
@@ -78,7 +81,7 @@ impl EventQueue {
 /// The standard library's heap, made stable by a sequence number.
 #[derive(Debug, Default)]
 pub(super) struct StableHeap {
-    /// By time and number.
+    /// Events with their times and sequence numbers, ordered by these.
     heap: BinaryHeap<Reverse<(u64, u64, Event)>>,
     pushed: u64,
     peak: usize,

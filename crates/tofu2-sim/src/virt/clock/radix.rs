@@ -1,34 +1,34 @@
 //! A monotone radix heap whose buckets are first-in-first-out, so that it is stable without
 //! sequence numbers.
 //!
-//! `now` holds events of the time popped last. Any other event stands in the bucket named by the
-//! highest digit of four bits in which its time differs from that, and by that digit's value. When
-//! `now` is empty, the lowest bucket of the lowest digit is spread over the buckets of lower
-//! digits, all of which are empty: appending in order keeps the order of equal times. (Ahuja,
-//! Mehlhorn, Orlin, Tarjan: Faster algorithms for the shortest path problem, J. ACM 37, 1990.) Four
-//! bits a digit instead of one: an event moves a quarter as often.
+//! `now` holds the events at the time popped last. Every other event is in a bucket, chosen by the
+//! highest four-bit digit in which its time differs from that time, and by the value of that digit.
+//! When `now` is empty, the lowest bucket of the lowest digit is spread over the buckets of lower
+//! digits, all of which are empty; appending in order keeps simultaneous events in order. (Ahuja,
+//! Mehlhorn, Orlin, Tarjan: Faster algorithms for the shortest path problem, J. ACM 37, 1990.) With
+//! four bits per digit instead of one, an event moves a quarter as often.
 
 use super::Event;
 
 /// A bucket that has been spread keeps its memory for reuse only up to this many events.
 const KEEP: usize = 512;
-/// Bits of a digit.
+/// The number of bits per digit.
 const BITS: u32 = 4;
 const VALUES: usize = 1 << BITS;
 const DIGITS: usize = 64 / BITS as usize;
 
 #[derive(Debug)]
 pub(super) struct RadixHeap {
-    /// Events of time `last`, in order; those before `front` are popped.
+    /// Events at time `last`, in order; those before `front` have been popped.
     now: Vec<Event>,
     front: usize,
     /// The time popped last; no event is earlier.
     last: u64,
-    /// By digit and its value.
+    /// Indexed by digit and the digit's value.
     buckets: Vec<Vec<Event>>,
-    /// For each digit, which values have a bucket that is not empty.
+    /// For each digit, a bit per value whose bucket is not empty.
     values: [u16; DIGITS],
-    /// Digits with such a bucket.
+    /// A bit per digit that has such a bucket.
     digits: u16,
     len: usize,
     peak: usize,
@@ -96,7 +96,7 @@ impl RadixHeap {
         event
     }
 
-    /// An event that will probably be popped soon, to ask for its memory.
+    /// Returns an event that will probably be popped soon, so that its memory can be prefetched.
     #[inline]
     pub(super) fn soon(&self) -> Option<Event> {
         if let Some(&event) = self.now.get(self.front + 1) {

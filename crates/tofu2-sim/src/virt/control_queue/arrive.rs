@@ -1,4 +1,4 @@
-//! The receive side: what commands do at their target.
+//! The receive side: the effects of commands at their target.
 
 use super::{
     super::{
@@ -15,7 +15,7 @@ use super::{
 use rdma_fabric::control_queue::{MrqNotice, QueueError, QueueId, Stadd};
 
 impl Core {
-    /// A `Reach` event has come: a command is through its target's receive engine.
+    /// Handles a `Reach` event: a command has passed its target's receive engine.
     #[inline]
     pub(crate) fn reach(&mut self, slot: u32) {
         self.queues.counts.arrived += 1;
@@ -27,12 +27,12 @@ impl Core {
         }
     }
 
-    /// A command does at its target what it is to do.
+    /// Executes a command at its target.
     pub(super) fn take_effect(&mut self, slot: u32) {
         let flight = self.queues.flights.get(slot);
         let (to, opcode, from) = (flight.to, flight.opcode, flight.from);
         if self.ranks.is_lost(flight.rank) {
-            // Everybody knows by now (E4).
+            // The loss is known everywhere by now (E4).
             return self.refuse(slot, QueueError::PeerLost(from));
         }
         let target = match self.target(to) {
@@ -46,7 +46,7 @@ impl Core {
         }
     }
 
-    /// The queue that a command addresses.
+    /// Returns the queue that a command addresses.
     fn target(&self, to: QueueId) -> Result<u32, QueueError> {
         let rank = to.rank().number();
         match self.queues.find(to, self.machine.node_of(rank)) {
@@ -57,7 +57,7 @@ impl Core {
         }
     }
 
-    /// Nothing is done at the target, and the poster will know.
+    /// Does nothing at the target and reports the error to the poster.
     fn refuse(&mut self, slot: u32, error: QueueError) {
         let flight = self.queues.flights.get_mut(slot);
         flight.status = Err(error);
@@ -92,7 +92,7 @@ impl Core {
         self.flight_ends(slot);
     }
 
-    /// Advances the session offset of a put's target, after bytes and notice.
+    /// Advances the session offset of a put's target, after the put's bytes and notice.
     fn advance(&mut self, slot: u32, target: u32, sps: u8) {
         let flight = self.queues.flights.get(slot);
         let (poster, from, position, poster_checks) = (flight.queue, flight.from, flight.slot, flight.wants.checked);
@@ -120,9 +120,9 @@ impl Core {
         }
     }
 
-    /// Moves the session offset of a queue, and starts what that releases: whether it did, or
-    /// `None` if the queue has none. `by`: the queue and slot of the put that does it, as far as it
-    /// is known.
+    /// Moves the session offset of a queue and starts the commands that this releases. Returns
+    /// whether the offset moved; `None` if the queue has none. `by` is the queue and slot of the
+    /// put that caused this, if known.
     fn move_offset(&mut self, queue: u32, slots: u8, by: Option<(u32, u64)>) -> Option<bool> {
         let state = self.queues.get_mut(queue);
         match state.toq.advance(slots) {
@@ -141,7 +141,7 @@ impl Core {
         Some(true)
     }
 
-    /// A `Credit` event has come: an advance that was late, unless the queue is gone or has
+    /// Handles a `Credit` event: makes a delayed advance, unless the queue is closed or has
     /// stopped.
     pub(crate) fn late_advance(&mut self, index: u32) {
         let Some(LateCredit { queue, generation, slots }) = self.injector.late_credit(index) else { return };
@@ -150,7 +150,7 @@ impl Core {
         }
     }
 
-    /// The first half of a put's bytes are seen, while the rest is still on its way.
+    /// Makes the first half of a put's bytes visible while the rest is still on its way.
     pub(crate) fn half_of_flight(&mut self, slot: u32) {
         let flight = self.queues.flights.get(slot);
         if self.ranks.is_lost(flight.rank) {
@@ -209,7 +209,8 @@ impl Core {
         self.queue_atomic(op);
     }
 
-    /// The atomic unit has served a command; `None` if its memory was gone by then.
+    /// Finishes a command that the atomic unit has served; `old` is `None` if its memory was gone
+    /// by then.
     pub(crate) fn atomic_served(&mut self, slot: u32, old: Option<u64>) {
         let flight = self.queues.flights.get_mut(slot);
         let (queue, to, at) = (flight.queue, flight.to, flight.at);
@@ -237,9 +238,9 @@ impl Core {
     }
 }
 
-/// Memory as queues address it.
+/// How queues address memory.
 impl Queues {
-    /// The memory behind an address of an open queue, and whether it is read-only.
+    /// Returns the memory behind an address of an open queue, and whether it is read-only.
     #[inline]
     fn resolve(&self, memory: &Memory, queue: u32, at: Stadd, len: u64) -> Result<(Loc, bool), QueueError> {
         let state = self.get(queue);
@@ -255,7 +256,7 @@ impl Queues {
         Ok((loc, there.read_only))
     }
 
-    /// Memory that a peer writes.
+    /// Returns memory that a peer is to write.
     #[inline]
     fn written(&self, memory: &Memory, queue: u32, at: Stadd, len: u64) -> Result<Loc, QueueError> {
         match self.resolve(memory, queue, at, len)? {
@@ -264,7 +265,7 @@ impl Queues {
         }
     }
 
-    /// Own memory of a queue.
+    /// Returns memory of the queue's own rank.
     #[inline]
     pub(super) fn own_memory(&self, memory: &Memory, queue: u32, at: Stadd, len: u32) -> Result<Loc, QueueError> {
         self.resolve(memory, queue, at, len.into()).map(|(loc, _)| loc)

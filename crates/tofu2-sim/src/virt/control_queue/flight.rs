@@ -1,5 +1,5 @@
-//! Commands that the send engine has taken and that are not over, and how they are cut into
-//! packets.
+//! Flights: commands that the send engine has taken and that are not over; and how payloads are cut
+//! into packets.
 
 use super::super::{
     memory::{Loc, Memory},
@@ -10,58 +10,60 @@ use super::super::{
 };
 use rdma_fabric::control_queue::{MrqKind, QueueError, QueueId, Stadd};
 
-/// Set in [`super::super::network::Packet::op`] of packets of queues: the rest is the flight.
+/// Set in [`super::super::network::Packet::op`] for packets of control queues; the other bits are
+/// the flight.
 pub(crate) const FLIGHT: u32 = 1 << 31;
 
-/// Longer buffers are not kept for reuse.
+/// Buffers longer than this, in bytes, are not kept for reuse.
 const KEEP: usize = 4096;
 
-/// A command under way.
+/// A command in flight.
 #[derive(Debug)]
 pub(super) struct Flight {
-    /// Next free one.
+    /// The next slot of the free list.
     next: u32,
     /// The rank that posted it.
     pub(super) rank: u32,
-    /// The queue it was posted to, which stays as long as the flight lasts.
+    /// The queue it was posted to, whose slot is kept as long as the flight lasts.
     pub(super) queue: u32,
     pub(super) from: QueueId,
     pub(super) to: QueueId,
-    /// Position in the queue.
+    /// Its position in the queue.
     pub(super) slot: u64,
     /// The target's memory.
     pub(super) at: Stadd,
-    /// Own memory, of a get.
+    /// For a get, the place in the poster's memory.
     pub(super) own: Stadd,
     pub(super) len: u32,
     pub(super) opcode: Opcode,
     pub(super) wants: Wants,
     pub(super) edata: u8,
     pub(super) sps: u8,
-    /// Largest packet and idle time between packets.
+    /// The largest packet, and the idle time between packets.
     pub(super) mtu: u16,
     pub(super) gap: u8,
-    /// The poster's choice.
+    /// The path, if the poster chose one.
     pub(super) path: Option<PathId>,
-    /// Strong order: how many atomics of the queue to this target come first.
+    /// For strong order: how many atomics of the queue to this target come first.
     pub(super) after: u32,
-    /// Wire latency of the leg back, in picoseconds.
+    /// Wire latency of the return leg, in picoseconds.
     pub(super) back: u64,
-    /// Operands; the bytes of a put of at most 8; the result.
+    /// The first operand, the bytes of a put of at most 8, then the result. `b` is the second
+    /// operand.
     pub(super) a: u64,
     pub(super) b: u64,
-    /// Of longer transfers.
+    /// The payload, if it is longer than 8 bytes.
     pub(super) bytes: Vec<u8>,
     pub(super) status: Result<(), QueueError>,
 }
 
-/// What a command asked for besides.
+/// What else a command asked for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wants {
     pub(super) local_notice: bool,
     pub(super) remote_notice: bool,
     pub(super) strong_order: bool,
-    /// The poster's checking mode.
+    /// Whether the poster is in checking mode.
     pub(super) checked: bool,
 }
 
@@ -94,19 +96,19 @@ impl Flight {
         }
     }
 
-    /// The bytes of a put, or that were got.
+    /// Returns the bytes of a put, or those that a get has read.
     #[inline]
     pub(super) fn payload(&self) -> &[u8] {
         if self.len <= 8 { &bytemuck::bytes_of(&self.a)[..self.len as usize] } else { &self.bytes }
     }
 
-    /// How it is cut into packets.
+    /// Returns how the payload is cut into packets.
     #[inline]
     pub(super) fn cut(&self, timing: &Timing) -> Cut {
         Cut::new(timing, self.mtu, self.gap)
     }
 
-    /// The notice at the poster.
+    /// Returns the kind of its notice at the poster.
     pub(super) fn local_kind(&self) -> MrqKind {
         match self.opcode {
             Opcode::Put => MrqKind::LocalPut,
@@ -115,7 +117,7 @@ impl Flight {
         }
     }
 
-    /// The notice at the target.
+    /// Returns the kind of its notice at the target.
     pub(super) fn remote_kind(&self) -> MrqKind {
         match self.opcode {
             Opcode::Put => MrqKind::RemotePut,
@@ -136,7 +138,7 @@ impl Slotted for Flight {
 #[derive(Debug)]
 pub(super) struct Flights {
     slots: Slots<Flight>,
-    /// Buffers for the bytes of those to come.
+    /// Buffers for the payloads of later flights.
     spare: Vec<Vec<u8>>,
 }
 
@@ -161,13 +163,13 @@ impl Flights {
         }
     }
 
-    /// An empty buffer.
+    /// Returns an empty buffer.
     #[inline]
     pub(super) fn buffer(&mut self) -> Vec<u8> {
         self.spare.pop().unwrap_or_default()
     }
 
-    /// Reads the payload of a flight: as a word if it is short, else in a buffer.
+    /// Reads a flight's payload: as a word if it is short, else into a buffer.
     #[inline]
     pub(super) fn read(&mut self, memory: &Memory, from: &Loc) -> (u64, Vec<u8>) {
         if from.len <= 8 {
@@ -188,7 +190,7 @@ impl Flights {
         self.slots.get_mut(slot)
     }
 
-    /// Most bytes in use at once, buffers not counted.
+    /// Returns the peak size of the table in bytes, without buffers.
     pub(super) fn peak_bytes(&self) -> usize {
         self.slots.peak_bytes()
     }
@@ -196,31 +198,32 @@ impl Flights {
 
 /// How a payload is cut into packets.
 ///
-/// The platform's rate holds for the network's largest packets without idle time; smaller packets
-/// add their overhead at the link's rate, gaps add idle time.
+/// The platform's rate holds for the network's largest packets without idle time. Smaller packets
+/// add their overhead at the link's rate; gaps add idle time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cut {
-    /// Largest payload of a packet, in bytes.
+    /// The largest payload of a packet, in bytes.
     pub(crate) size: u64,
     /// Idle time between packets, in picoseconds.
     pub(crate) gap: u64,
 }
 
 impl Cut {
-    /// As the network does it by itself.
+    /// Returns how the network cuts by default.
     #[inline]
     pub(crate) fn usual(timing: &Timing) -> Self {
         Cut { size: timing.packet_payload, gap: 0 }
     }
 
-    /// As a command asks for it; an MTU of 0 is the network's.
+    /// Returns how a command asks for its payload to be cut. An MTU of 0 is the network's.
     #[inline]
     pub(super) fn new(timing: &Timing, mtu: u16, gap: u8) -> Self {
         let size = if mtu == 0 { timing.packet_payload } else { u64::from(mtu).min(timing.packet_payload) };
         Cut { size, gap: u64::from(gap) * timing.queues.packet_gap }
     }
 
-    /// What the packets before the one at `offset` add to what their payload takes, in picoseconds.
+    /// Returns what the packets before the one at `offset` take in addition to their payload, in
+    /// picoseconds.
     #[inline]
     pub(crate) fn extra_before(&self, timing: &Timing, offset: u64) -> u64 {
         if self.gap == 0 && self.size == timing.packet_payload {
@@ -231,19 +234,20 @@ impl Cut {
         packets * self.gap + (packets - usual) * timing.occupancy(0)
     }
 
-    /// Where the last packet of a message begins.
+    /// Returns the offset at which the last packet of a message begins.
     #[inline]
     pub(super) fn last(&self, bytes: u64) -> u64 {
         bytes.saturating_sub(1) / self.size * self.size
     }
 
-    /// What a whole payload takes, beyond the first 8 bytes.
+    /// Returns how long a whole payload takes, beyond the first 8 bytes, in picoseconds.
     #[inline]
     pub(super) fn payload(&self, timing: &Timing, bytes: u64) -> u64 {
         timing.payload(bytes) + self.extra_before(timing, self.last(bytes))
     }
 
-    /// What the last packet's payload adds to its message's latency, after the others.
+    /// Returns what the last packet's payload adds to its message's latency, after the others, in
+    /// picoseconds.
     #[inline]
     pub(super) fn tail(&self, timing: &Timing, bytes: u64) -> u64 {
         timing.payload(bytes).saturating_sub(timing.payload_before(self.last(bytes)))

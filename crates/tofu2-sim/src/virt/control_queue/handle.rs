@@ -1,4 +1,4 @@
-//! The queue as its rank holds it, and the waits for it.
+//! Queues as their ranks hold them, and the waits for them.
 
 use super::{
     super::{
@@ -19,15 +19,15 @@ use std::{
     task::{Context, Poll},
 };
 
-/// What a wait remembers.
+/// What a wait remembers between polls.
 struct WaitMemory<'a> {
-    /// The number of the registered wait, and 1.
+    /// The number of the registered wait, plus 1.
     wait: &'a mut u64,
-    /// 1: it seemed hopeless when it looked last.
+    /// 1 if the wait seemed hopeless when it last looked.
     warned: &'a mut u64,
-    /// The ticket in the line of those who want room, and 1.
+    /// The ticket in the line of waiters for room, plus 1.
     ticket: &'a mut u64,
-    /// When the rank will be woken, and 1.
+    /// When the rank will be woken, plus 1.
     timer: &'a mut u64,
 }
 
@@ -38,7 +38,7 @@ impl<'a> WaitMemory<'a> {
     }
 }
 
-/// An open control queue in virtual time. Dropping it closes it.
+/// An open control queue in virtual time. Dropping it closes the queue.
 struct Open {
     me: Me,
     slot: u32,
@@ -66,13 +66,14 @@ impl<K: Keys> Queues for VirtRank<K> {
 }
 
 impl Open {
-    /// The machine, if the queue is open: the job closes what a rank leaves behind when it ends.
+    /// Borrows the machine, if the queue is open: when a rank ends, the job closes the queues that
+    /// it leaves behind.
     fn core(&self) -> Result<RefMut<'_, Core>, QueueError> {
         let core = self.me.world.core();
         if core.queues.is_open(self.slot, self.generation) { Ok(core) } else { Err(QueueError::NotOpen(self.id)) }
     }
 
-    /// Refuses regions of others, and those without a key.
+    /// Refuses other ranks' regions, and regions without a key.
     fn own(&self, region: &Region) -> Result<()> {
         if self.me.world.core().memory.is_locked(region.key()) {
             return Err(FabricError::Locked { rank: Rank::new(self.me.rank), region: region.key() });
@@ -84,8 +85,8 @@ impl Open {
         }
     }
 
-    /// Registers the wait, unless it can't go on. That all peers have left is believed at the
-    /// second look: other parts of the same task may be about to post.
+    /// Registers the wait, unless it can't go on. It fails with `PeersLeft` only at the second
+    /// look: other parts of the same task may be about to post.
     fn go_on(&self, core: &mut Core, memory: &mut WaitMemory<'_>, want: QueueReport, deps: Deps<'_>) -> Result<()> {
         match self.me.go_on(core, memory.wait, Watched::Queue(self.slot, want), deps) {
             Err(FabricError::PeersLeft) if mem::replace(memory.warned, 1) == 0 => {
@@ -187,7 +188,8 @@ impl Queue for VirtQueue {
             *memory.ticket = ticket + 1;
         }
         match open.go_on(&mut core, &mut memory, QueueReport::Room, deps) {
-            // A rank of its own drains its queues itself, if anybody does: a deadlock will tell.
+            // A job's only rank must drain its queues itself; if it doesn't, that is reported as a
+            // deadlock.
             Err(FabricError::PeersLeft) if core.ranks.len() == 1 => {}
             gone_on => gone_on?,
         }
@@ -217,7 +219,7 @@ impl Queue for VirtQueue {
             QueueSide::Notice => QueueReport::Notice,
         };
         match core.queues.get(open.slot).completion_at().filter(|_| side == QueueSide::Completion) {
-            // It will come whatever happens to the peers.
+            // The completion will come whatever happens to the peers.
             Some(at) => {
                 let until = at.saturating_add(1);
                 if mem::replace(memory.timer, until) != until {
@@ -238,7 +240,7 @@ impl Queue for VirtQueue {
             && let Ok(mut core) = open.core()
         {
             core.queues.get_mut(open.slot).line.retain(|other| *other != ticket);
-            // Whoever is next may find room.
+            // The next in line may find room.
             core.ranks.wake(open.me.rank);
         }
         open.me.unwatch(&mut open.me.world.core(), memory.wait);

@@ -6,8 +6,8 @@
 //!   waits for the next posting; credit doesn't start it.
 //! * *Send engine* ([`send`]). Each queue asks its TNI's engine for one command at a time, so that
 //!   the queues of a TNI take turns with each other and with operations that ranks post through the
-//!   fabric. The engine reads own memory when it starts on a command. The command's time is then
-//!   known: latency, and payload at the platform's rate.
+//!   fabric. The engine reads the poster's memory when it starts on a command. The command's time
+//!   is then known: latency, and payload at the platform's rate.
 //! * *Receive engine* ([`arrive`]). The last packet of a put brings its bytes, notice and advance,
 //!   in this order and at one moment. What an advance releases asks the send engine at once.
 //!   Atomics go to the node's one atomic unit.
@@ -76,7 +76,7 @@ impl Queues {
         self.slots[queue as usize].state.as_deref_mut().expect("a queue's slot is kept while anything refers to it")
     }
 
-    /// Returns the open queue of this id.
+    /// Returns the open queue with this id.
     #[inline]
     fn find(&self, id: QueueId, node: u32) -> Option<u32> {
         let mut queue = self.nodes.get(node as usize)?.as_deref()?.first(id)?;

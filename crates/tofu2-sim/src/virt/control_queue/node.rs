@@ -1,7 +1,7 @@
-//! Which control queues of a node are open, and which one an id names.
+//! The control queues of a node: which are open, and which one an id names.
 //!
-//! A rank's fabric operations go through a queue of the system's that is not counted here. CQs
-//! belong to one rank at a time; only its normal queues share one.
+//! Ranks' fabric operations go through system queues that are not counted here. A CQ belongs to one
+//! rank at a time; only normal queues of that rank can share it.
 
 pub(super) use super::super::slots::NONE;
 
@@ -15,20 +15,20 @@ use rdma_fabric::{
 #[derive(Debug)]
 pub(super) struct NodeQueues {
     cqs: Box<[Cq]>,
-    /// CQs of an engine.
+    /// The number of CQs per engine.
     numbers: u8,
 }
 
 /// A CQ of the hardware.
 #[derive(Clone, Copy, Debug)]
 struct Cq {
-    /// The rank it belongs to; [`NONE`] if it is free.
+    /// The rank that the CQ belongs to; [`NONE`] if it is free.
     owner: u32,
-    /// The queue opened last; the others that share the CQ are linked from there. [`NONE`] if it is
-    /// free.
+    /// The queue opened last; the others that share the CQ are linked from there. [`NONE`] if the
+    /// CQ is free.
     first: u32,
     mode: QueueMode,
-    /// Bit per context in use.
+    /// A bit per context in use.
     contexts: u16,
 }
 
@@ -39,7 +39,7 @@ impl Cq {
         self.owner == NONE
     }
 
-    /// Whether a rank's next normal queue may share it.
+    /// Returns whether a rank's next normal queue may share this CQ.
     fn may_share(&self, rank: u32, mode: QueueMode, table: &QueueTable) -> bool {
         self.owner == rank
             && self.mode == QueueMode::Normal
@@ -48,7 +48,7 @@ impl Cq {
     }
 }
 
-/// The queue that a spec names, as far as it does: for errors.
+/// Returns the id that a spec asks for, as far as it says, for error messages.
 pub(super) fn asked_for(rank: u32, spec: &QueueSpec) -> QueueId {
     QueueId::new(Rank::new(rank), spec.engine.unwrap_or(0) & 0xf, spec.number.unwrap_or(0), 0)
 }
@@ -70,13 +70,13 @@ impl NodeQueues {
         self.cqs.get_mut(usize::from(id.engine()) * usize::from(self.numbers) + usize::from(id.number()))
     }
 
-    /// CQs that are free.
+    /// Returns the number of free CQs.
     pub(super) fn free(&self) -> u32 {
         self.cqs.iter().filter(|cq| cq.is_free()).count() as u32
     }
 
-    /// The queue opened last on the CQ that an id names, if that belongs to the id's rank. The
-    /// others follow its links.
+    /// Returns the queue opened last on the CQ that an id names, if the CQ belongs to the id's
+    /// rank. The others follow by its links.
     #[inline]
     pub(super) fn first(&self, id: QueueId) -> Option<u32> {
         if id.number() >= self.numbers {
@@ -86,7 +86,7 @@ impl NodeQueues {
         (cq.owner == id.rank().number()).then_some(cq.first)
     }
 
-    /// Whether the engine may get another queue of this mode on a CQ of its own.
+    /// Returns whether the engine may get another queue of this mode on a CQ of its own.
     fn allows(&self, engine: u8, mode: QueueMode, table: &QueueTable) -> bool {
         let limit = match mode {
             QueueMode::Normal => return true,
@@ -97,8 +97,8 @@ impl NodeQueues {
         (open as u32) < limit
     }
 
-    /// The number of the CQ that a queue would get on an engine: one that the rank's normal queues
-    /// share, or the lowest free one.
+    /// Returns the number of the CQ that a queue would get on an engine: one that the rank's normal
+    /// queues share, or the lowest free one.
     fn number_on(&self, engine: u8, rank: u32, mode: QueueMode, table: &QueueTable) -> Option<u8> {
         let cqs = self.of_engine(engine);
         let shared = cqs.iter().position(|cq| cq.may_share(rank, mode, table));
@@ -106,12 +106,12 @@ impl NodeQueues {
         shared.or_else(own).map(|number| number as u8)
     }
 
-    /// Queues open on an engine.
+    /// Returns the number of queues open on an engine.
     fn open_on(&self, engine: u8) -> u32 {
         self.of_engine(engine).iter().map(|cq| cq.contexts.count_ones()).sum()
     }
 
-    /// Where a queue goes.
+    /// Chooses the place of a new queue.
     pub(super) fn choose(&self, rank: u32, spec: &QueueSpec, table: &QueueTable) -> Result<QueueId, FabricError> {
         let limit = |what: &'static str, value: u8, limit: u8| {
             let queue = asked_for(rank, spec);
@@ -152,7 +152,8 @@ impl NodeQueues {
         Ok(QueueId::new(Rank::new(rank), number.0, number.1, cq.contexts.trailing_ones() as u8))
     }
 
-    /// Puts a queue where [`NodeQueues::choose`] said; the one that it is to be linked to.
+    /// Records a queue at the place that [`NodeQueues::choose`] returned. Returns the queue that it
+    /// must be linked to.
     pub(super) fn open(&mut self, id: QueueId, mode: QueueMode, queue: u32) -> u32 {
         let Some(cq) = self.at(id) else { return NONE };
         (cq.owner, cq.mode) = (id.rank().number(), mode);
@@ -160,8 +161,8 @@ impl NodeQueues {
         std::mem::replace(&mut cq.first, queue)
     }
 
-    /// Takes a queue away. Returns true if it was the first in the CQ's list, which then begins
-    /// with `next`; otherwise the list must be mended.
+    /// Removes a queue. Returns true if it was the first in the CQ's list, which then begins with
+    /// `next`; otherwise the caller must mend the list.
     pub(super) fn close(&mut self, id: QueueId, queue: u32, next: u32) -> bool {
         let Some(cq) = self.at(id) else { return true };
         cq.contexts &= !(1 << id.context());
@@ -175,7 +176,7 @@ impl NodeQueues {
         first
     }
 
-    /// Bytes of the table.
+    /// Returns the size of the table in bytes.
     pub(super) fn bytes(&self) -> usize {
         size_of::<Self>() + self.cqs.len() * size_of::<Cq>()
     }

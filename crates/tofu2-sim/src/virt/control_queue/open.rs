@@ -12,18 +12,18 @@ use rdma_fabric::{
     control_queue::{QueueError, QueueId, QueueLimits, QueueMode, QueueSpec},
 };
 
-/// Ranks above this have no queue ids.
+/// Ranks from this number on have no queue ids.
 const MOST_RANKS: u32 = 1 << 24;
 
 impl Queues {
-    /// What a rank may open now.
+    /// Returns what a rank may open now.
     pub(super) fn limits(&self, machine: &Machine, rank: u32) -> QueueLimits {
         let table = &machine.timing.queues;
         table.limits(self.free_on(machine.node_of(rank), table))
     }
 
-    /// Opens a queue for a rank that has the queue `sibling` open already; its slot, the slot's
-    /// generation, its id.
+    /// Opens a queue for a rank, which already has the queue `sibling` open if there is one.
+    /// Returns its slot, the slot's generation, and its id.
     fn open(
         &mut self,
         machine: &Machine,
@@ -56,7 +56,7 @@ impl Queues {
         Ok((slot, generation, id))
     }
 
-    /// Closes a queue, of which nobody takes anything any more; how many of its commands were never
+    /// Closes a queue that nobody uses any more. Returns how many of its commands were never
     /// started.
     fn close(&mut self, queue: u32) -> u64 {
         self.note_peak();
@@ -65,7 +65,7 @@ impl Queues {
         state.closed = true;
         let left = state.toq.clear();
         (state.tcq, state.mrq) = Default::default();
-        // Mend the list of those that share the CQ.
+        // Mend the list of the queues that share the CQ.
         let here = self.nodes[node as usize].as_deref_mut();
         let mut at = here.and_then(|here| if here.close(id, queue, next) { None } else { here.first(id) });
         while let Some(before) = at {
@@ -106,7 +106,7 @@ impl Queues {
         (self.slots.len() as u32 - 1, 0)
     }
 
-    /// Whether a handle's queue is still open.
+    /// Returns whether a handle's queue is still open.
     #[inline]
     pub(super) fn is_open(&self, queue: u32, generation: u32) -> bool {
         self.slots[queue as usize].generation == generation
@@ -123,8 +123,8 @@ impl Queues {
     }
 
     fn note_peak(&mut self) {
-        // There were never more queues at once than there are slots. Counting is linear: once for
-        // many that are closed together.
+        // The number of queues is at its peak only while no slot is free. Counting takes linear
+        // time; this way it is done once when many queues are closed together.
         if self.free.is_empty() {
             self.peak = self.peak.max(self.bytes());
         }
@@ -132,7 +132,7 @@ impl Queues {
 }
 
 impl Core {
-    /// Opens a queue; its slot, the slot's generation, its id.
+    /// Opens a queue. Returns its slot, the slot's generation, and its id.
     pub(super) fn open_queue(&mut self, rank: u32, spec: &QueueSpec) -> Result<(u32, u32, QueueId)> {
         let sibling = self.ranks.queues(rank).first().copied();
         let opened = self.queues.open(&self.machine, rank, sibling, spec)?;
@@ -140,7 +140,7 @@ impl Core {
         Ok(opened)
     }
 
-    /// Closes a queue; how many of its commands were never started.
+    /// Closes a queue. Returns how many of its commands were never started.
     pub(crate) fn close_queue(&mut self, queue: u32) -> u64 {
         let rank = self.queues.rank_of(queue);
         self.ranks.forget_queue(rank, queue);
@@ -148,7 +148,7 @@ impl Core {
     }
 }
 
-/// Numbers of a queue that are out of range.
+/// Checks that a spec's numbers are in range.
 fn check_spec(rank: u32, spec: &QueueSpec, most: u32) -> Result<()> {
     let queue = asked_for(rank, spec);
     let limit = |what, value: u32, limit: u32| {

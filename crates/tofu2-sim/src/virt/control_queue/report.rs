@@ -1,5 +1,5 @@
-//! What a queue reports: completions, notices, and the answers that come back to the poster. And
-//! who is woken for it.
+//! What a queue reports: completions, notices, and the answers that come back to the poster; and
+//! whom it wakes for them.
 
 use super::{
     super::{clock::EventKind, core::Core, operation::Opcode, ranks::QueueReport},
@@ -8,11 +8,11 @@ use super::{
 use rdma_fabric::control_queue::{Completion, MrqNotice, QueueError, Stadd};
 
 impl Core {
-    /// A completion that will be in the TCQ at this time.
+    /// Adds a completion to the TCQ, where it becomes visible at `at`.
     pub(super) fn completed(&mut self, queue: u32, at: u64, completion: Completion) {
         let at = at.saturating_add(self.injector.completion_late(self.queues.rank_of(queue)));
         let state = self.queues.get_mut(queue);
-        // Never before the one before it.
+        // Never before the previous one.
         let at = state.tcq.back().map_or(at, |(last, _)| at.max(*last));
         state.tcq.push_back((at, completion));
         let rank = state.rank;
@@ -21,7 +21,7 @@ impl Core {
         }
     }
 
-    /// A notice for the MRQ. One too many stops the queue.
+    /// Adds a notice to the MRQ. If there is no room for it, the queue stops.
     pub(super) fn notify(&mut self, queue: u32, notice: MrqNotice) {
         let overflows = self.injector.overflows(self.queues.rank_of(queue));
         let state = self.queues.get_mut(queue);
@@ -36,8 +36,8 @@ impl Core {
         }
     }
 
-    /// A command that asked for no report has failed: the first such error is kept for the next
-    /// call.
+    /// Records that a command that asked for no report has failed. The first such error is kept for
+    /// the next call.
     pub(super) fn unasked(&mut self, queue: u32, error: QueueError) {
         let state = self.queues.get_mut(queue);
         if state.health == Health::Well {
@@ -49,7 +49,7 @@ impl Core {
         }
     }
 
-    /// Nothing of the queue is executed from now on.
+    /// Stops the queue: none of its commands is executed from now on.
     pub(super) fn stop(&mut self, queue: u32, error: QueueError) {
         let state = self.queues.get_mut(queue);
         if !state.has_stopped() {
@@ -61,7 +61,7 @@ impl Core {
         }
     }
 
-    /// The answer to a command leaves its target `wait` picoseconds from now.
+    /// Sends the answer to a command from its target `wait` picoseconds from now.
     pub(super) fn answer_later(&mut self, slot: u32, wait: u64) {
         let extra = self.clock.extra();
         let leg = self.machine.timing.leg_back(self.queues.flights.get(slot).back);
@@ -70,7 +70,7 @@ impl Core {
         self.clock.push(at, EventKind::Answer, slot);
     }
 
-    /// An `Answer` event has come.
+    /// Handles an `Answer` event.
     pub(crate) fn answer(&mut self, slot: u32) {
         let flight = self.queues.flights.get(slot);
         let (queue, opcode) = (flight.queue, flight.opcode);
@@ -99,7 +99,7 @@ impl Core {
                 remote: zero,
                 status,
             };
-            // A put that was only not given its advance did everything else.
+            // A put whose advance was ignored has done everything else.
             let done = matches!(status, Ok(()) | Err(QueueError::CreditIgnored { .. }));
             match opcode {
                 _ if !done => {}
@@ -114,7 +114,7 @@ impl Core {
         self.flight_ends(slot);
     }
 
-    /// What was got goes to own memory, if that is still there.
+    /// Stores what a get has read in the poster's memory, if that is still registered.
     fn store(&mut self, slot: u32) -> Result<(), QueueError> {
         let flight = self.queues.flights.get(slot);
         let place = self.queues.own_memory(&self.memory, flight.queue, flight.own, flight.len)?;
@@ -123,7 +123,7 @@ impl Core {
         Ok(())
     }
 
-    /// A command is over in every way.
+    /// Ends a flight, with nothing left to do for it.
     pub(super) fn flight_ends(&mut self, slot: u32) {
         let flight = self.queues.flights.get(slot);
         let (queue, rank) = (flight.queue, flight.rank);

@@ -1,4 +1,4 @@
-//! The send side: queues ask their engine for one command after the other.
+//! The send side: queues ask their engine for one command after another.
 
 use super::{
     super::{clock::EventKind, core::Core, network::Packet, operation::Opcode, ranks::QueueReport, topology::PathId},
@@ -12,8 +12,8 @@ use rdma_fabric::{
 };
 
 impl Core {
-    /// Writes a posting into the queue's TOQ. `ticket`: the poster's place in the line, if it
-    /// stands there.
+    /// Writes a posting into the queue's TOQ. `ticket` is the poster's place in the line, if it has
+    /// one.
     pub(super) fn post_command(
         &mut self,
         queue: u32,
@@ -43,8 +43,8 @@ impl Core {
         Ok(())
     }
 
-    /// Lets a queue ask its engine for the next command, if there is one that may start and it has
-    /// not asked yet.
+    /// Makes a queue ask its engine for the next command, if there is one that may start and the
+    /// queue has not asked yet.
     #[inline]
     pub(super) fn kick(&mut self, queue: u32) {
         loop {
@@ -68,7 +68,7 @@ impl Core {
         }
     }
 
-    /// A `Start` event has come.
+    /// Handles a `Start` event.
     #[inline]
     pub(crate) fn start(&mut self, queue: u32) {
         self.start_next(queue);
@@ -77,8 +77,8 @@ impl Core {
         }
     }
 
-    /// How long a command occupies the send engine. One that has nothing to send takes the shortest
-    /// time.
+    /// Returns how long a command occupies the send engine. A command that sends no payload takes
+    /// the shortest time.
     fn occupies(&self, queue: u32, order: &Order) -> u64 {
         let timing = &self.machine.timing;
         let payload = match order.posting.command {
@@ -95,8 +95,8 @@ impl Core {
         timing.gap.max(payload)
     }
 
-    /// The engine fetches the queue's next command and executes it. The promise it was asked for
-    /// passes to the flight.
+    /// Fetches the queue's next command and executes it, for the engine. The flight takes over the
+    /// command that [`Core::kick`] counted as under way.
     fn start_next(&mut self, queue: u32) {
         let now = self.clock.now();
         let state = self.queues.get_mut(queue);
@@ -104,7 +104,7 @@ impl Core {
         let rank = state.rank;
         let order = if state.closed || state.has_stopped() { None } else { state.toq.take() };
         let Some(order) = order else {
-            // Closed, stopped, or the credit was lost to a wrap meanwhile.
+            // The queue was closed or stopped, or lost its credit to a wrap.
             self.ranks.release_command(rank);
             return self.queues.retire(queue);
         };
@@ -128,7 +128,7 @@ impl Core {
                 return self.ranks.release_command(rank);
             }
         };
-        // What a put's payload takes on its way.
+        // The time that a put's payload takes.
         let payload = match &flight {
             Some(flight) if flight.opcode == Opcode::Put => {
                 flight.cut(&self.machine.timing).payload(&self.machine.timing, flight.len.into())
@@ -146,7 +146,7 @@ impl Core {
         }
     }
 
-    /// A command has left the send engine at `at`, or failed there: its completion.
+    /// Reports that a command has left the send engine at `at`, or has failed there.
     #[inline]
     fn sent(&mut self, queue: u32, order: &Order, at: u64, status: Result<(), QueueError>) {
         if status.is_ok() {
@@ -162,7 +162,7 @@ impl Core {
         }
     }
 
-    /// Makes the flight of a command; own memory is read now.
+    /// Makes the flight of a command, reading the poster's memory now.
     fn prepare(&mut self, queue: u32, order: &Order) -> Result<Flight, QueueError> {
         let state = self.queues.get(queue);
         let (rank, from, checked) = (state.rank, state.id, state.checked);
@@ -262,7 +262,7 @@ impl Core {
         self.on_its_way(slot, arrival);
     }
 
-    /// A router's receive engine has taken a flight's packet.
+    /// Handles a packet of a flight that a router's receive engine has taken.
     pub(crate) fn packet_of_flight(&mut self, slot: u32, last: bool) {
         if !last {
             return;
@@ -275,15 +275,16 @@ impl Core {
         self.on_its_way(slot, self.clock.now().saturating_add(self.machine.timing.receive + tail));
     }
 
-    /// A flight will be through the target's receive engine at this time.
+    /// Schedules the `Reach` event of a flight that will have passed the target's receive engine at
+    /// `arrival`.
     #[inline]
     fn on_its_way(&mut self, slot: u32, arrival: u64) {
         let arrival = if self.clock.is_random() { self.queues.arrives_in_order(slot, arrival) } else { arrival };
         self.clock.push(arrival, EventKind::Reach, slot);
     }
 
-    /// The target's receive engine: that of the target queue's TNI. Atomics use only as many as the
-    /// job has for them.
+    /// Returns the receive engine at the target: that of the target queue's TNI. Atomics use only
+    /// as many engines as the job has for them.
     #[inline]
     pub(super) fn receive_engine(&self, flight: &Flight) -> u8 {
         let engine = u32::from(flight.to.engine()).min(self.machine.timing.engines - 1);
@@ -291,7 +292,7 @@ impl Core {
     }
 }
 
-/// What of an operand counts.
+/// Returns the part of an operand that counts.
 fn low(width: Width, operand: u64) -> u64 {
     match width {
         Width::Four => u64::from(operand as u32),

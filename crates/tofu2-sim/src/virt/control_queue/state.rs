@@ -10,34 +10,35 @@ pub(super) struct QueueState {
     pub(super) id: QueueId,
     pub(super) rank: u32,
     pub(super) node: u32,
-    /// Its steering tags.
+    /// The address space of its steering tags.
     pub(super) space: u32,
     /// The next queue that shares the CQ.
     pub(super) next_context: u32,
-    /// Flights of it that are not over.
+    /// The number of its flights that are not over.
     pub(super) flights: u32,
-    /// The engine has promised a start, which an event will bring.
+    /// Whether the engine has promised a start, which an event will bring.
     pub(super) due: bool,
-    /// Nobody holds it; it is kept for what is under way.
+    /// Whether nobody holds the queue any more; it is kept only for what is under way.
     pub(super) closed: bool,
     pub(super) checked: bool,
     pub(super) mrq_depth: u32,
     pub(super) toq: Toq,
-    /// Completions and when each is there, in picoseconds; never earlier than the one before.
+    /// Completions, and when each becomes visible, in picoseconds; never earlier than the one
+    /// before.
     pub(super) tcq: VecDeque<(u64, Completion)>,
     pub(super) mrq: VecDeque<MrqNotice>,
-    /// Tickets of those who wait for room in the TOQ.
+    /// Tickets of waiters for room in the TOQ.
     pub(super) line: VecDeque<u64>,
     /// Targets whose commands need care to keep their order.
     pub(super) pairs: Vec<Pair>,
     pub(super) health: Health,
 }
 
-/// Whether anything went wrong that was not reported with a command.
+/// Whether anything has gone wrong that no completion or notice reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Health {
     Well,
-    /// A command's error.
+    /// A command has failed.
     CommandFailed(QueueError),
     /// The queue has stopped.
     Stopping(QueueError),
@@ -72,15 +73,15 @@ impl QueueState {
         matches!(self.health, Health::Stopping(_) | Health::Stopped)
     }
 
-    /// A command's error that the next call has to report, once.
+    /// Takes a command's error that the next call has to report, once.
     pub(super) fn take_command_error(&mut self) -> Option<QueueError> {
         let Health::CommandFailed(error) = self.health else { return None };
         self.health = Health::Well;
         Some(error)
     }
 
-    /// Why nothing comes any more, if so: what stopped the queue, and when its rank knows that,
-    /// that it has stopped.
+    /// Returns why nothing comes any more, if so: first the error that stopped the queue, then,
+    /// once its rank knows that, that the queue has stopped.
     pub(super) fn end(&mut self) -> Option<QueueError> {
         match self.health {
             Health::Well | Health::CommandFailed(_) => None,
@@ -92,7 +93,7 @@ impl QueueState {
         }
     }
 
-    /// What is wrong with a posting whatever the queue's state is.
+    /// Checks a posting for errors that do not depend on what is in the queue.
     pub(super) fn check(&self, posting: &Posting, timing: &Timing) -> Result<(), QueueError> {
         let id = self.id;
         let limit = |what, value: u64, limit: u64| Err(QueueError::Limit { queue: id, what, value, limit });
@@ -127,9 +128,9 @@ impl QueueState {
         Ok(())
     }
 
-    // What the owner sees; what came before the queue stopped can be taken first.
+    // The owner's view: what came before the queue stopped can be taken first.
 
-    /// The next completion, if it is there now.
+    /// Takes the next completion, if it is visible by now.
     pub(super) fn poll_tcq(&mut self, now: u64) -> Result<Option<Completion>, QueueError> {
         if let Some(error) = self.take_command_error() {
             return Err(error);
@@ -144,12 +145,12 @@ impl QueueState {
         }
     }
 
-    /// When the next completion is there, if that is known.
+    /// Returns when the next completion becomes visible, if that is known.
     pub(super) fn completion_at(&self) -> Option<u64> {
         self.tcq.front().map(|(at, _)| *at)
     }
 
-    /// The next notice.
+    /// Takes the next notice.
     pub(super) fn poll_mrq(&mut self) -> Result<Option<MrqNotice>, QueueError> {
         if let Some(error) = self.take_command_error() {
             return Err(error);
@@ -160,7 +161,7 @@ impl QueueState {
         }
     }
 
-    /// Bytes of the rings' storage.
+    /// Returns the size of the rings' storage in bytes.
     pub(super) fn ring_bytes(&self) -> usize {
         self.toq.bytes()
             + self.tcq.capacity() * size_of::<(u64, Completion)>()

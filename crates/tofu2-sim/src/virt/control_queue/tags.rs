@@ -3,38 +3,38 @@
 use rdma_fabric::{RegionKey, control_queue::Stadd};
 use std::collections::{BTreeMap, VecDeque};
 
-/// A tag that was given back is not used again until this many others have been given back, so that
-/// late addresses fail.
+/// A tag that was given back is not reused until this many others have been given back, so that
+/// accesses to outdated addresses fail.
 const QUARANTINE: usize = 64;
 
-/// One address space: of a queue, or of all queues of a rank if the machine has them share it.
+/// An address space of one queue, or of all queues of a rank if they share it on this machine.
 #[derive(Debug, Default)]
 pub(super) struct Space {
-    /// Queues that use it.
+    /// The number of queues that use it.
     pub(super) users: u32,
-    /// Sorted by tag.
+    /// Registrations under fixed tags, sorted by tag.
     fixed: Vec<(u8, Registration)>,
-    /// By tag, from [`Stadd::FIRST_AUTOMATIC`] on.
+    /// Registrations under automatic tags, from [`Stadd::FIRST_AUTOMATIC`] on.
     automatic: Vec<Option<Registration>>,
-    /// Automatic tags that are free again, the one that has been so for longest first.
+    /// Free automatic tags, the one that was given back first at the front.
     free: VecDeque<u32>,
-    /// The automatic tag of a region, by index and generation of its key.
+    /// The automatic tag of each region, by index and generation of its key.
     known: BTreeMap<(u32, u32), u32>,
 }
 
-/// Memory behind a tag.
+/// The memory behind a tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Registration {
     pub(super) key: RegionKey,
-    /// Bytes.
+    /// Length in bytes.
     pub(super) len: u64,
-    /// Writes of peers fail.
+    /// Whether peers' writes fail.
     pub(super) read_only: bool,
 }
 
 impl Space {
-    /// Registers under an automatic tag, at most `limit` of which there are; the tag the region
-    /// has, if it has one.
+    /// Registers a region under one of at most `limit` automatic tags. A region that already has
+    /// one keeps it. `None` if all tags are in use.
     pub(super) fn register(&mut self, key: RegionKey, len: u64, limit: u32) -> Option<Stadd> {
         if let Some(&tag) = self.known.get(&(key.index, key.generation)) {
             return Some(Stadd::new(tag, 0));
@@ -54,7 +54,7 @@ impl Space {
         Some(Stadd::new(tag, 0))
     }
 
-    /// Registers under a fixed tag; `None` if that is in use.
+    /// Registers a region under a fixed tag. `None` if the tag is in use.
     pub(super) fn register_fixed(&mut self, key: RegionKey, len: u64, tag: u8) -> Option<Stadd> {
         match self.fixed.binary_search_by_key(&tag, |(tag, _)| *tag) {
             Ok(_) => None,
@@ -70,7 +70,7 @@ impl Space {
         tag.checked_sub(Stadd::FIRST_AUTOMATIC).map(|at| at as usize)
     }
 
-    /// What an address's tag means.
+    /// Returns the registration behind an address's tag.
     #[inline]
     pub(super) fn find(&self, at: Stadd) -> Option<Registration> {
         match Self::automatic(at.tag()) {
@@ -94,12 +94,12 @@ impl Space {
         }
     }
 
-    /// Whether writes of peers fail from now on; false if there is no such tag.
+    /// Sets whether peers' writes fail from now on. Returns false if there is no such tag.
     pub(super) fn set_read_only(&mut self, at: Stadd, read_only: bool) -> bool {
         self.find_mut(at).map(|there| there.read_only = read_only).is_some()
     }
 
-    /// Ends a registration; false if there is none.
+    /// Ends a registration. Returns false if there is none.
     pub(super) fn deregister(&mut self, at: Stadd) -> bool {
         let Some(at) = Self::automatic(at.tag()) else {
             let there = u8::try_from(at.tag()).ok().and_then(|tag| self.fixed.binary_search_by_key(&tag, |f| f.0).ok());
@@ -111,7 +111,7 @@ impl Space {
         true
     }
 
-    /// Bytes of storage.
+    /// Returns the size of the storage in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.fixed.capacity() * size_of::<(u8, Registration)>()
             + self.automatic.capacity() * size_of::<Option<Registration>>()

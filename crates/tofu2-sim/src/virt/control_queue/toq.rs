@@ -1,8 +1,8 @@
 //! The transmit order queue: postings in order, and the pointers into it.
 //!
-//! Positions count slots from the opening on. `read <= announced <= write`, and `write - read` is
-//! less than the depth: one slot stays free, so that a full ring differs from an empty one. A
-//! posting of several blocks is stored once and counts down.
+//! Positions count slots since the queue was opened. `read <= announced <= write`, and
+//! `write - read` is less than the depth: one slot stays free, so that a full ring differs from an
+//! empty one. A posting of several blocks is stored once and counts the blocks begun.
 
 use rdma_fabric::control_queue::{Pointers, Posting, QueueMode, QueueSpec};
 use std::collections::VecDeque;
@@ -15,19 +15,20 @@ pub(super) struct Toq {
     read: u64,
     /// The next slot to be written.
     write: u64,
-    /// The doorbell has announced slots before this to the engine; delayed starts come after it.
+    /// Slots before this one have been announced to the engine by the doorbell; delayed starts come
+    /// after it.
     announced: u64,
-    /// The session offset; `None` in other modes. While it is at most `read + depth - 1`,
-    /// hardware's ring index says the same.
+    /// The session offset; `None` in other modes. While it is at most `read + depth - 1`, the
+    /// hardware's ring index is equivalent.
     offset: Option<u64>,
 }
 
 #[derive(Debug)]
 struct Waiting {
     posting: Posting,
-    /// When the CPU has written it, in picoseconds.
+    /// When the CPU has finished writing it, in picoseconds.
     written_at: u64,
-    /// Blocks that have been begun.
+    /// The number of blocks begun.
     begun: u32,
 }
 
@@ -39,14 +40,14 @@ pub(super) struct Order {
     pub(super) slot: u64,
 }
 
-/// What an advance did.
+/// The outcome of an advance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Advance {
     Moved,
-    /// Not a session queue.
+    /// The queue is not in session mode.
     Ignored,
-    /// It would have got to this position, a whole ring ahead of the read pointer; hardware loses a
-    /// ring's worth, and so it is now.
+    /// The offset would have reached this position, a whole ring ahead of the read pointer. As in
+    /// the hardware, a ring's worth of it was lost.
     Wrapped {
         would_be: u64,
     },
@@ -71,7 +72,7 @@ impl Toq {
         self.write - self.read + slots < u64::from(self.depth)
     }
 
-    /// Writes a posting that has room; returns its first slot.
+    /// Writes a posting for which there is room. Returns its first slot.
     #[inline]
     pub(super) fn push(&mut self, posting: Posting, written_at: u64) -> u64 {
         let slot = self.write;
@@ -83,8 +84,8 @@ impl Toq {
         slot
     }
 
-    /// The command that may be executed next, and since when it is there; `None` if there is none
-    /// or it must wait for its start or for the session offset to pass all its slots.
+    /// Returns the command that may be executed next, and when it was written. `None` if there is
+    /// none, or if it must wait for its start or for the session offset to pass all its slots.
     #[inline]
     pub(super) fn runnable(&self) -> Option<(Order, u64)> {
         let head = self.entries.front()?;
@@ -107,7 +108,7 @@ impl Toq {
         Some(order)
     }
 
-    /// Whether it has a session offset.
+    /// Returns whether the queue has a session offset.
     pub(super) fn has_offset(&self) -> bool {
         self.offset.is_some()
     }
@@ -127,14 +128,14 @@ impl Toq {
         Advance::Wrapped { would_be }
     }
 
-    /// Drops everything that has not started; how many commands that were.
+    /// Drops everything that has not started. Returns how many commands that was.
     pub(super) fn clear(&mut self) -> u64 {
         let left = self.entries.drain(..).map(|entry| u64::from(entry.posting.command.commands() - entry.begun)).sum();
         self.entries = VecDeque::new();
         left
     }
 
-    /// Bytes of the ring's storage.
+    /// Returns the size of the ring's storage in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.entries.capacity() * size_of::<Waiting>()
     }

@@ -1,4 +1,4 @@
-//! How ranks end: their tasks, and what they have detached.
+//! How ranks end: their tasks and their detached futures.
 
 use super::Executor;
 use crate::JobError;
@@ -20,8 +20,8 @@ impl<Fut: Future<Output = ProgramResult<T>>, T> Executor<'_, '_, Fut, T> {
                 let runs = self.tasks.is_running(rank);
                 let ends = runs || self.ending.remove(&rank).is_some();
                 if runs {
-                    // It does nothing more, not even what its futures do when they are dropped:
-                    // what they detach goes with it.
+                    // The rank does nothing more, not even what its futures do when they are
+                    // dropped: whatever they detach is dropped too.
                     let _ = catch_unwind(AssertUnwindSafe(|| self.tasks.end(rank, None)));
                 }
                 while self.world.detached.has(rank) {
@@ -38,7 +38,7 @@ impl<Fut: Future<Output = ProgramResult<T>>, T> Executor<'_, '_, Fut, T> {
         }
     }
 
-    /// Polls what a rank has detached, and what that detaches.
+    /// Polls a rank's detached futures, and those that they detach in turn.
     #[cold]
     pub(super) fn poll_detached(&mut self, rank: u32) {
         let mut cx = Context::from_waker(self.world.waker());
@@ -65,7 +65,7 @@ impl<Fut: Future<Output = ProgramResult<T>>, T> Executor<'_, '_, Fut, T> {
             }
         }
         if had && kept.is_empty() {
-            // A wait may have gone on only for what is over now.
+            // The task may have kept a wait going only because of futures that have finished now.
             self.world.waker().wake_by_ref();
         }
         self.world.detached.keep(rank, kept);
@@ -81,9 +81,9 @@ impl<Fut: Future<Output = ProgramResult<T>>, T> Executor<'_, '_, Fut, T> {
         }
     }
 
-    /// A rank's task is over. The rank has ended when what it has detached is over too.
+    /// Ends a rank's task. The rank itself ends when its detached futures have finished too.
     pub(super) fn end(&mut self, rank: u32, out: Option<T>) {
-        // Dropping the task deregisters its memory; a panic in there changes nothing any more.
+        // Dropping the task deregisters its memory. A panic in there changes nothing any more.
         let well = out.is_some();
         let dropped = catch_unwind(AssertUnwindSafe(|| self.tasks.end(rank, out)));
         if let Err(panic) = &dropped {

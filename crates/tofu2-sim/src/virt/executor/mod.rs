@@ -1,12 +1,12 @@
 //! The loop that polls tasks and handles events, one after the other, on one thread.
 //!
-//! A task is a future; an event names the rank to resume. Tasks are polled with one waker for the
-//! whole run, which only says that the task being polled wants another turn; that costs it the
-//! platform's `yield` time, so that a program that polls in a loop lets virtual time pass. Wakers
+//! A task is a future; an event names the rank to resume. All tasks are polled with the same waker,
+//! which only says that the task being polled wants another turn. A turn costs the task the
+//! platform's `yield` time, so that virtual time passes for a program that polls in a loop. Wakers
 //! of combinators are kept aside and woken whenever the rank is resumed.
 //!
-//! What a rank has detached is polled after its task, each time and also when the task is over:
-//! only then has the rank ended.
+//! A rank's detached futures are polled after its task, every time, and also once the task is over.
+//! The rank has ended only when they have finished too.
 
 mod ends;
 
@@ -22,10 +22,11 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-/// Called with the number of events and the time, once in a number of events.
+/// Called with the number of events and the virtual time, once every so many events.
 pub(super) type Progress<'a> = dyn FnMut(u64, Time) + 'a;
 
-/// Deadlocks without an event between them that ranks may try to go on from.
+/// The number of deadlocks in a row, without an event between them, that ranks may try to recover
+/// from.
 const PATIENCE: u32 = 64;
 
 pub(super) struct Executor<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> {
@@ -33,19 +34,20 @@ pub(super) struct Executor<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> {
     pub(super) tasks: Tasks<Fut, T>,
     pub(super) finish_times: Vec<Time>,
     failure: Option<JobError>,
-    /// Ranks whose task is over and that have detached futures left; whether all went well.
+    /// Ranks whose task is over but which still have detached futures, and whether all has gone
+    /// well.
     ending: BTreeMap<u32, bool>,
-    /// The rank whose task was last asked for.
+    /// The rank whose task was prefetched last.
     soon: u32,
     left: usize,
     pub(super) polls: u64,
-    /// Number of events at the last deadlock, and how many there were at that number.
+    /// The number of events at the last deadlock, and how many deadlocks there were at that number.
     deadlocks: (u64, u32),
     progress: Option<(u64, &'a mut Progress<'p>)>,
 }
 
 impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T> {
-    /// What [`Executor::new`] takes for each rank.
+    /// The bytes that [`Executor::new`] takes for each rank.
     pub(super) const BYTES_PER_RANK: usize = Tasks::<Fut, T>::BYTES + size_of::<Time>() + provider::FABRIC_BYTES;
 
     pub(super) fn new(
@@ -69,7 +71,8 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
         }
     }
 
-    /// Runs until all ranks have ended, or one has aborted the job; yields the first failure of one.
+    /// Runs until all ranks have ended, or one has aborted the job. Returns the first failure of a
+    /// rank.
     pub(super) fn run(&mut self) -> Result<Option<JobError>, JobError> {
         let mut report_at = self.progress.as_ref().map_or(u64::MAX, |(every, _)| *every);
         loop {
@@ -81,7 +84,7 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
                 break;
             }
             let mut core = self.world.core();
-            // Most events resume nobody: stay inside.
+            // Most events resume no rank: handle them without leaving this loop.
             let mut more = true;
             while more
                 && !core.ranks.has_ready()
@@ -90,8 +93,8 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
             {
                 more = core.step();
                 if let Some(rank) = core.soon.take() {
-                    // First the task and, one service later, what is found by what is known of the
-                    // rank: that is there by then.
+                    // Prefetch in two steps: now the task, and one service later what the rank's
+                    // state leads to. That state is in the cache by then.
                     self.tasks.prefetch(rank);
                     core.prefetch_for(std::mem::replace(&mut self.soon, rank));
                 }
@@ -130,7 +133,7 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
             };
             let until = core.ranks.cpu_until(rank);
             if until > core.clock.now() {
-                // Its CPU is busy: it looks when it is done.
+                // Its CPU is busy, so it is polled when the CPU is idle.
                 core.clock.wake_at(rank, until);
                 continue;
             }
@@ -170,7 +173,7 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
                 self.failure.get_or_insert(rank_failed);
                 self.end(rank, None);
             }
-            // Not the program's doing.
+            // Not the program's fault.
             Err(panic) if panic.is::<NoStorage>() => resume_unwind(panic),
             Err(panic) => {
                 let message = message_of(&*panic);
@@ -180,7 +183,7 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
         }
     }
 
-    /// Gives what was just polled another turn if it asked for one.
+    /// Schedules another turn for the rank just polled if it asked for one.
     #[inline]
     fn take_turn(&mut self, rank: u32) {
         if self.world.take_again() {
@@ -196,14 +199,15 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
         }
     }
 
-    /// No event is pending. Waits for control queues end with an error, which ranks may live with;
-    /// true if there were some, and not again and again without any event since.
+    /// Ends waits for control queues with an error that ranks may recover from, because no event is
+    /// pending. Returns whether there were any; false if this has happened too often without any
+    /// event in between.
     fn ends_queue_waits(&mut self, events: u64) -> bool {
         self.deadlocks = if self.deadlocks.0 == events { (events, self.deadlocks.1 + 1) } else { (events, 1) };
         self.deadlocks.1 <= PATIENCE && self.world.core().ranks.end_queue_waits(self.left)
     }
 
-    /// No event is pending and some ranks wait.
+    /// Returns the error of a job in which ranks wait and no event is pending.
     fn stuck(&mut self) -> JobError {
         if let Some(failure) = self.failure.take() {
             return failure;
@@ -214,7 +218,7 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
         JobError::Deadlock { at, waiting: self.left, first: Rank::new(first), stuck: self.who_waits() }
     }
 
-    /// What the first ranks wait for.
+    /// Returns what the first waiting ranks wait for.
     fn who_waits(&self) -> Vec<Stuck> {
         let core = self.world.core();
         let running = (0..self.tasks.len() as u32).filter(|rank| self.tasks.is_running(*rank));

@@ -309,7 +309,7 @@ impl<'a> Job<'a> {
 struct Plan {
     timing: Timing,
     ranks: u32,
-    /// As many nodes as the ranks need.
+    /// The number of nodes that the ranks need.
     nodes: u32,
     topology: Topology,
 }

@@ -24,7 +24,7 @@ use std::{
     rc::Rc,
 };
 
-/// What a run produced.
+/// The results of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Run<T> {
@@ -34,7 +34,7 @@ pub struct Run<T> {
     pub stats: Stats,
     /// When each rank finished.
     pub finish_times: Vec<Time>,
-    /// Each rank's operations, if [`Job::count_ops`] is on.
+    /// The operations of each rank, if [`Job::count_ops`] is on.
     pub ops_by_rank: Option<Vec<OpCounts>>,
     /// What happened when, if [`Job::timeline`] is on.
     pub timeline: Option<Timeline>,
@@ -42,7 +42,7 @@ pub struct Run<T> {
     pub faults: Option<FaultReport>,
 }
 
-/// What a job that may have lost ranks produced: the outputs of those that ended well, and the
+/// The results of a job that may have lost ranks: the outputs of the ranks that ended well, and the
 /// first failure.
 pub type PartialRun<T> = (Run<Option<T>>, Option<JobError>);
 
@@ -101,8 +101,8 @@ impl Job<'_> {
     }
 }
 
-/// Checks that there is memory for what every rank and node takes from the start: a table each, and
-/// a task for each rank.
+/// Checks that there is enough memory for what every rank and node takes from the start: a table
+/// entry each, and a task for each rank.
 fn enough_memory<Fut, T>(
     ranks: u32,
     nodes: u32,
@@ -113,7 +113,7 @@ fn enough_memory<Fut, T>(
 where
     Fut: Future<Output = ProgramResult<T>>,
 {
-    // An allocation's own bytes.
+    // The allocator's overhead for one allocation, in bytes.
     const OVERHEAD: usize = 16;
     let counted = if counts { size_of::<OpCounts>() } else { 0 };
     let per_rank = Ranks::BYTES_PER_RANK + Executor::<Fut, T>::BYTES_PER_RANK + OVERHEAD + counted;
@@ -163,7 +163,7 @@ where
 }
 
 impl<T> Run<Option<T>> {
-    /// Returns the run of a job whose ranks have all ended well, so that each has left its output.
+    /// Returns the run of a job whose ranks have all ended well, so that each has an output.
     fn whole(self) -> Run<T> {
         let Run { outs, stats, finish_times, ops_by_rank, timeline, faults } = self;
         Run { outs: outs.into_iter().flatten().collect(), stats, finish_times, ops_by_rank, timeline, faults }

@@ -3,16 +3,18 @@
 use super::{super::prefetch::prefetch, Loc, Memory, SYMMETRIC};
 use bytemuck::{cast_slice, cast_slice_mut};
 
-/// More zeros than this, in bytes, are looked for, so that long sparse transfers take no memory.
+/// Transfers longer than this, in bytes, are searched for zeros, so that long sparse ones take no
+/// memory.
 pub(crate) const SPARSE: usize = 64 << 10;
 
-/// Whether all bytes are zero.
+/// Returns whether all bytes are zero.
 pub(crate) fn is_zero(bytes: &[u8]) -> bool {
     bytes.chunks(4096).all(|chunk| chunk.iter().fold(0, |all, byte| all | byte) == 0)
 }
 
 impl Memory {
-    /// The words of a rank's part, if they were ever written, and where in them it begins.
+    /// Returns the words that hold a rank's part, if they were ever written, and where in them it
+    /// begins.
     #[inline]
     fn words(&self, loc: &Loc) -> Option<(&[u64], usize)> {
         if loc.index & SYMMETRIC != 0 {
@@ -33,7 +35,7 @@ impl Memory {
         }
     }
 
-    /// A word of 4 or 8 bytes, zero-extended. The place is live and aligned.
+    /// Loads a word of 4 or 8 bytes, zero-extended. The place must be live and aligned.
     #[inline]
     pub(crate) fn load(&self, loc: &Loc) -> u64 {
         let Some((words, first)) = self.words(loc) else { return 0 };
@@ -45,7 +47,7 @@ impl Memory {
         }
     }
 
-    /// Stores a word of 4 or 8 bytes. The place is live and aligned.
+    /// Stores a word of 4 or 8 bytes. The place must be live and aligned.
     #[inline]
     pub(crate) fn store(&mut self, loc: &Loc, value: u64) {
         let (words, first) = self.words_mut(loc);
@@ -57,7 +59,7 @@ impl Memory {
         }
     }
 
-    /// A rank writes a live place of its own.
+    /// Copies into a live place of the rank that writes.
     #[inline]
     pub(crate) fn write_own(&mut self, loc: &Loc, from: &[u8]) {
         if loc.index & SYMMETRIC != 0 {
@@ -66,7 +68,7 @@ impl Memory {
         self.copy_in(loc, from);
     }
 
-    /// Asks for the memory that a rank will write if it does as the one before.
+    /// Prefetches the memory that a rank will write if it does what the rank before it did.
     #[inline]
     pub(crate) fn prefetch(&self, rank: u32) {
         let (index, offset) = self.own;
@@ -77,7 +79,7 @@ impl Memory {
         }
     }
 
-    /// Copies out of a live place; `into` is as long as it.
+    /// Copies out of a live place; `into` has its length.
     pub(crate) fn copy_out(&self, loc: &Loc, into: &mut [u8]) {
         match self.words(loc) {
             None => into.fill(0),
@@ -88,7 +90,7 @@ impl Memory {
         }
     }
 
-    /// Up to 8 bytes of a live place, as the first of a word.
+    /// Returns up to 8 bytes of a live place as the first bytes of a word.
     #[inline]
     pub(crate) fn short(&self, loc: &Loc) -> u64 {
         let mut word = [0; 8];
@@ -96,7 +98,8 @@ impl Memory {
         u64::from_ne_bytes(word)
     }
 
-    /// The bytes of a live place. Those that were never written take no memory here either.
+    /// Returns a copy of a live place. Bytes that were never written take no memory in the copy
+    /// either.
     pub(crate) fn copied(&self, loc: &Loc) -> Vec<u8> {
         let mut bytes = Vec::new();
         self.append_to(loc, &mut bytes);
@@ -107,7 +110,7 @@ impl Memory {
     pub(crate) fn append_to(&self, loc: &Loc, into: &mut Vec<u8>) {
         let len = loc.len as usize;
         match self.words(loc) {
-            // Zeroed by the system, not touched.
+            // The system zeroes these lazily; nothing is touched.
             None if into.is_empty() && len > SPARSE => *into = vec![0; len],
             None => into.resize(into.len() + len, 0),
             Some((words, first)) => {
@@ -117,8 +120,8 @@ impl Memory {
         }
     }
 
-    /// Copies into a live place; `from` is as long as it. Many zeros over bytes that were never
-    /// written change nothing.
+    /// Copies into a live place; `from` has its length. Many zeros over bytes that were never
+    /// written change nothing and take no memory.
     pub(crate) fn copy_in(&mut self, loc: &Loc, from: &[u8]) {
         let nothing = from.is_empty() || (from.len() > SPARSE && self.words(loc).is_none() && is_zero(from));
         if !nothing {
@@ -129,7 +132,7 @@ impl Memory {
     }
 }
 
-/// Copies as many bytes as both have; those of a word are one move.
+/// Copies between slices of equal length; a word is copied in one move.
 #[inline]
 fn copy(into: &mut [u8], from: &[u8]) {
     match (<&mut [u8; 8]>::try_from(&mut *into), <&[u8; 8]>::try_from(from)) {

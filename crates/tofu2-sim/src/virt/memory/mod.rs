@@ -1,8 +1,8 @@
 //! All ranks' registered memory.
 //!
-//! Storage comes into being when it is first written; what was never written reads as zero. A
-//! symmetric region stores the parts of consecutive ranks together in pieces of at most 64 KiB, so
-//! that a small region on each of many ranks costs its size and no allocation per rank.
+//! Storage is created when it is first written; what was never written reads as zero. A symmetric
+//! region stores the parts of consecutive ranks together in pieces of at most 64 KiB, so that a
+//! small region on each of many ranks costs its size and no allocation per rank.
 
 mod access;
 mod storage;
@@ -22,14 +22,14 @@ const SYMMETRIC: u32 = 1 << 31;
 #[derive(Debug)]
 pub(super) struct Memory {
     ranks: u32,
-    /// By sequence number of the collective allocation; numbers are not reused.
+    /// Indexed by the sequence number of the collective allocation; numbers are not reused.
     symmetric: Vec<Symmetric>,
-    /// The terms of those that have no key ([`rdma_fabric::Pact::terms`]).
+    /// The terms of symmetric regions without a key ([`rdma_fabric::Pact::terms`]), by number.
     locked: BTreeMap<u32, [u64; 3]>,
-    /// By rank; grown when a rank first registers.
+    /// Indexed by rank; grown when a rank first registers.
     local: Vec<Option<Box<LocalTable>>>,
     stored: Stored,
-    /// Where in a symmetric region a rank wrote its own part last: index and offset.
+    /// The index and offset in a symmetric region at which a rank last wrote its own part.
     own: (u32, u64),
 }
 
@@ -59,7 +59,7 @@ impl Loc {
         RemoteAddr { rank: Rank::new(self.rank), region: self.key(), offset: self.offset }
     }
 
-    /// Whether both share a byte.
+    /// Returns whether both share a byte.
     #[inline]
     pub(super) fn overlaps(&self, other: &Loc) -> bool {
         self.index == other.index
@@ -82,7 +82,7 @@ impl Memory {
         }
     }
 
-    /// The `number`-th symmetric region, seen from `rank`. Without a key if there are `terms`.
+    /// Joins `rank` to the `number`-th symmetric region, which has no key if there are `terms`.
     pub(super) fn join_symmetric(
         &mut self,
         rank: u32,
@@ -125,7 +125,7 @@ impl Memory {
             .ok_or(FabricError::TooManyRegions { rank: Rank::new(rank), limit: SYMMETRIC as usize })
     }
 
-    /// Frees the rank's part of the region that is registered under a key of this index, and says
+    /// Frees the rank's part of the region that is registered under a key of this index. Returns
     /// how many bytes that was. The key is stale from now on.
     pub(super) fn deregister(&mut self, rank: u32, index: u32) -> usize {
         if index & SYMMETRIC != 0 {
@@ -140,7 +140,7 @@ impl Memory {
         }
     }
 
-    /// Length of a live region in bytes.
+    /// Returns the length of a live region in bytes.
     #[inline]
     fn len_of(&self, rank: u32, key: RegionKey) -> Result<usize, Gone> {
         if key.index & SYMMETRIC != 0 {
@@ -154,13 +154,13 @@ impl Memory {
         }
     }
 
-    /// Whether the region of a resolved place is still registered.
+    /// Returns whether the region of a resolved place is still registered.
     #[inline]
     pub(super) fn is_live(&self, loc: &Loc) -> bool {
         self.len_of(loc.rank, loc.key()).is_ok()
     }
 
-    /// Whether the region has no key.
+    /// Returns whether the region has no key.
     #[inline]
     pub(super) fn is_locked(&self, key: RegionKey) -> bool {
         !self.locked.is_empty()
@@ -169,7 +169,7 @@ impl Memory {
             && self.locked.contains_key(&(key.index & !SYMMETRIC))
     }
 
-    /// Checks key, bounds and alignment once.
+    /// Resolves an address: checks key, bounds and alignment.
     pub(super) fn locate(&self, addr: RemoteAddr, len: usize, align: usize) -> Result<Loc> {
         let RemoteAddr { rank, region, offset } = addr;
         let region_len = self.len_of(rank.number(), region).map_err(|gone| match gone {
@@ -185,7 +185,7 @@ impl Memory {
         Ok(Loc::new(rank.number(), region, offset, len as u64))
     }
 
-    /// Most bytes of storage in use at once.
+    /// Returns the peak size of the storage in bytes.
     pub(super) fn peak_bytes(&self) -> usize {
         self.stored.peak
     }

@@ -1,11 +1,11 @@
-//! Storage of regions: what is taken and given back, and one rank's own regions.
+//! Storage of regions: its accounting, and the table of one rank's own regions.
 
 use super::SYMMETRIC;
 use crate::{JobError, host_memory};
 use rdma_fabric::RegionKey;
 use std::panic::resume_unwind;
 
-/// Bytes of storage.
+/// The size of the storage in bytes, now and at its peak.
 #[derive(Debug, Default)]
 pub(super) struct Stored {
     pub(super) now: usize,
@@ -28,7 +28,8 @@ impl Stored {
     }
 }
 
-/// What unwinds out of the simulator when this machine has no memory for a region that is written.
+/// The panic payload that unwinds out of the simulator when this machine has no memory for a region
+/// that is written.
 #[derive(Debug)]
 pub(crate) struct NoStorage {
     bytes: u64,
@@ -36,18 +37,17 @@ pub(crate) struct NoStorage {
 }
 
 impl NoStorage {
-    /// Ends the run if there is no memory for `words` words.
+    /// Ends the run unless there is memory for `words` words.
     #[cold]
     fn unless_there_is(words: usize) {
         let bytes = (words as u64).saturating_mul(8);
-        // The allocator may refuse what the system would have; neither of them is asked for pages
-        // here.
+        // The allocator may refuse what the system would provide. Neither check takes any pages.
         let available = match host_memory::has(bytes) {
             Err(available) => available,
             Ok(()) if Vec::<u64>::new().try_reserve_exact(words).is_ok() => return,
             Ok(()) => host_memory::available().unwrap_or(0),
         };
-        // Silently: the job's error says it.
+        // Without a message: the job's error says it.
         resume_unwind(Box::new(NoStorage { bytes, available }));
     }
 
@@ -57,7 +57,7 @@ impl NoStorage {
     }
 }
 
-/// How a region can't be used.
+/// Why a region can't be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Gone {
     /// Deregistered.
@@ -70,13 +70,13 @@ pub(super) enum Gone {
 #[derive(Debug, Default)]
 pub(super) struct LocalTable {
     regions: Vec<LocalRegion>,
-    /// Indices of entries that are free.
+    /// Indices of free entries.
     free: Vec<u32>,
 }
 
 #[derive(Debug)]
 struct LocalRegion {
-    /// Moves when the region is deregistered.
+    /// Incremented when the region is deregistered.
     generation: u32,
     live: bool,
     bytes: usize,
@@ -99,12 +99,12 @@ impl LocalTable {
         Some(RegionKey { index, generation: region.generation })
     }
 
-    /// Deregisters what is at `index`, and says how many bytes that was.
+    /// Deregisters the region at `index`. Returns how many bytes that was.
     pub(super) fn deregister(&mut self, index: u32, stored: &mut Stored) -> usize {
         let Some(region) = self.regions.get_mut(index as usize).filter(|region| region.live) else { return 0 };
         region.live = false;
         stored.drop(&mut region.words);
-        // An entry whose generations are used up is never used again.
+        // An entry that has used up its generations is never used again.
         if let Some(next) = region.generation.checked_add(1) {
             region.generation = next;
             self.free.push(index);

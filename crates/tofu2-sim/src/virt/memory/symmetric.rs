@@ -2,7 +2,7 @@
 
 use super::storage::Stored;
 
-/// Largest piece of storage that several ranks share.
+/// The size in bytes of the largest piece of storage that several ranks share.
 const PIECE: usize = 64 << 10;
 
 #[derive(Debug)]
@@ -13,12 +13,13 @@ pub(super) struct Symmetric {
     ranks: u32,
     /// 64-bit words per rank.
     stride: usize,
-    /// Ranks per piece, as a power of two.
+    /// The binary logarithm of the number of ranks per piece.
     shift: u32,
     pieces: Box<[Piece]>,
-    /// Bit per rank: has dropped its part. Empty until the first does, and again when all have.
+    /// A bit per rank, set when the rank has dropped its part. Empty until the first does, and
+    /// again when all have.
     left: Vec<u64>,
-    /// How many ranks have not dropped their part.
+    /// The number of ranks that have not dropped their part.
     members: u32,
 }
 

@@ -13,7 +13,7 @@ pub enum Arbiter {
     OldestFirst,
 }
 
-/// One decision.
+/// One decision: which of the inputs that want an output may use it.
 pub(super) struct Turn<'a> {
     pub(super) here: &'a RouterNode,
     pub(super) packets: &'a Packets,

@@ -1,8 +1,8 @@
 //! One router's state, and the packets in its queues.
 //!
-//! Input queues are numbered: virtual channel `c` of link `l` is `channels l + c`; then one queue
-//! per engine for what leaves the node and one per engine for what stays. Input ports are the links
-//! and, after them, the local port.
+//! Input queues are numbered: virtual channel `c` of link `l` is `channels l + c`. After these
+//! there is one queue per engine for packets that leave the node and one per engine for packets
+//! that stay. Input ports are the links and, after them, the local port.
 
 use super::{
     super::{
@@ -17,21 +17,21 @@ use super::{
 pub(crate) struct Packet {
     /// When its head can leave the queue it is in, in picoseconds.
     pub(crate) ready_at: u64,
-    /// When it was sent: its age.
+    /// When it was sent, which determines its age.
     pub(crate) born: u64,
     pub(crate) op: u32,
     /// Target node.
     pub(crate) to: u32,
-    /// Next packet of the queue.
+    /// The next packet in the queue.
     pub(super) next: u32,
-    /// Payload in bytes.
+    /// The payload in bytes.
     pub(crate) payload: u16,
-    /// Receive engine.
+    /// The receive engine.
     pub(crate) engine: u8,
     pub(crate) atomic: bool,
     pub(crate) last: bool,
     pub(crate) path: PathId,
-    /// Where it stands on its route.
+    /// The leg of its route that it is on.
     pub(super) leg: LegIndex,
 }
 
@@ -50,47 +50,47 @@ impl Slotted for Packet {
     }
 }
 
-/// All packets under way.
+/// All packets in flight.
 pub(super) type Packets = Slots<Packet>;
 
 #[derive(Debug)]
 pub(super) struct RouterNode {
     queues: Box<[Queue]>,
     outputs: Box<[Output]>,
-    /// By output and port.
+    /// The requests by output and port.
     cells: Box<[Cell]>,
-    /// By link: who sends over it to this node.
+    /// For each link, the node that sends over it to this node.
     behind: Box<[u32]>,
-    /// Bit per output: an `Output` event is pending.
+    /// A bit per output, set while an `Output` event is pending.
     pub(super) awaited: u16,
     links: u8,
-    /// Virtual channels of a link, as a power of two.
+    /// The binary logarithm of the number of virtual channels of a link.
     channel_bits: u8,
 }
 
-/// An output: a link, or the way to the receive engines.
+/// An output: a link, or the connection to the receive engines.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Output {
-    /// When the link is free.
+    /// When the link is free, in picoseconds.
     pub(super) free_at: u64,
     /// The node that the link leads to.
     pub(super) next: u32,
-    /// Bit per port with a request.
+    /// A bit per port that has a request.
     pub(super) wanted: u16,
-    /// Requests by the channel they need at the next router.
+    /// The number of requests by the channel they need at the next router.
     by_channel: [u8; 4],
-    /// Port served last.
+    /// The port served last.
     pub(super) last_port: u8,
-    /// The link closes a ring.
+    /// Whether the link closes a ring.
     pub(super) wraps: bool,
 }
 
 /// One port's requests for one output.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cell {
-    /// Bit per queue of the port whose head waits for the output.
+    /// A bit per queue of the port, set while the queue's head waits for the output.
     pub(super) requests: u32,
-    /// Queue served last.
+    /// The queue served last.
     pub(super) last: u8,
 }
 
@@ -104,7 +104,7 @@ struct Queue {
 }
 
 impl Output {
-    /// Whether a request needs one of these channels.
+    /// Returns whether a request needs one of the channels in the mask `room`.
     #[inline]
     pub(super) fn is_wanted_by(&self, room: u32) -> bool {
         self.by_channel.iter().enumerate().any(|(channel, &requests)| requests > 0 && room >> channel & 1 == 1)
@@ -137,7 +137,7 @@ impl RouterNode {
         self.links + 1
     }
 
-    /// Port of a queue and the queue's number in it.
+    /// Returns the port of a queue and the queue's number in that port.
     #[inline]
     fn port_of(&self, queue: u8) -> (u8, u8) {
         let after_links = self.links << self.channel_bits;
@@ -148,13 +148,13 @@ impl RouterNode {
         }
     }
 
-    /// The inverse of [`RouterNode::port_of`].
+    /// Inverts [`RouterNode::port_of`].
     #[inline]
     pub(super) fn queue_at(&self, port: u8, number: u8) -> u8 {
         (port << self.channel_bits) + number
     }
 
-    /// The channel that the head of a queue needs at the next router.
+    /// Returns the channel that the head of a queue needs at the next router.
     #[inline]
     pub(super) fn channel(&self, queue: u8, hop: Hop) -> u8 {
         channel(self.port_of(queue), hop, self.output(hop.link).wraps)
@@ -165,7 +165,7 @@ impl RouterNode {
         usize::from(output) * usize::from(self.ports()) + usize::from(port)
     }
 
-    /// Appends; whether the packet is the head now.
+    /// Appends a packet to a queue. Returns whether it is the head now.
     #[inline]
     pub(super) fn push(&mut self, packets: &mut Packets, queue: u8, packet: u32) -> bool {
         let queue = &mut self.queues[usize::from(queue)];
@@ -181,7 +181,7 @@ impl RouterNode {
         first
     }
 
-    /// Takes out the head, which had been granted `output`.
+    /// Takes out the head of a queue that has been granted `output`.
     #[inline]
     pub(super) fn pop(&mut self, packets: &Packets, queue: u8, output: u8) -> u32 {
         let (port, number) = self.port_of(queue);
@@ -219,7 +219,7 @@ impl RouterNode {
         (head != NONE).then_some(head)
     }
 
-    /// What [`RouterNode::channel`] was when the head made its request.
+    /// Returns what [`RouterNode::channel`] returned when the head made its request.
     #[inline]
     pub(super) fn via(&self, queue: u8) -> u8 {
         self.queues[usize::from(queue)].via

@@ -2,7 +2,7 @@
 //!
 //! An event is needed only for a packet that has become the head of its queue before it has
 //! arrived, and for a link that is awaited. Everything that a freed buffer sets in motion upstream
-//! happens in the same event, from a work list.
+//! happens in the same event, driven by a work list.
 
 use super::{
     super::{
@@ -19,37 +19,37 @@ use super::{
 
 #[derive(Debug)]
 pub(super) struct Router {
-    /// Made when first passed.
+    /// Each router is created when a packet first enters it.
     nodes: Vec<Option<Box<RouterNode>>>,
     packets: Packets,
-    /// Links of a node; also the number of the output to the receive engines and of the local input
-    /// port.
+    /// The number of links of a node. It is also the number of the output to the receive engines
+    /// and that of the local input port.
     links: u8,
-    /// Virtual channels of a link port.
+    /// The number of virtual channels of a link port.
     channels: u8,
     engines: u8,
-    /// Packets that a virtual channel of a link port holds.
+    /// The number of packets that a virtual channel of a link port holds.
     credits: u16,
     arbiter: Arbiter,
-    /// Outputs (node, output) to look at.
+    /// Outputs to look at, as node and output.
     work: Vec<(u32, u8)>,
 }
 
-/// What a router needs of its surroundings.
+/// The parts of the machine that a router needs.
 #[derive(Debug)]
 pub(super) struct Around<'a> {
     pub(super) machine: &'a Machine,
     pub(super) clock: &'a mut Clock,
     pub(super) receivers: &'a mut Receivers,
-    /// Packets that receive engines took, in order.
+    /// Packets that receive engines have taken, in order.
     pub(super) delivered: &'a mut Vec<Delivered>,
 }
 
-/// A packet that a receive engine took.
+/// A packet that a receive engine has taken.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Delivered {
     pub(crate) op: u32,
-    /// It was the message's last.
+    /// Whether it is the last of its message.
     pub(crate) last: bool,
 }
 
@@ -88,7 +88,7 @@ impl Router {
         }
     }
 
-    /// The head of a queue has changed: let it ask for its output, now or when it will have
+    /// Makes the head of a queue, which has changed, ask for its output: now, or when it has
     /// arrived.
     #[inline]
     fn present(&mut self, around: &mut Around<'_>, node: u32, queue: u8) {
@@ -110,13 +110,13 @@ impl Router {
         self.work.push((node, output));
     }
 
-    /// A `Head` event has come.
+    /// Handles a `Head` event.
     pub(super) fn head_ready(&mut self, around: &mut Around<'_>, node: u32, queue: u16) {
         self.present(around, node, queue as u8);
         self.run(around);
     }
 
-    /// An `Output` event has come.
+    /// Handles an `Output` event.
     pub(super) fn output_free(&mut self, around: &mut Around<'_>, node: u32, output: u16) {
         if let Some(here) = self.nodes[node as usize].as_deref_mut() {
             here.awaited &= !(1 << output);
@@ -125,13 +125,13 @@ impl Router {
         self.run(around);
     }
 
-    /// A receive engine of `node` has room again.
+    /// Handles a receive engine of `node` that has room again.
     pub(super) fn receiver_free(&mut self, around: &mut Around<'_>, node: u32) {
         self.work.push((node, self.links));
         self.run(around);
     }
 
-    /// Does everything that is possible now.
+    /// Moves all packets that can move now.
     #[inline]
     pub(super) fn run(&mut self, around: &mut Around<'_>) {
         while let Some((node, output)) = self.work.pop() {
@@ -139,7 +139,7 @@ impl Router {
         }
     }
 
-    /// Moves one packet through an output, if one may.
+    /// Moves one packet through an output, if possible. Returns whether one moved.
     #[inline]
     fn grant(&mut self, around: &mut Around<'_>, node: u32, output: u8) -> bool {
         match self.nodes[node as usize].as_deref() {
@@ -199,7 +199,7 @@ impl Router {
         match packet.atomic {
             true => around.receivers.take_atomic(node, packet.engine),
             false => {
-                // At least as long as its payload takes, so that messages of one sender end in
+                // For at least as long as its payload takes, so that messages of one sender end in
                 // their order.
                 let payload = u64::from(packet.payload);
                 let occupancy =
@@ -212,7 +212,7 @@ impl Router {
         true
     }
 
-    /// Looks at the output again when it is free, unless somebody will anyway.
+    /// Schedules another look at the output when it is free, unless one is scheduled already.
     fn await_output(&mut self, around: &mut Around<'_>, node: u32, output: u8, time: u64) {
         let Some(here) = self.nodes[node as usize].as_deref_mut() else { return };
         if here.awaited >> output & 1 == 0 {
@@ -221,7 +221,7 @@ impl Router {
         }
     }
 
-    /// Takes the head of a queue out; its place is free for the router upstream, and the next
+    /// Takes the head out of a queue. Its place becomes free for the router upstream, and the next
     /// packet asks for its output.
     #[inline]
     fn take(&mut self, around: &mut Around<'_>, node: u32, queue: u8, output: u8) -> u32 {

@@ -7,8 +7,8 @@ use super::{
 use rdma_fabric::{FabricError, Notice, Rank};
 
 impl Core {
-    /// Posts an operation: the CPU writes the command, the send engine takes it, the network gets
-    /// it. Returns the slot and when the source is reusable.
+    /// Posts an operation: the CPU writes the command, the send engine takes it, and the network
+    /// gets it. Returns the slot and when the source is reusable.
     #[inline]
     pub(crate) fn post(&mut self, mut op: Op) -> (u32, u64) {
         let timing = &self.machine.timing;

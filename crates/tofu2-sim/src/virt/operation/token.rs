@@ -18,16 +18,16 @@ use std::{
     task::{Context, Poll},
 };
 
-/// The bits that distinguish kinds of tokens. The other bits are a slot and its generation, or a
+/// The bits that tell kinds of tokens apart. The other bits are a slot and its generation, or a
 /// time.
 const KIND: u64 = 3 << 62;
-/// Over at a time that is kept in a slot.
+/// The operation is over at a time that is kept in a slot.
 const FAR: u64 = 0;
-/// Over when the slot says so.
+/// The operation is over when its slot says so.
 const SLOT: u64 = 1 << 62;
-/// Over at a time.
+/// The operation is over at the time in the token.
 const TIME: u64 = 2 << 62;
-/// Over at a time at which the rank will be woken.
+/// The operation is over at the time in the token, at which the rank will be woken.
 const TIMED: u64 = 3 << 62;
 
 const _: () = assert!(GENERATIONS <= 1 << 30);
@@ -56,11 +56,11 @@ fn token(kind: u64, value: u64) -> Token {
     Token(NonZeroU64::new(kind | value).expect("it has a kind, or a slot"))
 }
 
-/// When the operation of a token is over.
+/// Where the end of a token's operation is recorded.
 enum Ending {
-    /// Over at a time.
+    /// It is over at this time.
     At(u64),
-    /// In a slot, of a generation.
+    /// This slot, in this generation, says when it is over.
     In(u32, u32),
 }
 
@@ -74,8 +74,8 @@ fn ending(core: &Core, token: Token) -> Ending {
 }
 
 impl Me {
-    /// Takes the result of an operation if it is over. With a waker that wakes nobody, an operation
-    /// is over when [`Me::test`] says so, since nobody waits.
+    /// Takes the result of an operation if it is over. With a waker that wakes nobody, nothing
+    /// waits, so the operation is over when [`Me::test`] says so.
     #[inline]
     pub(crate) fn poll(&self, token: &mut Token, into: Sink<'_>, cx: &mut Context<'_>) -> Poll<Result<u64>> {
         let mut core = self.world.core();
@@ -147,7 +147,8 @@ impl Core {
     }
 }
 
-/// Takes the result of an operation that is over: the word before, and the bytes that were got.
+/// Takes the result of an operation that is over: the word's old value, and the bytes that were
+/// read.
 #[inline]
 fn take(mut core: RefMut<'_, Core>, slot: u32, into: Sink<'_>) -> Result<u64> {
     let op = core.operations.get_mut(slot);
@@ -164,7 +165,7 @@ fn take(mut core: RefMut<'_, Core>, slot: u32, into: Sink<'_>) -> Result<u64> {
         },
     };
     if let Sink::Bytes(into) = into {
-        // A sink that has changed its length meanwhile gets what fits.
+        // A sink whose length has changed meanwhile gets what fits.
         let len = into.len().min(bytes.len());
         into[..len].copy_from_slice(&bytes[..len]);
     }

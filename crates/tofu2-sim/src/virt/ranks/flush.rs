@@ -1,9 +1,9 @@
-//! Which puts of a rank are not yet known to be visible.
+//! Puts of each rank that are not yet known to be visible.
 
 use super::Ranks;
 use rdma_fabric::{FabricError, Result};
 
-/// Puts of one rank, by target.
+/// The puts of one rank, by target.
 #[derive(Debug, Default)]
 pub(super) struct Unflushed {
     /// Sorted by target.
@@ -13,11 +13,11 @@ pub(super) struct Unflushed {
 
 #[derive(Debug, Default)]
 struct Tally {
-    /// Puts that are not visible.
+    /// The number of puts that are not yet visible.
     pending: u32,
-    /// When the poster knows of all others that they are, in picoseconds.
+    /// When the poster knows that all other puts are visible, in picoseconds.
     known_at: u64,
-    /// A flush waits for the last one.
+    /// Whether a flush waits for the last one.
     waiting: bool,
 }
 
@@ -29,19 +29,20 @@ struct Target {
     error: Option<Box<FabricError>>,
 }
 
-/// How a flush stands.
+/// The state of a flush.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum FlushState {
-    /// Everything is visible and known to be, or failed: with the first error since the last flush.
+    /// Every put is known to be visible or has failed. Holds the first error since the last flush.
     Over(Result<()>),
-    /// It will be known at this time, in picoseconds.
+    /// The poster will know at this time, in picoseconds, that every put is visible.
     KnownAt(u64),
-    /// Puts are under way. The event that makes the last one visible wakes the rank.
+    /// Puts are in flight. The event that makes the last one visible wakes the rank.
     Pending,
 }
 
 impl Tally {
-    /// One put is visible, which the poster can know at `known_at`; returns when to wake a flush.
+    /// Counts a put as visible, which the poster can know at `known_at`. Returns when to wake a
+    /// flush.
     fn arrived(&mut self, known_at: u64) -> Option<u64> {
         self.pending = self.pending.saturating_sub(1);
         self.known_at = self.known_at.max(known_at);
@@ -69,7 +70,7 @@ impl Unflushed {
                 let tally = Tally { pending: 1, ..Tally::default() };
                 let mut at = at;
                 if self.targets.len() == self.targets.capacity() {
-                    // Forget what is settled before growing.
+                    // Forget settled targets before growing.
                     self.targets.retain(|t| t.tally.pending > 0 || t.tally.known_at > now || t.error.is_some());
                     at = self.targets.partition_point(|t| t.rank < target);
                 }
@@ -78,8 +79,8 @@ impl Unflushed {
         }
     }
 
-    /// A put has taken effect, or failed, at its target. Returns the times at which to wake
-    /// flushes.
+    /// Records that a put has taken effect, or failed, at its target. Returns the times at which to
+    /// wake flushes.
     fn arrived(&mut self, target: u32, known_at: u64, error: Option<FabricError>) -> [Option<u64>; 2] {
         let one = match self.targets.binary_search_by_key(&target, |t| t.rank) {
             Ok(at) => {
@@ -94,7 +95,8 @@ impl Unflushed {
         [one, self.all.arrived(known_at)]
     }
 
-    /// How a flush of the puts to a target, or to all, stands. Takes the errors when it is over.
+    /// Returns the state of a flush of the puts to one target, or to all. Takes the errors when the
+    /// flush is over.
     fn flush(&mut self, target: Option<u32>, now: u64) -> FlushState {
         let state = match target {
             None => self.all.flush(now),
@@ -116,13 +118,13 @@ impl Unflushed {
 }
 
 impl Ranks {
-    /// A put to `target` was posted, of which the rank does not know yet that it is visible.
+    /// Records that the rank has posted a put to `target`.
     pub(crate) fn put_posted(&mut self, rank: u32, target: u32, now: u64) {
         self.at(rank).extra().unflushed.posted(target, now);
     }
 
-    /// A put has taken effect, or failed, at its target, as its poster can know at `known_at`.
-    /// Returns the times at which to wake flushes of the poster.
+    /// Records that a put has taken effect, or failed, at its target, which its poster can know at
+    /// `known_at`. Returns the times at which to wake flushes of the poster.
     pub(crate) fn put_arrived(
         &mut self,
         rank: u32,
@@ -134,7 +136,7 @@ impl Ranks {
         extra.map_or([None; 2], |extra| extra.unflushed.arrived(target, known_at, error))
     }
 
-    /// How a flush of the rank's puts to a target, or to all, stands.
+    /// Returns the state of a flush of the rank's puts to one target, or to all.
     pub(crate) fn flush(&mut self, rank: u32, target: Option<u32>, now: u64) -> FlushState {
         let extra = self.at(rank).existing();
         extra.map_or(FlushState::Over(Ok(())), |extra| extra.unflushed.flush(target, now))

@@ -1,5 +1,5 @@
-//! The ranks: who runs, who is to be polled, whose CPU is busy, what each has under way, and how
-//! they end.
+//! The ranks: which of them run, which are to be polled, whose CPU is busy, what each has under
+//! way, and how they end.
 
 mod flush;
 mod room;
@@ -33,36 +33,36 @@ pub(super) struct Ranks {
     states: Vec<RankState>,
     /// Ranks to poll now, each at most once.
     ready: VecDeque<u32>,
-    /// The first rank lost.
+    /// The first rank that was lost.
     first_lost: Option<u32>,
-    /// Waiting ranks have not been woken for a loss yet.
+    /// Whether waiting ranks have yet to be woken because of a loss.
     loss_unknown: bool,
-    /// Ranks that are gone for good.
+    /// The number of ranks that are gone for good.
     departed: u32,
     next_ticket: u64,
-    /// A rank that wants to compute beyond the end of time, until it is ended.
+    /// A rank that wants to compute past the end of time, until it is ended.
     out_of_time: Option<(u32, EndOfTime)>,
 }
 
-/// What is kept of every rank.
+/// The state that every rank has.
 #[derive(Debug, Default)]
 struct RankState {
-    /// Until when the rank's CPU is busy, in picoseconds.
+    /// When the rank's CPU becomes idle, in picoseconds.
     cpu_until: u64,
-    /// Bytes of memory registered.
+    /// Bytes of registered memory.
     registered: u64,
-    /// Operations posted and not complete, and commands of control queues under way.
+    /// The number of operations posted and not complete, and of control-queue commands under way.
     outstanding: u32,
-    /// Number of symmetric allocations so far.
+    /// The number of symmetric allocations so far.
     symmetric: u32,
-    /// Number of registered waits.
+    /// The number of registered waits.
     watching: u32,
     /// Where its fabric is, and what it passed to its last atomic.
     near: [Near; 2],
-    /// In the queue of those to be polled.
+    /// Whether it is in the queue of ranks to poll.
     queued: bool,
     status: Status,
-    /// Not running, and none of its operations is under way any more.
+    /// Whether it has ended and none of its operations is under way any more.
     departed: bool,
     extra: Option<Box<Extra>>,
 }
@@ -77,24 +77,24 @@ struct Extra {
     /// Ranks to wake when this one leaves.
     dependents: Vec<u32>,
     unflushed: Unflushed,
-    /// Tickets of those who wait for room in the own TOQ.
+    /// Tickets of waiters for room in the rank's own TOQ.
     room_line: VecDeque<u64>,
     receive_queue: ReceiveQueue,
     /// Open control queues.
     queues: Vec<u32>,
-    /// Commands of control queues under way; counted in `outstanding` too.
+    /// Commands of control queues under way; also counted in `outstanding`.
     commands: u32,
-    /// Wakers of combinators that want to know which of their parts to poll.
+    /// Wakers of combinators that need to know which of their parts to poll.
     wakers: Vec<Waker>,
 }
 
 impl RankState {
-    /// The rare state, made now if need be.
+    /// Returns the rarely needed state; creates it if necessary.
     fn extra(&mut self) -> &mut Extra {
         self.extra.get_or_insert_default()
     }
 
-    /// The rare state, if there is any.
+    /// Returns the rarely needed state, if there is any.
     #[inline]
     fn existing(&mut self) -> Option<&mut Extra> {
         self.extra.as_deref_mut()
@@ -102,7 +102,7 @@ impl RankState {
 }
 
 impl Ranks {
-    /// What [`Ranks::new`] takes for each rank.
+    /// The bytes that [`Ranks::new`] takes for each rank.
     pub(super) const BYTES_PER_RANK: usize = Self::STATE_BYTES + size_of::<u32>();
     pub(super) const STATE_BYTES: usize = size_of::<RankState>();
 
@@ -120,7 +120,7 @@ impl Ranks {
         self.states.len()
     }
 
-    /// `None` if there is no such rank.
+    /// Returns the status of a rank; `None` if there is no such rank.
     pub(super) fn status_of(&self, rank: u32) -> Option<Status> {
         self.states.get(rank as usize).map(|state| state.status)
     }
@@ -132,7 +132,7 @@ impl Ranks {
 
     // ----- polling ---------------------------------------------------------------------------
 
-    /// Polls a rank's task as soon as it is its turn.
+    /// Queues a rank's task to be polled.
     #[inline]
     pub(super) fn wake(&mut self, rank: u32) {
         let state = &mut self.states[rank as usize];
@@ -147,7 +147,7 @@ impl Ranks {
         !self.ready.is_empty()
     }
 
-    /// Takes the rank whose turn it is to be polled.
+    /// Takes the next rank to poll.
     #[inline]
     pub(super) fn next_ready(&mut self) -> Option<u32> {
         let rank = self.ready.pop_front()?;
@@ -155,7 +155,7 @@ impl Ranks {
         Some(rank)
     }
 
-    /// Lets every waiting rank know of losses since the last call.
+    /// Wakes every waiting rank if ranks were lost since the last call.
     #[inline]
     pub(super) fn spread_losses(&mut self) {
         if !mem::take(&mut self.loss_unknown) {
@@ -168,7 +168,7 @@ impl Ranks {
         }
     }
 
-    /// Keeps a waker until the rank is resumed; gives back one that is known already.
+    /// Keeps a waker until the rank is resumed. Returns it if an equal one is already kept.
     pub(super) fn listen(&mut self, rank: u32, waker: Waker) -> Option<Waker> {
         let wakers = &mut self.at(rank).extra().wakers;
         if wakers.iter().any(|known| known.will_wake(&waker)) {
@@ -197,7 +197,7 @@ impl Ranks {
         self.states[rank as usize].near
     }
 
-    /// Asks for the memory of a rank's state.
+    /// Prefetches a rank's state.
     #[inline]
     pub(super) fn prefetch(&self, rank: u32) {
         super::prefetch::prefetch(&self.states[rank as usize]);
@@ -205,13 +205,13 @@ impl Ranks {
 
     // ----- CPU and memory --------------------------------------------------------------------
 
-    /// Until when the rank's CPU is busy, in picoseconds.
+    /// Returns when the rank's CPU becomes idle, in picoseconds.
     #[inline]
     pub(super) fn cpu_until(&self, rank: u32) -> u64 {
         self.states[rank as usize].cpu_until
     }
 
-    /// Keeps the rank's CPU busy for `picos` picoseconds more; returns until when.
+    /// Keeps the rank's CPU busy for `picos` picoseconds more. Returns when it becomes idle.
     #[inline]
     pub(super) fn occupy_cpu(&mut self, rank: u32, now: u64, picos: u64) -> u64 {
         let until = &mut self.at(rank).cpu_until;
@@ -219,7 +219,7 @@ impl Ranks {
         *until
     }
 
-    /// The rank wants to compute beyond the end of time.
+    /// Notes that the rank wants to compute past the end of time.
     pub(super) fn set_out_of_time(&mut self, rank: u32, end: EndOfTime) {
         self.out_of_time = Some((rank, end));
     }
@@ -229,7 +229,7 @@ impl Ranks {
         self.out_of_time.take_if(|(who, _)| *who == rank).map(|(_, end)| end)
     }
 
-    /// The number of the symmetric allocation that the rank makes now.
+    /// Returns the sequence number of the symmetric allocation that the rank is about to make.
     pub(super) fn next_symmetric(&mut self, rank: u32) -> u32 {
         let number = &mut self.at(rank).symmetric;
         *number += 1;
@@ -239,7 +239,7 @@ impl Ranks {
     /// Counts memory that a rank is about to register against its `limit`.
     ///
     /// # Errors
-    /// [`FabricError::OutOfMemory`].
+    /// [`rdma_fabric::FabricError::OutOfMemory`].
     pub(super) fn reserve_memory(&mut self, rank: u32, bytes: usize, limit: u64) -> Result<()> {
         let registered = &mut self.at(rank).registered;
         let free = limit.saturating_sub(*registered);

@@ -4,7 +4,8 @@ use super::{Ranks, Status};
 use std::mem;
 
 impl Ranks {
-    /// Whether the rank's TOQ, which is so deep, is full. Commands of control queues don't count.
+    /// Returns whether the rank's TOQ of `depth` slots is full. Commands of control queues don't
+    /// count.
     #[inline]
     pub(crate) fn is_full(&self, rank: u32, depth: u32) -> bool {
         let state = &self.states[rank as usize];
@@ -12,13 +13,13 @@ impl Ranks {
         state.outstanding >= depth && state.outstanding - commands() >= depth
     }
 
-    /// One more operation of the rank is under way.
+    /// Counts one more operation of the rank as under way.
     #[inline]
     pub(crate) fn begin(&mut self, rank: u32) {
         self.at(rank).outstanding += 1;
     }
 
-    /// One operation of the rank is over.
+    /// Counts one operation of the rank as over.
     #[inline]
     pub(crate) fn release(&mut self, rank: u32) {
         let state = self.at(rank);
@@ -30,12 +31,13 @@ impl Ranks {
         if idle && status != Status::Running {
             self.depart(rank);
         } else if idle && watching && self.departed > 0 {
-            // Only now can the wait know that nobody will end it.
+            // Only now can the wait tell that no peer will end it.
             self.wake(rank);
         }
     }
 
-    /// A command of a control queue of the rank is under way, whatever becomes of the queue.
+    /// Counts a command of a control queue as under way for the rank, whatever becomes of the
+    /// queue.
     #[inline]
     pub(crate) fn begin_command(&mut self, rank: u32) {
         let state = self.at(rank);
@@ -43,7 +45,7 @@ impl Ranks {
         state.extra().commands += 1;
     }
 
-    /// A command of a control queue of the rank is over.
+    /// Counts a command of a control queue as over for the rank.
     #[inline]
     pub(crate) fn release_command(&mut self, rank: u32) {
         if let Some(extra) = self.at(rank).existing() {
@@ -52,7 +54,7 @@ impl Ranks {
         self.release(rank);
     }
 
-    /// The control queues that the rank has open.
+    /// Returns the control queues that the rank has open.
     pub(crate) fn queues(&mut self, rank: u32) -> &mut Vec<u32> {
         &mut self.at(rank).extra().queues
     }
@@ -67,7 +69,7 @@ impl Ranks {
         self.at(rank).existing().map(|extra| mem::take(&mut extra.queues)).unwrap_or_default()
     }
 
-    /// A rank's program is over, its memory deregistered and its queues closed.
+    /// Ends a rank whose program is over, memory deregistered and queues closed.
     pub(crate) fn end(&mut self, rank: u32, well: bool) {
         let state = self.at(rank);
         state.status = if well { Status::Finished } else { Status::Lost };
@@ -85,7 +87,7 @@ impl Ranks {
         }
     }
 
-    /// Nothing of the rank is under way any more.
+    /// Marks a rank as departed: nothing of it is under way any more.
     fn depart(&mut self, rank: u32) {
         let state = self.at(rank);
         if mem::replace(&mut state.departed, true) {
@@ -99,7 +101,7 @@ impl Ranks {
             }
         }
         if self.departed as usize + 1 == self.states.len() {
-            // The last one may wait for all the others.
+            // The last rank may be waiting for all the others.
             if let Some(last) = self.states.iter().position(|state| !state.departed) {
                 self.wake(last as u32);
             }

@@ -1,4 +1,4 @@
-//! Waits that ranks have registered: what for, and on whom they depend.
+//! The waits that ranks have registered: what each waits for, and which ranks it depends on.
 
 use super::{super::memory::Loc, Ranks, Status};
 use rdma_fabric::{Deps, FabricError, Rank};
@@ -9,13 +9,13 @@ pub(crate) enum Watched {
     /// A write to these bytes of the rank's own memory.
     Word(Loc),
     Notice,
-    /// Something of an own control queue.
+    /// A report of one of the rank's own control queues.
     Queue(u32, QueueReport),
-    /// The end of an operation of barrier gates, which wakes the rank when it comes.
+    /// The end of a barrier-gate operation, which wakes the rank when it comes.
     Gate,
 }
 
-/// What a control queue may have for those who wait for it.
+/// What a wait for a control queue may be for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum QueueReport {
     /// Room in the TOQ.
@@ -31,17 +31,17 @@ pub(crate) enum QueueReport {
 pub(super) struct Watch {
     id: u32,
     pub(super) what: Watched,
-    /// A rank of the wait's dependencies that has not left; it wakes the waiter when it does.
+    /// A rank that the wait depends on and that has not left. It wakes the waiter when it leaves.
     dependency: Option<u32>,
-    /// Of a queue: the waiter was woken and has not looked since.
+    /// For a queue: the waiter was woken and has not looked since.
     notified: bool,
-    /// Nothing can happen any more: how many ranks wait.
+    /// The number of waiting ranks, if nothing can happen any more.
     deadlock: Option<u32>,
 }
 
 impl Ranks {
-    /// Why a wait of `me` with these dependencies can't go on, if so. Otherwise sees to it that the
-    /// wait is woken when that changes.
+    /// Returns why a wait of `me` with these dependencies can't go on, if so. Otherwise makes sure
+    /// that the wait is woken when that changes.
     pub(crate) fn hopeless(&mut self, me: u32, id: u32, deps: Deps<'_>) -> Option<FabricError> {
         if let Some(lost) = self.lost_among(me, deps) {
             return Some(FabricError::PeerLost { rank: Rank::new(lost) });
@@ -55,8 +55,7 @@ impl Ranks {
             Deps::One(rank) | Deps::Step { writer: rank, .. } => std::slice::from_ref(rank),
             Deps::Ranks(ranks) => ranks,
         };
-        // Start somewhere else for each rank, so that the list of dependents of one doesn't get
-        // long.
+        // Each rank starts at a different member, so that no member's list of dependents gets long.
         let start = if members.is_empty() { 0 } else { me as usize % members.len() };
         let mut others = members[start..].iter().chain(&members[..start]).map(|rank| rank.number());
         let mut anybody = false;
@@ -70,8 +69,8 @@ impl Ranks {
                 self.depend(me, id, dependency);
                 None
             }
-            // A wait that depends on nobody is one that all have left; a rank that names itself may
-            // still end its wait.
+            // If a wait depends on nobody, all that it depends on have left. A rank that names only
+            // itself may still end its own wait.
             None => ((anybody || members.is_empty()) && self.at(me).outstanding == 0).then_some(FabricError::PeersLeft),
         }
     }
@@ -88,7 +87,7 @@ impl Ranks {
         }
     }
 
-    /// Lets `dependency` wake `me` when it leaves.
+    /// Makes `dependency` wake `me` when it leaves.
     fn depend(&mut self, me: u32, id: u32, dependency: u32) {
         let watches = &mut self.at(me).extra().watches;
         let Some(watch) = watches.iter_mut().find(|watch| watch.id == id) else { return };
@@ -109,7 +108,7 @@ impl Ranks {
         }
     }
 
-    /// Registers a wait of `me`; returns its number.
+    /// Registers a wait of `me`. Returns its number.
     pub(crate) fn watch(&mut self, me: u32, what: Watched) -> u32 {
         let state = self.at(me);
         state.watching += 1;
@@ -130,19 +129,19 @@ impl Ranks {
         self.forget_dependency(me, watch.dependency);
     }
 
-    /// What the rank waits for: the oldest of its registered waits, and how many there are.
+    /// Returns the oldest of the rank's registered waits, and how many there are.
     pub(crate) fn waits_of(&self, rank: u32) -> (Option<Watched>, usize) {
         let watches = self.states[rank as usize].extra.as_deref().map_or(&[][..], |extra| &extra.watches);
         (watches.first().map(|watch| watch.what), watches.len())
     }
 
-    /// Whether any wait of the rank is registered.
+    /// Returns whether the rank has registered any wait.
     #[inline]
     pub(crate) fn is_watching(&self, rank: u32) -> bool {
         self.states[rank as usize].watching > 0
     }
 
-    /// These bytes have been written: resumes a task that waits for them.
+    /// Resumes a task that waits for these bytes, which have been written.
     #[inline]
     pub(crate) fn touched(&mut self, bytes: &Loc) {
         let state = self.at(bytes.rank);
@@ -157,8 +156,9 @@ impl Ranks {
         }
     }
 
-    /// Whether the rank waits for this, or for anything, of the queue and was not woken since it
-    /// looked last: once is enough, and a busy rank is woken when it isn't any more.
+    /// Returns whether the rank waits for this report of the queue, or for any report if `None`,
+    /// and was not woken since it last looked. Waking it once is enough, and a rank whose CPU is
+    /// busy is polled when that is idle.
     #[inline]
     pub(crate) fn awaits(&mut self, rank: u32, queue: u32, report: Option<QueueReport>) -> bool {
         let state = self.at(rank);
@@ -177,8 +177,8 @@ impl Ranks {
             })
     }
 
-    /// Ends all waits for control queues with [`FabricError::Deadlock`], which says that `waiting`
-    /// ranks wait. False if there is none.
+    /// Ends all waits for control queues with [`FabricError::Deadlock`], which reports `waiting`
+    /// waiting ranks. Returns false if there are no such waits.
     pub(crate) fn end_queue_waits(&mut self, waiting: usize) -> bool {
         let waiting = u32::try_from(waiting).unwrap_or(u32::MAX);
         let mut any = false;
@@ -202,7 +202,8 @@ impl Ranks {
         any
     }
 
-    /// A wait for a queue has looked and will wait on, unless it was ended so: the error then.
+    /// Notes that a wait for a queue has looked and will go on. Returns the error if the wait was
+    /// ended by a deadlock.
     pub(crate) fn look_again(&mut self, rank: u32, id: u32) -> Option<FabricError> {
         let watches = &mut self.at(rank).existing()?.watches;
         let watch = watches.iter_mut().find(|watch| watch.id == id)?;

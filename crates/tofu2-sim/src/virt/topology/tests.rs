@@ -1,5 +1,5 @@
-//! The tables of the event path against the shapes they are made from, and the order of legs
-//! against orders that are not Tofu's.
+//! Checks the event path's tables against the shapes they are made from, and the order of legs
+//! against orders other than Tofu's.
 
 use super::{
     route::{Leg, TOFU},
@@ -78,7 +78,7 @@ proptest! {
     }
 }
 
-/// The ports of a route that needs every leg, in order.
+/// Returns the ports of a route that needs every leg, in order.
 fn ports(order: &'static [Leg]) -> Vec<Port> {
     let shape = TofuShape::of_groups([4, 4, 4]).unwrap();
     let (from, to) = (Coordinates::from([0, 0, 0, 0, 0, 0]), Coordinates::from([1, 1, 3, 0, 0, 0]));
@@ -96,7 +96,7 @@ fn legs_are_bca_xyz_acb() {
     check_order(&TOFU);
 }
 
-/// Every swap of two adjacent legs is noticed.
+/// Swapping any two adjacent legs is noticed.
 #[test]
 fn any_other_order_of_legs_is_noticed() {
     for swapped in 0..TOFU.len() - 1 {
@@ -124,7 +124,7 @@ fn a_map_of_the_k_computer_is_small_and_soon_made() {
             (Map::new(&Topology::Tofu(Fold::new(shape, folding), choice)), begin.elapsed())
         };
         let (map, first) = make();
-        // The quickest of a few: the machine may be busy.
+        // The fastest of a few runs, since the machine may be busy.
         let took = (0..4).map(|_| make().1).fold(first, std::time::Duration::min);
         assert!(took.as_millis() < 250, "{folding:?} took {took:?}");
         assert!(map.bytes() <= 16 * shape.nodes() as usize + 4096, "{folding:?} takes {} bytes", map.bytes());

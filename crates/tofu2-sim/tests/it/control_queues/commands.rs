@@ -8,7 +8,7 @@ use rdma_fabric::{
     },
 };
 
-/// Run `test` with each kind of queue as the poster: commands behave the same.
+/// Runs `test` with each kind of queue as the poster: commands behave the same on all.
 fn both(test: impl Fn(&Fixture, &rdma_fabric::ControlQueue, Stadd) + Sync) {
     alone(|fixture| test(fixture, &fixture.normal, fixture.at));
     alone(|fixture| {
@@ -55,7 +55,7 @@ fn notices_tell_what_their_kind_says() {
         poster.try_post(both(Command::PutInline { to, bytes: Inline::new(b"abc").unwrap(), at })).unwrap();
         assert_eq!(notices(poster), [ok(MrqKind::LocalPut, to, 0, NONE, at + 3)]);
         assert_eq!(notices(&fixture.session), [ok(MrqKind::RemotePut, me, 0, NONE, at + 3)]);
-        // A nop leaves none.
+        // A nop leaves no notice.
         poster.try_post(Posting::new(Command::Nop).local(1).tcq(4)).unwrap();
         assert_eq!(notices(poster), []);
         assert_eq!(poster.poll_tcq().unwrap().map(|done| (done.tag, done.status)), Some((4, Ok(()))));
@@ -76,7 +76,7 @@ fn atomics_do_what_they_say() {
             (armw(Width::Eight, Amo::Or(1 << 40)), 1 << 40 | 0x30),
             (swap(Width::Eight, 0x30, 7), 1 << 40 | 0x30),
             (swap(Width::Eight, 1 << 40 | 0x30, 7 << 40), 7 << 40),
-            // The low half only, which is the first on this machine if it is little-endian.
+            // Only the low half changes. It comes first in memory on little-endian machines.
             (armw(Width::Four, Amo::Add(3 << 32 | 9)), 7 << 40 | 9),
             (swap(Width::Four, 5 << 32 | 9, 8 << 32 | 4), 7 << 40 | 4),
         ];
@@ -106,8 +106,8 @@ fn completions_come_in_posting_order() {
     });
 }
 
-/// What is wrong with own memory is the completion's status, what is wrong at the target the
-/// notice's; later commands go on.
+/// Errors in the poster's own memory are reported by the completion, errors at the target by the
+/// notice. Later commands proceed.
 #[test]
 fn errors_show_where_they_belong() {
     both(|fixture, poster, own| {
@@ -136,7 +136,7 @@ fn errors_show_where_they_belong() {
             (add(at + 2, Width::Four), QueueError::Misaligned { queue: to, stadd: at + 2, width: 4 }),
         ];
         for (command, error) in cases {
-            // The last one, without a notice, keeps its error for the next call.
+            // Posted again below without a notice, the command leaves its error for the next call.
             poster.try_post(Posting::new(command).local(5).remote(5).sps(0).tcq(3)).unwrap();
             let notice = poster.poll_mrq().unwrap().unwrap();
             assert_eq!((notice.status, notice.edata, Some(notice.peer)), (Err(error), 5, command.target()));
@@ -206,7 +206,7 @@ fn numbers_out_of_range_are_refused_at_once() {
     });
 }
 
-/// A ring full of delayed starts is busy, and nothing drains it.
+/// A ring full of delayed starts refuses postings, and nothing drains it.
 #[test]
 fn a_normal_ring_full_of_delayed_starts_is_busy() {
     alone(|fixture| {
@@ -222,7 +222,8 @@ fn a_normal_ring_full_of_delayed_starts_is_busy() {
     });
 }
 
-/// The receive queue's end: what came before is delivered, then the error, and nothing goes on.
+/// When an MRQ overflows, earlier notices are delivered, then the error, and nothing is executed
+/// any more.
 #[test]
 fn an_overflowing_receive_queue_stops_its_queue() {
     alone(|fixture| {

@@ -1,5 +1,5 @@
-//! What the tests play on: a rank with a normal queue, a session queue, and memory that both have
-//! registered.
+//! The tests' fixture: a rank with a normal queue, a session queue, and memory that is registered
+//! on both.
 
 use rdma_fabric::{
     ControlQueue as Queue, Fabric, LocalSpan,
@@ -7,16 +7,16 @@ use rdma_fabric::{
 };
 use tofu2_sim::shm::Threads;
 
-/// Words of the memory.
+/// The number of words of the memory.
 pub(crate) const WORDS: usize = 1024;
 
 pub(crate) struct Fixture {
     pub(crate) fabric: Fabric,
     pub(crate) normal: Queue,
     pub(crate) session: Queue,
-    /// The memory on the normal queue.
+    /// The memory's address on the normal queue.
     pub(crate) at: Stadd,
-    /// The memory on the session queue.
+    /// The memory's address on the session queue.
     pub(crate) there: Stadd,
     span: LocalSpan<u64>,
     _region: rdma_fabric::Region,
@@ -26,7 +26,7 @@ pub(crate) fn session_of(depth: u32) -> QueueSpec {
     QueueSpec::new(QueueMode::Session).depth(depth).checked(false)
 }
 
-/// Run `test` as the only rank of a job, with a session queue opened as `spec`.
+/// Runs `test` as the only rank of a job, with a session queue opened as `spec`.
 pub(crate) fn alone_with(spec: QueueSpec, test: impl Fn(&Fixture) + Sync) {
     let run = |fabric: Fabric| {
         test(&Fixture::new(fabric, spec));
@@ -65,35 +65,36 @@ impl Fixture {
         self.fabric.write(&self.span, &words).unwrap();
     }
 
-    /// Store `value` in word `index`, addressed as the session queue does.
+    /// Returns a command that stores `value` in word `index`, addressed as on the session queue.
     pub(crate) fn store(&self, index: u64, value: u64) -> Command {
         Command::PutInline { to: self.session.id(), bytes: Inline::word(value), at: self.there + 8 * index }
     }
 
-    /// The same with many bytes, which takes two slots.
+    /// Returns a command that stores `value` and `value + 1` from word `index` on, which takes two
+    /// slots.
     pub(crate) fn store_long(&self, index: u64, value: u64) -> Command {
         let bytes = [value, value + 1].map(u64::to_ne_bytes).concat();
         Command::PutInline { to: self.session.id(), bytes: Inline::new(&bytes).unwrap(), at: self.there + 8 * index }
     }
 
-    /// Advance the session queue from the normal one, with a put of no bytes.
+    /// Advances the session queue by a put of no bytes from the normal queue.
     pub(crate) fn advance(&self, slots: u8) {
         let nothing = Command::put(self.session.id(), self.at, self.there, 0);
         self.normal.try_post(Posting::new(nothing).sps(slots)).unwrap();
     }
 
-    /// Post to the session queue.
+    /// Posts to the session queue.
     pub(crate) fn queue(&self, posting: impl Into<Posting>) {
         self.session.try_post(posting.into()).unwrap();
     }
 
-    /// How far the session queue is.
+    /// Returns the session queue's read pointer.
     pub(crate) fn read(&self) -> u64 {
         self.session.pointers().read
     }
 }
 
-/// Takes all completions of `queue`; their tags.
+/// Takes all completions of `queue` and returns their tags.
 pub(crate) fn completed_tags(queue: &Queue) -> Vec<u64> {
     core::iter::from_fn(|| queue.poll_tcq().unwrap()).map(|done| done.tag).collect()
 }

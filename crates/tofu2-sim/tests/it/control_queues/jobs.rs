@@ -1,4 +1,5 @@
-//! Several ranks: whoever's put releases a command executes it, in whatever rank's queue it stands.
+//! Several ranks: the rank whose put releases a command executes it, whichever rank's queue it is
+//! in.
 
 use super::fixture::session_of;
 use core::time::Duration;
@@ -17,7 +18,7 @@ fn threads(ranks: usize) -> Threads {
     Threads::new(ranks).segment_bytes(8 << 20).ranks_per_node(1)
 }
 
-/// Every rank's queue of engine `engine`.
+/// Returns the id of a rank's queue on engine `engine`.
 fn name(rank: u32, engine: u8) -> QueueId {
     QueueId::new(Rank::new(rank), engine, 0, 0)
 }
@@ -26,8 +27,8 @@ fn at(spec: QueueSpec, engine: u8) -> QueueSpec {
     QueueSpec { number: Some(0), ..spec.on(engine) }
 }
 
-/// Chain broadcast with pipelining: ranks in the middle forward each block as it arrives, without
-/// their CPUs.
+/// A pipelined chain broadcast: ranks in the middle forward each block as it arrives, without their
+/// CPUs.
 async fn broadcast(fabric: Fabric) -> ProgramResult<()> {
     const BLOCKS: u32 = 32;
     const LEN: u32 = 8192;
@@ -75,7 +76,8 @@ fn a_chain_broadcast_needs_nobody_in_the_middle() {
     threads(4).run_with(|fabric| block_on(broadcast(fabric))).unwrap();
 }
 
-/// All ranks advance all ranks' queues at once; every release is executed exactly once.
+/// All ranks advance all ranks' queues concurrently; every released command is executed exactly
+/// once.
 #[test]
 fn releases_from_everywhere_are_executed_once() {
     const RANKS: u32 = 4;
@@ -86,11 +88,11 @@ fn releases_from_everywhere_are_executed_once() {
             let region = fabric.alloc(64)?;
             let me = fabric.rank().number();
             let normal = fabric.open_queue(at(QueueSpec::new(QueueMode::Normal), 0))?;
-            // Room for everything, so that no credit gets a whole ring ahead.
+            // Deep enough for everything, so that no credit gets a whole ring ahead.
             let session = fabric.open_queue(at(session_of(1 << 14).checked(true), 1))?;
             normal.register_fixed(&region, 1)?;
             session.register_fixed(&region, 1)?;
-            // Every command adds one at the next rank and is reported here.
+            // Every command adds one at the next rank and is reported to this one.
             let to = name((me + 1) % RANKS, 0);
             let add = Command::Atomic { to, at: MEMORY, width: Width::Eight, amo: Amo::Add(1) };
             let wanted = EACH * u64::from(RANKS);
@@ -115,8 +117,8 @@ fn releases_from_everywhere_are_executed_once() {
     threads(RANKS as usize).run_with(run).unwrap();
 }
 
-/// A rank that computes is served by its progress thread: a cycle of queues that others leave to it
-/// goes on.
+/// A computing rank is served by its progress thread: a cycle of queues that others leave to it
+/// keeps running.
 #[test]
 fn a_progress_thread_goes_on_while_its_rank_computes() {
     const ROUNDS: u64 = 20_000;
@@ -135,7 +137,8 @@ fn a_progress_thread_goes_on_while_its_rank_computes() {
         let word = Command::PutInline { to: count.id(), bytes: Inline::word(1), at: MEMORY };
         a.try_post(word.into()).expect("room");
         count.try_post(release(a.id())).expect("room");
-        // Many times what one call executes, and no call from here on but loads of own memory.
+        // This is many times what one call executes. From here on the rank makes no call but loads
+        // of its own memory.
         let done = region.word::<u64>(&fabric, 0)?;
         let start = std::time::Instant::now();
         while fabric.load(&done)? == 0 {
@@ -168,8 +171,8 @@ fn a_wait_ends_with_the_loss_of_whom_it_depends_on() {
     assert!(matches!(threads(2).run_with(run), Err(JobError::RankFailed { rank, .. }) if rank == Rank::new(1)));
 }
 
-/// Notices and completions that other CPUs produce wake who waits: a ring of ranks, each parked
-/// most of the time.
+/// Notices and completions that other CPUs produce wake the waiting rank: a ring of ranks, each
+/// parked most of the time.
 #[test]
 fn what_others_execute_wakes_who_waits() {
     const RANKS: u32 = 3;
@@ -191,7 +194,8 @@ fn what_others_execute_wakes_who_waits() {
                     // Long enough for the others to park.
                     std::thread::sleep(Duration::from_millis(3));
                 }
-                // Executed by the rank before, which releases it; told to this rank and the next.
+                // The previous rank's release executes this; its reports go to this rank and the
+                // next.
                 let command = Command::PutInline { to: name(next, 1), bytes: Inline::word(round), at: MEMORY };
                 session.post(Posting::new(command).tcq(round).remote(round as u8), Deps::All).await?;
                 let release = Command::PutInline { to: name(next, 0), bytes, at: MEMORY };

@@ -1,4 +1,4 @@
-//! Opening, registering, closing, and what comes afterwards.
+//! Opening, registering and closing queues, and what happens afterwards.
 
 use super::fixture::{alone, session_of};
 use rdma_fabric::{
@@ -112,7 +112,7 @@ fn queues_take_memory_and_give_it_back() {
                 assert!(matches!(error, FabricError::OutOfMemory(_)), "{error}");
                 assert!(!open.is_empty() && fabric.queue_limits().free == 48 - open.len() as u32);
             }
-            // No key leads to a queue's memory.
+            // No region key gives access to a queue's memory.
             let queue = fabric.open_queue(session_of(8)).unwrap();
             for index in 0..4096 {
                 for generation in [1, 3, 5, 41, 43] {
@@ -154,7 +154,7 @@ fn automatic_tags_run_out() {
         let regions: Vec<_> = (0..769).map(|_| fixture.fabric.alloc(8).unwrap()).collect();
         let results: Vec<_> = regions.iter().map(|region| fixture.normal.register(region)).collect();
         let error = QueueError::TooManyTags { queue: fixture.normal.id(), limit: 768 };
-        // One is the fixture's.
+        // The fixture uses one of the 768.
         assert!(results[..767].iter().all(Result::is_ok));
         assert_eq!(results[767..], [Err(error.into()), Err(error.into())]);
     });
@@ -202,7 +202,7 @@ fn a_shared_address_space_is_a_machine_that_tofu2_is_not() {
         b.try_post(Posting::new(word(&a, at)).local(0)).unwrap();
         b.try_post(Posting::new(Command::put(b.id(), at, at + 8, 8)).local(0)).unwrap();
         assert!((0..2).all(|_| b.poll_mrq().unwrap().unwrap().status.is_ok()));
-        // It outlives the queue that it was made on.
+        // The address outlives the queue that it was registered on.
         drop(a);
         b.try_post(Posting::new(Command::put(b.id(), at, at + 16, 8)).local(0)).unwrap();
         assert_eq!(b.poll_mrq().unwrap().unwrap().status, Ok(()));
@@ -226,7 +226,7 @@ fn closing_drops_blocked_commands_and_tells_how_many() {
         let not_open = QueueError::NotOpen(old);
         fixture.normal.try_post(Posting::new(put).sps(1).local(0)).unwrap();
         assert_eq!(fixture.normal.poll_mrq().unwrap().unwrap().status, Err(not_open));
-        // The next queue has the name, and nothing else.
+        // The next queue gets the same id and inherits nothing else.
         let again = QueueSpec { engine: Some(old.engine()), number: Some(old.number()), ..session_of(32) };
         let queue = fixture.fabric.open_queue(again).unwrap();
         assert_eq!(queue.id(), old);

@@ -9,9 +9,9 @@ const DEPTH: u64 = 16;
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// One slot or two; delayed or not.
+    /// Posts a command: whether it takes two slots, and whether its start is delayed.
     Post(bool, bool),
-    /// A put to the queue itself with so much credit.
+    /// Posts a put to the queue itself that gives this much credit.
     PostCredit(u8),
     Advance(u8),
     Poll,
@@ -26,10 +26,10 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A queue in a few lines.
+/// A minimal model of a session queue.
 #[derive(Default)]
 struct Model {
-    /// Slots, credit for the queue itself, value to store.
+    /// For each command: its slots, its credit for the queue itself, and the value that it stores.
     ring: VecDeque<(u64, u64, u64)>,
     read: u64,
     write: u64,
@@ -59,7 +59,7 @@ impl Model {
             }
             self.ring.pop_front();
             self.stored.push(value);
-            // The advance comes before the step to the next command.
+            // The advance comes before the read pointer moves to the next command.
             self.scheduled += credit;
             self.read += slots;
         }

@@ -1,5 +1,4 @@
-//! Session mode, row by row of the table in the contract's source: one test for each, named after
-//! it.
+//! Session mode: one test for each row of the table in the contract's source, named after the row.
 
 use super::fixture::{alone, alone_with, completed_tags, session_of};
 use rdma_fabric::{
@@ -158,7 +157,7 @@ fn credit_larger_than_the_ring_wraps() {
         while fixture.session.try_post(Command::Nop.into()).is_ok() {
             posted += 1;
         }
-        // What ran made room; what is left is a full ring.
+        // Commands that ran made room; the rest fill the ring.
         assert_eq!((fixture.read(), posted), (1904, 1904 + 2047));
     });
 }
@@ -185,7 +184,7 @@ fn a_put_to_oneself_gives_credit() {
         fixture.advance(2);
         fixture.queue(Posting::new(fixture.store(0, 1)).sps(4));
         (0..6).for_each(|_| fixture.queue(Command::Nop));
-        // 2 - 1 used + 4 = 5 for the nops.
+        // 2 credits, 1 used, 4 more: 5 for the nops.
         assert_eq!(fixture.read(), 6);
     });
 }
@@ -215,7 +214,7 @@ fn a_checked_poster_learns_of_advances_that_move_nothing() {
         checked.try_post(Posting::new(command).sps(3).local(8)).unwrap();
         assert_eq!(checked.poll_mrq().unwrap().map(|notice| (notice.edata, notice.status)), Some((8, Err(ignored))));
         assert_eq!(fixture.word(0), 4, "everything else was done");
-        // Nobody asked for a notice: the next call tells, once.
+        // No notice was requested: the next call reports the error, once.
         checked.try_post(Posting::new(command).sps(3)).unwrap();
         assert_eq!(checked.poll_tcq(), Err(ignored.into()));
         assert_eq!(checked.poll_tcq(), Ok(None));
@@ -235,7 +234,7 @@ fn any_queue_may_send_credit() {
 #[test]
 fn the_data_come_before_the_advance() {
     alone(|fixture| {
-        // What is released forwards what just arrived.
+        // The released command forwards what has just arrived.
         let forward = Command::put(fixture.session.id(), fixture.there, fixture.there + 800, 8);
         fixture.queue(forward);
         fixture.normal.try_post(Posting::new(fixture.store(0, 42)).sps(1)).unwrap();
@@ -251,7 +250,7 @@ fn a_full_session_ring_is_busy() {
         fixture.advance(1);
         fixture.queue(Command::Nop);
         assert!(is_full(fixture.session.try_post(Command::Nop.into())));
-        // One slot is not two.
+        // A command of two slots does not fit into one.
         fixture.advance(1);
         assert!(is_full(fixture.session.try_post(fixture.store_long(0, 1).into())));
     });
@@ -288,14 +287,14 @@ fn a_delayed_start_waits_for_the_next_posting() {
     });
 }
 
-/// Two queues that release each other for ever trap nobody.
+/// Two queues that release each other endlessly capture no caller.
 #[test]
 fn a_cycle_of_queues_runs_on_and_captures_nobody() {
     alone(|fixture| {
         let other = fixture.fabric.open_queue(session_of(8)).unwrap();
         let region = fixture.fabric.alloc(64).unwrap();
         let there = other.register(&region).unwrap();
-        // Each command of one releases one of the other, far more than one call executes.
+        // Each command of one queue releases one of the other, far more than one call executes.
         let nothing = |to, at| Command::PutInline { to, bytes: Inline::new(&[]).unwrap(), at };
         let ping = Posting::new(nothing(other.id(), there)).sps(1);
         let pong = Posting::new(nothing(fixture.session.id(), fixture.there)).sps(1);

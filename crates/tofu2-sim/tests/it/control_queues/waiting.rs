@@ -24,15 +24,15 @@ fn posts_wait_for_room_first_come_first_served() {
         let mut posts: Vec<_> = (0..3u64)
             .map(|tag| Box::pin(fixture.session.post(Posting::new(Command::Nop).tcq(tag), Deps::Ranks(&[]))))
             .collect();
-        // Nobody can end the wait but this rank itself; a poll or two are not the end yet.
+        // Only this rank itself can end the wait; a few polls do not end it yet.
         let stand = |posts: &mut Vec<_>| posts.iter_mut().map(|post| poll(post).is_ready()).collect::<Vec<_>>();
         assert_eq!(stand(&mut posts), [false; 3]);
         fixture.advance(1);
-        // The second is asked first, and must not be first.
+        // The second post is polled first, but must not overtake.
         assert!(poll(&mut posts[1]).is_pending());
         assert!(fixture.session.try_post(Command::Nop.into()).is_err(), "nor does anybody else overtake");
         assert!(poll(&mut posts[0]).is_ready());
-        // One that gives up is not waited for.
+        // A post that is dropped holds nobody up.
         drop(posts.remove(0));
         drop(posts.remove(0));
         fixture.advance(1);

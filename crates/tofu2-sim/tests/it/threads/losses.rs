@@ -4,7 +4,7 @@ use super::{HANG, threads, word};
 use rdma_fabric::{Deps, Fabric, FabricError, ProgramResult, Rank, Refused, RemoteAddr, join::join, op};
 use std::time::{Duration, Instant};
 
-/// One rank goes wrong while the others wait for it.
+/// One rank fails or panics while the others wait for it.
 async fn one_fails(fabric: Fabric, panics: bool) -> ProgramResult<()> {
     let region = fabric.alloc_symmetric(8).await?;
     if fabric.rank() == Rank::new(2) {
@@ -23,7 +23,7 @@ async fn one_fails(fabric: Fabric, panics: bool) -> ProgramResult<()> {
     assert_eq!(fabric.room(Some(Rank::new(2))).await, Err(error.clone()));
     assert_eq!(fabric.alloc_symmetric(8).await.map(drop), Err(error.clone()));
     assert_eq!(fabric.next_notice(Deps::One(Rank::new(2))).await, Err(error.clone()));
-    // Others still work with each other.
+    // The remaining ranks still work with each other.
     let peer = fabric.remote_word::<u64>(word(1 - fabric.rank().number(), region.key(), 0))?;
     fabric.put_word(&peer, 1).await?;
     let other = [Rank::new(1 - fabric.rank().number())];
@@ -40,7 +40,7 @@ fn a_lost_rank_ends_the_waits_that_depend_on_it() {
     assert_eq!(error, "rank 2 panicked: on purpose");
 }
 
-/// Operations through pointers resolved before their target was lost.
+/// Uses pointers that were resolved before their target was lost.
 async fn stale_pointers(fabric: Fabric) -> ProgramResult<()> {
     let region = fabric.alloc_symmetric(64).await?;
     if fabric.rank() == Rank::new(1) {
@@ -67,7 +67,7 @@ fn operations_on_a_lost_rank_are_refused() {
     assert_eq!(threads(2).run(&stale_pointers).unwrap_err().to_string(), "rank 1 failed: on purpose");
 }
 
-/// Everybody leaves but rank 0, which waits for something that never comes.
+/// All ranks leave but rank 0, which waits for something that never comes.
 async fn all_leave(fabric: Fabric) -> ProgramResult<u64> {
     let region = fabric.alloc_symmetric(8).await?;
     let mine = region.word::<u64>(&fabric, 0)?;
@@ -76,7 +76,7 @@ async fn all_leave(fabric: Fabric) -> ProgramResult<u64> {
         fabric.fetch_add(&there, 1).await?;
         return Ok(0);
     }
-    // What they wrote before leaving counts.
+    // What the ranks wrote before leaving counts.
     let n = fabric.ranks() as u64;
     fabric.wait_until(&mine, Deps::All, |seen| seen == n - 1).await?;
     let start = Instant::now();
@@ -84,7 +84,7 @@ async fn all_leave(fabric: Fabric) -> ProgramResult<u64> {
     assert_eq!(fabric.next_notice(Deps::One(Rank::new(1))).await, Err(FabricError::PeersLeft));
     assert_eq!(fabric.alloc_symmetric(8).await.map(drop), Err(FabricError::PeersLeft));
     assert!(start.elapsed() < HANG, "{:?}", start.elapsed());
-    // A joined task of this rank may still end a wait.
+    // A joined task of this rank may still end its wait.
     let here = mine.as_remote();
     let (waited, _) = join(fabric.wait_until(&mine, Deps::All, |seen| seen == n), fabric.fetch_add(&here, 1)).await;
     Ok(waited?)
@@ -111,7 +111,7 @@ async fn no_reader(fabric: Fabric) -> ProgramResult<()> {
     let notice = Some(0);
     let span = there.as_span();
     while fabric.try_post(op::Put { to: &span, from: [0u64], notice }).is_ok() {}
-    // What no room could help is no want of room.
+    // An operation that no room could help is not refused for lack of room.
     match fabric.try_post(op::Put { to: &span, from: vec![0u64; 2], notice }) {
         Err(Refused::Failed(error, _)) => assert_eq!(error, FabricError::length_mismatch(2, 1)),
         _ => panic!("two elements put to one"),

@@ -1,5 +1,5 @@
-//! Thread ranks over shared memory: collectives, waiting, and every way an operation or a rank can
-//! fail.
+//! Thread ranks over shared memory: collectives, waiting, and every way in which an operation or a
+//! rank can fail.
 
 mod losses;
 mod transfers;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use tofu2_sim::shm::Threads;
 
 const SMALL: usize = if cfg!(miri) { 1 << 16 } else { 1 << 20 };
-/// Far more than anything here takes on a busy machine.
+/// Far longer than anything here takes on a busy machine.
 const HANG: Duration = Duration::from_secs(20);
 
 fn threads(ranks: usize) -> Threads {

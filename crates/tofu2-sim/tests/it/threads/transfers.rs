@@ -1,4 +1,4 @@
-//! Bytes, notices, symmetric memory, and the errors that one rank can cause alone.
+//! Transfers, notices, symmetric memory, and the errors that a single rank can cause.
 
 use super::{SMALL, threads, word};
 use rdma_fabric::{
@@ -8,7 +8,8 @@ use rdma_fabric::{
 use std::time::Duration;
 use tofu2_sim::{JobError, shm::Threads};
 
-/// Data of all element sizes, between registered and private memory, at odd offsets.
+/// Moves data of many lengths between registered and private memory, at odd offsets, and uses all
+/// atomics.
 async fn transfers(fabric: Fabric) -> ProgramResult<()> {
     let region = fabric.alloc_symmetric(1 << 16).await?;
     let peer = Rank::new((fabric.rank().number() + 1) % fabric.ranks() as u32);
@@ -50,7 +51,7 @@ fn bytes_arrive_as_they_were_sent() {
     threads(2).run(&transfers).unwrap();
 }
 
-/// Notices until the target's queue is full, then more.
+/// Sends notices until the target's queue is full, and more after that.
 async fn notices(fabric: Fabric, count: u64) -> ProgramResult<()> {
     let region = fabric.alloc_symmetric(8 * 1024).await?;
     let me = fabric.rank().number();
@@ -95,7 +96,8 @@ fn notices_arrive_in_order_after_their_data_and_never_get_lost() {
     threads(3).run(&async |fabric| notices(fabric, 20_000).await).unwrap();
 }
 
-/// Symmetric regions: equal keys, reuse only when all have dropped, mismatches, exhaustion.
+/// Allocates symmetric regions: equal keys, reuse only after all ranks have dropped, mismatches,
+/// exhaustion.
 async fn symmetric(fabric: Fabric) -> ProgramResult<Vec<RegionKey>> {
     let (me, n) = (fabric.rank().number(), fabric.ranks() as u32);
     let mut world = Group::world(&fabric).await?;
@@ -119,16 +121,16 @@ async fn symmetric(fabric: Fabric) -> ProgramResult<Vec<RegionKey>> {
     fabric.read(&fourth.span::<u8>(&fabric, 0, 1000)?, &mut bytes)?;
     assert_eq!(bytes, vec![0; 1000], "zeroed again");
     keys.extend([second.key(), third.key(), fourth.key(), fifth.key()]);
-    // Sizes differ: everybody is told, nobody hangs, the next one works.
+    // Sizes differ: every rank gets an error, none hangs, and the next allocation works.
     let error = fabric.alloc_symmetric(if me == 1 { 8 } else { 16 }).await.map(drop).unwrap_err();
     assert!(matches!(&error, FabricError::Mismatch(differ) if differ.collective == "alloc_symmetric"), "{error}");
-    // One rank has no room: all fail.
+    // One rank has no room, so all fail.
     let big = if me == n - 1 { Some(fabric.alloc(SMALL / 2)?) } else { None };
     let error = fabric.alloc_symmetric(SMALL * 2 / 3).await.map(drop).unwrap_err();
     assert!(matches!(error, FabricError::OutOfMemory(_)), "{error}");
     drop(big);
     keys.push(fabric.alloc_symmetric(SMALL * 2 / 3).await?.key());
-    // Two at once, and one whose future is dropped half-way.
+    // Two allocations at once, and one whose future is dropped half-way.
     let (a, b) = join(fabric.alloc_symmetric(64), fabric.alloc_symmetric(128)).await;
     keys.extend([a?.key(), b?.key()]);
     if me == 0 {
@@ -154,7 +156,7 @@ fn symmetric_keys_agree() {
     }
 }
 
-/// Each error of the contract that one rank can cause.
+/// Causes each error of the contract that one rank can cause.
 async fn errors(fabric: Fabric) -> ProgramResult<()> {
     let region = fabric.alloc(100)?;
     let (me, key) = (fabric.rank(), region.key());

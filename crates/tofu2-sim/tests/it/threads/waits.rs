@@ -1,4 +1,4 @@
-//! Collectives, and waits of every kind: parked, idle, under other executors.
+//! Collectives, and waits of every kind: parked, idle, and under other executors.
 
 use super::{HANG, threads, word};
 use crate::other_executor;
@@ -6,10 +6,10 @@ use rdma_fabric::{Deps, Fabric, FabricError, Group, LocalWord, ProgramResult, Ra
 use std::time::{Duration, Instant};
 use tofu2_sim::shm::block_on;
 
-/// Miri is slow: less of everything.
+/// Miri is slow, so it runs fewer rounds.
 const ROUNDS: u64 = if cfg!(miri) { 2 } else { 20 };
 
-/// All collectives, several times, with results that depend on everybody.
+/// Runs all collectives several times, with results that depend on every rank.
 async fn collectives(fabric: Fabric, rounds: u64) -> ProgramResult<u64> {
     let mut world = Group::world(&fabric).await?;
     let (n, me) = (world.len() as u64, world.me() as u64);
@@ -53,7 +53,7 @@ fn many_ranks_on_few_cpus_make_progress() {
     assert!(start.elapsed() < HANG, "{:?}", start.elapsed());
 }
 
-/// A waiter that has been parked for long is woken by a put, by an atomic and by a notice.
+/// Wakes a long-parked waiter by a put, by an atomic and by a notice.
 async fn wakes(fabric: Fabric) -> ProgramResult<Vec<u64>> {
     let region = fabric.alloc_symmetric(64).await?;
     let (cell, addr) = (region.word::<u64>(&fabric, 0)?, word(1, region.key(), 0));
@@ -94,24 +94,25 @@ async fn wakes(fabric: Fabric) -> ProgramResult<Vec<u64>> {
 fn parked_waiters_are_woken() {
     let late = threads(2).run(&wakes).unwrap().swap_remove(1);
     println!("woken after {late:?} ns");
-    // A lost wake-up would cost 10 ms every time.
+    // A lost wake-up would cost 10 ms each time.
     assert!(late.iter().min().is_some_and(|&ns| ns < 5_000_000), "{late:?}");
 }
 
-/// An idle rank uses almost no CPU.
+/// Waits idly, which uses almost no CPU, and returns the CPU time used.
 async fn idle(fabric: Fabric, millis: u64) -> ProgramResult<u64> {
     let region = fabric.alloc_symmetric(8).await?;
     let mine: LocalWord<u64> = region.word(&fabric, 0)?;
     let before = thread_cpu_ns();
     let at = fabric.now() + Duration::from_millis(millis);
-    // Depends on itself only: the other one may be done a little earlier, which would end the wait.
+    // The wait depends on this rank only: the other may be done a little earlier, which would end
+    // the wait.
     let itself = Deps::One(fabric.rank());
     assert!(fabric.before(at, fabric.wait_until(&mine, itself, |seen| seen != 0)).await.is_none());
     assert!(fabric.now() >= at);
     Ok(thread_cpu_ns() - before)
 }
 
-/// CPU time of the calling thread.
+/// Returns the CPU time of the calling thread.
 fn thread_cpu_ns() -> u64 {
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     stat.split(' ').next().and_then(|ns| ns.parse().ok()).unwrap_or(0)

@@ -1,4 +1,4 @@
-//! The barrier unit in virtual time: how long barriers take, and that no CPU is needed.
+//! The barrier unit in virtual time: how long barriers take, and that they need no CPU.
 
 use crate::virt::start::fx100;
 use rdma_fabric::{
@@ -8,13 +8,14 @@ use rdma_fabric::{
 use std::time::Duration;
 use tofu2_sim::virt::{Job, Platform};
 
-/// Picoseconds that the last of some barriers took this rank, all having come at once.
+/// Returns how many picoseconds the last of several barriers took on this rank. All ranks start at
+/// the same time.
 async fn one_barrier(fabric: Fabric, shape: GraphShape) -> ProgramResult<u64> {
     let mut world = Group::world(&fabric).await?;
     let mut barrier = Barrier::with_shape(&mut world, shape).await?;
     let mut took = 0;
     for turn in 1..=3u64 {
-        // All begin at the same moment.
+        // All ranks begin at the same moment.
         fabric.sleep_until(rdma_fabric::Time::from_picos(turn * 10_000_000_000)).await;
         let begun = fabric.now();
         barrier.start()?;
@@ -31,10 +32,10 @@ fn slowest(job: &Job<'_>, shape: GraphShape) -> u64 {
 
 #[test]
 fn a_barrier_of_two_is_the_sum_of_its_parts() {
-    // Posting, start half, wire, relay gate, end half, polling; by whichever shape.
+    // Posting, start half, wire, relay gate, end half, polling, whatever the shape.
     let (post, gate, wire) = (150_000, 150_000, 260_000);
     assert_eq!(slowest(&fx100(2), GraphShape::RecursiveDoubling), post + gate + wire + gate + gate + post);
-    // The ring goes there and back, through the owner's relay gate.
+    // A ring goes there and back, through the owner's relay gate.
     assert_eq!(slowest(&fx100(2), GraphShape::Ring), post + gate + wire + gate + wire + gate + post);
     let slow = Platform::fx100().with("barrier_gate", 200_000).unwrap();
     assert_eq!(slowest(&Job::new(&slow, 2), GraphShape::RecursiveDoubling), post + wire + 3 * 200_000 + post);
@@ -53,13 +54,13 @@ fn barriers_grow_with_the_logarithm() {
         };
         println!("| {ranks} | {:.2} | {ring} |", time as f64 / 1e6);
         assert!(time >= last || !ranks.is_power_of_two(), "{ranks} ranks");
-        // Each step costs a gate and a wire: a line of neighbours would be hundreds of steps.
+        // Each step costs a gate and a wire; a chain of neighbours would take hundreds of steps.
         assert!(time < 2_000_000 * u64::from(ranks.ilog2() + 2), "{ranks} ranks: {time} ps");
         last = time;
     }
 }
 
-/// When this rank was back from computing, and from waiting after it.
+/// Returns when this rank finished computing, and when the wait after that ended.
 async fn meanwhile(fabric: Fabric, busy: Duration) -> ProgramResult<(u64, u64)> {
     let mut world = Group::world(&fabric).await?;
     let mut barrier = Barrier::new(&mut world).await?;
@@ -76,7 +77,7 @@ fn ranks_compute_while_the_unit_works() {
     for ranks in [2, 8, 13, 64] {
         let run = fx100(ranks).run(&async |fabric| meanwhile(fabric, Duration::from_micros(100)).await).unwrap();
         for (computed, waited) in run.outs {
-            // 100 us after the 150 ns of starting, and not a picosecond of waiting.
+            // 100 us after the 150 ns of starting, without a picosecond of waiting.
             assert_eq!((computed, waited), (10_100_150_000, 10_100_150_000), "{ranks} ranks");
         }
         let run = fx100(ranks).run(&async |fabric| meanwhile(fabric, Duration::ZERO).await).unwrap();

@@ -1,4 +1,4 @@
-//! The ground floor's groups over this provider.
+//! The ground floor's groups over the virtual-time provider.
 
 use crate::virt::start::{NETWORKS, fx100};
 use rdma_fabric::{Fabric, Group, ProgramResult};
@@ -8,7 +8,7 @@ async fn all_of_them(fabric: Fabric) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
     let (n, me) = (world.len(), world.me() as u64);
     for root in 0..n {
-        // Nobody passes before the last has come.
+        // No rank passes the barrier before the last one has arrived.
         fabric.compute(Duration::from_micros(me * 10)).await;
         let slowest = fabric.now().as_picos();
         world.barrier().await?;

@@ -1,4 +1,4 @@
-//! Flows that share a link, and those that don't.
+//! Flows that share a link, and flows that don't.
 
 use crate::virt::start::{at, meet};
 use rdma_fabric::{Fabric, ProgramResult, Rank};
@@ -7,8 +7,8 @@ use tofu2_sim::virt::{Arbiter, Job, Link, NetworkModel, Paths, Platform, TofuSha
 
 const PACKET: usize = 1_920;
 
-/// Each rank that begins a flow (from, to) sends so many full packets, each a put of its own, and
-/// tells when all had arrived.
+/// Each rank from which a flow (from, to) starts sends `packets` full packets, each a put of its
+/// own. Returns when all had arrived.
 async fn flows(fabric: Fabric, flows: Vec<(usize, usize)>, packets: usize) -> ProgramResult<u64> {
     let home = fabric.alloc_symmetric(64 + PACKET).await?;
     let me = fabric.rank().index();
@@ -37,12 +37,13 @@ fn ends(job: &Job<'_>, pairs: &[(usize, usize)]) -> Vec<u64> {
     pairs.iter().map(|&(from, _)| run.outs[from]).collect()
 }
 
-/// Four nodes in a line.
+/// Returns a line of four nodes.
 fn line() -> TofuShape {
     TofuShape::new([4, 1, 1, 1, 1, 1], [false; 6]).unwrap()
 }
 
-/// One flow fills a link: posting takes no time, engines are as fast as links.
+/// Returns a machine on which one flow fills a link: posting takes hardly any time, and engines are
+/// as fast as links.
 fn link_bound() -> Platform {
     Platform::fx100().with("payload_byte", 86_000).unwrap().with("post", 1_000).unwrap()
 }
@@ -60,8 +61,8 @@ fn ratio(value: u64, base: u64, expected: f64) {
     assert!((ratio / expected - 1.0).abs() < 0.02, "{value} / {base} = {ratio}, not {expected}");
 }
 
-/// A table of flows: what runs, which flows, links that two of them share, and by how much each is
-/// slower than the first alone.
+/// A table of cases: the job, its flows, the number of links that two of the flows share, and how
+/// much slower each is than the first alone.
 #[test]
 fn flows_are_slowed_by_those_that_share_a_link() {
     let routed = |platform: &Platform| Job::new(platform, 4).shape(line()).network(NetworkModel::Router);
@@ -69,8 +70,8 @@ fn flows_are_slowed_by_those_that_share_a_link() {
     for (case, job, flows, links, slower) in [
         ("round robin", routed(&link_bound()).arbiter(Arbiter::RoundRobin), [(0, 2), (1, 3)], 1, 2.0),
         ("oldest first", routed(&link_bound()).arbiter(Arbiter::OldestFirst), [(0, 2), (1, 3)], 1, 2.0),
-        // 10 GB/s each, the link carries 93 % of 12.5 GB/s. Posting takes 150 ns, less than a
-        // packet's 192 ns.
+        // Each flow needs 10 GB/s, and the link carries 93 % of 12.5 GB/s. Posting takes 150 ns,
+        // less than a packet's 192 ns.
         ("FX100", routed(&of_fx100), [(0, 2), (1, 3)], 1, 2.0 * 10.0 / (12.5 * 0.930)),
         ("side by side", routed(&link_bound()), [(0, 1), (2, 3)], 0, 1.0),
         ("in opposite directions", routed(&link_bound()), [(0, 1), (1, 0)], 0, 1.0),
@@ -94,7 +95,7 @@ fn latency_only_has_no_contention() {
 fn other_paths_lead_round_a_full_link() {
     let shape = TofuShape::new([4, 1, 1, 2, 3, 2], [false, false, false, false, true, false]).unwrap();
     let job = |paths| Job::new(&link_bound(), 48).shape(shape).network(NetworkModel::Router).paths(paths);
-    // From group 0 to 2 and from 1 to 3, at the same place of the group each time.
+    // From group 0 to 2 and from 1 to 3, at the same position in the group each time.
     let pairs = (0..12).map(|place| [(place, 24 + place), (12 + place, 36 + place)]);
     let apart = pairs.into_iter().find(|[a, b]| shared(&job(Paths::Spread), *a, *b) == 0).unwrap();
     assert_eq!(shared(&job(Paths::Default), apart[0], apart[1]), 1);
@@ -107,8 +108,8 @@ fn other_paths_lead_round_a_full_link() {
     }
 }
 
-/// Three nodes of a line send to the fourth. Its neighbour's packets compete once, those of the far
-/// ones two or three times.
+/// Three nodes of a line send to the fourth. The packets of the nearest one compete once, those of
+/// the far ones two or three times.
 fn parking_lot(arbiter: Arbiter) -> [u64; 3] {
     let job = Job::new(&link_bound(), 4).shape(line()).network(NetworkModel::Router).arbiter(arbiter);
     let alone = ends(&job, &[(2, 3)])[0];
@@ -118,7 +119,7 @@ fn parking_lot(arbiter: Arbiter) -> [u64; 3] {
 
 #[test]
 fn round_robin_gives_the_nearest_half_of_a_shared_link_and_oldest_first_each_a_third() {
-    // Half the link until its packets are through, then the others have it.
+    // The nearest has half the link until its packets are through; then the others have it.
     let round_robin = (Arbiter::RoundRobin, [300, 300, 200]);
     for (arbiter, expected) in [round_robin, (Arbiter::OldestFirst, [300; 3])] {
         let ends = parking_lot(arbiter);

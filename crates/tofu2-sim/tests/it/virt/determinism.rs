@@ -1,4 +1,4 @@
-//! Equal jobs run equally; seeds explore.
+//! Equal jobs run equally; seeds explore schedules.
 
 use crate::virt::{
     saturation::pairs,
@@ -45,8 +45,8 @@ fn arbiters_differ() {
     assert_ne!(hash(Arbiter::RoundRobin), hash(Arbiter::OldestFirst));
 }
 
-/// Recorded: the model's arithmetic and order of events. A deliberate change of the model changes
-/// it.
+/// Recorded hashes, which fix the model's arithmetic and order of events. A deliberate change of
+/// the model changes them.
 #[test]
 fn the_hash_is_the_recorded_one() {
     let hashes = NETWORKS.map(|network| run(base(network)).trace_hash);

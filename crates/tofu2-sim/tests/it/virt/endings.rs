@@ -1,4 +1,4 @@
-//! How waits and jobs end when not all goes well.
+//! How waits and jobs end when something goes wrong.
 
 use crate::virt::start::{NETWORKS, add, at, fx100, meet};
 use rdma_fabric::{Deps, Fabric, FabricError, ProgramResult, Rank};
@@ -19,8 +19,7 @@ enum On {
     Some,
 }
 
-/// The others end after 1 us times their rank, the way they are told; rank 0 waits for them in
-/// vain.
+/// The others end after 1 us times their rank, as `others` says. Rank 0's wait for them must fail.
 async fn left_alone(fabric: Fabric, others: End, on: On, notice: bool) -> ProgramResult<Option<FabricError>> {
     let home = fabric.alloc_symmetric(64).await?;
     let me = fabric.rank().number();
@@ -44,7 +43,7 @@ async fn left_alone(fabric: Fabric, others: End, on: On, notice: bool) -> Progra
         let word = home.word::<u64>(&fabric, 0)?;
         fabric.wait_until(&word, deps, |value| value == 1).await.unwrap_err()
     };
-    // At once, not when everything else is over.
+    // The wait ends at once, not when everything else is over.
     let expected = if let (On::All, End::Return) = (on, others) { 4 } else { 2 };
     assert_eq!(fabric.now().as_picos(), expected * 1_000_000);
     Ok(Some(error))
@@ -62,7 +61,7 @@ fn peers_that_end_end_the_waits_for_them() {
     }
 }
 
-/// Rank 1 fails; rank 0 tells what each kind of use of it gives, by failing itself if it is not as
+/// Rank 1 fails. The others check what each kind of use of it returns, and abort if that is not as
 /// expected.
 async fn lost_peer(fabric: Fabric) -> ProgramResult<()> {
     let home = fabric.alloc_symmetric(64).await?;
@@ -80,7 +79,7 @@ async fn lost_peer(fabric: Fabric) -> ProgramResult<()> {
     let located = fabric.remote_word::<u64>(at(1, home.key(), 8)).map(drop);
     let flushed = fabric.flush(Rank::new(1)).await;
     let room = fabric.room(Some(Rank::new(1))).await;
-    // A wait for somebody else is not disturbed.
+    // A wait for another rank is not disturbed.
     if me == 0 {
         fabric.sleep(Duration::from_micros(5)).await;
         fabric.put_word(&fabric.remote_word::<u64>(at(2, home.key(), 0))?, 1).await?;
@@ -91,7 +90,7 @@ async fn lost_peer(fabric: Fabric) -> ProgramResult<()> {
     }
     let all = [waited.map(drop), posted.map(drop), put, located, flushed, room];
     for (i, result) in all.into_iter().enumerate() {
-        // An assertion here would be hidden behind rank 1's failure, which came first.
+        // A failed assertion would be hidden by rank 1's failure, which came first.
         if result != Err(lost.clone()) {
             eprintln!("use {i} of a lost rank gave {result:?}");
             std::process::abort();
@@ -106,7 +105,7 @@ fn every_use_of_a_lost_rank_says_so() {
     assert!(matches!(error, JobError::RankFailed { rank, .. } if rank == Rank::new(1)), "{error}");
 }
 
-/// In flight when it was lost or deregistered.
+/// Operations in flight when their target region is deregistered.
 async fn in_flight(fabric: Fabric) -> ProgramResult<()> {
     let home = fabric.alloc_symmetric(64).await?;
     let (me, ranks) = (fabric.rank().index(), fabric.ranks());
@@ -114,7 +113,7 @@ async fn in_flight(fabric: Fabric) -> ProgramResult<()> {
         let data = fabric.alloc(64)?;
         let key = data.key().to_bits() + 1;
         fabric.put_word(&fabric.remote_word::<u64>(at(0, home.key(), 0))?, key).await?;
-        // What rank 0 posts now is under way when the region goes.
+        // What rank 0 posts now is in flight when the region goes.
         fabric.sleep(Duration::from_nanos(710)).await;
         Some(data)
     } else {
@@ -150,7 +149,7 @@ fn deregistration_in_flight_is_reported() {
     }
 }
 
-/// Two wait for each other.
+/// Ranks 1 and 2 wait for each other.
 async fn embrace(fabric: Fabric) -> ProgramResult<()> {
     let home = fabric.alloc_symmetric(64).await?;
     fabric.compute(Duration::from_nanos(3)).await;
@@ -175,7 +174,7 @@ fn deadlock_is_reported_with_time_and_first_rank() {
     }
 }
 
-/// A peer's operation that is under way when the peer leaves still ends the wait.
+/// A peer's operation that is in flight when the peer leaves still ends the wait.
 async fn last_words(fabric: Fabric) -> ProgramResult<u64> {
     let home = fabric.alloc_symmetric(64).await?;
     let word = home.word::<u64>(&fabric, 0)?;
@@ -187,7 +186,7 @@ async fn last_words(fabric: Fabric) -> ProgramResult<u64> {
     let value = fabric.wait_until(&word, Deps::One(Rank::new(1)), |value| value != 0).await?;
     let gone = fabric.wait_until(&word, Deps::All, |value| value == 8).await;
     assert_eq!(gone, Err(FabricError::PeersLeft));
-    // Its own atomic may end its wait as well.
+    // The rank's own atomic may end its wait as well.
     drop(fabric.post(add(&word.as_remote(), 1)).await?);
     Ok(value + fabric.wait_until(&word, Deps::All, |value| value == 8).await?)
 }
@@ -256,7 +255,7 @@ fn at_the_end_of_time_jobs_end() {
     }
 }
 
-/// Rank 0 computes for longer than there is time; the others wait for it.
+/// Rank 0 computes past the end of time; the others wait for it.
 async fn beyond(fabric: Fabric, long: Duration) -> ProgramResult<Option<FabricError>> {
     let home = fabric.alloc_symmetric(8).await?;
     fabric.sleep(Duration::from_micros(5)).await;

@@ -1,4 +1,4 @@
-//! Faults: each kind does what it says, a record replays, and protocols live through what they
+//! Faults: each kind does what it says, a recorded list replays, and protocols survive what they
 //! must.
 
 use crate::virt::start::{NETWORKS, add, fx100, opened};
@@ -12,7 +12,7 @@ use tofu2_sim::{
     virt::{Fault, FaultKind, Faults, Odds, Run},
 };
 
-/// Where every region is registered.
+/// The address at which every region is registered.
 const AT: Stadd = Stadd::fixed(0);
 const SOON: Time = Time::from_picos(50_000_000);
 
@@ -24,8 +24,8 @@ fn struck<T>(run: &Run<T>) -> Vec<bool> {
     run.faults.as_ref().expect("a report").struck.clone()
 }
 
-/// After the fault's time, rank 0 sends 64 KiB to rank 1 and then a flag, by control queues; rank 1
-/// tells when it saw what, in ns.
+/// After the fault's time, rank 0 sends `bytes` bytes to rank 1 through control queues, with a
+/// notice and credit. Returns when each rank saw what, in ns.
 async fn sent(fabric: Fabric, bytes: u32) -> ProgramResult<[u64; 3]> {
     let mut world = Group::world(&fabric).await?;
     let (region, queue) = opened(&fabric, bytes as usize + 64, QueueSpec::new(QueueMode::Session).ahead(9)).await?;
@@ -54,7 +54,7 @@ async fn sent(fabric: Fabric, bytes: u32) -> ProgramResult<[u64; 3]> {
     if matches!(&notice, Err(FabricError::Queue(error)) if matches!(**error, QueueError::MrqOverflow { .. })) {
         return Ok([first?, whole?, u64::MAX]);
     }
-    // The tenth slot of credit releases this.
+    // The tenth slot of credit releases the last of these.
     for _ in 0..10 {
         queue.post(Posting::new(Command::Nop).tcq(0), Deps::All).await?;
     }
@@ -64,7 +64,7 @@ async fn sent(fabric: Fabric, bytes: u32) -> ProgramResult<[u64; 3]> {
     Ok([first?, whole?, after(fabric.now())])
 }
 
-/// What rank 1 saw, with one fault and without.
+/// Returns what both ranks saw without the fault and with it.
 fn compared(kind: FaultKind) -> ([[u64; 3]; 2], [[u64; 3]; 2]) {
     let program = async move |fabric| sent(fabric, 1 << 16).await;
     let outs = |run: Run<[u64; 3]>| [run.outs[0], run.outs[1]];
@@ -82,8 +82,8 @@ fn a_partial_put_is_seen_in_halves() {
     assert!(ill[0] + 1000 < ill[1], "the first half is seen early: {ill:?}");
 }
 
-/// After the fault's time, rank 0 sends atomics to rank 1 and then a long put in strong order; rank
-/// 1 tells how many of the atomics it saw when it saw the first of the put.
+/// After the fault's time, rank 0 sends atomics to rank 1 and then a long put in strong order. Rank
+/// 1 returns how many of the atomics it saw when it saw the beginning of the put.
 async fn ordered(fabric: Fabric, atomics: u64) -> ProgramResult<u64> {
     const BYTES: usize = 4096;
     let mut world = Group::world(&fabric).await?;
@@ -148,7 +148,7 @@ fn an_overflow_stops_the_queue() {
     assert_eq!(ill[2], u64::MAX);
 }
 
-/// Rank 0 waits for the others one by one and tells how the waits ended.
+/// Rank 0 waits for the others one by one and returns how the waits ended.
 async fn bereaved(fabric: Fabric) -> ProgramResult<String> {
     let region = fabric.alloc_symmetric(8).await?;
     let word = region.word::<u64>(&fabric, 0)?;
@@ -178,8 +178,8 @@ fn a_node_that_stops_takes_its_ranks_along() {
     assert_eq!(struck(&run), [true]);
 }
 
-/// Rank 1 posts to rank 0 and fails, at once or when that has arrived. What is in rank 0's three
-/// words long after.
+/// Rank 1 posts to rank 0 and fails, at once or after that has arrived. Rank 0 returns what is in
+/// its three words long after, and the notice.
 async fn last_orders(fabric: Fabric, waits: bool) -> ProgramResult<Vec<u64>> {
     let mut world = Group::world(&fabric).await?;
     let (region, queue) = opened(&fabric, 32, QueueSpec::new(QueueMode::Normal)).await?;
@@ -217,7 +217,7 @@ fn what_a_rank_had_on_the_way_is_lost_with_it() {
     }
 }
 
-/// A ring of session queues that runs `laps` times by itself; every rank checks what came.
+/// A ring of session queues runs `laps` laps by itself; every rank checks what arrived.
 async fn laps(fabric: Fabric, laps: u64) -> ProgramResult<u64> {
     let mut world = Group::world(&fabric).await?;
     let (region, queue) = opened(&fabric, 8 * laps as usize, QueueSpec::new(QueueMode::Session)).await?;
@@ -250,7 +250,7 @@ async fn laps(fabric: Fabric, laps: u64) -> ProgramResult<u64> {
     Ok(words.iter().sum())
 }
 
-/// Randomised; the seed is part of every message.
+/// Randomised; every message names the seed.
 #[test]
 fn a_ring_lives_through_drawn_faults_and_a_record_replays_them() {
     let program = async move |fabric| laps(fabric, 60).await;
@@ -268,8 +268,8 @@ fn a_ring_lives_through_drawn_faults_and_a_record_replays_them() {
     assert!(any > 200, "only {any} faults met anything");
 }
 
-/// A mutation: a session offset for which an advance is lost is not lived through, so the test
-/// above would see one.
+/// A mutation: the ring does not survive a lost advance of a session offset, so the previous test
+/// would notice one.
 #[test]
 fn a_credit_that_never_comes_stops_the_ring() {
     let never = FaultKind::LateCredit { rank: 3, by: Duration::from_secs(3600) };
@@ -279,7 +279,7 @@ fn a_credit_that_never_comes_stops_the_ring() {
     assert!(!matches!(late, Ok(end) if end < Time::from_picos(1_000_000_000_000_000)), "{late:?}");
 }
 
-/// Without faults, a job that could have some runs as one that can't.
+/// An empty list of faults changes nothing.
 #[test]
 fn no_faults_change_nothing() -> ProgramResult<()> {
     let program = async move |fabric| laps(fabric, 10).await;

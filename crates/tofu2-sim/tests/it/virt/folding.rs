@@ -15,7 +15,7 @@ fn hops(shape: &TofuShape, a: Coordinates, b: Coordinates) -> u32 {
     shape.hops(shape.node(a).unwrap(), shape.node(b).unwrap(), None).unwrap()
 }
 
-/// Hops between neighbours along the logical axes, ends not joined.
+/// Returns the hops between neighbours along the logical axes, without joining the ends.
 fn steps(fold: &Fold) -> BTreeSet<u32> {
     let lengths = fold.lengths();
     let strides = [lengths[1] * lengths[2], lengths[2], 1];
@@ -61,8 +61,8 @@ proptest! {
         prop_assert_eq!(Fold::new(shape, Folding::Snake).seams(), [0, 0, 1]);
     }
 
-    /// An axis closes unless it is an odd rectangle without ring, or a line of more than two
-    /// without partner.
+    /// An axis closes unless it is an odd rectangle without a ring, or a line of more than two
+    /// without a partner.
     #[test]
     fn axes_are_open_only_where_the_shape_leaves_no_ring(shape in shapes()) {
         let seams = Fold::new(shape, Folding::VirtualTorus).seams();
@@ -116,14 +116,14 @@ fn y_goes_out_through_two_columns_of_b_and_back_through_the_third() {
     let places: Vec<(u8, u8)> = (0..9).map(|place| fold.coordinates(place).unwrap()).map(|at| (at.y, at.b)).collect();
     assert_eq!(places, [(0, 0), (0, 1), (0, 2), (1, 2), (1, 1), (2, 1), (2, 2), (2, 0), (1, 0)]);
     assert_eq!(fold.seams(), [0, 1, 0]);
-    // Nine nodes of a mesh: no ring goes through an odd number of them.
+    // Nine nodes of a mesh: a mesh has no cycle through an odd number of nodes.
     let mesh = TofuShape::new([1, 3, 1, 1, 3, 1], [false; 6]).unwrap();
     assert_eq!(Fold::new(mesh, Folding::VirtualTorus).seams(), [0, 4, 0]);
     assert_eq!(Fold::new(mesh, Folding::Snake).seams(), [0, 0, 4]);
 }
 
-/// How long a put to the next rank takes to arrive, in picoseconds; the last rank's goes to the
-/// first.
+/// Measures how long a put to the next rank takes to arrive, in picoseconds. The last rank's goes
+/// to the first.
 async fn to_the_next(fabric: Fabric) -> ProgramResult<u64> {
     let home = fabric.alloc_symmetric(64).await?;
     let (me, ranks) = (fabric.rank().index(), fabric.ranks());

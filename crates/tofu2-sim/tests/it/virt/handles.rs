@@ -1,4 +1,4 @@
-//! Handles of puts, whose end is known when they are posted.
+//! Handles of puts, whose completion time is known when they are posted.
 
 use crate::virt::start::fx100;
 use rdma_fabric::{Fabric, Handle, ProgramResult, Rank, Region, Time};
@@ -9,8 +9,9 @@ async fn put(fabric: &Fabric, home: &Region) -> Result<Handle<[u64; 1]>, String>
     fabric.try_put(&there, [7], None).map_err(|refused| format!("{refused:?}"))
 }
 
-/// Posts until the CPU is ahead of the first put's end, and takes the result without a wait. Then
-/// awaits the same one: that takes until the end has come for everybody.
+/// Posts until the CPU is ahead of the first put's completion, and takes the result without a wait.
+/// Then awaits a put that is complete for this rank only: this takes until the events have caught
+/// up.
 async fn ahead(fabric: Fabric) -> ProgramResult<u64> {
     let home = fabric.alloc_symmetric(8).await?;
     if fabric.rank() != Rank::new(0) {
@@ -40,8 +41,8 @@ fn a_rank_that_is_ahead_takes_results_without_a_wait() {
     assert_eq!(run.stats.trace_hash, again.stats.trace_hash);
 }
 
-/// What a put takes, and a flush after it, from a time on; it is tested and awaited
-/// several times, and another one's handle is dropped.
+/// Measures how long a put and a flush after it take, from day `days` on. The handle is tested and
+/// awaited several times, and the handle of another put is dropped.
 async fn after(fabric: Fabric, days: u64) -> ProgramResult<(u64, u64)> {
     const DAY: u64 = 86_400_000_000_000_000;
     let home = fabric.alloc_symmetric(8).await?;

@@ -10,8 +10,8 @@ use std::time::Duration;
 use tofu2_sim::virt::{Job, NetworkModel, Path, Paths, Platform, System, Torus};
 
 /// Rank 0 measures a fetch-add, a get and a flushed put on the last rank's memory; the last rank
-/// measures a put's way. Picoseconds: atomic, put handle, flush after it, get, arrival of a put
-/// since it was posted.
+/// measures a put's one-way time. Returns, in picoseconds: atomic, put handle, flush after the put,
+/// get, and a put's arrival since it was posted.
 async fn measure(fabric: Fabric, bytes: usize) -> ProgramResult<[u64; 5]> {
     let home = fabric.alloc_symmetric(64 + bytes + 64).await?;
     let (me, last) = (fabric.rank().index(), fabric.ranks() - 1);
@@ -58,7 +58,7 @@ fn figures(network: NetworkModel, nodes: u32, ppn: u32, bytes: usize) -> [u64; 5
 #[test]
 fn unloaded_latencies_are_the_calibrated_sums() {
     for (nodes, ppn, expected) in [
-        // Inside a node, to a neighbour, and over two further hops of 100 ns each.
+        // Inside a node, to a neighbour, and two further hops of 100 ns each.
         (1, 2, [1_169_500, 300_000, 900_000, 900_000, 450_000]),
         (2, 1, [1_689_500, 300_000, 1_420_000, 1_420_000, 710_000]),
         (4, 1, [2_089_500, 300_000, 1_820_000, 1_820_000, 910_000]),
@@ -72,7 +72,7 @@ fn unloaded_latencies_are_the_calibrated_sums() {
 #[test]
 fn a_detour_costs_its_hops_on_the_way_there() {
     // To the neighbour along C by a path that differs in A and B: B, A, then A, C, B. The answer
-    // goes the straight way.
+    // takes the direct route.
     let detour = Paths::Fixed(Path { a: 1, b: 1, c: 0 });
     for network in NETWORKS {
         let job = fx100(2).shape(System::FX100_36.shape()).paths(detour).network(network);
@@ -102,7 +102,7 @@ async fn clockwork(fabric: Fabric) -> ProgramResult<[u64; 7]> {
     let uncharged = now();
     fabric.sleep(Duration::from_micros(1)).await;
     let slept = now();
-    // Two computations of one CPU take their sum, two sleeps the longer.
+    // Two computations on one CPU take the sum of their times, two sleeps only the longer time.
     join(fabric.compute(ns(10)), fabric.compute(ns(20))).await;
     let computed_both = now();
     join(fabric.sleep(ns(10)), fabric.sleep(ns(20))).await;
@@ -152,7 +152,7 @@ async fn pipeline(fabric: Fabric) -> ProgramResult<u64> {
 #[test]
 fn operations_overlap() {
     let run = fx100(2).run(&pipeline).unwrap();
-    // The unit is the bottleneck: first arrival, four services, the way back.
+    // The atomic unit is the bottleneck: first arrival, four services, return leg.
     assert_eq!(run.outs[0], 710_000 + 4 * 269_500 + 710_000);
 }
 

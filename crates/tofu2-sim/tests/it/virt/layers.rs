@@ -1,5 +1,5 @@
-//! What stands between a program and its fabric: what changes nothing changes nothing, and sees all
-//! that it asks for.
+//! Layers between a program and its fabric: a layer that changes nothing has no effect, and a layer
+//! sees everything that it asks for.
 
 use crate::virt::{control_queues::determinism::mixture, saturation::pairs, start::fx100};
 use rdma_fabric::{
@@ -15,7 +15,7 @@ use std::{
 };
 use tofu2_sim::{shm::Threads, virt::Stats};
 
-/// Passes everything on.
+/// A layer that passes everything on.
 #[derive(Debug)]
 struct Through {
     below: Fabric,
@@ -32,7 +32,7 @@ impl Provider for Through {
     forward!(test, forget, try_notice, poll_wait, end_wait, now, detach, optional);
 }
 
-/// A program under two that change nothing.
+/// A program under two layers that change nothing.
 struct Under<P>(P);
 
 impl<P: Program> Program for Under<P> {
@@ -43,7 +43,7 @@ impl<P: Program> Program for Under<P> {
     }
 }
 
-/// But for the room that a rank's future takes.
+/// Returns a run's figures, except the memory that a rank's future takes.
 fn stats(ranks: usize, program: &impl Program) -> Stats {
     let mut stats = fx100(ranks).ranks_per_node(2).run(program).unwrap().stats;
     stats.bytes_per_rank = 0;
@@ -62,7 +62,7 @@ fn a_run_under_layers_that_change_nothing_is_the_same_event_by_event() {
     );
 }
 
-/// Notes what passes.
+/// A layer that counts what passes.
 #[derive(Debug)]
 struct Noting {
     below: Fabric,
@@ -134,7 +134,7 @@ impl Provider for Noting {
     }
 }
 
-/// Some of everything, by one rank with itself, and what was noted of it.
+/// Does a bit of everything, by one rank with itself, and returns what was counted.
 async fn noted(fabric: Fabric) -> ProgramResult<Vec<(&'static str, usize)>> {
     let below = fabric;
     let noted = Arc::<Noted>::default();

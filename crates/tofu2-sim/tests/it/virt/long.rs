@@ -3,11 +3,11 @@
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
 use tofu2_sim::virt::{Job, Platform};
 
-/// The machine's longest transfer, and more than 31 bits can count, in bytes.
+/// Lengths in bytes around the machine's longest transfer, and beyond what 31 bits can count.
 /// `cargo xtask long-transfers` tries more.
 const LENGTHS: [usize; 4] = [(1 << 24) - 1, 1 << 24, (1 << 24) + 1, (1 << 31) + 1];
 
-/// How long a put of so many zeros takes, and what is there afterwards.
+/// Measures how long a put of `len` zeros takes, and checks the memory afterwards.
 async fn zeros(fabric: Fabric, len: usize) -> ProgramResult<u64> {
     let mut world = Group::world(&fabric).await?;
     let region = fabric.alloc_symmetric(len).await?;
@@ -34,11 +34,11 @@ fn time_grows_with_the_length() {
         assert!(run.stats.bytes_per_rank < 1 << 24, "{len} zeros take {} bytes", run.stats.bytes_per_rank);
         last = took;
     }
-    // 12.5 GB/s at most: nothing was lost by counting in 32 bits.
+    // At most 12.5 GB/s: nothing was lost by counting in 32 bits.
     assert!(last > (LENGTHS[3] as u64) * 80 / 2, "{last}");
 }
 
-/// The last byte of a long region, put alone and got with the rest before it.
+/// Puts the last byte of a long region alone, and gets it together with the rest before it.
 async fn ends(fabric: Fabric, len: usize) -> ProgramResult<u8> {
     let mut world = Group::world(&fabric).await?;
     let region = fabric.alloc_symmetric(len).await?;

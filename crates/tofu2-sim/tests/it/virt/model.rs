@@ -13,7 +13,7 @@ enum Operation {
     Get(usize, usize),
     Amo64(usize, Amo<u64>),
     Amo32(usize, Amo<u32>),
-    /// Own memory of the poster in between: put from and get into registered memory.
+    /// A put from, or a get into, registered memory of the poster.
     PutFrom(usize, usize),
     GetInto(usize, usize),
 }
@@ -47,7 +47,7 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-/// Rank 1 does the steps on rank 0's memory, one after the other.
+/// Rank 1 performs the steps on rank 0's memory, one after the other.
 async fn replay(fabric: Fabric, steps: Vec<Operation>) -> ProgramResult<()> {
     let home = fabric.alloc_symmetric(BYTES + 64).await?;
     let me = fabric.rank().index();

@@ -5,7 +5,7 @@ use rdma_fabric::{Deps, Fabric, FabricError, ProgramResult, Rank, Refused, op};
 use std::time::Duration;
 use tofu2_sim::virt::{Job, Platform};
 
-/// All others send rank 0 numbered notices; it takes them slowly.
+/// All other ranks send numbered notices to rank 0, which takes them slowly.
 async fn many_to_one(fabric: Fabric, each: u64) -> ProgramResult<Vec<(u32, u64)>> {
     let home = fabric.alloc_symmetric(4096).await?;
     let me = fabric.rank().index();
@@ -19,7 +19,7 @@ async fn many_to_one(fabric: Fabric, each: u64) -> ProgramResult<Vec<(u32, u64)>
         for _ in 0..each * (fabric.ranks() as u64 - 1) {
             let notice = fabric.next_notice(Deps::All).await?;
             assert_eq!((notice.region, notice.end), (home.key(), 64 * notice.from.number() as u64 + 16));
-            // The data were there before the notice.
+            // The data were written before the notice.
             let span = fabric.local_span::<u8>(at(0, home.key(), notice.end as usize - 16), 16)?;
             let mut data = [0u8; 16];
             fabric.read(&span, &mut data)?;
@@ -56,7 +56,7 @@ fn notices_of_a_poster_keep_their_order_whatever_the_network_does() {
 fn a_full_notice_queue_loses_nothing_and_serves_in_order() {
     let platform = Platform::fx100().with("receive_queue", 3).unwrap();
     let got = check(Job::new(&platform, 6), 50);
-    // Nobody waits much longer than the others: places are given in the order of asking.
+    // No rank waits much longer than the others: places are granted in the order of the requests.
     for window in got[10..got.len() - 25].windows(15) {
         assert!((1..=5).all(|rank| window.iter().any(|(from, _)| *from == rank)), "{window:?}");
     }
@@ -75,7 +75,7 @@ async fn refused(fabric: Fabric) -> ProgramResult<()> {
             drop(fabric.try_post(put(255)).map_err(Refused::into_inner).expect("room for two"));
         }
         assert!(matches!(fabric.try_post(put(0)), Err(Refused::Full(_))));
-        // Waiting for room and giving up leaves the place to others.
+        // A rank that waits for room and gives up leaves the place to others.
         let soon = fabric.now() + Duration::from_nanos(10);
         assert!(fabric.before(soon, fabric.room(Some(Rank::new(0)))).await.is_none());
         fabric.flush_all().await?;

@@ -23,7 +23,7 @@ async fn fill_up(fabric: Fabric) -> ProgramResult<usize> {
         }
         posted += 1;
     }
-    // Put, get and nop are refused as well, and come back.
+    // Puts, gets and nops are refused as well, and returned.
     let buffer = match fabric.try_post(op::Put { to: &word.as_span(), from: vec![5u64], notice: None }) {
         Err(Refused::Full(op)) => op.from,
         _ => panic!("not refused as full"),
@@ -31,7 +31,7 @@ async fn fill_up(fabric: Fabric) -> ProgramResult<usize> {
     assert_eq!(buffer, [5]);
     assert!(matches!(fabric.try_post(op::Get { from: &word.as_span(), to: vec![0u64] }), Err(Refused::Full(_))));
     assert!(matches!(fabric.try_post(op::Nop), Err(Refused::Full(_))));
-    // Branches that wait for room get it in the order they came.
+    // Branches that wait for room get it in the order in which they came.
     let order = RefCell::new(vec![]);
     let branches = (0..20).map(|i| {
         let (fabric, word, order) = (&fabric, &word, &order);
@@ -57,7 +57,7 @@ fn a_full_transmit_queue_refuses_and_makes_room_in_order() {
     assert_eq!(fx100(1).run(&fill_up).unwrap().outs, [2048]);
 }
 
-/// Polls its parts only when told so, as combinators outside this workspace do.
+/// Polls its parts only when they were woken, as combinators outside this workspace do.
 struct FlagWaker(AtomicBool, Mutex<Option<Waker>>);
 
 impl Wake for FlagWaker {
@@ -87,7 +87,7 @@ async fn only_when_told<T>(future: impl Future<Output = T>) -> (T, u32) {
     .await
 }
 
-/// Gives way once.
+/// Yields once.
 async fn give_way() {
     let mut given = false;
     std::future::poll_fn(|cx| {
@@ -105,7 +105,7 @@ async fn foreign(fabric: Fabric) -> ProgramResult<()> {
     let me = fabric.rank().index();
     let word = fabric.remote_word::<u64>(at(1 - me, home.key(), 0))?;
     let own = fabric.local_word::<u64>(at(me, home.key(), 0))?;
-    // Every kind of wait tells a foreign waker.
+    // Every kind of wait wakes a foreign waker.
     let (old, polls) = only_when_told(fabric.fetch_add(&word, 1)).await;
     assert!(old? == 0 && polls >= 2);
     only_when_told(fabric.wait_until(&own, Default::default(), |v| v > 0)).await.0?;
@@ -114,7 +114,7 @@ async fn foreign(fabric: Fabric) -> ProgramResult<()> {
     only_when_told(fabric.flush_all()).await.0?;
     only_when_told(fabric.compute(std::time::Duration::from_nanos(5))).await;
     only_when_told(fabric.sleep(std::time::Duration::from_nanos(5))).await;
-    // A program that polls lets time pass.
+    // A program that polls lets virtual time pass.
     let mut handle = fabric.post(add(&word, 1)).await?;
     let (mut turns, start) = (0, fabric.now());
     while !handle.test() {

@@ -1,4 +1,5 @@
-//! Hop by hop: nothing is lost, nothing locks up, and contention is unfair as published.
+//! Hop-by-hop routing: nothing is lost, nothing deadlocks, and contention is as unfair as
+//! published.
 
 use crate::virt::{
     saturation::pairs,
@@ -7,8 +8,8 @@ use crate::virt::{
 use rdma_fabric::{Fabric, ProgramResult};
 use tofu2_sim::virt::{Arbiter, Folding, Job, NetworkModel, Path, Paths, Platform, TofuShape, Torus};
 
-/// Random all-to-all traffic of puts, gets and atomics; how much each rank received is checked by
-/// sums.
+/// Random all-to-all traffic of puts, gets and atomics. Returns how many adds this rank sent and
+/// received, packed into one number.
 async fn storm(fabric: Fabric, seed: u64, each: usize) -> ProgramResult<u64> {
     let ranks = fabric.ranks();
     let home = fabric.alloc_symmetric(64 + 8 * 1024).await?;
@@ -56,7 +57,7 @@ async fn storm(fabric: Fabric, seed: u64, each: usize) -> ProgramResult<u64> {
     Ok(adds << 32 | received)
 }
 
-/// Everybody's adds have been received when all is over. Returns the trace hash.
+/// Checks that all ranks' adds have been received in the end. Returns the trace hash.
 fn nothing_is_lost(job: &Job<'_>, seed: u64, each: usize, case: &str) -> u64 {
     let run = job.run(&async |fabric| storm(fabric, seed, each).await).unwrap_or_else(|e| panic!("{case}: {e}"));
     let sent: u64 = run.outs.iter().map(|out| out >> 32).sum();
@@ -93,7 +94,7 @@ fn nothing_locks_up_on_tofus_routes_by_any_path() {
     }
 }
 
-/// Everybody sends large puts half-way round the ring, so that every buffer of it fills.
+/// All ranks send large puts half-way round the ring, so that every buffer fills.
 async fn half_way(fabric: Fabric) -> ProgramResult<()> {
     let home = fabric.alloc_symmetric(64 + 100_000).await?;
     let (me, n) = (fabric.rank().index(), fabric.ranks());
@@ -114,7 +115,7 @@ fn full_rings_keep_moving() {
     }
 }
 
-/// Time at which the last of many puts to rank 0 is known to be there.
+/// Returns when the last of many puts to rank 0 is known to have arrived.
 async fn converge(fabric: Fabric, bytes: usize) -> ProgramResult<u64> {
     let home = fabric.alloc_symmetric(64 + bytes).await?;
     let me = fabric.rank().index();
@@ -138,7 +139,7 @@ fn two_flows_share_what_one_alone_has() {
     let one = slowest(NetworkModel::Router, 2);
     assert_eq!(one, slowest(NetworkModel::Latency, 2), "one flow is not slowed");
     let two = slowest(NetworkModel::Router, 3);
-    // Both arrive at one receive engine, whose payload rate limits.
+    // Both flows arrive at one receive engine, whose payload rate is the limit.
     let least = 2 * bytes as u64 * 100;
     assert!(two > least && two < least + least / 50 + 3_000_000, "{two} against {least}");
 }
@@ -157,7 +158,7 @@ fn near_ranks_finish_first_under_round_robin_but_not_by_age_or_latency_alone() {
     assert!(by_age > 0.5, "{by_age}");
     let (in_turn, ends) = spread(NetworkModel::Router, Arbiter::RoundRobin);
     assert!(in_turn < 0.15, "{in_turn}");
-    // Mean finish by distance: nearer is earlier.
+    // The mean finish time by distance: nearer is earlier.
     let torus = Torus::new(&[4, 4, 8]).unwrap();
     let mut by_hops = [(0u64, 0u64); 9];
     for (rank, end) in ends.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Many clients of one word: the atomic unit is the bottleneck.
+//! Many clients of one word, for which the atomic unit is the bottleneck.
 
 use crate::virt::start::{NETWORKS, at, fx100, meet};
 use rdma_fabric::{Fabric, ProgramResult};
@@ -59,7 +59,7 @@ fn operations_are_counted_per_rank() {
     assert_eq!(run.stats.ops.puts, 3);
 }
 
-/// One pair, and no meeting at the end: rank 0 stays until the last has been served.
+/// Two adds by each rank, and no meeting at the end: rank 0 stays until the last has been served.
 async fn one_pair(fabric: Fabric) -> ProgramResult<()> {
     let home = fabric.alloc_symmetric(64).await?;
     let word = fabric.remote_word::<u64>(at(0, home.key(), 0))?;

@@ -1,4 +1,4 @@
-//! What most tests begin with.
+//! What most tests start with.
 
 use rdma_fabric::{
     Amo, ControlQueue, Fabric, Rank, Region, RegionKey, RemoteAddr, RemoteWord, control_queue::QueueSpec, op,
@@ -15,8 +15,8 @@ pub(crate) fn at(rank: usize, key: RegionKey, offset: usize) -> RemoteAddr {
     RemoteAddr { rank: Rank::new(rank as u32), region: key, offset: offset as u64 }
 }
 
-/// Wait until all ranks have come here, over two words of rank 0's `home` from `offset` on: no rank
-/// may take its memory away from others that still use it. Uses puts and atomics only.
+/// Waits until all ranks have come here, by means of two words of rank 0's `home` from `offset` on:
+/// no rank may free memory that others still use. Uses puts and atomics only.
 pub(crate) async fn meet(fabric: &Fabric, home: &Region, offset: usize) -> rdma_fabric::Result<()> {
     let me = fabric.rank().index();
     let count = fabric.remote_word::<u64>(at(0, home.key(), offset))?;
@@ -33,13 +33,13 @@ pub(crate) async fn meet(fabric: &Fabric, home: &Region, offset: usize) -> rdma_
     }
 }
 
-/// Adds to a remote word without waiting for it.
+/// Returns an operation that adds to a remote word.
 pub(crate) fn add(word: &RemoteWord<u64>, operand: u64) -> op::Atomic<'_, u64> {
     op::Atomic { word, amo: Amo::Add(operand) }
 }
 
-/// Memory of so many bytes on every rank, and a control queue on which the own part has the fixed
-/// tag 0.
+/// Allocates `bytes` bytes on every rank and opens a control queue on which the rank's own part has
+/// the fixed tag 0.
 pub(crate) async fn opened(
     fabric: &Fabric,
     bytes: usize,
@@ -51,7 +51,7 @@ pub(crate) async fn opened(
     Ok((region, queue))
 }
 
-/// Whether all are different.
+/// Returns whether all hashes are different.
 pub(crate) fn all_differ(hashes: &[u64]) -> bool {
     hashes.iter().enumerate().all(|(i, a)| hashes[..i].iter().all(|b| a != b))
 }

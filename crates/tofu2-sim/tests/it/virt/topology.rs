@@ -1,4 +1,4 @@
-//! Tofu's axes, ports, paths and routes, asked through the public interface.
+//! Tofu's axes, ports, paths and routes, through the public interface.
 
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -38,7 +38,7 @@ proptest! {
                 at = shape.neighbour(at, link.port).unwrap().expect("a route takes no link that isn't there");
             }
             prop_assert_eq!(at, b);
-            // A packet that had to come back over a link would be a waste that no real path makes.
+            // A packet that came back over a link would waste bandwidth, which no real path does.
             let different: BTreeSet<_> = links.iter().collect();
             prop_assert_eq!(different.len(), links.len());
         }
@@ -81,8 +81,8 @@ fn ten_ports_and_their_names() {
     assert_eq!(names, ["X+", "X-", "Y+", "Y-", "Z+", "Z-", "A", "B+", "B-", "C"]);
     let per_axis = Axis::ALL.map(|axis| Port::ALL.iter().filter(|port| port.axis() == axis).count());
     assert_eq!(per_axis, [2, 2, 2, 1, 2, 1]);
-    // Inside the K computer all ten lead somewhere else; at an end of Y, which is no ring, one
-    // leads nowhere.
+    // Inside the K computer all ten ports lead somewhere else; at an end of Y, which is no ring,
+    // one leads nowhere.
     let shape = System::K.shape();
     let neighbours = |place: [u8; 6]| {
         let node = shape.node(at(place)).unwrap();
@@ -101,7 +101,7 @@ fn the_default_path_leads_by_the_targets_own_place() {
     let ports = |path| shape.route(from, to, path).unwrap().map(|link| link.port.to_string()).collect::<Vec<_>>();
     assert_eq!(ports(None), ["B-", "C", "A", "X+", "Z-"]);
     assert_eq!(shape.default_path(to), Ok(Path { a: 1, b: 2, c: 1 }));
-    // By its own place: first between groups, then A, C, B.
+    // By the sender's own place: first between groups, then A, C, B.
     assert_eq!(ports(Some(Path { a: 0, b: 0, c: 0 })), ["X+", "Z-", "A", "C", "B-"]);
     assert_eq!(ports(Some(Path { a: 1, b: 0, c: 0 })), ["A", "X+", "Z-", "C", "B-"]);
 }
@@ -112,8 +112,8 @@ fn detours_count_in_both_groups() {
     let (from, to) = (0, shape.node(at([1, 0, 0, 0, 0, 0])).unwrap());
     let hops = |a, b, c| shape.hops(from, to, Some(Path { a, b, c })).unwrap();
     assert_eq!((hops(0, 0, 0), hops(1, 0, 0), hops(0, 2, 1), hops(1, 1, 1)), (1, 3, 5, 7));
-    // Also where both are in one group. So a chosen path keeps no triangle inequality: by the
-    // target itself it is shorter.
+    // This also holds if both are in one group. So routes by a chosen path violate the triangle
+    // inequality: by the target itself the route is shorter.
     let beside = shape.node(at([0, 0, 0, 1, 0, 0])).unwrap();
     let by = |a, b, c| shape.hops(0, beside, Some(Path { a, b, c })).unwrap();
     assert_eq!((by(1, 0, 0), by(0, 1, 0)), (1, 3));
@@ -149,7 +149,7 @@ fn impossible_shapes_and_places_are_named() {
     assert_eq!(wrong([1, 1, 1, 2, 5, 2], none), TooLong { axis: Axis::B, length: 5, limit: 4 });
     assert_eq!(wrong([1, 1, 4, 2, 3, 2], ring(Axis::X)), RingOfOne { axis: Axis::X });
     assert_eq!(wrong([4, 1, 4, 2, 3, 2], ring(Axis::C)), RingOfOneLink { axis: Axis::C });
-    // The product is more than 32 bits could count with axes any longer, and more than a job can
+    // With axes any longer, the product would exceed 32 bits; it is already more than a job can
     // have.
     assert_eq!(wrong([256, 256, 256, 2, 3, 2], none), TooManyNodes { nodes: 12 << 24, limit: 1 << 24 });
     let shape = TofuShape::of_groups([4, 4, 4]).unwrap();
@@ -178,7 +178,7 @@ fn systems_have_their_published_numbers_of_nodes() {
     let k = System::K.shape();
     assert_eq!(k.to_string(), "24x18mx16x2mx3x2m");
     assert_eq!(Axis::ALL.map(|axis| k.is_ring(axis)), [true, false, true, false, true, false]);
-    // The same distances as the plain torus of the same lengths.
+    // The distances are those of the plain torus of the same lengths.
     let plain = tofu2_sim::virt::Torus::k_computer();
     for (a, b) in [(0, 82_943), (12_345, 67_890), (7, 40_000)] {
         assert_eq!(k.hops(a, b, None), Ok(plain.hops(a, b)));

@@ -1,14 +1,14 @@
-//! The arenas against a map of grains, and what holds between promise and taking.
+//! Checks the arenas against a map of grains, and what holds between promising and taking.
 
 use super::*;
 use proptest::prelude::*;
 
 const LOCKED: usize = 2;
-/// How an extent of each kind is given back: local, symmetric, locked.
+/// Functions that give back an extent of each kind: local, symmetric, locked.
 const GIVE_BACK: [fn(&mut Heap, Extent); 3] =
     [Heap::give_back_local, Heap::give_back_symmetric, Heap::give_back_locked];
 
-/// What is done next, with an extent of this kind.
+/// The next step of a test, with an extent of the given kind.
 #[derive(Clone, Debug)]
 enum Step {
     Take(usize, usize),
@@ -26,13 +26,13 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 256 }))]
 
-    /// Against a map of who owns each grain and which grains were ever used.
+    /// Compares with a map of who owns each grain and which grains were ever used.
     #[test]
     fn extents_are_disjoint_and_freed_bytes_come_back(steps in prop::collection::vec(step(), 1..if cfg!(miri) { 30 } else { 120 })) {
         const GRAINS: usize = 64;
         let mut heap = Heap::new(GRAINS * GRAIN);
         let (mut owner, mut used) = ([false; GRAINS], [false; GRAINS]);
-        // Grains that any but a locked region had, and that a locked one had.
+        // Grains that a non-locked region had, and grains that a locked one had.
         let (mut open, mut closed) = ([false; GRAINS], [false; GRAINS]);
         let mut taken = [(); 3].map(|()| Vec::<Extent>::new());
         for step in steps {
@@ -114,7 +114,7 @@ fn locked_extents_are_fresh_or_were_locked() {
     let first = take(&mut heap, 2).unwrap();
     assert_eq!((first.offset, first.used_before()), (2 * GRAIN, [(2 * GRAIN, 0), (4 * GRAIN, 0)]));
     heap.give_back_locked(first);
-    // The hole below is for others, and what was locked is not.
+    // The hole below is for other regions; bytes that were locked are not.
     assert_eq!(heap.promise_symmetric(2 * GRAIN), 6 * GRAIN);
     assert_eq!(heap.take_symmetric(2 * GRAIN, 6 * GRAIN).map(|extent| extent.offset), Ok(0));
     assert_eq!(take(&mut heap, 1).map(|extent| extent.offset), Ok(2 * GRAIN));

@@ -1,5 +1,4 @@
-//! Deregistration against operations that are under way: exhaustively with loom, and the
-//! identities.
+//! Deregistration against operations in progress, exhaustively with loom; and region ids.
 
 #![allow(unsafe_code)]
 
@@ -21,7 +20,7 @@ fn identities_differ_and_are_never_nothing() {
 fn a_word_is_free_again_and_waited_for_while_all_are_taken() {
     let words = [const { AtomicU64::new(0) }; 2];
     let taken = AtomicU32::new(0);
-    // Left by a vandal.
+    // Garbage left by a peer.
     words[0].set(u64::MAX);
     let id = |index| RegionId::new(Rank::new(0), RegionKey { index, generation: 1 });
     let first = announce(&words, &taken, [id(1)], || panic!("there is room"));
@@ -66,7 +65,8 @@ fn a_closed_gate_lets_nobody_in() {
     assert!(gate.is_quiescent() && gate.enter().is_none() && gate.is_quiescent());
 }
 
-/// Whoever looks twice, to take what is inside, must not be told otherwise the second time.
+/// Once quiescent, a count must stay so: a caller that looks twice, to take what is inside, must
+/// get the same answer.
 #[test]
 fn a_deserted_gate_stays_so_while_somebody_finds_it_closed() {
     let gate = UseCount::<AtomicU64>::default();
@@ -96,17 +96,17 @@ mod model {
     };
     use rdma_fabric::{Rank, RegionKey};
 
-    /// What is wrong with the protocol.
+    /// A deliberate mistake in the protocol.
     #[derive(Clone, Copy, PartialEq, Eq)]
     enum Mutation {
         None,
         /// The operation has no barrier between announcing and looking.
         NoBarrier,
-        /// It looks before it announces.
+        /// The operation looks before it announces.
         LookFirst,
-        /// It withdraws before it copies.
+        /// The operation withdraws before it copies.
         WithdrawFirst,
-        /// It withdraws without release.
+        /// The operation withdraws without release.
         RelaxedWithdrawal,
         /// The owner looks at the announcements before it moves the generation.
         OwnerLooksFirst,
@@ -139,7 +139,7 @@ mod model {
         }
     }
 
-    /// The operation is inside of `N` regions; the first is the owner's.
+    /// Runs an operation inside `N` regions, the first of which is the owner's.
     fn check<const N: usize>(mutation: Mutation) {
         loom::model(move || {
             let ids: [_; N] = core::array::from_fn(|at| {

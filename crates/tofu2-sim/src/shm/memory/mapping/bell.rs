@@ -1,7 +1,7 @@
-//! The doorbell of a segment: parking on it, and waking those that are parked.
+//! The doorbell of a segment: parking on it, and waking those parked on it.
 //!
 //! # Safety
-//! The bell is the only protocol word of 4 bytes. It is reached through [`bell_at`] only:
+//! The bell is the only protocol word of 4 bytes. It is accessed only through [`bell_at`]:
 //! [`Mapping::word`] and [`Mapping::words`] refuse it.
 
 #![allow(unsafe_code)]
@@ -27,7 +27,7 @@ impl Mapping {
         unsafe { bell_at(self.base) }
     }
 
-    /// Prepares to park on the segment's doorbell, for its own rank: steps W0 to W2.
+    /// Prepares the segment's rank to park on its doorbell: steps W0 to W2.
     pub(crate) fn prepare_park(self: &Arc<Self>, watch: Watch) -> Parking {
         let mut parked = self.parked.lock().unwrap_or_else(PoisonError::into_inner);
         *parked += 1;
@@ -41,7 +41,7 @@ impl Mapping {
     /// Makes the word at `at` of `other` show from now on whether any thread of the segment's rank
     /// is parked.
     pub(crate) fn show_parked_at(&self, other: Arc<Mapping>, at: usize) {
-        // A segment is one job's.
+        // A segment belongs to one job, so this is set once.
         let _ = self.sign.set((other, at));
     }
 
@@ -75,21 +75,20 @@ impl Mapping {
         }
     }
 
-    /// Does the rest of ringing, out of line, so that the short path keeps what it has in
-    /// registers.
+    /// Rings the slow way, out of line, so that the short path keeps its values in registers.
     #[cold]
     #[inline(never)]
     fn wake_with_notice(&self, seen: doorbell::Parked, start: u64, end: u64) {
         doorbell::wake(&self.bell(), seen, |bits| Watch::covers(bits, start, end) || Watch::wants_notices(bits));
     }
 
-    /// Wakes the segment's rank, whatever a rank that has died left undone when it rang.
+    /// Wakes the segment's rank even if a rank died halfway through ringing.
     #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
     pub(crate) fn rouse(&self) {
         doorbell::rouse(&self.bell());
     }
 
-    /// Wakes the segment's rank if it is parked and waits for whatever happens.
+    /// Wakes the segment's rank if it is parked and waits for anything at all.
     pub(crate) fn ring_for_anything(&self) {
         doorbell::ring(&self.bell(), |bits| bits == Watch::Any.to_bits());
     }
@@ -113,7 +112,7 @@ pub(crate) struct Parking {
 }
 
 impl Parking {
-    /// Parks: step W4.
+    /// Parks for at most `longest`: step W4.
     pub(crate) fn park(&self, longest: Duration) {
         doorbell::park(&self.segment.bell(), self.ticket, longest);
     }
@@ -122,7 +121,7 @@ impl Parking {
         self.ticket
     }
 
-    /// Returns whether the doorbell rang since it was made ready for this.
+    /// Returns whether the doorbell has rung since this parking was prepared.
     pub(crate) fn was_rung(&self) -> bool {
         doorbell::was_rung(&self.segment.bell(), self.ticket)
     }

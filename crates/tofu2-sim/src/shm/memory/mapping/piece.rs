@@ -1,11 +1,11 @@
-//! Checked pieces of shared memory: all that operations of ranks move goes through one.
+//! Checked pieces of shared memory, through which the operations of ranks move all bytes.
 //!
 //! # Safety
 //! `start..start + len` lies in the heap of the mapping that the piece keeps, or is memory for
 //! which the caller of [`Mapping::outside`] vouches; `base` is that mapping's, and `word` one of
-//! its protocol words. [`Piece::new`] is called here only, by what checks that. [`Piece::part`]
-//! checks against the piece. Offsets that come from shared memory are checked there, so nothing a
-//! peer writes leads outside.
+//! its protocol words. [`Piece::new`] is called only in this file, by functions that check this.
+//! [`Piece::part`] checks against the piece. Offsets that come from shared memory are checked
+//! there, so nothing a peer writes leads outside.
 
 #![allow(unsafe_code)]
 
@@ -28,41 +28,42 @@ use rdma_fabric::{
 };
 use std::sync::Arc;
 
-/// The generation of no region.
+/// A generation that no region has.
 const NEVER: u64 = u64::MAX;
 
-/// What a piece looks at that is no 8-byte word: the generation of no piece.
+/// The word that a piece looks at if it is not one 8-byte word: its value is no piece's generation.
 static UNFIT: AtomicU64 = AtomicU64::new(NEVER - 1);
 
-/// Some bytes of a segment's heap, together with what tells whether they may still be used.
+/// Some bytes of a segment's heap, together with the protocol word that says whether they may still
+/// be used.
 ///
-/// All methods that move bytes answer `None`, and move nothing, if the generation has moved, the
-/// segment's rank is lost ([`crate::shm::memory::regions::condemn`]), or length or alignment are
-/// not those asked for. The last two are known when the piece is made: an access to an 8-byte word
-/// is one comparison.
+/// All methods that move bytes return `None`, and move nothing, if the generation has moved, the
+/// segment's rank is lost ([`crate::shm::memory::regions::condemn`]), or the length or alignment is
+/// not the one asked for. Length and alignment are known when the piece is made, so an access to an
+/// 8-byte word costs one comparison.
 ///
-/// `M` keeps the mapping: an owner, or a borrow for what is over at once.
+/// `M` keeps the mapping alive: an owner, or a borrow for short-lived pieces.
 #[derive(Clone, Debug)]
 pub(crate) struct Piece<M = Arc<Mapping>> {
-    /// `len` bytes of the heap of `mapping`, or those that [`Mapping::outside`] was told of.
+    /// `len` bytes of the heap of `mapping`, or those that [`Mapping::outside`] was given.
     start: NonNull<u8>,
     /// `word` if the piece is one aligned 8-byte word, else [`UNFIT`].
     word8: NonNull<AtomicU64>,
-    /// What the word must hold: 32 bits, or [`NEVER`]; not what [`UNFIT`] holds.
+    /// The value that the word must hold: 32 bits, or [`NEVER`]; never the value of [`UNFIT`].
     generation: u64,
     /// First byte of `mapping`, a segment.
     base: NonNull<u8>,
     len: usize,
     /// The protocol word of `mapping` that must hold `generation`.
     word: NonNull<AtomicU64>,
-    /// Keeps the memory.
+    /// Keeps the memory alive.
     mapping: M,
 }
 
 // SAFETY: the pointers lead into `mapping`, which is `Send` and `Sync` and lives as long as the
 // piece, and to a static.
 unsafe impl Send for Piece {}
-// SAFETY: as above.
+// SAFETY: as for `Send`.
 unsafe impl Sync for Piece {}
 
 impl Mapping {
@@ -70,8 +71,8 @@ impl Mapping {
     /// `generation_at` holds `generation`.
     ///
     /// # Safety
-    /// Whenever a method of the piece that moves bytes is called, the memory is there and is
-    /// accessed through [`access`] only.
+    /// Whenever a method of the piece that moves bytes is called, the memory exists and is accessed
+    /// through [`access`] only.
     pub(crate) unsafe fn outside(
         self: &Arc<Self>,
         start: NonNull<u8>,
@@ -97,8 +98,8 @@ impl Mapping {
         Some(Piece::new(self.clone(), self.base, start, len, word, generation.into()))
     }
 
-    /// Returns the piece of the `len` bytes from `start` on, for as long as the borrow. `None` if
-    /// they are not inside the heap.
+    /// Returns the piece of the `len` bytes from `start` on, borrowing the mapping. `None` if they
+    /// are not inside the heap.
     #[inline]
     pub(crate) fn piece_from(
         &self,
@@ -111,7 +112,7 @@ impl Mapping {
         self.borrowed_piece(offset, len, generation_at, generation)
     }
 
-    /// Returns the piece that [`Mapping::piece`] returns, for as long as the borrow.
+    /// Returns the piece that [`Mapping::piece`] returns, but borrows the mapping.
     #[inline(always)]
     pub(crate) fn borrowed_piece(
         &self,
@@ -127,16 +128,16 @@ impl Mapping {
 }
 
 impl Piece<&Mapping> {
-    /// Returns the piece as what operations are given. `anchor` holds this piece's mapping; nothing
-    /// is made of another one.
+    /// Returns the piece as the place that operations are given; `None` unless `anchor` holds this
+    /// piece's mapping.
     #[inline]
     pub(crate) fn place(&self, addr: RemoteAddr, anchor: &Anchor) -> Option<Place> {
         anchor.get::<Arc<Mapping>>().filter(|kept| core::ptr::eq(&***kept, self.mapping))?;
         (u64::from(addr.region.generation) == self.generation).then_some(())?;
         let bell = NonNull::from(self.mapping.bell().bell);
-        // SAFETY: the piece's invariants, as long as the mapping is kept, which the anchor does.
-        // Whenever the word holds the generation, the bytes are a region's that is registered, and
-        // accessed through `access` only.
+        // SAFETY: the piece's invariants hold as long as the mapping is kept, and the anchor keeps
+        // it. Whenever the word holds the generation, the bytes belong to a registered region and
+        // are accessed through `access` only.
         Some(unsafe { Place::mapped(self.start, self.len, self.word, bell, addr, anchor.clone()) })
     }
 }
@@ -192,13 +193,13 @@ impl<M: Clone + Deref<Target = Mapping>> Piece<M> {
         unsafe { self.word.as_ref() }.load(Acquire) ^ self.generation
     }
 
-    /// Returns 0 if `len` bytes may be copied.
+    /// Returns 0 if the piece is `len` bytes long and may be copied.
     #[inline(always)]
     fn objection(&self, len: usize) -> u64 {
         self.moved() | (self.len ^ len) as u64
     }
 
-    /// Returns 0 if it is one word of `width` bytes that may be accessed.
+    /// Returns 0 if the piece is one aligned word of `width` bytes that may be accessed.
     #[inline(always)]
     fn word_objection(&self, width: usize) -> u64 {
         if width == 8 {
@@ -220,8 +221,8 @@ impl<M: Clone + Deref<Target = Mapping>> Piece<M> {
         Some(())
     }
 
-    /// Changes a word by `amo` (acquire and release), without ringing, and returns the value
-    /// before; `width` is 4 or 8.
+    /// Applies `amo` to a word (acquire and release), without ringing, and returns the previous
+    /// value. `width` is 4 or 8.
     #[inline(always)]
     pub(crate) fn modify(&self, width: usize, amo: Amo<u64>) -> Option<u64> {
         if self.word_objection(width) != 0 {
@@ -237,7 +238,7 @@ impl<M: Clone + Deref<Target = Mapping>> Piece<M> {
         self.objection(len) == 0
     }
 
-    /// Fills the piece from `bytes`, which must be as long. The caller rings afterwards.
+    /// Fills the piece from `bytes`, which must have its length. The caller rings afterwards.
     #[inline(always)]
     pub(crate) fn copy_in(&self, bytes: &[u8]) -> Option<()> {
         if self.objection(bytes.len()) != 0 {
@@ -248,7 +249,7 @@ impl<M: Clone + Deref<Target = Mapping>> Piece<M> {
         Some(())
     }
 
-    /// Fills `bytes`, which must be as long, from the piece.
+    /// Fills `bytes`, which must have the piece's length, from the piece.
     #[inline(always)]
     pub(crate) fn copy_out(&self, bytes: &mut [u8]) -> Option<()> {
         if self.objection(bytes.len()) != 0 {
@@ -259,8 +260,8 @@ impl<M: Clone + Deref<Target = Mapping>> Piece<M> {
         Some(())
     }
 
-    /// Fills the piece from another one, which must be as long. `None` may be the fault of either.
-    /// The caller rings afterwards.
+    /// Fills the piece from another one, which must have the same length. `None` may be due to
+    /// either. The caller rings afterwards.
     #[inline(always)]
     pub(crate) fn copy_from<N: Clone + Deref<Target = Mapping>>(&self, from: &Piece<N>) -> Option<()> {
         if self.objection(from.len) | from.objection(from.len) != 0 {
@@ -271,8 +272,8 @@ impl<M: Clone + Deref<Target = Mapping>> Piece<M> {
         Some(())
     }
 
-    /// Wakes the segment's rank if it is parked and waits for what was written to the piece: P2 and
-    /// P3.
+    /// Wakes the segment's rank if it is parked and waits for bytes of the piece, which were
+    /// written: P2 and P3.
     #[inline(always)]
     pub(crate) fn ring(&self) {
         // SAFETY: `mapping` has this base and outlives the borrow.
@@ -282,15 +283,13 @@ impl<M: Clone + Deref<Target = Mapping>> Piece<M> {
         }
     }
 
-    /// Wakes the segment's rank if it is parked and waits for notices, or for what was written to
-    /// the piece.
+    /// Wakes the segment's rank if it is parked and waits for notices, or for bytes of the piece.
     #[inline(always)]
     pub(crate) fn ring_with_notice(&self) {
         self.mapping.ring_with_notice(self.start, self.len);
     }
 
-    /// Does the rest of ringing, out of line, so that the short path keeps what it has in
-    /// registers.
+    /// Rings the slow way, out of line, so that the short path keeps its values in registers.
     #[cold]
     #[inline(never)]
     fn wake(&self, seen: doorbell::Parked) {
@@ -303,7 +302,7 @@ impl<M: Clone + Deref<Target = Mapping>> Piece<M> {
         Watch::covers(bits, start, start.saturating_add(self.len as u64))
     }
 
-    /// Returns the offset of the first byte in the segment; without meaning outside of it.
+    /// Returns the offset of the first byte in the segment; meaningless for memory outside it.
     pub(crate) fn offset(&self) -> usize {
         self.start.addr().get().wrapping_sub(self.base.addr().get())
     }

@@ -1,4 +1,4 @@
-//! The table against garbage, losses and changes under way.
+//! Tests the table against garbage, losses and concurrent changes.
 
 use super::*;
 
@@ -49,8 +49,8 @@ fn pieces_know_when_their_region_is_gone() {
     assert!(piece.is_stale() && !piece.is_lost());
 }
 
-/// Regions of a lost rank are refused, also those it registers afterwards, and are not taken for
-/// deregistered.
+/// Regions of a lost rank are refused, including those it registers afterwards, and are not taken
+/// for deregistered ones.
 #[test]
 fn nothing_of_a_lost_rank_is_accessed() {
     let own = segment();
@@ -78,7 +78,7 @@ fn nothing_of_a_lost_rank_is_accessed() {
     assert_eq!(next_key(&own, 3).generation, key.generation + 2);
 }
 
-/// However a loss and a registration meet, the region is refused afterwards.
+/// However a loss and a registration interleave, the region is refused afterwards.
 #[test]
 fn a_region_registered_during_a_loss_is_refused() {
     const ROUNDS: u32 = if cfg!(miri) { 20 } else { 2_000 };
@@ -120,7 +120,7 @@ fn locked_regions_are_for_who_opens_them() {
     assert!(matches!(opened(0), Err(FabricError::StaleRegion { .. })));
 }
 
-/// Only an aligned word of 8 bytes is accessed as one, whatever stands in the table.
+/// Only an aligned word of 8 bytes is accessed as one, whatever the table holds.
 #[test]
 fn what_is_no_word_is_not_accessed_as_one() {
     let own = segment();
@@ -137,7 +137,7 @@ fn what_is_no_word_is_not_accessed_as_one() {
     }
 }
 
-/// Whoever resolves meanwhile gets the region whole or an error: offset and length are of one
+/// A concurrent resolve gets the region whole or an error: offset and length belong to one
 /// registration.
 #[test]
 fn a_region_is_resolved_whole_while_it_changes() {
@@ -197,7 +197,7 @@ fn bounds_and_alignment_are_checked() {
     assert!(resolve(&own, addr(key, 100), 0, 1).is_ok());
 }
 
-/// The word's bits, if it may be accessed.
+/// Returns the word's bits, if it may be accessed.
 fn load<M: Clone + core::ops::Deref<Target = Mapping>>(piece: &Piece<M>, width: usize) -> Option<u64> {
     piece.modify(width, rdma_fabric::Amo::Or(0))
 }

@@ -1,4 +1,4 @@
-//! What a rank knows about symmetric memory: the allocations in use and under way, and whose call
+//! A rank's knowledge of symmetric memory: the allocations in use and in progress, and whose call
 //! comes next.
 
 use super::super::{
@@ -14,24 +14,24 @@ use std::collections::{BTreeMap, VecDeque};
 
 pub(super) const WORDS: usize = layout::SYMMETRIC_SLOTS / 64;
 
-/// One rank's view; everything but `dropped`, `retired`, `lacking`, `tickets` and `under_way` is
-/// the same on all ranks.
+/// One rank's view of symmetric memory; everything but `dropped`, `retired`, `lacking`, `tickets`
+/// and `under_way` is the same on all ranks.
 #[derive(Debug, Default)]
 pub(crate) struct Symmetric {
-    /// Places of the table entries in use, and whether their bytes are kept apart.
+    /// Extents of the table entries in use, and whether their bytes are kept apart.
     pub(super) live: BTreeMap<usize, (Extent, bool)>,
     /// Entries that may not be used again.
     pub(super) worn_out: Vec<usize>,
-    /// Entries in use whose part this rank has dropped, and nobody is inside of any more.
+    /// Entries in use whose part this rank has dropped and no operation is inside any more.
     pub(super) dropped: [u64; WORDS],
-    /// Entries in use whose part this rank has dropped, before they get to `dropped`.
+    /// Entries in use whose part this rank has dropped, before they move to `dropped`.
     pub(super) retired: Retired<usize>,
-    /// The bytes that its machine has, if that is too little for all ranks, so that this rank
-    /// promises nothing at present. Looked at before any rank takes its part.
+    /// The bytes that this rank's machine has, if they are too few for all ranks, so that this rank
+    /// promises nothing at present. Determined before any rank takes its part.
     pub(super) lacking: Option<u64>,
-    /// Phases arrived at.
+    /// Number of phases arrived at.
     pub(super) phase: u64,
-    /// What was begun and not completed.
+    /// The allocation that was begun and not completed.
     pub(super) under_way: Option<AllocationState>,
     /// Calls of this rank in the order of their first poll; the first may go on.
     tickets: VecDeque<u64>,
@@ -40,7 +40,7 @@ pub(crate) struct Symmetric {
 
 #[derive(Debug)]
 pub(super) enum AllocationState {
-    /// Waits for the end of the last freed region's grace period, to propose again.
+    /// Waiting for the end of the last freed region's grace period, to propose again.
     Settling { asked: Asked },
     /// Arrived at phase 1.
     Proposed { asked: Asked },
@@ -48,27 +48,27 @@ pub(super) enum AllocationState {
     Placed { asked: Asked, extent: Extent, key: RegionKey, failure: Option<FabricError> },
 }
 
-/// What is asked for: the same on all ranks, or it is an error.
+/// The request, which must be the same on all ranks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked {
     pub(super) bytes: usize,
-    /// The terms of a locked region; else 0.
+    /// The terms of a locked region; otherwise 0.
     pub(super) terms: [u64; 3],
 }
 
 impl Asked {
-    /// Returns whether only the handles that allocate it reach it.
+    /// Returns whether the region can be reached only through the handles that allocate it.
     pub(super) fn is_locked(&self) -> bool {
         self.terms != [0; 3]
     }
 
-    /// Returns whether there may be references to it, so that its bytes are kept apart from all
-    /// others.
+    /// Returns whether references to the region may exist, so that its bytes are kept apart from
+    /// all others.
     pub(super) fn is_apart(&self) -> bool {
         Pact::terms_allow_references(self.terms)
     }
 
-    /// Returns what the ranks compare, and where it stands in a side.
+    /// Returns the words that the ranks compare, each with its offset in a side.
     pub(super) fn words(&self) -> [(usize, u64); 4] {
         let [first, second, third] = self.terms;
         let terms = layout::SIDE_TERMS;
@@ -76,7 +76,7 @@ impl Asked {
     }
 }
 
-/// Gives back an extent that was taken.
+/// Gives an extent back to the heap.
 pub(super) fn give_back(allocator: &mut Allocator, extent: Extent, is_apart: bool) {
     if is_apart { allocator.heap.give_back_locked(extent) } else { allocator.heap.give_back_symmetric(extent) }
 }
@@ -91,13 +91,13 @@ impl Symmetric {
         self.retired.retire(RegionId::new(me, key), index);
     }
 
-    /// Marks as dropped what no operation is inside of any more.
+    /// Marks as dropped the entries that no operation is inside any more.
     pub(super) fn settle(&mut self, job: &Job) {
         let dropped = &mut self.dropped;
         self.retired.reclaim(job, |index| dropped[index / 64] |= 1 << (index % 64));
     }
 
-    /// Returns where this rank's part under `key` is, which it has not dropped.
+    /// Returns the extent of this rank's part under `key`, unless the region was freed.
     pub(crate) fn extent(&self, key: RegionKey) -> Option<Extent> {
         self.live.get(&(key.index as usize)).map(|(extent, _)| *extent)
     }
@@ -107,7 +107,7 @@ impl Symmetric {
     }
 }
 
-/// This call's place in the rank's own queue.
+/// A call's place in the rank's own queue of symmetric allocations.
 pub(super) struct Turn<'a> {
     endpoint: &'a Endpoint,
     ticket: u64,

@@ -1,29 +1,31 @@
-//! A bounded ring with many producers, in any process, and few consumers, all of one rank, in whose
-//! memory it is: of notices ([`crate::shm::notices`]), and of what a control queue receives.
+//! A bounded ring in one rank's memory, with many producers in any process and few consumers, all
+//! of that rank. It carries notices ([`crate::shm::notices`]) and what a control queue receives.
 //!
 //! Position `p` of the endless sequence of entries has slot `p % depth` in lap `p / depth`. The
-//! *tail* packs the next free position and who took the one before it; a producer takes a position
-//! by compare-and-swap on the tail. From then on the slot is its own, and plain stores do: the
-//! entry, then the state word, which packs (lap, rank, stage). The consumer waits for the state at
-//! its *head* to be READY, or VOID if there is no entry after all, in that position's lap, so
-//! nobody need clear slots. It copies the entry and then moves the head on by compare-and-swap: if
-//! several threads of the rank take entries, that tells whose each is, and what the others have
-//! copied is dropped.
+//! *tail* packs the next free position and the rank that took the one before it; a producer takes a
+//! position by compare-and-swap on the tail. From then on the producer owns the slot, and plain
+//! stores suffice: first the entry, then the state word, which packs (lap, rank, stage). The
+//! consumer waits until the state at its *head* is READY in that position's lap, or VOID if the
+//! entry was given up; because of the lap, nobody needs to clear slots. It copies the entry and
+//! then advances the head by compare-and-swap: if several threads of the rank take entries, this
+//! decides which thread gets each one, and the others drop their copies.
 //!
-//! That costs an entry the least: the tail's line stays with the producers and the head's with the
-//! consumer, which reads it only when the ring looks full (*seen* is what a producer read last); of
-//! the slot's line there is one transfer, which is asked for before the compare-and-swap and the
-//! bytes that an entry tells of. Each side has one locked instruction.
+//! This keeps the cost of an entry low. The tail's line stays with the producers and the head's
+//! line with the consumer: producers read the head only when the ring looks full (*seen* is the
+//! head as a producer last read it). The slot's line is transferred once, and is prefetched before
+//! the compare-and-swap and before the bytes that the entry announces. Each side executes one
+//! locked instruction.
 //!
 //! # Death
 //! A producer that dies with a claim blocks nobody for good: the claim of a rank that has *ended*,
-//! of which no code runs, is skipped. (A rank that is merely lost, or has left, may have a thread
-//! that still writes into the slot, and will hand it over. Threads of a living process always do.)
-//! Whose claim it is stands in the tail until the next position is taken; whoever takes that writes
-//! it, before, into the position's *claim* word, unless it is its own rank: a position without a
-//! name was taken by the rank that took the next. Names are told from those of other laps by the
-//! lap, which wraps; so that none is mistaken for a new one, all are written in every 2²⁰-th lap.
-//! Only if some rank has ended does the consumer look at tail and names.
+//! none of whose code runs any more, is skipped. (A rank that is merely lost, or has left, may have
+//! a thread that still writes into the slot, and will hand it over. Threads of a living process
+//! always do.) The tail names the rank that claimed a position until the next position is taken.
+//! The producer that takes the next one first writes that name into the earlier position's *claim*
+//! word, unless it is its own rank: so a position without a name was taken by the rank that took
+//! the next one. The lap distinguishes names from those of other laps. Laps wrap, so every name is
+//! written in each 2²⁰-th lap, lest an old one be mistaken for a new one. The consumer looks at the
+//! tail and the names only if some rank has ended.
 //!
 //! Positions wrap at 2³⁹, or where laps would not fit into 32 bits.
 
@@ -34,31 +36,32 @@ use std::sync::Arc;
 
 pub(crate) use protocol::{claim, claim_next, consume, has_room, is_empty, publish, take, withdraw};
 
-/// Where the words of a ring are, and what its entries are.
+/// A ring's words and its type of entry.
 pub(crate) trait Ring {
     type Word: Word;
     type Entry;
     /// Returns the number of slots, a power of two, below 2³².
     fn depth(&self) -> u64;
-    /// Returns the position of the oldest entry; written by the owner.
+    /// Returns the word with the position of the oldest entry; written by the owner.
     fn head(&self) -> &Self::Word;
-    /// Returns the next position to be taken, and which rank took the last.
+    /// Returns the word with the next position to be taken and the rank that took the last one.
     fn tail(&self) -> &Self::Word;
-    /// Returns what a producer found at the head last.
+    /// Returns the word with the head as a producer last read it.
     fn seen(&self) -> &Self::Word;
-    /// Returns which rank claimed slot `index`, once another has claimed the next.
+    /// Returns the word with the rank that claimed slot `index`, written once another rank has
+    /// claimed the next.
     fn name(&self, index: usize) -> &Self::Word;
-    /// Returns the state of slot `index`.
+    /// Returns the state word of slot `index`.
     fn state(&self, index: usize) -> &Self::Word;
     /// Fills slot `index`, by relaxed stores.
     fn fill(&self, index: usize, entry: Self::Entry);
-    /// Copies slot `index`, by relaxed loads: of any lap, if the head has moved.
+    /// Copies slot `index`, by relaxed loads. The copy may be of any lap if the head has moved.
     fn copy(&self, index: usize) -> Self::Entry;
     /// Hints that slot `index` will be written soon.
     fn expect(&self, _index: usize) {}
 }
 
-/// Lets a caller that has the owner pass it as it is, without keeping the borrow beside it.
+/// Lets a caller that has an `Arc` pass it as it is, without keeping a borrow beside it.
 impl<R: Ring> Ring for Arc<R> {
     type Word = R::Word;
     type Entry = R::Entry;
@@ -114,25 +117,25 @@ pub(crate) struct Claim {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DamagedRing;
 
-// ----- positions, and what is packed with them: the tail, and the states and claims of slots -----
+// ----- positions, and the words that pack them: the tail, and the states and claims of slots -----
 // A position is below [`positions`] wherever a function takes one.
 
 /// Bits of the tail that name a rank, plus one.
 pub(crate) const RANK_BITS: u32 = 25;
 
-/// Of so many laps, the last has all names. Laps wrap at 2²³ or later.
+/// In the last of every so many laps, all names are written. Laps wrap at 2²³ or later.
 pub(crate) const NAMING: u64 = 1 << 20;
 
 /// Bits of the stage in a state or claim word.
 pub(crate) const STAGE_BITS: u32 = 2;
-/// Never written: only in lap 0.
+/// The stage of a slot never used, so only in lap 0.
 const FREE: u64 = 0;
-/// In a claim word.
+/// The only stage in a claim word.
 pub(crate) const CLAIMED: u64 = 1;
 pub(crate) const READY: u64 = 2;
 pub(crate) const VOID: u64 = 3;
 
-/// Returns the number of positions, where they wrap: they fit into the tail, and laps into 32 bits.
+/// Returns the number at which positions wrap: positions fit into the tail, and laps into 32 bits.
 #[inline(always)]
 pub(crate) fn positions<R: Ring>(ring: &R) -> u64 {
     (ring.depth() << 32).min(1 << (u64::BITS - RANK_BITS))
@@ -171,27 +174,27 @@ fn lap<R: Ring>(ring: &R, position: u64) -> u64 {
     position >> ring.depth().trailing_zeros()
 }
 
-/// Returns whether `last`, who took the position before `position`, is to be named there before
+/// Returns whether `last`, which took the position before `position`, must be named there before
 /// `rank` takes `position`.
 #[inline(always)]
 pub(crate) fn needs_name<R: Ring>(ring: &R, position: u64, last: Option<u32>, rank: u32) -> bool {
     last != Some(rank) || lap(ring, before(ring, position)) % NAMING == NAMING - 1
 }
 
-/// Returns the state and the claim word: lap (32 bits), rank (30 bits), stage (2 bits).
+/// Returns a state or claim word: lap (32 bits), rank (30 bits), stage (2 bits).
 #[inline(always)]
 pub(crate) fn pack<R: Ring>(ring: &R, position: u64, rank: u32, stage: u64) -> u64 {
     lap(ring, position) << 32 | u64::from(rank) << STAGE_BITS | stage
 }
 
-/// What a state or claim word says, seen from a position that the slot is to serve.
+/// What a state or claim word says about a position that the slot serves.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Said {
-    /// Nothing about this lap.
+    /// It says nothing about this lap.
     Nothing,
-    /// Said for it.
+    /// It is about this lap.
     Now { rank: u32, stage: u64 },
-    /// Said for a later one.
+    /// It is about a later lap.
     Later,
 }
 
@@ -211,8 +214,8 @@ pub(crate) fn pack_tail(position: u64, rank: u32) -> u64 {
     position << RANK_BITS | (u64::from(rank) + 1)
 }
 
-/// Returns the next position, unless the tail is damaged, and the rank that took the one before, if
-/// any was.
+/// Returns the next position, which is invalid if the tail is damaged, and the rank that took the
+/// one before, if one did.
 #[inline(always)]
 pub(crate) fn unpack_tail(tail: u64) -> (u64, Option<u32>) {
     let rank = (tail % (1 << RANK_BITS)) as u32;

@@ -1,12 +1,11 @@
-//! The ring under loom: every interleaving, within a bound of preemptions, of few producers and a
-//! consumer over two slots, so that each test laps the ring. What all rings must do, whatever their
-//! entries, stands here; [`bare`] tries it, and more, with three words, the receive queue's model
-//! with its records. Loom tries what relaxed loads may see; it has no loads of values stored later,
-//! so that the acquire in `claim`, against a payload overwritten before it was read, is not among
-//! what it can miss.
+//! The ring under loom: every interleaving, within a bound on preemptions, of a few producers and a
+//! consumer over two slots, so that each test laps the ring. This file has what all rings must do,
+//! whatever their entries; [`bare`] tries it, and more, with entries of three words, the receive
+//! queue's model with its records. Loom explores what relaxed loads may see, but it never lets a
+//! load see a value stored later. So it cannot detect the absence of the acquire in `claim`, which
+//! prevents a payload from being overwritten before it was read.
 
-/// The tests of a ring, with how many executions there are at least of one producer, and of two
-/// takers.
+/// The tests of a ring, with the least number of executions for one producer and for two takers.
 macro_rules! ring_tests {
     ($ring:ty, $laps:literal, $takers:literal) => {
         use crate::shm::{
@@ -52,7 +51,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering::SeqCst},
 };
 
-/// What is done wrong on purpose.
+/// A deliberate mistake in the protocol.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Mutation {
     None,
@@ -60,9 +59,9 @@ pub(crate) enum Mutation {
     RelaxedPublish,
     /// Consuming does not acquire.
     RelaxedConsume,
-    /// Nobody keeps the name of who claimed before.
+    /// Nobody records the rank that claimed before.
     Nameless,
-    /// Who takes a notice moves the head on without looking whether it has moved.
+    /// A consumer advances the head without checking whether it has moved.
     BlindTake,
 }
 
@@ -85,8 +84,8 @@ impl Word for Cell {
         self.word.store(value, if self.mutation == Mutation::RelaxedPublish { Relaxed } else { order });
     }
     fn replace(&self, current: u64, new: u64, success: Ordering, failure: Ordering) -> Result<(), u64> {
-        // Keeping a name is the only relaxed one, and moving the head on the only one that just
-        // releases.
+        // Keeping a name is the only relaxed exchange, and advancing the head the only one that
+        // just releases.
         if self.mutation == Mutation::Nameless && success == Relaxed {
             return Ok(());
         }
@@ -98,23 +97,23 @@ impl Word for Cell {
     }
 }
 
-/// A ring of two slots, and what goes through it: numbers, and who sent them.
+/// A ring of two slots through which numbers pass, with their senders.
 pub(crate) trait Tiny: Send + Sync + Sized + 'static {
-    /// Of an execution, at most.
+    /// The most branches of an execution.
     const BRANCHES: usize;
 
     fn new(mutation: Mutation) -> Self;
-    /// Whether there was room.
+    /// Sends a number and returns whether there was room.
     fn send(&self, from: u32, data: u64) -> bool;
-    /// Take the next entry, which must be whole.
+    /// Takes the next entry, which must be whole.
     fn take(&self, has_ended: impl Fn(u32) -> bool + Copy) -> Option<(u32, u64)>;
     fn claim(&self, me: Rank) -> Result<Option<Claim>, DamagedRing>;
     fn is_empty(&self) -> bool;
     fn has_room(&self) -> bool;
 }
 
-/// How many executions there were. Loom explores its main thread badly, so that one only starts the
-/// consumer, and waits for it.
+/// Explores a test and returns the number of executions. Loom explores its main thread badly, so
+/// that thread only starts the consumer and waits for it.
 fn explore<T: Tiny>(test: impl Fn() + Copy + Sync + Send + 'static) -> usize {
     testing::explore(2, T::BRANCHES, move || thread::spawn(test).join().unwrap())
 }
@@ -145,7 +144,8 @@ pub(crate) fn one_after_the_other<T: Tiny>(mutation: Mutation) -> usize {
     })
 }
 
-/// Two threads of the consumer's rank take two notices: each gets what nobody else got, in order.
+/// Two threads of the consumer's rank take two notices: no notice is taken twice, and they come in
+/// order.
 pub(crate) fn two_takers<T: Tiny>(mutation: Mutation) -> usize {
     explore::<T>(move || {
         let ring = Shared::new(T::new(mutation));
@@ -165,7 +165,7 @@ pub(crate) fn two_takers<T: Tiny>(mutation: Mutation) -> usize {
     })
 }
 
-/// Rank 1 dies with a claim; rank 2 sends behind it, or before.
+/// Rank 1 dies with a claim; rank 2 sends before or after it.
 pub(crate) fn a_death<T: Tiny>(mutation: Mutation) -> usize {
     explore::<T>(move || {
         let ring = Shared::new(T::new(mutation));

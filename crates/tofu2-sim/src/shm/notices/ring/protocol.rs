@@ -1,5 +1,5 @@
-//! The protocol of a ring. The producers' side: a slot is claimed, then filled and handed over, or
-//! given up.
+//! The protocol of a ring. A producer claims a slot, then fills it and hands it over, or gives it
+//! up. A consumer copies the oldest entry and takes it.
 
 use super::{
     CLAIMED, Claim, DamagedRing, READY, Ring, STAGE_BITS, Said, VOID, Word, after, before, distance, index, needs_name,
@@ -9,7 +9,8 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use rdma_fabric::Rank;
 
 /// Claims a slot of `ring` for `me` if that takes no more than a look and a compare-and-swap: there
-/// is room, nobody came between, and `me` took the position before. Else [`claim`] tells more.
+/// is room, nobody interferes, and `me` took the position before. If this returns `None`, [`claim`]
+/// gives the full answer.
 #[inline(always)]
 pub(crate) fn claim_next<R: Ring>(ring: &R, me: Rank) -> Option<Claim> {
     let rank = me.number();
@@ -42,8 +43,8 @@ pub(crate) fn claim<R: Ring>(ring: &R, me: Rank) -> Result<Option<Claim>, Damage
         if position >= positions(ring) {
             return Err(DamagedRing);
         }
-        // Acquire: pairs with the release in `look_at_head`, which passes on that the slot's entry
-        // was read.
+        // Acquire: pairs with the release in `look_at_head`, by which it is known that the slot's
+        // entry was read.
         if distance(ring, position, ring.seen().load(Acquire)) >= ring.depth() && !look_at_head(ring, position)? {
             return Ok(None);
         }
@@ -53,8 +54,8 @@ pub(crate) fn claim<R: Ring>(ring: &R, me: Rank) -> Result<Option<Claim>, Damage
         {
             keep_name(ring, before(ring, position), last);
         }
-        // Release: pairs with the acquire in `claimant`: the name of the rank that took the
-        // position before is kept.
+        // Release: pairs with the acquire in `claimant`, so that the name of the rank that took the
+        // position before is visible.
         match ring.tail().replace(tail, pack_tail(after(ring, position), rank), AcqRel, Acquire) {
             Ok(()) => return Ok(Some(Claim { position, rank })),
             Err(now) => tail = now,
@@ -62,7 +63,7 @@ pub(crate) fn claim<R: Ring>(ring: &R, me: Rank) -> Result<Option<Claim>, Damage
     }
 }
 
-/// Returns whether there is room for `wanted`, by the head itself.
+/// Returns whether there is room for position `wanted`, according to the head itself.
 #[cold]
 fn look_at_head<R: Ring>(ring: &R, wanted: u64) -> Result<bool, DamagedRing> {
     // Acquire: pairs with the release in `move_on`, so that the entry may be overwritten.
@@ -79,15 +80,14 @@ fn look_at_head<R: Ring>(ring: &R, wanted: u64) -> Result<bool, DamagedRing> {
 }
 
 /// Records that `rank` took `position`. Whether the rank has handed the slot over is not checked:
-/// the consumer looks at the slot's line, and fetching it from there takes longer than all the
-/// rest.
+/// the consumer polls the slot's line, and fetching that line takes longer than everything else.
 #[inline]
 pub(crate) fn keep_name<R: Ring>(ring: &R, position: u64, rank: u32) {
     let word = ring.name(index(ring, position));
     let mut now = word.load(Relaxed);
     while read(ring, now, position) == Said::Nothing {
-        // This fails if another rank was faster: with the same name, or with an old one after
-        // having slept.
+        // This fails if another rank was faster: with the same name, or with an old one if it slept
+        // meanwhile.
         match word.replace(now, pack(ring, position, rank, CLAIMED), Relaxed, Relaxed) {
             Ok(()) => break,
             Err(other) => now = other,
@@ -104,7 +104,7 @@ pub(crate) fn has_room<R: Ring>(ring: &R) -> bool {
 #[inline(always)]
 pub(crate) fn publish<R: Ring>(ring: &R, claim: Claim, entry: R::Entry) {
     ring.fill(index(ring, claim.position), entry);
-    // What the entry tells of, and the entry, come before.
+    // Comes after the entry and the bytes that it announces.
     hand_over(ring, claim, READY);
 }
 
@@ -119,8 +119,7 @@ fn hand_over<R: Ring>(ring: &R, Claim { position, rank }: Claim, stage: u64) {
     ring.state(index(ring, position)).store(pack(ring, position, rank, stage), Release);
 }
 
-// ----- the consumers' side: the oldest entry is copied and taken, and claims of the dead are
-// skipped -----
+// ----- the consumers' side: copy and take the oldest entry, skip claims of the dead -----
 
 #[inline(always)]
 fn state_at<R: Ring>(ring: &R, position: u64) -> u64 {
@@ -128,7 +127,7 @@ fn state_at<R: Ring>(ring: &R, position: u64) -> u64 {
     ring.state(index(ring, position)).load(Acquire)
 }
 
-/// Returns whether [`consume`] would find nothing, unless a rank has ended.
+/// Returns whether [`consume`] would find nothing, provided that no rank has ended.
 #[inline(always)]
 pub(crate) fn is_empty<R: Ring>(ring: &R) -> bool {
     let head = position(ring, ring.head().load(Relaxed));
@@ -136,12 +135,12 @@ pub(crate) fn is_empty<R: Ring>(ring: &R) -> bool {
 }
 
 /// Returns the oldest entry, and which of the first `ranks` ranks left it, if it is ready and
-/// nobody else takes it. Else [`consume`] tells more.
+/// nobody else takes it first. If this returns `None`, [`consume`] gives the full answer.
 #[inline(always)]
 pub(crate) fn take<R: Ring>(ring: &R, ranks: u64) -> Option<(u32, R::Entry)> {
     let now = ring.head().load(Relaxed);
     let head = position(ring, now);
-    // Of this lap and stage, what is left is the rank.
+    // If lap and stage match, only the rank is left.
     let rank = (state_at(ring, head) ^ pack(ring, head, 0, READY)).rotate_right(STAGE_BITS);
     if rank >= ranks {
         return None;
@@ -150,16 +149,16 @@ pub(crate) fn take<R: Ring>(ring: &R, ranks: u64) -> Option<(u32, R::Entry)> {
     move_on(ring, now).then_some((rank as u32, entry))
 }
 
-/// Advances the head from `now`, unless another thread has done so; then what was read from its
-/// slot may be from any lap.
+/// Advances the head from `now`. Returns false if another thread has done so; what was read from
+/// the slot may then be from any lap.
 #[inline(always)]
 fn move_on<R: Ring>(ring: &R, now: u64) -> bool {
     // Release: pairs with the acquire in `look_at_head`.
     ring.head().replace(now, after(ring, now), Release, Relaxed).is_ok()
 }
 
-/// Returns the oldest entry, and who left it, if one is ready. `has_ended` tells which of the first
-/// `ranks` ranks will never write again; `anybody_ended` whether there are any.
+/// Returns the oldest entry, and the rank that left it, if one is ready. `has_ended` says which of
+/// the first `ranks` ranks will never write again; `anybody_ended` says whether there are any.
 ///
 /// # Errors
 /// [`DamagedRing`] if a slot, its claim or the tail holds what no producer writes.
@@ -177,13 +176,13 @@ pub(crate) fn consume<R: Ring>(
         let now = ring.head().load(Relaxed);
         let head = position(ring, now);
         let is_void = match read(ring, state_at(ring, head), head) {
-            // Handed over just now, or taken by somebody else.
+            // It was handed over just now, or another thread took it.
             Said::Now { rank, stage: READY } if u64::from(rank) < ranks => continue,
             Said::Now { stage: VOID, .. } => Ok(true),
             Said::Nothing if !anybody_ended() => return Ok(None),
             Said::Nothing => match claimant(ring, head) {
                 Ok(Some(rank)) if u64::from(rank) < ranks && has_ended(rank) => {
-                    // It may have gone on before it ended.
+                    // The rank may have handed the slot over before it ended.
                     if read(ring, state_at(ring, head), head) != Said::Nothing {
                         continue;
                     }
@@ -213,8 +212,8 @@ fn claimant<R: Ring>(ring: &R, head: u64) -> Result<Option<u32>, DamagedRing> {
     if ahead > ring.depth() {
         return Err(DamagedRing);
     }
-    // A position without a name was taken by the rank that took the next; the last one's is in the
-    // tail.
+    // A position without a name was taken by the rank that took the next one; the tail names the
+    // rank that took the last.
     for at in (0..ahead.saturating_sub(1)).map(|behind| position(ring, head.wrapping_add(behind))) {
         match read(ring, ring.name(index(ring, at)).load(Relaxed), at) {
             Said::Now { rank, stage: CLAIMED } => return Ok(Some(rank)),

@@ -1,4 +1,4 @@
-//! The ring, as that of notices, against a queue, under stress, and with dying and lying producers.
+//! Tests the ring of notices against a queue, under stress, and with producers that die or lie.
 
 use super::{CLAIMED, NAMING, Said, pack_tail, protocol::keep_name, read, *};
 use crate::shm::{
@@ -113,11 +113,11 @@ fn a_claim_of_an_ended_rank_is_skipped() {
         assert_eq!(consume(None).map(|notice| notice.data), Some(10));
         assert_eq!(consume(None), None, "the claim may still be published");
         assert_eq!(consume(Some(Rank::new(3))), None, "that is somebody else");
-        // Its own next one, from another thread, or another rank's.
+        // The next claim is the same rank's, from another thread, or another rank's.
         assert!(send(&ring, behind, 11));
         assert_eq!(consume(None), None);
         assert_eq!(consume(Some(dead)).map(|notice| notice.data), Some(11));
-        // The last of all, with nobody behind it.
+        // The last claim of all, with nobody behind it.
         dies(&ring);
         assert_eq!(consume(Some(dead)), None);
         assert!(send(&ring, 1, 12));
@@ -125,7 +125,7 @@ fn a_claim_of_an_ended_rank_is_skipped() {
     }
 }
 
-/// Else a name could be so old that it is taken for a new one.
+/// Names are renewed in time; otherwise one could be so old that it is taken for a new one.
 #[test]
 fn a_lone_producer_is_named_now_and_then() {
     for (lap, named) in [(5, false), (NAMING - 1, true), (NAMING, false), (2 * NAMING - 1, true)] {
@@ -141,7 +141,7 @@ fn a_lone_producer_is_named_now_and_then() {
     }
 }
 
-/// A producer that fell asleep before it wrote a name, and writes it laps later.
+/// A producer falls asleep before it writes a name, and writes it laps later.
 #[test]
 fn an_old_name_does_not_hide_a_new_one() {
     let ring = segment();

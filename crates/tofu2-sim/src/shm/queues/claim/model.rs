@@ -1,4 +1,4 @@
-//! The claim under loom: every interleaving, within a bound of preemptions, of those who advance,
+//! The claim under loom: every interleaving, within a bound on preemptions, of ranks that advance,
 //! post and execute; and each rule broken on purpose.
 
 use super::*;
@@ -13,13 +13,13 @@ use std::sync::{
     atomic::{AtomicBool, Ordering::SeqCst},
 };
 
-/// What is done wrong on purpose.
+/// A deliberate mistake in the protocol.
 #[derive(Clone, Copy, PartialEq)]
 enum Mutation {
     None,
     /// The claim is given back without a look at AGAIN.
     NoSecondLook,
-    /// Advances are noted, not counted.
+    /// Advances set a flag instead of adding to a count.
     Boolean,
     /// An advance does not release.
     RelaxedAdvance,
@@ -27,7 +27,7 @@ enum Mutation {
     NoPosterBarrier,
     /// The advance comes before the data.
     AdvanceFirst,
-    /// Whoever finds the claim taken executes all the same.
+    /// A rank that finds the claim taken executes all the same.
     NoClaim,
 }
 
@@ -76,14 +76,16 @@ impl Fencing for Cell {
     }
 }
 
-/// A queue of commands that each copy a word of data, which whoever releases it has written.
+/// A queue of commands that each copy a word of data, which the rank that releases the command has
+/// written.
 struct Queue {
     claim: Cell,
     stage: Cell,
     started: Cell,
     scheduled: Cell,
     data: [LoomWord; 2],
-    /// What was executed: position and data. Never contended, if one executes at a time.
+    /// The position and data of each executed command. Never contended if one rank executes at a
+    /// time.
     log: Mutex<Vec<(u64, u64)>>,
 }
 
@@ -123,7 +125,7 @@ impl Queue {
         })
     }
 
-    /// An arrival: data, advance, execute.
+    /// Plays an arrival: writes the data, advances, executes.
     fn arrive(&self, me: u32, mutation: Mutation) {
         let store = || self.data.iter().for_each(|word| word.store(7, Relaxed));
         if mutation != Mutation::AdvanceFirst {
@@ -131,7 +133,7 @@ impl Queue {
         }
         self.words().advance(1);
         if mutation == Mutation::AdvanceFirst {
-            // So that somebody else may execute before.
+            // So that another rank may execute first.
             thread::yield_now();
             let left = self.turn(me, |_| false, 8);
             store();
@@ -150,7 +152,7 @@ fn explore(test: impl Fn() + Sync + Send + 'static) -> usize {
     testing::explore(3, 10_000, test)
 }
 
-/// Two arrivals release a command each.
+/// Two arrivals each release a command.
 fn two_arrivals(mutation: Mutation) -> usize {
     explore(move || {
         let queue = Queue::new(mutation);
@@ -174,7 +176,7 @@ fn only_one_may_execute() {
     two_arrivals(Mutation::NoClaim);
 }
 
-/// Who executes already may see the offset move before the arrival comes to the claim.
+/// A rank that is already executing may see the offset move before the arrival reaches the claim.
 fn one_arrives_while_another_executes(mutation: Mutation) -> usize {
     explore(move || {
         let queue = Queue::new(mutation);
@@ -218,7 +220,7 @@ fn looking(queue: &Queue) -> bool {
     queue.words().is_due()
 }
 
-/// Takes its turn in any case, or should.
+/// Takes a turn in any case; with the mutation, only if there is credit.
 fn in_any_case(mutation: Mutation) -> impl Fn(&Queue) -> bool {
     move |queue| {
         queue.words().hand_over(1);
@@ -236,7 +238,7 @@ fn a_turn_in_any_case_is_as_good_as_a_barrier() {
     assert!(a_posting_meets_an_arrival(Mutation::None, in_any_case(Mutation::None)) >= 10);
 }
 
-/// A bounded turn says that there is more, or leaves nothing.
+/// A bounded turn either reports that there is more or leaves nothing.
 #[test]
 fn a_bounded_turn_loses_nothing() {
     let executions = explore(|| {
@@ -267,7 +269,7 @@ fn the_claim_of_the_dead_is_taken_over_once() {
         queue.words().advance(1);
         let ended = Shared::new(AtomicBool::new(false));
         let theirs = queue.clone();
-        // Takes the claim and is gone.
+        // Takes the claim and dies.
         let dying = thread::spawn(move || theirs.words().seize(1, |_| false));
         let theirs = queue.clone();
         let arrival = thread::spawn(move || {
@@ -290,7 +292,8 @@ fn the_claim_of_the_dead_is_taken_over_once() {
 testing::found! {
     the_executor_must_look_again: "a release was lost", two_arrivals(Mutation::NoSecondLook);
     advances_must_be_counted: "a release was lost", two_arrivals(Mutation::Boolean);
-    // The claim's exchanges release too: only who executes at the moment can miss the data.
+    // The claim's exchanges release too, so only a rank that is executing at the moment can miss
+    // the data.
     an_advance_must_release: "came before its data", one_arrives_while_another_executes(Mutation::RelaxedAdvance);
     the_data_must_come_before_the_advance: "came before its data", two_arrivals(Mutation::AdvanceFirst);
     the_poster_needs_its_barrier: "a release was lost", a_posting_meets_an_arrival(Mutation::NoPosterBarrier, looking);

@@ -3,7 +3,7 @@ use core::sync::atomic::AtomicU64;
 use proptest::prelude::*;
 use rdma_fabric::{Rank, control_queue::QueueError};
 
-/// A ring of its own.
+/// A receive queue that owns its words.
 struct Whole {
     ends: [AtomicU64; 3],
     records: Vec<[AtomicU64; RECORD]>,
@@ -19,7 +19,7 @@ impl Whole {
         }
     }
 
-    /// As it is after so many notices.
+    /// Returns the queue as it is after `notices` notices.
     fn after(depth: usize, notices: u64) -> Self {
         let whole = Self::new(depth);
         let positions = ring::positions(&whole.ring());
@@ -65,7 +65,7 @@ fn take(ring: &Mrq<'_, AtomicU64>) -> Option<MrqNotice> {
 #[test]
 fn rings_of_every_depth_go_round_in_order() {
     for depth in [1, 2, 8, 64] {
-        // Where positions wrap, too.
+        // Also where positions wrap.
         let positions = ring::positions(&Whole::new(depth).ring());
         for start in [0, positions - depth as u64] {
             let whole = Whole::after(depth, start);
@@ -159,7 +159,7 @@ fn many_producers_lose_nothing() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 10 } else { 2000 }))]
 
-    /// Whatever stands there, each call ends, with an error at worst.
+    /// Whatever the words hold, each call returns, with an error at worst.
     #[test]
     fn garbage_ends_in_an_error_at_worst(drawn in prop::collection::vec(any::<u64>(), 3 + 2 * 9), small in any::<bool>()) {
         let whole = Whole::new(2);

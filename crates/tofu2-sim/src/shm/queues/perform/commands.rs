@@ -1,4 +1,4 @@
-//! Put, get and atomic, each with its notice; a put with its advance.
+//! Put, get and atomic, each with its notice, and the advance of a put.
 
 use super::{Ends, Failure, LAST, Outcome, PhaseMark, Range, gone};
 use crate::{
@@ -21,7 +21,7 @@ use rdma_fabric::{
     control_queue::{Command, Posting, QueueError, QueueId, Stadd, Width},
 };
 
-/// Where the bytes of a put are.
+/// The bytes of a put, as the command gives them.
 pub(crate) enum Source<'s> {
     Memory(Stadd),
     Carried(&'s [u8]),
@@ -104,11 +104,11 @@ impl<'a> Executor<'a> {
         Ok((notices, status))
     }
 
-    /// Moves the session offset of `target` on. Returns whether commands may be executable then.
+    /// Advances the session offset of `target`. Returns whether commands may be executable now.
     pub(crate) fn advance(&self, target: &View<'_>, slots: u64) -> bool {
         let turns = target.turns();
         let scheduled = turns.advance(slots);
-        // The read pointer is looked at later, so that it is never too far behind.
+        // The read pointer is read after the advance, so that it is never too far behind.
         let overrun = target.geometry.checked && ring::is_overrun(target.begun(), scheduled, target.geometry.depth);
         if overrun {
             target.stop(Stop::CreditOverrun);

@@ -1,4 +1,4 @@
-//! Commands of a session queue: written into the shared ring, and let start.
+//! Commands of a session queue, which are written into the shared ring and then allowed to start.
 
 use super::{Poster, failed};
 use crate::{
@@ -17,11 +17,11 @@ use rdma_fabric::{
 };
 
 impl Poster {
-    /// Posts `postings` to a session queue one after the other, as far as there is room, and let
-    /// them start together; how many. Their numbers are checked by `examine`.
+    /// Posts as many of `postings` to a session queue as there is room for, lets them start
+    /// together, and returns how many. `examine` checks their numbers.
     ///
     /// # Errors
-    /// What is wrong with the next one, or with the queue; those before are posted.
+    /// The error of the next posting, or of the queue; those before it are posted.
     pub(crate) fn queue_up_many(
         &mut self,
         queue: &View<'_>,
@@ -50,7 +50,7 @@ impl Poster {
         (posted, refused)
     }
 
-    /// Writes a command into the shared ring, and let it start.
+    /// Writes a command into the shared ring, and lets it start unless it is delayed.
     pub(crate) fn queue_up(
         &mut self,
         queue: &View<'_>,
@@ -65,7 +65,7 @@ impl Poster {
         Ok(())
     }
 
-    /// Lets what was written start.
+    /// Lets the commands that were written start.
     #[inline]
     fn start(&self, queue: &View<'_>, executor: &Executor<'_>, work: &mut WorkList<'_>) {
         let turns = queue.turns();
@@ -81,11 +81,11 @@ impl Poster {
         }
     }
 
-    /// Writes a command into the shared ring, which does not start it.
+    /// Writes a command into the shared ring without starting it.
     #[inline]
     fn write_down(&mut self, queue: &View<'_>, posting: &Posting) -> Result<(), Refused<()>> {
         let (depth, slots) = (queue.geometry.depth, posting.command.slots());
-        // Executed slots stay executed: the pointer is looked at again only where what it was is
+        // Executed slots stay executed, so the read pointer is read again only if its old value is
         // not enough.
         if ring::has_room(self.read, self.write, slots, depth) != Some(true) {
             self.read = queue.turns().read();
@@ -124,7 +124,7 @@ impl Poster {
         }
     }
 
-    /// Returns the commands that were never started, once nobody executes any more.
+    /// Returns how many commands were never started. To be called once nobody executes any more.
     pub(crate) fn remaining(&self, queue: &View<'_>) -> u64 {
         if !queue.is_session() {
             return self.delayed.iter().map(|posting| u64::from(posting.command.commands())).sum();

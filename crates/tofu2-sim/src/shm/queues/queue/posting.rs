@@ -1,4 +1,4 @@
-//! Posting to a queue: what is checked before, the short way and the long one.
+//! Posting to a queue: the checks before it, the short path and the general one.
 
 use super::Queue;
 use crate::shm::queues::{executor::WorkList, fast_put::FastPut, poster::failed};
@@ -8,7 +8,7 @@ use rdma_fabric::{
 };
 
 impl Queue {
-    /// Checks what needs no look at memory.
+    /// Checks everything that can be checked without looking at memory.
     #[inline]
     fn examine(&self, posting: &Posting) -> Result<(), QueueError> {
         let Posting { command, sps, .. } = posting;
@@ -77,7 +77,7 @@ impl Queue {
         posted
     }
 
-    /// Posts as many as there is room for; how many.
+    /// Posts as many commands as there is room for, and returns how many.
     pub(crate) fn post_many(&self, postings: &[Posting]) -> (usize, Result<(), Refused<()>>) {
         let queue = match self.view() {
             Ok(queue) => queue,
@@ -99,13 +99,13 @@ impl Queue {
         posted
     }
 
-    /// Posts at last, if it is `place`'s turn and there is room.
+    /// Posts a command that has waited, if it is `place`'s turn and there is room.
     pub(crate) fn post_in_turn(&self, posting: Posting, place: u64) -> Result<Option<()>> {
         self.help();
         let (queue, executor) = (self.view()?, self.executor());
         let mut work = WorkList::new();
         let mut poster = self.poster();
-        // Asked before: what is executed between the two makes room.
+        // Checked first, because commands executed between the two steps make room.
         let stuck = poster.is_stuck(&queue, place);
         let posted = poster.post(&queue, &executor, &posting, Some(place), &mut work);
         drop(poster);

@@ -1,4 +1,4 @@
-//! An executor that dies at each label, ranks being threads; [`super::killed`] does the same to
+//! An executor that dies at each label, with ranks as threads; [`super::killed`] does the same to
 //! processes.
 
 use super::*;
@@ -19,14 +19,14 @@ pub(crate) const OWNER: Rank = Rank::new(0);
 pub(crate) const DIES: Rank = Rank::new(1);
 pub(crate) const TARGET: Rank = Rank::new(2);
 
-/// Every rank's memory has this tag.
+/// The tag of every rank's memory.
 pub(crate) const MEMORY: Stadd = Stadd::fixed(5);
 
 pub(crate) fn name(rank: Rank) -> QueueId {
     QueueId::new(rank, 1, 2, 0)
 }
 
-/// What each rank has.
+/// A rank's fabric, queue and memory.
 pub(crate) struct RankSetup {
     pub(crate) fabric: Fabric,
     pub(crate) queue: rdma_fabric::ControlQueue,
@@ -58,9 +58,9 @@ impl RankSetup {
         words
     }
 
-    /// The owner's: two commands for the target, each with all notices, or all but the local one:
-    /// those are executed the short way. The first advances the target's queue, where a nop waits
-    /// for it.
+    /// Posts the owner's two commands for the target, each with all notices or all but the local
+    /// one; without it they take the short path. The first advances the target's queue, where a nop
+    /// waits for it.
     pub(crate) fn queue_up(&self, local: bool) {
         self.fabric.write(&self.span, &[1, 2, 3, 4, 5, 6, 7, 8]).unwrap();
         let put = |words: u32| Command::put(name(TARGET), MEMORY, MEMORY, 8 * words);
@@ -72,11 +72,11 @@ impl RankSetup {
         self.queue.try_post(posting(put(8), 2)).unwrap();
     }
 
-    /// What the dying rank does: `die` is called at `label` of the owner's first command.
+    /// Plays the dying rank: `die` is called at `label` of the owner's first command.
     pub(crate) fn advance(&self, label: DeathPoint, die: impl Fn() + 'static) {
         let mut executing = false;
         hook::set(move |now| {
-            // Its own command comes first.
+            // The dying rank's own command comes first.
             executing |= now == DeathPoint::Claimed;
             if executing && now == label {
                 die();
@@ -87,7 +87,7 @@ impl RankSetup {
     }
 }
 
-/// What the owner must be told of its first command.
+/// The status that the owner must get for its first command.
 pub(crate) fn expected(label: DeathPoint) -> Result<(), QueueError> {
     match label {
         DeathPoint::Past | DeathPoint::Noticed | DeathPoint::Advanced => {
@@ -97,12 +97,12 @@ pub(crate) fn expected(label: DeathPoint) -> Result<(), QueueError> {
     }
 }
 
-/// How often the target is told of the first command.
+/// How many notices the target gets of the first command.
 pub(crate) fn told(label: DeathPoint) -> usize {
     usize::from(label != DeathPoint::Past)
 }
 
-/// Whether the target's nop was released.
+/// Returns whether the target's nop was released.
 fn released(label: DeathPoint) -> bool {
     !matches!(label, DeathPoint::Past | DeathPoint::Noticed)
 }
@@ -119,7 +119,7 @@ pub(crate) fn check_target(part: &RankSetup, label: DeathPoint) {
 #[test]
 fn whoever_comes_next_finishes_a_command_or_reports_it() {
     for label in DEATH_POINTS {
-        // The owner comes next, or another rank's advance does.
+        // Next comes the owner, or another rank's advance.
         for (advancer, local) in [(false, false), (false, true), (true, false), (true, true)] {
             let job = job(4 << 20);
             let [owner, dies, target] =
@@ -129,7 +129,7 @@ fn whoever_comes_next_finishes_a_command_or_reports_it() {
             let died = catch_unwind(AssertUnwindSafe(|| dies.advance(label, || panic!("dies on purpose"))));
             assert!(died.is_err(), "{label:?} was not reached");
             hook::set(|_| ());
-            // It is not over before somebody knows that it has died.
+            // The command is not completed before it is known that its executor has died.
             assert!(owner.queue.poll_tcq().unwrap().is_none() || label == DeathPoint::Completed, "{label:?}");
             job.control.set_ended(DIES.index());
             job.publish(DIES, State::Lost);
@@ -141,7 +141,7 @@ fn whoever_comes_next_finishes_a_command_or_reports_it() {
             }
             let all: Vec<Completion> = core::iter::from_fn(|| owner.queue.poll_tcq().unwrap()).collect();
             let expected = [(1, expected(label)), (2, Ok(()))];
-            // At this label the first was reported above.
+            // At this label the first command was reported above.
             let reported = usize::from(label == DeathPoint::Completed && all.len() == 1);
             assert_eq!(
                 all.iter().map(|done| (done.tag, done.status)).collect::<Vec<_>>(),
@@ -149,13 +149,13 @@ fn whoever_comes_next_finishes_a_command_or_reports_it() {
                 "{label:?}"
             );
             check_target(&target, label);
-            // The local notices: of the first unless it was interrupted, of the second.
+            // The local notices: of the first command unless it was interrupted, and of the second.
             let own: Vec<_> = core::iter::from_fn(|| owner.queue.poll_mrq().unwrap()).collect();
             assert!(own.iter().all(|notice| (notice.kind, notice.status) == (MrqKind::LocalPut, Ok(()))));
             let edata: Vec<_> = own.iter().map(|notice| notice.edata).collect();
             let told = if expected[0].1.is_ok() { vec![1, 2] } else { vec![2] };
             assert_eq!(edata, if local { told } else { vec![] }, "{label:?}");
-            // And what depends on the dead ends.
+            // Waits that depend on the dead rank end.
             let wait = block_on(owner.queue.next_notice(Deps::One(DIES)));
             assert_eq!(wait, Err(FabricError::PeerLost { rank: DIES }));
         }
@@ -185,7 +185,7 @@ fn commands_for_a_lost_rank_say_so() {
     drop(target);
 }
 
-/// Closing waits for who executes, unless that one has ended.
+/// Closing waits for the executing rank, unless it has ended.
 #[test]
 fn a_queue_is_closed_under_a_dead_executor() {
     let job = job(4 << 20);
@@ -199,7 +199,7 @@ fn a_queue_is_closed_under_a_dead_executor() {
     assert_eq!(queue.close(), Ok(2));
 }
 
-/// What a dead process had is free.
+/// The control queues of a dead process are free.
 #[test]
 fn the_control_queues_of_the_dead_are_taken_over() {
     let plan = Plan { ranks: 2, ranks_per_node: 2, heap_bytes: 4 << 20, start_ns: 0 };

@@ -1,5 +1,4 @@
-//! Ranks that write garbage into queues' words, and the queues beside them: see
-//! [`crate::shm::garbage`].
+//! Garbage in queues' words, while other ranks use the queues ([`crate::shm::garbage`]).
 
 use super::*;
 use crate::shm::{
@@ -25,7 +24,7 @@ fn garble(word: &core::sync::atomic::AtomicU64, chance: &mut Chance) {
     word.store(value, Relaxed);
 }
 
-/// Write one word of garbage into what belongs to some queue.
+/// Writes one word of garbage into something that belongs to one of the queues.
 fn vandalise(job: &Job, queues: &[QueueId], chance: &mut Chance) {
     let id = chance.one(queues);
     let Ok(segment) = job.segment(id.rank()).map(|segment| &**segment) else { return };
@@ -57,7 +56,7 @@ fn vandalise(job: &Job, queues: &[QueueId], chance: &mut Chance) {
 
 struct Worker {
     fabric: Fabric,
-    /// With the memory that each has registered.
+    /// The rank's queues, each with the memory registered on it.
     queues: Vec<(rdma_fabric::ControlQueue, Region)>,
 }
 
@@ -136,7 +135,7 @@ fn every_call_beside_a_vandal_ends_well_or_with_an_error() {
         let mut workers: Vec<_> = (0..RANKS).map(|rank| Worker::new(testing::fabric(&job, rank))).collect();
         let mut names = Vec::new();
         for step in 0..steps {
-            // At first they get a chance to open something.
+            // At first the ranks get a chance to open something.
             if step > 100 && chance.below(6) == 0 && !names.is_empty() {
                 vandalise(&job, &names, &mut chance);
             }
@@ -156,7 +155,7 @@ fn nobody_hangs_beside_a_vandal() {
     let (calls, writes) = if cfg!(miri) { (60, 60) } else { (60_000, 60_000) };
     let job = job(4 << 20);
     let theirs = job.clone();
-    // Every id that there can be, as the vandal knows them.
+    // Every possible id, since the vandal knows them all.
     let all = |rank| (0..4u8).map(move |engine| QueueId::new(Rank::new(rank), engine, 0, 0));
     let names: Vec<_> = (0..RANKS).flat_map(all).collect();
     testing::all_end(&job, move |rank, fabric, mut chance| {

@@ -1,5 +1,5 @@
-//! An executor that is killed at each label, ranks being processes: this test executable plays the
-//! ranks too.
+//! An executor that is killed at each label, with ranks as processes; this test executable also
+//! plays the ranks.
 
 use super::{
     deaths::{DEATH_POINTS, DIES, MEMORY, OWNER, RankSetup, TARGET, check_target, expected},
@@ -17,12 +17,12 @@ use std::{
 const LABEL: &str = "ONESIDED_TEST_LABEL";
 const LOCAL: &str = "ONESIDED_TEST_LOCAL";
 const DIRECTORY: &str = "ONESIDED_TEST_DIRECTORY";
-/// Ten times what it takes on a loaded machine.
+/// Ten times as long as the test takes on a loaded machine.
 const SOON: Duration = Duration::from_secs(5);
 
 #[test]
 fn a_killed_executor_leaves_a_finished_command_or_a_report() {
-    // The long way and the short one: see `RankSetup::queue_up`.
+    // The general path and the short one: see `RankSetup::queue_up`.
     let all = [true, false].into_iter().flat_map(|local| DEATH_POINTS.map(|label| (local, label)));
     for (number, (local, label)) in all.enumerate() {
         let directory = env::temp_dir().join(format!("onesided-queues-{}-{number}", std::process::id()));
@@ -48,7 +48,7 @@ fn a_killed_executor_leaves_a_finished_command_or_a_report() {
     }
 }
 
-/// What a rank of the test above does; nothing outside of a job.
+/// Plays a rank of the test above; does nothing outside a job.
 #[test]
 fn the_ranks_part() {
     if env::var_os(JOB_VARIABLE).is_none() || env::var_os(LABEL).is_none() {
@@ -77,7 +77,7 @@ async fn play(fabric: Fabric, label: DeathPoint) {
     let passed = fabric.alloc_symmetric(8).await.unwrap();
     world.barrier().await.unwrap();
     if fabric.rank() == DIES {
-        // The others must not be in the barrier any more.
+        // The others must have left the barrier.
         let word = passed.word::<u64>(&fabric, 0).unwrap();
         fabric.wait_until(&word, Deps::All, |passed| passed == 2).await.unwrap();
     } else {
@@ -87,7 +87,7 @@ async fn play(fabric: Fabric, label: DeathPoint) {
     match fabric.rank() {
         DIES => part.advance(label, || kill_process(getpid(), Signal::KILL).unwrap()),
         OWNER => {
-            // Not to execute the commands before the other does.
+            // Waits, so as not to execute the commands before the other rank does.
             let wait = fabric.wait_until(&part.flag(), Deps::One(DIES), |_| false).await;
             assert_eq!(wait, Err(FabricError::PeerLost { rank: DIES }));
             for (tag, status) in [(1, expected(label)), (2, Ok(()))] {
@@ -96,7 +96,7 @@ async fn play(fabric: Fabric, label: DeathPoint) {
             }
             let wait = part.queue.next_completion(Deps::All).await;
             assert_eq!(wait, Err(FabricError::PeerLost { rank: DIES }));
-            // The target looks only after all this: it may not help.
+            // The target looks only after all this, because it must not help.
             let to = super::deaths::name(TARGET);
             let over = Command::PutInline { to, bytes: Inline::word(1), at: MEMORY + 1024 };
             let queue = fabric.open_queue(QueueSpec::new(QueueMode::Normal)).unwrap();

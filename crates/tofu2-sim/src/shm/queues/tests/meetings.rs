@@ -1,5 +1,5 @@
-//! What meets what is under way: advances a command that has begun, closing a long copy, a post the
-//! last start.
+//! Operations that meet others in progress: an advance and a command that has begun, closing and a
+//! long copy, a post and the last start.
 
 use super::*;
 use crate::shm::queues::view::View;
@@ -23,7 +23,7 @@ fn nothing(to: QueueId, at: Stadd) -> Command {
     Command::PutInline { to, bytes: Inline::new(&[]).unwrap(), at }
 }
 
-/// A command that has begun takes no room in the ring: the advance that it makes, or that answers
+/// A command that has begun takes no room in the ring, so an advance that it makes, or that answers
 /// it, is not a whole ring ahead.
 #[test]
 fn an_advance_by_a_command_that_has_begun_is_no_overrun() {
@@ -40,8 +40,8 @@ fn an_advance_by_a_command_that_has_begun_is_no_overrun() {
     }
 }
 
-/// The words of a queue that was closed during a long copy to it are not written when their place
-/// is used again.
+/// The words of a queue that was closed during a long copy to it are not written once their place
+/// is reused.
 #[test]
 #[cfg_attr(miri, ignore = "fills a heap")]
 fn what_a_long_copy_tells_its_target_does_not_land_in_a_later_region() {
@@ -69,7 +69,7 @@ fn what_a_long_copy_tells_its_target_does_not_land_in_a_later_region() {
         has_reached.recv_timeout(Duration::from_secs(60)).unwrap();
         queue.close().unwrap();
         std::thread::sleep(Duration::from_millis(30));
-        // Whatever was given back has a region now.
+        // Everything that was given back is now part of a region.
         let later: Vec<Region> = core::iter::from_fn(|| target.alloc(4096).ok()).collect();
         go_on.send(()).unwrap();
         later
@@ -111,7 +111,7 @@ fn a_ring_that_empties_meanwhile_is_not_stuck() {
     });
 }
 
-/// Nor is a post behind another one in the line, which has not seen the room yet.
+/// A post behind another one in line that has not yet seen the room is no deadlock either.
 #[test]
 fn who_stands_behind_another_is_not_stuck() {
     use core::{future::Future, pin::pin, task};

@@ -1,5 +1,5 @@
-//! What can't be tested from outside: deaths at a label, garbage in shared memory, who has which
-//! control queue.
+//! Tests that can't be made from outside: deaths at a label, garbage in shared memory, which rank
+//! holds which control queue.
 
 #![cfg_attr(not(target_os = "linux"), allow(unused_imports))]
 
@@ -32,7 +32,7 @@ fn job(heap_bytes: usize) -> Arc<Job> {
     testing::job(RANKS, heap_bytes)
 }
 
-/// What is below a fabric.
+/// Returns the endpoint below a fabric.
 fn inner(fabric: &Fabric) -> &crate::shm::endpoint::Endpoint {
     crate::shm::endpoint::Endpoint::of(fabric).unwrap()
 }

@@ -1,5 +1,5 @@
-//! What changes behind a route that is remembered is noticed by the next short put: that of a queue
-//! which executes its commands at once, and that of a session queue, whose executor remembers.
+//! Changes behind a remembered route are noticed by the next short put, both on a queue that
+//! executes its commands at once and on a session queue, where the executor remembers the route.
 
 use super::*;
 use rdma_fabric::{ControlQueue as Queue, Fabric};
@@ -7,14 +7,14 @@ use rdma_fabric::{ControlQueue as Queue, Fabric};
 const TAG: u8 = 5;
 const AT: Stadd = Stadd::fixed(TAG);
 
-/// A rank, its queue and memory.
+/// A rank's fabric, queue and memory.
 struct Side {
     fabric: Fabric,
     queue: Queue,
     region: Region,
 }
 
-/// A queue, with credit for all that the tests post.
+/// Opens a queue with credit for everything that the tests post.
 fn open(fabric: &Fabric, mode: QueueMode) -> Queue {
     let ahead = if mode == QueueMode::Session { 63 } else { 0 };
     let spec = QueueSpec { number: Some(2), ..QueueSpec::new(mode).on(1).depth(64).ahead(ahead) };
@@ -29,7 +29,7 @@ impl Side {
         Side { fabric, queue, region }
     }
 
-    /// The word at the start of a region of this rank.
+    /// Returns the word at the start of a region of this rank.
     fn word(&self, region: &Region) -> u64 {
         let mut word = [0];
         self.fabric.read(&region.span::<u64>(&self.fabric, 0, 1).unwrap(), &mut word).unwrap();
@@ -45,12 +45,12 @@ impl Side {
         }
     }
 
-    /// Put a word to the start of what has the tag on the other's queue.
+    /// Puts a word at the start of the memory that has the tag on the other rank's queue.
     fn put(&self, to: &QueueId, value: u64) -> Result<(), QueueError> {
         self.post(Command::PutInline { to: *to, bytes: Inline::word(value), at: AT }.into())
     }
 
-    /// Whether the way there is remembered, and nothing has changed.
+    /// Returns whether the route to the memory is remembered and nothing has changed.
     fn knows(&self, to: QueueId) -> bool {
         let job = inner(&self.fabric).job();
         match self.queue.spec().mode {
@@ -60,10 +60,10 @@ impl Side {
     }
 }
 
-/// The poster's.
+/// The modes of the poster's queue.
 const MODES: [QueueMode; 2] = [QueueMode::Normal, QueueMode::Session];
 
-/// Poster and target; two puts were posted, so that the poster knows the way.
+/// Returns poster and target after two puts, so that the poster knows the route.
 fn sides(mode: QueueMode) -> (Arc<Job>, Side, Side, QueueId) {
     let job = job(1 << 20);
     let (poster, target) = (Side::new(&job, 0, mode), Side::new(&job, 1, QueueMode::Normal));
@@ -103,7 +103,7 @@ fn a_tag_given_back_or_given_anew() {
         target.queue.register_fixed(&target.region, TAG).unwrap();
         assert_eq!([4, 5].map(|value| poster.put(&to, value)), [Ok(()); 2]);
         assert!(poster.knows(to));
-        // Both at once, as the poster sees it: the tag's word is what it was.
+        // To the poster both changes happen at once: the tag's word has its old value.
         target.queue.deregister(AT).unwrap();
         let other = target.fabric.alloc(64).unwrap();
         target.queue.register_fixed(&other, TAG).unwrap();
@@ -129,7 +129,7 @@ fn a_region_that_is_gone() {
     for (_job, poster, target, to) in MODES.map(sides) {
         drop(target.region);
         assert_eq!([3, 3].map(|value| poster.put(&to, value)), [Err(QueueError::Stale { queue: to, stadd: AT }); 2]);
-        // Its place in the table is taken again, perhaps its memory too.
+        // Its place in the table is reused, perhaps its memory too.
         let other = target.fabric.alloc(4096).unwrap();
         assert_eq!(poster.put(&to, 4), Err(QueueError::Stale { queue: to, stadd: AT }));
         drop(other);
@@ -178,7 +178,7 @@ fn own_memory_that_was_given_back() {
     }
 }
 
-/// What is below a queue.
+/// Returns the provider's queue below a queue.
 fn below(queue: &Queue) -> &super::super::queue::Queue {
     let queue: &dyn std::any::Any = queue.provider();
     queue.downcast_ref().unwrap()

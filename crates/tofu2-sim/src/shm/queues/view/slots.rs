@@ -1,5 +1,5 @@
-//! The slots of a session queue: commands in the TOQ, with the phase of the one that is executed,
-//! and what came of them in the TCQ.
+//! The slots of a session queue: commands in the TOQ, with the phase of the one being executed, and
+//! their outcomes in the TCQ.
 
 use super::{STAGE, TCQ_TAIL, View};
 use crate::{
@@ -16,7 +16,7 @@ use core::sync::atomic::{
 };
 
 impl<'a> View<'a> {
-    /// Returns the slot of the TOQ at a position. For session queues.
+    /// Returns the slot of the TOQ at a position. Session queues only.
     #[inline]
     fn toq(&self, position: u64) -> &'a [AtomicU64] {
         let at = self.geometry.toq() + (position % u64::from(self.geometry.depth)) as usize * SLOT;
@@ -45,13 +45,13 @@ impl<'a> View<'a> {
     #[inline]
     pub(crate) fn enter(&self, position: u64, phase: claim::Phase) {
         self.words[STAGE].store(claim::pack(position, phase), Release);
-        // What a process has done when it is killed is a beginning of what it would do; that order
-        // is the compiler's only.
+        // When a process is killed, what it has done is a prefix of its program order; so only the
+        // compiler must keep the order.
         compiler_fence(SeqCst);
     }
 
-    /// Returns the read pointer as others see it: behind a command that has begun, since what that
-    /// does is seen before it is over.
+    /// Returns the read pointer as others see it: past a command that has begun, since its effects
+    /// are seen before it completes.
     pub(crate) fn begun(&self) -> u64 {
         let mut now = self.words[STAGE].load(Acquire);
         loop {
@@ -60,8 +60,8 @@ impl<'a> View<'a> {
                 return position;
             }
             let slots = descriptor::slots(&self.read_slot(position)).unwrap_or(1);
-            // Acquire: pairs with the release in `turn`. Once the command is over its slots may
-            // hold another.
+            // Acquire: pairs with the release in `turn`. Once the command has completed, its slots
+            // may hold another.
             fence(Acquire);
             let then = self.words[STAGE].load(Acquire);
             if claim::unpack(then).0 == position {
@@ -71,7 +71,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Returns how many entries the TCQ ever had.
+    /// Returns how many entries were ever added to the TCQ.
     #[inline]
     pub(crate) fn completed(&self) -> u64 {
         // Acquire: pairs with the release in `complete`.
@@ -102,8 +102,8 @@ impl<'a> View<'a> {
 pub(crate) struct TcqEntry {
     /// Position of the command.
     pub(crate) position: u64,
-    /// The status is an error for which no report was asked; if a completion was asked for, that is
-    /// a good one.
+    /// The status is an error for which no report was requested; if a completion was requested, it
+    /// reports success.
     pub(crate) kept: bool,
     pub(crate) status: Status,
 }

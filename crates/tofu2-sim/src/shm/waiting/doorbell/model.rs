@@ -1,5 +1,5 @@
-//! The doorbell's protocol over loom's words. Loom has no process-wide barrier; a fence on both
-//! sides is what it amounts to.
+//! The doorbell's protocol over loom's words. Loom has no process-wide barrier, which amounts to a
+//! fence on both sides.
 
 use super::{Bell, PARKED, Watch, park, prepare, ring, rouse};
 use crate::shm::testing;
@@ -13,21 +13,21 @@ use loom::sync::{
     },
 };
 
-/// What is done wrong on purpose.
+/// A deliberate mistake in the protocol.
 #[derive(Clone, Copy, PartialEq)]
 enum Mutation {
     None,
     /// Neither side has a barrier.
     NoBarriers,
-    /// The waiter has none.
+    /// The waiter has no barrier.
     NoHeavyBarrier,
-    /// The poster is not covered by the waiter's, as if its process had not registered.
+    /// The waiter's barrier does not reach the poster, as if its process had not registered.
     NoLightBarrier,
     /// The watch is set after the bit.
     LateWatch,
 }
 
-/// Where the memory waited on stands, as the watch has it.
+/// Offset of the memory waited on, as the watch gives it.
 const WATCHED: u64 = 64;
 
 struct Model {
@@ -40,7 +40,7 @@ struct Model {
 
 impl Model {
     fn new(mutation: Mutation, stale: u32) -> Self {
-        // The watch is of an earlier wait.
+        // The watch is left from an earlier wait.
         let (word, watch) = (AtomicU32::new(stale), AtomicU64::new(8));
         Model { word, watch, lot: Mutex::new(()), parked: Condvar::new(), mutation }
     }
@@ -77,7 +77,7 @@ impl Bell for Model {
             self.watch.store(WATCHED, Relaxed);
         }
     }
-    /// Without a bound: a lost wake-up is a deadlock.
+    /// Parks without a bound, so that a lost wake-up is a deadlock.
     fn park(&self, expected: u32, _: Duration) {
         let mut lot = self.lot.lock().unwrap();
         while self.word.load(SeqCst) == expected {
@@ -90,7 +90,8 @@ impl Bell for Model {
     }
 }
 
-/// `stale` is the bell's word at the start: 1 as an earlier wait leaves it.
+/// Explores one waiter and `posters` posters. `stale` is the bell's word at the start: 1 is what an
+/// earlier wait leaves.
 fn explore(mutation: Mutation, posters: u32, stale: u32) -> usize {
     testing::explore(3, 1_000, move || {
         let bell = Arc::new(Model::new(mutation, stale));
@@ -138,7 +139,7 @@ fn die_ringing(reap: fn(&Model)) {
                 if steps == 2 && seen & PARKED != 0 {
                     let _ = theirs.count_ring(seen);
                 }
-                // Dead. What the reaper does comes after.
+                // The poster is dead. The reaper acts afterwards.
                 reap(&theirs);
             });
             while memory.load(Acquire) != 1 {
@@ -193,8 +194,8 @@ loses_a_wake_up!(
     with_the_watch_set_late: LateWatch
 );
 
-/// One round of a waiter who may leave out W3, and who would sleep if the word is as he remembers
-/// it after all is over.
+/// One round of a waiter that may leave out W3, and that would sleep for good if at the end the
+/// word is as it remembers.
 fn one_round(second_look: bool) {
     loom::model(move || {
         let bell = Arc::new(Model::new(Mutation::None, 0));

@@ -1,9 +1,9 @@
-//! Lost wake-ups under stress.
+//! Tests for lost wake-ups under stress.
 
 use super::*;
 use std::{sync::Arc, time::Instant};
 
-/// Far more than anything here takes on a busy machine.
+/// Far longer than anything here takes on a busy machine.
 const HANG: Duration = Duration::from_secs(10);
 
 #[test]
@@ -54,14 +54,14 @@ fn no_wake_up_is_lost() {
         for _ in 0..round % 50 {
             core::hint::spin_loop();
         }
-        // A plain put: no barrier of the poster's.
+        // A plain put: the poster has no barrier.
         memory.store(round, core::sync::atomic::Ordering::Release);
         ring(bell, |bits| bits == 1000);
     }
     waiter.join().unwrap();
 }
 
-/// A poster that is killed between counting its ring and waking.
+/// A poster is killed between counting its ring and waking.
 #[test]
 fn who_dies_while_ringing_leaves_nobody_asleep() {
     let shared = Arc::new((AtomicU32::new(0), AtomicU64::new(0)));
@@ -77,7 +77,7 @@ fn who_dies_while_ringing_leaves_nobody_asleep() {
     while bell.look() & PARKED == 0 {
         std::thread::yield_now();
     }
-    // Asleep by then, or about to find the word changed.
+    // The waiter is asleep by then, or about to find the word changed.
     std::thread::sleep(Duration::from_millis(20));
     assert!(bell.count_ring(bell.look()));
     rouse(bell);

@@ -1,4 +1,4 @@
-//! With a bound of an hour, so that no safety net hides a wake-up that is lost.
+//! Tests with a bound of an hour, so that no safety net hides a lost wake-up.
 
 use super::*;
 use crate::shm::memory::layout;
@@ -12,10 +12,10 @@ use std::{
 };
 
 const HOUR: Duration = Duration::from_secs(3600);
-/// Longer than anything here takes, ten times over.
+/// Ten times longer than anything here takes.
 const GUARD: Duration = Duration::from_secs(10);
 
-/// A task that tells its name when it is woken.
+/// A task that sends its name when it is woken.
 struct Task(u32, Sender<u32>);
 
 impl Wake for Task {
@@ -24,7 +24,7 @@ impl Wake for Task {
     }
 }
 
-/// A rank, and who of its tasks was woken.
+/// A rank, and the names of its tasks that were woken.
 struct Rank {
     segment: Arc<Mapping>,
     wakers: Wakers,
@@ -44,7 +44,7 @@ impl Rank {
         Arc::new(Task(name, self.tell.clone())).into()
     }
 
-    /// Leave the waker of task `name`.
+    /// Leaves the waker of task `name`.
     fn arm(&self, name: u32, until: Option<Instant>) -> Key {
         match self.wakers.arm(&self.task(name), Watch::Notice, HOUR, until) {
             Armed::Kept(key) => key,
@@ -52,8 +52,8 @@ impl Rank {
         }
     }
 
-    /// Wait until the thread has seen whoever is there, and is about to park. Until when, if nobody
-    /// rings.
+    /// Waits until the thread has seen all waiters and is about to park. Returns until when it
+    /// parks if nobody rings.
     fn parked(&self) -> Instant {
         let begun = Instant::now();
         loop {
@@ -69,7 +69,7 @@ impl Rank {
         self.woken.recv_timeout(GUARD).expect("a task that sleeps")
     }
 
-    /// Leave. All that were woken since the last [`Rank::next`].
+    /// Ends the rank. Returns all tasks that were woken since the last [`Rank::next`].
     fn leave(self) -> Vec<u32> {
         let Rank { wakers, tell, woken, .. } = self;
         let thread = Arc::downgrade(&wakers.0);
@@ -100,7 +100,7 @@ fn a_ring_wakes_everybody_once() {
     assert_eq!([rank.next(), rank.next()], [1, 2]);
     assert!(keys.iter().all(|&key| !rank.wakers.is_armed(key, Waker::noop())));
     rank.segment.ring_for_notice();
-    // Idle by now or soon, and comes back.
+    // The thread is idle by now or soon, and comes back.
     rank.arm(3, None);
     rank.parked();
     rank.segment.ring();
@@ -164,8 +164,8 @@ fn who_was_rung_for_before_it_was_kept_is_told() {
     assert_eq!(armed, Armed::Rung);
 }
 
-/// The thread is parked for an hour when somebody comes who will not wait as long. `patience` goes
-/// beyond his deadline.
+/// The thread is parked for an hour when a waiter comes that will not wait that long. `patience`
+/// goes beyond its deadline.
 fn an_impatient_waiter(patience: Duration, arm: impl Fn(&Rank, Instant)) {
     let rank = Rank::new();
     rank.arm(1, None);
@@ -173,7 +173,7 @@ fn an_impatient_waiter(patience: Duration, arm: impl Fn(&Rank, Instant)) {
     let deadline = Instant::now() + Duration::from_millis(30);
     while Instant::now() < deadline {
         arm(&rank, deadline);
-        // The kick wakes both. This one looks, and comes again.
+        // The kick wakes both tasks. This one looks, and arms itself again.
         let woken = || {
             let left = deadline.saturating_duration_since(Instant::now());
             rank.woken.recv_timeout(left + patience).expect("overslept")
@@ -198,7 +198,7 @@ fn without_the_kick_it_is_missed() {
     });
 }
 
-/// A waiter whose memory is written just before it leaves its waker, and who looks again (W3) or
+/// A waiter whose memory is written just before it leaves its waker, and which looks again (W3) or
 /// does not.
 fn written_before(looks_again: bool) {
     let (rank, memory) = (Rank::new(), AtomicU64::new(0));
@@ -229,7 +229,7 @@ fn without_a_second_look() {
 fn no_wake_up_is_lost() {
     const ROUNDS: u64 = if cfg!(miri) { 3 } else { 3000 };
     const ENOUGH: Duration = Duration::from_secs(4);
-    // Without it the bound is what loses nothing.
+    // Without a heavy barrier, the bound catches lost wake-ups.
     let longest = if doorbell::register_process() { HOUR } else { Duration::from_millis(1) };
     let Rank { segment, wakers, .. } = Rank::new();
     let pieces = [0, 640].map(|at| segment.piece(at, 8, layout::TABLE, 0).unwrap());
@@ -268,7 +268,7 @@ fn no_wake_up_is_lost() {
                 for _ in 0..round * 7 % 200 {
                     core::hint::spin_loop();
                 }
-                // A plain put: no barrier of the poster's.
+                // A plain put: the poster has no barrier.
                 memory[index].store(round, Release);
                 piece.ring();
             }

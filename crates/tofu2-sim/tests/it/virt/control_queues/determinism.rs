@@ -1,4 +1,4 @@
-//! The same job with queues runs the same, event by event.
+//! A job with control queues runs the same every time, event by event.
 
 use super::script::AT;
 use crate::virt::start::{NETWORKS, all_differ, fx100};
@@ -9,8 +9,8 @@ use rdma_fabric::{
 use std::time::Duration;
 use tofu2_sim::virt::{Job, NetworkModel, QueueKind, Stats};
 
-/// A ring of session queues goes round; besides, all add to a word of rank 0, put with notice and
-/// get, by queue and by fabric.
+/// A ring of session queues runs by itself. Meanwhile all ranks add to a word of rank 0, put with
+/// notice and get, by control queue and through the fabric.
 pub(crate) async fn mixture(fabric: Fabric, laps: u64) -> ProgramResult<u64> {
     let me = fabric.rank().number();
     let ranks = fabric.ranks() as u32;
@@ -21,7 +21,7 @@ pub(crate) async fn mixture(fabric: Fabric, laps: u64) -> ProgramResult<u64> {
     other.register_fixed(&home, 0)?;
     let per_node = fabric.queue_limits().free;
     fabric.sleep(Duration::from_micros(1)).await;
-    // All ranks of a node open theirs in the order of their numbers.
+    // The ranks of a node open theirs in rank order.
     let id = |rank: u32, engine: u8| QueueId::new(Rank::new(rank), engine, (rank % 2) as u8, 0);
     assert!(per_node < 48 && ring.id() == id(me, 0) && other.id() == id(me, 1));
     for lap in 0..laps {

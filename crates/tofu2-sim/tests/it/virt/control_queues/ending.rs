@@ -1,4 +1,4 @@
-//! How waits for queues end when nothing comes any more.
+//! How waits for queues end when nothing more can come.
 
 use super::script::AT;
 use crate::virt::start::{NETWORKS, fx100, opened};
@@ -18,7 +18,7 @@ enum Wait {
 
 const NOP: Posting = Posting::new(Command::Nop);
 
-/// All ranks wait for queues that nobody will ever advance, for each other.
+/// All ranks wait for each other, on queues that no rank will ever advance.
 async fn all_wait(fabric: Fabric, wait: Wait, again: bool) -> ProgramResult<FabricError> {
     let queue = fabric.open_queue(QueueSpec::new(QueueMode::Session).depth(4))?;
     for _ in 0..3 {
@@ -42,13 +42,13 @@ fn a_deadlock_names_how_many_wait_and_ranks_go_on() {
     for wait in [Wait::Room, Wait::Completion, Wait::Notice] {
         let run = fx100(3).run(&async |fabric| all_wait(fabric, wait, false).await).unwrap();
         assert_eq!(run.outs, vec![FabricError::Deadlock { waiting: 3 }; 3], "{wait:?}");
-        // Ranks that never stop trying meet the job's own end.
+        // Ranks that never stop trying end with the job's own deadlock.
         let error = fx100(3).run(&async |fabric| all_wait(fabric, wait, true).await).unwrap_err();
         assert!(matches!(error, JobError::Deadlock { waiting: 3, .. }), "{error}");
     }
 }
 
-/// The others leave or fail; rank 0's wait on its queue tells.
+/// The others leave or fail, which ends rank 0's wait on its queue.
 async fn left_alone(fabric: Fabric, wait: Wait, fail: bool) -> ProgramResult<Option<FabricError>> {
     if fabric.rank().number() > 0 {
         fabric.sleep(Duration::from_micros(3)).await;
@@ -81,7 +81,8 @@ fn waits_end_when_those_they_depend_on_do() {
     }
 }
 
-/// Commands to ranks that are lost, gone or nowhere; the statuses that come back.
+/// Sends commands to ranks that are lost, gone or nonexistent, and checks the statuses that come
+/// back.
 async fn to_nobody(fabric: Fabric) -> ProgramResult<()> {
     let (_own, queue) = opened(&fabric, 64, QueueSpec::new(QueueMode::Normal).on(0)).await?;
     match fabric.rank().number() {
@@ -102,14 +103,14 @@ async fn to_nobody(fabric: Fabric) -> ProgramResult<()> {
         for command in commands {
             queue.post(Posting::new(command).local(0), Deps::Ranks(&[])).await?;
             assert_eq!(queue.next_notice(Deps::Ranks(&[])).await?.status, Err(expected));
-            // Nobody asked: told once.
+            // No notice was requested, so the error is reported once.
             queue.post(command.into(), Deps::Ranks(&[])).await?;
             let error = queue.next_notice(Deps::Ranks(&[])).await.unwrap_err();
             assert_eq!(error, expected.into());
             assert_eq!(queue.poll_mrq()?, None);
         }
     }
-    // Other engines and numbers than any node has.
+    // Engines, numbers and contexts that no node has.
     for to in [
         QueueId::new(Rank::new(0), 15, 0, 0),
         QueueId::new(Rank::new(0), 0, 255, 0),
@@ -129,7 +130,7 @@ fn commands_to_nobody_come_back_with_a_status() {
     }
 }
 
-/// A queue that leaks is closed with its rank; what it has sent still arrives.
+/// A leaked queue is closed when its rank ends; what it has sent still arrives.
 async fn leaves_early(fabric: Fabric) -> ProgramResult<u64> {
     let (_own, queue) = opened(&fabric, 64, QueueSpec::new(QueueMode::Normal).on(0)).await?;
     if fabric.rank().number() == 1 {
@@ -138,7 +139,7 @@ async fn leaves_early(fabric: Fabric) -> ProgramResult<u64> {
             .post(Posting::new(Command::PutInline { to, bytes: Inline::word(8), at: AT }).remote(1), Deps::All)
             .await?;
         std::mem::forget(queue);
-        // Long enough for the engine to take it, not to arrive.
+        // Long enough for the engine to take the command, too short for its arrival.
         fabric.compute(Duration::from_nanos(200)).await;
         return Ok(0);
     }

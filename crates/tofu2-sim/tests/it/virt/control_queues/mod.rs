@@ -1,4 +1,5 @@
-//! Control queues in virtual time: what `crates/fabric-conformance` doesn't ask of every provider.
+//! Control queues in virtual time: what `crates/fabric-conformance` does not check of every
+//! provider.
 
 pub(crate) mod determinism;
 mod ending;

@@ -14,48 +14,48 @@ use rdma_fabric::{
 use std::{collections::VecDeque, time::Duration};
 use tofu2_sim::virt::{Job, NetworkModel};
 
-/// What happens next.
+/// One random step.
 #[derive(Clone, Copy, Debug)]
 enum Act {
     Nop,
-    /// Post a forward of word 0 to word `to`, with so much credit for the queue itself.
+    /// Posts a forward of word 0 to word `to`, which gives the queue itself `own` slots of credit.
     Forward {
         to: u8,
         own: u8,
     },
-    /// Post a put of two slots to word `to`.
+    /// Posts a put of two slots to word `to`.
     Long {
         to: u8,
     },
-    /// Post an add to word `to`.
+    /// Posts an add to word `to`.
     Add {
         to: u8,
     },
-    /// Post a put of blocks of zeros to words from `to` on.
+    /// Posts a put of blocks of zeros to the words from `to` on.
     Blocks {
         to: u8,
         count: u8,
     },
-    /// Post a compare-and-swap of two slots: word `to` from 0 to 1.
+    /// Posts a compare-and-swap of two slots: word `to` from 0 to 1.
     Swap {
         to: u8,
     },
-    /// Post a get of word 0 into word `to`.
+    /// Posts a get of word 0 into word `to`.
     Get {
         to: u8,
     },
-    /// A put of word 0 arrives that advances.
+    /// A put of word 0 arrives and advances the queue.
     Feed {
         value: u64,
         sps: u8,
     },
-    /// A put of several packets arrives that advances.
+    /// A put of several packets arrives and advances the queue.
     Big {
         sps: u8,
     },
 }
 
-/// Rules as they are, or wrong.
+/// The true rules, or wrong ones.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Rules {
     True,
@@ -73,7 +73,7 @@ struct Model {
     read: u64,
     write: u64,
     offset: u64,
-    /// What was posted, by blocks.
+    /// The commands posted, block by block, with their slots.
     waiting: VecDeque<(Act, u64)>,
     words: Vec<u64>,
 }
@@ -95,7 +95,7 @@ impl Model {
         self.go();
     }
 
-    /// Runs what may run.
+    /// Runs the commands that may run.
     fn go(&mut self) {
         while let Some(&(act, slots)) = self.waiting.front() {
             let needs = if self.rules == Rules::CommandsInsteadOfSlots { 1 } else { slots };
@@ -152,7 +152,7 @@ impl Model {
     }
 }
 
-/// The posting that does it on the queue.
+/// Returns the posting that does this on the queue.
 fn step(act: Act) -> Step {
     let at = |word: u8| AT + 8 * u64::from(word);
     Step::Own(match act {
@@ -178,7 +178,7 @@ fn step(act: Act) -> Step {
 }
 
 fn acts() -> impl Strategy<Value = Vec<Act>> {
-    // Each kind of command has words of its own, so that what is under way together commutes.
+    // Each kind of command has its own words, so that commands in flight together commute.
     let act = prop_oneof![
         Just(Act::Nop),
         (1u8..8, 0u8..3).prop_map(|(to, own)| Act::Forward { to, own }),
@@ -194,7 +194,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
     prop::collection::vec(act, 0..40)
 }
 
-/// Whether queue and model agree after each step.
+/// Checks that queue and model agree after each step.
 fn agree(job: &Job<'_>, acts: &[Act], depth: u32, rules: Rules) -> Result<(), String> {
     let steps: Vec<Step> = acts.iter().map(|&act| step(act)).collect();
     let mut model = Model::new(rules, depth);
@@ -222,13 +222,14 @@ proptest! {
     ) {
         let network = if routed { NetworkModel::Router } else { NetworkModel::Latency };
         let job = fx100(1 + usize::from(two)).network(network).jitter(Duration::from_nanos(300 * jitter));
-        // Credit stays within the ring: 40 steps of at most 4, and own credit of at most 2.
+        // Credit stays within the ring: 40 steps of at most 4, and the queue's own credit of at
+        // most 2.
         let agreed = agree(&job.shuffle_ties(shuffle).seed(seed), &acts, 256, Rules::True);
         prop_assert!(agreed.is_ok(), "{}", agreed.unwrap_err());
     }
 
-    /// Small rings, which fill up and wrap; without credit of the queue for itself, of which it
-    /// matters when it arrives.
+    /// Small rings, which fill up and wrap. Queues give themselves no credit here, since it matters
+    /// when that arrives.
     #[test]
     fn small_rings_fill_and_wrap_as_the_model_does(acts in acts(), depth in 2u32..5) {
         let acts: Vec<Act> = acts
@@ -240,7 +241,7 @@ proptest! {
     }
 }
 
-/// Mutations: the random steps tell the queue from one with wrong rules.
+/// Mutations: the random steps distinguish the queue from one with wrong rules.
 #[test]
 fn wrong_rules_are_noticed() {
     use Rules::{AdvanceBeforeData, BooleanCredit, CommandsInsteadOfSlots, SpsPerPacket};

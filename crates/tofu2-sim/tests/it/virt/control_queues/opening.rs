@@ -1,4 +1,4 @@
-//! Which queues a node has, and who gets them.
+//! Which control queues a node has, and which ranks get them.
 
 use crate::virt::start::fx100;
 use rdma_fabric::{
@@ -8,8 +8,8 @@ use rdma_fabric::{
 use std::time::Duration;
 use tofu2_sim::virt::{Job, Platform};
 
-/// Open queues until there are no more, one rank after the other: the ids as (engine, number,
-/// context), and the last error.
+/// Opens queues until there are no more, one rank after the other. Returns the ids as (engine,
+/// number, context), and the last error.
 async fn open_all(fabric: Fabric, spec: QueueSpec) -> ProgramResult<(Vec<(u8, u8, u8)>, FabricError)> {
     fabric.sleep(Duration::from_micros(fabric.rank().number().into())).await;
     let mut queues = vec![];
@@ -36,7 +36,7 @@ fn a_node_of_tofu2_has_48_queues_for_all_its_ranks() {
         let run = fx100(4).ranks_per_node(2).run(&async |fabric| open_all(fabric, QueueSpec::new(mode)).await).unwrap();
         let first = &run.outs[0];
         assert_eq!((first.0.len(), &first.1), (48, &none_free(48)));
-        // Where fewest are open: engine after engine.
+        // A queue goes to the engine with the fewest open queues, so they are taken in turn.
         assert_eq!(first.0[..6], [(0, 0, 0), (1, 0, 0), (2, 0, 0), (3, 0, 0), (0, 1, 0), (1, 1, 0)]);
         assert_eq!((run.outs[1].0.len(), &run.outs[1].1), (0, &none_free(48)), "the same node's");
         assert_eq!(run.outs[2].0.len(), 48, "another node's");
@@ -88,11 +88,11 @@ async fn misuse(fabric: Fabric) -> ProgramResult<()> {
         "the initial session offset is 16, the limit of CQ 0.0 of rank 0 is 15"
     );
     assert!(error(session.depth(1 << 17)).ends_with("the limit of CQ 0.0 of rank 0 is 65536"));
-    // Closed queues come back, and their ids with them.
+    // Closed queues become available again, with the same ids.
     let id = first.id();
     drop(first);
     assert_eq!(fabric.open_queue(normal)?.id(), id);
-    // Contexts are closed in any order.
+    // Contexts may be closed in any order.
     let shared = QueueSpec::new(QueueMode::Normal).on(3);
     let mut queues = (0..4).map(|_| fabric.open_queue(shared)).collect::<Result<Vec<_>, _>>()?;
     let gone = queues.remove(1).id();

@@ -9,8 +9,9 @@ use rdma_fabric::{
 use std::time::Duration;
 use tofu2_sim::virt::NetworkModel;
 
-/// While everybody adds to a word of rank 0, rank 1 adds 1000 to another there and then puts a
-/// flag: what of the 1000 rank 0 finds when the flag is there, and the order of the notices.
+/// While all ranks add to a word of rank 0, rank 1 adds 1000 to another word there and then puts a
+/// flag. Returns how much of the 1000 rank 0 finds when it sees the flag, and the order of the
+/// notices.
 async fn behind_atomics(fabric: Fabric, strong: bool) -> ProgramResult<(u64, Vec<MrqKind>)> {
     let me = fabric.rank().number();
     let (home, queue) = opened(&fabric, 64, QueueSpec::new(QueueMode::Normal).on(0)).await?;
@@ -30,7 +31,7 @@ async fn behind_atomics(fabric: Fabric, strong: bool) -> ProgramResult<(u64, Vec
             }
         }
         1 => {
-            // When the others' atomics have filled the unit.
+            // By then the others' atomics have filled the unit.
             fabric.sleep(Duration::from_micros(2)).await;
             for _ in 0..4 {
                 queue.post(Posting::new(add(1, 250)).remote(1), Deps::All).await?;
@@ -60,8 +61,8 @@ fn strong_order_waits_for_atomics_in_service() {
                     job().run(&async |fabric| behind_atomics(fabric, true).await).unwrap().outs[0].clone();
                 assert_eq!(found, 5 + 1000, "{network:?}, jitter {jitter} ns, seed {seed}");
                 assert_eq!(kinds, [[MrqKind::RemoteAtomic; 4].as_slice(), &[MrqKind::RemotePut]].concat());
-                // Without it the flag overtakes: the test can fail. (Routers let little pass:
-                // atomics wait in front of it.)
+                // Without strong order the flag overtakes, which shows that the test can fail.
+                // (With routers little overtakes, since atomics wait in the network.)
                 if jitter == 0 && network == NetworkModel::Latency {
                     let (found, _) =
                         job().run(&async |fabric| behind_atomics(fabric, false).await).unwrap().outs[0].clone();

@@ -9,13 +9,13 @@ use rdma_fabric::{
 use std::time::Duration;
 use tofu2_sim::virt::{Path, System};
 
-/// The bits of a path id, as it packs in-group coordinates.
+/// Returns the bits of a path id, which packs in-group coordinates.
 fn bits(path: Path) -> u8 {
     path.a | path.b << 1 | path.c << 3
 }
 
-/// How long a put to the last rank takes to be acknowledged, in picoseconds, by each of these
-/// paths.
+/// Measures how long a put to the last rank takes to be acknowledged by each of these paths, in
+/// picoseconds.
 async fn acknowledged(fabric: Fabric, paths: Vec<Option<u8>>) -> ProgramResult<Vec<u64>> {
     let (me, last) = (fabric.rank().number(), fabric.ranks() as u32 - 1);
     let (_home, queue) = opened(&fabric, 64, QueueSpec::new(QueueMode::Normal).on(0)).await?;
@@ -54,7 +54,7 @@ fn a_longer_path_takes_its_hops_longer() {
         let mut longer = 0;
         for (path, took_by) in paths.iter().zip(&took[1..]) {
             let more = hops(Some(*path)) - hops(None);
-            // 100 ns a hop, there only.
+            // 100 ns per hop, on the way there only.
             assert_eq!(took_by - took[0], 100 * more, "{path:?}, {network:?}");
             longer += u64::from(more > 0);
         }

@@ -1,4 +1,4 @@
-//! Postings one after the other on two queues, and what is seen after each.
+//! Scripts: postings one after the other on two queues, and what is seen after each.
 
 use crate::virt::start::at;
 use rdma_fabric::{
@@ -9,9 +9,10 @@ use tofu2_sim::virt::Job;
 
 /// The first byte of every rank's memory, on all queues of the script.
 pub(super) const AT: Stadd = Stadd::fixed(0);
-/// Bytes of it.
+/// The size of that memory in bytes.
 pub(super) const BYTES: usize = 3 << 20;
-/// The queue under test, and the other rank's or, in a job of one rank, the other one.
+/// The queue under test. The sender's is the other rank's or, in a job of one rank, that rank's
+/// second queue.
 pub(super) const OWN: QueueId = QueueId::new(Rank::new(0), 0, 0, 0);
 
 pub(super) fn sender(ranks: u32) -> QueueId {
@@ -33,14 +34,14 @@ pub(super) struct Reports {
     pub(super) errors: Vec<FabricError>,
 }
 
-/// What is seen after a step. Each rank sees its own queue.
+/// What is seen after a step. Each rank sees only its own queue.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Seen {
-    /// Of the queue under test.
+    /// The pointers of the queue under test.
     pub(super) pointers: Pointers,
     pub(super) own: Reports,
     pub(super) sent: Reports,
-    /// Why the posting was refused.
+    /// Why the posting was refused, if it was: the error, or `None` if the queue was full.
     pub(super) refused: Option<Option<FabricError>>,
     /// Words 0 to 63 of the first rank's memory.
     pub(super) words: Vec<u64>,
@@ -64,7 +65,7 @@ fn reports(queue: &ControlQueue) -> Reports {
     reports
 }
 
-/// Step k at k times 400 us; what it set off is over when the next one comes.
+/// Takes step k at (k + 1) times 400 us. Its effects are over when the next one comes.
 pub(super) async fn script(
     fabric: Fabric,
     own: QueueSpec,
@@ -107,8 +108,8 @@ pub(super) async fn script(
     Ok(seen)
 }
 
-/// Runs a script on `job`; what the rank of the queue under test sees after each step, with what
-/// the sender sees.
+/// Runs a script on `job`. Returns what the rank of the queue under test sees after each step,
+/// together with what the sender sees.
 pub(super) fn run(job: &Job<'_>, own: QueueSpec, steps: &[Step]) -> Vec<Seen> {
     let sender = QueueSpec::new(QueueMode::Normal).checked(own.checked);
     let run = job.run(&async |fabric| script(fabric, own, sender, steps.to_vec()).await).unwrap();
@@ -132,12 +133,12 @@ pub(super) fn nop(tag: u64) -> Posting {
     Posting::new(Command::Nop).tcq(tag)
 }
 
-/// A put of no bytes to the queue under test that advances it.
+/// Returns a step that advances the queue under test by a put of no bytes.
 pub(super) fn credit(slots: u8) -> Step {
     Step::Send(Posting::new(Command::put(OWN, AT, AT, 0)).sps(slots))
 }
 
-/// A word as a put that carries it.
+/// Returns a put that carries a word inline.
 pub(super) fn word(to: QueueId, value: u64, at: Stadd) -> Command {
     Command::PutInline { to, bytes: Inline::word(value), at }
 }

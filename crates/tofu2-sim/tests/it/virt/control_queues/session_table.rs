@@ -14,7 +14,7 @@ fn last(seen: Vec<Seen>) -> Seen {
     seen.into_iter().last().unwrap()
 }
 
-/// Both networks, the sender on the same and on another node.
+/// Returns jobs over both networks, with the sender on the same node and on another.
 fn jobs<'a>() -> impl Iterator<Item = (u32, Job<'a>)> {
     [1, 2].into_iter().flat_map(|ranks| NETWORKS.map(|network| (ranks, fx100(ranks as usize).network(network))))
 }
@@ -101,7 +101,7 @@ fn credit_larger_than_the_ring_wraps() {
     let steps = vec![credit(15); 400];
     let seen = last(run(&fx100(1), session(2048), &steps));
     assert_eq!(seen.pointers.scheduled, 1904);
-    // In checking mode it is an error, and the queue has stopped.
+    // In checking mode this is an error, and the queue stops.
     let seen = run(&fx100(1), session(16).checked(true), &[credit(15), credit(1), credit(1)]);
     assert_eq!((seen[0].pointers.scheduled, &seen[0].own.errors[..]), (15, &[][..]));
     let overrun = QueueError::CreditOverrun { queue: OWN, read: 0, scheduled: 16, depth: 16 };
@@ -152,8 +152,8 @@ fn any_queue_may_send_credit() {
     }
 }
 
-/// A released command forwards the bytes that just arrived, and the notice is older than what it
-/// released.
+/// A released command forwards the bytes that have just arrived, and the notice is older than what
+/// it released.
 #[test]
 fn order_at_the_receiver_is_data_notice_advance() {
     for (ranks, job) in jobs() {

@@ -18,8 +18,8 @@ enum Gone {
     Queue,
 }
 
-/// Rank 0 sends puts, gets and atomics all the time; rank 1 takes its tag, region or queue away
-/// meanwhile.
+/// Rank 0 sends puts, gets and atomics all the time. Meanwhile rank 1 takes its tag, region or
+/// queue away.
 async fn under_traffic(fabric: Fabric, gone: Gone) -> ProgramResult<[usize; 2]> {
     const ROUNDS: u32 = 200;
     let me = fabric.rank().number();
@@ -89,7 +89,7 @@ fn what_arrives_after_deregistration_fails_with_a_status() {
     }
 }
 
-/// A get whose own memory is deregistered while the answer is under way.
+/// A get whose destination is deregistered while the answer is in flight.
 async fn late_answer(fabric: Fabric) -> ProgramResult<()> {
     let (_own, queue) = opened(&fabric, 64, QueueSpec::new(QueueMode::Normal).on(0)).await?;
     fabric.sleep(Duration::from_micros(1)).await;
@@ -110,7 +110,7 @@ fn an_answer_to_deregistered_memory_fails() {
     fx100(2).run(&late_answer).unwrap();
 }
 
-/// An address that one queue gave, used on another queue of the rank.
+/// Uses an address that one queue gave on another queue of the same rank.
 async fn on_another_queue(fabric: Fabric) -> ProgramResult<Result<(), QueueError>> {
     let own = fabric.alloc(64)?;
     let (first, second) = (
@@ -123,7 +123,7 @@ async fn on_another_queue(fabric: Fabric) -> ProgramResult<Result<(), QueueError
     let status = second.next_completion(Deps::Ranks(&[])).await?.status;
     let shared = fabric.queue_limits().shared_address_space;
     assert_eq!(second.register_fixed(&own, 3).is_ok() && first.register_fixed(&own, 3).is_ok(), !shared);
-    // The space lasts as long as any of its queues.
+    // The address space lasts as long as any of its queues.
     drop(first);
     let again = Posting::new(Command::put(second.id(), auto, auto + 16, 8)).tcq(2);
     second.post(again, Deps::All).await?;

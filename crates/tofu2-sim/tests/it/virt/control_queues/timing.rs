@@ -10,13 +10,13 @@ use rdma_fabric::{
 use std::time::Duration;
 use tofu2_sim::virt::{NetworkModel, Platform, Torus};
 
-/// Rank 1's queue, which is the node's second if both ranks share one.
+/// Returns the id of rank 1's queue, which is the node's second if both ranks share a node.
 fn to(nodes: u32) -> QueueId {
     QueueId::new(Rank::new(1), 0, u8::from(nodes == 1), 0)
 }
 
-/// Rank 0 posts `posting` to rank 1; picoseconds since then: completion, local notice, remote
-/// notice.
+/// Rank 0 posts `posting` to rank 1. Returns how long each report took, in picoseconds: completion,
+/// local notice, remote notice.
 async fn measure(fabric: Fabric, posting: Posting) -> ProgramResult<[u64; 3]> {
     let (_region, queue) = opened(&fabric, BYTES, QueueSpec::new(QueueMode::Normal).on(0)).await?;
     fabric.sleep(Duration::from_micros(1)).await;
@@ -50,8 +50,9 @@ fn all(command: Command) -> Posting {
     Posting::new(command).tcq(0).local(0).remote(0)
 }
 
-/// As fabric operations do on an idle machine (`latency.rs`): put, get and fetch-add, inside a node
-/// and to a neighbour. Two ranks of a node share the first TNI here, which nothing else uses.
+/// Commands take as long as fabric operations on an idle machine (`latency.rs`): put, get and
+/// fetch-add, inside a node and to a neighbour. Two ranks of a node share the first TNI here, which
+/// nothing else uses.
 #[test]
 fn latencies_are_those_of_fabric_operations() {
     let put = |nodes| all(Command::PutInline { to: to(nodes), bytes: Inline::word(1), at: AT });
@@ -69,7 +70,7 @@ fn latencies_are_those_of_fabric_operations() {
     assert_eq!(times(NetworkModel::Latency, 2, all(Command::get(to(2), AT, AT, 1000)))[1], 1_519_200);
 }
 
-/// Smaller packets cost their overhead, gaps idle time; bytes are the same.
+/// Smaller packets cost their overhead, and gaps cost idle time; the bytes are the same.
 #[test]
 fn mtu_and_gap_are_timing() {
     let arrival = |network, mtu, gap| {
@@ -80,7 +81,7 @@ fn mtu_and_gap_are_timing() {
     for network in NETWORKS {
         let usual = arrival(network, 0, 0);
         assert_eq!(arrival(network, 1920, 0), usual);
-        // 100 packets instead of 10, each 144 bytes at 80 ps more; 9 gaps of 3 units.
+        // 100 packets instead of 10, each with 144 bytes of overhead at 80 ps; 9 gaps of 3 units.
         let small = arrival(network, 192, 0) - usual;
         assert!(small.abs_diff(90 * 144 * 80) <= 200_000, "{network:?}: {small}");
         let gaps = arrival(network, 0, 3) - usual;
@@ -88,8 +89,8 @@ fn mtu_and_gap_are_timing() {
     }
 }
 
-/// Rank 0 puts `bytes` to rank 1 over each of `queues` queues, `each` times; when the last notice
-/// came.
+/// Rank 0 puts `bytes` to rank 1 `each` times over one queue per engine. Returns when the last
+/// notice came.
 async fn streams(fabric: Fabric, engines: u8, each: u32, bytes: u32) -> ProgramResult<u64> {
     let region = fabric.alloc_symmetric(BYTES).await?;
     let mut queues = vec![];
@@ -123,18 +124,18 @@ async fn streams(fabric: Fabric, engines: u8, each: u32, bytes: u32) -> ProgramR
 fn engines_work_at_the_same_time_and_one_engine_in_turn() {
     let time = |engines| fx100(2).run(&async |fabric| streams(fabric, engines, 10, 100_000).await).unwrap().outs[1];
     let (one, four) = (time(1), time(4));
-    // A megabyte at 10 GB/s; four at once need the CPU's three further postings longer.
+    // A megabyte at 10 GB/s. Four at once take longer by the CPU's three further postings.
     assert!((100_000_000..101_000_000).contains(&one), "{one}");
     assert!(four - one <= 450_000, "{one} and {four}");
-    // One link takes the four streams of two neighbours one after the other.
+    // A link carries the four streams between two neighbours one after the other.
     let routed = fx100(2).torus(Torus::line(2)).network(NetworkModel::Router);
     let four = routed.run(&async |fabric| streams(fabric, 4, 10, 100_000).await).unwrap().outs[1];
     assert!(four > 3 * one, "{four}: more than the link's rate");
 }
 
 /// Both ranks compute for a millisecond, while rank 0's session queue answers rank 1's with data,
-/// again and again. Picoseconds of computing, and how far the queue had got by then: when each
-/// piece came can't be seen without looking.
+/// again and again. Returns the picoseconds of computing, and how far the queue had got by then:
+/// when each piece came can't be seen without looking.
 async fn overlap(fabric: Fabric, rounds: u64) -> ProgramResult<[u64; 2]> {
     let me = fabric.rank().number();
     let region = fabric.alloc_symmetric(BYTES).await?;
@@ -150,7 +151,7 @@ async fn overlap(fabric: Fabric, rounds: u64) -> ProgramResult<[u64; 2]> {
     fabric.sleep(Duration::from_micros(50)).await;
     let start = fabric.now();
     if me == 1 {
-        // Pieces of rank 1 start the exchange; from here on nobody calls anything.
+        // Rank 1's put starts the exchange; from here on no rank calls anything.
         normal.post(Posting::new(Command::put(peer, AT, AT, 0)).sps(1), Deps::All).await?;
     }
     fabric.compute(Duration::from_millis(1)).await;
@@ -170,12 +171,13 @@ fn session_released_transfers_happen_during_compute() {
             assert!(*computed >= 1_000_000_000);
         }
         assert_eq!(run.stats.commands.visible, 2 * rounds + 1);
-        // During compute no task was polled but to end it: some for opening, sleeping and leaving.
+        // While computing, tasks are polled only when that ends; the other polls are for opening,
+        // sleeping and leaving.
         assert!(run.stats.polls < 40, "{}", run.stats.polls);
     }
 }
 
-/// What a chain of `hops` forwards takes from the first put to the last notice.
+/// Measures how long a chain of forwards takes from the first put to the last notice.
 async fn chain(fabric: Fabric) -> ProgramResult<u64> {
     let me = fabric.rank().index();
     let last = fabric.ranks() - 1;
@@ -197,7 +199,7 @@ async fn chain(fabric: Fabric) -> ProgramResult<u64> {
     Ok(end)
 }
 
-/// Each further rank of the chain costs a put's way without posting: nobody's CPU takes part.
+/// Each further rank of the chain costs a put's latency without posting: no CPU takes part.
 #[test]
 fn a_forward_costs_a_leg_without_the_cpu() {
     let time =

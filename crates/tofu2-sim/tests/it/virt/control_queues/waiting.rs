@@ -1,4 +1,4 @@
-//! Waiting for room, in line, beside other things, and given up.
+//! Waiting for room: in line, alongside other things, and given up.
 
 use super::script::AT;
 use crate::virt::start::fx100;
@@ -8,8 +8,8 @@ use rdma_fabric::{
 };
 use std::{cell::RefCell, time::Duration};
 
-/// Ten postings wait for room in a full session queue, of which one gives up; credit comes slot by
-/// slot.
+/// Ten postings wait for room in a full session queue, and one of them gives up. Credit comes slot
+/// by slot.
 async fn in_line(fabric: Fabric) -> ProgramResult<Vec<u64>> {
     let region = fabric.alloc(64)?;
     let queue = fabric.open_queue(QueueSpec::new(QueueMode::Session).depth(4))?;
@@ -25,7 +25,7 @@ async fn in_line(fabric: Fabric) -> ProgramResult<Vec<u64>> {
         let (fabric, queue, order) = (&fabric, &queue, &order);
         async move {
             if tag == 5 {
-                // Gives up after a while.
+                // This one gives up after a while.
                 let until = fabric.now() + Duration::from_micros(5);
                 assert!(fabric.before(until, queue.post(nop(tag), Deps::All)).await.is_none());
                 return Ok(());
@@ -37,7 +37,7 @@ async fn in_line(fabric: Fabric) -> ProgramResult<Vec<u64>> {
     });
     let credit = async {
         fabric.sleep(Duration::from_micros(3)).await;
-        // Nobody posts past those who wait.
+        // No posting overtakes those that wait.
         assert!(matches!(queue.try_post(nop(99)), Err(rdma_fabric::Refused::Full(()))));
         for _ in 0..13 {
             sender.post(Posting::new(Command::put(queue.id(), AT, AT, 0)).sps(1), Deps::All).await?;
@@ -63,8 +63,8 @@ fn those_who_wait_for_room_get_it_in_line() {
     assert_eq!(fx100(1).run(&in_line).unwrap().outs, [expected]);
 }
 
-/// A notice too many: those before it can be taken, then the queue has stopped, for its owner and
-/// for all others.
+/// One notice too many: earlier ones can still be taken, then the queue has stopped, for its owner
+/// and for all others.
 async fn overflow(fabric: Fabric) -> ProgramResult<()> {
     let region = fabric.alloc(64)?;
     let spec = QueueSpec { mrq_depth: 4, ..QueueSpec::new(QueueMode::Session) };
@@ -78,7 +78,8 @@ async fn overflow(fabric: Fabric) -> ProgramResult<()> {
         sender.post(put, Deps::All).await?;
     }
     fabric.sleep(Duration::from_micros(10)).await;
-    // The one that found no place did the rest, but advanced nothing; the next was refused.
+    // The put whose notice found no room did everything else, but advanced nothing; the next one
+    // was refused.
     assert_eq!(queue.pointers().scheduled, 14);
     let mut statuses = vec![];
     while let Some(notice) = sender.poll_mrq()? {

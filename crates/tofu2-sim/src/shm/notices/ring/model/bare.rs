@@ -1,4 +1,4 @@
-//! A ring with entries of three words, as notices are.
+//! A ring with entries of three words, like that of notices.
 
 use super::{super::*, Cell, Mutation, Tiny, explore};
 use core::sync::atomic::Ordering::Relaxed;
@@ -104,7 +104,7 @@ fn two_producers_share_the_ring() {
     assert!(executions >= 1000);
 }
 
-/// Rank 1 is said to have ended, and goes on.
+/// Rank 1 is said to have ended but goes on.
 #[test]
 #[should_panic(expected = "a notice of a living rank was lost")]
 fn only_who_has_ended_may_be_skipped() {

@@ -1,0 +1,213 @@
+//! Beginning, end, and who is there.
+
+use crate::{
+    AcpError, GlobalAddress, Options, Result,
+    address::{MAX_COLOURS, MAX_RANKS, Tag},
+    shared::Shared,
+    starter::Layout,
+    state::State,
+};
+use core::{
+    fmt,
+    future::Future,
+    sync::atomic::{AtomicU32, Ordering::Relaxed},
+};
+use rdma_fabric::{Fabric, Group, Rank, provider::Boxed};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// One rank's access to the global memory of a job.
+///
+/// Every rank makes one by [`Acp::init`]. Clones are the same rank. Ranks are numbered as in the
+/// fabric until a [reset](Acp::reset) numbers them anew.
+#[derive(Clone)]
+pub struct Acp {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    fabric: Fabric,
+    options: Options,
+    state: Shared<State>,
+    /// This rank, which a reset changes.
+    me: AtomicU32,
+    /// All ranks; taken out while a collective call is under way.
+    world: Mutex<Option<Group>>,
+}
+
+impl fmt::Debug for Acp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Acp({:?}, {:?})", self.inner.fabric, self.inner.options)
+    }
+}
+
+impl Acp {
+    /// Begins, with the [default options](Options::default). Collective: returns when all ranks
+    /// have called it; every rank's starter memory is zero then.
+    ///
+    /// # Errors
+    /// As [`Acp::init_with`].
+    pub fn init(fabric: &Fabric) -> impl Future<Output = Result<Self>> {
+        Self::init_with(fabric, Options::default())
+    }
+
+    /// Begins. Collective.
+    ///
+    /// # Errors
+    /// [`AcpError::Option`]; [`AcpError::Fabric`] if memory runs out, if options differ or if a
+    /// rank is lost.
+    pub fn init_with(fabric: &Fabric, options: Options) -> impl Future<Output = Result<Self>> {
+        let fabric = fabric.clone();
+        let started: Boxed<'static, Result<Self>> = Box::pin(async move {
+            let options = options.checked()?;
+            if fabric.ranks() > MAX_RANKS {
+                return Err(AcpError::option("ranks", "at most 2097151", fabric.ranks()));
+            }
+            let mut world = Group::world(&fabric).await?;
+            let layout = Layout::new(&options);
+            let memory = fabric.alloc_symmetric(layout.bytes()).await?;
+            world.barrier().await?;
+            let state = State::new(layout, memory, fabric.rank(), None);
+            let state = Shared::new(options.threads, state);
+            let (me, world) = (AtomicU32::new(fabric.rank().number()), Mutex::new(Some(world)));
+            Ok(Acp { inner: Arc::new(Inner { fabric, options, state, me, world }) })
+        });
+        started
+    }
+
+    /// Ends. Completes all of this rank's operations, waits until all ranks have come here, and
+    /// frees every registration. Collective.
+    ///
+    /// # Errors
+    /// What an operation met that nobody was told of, or the loss of a rank. Everything is freed in
+    /// either case.
+    pub fn finalize(self) -> impl Future<Output = Result<()>> {
+        let ended: Boxed<'static, Result<()>> = Box::pin(async move {
+            let completed = self.complete_all().await;
+            let met = self.sync().await;
+            completed.and(met)
+        });
+        ended
+    }
+
+    /// Begins anew as rank `rank`: all operations are completed, every registration is freed, and
+    /// the starter memories are zero again. The numbers given by all ranks must be a permutation.
+    /// Collective. Addresses from before must not be used any more.
+    ///
+    /// # Errors
+    /// [`AcpError::NoPermutation`], at all ranks alike, and nothing has changed;
+    /// [`AcpError::Overlapping`]; [`AcpError::Fabric`].
+    pub fn reset(&self, rank: Rank) -> impl Future<Output = Result<()>> {
+        let reset: Boxed<'_, Result<()>> = Box::pin(async move {
+            self.complete_all().await?;
+            let mut world = self.take_world("a reset")?;
+            let done = self.begin_anew(&mut world, rank).await;
+            self.give_world(world);
+            done
+        });
+        reset
+    }
+
+    async fn begin_anew(&self, world: &mut Group, rank: Rank) -> Result<()> {
+        let fabric = self.fabric();
+        let numbers = world.allgather(rank.number()).await?;
+        let mut places = vec![None; numbers.len()];
+        for (place, number) in numbers.iter().enumerate() {
+            if let Some(entry) = places.get_mut(*number as usize) {
+                *entry = Some(Rank::new(place as u32));
+            }
+        }
+        if let Some(missing) = places.iter().position(Option::is_none) {
+            return Err(AcpError::NoPermutation { rank: Rank::new(missing as u32) });
+        }
+        let same = numbers.iter().enumerate().all(|(place, number)| place == *number as usize);
+        let places = (!same).then(|| places.into_iter().flatten().collect());
+        let layout = Layout::new(&self.inner.options);
+        // What peers still have under way has ended, since they have completed it.
+        let memory = fabric.alloc_symmetric(layout.bytes()).await?;
+        world.barrier().await?;
+        let begun = State::new(layout, memory, rank, places);
+        let before = self.with(|state| core::mem::replace(state, begun))?;
+        drop(before);
+        self.inner.me.store(rank.number(), Relaxed);
+        Ok(world.barrier().await?)
+    }
+
+    /// Waits until all ranks have called it. Says nothing of operations: complete them first.
+    /// Collective.
+    ///
+    /// # Errors
+    /// [`AcpError::Overlapping`]; [`AcpError::Fabric`] if a rank is lost or has ended.
+    pub fn sync(&self) -> impl Future<Output = Result<()>> {
+        let met: Boxed<'_, Result<()>> = Box::pin(async move {
+            let mut world = self.take_world("a sync")?;
+            let met = world.barrier().await;
+            self.give_world(world);
+            Ok(met?)
+        });
+        met
+    }
+
+    fn take_world(&self, what: &'static str) -> Result<Group> {
+        let taken = self.inner.world.lock().unwrap_or_else(PoisonError::into_inner).take();
+        taken.ok_or(AcpError::Overlapping { what })
+    }
+
+    fn give_world(&self, world: Group) {
+        *self.inner.world.lock().unwrap_or_else(PoisonError::into_inner) = Some(world);
+    }
+
+    /// Returns this rank.
+    #[inline]
+    pub fn rank(&self) -> Rank {
+        Rank::new(self.inner.me.load(Relaxed))
+    }
+
+    /// Returns the number of ranks.
+    pub fn ranks(&self) -> usize {
+        self.fabric().ranks()
+    }
+
+    /// Returns the number of colours: the network engines of a node, at least 1 and at most 4.
+    pub fn colours(&self) -> usize {
+        usize::from(self.fabric().queue_limits().engines).clamp(1, MAX_COLOURS)
+    }
+
+    /// Returns the fabric below.
+    #[inline]
+    pub fn fabric(&self) -> &Fabric {
+        &self.inner.fabric
+    }
+
+    /// Returns the options.
+    pub fn options(&self) -> &Options {
+        &self.inner.options
+    }
+
+    /// Returns the address of the first byte of a rank's starter memory, which follows from the
+    /// rank alone.
+    ///
+    /// # Errors
+    /// [`AcpError::NoSuchRank`].
+    pub fn starter(&self, rank: Rank) -> Result<GlobalAddress> {
+        self.reserved(rank, Tag::STARTER)
+    }
+
+    /// Returns the address of the first byte of a rank's part of a reserved region.
+    pub(crate) fn reserved(&self, rank: Rank, tag: Tag) -> Result<GlobalAddress> {
+        let ranks = self.ranks();
+        if rank.index() >= ranks {
+            return Err(AcpError::NoSuchRank { rank, ranks });
+        }
+        Ok(GlobalAddress::new(rank, 0, tag, 0))
+    }
+
+    #[inline(always)]
+    pub(crate) fn with<Out>(&self, used: impl FnOnce(&mut State) -> Out) -> Result<Out> {
+        self.inner.state.with(used)
+    }
+
+    #[inline(always)]
+    pub(crate) fn try_with<Out>(&self, used: impl FnOnce(&mut State) -> Result<Out>) -> Result<Out> {
+        self.inner.state.with(used)?
+    }
+}

@@ -1,0 +1,189 @@
+//! Global addresses: one word for each byte of registered memory of the job.
+
+use crate::{AcpError, Result};
+use core::{fmt, num::NonZeroU64};
+use rdma_fabric::Rank;
+
+/// Bits of the offset: a region has at most 8 GiB.
+const OFFSET_BITS: u32 = 33;
+const TAG_BITS: u32 = 8;
+const COLOUR_BITS: u32 = 2;
+const TAG_AT: u32 = OFFSET_BITS;
+const COLOUR_AT: u32 = TAG_AT + TAG_BITS;
+const RANK_AT: u32 = COLOUR_AT + COLOUR_BITS;
+
+/// The most bytes a region with a global address can have.
+pub const MAX_REGION_BYTES: u64 = 1 << OFFSET_BITS;
+/// The most ranks a job with global addresses can have: the field holds the rank plus one.
+pub const MAX_RANKS: usize = (1 << (64 - RANK_AT)) - 1;
+/// The most colours there can be.
+pub const MAX_COLOURS: usize = 1 << COLOUR_BITS;
+/// The most regions a rank can have, the reserved ones included.
+pub(crate) const MAX_TAGS: usize = 1 << TAG_BITS;
+
+/// The number of a region at its owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Tag(pub(crate) u8);
+
+impl Tag {
+    /// The starter memory.
+    pub(crate) const STARTER: Tag = Tag(0);
+    /// What channels use.
+    pub(crate) const CHANNELS: Tag = Tag(1);
+    /// The heap.
+    pub(crate) const HEAP: Tag = Tag(2);
+    /// The first one for regions that programs register.
+    pub(crate) const FIRST_FREE: u8 = 3;
+}
+
+/// The address of one byte of registered memory somewhere in the job: rank, colour, region and
+/// offset in 64 bits.
+///
+/// It is plain data and never 0, so it can be sent, stored in global memory as a word, and be the
+/// operand of an atomic operation. `Option<GlobalAddress>` has 64 bits too; `None` is the null
+/// address. The *colour* is a hint for the path to take, and no part of the identity of the byte.
+///
+/// From the highest bit: rank plus one (21 bits), colour (2), region (8), offset in bytes (33).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct GlobalAddress(NonZeroU64);
+
+impl GlobalAddress {
+    /// Composes an address; the caller has checked the parts.
+    pub(crate) fn new(rank: Rank, colour: u8, tag: Tag, offset: u64) -> Self {
+        let rank = (u64::from(rank.number()) + 1) << RANK_AT;
+        let bits = rank | u64::from(colour) << COLOUR_AT | u64::from(tag.0) << TAG_AT | offset;
+        GlobalAddress(NonZeroU64::new(bits).expect("the rank's field is not 0"))
+    }
+
+    /// Returns the address in one word, never 0.
+    #[inline]
+    pub const fn to_bits(self) -> u64 {
+        self.0.get()
+    }
+
+    /// Restores an address from [`GlobalAddress::to_bits`]; `None` for 0 and for words that are no
+    /// address of any job.
+    #[inline]
+    pub const fn from_bits(bits: u64) -> Option<Self> {
+        match NonZeroU64::new(bits) {
+            Some(word) if bits >> RANK_AT != 0 => Some(GlobalAddress(word)),
+            _ => None,
+        }
+    }
+
+    /// Returns the rank whose memory this is.
+    #[inline]
+    pub const fn rank(self) -> Rank {
+        Rank::new((self.to_bits() >> RANK_AT) as u32 - 1)
+    }
+
+    /// Returns the colour: which of the parallel paths to take.
+    #[inline]
+    pub const fn colour(self) -> usize {
+        (self.to_bits() >> COLOUR_AT) as usize & (MAX_COLOURS - 1)
+    }
+
+    #[inline]
+    pub(crate) const fn tag(self) -> Tag {
+        Tag((self.to_bits() >> TAG_AT) as u8)
+    }
+
+    /// Returns the number of the region among those of its rank.
+    #[inline]
+    pub const fn region(self) -> u8 {
+        self.tag().0
+    }
+
+    /// Returns the offset in the region, in bytes.
+    #[inline]
+    pub const fn offset(self) -> u64 {
+        self.to_bits() & (MAX_REGION_BYTES - 1)
+    }
+
+    /// Returns what rank and region make together.
+    #[inline(always)]
+    pub(crate) const fn id(self) -> RegionId {
+        let bits = self.to_bits();
+        RegionId(((bits >> RANK_AT) as u32) << TAG_BITS | (bits >> TAG_AT) as u32 & (MAX_TAGS as u32 - 1))
+    }
+
+    /// Returns the address `bytes` bytes further on; `None` where it can't be in the same region.
+    #[inline]
+    pub const fn checked_add(self, bytes: u64) -> Option<Self> {
+        match self.offset().checked_add(bytes) {
+            Some(offset) if offset < MAX_REGION_BYTES => Self::from_bits(self.to_bits() + bytes),
+            _ => None,
+        }
+    }
+
+    /// Returns the address `bytes` bytes back; `None` where it can't be in the same region.
+    #[inline]
+    pub const fn checked_sub(self, bytes: u64) -> Option<Self> {
+        match self.offset() >= bytes {
+            true => Self::from_bits(self.to_bits() - bytes),
+            false => None,
+        }
+    }
+
+    /// Returns the address `bytes` bytes further on.
+    ///
+    /// # Errors
+    /// [`AcpError::OutOfBounds`] where it can't be in the same region.
+    #[inline]
+    pub fn offset_by(self, bytes: u64) -> Result<Self> {
+        self.checked_add(bytes).ok_or_else(|| AcpError::out_of_bounds(self, bytes, MAX_REGION_BYTES))
+    }
+}
+
+impl fmt::Debug for GlobalAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Display for GlobalAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "byte {} of region {} of {}", self.offset(), self.region(), self.rank())
+    }
+}
+
+/// A region of some rank: all of an address except colour and offset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct RegionId(pub(crate) u32);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn parts_come_back(rank in 0u32..MAX_RANKS as u32, colour in 0u8..4, tag: u8, offset in 0..MAX_REGION_BYTES) {
+            let address = GlobalAddress::new(Rank::new(rank), colour, Tag(tag), offset);
+            prop_assert_eq!((address.rank().number(), address.colour(), address.region(), address.offset()),
+                (rank, usize::from(colour), tag, offset));
+            prop_assert_eq!(GlobalAddress::from_bits(address.to_bits()), Some(address));
+            prop_assert_eq!(address.id(), GlobalAddress::new(Rank::new(rank), 0, Tag(tag), 0).id());
+        }
+
+        #[test]
+        fn arithmetic_stays_in_the_region(offset in 0..MAX_REGION_BYTES, bytes: u64) {
+            let address = GlobalAddress::new(Rank::new(7), 3, Tag(200), offset);
+            let on = address.checked_add(bytes);
+            prop_assert_eq!(on.is_some(), offset.checked_add(bytes).is_some_and(|end| end < MAX_REGION_BYTES));
+            if let Some(on) = on {
+                prop_assert_eq!((on.id(), on.checked_sub(bytes)), (address.id(), Some(address)));
+            }
+            prop_assert_eq!(address.checked_sub(bytes).is_some(), bytes <= offset);
+        }
+    }
+
+    #[test]
+    fn null_and_rankless_words_are_no_addresses() {
+        assert_eq!(GlobalAddress::from_bits(0), None);
+        assert_eq!(GlobalAddress::from_bits(MAX_REGION_BYTES - 1), None);
+        assert_eq!(size_of::<Option<GlobalAddress>>(), 8);
+        assert!(MAX_RANKS >= 663_552);
+    }
+}

@@ -1,0 +1,108 @@
+//! Which regions this rank has resolved.
+//!
+//! Two levels: the keys of all foreign regions that were ever used, at some 40 bytes each, and the
+//! resolved spans of the few that were used last, in a table that is indexed by a hash and so finds
+//! or misses in a few instructions.
+
+use super::RegionId;
+use crate::starter::Entry;
+use rdma_fabric::RemoteSpan;
+use std::collections::BTreeMap;
+
+/// The most spans kept.
+const MOST_SLOTS: usize = 64;
+
+#[derive(Debug, Default)]
+pub(crate) struct Cache {
+    /// Power of two, or none. A region has one slot that it can be in.
+    slots: Vec<Option<(RegionId, RemoteSpan<u8>)>>,
+    entries: BTreeMap<RegionId, Entry>,
+}
+
+#[inline(always)]
+fn slot_of(id: RegionId, slots: usize) -> usize {
+    // Fibonacci hashing: the high bits of the product are well mixed.
+    (id.0.wrapping_mul(0x9E37_79B1) >> 16) as usize & slots.wrapping_sub(1)
+}
+
+impl Cache {
+    /// Returns the resolved region.
+    #[inline(always)]
+    pub(crate) fn span(&self, id: RegionId) -> Option<&RemoteSpan<u8>> {
+        match self.slots.get(slot_of(id, self.slots.len())) {
+            Some(Some((there, span))) if *there == id => Some(span),
+            _ => None,
+        }
+    }
+
+    /// Keeps a resolved region, in the place of another if need be.
+    pub(crate) fn keep_span(&mut self, id: RegionId, span: RemoteSpan<u8>) {
+        loop {
+            let slots = self.slots.len();
+            match self.slots.get_mut(slot_of(id, slots)) {
+                Some(slot) if slots == MOST_SLOTS || slot.as_ref().is_none_or(|(there, _)| *there == id) => {
+                    *slot = Some((id, span));
+                    return;
+                }
+                _ => self.grow(),
+            }
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let slots = (self.slots.len() * 2).max(2);
+        let old = core::mem::replace(&mut self.slots, (0..slots).map(|_| None).collect());
+        for (id, span) in old.into_iter().flatten() {
+            self.slots[slot_of(id, slots)] = Some((id, span));
+        }
+    }
+
+    /// Returns what the owner's directory said of a region.
+    pub(crate) fn entry(&self, id: RegionId) -> Option<Entry> {
+        self.entries.get(&id).copied()
+    }
+
+    pub(crate) fn keep_entry(&mut self, id: RegionId, entry: Entry) {
+        self.entries.insert(id, entry);
+    }
+
+    /// Forgets a region that has turned out to be gone.
+    pub(crate) fn forget(&mut self, id: RegionId) {
+        self.entries.remove(&id);
+        let slots = self.slots.len();
+        if let Some(slot) = self.slots.get_mut(slot_of(id, slots))
+            && slot.as_ref().is_some_and(|(there, _)| *there == id)
+        {
+            *slot = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rdma_fabric::RegionKey;
+
+    fn entry(n: u32) -> Entry {
+        Entry { key: RegionKey { index: n, generation: 1 }, bytes: 8 }
+    }
+
+    #[test]
+    fn entries_are_kept_until_they_are_forgotten() {
+        let mut cache = Cache::default();
+        for n in 0..1000 {
+            cache.keep_entry(RegionId(n), entry(n));
+        }
+        cache.forget(RegionId(7));
+        assert_eq!((cache.entry(RegionId(7)), cache.entry(RegionId(8))), (None, Some(entry(8))));
+    }
+
+    #[test]
+    fn a_slot_is_always_inside() {
+        for slots in [2, 4, 64] {
+            assert!((0..10_000).all(|n| slot_of(RegionId(n * 257), slots) < slots));
+        }
+        assert!(Cache::default().span(RegionId(3)).is_none());
+    }
+}

@@ -1,0 +1,80 @@
+//! The regions that this rank has registered.
+
+use crate::{
+    AcpError, Result,
+    address::Tag,
+    starter::{Entry, KEY, LENGTH, Layout},
+};
+use core::any::TypeId;
+use rdma_fabric::{Fabric, FabricError, LocalWord, Rank, Region};
+use std::collections::{BTreeMap, VecDeque};
+
+/// This rank's registered regions, and the tags that are free.
+#[derive(Debug)]
+pub(crate) struct OwnRegions {
+    regions: BTreeMap<Tag, OwnRegion>,
+    /// Tags that were in use, oldest first. A tag comes back only after all others, so that an
+    /// address that has outlived its region meets no other region for as long as possible.
+    returned: VecDeque<Tag>,
+    /// Tags from here on were never in use.
+    fresh: u8,
+}
+
+#[derive(Debug)]
+pub(crate) struct OwnRegion {
+    pub(crate) region: Region,
+    pub(crate) colour: u8,
+    /// The element type of a vector that was handed over.
+    pub(crate) element: Option<TypeId>,
+}
+
+impl OwnRegions {
+    pub(crate) fn new() -> Self {
+        OwnRegions { regions: BTreeMap::new(), returned: VecDeque::new(), fresh: Tag::FIRST_FREE }
+    }
+
+    /// Returns the tag that the next region gets, and keeps it out of use until it is
+    /// [given back](OwnRegions::give_back) or [filled](OwnRegions::insert).
+    pub(crate) fn take_tag(&mut self, layout: &Layout, me: Rank) -> Result<Tag> {
+        let fresh = Tag(self.fresh);
+        if layout.entry(fresh).is_some() {
+            self.fresh += 1;
+            return Ok(fresh);
+        }
+        self.returned.pop_front().ok_or(AcpError::DirectoryFull { rank: me, limit: layout.entries() })
+    }
+
+    pub(crate) fn give_back(&mut self, tag: Tag) {
+        self.returned.push_back(tag);
+    }
+
+    pub(crate) fn insert(&mut self, tag: Tag, region: OwnRegion) {
+        self.regions.insert(tag, region);
+    }
+
+    pub(crate) fn get(&self, tag: Tag) -> Option<&OwnRegion> {
+        self.regions.get(&tag)
+    }
+
+    pub(crate) fn remove(&mut self, tag: Tag) -> Option<OwnRegion> {
+        let region = self.regions.remove(&tag)?;
+        self.returned.push_back(tag);
+        Some(region)
+    }
+}
+
+/// Makes a region known to peers.
+pub(crate) fn publish(fabric: &Fabric, world: &Region, at: u64, entry: Entry) -> Result<()> {
+    word(fabric, world, at + KEY).and_then(|key| fabric.store(&key, entry.key.to_bits()))?;
+    word(fabric, world, at + LENGTH).and_then(|length| fabric.store(&length, entry.bytes + 1))?;
+    Ok(())
+}
+
+/// Makes a region unknown to peers.
+pub(crate) fn withdraw(fabric: &Fabric, world: &Region, at: u64) -> Result<()> {
+    Ok(word(fabric, world, at + LENGTH).and_then(|length| fabric.store(&length, 0))?)
+}
+
+fn word(fabric: &Fabric, world: &Region, offset: u64) -> Result<LocalWord<u64>, FabricError> {
+    world.word(fabric, offset as usize)
+}

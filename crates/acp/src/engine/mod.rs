@@ -1,0 +1,252 @@
+//! The operations of one rank, in the order in which it issued them.
+//!
+//! Nobody works in the background: an operation is started by the call that issues it, or, if its
+//! order makes it wait, by whichever later call sees that it need wait no longer. Completion is in
+//! order, so what there is to know of handles is one number: all up to it are complete. An
+//! operation that is over when it is posted, with nothing before it, is never stored.
+
+mod flight;
+
+pub(crate) use flight::{Flight, atomic, copy};
+
+use crate::{AcpError, Handle, Order, Result};
+use core::task::{Context, Poll, Waker};
+use rdma_fabric::{Fabric, join, provider::Boxed};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BinaryHeap, VecDeque},
+};
+
+/// From which rank to which a copy goes.
+pub(crate) type Pair = (u32, u32);
+
+#[derive(Default)]
+pub(crate) struct Engine {
+    /// Number of operations issued; the last one's handle.
+    issued: i64,
+    /// All operations up to this one are over; those that were over when they were posted may not
+    /// be visible yet.
+    over: i64,
+    /// Whether something that was over when it was posted has not been flushed since.
+    unflushed: bool,
+    /// A flush that did not end at once.
+    flush: Option<Boxed<'static, Result<()>>>,
+    /// The operations after `over`, in order.
+    pending: VecDeque<Stage>,
+    /// Of those that have not started, what each waits for, and its number.
+    waiting: BinaryHeap<Reverse<(i64, i64)>>,
+    /// The last copy of each pair, of those pending.
+    pairs: BTreeMap<Pair, i64>,
+    /// The last operation, if it was a copy: its pair, and what it waited for.
+    last: Option<(Pair, i64)>,
+    /// The failures that nobody has been told of.
+    failed: BTreeMap<i64, AcpError>,
+    /// Other tasks that wait for operations of this rank.
+    wakers: Vec<Waker>,
+}
+
+/// Where a pending operation stands.
+enum Stage {
+    /// Waits for other operations.
+    Waiting(Flight),
+    Flying(Flight),
+    /// Over, behind others that are not.
+    Over,
+}
+
+/// What an operation is, as far as its order matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A copy of this pair.
+    Copy(Pair),
+    Atomic,
+}
+
+impl Engine {
+    /// Returns whether an operation of this order may be posted at once, and is then over in order.
+    #[inline(always)]
+    pub(crate) fn is_idle(&self, order: Order) -> bool {
+        self.pending.is_empty() && (!self.unflushed || matches!(order, Order::None))
+    }
+
+    /// Counts an operation that was over when it was posted, with nothing before it. `put` says
+    /// whether it must be flushed to be visible.
+    #[inline(always)]
+    pub(crate) fn count_over(&mut self, put: bool) -> Handle {
+        self.issued += 1;
+        self.over = self.issued;
+        self.unflushed |= put;
+        self.last = None;
+        Handle(self.issued)
+    }
+
+    /// Returns the number of the last operation that a `limit` includes.
+    pub(crate) fn last_of(&self, limit: Order) -> i64 {
+        match limit {
+            Order::None => 0,
+            Order::All | Order::Continue => self.issued,
+            // One that was never issued counts as complete.
+            Order::After(handle) if handle.0 <= self.issued => handle.0,
+            Order::After(_) => 0,
+        }
+    }
+
+    /// Takes an operation and starts it, unless it has to wait.
+    pub(crate) fn issue(&mut self, kind: Kind, flight: Flight, order: Order) -> Handle {
+        let mut after = self.last_of(order);
+        let mut inherited = 0;
+        if let Kind::Copy(pair) = kind {
+            if let (Order::Continue, Some((last, waits_for))) = (order, self.last)
+                && last == pair
+            {
+                (after, inherited) = (0, waits_for);
+            }
+            // Copies of one pair become visible in the order issued, whatever their order says; no
+            // network promises that of two puts.
+            let before = self.pairs.get(&pair).copied().unwrap_or(0);
+            after = after.max(before).max(inherited);
+        }
+        self.issued += 1;
+        let id = self.issued;
+        self.last = None;
+        if let Kind::Copy(pair) = kind {
+            self.pairs.insert(pair, id);
+            self.last = Some((pair, after));
+        }
+        let mut stage = Stage::Waiting(flight);
+        if after <= self.over {
+            self.start(id, &mut stage);
+        } else {
+            self.waiting.push(Reverse((after, id)));
+        }
+        self.pending.push_back(stage);
+        Handle(id)
+    }
+
+    /// Returns whether an operation of this order must flush before it starts: something that it
+    /// waits for was over when it was posted, and may not be visible yet.
+    pub(crate) fn must_flush(&mut self, fabric: &Fabric, order: Order) -> bool {
+        if self.unflushed && !matches!(order, Order::None) && join::now(fabric.flush_all()) == Some(Ok(())) {
+            self.unflushed = false;
+        }
+        self.unflushed && !matches!(order, Order::None)
+    }
+
+    /// Starts an operation: posts it, and sees whether it is over.
+    fn start(&mut self, id: i64, stage: &mut Stage) {
+        if let Stage::Waiting(mut flight) = core::mem::replace(stage, Stage::Over) {
+            // Nobody need be woken: who waits for it polls it as soon as it is the first.
+            match flight.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                Poll::Pending => *stage = Stage::Flying(flight),
+                Poll::Ready(Ok(())) => {}
+                Poll::Ready(Err(error)) => self.fail(id, error),
+            }
+        }
+    }
+
+    /// Notes a failure. What waits for the operation will not start.
+    #[cold]
+    fn fail(&mut self, id: i64, error: AcpError) {
+        let first = self.over + 1;
+        for Reverse((after, waiting)) in core::mem::take(&mut self.waiting) {
+            if after < id {
+                self.waiting.push(Reverse((after, waiting)));
+            } else if let Some(stage) = self.pending.get_mut((waiting - first) as usize) {
+                *stage = Stage::Over;
+                self.failed.insert(waiting, AcpError::NotStarted { because: Handle(id) });
+            }
+        }
+        self.failed.insert(id, error);
+    }
+
+    /// Polls the first pending operation, and starts what waited for it alone.
+    fn poll_front(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let id = self.over + 1;
+        match self.pending.front_mut() {
+            Some(Stage::Flying(flight)) => match flight.as_mut().poll(cx) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Ok(())) => {}
+                Poll::Ready(Err(error)) => self.fail(id, error),
+            },
+            // What the first one waits for is over, so it has been started.
+            Some(Stage::Waiting(_) | Stage::Over) | None => {}
+        }
+        self.pending.pop_front();
+        self.over = id;
+        if self.pending.is_empty() {
+            self.pairs.clear();
+        }
+        while let Some(&Reverse((after, waiting))) = self.waiting.peek()
+            && after <= self.over
+        {
+            self.waiting.pop();
+            let at = (waiting - self.over - 1) as usize;
+            if let Some(stage) = self.pending.get_mut(at) {
+                let mut taken = core::mem::replace(stage, Stage::Over);
+                self.start(waiting, &mut taken);
+                self.pending[at] = taken;
+            }
+        }
+        self.wakers.drain(..).for_each(Waker::wake);
+        Poll::Ready(())
+    }
+
+    /// Makes progress until all operations up to `until` are complete; reports the first failure
+    /// among them.
+    pub(crate) fn poll_complete(&mut self, fabric: &Fabric, until: i64, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        while self.over < until {
+            if self.poll_front(cx).is_pending() {
+                self.remember(cx);
+                return Poll::Pending;
+            }
+        }
+        if self.unflushed && until > 0 && join::now(fabric.flush_all()) != Some(Ok(())) {
+            let fabric = fabric.clone();
+            let flush = self.flush.get_or_insert_with(|| Box::pin(async move { Ok(fabric.flush_all().await?) }));
+            match flush.as_mut().poll(cx) {
+                Poll::Pending => {
+                    self.remember(cx);
+                    return Poll::Pending;
+                }
+                Poll::Ready(flushed) => {
+                    (self.flush, self.unflushed) = (None, false);
+                    flushed?;
+                }
+            }
+        }
+        self.unflushed &= until == 0;
+        Poll::Ready(self.report(until))
+    }
+
+    /// Makes progress until fewer than `depth` operations are under way.
+    pub(crate) fn poll_room(&mut self, depth: usize, cx: &mut Context<'_>) -> Poll<()> {
+        while self.pending.len() >= depth {
+            if self.poll_front(cx).is_pending() {
+                self.remember(cx);
+                return Poll::Pending;
+            }
+        }
+        Poll::Ready(())
+    }
+
+    /// Takes the failures up to `until`, and returns the first.
+    #[inline(always)]
+    fn report(&mut self, until: i64) -> Result<()> {
+        if self.failed.is_empty() { Ok(()) } else { self.report_first(until) }
+    }
+
+    #[cold]
+    fn report_first(&mut self, until: i64) -> Result<()> {
+        let later = self.failed.split_off(&(until + 1));
+        let told = core::mem::replace(&mut self.failed, later);
+        told.into_values().next().map_or(Ok(()), Err)
+    }
+
+    /// Keeps the waker of one of several tasks that wait: each polls the same operation, which knows
+    /// only the last one.
+    fn remember(&mut self, cx: &Context<'_>) {
+        if !self.wakers.iter().any(|waker| waker.will_wake(cx.waker())) {
+            self.wakers.push(cx.waker().clone());
+        }
+    }
+}

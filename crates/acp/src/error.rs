@@ -1,0 +1,125 @@
+//! Why a call failed.
+
+use crate::{GlobalAddress, Handle};
+use rdma_fabric::{FabricError, Rank};
+
+/// The result of a call to this crate.
+pub type Result<T, E = AcpError> = core::result::Result<T, E>;
+
+/// A call that did not do what it was asked to. Unless a variant says otherwise, nothing has moved.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AcpError {
+    /// The fabric failed underneath. A lost rank is reported here as [`FabricError::PeerLost`].
+    #[error(transparent)]
+    Fabric(#[from] FabricError),
+    /// The address names a rank that the job does not have.
+    #[error("{rank} does not exist: the job has ranks 0 to {last}", last = .ranks.saturating_sub(1))]
+    NoSuchRank {
+        /// The rank asked for.
+        rank: Rank,
+        /// The number of ranks.
+        ranks: usize,
+    },
+    /// The region was never registered, or has been unregistered.
+    #[error("{address}: {} has no such region", .address.rank())]
+    NoSuchRegion {
+        /// An address in it.
+        address: GlobalAddress,
+    },
+    /// The bytes are not all inside the region.
+    #[error(transparent)]
+    OutOfBounds(Box<OutOfBounds>),
+    /// The address is not a multiple of what the operation needs.
+    #[error("{address} is not aligned to {align} bytes")]
+    Misaligned {
+        /// The address.
+        address: GlobalAddress,
+        /// The alignment needed.
+        align: u8,
+    },
+    /// The address must be the calling rank's own.
+    #[error("{address} is not memory of the calling rank")]
+    NotOwn {
+        /// The address.
+        address: GlobalAddress,
+    },
+    /// The rank's directory has no entry left for another region.
+    #[error("{rank} has registered {limit} regions, as many as its directory holds")]
+    DirectoryFull {
+        /// The calling rank.
+        rank: Rank,
+        /// The number of entries.
+        limit: usize,
+    },
+    /// There is no such colour.
+    #[error("there is no colour {colour}: there are {colours}")]
+    NoSuchColour {
+        /// The colour asked for.
+        colour: usize,
+        /// The number of colours.
+        colours: usize,
+    },
+    /// The numbers given to a reset are no permutation of the ranks; nothing has changed.
+    #[error("{rank} is what no rank, or more than one, is to be after the reset")]
+    NoPermutation {
+        /// A number that is missing.
+        rank: Rank,
+    },
+    /// An option is out of range.
+    #[error(transparent)]
+    Option(Box<OptionError>),
+    /// The value was made for one thread ([`crate::Threads::One`]) and used by another.
+    #[error("this was made for one thread, and is used by another: choose Threads::Many")]
+    OtherThread,
+    /// A collective call was made while another of this rank was still under way.
+    #[error("{what} while another collective call of this rank is under way")]
+    Overlapping {
+        /// The call.
+        what: &'static str,
+    },
+    /// The operation was not started, because one that its order waits for has failed.
+    #[error("not started: {because:?}, which its order waits for, has failed")]
+    NotStarted {
+        /// The operation that failed.
+        because: Handle,
+    },
+}
+
+/// Bytes that are not all inside their region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{bytes} bytes from {address} on are not inside the region's {region_bytes} bytes")]
+pub struct OutOfBounds {
+    /// The first byte.
+    pub address: GlobalAddress,
+    /// How many.
+    pub bytes: u64,
+    /// What the region has.
+    pub region_bytes: u64,
+}
+
+/// An option that is out of range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{option} must be {range}, and is {value}")]
+pub struct OptionError {
+    /// Its name.
+    pub option: &'static str,
+    /// What it may be.
+    pub range: &'static str,
+    /// What was given.
+    pub value: usize,
+}
+
+const _: () = assert!(size_of::<AcpError>() <= 24);
+
+impl AcpError {
+    #[cold]
+    pub(crate) fn option(option: &'static str, range: &'static str, value: usize) -> Self {
+        AcpError::Option(Box::new(OptionError { option, range, value }))
+    }
+
+    #[cold]
+    pub(crate) fn out_of_bounds(address: GlobalAddress, bytes: u64, region_bytes: u64) -> Self {
+        AcpError::OutOfBounds(Box::new(OutOfBounds { address, bytes, region_bytes }))
+    }
+}

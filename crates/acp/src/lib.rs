@@ -1,0 +1,41 @@
+//! Advanced Communication Primitives: 64-bit addresses for all registered memory of a job.
+//!
+//! The problem: programs whose data is one linked structure over all ranks need to name any byte of
+//! any rank in one word, to copy and change it wherever it is, and to say which operation follows
+//! which, without a buffer for each peer. Here every rank registers memory; each byte of it has a
+//! [`GlobalAddress`], which any rank may [copy](Acp::copy) from or to, or change by an
+//! [atomic](Acp::atomic), without taking part at the other end. Each operation says which earlier
+//! ones it [waits for](Order), so that a chain of copies needs no help by its caller.
+//!
+//! # Start
+//! [`Acp::init`] at all ranks; [`Acp::starter`] memory to tell each other addresses in;
+//! [`Acp::allocate`] and [`Acp::register`] for more; [`Acp::complete`].
+//!
+//! # Source
+//! T. Nose, Y. Ajima, K. Saga, N. Shida, S. Sumimoto: Performance optimisation of the ACP library
+//! (IPSJ 2015-HPC-150); the interface of ACP 3.0.
+
+#![forbid(unsafe_code)]
+
+mod acp;
+mod address;
+mod directory;
+mod engine;
+mod error;
+mod memory;
+mod operations;
+mod options;
+mod order;
+mod resolve;
+mod shared;
+mod soon;
+mod starter;
+mod state;
+mod values;
+
+pub use acp::Acp;
+pub use address::{GlobalAddress, MAX_COLOURS, MAX_RANKS, MAX_REGION_BYTES};
+pub use error::{AcpError, OptionError, OutOfBounds, Result};
+pub use memory::{Key, RegisterError};
+pub use options::{Options, Threads};
+pub use order::{Handle, Order};

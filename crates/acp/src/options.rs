@@ -1,0 +1,89 @@
+//! How a job uses global addresses.
+
+use crate::{
+    AcpError, Result,
+    address::{MAX_TAGS, Tag},
+};
+
+/// The most bytes of an area that every rank has.
+const MOST: usize = 4 << 30;
+
+/// Who calls one rank's [`Acp`](crate::Acp).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Threads {
+    /// The thread that made it. Any other gets [`AcpError::OtherThread`].
+    #[default]
+    One,
+    /// Any thread, any number at a time: each call takes a lock.
+    Many,
+}
+
+/// What a job is given by [`Acp::init_with`](crate::Acp::init_with). All ranks give the same,
+/// except for `threads`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Options {
+    /// Bytes of each rank's starter memory.
+    pub starter_bytes: usize,
+    /// Bytes of each rank's heap, from which anybody may allocate.
+    pub heap_bytes: usize,
+    /// Bytes of each rank's memory for requests to connect channels.
+    pub channel_bytes: usize,
+    /// Regions that a rank can have registered at a time, 1 to 253.
+    pub regions: usize,
+    /// Operations that a rank can have under way; one more waits until one is over.
+    pub depth: usize,
+    /// Who calls.
+    pub threads: Threads,
+}
+
+impl Default for Options {
+    /// 10 KiB of starter memory, a heap of 64 KiB, 1 KiB for channels, 64 regions, 4096 operations,
+    /// one thread.
+    fn default() -> Self {
+        Options {
+            starter_bytes: 10 << 10,
+            heap_bytes: 64 << 10,
+            channel_bytes: 1 << 10,
+            regions: 64,
+            depth: 4096,
+            threads: Threads::One,
+        }
+    }
+}
+
+macro_rules! setters {
+    ($($field:ident: $ty:ty),*) => {$(
+        #[doc = concat!("Sets [`Options::", stringify!($field), "`].")]
+        #[must_use]
+        pub fn $field(mut self, value: $ty) -> Self {
+            self.$field = value;
+            self
+        }
+    )*};
+}
+
+impl Options {
+    setters!(starter_bytes: usize, heap_bytes: usize, channel_bytes: usize, regions: usize, depth: usize, threads: Threads);
+
+    /// The most regions that programs can register.
+    const MOST_REGIONS: usize = MAX_TAGS - Tag::FIRST_FREE as usize;
+
+    pub(crate) fn checked(self) -> Result<Self> {
+        let bad = |option, range, value| Err(AcpError::option(option, range, value));
+        match self {
+            Options { regions, .. } if !(1..=Self::MOST_REGIONS).contains(&regions) => {
+                bad("regions", "1 to 253", regions)
+            }
+            Options { depth: 0, .. } => bad("depth", "at least 1", 0),
+            Options { starter_bytes, .. } if starter_bytes > MOST => {
+                bad("starter_bytes", "at most 4 GiB", starter_bytes)
+            }
+            Options { heap_bytes, .. } if heap_bytes > MOST => bad("heap_bytes", "at most 4 GiB", heap_bytes),
+            Options { channel_bytes, .. } if channel_bytes > MOST => {
+                bad("channel_bytes", "at most 4 GiB", channel_bytes)
+            }
+            good => Ok(good),
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! The memory that every rank has from the start, at addresses that follow from the rank alone.
+//!
+//! It is one symmetric allocation: the starter memory, the heap, what channels use, and the
+//! directory, which has an entry for each region that the rank may register.
+//!
+//! An entry is two words: the length in bytes plus one, or 0 if there is no region, and the fabric's
+//! key. Its owner writes the key first and takes the length away first; so a peer that reads length,
+//! key and length again, and finds the same length, has a key that belonged to a region there.
+
+use crate::{Options, address::Tag};
+use rdma_fabric::RegionKey;
+
+/// Areas start at multiples of this, so that no two share a cache line.
+const ALIGN: u64 = 64;
+const ENTRY_BYTES: u64 = 16;
+
+/// Where the areas are in a rank's part of the symmetric allocation; the same at all ranks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Layout {
+    /// Start and length of the areas with reserved tags, in bytes.
+    areas: [(u64, u64); Tag::FIRST_FREE as usize],
+    directory: u64,
+    entries: u64,
+}
+
+impl Layout {
+    pub(crate) fn new(options: &Options) -> Self {
+        let mut end = 0u64;
+        let mut area = |bytes: usize| {
+            let start = end;
+            end = (end + bytes as u64).next_multiple_of(ALIGN);
+            (start, bytes as u64)
+        };
+        // In the order of the reserved tags.
+        let areas = [options.starter_bytes, options.channel_bytes, options.heap_bytes].map(&mut area);
+        let (directory, _) = area(0);
+        Layout { areas, directory, entries: options.regions as u64 }
+    }
+
+    /// Returns the size of the allocation.
+    pub(crate) fn bytes(&self) -> usize {
+        (self.directory + self.entries * ENTRY_BYTES) as usize
+    }
+
+    /// Returns start and length of a reserved region; `None` for a region that is registered.
+    pub(crate) fn area(&self, tag: Tag) -> Option<(u64, u64)> {
+        self.areas.get(usize::from(tag.0)).copied()
+    }
+
+    /// Returns where the directory's entry of a region is; `None` if it has none.
+    pub(crate) fn entry(&self, tag: Tag) -> Option<u64> {
+        let number = u64::from(tag.0.checked_sub(Tag::FIRST_FREE)?);
+        (number < self.entries).then(|| self.directory + number * ENTRY_BYTES)
+    }
+
+    /// Returns the number of entries.
+    pub(crate) fn entries(&self) -> usize {
+        self.entries as usize
+    }
+}
+
+/// Where an entry's words are, from its start.
+pub(crate) const LENGTH: u64 = 0;
+pub(crate) const KEY: u64 = 8;
+
+/// What a directory says of a region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) key: RegionKey,
+    pub(crate) bytes: u64,
+}

@@ -1,0 +1,150 @@
+//! Reading, writing and changing global memory by value.
+
+use crate::{Acp, AcpError, GlobalAddress, Result, soon::soon};
+use core::future::Future;
+use rdma_fabric::{Amo, AtomicWord, Fabric, FabricError, Pod, RemoteSpan, join, provider::SHORT};
+
+/// Access by value, awaited in place. It stands outside the order of [`Acp::copy`] and
+/// [`Acp::atomic`]: each call ends when its effect is visible.
+impl Acp {
+    /// Reads elements that start at an address of any rank. If others write them meanwhile, each
+    /// byte is either old or new.
+    ///
+    /// # Errors
+    /// [`AcpError::NoSuchRank`], [`AcpError::NoSuchRegion`], [`AcpError::OutOfBounds`];
+    /// [`AcpError::Fabric`].
+    #[inline]
+    pub async fn read<T: Pod>(&self, from: GlobalAddress, into: &mut [T]) -> Result<()> {
+        let into = bytemuck::cast_slice_mut(into);
+        if self.read_now(from, into)? { Ok(()) } else { Box::pin(self.read_later(from, into)).await }
+    }
+
+    /// Writes elements from an address of any rank on.
+    ///
+    /// # Errors
+    /// As [`Acp::read`].
+    #[inline]
+    pub async fn write<T: Pod>(&self, to: GlobalAddress, from: &[T]) -> Result<()> {
+        let from = bytemuck::cast_slice(from);
+        if self.write_now(to, from)? { Ok(()) } else { Box::pin(self.write_later(to, from)).await }
+    }
+
+    /// Reads the word at an address of any rank, whole.
+    ///
+    /// # Errors
+    /// As [`Acp::fetch`].
+    #[inline]
+    pub fn load<W: AtomicWord>(&self, from: GlobalAddress) -> impl Future<Output = Result<W>> {
+        soon(
+            move || {
+                self.with(|state| {
+                    let word = state.word_at::<W>(from).ok()?;
+                    self.fabric().get_word_now(&word)
+                })
+                .transpose()
+            },
+            move || {
+                Box::pin(self.retried([from], move || async move {
+                    let word = self.word::<W>(from).await?;
+                    Ok(self.fabric().get_word(&word).await?)
+                }))
+            },
+        )
+    }
+
+    /// Writes the word at an address of any rank, whole.
+    ///
+    /// # Errors
+    /// As [`Acp::fetch`].
+    #[inline]
+    pub async fn store<W: AtomicWord>(&self, to: GlobalAddress, value: W) -> Result<()> {
+        if !to.offset().is_multiple_of(W::BYTES as u64) {
+            return Err(AcpError::Misaligned { address: to, align: W::BYTES as u8 });
+        }
+        self.write(to, core::slice::from_ref(&value)).await
+    }
+
+    /// Changes the word at an address of any rank; returns what it was before. Words are `u32` and
+    /// `u64`.
+    ///
+    /// # Errors
+    /// As [`Acp::read`], and [`AcpError::Misaligned`].
+    #[inline]
+    pub fn fetch<W: AtomicWord>(&self, word: GlobalAddress, amo: Amo<W>) -> impl Future<Output = Result<W>> {
+        soon(
+            move || {
+                self.with(|state| {
+                    let word = state.word_at::<W>(word).ok()?;
+                    self.fabric().atomic_now(&word, amo)
+                })
+                .transpose()
+            },
+            move || {
+                Box::pin(self.retried([word], move || async move {
+                    let word = self.word::<W>(word).await?;
+                    Ok(self.fabric().atomic(&word, amo).await?)
+                }))
+            },
+        )
+    }
+
+    /// Reads directly; returns whether that was possible.
+    #[inline]
+    fn read_now(&self, from: GlobalAddress, into: &mut [u8]) -> Result<bool> {
+        self.with(|state| {
+            let Ok(from) = state.bytes_at(from, into.len()) else { return false };
+            into.len() <= SHORT
+                && from.place().admits(into.len())
+                && join::now(self.fabric().get_slice(&from, into)) == Some(Ok(()))
+        })
+    }
+
+    /// Writes directly; returns whether that was possible.
+    #[inline]
+    fn write_now(&self, to: GlobalAddress, from: &[u8]) -> Result<bool> {
+        self.with(|state| {
+            let Ok(to) = state.bytes_at(to, from.len()) else { return false };
+            let fabric = self.fabric();
+            from.len() <= SHORT
+                && to.place().admits(from.len())
+                && join::now(fabric.put_slice(&to, from)) == Some(Ok(()))
+                && join::now(fabric.flush(to.rank())) == Some(Ok(()))
+        })
+    }
+
+    async fn read_later(&self, from: GlobalAddress, into: &mut [u8]) -> Result<()> {
+        let mut again = false;
+        loop {
+            let span = self.span(from, into.len()).await?;
+            match self.fabric().get_slice(&span, into).await {
+                Err(error) if !again && self.has_forgotten(&error, from)? => again = true,
+                done => return Ok(done?),
+            }
+        }
+    }
+
+    async fn write_later(&self, to: GlobalAddress, from: &[u8]) -> Result<()> {
+        let mut again = false;
+        loop {
+            let span = self.span(to, from.len()).await?;
+            match put_visibly(self.fabric(), &span, from).await {
+                Err(error) if !again && self.has_forgotten(&error, to)? => again = true,
+                done => return Ok(done?),
+            }
+        }
+    }
+
+    /// Forgets a region that has gone; returns whether it has.
+    fn has_forgotten(&self, error: &FabricError, address: GlobalAddress) -> Result<bool> {
+        let gone = matches!(error, FabricError::StaleRegion { .. });
+        if gone {
+            self.with(|state| state.forget(address.id()))?;
+        }
+        Ok(gone)
+    }
+}
+
+async fn put_visibly(fabric: &Fabric, to: &RemoteSpan<u8>, from: &[u8]) -> Result<(), FabricError> {
+    fabric.put_slice(to, from).await?;
+    fabric.flush(to.rank()).await
+}

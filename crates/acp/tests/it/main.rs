@@ -1,0 +1,4 @@
+//! What the crate promises, over threads and in virtual time.
+
+mod basics;
+mod bed;
