@@ -3,7 +3,7 @@
 use crate::{Access, Job, memory::CELL, operation::Operation};
 use loom::sync::atomic::Ordering::{self, Acquire, Relaxed};
 use rdma_fabric::{
-    Amo, Fabric, FabricError, Notice, Rank, Region, RegionKey, RemoteAddr, Result, Time, bytemuck,
+    Amo, Atomics, Fabric, FabricError, Notice, Rank, Region, RegionKey, RemoteAddr, Result, Time, bytemuck,
     provider::{
         Boxed, Ended, Goal, InFlightTable, JobFacts, Leftover, Nodes, OneThread, Place, Posted, Provider, Sink, Slot,
         Source, Token,
@@ -26,7 +26,10 @@ impl Modelled {
     pub(crate) fn fabric(job: &Rc<Job>, me: Rank) -> Fabric {
         let ranks = job.config.ranks;
         let nodes = Nodes::Blocks(if job.config.together { ranks.max(1) } else { 1 });
-        let facts = JobFacts { ranks, nodes, caps: job.config.caps };
+        let mut caps = job.config.caps;
+        // The modelled network always has atomics.
+        caps.atomics = caps.atomics.max(Atomics::Software);
+        let facts = JobFacts { ranks, nodes, caps };
         Modelled::among(job, me, Arc::new(facts))
     }
 

@@ -7,7 +7,7 @@ use crate::{
 };
 use fabric_conformance::{CaseProgram, RankOutcome, TestBed};
 use rdma_fabric::{
-    Amo, Existing, Fabric, FabricError, Group, LockedMemory, ProgramResult, PutOrder, Rank, Refused, Region,
+    Amo, Atomics, Existing, Fabric, FabricError, Group, LockedMemory, ProgramResult, PutOrder, Rank, Refused, Region,
     op::{Atomic, Nop, Put},
 };
 use std::time::Duration;
@@ -27,9 +27,10 @@ fn columns() -> Vec<(&'static str, Vec<String>)> {
 }
 
 /// The rows' heads, in the order in which [`look`] finds what is in them.
-const ROWS: [&str; 14] = [
+const ROWS: [&str; 15] = [
     "put order before atomics",
     "own loads and stores coherent with atomics",
+    "atomics",
     "notice data, bits",
     "progress at a computing target",
     "blocking `wait` on handles",
@@ -79,6 +80,12 @@ async fn look(fabric: Fabric) -> ProgramResult<String> {
         }
         .to_owned(),
         yes(caps.coherent_atomics),
+        match caps.atomics {
+            Atomics::None => "none",
+            Atomics::Software => "by software",
+            Atomics::Hardware => "in hardware",
+        }
+        .to_owned(),
         caps.notice_bits.to_string(),
         yes(caps.strong_progress),
     ];

@@ -25,7 +25,7 @@ use core::{
     time::Duration,
 };
 use rdma_fabric::{
-    Caps, Fabric, FabricError, Keyring, LockedMemory, PutOrder, Rank, Result, Time,
+    Atomics, Caps, Fabric, FabricError, Keyring, LockedMemory, PutOrder, Rank, Result, Time,
     provider::{JobFacts, Nodes},
 };
 use std::{
@@ -117,6 +117,7 @@ impl Endpoint {
         // Puts are plain stores and atomics release: `access`, "Ordering".
         caps.put_order = PutOrder::AllTargets;
         caps.coherent_atomics = true;
+        caps.atomics = Atomics::Hardware;
         caps.notice_bits = 64;
         caps.strong_progress = true;
         caps.blocking_wait = true;

@@ -218,6 +218,7 @@ impl Core {
         let mut caps = Caps::weakest();
         caps.put_order = PutOrder::None;
         caps.coherent_atomics = true;
+        caps.atomics = self.machine.timing.atomics;
         caps.notice_bits = self.machine.timing.notice_bits;
         caps.session_queues = self.machine.timing.queues.session > 0;
         caps.strong_progress = true;

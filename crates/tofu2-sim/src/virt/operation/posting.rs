@@ -9,7 +9,7 @@ use super::{
     Cargo, Op, Opcode, token,
 };
 use rdma_fabric::{
-    Amo, FabricError, Result,
+    Amo, Atomics, FabricError, Result,
     provider::{Place, Posted},
 };
 
@@ -103,6 +103,9 @@ impl Me {
         core.ranks.note_near(self.rank, near);
         if let Err(error) = core.check(&target) {
             return Posted::failed(error);
+        }
+        if core.machine.timing.atomics == Atomics::None {
+            return Posted::failed(FabricError::no_atomics_at_all(place.addr()));
         }
         let (opcode, a, b) = Opcode::of(amo);
         let mut op = Op::new(opcode, self.rank, target);

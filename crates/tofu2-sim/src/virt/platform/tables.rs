@@ -23,6 +23,7 @@ macro_rules! constants {
 /// PRIMEHPC FX100, Tofu interconnect 2.
 pub(super) fn fx100() -> Vec<Constant> {
     let machine = constants! {
+        "atomics" = 2 Count: "hardware: in the network interface (2); by software would be 1, none 0";
         "atomic_service" = 269_500 Picoseconds ["L4"]: "69 us / 128 ranks / 2 atomics: one atomic at the target's unit";
         "atomic_serial" = 4_700 PerTenThousand ["L13"]:
             "serial share of the atomic unit: 40 % less time with 4 engines";
@@ -67,6 +68,7 @@ pub(super) fn fx100() -> Vec<Constant> {
 /// PRIMEHPC FX10 and K computer, Tofu interconnect 1: no session mode.
 pub(super) fn fx10() -> Vec<Constant> {
     let machine = constants! {
+        "atomics" = 1 Count: "hardware: none in Tofu1, so a service in software (1)";
         "atomic_service" = 222_656_250 Picoseconds ["L11"]:
             "no atomics in hardware: 114 s / 1000 pairs / 256 ranks / 2 of the software lock service";
         "atomic_serial" = 10_000 PerTenThousand: "assumed: one server per node";
@@ -123,6 +125,7 @@ fn tofu2_queues() -> Vec<Constant> {
 /// Fugaku and PRIMEHPC FX1000, Tofu interconnect D.
 pub(super) fn tofud() -> Vec<Constant> {
     constants! {
+        "atomics" = 2 Count: "hardware: in the network interface (2)";
         "atomic_service" = 269_500 Picoseconds: "assumed as on FX100; not published for TofuD";
         "atomic_serial" = 4_700 PerTenThousand: "assumed as on FX100; not published for TofuD";
         "put_one_way" = 490_000 Picoseconds: "8-byte put to a neighbour; external: TofuD abstract";

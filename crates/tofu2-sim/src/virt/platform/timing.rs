@@ -13,10 +13,12 @@
 //! neighbour.
 
 use super::{Platform, SOFTWARE};
-use rdma_fabric::{FabricError, barrier::GateId, control_queue::QueueLimits};
+use rdma_fabric::{Atomics, FabricError, barrier::GateId, control_queue::QueueLimits};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Timing {
+    /// Who carries out atomics.
+    pub(crate) atomics: Atomics,
     /// Service time of an atomic, in picoseconds, when `i + 1` receive engines have one.
     pub(crate) service: Vec<u64>,
     pub(crate) post: u64,
@@ -87,7 +89,14 @@ impl Timing {
             )));
         }
         let software = platform.constants().iter().filter_map(|c| Some((c.name.strip_prefix(SOFTWARE)?, c.value)));
+        let atomics = match platform.need("atomics")? {
+            0 => Atomics::None,
+            1 => Atomics::Software,
+            2 => Atomics::Hardware,
+            other => return Err(wrong(format!("atomics is {other}, none of 0, 1 and 2"))),
+        };
         Ok(Timing {
+            atomics,
             service,
             post,
             send,

@@ -1,5 +1,6 @@
 //! The virtual-time provider, seen from outside.
 
+mod atomics;
 mod barrier;
 mod collectives;
 mod contention;
