@@ -67,7 +67,7 @@ mod word;
 
 pub use bytemuck::{self, Pod, Zeroable};
 pub use error::{FabricError, Result};
-pub use fabric::{Deps, Fabric, Program, ProgramResult};
+pub use fabric::{Deps, Fabric, Prepared, Program, ProgramResult};
 pub use group::{Group, GroupMemory};
 pub use handle::Handle;
 pub use job::{Atomics, Caps, Existing, PutOrder};

@@ -15,6 +15,7 @@ mod memory;
 mod notices;
 mod parts;
 mod posting;
+mod prepared;
 mod queues;
 mod sessions;
 mod transfers;
@@ -133,6 +134,7 @@ macro_rules! __every_case {
             plain transfers::long_transfers_are_split("O14", [2]);
             plain transfers::readers_agree_which_write_was_first("O15", [4]);
             plain atomics::are_there_as_told("O16", [1, 2], wraps errors);
+            plain prepared::is_posted_as_often_as_wanted("O17 V6", [1, 2], wraps operations);
             plain notices::arrive_in_order_with_data("N1 N2 N3", [3], wraps operations);
             plain notices::width_is_checked("N4", [2]);
             plain waiting::every_writer_wakes("W2 V3 V8", [2], wraps waits);

@@ -8,10 +8,12 @@ mod direct;
 mod memory;
 mod operation_future;
 mod operations;
+pub(crate) mod prepared;
 mod wait_future;
 mod waits;
 
 pub(crate) use direct::DirectOp;
+pub use prepared::Prepared;
 pub(crate) use wait_future::SlotGuard;
 pub use waits::Deps;
 

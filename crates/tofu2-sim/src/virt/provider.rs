@@ -125,7 +125,7 @@ impl<K: Keys> Provider for VirtRank<K> {
             Source::Bytes(bytes) => Payload::Bytes(bytes),
             Source::Place(place) => Payload::Registered(loc(place)),
         };
-        self.me.put(loc(to), payload, notice)
+        self.me.put((loc(to), to.is_prepared()), payload, notice)
     }
 
     fn get(&self, from: &Place, to: Sink<'_>) -> Posted {
@@ -133,7 +133,7 @@ impl<K: Keys> Provider for VirtRank<K> {
             Sink::Bytes(_) => None,
             Sink::Place(place) => Some(loc(place)),
         };
-        self.me.get(loc(from), to.len(), sink)
+        self.me.get((loc(from), from.is_prepared()), to.len(), sink)
     }
 
     #[inline]

@@ -18,7 +18,7 @@ impl Core {
         let sender = local % timing.engines;
         let bytes = if opcode == Opcode::Put { target.len } else { 0 };
         self.ranks.begin(rank);
-        let posted = self.ranks.occupy_cpu(rank, self.clock.now(), timing.post);
+        let posted = self.ranks.occupy_cpu(rank, self.clock.now(), timing.posting(op.prepared));
         let start = self.senders.take(timing, from, sender, posted, bytes);
         let sent = start.saturating_add(timing.send);
         self.counts.count(&op, from != to);

@@ -30,11 +30,11 @@ impl Payload<'_> {
 
 impl Me {
     /// Posts a put, copying its bytes now.
-    pub(crate) fn put(&self, target: Loc, payload: Payload<'_>, notice: Option<u64>) -> Posted {
+    pub(crate) fn put(&self, target: (Loc, bool), payload: Payload<'_>, notice: Option<u64>) -> Posted {
         posted(self.try_put(target, payload, notice))
     }
 
-    fn try_put(&self, target: Loc, payload: Payload<'_>, notice: Option<u64>) -> Result<Posted> {
+    fn try_put(&self, (target, prepared): (Loc, bool), payload: Payload<'_>, notice: Option<u64>) -> Result<Posted> {
         same_length(payload.len(), target.len)?;
         let mut core = self.world.core();
         if let Payload::Registered(loc) = &payload {
@@ -54,6 +54,7 @@ impl Me {
             return Ok(Posted::Full);
         }
         let mut op = Op::new(Opcode::Put, self.rank, target);
+        op.prepared = prepared;
         let mut cargo = notice.map(|data| Cargo { notice: Some(data), ..Cargo::default() });
         let len = target.len as usize;
         if len <= 8 {
@@ -77,11 +78,11 @@ impl Me {
     }
 
     /// Posts a get of `len` bytes, into the rank's own memory if there is a `sink`.
-    pub(crate) fn get(&self, target: Loc, len: usize, sink: Option<Loc>) -> Posted {
+    pub(crate) fn get(&self, target: (Loc, bool), len: usize, sink: Option<Loc>) -> Posted {
         posted(self.try_get(target, len, sink))
     }
 
-    fn try_get(&self, target: Loc, len: usize, sink: Option<Loc>) -> Result<Posted> {
+    fn try_get(&self, (target, prepared): (Loc, bool), len: usize, sink: Option<Loc>) -> Result<Posted> {
         same_length(len as u64, target.len)?;
         let mut core = self.world.core();
         if let Some(sink) = &sink {
@@ -89,6 +90,7 @@ impl Me {
         }
         core.check(&target)?;
         let mut op = Op::new(Opcode::Get, self.rank, target);
+        op.prepared = prepared;
         if sink.is_some() {
             op.cargo = Some(Box::new(Cargo { sink, ..Cargo::default() }));
         }
@@ -109,7 +111,7 @@ impl Me {
         }
         let (opcode, a, b) = Opcode::of(amo);
         let mut op = Op::new(opcode, self.rank, target);
-        (op.a, op.b) = (a, b);
+        (op.a, op.b, op.prepared) = (a, b, place.is_prepared());
         core.post_in_slot(op)
     }
 

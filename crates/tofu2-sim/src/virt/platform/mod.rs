@@ -64,6 +64,10 @@ pub struct Platform {
 /// rest of the name.
 pub(super) const SOFTWARE: &str = "software.";
 
+/// The software layer that building a descriptor passes through: a plain operation each time it is
+/// posted, a prepared one when it is prepared ([`rdma_fabric::Fabric::prepare`]).
+pub(super) const DESCRIPTOR: &str = "software.descriptor";
+
 impl Platform {
     /// Returns PRIMEHPC FX100: Tofu interconnect 2, atomics in the network interface.
     pub fn fx100() -> Self {

@@ -12,7 +12,7 @@
 //! So on FX100 an unloaded fetch-add takes 2 x 450 + 269.5 ns inside a node, and 520 ns more to a
 //! neighbour.
 
-use super::{Platform, SOFTWARE};
+use super::{DESCRIPTOR, Platform, SOFTWARE};
 use rdma_fabric::{Atomics, FabricError, barrier::GateId, control_queue::QueueLimits};
 
 #[derive(Clone, Debug)]
@@ -22,6 +22,8 @@ pub(crate) struct Timing {
     /// Service time of an atomic, in picoseconds, when `i + 1` receive engines have one.
     pub(crate) service: Vec<u64>,
     pub(crate) post: u64,
+    /// What building a descriptor takes besides; not part of posting a prepared one.
+    descriptor: u64,
     pub(crate) send: u64,
     pub(crate) receive: u64,
     pub(crate) gap: u64,
@@ -99,6 +101,7 @@ impl Timing {
             atomics,
             service,
             post,
+            descriptor: platform.value(DESCRIPTOR).unwrap_or(0),
             send,
             receive,
             gap: platform.need("send_gap")?,
@@ -123,6 +126,13 @@ impl Timing {
             barrier_gates: at_least_one("barrier_gates")?,
             software: software.collect(),
         })
+    }
+
+    /// Returns how long the CPU posts an operation, whose descriptor was built before or is built
+    /// now.
+    #[inline]
+    pub(crate) fn posting(&self, prepared: bool) -> u64 {
+        if prepared { self.post } else { self.post.saturating_add(self.descriptor) }
     }
 
     /// Returns the time that a payload adds to a leg.

@@ -57,7 +57,7 @@ impl Timeline {
         if op.opcode != Opcode::Nop && self.len() < self.limit {
             self.by_operation.insert(slot, id);
         }
-        let (written, busy) = (posted.saturating_sub(timing.post), engine_busy(timing, start, sent));
+        let (written, busy) = (posted.saturating_sub(timing.posting(op.prepared)), engine_busy(timing, start, sent));
         self.slice(node, Track::Cpu(op.poster), written, posted, activity(op), Some(id));
         self.slice(node, Track::Send(sender as u8), start, start + busy, activity(op), Some(id));
     }

@@ -16,6 +16,7 @@ mod layers;
 mod long;
 mod model;
 mod notices;
+mod prepared;
 mod queues;
 mod router;
 mod saturation;
