@@ -3,6 +3,7 @@
 use crate::{
     AcpError, GlobalAddress, Options, Result,
     address::{MAX_COLOURS, MAX_RANKS, Tag},
+    directory::Resolver,
     shared::Shared,
     starter::Layout,
     state::State,
@@ -66,7 +67,8 @@ impl Acp {
             let layout = Layout::new(&options);
             let memory = fabric.alloc_symmetric(layout.bytes()).await?;
             world.barrier().await?;
-            let state = State::new(layout, memory, fabric.rank(), None);
+            let resolver = Resolver::new(&fabric, layout, memory.key(), None);
+            let state = State::new(memory, fabric.rank(), resolver);
             let state = Shared::new(options.threads, state);
             let (me, world) = (AtomicU32::new(fabric.rank().number()), Mutex::new(Some(world)));
             Ok(Acp { inner: Arc::new(Inner { fabric, options, state, me, world }) })
@@ -109,7 +111,7 @@ impl Acp {
 
     async fn begin_anew(&self, world: &mut Group, rank: Rank) -> Result<()> {
         let fabric = self.fabric();
-        let numbers = world.allgather(rank.number()).await?;
+        let numbers = self.while_serving(world.allgather(rank.number())).await?;
         let mut places = vec![None; numbers.len()];
         for (place, number) in numbers.iter().enumerate() {
             if let Some(entry) = places.get_mut(*number as usize) {
@@ -125,7 +127,8 @@ impl Acp {
         // What peers still have under way has ended, since they have completed it.
         let memory = fabric.alloc_symmetric(layout.bytes()).await?;
         world.barrier().await?;
-        let begun = State::new(layout, memory, rank, places);
+        let resolver = Resolver::new(fabric, layout, memory.key(), places);
+        let begun = State::new(memory, rank, resolver);
         let before = self.with(|state| core::mem::replace(state, begun))?;
         drop(before);
         self.inner.me.store(rank.number(), Relaxed);
@@ -140,7 +143,7 @@ impl Acp {
     pub fn sync(&self) -> impl Future<Output = Result<()>> {
         let met: Boxed<'_, Result<()>> = Box::pin(async move {
             let mut world = self.take_world("a sync")?;
-            let met = world.barrier().await;
+            let met = self.while_serving(world.barrier()).await;
             self.give_world(world);
             Ok(met?)
         });

@@ -19,6 +19,7 @@
 
 mod acp;
 mod address;
+mod delegation;
 mod directory;
 mod engine;
 mod error;
@@ -26,6 +27,7 @@ mod memory;
 mod operations;
 mod options;
 mod order;
+mod pace;
 mod resolve;
 mod shared;
 mod soon;

@@ -65,7 +65,7 @@ impl Acp {
     pub fn allocate(&self, bytes: usize, colour: usize) -> Result<Key> {
         let colour = self.checked_colour(colour)?;
         self.try_with(|state| {
-            let tag = state.own.take_tag(&state.layout, state.me)?;
+            let tag = state.own.take_tag(state.memory.layout(), state.me)?;
             let region = match fits(state, tag, bytes) {
                 Ok(()) => self.fabric().alloc(bytes).map_err(AcpError::from),
                 Err(error) => Err(error),
@@ -89,7 +89,7 @@ impl Acp {
         let mut memory = Some(memory);
         let key = self.checked_colour(colour).and_then(|colour| {
             self.try_with(|state| {
-                let tag = state.own.take_tag(&state.layout, state.me)?;
+                let tag = state.own.take_tag(state.memory.layout(), state.me)?;
                 let given = memory.take().unwrap_or_default();
                 let refused = match fits(state, tag, size_of_val(given.as_slice())) {
                     Ok(()) => match self.fabric().adopt(OwnedMemory::new(given), Uses::Atomics) {
@@ -111,7 +111,7 @@ impl Acp {
 
     fn registered(&self, state: &mut State, tag: Tag, own: OwnRegion) -> Result<Key> {
         let entry = Entry { key: own.region.key(), bytes: own.region.len() as u64 };
-        let at = state.entry_of(tag).expect("a tag that was taken has an entry");
+        let at = state.memory.layout().entry(tag).expect("a tag that was taken has an entry");
         publish(self.fabric(), &state.world, at, entry)?;
         let key = Key(GlobalAddress::new(state.me, own.colour, tag, 0));
         state.own.insert(tag, own);
@@ -151,8 +151,8 @@ impl Acp {
         self.try_with(|state| {
             let own = (address.rank() == state.me).then(|| state.own.remove(address.tag())).flatten();
             let OwnRegion { region, .. } = own.ok_or(AcpError::NoSuchRegion { address })?;
-            state.forget(address.id());
-            if let Some(at) = state.entry_of(address.tag()) {
+            state.memory.forget(address.id());
+            if let Some(at) = state.memory.layout().entry(address.tag()) {
                 withdraw(self.fabric(), &state.world, at)?;
             }
             Ok(region)

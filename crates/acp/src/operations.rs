@@ -2,12 +2,14 @@
 
 use crate::{
     Acp, AcpError, GlobalAddress, Handle, Order, Result,
+    delegation::{Request, delegate},
     engine::{Flight, Kind, atomic, copy},
     soon::soon,
     state::State,
 };
 use core::{
     future::{Future, poll_fn},
+    pin::pin,
     task::{Context, Poll, Waker},
 };
 use rdma_fabric::{Amo, AtomicWord, Fabric, join, provider::SHORT};
@@ -34,6 +36,10 @@ impl Acp {
             move || self.try_with(|state| state.copy_now(self.fabric(), to, from, bytes, order)).transpose(),
             move || {
                 Box::pin(self.retried([to, from], move || async move {
+                    let me = self.rank();
+                    if to.rank() != me && from.rank() != me && !self.fabric().caps().third_party_copy {
+                        return self.delegated(to, from, bytes, order).await;
+                    }
                     self.room().await?;
                     let (to_span, from_span) = (self.span(to, bytes).await?, self.span(from, bytes).await?);
                     self.with(|state| {
@@ -109,7 +115,15 @@ impl Acp {
         poll_fn(move |cx| {
             let poll = self.with(|state| {
                 let until = *until.get_or_insert_with(|| state.engine.last_of(limit));
-                state.engine.poll_complete(self.fabric(), until, cx)
+                let poll = state.engine.poll_complete(self.fabric(), until, cx);
+                match poll {
+                    Poll::Ready(Ok(())) => Poll::Ready(Ok(())),
+                    Poll::Ready(Err(error)) => Poll::Ready(Err(state.memory.explained(error))),
+                    Poll::Pending => {
+                        state.poll_server(cx);
+                        Poll::Pending
+                    }
+                }
             });
             match poll {
                 Ok(Poll::Ready(Ok(()))) => Poll::Ready(Ok(())),
@@ -126,7 +140,8 @@ impl Acp {
     pub fn is_complete(&self, handle: Handle) -> Result<bool> {
         let poll = self.with(|state| {
             let until = state.engine.last_of(Order::After(handle));
-            state.engine.poll_complete(self.fabric(), until, &mut Context::from_waker(Waker::noop()))
+            let poll = state.engine.poll_complete(self.fabric(), until, &mut Context::from_waker(Waker::noop()));
+            poll.map_err(|error| state.memory.explained(error))
         })?;
         match poll {
             Poll::Ready(complete) => complete.map(|()| true),
@@ -136,12 +151,61 @@ impl Acp {
 
     /// Waits until one more operation may be under way.
     async fn room(&self) -> Result<()> {
-        let depth = self.options().depth;
-        poll_fn(|cx| match self.with(|state| state.engine.poll_room(depth, cx)) {
-            Ok(poll) => poll.map(Ok),
-            Err(error) => Poll::Ready(Err(error)),
+        self.fewer_than(self.options().depth).await
+    }
+
+    /// Waits until fewer than `depth` operations are under way.
+    async fn fewer_than(&self, depth: usize) -> Result<()> {
+        poll_fn(|cx| {
+            let poll = self.with(|state| {
+                let poll = state.engine.poll_room(depth, cx);
+                if poll.is_pending() {
+                    state.poll_server(cx);
+                }
+                poll
+            });
+            poll.map_or_else(|error| Poll::Ready(Err(error)), |poll| poll.map(Ok))
         })
         .await
+    }
+
+    /// Awaits something, and meanwhile serves other ranks where the network leaves something to
+    /// them.
+    pub(crate) async fn while_serving<F: Future>(&self, future: F) -> F::Output {
+        let mut future = pin!(future);
+        poll_fn(|cx| {
+            let poll = future.as_mut().poll(cx);
+            if poll.is_pending() {
+                // On another thread than its own it can't have been called at all.
+                let _ = self.with(|state| state.poll_server(cx));
+            }
+            poll
+        })
+        .await
+    }
+
+    /// Has a copy between other ranks' memory carried out by the destination's rank.
+    async fn delegated(&self, to: GlobalAddress, from: GlobalAddress, bytes: usize, order: Order) -> Result<Handle> {
+        // What the server would refuse is refused here, before anything is sent.
+        self.span(to, bytes).await?;
+        self.span(from, bytes).await?;
+        loop {
+            self.room().await?;
+            let issued = self.try_with(|state| {
+                let Some(reply) = state.replies.take() else { return Ok(None) };
+                let flush_first = state.engine.must_flush(self.fabric(), order);
+                let request = Request::Copy { to, from, bytes: bytes as u64 };
+                let flight = delegate(&state.memory, state.me, to.rank(), request, reply, flush_first)?;
+                let pair = (from.rank().number(), to.rank().number());
+                let kind = Kind::Delegated { pair, server: to.rank().number() };
+                Ok(Some(state.engine.issue(kind, flight, order)))
+            })?;
+            if let Some(handle) = issued {
+                return Ok(handle);
+            }
+            let under_way = self.with(|state| state.engine.len())?;
+            self.fewer_than(under_way).await?;
+        }
     }
 }
 
@@ -159,7 +223,9 @@ impl State {
         if bytes > SHORT || !self.engine.is_idle(order) {
             return Ok(None);
         }
-        let (Ok(to), Ok(from)) = (self.bytes_at(to, bytes), self.bytes_at(from, bytes)) else { return Ok(None) };
+        let (Ok(to), Ok(from)) = (self.memory.bytes_at(to, bytes), self.memory.bytes_at(from, bytes)) else {
+            return Ok(None);
+        };
         if !to.place().admits(bytes) || !from.place().admits(bytes) {
             return Ok(None);
         }
@@ -182,7 +248,9 @@ impl State {
         if to.rank() != self.me || !self.engine.is_idle(order) {
             return Ok(None);
         }
-        let (Ok(own), Ok(word)) = (self.word_at::<W>(to), self.word_at::<W>(word)) else { return Ok(None) };
+        let (Ok(own), Ok(word)) = (self.memory.word_at::<W>(to), self.memory.word_at::<W>(word)) else {
+            return Ok(None);
+        };
         // Own memory is registered as long as this rank does not unregister it.
         if !own.place().admits(W::BYTES) {
             return Ok(None);

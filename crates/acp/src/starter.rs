@@ -1,7 +1,7 @@
 //! The memory that every rank has from the start, at addresses that follow from the rank alone.
 //!
-//! It is one symmetric allocation: the starter memory, the heap, what channels use, and the
-//! directory, which has an entry for each region that the rank may register.
+//! It is one symmetric allocation: the starter memory, what channels use, the heap, requests by other
+//! ranks, and the directory, which has an entry for each region that the rank may register.
 //!
 //! An entry is two words: the length in bytes plus one, or 0 if there is no region, and the fabric's
 //! key. Its owner writes the key first and takes the length away first; so a peer that reads length,
@@ -19,6 +19,8 @@ const ENTRY_BYTES: u64 = 16;
 pub(crate) struct Layout {
     /// Start and length of the areas with reserved tags, in bytes.
     areas: [(u64, u64); Tag::FIRST_FREE as usize],
+    /// Where requests by other ranks arrive.
+    delegation: u64,
     directory: u64,
     entries: u64,
 }
@@ -33,8 +35,9 @@ impl Layout {
         };
         // In the order of the reserved tags.
         let areas = [options.starter_bytes, options.channel_bytes, options.heap_bytes].map(&mut area);
+        let (delegation, _) = area(crate::delegation::BYTES);
         let (directory, _) = area(0);
-        Layout { areas, directory, entries: options.regions as u64 }
+        Layout { areas, delegation, directory, entries: options.regions as u64 }
     }
 
     /// Returns the size of the allocation.
@@ -51,6 +54,11 @@ impl Layout {
     pub(crate) fn entry(&self, tag: Tag) -> Option<u64> {
         let number = u64::from(tag.0.checked_sub(Tag::FIRST_FREE)?);
         (number < self.entries).then(|| self.directory + number * ENTRY_BYTES)
+    }
+
+    /// Returns where the area for delegation starts.
+    pub(crate) fn delegation(&self) -> u64 {
+        self.delegation
     }
 
     /// Returns the number of entries.

@@ -38,7 +38,7 @@ impl Acp {
         soon(
             move || {
                 self.with(|state| {
-                    let word = state.word_at::<W>(from).ok()?;
+                    let word = state.memory.word_at::<W>(from).ok()?;
                     self.fabric().get_word_now(&word)
                 })
                 .transpose()
@@ -74,7 +74,7 @@ impl Acp {
         soon(
             move || {
                 self.with(|state| {
-                    let word = state.word_at::<W>(word).ok()?;
+                    let word = state.memory.word_at::<W>(word).ok()?;
                     self.fabric().atomic_now(&word, amo)
                 })
                 .transpose()
@@ -92,7 +92,7 @@ impl Acp {
     #[inline]
     fn read_now(&self, from: GlobalAddress, into: &mut [u8]) -> Result<bool> {
         self.with(|state| {
-            let Ok(from) = state.bytes_at(from, into.len()) else { return false };
+            let Ok(from) = state.memory.bytes_at(from, into.len()) else { return false };
             into.len() <= SHORT
                 && from.place().admits(into.len())
                 && join::now(self.fabric().get_slice(&from, into)) == Some(Ok(()))
@@ -103,7 +103,7 @@ impl Acp {
     #[inline]
     fn write_now(&self, to: GlobalAddress, from: &[u8]) -> Result<bool> {
         self.with(|state| {
-            let Ok(to) = state.bytes_at(to, from.len()) else { return false };
+            let Ok(to) = state.memory.bytes_at(to, from.len()) else { return false };
             let fabric = self.fabric();
             from.len() <= SHORT
                 && to.place().admits(from.len())
@@ -138,7 +138,7 @@ impl Acp {
     fn has_forgotten(&self, error: &FabricError, address: GlobalAddress) -> Result<bool> {
         let gone = matches!(error, FabricError::StaleRegion { .. });
         if gone {
-            self.with(|state| state.forget(address.id()))?;
+            self.with(|state| state.memory.forget(address.id()))?;
         }
         Ok(gone)
     }

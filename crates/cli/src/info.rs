@@ -36,6 +36,8 @@ struct Machine {
 #[derive(Debug, Serialize)]
 struct SharedMemory {
     put_ordered_before_atomics: &'static str,
+    puts_in_order: bool,
+    third_party_copy: bool,
     coherent_atomics: bool,
     atomics: &'static str,
     notice_bits: u32,
@@ -112,6 +114,8 @@ fn shared_memory() -> Result<SharedMemory, Box<dyn Error>> {
             PutOrder::SameTarget => "same target",
             PutOrder::AllTargets => "all targets",
         },
+        puts_in_order: caps.puts_in_order,
+        third_party_copy: caps.third_party_copy,
         coherent_atomics: caps.coherent_atomics,
         atomics: match caps.atomics {
             Atomics::None => "none",
@@ -183,6 +187,8 @@ fn readable(report: &MachineReport) -> Result<String, std::fmt::Error> {
         "Shared-memory provider",
         &[
             ("puts ordered before atomics", shm.put_ordered_before_atomics.into()),
+            ("puts in the order posted", yes(shm.puts_in_order).into()),
+            ("third-party copies", yes(shm.third_party_copy).into()),
             ("coherent atomics", yes(shm.coherent_atomics).into()),
             ("notice data", format!("{} bit", shm.notice_bits)),
             ("session queues", yes(shm.session_queues).into()),

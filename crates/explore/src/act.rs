@@ -101,9 +101,11 @@ pub(crate) enum Op {
         pieces: Box<[(CellPart, Option<CellPart>)]>,
         sink: u32,
     },
-    /// A put whose bytes have been copied.
+    /// A put whose bytes have been copied. `ordered` says that it arrives behind the poster's earlier
+    /// puts to the same target.
     Put {
         target: Holding,
+        ordered: bool,
         pieces: Box<[(CellPart, u64)]>,
         notice: Option<Notice>,
     },
@@ -111,6 +113,7 @@ pub(crate) enum Op {
     PutFrom {
         slot: HandleId,
         target: Holding,
+        ordered: bool,
         pieces: Box<[(CellPart, CellPart)]>,
         notice: Option<Notice>,
     },

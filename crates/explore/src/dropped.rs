@@ -147,6 +147,7 @@ impl State {
                 self.drops.owe(item.by, holding);
                 self.forget_notice(place);
                 self.items.remove(place);
+                self.take_turns(item.by, item.target);
             }
             _ if item.slot == NO_HANDLE => drop(self.items.remove(place)),
             _ => {

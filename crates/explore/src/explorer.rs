@@ -95,7 +95,7 @@ impl<'a> Explorer<'a> {
     }
 
     /// Sets what the provider guarantees; [`Caps::weakest`] by default. Only `put_order`,
-    /// `coherent_atomics` and `notice_bits` matter here.
+    /// `puts_in_order`, `coherent_atomics` and `notice_bits` matter here.
     #[must_use]
     pub fn caps(mut self, caps: Caps) -> Self {
         self.caps = caps;

@@ -39,7 +39,7 @@ pub(crate) const OVER: FabricError = FabricError::Unsupported { feature: &"a run
 
 /// Returns the facts of a job, given the node of each rank.
 pub(crate) fn facts(nodes: Arc<[u32]>, mut caps: Caps) -> Arc<JobFacts> {
-    caps.locked_memory = LockedMemory::Copies;
+    (caps.locked_memory, caps.third_party_copy) = (LockedMemory::Copies, false);
     // The explored network always has atomics.
     caps.atomics = caps.atomics.max(Atomics::Software);
     Arc::new(JobFacts { ranks: nodes.len(), nodes: Nodes::Table(nodes), caps })

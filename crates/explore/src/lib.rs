@@ -38,8 +38,8 @@
 //!
 //! # Which orders
 //! * A put arrives at any time after it was posted, each of its 8-byte words separately, but before
-//!   a flush that waits for it completes, and before a later atomic to the extent that
-//!   [`Explorer::caps`] says so. Source bytes in registered memory are read at any time until the
+//!   a flush that waits for it completes, and before a later atomic, or all of a later put to the
+//!   same target, to the extent that [`Explorer::caps`] says so. Source bytes in registered memory are read at any time until the
 //!   put is complete.
 //! * An atomic or get takes effect at any time between post and completion, a get separately for
 //!   each of its words. Completion comes at any time after the effect. Where
@@ -91,6 +91,8 @@
 //!   explored in that form only.
 //! * *Ends of whole jobs.* [`Fabric::abort`](rdma_fabric::Fabric::abort) is `Unsupported`, so a
 //!   rank that aborts is a finding.
+//! * *Third-party copies*, and copies within own memory whose source and destination overlap. Both
+//!   are `Unsupported`; other copies are explored as the gets and puts that they are.
 //! * *Existing memory.* It can't be registered; keyless memory is copied, without references.
 //! * *Memory orders of CPUs.* There is a single memory, and a write is seen by all ranks at once
 //!   (O15), including its writer. So a store that its own rank sees before others do is not
@@ -154,6 +156,7 @@ mod search;
 mod session;
 mod state;
 mod timeline;
+mod turns;
 mod words;
 mod world;
 

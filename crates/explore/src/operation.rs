@@ -49,11 +49,11 @@ impl Seat {
             region: addr.region,
             end: addr.offset + to.len() as u64,
         });
-        let target = Holding::of(addr);
+        let (target, ordered) = (Holding::of(addr), self.session.facts.caps.puts_in_order);
         let pieces = match from {
             Source::Place(own) if !to.is_empty() => {
                 let pieces = self.across(to, own);
-                return Ok(self.post(Pieces::new(), |slot| Op::PutFrom { slot, target, pieces, notice }));
+                return Ok(self.post(Pieces::new(), |slot| Op::PutFrom { slot, target, ordered, pieces, notice }));
             }
             Source::Place(_) => Box::default(),
             Source::Bytes(bytes) => {
@@ -61,7 +61,7 @@ impl Seat {
                 pieces.map(|(part, at)| (part, bits_of(part, &bytes[at]))).collect()
             }
         };
-        self.session.tell(Act::Post(Op::Put { target, pieces, notice }));
+        self.session.tell(Act::Post(Op::Put { target, ordered, pieces, notice }));
         Ok(Posted::Over(0))
     }
 
@@ -72,6 +72,9 @@ impl Seat {
         }
         if from.is_empty() {
             return Ok(Posted::Over(0));
+        }
+        if matches!(to, Sink::Place(own) if overlap(from, own)) {
+            return Err(FabricError::Unsupported { feature: &"a get whose source and sink overlap" });
         }
         let target = Holding::of(from.addr());
         Ok(match to {
@@ -133,6 +136,14 @@ impl Seat {
         self.session.tell(Act::Forget(slot));
         self.session.free_slot(slot);
     }
+}
+
+/// Returns whether some bytes belong to both places.
+fn overlap(one: &Place, other: &Place) -> bool {
+    let (a, b) = (one.addr(), other.addr());
+    Holding::of(a) == Holding::of(b)
+        && a.offset < b.offset + other.len() as u64
+        && b.offset < a.offset + one.len() as u64
 }
 
 /// Splits bytes `start..start + len` of a region at cell boundaries. Yields each piece's bytes of

@@ -25,12 +25,8 @@ impl State {
                 PutOrder::SameTarget => self.flushed(item.by, item.target, place),
                 PutOrder::AllTargets => self.flushed(item.by, crate::state::ALL, place),
             },
-            ItemKind::Begun
-            | ItemKind::Get
-            | ItemKind::GetInto
-            | ItemKind::Landing
-            | ItemKind::Put
-            | ItemKind::PutFrom => true,
+            ItemKind::Begun | ItemKind::Get | ItemKind::GetInto | ItemKind::Landing | ItemKind::PutFrom => true,
+            ItemKind::Put => self.is_its_turn(place),
             ItemKind::Notice => self.notice_may_arrive(place),
             ItemKind::Flush => item.phase == Phase::Posted && self.flushed(item.by, item.target, place),
             // The first piece stands for all of its operation.
@@ -111,6 +107,7 @@ impl State {
             ItemKind::Put => {
                 self.write(item.at, item.bits);
                 self.items.remove(place);
+                self.take_turns(item.by, item.target);
             }
             ItemKind::Notice => {
                 if !self.losses.is_dead(item.target) {

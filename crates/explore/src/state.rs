@@ -23,6 +23,9 @@ pub(crate) struct Item {
     /// Whether the poster's next notice comes after it or, for a notice, whether bytes come before
     /// it.
     pub(crate) tied: bool,
+    /// Tells a put that arrives in order from the ones before and after it to the same target, which
+    /// have the other of 1 and 2; 0 for whatever else.
+    pub(crate) turn: u8,
     /// The target's region.
     pub(crate) region: u32,
     /// The region of own memory that is written.
@@ -117,6 +120,7 @@ impl Item {
             self.kind as u64
                 | (self.phase as u64) << 8
                 | u64::from(self.tied) << 12
+                | u64::from(self.turn) << 13
                 | u64::from(self.slot) << 16
                 | u64::from(code) << 24
                 | u64::from(self.target.number()) << 32,
@@ -140,6 +144,7 @@ impl Item {
         *self = Item {
             kind: ItemKind::Over,
             phase: Phase::Happened,
+            turn: 0,
             at: blank,
             own: blank,
             operand: Operand::None,
@@ -238,6 +243,7 @@ impl State {
             slot,
             phase: Phase::Posted,
             tied: false,
+            turn: 0,
             region: 0,
             sink: 0,
             at: CellPart::default(),
@@ -260,14 +266,16 @@ impl State {
                     Some(own) => Item { at: *at, own: *own, sink: *sink, ..there(ItemKind::GetInto, *slot, target) },
                 }));
             }
-            Op::Put { target, pieces, notice } => {
-                let put = Item { tied: notice.is_some(), ..there(ItemKind::Put, NO_HANDLE, target) };
+            Op::Put { target, ordered, pieces, notice } => {
+                let turn = if *ordered { self.next_turn(by, target.rank) } else { 0 };
+                let put = Item { tied: notice.is_some(), turn, ..there(ItemKind::Put, NO_HANDLE, target) };
                 self.items.extend(pieces.iter().map(|(at, bits)| Item { at: *at, bits: *bits, ..put }));
                 let tied = !pieces.is_empty();
                 self.post_notice(Item { tied, ..there(ItemKind::Notice, NO_HANDLE, target) }, *notice);
             }
-            Op::PutFrom { slot, target, pieces, notice } => {
-                let put = Item { tied: notice.is_some(), ..there(ItemKind::PutFrom, *slot, target) };
+            Op::PutFrom { slot, target, ordered, pieces, notice } => {
+                let turn = if *ordered { self.next_turn(by, target.rank) } else { 0 };
+                let put = Item { tied: notice.is_some(), turn, ..there(ItemKind::PutFrom, *slot, target) };
                 self.items.extend(pieces.iter().map(|(at, own)| Item { at: *at, own: *own, ..put }));
                 self.post_notice(Item { tied: true, ..there(ItemKind::Notice, NO_HANDLE, target) }, *notice);
             }

@@ -27,6 +27,7 @@ impl Modelled {
         let ranks = job.config.ranks;
         let nodes = Nodes::Blocks(if job.config.together { ranks.max(1) } else { 1 });
         let mut caps = job.config.caps;
+        (caps.puts_in_order, caps.third_party_copy) = (false, false);
         // The modelled network always has atomics.
         caps.atomics = caps.atomics.max(Atomics::Software);
         let facts = JobFacts { ranks, nodes, caps };

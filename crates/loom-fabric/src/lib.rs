@@ -30,8 +30,9 @@
 //!   outcome is the same in every order, run on one thread, in memory that loom does not see.
 //!
 //! Cells are 8 bytes; other widths fail with
-//! [`FabricError::CellWidth`](rdma_fabric::FabricError::CellWidth). Notices and control queues are
-//! not offered; [`Fabric::abort`](rdma_fabric::Fabric::abort) is `Unsupported`.
+//! [`FabricError::CellWidth`](rdma_fabric::FabricError::CellWidth). Notices, control queues and
+//! third-party copies are not offered, and no order of puts among themselves;
+//! [`Fabric::abort`](rdma_fabric::Fabric::abort) is `Unsupported`.
 
 #![forbid(unsafe_code)]
 

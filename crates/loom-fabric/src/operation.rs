@@ -68,9 +68,9 @@ impl Seat {
             }
             Sink::Place(own) => {
                 let (there, here) = (self.cell(from)?, self.cell(own)?);
-                for i in 0..from.len() / CELL {
-                    self.write_own(here + i, self.job().newest(from.rank(), there + i));
-                }
+                // All is read before any is written: the two may overlap.
+                let bits: Vec<_> = (0..from.len() / CELL).map(|i| self.job().newest(from.rank(), there + i)).collect();
+                bits.into_iter().enumerate().for_each(|(i, bits)| self.write_own(here + i, bits));
                 Ok(self.posted(Operation::default()))
             }
         }

@@ -129,6 +129,10 @@ pub struct Counts {
     pub gets: u64,
     /// Bytes got.
     pub get_bytes: u64,
+    /// Third-party copies posted, to the peer. Copies from or into own memory are puts and gets.
+    pub copies: u64,
+    /// Bytes of third-party copies.
+    pub copy_bytes: u64,
     /// Atomics posted.
     pub atomics: Atomics,
     /// Puts with a notice. They are also counted in `puts`.
@@ -150,6 +154,8 @@ impl AddAssign for Counts {
         self.put_bytes += other.put_bytes;
         self.gets += other.gets;
         self.get_bytes += other.get_bytes;
+        self.copies += other.copies;
+        self.copy_bytes += other.copy_bytes;
         self.atomics += other.atomics;
         self.notices_sent += other.notices_sent;
         self.notices_taken += other.notices_taken;
@@ -205,6 +211,9 @@ impl RankCounts {
                 (counts.puts, counts.put_bytes) = (counts.puts + operations, counts.put_bytes + bytes);
             }
             EventKind::Get => (counts.gets, counts.get_bytes) = (counts.gets + operations, counts.get_bytes + bytes),
+            EventKind::Copy => {
+                (counts.copies, counts.copy_bytes) = (counts.copies + operations, counts.copy_bytes + bytes);
+            }
             _ => counts.atomics.of(kind).into_iter().for_each(|count| *count += operations),
         }
     }

@@ -15,6 +15,8 @@ pub enum EventKind {
     PutNotify,
     /// A get.
     Get,
+    /// A third-party copy, to the peer.
+    Copy,
     /// Fetch-and-add.
     Add,
     /// Fetch-and-store.
@@ -56,6 +58,7 @@ impl EventKind {
             EventKind::Put => "put",
             EventKind::PutNotify => "put with notice",
             EventKind::Get => "get",
+            EventKind::Copy => "third-party copy",
             EventKind::Add => "fetch-add",
             EventKind::Swap => "swap",
             EventKind::CompareSwap => "compare-swap",

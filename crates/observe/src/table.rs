@@ -17,20 +17,21 @@ pub(crate) fn render(observation: &Observation) -> String {
     let mut out = String::new();
     let records = observation.records();
     if !records.is_empty() {
-        let mut ranks = new_table("rank", false);
+        let copies = observation.total().copies > 0;
+        let mut ranks = new_table("rank", false, copies);
         for record in records.iter().take(LINES) {
-            ranks.add_row(line(vec![Cell::new(record.rank)], &record.counts.total()));
+            ranks.add_row(line(vec![Cell::new(record.rank)], &record.counts.total(), copies));
         }
         if records.len() > 1 {
-            ranks.add_row(line(vec![Cell::new("all")], &observation.total()));
+            ranks.add_row(line(vec![Cell::new("all")], &observation.total(), copies));
         }
         writeln!(out, "{}", finish(ranks)).ok();
         rest(&mut out, records.len(), "ranks");
 
         let pairs = records.iter().flat_map(|record| record.counts.by_peer().map(move |peer| (record.rank, peer)));
-        let mut peers = new_table("rank", true);
+        let mut peers = new_table("rank", true, copies);
         for (rank, peer) in pairs.clone().take(LINES) {
-            peers.add_row(line(vec![Cell::new(rank), Cell::new(peer.peer)], &peer.counts));
+            peers.add_row(line(vec![Cell::new(rank), Cell::new(peer.peer)], &peer.counts, copies));
         }
         writeln!(out, "\n{}", finish(peers)).ok();
         rest(&mut out, pairs.count(), "pairs");
@@ -75,18 +76,20 @@ fn waits<'a>(out: &mut String, ranks: impl Iterator<Item = &'a RankCounts>) {
     }
 }
 
-fn new_table(first: &str, peers: bool) -> Table {
+/// Creates a table; with columns of third-party copies, which few programs make, if there are any.
+fn new_table(first: &str, peers: bool, copies: bool) -> Table {
     let mut table = Table::new();
     table.load_style(RULED_HEADER);
-    let counts =
-        ["puts", "put bytes", "gets", "got bytes", "atomics", "notices sent", "taken", "flushes", "waits", "waited"];
-    let header: Vec<&str> =
-        [first].into_iter().chain(peers.then_some("peer")).chain(counts).chain(["longest"]).collect();
+    let peer = peers.then_some("peer");
+    let copied = ["copies", "copied bytes"].into_iter().filter(|_| copies);
+    let rest = ["atomics", "notices sent", "taken", "flushes", "waits", "waited", "longest"];
+    let moved = ["puts", "put bytes", "gets", "got bytes"];
+    let header: Vec<&str> = [first].into_iter().chain(peer).chain(moved).chain(copied).chain(rest).collect();
     table.set_header(header);
     table
 }
 
-fn line(mut cells: Vec<Cell>, counts: &Counts) -> Vec<Cell> {
+fn line(mut cells: Vec<Cell>, counts: &Counts, copies: bool) -> Vec<Cell> {
     let kinds: Vec<String> = (counts.atomics.by_kind().into_iter())
         .filter(|&(_, count)| count > 0)
         .map(|(name, count)| format!("{count} {name}"))
@@ -96,11 +99,11 @@ fn line(mut cells: Vec<Cell>, counts: &Counts) -> Vec<Cell> {
         0 => Cell::new("–").set_alignment(CellAlignment::Right),
         _ => Cell::new(duration(ns)).set_alignment(CellAlignment::Right),
     };
+    cells.extend([counts.puts, counts.put_bytes, counts.gets, counts.get_bytes].map(number));
+    if copies {
+        cells.extend([counts.copies, counts.copy_bytes].map(number));
+    }
     cells.extend([
-        number(counts.puts),
-        number(counts.put_bytes),
-        number(counts.gets),
-        number(counts.get_bytes),
         Cell::new(if kinds.is_empty() { "–".into() } else { kinds.join(", ") }),
         number(counts.notices_sent),
         number(counts.notices_taken),

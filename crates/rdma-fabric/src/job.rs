@@ -50,6 +50,11 @@ pub enum Existing {
 pub struct Caps {
     /// Which later atomics a put is ordered before without a flush.
     pub put_order: PutOrder,
+    /// Whether two puts of one poster to one target become visible in the order posted *without* a
+    /// flush between them: whoever sees any byte of the later one sees all of the earlier one.
+    pub puts_in_order: bool,
+    /// Whether [`crate::Fabric::copy`] can copy between two other ranks' memory.
+    pub third_party_copy: bool,
     /// Whether own-memory [`crate::Fabric::store`] and [`crate::Fabric::load`], and puts, are
     /// coherent with atomics on the same word. Where they are not, a store or put that falls
     /// between an atomic's read and its write is lost.
@@ -79,6 +84,8 @@ impl Caps {
     pub const fn weakest() -> Self {
         Caps {
             put_order: PutOrder::None,
+            puts_in_order: false,
+            third_party_copy: false,
             coherent_atomics: false,
             atomics: Atomics::Software,
             notice_bits: 8,

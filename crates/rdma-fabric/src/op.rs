@@ -101,10 +101,10 @@ impl<T: Pod> GetSink<T> for LocalSpan<T> {
     }
 }
 
-/// An operation that can be posted: [`Put`], [`Get`], [`Atomic`] or [`Nop`].
+/// An operation that can be posted: [`Put`], [`Get`], [`Copy`], [`Atomic`] or [`Nop`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an operation that can be posted",
-    note = "operations are `op::Put`, `op::Get`, `op::Atomic` and `op::Nop`; the methods of `Fabric` post and wait in one step"
+    note = "operations are `op::Put`, `op::Get`, `op::Copy`, `op::Atomic` and `op::Nop`; the methods of `Fabric` post and wait in one step"
 )]
 pub trait Operation: Sized + Unpin {
     /// What the operation's handle yields.
@@ -212,6 +212,28 @@ impl<T: Pod, D: GetSink<T>> Operation for Get<'_, T, D> {
     fn start(self, fabric: &Fabric) -> Result<Handle<D>, Refused<Self>> {
         if self.to.elements() != self.from.len() {
             let error = FabricError::length_mismatch(self.to.elements(), self.from.len());
+            return Err(Refused::Failed(error, self));
+        }
+        fabric.begin(self, |op| op)
+    }
+}
+
+/// Copies elements from any rank's memory to any rank's: see [`Fabric::copy`].
+#[derive(Debug)]
+pub struct Copy<'a, T: Pod> {
+    /// Destination.
+    pub to: &'a RemoteSpan<T>,
+    /// Source.
+    pub from: &'a RemoteSpan<T>,
+}
+
+impl<T: Pod> Operation for Copy<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn start(self, fabric: &Fabric) -> Result<Handle<()>, Refused<Self>> {
+        if self.from.len() != self.to.len() {
+            let error = FabricError::length_mismatch(self.from.len(), self.to.len());
             return Err(Refused::Failed(error, self));
         }
         fabric.begin(self, |op| op)

@@ -12,7 +12,7 @@ use rdma_fabric::{Fabric, Program, ProgramResult, forward, provider};
 use std::{marker::PhantomData, ops::Range, time::Duration};
 use tofu2_sim::{
     JobError, shm,
-    virt::{Job, Platform},
+    virt::{Job, NetworkModel, Platform},
 };
 
 /// A provider that runs all ranks of a job in this process.
@@ -37,6 +37,18 @@ pub(crate) struct Virtual<const ON_NODE: u32 = 1>;
 impl<const ON_NODE: u32> InProcess for Virtual<ON_NODE> {
     fn start<P: Program>(program: &P, ranks: usize) -> Result<(), JobError> {
         Job::new(&Platform::fx100(), ranks).ranks_per_node(ON_NODE).run(program).map(drop)
+    }
+}
+
+/// Virtual time on a machine whose interfaces copy between other ranks' memory, one or two ranks on
+/// each node, with or without routers.
+pub(crate) struct ThirdParty<const ON_NODE: u32, const ROUTER: bool>;
+
+impl<const ON_NODE: u32, const ROUTER: bool> InProcess for ThirdParty<ON_NODE, ROUTER> {
+    fn start<P: Program>(program: &P, ranks: usize) -> Result<(), JobError> {
+        let platform = Platform::fx100().with("third_party_copy", 1)?;
+        let network = if ROUTER { NetworkModel::Router } else { NetworkModel::Latency };
+        Job::new(&platform, ranks).ranks_per_node(ON_NODE).network(network).run(program).map(drop)
     }
 }
 
@@ -121,6 +133,7 @@ impl provider::Provider for Between {
         ring,
         put,
         get,
+        copy,
         atomic,
         nop,
         poll,

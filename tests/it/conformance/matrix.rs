@@ -27,8 +27,10 @@ fn columns() -> Vec<(&'static str, Vec<String>)> {
 }
 
 /// The rows' heads, in the order in which [`look`] finds what is in them.
-const ROWS: [&str; 15] = [
+const ROWS: [&str; 17] = [
     "put order before atomics",
+    "puts to one target visible in the order posted (x86-64)",
+    "third-party copies",
     "own loads and stores coherent with atomics",
     "atomics",
     "notice data, bits",
@@ -79,6 +81,8 @@ async fn look(fabric: Fabric) -> ProgramResult<String> {
             PutOrder::AllTargets => "all targets",
         }
         .to_owned(),
+        yes(caps.puts_in_order),
+        if caps.third_party_copy { "yes" } else { "no: `Unsupported`" }.to_owned(),
         yes(caps.coherent_atomics),
         match caps.atomics {
             Atomics::None => "none",

@@ -15,8 +15,8 @@ mod matrix;
 
 #[cfg(target_os = "linux")]
 use crate::beds::Processes;
-use crate::beds::{Bare, Jittered, Layered, ManyRanks, Observed, Threads, Virtual};
-use fabric_conformance::suite;
+use crate::beds::{Bare, Jittered, Layered, ManyRanks, Observed, ThirdParty, Threads, Virtual};
+use fabric_conformance::{CASES, TestBed, suite};
 
 suite!(threads, Bare<Threads>);
 #[cfg(target_os = "linux")]
@@ -30,3 +30,14 @@ suite!(observed_threads, Observed<Threads>, wraps);
 suite!(observed_virt, Observed<Virtual>, wraps);
 suite!(layered_threads, Layered<Threads>, wraps);
 suite!(layered_virt, Layered<Virtual>, wraps);
+
+/// The machine that can is a "what if": the real ones refuse.
+#[test]
+fn third_party_copies_of_a_network() {
+    for case in CASES.iter().filter(|case| case.name.contains("copies")) {
+        Bare::<ThirdParty<1, false>>::check_case(case, case.name);
+        Bare::<ThirdParty<2, false>>::check_case(case, case.name);
+        Bare::<ThirdParty<2, true>>::check_case(case, case.name);
+        Observed::<ThirdParty<1, false>>::check_case(case, case.name);
+    }
+}

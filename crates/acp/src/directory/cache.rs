@@ -6,14 +6,14 @@
 
 use super::RegionId;
 use crate::starter::Entry;
-use rdma_fabric::RemoteSpan;
+use rdma_fabric::{Rank, RegionKey, RemoteSpan};
 use std::collections::BTreeMap;
 
 /// The most spans kept.
 const MOST_SLOTS: usize = 64;
 
-#[derive(Debug, Default)]
-pub(crate) struct Cache {
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cache {
     /// Power of two, or none. A region has one slot that it can be in.
     slots: Vec<Option<(RegionId, RemoteSpan<u8>)>>,
     entries: BTreeMap<RegionId, Entry>,
@@ -28,7 +28,7 @@ fn slot_of(id: RegionId, slots: usize) -> usize {
 impl Cache {
     /// Returns the resolved region.
     #[inline(always)]
-    pub(crate) fn span(&self, id: RegionId) -> Option<&RemoteSpan<u8>> {
+    pub(super) fn span(&self, id: RegionId) -> Option<&RemoteSpan<u8>> {
         match self.slots.get(slot_of(id, self.slots.len())) {
             Some(Some((there, span))) if *there == id => Some(span),
             _ => None,
@@ -36,7 +36,7 @@ impl Cache {
     }
 
     /// Keeps a resolved region, in the place of another if need be.
-    pub(crate) fn keep_span(&mut self, id: RegionId, span: RemoteSpan<u8>) {
+    pub(super) fn keep_span(&mut self, id: RegionId, span: RemoteSpan<u8>) {
         loop {
             let slots = self.slots.len();
             match self.slots.get_mut(slot_of(id, slots)) {
@@ -59,16 +59,22 @@ impl Cache {
     }
 
     /// Returns what the owner's directory said of a region.
-    pub(crate) fn entry(&self, id: RegionId) -> Option<Entry> {
+    pub(super) fn entry(&self, id: RegionId) -> Option<Entry> {
         self.entries.get(&id).copied()
     }
 
-    pub(crate) fn keep_entry(&mut self, id: RegionId, entry: Entry) {
+    pub(super) fn keep_entry(&mut self, id: RegionId, entry: Entry) {
         self.entries.insert(id, entry);
     }
 
+    /// Returns a resolved region that is reached under this key.
+    pub(super) fn region_of(&self, rank: Rank, key: RegionKey) -> Option<RegionId> {
+        let is_it = |span: &RemoteSpan<u8>| (span.rank(), span.addr().region) == (rank, key);
+        self.slots.iter().flatten().find_map(|(id, span)| is_it(span).then_some(*id))
+    }
+
     /// Forgets a region that has turned out to be gone.
-    pub(crate) fn forget(&mut self, id: RegionId) {
+    pub(super) fn forget(&mut self, id: RegionId) {
         self.entries.remove(&id);
         let slots = self.slots.len();
         if let Some(slot) = self.slots.get_mut(slot_of(id, slots))
@@ -82,7 +88,6 @@ impl Cache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rdma_fabric::RegionKey;
 
     fn entry(n: u32) -> Entry {
         Entry { key: RegionKey { index: n, generation: 1 }, bytes: 8 }

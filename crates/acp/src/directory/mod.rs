@@ -2,7 +2,11 @@
 
 mod cache;
 mod own;
+mod reading;
+mod resolver;
 
 pub(crate) use crate::address::RegionId;
-pub(crate) use cache::Cache;
+use cache::Cache;
 pub(crate) use own::{OwnRegion, OwnRegions, publish, withdraw};
+pub(crate) use reading::{is_stale, read_entry};
+pub(crate) use resolver::Resolver;

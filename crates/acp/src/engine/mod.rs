@@ -37,6 +37,8 @@ pub(crate) struct Engine {
     waiting: BinaryHeap<Reverse<(i64, i64)>>,
     /// The last copy of each pair, of those pending.
     pairs: BTreeMap<Pair, i64>,
+    /// The last operation that each rank was asked to carry out, of those pending: one at a time.
+    servers: BTreeMap<u32, i64>,
     /// The last operation, if it was a copy: its pair, and what it waited for.
     last: Option<(Pair, i64)>,
     /// The failures that nobody has been told of.
@@ -59,6 +61,11 @@ enum Stage {
 pub(crate) enum Kind {
     /// A copy of this pair.
     Copy(Pair),
+    /// A copy of this pair that another rank carries out.
+    Delegated {
+        pair: Pair,
+        server: u32,
+    },
     Atomic,
 }
 
@@ -80,6 +87,11 @@ impl Engine {
         Handle(self.issued)
     }
 
+    /// Returns how many operations are under way.
+    pub(crate) fn len(&self) -> usize {
+        self.pending.len()
+    }
+
     /// Returns the number of the last operation that a `limit` includes.
     pub(crate) fn last_of(&self, limit: Order) -> i64 {
         match limit {
@@ -95,7 +107,11 @@ impl Engine {
     pub(crate) fn issue(&mut self, kind: Kind, flight: Flight, order: Order) -> Handle {
         let mut after = self.last_of(order);
         let mut inherited = 0;
-        if let Kind::Copy(pair) = kind {
+        let pair = match kind {
+            Kind::Copy(pair) | Kind::Delegated { pair, .. } => Some(pair),
+            Kind::Atomic => None,
+        };
+        if let Some(pair) = pair {
             if let (Order::Continue, Some((last, waits_for))) = (order, self.last)
                 && last == pair
             {
@@ -109,9 +125,12 @@ impl Engine {
         self.issued += 1;
         let id = self.issued;
         self.last = None;
-        if let Kind::Copy(pair) = kind {
+        if let Some(pair) = pair {
             self.pairs.insert(pair, id);
             self.last = Some((pair, after));
+        }
+        if let Kind::Delegated { server, .. } = kind {
+            after = after.max(self.servers.insert(server, id).unwrap_or(0));
         }
         let mut stage = Stage::Waiting(flight);
         if after <= self.over {
@@ -175,6 +194,7 @@ impl Engine {
         self.over = id;
         if self.pending.is_empty() {
             self.pairs.clear();
+            self.servers.clear();
         }
         while let Some(&Reverse((after, waiting))) = self.waiting.peek()
             && after <= self.over

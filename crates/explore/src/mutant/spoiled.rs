@@ -205,6 +205,10 @@ impl Provider for Spoiled {
         }
     }
 
+    fn copy(&self, to: &Place, from: &Place) -> Posted {
+        self.posted(self.provider().copy(to, from), Then::Nothing, Sink::none())
+    }
+
     fn atomic(&self, word: &Place, amo: Amo<u64>) -> Posted {
         self.change(word, amo).unwrap_or_else(Posted::failed)
     }

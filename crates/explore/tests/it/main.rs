@@ -3,6 +3,7 @@
 
 mod bounds;
 mod coherence;
+mod copies;
 mod effects;
 mod findings;
 mod litmus;

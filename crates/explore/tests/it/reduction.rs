@@ -187,11 +187,21 @@ struct Comparison {
     mortal: u32,
     /// Whether atomics are atomic against puts and stores.
     coherent: bool,
+    /// Whether puts to one target keep their order.
+    in_order: bool,
     drops: bool,
 }
 
-const USUAL: Comparison =
-    Comparison { ranks: 2, lines: 3, programs: 40, order: PutOrder::None, mortal: 0, coherent: true, drops: false };
+const USUAL: Comparison = Comparison {
+    ranks: 2,
+    lines: 3,
+    programs: 40,
+    order: PutOrder::None,
+    mortal: 0,
+    coherent: true,
+    in_order: false,
+    drops: false,
+};
 
 /// Explores the programs of each comparison with and without the reduction. With
 /// `EXPLORE_PROGRAMS=all` (`cargo xtask reduction`) it takes all of a comparison's programs,
@@ -205,9 +215,9 @@ fn compare(comparisons: &[Comparison]) {
 }
 
 fn compare_programs(comparison: Comparison) {
-    let Comparison { ranks, lines, programs, order, mortal, coherent, drops } = comparison;
+    let Comparison { ranks, lines, programs, order, mortal, coherent, in_order, drops } = comparison;
     let (mut caps, mut saved, mut most, mut compared, mut died) = (Caps::weakest(), 0i64, 0, 0, 0);
-    (caps.put_order, caps.coherent_atomics) = (order, coherent);
+    (caps.put_order, caps.coherent_atomics, caps.puts_in_order) = (order, coherent, in_order);
     for seed in 0..programs {
         let mut dice = Dice(seed * 1_000 + lines as u64);
         let program: Vec<Vec<_>> =
@@ -255,6 +265,16 @@ fn with_early_drops_ranks_end_in_the_same_ways() {
         Comparison { lines: 4, programs: 10, ..dropping },
         Comparison { lines: 2, programs: 60, order: PutOrder::SameTarget, mortal: 1, ..dropping },
         Comparison { ranks: 3, lines: 2, programs: 30, coherent: false, ..dropping },
+    ]);
+}
+
+#[test]
+fn with_puts_in_order_ranks_end_in_the_same_ways() {
+    let ordered = Comparison { in_order: true, ..USUAL };
+    compare(&[
+        Comparison { programs: 60, ..ordered },
+        Comparison { drops: true, mortal: 1, ..ordered },
+        Comparison { ranks: 3, lines: 2, programs: 30, ..ordered },
     ]);
 }
 

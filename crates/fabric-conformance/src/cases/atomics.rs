@@ -114,15 +114,15 @@ pub(super) async fn are_there_as_told(fabric: Fabric) -> ProgramResult<()> {
     fabric.flush(next).await?;
     let none = fabric.caps().atomics == Atomics::None;
     let want = |addr, value| if none { Err(FabricError::no_atomics_at_all(addr)) } else { Ok(value) };
-    ensure_eq!(fabric.fetch_add(&wide, 2).await, want(wide.addr(), 5), "O16: an atomic awaited");
-    ensure_eq!(fabric.fetch_or(&narrow, 3).await.map(u64::from), want(narrow.addr(), 0), "O16: a narrow one");
+    ensure_eq!(fabric.fetch_add(&wide, 2).await, want(wide.addr(), 5), "O18: an atomic awaited");
+    ensure_eq!(fabric.fetch_or(&narrow, 3).await.map(u64::from), want(narrow.addr(), 0), "O18: a narrow one");
     let amo = Amo::CompareSwap { expected: 7, new: 9 };
     let posted = match fabric.post(op::Atomic { word: &wide, amo }).await {
         Ok(handle) => handle.await,
         Err(error) => Err(error),
     };
-    ensure_eq!(posted, want(wide.addr(), 7), "O16: an atomic posted");
-    ensure_eq!(fabric.get_word(&wide).await?, if none { 5 } else { 9 }, "O16: what was refused changes nothing");
+    ensure_eq!(posted, want(wide.addr(), 7), "O18: an atomic posted");
+    ensure_eq!(fabric.get_word(&wide).await?, if none { 5 } else { 9 }, "O18: what was refused changes nothing");
     // Nobody leaves, and its memory goes, while others use that.
     Ok(world.barrier().await?)
 }

@@ -36,7 +36,9 @@ pub(super) async fn identity(fabric: Fabric) -> ProgramResult<()> {
     }
     let caps = fabric.caps();
     ensure!((8..=64).contains(&caps.notice_bits) && caps.max_transfer > 0, "I3: {caps:?}");
-    let numbers = [caps.put_order as u64, caps.notice_bits.into(), caps.max_transfer, caps.blocking_wait.into()];
+    let in_order = u64::from(caps.puts_in_order) << 1 | u64::from(caps.third_party_copy);
+    let numbers =
+        [in_order, caps.put_order as u64, caps.notice_bits.into(), caps.max_transfer, caps.blocking_wait.into()];
     let all = world.allgather(numbers).await?;
     ensure!(all.iter().all(|theirs| *theirs == numbers), "I3: ranks have other capabilities: {all:?}");
     ensure_eq!(fabric.caps(), caps, "I3: asked again");

@@ -3,6 +3,7 @@
 
 mod abort;
 mod atomics;
+mod copies;
 mod detach;
 mod existing;
 mod fixture;
@@ -16,6 +17,7 @@ mod notices;
 mod parts;
 mod posting;
 mod prepared;
+mod put_order;
 mod queues;
 mod sessions;
 mod transfers;
@@ -133,8 +135,11 @@ macro_rules! __every_case {
             plain transfers::errors_come_with_the_next_flush("O13", [2], wraps errors);
             plain transfers::long_transfers_are_split("O14", [2]);
             plain transfers::readers_agree_which_write_was_first("O15", [4]);
-            plain atomics::are_there_as_told("O16", [1, 2], wraps errors);
-            plain prepared::is_posted_as_often_as_wanted("O17 V6", [1, 2], wraps operations);
+            plain copies::copies_are_gets_and_puts("O16 O10", [1, 2, 3], wraps operations);
+            plain copies::third_party_copies("O16 O13 X2", [3], wraps operations);
+            plain put_order::puts_become_visible_in_order("O17 I3", [2], wraps memory);
+            plain atomics::are_there_as_told("O18", [1, 2], wraps errors);
+            plain prepared::is_posted_as_often_as_wanted("O19 V6", [1, 2], wraps operations);
             plain notices::arrive_in_order_with_data("N1 N2 N3", [3], wraps operations);
             plain notices::width_is_checked("N4", [2]);
             plain waiting::every_writer_wakes("W2 V3 V8", [2], wraps waits);
@@ -156,6 +161,7 @@ macro_rules! __every_case {
             plain waiting::deadlines("T2", [2], wraps waits);
             plain waiting::computing("T3", [2]);
             losing losses::operations_fail("E2 V2", [2, 3], wraps losses);
+            losing copies::copies_fail("E2 O16", [3, 4], wraps losses);
             losing losses::posting_into_a_full_queue("E2 O12", [2, 3], wraps losses);
             losing losses::notices_still_arrive("E3", [2], wraps losses);
             losing losses::nothing_comes_after_a_loss("E4", [2, 3], wraps losses);

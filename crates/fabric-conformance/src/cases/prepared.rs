@@ -18,13 +18,13 @@ pub(super) async fn is_posted_as_often_as_wanted(fabric: Fabric) -> ProgramResul
     let word = fabric.remote_word::<u64>(region.at(next, 0))?;
     let mut add = fabric.prepare(Atomic { word: &word, amo: Amo::Add(1) }).await?;
     for value in 0..3 {
-        ensure_eq!(add.run().await?, value, "O17: an atomic");
+        ensure_eq!(add.run().await?, value, "O19: an atomic");
     }
     add.set(Amo::Add(10));
-    ensure_eq!(add.run().await?, 3, "O17: another operand");
-    ensure_eq!(add.run().await?, 13, "O17: it stays");
+    ensure_eq!(add.run().await?, 3, "O19: another operand");
+    ensure_eq!(add.run().await?, 13, "O19: it stays");
     add.set(Amo::CompareSwap { expected: 23, new: 0 });
-    ensure_eq!(add.run().await?, 23, "O17: another operation");
+    ensure_eq!(add.run().await?, 23, "O19: another operation");
     add.set(Amo::Add(1));
     let mut posted = Vec::new();
     for _ in 0..4 {
@@ -32,7 +32,7 @@ pub(super) async fn is_posted_as_often_as_wanted(fabric: Fabric) -> ProgramResul
     }
     let mut seen = join_all(posted).await.into_iter().collect::<Result<Vec<_>, _>>()?;
     seen.sort_unstable();
-    ensure_eq!(seen, [0, 1, 2, 3], "O17: postings in flight together");
+    ensure_eq!(seen, [0, 1, 2, 3], "O19: postings in flight together");
 
     // A put reads its source each time; a get writes its destination each time.
     let own = fabric.alloc(64)?;
@@ -49,36 +49,36 @@ pub(super) async fn is_posted_as_often_as_wanted(fabric: Fabric) -> ProgramResul
         put.run().await?;
         fabric.flush(next).await?;
         get.run().await?;
-        ensure_eq!(read(&back)?, values, "O17: a put and a get");
+        ensure_eq!(read(&back)?, values, "O19: a put and a get");
     }
     fabric.write(&source, &[5, 6])?;
     put.post().await?.await?;
     fabric.flush(next).await?;
     let filled = get.post().await?.await?;
-    ensure_eq!(read(&filled)?, [5, 6], "O17: what a handle yields");
+    ensure_eq!(read(&filled)?, [5, 6], "O19: what a handle yields");
     drop(put);
 
     let noting = fabric.prepare(Put { to: &span, from: source, notice: Some(7) }).await?;
     noting.run().await?;
     noting.run().await?;
     for _ in 0..2 {
-        ensure_eq!(fabric.next_notice(Deps::One(before)).await?.data, 7, "O17: a notice for each posting");
+        ensure_eq!(fabric.next_notice(Deps::One(before)).await?.data, 7, "O19: a notice for each posting");
     }
 
     // What is wrong is told when it is prepared or posted, as with plain operations.
     let short = own.span::<u64>(&fabric, 0, 1)?;
     let refused = fabric.prepare(Put { to: &span, from: short, notice: None }).await.map(drop);
-    ensure_eq!(refused, Err(FabricError::length_mismatch(1, 2)), "O17, O10: a put of the wrong length");
+    ensure_eq!(refused, Err(FabricError::length_mismatch(1, 2)), "O19, O10: a put of the wrong length");
     world.barrier().await?;
     let local = fabric.alloc(8)?;
     let word = fabric.remote_word::<u64>(local.at(fabric.rank(), 0))?;
     let late = fabric.prepare(Atomic { word: &word, amo: Amo::Add(1) }).await?;
     let stale = FabricError::StaleRegion { rank: fabric.rank(), region: local.key() };
     drop(local);
-    ensure_eq!(late.run().await, Err(stale.clone()), "O17, M3: a region that has gone");
+    ensure_eq!(late.run().await, Err(stale.clone()), "O19, M3: a region that has gone");
     match late.try_post() {
-        Err(Refused::Failed(error, ())) => ensure_eq!(error, stale, "O17, M3: posted"),
-        other => ensure!(false, "O17, M3: posted: {other:?}"),
+        Err(Refused::Failed(error, ())) => ensure_eq!(error, stale, "O19, M3: posted"),
+        other => ensure!(false, "O19, M3: posted: {other:?}"),
     }
     Ok(())
 }

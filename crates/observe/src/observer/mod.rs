@@ -108,6 +108,11 @@ impl Provider for Observer {
         self.posted(self.below.provider().get(from, to), event)
     }
 
+    fn copy(&self, to: &Place, from: &Place) -> Posted {
+        let event = self.event(EventKind::Copy, to);
+        self.posted(self.below.provider().copy(to, from), event)
+    }
+
     fn atomic(&self, word: &Place, amo: Amo<u64>) -> Posted {
         let event = self.event(EventKind::of_atomic(&amo), word);
         self.posted(self.below.provider().atomic(word, amo), event)

@@ -76,8 +76,15 @@ impl Provider for Late {
         self.post(|| self.below.provider().put(to, from, notice), None)
     }
 
-    fn get(&self, from: &Place, _: Sink<'_>) -> Posted {
-        self.post(|| Posted::Over(0), Some(from.clone()))
+    fn get(&self, from: &Place, to: Sink<'_>) -> Posted {
+        match to {
+            Sink::Bytes(_) => self.post(|| Posted::Over(0), Some(from.clone())),
+            own => self.post(|| self.below.provider().get(from, own), None),
+        }
+    }
+
+    fn copy(&self, to: &Place, from: &Place) -> Posted {
+        self.post(|| self.below.provider().copy(to, from), None)
     }
 
     fn atomic(&self, word: &Place, amo: Amo<u64>) -> Posted {

@@ -7,7 +7,7 @@ mod mixture;
 use late::Late;
 use observe::{Event, EventKind, RankRecord, Recorder, WaitKind, observed};
 use rdma_fabric::{
-    Amo, Deps, Fabric, Program, ProgramResult, Refused,
+    Amo, Deps, Fabric, Program, ProgramResult, Rank, Refused,
     control_queue::{Command, Posting, QueueMode, QueueSpec},
     join::{Either, join, race},
 };
@@ -72,6 +72,26 @@ fn operations_last_until_their_end_is_known() {
     let waits = |kind| record.counts.waits.get(&kind).map(|waits| (waits.count, waits.total_ns));
     // The wait lasts from the first unsuccessful poll.
     assert_eq!((waits(WaitKind::Operation), waits(WaitKind::Room)), (Some((4, 4000)), Some((1, 1000))));
+}
+
+#[test]
+fn copies_are_counted_as_what_they_are() {
+    let program = Recorded(Fabric::clone, async |fabric: Fabric| {
+        let region = fabric.alloc_symmetric(64).await?;
+        if fabric.rank().index() == 0 {
+            let part = |rank, at| fabric.remote_span::<u64>(region.at(Rank::new(rank), at), 2);
+            let pairs = [(part(0, 0)?, part(1, 0)?), (part(1, 0)?, part(0, 0)?), (part(2, 0)?, part(1, 0)?)];
+            for (to, from) in &pairs {
+                fabric.copy(to, from).await?;
+            }
+        }
+        drop(fabric.alloc_symmetric(8).await?);
+        Ok(())
+    });
+    let record = Threads::new(3).segment_bytes(1 << 20).run(&program).unwrap().remove(0);
+    let [one, two] = [1, 2].map(|peer| record.counts.peers[&peer]);
+    assert_eq!((one.puts, one.gets, one.copies, one.put_bytes, one.get_bytes), (1, 1, 0, 16, 16));
+    assert_eq!((two.puts, two.gets, two.copies, two.copy_bytes), (0, 0, 1, 16));
 }
 
 #[test]

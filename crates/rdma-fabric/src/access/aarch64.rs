@@ -15,6 +15,9 @@ use super::short::{Private, SHORT, Side, short};
 use crate::Amo;
 use core::arch::{aarch64::uint8x16_t, asm};
 
+/// A copy's plain stores may be seen before those of an earlier copy, or before an earlier `stlr`.
+pub(super) const STORES_IN_ORDER: bool = false;
+
 macro_rules! word_access {
     ($load:ident, $store:ident, $rmw:ident, $t:ty, $reg:literal) => {
         /// # Safety

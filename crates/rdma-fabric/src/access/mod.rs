@@ -15,8 +15,11 @@
 //! | [`rmw`] | acquire and release, so every earlier store of this CPU is ordered before it; a full barrier on x86-64 |
 //! | copies | a copy of exactly 4 or 8 aligned bytes is one load (acquire) or store (release); a longer one has no order inside, and is ordered before later stores, read-modify-writes and fences of this CPU |
 //!
+//! [`STORES_IN_ORDER`] says whether all stores of one CPU, those of copies included, are seen in
+//! order: then whoever sees a byte of a later copy sees all of an earlier one.
+//!
 //! Overlapping source and destination leave unspecified bytes in the destination, and nothing
-//! worse.
+//! worse; a copy of at most 64 bytes leaves what the source had before.
 //!
 //! # Safety
 //! Callers give addresses that are valid for the bytes, in memory that everybody accesses through
@@ -45,6 +48,14 @@ use x86_64 as chosen;
 
 /// The size and alignment in bytes that memory must have to be accessed in place.
 pub const CELL: usize = if cfg!(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64")))) { 8 } else { 1 };
+
+/// Whether whoever sees any byte of a store or copy of one CPU sees all of its earlier ones.
+///
+/// On x86-64 stores are seen in their order, and none here is non-temporal. The bytes of one string
+/// move may be seen in any order, but not before an earlier store or after a later one. On aarch64
+/// only a store of a word is ordered behind what came before; copies are not ordered among
+/// themselves. Portable cells are released one by one.
+pub const STORES_IN_ORDER: bool = chosen::STORES_IN_ORDER;
 
 pub use chosen::{copy_between, copy_in, copy_out, expect_store, zero};
 

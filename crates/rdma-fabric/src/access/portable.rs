@@ -14,6 +14,10 @@ use core::sync::atomic::{
 
 const CELL: usize = 8;
 
+/// Each cell is written by a release.
+#[cfg_attr(test, allow(dead_code))]
+pub(super) const STORES_IN_ORDER: bool = true;
+
 /// Does nothing: there is no such hint here.
 pub fn expect_store(_: *const u8) {}
 

@@ -1,6 +1,7 @@
 //! x86-64: `mov` is acquire as a load and release as a store, locked instructions are full barriers
-//! (Intel SDM volume 3, section 9.2; AMD APM volume 2, section 7.2). Stores after a string move are
-//! not seen before it (SDM section 9.2.4).
+//! (Intel SDM volume 3, section 9.2; AMD APM volume 2, section 7.2). String moves are not reordered
+//! with other stores or each other, though the bytes of one may be seen in any order (SDM section
+//! 9.2.4). No store here is non-temporal, which would break that.
 //!
 //! # Safety
 //! Each instruction touches only bytes that the caller vouches for, has no other operands than
@@ -10,6 +11,8 @@
 use super::short::{Private, SHORT, Side, short};
 use crate::Amo;
 use core::arch::{asm, x86_64::__m128i};
+
+pub(super) const STORES_IN_ORDER: bool = true;
 
 macro_rules! word_access {
     ($load:ident, $store:ident, $rmw:ident, $t:ty, $ptr:literal, $reg:literal, $acc:tt) => {

@@ -4,6 +4,7 @@
 //! every provider to it.
 
 mod abort;
+mod copies;
 mod direct;
 mod memory;
 mod operation_future;
@@ -33,7 +34,8 @@ use std::sync::Arc;
 /// [`Fabric::flush`]. Three things, three methods.
 ///
 /// Operations of one rank to one target are executed in the order they are posted only as far as
-/// [`Caps::put_order`] says; everything else needs a flush or an awaited handle in between.
+/// [`Caps::put_order`] and [`Caps::puts_in_order`] say; everything else needs a flush or an awaited
+/// handle in between.
 ///
 /// It is one type, whatever [provider](crate::provider::Provider) it runs on, so that the provider
 /// can be chosen at run time and protocols are compiled once. A simulator's fabric must be used on

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     Amo, AtomicWord, GetSink, Handle, Operation, Pod, PutSource, Refused, RemoteSpan, RemoteWord, Result,
-    op::{Atomic, Get, Nop, Put},
+    op::{Atomic, Copy, Get, Nop, Put},
     provider::Posted,
 };
 use core::future::Future;
@@ -196,6 +196,29 @@ impl Fabric {
     #[inline(always)]
     pub fn get_word<W: AtomicWord>(&self, from: &RemoteWord<W>) -> impl Future<Output = Result<W>> {
         OperationFuture::new(self, GetWord { from: from.place(), value: W::from_bits(0) })
+    }
+
+    /// Copies from any rank's memory to any rank's, of the same length, and waits until the source is
+    /// reusable.
+    ///
+    /// If the destination is own memory, it is a get: once it is over, the bytes are there. If only
+    /// the source is, it is a put, visible after a [`Fabric::flush`] of the destination's rank. If
+    /// neither is, it is a *third-party copy*, which becomes visible, and reports errors of the
+    /// destination, like a put to the destination's rank; [`crate::Caps::third_party_copy`] says
+    /// whether there is such a thing.
+    ///
+    /// Source and destination may overlap: the destination then has what the source had before.
+    ///
+    /// # Errors
+    /// As [`Fabric::post`], of either rank or region; [`crate::FabricError::LengthMismatch`]; for a
+    /// third-party copy, [`crate::FabricError::Unsupported`].
+    #[inline(always)]
+    pub fn copy<'a, T: Pod>(
+        &'a self,
+        to: &'a RemoteSpan<T>,
+        from: &'a RemoteSpan<T>,
+    ) -> impl Future<Output = Result<()>> + 'a {
+        OperationFuture::new(self, Copy { to, from })
     }
 
     /// Does any atomic; returns the previous value. In contrast, the kind of [`Fabric::fetch_add`],

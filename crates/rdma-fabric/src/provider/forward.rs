@@ -22,7 +22,7 @@
 ///
 /// impl Provider for Counted {
 ///     forward!(alloc, alloc_symmetric, adopt, release, resolve_hidden, read, write, ring);
-///     forward!(put, get, nop, poll, test, forget, try_notice, poll_wait, end_wait, now, detach, optional);
+///     forward!(put, get, copy, nop, poll, test, forget, try_notice, poll_wait, end_wait, now, detach, optional);
 ///
 ///     fn atomic(&self, word: &Place, amo: Amo<u64>) -> Posted {
 ///         self.atomics.fetch_add(1, Relaxed);
@@ -53,6 +53,7 @@ macro_rules! forward {
     (@ ring) => { fn ring(&self, place: &$crate::provider::Place) { self.below.provider().ring(place) } };
     (@ put) => { fn put(&self, to: &$crate::provider::Place, from: $crate::provider::Source<'_>, notice: Option<u64>) -> $crate::provider::Posted { self.below.provider().put(to, from, notice) } };
     (@ get) => { fn get(&self, from: &$crate::provider::Place, to: $crate::provider::Sink<'_>) -> $crate::provider::Posted { self.below.provider().get(from, to) } };
+    (@ copy) => { fn copy(&self, to: &$crate::provider::Place, from: &$crate::provider::Place) -> $crate::provider::Posted { self.below.provider().copy(to, from) } };
     (@ atomic) => { fn atomic(&self, word: &$crate::provider::Place, amo: $crate::Amo<u64>) -> $crate::provider::Posted { self.below.provider().atomic(word, amo) } };
     (@ nop) => { fn nop(&self) -> $crate::provider::Posted { self.below.provider().nop() } };
     (@ poll) => { fn poll(&self, token: &mut $crate::provider::Token, into: $crate::provider::Sink<'_>, cx: &mut core::task::Context<'_>) -> core::task::Poll<$crate::Result<u64>> { self.below.provider().poll(token, into, cx) } };

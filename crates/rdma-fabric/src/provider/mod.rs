@@ -106,7 +106,8 @@ pub enum Sink<'a> {
     /// Filled when the post returns [`Posted::Over`], otherwise by [`Provider::poll`], to which the
     /// caller passes it again.
     Bytes(&'a mut [u8]),
-    /// Own registered memory.
+    /// Own registered memory, filled when the operation is over. [`Provider::poll`] may be passed
+    /// [`Sink::none`] instead.
     Place(&'a Place),
 }
 
@@ -216,6 +217,12 @@ pub trait Provider: Any + fmt::Debug + Send + Sync {
     fn put(&self, to: &Place, from: Source<'_>, notice: Option<u64>) -> Posted;
     /// Posts a get.
     fn get(&self, from: &Place, to: Sink<'_>) -> Posted;
+    /// Posts a copy between two other ranks' memory: [`Fabric::copy`] where neither place is own
+    /// memory. It counts among the puts to the destination's rank.
+    fn copy(&self, to: &Place, from: &Place) -> Posted {
+        let _ = (to, from);
+        Posted::failed(FabricError::Unsupported { feature: &"third-party copy" })
+    }
     /// Posts an atomic on a word, which is as long as the place.
     fn atomic(&self, word: &Place, amo: Amo<u64>) -> Posted;
     /// Posts an operation that does nothing.

@@ -138,7 +138,7 @@ impl Mortal {
 
 impl Provider for Mortal {
     forward!(alloc, alloc_symmetric, adopt, release, resolve_hidden, ring, nop, poll, test, forget, try_notice);
-    forward!(now, detach, optional);
+    forward!(copy, now, detach, optional);
 
     fn read(&self, from: &Place, into: &mut [u8], waiting: bool) -> Result<()> {
         if waiting {

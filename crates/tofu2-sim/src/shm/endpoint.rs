@@ -25,7 +25,7 @@ use core::{
     time::Duration,
 };
 use rdma_fabric::{
-    Atomics, Caps, Fabric, FabricError, Keyring, LockedMemory, PutOrder, Rank, Result, Time,
+    Atomics, Caps, Existing, Fabric, FabricError, Keyring, LockedMemory, PutOrder, Rank, Result, Time, access,
     provider::{JobFacts, Nodes},
 };
 use std::{
@@ -116,6 +116,10 @@ impl Endpoint {
         let mut caps = Caps::weakest();
         // Puts are plain stores and atomics release: `access`, "Ordering".
         caps.put_order = PutOrder::AllTargets;
+        // Only x86-64 is known to keep the order of what the system copies, too.
+        let by_system = self.job().existing() == Existing::CrossCopy;
+        caps.puts_in_order = access::STORES_IN_ORDER && (cfg!(target_arch = "x86_64") || !by_system);
+        caps.third_party_copy = true;
         caps.coherent_atomics = true;
         caps.atomics = Atomics::Hardware;
         caps.notice_bits = 64;

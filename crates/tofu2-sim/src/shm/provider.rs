@@ -118,6 +118,16 @@ impl Provider for Endpoint {
         }
     }
 
+    /// Copies with this CPU, from segment to segment.
+    fn copy(&self, to: &Place, from: &Place) -> Posted {
+        let copied = LocatedPlace::of(to).and_then(|to| {
+            transfers::between(self, &to, &LocatedPlace::of(from)?)?;
+            to.ring();
+            Ok(())
+        });
+        copied.map_or_else(Posted::failed, |()| Posted::Over(0))
+    }
+
     fn atomic(&self, word: &Place, amo: Amo<u64>) -> Posted {
         match LocatedPlace::of(word).and_then(|word| transfers::modify(self, &word, amo)) {
             Ok(old) => Posted::Over(old),

@@ -136,6 +136,10 @@ impl<K: Keys> Provider for VirtRank<K> {
         self.me.get((loc(from), from.is_prepared()), to.len(), sink)
     }
 
+    fn copy(&self, to: &Place, from: &Place) -> Posted {
+        self.me.copy(loc(to), loc(from))
+    }
+
     #[inline]
     fn atomic(&self, word: &Place, amo: Amo<u64>) -> Posted {
         self.me.atomic(word, amo)
@@ -217,6 +221,9 @@ impl Core {
     fn facts(&self) -> JobFacts {
         let mut caps = Caps::weakest();
         caps.put_order = PutOrder::None;
+        // What keeps the order of puts is strong order, which only control queues have.
+        caps.puts_in_order = false;
+        caps.third_party_copy = self.machine.timing.third_party_copy;
         caps.coherent_atomics = true;
         caps.atomics = self.machine.timing.atomics;
         caps.notice_bits = self.machine.timing.notice_bits;

@@ -11,6 +11,8 @@ pub struct OpCounts {
     pub puts: u64,
     /// Gets.
     pub gets: u64,
+    /// Third-party copies.
+    pub copies: u64,
     /// Atomics.
     pub atomics: u64,
     /// Commands that do nothing.
@@ -21,7 +23,7 @@ pub struct OpCounts {
     pub bytes_put: u64,
     /// Bytes got.
     pub bytes_got: u64,
-    /// Puts, gets and atomics whose target is on another node.
+    /// Puts, gets, atomics and copies whose target, or source, is on another node.
     pub off_node: u64,
 }
 
@@ -45,6 +47,7 @@ impl Counts {
             match op.opcode {
                 Opcode::Put => (counts.puts, counts.bytes_put) = (counts.puts + 1, counts.bytes_put + op.target.len),
                 Opcode::Get => (counts.gets, counts.bytes_got) = (counts.gets + 1, counts.bytes_got + op.target.len),
+                Opcode::Copy => counts.copies += 1,
                 Opcode::Nop => counts.nops += 1,
                 _ => counts.atomics += 1,
             }

@@ -218,3 +218,30 @@ fn a_clock_moved_by_another_rank_ends_a_wait_at_any_time() {
         });
     });
 }
+
+#[test]
+fn copies_are_gets_and_puts_and_no_third_party_does_any() {
+    let mut config = Config::new(2, Delivery::AtFlush);
+    (config.caps.third_party_copy, config.caps.puts_in_order) = (true, true);
+    check(None, 1, move || {
+        run(config, |fabric| async move {
+            assert!(!fabric.caps().third_party_copy && !fabric.caps().puts_in_order);
+            let copied = async {
+                let (region, far) = (fabric.alloc_symmetric(48).await?, Rank::new(1));
+                if fabric.rank() == far {
+                    let flag = region.word::<u64>(&fabric, 40)?;
+                    return fabric.wait_until(&flag, Deps::All, |flag| flag == 3).await.map(drop);
+                }
+                let part = |rank, at, len| fabric.remote_span::<u64>(region.at(rank, at), len);
+                fabric.write(&region.span(&fabric, 0, 3)?, &[1u64, 2, 3])?;
+                // Upwards, into what is yet to be read.
+                fabric.copy(&part(fabric.rank(), 8, 3)?, &part(fabric.rank(), 0, 3)?).await?;
+                let refused = fabric.copy(&part(far, 0, 1)?, &part(far, 8, 1)?).await;
+                assert!(matches!(refused, Err(FabricError::Unsupported { .. })), "{refused:?}");
+                fabric.copy(&part(far, 40, 1)?, &part(fabric.rank(), 24, 1)?).await?;
+                fabric.flush(far).await
+            };
+            copied.await.expect("no call fails");
+        });
+    });
+}

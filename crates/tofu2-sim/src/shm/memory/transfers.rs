@@ -20,6 +20,12 @@ impl LocatedPlace<'_> {
         RegionId::new(self.addr.rank, self.addr.region)
     }
 
+    /// Returns whether some bytes belong to both places.
+    fn overlaps(&self, other: &Self) -> bool {
+        let apart = self.addr.offset.abs_diff(other.addr.offset);
+        self.id() == other.id() && apart < self.len.max(other.len) as u64
+    }
+
     /// Returns why `len` bytes were not copied.
     fn refused(&self, len: usize) -> FabricError {
         self.refusal(len, 1)
@@ -103,34 +109,46 @@ pub(crate) fn get(endpoint: &Endpoint, from: &LocatedPlace<'_>, to: Sink<'_>) ->
     }
 }
 
-/// Copies between two places in registered memory, by way of private memory unless both sides are
-/// pieces.
-fn between(endpoint: &Endpoint, to: &LocatedPlace<'_>, from: &LocatedPlace<'_>) -> Result<()> {
+/// Copies between any two places in registered memory, whoever's they are, without ringing: by way
+/// of private memory unless both sides are pieces and don't overlap. Where they overlap, the target
+/// then has what the source had before.
+pub(crate) fn between(endpoint: &Endpoint, to: &LocatedPlace<'_>, from: &LocatedPlace<'_>) -> Result<()> {
     let len = from.len;
     let refusal = || if from.is_fit() { to.refused(len) } else { from.refused(len) };
-    if let (Bytes::Segment(target), Bytes::Segment(source)) = (&to.bytes, &from.bytes) {
+    let apart = len <= SHORT || !to.overlaps(from);
+    if let (Bytes::Segment(target), Bytes::Segment(source), true) = (&to.bytes, &from.bytes, apart) {
         let _inside = (len > SHORT).then(|| endpoint.announce([to, from].map(LocatedPlace::id)));
         return target.copy_from(source).ok_or_else(refusal);
     }
     reach(endpoint, to, len, |target| {
         reach(endpoint, from, len, |source| {
             let copied = match (&target, &source) {
-                (Reached::Segment(target), Reached::Piece(source)) => target.copy_from(source),
-                (Reached::Piece(target), Reached::Segment(source)) => target.copy_from(source),
-                (Reached::Piece(target), Reached::Piece(source)) => target.copy_from(source),
-                _ => {
-                    let mut chunk = vec![0u8; len.min(CHUNK)];
-                    for done in (0..len).step_by(CHUNK) {
-                        let chunk = &mut chunk[..CHUNK.min(len - done)];
-                        source.with_part(done, chunk.len(), from, |part| part.copy_out(chunk, from))?;
-                        target.with_part(done, chunk.len(), to, |part| part.copy_in(chunk, to))?;
-                    }
-                    return Ok(());
-                }
+                (Reached::Segment(target), Reached::Piece(source)) if apart => target.copy_from(source),
+                (Reached::Piece(target), Reached::Segment(source)) if apart => target.copy_from(source),
+                (Reached::Piece(target), Reached::Piece(source)) if apart => target.copy_from(source),
+                _ => return by_chunks((to, &target), (from, &source)),
             };
             copied.ok_or_else(refusal)
         })
     })
+}
+
+/// Copies by way of private memory, from the end that keeps what is yet to be read.
+fn by_chunks(
+    (to, target): (&LocatedPlace<'_>, &Reached<'_>),
+    (from, source): (&LocatedPlace<'_>, &Reached<'_>),
+) -> Result<()> {
+    let len = from.len;
+    let mut chunk = vec![0u8; len.min(CHUNK)];
+    let chunks = len.div_ceil(CHUNK);
+    let backwards = to.addr.offset > from.addr.offset;
+    for number in 0..chunks {
+        let at = CHUNK * if backwards { chunks - 1 - number } else { number };
+        let chunk = &mut chunk[..CHUNK.min(len - at)];
+        source.with_part(at, chunk.len(), from, |part| part.copy_out(chunk, from))?;
+        target.with_part(at, chunk.len(), to, |part| part.copy_in(chunk, to))?;
+    }
+    Ok(())
 }
 
 /// Applies `amo` to the word at the place, rings, and returns the previous value.

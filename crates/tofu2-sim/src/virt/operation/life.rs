@@ -10,7 +10,7 @@ impl Core {
     /// Posts an operation: the CPU writes the command, the send engine takes it, and the network
     /// gets it. Returns the slot and when the source is reusable.
     #[inline]
-    pub(crate) fn post(&mut self, mut op: Op) -> (u32, u64) {
+    pub(crate) fn post(&mut self, op: Op) -> (u32, u64) {
         let timing = &self.machine.timing;
         let (rank, opcode, target) = (op.poster, op.opcode, op.target);
         let (from, to) = (self.machine.node_of(rank), self.machine.node_of(target.rank));
@@ -25,16 +25,34 @@ impl Core {
         if opcode == Opcode::Nop {
             let slot = self.operations.insert(op);
             if let Some(timeline) = &mut self.timeline {
-                timeline.posted(&self.machine, self.operations.get(slot), slot, posted, (start, sent));
+                timeline.sent(&self.machine, self.operations.get(slot), slot, (rank, Some(posted)), (start, sent));
             }
             self.clock.push(sent, EventKind::Complete, slot);
             return (slot, sent);
         }
+        self.travel(op, (rank, sender), Some(posted), start)
+    }
+
+    /// Sends an operation on its way that the send engine `sender` of a rank's node took at `start`:
+    /// of the poster, whose CPU had written it at `posted`, or of the owner of a copy's source.
+    /// Returns the slot and when the source is reusable.
+    #[inline]
+    fn travel(&mut self, mut op: Op, (rank, sender): (u32, u32), posted: Option<u64>, start: u64) -> (u32, u64) {
+        let timing = &self.machine.timing;
+        let (opcode, target) = (op.opcode, op.target);
+        let (from, to) = (self.machine.node_of(rank), self.machine.node_of(target.rank));
+        let local = rank - from * self.machine.ranks_per_node;
+        let bytes = if opcode == Opcode::Put { target.len } else { 0 };
+        let sent = start.saturating_add(timing.send);
         let receive_engines = self.machine.receive_engines;
         op.engine = if receive_engines == 1 { 0 } else { (local % receive_engines) as u8 };
         let trip = self.machine.map.trip(from, to, (rank, target.rank), None);
         let wire = timing.wire(trip.there);
-        op.back = timing.wire(trip.back);
+        op.back = if rank == op.poster {
+            timing.wire(trip.back)
+        } else {
+            self.machine.wire_between(to, self.machine.node_of(op.poster))
+        };
         let extra = self.clock.extra();
         let payload = timing.payload(bytes);
         let reusable = sent.saturating_add(payload);
@@ -43,7 +61,7 @@ impl Core {
             let slot = self.operations.insert(op);
             packet.op = slot;
             if let Some(timeline) = &mut self.timeline {
-                timeline.posted(&self.machine, self.operations.get(slot), slot, posted, (start, reusable));
+                timeline.sent(&self.machine, self.operations.get(slot), slot, (rank, posted), (start, reusable));
             }
             let cut = Cut::usual(timing);
             packet.born = self.injector.over_links(self.clock.now(), (from, to), sent.saturating_add(extra), payload);
@@ -58,7 +76,7 @@ impl Core {
         }
         let slot = self.operations.insert(op);
         if let Some(timeline) = &mut self.timeline {
-            timeline.posted(&self.machine, self.operations.get(slot), slot, posted, (start, reusable));
+            timeline.sent(&self.machine, self.operations.get(slot), slot, (rank, posted), (start, reusable));
         }
         let timing = &self.machine.timing;
         if let Some(early) = self.injector.half_seen(timing, self.clock.now(), target.rank, opcode, bytes, arrival) {
@@ -78,6 +96,7 @@ impl Core {
         match op.opcode {
             Opcode::Put => self.arrive_put(slot),
             Opcode::Get => self.arrive_get(slot),
+            Opcode::Copy => self.arrive_copy(slot),
             _ => {
                 op.at = self.clock.now();
                 self.queue_atomic(slot);
@@ -199,6 +218,37 @@ impl Core {
         let (timing, now) = (&self.machine.timing, self.clock.now());
         let start = self.senders.take(timing, node, engine, now, target.len);
         let waits = start.saturating_sub(now) + timing.payload(target.len);
+        let answer = self.answer_time(slot).saturating_add(waits);
+        self.clock.push(answer, EventKind::Complete, slot);
+    }
+
+    /// Handles a copy's command at its source's node, whose send engine puts to the destination. The
+    /// poster is told, by a message that leaves behind the data, that the source is reusable.
+    fn arrive_copy(&mut self, slot: u32) {
+        let op = self.operations.get_mut(slot);
+        let (poster, source) = (op.poster, op.target);
+        let Some(to) = op.cargo.as_mut().and_then(|cargo| cargo.sink.take()) else { return };
+        if !self.takes_effect(poster, &source) {
+            let error = self.unusable(&source);
+            self.fail(slot, error);
+            let answer = self.answer_time(slot);
+            for time in self.ranks.put_arrived(poster, to.rank, answer, None).into_iter().flatten() {
+                self.clock.wake_at(poster, time);
+            }
+            return self.clock.push(answer, EventKind::Complete, slot);
+        }
+        let mut put = Op::new(Opcode::Put, poster, to);
+        if source.len <= 8 {
+            put.a = self.memory.short(&source);
+        } else {
+            put.cargo = Some(Box::new(Cargo { bytes: self.memory.copied(&source), ..Cargo::default() }));
+        }
+        let (timing, now, node) = (&self.machine.timing, self.clock.now(), self.machine.node_of(source.rank));
+        let sender = (source.rank - node * self.machine.ranks_per_node) % timing.engines;
+        let start = self.senders.take(timing, node, sender, now, source.len);
+        self.ranks.begin(poster);
+        let (_, reusable) = self.travel(put, (source.rank, sender), None, start);
+        let waits = reusable.saturating_sub(now.saturating_add(self.machine.timing.send));
         let answer = self.answer_time(slot).saturating_add(waits);
         self.clock.push(answer, EventKind::Complete, slot);
     }

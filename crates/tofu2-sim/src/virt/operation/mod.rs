@@ -22,6 +22,8 @@ pub(super) const GENERATIONS: u32 = 1 << 30;
 pub(super) enum Opcode {
     Put,
     Get,
+    /// Third-party copy: a command to the source's interface, which puts.
+    Copy,
     #[default]
     Nop,
     Add,
@@ -47,7 +49,7 @@ impl Opcode {
     }
 
     pub(super) fn is_atomic(self) -> bool {
-        !matches!(self, Opcode::Put | Opcode::Get | Opcode::Nop)
+        !matches!(self, Opcode::Put | Opcode::Get | Opcode::Copy | Opcode::Nop)
     }
 }
 
@@ -92,7 +94,7 @@ const _: () = assert!(size_of::<Op>() <= 96);
 #[derive(Debug, Default)]
 pub(super) struct Cargo {
     pub(super) bytes: Vec<u8>,
-    /// For a get into registered memory of the poster, where the data go.
+    /// For a get into registered memory of the poster, or a third-party copy, where the data go.
     pub(super) sink: Option<Loc>,
     /// The data of a notice to leave at the target.
     pub(super) notice: Option<u64>,

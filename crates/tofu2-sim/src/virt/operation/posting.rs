@@ -97,6 +97,29 @@ impl Me {
         Ok(core.post_in_slot(op))
     }
 
+    /// Posts a third-party copy. It counts among the puts to its destination.
+    pub(crate) fn copy(&self, to: Loc, from: Loc) -> Posted {
+        posted(self.try_copy(to, from))
+    }
+
+    fn try_copy(&self, to: Loc, from: Loc) -> Result<Posted> {
+        same_length(from.len, to.len)?;
+        let mut core = self.world.core();
+        if !core.machine.timing.third_party_copy {
+            return Err(FabricError::Unsupported { feature: &"third-party copy" });
+        }
+        core.check(&from)?;
+        core.check(&to)?;
+        if core.ranks.is_full(self.rank, core.machine.timing.transmit_queue) {
+            return Ok(Posted::Full);
+        }
+        let now = core.clock.now();
+        core.ranks.put_posted(self.rank, to.rank, now);
+        let mut op = Op::new(Opcode::Copy, self.rank, from);
+        op.cargo = Some(Box::new(Cargo { sink: Some(to), ..Cargo::default() }));
+        Ok(core.post_in_slot(op))
+    }
+
     /// Posts an atomic.
     #[inline]
     pub(crate) fn atomic(&self, place: &Place, amo: Amo<u64>) -> Posted {

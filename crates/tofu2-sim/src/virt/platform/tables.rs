@@ -45,6 +45,8 @@ pub(super) fn fx100() -> Vec<Constant> {
         "engine_room" = 2 Count: "assumed: atomics that a receive engine holds, the one in service included";
         "max_transfer" = 16_777_215 Bytes: "hardware: longest single transfer";
         "notice_bits" = 8 Bits: "hardware: width of a notice's data";
+        "third_party_copy" = 0 Count:
+            "hardware: one end of a put or get is the poster's memory; 1: what if neither need be";
         "yield" = 50_000 Picoseconds: "assumed: one turn of a program's own polling loop";
         "node_memory" = 34_359_738_368 Bytes: "hardware: 32 GiB per node";
         "barrier_gate" = 150_000 Picoseconds:
@@ -92,6 +94,8 @@ pub(super) fn fx10() -> Vec<Constant> {
         "engine_room" = 2 Count: "assumed as on FX100";
         "max_transfer" = 16_777_215 Bytes: "hardware: longest single transfer";
         "notice_bits" = 8 Bits: "hardware: width of a notice's data";
+        "third_party_copy" = 0 Count:
+            "hardware: one end of a put or get is the poster's memory; 1: what if neither need be";
         "yield" = 50_000 Picoseconds: "assumed: one turn of a program's own polling loop";
         "node_memory" = 34_359_738_368 Bytes: "external: 32 GiB per node";
         "barrier_gate" = 150_000 Picoseconds: "proposal as on FX100, not calibrated";
@@ -153,6 +157,8 @@ pub(super) fn tofud() -> Vec<Constant> {
         "engine_room" = 2 Count: "assumed as on FX100";
         "max_transfer" = 16_777_215 Bytes: "hardware: longest single transfer";
         "notice_bits" = 8 Bits: "hardware: width of a notice's data";
+        "third_party_copy" = 0 Count:
+            "hardware: one end of a put or get is the poster's memory; 1: what if neither need be";
         "yield" = 50_000 Picoseconds: "assumed: one turn of a program's own polling loop";
         "node_memory" = 34_359_738_368 Bytes: "external: 32 GiB per node";
         "software.bare" = 0 Picoseconds: "no software layer";

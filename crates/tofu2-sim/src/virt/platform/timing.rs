@@ -46,6 +46,8 @@ pub(crate) struct Timing {
     pub(crate) notice_bits: u32,
     pub(crate) yield_: u64,
     pub(crate) node_memory: u64,
+    /// Whether a command may copy between two other ranks' memory.
+    pub(crate) third_party_copy: bool,
     pub(crate) queues: QueueTable,
     /// Time from a barrier gate's last input to its outputs.
     pub(crate) barrier_gate: u64,
@@ -121,6 +123,7 @@ impl Timing {
             yield_: u64::from(at_least_one("yield")?),
             node_memory: platform.need("node_memory")?,
             queues: QueueTable::new(platform)?,
+            third_party_copy: platform.need("third_party_copy")? != 0,
             barrier_gate: platform.need("barrier_gate")?,
             barrier_channels: at_least_one("barrier_channels")?,
             barrier_gates: at_least_one("barrier_gates")?,

@@ -40,25 +40,28 @@ fn receiver_busy(timing: &Timing, opcode: Opcode, bytes: u64) -> u64 {
 }
 
 impl Timeline {
-    /// Records an operation that the CPU finished writing at `posted`, that the send engine took at
-    /// `start`, and that is out at `sent`.
+    /// Records an operation that the CPU of `rank` finished writing at `posted`, if it did, that the
+    /// rank's send engine took at `start`, and that is out at `sent`.
     #[cold]
-    pub(in crate::virt) fn posted(
+    pub(in crate::virt) fn sent(
         &mut self,
         machine: &Machine,
         op: &Op,
         slot: u32,
-        posted: u64,
+        (rank, posted): (u32, Option<u64>),
         (start, sent): (u64, u64),
     ) {
-        let (node, timing) = (machine.node_of(op.poster), &machine.timing);
-        let sender = (op.poster - node * machine.ranks_per_node) % timing.engines;
+        let (node, timing) = (machine.node_of(rank), &machine.timing);
+        let sender = (rank - node * machine.ranks_per_node) % timing.engines;
         let id = self.next_command();
         if op.opcode != Opcode::Nop && self.len() < self.limit {
             self.by_operation.insert(slot, id);
         }
-        let (written, busy) = (posted.saturating_sub(timing.posting(op.prepared)), engine_busy(timing, start, sent));
-        self.slice(node, Track::Cpu(op.poster), written, posted, activity(op), Some(id));
+        if let Some(posted) = posted {
+            let written = posted.saturating_sub(timing.posting(op.prepared));
+            self.slice(node, Track::Cpu(rank), written, posted, activity(op), Some(id));
+        }
+        let busy = engine_busy(timing, start, sent);
         self.slice(node, Track::Send(sender as u8), start, start + busy, activity(op), Some(id));
     }
 

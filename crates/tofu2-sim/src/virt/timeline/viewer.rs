@@ -154,6 +154,7 @@ fn verb(opcode: Opcode) -> &'static str {
     match opcode {
         Opcode::Put => "put",
         Opcode::Get => "get",
+        Opcode::Copy => "copy",
         Opcode::Nop => "nop",
         Opcode::Add => "fetch-add",
         Opcode::Swap => "swap",

@@ -28,8 +28,8 @@ impl Through {
 }
 
 impl Provider for Through {
-    forward!(alloc, alloc_symmetric, adopt, release, resolve_hidden, read, write, ring, put, get, atomic, nop, poll);
-    forward!(test, forget, try_notice, poll_wait, end_wait, now, detach, optional);
+    forward!(alloc, alloc_symmetric, adopt, release, resolve_hidden, read, write, ring, put, get, copy, atomic, nop);
+    forward!(poll, test, forget, try_notice, poll_wait, end_wait, now, detach, optional);
 }
 
 /// A program under two layers that change nothing.
@@ -87,7 +87,7 @@ impl Noting {
 
 impl Provider for Noting {
     forward!(alloc, alloc_symmetric, adopt, release, resolve_hidden, read, ring, test, forget, try_notice, end_wait);
-    forward!(now, detach, abort);
+    forward!(copy, now, detach, abort);
 
     fn write(&self, to: &Place, from: &[u8], waited: bool) -> Result<()> {
         self.note("store", 1);

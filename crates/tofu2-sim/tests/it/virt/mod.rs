@@ -5,6 +5,7 @@ mod barrier;
 mod collectives;
 mod contention;
 mod control_queues;
+mod copies;
 mod determinism;
 mod endings;
 mod faults;

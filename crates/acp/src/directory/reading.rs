@@ -1,0 +1,53 @@
+//! Reading other ranks' directories.
+
+use super::Resolver;
+use crate::{AcpError, GlobalAddress, Result, starter::Entry};
+use rdma_fabric::{AtomicWord, Fabric, FabricError, RegionKey, RemoteAddr, RemoteSpan, RemoteWord};
+
+/// Reads an entry whose length and key are there; `None` if there is no region.
+pub(crate) async fn read_entry(fabric: &Fabric, [length, key]: [RemoteAddr; 2]) -> Result<Option<Entry>> {
+    let (length, key) = (fabric.remote_word::<u64>(length)?, fabric.remote_word::<u64>(key)?);
+    loop {
+        let bytes = fabric.get_word(&length).await?;
+        let bits = fabric.get_word(&key).await?;
+        if fabric.get_word(&length).await? == bytes {
+            return Ok(bytes.checked_sub(1).map(|bytes| Entry { key: RegionKey::from_bits(bits), bytes }));
+        }
+    }
+}
+
+/// For a task that has a resolver to itself.
+impl Resolver {
+    async fn resolve_fully(&mut self, address: GlobalAddress) -> Result<()> {
+        // A region may be dropped and another one registered at any time.
+        while !self.resolve(address)? {
+            let entry = read_entry(self.fabric(), self.entry_of(address)?).await?;
+            self.keep_entry(address.id(), entry.ok_or(AcpError::NoSuchRegion { address })?);
+        }
+        Ok(())
+    }
+
+    /// Returns the `bytes` bytes at an address.
+    pub(crate) async fn span(&mut self, address: GlobalAddress, bytes: usize) -> Result<RemoteSpan<u8>> {
+        self.resolve_fully(address).await?;
+        self.bytes_at(address, bytes).map(|part| RemoteSpan::clone(&part))
+    }
+
+    /// Returns the word at an address.
+    pub(crate) async fn word<W: AtomicWord>(&mut self, address: GlobalAddress) -> Result<RemoteWord<W>> {
+        self.resolve_fully(address).await?;
+        self.word_at(address).map(|part| RemoteWord::clone(&part))
+    }
+
+    /// Names the address whose region an operation found to be gone.
+    pub(crate) fn name_stale(&self, error: AcpError, addresses: &[GlobalAddress]) -> AcpError {
+        let AcpError::Fabric(FabricError::StaleRegion { rank, .. }) = error else { return error };
+        let stale = addresses.iter().find(|address| self.place_of(address.rank()) == Ok(rank));
+        stale.map_or(error, |&address| AcpError::NoSuchRegion { address })
+    }
+}
+
+/// Returns whether an error says that a region has gone, so that its directory should be read anew.
+pub(crate) fn is_stale(error: &AcpError) -> bool {
+    matches!(error, AcpError::Fabric(FabricError::StaleRegion { .. }))
+}

@@ -1,0 +1,144 @@
+//! From an address to memory, as far as one task knows it.
+
+use super::{Cache, RegionId};
+use crate::{
+    AcpError, GlobalAddress, Result,
+    starter::{Entry, KEY, LENGTH, Layout},
+};
+use rdma_fabric::{AtomicWord, Fabric, FabricError, Part, Rank, RegionKey, RemoteAddr, RemoteSpan, RemoteWord};
+use std::sync::Arc;
+
+/// Resolves addresses, and remembers what it has resolved. Each task that works for a rank has its
+/// own.
+#[derive(Clone, Debug)]
+pub(crate) struct Resolver {
+    fabric: Fabric,
+    layout: Layout,
+    /// The symmetric allocation behind the reserved regions and the directory.
+    world: RegionKey,
+    /// The fabric's rank of each rank; `None` as long as they are the same.
+    places: Option<Arc<[Rank]>>,
+    cache: Cache,
+}
+
+impl Resolver {
+    pub(crate) fn new(fabric: &Fabric, layout: Layout, world: RegionKey, places: Option<Arc<[Rank]>>) -> Self {
+        Resolver { fabric: fabric.clone(), layout, world, places, cache: Cache::default() }
+    }
+
+    /// Returns another one, which has resolved nothing yet.
+    pub(crate) fn fresh(&self, fabric: &Fabric) -> Self {
+        Resolver::new(fabric, self.layout, self.world, self.places.clone())
+    }
+
+    pub(crate) fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    pub(crate) fn fabric(&self) -> &Fabric {
+        &self.fabric
+    }
+
+    /// Returns the fabric's rank of a rank.
+    pub(crate) fn place_of(&self, rank: Rank) -> Result<Rank> {
+        let ranks = self.fabric.ranks();
+        match &self.places {
+            _ if rank.index() >= ranks => Err(AcpError::NoSuchRank { rank, ranks }),
+            Some(places) => Ok(places[rank.index()]),
+            None => Ok(rank),
+        }
+    }
+
+    /// Returns the address of the byte at `offset` of a rank's part of the symmetric allocation.
+    pub(crate) fn world_at(&self, rank: Rank, offset: u64) -> Result<RemoteAddr> {
+        Ok(RemoteAddr { rank: self.place_of(rank)?, region: self.world, offset })
+    }
+
+    /// Resolves the region of an address from memory; returns whether that was possible. If not,
+    /// its owner's directory must be read.
+    ///
+    /// # Errors
+    /// [`AcpError::NoSuchRank`]; [`AcpError::NoSuchRegion`]; what resolving meets.
+    pub(crate) fn resolve(&mut self, address: GlobalAddress) -> Result<bool> {
+        let id = address.id();
+        if self.cache.span(id).is_some() {
+            return Ok(true);
+        }
+        let known = self.cache.entry(id);
+        let (at, bytes) = if let Some((start, bytes)) = self.layout.area(address.tag()) {
+            (self.world_at(address.rank(), start)?, bytes)
+        } else if let Some(Entry { key, bytes }) = known {
+            (RemoteAddr { rank: self.place_of(address.rank())?, region: key, offset: 0 }, bytes)
+        } else if self.layout.entry(address.tag()).is_some() {
+            return Ok(false);
+        } else {
+            return Err(AcpError::NoSuchRegion { address });
+        };
+        match self.fabric.remote_span(at, bytes as usize) {
+            Ok(span) => {
+                self.cache.keep_span(id, span);
+                Ok(true)
+            }
+            // What the directory said is out of date.
+            Err(FabricError::StaleRegion { .. } | FabricError::NoSuchRegion { .. }) if known.is_some() => {
+                self.cache.forget(id);
+                Ok(false)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Returns where the directory entry of an address's region is: its length, and its key.
+    pub(crate) fn entry_of(&self, address: GlobalAddress) -> Result<[RemoteAddr; 2]> {
+        let at = self.layout.entry(address.tag()).ok_or(AcpError::NoSuchRegion { address })?;
+        Ok([self.world_at(address.rank(), at + LENGTH)?, self.world_at(address.rank(), at + KEY)?])
+    }
+
+    pub(crate) fn keep_entry(&mut self, id: RegionId, entry: Entry) {
+        self.cache.keep_entry(id, entry);
+    }
+
+    /// Forgets a region that an operation found to be gone.
+    pub(crate) fn forget(&mut self, id: RegionId) {
+        self.cache.forget(id);
+    }
+
+    /// Explains what an operation met: if a region had gone, forgets it, and returns which region it
+    /// was, or that its rank is lost.
+    #[cold]
+    pub(crate) fn explained(&mut self, error: AcpError) -> AcpError {
+        let AcpError::Fabric(FabricError::StaleRegion { rank, region }) = error else { return error };
+        let mut explained = error;
+        while let Some(id) = self.cache.region_of(rank, region) {
+            self.cache.forget(id);
+            let address = id.start();
+            explained = match self.resolve(address) {
+                Err(error @ AcpError::Fabric(FabricError::PeerLost { .. })) => error,
+                _ => AcpError::NoSuchRegion { address },
+            };
+        }
+        explained
+    }
+
+    /// Returns the `bytes` bytes at an address whose region is resolved.
+    #[inline(always)]
+    pub(crate) fn bytes_at(&self, address: GlobalAddress, bytes: usize) -> Result<Part<'_, RemoteSpan<u8>>> {
+        let whole = self.cache.span(address.id()).ok_or(AcpError::NoSuchRegion { address })?;
+        whole.part_as(address.offset() as usize, bytes).map_err(|_| outside(address, bytes as u64, whole))
+    }
+
+    /// Returns the word at an address whose region is resolved.
+    #[inline(always)]
+    pub(crate) fn word_at<W: AtomicWord>(&self, address: GlobalAddress) -> Result<Part<'_, RemoteWord<W>>> {
+        let whole = self.cache.span(address.id()).ok_or(AcpError::NoSuchRegion { address })?;
+        whole.word_at(address.offset() as usize).map_err(|error| match error {
+            FabricError::Misaligned(_) => AcpError::Misaligned { address, align: W::BYTES as u8 },
+            _ => outside(address, W::BYTES as u64, whole),
+        })
+    }
+}
+
+#[cold]
+fn outside(address: GlobalAddress, bytes: u64, whole: &RemoteSpan<u8>) -> AcpError {
+    AcpError::out_of_bounds(address, bytes, whole.len() as u64)
+}
