@@ -157,7 +157,9 @@ mod tests {
             assert!(named && refused.contains("aligned") != aligned, "{refused}");
         }
         assert!(
-            whole.part(8..4).is_err() && whole.part(0..65).is_err() && whole.part_as::<u64>(0, usize::MAX).is_err()
+            whole.part(core::ops::Range { start: 8, end: 4 }).is_err()
+                && whole.part(0..65).is_err()
+                && whole.part_as::<u64>(0, usize::MAX).is_err()
         );
         assert_eq!(whole.part(64..64).unwrap().len(), 0);
     }
