@@ -72,6 +72,14 @@ pub enum AcpError {
         /// Where they are.
         address: GlobalAddress,
     },
+    /// The container has no such position; nothing has changed.
+    #[error("there is no position {position} in {len} elements")]
+    OutOfRange {
+        /// The position asked for, or the end of the range.
+        position: u64,
+        /// The number of elements.
+        len: u64,
+    },
     /// There is no such colour.
     #[error("there is no colour {colour}: there are {colours}")]
     NoSuchColour {

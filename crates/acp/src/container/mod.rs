@@ -3,3 +3,7 @@
 mod finish;
 mod heap;
 mod lock;
+mod moving;
+mod sequence;
+
+pub use sequence::{Arrangement, Circular, Cursor, Deque, Linear, Sequence, Vector};

@@ -4,3 +4,4 @@ mod basics;
 mod bed;
 mod delegation;
 mod heap;
+mod sequences;
