@@ -116,10 +116,14 @@ impl Acp {
             let poll = self.with(|state| {
                 let until = *until.get_or_insert_with(|| state.engine.last_of(limit));
                 let poll = state.engine.poll_complete(self.fabric(), until, cx);
-                if poll.is_pending() {
-                    state.poll_server(cx);
+                match poll {
+                    Poll::Ready(Ok(())) => Poll::Ready(Ok(())),
+                    Poll::Ready(Err(error)) => Poll::Ready(Err(state.memory.explained(error))),
+                    Poll::Pending => {
+                        state.poll_server(cx);
+                        Poll::Pending
+                    }
                 }
-                poll
             });
             match poll {
                 Ok(Poll::Ready(Ok(()))) => Poll::Ready(Ok(())),
@@ -136,7 +140,8 @@ impl Acp {
     pub fn is_complete(&self, handle: Handle) -> Result<bool> {
         let poll = self.with(|state| {
             let until = state.engine.last_of(Order::After(handle));
-            state.engine.poll_complete(self.fabric(), until, &mut Context::from_waker(Waker::noop()))
+            let poll = state.engine.poll_complete(self.fabric(), until, &mut Context::from_waker(Waker::noop()));
+            poll.map_err(|error| state.memory.explained(error))
         })?;
         match poll {
             Poll::Ready(complete) => complete.map(|()| true),

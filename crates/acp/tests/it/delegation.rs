@@ -121,7 +121,12 @@ fn a_death_ends_what_depends_on_it() {
                             lost = true;
                             break;
                         }
-                        Err(AcpError::Fabric(FabricError::StaleRegion { .. }) | AcpError::NoSuchRegion { .. }) => {}
+                        // The destination's rank lives, has heard of the loss, and has left.
+                        Err(AcpError::NoSuchRegion { address }) if dead == 2 && address.rank().number() == 1 => {
+                            lost = true;
+                            break;
+                        }
+                        Err(AcpError::NoSuchRegion { .. }) => {}
                         Err(other) => panic!("{other}"),
                     }
                 }
