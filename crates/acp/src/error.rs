@@ -80,6 +80,13 @@ pub enum AcpError {
         /// The number of elements.
         len: u64,
     },
+    /// A collective call made nothing, because this rank could not register its part, or asked for
+    /// something else.
+    #[error("{rank} has no memory for its part, or has asked for something else")]
+    NoPart {
+        /// The rank.
+        rank: Rank,
+    },
     /// There is no such colour.
     #[error("there is no colour {colour}: there are {colours}")]
     NoSuchColour {

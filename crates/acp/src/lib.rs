@@ -38,7 +38,7 @@ mod values;
 
 pub use acp::Acp;
 pub use address::{GlobalAddress, MAX_COLOURS, MAX_RANKS, MAX_REGION_BYTES};
-pub use container::{Arrangement, Circular, Cursor, Deque, Linear, Sequence, Vector};
+pub use container::{Arrangement, Circular, Cursor, Deque, Linear, Sequence, Striping, Vector, WorkSpace};
 pub use error::{AcpError, OptionError, OutOfBounds, Result};
 pub use memory::{Key, RegisterError};
 pub use options::{Options, Threads};

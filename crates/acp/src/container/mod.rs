@@ -5,5 +5,7 @@ mod heap;
 mod lock;
 mod moving;
 mod sequence;
+mod work_space;
 
 pub use sequence::{Arrangement, Circular, Cursor, Deque, Linear, Sequence, Vector};
+pub use work_space::{Striping, WorkSpace};

@@ -5,3 +5,4 @@ mod bed;
 mod delegation;
 mod heap;
 mod sequences;
+mod work_spaces;
