@@ -84,6 +84,21 @@ pub enum AcpError {
         /// Where the element starts.
         address: GlobalAddress,
     },
+    /// The container has no such position; nothing has changed.
+    #[error("there is no position {position} in {len} elements")]
+    OutOfRange {
+        /// The position asked for, or the end of the range.
+        position: u64,
+        /// The number of elements.
+        len: u64,
+    },
+    /// A collective call made nothing, because this rank could not register its part, or asked for
+    /// something else.
+    #[error("{rank} has no memory for its part, or has asked for something else")]
+    NoPart {
+        /// The rank.
+        rank: Rank,
+    },
     /// There is no such colour.
     #[error("there is no colour {colour}: there are {colours}")]
     NoSuchColour {

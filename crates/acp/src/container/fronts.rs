@@ -25,7 +25,7 @@ macro_rules! table_front {
             /// [`AcpError::NoSuchRank`](crate::AcpError::NoSuchRank);
             /// [`AcpError::OutOfBounds`](crate::AcpError::OutOfBounds);
             /// [`AcpError::Fabric`](crate::AcpError::Fabric).
-            pub async fn open(acp: &Acp, at: TableRef) -> Result<Self> {
+            pub async fn from_address(acp: &Acp, at: TableRef) -> Result<Self> {
                 Ok(Self::of(Table::open_boxed(acp, $kind, at).await?))
             }
 
@@ -57,8 +57,8 @@ macro_rules! table_front {
             ///
             /// # Errors
             /// [`AcpError::Fabric`](crate::AcpError::Fabric).
-            pub fn len(&self) -> impl Future<Output = Result<u64>> {
-                let len: Boxed<'_, Result<u64>> = Box::pin(self.table.len(Part::Whole));
+            pub fn len(&self) -> impl Future<Output = Result<usize>> {
+                let len: Boxed<'_, Result<usize>> = Box::pin(self.table.len(Part::Whole));
                 len
             }
 
@@ -66,8 +66,8 @@ macro_rules! table_front {
             ///
             /// # Errors
             /// [`AcpError::Fabric`](crate::AcpError::Fabric).
-            pub fn len_local(&self) -> impl Future<Output = Result<u64>> {
-                let len: Boxed<'_, Result<u64>> = Box::pin(self.table.len(Part::Local));
+            pub fn len_local(&self) -> impl Future<Output = Result<usize>> {
+                let len: Boxed<'_, Result<usize>> = Box::pin(self.table.len(Part::Local));
                 len
             }
 

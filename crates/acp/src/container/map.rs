@@ -13,7 +13,7 @@ use rdma_fabric::{Rank, provider::Boxed};
 /// A map from keys to values in the memory of several ranks: a hash table, as ACP 3.0 has it.
 ///
 /// # Concurrent use
-/// Any rank that has [opened](Self::open) it may use it at any time, and any number of tasks. A call
+/// Any rank that has [opened](Self::from_address) it may use it at any time, and any number of tasks. A call
 /// that names a key locks the key's slot, so it happens at one moment, as far as other calls on that
 /// key can tell. Calls on all elements go slot by slot.
 ///

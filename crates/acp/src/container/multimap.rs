@@ -16,7 +16,7 @@ use rdma_fabric::{Rank, provider::Boxed};
 /// ACP 3.0 has none. Its layout is that of a [`Map`](crate::Map), with one element for each value.
 ///
 /// # Concurrent use
-/// Any rank that has [opened](Self::open) it may use it at any time, and any number of tasks. A call
+/// Any rank that has [opened](Self::from_address) it may use it at any time, and any number of tasks. A call
 /// that names a key locks the key's slot, so it happens at one moment, as far as other calls on that
 /// key can tell. Calls on all elements go slot by slot.
 ///
@@ -99,7 +99,7 @@ impl<K: Stored + ?Sized, V: Stored + ?Sized> Multimap<K, V> {
     ///
     /// # Errors
     /// [`AcpError::Fabric`](crate::AcpError::Fabric).
-    pub async fn remove_all(&self, key: &K) -> Result<u64> {
-        Ok(self.table.remove_boxed(key.stored(), Amount::All).await?.count)
+    pub async fn remove_all(&self, key: &K) -> Result<usize> {
+        Ok(self.table.remove_boxed(key.stored(), Amount::All).await?.count as usize)
     }
 }

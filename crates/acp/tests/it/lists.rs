@@ -30,7 +30,7 @@ impl Pair {
         let Pair { list, model } = self;
         let seen: Vec<Vec<u8>> = list.iter().await?.collect().await?;
         assert_eq!(seen, *model);
-        assert_eq!((list.len().await?, list.is_empty().await?), (model.len() as u64, model.is_empty()));
+        assert_eq!((list.len().await?, list.is_empty().await?), (model.len(), model.is_empty()));
         assert_eq!((list.front().await?.as_ref(), list.back().await?.as_ref()), (model.first(), model.last()));
         let mut position = list.end();
         for value in model.iter().rev() {
@@ -39,7 +39,7 @@ impl Pair {
         }
         assert_eq!(position, list.begin().await?);
         assert!(matches!(list.previous(position).await, Err(AcpError::NoSuchElement { .. })));
-        assert_eq!(list.distance(position, list.end()).await?, model.len() as u64);
+        assert_eq!(list.distance(position, list.end()).await?, model.len());
         Ok(())
     }
 
@@ -95,7 +95,7 @@ async fn random_step(dice: &mut Dice, pairs: &mut [Pair; 2]) -> Result<()> {
         }
         14 => {
             let (range, start, end) = one.range(dice).await?;
-            assert_eq!(one.list.distance(start, end).await?, range.len() as u64);
+            assert_eq!(one.list.distance(start, end).await?, range.len());
             assert_eq!(one.list.erase_range(start, end).await?, end);
             one.model.drain(range);
         }
@@ -174,10 +174,10 @@ async fn random_step(dice: &mut Dice, pairs: &mut [Pair; 2]) -> Result<()> {
         29 => {
             let before = one.model.len();
             one.model.dedup();
-            assert_eq!(one.list.dedup().await?, (before - one.model.len()) as u64);
+            assert_eq!(one.list.dedup().await?, before - one.model.len());
             let before = one.model.len();
             one.model.retain(|value| *value != new);
-            assert_eq!(one.list.remove(&new).await?, (before - one.model.len()) as u64);
+            assert_eq!(one.list.remove(&new).await?, before - one.model.len());
         }
         30 => {
             one.list.swap(&other.list).await?;
@@ -233,7 +233,7 @@ fn lists_go_from_rank_to_rank() {
         }
         acp.sync().await?;
         let address = acp::GlobalAddress::from_bits(acp.load::<u64>(starter).await?).expect("a list");
-        let list = List::<u64>::open(&acp, address);
+        let list = List::<u64>::from_address(&acp, address);
         let mut taken = vec![];
         for turn in 0..6 {
             if turn % 3 == me.number() {
@@ -304,13 +304,13 @@ fn misuse_and_lack_of_memory_change_nothing() {
             // Moving needs no memory.
             list.merge(&other).await?;
             assert_eq!(list.iter().await?.collect::<String>().await?, "aabbcc");
-            let numbers = List::<u64>::open(&acp, list.address());
+            let numbers = List::<u64>::from_address(&acp, list.address());
             assert_eq!(numbers.front().await, Err(AcpError::OtherType { address: list.begin().await?.element }));
             assert_eq!(numbers.sort().await, Err(AcpError::OtherType { address: list.begin().await?.element }));
             // A list whose first element leads back to itself.
             acp.store(first.element, first.element.to_bits()).await?;
             assert!(matches!(list.sort().await, Err(AcpError::Damaged { .. })));
-            let nothing = List::<u64>::open(&acp, acp.starter(home)?);
+            let nothing = List::<u64>::from_address(&acp, acp.starter(home)?);
             assert!(matches!(nothing.len().await, Err(AcpError::Damaged { .. })));
         }
         acp.sync().await?;

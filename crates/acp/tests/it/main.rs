@@ -5,4 +5,6 @@ mod bed;
 mod delegation;
 mod heap;
 mod lists;
+mod sequences;
 mod tables;
+mod work_spaces;

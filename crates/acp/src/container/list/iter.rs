@@ -1,6 +1,10 @@
 //! Iterators over lists.
 
-use super::{ListPosition, node::{Node, RawList}, value_of};
+use super::{
+    ListPosition,
+    node::{Node, RawList},
+    value_of,
+};
 use crate::{Result, container::Stored};
 use core::{fmt, marker::PhantomData};
 use rdma_fabric::provider::Boxed;

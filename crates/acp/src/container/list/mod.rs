@@ -84,7 +84,7 @@ impl<T: Stored + ?Sized> List<T> {
     }
 
     /// Opens a list that exists, by its [address](List::address).
-    pub fn open(acp: &Acp, address: GlobalAddress) -> Self {
+    pub fn from_address(acp: &Acp, address: GlobalAddress) -> Self {
         List { raw: RawList { acp: acp.clone(), at: address }, types: PhantomData }
     }
 
@@ -99,7 +99,7 @@ impl<T: Stored + ?Sized> List<T> {
     }
 
     /// Returns the number of elements.
-    pub fn len(&self) -> impl Future<Output = Result<u64>> {
+    pub fn len(&self) -> impl Future<Output = Result<usize>> {
         boxed(self.raw.len())
     }
 
@@ -170,7 +170,11 @@ impl<T: Stored + ?Sized> List<T> {
     ///
     /// # Errors
     /// [`AcpError::OtherType`].
-    pub async fn merge_by(&self, other: &Self, mut compare: impl FnMut(&T::Owned, &T::Owned) -> Ordering) -> Result<()> {
+    pub async fn merge_by(
+        &self,
+        other: &Self,
+        mut compare: impl FnMut(&T::Owned, &T::Owned) -> Ordering,
+    ) -> Result<()> {
         if self.raw.at == other.raw.at {
             return Ok(());
         }
@@ -199,12 +203,12 @@ impl<T: Stored + ?Sized> List<T> {
     /// Erases each element that equals the one before it, byte by byte; returns how many. It is
     /// `unique` in ACP and C++.
     #[doc(alias = "unique")]
-    pub fn dedup(&self) -> impl Future<Output = Result<u64>> {
+    pub fn dedup(&self) -> impl Future<Output = Result<usize>> {
         boxed(self.raw.dedup())
     }
 
     /// Erases all elements of a value; returns how many.
-    pub fn remove<'a>(&'a self, value: &'a T) -> impl Future<Output = Result<u64>> + 'a {
+    pub fn remove<'a>(&'a self, value: &'a T) -> impl Future<Output = Result<usize>> + 'a {
         boxed(self.raw.remove(value.stored()))
     }
 
@@ -268,7 +272,7 @@ impl<T: Stored + ?Sized> List<T> {
     ///
     /// # Errors
     /// [`AcpError::NoSuchElement`] if it is not a later one.
-    pub fn distance(&self, first: ListPosition, last: ListPosition) -> impl Future<Output = Result<u64>> {
+    pub fn distance(&self, first: ListPosition, last: ListPosition) -> impl Future<Output = Result<usize>> {
         boxed(self.raw.distance(first, last))
     }
 

@@ -7,8 +7,8 @@ use super::{
 use crate::{AcpError, GlobalAddress, Result};
 
 impl RawList {
-    pub(super) async fn len(&self) -> Result<u64> {
-        Ok(self.links(self.at).await?.count)
+    pub(super) async fn len(&self) -> Result<usize> {
+        Ok(self.links(self.at).await?.count as usize)
     }
 
     /// Gives the list these elements, which are its own or another's, in this order.
@@ -39,17 +39,17 @@ impl RawList {
         self.reorder(self.load().await?.iter().rev().map(|node| node.address).collect()).await
     }
 
-    pub(super) async fn dedup(&self) -> Result<u64> {
+    pub(super) async fn dedup(&self) -> Result<usize> {
         self.keep(|before, node| before.is_none_or(|before| before.value != node.value)).await
     }
 
-    pub(super) async fn remove(&self, value: &[u8]) -> Result<u64> {
+    pub(super) async fn remove(&self, value: &[u8]) -> Result<usize> {
         self.keep(|_, node| node.value != value).await
     }
 
     /// Removes all elements that `stays`, given the last one that stays before it, says no of;
     /// returns how many.
-    async fn keep(&self, stays: impl Fn(Option<&Node>, &Node) -> bool) -> Result<u64> {
+    async fn keep(&self, stays: impl Fn(Option<&Node>, &Node) -> bool) -> Result<usize> {
         let (mut kept, mut gone) = (Vec::<Node>::new(), vec![]);
         for node in self.load().await? {
             if stays(kept.last(), &node) {
@@ -61,7 +61,7 @@ impl RawList {
         if !gone.is_empty() {
             self.reorder(kept.into_iter().map(|node| node.address).collect()).await?;
         }
-        let removed = gone.len() as u64;
+        let removed = gone.len();
         self.free(gone.into_iter()).await?;
         Ok(removed)
     }
@@ -115,7 +115,7 @@ impl RawList {
         Ok(position)
     }
 
-    pub(super) async fn distance(&self, first: ListPosition, last: ListPosition) -> Result<u64> {
+    pub(super) async fn distance(&self, first: ListPosition, last: ListPosition) -> Result<usize> {
         let (mut at, last, mut steps) = (self.any(first)?, self.any(last)?, 0);
         let count = self.len().await?;
         while at != last {

@@ -65,8 +65,13 @@ impl Kind {
             Kind::Multiset => (words[2], words[3], 0),
             Kind::Map | Kind::Multimap => (1, words[3], words[2].checked_sub(8)?.checked_sub(words[3])?),
         };
-        (key < MAX_REGION_BYTES && value < MAX_REGION_BYTES)
-            .then_some(Head { next, previous, count, key: key as usize, value: value as usize })
+        (key < MAX_REGION_BYTES && value < MAX_REGION_BYTES).then_some(Head {
+            next,
+            previous,
+            count,
+            key: key as usize,
+            value: value as usize,
+        })
     }
 }
 
@@ -235,7 +240,10 @@ mod tests {
         let words = |kind: Kind| {
             let mut bytes = vec![0; kind.head_bytes() + 3 + if kind == Kind::Map { 2 } else { 0 }];
             kind.encode(9, b"key", &b"va"[..bytes.len() - kind.head_bytes() - 3], &mut bytes);
-            bytes[..kind.head_bytes()].chunks(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap())).collect::<Vec<_>>()
+            bytes[..kind.head_bytes()]
+                .chunks(8)
+                .map(|word| u64::from_ne_bytes(word.try_into().unwrap()))
+                .collect::<Vec<_>>()
         };
         assert_eq!(words(Kind::Set), [0, 0, 3]);
         assert_eq!(words(Kind::Multiset), [0, 0, 9, 3]);

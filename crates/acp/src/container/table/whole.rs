@@ -22,7 +22,7 @@ struct Moving {
 
 impl Table {
     /// Returns the number of elements.
-    pub(crate) async fn len(&self, asked: Part) -> Result<u64> {
+    pub(crate) async fn len(&self, asked: Part) -> Result<usize> {
         let mut sum = 0u64;
         for part in self.parts(asked) {
             let mut slot = 0;
@@ -34,7 +34,7 @@ impl Table {
                 slot += slots;
             }
         }
-        Ok(sum)
+        Ok(sum as usize)
     }
 
     /// Reads a slot's elements.

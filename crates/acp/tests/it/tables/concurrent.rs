@@ -29,11 +29,11 @@ fn every_key_has_one_first_and_one_last() {
         let acp = begin(&fabric).await?;
         let (me, home) = (u64::from(acp.rank().number()), Rank::new(0));
         let at = shared(&acp, async |ranks| Ok(Map::<u64, u64>::create(&acp, ranks, 4, home).await?.at())).await?;
-        let map = Map::<u64, u64>::open(&acp, at).await?;
+        let map = Map::<u64, u64>::from_address(&acp, at).await?;
         let at = shared(&acp, async |ranks| Ok(Multiset::<u64>::create(&acp, ranks, 4, home).await?.at())).await?;
-        let multiset = Multiset::<u64>::open(&acp, at).await?;
+        let multiset = Multiset::<u64>::from_address(&acp, at).await?;
         let at = shared(&acp, async |ranks| Ok(Multimap::<u64, u64>::create(&acp, ranks, 4, home).await?.at())).await?;
-        let multimap = Multimap::<u64, u64>::open(&acp, at).await?;
+        let multimap = Multimap::<u64, u64>::from_address(&acp, at).await?;
         // The sum over all ranks.
         let sum = async |mine: u64| -> Result<u64> {
             acp.fetch(acp.starter(home)?.offset_by(64)?, Amo::Add(mine)).await?;
@@ -55,7 +55,7 @@ fn every_key_has_one_first_and_one_last() {
             multimap.insert(&key, &(me + 10)).await?;
         }
         assert_eq!(sum(won).await?, KEYS);
-        assert_eq!(map.len().await?, KEYS * 5);
+        assert_eq!(map.len().await?, KEYS as usize * 5);
         let all: BTreeMap<u64, u64> = map.iter().collect().await?;
         let mine = all.iter().filter(|(_, rank)| **rank == me).count() as u64;
         assert_eq!(mine, won + KEYS);
@@ -78,10 +78,10 @@ fn every_key_has_one_first_and_one_last() {
             assert_eq!(map.remove(&(1000 * (me + 1) + key)).await?, Some(me));
             counted += u64::from(multiset.remove(&key).await?);
             valued += u64::from(multimap.remove(&key).await?.is_some());
-            valued += if me == 0 { multimap.remove_all(&key).await? } else { 0 };
+            valued += if me == 0 { multimap.remove_all(&key).await? as u64 } else { 0 };
         }
         assert_eq!((sum(removed).await?, sum(counted).await?), (KEYS, KEYS * 4));
-        let left = if me == 0 { multimap.len().await? } else { 0 };
+        let left = if me == 0 { multimap.len().await? as u64 } else { 0 };
         assert_eq!(sum(valued + left).await?, KEYS * 8);
         assert!(map.is_empty().await? && multiset.is_empty().await?);
         acp.sync().await?;
@@ -110,7 +110,7 @@ fn iterators_see_what_stays_once() {
             }
             Ok(set.at())
         });
-        let set = Set::<u32>::open(&acp, at.await?).await?;
+        let set = Set::<u32>::from_address(&acp, at.await?).await?;
         if me < 2 {
             let other = Set::<u32>::create(&acp, &[acp.rank()], 2, acp.rank()).await?;
             for round in 0..12 {
@@ -151,8 +151,9 @@ fn tables_exchanged_by_all_lose_nothing() {
         let (me, home) = (acp.rank().number(), Rank::new(0));
         let mut tables = vec![];
         for slots in [3, 3, 2] {
-            let at = shared(&acp, async |ranks| Ok(Multiset::<u32>::create(&acp, ranks, slots, home).await?.at())).await?;
-            tables.push(Multiset::<u32>::open(&acp, at).await?);
+            let at =
+                shared(&acp, async |ranks| Ok(Multiset::<u32>::create(&acp, ranks, slots, home).await?.at())).await?;
+            tables.push(Multiset::<u32>::from_address(&acp, at).await?);
         }
         for key in 0..15 {
             tables[me as usize].insert(&key).await?;
@@ -194,9 +195,9 @@ fn words_are_counted() {
         let acp = begin(&fabric).await?;
         let me = acp.rank().index();
         let at = shared(&acp, async |ranks| Ok(Multiset::<str>::create(&acp, ranks, 16, ranks[2]).await?.at())).await?;
-        let words = Multiset::<str>::open(&acp, at).await?;
+        let words = Multiset::<str>::from_address(&acp, at).await?;
         let at = shared(&acp, async |ranks| Ok(Map::<str, u64>::create(&acp, ranks, 16, ranks[1]).await?.at())).await?;
-        let totals = Map::<str, u64>::open(&acp, at).await?;
+        let totals = Map::<str, u64>::from_address(&acp, at).await?;
         let split = TEXT.split_whitespace().map(|word| word.trim_matches(',').to_lowercase());
         for word in split.enumerate().filter(|(n, _)| n % 3 == me).map(|(_, word)| word) {
             words.insert(&word).await?;
@@ -231,8 +232,9 @@ fn a_lost_holder_is_an_error_for_its_slot_alone() {
     let ended = survivors(3, &async |fabric: Fabric| -> ProgramResult<bool> {
         let acp = begin(&fabric).await?;
         let home = Rank::new(0);
-        let at = shared(&acp, async |ranks| Ok(Map::<u64, u64>::create(&acp, &ranks[..2], 1, home).await?.at())).await?;
-        let map = Map::<u64, u64>::open(&acp, at).await?;
+        let at =
+            shared(&acp, async |ranks| Ok(Map::<u64, u64>::create(&acp, &ranks[..2], 1, home).await?.at())).await?;
+        let map = Map::<u64, u64>::from_address(&acp, at).await?;
         // Which key is in the only slot of each rank.
         let mut keys = [0; 2];
         for key in 1..20 {
@@ -272,7 +274,7 @@ fn dropped_calls_leave_the_table_whole() {
         let acp = begin(&fabric).await?;
         let home = Rank::new(1);
         let at = shared(&acp, async |_| Ok(Map::<u64, u64>::create(&acp, &[home], 1, home).await?.at())).await?;
-        let map = Map::<u64, u64>::open(&acp, at).await?;
+        let map = Map::<u64, u64>::from_address(&acp, at).await?;
         let (me, mut sure) = (u64::from(acp.rank().number()), BTreeSet::new());
         for nanos in (0..60_000).step_by(1000) {
             let key = 100_000 * me + nanos % 7;
@@ -296,7 +298,7 @@ fn dropped_calls_leave_the_table_whole() {
             assert!(key / 100_000 != me || mine.insert(key), "{key} twice");
         }
         assert_eq!(mine, sure);
-        assert_eq!(map.len().await?, map.iter().collect::<Vec<_>>().await?.len() as u64);
+        assert_eq!(map.len().await?, map.iter().collect::<Vec<_>>().await?.len());
         acp.sync().await?;
         acp.finalize().await?;
         Ok(())

@@ -55,10 +55,10 @@ impl Model {
         }
     }
 
-    pub(super) fn len(&self) -> u64 {
+    pub(super) fn len(&self) -> usize {
         match self.kind {
-            Kind::Multimap => self.content.values().map(Vec::len).sum::<usize>() as u64,
-            _ => self.content.len() as u64,
+            Kind::Multimap => self.content.values().map(Vec::len).sum(),
+            _ => self.content.len(),
         }
     }
 }
@@ -132,7 +132,7 @@ impl Table {
             Table::Set(set) => set.remove(key).await?.into(),
             Table::Multiset(set) => set.remove_all(key).await?,
             Table::Map(map) => map.remove(key).await?.is_some().into(),
-            Table::Multimap(map) => map.remove_all(key).await?,
+            Table::Multimap(map) => map.remove_all(key).await? as u64,
         })
     }
 
@@ -177,7 +177,7 @@ impl Table {
         Ok(content)
     }
 
-    pub(super) async fn len(&self) -> Result<u64> {
+    pub(super) async fn len(&self) -> Result<usize> {
         each!(self, table => table.len().await)
     }
 

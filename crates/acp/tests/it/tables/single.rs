@@ -144,19 +144,20 @@ fn local_forms_add_up() {
         let mut words = [[0u64; 3]; 2];
         acp.read(starter, &mut words).await?;
         let at = words.map(|words| TableRef::from_words(words).expect("a table"));
-        let (a, b) = (Map::<u32, u64>::open(&acp, at[0]).await?, Map::<u32, u64>::open(&acp, at[1]).await?);
-        let sum = async |map: &Map<u32, u64>, value: u64| -> Result<()> {
-            acp.store(acp.starter(acp.rank())?.offset_by(64)?, value).await?;
+        let (a, b) =
+            (Map::<u32, u64>::from_address(&acp, at[0]).await?, Map::<u32, u64>::from_address(&acp, at[1]).await?);
+        let sum = async |map: &Map<u32, u64>, value: usize| -> Result<()> {
+            acp.store(acp.starter(acp.rank())?.offset_by(64)?, value as u64).await?;
             acp.sync().await?;
             let mut sum = 0;
             for rank in 0..3 {
                 sum += acp.load::<u64>(acp.starter(Rank::new(rank))?.offset_by(64)?).await?;
             }
-            assert_eq!(sum, map.len().await?);
+            assert_eq!(sum, map.len().await? as u64);
             acp.sync().await
         };
         let seen: Vec<(u32, u64)> = a.iter_local().collect().await?;
-        assert_eq!(seen.len() as u64, a.len_local().await?);
+        assert_eq!(seen.len(), a.len_local().await?);
         let (mut entries, mut next) = (0, a.first_local().await?);
         while let Some(entry) = next {
             assert_eq!(entry.key.rank(), acp.rank());
@@ -164,7 +165,7 @@ fn local_forms_add_up() {
             next = a.after_local(entry.position).await?;
         }
         assert_eq!(entries, seen.len());
-        sum(&a, entries as u64).await?;
+        sum(&a, entries).await?;
         b.merge_local(&a).await?;
         acp.sync().await?;
         assert_eq!((b.len().await?, b.get(&120).await?, b.get(&99).await?), (250, Some(1), Some(0)));
@@ -271,7 +272,7 @@ fn types_and_positions_are_checked() {
         let entry = map.find("one").await?.expect("it is there");
         acp.fetch(entry.value.offset_by(5)?, Amo::Add(1u64)).await?;
         assert_eq!(map.get("one").await?, Some(1 + (1 << 40)));
-        let narrow = Map::<str, u32>::open(&acp, map.at()).await?;
+        let narrow = Map::<str, u32>::from_address(&acp, map.at()).await?;
         let other = narrow.get("one").await;
         assert_eq!(other, Err(AcpError::OtherType { address: entry.position.element }));
         map.remove("one").await?;
@@ -282,11 +283,11 @@ fn types_and_positions_are_checked() {
         assert_eq!(map.entry(nowhere).await, Err(gone));
         let starter = acp.starter(me)?;
         let none = TableRef { address: starter, ranks: 1, slots: 1 };
-        assert!(matches!(Set::<u64>::open(&acp, none).await, Err(AcpError::Damaged { .. })));
+        assert!(matches!(Set::<u64>::from_address(&acp, none).await, Err(AcpError::Damaged { .. })));
         // A slot whose words are no list.
         acp.write(starter, &[starter.offset_by(64)?.to_bits()]).await?;
         acp.write(starter.offset_by(72)?, &[7u64, 7, 7]).await?;
-        let damaged = Set::<u64>::open(&acp, none).await?;
+        let damaged = Set::<u64>::from_address(&acp, none).await?;
         for _ in 0..2 {
             assert!(matches!(damaged.insert(&5).await, Err(AcpError::Damaged { .. })));
         }
