@@ -11,7 +11,7 @@ use super::{
 use crate::{
     AcpError, GlobalAddress, Result,
     container::{
-        finish::finish,
+        finish::finish_at,
         lock::{Held, lock},
     },
 };
@@ -142,9 +142,9 @@ impl Slot {
         Out: Send + 'static,
         Change: Future<Output = (Slot, Result<Out>)> + Send + 'static,
     {
-        let acp = self.table.acp.clone();
+        let (acp, at) = (self.table.acp.clone(), self.at);
         let change = change(self);
-        finish(&acp, |_| async move {
+        finish_at(&acp, at, |_| async move {
             let (slot, done) = change.await;
             let written = slot.write_back().await;
             let unlocked = slot.held.unlock().await;
