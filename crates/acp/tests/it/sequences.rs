@@ -323,6 +323,44 @@ fn a_full_heap_changes_nothing() {
     });
 }
 
+/// Sources in no region, in one that has gone, and beyond the end of one.
+#[test]
+fn unreadable_sources_change_nothing() {
+    everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
+        let acp = begin(&fabric).await?;
+        let board = acp.starter(Rank::new(1))?;
+        let key = acp.allocate(64, 0)?;
+        if acp.rank().number() == 1 {
+            acp.store(board, acp.address(key, 0)?.to_bits()).await?;
+        }
+        acp.sync().await?;
+        let there = GlobalAddress::from_bits(acp.load(board).await?).expect("an address");
+        // The other rank knows the region now.
+        acp.load::<u64>(there).await?;
+        acp.sync().await?;
+        acp.unregister(key)?;
+        acp.sync().await?;
+        if acp.rank().number() == 0 {
+            let all: Vec<u64> = (0..10).collect();
+            let vector = Vector::<u64>::create(&acp, 16, Rank::new(1)).await?;
+            let deque = Deque::<u64>::create(&acp, 16, Rank::new(1)).await?;
+            vector.extend_from_slice(&all).await?;
+            deque.extend_from_slice(&all).await?;
+            for at in [0, 3, 8, 10] {
+                let beyond = board.offset_by(10 << 10)?;
+                for (from, count) in [(there, 2), (beyond, 2), (there.offset_by(1 << 20)?, 2), (board, usize::MAX)] {
+                    assert!(vector.insert_from(at, from, count).await.is_err());
+                    assert!(deque.insert_from(at, from, count).await.is_err());
+                    assert_eq!((vector.to_vec().await?, deque.to_vec().await?), (all.clone(), all.clone()));
+                }
+            }
+        }
+        acp.sync().await?;
+        acp.finalize().await?;
+        Ok(())
+    });
+}
+
 /// Changes are given up after all kinds of times: each is made or not.
 #[test]
 fn dropped_changes_are_whole() {
