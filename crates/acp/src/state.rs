@@ -1,7 +1,8 @@
 //! What one rank knows: who it is, what it has registered and resolved, what it has under way.
 
 use crate::{
-    Result,
+    GlobalAddress, Result,
+    container::Unawaited,
     delegation::{self, Replies},
     directory::{OwnRegions, Resolver},
     engine::Engine,
@@ -20,6 +21,8 @@ pub(crate) struct State {
     pub(crate) engine: Engine,
     /// The words in which this rank awaits replies.
     pub(crate) replies: Arc<Replies>,
+    /// What was allocated in heaps, as long as no call has returned it.
+    pub(crate) unclaimed: Vec<(GlobalAddress, Unawaited)>,
     /// Serves other ranks whenever this one waits; `None` where the network leaves nothing to do.
     server: Option<Boxed<'static, Result<()>>>,
 }
@@ -28,8 +31,8 @@ impl State {
     pub(crate) fn new(world: Region, me: Rank, memory: Resolver) -> Self {
         let fabric = memory.fabric();
         let server = delegation::is_needed(fabric).then(|| delegation::serve(memory.fresh(fabric), me));
-        let (own, engine, replies) = (OwnRegions::new(), Engine::default(), Arc::default());
-        State { world, me, memory, own, engine, replies, server }
+        let (own, engine, replies, unclaimed) = (OwnRegions::new(), Engine::default(), Arc::default(), Vec::new());
+        State { world, me, memory, own, engine, replies, unclaimed, server }
     }
 
     /// Serves other ranks, as far as there is something to do.

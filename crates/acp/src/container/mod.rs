@@ -7,5 +7,6 @@ mod moving;
 mod sequence;
 mod work_space;
 
+pub(crate) use finish::Unawaited;
 pub use sequence::{Arrangement, Circular, Cursor, Deque, Linear, Sequence, Vector};
 pub use work_space::{Striping, WorkSpace};

@@ -370,9 +370,9 @@ fn dropped_changes_are_whole() {
             let deque = Deque::<u64>::create(&acp, 64, Rank::new(1)).await?;
             let mut now: Vec<u64> = (0..20).collect();
             deque.extend_from_slice(&now).await?;
-            for nanos in (0..40_000).step_by(400) {
+            for nanos in (0..400_000).step_by(2_000) {
                 let until = fabric.now() + Duration::from_nanos(nanos);
-                let at = (nanos / 400) as usize % 20;
+                let at = (nanos / 2_000) as usize % 20;
                 let mut then = now.clone();
                 if at % 2 == 0 {
                     then.splice(at..at, [nanos, nanos + 1]);
