@@ -4,5 +4,6 @@ mod basics;
 mod bed;
 mod delegation;
 mod heap;
+mod queue;
 mod sequences;
 mod work_spaces;
