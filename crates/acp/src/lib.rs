@@ -9,7 +9,9 @@
 //!
 //! # Start
 //! [`Acp::init`] at all ranks; [`Acp::starter`] memory to tell each other addresses in;
-//! [`Acp::allocate`] and [`Acp::register`] for more; [`Acp::complete`].
+//! [`Acp::allocate`] and [`Acp::register`] for more; [`Acp::complete`]. [`Acp::malloc`] allocates in
+//! any rank's heap, where containers such as [`Vector`] and [`Deque`] are; a [`WorkSpace`] is one
+//! array over all ranks.
 //!
 //! # Source
 //! T. Nose, Y. Ajima, K. Saga, N. Shida, S. Sumimoto: Performance optimisation of the ACP library

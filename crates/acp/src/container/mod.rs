@@ -17,6 +17,7 @@ mod stored;
 mod table;
 mod work_space;
 
+pub(crate) use finish::Unawaited;
 pub use iter::Iter;
 pub use list::{List, ListIter, ListPosition};
 pub use map::Map;

@@ -40,8 +40,8 @@ pub(super) struct Helper {
     replies: Arc<Replies>,
     /// The last command taken.
     taken: i64,
-    /// What the last command's state will be when it has started, if it has not.
-    held_up: Option<EntryState>,
+    /// The last command, if it waits for others, and what its state will be when it has started.
+    held_up: Option<(i64, EntryState)>,
     /// All commands up to this one are known to be complete.
     published: i64,
 }
@@ -84,14 +84,12 @@ impl Helper {
                 drop(world);
                 return Ok(());
             }
-            while (self.taken as u64) < issued && !self.engine.is_held_up() {
-                self.take().await;
-            }
             self.publish()?;
             if (self.taken as u64) < issued && !self.engine.is_held_up() {
-                continue;
+                self.take().await;
+            } else {
+                self.wait(issued, &mut server).await?;
             }
-            self.wait(issued, &mut server).await?;
         }
     }
 
@@ -118,10 +116,10 @@ impl Helper {
     /// Makes known which commands are complete, and frees their entries.
     fn publish(&mut self) -> Result<()> {
         if !self.engine.is_held_up()
-            && let Some(state) = self.held_up.take()
+            && let Some((number, state)) = self.held_up.take()
         {
-            self.shared.ring.set(self.taken, EntryState::OrderEnd);
-            self.shared.ring.set(self.taken, state);
+            self.shared.ring.set(number, EntryState::OrderEnd);
+            self.shared.ring.set(number, state);
         }
         if self.engine.over() == self.published {
             return Ok(());
@@ -165,7 +163,7 @@ impl Helper {
         self.engine.issue(kind, flight, order);
         if self.engine.is_held_up() {
             self.shared.ring.set(number, EntryState::Order);
-            self.held_up = Some(state);
+            self.held_up = Some((number, state));
         } else {
             self.shared.ring.set(number, EntryState::OrderEnd);
             self.shared.ring.set(number, state);

@@ -5,6 +5,7 @@ mod bed;
 mod delegation;
 mod heap;
 mod lists;
+mod queue;
 mod sequences;
 mod tables;
 mod work_spaces;

@@ -262,12 +262,12 @@ fn the_words_are_those_of_the_interface() {
             let mut words = [9u64; 4];
             acp.read(vector.address(), &mut words[..3]).await?;
             assert_eq!(words[..3], [0; 3]);
-            vector.extend_from_slice(&[1, 2, 3]).await?;
+            may_change_threads(vector.extend_from_slice(&[1, 2, 3])).await?;
             acp.read(vector.address(), &mut words[..3]).await?;
             assert_eq!(words[..3], [vector.at(0).await?.to_bits(), 6, 6]);
             // The same, in bytes.
             let bytes = Vector::<u8>::from_address(&acp, vector.address());
-            assert_eq!(bytes.to_vec().await?, bytemuck(&[1, 2, 3]));
+            assert_eq!(bytes.to_vec().await?, [1u16, 2, 3].map(u16::to_ne_bytes).concat());
             let deque = Deque::<u16>::create(&acp, 4, Rank::new(1)).await?;
             deque.extend_from_slice(&[1, 2, 3]).await?;
             deque.erase(0..2).await?;
@@ -288,8 +288,9 @@ fn the_words_are_those_of_the_interface() {
     });
 }
 
-fn bytemuck(words: &[u16]) -> Vec<u8> {
-    words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+/// Futures of calls may be polled by one thread after another.
+fn may_change_threads<F: Future + Send>(future: F) -> F {
+    future
 }
 
 #[test]
@@ -323,6 +324,44 @@ fn a_full_heap_changes_nothing() {
     });
 }
 
+/// Sources in no region, in one that has gone, and beyond the end of one.
+#[test]
+fn unreadable_sources_change_nothing() {
+    everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
+        let acp = begin(&fabric).await?;
+        let board = acp.starter(Rank::new(1))?;
+        let key = acp.allocate(64, 0)?;
+        if acp.rank().number() == 1 {
+            acp.store(board, acp.address(key, 0)?.to_bits()).await?;
+        }
+        acp.sync().await?;
+        let there = GlobalAddress::from_bits(acp.load(board).await?).expect("an address");
+        // The other rank knows the region now.
+        acp.load::<u64>(there).await?;
+        acp.sync().await?;
+        acp.unregister(key)?;
+        acp.sync().await?;
+        if acp.rank().number() == 0 {
+            let all: Vec<u64> = (0..10).collect();
+            let vector = Vector::<u64>::create(&acp, 16, Rank::new(1)).await?;
+            let deque = Deque::<u64>::create(&acp, 16, Rank::new(1)).await?;
+            vector.extend_from_slice(&all).await?;
+            deque.extend_from_slice(&all).await?;
+            for at in [0, 3, 8, 10] {
+                let beyond = board.offset_by(10 << 10)?;
+                for (from, count) in [(there, 2), (beyond, 2), (there.offset_by(1 << 20)?, 2), (board, usize::MAX)] {
+                    assert!(vector.insert_from(at, from, count).await.is_err());
+                    assert!(deque.insert_from(at, from, count).await.is_err());
+                    assert_eq!((vector.to_vec().await?, deque.to_vec().await?), (all.clone(), all.clone()));
+                }
+            }
+        }
+        acp.sync().await?;
+        acp.finalize().await?;
+        Ok(())
+    });
+}
+
 /// Changes are given up after all kinds of times: each is made or not.
 #[test]
 fn dropped_changes_are_whole() {
@@ -332,11 +371,11 @@ fn dropped_changes_are_whole() {
             let deque = Deque::<u64>::create(&acp, 64, Rank::new(1)).await?;
             let mut now: Vec<u64> = (0..20).collect();
             deque.extend_from_slice(&now).await?;
-            for nanos in (0..40_000).step_by(400) {
+            for nanos in (0..400_000).step_by(2_000) {
                 let until = fabric.now() + Duration::from_nanos(nanos);
-                let at = (nanos / 400) as usize % 20;
+                let at = (nanos / 2_000) as usize % 20;
                 let mut then = now.clone();
-                if at % 2 == 0 {
+                if at.is_multiple_of(2) {
                     then.splice(at..at, [nanos, nanos + 1]);
                     let _ = fabric.before(until, deque.insert_slice(at, &[nanos, nanos + 1])).await;
                 } else if now.len() > 10 {

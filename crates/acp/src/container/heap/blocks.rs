@@ -87,6 +87,21 @@ impl Heap {
         self.address(taken.start + GRAIN)
     }
 
+    /// Frees what this rank allocated here for futures that were dropped.
+    pub(super) async fn give_unclaimed(&self, acp: &Acp) -> Result<()> {
+        let rank = self.base.rank();
+        loop {
+            let dropped = acp.with(|state| {
+                let blocks = &mut state.unclaimed;
+                let at = blocks.iter().position(|(block, unawaited)| block.rank() == rank && unawaited.is_set())?;
+                Some(blocks.swap_remove(at).0)
+            })?;
+            let Some(block) = dropped else { return Ok(()) };
+            self.give(acp, block).await?;
+            acp.fabric().flush_all().await?;
+        }
+    }
+
     /// Frees the block whose bytes start at `address`, and makes it one with free neighbours.
     pub(super) async fn give(&self, acp: &Acp, address: GlobalAddress) -> Result<()> {
         let first = self.first_free(acp).await?;

@@ -37,7 +37,8 @@ impl Acp {
     /// Whoever knows the address may [free](Acp::free) them. Their neighbours in the heap are 16
     /// bytes away.
     ///
-    /// If the future is dropped, nothing stays allocated.
+    /// If the future is dropped, what it has allocated is freed by the next call of this rank on that
+    /// heap.
     ///
     /// # Errors
     /// [`AcpError::HeapExhausted`]; [`AcpError::NoSuchRank`]; [`AcpError::Damaged`] if somebody has
@@ -49,16 +50,16 @@ impl Acp {
             let heap = self.heap(rank)?;
             let need = heap.block_for(bytes).ok_or(AcpError::HeapExhausted { rank, bytes: bytes as u64 })?;
             let taken = locked(self, heap.lock_word(), |acp, unawaited| async move {
-                let block = heap.take(&acp, need).await?;
-                if let Some(block) = block
-                    && unawaited.is_set()
-                {
-                    acp.fabric().flush_all().await?;
-                    heap.give(&acp, block).await?;
+                heap.give_unclaimed(&acp).await?;
+                let taken = heap.take(&acp, need).await?;
+                if let Some(block) = taken {
+                    acp.with(|state| state.unclaimed.push((block, unawaited)))?;
                 }
-                Ok(block)
+                Ok(taken)
             });
-            taken.await?.ok_or(AcpError::HeapExhausted { rank, bytes: bytes as u64 })
+            let taken = taken.await?.ok_or(AcpError::HeapExhausted { rank, bytes: bytes as u64 })?;
+            self.with(|state| state.unclaimed.retain(|(block, _)| *block != taken))?;
+            Ok(taken)
         });
         allocated
     }
@@ -74,7 +75,11 @@ impl Acp {
             if address.tag() != Tag::HEAP || !heap.may_start_at(address) {
                 return Err(AcpError::NotAllocated { address });
             }
-            locked(self, heap.lock_word(), |acp, _| async move { heap.give(&acp, address).await }).await
+            locked(self, heap.lock_word(), |acp, _| async move {
+                heap.give_unclaimed(&acp).await?;
+                heap.give(&acp, address).await
+            })
+            .await
         });
         freed
     }

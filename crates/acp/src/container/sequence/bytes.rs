@@ -24,12 +24,15 @@ impl Source {
 }
 
 impl Raw {
-    /// Reads a source that is in the body itself, which may move.
-    pub(super) async fn aside(&self, words: &Words, source: Source) -> Result<Source> {
+    /// Reads a source beforehand, if `always`, or if it is in the body itself, which may move.
+    pub(super) async fn aside(&self, words: &Words, source: Source, always: bool) -> Result<Source> {
+        let moves = |(at, bytes): &Piece| words.may_hold(*at, *bytes as u64);
         match source {
-            Source::Global(pieces) if pieces.iter().any(|(at, bytes)| words.may_hold(*at, *bytes as u64)) => {
+            Source::Global(pieces) if always || pieces.iter().any(moves) => {
                 let mut all = Vec::new();
                 for (at, bytes) in pieces {
+                    // Before memory is taken for it: does it exist?
+                    self.acp.span(at, bytes).await?;
                     let start = all.len();
                     all.resize(start + bytes, 0u8);
                     self.acp.read(at, &mut all[start..]).await?;

@@ -11,9 +11,20 @@
 //! program's business to see to that. Another rank sees a change as soon as the call is over.
 //!
 //! # Dropped futures and deaths
-//! What is dropped half-way has either not changed the sequence or is carried through; one call at
-//! most has allocated memory that nobody frees. A rank that is lost in the middle may leave some
-//! elements twice and others overwritten, but no words that lead astray.
+//! A call that is dropped half-way has not changed the sequence, or is carried through; what it had
+//! allocated may stay allocated. A rank that is lost in the middle may leave some elements twice and
+//! others overwritten, but no words that lead astray.
+//!
+//! # The C interface
+//! With elements of `u8`:
+//!
+//! | there | here |
+//! |---|---|
+//! | `insert` of bytes at an address, `push_back`, `push_front` | [`Sequence::insert_from`], [`Sequence::extend_from`], `insert_from` at 0 |
+//! | `insert_range`, `assign`, `assign_range`, `swap` | the same |
+//! | `erase`, `erase_range`, `pop_back`, `pop_front` of so many bytes | [`Sequence::erase`] |
+//! | `dereference` of a vector's iterator, of a deque's | [`Cursor::address`], [`Sequence::pieces`] |
+//! | `begin`, `end`, `advance`, `distance` | [`Sequence::begin`], [`Sequence::end`], [`Cursor::advance`], [`Cursor::distance`] |
 
 mod bytes;
 mod calls;

@@ -112,7 +112,9 @@ impl Raw {
                 None => words.size / self.unit * self.unit,
             };
             let added = source.bytes();
-            let source = self.aside(&words, source).await?;
+            // What stays in its place while a source turns out to be unreadable is not lost.
+            let stay = at == words.size || (at == 0 && self.form == Form::Deque);
+            let source = self.aside(&words, source, !stay).await?;
             let words = self.grown(words, words.size.saturating_add(added)).await?;
             let raw = self.clone();
             finish(&self.acp, |_| async move {
@@ -150,7 +152,7 @@ impl Raw {
     pub(super) fn assign(&self, source: Source) -> Boxed<'_, Result<()>> {
         Box::pin(async move {
             let (words, size) = (self.words().await?, source.bytes());
-            let source = self.aside(&words, source).await?;
+            let source = self.aside(&words, source, false).await?;
             let words = Words { offset: 0, size, ..self.grown(words, size).await? };
             let raw = self.clone();
             finish(&self.acp, |_| async move {
