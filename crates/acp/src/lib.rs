@@ -19,6 +19,7 @@
 
 mod acp;
 mod address;
+mod amo;
 mod delegation;
 mod directory;
 mod engine;

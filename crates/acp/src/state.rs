@@ -33,10 +33,12 @@ impl State {
         let (mut queue, mut server) = (None, None);
         match options.mode {
             Mode::CommandQueue => queue = Some(CommandQueue::start(&memory, &world, me, options)?),
-            Mode::Direct if delegation::is_needed(fabric) => server = Some(delegation::serve(memory.fresh(fabric), me)),
+            Mode::Direct if delegation::is_needed(fabric, options) => {
+                server = Some(delegation::serve(memory.fresh(fabric), me))
+            }
             Mode::Direct => {}
         }
-        let (own, engine, replies) = (OwnRegions::new(), Engine::default(), Arc::default());
+        let (own, engine, replies) = (OwnRegions::new(), Engine::default(), Replies::of_program());
         Ok(State { world, me, memory, own, engine, replies, server, queue })
     }
 

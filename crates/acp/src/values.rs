@@ -81,6 +81,9 @@ impl Acp {
             },
             move || {
                 Box::pin(self.retried([word], move || async move {
+                    if self.delegates_atomics() {
+                        return self.delegated_fetch(word, amo).await;
+                    }
                     let word = self.word::<W>(word).await?;
                     Ok(self.fabric().atomic(&word, amo).await?)
                 }))
