@@ -18,7 +18,7 @@ pub(super) async fn puts_become_visible_in_order(fabric: Fabric) -> ProgramResul
     for (turn, (early, late)) in PAIRS.into_iter().enumerate() {
         let (first, from) = (turn as u64 * ROUNDS + 1, if turn % 2 == 0 { (0, 24_032) } else { (24_032, 0) });
         let rounds = first..first + ROUNDS;
-        if fabric.rank().index() % 2 == 0 {
+        if fabric.rank().index().is_multiple_of(2) {
             let earlier = fabric.remote_span::<u64>(region.at(peer, from.0), early)?;
             let later = fabric.remote_span::<u64>(region.at(peer, from.1), late)?;
             let copied = fabric.remote_span::<u64>(own.at(fabric.rank(), 0), late)?;
