@@ -66,10 +66,10 @@ impl Acp {
             let mut world = Group::world(&fabric).await?;
             let layout = Layout::new(&options);
             let memory = fabric.alloc_symmetric(layout.bytes()).await?;
-            world.barrier().await?;
             let resolver = Resolver::new(&fabric, layout, memory.key(), None);
-            let state = State::new(memory, fabric.rank(), resolver);
+            let state = State::new(memory, fabric.rank(), resolver, &options)?;
             let state = Shared::new(options.threads, state);
+            world.barrier().await?;
             let (me, world) = (AtomicU32::new(fabric.rank().number()), Mutex::new(Some(world)));
             Ok(Acp { inner: Arc::new(Inner { fabric, options, state, me, world }) })
         });
@@ -126,9 +126,8 @@ impl Acp {
         let layout = Layout::new(&self.inner.options);
         // What peers still have under way has ended, since they have completed it.
         let memory = fabric.alloc_symmetric(layout.bytes()).await?;
-        world.barrier().await?;
         let resolver = Resolver::new(fabric, layout, memory.key(), places);
-        let begun = State::new(memory, rank, resolver);
+        let begun = State::new(memory, rank, resolver, &self.inner.options)?;
         let before = self.with(|state| core::mem::replace(state, begun))?;
         drop(before);
         self.inner.me.store(rank.number(), Relaxed);

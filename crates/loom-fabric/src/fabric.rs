@@ -3,7 +3,7 @@
 use crate::{Access, Job, memory::CELL, operation::Operation};
 use loom::sync::atomic::Ordering::{self, Acquire, Relaxed};
 use rdma_fabric::{
-    Amo, Fabric, FabricError, Notice, Rank, Region, RegionKey, RemoteAddr, Result, Time, bytemuck,
+    Amo, Atomics, Fabric, FabricError, Notice, Rank, Region, RegionKey, RemoteAddr, Result, Time, bytemuck,
     provider::{
         Boxed, Ended, Goal, InFlightTable, JobFacts, Leftover, Nodes, OneThread, Place, Posted, Provider, Sink, Slot,
         Source, Token,
@@ -28,6 +28,8 @@ impl Modelled {
         let nodes = Nodes::Blocks(if job.config.together { ranks.max(1) } else { 1 });
         let mut caps = job.config.caps;
         (caps.puts_in_order, caps.third_party_copy, caps.helpers) = (false, false, false);
+        // The modelled network always has atomics.
+        caps.atomics = caps.atomics.max(Atomics::Software);
         let facts = JobFacts { ranks, nodes, caps };
         Modelled::among(job, me, Arc::new(facts))
     }

@@ -7,7 +7,7 @@ use crate::{
 };
 use fabric_conformance::{CaseProgram, RankOutcome, TestBed};
 use rdma_fabric::{
-    Amo, Existing, Fabric, FabricError, Group, LockedMemory, ProgramResult, PutOrder, Rank, Refused, Region,
+    Amo, Atomics, Existing, Fabric, FabricError, Group, LockedMemory, ProgramResult, PutOrder, Rank, Refused, Region,
     op::{Atomic, Nop, Put},
 };
 use std::time::Duration;
@@ -32,6 +32,7 @@ const ROWS: [&str; 17] = [
     "puts to one target visible in the order posted (x86-64)",
     "third-party copies",
     "own loads and stores coherent with atomics",
+    "atomics",
     "notice data, bits",
     "progress at a computing target",
     "blocking `wait` on handles",
@@ -84,6 +85,12 @@ async fn look(fabric: Fabric) -> ProgramResult<String> {
         yes(caps.puts_in_order),
         if caps.third_party_copy { "yes" } else { "no: `Unsupported`" }.to_owned(),
         yes(caps.coherent_atomics),
+        match caps.atomics {
+            Atomics::None => "none",
+            Atomics::Software => "by software",
+            Atomics::Hardware => "in hardware",
+        }
+        .to_owned(),
         caps.notice_bits.to_string(),
         yes(caps.strong_progress),
     ];

@@ -7,7 +7,7 @@
 
 mod flight;
 
-pub(crate) use flight::{Flight, atomic, copy};
+pub(crate) use flight::{Flight, atomic, atomic_by_cpu, change_by_cpu, copy};
 
 use crate::{AcpError, Handle, Order, Result};
 use core::task::{Context, Poll, Waker};
@@ -85,6 +85,21 @@ impl Engine {
         self.unflushed |= put;
         self.last = None;
         Handle(self.issued)
+    }
+
+    /// Returns whether an operation waits for others.
+    pub(crate) fn is_held_up(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Returns up to which operation all are over.
+    pub(crate) fn over(&self) -> i64 {
+        self.over
+    }
+
+    /// Takes all failures.
+    pub(crate) fn take_failures(&mut self) -> BTreeMap<i64, AcpError> {
+        core::mem::take(&mut self.failed)
     }
 
     /// Returns how many operations are under way.
@@ -179,7 +194,7 @@ impl Engine {
     }
 
     /// Polls the first pending operation, and starts what waited for it alone.
-    fn poll_front(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    pub(crate) fn poll_front(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let id = self.over + 1;
         match self.pending.front_mut() {
             Some(Stage::Flying(flight)) => match flight.as_mut().poll(cx) {
@@ -236,6 +251,21 @@ impl Engine {
         }
         self.unflushed &= until == 0;
         Poll::Ready(self.report(until))
+    }
+
+    /// Returns that all operations that a `limit` includes are complete, if that needs no wait.
+    #[inline(always)]
+    pub(crate) fn complete_now(&mut self, fabric: &Fabric, limit: Order) -> Option<Result<()>> {
+        if !self.pending.is_empty() || !self.failed.is_empty() {
+            return None;
+        }
+        if self.unflushed && self.last_of(limit) > 0 {
+            if join::now(fabric.flush_all()) != Some(Ok(())) {
+                return None;
+            }
+            self.unflushed = false;
+        }
+        Some(Ok(()))
     }
 
     /// Makes progress until fewer than `depth` operations are under way.

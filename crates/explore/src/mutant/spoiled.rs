@@ -155,7 +155,7 @@ impl Spoiled {
 }
 
 impl Provider for Spoiled {
-    forward!(alloc, alloc_symmetric, adopt, release, resolve_hidden, ring, try_notice, end_wait, now);
+    forward!(alloc, alloc_symmetric, adopt, release, resolve_hidden, ring, try_notice, end_wait, now, abort);
 
     fn read(&self, from: &Place, into: &mut [u8], waiting: bool) -> Result<()> {
         let (addr, mutation) = (from.addr(), &self.mutation);

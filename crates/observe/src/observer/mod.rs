@@ -90,7 +90,7 @@ impl Drop for Registering<'_> {
 }
 
 impl Provider for Observer {
-    forward!(alloc, adopt, resolve_hidden, read, write, ring, now, detach);
+    forward!(alloc, adopt, resolve_hidden, read, write, ring, now, detach, abort);
 
     fn alloc_symmetric(&self, bytes: usize) -> Boxed<'_, Result<Region>> {
         self.registering(self.below.provider().alloc_symmetric(bytes))

@@ -257,6 +257,11 @@ pub trait Provider: Any + fmt::Debug + Send + Sync {
     fn now(&self) -> Time;
     /// Runs the work that a dropped future still owes.
     fn detach(&self, rest: Leftover<'_>);
+    /// Ends the job: see [`Fabric::abort`]. `code` is not 0. Returns the error that the caller gets.
+    fn abort(&self, text: &str, code: i32) -> FabricError {
+        let _ = (text, code);
+        FabricError::Unsupported { feature: &"ending a whole job" }
+    }
 
     // ----- what not every network has --------------------------------------------------------
 

@@ -26,11 +26,11 @@ use core::{
     time::Duration,
 };
 use rdma_fabric::{
-    Caps, Deps, Existing, Fabric, FabricError, Keyring, LockedMemory, PutOrder, Rank, Result, Time, access,
+    Atomics, Caps, Deps, Existing, Fabric, FabricError, Keyring, LockedMemory, PutOrder, Rank, Result, Time, access,
     provider::{JobFacts, Nodes},
 };
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Instant,
 };
 
@@ -74,6 +74,8 @@ struct Inner {
     /// Waiting tasks of foreign executors.
     wakers: Wakers,
     helpers: Helpers,
+    /// What the rank got when it aborted the job, if it has.
+    aborted: OnceLock<FabricError>,
 }
 
 impl fmt::Debug for Endpoint {
@@ -115,6 +117,7 @@ impl Endpoint {
             _progress: progress.transpose()?,
             wakers,
             helpers: Helpers::default(),
+            aborted: OnceLock::new(),
         };
         Ok(Endpoint(Arc::new(inner), None))
     }
@@ -129,6 +132,7 @@ impl Endpoint {
         caps.puts_in_order = access::STORES_IN_ORDER && (cfg!(target_arch = "x86_64") || !by_system);
         caps.third_party_copy = true;
         caps.coherent_atomics = true;
+        caps.atomics = Atomics::Hardware;
         caps.notice_bits = 64;
         caps.strong_progress = true;
         caps.blocking_wait = true;
@@ -207,6 +211,11 @@ impl Endpoint {
         // The protected state is consistent between statements, whatever panics elsewhere in the
         // rank.
         self.0.allocator.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends the job. Only what the rank says first is heard.
+    pub(crate) fn abort_job(&self, text: &str, code: i32) -> FabricError {
+        self.0.aborted.get_or_init(|| self.job().abort(self.me(), text, code)).clone()
     }
 
     pub(crate) fn own_gates(&self) -> MutexGuard<'_, OwnGates> {

@@ -67,7 +67,7 @@ impl Provider for Endpoint {
     fn resolve(&self, addr: RemoteAddr, len: usize, align: usize, _width: usize) -> Result<Place> {
         let target = self.job().segment(addr.rank)?;
         if self.job().is_lost(addr.rank) {
-            return Err(FabricError::PeerLost { rank: addr.rank });
+            return Err(self.job().loss_of(addr.rank));
         }
         let opens = |key| self.keyring().is_some_and(|ring| ring.opens(key));
         let outside = match regions::resolve(target, addr, len, align, opens)? {
@@ -183,14 +183,15 @@ impl Provider for Endpoint {
             Goal::Flush(target) => {
                 fence(SeqCst);
                 Poll::Ready(match target.map(|rank| (rank, self.job().segment(rank))) {
-                    Some((rank, Ok(_))) if self.job().is_lost(rank) => Err(FabricError::PeerLost { rank }),
+                    Some((rank, Ok(_))) if self.job().is_lost(rank) => Err(self.job().loss_of(rank)),
                     Some((_, Err(error))) => Err(error),
-                    _ => Ok(()),
+                    Some(_) => Ok(()),
+                    None => self.job().control.not_aborted(),
                 })
             }
             Goal::Until(at) => {
                 let at = self.instant(at);
-                Wait::in_slot(self, slot, |wait| wait.until_time(cx, at)).map(Ok)
+                Wait::in_slot(self, slot, |wait| wait.until_time(cx, at))
             }
         }
     }
@@ -205,6 +206,10 @@ impl Provider for Endpoint {
 
     fn detach(&self, rest: Leftover<'_>) {
         finish_leftover(self.me(), rest);
+    }
+
+    fn abort(&self, text: &str, code: i32) -> FabricError {
+        self.abort_job(text, code)
     }
 
     fn queues(&self) -> Option<&dyn Queues> {

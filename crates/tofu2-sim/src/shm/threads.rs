@@ -54,8 +54,8 @@ impl Threads {
     /// all have ended. Ranks that depend on it end with [`FabricError::PeerLost`], or with
     /// [`FabricError::StaleRegion`] just before; a rank with any other error is named in preference
     /// to one with these. [`JobError::Deadlock`] if no rank had failed and none can make progress;
-    /// their waits then end with [`FabricError::Deadlock`]. [`JobError::Fabric`] if the job could
-    /// not be started.
+    /// their waits then end with [`FabricError::Deadlock`]. [`JobError::Aborted`] if a rank ended
+    /// the job, once all have returned. [`JobError::Fabric`] if the job could not be started.
     pub fn run<P: Program>(&self, program: &P) -> Result<Vec<P::Out>, JobError> {
         self.run_with(|fabric| run_alone(fabric, program))
     }
@@ -77,7 +77,8 @@ impl Threads {
     /// rank whose failure caused the others, if any failed.
     ///
     /// # Errors
-    /// [`JobError::Fabric`] if the job could not be started; [`JobError::Deadlock`].
+    /// [`JobError::Fabric`] if the job could not be started; [`JobError::Deadlock`],
+    /// [`JobError::Aborted`].
     pub fn run_through<P: Program>(&self, program: &P) -> Result<EachRank<P::Out>, JobError> {
         self.run_through_with(|fabric| run_alone(fabric, program))
     }
@@ -151,6 +152,9 @@ impl Threads {
                 None => Ok(outcomes),
             }
         })?;
+        if let Some(aborted) = job.aborted() {
+            return Err(aborted);
+        }
         if let Some((deadlock, false)) = deadlock {
             return Err(deadlock);
         }

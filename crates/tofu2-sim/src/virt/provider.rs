@@ -134,7 +134,7 @@ impl<K: Keys> Provider for VirtRank<K> {
             Source::Bytes(bytes) => Payload::Bytes(bytes),
             Source::Place(place) => Payload::Registered(loc(place)),
         };
-        self.me.put(loc(to), payload, notice)
+        self.me.put((loc(to), to.is_prepared()), payload, notice)
     }
 
     fn get(&self, from: &Place, to: Sink<'_>) -> Posted {
@@ -142,7 +142,7 @@ impl<K: Keys> Provider for VirtRank<K> {
             Sink::Bytes(_) => None,
             Sink::Place(place) => Some(loc(place)),
         };
-        self.me.get(loc(from), to.len(), sink)
+        self.me.get((loc(from), from.is_prepared()), to.len(), sink)
     }
 
     fn copy(&self, to: &Place, from: &Place) -> Posted {
@@ -205,6 +205,11 @@ impl<K: Keys> Provider for VirtRank<K> {
         me.world.detach(me.rank, rest.boxed());
     }
 
+    fn abort(&self, text: &str, code: i32) -> FabricError {
+        let me = &*self.me;
+        me.world.abort(Rank::new(me.rank), text, code)
+    }
+
     fn queues(&self) -> Option<&dyn Queues> {
         Some(self)
     }
@@ -238,6 +243,7 @@ impl Core {
         caps.puts_in_order = false;
         caps.third_party_copy = self.machine.timing.third_party_copy;
         caps.coherent_atomics = true;
+        caps.atomics = self.machine.timing.atomics;
         caps.notice_bits = self.machine.timing.notice_bits;
         caps.session_queues = self.machine.timing.queues.session > 0;
         caps.strong_progress = true;

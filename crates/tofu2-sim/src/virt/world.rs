@@ -1,6 +1,8 @@
 //! The simulated machine as ranks and handles see it.
 
 use super::{core::Core, helpers::Helpers, ranks::Status};
+use crate::JobError;
+use rdma_fabric::{FabricError, Rank};
 use std::{
     cell::{Cell, RefCell, RefMut},
     collections::BTreeMap,
@@ -25,6 +27,8 @@ pub(super) struct World {
     helper: Cell<Option<(u32, u32)>>,
     pub(super) detached: Detached,
     pub(super) helpers: Helpers,
+    /// Why no rank is polled any more: one has aborted the job.
+    aborted: RefCell<Option<JobError>>,
 }
 
 impl std::fmt::Debug for World {
@@ -57,6 +61,7 @@ impl World {
             helper: Cell::new(None),
             detached: Detached::default(),
             helpers: Helpers::default(),
+            aborted: RefCell::default(),
         })
     }
 
@@ -76,6 +81,24 @@ impl World {
             Some((lane, of)) if of == rank => lane,
             _ => rank,
         }
+    }
+
+    /// Ends the run once the rank that is being polled returns. Of several calls, the first counts.
+    pub(super) fn abort(&self, rank: Rank, text: &str, code: i32) -> FabricError {
+        let mut aborted = self.aborted.borrow_mut();
+        match aborted.get_or_insert_with(|| JobError::Aborted { rank, text: text.to_owned(), code }) {
+            JobError::Aborted { rank, code, .. } => FabricError::Aborted { rank: *rank, code: *code },
+            _ => FabricError::Aborted { rank, code },
+        }
+    }
+
+    #[inline]
+    pub(super) fn is_aborted(&self) -> bool {
+        self.aborted.borrow().is_some()
+    }
+
+    pub(super) fn take_aborted(&self) -> Option<JobError> {
+        self.aborted.take()
     }
 
     /// Borrows the state. The borrow must not be held while code of a program, a waker or a buffer

@@ -6,6 +6,8 @@
 fn main() {}
 
 #[cfg(target_os = "linux")]
+mod abort;
+#[cfg(target_os = "linux")]
 mod exhaustion;
 #[cfg(target_os = "linux")]
 mod existing;
@@ -33,6 +35,8 @@ fn main() -> std::process::ExitCode {
         ["taken", scenario] => rank_taken::rank(scenario),
         ["limited", scenario] => exhaustion::limited(scenario),
         ["large-rank"] => exhaustion::large_rank(),
+        ["aborted", ranks] => abort::launch(ranks),
+        ["aborts"] => abort::rank(),
         ["waits", scenario] => stuck::waiting_rank(scenario),
         _ => {
             let modules = [
@@ -41,6 +45,7 @@ fn main() -> std::process::ExitCode {
                 ("rank_taken", rank_taken::CASES),
                 ("exhaustion", exhaustion::CASES),
                 ("stuck", stuck::CASES),
+                ("abort", abort::CASES),
             ];
             harness::run(&modules, &args)
         }

@@ -267,11 +267,12 @@ impl Control {
         self.word(layout::CHANGES).fetch_add(1, SeqCst);
     }
 
-    /// Checks that the job is not stuck.
+    /// Checks that the job was not aborted, and is not stuck.
     ///
     /// # Errors
-    /// [`FabricError::Deadlock`] once [`Control::set_stuck`] was called.
+    /// [`FabricError::Aborted`]; [`FabricError::Deadlock`] once [`Control::set_stuck`] was called.
     pub(crate) fn can_go_on(&self) -> Result<(), FabricError> {
+        self.not_aborted()?;
         match self.word(layout::STUCK).load(SeqCst) {
             0 => Ok(()),
             waiting => Err(FabricError::Deadlock { waiting: waiting as usize }),

@@ -107,7 +107,8 @@ impl<'a> Wait<'a> {
     /// Polls whether a condition that rings no doorbell is `ready`.
     ///
     /// # Errors
-    /// [`FabricError::Deadlock`], [`FabricError::HelperFailed`], and those of `ready`.
+    /// [`FabricError::Deadlock`], [`FabricError::HelperFailed`], [`FabricError::Aborted`], and those
+    /// of `ready`.
     pub(crate) fn until_ready(
         &mut self,
         cx: &Context<'_>,
@@ -129,11 +130,15 @@ impl<'a> Wait<'a> {
     }
 
     /// Polls whether `at` has come; it never does if `None`.
-    pub(crate) fn until_time(&mut self, cx: &Context<'_>, at: Option<Instant>) -> Poll<()> {
+    ///
+    /// # Errors
+    /// [`FabricError::Aborted`].
+    pub(crate) fn until_time(&mut self, cx: &Context<'_>, at: Option<Instant>) -> Poll<Result<()>> {
         loop {
             if at.is_some_and(|at| Instant::now() >= at) {
-                return Poll::Ready(());
+                return Poll::Ready(Ok(()));
             }
+            self.endpoint.job().control.not_aborted()?;
             if self.is_arranged(cx, Awaiting::by_itself(), None, at) {
                 return Poll::Pending;
             }

@@ -7,7 +7,7 @@ use super::{
     toq::Order,
 };
 use rdma_fabric::{
-    Refused,
+    Atomics, FabricError, Refused,
     control_queue::{Command, Completion, Posting, QueueError, QueueId, Stadd, Width},
 };
 
@@ -22,6 +22,9 @@ impl Core {
         lane: u32,
     ) -> Result<(), Refused<()>> {
         let failed = |error: QueueError| Err(Refused::Failed(error.into(), ()));
+        if matches!(posting.command, Command::Atomic { .. }) && self.machine.timing.atomics == Atomics::None {
+            return Err(Refused::Failed(FabricError::Unsupported { feature: &"atomics" }, ()));
+        }
         let state = self.queues.get_mut(queue);
         if let Err(error) = state.check(posting, &self.machine.timing) {
             return failed(error);

@@ -74,11 +74,15 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
         }
     }
 
-    /// Runs until all ranks have ended. Returns the first failure of a rank.
+    /// Runs until all ranks have ended, or one has aborted the job. Returns the first failure of a
+    /// rank.
     pub(super) fn run(&mut self) -> Result<Option<JobError>, JobError> {
         let mut report_at = self.progress.as_ref().map_or(u64::MAX, |(every, _)| *every);
         loop {
             self.run_ready();
+            if let Some(aborted) = self.world.take_aborted() {
+                return Err(aborted);
+            }
             if self.left == 0 {
                 break;
             }
@@ -121,7 +125,7 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
     }
 
     fn run_ready(&mut self) {
-        loop {
+        while !self.world.is_aborted() {
             let mut core = self.world.core();
             let Some(rank) = core.ranks.next_ready() else {
                 core.ranks.spread_losses();

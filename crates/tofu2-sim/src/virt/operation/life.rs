@@ -19,7 +19,7 @@ impl Core {
         let sender = local % timing.engines;
         let bytes = if opcode == Opcode::Put { target.len } else { 0 };
         self.ranks.begin(lane);
-        let posted = self.ranks.occupy_cpu(lane, self.clock.now(), timing.post);
+        let posted = self.ranks.occupy_cpu(lane, self.clock.now(), timing.posting(op.prepared));
         let start = self.senders.take(timing, from, sender, posted, bytes);
         let sent = start.saturating_add(timing.send);
         self.counts.count(&op, rank, from != to);

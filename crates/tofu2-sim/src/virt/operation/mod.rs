@@ -85,6 +85,8 @@ pub(super) struct Op {
     pub(super) detached: bool,
     /// Whether a task waits for the result.
     pub(super) awaited: bool,
+    /// Whether its descriptor was built before.
+    pub(super) prepared: bool,
 }
 
 const _: () = assert!(size_of::<Op>() <= 96);

@@ -9,7 +9,7 @@ use super::{
     Cargo, Op, Opcode, token,
 };
 use rdma_fabric::{
-    Amo, FabricError, Result,
+    Amo, Atomics, FabricError, Result,
     provider::{Place, Posted},
 };
 
@@ -30,11 +30,11 @@ impl Payload<'_> {
 
 impl Me {
     /// Posts a put, copying its bytes now.
-    pub(crate) fn put(&self, target: Loc, payload: Payload<'_>, notice: Option<u64>) -> Posted {
+    pub(crate) fn put(&self, target: (Loc, bool), payload: Payload<'_>, notice: Option<u64>) -> Posted {
         posted(self.try_put(target, payload, notice))
     }
 
-    fn try_put(&self, target: Loc, payload: Payload<'_>, notice: Option<u64>) -> Result<Posted> {
+    fn try_put(&self, (target, prepared): (Loc, bool), payload: Payload<'_>, notice: Option<u64>) -> Result<Posted> {
         same_length(payload.len(), target.len)?;
         let lane = self.lane();
         let mut core = self.world.core();
@@ -55,6 +55,7 @@ impl Me {
             return Ok(Posted::Full);
         }
         let mut op = Op::new(Opcode::Put, lane, target);
+        op.prepared = prepared;
         let mut cargo = notice.map(|data| Cargo { notice: Some(data), ..Cargo::default() });
         let len = target.len as usize;
         if len <= 8 {
@@ -78,11 +79,11 @@ impl Me {
     }
 
     /// Posts a get of `len` bytes, into the rank's own memory if there is a `sink`.
-    pub(crate) fn get(&self, target: Loc, len: usize, sink: Option<Loc>) -> Posted {
+    pub(crate) fn get(&self, target: (Loc, bool), len: usize, sink: Option<Loc>) -> Posted {
         posted(self.try_get(target, len, sink))
     }
 
-    fn try_get(&self, target: Loc, len: usize, sink: Option<Loc>) -> Result<Posted> {
+    fn try_get(&self, (target, prepared): (Loc, bool), len: usize, sink: Option<Loc>) -> Result<Posted> {
         same_length(len as u64, target.len)?;
         let lane = self.lane();
         let mut core = self.world.core();
@@ -91,6 +92,7 @@ impl Me {
         }
         core.check(&target)?;
         let mut op = Op::new(Opcode::Get, lane, target);
+        op.prepared = prepared;
         if sink.is_some() {
             op.cargo = Some(Box::new(Cargo { sink, ..Cargo::default() }));
         }
@@ -131,9 +133,12 @@ impl Me {
         if let Err(error) = core.check(&target) {
             return Posted::failed(error);
         }
+        if core.machine.timing.atomics == Atomics::None {
+            return Posted::failed(FabricError::no_atomics_at_all(place.addr()));
+        }
         let (opcode, a, b) = Opcode::of(amo);
         let mut op = Op::new(opcode, lane, target);
-        (op.a, op.b) = (a, b);
+        (op.a, op.b, op.prepared) = (a, b, place.is_prepared());
         core.post_in_slot(op)
     }
 

@@ -59,7 +59,7 @@ impl Timeline {
             self.by_operation.insert(slot, id);
         }
         if let Some(posted) = posted {
-            let written = posted.saturating_sub(timing.post);
+            let written = posted.saturating_sub(timing.posting(op.prepared));
             self.slice(node, Track::Cpu(op.poster), written, posted, activity, Some(id));
         }
         let busy = engine_busy(timing, start, sent);

@@ -1,5 +1,6 @@
 //! The virtual-time provider, seen from outside.
 
+mod atomics;
 mod barrier;
 mod collectives;
 mod contention;
@@ -17,6 +18,7 @@ mod layers;
 mod long;
 mod model;
 mod notices;
+mod prepared;
 mod queues;
 mod router;
 mod saturation;
