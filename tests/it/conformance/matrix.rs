@@ -27,7 +27,7 @@ fn columns() -> Vec<(&'static str, Vec<String>)> {
 }
 
 /// The rows' heads, in the order in which [`look`] finds what is in them.
-const ROWS: [&str; 17] = [
+const ROWS: [&str; 18] = [
     "put order before atomics",
     "puts to one target visible in the order posted (x86-64)",
     "third-party copies",
