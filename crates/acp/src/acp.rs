@@ -13,7 +13,7 @@ use core::{
     future::Future,
     sync::atomic::{AtomicU32, Ordering::Relaxed},
 };
-use rdma_fabric::{Fabric, Group, Rank, provider::Boxed};
+use rdma_fabric::{Fabric, Group, Pod, Rank, provider::Boxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// One rank's access to the global memory of a job.
@@ -147,6 +147,14 @@ impl Acp {
             Ok(met?)
         });
         met
+    }
+
+    /// Returns what all ranks give, in the order of the fabric's ranks. Collective.
+    pub(crate) async fn gather<T: Pod + Unpin>(&self, what: &'static str, value: T) -> Result<Vec<T>> {
+        let mut world = self.take_world(what)?;
+        let gathered = self.while_serving(world.allgather(value)).await;
+        self.give_world(world);
+        Ok(gathered?)
     }
 
     fn take_world(&self, what: &'static str) -> Result<Group> {

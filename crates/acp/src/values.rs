@@ -91,6 +91,13 @@ impl Acp {
         )
     }
 
+    /// Writes elements, which are visible when the rank has been flushed.
+    pub(crate) async fn put<T: Pod>(&self, to: GlobalAddress, from: &[T]) -> Result<()> {
+        let from = bytemuck::cast_slice(from);
+        let span = self.span(to, from.len()).await?;
+        Ok(self.fabric().put_slice(&span, from).await?)
+    }
+
     /// Reads directly; returns whether that was possible.
     #[inline]
     fn read_now(&self, from: GlobalAddress, into: &mut [u8]) -> Result<bool> {
