@@ -1,7 +1,7 @@
-//! The contract's conformance suite over our own providers, and over what stands between a program
+//! The contract's conformance suite over our own providers, and over the layers between a program
 //! and its fabric.
 //!
-//! A new provider is added as one line here, and as one in the [capability matrix](matrix) of
+//! A new provider takes one line here, and one in the [capability matrix](matrix) of
 //! `docs/contract/fabric.md`.
 
 mod coverage;
