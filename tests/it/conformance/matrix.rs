@@ -1,5 +1,5 @@
-//! The capability matrix of `docs/contract/fabric.md`: what each provider reports about itself, and
-//! what it was seen to do.
+//! The capability matrix of `docs/evidence/capabilities.md`: what each provider reports about
+//! itself, and what it was seen to do.
 
 use crate::{
     beds::{Bare, Processes, Threads, Virtual},

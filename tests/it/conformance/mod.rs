@@ -2,7 +2,7 @@
 //! and its fabric.
 //!
 //! A new provider takes one line here, and one in the [capability matrix](matrix) of
-//! `docs/contract/fabric.md`.
+//! `docs/evidence/capabilities.md`.
 
 mod coverage;
 #[cfg(target_os = "linux")]

@@ -1,5 +1,5 @@
-//! The table of all locks in `docs/systems/locks.md`: what each reports about itself, what an idle
-//! pair costs, what a death does to it, and the evidence for it.
+//! The table of all locks in `docs/evidence/lock-table.md`: what each reports about itself, what an
+//! idle pair costs, what a death does to it, and the evidence for it.
 //!
 //! Costs are those of a rank on another node than the home's, on the modelled FX100, and are the
 //! same every time.
