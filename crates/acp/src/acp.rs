@@ -64,7 +64,7 @@ impl Acp {
                 return Err(AcpError::option("ranks", "at most 2097151", fabric.ranks()));
             }
             let mut world = Group::world(&fabric).await?;
-            let layout = Layout::new(&options);
+            let layout = Layout::new(&fabric, &options);
             let memory = fabric.alloc_symmetric(layout.bytes()).await?;
             let resolver = Resolver::new(&fabric, layout, memory.key(), None);
             let state = State::new(memory, fabric.rank(), resolver, &options)?;
@@ -123,7 +123,7 @@ impl Acp {
         }
         let same = numbers.iter().enumerate().all(|(place, number)| place == *number as usize);
         let places = (!same).then(|| places.into_iter().flatten().collect());
-        let layout = Layout::new(&self.inner.options);
+        let layout = Layout::new(fabric, &self.inner.options);
         // What peers still have under way has ended, since they have completed it.
         let memory = fabric.alloc_symmetric(layout.bytes()).await?;
         let resolver = Resolver::new(fabric, layout, memory.key(), places);

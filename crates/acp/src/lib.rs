@@ -21,6 +21,7 @@
 
 mod acp;
 mod address;
+mod amo;
 mod container;
 mod delegation;
 mod directory;

@@ -36,10 +36,13 @@ impl State {
         let (mut queue, mut server) = (None, None);
         match options.mode {
             Mode::CommandQueue => queue = Some(CommandQueue::start(&memory, &world, me, options)?),
-            Mode::Direct if delegation::is_needed(fabric) => server = Some(delegation::serve(memory.fresh(fabric), me)),
+            Mode::Direct if delegation::is_needed(fabric, options) => {
+                server = Some(delegation::serve(memory.fresh(fabric), me))
+            }
             Mode::Direct => {}
         }
-        let (own, engine, replies, unclaimed) = (OwnRegions::new(), Engine::default(), Arc::default(), Vec::new());
+        let (own, engine, replies, unclaimed) =
+            (OwnRegions::new(), Engine::default(), Replies::of_program(), Vec::new());
         Ok(State { world, me, memory, own, engine, replies, unclaimed, server, queue })
     }
 

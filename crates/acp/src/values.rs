@@ -75,6 +75,9 @@ impl Acp {
             move || self.fetch_now(word, amo),
             move || {
                 Box::pin(self.retried([word], move || async move {
+                    if self.delegates_atomics() {
+                        return self.delegated_fetch(word, amo).await;
+                    }
                     let word = self.word::<W>(word).await?;
                     Ok(self.fabric().atomic(&word, amo).await?)
                 }))
