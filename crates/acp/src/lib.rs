@@ -19,6 +19,7 @@
 
 mod acp;
 mod address;
+mod completion;
 mod delegation;
 mod directory;
 mod engine;
@@ -33,6 +34,7 @@ mod shared;
 mod soon;
 mod starter;
 mod state;
+mod typed;
 mod values;
 
 pub use acp::Acp;
@@ -41,3 +43,4 @@ pub use error::{AcpError, OptionError, OutOfBounds, Result};
 pub use memory::{Key, RegisterError};
 pub use options::{Options, Threads};
 pub use order::{Handle, Order};
+pub use typed::{GlobalAtomic, GlobalPtr, GlobalSlice, Link};

@@ -55,7 +55,6 @@ pub(crate) fn delegate(
     server: Rank,
     request: Request,
     reply: Reply,
-    flush_first: bool,
 ) -> Result<Flight> {
     let fabric = memory.fabric().clone();
     let area = memory.layout().delegation();
@@ -63,9 +62,6 @@ pub(crate) fn delegate(
     let reply_at = memory.world_at(me, area + REPLIES_AT + 8 * u64::from(reply.word))?;
     let reply_word = fabric.local_word::<u64>(reply_at)?;
     Ok(Box::pin(async move {
-        if flush_first {
-            fabric.flush_all().await?;
-        }
         let to = ReplyTo { rank: fabric.rank(), word: reply.word, number: reply.number };
         let slot = claim(&fabric, at).await?;
         let place = fabric.remote_span::<u64>(slot_at(at, slot, 8), super::request::WORDS)?;

@@ -117,7 +117,7 @@ impl Server {
             Request::Copy { to, from, bytes } => {
                 let bytes = usize::try_from(bytes).map_err(|_| AcpError::out_of_bounds(from, bytes, 0))?;
                 let (to, from) = (self.memory.span(to, bytes).await?, self.memory.span(from, bytes).await?);
-                Ok(engine::copy(&self.fabric, to, from, false))
+                Ok(engine::copy(&self.fabric, to, from))
             }
             Request::Atomic { to, word, width: 4, amo } => self.atomic::<u32>(to, word, amo).await,
             Request::Atomic { to, word, amo, .. } => self.atomic::<u64>(to, word, amo).await,

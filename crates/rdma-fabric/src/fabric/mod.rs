@@ -10,6 +10,7 @@ mod operation_future;
 mod operations;
 mod wait_future;
 mod waits;
+mod within;
 
 pub(crate) use direct::DirectOp;
 pub(crate) use wait_future::SlotGuard;

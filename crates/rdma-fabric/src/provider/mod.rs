@@ -36,6 +36,7 @@ use core::{
 mod forward;
 mod in_flight;
 mod one_thread;
+mod turn_cell;
 
 pub use crate::{
     job::{JobFacts, Nodes},
@@ -47,6 +48,7 @@ pub use crate::{
 };
 pub use in_flight::InFlightTable;
 pub use one_thread::OneThread;
+pub use turn_cell::{Turn, TurnCell};
 
 /// A future behind a pointer: for rare calls.
 pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
