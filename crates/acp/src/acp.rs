@@ -75,11 +75,11 @@ impl Acp {
             let mut world = Group::world(&fabric).await?;
             let layout = Layout::new(&options);
             let memory = fabric.alloc_symmetric(layout.bytes()).await?;
-            world.barrier().await?;
             let resolver = Resolver::new(&fabric, layout, memory.key(), None);
-            let state = State::new(memory, fabric.rank(), resolver);
+            let state = State::new(memory, fabric.rank(), resolver, &options)?;
             let state = Shared::new(options.threads, state);
             let settled = AtomicI64::new(0);
+            world.barrier().await?;
             let (me, world) = (AtomicU32::new(fabric.rank().number()), Mutex::new(Some(world)));
             Ok(Acp { inner: Arc::new(Inner { fabric, options, state, settled, me, world }) })
         });
@@ -136,11 +136,10 @@ impl Acp {
         let layout = Layout::new(&self.inner.options);
         // What peers still have under way has ended, since they have completed it.
         let memory = fabric.alloc_symmetric(layout.bytes()).await?;
-        world.barrier().await?;
         let resolver = Resolver::new(fabric, layout, memory.key(), places);
-        let begun = State::new(memory, rank, resolver);
+        let begun = State::new(memory, rank, resolver, &self.inner.options)?;
         let before = self.with(|state| {
-            self.settle(Handle(0));
+            self.settle(0);
             core::mem::replace(state, begun)
         })?;
         drop(before);
@@ -224,10 +223,10 @@ impl Acp {
         handle.0 <= self.inner.settled.load(Acquire)
     }
 
-    /// Makes it known that an operation and all earlier ones are complete. Called in a turn.
+    /// Makes it known that all operations up to this one are complete. Called in a turn.
     #[inline(always)]
-    pub(crate) fn settle(&self, handle: Handle) {
-        self.inner.settled.store(handle.0, Release);
+    pub(crate) fn settle(&self, last: i64) {
+        self.inner.settled.store(last, Release);
     }
 
     #[inline(always)]

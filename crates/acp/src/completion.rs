@@ -1,11 +1,17 @@
 //! Waiting for operations.
 
-use crate::{Acp, Handle, Order, Result};
+use crate::{
+    Acp, Order, Result,
+    queue::more_complete,
+    soon::{Call, soon},
+    state::State,
+};
 use core::{
     future::{Future, poll_fn},
-    pin::{Pin, pin},
+    pin::pin,
     task::{Context, Poll, Waker},
 };
+use rdma_fabric::provider::Boxed;
 
 impl Acp {
     /// Waits until an operation and all earlier ones are complete: their effects are visible at
@@ -17,7 +23,7 @@ impl Acp {
     /// complete or have failed.
     #[inline(always)]
     pub fn complete(&self, until: impl Into<Order>) -> impl Future<Output = Result<()>> {
-        Completion { acp: self, until: Until::Named(until.into()) }
+        soon(Completion { acp: self, until: until.into() })
     }
 
     /// Waits until every operation issued so far is complete.
@@ -29,14 +35,54 @@ impl Acp {
         self.complete(Order::All)
     }
 
+    async fn completed_later(&self, until: Order) -> Result<()> {
+        let queued =
+            self.with(|state| state.queue.as_ref().map(|queue| (queue.complete_word(), queue.last_of(until))))?;
+        if let Some((word, until)) = queued {
+            more_complete(self.fabric(), &word, until - 1).await?;
+            return self.try_with(|state| state.queue.as_ref().map_or(Ok(()), |queue| queue.report(until)));
+        }
+        let until = self.with(|state| state.engine.last_of(until))?;
+        let mut waiting = Waiting { acp: self, awaited: false };
+        poll_fn(|cx| {
+            let poll = self.with(|state| self.poll_complete(state, until, cx));
+            waiting.awaited = matches!(poll, Ok(Poll::Pending));
+            poll.unwrap_or_else(|error| Poll::Ready(Err(error)))
+        })
+        .await
+    }
+
+    fn poll_complete(&self, state: &mut State, until: i64, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        let poll = state.engine.poll_complete(self.fabric(), until, cx);
+        if state.engine.is_settled() {
+            self.settle(state.engine.over());
+        }
+        match poll {
+            Poll::Ready(done) => Poll::Ready(done.map_err(|error| state.memory.explained(error))),
+            Poll::Pending => {
+                state.poll_server(cx);
+                Poll::Pending
+            }
+        }
+    }
+
     /// Returns whether an operation and all earlier ones are complete, without waiting. Takes what
     /// [`Acp::complete`] does.
     ///
     /// # Errors
     /// As [`Acp::complete`].
     pub fn is_complete(&self, until: impl Into<Order>) -> Result<bool> {
-        let mut completion = Completion { acp: self, until: Until::Named(until.into()) };
-        match completion.poll_later(&mut Context::from_waker(Waker::noop())) {
+        let until = until.into();
+        let poll = self.try_with(|state| {
+            if let Some(queue) = &state.queue {
+                let until = queue.last_of(until);
+                let complete = queue.complete()? >= until;
+                return Ok(if complete { Poll::Ready(queue.report(until)) } else { Poll::Pending });
+            }
+            let until = state.engine.last_of(until);
+            Ok(self.poll_complete(state, until, &mut Context::from_waker(Waker::noop())))
+        })?;
+        match poll {
             Poll::Ready(complete) => complete.map(|()| true),
             Poll::Pending => Ok(false),
         }
@@ -78,98 +124,45 @@ impl Acp {
     }
 }
 
-/// Ends when operations are complete.
-#[must_use = "futures do nothing unless they are polled"]
+/// Until when to wait.
 struct Completion<'a> {
     acp: &'a Acp,
-    until: Until,
+    until: Order,
 }
 
-/// Which operations.
-#[derive(Clone, Copy)]
-enum Until {
-    /// Those named by an order, as of the first poll.
-    Named(Order),
-    /// All up to this one; it was polled without success, and its task is to be woken.
-    Number(i64),
-    Over,
-}
-
-impl Future for Completion<'_> {
-    type Output = Result<()>;
+impl<'a> Call<'a> for Completion<'a> {
+    type Out = ();
 
     #[inline(always)]
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        if let Until::Named(Order::After(handle)) = self.until
-            && (self.acp.is_settled(handle) || self.now())
+    fn now(&self) -> Option<()> {
+        if let Order::After(handle) = self.until
+            && self.acp.is_settled(handle)
         {
-            self.until = Until::Over;
-            return Poll::Ready(Ok(()));
+            return Some(());
         }
-        // Matched and rebuilt, so that a result that is ready at once stays in registers.
-        match self.poll_later(cx) {
-            Poll::Ready(Ok(())) => Poll::Ready(Ok(())),
-            poll => poll,
-        }
+        let mut state = self.acp.enter().ok()?;
+        let State { engine, queue: None, .. } = &mut *state else { return None };
+        let over = engine.complete_now(self.acp.fabric())?;
+        self.acp.settle(over);
+        Some(())
+    }
+
+    fn later(self) -> Boxed<'a, Result<()>> {
+        Box::pin(self.acp.completed_later(self.until))
     }
 }
 
-impl Completion<'_> {
-    /// Completes everything at once, if that is possible.
-    #[inline(always)]
-    fn now(&self) -> bool {
-        let Ok(mut state) = self.acp.enter() else { return false };
-        let over = state.engine.complete_now(self.acp.fabric());
-        if let Some(over) = over {
-            self.acp.settle(Handle(over));
-        }
-        over.is_some()
-    }
-
-    #[inline(never)]
-    fn poll_later(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        let mut turn = match self.acp.enter() {
-            Ok(turn) => turn,
-            Err(error) => return Poll::Ready(Err(error)),
-        };
-        let state = &mut *turn;
-        let until = match self.until {
-            Until::Named(order) => state.engine.last_of(order),
-            Until::Number(until) => until,
-            Until::Over => return Poll::Ready(Ok(())),
-        };
-        let poll = state.engine.poll_complete(self.acp.fabric(), until, cx);
-        if state.engine.is_settled() {
-            self.acp.settle(Handle(state.engine.over()));
-        }
-        match poll {
-            Poll::Ready(done) => {
-                self.until = Until::Over;
-                Poll::Ready(done.map_err(|error| state.memory.explained(error)))
-            }
-            Poll::Pending => {
-                self.until = Until::Number(until);
-                state.poll_server(cx);
-                Poll::Pending
-            }
-        }
-    }
+/// A task that may have given up while operations knew its waker and no other task's.
+struct Waiting<'a> {
+    acp: &'a Acp,
+    awaited: bool,
 }
 
-impl Drop for Completion<'_> {
-    #[inline(always)]
+impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        if matches!(self.until, Until::Number(_)) {
-            self.acp.hand_on();
+        if self.awaited {
+            // Whoever else waits looks again, and is known then.
+            let _ = self.acp.with(|state| state.engine.wake());
         }
-    }
-}
-
-impl Acp {
-    /// Wakes the other tasks that wait: what they wait for knows the waker of one that has given up.
-    #[cold]
-    #[inline(never)]
-    fn hand_on(&self) {
-        let _ = self.with(|state| state.engine.wake());
     }
 }

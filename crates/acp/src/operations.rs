@@ -4,6 +4,7 @@ use crate::{
     Acp, AcpError, GlobalAddress, Handle, Order, Result,
     delegation::{Request, delegate},
     engine::{Kind, atomic, copy},
+    queue::Command,
     soon::{Call, soon},
     state::State,
 };
@@ -50,6 +51,9 @@ impl Acp {
     }
 
     async fn copy_later(&self, to: GlobalAddress, from: GlobalAddress, bytes: usize, order: Order) -> Result<Handle> {
+        if self.is_queued() {
+            return self.queued(Command::Copy { to, from, bytes, order }).await;
+        }
         let me = self.rank();
         if to.rank() != me && from.rank() != me && !self.fabric().caps().third_party_copy {
             return self.delegated(to, from, bytes, order).await;
@@ -69,10 +73,13 @@ impl Acp {
         amo: Amo<W>,
         order: Order,
     ) -> Result<Handle> {
-        self.room().await?;
         if to.rank() != self.rank() {
             return Err(AcpError::NotOwn { address: to });
         }
+        if self.is_queued() {
+            return self.queued(Command::atomic(to, word, amo, order)).await;
+        }
+        self.room().await?;
         let (to, word) = (self.word::<W>(to).await?, self.word::<W>(word).await?);
         self.with(|state| {
             state.engine.issue(self.fabric(), Kind::Atomic, atomic(self.fabric(), to, word, amo), order)
@@ -117,7 +124,7 @@ impl<'a> Call<'a> for Copy<'a> {
     #[inline(always)]
     fn now(&self) -> Option<Handle> {
         let mut state = self.acp.enter().ok()?;
-        let State { memory, engine, .. } = &mut *state;
+        let State { memory, engine, queue: None, .. } = &mut *state else { return None };
         let (to, from) = (memory.near(self.to)?, memory.near(self.from)?);
         if !engine.may_start(self.acp.fabric(), self.order) {
             return None;
@@ -147,7 +154,7 @@ impl<'a, W: AtomicWord> Call<'a> for Atomic<'a, W> {
     fn now(&self) -> Option<Handle> {
         let mut state = self.acp.enter().ok()?;
         let fabric = self.acp.fabric();
-        let State { memory, engine, me, .. } = &mut *state;
+        let State { memory, engine, me, queue: None, .. } = &mut *state else { return None };
         let ((own, at), (span, offset)) = (memory.near(self.to)?, memory.near(self.word)?);
         // Own memory stays registered unless another thread of this rank unregisters it just now.
         let is_own = self.to.rank() == *me && fabric.admits_word_at::<u8, W>(own, at);
@@ -161,7 +168,7 @@ impl<'a, W: AtomicWord> Call<'a> for Atomic<'a, W> {
             engine.fail(handle.0, AcpError::NoSuchRegion { address: self.to });
         }
         if engine.is_settled() {
-            self.acp.settle(handle);
+            self.acp.settle(handle.0);
         }
         Some(handle)
     }

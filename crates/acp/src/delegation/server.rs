@@ -12,7 +12,7 @@ use crate::{
 };
 use core::{future::poll_fn, task::Poll};
 use rdma_fabric::{
-    Amo, AtomicWord, Deps, Fabric, LocalSpan, LocalWord, Rank, RemoteAddr, RemoteWord,
+    Amo, AtomicWord, Deps, Fabric, LocalSpan, Rank, RemoteAddr, RemoteWord,
     join::{Either, race},
     provider::Boxed,
 };
@@ -133,9 +133,7 @@ impl Server {
     ) -> Result<Boxed<'static, Result<()>>> {
         let to = self.memory.word::<W>(to).await?;
         let word = self.memory.word::<W>(word).await?;
-        let own: LocalWord<W> = self.fabric.local_word(word.addr())?;
-        let before = self.fabric.load(&own)?;
-        self.fabric.store(&own, amo.map(W::from_bits).apply(before))?;
+        let before = engine::change_by_cpu(&self.fabric, &word, amo.map(W::from_bits))?;
         let fabric = self.fabric.clone();
         Ok(Box::pin(async move {
             fabric.put_word(&to, before).await?;

@@ -7,7 +7,7 @@
 
 mod flight;
 
-pub(crate) use flight::{Flight, atomic, copy};
+pub(crate) use flight::{Flight, atomic, atomic_by_cpu, change_by_cpu, copy};
 
 use crate::{AcpError, Handle, Order, Result};
 use core::task::{Context, Poll, Waker};
@@ -113,11 +113,6 @@ impl Engine {
         !self.unseen && self.failed.is_empty()
     }
 
-    /// Returns the last operation that is over with all before it.
-    pub(crate) fn over(&self) -> i64 {
-        self.over
-    }
-
     /// Counts an operation that was over when it was posted, with nothing before it. `put` says
     /// whether it needs a barrier to be visible.
     #[inline(always)]
@@ -127,6 +122,21 @@ impl Engine {
         self.unseen |= put;
         self.last = None;
         Handle(self.issued)
+    }
+
+    /// Returns whether an operation waits for others.
+    pub(crate) fn is_held_up(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Returns up to which operation all are over.
+    pub(crate) fn over(&self) -> i64 {
+        self.over
+    }
+
+    /// Takes all failures.
+    pub(crate) fn take_failures(&mut self) -> BTreeMap<i64, AcpError> {
+        core::mem::take(&mut self.failed)
     }
 
     /// Returns how many operations are under way.
@@ -213,7 +223,7 @@ impl Engine {
     }
 
     /// Polls the first pending operation, and starts what waited for it alone.
-    fn poll_front(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    pub(crate) fn poll_front(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let id = self.over + 1;
         match self.pending.front_mut() {
             Some(Stage::Flying(flight)) => match flight.as_mut().poll(cx) {

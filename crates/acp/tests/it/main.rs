@@ -3,3 +3,4 @@
 mod basics;
 mod bed;
 mod delegation;
+mod queue;
