@@ -3,4 +3,8 @@
 mod basics;
 mod bed;
 mod delegation;
+mod programs;
 mod queue;
+mod raw;
+mod threads;
+mod typed;
