@@ -81,9 +81,7 @@ impl Acp {
         }
         self.room().await?;
         let (to, word) = (self.word::<W>(to).await?, self.word::<W>(word).await?);
-        self.with(|state| {
-            state.engine.issue(self.fabric(), Kind::Atomic, atomic(self.fabric(), to, word, amo), order)
-        })
+        self.with(|state| state.engine.issue(self.fabric(), Kind::Atomic, atomic(self.fabric(), to, word, amo), order))
     }
 
     /// Has a copy between other ranks' memory carried out by the destination's rank.

@@ -1,8 +1,14 @@
 //! Reading, writing and changing global memory by value.
 
-use crate::{Acp, AcpError, GlobalAddress, Result, soon::{Call, soon}};
+use crate::{
+    Acp, AcpError, GlobalAddress, Result,
+    soon::{Call, soon},
+};
 use core::{future::Future, marker::PhantomData};
-use rdma_fabric::{Amo, AtomicWord, Fabric, FabricError, Pod, RemoteSpan, join, provider::{Boxed, SHORT}};
+use rdma_fabric::{
+    Amo, AtomicWord, Fabric, FabricError, Pod, RemoteSpan, join,
+    provider::{Boxed, SHORT},
+};
 
 /// Access by value, awaited in place. It stands outside the order of [`Acp::copy`] and
 /// [`Acp::atomic`]: each call ends when its effect is visible.

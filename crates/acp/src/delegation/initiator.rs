@@ -49,13 +49,7 @@ impl Drop for Reply {
 
 /// Asks `server` to carry out a request of rank `me`, when it is first polled, and ends when that is
 /// done.
-pub(crate) fn delegate(
-    memory: &Resolver,
-    me: Rank,
-    server: Rank,
-    request: Request,
-    reply: Reply,
-) -> Result<Flight> {
+pub(crate) fn delegate(memory: &Resolver, me: Rank, server: Rank, request: Request, reply: Reply) -> Result<Flight> {
     let fabric = memory.fabric().clone();
     let area = memory.layout().delegation();
     let at = memory.world_at(server, area)?;

@@ -19,12 +19,7 @@ pub(crate) fn copy(fabric: &Fabric, to: RemoteSpan<u8>, from: RemoteSpan<u8>) ->
 }
 
 /// Changes a word, and stores what it was before in own memory.
-pub(crate) fn atomic<W: AtomicWord>(
-    fabric: &Fabric,
-    to: RemoteWord<W>,
-    word: RemoteWord<W>,
-    amo: Amo<W>,
-) -> Flight {
+pub(crate) fn atomic<W: AtomicWord>(fabric: &Fabric, to: RemoteWord<W>, word: RemoteWord<W>, amo: Amo<W>) -> Flight {
     let fabric = fabric.clone();
     Box::pin(async move {
         let before = fabric.post(op::Atomic { word: &word, amo }).await?.await?;

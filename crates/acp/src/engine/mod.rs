@@ -6,19 +6,19 @@
 //! operation that is over when it is posted, with nothing before it, is never stored.
 
 mod flight;
+mod kind;
 
 pub(crate) use flight::{Flight, atomic, atomic_by_cpu, change_by_cpu, copy};
+pub(crate) use kind::Kind;
 
 use crate::{AcpError, Handle, Order, Result};
 use core::task::{Context, Poll, Waker};
+use kind::Pair;
 use rdma_fabric::Fabric;
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BinaryHeap, VecDeque},
 };
-
-/// From which rank to which a copy goes.
-pub(crate) type Pair = (u32, u32);
 
 #[derive(Default)]
 pub(crate) struct Engine {
@@ -52,19 +52,6 @@ enum Stage {
     Flying(Flight),
     /// Over, behind others that are not.
     Over,
-}
-
-/// What an operation is, as far as its order matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// A copy of this pair.
-    Copy(Pair),
-    /// A copy of this pair that another rank carries out.
-    Delegated {
-        pair: Pair,
-        server: u32,
-    },
-    Atomic,
 }
 
 impl Engine {

@@ -10,7 +10,7 @@ use rdma_fabric::Pod;
 /// It is plain data, so it can be a field of an element, as `next` is of a list's.
 #[derive(bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(transparent)]
-pub struct Link<T: Pod> {
+pub struct Link<T> {
     bits: u64,
     element: PhantomData<T>,
 }

@@ -46,6 +46,7 @@ impl<T: Pod> GlobalPtr<T> {
     /// # Errors
     /// [`AcpError::OutOfBounds`] where it can't be in the same region.
     #[inline]
+    #[allow(clippy::should_implement_trait, reason = "as of pointers")]
     pub fn add(self, elements: usize) -> Result<Self> {
         self.moved(elements, GlobalAddress::checked_add)
     }
@@ -55,6 +56,7 @@ impl<T: Pod> GlobalPtr<T> {
     /// # Errors
     /// As [`GlobalPtr::add`].
     #[inline]
+    #[allow(clippy::should_implement_trait, reason = "as of pointers")]
     pub fn sub(self, elements: usize) -> Result<Self> {
         self.moved(elements, GlobalAddress::checked_sub)
     }

@@ -34,8 +34,18 @@ enum Wish {
 #[derive(Clone, Debug)]
 enum Step {
     /// Destination, source, their ranks, words.
-    Copy { to: (usize, usize), from: (usize, usize), words: usize, wish: Wish },
-    Atomic { to: usize, word: (usize, usize), amo: Amo<u64>, wish: Wish },
+    Copy {
+        to: (usize, usize),
+        from: (usize, usize),
+        words: usize,
+        wish: Wish,
+    },
+    Atomic {
+        to: usize,
+        word: (usize, usize),
+        amo: Amo<u64>,
+        wish: Wish,
+    },
     /// Wait for the operation so many back; or for all, and compare a rank's memory.
     Complete(usize),
     Compare(usize),

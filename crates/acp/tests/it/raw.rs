@@ -40,12 +40,16 @@ impl Raw {
     }
 
     async fn copy(&self, to: u64, from: u64, bytes: usize, order: i64) -> i64 {
-        let (Some(to), Some(from)) = (GlobalAddress::from_bits(to), GlobalAddress::from_bits(from)) else { return NULL };
+        let (Some(to), Some(from)) = (GlobalAddress::from_bits(to), GlobalAddress::from_bits(from)) else {
+            return NULL;
+        };
         self.0.copy(to, from, bytes, Order::from_raw(order)).await.map_or(NULL, |handle| handle.number())
     }
 
     async fn add4(&self, to: u64, word: u64, value: u32, order: i64) -> i64 {
-        let (Some(to), Some(word)) = (GlobalAddress::from_bits(to), GlobalAddress::from_bits(word)) else { return NULL };
+        let (Some(to), Some(word)) = (GlobalAddress::from_bits(to), GlobalAddress::from_bits(word)) else {
+            return NULL;
+        };
         self.0.atomic(to, word, Amo::Add(value), Order::from_raw(order)).await.map_or(NULL, |handle| handle.number())
     }
 

@@ -146,7 +146,10 @@ fn arithmetic_is_checked() {
     assert_eq!(last.elements_from(first), Some((MAX_REGION_BYTES / 4) as usize - 1));
     assert_eq!((first.elements_from(last), last.sub((MAX_REGION_BYTES / 4) as usize - 1)), (None, Ok(first)));
     assert!(first < last && last.cast::<u64>().is_err() && last.cast::<u16>().is_ok());
-    assert_eq!(GlobalPtr::<()>::new(base).expect("aligned").elements_from(GlobalPtr::new(base).expect("aligned")), Some(0));
+    assert_eq!(
+        GlobalPtr::<()>::new(base).expect("aligned").elements_from(GlobalPtr::new(base).expect("aligned")),
+        Some(0)
+    );
     assert!(last.slice(1).is_ok() && last.slice(2).is_err() && last.slice(usize::MAX).is_err());
     assert_eq!(last.slice(1).map(|one| one.slice(1..)).expect("one").map(GlobalSlice::len), Ok(0));
     assert_eq!(GlobalSlice::<u64>::from_words([0, 1]), None);

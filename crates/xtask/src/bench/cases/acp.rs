@@ -20,11 +20,10 @@ const ADD_THREADS: Case =
 const TYPED: Case =
     Case::new("acp-fetch-add", "GlobalAtomic::fetch_add on an owned line", Takes::Origin).goal(Goal::Ratio(1.5));
 const COPY: Case = Case::new("acp-copy", "copy 8 B + complete", Takes::Origin).goal(Goal::Ratio(2.0));
-const ORDERED: Case =
-    Case::new("acp-copy-chain", "three copies of 8 B in order + complete; beside one", Takes::Origin)
-        .goal(Goal::Ratio(3.5));
-const REMOTE: Case =
-    Case::new("acp-copy-remote", "copy within the peer's memory + complete", Takes::Origin).goal(Goal::Ratio(1.0 / 0.85));
+const ORDERED: Case = Case::new("acp-copy-chain", "three copies of 8 B in order + complete; beside one", Takes::Origin)
+    .goal(Goal::Ratio(3.5));
+const REMOTE: Case = Case::new("acp-copy-remote", "copy within the peer's memory + complete", Takes::Origin)
+    .goal(Goal::Ratio(1.0 / 0.85));
 const BY_WAY: Case = Case::new("acp-copy-direct", "the same, beside copies by way of own memory", Takes::Origin)
     .goal(Goal::Ratio(1.0 / 1.6));
 
@@ -42,7 +41,8 @@ pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
     let options = Options::default().starter_bytes(LONG_AT as usize + 2 * LONG);
     let acp = Acp::init_with(pair.fabric, options).await?;
     let many = Acp::init_with(pair.fabric, options.threads(Threads::Many)).await?;
-    let starters = |acp: &Acp| -> acp::Result<[GlobalAddress; 2]> { Ok([acp.starter(acp.rank())?, acp.starter(PEER)?]) };
+    let starters =
+        |acp: &Acp| -> acp::Result<[GlobalAddress; 2]> { Ok([acp.starter(acp.rank())?, acp.starter(PEER)?]) };
     let [own, peer] = starters(&acp)?;
     touch(&acp, own).await?;
     acp.sync().await?;
