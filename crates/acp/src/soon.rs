@@ -3,6 +3,7 @@
 use crate::Result;
 use core::{
     future::Future,
+    mem,
     pin::Pin,
     task::{Context, Poll},
 };
@@ -23,16 +24,17 @@ pub(crate) trait Call<'a>: Sized {
 
 /// Tries a call at its first poll; awaits the boxed rest if that was not enough.
 #[must_use = "futures do nothing unless they are polled"]
-pub(crate) struct Soon<'a, C: Call<'a>> {
-    /// `None` after the first poll.
-    call: Option<C>,
-    rest: Option<Boxed<'a, Result<C::Out>>>,
+pub(crate) enum Soon<'a, C: Call<'a>> {
+    /// Not polled yet.
+    First(C),
+    Rest(Boxed<'a, Result<C::Out>>),
+    Over,
 }
 
 /// Returns the future of a call.
 #[inline(always)]
 pub(crate) fn soon<'a, C: Call<'a>>(call: C) -> Soon<'a, C> {
-    Soon { call: Some(call), rest: None }
+    Soon::First(call)
 }
 
 // Nothing in the future is pinned.
@@ -43,13 +45,15 @@ impl<'a, C: Call<'a>> Future for Soon<'a, C> {
 
     #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<C::Out>> {
-        if let Some(call) = self.call.take() {
-            match call.now() {
+        let rest = match mem::replace(&mut *self, Soon::Over) {
+            Soon::First(call) => match call.now() {
                 Some(out) => return Poll::Ready(Ok(out)),
-                None => self.rest = Some(rest_of(call)),
-            }
-        }
-        poll_rest(&mut self.rest, cx)
+                None => rest_of(call),
+            },
+            Soon::Rest(rest) => rest,
+            Soon::Over => again(),
+        };
+        poll_rest(rest, &mut self, cx)
     }
 }
 
@@ -59,7 +63,22 @@ fn rest_of<'a, C: Call<'a>>(call: C) -> Boxed<'a, Result<C::Out>> {
     call.later()
 }
 
+#[cold]
 #[inline(never)]
-fn poll_rest<Out>(rest: &mut Option<Boxed<'_, Out>>, cx: &mut Context<'_>) -> Poll<Out> {
-    rest.as_mut().expect("polled after the end").as_mut().poll(cx)
+fn again() -> ! {
+    panic!("a future is not polled after its end")
+}
+
+/// Polls the rest, and keeps it if it is not over.
+#[inline(never)]
+fn poll_rest<'a, C: Call<'a>>(
+    mut rest: Boxed<'a, Result<C::Out>>,
+    future: &mut Soon<'a, C>,
+    cx: &mut Context<'_>,
+) -> Poll<Result<C::Out>> {
+    let poll = rest.as_mut().poll(cx);
+    if poll.is_pending() {
+        *future = Soon::Rest(rest);
+    }
+    poll
 }

@@ -20,7 +20,8 @@ use std::sync::{Mutex, PoisonError};
 ///
 /// Turns are meant to be short. Leaving is a plain store, and entering one atomic operation; who
 /// finds the value in use queues for it, asleep, and the first of the queue yields its CPU until the
-/// turn is over.
+/// turn is over. It shares no pair of cache lines with anything else.
+#[repr(align(128))]
 pub struct TurnCell<T> {
     /// The thread that made it, if nobody else may use it; otherwise 0.
     thread: u64,
