@@ -1,7 +1,7 @@
 //! Beginning, end, and who is there.
 
 use crate::{
-    AcpError, GlobalAddress, Options, Result,
+    AcpError, GlobalAddress, Handle, Options, Result,
     address::{MAX_COLOURS, MAX_RANKS, Tag},
     directory::Resolver,
     shared::Shared,
@@ -12,9 +12,15 @@ use core::{
     convert::Infallible,
     fmt,
     future::Future,
-    sync::atomic::{AtomicU32, Ordering::Relaxed},
+    sync::atomic::{
+        AtomicI64, AtomicU32,
+        Ordering::{Acquire, Relaxed, Release},
+    },
 };
-use rdma_fabric::{Fabric, Group, Pod, Rank, provider::Boxed};
+use rdma_fabric::{
+    Fabric, Group, Pod, Rank,
+    provider::{Boxed, Turn},
+};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// One rank's access to the global memory of a job.
@@ -30,6 +36,9 @@ struct Inner {
     fabric: Fabric,
     options: Options,
     state: Shared<State>,
+    /// All operations up to this one are complete, and there is no failure that nobody was told of.
+    /// Written in a turn of `state`.
+    settled: AtomicI64,
     /// This rank, which a reset changes.
     me: AtomicU32,
     /// All ranks; taken out while a collective call is under way.
@@ -70,9 +79,10 @@ impl Acp {
             let resolver = Resolver::new(&fabric, layout, memory.key(), None);
             let state = State::new(memory, fabric.rank(), resolver, &options)?;
             let state = Shared::new(options.threads, state);
+            let settled = AtomicI64::new(0);
             world.barrier().await?;
             let (me, world) = (AtomicU32::new(fabric.rank().number()), Mutex::new(Some(world)));
-            Ok(Acp { inner: Arc::new(Inner { fabric, options, state, me, world }) })
+            Ok(Acp { inner: Arc::new(Inner { fabric, options, state, settled, me, world }) })
         });
         started
     }
@@ -139,7 +149,10 @@ impl Acp {
         let memory = fabric.alloc_symmetric(layout.bytes()).await?;
         let resolver = Resolver::new(fabric, layout, memory.key(), places);
         let begun = State::new(memory, rank, resolver, &self.inner.options)?;
-        let before = self.with(|state| core::mem::replace(state, begun))?;
+        let before = self.with(|state| {
+            self.settle(0);
+            core::mem::replace(state, begun)
+        })?;
         drop(before);
         self.inner.me.store(rank.number(), Relaxed);
         Ok(world.barrier().await?)
@@ -220,6 +233,24 @@ impl Acp {
             return Err(AcpError::NoSuchRank { rank, ranks });
         }
         Ok(GlobalAddress::new(rank, 0, tag, 0))
+    }
+
+    /// Returns whether an operation and all earlier ones are known to be complete.
+    #[inline(always)]
+    pub(crate) fn is_settled(&self, handle: Handle) -> bool {
+        // Acquire: pairs with the release in `settle`, behind what the operations' threads saw.
+        handle.0 <= self.inner.settled.load(Acquire)
+    }
+
+    /// Makes it known that all operations up to this one are complete. Called in a turn.
+    #[inline(always)]
+    pub(crate) fn settle(&self, last: i64) {
+        self.inner.settled.store(last, Release);
+    }
+
+    #[inline(always)]
+    pub(crate) fn enter(&self) -> Result<Turn<'_, State>> {
+        self.inner.state.enter()
     }
 
     #[inline(always)]

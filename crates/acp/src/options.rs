@@ -11,7 +11,8 @@ const MOST: usize = 4 << 30;
 /// Who calls one rank's [`Acp`](crate::Acp).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Threads {
-    /// The thread that made it. Any other gets [`AcpError::OtherThread`].
+    /// The thread that made it. Any other gets [`AcpError::OtherThread`], unless it only waits for
+    /// what is known to be complete.
     #[default]
     One,
     /// Any thread, any number at a time: each call takes a lock.
