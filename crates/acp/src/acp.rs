@@ -3,6 +3,7 @@
 use crate::{
     AcpError, GlobalAddress, Options, Result,
     address::{MAX_COLOURS, MAX_RANKS, Tag},
+    channel::Channels,
     directory::Resolver,
     shared::Shared,
     starter::Layout,
@@ -13,7 +14,7 @@ use core::{
     future::Future,
     sync::atomic::{AtomicU32, Ordering::Relaxed},
 };
-use rdma_fabric::{Fabric, Group, Rank, provider::Boxed};
+use rdma_fabric::{Fabric, Group, Rank, RemoteAddr, provider::Boxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// One rank's access to the global memory of a job.
@@ -29,6 +30,7 @@ struct Inner {
     fabric: Fabric,
     options: Options,
     state: Shared<State>,
+    channels: Shared<Channels>,
     /// This rank, which a reset changes.
     me: AtomicU32,
     /// All ranks; taken out while a collective call is under way.
@@ -68,10 +70,13 @@ impl Acp {
             let memory = fabric.alloc_symmetric(layout.bytes()).await?;
             world.barrier().await?;
             let resolver = Resolver::new(&fabric, layout, memory.key(), None);
+            let table = channel_table(&resolver, fabric.rank())?;
+            let channels = Channels::new(&fabric, fabric.rank(), table, options.channels)?;
+            let channels = Shared::new(options.threads, channels);
             let state = State::new(memory, fabric.rank(), resolver);
             let state = Shared::new(options.threads, state);
             let (me, world) = (AtomicU32::new(fabric.rank().number()), Mutex::new(Some(world)));
-            Ok(Acp { inner: Arc::new(Inner { fabric, options, state, me, world }) })
+            Ok(Acp { inner: Arc::new(Inner { fabric, options, state, channels, me, world }) })
         });
         started
     }
@@ -128,6 +133,8 @@ impl Acp {
         let memory = fabric.alloc_symmetric(layout.bytes()).await?;
         world.barrier().await?;
         let resolver = Resolver::new(fabric, layout, memory.key(), places);
+        let table = channel_table(&resolver, rank)?;
+        self.channels(|channels| channels.renew(rank, table))??;
         let begun = State::new(memory, rank, resolver);
         let before = self.with(|state| core::mem::replace(state, begun))?;
         drop(before);
@@ -204,6 +211,11 @@ impl Acp {
         Ok(GlobalAddress::new(rank, 0, tag, 0))
     }
 
+    /// Uses the channels of this rank.
+    pub(crate) fn channels<Out>(&self, used: impl FnOnce(&mut Channels) -> Out) -> Result<Out> {
+        self.inner.channels.with(used)
+    }
+
     #[inline(always)]
     pub(crate) fn with<Out>(&self, used: impl FnOnce(&mut State) -> Out) -> Result<Out> {
         self.inner.state.with(used)
@@ -213,4 +225,10 @@ impl Acp {
     pub(crate) fn try_with<Out>(&self, used: impl FnOnce(&mut State) -> Result<Out>) -> Result<Out> {
         self.inner.state.with(used)?
     }
+}
+
+/// Returns where a rank's table of requests to connect is.
+fn channel_table(memory: &Resolver, rank: Rank) -> Result<RemoteAddr> {
+    let start = memory.layout().area(Tag::CHANNELS).map_or(0, |(start, _)| start);
+    memory.world_at(rank, start)
 }

@@ -19,6 +19,7 @@
 
 mod acp;
 mod address;
+mod channel;
 mod delegation;
 mod directory;
 mod engine;
@@ -37,7 +38,10 @@ mod values;
 
 pub use acp::Acp;
 pub use address::{GlobalAddress, MAX_COLOURS, MAX_RANKS, MAX_REGION_BYTES};
-pub use error::{AcpError, OptionError, OutOfBounds, Result};
+pub use channel::{
+    Arrival, ChannelOptions, Outcome, Receiver, Request, SegmentDestination, SegmentSource, Sender,
+};
+pub use error::{AcpError, OptionError, OutOfBounds, Result, SegmentsDiffer};
 pub use memory::{Key, RegisterError};
 pub use options::{Options, Threads};
 pub use order::{Handle, Order};

@@ -1,7 +1,7 @@
 //! How a job uses global addresses.
 
 use crate::{
-    AcpError, Result,
+    AcpError, ChannelOptions, Result,
     address::{MAX_TAGS, Tag},
 };
 
@@ -35,6 +35,8 @@ pub struct Options {
     pub depth: usize,
     /// Who calls.
     pub threads: Threads,
+    /// The sizes of channels.
+    pub channels: ChannelOptions,
 }
 
 impl Default for Options {
@@ -48,6 +50,7 @@ impl Default for Options {
             regions: 64,
             depth: 4096,
             threads: Threads::One,
+            channels: ChannelOptions::default(),
         }
     }
 }
@@ -64,7 +67,7 @@ macro_rules! setters {
 }
 
 impl Options {
-    setters!(starter_bytes: usize, heap_bytes: usize, channel_bytes: usize, regions: usize, depth: usize, threads: Threads);
+    setters!(starter_bytes: usize, heap_bytes: usize, channel_bytes: usize, regions: usize, depth: usize, threads: Threads, channels: ChannelOptions);
 
     /// The most regions that programs can register.
     const MOST_REGIONS: usize = MAX_TAGS - Tag::FIRST_FREE as usize;
@@ -83,7 +86,7 @@ impl Options {
             Options { channel_bytes, .. } if channel_bytes > MOST => {
                 bad("channel_bytes", "at most 4 GiB", channel_bytes)
             }
-            good => Ok(good),
+            good => good.channels.check(good.channel_bytes).map(|()| good),
         }
     }
 }

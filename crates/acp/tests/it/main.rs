@@ -2,3 +2,5 @@
 
 mod basics;
 mod bed;
+mod channels;
+mod segments;

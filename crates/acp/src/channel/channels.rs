@@ -1,0 +1,351 @@
+//! The channels and segmented buffers of one rank.
+//!
+//! Nobody works in the background. Whoever awaits anything of a rank's channels polls all of them,
+//! and their waits for own words; whatever that brings about wakes the other tasks that wait.
+
+use super::{
+    ChannelOptions,
+    end::{End, Ended},
+    incoming::Incoming,
+    link::{BLOCK_BYTES, Near, Watch},
+    outgoing::Outgoing,
+    segments::{Buffer, Destination, Source},
+    table::{self, Ask, Asker, Kind},
+};
+use crate::{AcpError, Result};
+use core::task::{Context, Poll, Waker};
+use rdma_fabric::{Fabric, LocalWord, Rank, RemoteAddr, provider::Boxed};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What became of a message that was received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// Bytes that are in the buffer, from its start.
+    pub bytes: usize,
+    /// Bytes that were dropped, because the buffer was too short.
+    pub dropped: u64,
+}
+
+/// What a request yields.
+#[derive(Debug)]
+pub(super) enum Done {
+    Sent(Vec<u8>),
+    Received(Vec<u8>, Arrival),
+    Freed,
+}
+
+/// The requests of a rank.
+#[derive(Default)]
+pub(super) struct Results {
+    made: u64,
+    finished: u64,
+    over: BTreeMap<u64, Result<Done>>,
+    /// Those that are not over, and whose result nobody wants.
+    forgotten: BTreeSet<u64>,
+}
+
+impl Results {
+    fn begin(&mut self) -> u64 {
+        self.made += 1;
+        self.made
+    }
+
+    pub(super) fn finish(&mut self, request: u64, result: Result<Done>) {
+        self.finished += 1;
+        if !self.forgotten.remove(&request) {
+            self.over.insert(request, result);
+        }
+    }
+
+    pub(super) fn take(&mut self, request: u64) -> Option<Result<Done>> {
+        self.over.remove(&request)
+    }
+
+    pub(super) fn is_over(&self, request: u64) -> bool {
+        self.over.contains_key(&request)
+    }
+}
+
+/// What an end needs to make progress.
+pub(super) struct Turn<'a, 'b> {
+    pub(super) fabric: &'a Fabric,
+    pub(super) cx: &'a mut Context<'b>,
+    pub(super) results: &'a mut Results,
+    /// The word that those have changed who have asked to connect, and what it was when this rank
+    /// last took requests out of its table.
+    pub(super) bell: &'a LocalWord<u64>,
+    pub(super) rung: u64,
+    /// Whether puts to one rank become visible in order.
+    pub(super) in_order: bool,
+    /// Whether anything has happened that somebody may wait for.
+    pub(super) changed: bool,
+}
+
+pub(crate) struct Channels {
+    pub(super) fabric: Fabric,
+    me: Rank,
+    options: ChannelOptions,
+    /// This rank's table of requests to connect.
+    table: RemoteAddr,
+    bell: LocalWord<u64>,
+    rung: u64,
+    taking: Option<Boxed<'static, Result<Vec<Ask>>>>,
+    watch: Watch,
+    /// Requests for ends that this rank has not created.
+    unmatched: BTreeMap<Asker, Ask>,
+    /// The ends that wait for a request.
+    expected: BTreeMap<Asker, u64>,
+    ends: BTreeMap<u64, Ended>,
+    /// Ends that were created, in all and for each peer, kind and direction.
+    created: u64,
+    numbers: BTreeMap<(Rank, Kind, bool), u32>,
+    pub(super) results: Results,
+    /// The tasks that wait.
+    wakers: Vec<Waker>,
+}
+
+impl Channels {
+    /// Creates what rank `me` has, whose table is at `table`.
+    pub(crate) fn new(fabric: &Fabric, me: Rank, table: RemoteAddr, options: ChannelOptions) -> Result<Self> {
+        Ok(Channels {
+            fabric: fabric.clone(),
+            me,
+            options,
+            table,
+            bell: fabric.local_word(table)?,
+            rung: 0,
+            taking: None,
+            watch: Watch::default(),
+            unmatched: BTreeMap::new(),
+            expected: BTreeMap::new(),
+            ends: BTreeMap::new(),
+            created: 0,
+            numbers: BTreeMap::new(),
+            results: Results::default(),
+            wakers: Vec::new(),
+        })
+    }
+
+    /// Begins anew, as another rank: all ends are gone, and their requests fail.
+    pub(crate) fn renew(&mut self, me: Rank, table: RemoteAddr) -> Result<()> {
+        let mut begun = Channels::new(&self.fabric, me, table, self.options)?;
+        begun.created = self.created;
+        begun.results = core::mem::take(&mut self.results);
+        for (number, mut ended) in core::mem::take(&mut self.ends) {
+            ended.fail(AcpError::NoSuchChannel { number }, &mut begun.results);
+        }
+        self.wake();
+        *self = begun;
+        Ok(())
+    }
+
+    /// Checks that there can be a connection with a rank.
+    fn checked(&self, peer: Rank) -> Result<()> {
+        let ranks = self.fabric.ranks();
+        match peer {
+            _ if peer.index() >= ranks => Err(AcpError::NoSuchRank { rank: peer, ranks }),
+            _ if peer == self.me => Err(AcpError::SelfChannel { rank: peer }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns how many ends of this kind and direction were created for a peer, and counts one
+    /// more.
+    fn number(&mut self, peer: Rank, kind: Kind, sends: bool) -> u32 {
+        let next = self.numbers.entry((peer, kind, sends)).or_default();
+        let number = *next;
+        *next = next.wrapping_add(1);
+        number
+    }
+
+    fn insert(&mut self, end: End) -> u64 {
+        self.created += 1;
+        self.ends.insert(self.created, Ended::new(end));
+        self.created
+    }
+
+    /// Creates the sending end of a channel to rank `peer`, which is `place` of the fabric.
+    pub(super) fn create_sender(&mut self, [peer, place]: [Rank; 2]) -> Result<u64> {
+        self.checked(peer)?;
+        let near = Near::new(&self.fabric, peer, place, BLOCK_BYTES)?;
+        let asking = self.asking(&near, Kind::Channel, 0, 0);
+        Ok(self.insert(End::Outgoing(Box::new(Outgoing::new(near, asking, &self.options)))))
+    }
+
+    /// Returns a request to connect, which is made when it is first polled.
+    fn asking(&mut self, near: &Near, kind: Kind, slots: u64, slot_bytes: u64) -> Boxed<'static, Result<()>> {
+        let (fabric, entries) = (self.fabric.clone(), self.options.table_entries as u64);
+        let asker = (self.me, kind, self.number(near.peer, kind, true));
+        let ask = Ask { asker, block: near.region.key(), slots, slot_bytes };
+        Box::pin(table::ask(fabric, RemoteAddr { rank: near.place, ..self.table }, entries, ask))
+    }
+
+    /// Creates the receiving end of a channel from rank `peer`.
+    pub(super) fn create_receiver(&mut self, [peer, place]: [Rank; 2]) -> Result<u64> {
+        self.checked(peer)?;
+        let end = Incoming::new(&self.fabric, [peer, place], &self.options)?;
+        let number = self.insert(End::Incoming(Box::new(end)));
+        self.expect(peer, Kind::Channel, number)
+    }
+
+    /// Connects an end with the request that it waits for, or remembers that it waits.
+    fn expect(&mut self, peer: Rank, kind: Kind, end: u64) -> Result<u64> {
+        let asker = (peer, kind, self.number(peer, kind, false));
+        match self.unmatched.remove(&asker) {
+            Some(ask) => self.connect(end, ask),
+            None => {
+                self.expected.insert(asker, end);
+            }
+        }
+        Ok(end)
+    }
+
+    fn connect(&mut self, number: u64, ask: Ask) {
+        if let Some(ended) = self.ends.get_mut(&number) {
+            ended.connect(&self.fabric, ask, &mut self.results);
+        }
+    }
+
+    /// Creates the source of a segmented buffer.
+    pub(super) fn create_source(&mut self, [peer, place]: [Rank; 2], buffer: Buffer) -> Result<u64> {
+        self.checked(peer)?;
+        let near = Near::new(&self.fabric, peer, place, BLOCK_BYTES)?;
+        let data = self.fabric.local_span(buffer.at, buffer.bytes())?;
+        let asking = self.asking(&near, Kind::Segments, buffer.segments, buffer.segment_bytes as u64);
+        Ok(self.insert(End::Source(Box::new(Source::new(near, asking, buffer, data)))))
+    }
+
+    /// Creates the destination of a segmented buffer.
+    pub(super) fn create_destination(&mut self, [peer, place]: [Rank; 2], buffer: Buffer) -> Result<u64> {
+        self.checked(peer)?;
+        let near = Near::new(&self.fabric, peer, place, BLOCK_BYTES)?;
+        let number = self.insert(End::Destination(Box::new(Destination::new(near, buffer))));
+        self.expect(peer, Kind::Segments, number)
+    }
+
+    /// Returns an end by its number.
+    pub(super) fn end(&mut self, number: u64) -> Result<&mut Ended> {
+        self.ends.get_mut(&number).ok_or(AcpError::NoSuchChannel { number })
+    }
+
+    fn unfreed(&mut self, number: u64) -> Result<&mut Ended> {
+        match self.end(number)? {
+            ended if ended.end.is_freed() => Err(AcpError::NoSuchChannel { number }),
+            ended => Ok(ended),
+        }
+    }
+
+    /// Makes a request of an end.
+    pub(super) fn request(&mut self, number: u64, made: impl FnOnce(&mut End, u64) -> Result<()>) -> Result<u64> {
+        let request = self.results.begin();
+        let ended = self.unfreed(number)?;
+        ended.check()?;
+        made(&mut ended.end, request)?;
+        Ok(request)
+    }
+
+    /// Makes the last request of an end, which takes it away even if it has failed.
+    pub(super) fn free(&mut self, number: u64) -> Result<u64> {
+        let request = self.results.begin();
+        let ended = self.unfreed(number)?;
+        match ended.check() {
+            Ok(()) => ended.end.free(request),
+            Err(error) => {
+                self.ends.remove(&number);
+                self.results.finish(request, Err(error));
+            }
+        }
+        Ok(request)
+    }
+
+    /// Forgets a request whose result nobody wants any more. What has not begun is withdrawn.
+    pub(super) fn forget(&mut self, end: u64, request: u64) {
+        let withdrawn = match self.ends.get_mut(&end) {
+            Some(ended) => ended.end.withdraw(request),
+            None => false,
+        };
+        if !withdrawn && self.results.take(request).is_none() {
+            self.results.forgotten.insert(request);
+        }
+    }
+
+    /// Does for all ends what can be done now, though nobody waits.
+    pub(super) fn step(&mut self) -> Result<()> {
+        self.progress(&mut Context::from_waker(Waker::noop()))?;
+        // The waits have lost the waker of whoever does.
+        self.wake();
+        Ok(())
+    }
+
+    /// Does for all ends what can be done now.
+    pub(super) fn progress(&mut self, cx: &mut Context<'_>) -> Result<()> {
+        let in_order = self.fabric.caps().puts_in_order;
+        let finished = self.results.finished;
+        let mut changed = false;
+        loop {
+            self.take_asks(cx)?;
+            let Channels { fabric, results, bell, rung, ends, watch, taking, .. } = self;
+            let (fabric, bell, rung) = (&*fabric, &*bell, *rung);
+            let mut turn = Turn { fabric, cx, results, bell, rung, in_order, changed: false };
+            let mut awaited = false;
+            ends.retain(|_, ended| {
+                let over = ended.advance(&mut turn);
+                awaited |= !over && ended.end.waits_to_be_asked();
+                !over
+            });
+            if awaited
+                && taking.is_none()
+                // The ends know which ranks they wait for; this wait is for requests of any.
+                && let Poll::Ready(rings) = watch.poll(&mut turn, bell, fabric.rank(), rung)
+            {
+                rings?;
+            }
+            changed |= turn.changed;
+            if taking.is_some() || fabric.load(bell)? == rung {
+                break;
+            }
+        }
+        if changed || self.results.finished != finished {
+            self.wakers.drain(..).filter(|waker| !waker.will_wake(cx.waker())).for_each(Waker::wake);
+        }
+        Ok(())
+    }
+
+    /// Takes requests to connect out of the table, if there are any.
+    fn take_asks(&mut self, cx: &mut Context<'_>) -> Result<()> {
+        loop {
+            if let Some(taking) = &mut self.taking {
+                let Poll::Ready(asks) = taking.as_mut().poll(cx) else { return Ok(()) };
+                self.taking = None;
+                for ask in asks? {
+                    match self.expected.remove(&ask.asker) {
+                        Some(end) => self.connect(end, ask),
+                        None => {
+                            self.unmatched.insert(ask.asker, ask);
+                        }
+                    }
+                }
+            }
+            let rung = self.fabric.load(&self.bell)?;
+            if rung == self.rung {
+                return Ok(());
+            }
+            self.rung = rung;
+            let entries = self.options.table_entries as u64;
+            self.taking = Some(Box::pin(table::take(self.fabric.clone(), self.table, entries)));
+        }
+    }
+
+    /// Keeps the waker of a task that waits.
+    pub(super) fn remember(&mut self, cx: &Context<'_>) {
+        if !self.wakers.iter().any(|waker| waker.will_wake(cx.waker())) {
+            self.wakers.push(cx.waker().clone());
+        }
+    }
+
+    /// Wakes all tasks that wait: the one that polled last, whose waker the waits have, has gone.
+    pub(super) fn wake(&mut self) {
+        self.wakers.drain(..).for_each(Waker::wake);
+    }
+}
+
