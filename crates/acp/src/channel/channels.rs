@@ -75,8 +75,6 @@ pub(super) struct Turn<'a, 'b> {
     /// last took requests out of its table.
     pub(super) bell: &'a LocalWord<u64>,
     pub(super) rung: u64,
-    /// Whether puts to one rank become visible in order.
-    pub(super) in_order: bool,
     /// Whether anything has happened that somebody may wait for.
     pub(super) changed: bool,
 }
@@ -279,14 +277,13 @@ impl Channels {
 
     /// Does for all ends what can be done now.
     pub(super) fn progress(&mut self, cx: &mut Context<'_>) -> Result<()> {
-        let in_order = self.fabric.caps().puts_in_order;
         let finished = self.results.finished;
         let mut changed = false;
         loop {
             self.take_asks(cx)?;
             let Channels { fabric, results, bell, rung, ends, watch, taking, .. } = self;
             let (fabric, bell, rung) = (&*fabric, &*bell, *rung);
-            let mut turn = Turn { fabric, cx, results, bell, rung, in_order, changed: false };
+            let mut turn = Turn { fabric, cx, results, bell, rung, changed: false };
             let mut awaited = false;
             ends.retain(|_, ended| {
                 let over = ended.advance(&mut turn);

@@ -72,8 +72,7 @@ impl Incoming {
         let (data_at, slots, slot_bytes) = (BLOCK_BYTES as u64, self.slots, self.slot_bytes as u64);
         let answer = Answer { tail: key, data: key, data_at, slots, slot_bytes };
         let block = RemoteAddr { rank: self.near.place, region: ask.block, offset: 0 };
-        let head = fabric.remote_word(block)?;
-        self.telling = Some(Telling::new(head, 1, Box::pin(answer.give(fabric.clone(), block))));
+        self.telling = Some(Telling::new(fabric, answer, block)?);
         Ok(())
     }
 
@@ -123,12 +122,8 @@ impl Incoming {
             }
             while self.taken < tail && !self.disconnected && self.take_slot(turn)? {}
             let head = self.taken + 1;
-            let last = self.disconnected;
-            let told = self.telling.as_mut().map_or(Ok(false), |telling| match last {
-                true => telling.poll_visible(turn, head),
-                false => telling.poll(turn, head),
-            })?;
-            if last {
+            let told = self.telling.as_mut().map_or(Ok(false), |telling| telling.poll(turn, head))?;
+            if self.disconnected {
                 let peer = self.near.peer;
                 for Wanted { request, .. } in self.wanted.drain(..) {
                     turn.results.finish(request, Err(AcpError::Disconnected { peer }));

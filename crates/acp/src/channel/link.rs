@@ -5,16 +5,17 @@
 //! number of slots put; the head is the number taken *plus one*, and 0 until there is a connection.
 //!
 //! # Order
-//! A word that says how far one side is must not become visible before the bytes that it speaks of,
-//! nor after a later value of itself. Both are puts to the same rank, which no network needs to keep
-//! in order, so a flush stands between them, unless [`rdma_fabric::Caps::puts_in_order`] says that
-//! it need not.
+//! Head and tail are only ever added to, by atomics, so it does not matter in which order additions
+//! arrive, and nobody has to wait for the one before. An addition to the tail must not overtake the
+//! bytes it speaks of: they are put before it, and a flush stands between, unless
+//! [`rdma_fabric::Caps::put_order`] orders puts before later atomics on the same rank. An addition to
+//! the head follows reads of own memory, which are over.
 
 use super::{channels::Turn, options::ChannelOptions};
 use crate::{AcpError, Result};
 use core::task::Poll;
 use rdma_fabric::{
-    Deps, Fabric, FabricError, LocalWord, Rank, Region, RegionKey, RemoteAddr, RemoteSpan, RemoteWord, join,
+    Amo, Deps, Fabric, FabricError, LocalWord, PutOrder, Rank, Region, RegionKey, RemoteAddr, RemoteSpan, RemoteWord,
     provider::Boxed,
 };
 
@@ -102,6 +103,22 @@ pub(super) struct Far {
     pub(super) slot_bytes: usize,
 }
 
+impl Far {
+    /// Adds to the tail, behind all bytes that were put before.
+    pub(super) async fn add(&self, fabric: &Fabric, more: u64) -> Result<()> {
+        if !are_puts_first(fabric) {
+            fabric.flush(self.tail.rank()).await?;
+        }
+        fabric.fetch_add(&self.tail, more).await?;
+        Ok(())
+    }
+}
+
+/// Returns whether puts are ordered before later atomics on the same rank.
+pub(super) fn are_puts_first(fabric: &Fabric) -> bool {
+    fabric.caps().put_order >= PutOrder::SameTarget
+}
+
 /// What a receiving side answers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Answer {
@@ -115,13 +132,13 @@ pub(super) struct Answer {
 impl Answer {
     const WORDS: usize = 5;
 
-    /// Puts the answer into the control block of a sending side, and then the head.
-    pub(super) async fn give(self, fabric: Fabric, block: RemoteAddr) -> Result<()> {
+    /// Puts the answer into the control block of a sending side, and makes the head 1.
+    async fn give(self, fabric: Fabric, block: RemoteAddr) -> Result<()> {
         let words = [self.tail.to_bits(), self.data.to_bits(), self.data_at, self.slots, self.slot_bytes];
         let at = RemoteAddr { offset: block.offset + ANSWER_AT as u64, ..block };
         fabric.put(&fabric.remote_span::<u64>(at, Self::WORDS)?, words).await?;
         fabric.flush(block.rank).await?;
-        fabric.put_word(&fabric.remote_word::<u64>(block)?, 1).await?;
+        fabric.fetch_add(&fabric.remote_word::<u64>(block)?, 1).await?;
         Ok(())
     }
 
@@ -159,71 +176,42 @@ pub(super) fn stride(slot_bytes: usize) -> usize {
 pub(super) struct Telling {
     word: RemoteWord<u64>,
     told: u64,
-    /// What is known to be visible there.
-    visible: u64,
-    flight: Option<Flight>,
-}
-
-struct Flight {
-    told: u64,
-    visible: u64,
-    work: Boxed<'static, Result<()>>,
+    /// The answer to the request to connect, until it is given.
+    answer: Option<Boxed<'static, Result<()>>>,
+    /// What has been told, and may not have arrived.
+    flights: Vec<Boxed<'static, Result<()>>>,
 }
 
 impl Telling {
-    /// Begins with work that makes the word `told`.
-    pub(super) fn new(word: RemoteWord<u64>, told: u64, work: Boxed<'static, Result<()>>) -> Self {
-        Telling { word, told: 0, visible: 0, flight: Some(Flight { told, visible: 0, work }) }
+    /// Begins with an answer, which makes the word 1.
+    pub(super) fn new(fabric: &Fabric, answer: Answer, block: RemoteAddr) -> Result<Self> {
+        let word = fabric.remote_word(block)?;
+        let answer: Boxed<'static, Result<()>> = Box::pin(answer.give(fabric.clone(), block));
+        Ok(Telling { word, told: 1, answer: Some(answer), flights: Vec::new() })
     }
 
-    /// Makes progress towards the word being `value`; returns whether that is on its way.
+    /// Makes the word `value`; returns whether it is so already.
     pub(super) fn poll(&mut self, turn: &mut Turn<'_, '_>, value: u64) -> Result<bool> {
-        loop {
-            if !self.poll_flight(turn)? {
-                return Ok(false);
-            }
-            if self.told == value {
-                return Ok(true);
-            }
-            let (fabric, in_order, place) = (turn.fabric, turn.in_order, self.word.rank());
-            if (in_order || join::now(fabric.flush(place)) == Some(Ok(())))
-                && fabric.put_word_now(&self.word, value).is_some()
-            {
-                self.told = value;
-                return Ok(true);
-            }
-            let (fabric, word) = (fabric.clone(), self.word.clone());
-            let work = Box::pin(async move {
-                if !in_order {
-                    fabric.flush(place).await?;
-                }
-                Ok(fabric.put_word(&word, value).await?)
-            });
-            self.flight = Some(Flight { told: value, visible: 0, work });
+        if let Some(answer) = &mut self.answer {
+            let Poll::Ready(given) = answer.as_mut().poll(turn.cx) else { return Ok(false) };
+            self.answer = None;
+            turn.changed = true;
+            given?;
         }
-    }
-
-    /// Makes progress towards `value` being visible at the other side; returns whether it is. This
-    /// side may forget the word then.
-    pub(super) fn poll_visible(&mut self, turn: &mut Turn<'_, '_>, value: u64) -> Result<bool> {
-        while self.poll(turn, value)? {
-            if self.visible == value {
-                return Ok(true);
-            }
-            let (fabric, place) = (turn.fabric.clone(), self.word.rank());
-            let work = Box::pin(async move { Ok(fabric.flush(place).await?) });
-            self.flight = Some(Flight { told: value, visible: value, work });
+        let more = Amo::Add(value.wrapping_sub(self.told));
+        if value != self.told && turn.fabric.atomic_now(&self.word, more).is_none() {
+            let (fabric, word) = (turn.fabric.clone(), self.word.clone());
+            self.flights.push(Box::pin(async move { Ok(fabric.atomic(&word, more).await.map(drop)?) }));
         }
-        Ok(false)
-    }
-
-    /// Returns whether nothing is under way.
-    fn poll_flight(&mut self, turn: &mut Turn<'_, '_>) -> Result<bool> {
-        let Some(Flight { told, visible, work }) = &mut self.flight else { return Ok(true) };
-        let Poll::Ready(done) = work.as_mut().poll(turn.cx) else { return Ok(false) };
-        (self.told, self.visible) = (*told, *visible);
-        self.flight = None;
-        turn.changed = true;
-        done.map(|()| true)
+        self.told = value;
+        let mut met = Ok(());
+        self.flights.retain_mut(|flight| match flight.as_mut().poll(turn.cx) {
+            Poll::Pending => true,
+            Poll::Ready(told) => {
+                met = met.clone().and(told);
+                false
+            }
+        });
+        met.map(|()| self.flights.is_empty())
     }
 }

@@ -163,7 +163,7 @@ impl Outgoing {
             }
         }
         let slots = chunks.len() as u64;
-        let flight = put_all(turn.fabric.clone(), far.clone(), chunks, self.at_once, self.put + slots, turn.in_order);
+        let flight = put_all(turn.fabric.clone(), far.clone(), chunks, self.at_once);
         self.transfer = Some(Transfer { flight: Box::pin(flight), slots, ending });
     }
 
@@ -182,25 +182,14 @@ impl Outgoing {
     }
 }
 
-/// Puts slots, and then the tail.
-async fn put_all(
-    fabric: Fabric,
-    far: Far,
-    chunks: Vec<Chunk>,
-    at_once: usize,
-    tail: u64,
-    in_order: bool,
-) -> Result<()> {
+/// Puts slots, and adds them to the tail.
+async fn put_all(fabric: Fabric, far: Far, chunks: Vec<Chunk>, at_once: usize) -> Result<()> {
     for group in chunks.chunks(at_once) {
         for put in join::join_all(group.iter().map(|chunk| chunk.put(&fabric, &far))).await {
             put?;
         }
     }
-    if !in_order {
-        fabric.flush(far.tail.rank()).await?;
-    }
-    fabric.put_word(&far.tail, tail).await?;
-    Ok(())
+    far.add(&fabric, chunks.len() as u64).await
 }
 
 impl Chunk {

@@ -192,8 +192,9 @@ impl SegmentSource {
         self.segment(Box::pin(tail).await??)
     }
 
-    /// Hands the next segment over: puts it, and then the tail. The segment must not be changed
-    /// before it is [sent](SegmentSource::sent).
+    /// Hands the next segment over: puts it, and adds it to the tail. What can't be done at once is
+    /// done by later calls to this rank's channels and segmented buffers. The segment must not be
+    /// changed before it is [sent](SegmentSource::sent).
     ///
     /// # Errors
     /// [`AcpError::NoSegment`] if none is free; [`AcpError::NotConnected`]; what this side has
@@ -202,8 +203,15 @@ impl SegmentSource {
         self.look(true, Source::ack)
     }
 
-    /// Returns how many segments have been sent: they are visible at the destination, or about to
-    /// be.
+    /// Waits until all segments that were handed over are visible at the destination.
+    ///
+    /// # Errors
+    /// As [`SegmentSource::connect`].
+    pub async fn wait_sent(&self) -> Result<()> {
+        Box::pin(self.until(|side| (side.sent == side.tail).then_some(()))).await
+    }
+
+    /// Returns how many segments have been sent: they are visible at the destination.
     ///
     /// # Errors
     /// [`AcpError::NoSuchChannel`] after a reset.

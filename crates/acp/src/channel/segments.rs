@@ -1,7 +1,7 @@
 //! What a rank knows of its side of a segmented buffer.
 //!
 //! The counters never go back, and `head <= sent <= tail <= head + segments`: the tail counts the
-//! segments that the source has filled, *sent* those that are known to be on their way, the head
+//! segments that the source has filled, *sent* those that are known to be visible at the destination, the head
 //! those that the destination has given back.
 
 use super::{
@@ -11,7 +11,8 @@ use super::{
 };
 use crate::{AcpError, Result, SegmentsDiffer};
 use core::task::Poll;
-use rdma_fabric::{Fabric, LocalSpan, RemoteAddr, join, provider::Boxed};
+use core::ops::Range;
+use rdma_fabric::{Fabric, LocalSpan, RemoteAddr, op::Put, provider::Boxed};
 
 /// The memory of one side.
 #[derive(Clone, Copy, Debug)]
@@ -131,10 +132,10 @@ impl Source {
                 && !self.closed[0]
                 && (self.sent < self.tail || self.closing)
             {
-                let tail = if self.closing { self.tail | CLOSED } else { self.tail };
+                let closed = if self.closing { CLOSED } else { 0 };
                 let stretch = self.sent..self.tail;
-                let work = put_segments(turn.fabric.clone(), far.clone(), self.data.clone(), stretch, tail, turn.in_order);
-                self.flight = Some((Box::pin(work), tail));
+                let work = put_segments(turn.fabric.clone(), far.clone(), self.data.clone(), stretch, closed);
+                self.flight = Some((Box::pin(work), self.tail | closed));
                 continue;
             }
             match self.near.poll_change(turn) {
@@ -167,31 +168,25 @@ impl Source {
     }
 }
 
-/// Puts the segments of a stretch, and then the tail.
+/// Puts the segments of a stretch, and adds them to the tail.
 async fn put_segments(
     fabric: Fabric,
     far: Far,
     data: LocalSpan<u8>,
-    stretch: core::ops::Range<u64>,
-    tail: u64,
-    in_order: bool,
+    stretch: Range<u64>,
+    closed: u64,
 ) -> Result<()> {
-    let puts = stretch.map(|segment| {
+    let (mut puts, more) = (Vec::new(), stretch.end - stretch.start);
+    for segment in stretch {
         let start = (segment % far.slots) as usize * far.slot_bytes;
-        let (fabric, range) = (&fabric, start..start + far.slot_bytes);
-        let (to, from) = (far.data.slice(range.clone()), data.slice(range));
-        async move { fabric.put(&to?, from?).await }
-    });
-    for put in join::join_all(puts).await {
-        put?;
+        let range = start..start + far.slot_bytes;
+        let put = Put { to: &far.data.slice(range.clone())?, from: data.slice(range)?, notice: None };
+        puts.push(fabric.post(put).await?);
     }
-    let place = far.tail.rank();
-    if !in_order {
-        fabric.flush(place).await?;
-    }
-    fabric.put_word(&far.tail, tail).await?;
-    if tail & CLOSED != 0 {
-        fabric.flush(place).await?;
+    // Where order allows it, all is posted in one step, and nobody need come back to it.
+    far.add(&fabric, more | closed).await?;
+    for put in puts {
+        put.await?;
     }
     Ok(())
 }
@@ -246,7 +241,7 @@ impl Destination {
     /// Gives the oldest segment back.
     pub(super) fn ready(&mut self) -> Result<()> {
         match () {
-            () if !self.is_connected() => Err(AcpError::NotConnected { peer: self.near.peer }),
+            () if !self.linked || self.closing => Err(AcpError::NotConnected { peer: self.near.peer }),
             () if self.head == self.tail => Err(AcpError::NoSegment { peer: self.near.peer }),
             () => {
                 self.head += 1;
@@ -281,8 +276,8 @@ impl Destination {
             (self.tail, self.closed[1]) = (tail, word & CLOSED != 0);
             let head = self.head + 1;
             if let Some(telling) = &mut self.telling {
-                if self.closing && !self.closed[0] {
-                    self.closed[0] = telling.poll_visible(turn, head | CLOSED)?;
+                if self.closing {
+                    self.closed[0] = telling.poll(turn, head | CLOSED)?;
                 } else if !self.closing && telling.poll(turn, head)? && !self.linked {
                     // The source has been told, and so finds the same.
                     let (bytes, segments) = self.ask.map_or((0, 0), |ask| (ask.slot_bytes, ask.slots));
@@ -315,9 +310,8 @@ impl Destination {
         let (slots, slot_bytes) = (self.buffer.segments, self.buffer.segment_bytes as u64);
         let answer = Answer { tail, data, data_at, slots, slot_bytes };
         let block = RemoteAddr { rank: self.near.place, region: ask.block, offset: 0 };
-        let head = turn.fabric.remote_word(block)?;
         // The source learns of segments that differ from the answer.
-        self.telling = Some(Telling::new(head, 1, Box::pin(answer.give(turn.fabric.clone(), block))));
+        self.telling = Some(Telling::new(turn.fabric, answer, block)?);
         turn.changed = true;
         Ok(true)
     }
