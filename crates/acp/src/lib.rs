@@ -38,9 +38,7 @@ mod values;
 
 pub use acp::Acp;
 pub use address::{GlobalAddress, MAX_COLOURS, MAX_RANKS, MAX_REGION_BYTES};
-pub use channel::{
-    Arrival, ChannelOptions, Outcome, Receiver, Request, SegmentDestination, SegmentSource, Sender,
-};
+pub use channel::{Arrival, ChannelOptions, Outcome, Receiver, Request, SegmentDestination, SegmentSource, Sender};
 pub use error::{AcpError, OptionError, OutOfBounds, Result, SegmentsDiffer};
 pub use memory::{Key, RegisterError};
 pub use options::{Options, Threads};

@@ -9,62 +9,14 @@ use super::{
     incoming::Incoming,
     link::{BLOCK_BYTES, Near, Watch},
     outgoing::Outgoing,
+    results::Results,
     segments::{Buffer, Destination, Source},
     table::{self, Ask, Asker, Kind},
 };
 use crate::{AcpError, Result};
 use core::task::{Context, Poll, Waker};
 use rdma_fabric::{Fabric, LocalWord, Rank, RemoteAddr, provider::Boxed};
-use std::collections::{BTreeMap, BTreeSet};
-
-/// What became of a message that was received.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Arrival {
-    /// Bytes that are in the buffer, from its start.
-    pub bytes: usize,
-    /// Bytes that were dropped, because the buffer was too short.
-    pub dropped: u64,
-}
-
-/// What a request yields.
-#[derive(Debug)]
-pub(super) enum Done {
-    Sent(Vec<u8>),
-    Received(Vec<u8>, Arrival),
-    Freed,
-}
-
-/// The requests of a rank.
-#[derive(Default)]
-pub(super) struct Results {
-    made: u64,
-    finished: u64,
-    over: BTreeMap<u64, Result<Done>>,
-    /// Those that are not over, and whose result nobody wants.
-    forgotten: BTreeSet<u64>,
-}
-
-impl Results {
-    fn begin(&mut self) -> u64 {
-        self.made += 1;
-        self.made
-    }
-
-    pub(super) fn finish(&mut self, request: u64, result: Result<Done>) {
-        self.finished += 1;
-        if !self.forgotten.remove(&request) {
-            self.over.insert(request, result);
-        }
-    }
-
-    pub(super) fn take(&mut self, request: u64) -> Option<Result<Done>> {
-        self.over.remove(&request)
-    }
-
-    pub(super) fn is_over(&self, request: u64) -> bool {
-        self.over.contains_key(&request)
-    }
-}
+use std::collections::BTreeMap;
 
 /// What an end needs to make progress.
 pub(super) struct Turn<'a, 'b> {
@@ -262,8 +214,8 @@ impl Channels {
             Some(ended) => ended.end.withdraw(request),
             None => false,
         };
-        if !withdrawn && self.results.take(request).is_none() {
-            self.results.forgotten.insert(request);
+        if !withdrawn {
+            self.results.forget(request);
         }
     }
 
@@ -345,4 +297,3 @@ impl Channels {
         self.wakers.drain(..).for_each(Waker::wake);
     }
 }
-

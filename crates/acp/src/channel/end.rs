@@ -1,10 +1,11 @@
 //! One end of a connection, whatever its kind, and how it fails.
 
 use super::{
-    channels::{Results, Turn},
+    channels::Turn,
     incoming::Incoming,
     link::Near,
     outgoing::Outgoing,
+    results::Results,
     segments::{Destination, Source},
     table::Ask,
 };

@@ -1,10 +1,6 @@
 //! The two ends of a channel.
 
-use super::{
-    channels::{Arrival, Channels},
-    end::End,
-    request::Request,
-};
+use super::{channels::Channels, end::End, request::Request, results::Arrival};
 use crate::{Acp, AcpError, Result};
 use core::{fmt, future::Future, mem::ManuallyDrop};
 use rdma_fabric::{Pod, Rank};
@@ -190,7 +186,7 @@ impl Acp {
     }
 
     /// Creates an end for a peer.
-    pub(super) fn create(
+    pub(in crate::channel) fn create(
         &self,
         peer: Rank,
         create: impl FnOnce(&mut Channels, [Rank; 2]) -> Result<u64>,

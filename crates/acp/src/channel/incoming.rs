@@ -1,9 +1,10 @@
 //! What a rank knows of a channel that it receives on.
 
 use super::{
-    channels::{Arrival, Done, Turn},
+    channels::Turn,
     link::{Answer, BLOCK_BYTES, HEADER_BYTES, Near, Telling, Watch, stride},
     outgoing::{DISCONNECT, EAGER, TYPE_AT},
+    results::{Arrival, Done},
     table::Ask,
 };
 use crate::{AcpError, Result};

@@ -29,13 +29,13 @@ mod link;
 mod options;
 mod outgoing;
 mod request;
-mod segment_ends;
+mod results;
 mod segments;
 mod table;
 
-pub use channels::Arrival;
 pub(crate) use channels::Channels;
 pub use ends::{Receiver, Sender};
 pub use options::ChannelOptions;
 pub use request::{Outcome, Request};
-pub use segment_ends::{SegmentDestination, SegmentSource};
+pub use results::Arrival;
+pub use segments::{SegmentDestination, SegmentSource};

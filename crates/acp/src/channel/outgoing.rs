@@ -2,8 +2,9 @@
 
 use super::{
     ChannelOptions,
-    channels::{Done, Turn},
+    channels::Turn,
     link::{Answer, Far, HEADER_BYTES, Near, stride},
+    results::Done,
 };
 use crate::Result;
 use core::task::Poll;

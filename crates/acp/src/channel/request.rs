@@ -1,6 +1,9 @@
 //! Requests that were made of a channel, as futures.
 
-use super::channels::{Arrival, Channels, Done};
+use super::{
+    channels::Channels,
+    results::{Arrival, Done},
+};
 use crate::{Acp, AcpError, Result};
 use core::{
     fmt,

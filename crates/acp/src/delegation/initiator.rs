@@ -91,9 +91,11 @@ async fn claim(fabric: &Fabric, at: RemoteAddr) -> Result<u64> {
             let slot = (me + turn) % SLOTS;
             let owner = fabric.remote_word::<u64>(slot_at(at, slot, 0))?;
             let before = fabric.compare_swap(&owner, 0, me).await?;
-            if before == 0 || is_abandoned(fabric, at, slot, before).await? && {
-                fabric.compare_swap(&owner, before, me).await? == before
-            } {
+            if before == 0
+                || is_abandoned(fabric, at, slot, before).await? && {
+                    fabric.compare_swap(&owner, before, me).await? == before
+                }
+            {
                 return Ok(slot);
             }
         }
@@ -114,13 +116,7 @@ async fn is_abandoned(fabric: &Fabric, at: RemoteAddr, slot: u64, owner: u64) ->
     Ok(armed & 1 << slot == 0)
 }
 
-async fn outcome(
-    fabric: &Fabric,
-    word: &LocalWord<u64>,
-    server: Rank,
-    number: u16,
-    request: Request,
-) -> Result<()> {
+async fn outcome(fabric: &Fabric, word: &LocalWord<u64>, server: Rank, number: u16, request: Request) -> Result<()> {
     let is_this = |word: u64| Outcome::from_word(word).0 == number;
     let (_, outcome) = Outcome::from_word(fabric.wait_until(word, Deps::One(server), is_this).await?);
     let (to, from): (GlobalAddress, GlobalAddress) = match request {

@@ -130,12 +130,15 @@ mod tests {
     fn requests_and_replies_come_back() {
         let reply = ReplyTo { rank: Rank::new(663_551), word: 15, number: u16::MAX };
         let at = |rank| GlobalAddress::new(Rank::new(rank), 2, Tag(9), 1 << 20);
-        let amos = [Amo::Add(1), Amo::Swap(2), Amo::CompareSwap { expected: 3, new: 4 }, Amo::Or(5), Amo::And(6), Amo::Xor(7)];
+        let amos =
+            [Amo::Add(1), Amo::Swap(2), Amo::CompareSwap { expected: 3, new: 4 }, Amo::Or(5), Amo::And(6), Amo::Xor(7)];
         let atomics = amos.map(|amo| Request::Atomic { to: at(1), word: at(2), width: 8, amo });
         for request in [Request::Copy { to: at(1), from: at(2), bytes: u64::MAX }].into_iter().chain(atomics) {
             assert_eq!(Request::from_words(request.to_words(reply)), Some((request, reply)));
         }
-        for outcome in [Outcome::Done, Outcome::NoSuchRegion, Outcome::OutOfBounds, Outcome::Lost(Rank::new(7)), Outcome::Refused] {
+        for outcome in
+            [Outcome::Done, Outcome::NoSuchRegion, Outcome::OutOfBounds, Outcome::Lost(Rank::new(7)), Outcome::Refused]
+        {
             assert_eq!(Outcome::from_word(outcome.to_word(0xabcd)), (0xabcd, outcome));
         }
     }

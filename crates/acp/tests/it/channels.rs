@@ -1,13 +1,20 @@
 //! Channels: pairing, order, long messages, truncation, freeing, and what goes wrong.
 
-use crate::bed::{everywhere, in_virtual_time};
+use crate::{
+    bed::{everywhere, in_virtual_time},
+    tasks::run_apart,
+};
 use acp::{Acp, AcpError, Arrival, ChannelOptions, Options, Receiver, Request, Sender};
+use core::{future::Future, pin::Pin};
 use rdma_fabric::{
     Fabric, FabricError, ProgramResult, Rank,
     join::{join, join_all, race},
 };
 use std::{sync::Mutex, time::Duration};
-use tofu2_sim::shm::Threads;
+use tofu2_sim::{
+    shm::Threads,
+    virt::{Job, Platform},
+};
 
 /// Steele, Lea and Flood's SplitMix64.
 pub(crate) struct Dice(pub(crate) u64);
@@ -377,6 +384,53 @@ fn a_wait_survives_the_end_of_another() {
     });
 }
 
+/// Tasks of one rank progress each other's channels, and wake each other.
+#[test]
+fn tasks_apart_wake_each_other() {
+    everywhere(3, &async |fabric: Fabric| -> ProgramResult<()> {
+        let acp = Acp::init(&fabric).await?;
+        let (acp, me) = (&acp, acp.rank().number());
+        let fabric = &fabric;
+        type Task<'a> = Pin<Box<dyn Future<Output = acp::Result<()>> + 'a>>;
+        let mut tasks: Vec<Task<'_>> = Vec::new();
+        for (number, peer) in others(acp).chain(others(acp)).enumerate() {
+            let (sender, receiver) = (acp.sender(peer)?, acp.receiver(peer)?);
+            tasks.push(Box::pin(async move {
+                let mut dice = Dice(u64::from(me) << 8 | number as u64);
+                for round in 0..20u32 {
+                    fabric.sleep(Duration::from_micros(dice.below(40) as u64)).await;
+                    sender.send(&vec![round; 10 + dice.below(3000)]).await?;
+                }
+                sender.free().await
+            }));
+            tasks.push(Box::pin(async move {
+                let mut buffer = vec![0u32; 3010];
+                for round in 0..20u32 {
+                    let arrival = receiver.recv(&mut buffer).await?;
+                    assert!(buffer[..arrival.bytes / 4].iter().all(|word| *word == round), "round {round}");
+                }
+                receiver.free().await
+            }));
+        }
+        // It often polls last, and goes; others have to go on without it.
+        let unused: Vec<Receiver> = others(acp).map(|peer| acp.receiver(peer)).collect::<Result<_, _>>()?;
+        let idle = &unused[0];
+        tasks.push(Box::pin(async move {
+            let mut dice = Dice(u64::from(me));
+            for _ in 0..60 {
+                let soon = fabric.now() + Duration::from_micros(dice.below(20) as u64);
+                assert_eq!(fabric.before(soon, idle.recv(&mut [0u8])).await, None);
+            }
+            Ok(())
+        }));
+        for done in run_apart(tasks).await {
+            done?;
+        }
+        acp.sync().await?;
+        Ok(())
+    });
+}
+
 #[test]
 fn mistakes_are_named() {
     everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
@@ -463,6 +517,11 @@ fn assert_lost(met: Mutex<Vec<AcpError>>) {
 fn a_peer_that_fails_is_named_and_disturbs_no_other() {
     let met = Mutex::default();
     let job = Threads::new(3).run(&async |fabric: Fabric| with_a_failure(fabric, &met).await);
+    assert!(job.is_err_and(|error| error.to_string().contains("this rank fails")));
+    assert_lost(met);
+    let met = Mutex::default();
+    let job = Job::new(&Platform::fx100(), 3).jitter(Duration::from_micros(30)).shuffle_ties(true);
+    let job = job.run(&async |fabric: Fabric| with_a_failure(fabric, &met).await);
     assert!(job.is_err_and(|error| error.to_string().contains("this rank fails")));
     assert_lost(met);
 }

@@ -4,3 +4,4 @@ mod basics;
 mod bed;
 mod channels;
 mod segments;
+mod tasks;
