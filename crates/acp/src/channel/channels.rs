@@ -255,7 +255,8 @@ impl Channels {
             }
         }
         if changed || self.results.finished != finished {
-            self.wakers.drain(..).filter(|waker| !waker.will_wake(cx.waker())).for_each(Waker::wake);
+            // The task that polls, too: it may have several futures, and have polled others before.
+            self.wake();
         }
         Ok(())
     }

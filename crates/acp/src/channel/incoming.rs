@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{AcpError, Result};
 use core::task::Poll;
-use rdma_fabric::{Fabric, LocalSpan, Rank, RemoteAddr};
+use rdma_fabric::{Fabric, FabricError, LocalSpan, Rank, RemoteAddr};
 use std::collections::VecDeque;
 
 /// Memory that waits for a message.
@@ -27,6 +27,8 @@ pub(super) struct Incoming {
     slot_bytes: usize,
     /// `None` until the sender has asked.
     telling: Option<Telling>,
+    /// Whether the sender's memory has gone.
+    alone: bool,
     /// Waits, until then, for requests to connect.
     asked: Watch,
     /// Slots taken.
@@ -53,6 +55,7 @@ impl Incoming {
             slots: slots as u64,
             slot_bytes,
             telling: None,
+            alone: false,
             asked: Watch::default(),
             taken: 0,
             wanted: VecDeque::with_capacity(options.requests),
@@ -123,7 +126,7 @@ impl Incoming {
             }
             while self.taken < tail && !self.disconnected && self.take_slot(turn)? {}
             let head = self.taken + 1;
-            let told = self.telling.as_mut().map_or(Ok(false), |telling| telling.poll(turn, head))?;
+            let told = self.tell(turn, head)?;
             if self.disconnected {
                 let peer = self.near.peer;
                 for Wanted { request, .. } in self.wanted.drain(..) {
@@ -143,6 +146,19 @@ impl Incoming {
                 Poll::Pending => return Ok(false),
                 Poll::Ready(changed) => changed?,
             }
+        }
+    }
+
+    /// Tells the sender how far this end is; returns whether it knows, or is no longer there.
+    fn tell(&mut self, turn: &mut Turn<'_, '_>, head: u64) -> Result<bool> {
+        let Some(telling) = self.telling.as_mut().filter(|_| !self.alone) else { return Ok(true) };
+        match telling.poll(turn, head) {
+            // What it sent before is still received; the tail's watch tells what has become of it.
+            Err(AcpError::Fabric(FabricError::PeerLost { .. } | FabricError::StaleRegion { .. })) => {
+                self.alone = true;
+                Ok(true)
+            }
+            told => told,
         }
     }
 
