@@ -4,7 +4,7 @@ use crate::{
     Launch,
     observing::{self, TimelineFile},
     provider::Provider,
-    report::{LaunchError, print, report, say, simulated_end, threads_end},
+    report::{LaunchError, failed, print, report, say, simulated_end, threads_end},
     settings::setting,
 };
 use rdma_fabric::{Fabric, FabricError, Program, ProgramResult};
@@ -104,11 +104,12 @@ type AnyProgram<'p> = dyn Fn(Fabric) -> Pin<Box<dyn Future<Output = ProgramResul
 
 impl Launch {
     /// Runs `program` and returns its exit code: 0 if all ranks ended well, otherwise that of the
-    /// rank that failed first, or 1 if it has none of its own.
+    /// rank that failed first, or 1 if it has none of its own; the code that was given if a rank
+    /// [aborted](Fabric::abort) the job, or 1 if no process can have that.
     pub fn run<P: Program>(&self, program: &P) -> ExitCode {
         match self.try_run(&|fabric| Box::pin(async move { program.run(fabric).await.map(drop) })) {
             Ok(code) => code,
-            Err(error) => report(&error),
+            Err(error) => failed(&error),
         }
     }
 
@@ -122,7 +123,7 @@ impl Launch {
     pub fn run_shared<T: Send>(&self, rank: impl Fn(Fabric) -> ProgramResult<T> + Sync) -> ExitCode {
         match self.try_run_shared(&|fabric| rank(fabric).map(drop)) {
             Ok(code) => code,
-            Err(error) => report(&error),
+            Err(error) => failed(&error),
         }
     }
 
@@ -144,7 +145,8 @@ impl Launch {
     }
 
     fn threads(&self) -> Threads {
-        Threads::new(self.ranks).bind(self.bind).stuck_after(self.stuck_after)
+        let threads = Threads::new(self.ranks).bind(self.bind).stuck_after(self.stuck_after);
+        threads.shared_address_space(self.shared_address_space).progress_thread(self.progress_thread)
     }
 
     /// Executes this binary again, as all ranks.
@@ -152,6 +154,7 @@ impl Launch {
         let program = std::env::current_exe()
             .map_err(|error| FabricError::System { call: &"current_exe", errno: error.raw_os_error().unwrap_or(0) })?;
         let launcher = Launcher::new(self.ranks).bind(self.bind).stuck_after(self.stuck_after);
+        let launcher = launcher.shared_address_space(self.shared_address_space).progress_thread(self.progress_thread);
         let launcher = launcher.command(program, std::env::args_os().skip(1));
         let code = observing::start(self, launcher)?;
         Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
@@ -177,7 +180,11 @@ impl Launch {
             return threads_end(self.threads().run_through(program)?);
         }
         let timeline_file = TimelineFile::open(self)?;
-        let mut job = Job::new(&self.platform, self.ranks)
+        let mut platform = self.platform.clone();
+        if self.shared_address_space {
+            platform = platform.with("shared_tags", 1)?;
+        }
+        let mut job = Job::new(&platform, self.ranks)
             .ranks_per_node(self.ranks_per_node)
             .seed(self.seed)
             .jitter(self.jitter)

@@ -22,6 +22,8 @@ use tofu2_sim::{
 /// | `--trace FILE` | `ONESIDED_TRACE` | feature `observe`: write a trace that Perfetto reads | off |
 /// | `--bind NAME` | `ONESIDED_BIND` | CPUs of each rank: `none` (any), `core` (one) or `numa` (those of a node); see [`Bind`] | `none` |
 /// | `--stuck-after SECONDS` | `ONESIDED_STUCK_AFTER` | shm, threads: when all ranks have been parked for this long and nobody can wake them, end the job and say who waits for what; `never` or 0: don't look | 10 |
+/// | `--shared-address-space` | | all control queues of a rank have one address space, as no Tofu2 has it | off |
+/// | `--progress-thread` | | shm, threads: each rank has a thread that executes what other ranks' control queues began, while the rank computes; `--stuck-after` is then without effect | off |
 /// | `--ranks-per-node N` | | virt: ranks on each simulated machine | 1 |
 /// | `--platform NAME` | | virt: `fx100` or `fx10` | `fx100` |
 /// | `--timeline FILE` | | virt, feature `observe`: write what the simulated machine did, for Perfetto: CPUs, control queues, TNIs, atomic units | off |
@@ -59,6 +61,14 @@ pub struct Launch {
     pub stuck_after: Option<Duration>,
     /// The CPUs that each rank may use. Virtual time has only one thread and ignores this.
     pub bind: Bind,
+    /// Whether an address on one control queue means the same on the rank's other queues; see
+    /// [`Launcher::shared_address_space`](tofu2_sim::shm::Launcher::shared_address_space). In
+    /// virtual time this sets the platform's constant `shared_tags`.
+    pub shared_address_space: bool,
+    /// Whether each rank has a thread that executes what other ranks' control queues began; see
+    /// [`Launcher::progress_thread`](tofu2_sim::shm::Launcher::progress_thread). In virtual time
+    /// the network interface does that, and this is ignored.
+    pub progress_thread: bool,
     /// Counters and traces, with the feature `observe`.
     #[cfg(feature = "observe")]
     pub observe: observe::WantedReport,
@@ -80,6 +90,8 @@ impl Default for Launch {
             jitter: Duration::ZERO,
             stuck_after: Some(DEFAULT_STUCK_AFTER),
             bind: Bind::None,
+            shared_address_space: false,
+            progress_thread: false,
             #[cfg(feature = "observe")]
             observe: observe::WantedReport::default(),
             #[cfg(feature = "observe")]
@@ -101,6 +113,8 @@ Ranks and what they run on:
   --bind NAME          CPUs of each rank: none, core or numa (none; ONESIDED_BIND)",
             $common,
             "
+  --shared-address-space  one address space for all control queues of a rank (off)
+  --progress-thread    threads that execute what control queues of others began; not in virtual time (off)
   --stuck-after S      end a job whose ranks all wait for each other after S seconds, or never (10; ONESIDED_STUCK_AFTER)
 Of virtual time:
   --platform NAME      fx100 or fx10 (fx100)
@@ -160,6 +174,8 @@ impl Launch {
         if let Some(bind) = option(&mut args, "--bind", Some("ONESIDED_BIND"))? {
             launch.bind = bind;
         }
+        launch.shared_address_space = args.contains("--shared-address-space");
+        launch.progress_thread = args.contains("--progress-thread");
         observing::from_args(&mut launch, &mut args)?;
         match option::<String>(&mut args, "--platform", None)?.as_deref() {
             None | Some("fx100") => {}

@@ -85,9 +85,9 @@ pub use observe;
 pub use prdma_offload as prdma;
 pub use provider::{Provider, UnknownProvider};
 pub use rdma_fabric::{
-    self as fabric, Amo, AtomicWord, Caps, ControlQueue, Deps, Existing, Fabric, FabricError, GetSink, Group,
+    self as fabric, Amo, AtomicWord, Atomics, Caps, ControlQueue, Deps, Existing, Fabric, FabricError, GetSink, Group,
     GroupMemory, Handle, Keyring, LocalSpan, LocalWord, LockedMemory, Mapped, Node, Notice, Operation, OwnedMemory,
-    Pact, Pod, Program, ProgramResult, PutOrder, PutSource, Rank, Refused, Region, RegionKey, RegisterError,
+    Pact, Pod, Prepared, Program, ProgramResult, PutOrder, PutSource, Rank, Refused, Region, RegionKey, RegisterError,
     Registered, RemoteAddr, RemoteSpan, RemoteWord, Result, Time, Uses, Zeroable, barrier, control_queue, join, op,
 };
 // Not inlined: its page would hold the pages of all of `core`.

@@ -52,6 +52,22 @@ pub(crate) fn report(error: &impl Display) -> ExitCode {
     ExitCode::FAILURE
 }
 
+/// Says why a job failed, and returns its exit code. What the rank of a job that was aborted has to
+/// say is left to those who started the job.
+pub(crate) fn failed(error: &LaunchError) -> ExitCode {
+    if let LaunchError::Job(JobError::RankFailed { error, .. }) = error
+        && let Some(FabricError::Aborted { .. }) = error.downcast_ref()
+    {
+        return ExitCode::FAILURE;
+    }
+    say(format_args!("error: {error}"));
+    match error {
+        LaunchError::Job(error) => ExitCode::from(error.exit_code()),
+        #[cfg(feature = "observe")]
+        LaunchError::Observe(_) => ExitCode::FAILURE,
+    }
+}
+
 fn in_words(error: &JobError) -> Cow<'static, str> {
     let words = match error {
         JobError::RankFailed { error, .. } => format!("failed: {error}"),

@@ -68,13 +68,13 @@ impl Acp {
             let mut world = Group::world(&fabric).await?;
             let layout = Layout::new(&options);
             let memory = fabric.alloc_symmetric(layout.bytes()).await?;
-            world.barrier().await?;
             let resolver = Resolver::new(&fabric, layout, memory.key(), None);
             let table = channel_table(&resolver, fabric.rank())?;
             let channels = Channels::new(&fabric, fabric.rank(), table, options.channels)?;
             let channels = Shared::new(options.threads, channels);
-            let state = State::new(memory, fabric.rank(), resolver);
+            let state = State::new(memory, fabric.rank(), resolver, &options)?;
             let state = Shared::new(options.threads, state);
+            world.barrier().await?;
             let (me, world) = (AtomicU32::new(fabric.rank().number()), Mutex::new(Some(world)));
             Ok(Acp { inner: Arc::new(Inner { fabric, options, state, channels, me, world }) })
         });
@@ -116,7 +116,7 @@ impl Acp {
 
     async fn begin_anew(&self, world: &mut Group, rank: Rank) -> Result<()> {
         let fabric = self.fabric();
-        let numbers = world.allgather(rank.number()).await?;
+        let numbers = self.while_serving(world.allgather(rank.number())).await?;
         let mut places = vec![None; numbers.len()];
         for (place, number) in numbers.iter().enumerate() {
             if let Some(entry) = places.get_mut(*number as usize) {
@@ -131,11 +131,10 @@ impl Acp {
         let layout = Layout::new(&self.inner.options);
         // What peers still have under way has ended, since they have completed it.
         let memory = fabric.alloc_symmetric(layout.bytes()).await?;
-        world.barrier().await?;
         let resolver = Resolver::new(fabric, layout, memory.key(), places);
         let table = channel_table(&resolver, rank)?;
         self.channels(|channels| channels.renew(rank, table))??;
-        let begun = State::new(memory, rank, resolver);
+        let begun = State::new(memory, rank, resolver, &self.inner.options)?;
         let before = self.with(|state| core::mem::replace(state, begun))?;
         drop(before);
         self.inner.me.store(rank.number(), Relaxed);
@@ -150,7 +149,7 @@ impl Acp {
     pub fn sync(&self) -> impl Future<Output = Result<()>> {
         let met: Boxed<'_, Result<()>> = Box::pin(async move {
             let mut world = self.take_world("a sync")?;
-            let met = world.barrier().await;
+            let met = self.while_serving(world.barrier()).await;
             self.give_world(world);
             Ok(met?)
         });

@@ -152,6 +152,13 @@ impl fmt::Display for GlobalAddress {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct RegionId(pub(crate) u32);
 
+impl RegionId {
+    /// Returns the address of the first byte.
+    pub(crate) fn start(self) -> GlobalAddress {
+        GlobalAddress::new(Rank::new((self.0 >> TAG_BITS) - 1), 0, Tag(self.0 as u8), 0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -164,7 +171,8 @@ mod tests {
             prop_assert_eq!((address.rank().number(), address.colour(), address.region(), address.offset()),
                 (rank, usize::from(colour), tag, offset));
             prop_assert_eq!(GlobalAddress::from_bits(address.to_bits()), Some(address));
-            prop_assert_eq!(address.id(), GlobalAddress::new(Rank::new(rank), 0, Tag(tag), 0).id());
+            prop_assert_eq!(address.id().start(), GlobalAddress::new(Rank::new(rank), 0, Tag(tag), 0));
+            prop_assert_eq!(address.id().start().id(), address.id());
         }
 
         #[test]

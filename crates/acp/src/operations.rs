@@ -2,12 +2,15 @@
 
 use crate::{
     Acp, AcpError, GlobalAddress, Handle, Order, Result,
+    delegation::{Request, delegate},
     engine::{Flight, Kind, atomic, copy},
+    queue::{Command, more_complete},
     soon::soon,
     state::State,
 };
 use core::{
     future::{Future, poll_fn},
+    pin::pin,
     task::{Context, Poll, Waker},
 };
 use rdma_fabric::{Amo, AtomicWord, Fabric, join, provider::SHORT};
@@ -34,6 +37,13 @@ impl Acp {
             move || self.try_with(|state| state.copy_now(self.fabric(), to, from, bytes, order)).transpose(),
             move || {
                 Box::pin(self.retried([to, from], move || async move {
+                    if self.is_queued() {
+                        return self.queued(Command::Copy { to, from, bytes, order }).await;
+                    }
+                    let me = self.rank();
+                    if to.rank() != me && from.rank() != me && !self.fabric().caps().third_party_copy {
+                        return self.delegated(to, from, bytes, order).await;
+                    }
                     self.room().await?;
                     let (to_span, from_span) = (self.span(to, bytes).await?, self.span(from, bytes).await?);
                     self.with(|state| {
@@ -68,10 +78,13 @@ impl Acp {
             move || self.try_with(|state| state.atomic_now(self.fabric(), to, word, amo, order)).transpose(),
             move || {
                 Box::pin(self.retried([to, word], move || async move {
-                    self.room().await?;
                     if to.rank() != self.rank() {
                         return Err(AcpError::NotOwn { address: to });
                     }
+                    if self.is_queued() {
+                        return self.queued(Command::atomic(to, word, amo, order)).await;
+                    }
+                    self.room().await?;
                     let (to, word) = (self.word::<W>(to).await?, self.word::<W>(word).await?);
                     self.with(|state| {
                         let flush_first = state.engine.must_flush(self.fabric(), order);
@@ -105,18 +118,37 @@ impl Acp {
 
     #[inline(always)]
     fn completed(&self, limit: Order) -> impl Future<Output = Result<()>> {
-        let mut until = None;
-        poll_fn(move |cx| {
-            let poll = self.with(|state| {
-                let until = *until.get_or_insert_with(|| state.engine.last_of(limit));
-                state.engine.poll_complete(self.fabric(), until, cx)
+        soon(
+            move || {
+                self.try_with(|state| match state.queue {
+                    None => state.engine.complete_now(self.fabric(), limit).transpose(),
+                    Some(_) => Ok(None),
+                })
+                .transpose()
+            },
+            move || Box::pin(self.completed_later(limit)),
+        )
+    }
+
+    async fn completed_later(&self, limit: Order) -> Result<()> {
+        let queued =
+            self.with(|state| state.queue.as_ref().map(|queue| (queue.complete_word(), queue.last_of(limit))))?;
+        if let Some((word, until)) = queued {
+            more_complete(self.fabric(), &word, until - 1).await?;
+            return self.try_with(|state| state.queue.as_ref().map_or(Ok(()), |queue| queue.report(until)));
+        }
+        let until = self.with(|state| state.engine.last_of(limit))?;
+        poll_fn(|cx| {
+            let poll = self.with(|state| match state.engine.poll_complete(self.fabric(), until, cx) {
+                Poll::Ready(done) => Poll::Ready(done.map_err(|error| state.memory.explained(error))),
+                Poll::Pending => {
+                    state.poll_server(cx);
+                    Poll::Pending
+                }
             });
-            match poll {
-                Ok(Poll::Ready(Ok(()))) => Poll::Ready(Ok(())),
-                Ok(poll) => poll,
-                Err(error) => Poll::Ready(Err(error)),
-            }
+            poll.unwrap_or_else(|error| Poll::Ready(Err(error)))
         })
+        .await
     }
 
     /// Returns whether an operation and all earlier ones are complete, without waiting.
@@ -124,9 +156,15 @@ impl Acp {
     /// # Errors
     /// As [`Acp::complete`].
     pub fn is_complete(&self, handle: Handle) -> Result<bool> {
-        let poll = self.with(|state| {
+        let poll = self.try_with(|state| {
+            if let Some(queue) = &state.queue {
+                let until = queue.last_of(Order::After(handle));
+                let complete = queue.complete()? >= until;
+                return Ok(if complete { Poll::Ready(queue.report(until)) } else { Poll::Pending });
+            }
             let until = state.engine.last_of(Order::After(handle));
-            state.engine.poll_complete(self.fabric(), until, &mut Context::from_waker(Waker::noop()))
+            let poll = state.engine.poll_complete(self.fabric(), until, &mut Context::from_waker(Waker::noop()));
+            Ok(poll.map_err(|error| state.memory.explained(error)))
         })?;
         match poll {
             Poll::Ready(complete) => complete.map(|()| true),
@@ -136,12 +174,61 @@ impl Acp {
 
     /// Waits until one more operation may be under way.
     async fn room(&self) -> Result<()> {
-        let depth = self.options().depth;
-        poll_fn(|cx| match self.with(|state| state.engine.poll_room(depth, cx)) {
-            Ok(poll) => poll.map(Ok),
-            Err(error) => Poll::Ready(Err(error)),
+        self.fewer_than(self.options().depth).await
+    }
+
+    /// Waits until fewer than `depth` operations are under way.
+    async fn fewer_than(&self, depth: usize) -> Result<()> {
+        poll_fn(|cx| {
+            let poll = self.with(|state| {
+                let poll = state.engine.poll_room(depth, cx);
+                if poll.is_pending() {
+                    state.poll_server(cx);
+                }
+                poll
+            });
+            poll.map_or_else(|error| Poll::Ready(Err(error)), |poll| poll.map(Ok))
         })
         .await
+    }
+
+    /// Awaits something, and meanwhile serves other ranks where the network leaves something to
+    /// them.
+    pub(crate) async fn while_serving<F: Future>(&self, future: F) -> F::Output {
+        let mut future = pin!(future);
+        poll_fn(|cx| {
+            let poll = future.as_mut().poll(cx);
+            if poll.is_pending() {
+                // On another thread than its own it can't have been called at all.
+                let _ = self.with(|state| state.poll_server(cx));
+            }
+            poll
+        })
+        .await
+    }
+
+    /// Has a copy between other ranks' memory carried out by the destination's rank.
+    async fn delegated(&self, to: GlobalAddress, from: GlobalAddress, bytes: usize, order: Order) -> Result<Handle> {
+        // What the server would refuse is refused here, before anything is sent.
+        self.span(to, bytes).await?;
+        self.span(from, bytes).await?;
+        loop {
+            self.room().await?;
+            let issued = self.try_with(|state| {
+                let Some(reply) = state.replies.take() else { return Ok(None) };
+                let flush_first = state.engine.must_flush(self.fabric(), order);
+                let request = Request::Copy { to, from, bytes: bytes as u64 };
+                let flight = delegate(&state.memory, state.me, to.rank(), request, reply, flush_first)?;
+                let pair = (from.rank().number(), to.rank().number());
+                let kind = Kind::Delegated { pair, server: to.rank().number() };
+                Ok(Some(state.engine.issue(kind, flight, order)))
+            })?;
+            if let Some(handle) = issued {
+                return Ok(handle);
+            }
+            let under_way = self.with(|state| state.engine.len())?;
+            self.fewer_than(under_way).await?;
+        }
     }
 }
 
@@ -156,7 +243,7 @@ impl State {
         bytes: usize,
         order: Order,
     ) -> Result<Option<Handle>> {
-        if bytes > SHORT || !self.engine.is_idle(order) {
+        if bytes > SHORT || !self.engine.is_idle(order) || self.queue.is_some() {
             return Ok(None);
         }
         let (Ok(to), Ok(from)) = (self.memory.bytes_at(to, bytes), self.memory.bytes_at(from, bytes)) else {
@@ -181,7 +268,7 @@ impl State {
         amo: Amo<W>,
         order: Order,
     ) -> Result<Option<Handle>> {
-        if to.rank() != self.me || !self.engine.is_idle(order) {
+        if to.rank() != self.me || !self.engine.is_idle(order) || self.queue.is_some() {
             return Ok(None);
         }
         let (Ok(own), Ok(word)) = (self.memory.word_at::<W>(to), self.memory.word_at::<W>(word)) else {

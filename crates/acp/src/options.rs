@@ -18,6 +18,27 @@ pub enum Threads {
     Many,
 }
 
+/// Who carries out the operations of a rank.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// The calls themselves: an operation whose order makes it wait is started by whichever later
+    /// call sees that it need wait no longer.
+    #[default]
+    Direct,
+    /// A helper, which takes commands from a queue: the library of the paper.
+    CommandQueue,
+}
+
+/// Who carries out atomics, in [`Mode::CommandQueue`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Atomics {
+    /// The network, also where the word is the rank's own.
+    #[default]
+    Network,
+    /// The CPU where the word is the rank's own, otherwise the network.
+    LocalByCpu,
+}
+
 /// What a job is given by [`Acp::init_with`](crate::Acp::init_with). All ranks give the same,
 /// except for `threads`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,11 +58,22 @@ pub struct Options {
     pub threads: Threads,
     /// The sizes of channels.
     pub channels: ChannelOptions,
+    /// Who carries out the operations.
+    pub mode: Mode,
+    /// In [`Mode::CommandQueue`]: whether the program posts an operation itself if no command is
+    /// unfinished (figure 6 of the paper).
+    pub bypass: bool,
+    /// In [`Mode::CommandQueue`]: whether descriptors are prepared, so that each command only fills
+    /// in what differs.
+    pub prepared: bool,
+    /// In [`Mode::CommandQueue`]: who carries out atomics.
+    pub atomics: Atomics,
 }
 
 impl Default for Options {
     /// 10 KiB of starter memory, a heap of 64 KiB, 1 KiB for channels, 64 regions, 4096 operations,
-    /// one thread.
+    /// one
+    /// thread, no helper.
     fn default() -> Self {
         Options {
             starter_bytes: 10 << 10,
@@ -51,6 +83,10 @@ impl Default for Options {
             depth: 4096,
             threads: Threads::One,
             channels: ChannelOptions::default(),
+            mode: Mode::Direct,
+            bypass: false,
+            prepared: false,
+            atomics: Atomics::Network,
         }
     }
 }
@@ -67,7 +103,7 @@ macro_rules! setters {
 }
 
 impl Options {
-    setters!(starter_bytes: usize, heap_bytes: usize, channel_bytes: usize, regions: usize, depth: usize, threads: Threads, channels: ChannelOptions);
+    setters!(starter_bytes: usize, heap_bytes: usize, channel_bytes: usize, regions: usize, depth: usize, threads: Threads, mode: Mode, bypass: bool, prepared: bool, atomics: Atomics, channels: ChannelOptions);
 
     /// The most regions that programs can register.
     const MOST_REGIONS: usize = MAX_TAGS - Tag::FIRST_FREE as usize;

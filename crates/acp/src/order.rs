@@ -40,3 +40,26 @@ impl From<Handle> for Order {
         Order::After(handle)
     }
 }
+
+impl Order {
+    /// Returns the order of the C interface: 0 waits for nothing, −1 for all, −2 continues, and any
+    /// other number is a handle's.
+    pub const fn from_raw(order: i64) -> Self {
+        match order {
+            0 => Order::None,
+            -1 => Order::All,
+            -2 => Order::Continue,
+            handle => Order::After(Handle(handle)),
+        }
+    }
+
+    /// Returns the number of the C interface that stands for this order.
+    pub const fn to_raw(self) -> i64 {
+        match self {
+            Order::None => 0,
+            Order::All => -1,
+            Order::Continue => -2,
+            Order::After(handle) => handle.0,
+        }
+    }
+}

@@ -21,6 +21,8 @@ pub(crate) struct Layout {
     areas: [(u64, u64); Tag::FIRST_FREE as usize],
     /// Where requests by other ranks arrive.
     delegation: u64,
+    /// Two lines by which a program and its helper wait for each other.
+    queue: u64,
     directory: u64,
     entries: u64,
 }
@@ -36,8 +38,9 @@ impl Layout {
         // In the order of the reserved tags.
         let areas = [options.starter_bytes, options.channel_bytes, options.heap_bytes].map(&mut area);
         let (delegation, _) = area(crate::delegation::BYTES);
+        let (queue, _) = area(128);
         let (directory, _) = area(0);
-        Layout { areas, delegation, directory, entries: options.regions as u64 }
+        Layout { areas, delegation, queue, directory, entries: options.regions as u64 }
     }
 
     /// Returns the size of the allocation.
@@ -59,6 +62,11 @@ impl Layout {
     /// Returns where the area for delegation starts.
     pub(crate) fn delegation(&self) -> u64 {
         self.delegation
+    }
+
+    /// Returns where the words of the command queue are.
+    pub(crate) fn queue(&self) -> u64 {
+        self.queue
     }
 
     /// Returns the number of entries.

@@ -1,10 +1,11 @@
 //! What one rank knows: who it is, what it has registered and resolved, what it has under way.
 
 use crate::{
-    Result,
+    Mode, Options, Result,
     delegation::{self, Replies},
     directory::{OwnRegions, Resolver},
     engine::Engine,
+    queue::CommandQueue,
 };
 use core::task::Context;
 use rdma_fabric::{Rank, Region, provider::Boxed};
@@ -12,7 +13,7 @@ use std::sync::Arc;
 
 pub(crate) struct State {
     /// The symmetric allocation behind the reserved regions and the directory.
-    pub(crate) world: Region,
+    pub(crate) world: Arc<Region>,
     /// This rank's number.
     pub(crate) me: Rank,
     pub(crate) memory: Resolver,
@@ -22,14 +23,21 @@ pub(crate) struct State {
     pub(crate) replies: Arc<Replies>,
     /// Serves other ranks whenever this one waits; `None` where the network leaves nothing to do.
     server: Option<Boxed<'static, Result<()>>>,
+    /// The queue of the helper that carries out this rank's operations, in [`Mode::CommandQueue`].
+    pub(crate) queue: Option<CommandQueue>,
 }
 
 impl State {
-    pub(crate) fn new(world: Region, me: Rank, memory: Resolver) -> Self {
-        let fabric = memory.fabric();
-        let server = delegation::is_needed(fabric).then(|| delegation::serve(memory.fresh(fabric), me));
+    pub(crate) fn new(world: Region, me: Rank, memory: Resolver, options: &Options) -> Result<Self> {
+        let (fabric, world) = (memory.fabric(), Arc::new(world));
+        let (mut queue, mut server) = (None, None);
+        match options.mode {
+            Mode::CommandQueue => queue = Some(CommandQueue::start(&memory, &world, me, options)?),
+            Mode::Direct if delegation::is_needed(fabric) => server = Some(delegation::serve(memory.fresh(fabric), me)),
+            Mode::Direct => {}
+        }
         let (own, engine, replies) = (OwnRegions::new(), Engine::default(), Arc::default());
-        State { world, me, memory, own, engine, replies, server }
+        Ok(State { world, me, memory, own, engine, replies, server, queue })
     }
 
     /// Serves other ranks, as far as there is something to do.

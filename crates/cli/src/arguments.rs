@@ -28,7 +28,8 @@ pub(crate) enum Command {
     Reproduce(Reproduce),
     /// Start ranks of a program as processes of this machine, over shared memory.
     ///
-    /// Ends with the exit code of the first rank that failed, 0 if none did. Ctrl-C ends all ranks.
+    /// Ends with the exit code of the first rank that failed, 0 if none did; or with the code with
+    /// which a rank aborted the job, 1 if no process can have that. Ctrl-C ends all ranks.
     Run(Run),
     /// Tell what this machine and the modelled ones are like.
     Info(Info),
@@ -121,6 +122,16 @@ pub(crate) struct Run {
     /// nobody can wake them; `never`: don't look.
     #[arg(long, value_name = "SECONDS", default_value = "10")]
     pub(crate) stuck_after: StuckAfter,
+    /// Give all control queues of a rank one address space, as no Tofu2 has it: an address on one
+    /// means the same on the others.
+    #[arg(long)]
+    pub(crate) shared_address_space: bool,
+    /// Give each rank a thread that executes what other ranks' control queues began, while the rank
+    /// computes.
+    ///
+    /// Jobs with such threads are not looked at by --stuck-after.
+    #[arg(long)]
+    pub(crate) progress_thread: bool,
     /// Count operations, bytes and waits by rank and peer; a table on standard error at the end.
     ///
     /// Programs started by `onesided::launch` are counted. They run over a wrapped fabric then;
@@ -240,6 +251,20 @@ mod tests {
         }
         assert!(parse("onesided run -n 4").is_err());
         assert!(parse("onesided run -n 0 -- prog").is_err());
+    }
+
+    #[test]
+    fn what_queues_are_like_is_off_unless_told() {
+        for (line, wanted) in [
+            ("onesided run -n 2 -- prog --progress-thread", (false, false)),
+            ("onesided run -n 2 --shared-address-space -- prog", (true, false)),
+            ("onesided run --progress-thread -n 2 -- prog", (false, true)),
+        ] {
+            match parse(line).expect(line).command {
+                Command::Run(run) => assert_eq!((run.shared_address_space, run.progress_thread), wanted, "{line}"),
+                other => panic!("{other:?}"),
+            }
+        }
     }
 
     #[test]

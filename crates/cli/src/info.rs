@@ -1,7 +1,7 @@
 //! `onesided info`.
 
 use crate::{arguments::Info, placement};
-use rdma_fabric::{Caps, Existing, Fabric, ProgramResult, PutOrder};
+use rdma_fabric::{Atomics, Caps, Existing, Fabric, ProgramResult, PutOrder};
 use repro::platforms;
 use serde::Serialize;
 use std::{error::Error, fmt::Write as _, process::ExitCode};
@@ -39,6 +39,7 @@ struct SharedMemory {
     puts_in_order: bool,
     third_party_copy: bool,
     coherent_atomics: bool,
+    atomics: &'static str,
     notice_bits: u32,
     session_queues: bool,
     strong_progress: bool,
@@ -116,6 +117,11 @@ fn shared_memory() -> Result<SharedMemory, Box<dyn Error>> {
         puts_in_order: caps.puts_in_order,
         third_party_copy: caps.third_party_copy,
         coherent_atomics: caps.coherent_atomics,
+        atomics: match caps.atomics {
+            Atomics::None => "none",
+            Atomics::Software => "by software",
+            Atomics::Hardware => "in hardware",
+        },
         notice_bits: caps.notice_bits,
         session_queues: caps.session_queues,
         strong_progress: caps.strong_progress,

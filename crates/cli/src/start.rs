@@ -3,13 +3,14 @@
 use crate::arguments::Run;
 use observe::{WantedReport, say};
 use std::{error::Error, process::ExitCode};
-use tofu2_sim::shm::Launcher;
+use tofu2_sim::{JobError, shm::Launcher};
 
 /// Starts the ranks and returns their exit code.
 pub(crate) fn start(options: Run) -> Result<ExitCode, Box<dyn Error>> {
     let mut program = options.program.into_iter();
     let executable = program.next().ok_or("no program given")?;
     let mut launcher = Launcher::new(options.ranks.get()).bind(options.bind).stuck_after(options.stuck_after.0);
+    launcher = launcher.shared_address_space(options.shared_address_space).progress_thread(options.progress_thread);
     if let Some(bytes) = options.segment_bytes {
         launcher = launcher.segment_bytes(bytes);
     }
@@ -22,7 +23,13 @@ pub(crate) fn start(options: Run) -> Result<ExitCode, Box<dyn Error>> {
         Some((name, value)) => launcher.env(name, value).run(),
         None => launcher.run(),
     })?;
-    let code = ended?;
+    let code = match ended {
+        Err(aborted @ JobError::Aborted { .. }) => {
+            say(format_args!("error: {aborted}"));
+            aborted.exit_code().into()
+        }
+        ended => ended?,
+    };
     if let Err(error) = told {
         say(format_args!("error: {error}"));
         // The job's own failure says more.

@@ -9,7 +9,8 @@ use crate::{
     session::Session,
 };
 use rdma_fabric::{
-    Amo, Caps, Fabric, FabricError, Keyring, LockedMemory, Notice, Pact, Rank, Region, RemoteAddr, Result, Time,
+    Amo, Atomics, Caps, Fabric, FabricError, Keyring, LockedMemory, Notice, Pact, Rank, Region, RemoteAddr, Result,
+    Time,
     provider::{
         Boxed, Ended, Goal, JobFacts, Keyless, Leftover, Nodes, OneThread, Place, Posted, Provider, Sink, Slot, Source,
         Token,
@@ -38,7 +39,10 @@ pub(crate) const OVER: FabricError = FabricError::Unsupported { feature: &"a run
 
 /// Returns the facts of a job, given the node of each rank.
 pub(crate) fn facts(nodes: Arc<[u32]>, mut caps: Caps) -> Arc<JobFacts> {
-    (caps.locked_memory, caps.third_party_copy) = (LockedMemory::Copies, false);
+    caps.locked_memory = LockedMemory::Copies;
+    (caps.third_party_copy, caps.helpers) = (false, false);
+    // The explored network always has atomics.
+    caps.atomics = caps.atomics.max(Atomics::Software);
     Arc::new(JobFacts { ranks: nodes.len(), nodes: Nodes::Table(nodes), caps })
 }
 

@@ -89,6 +89,11 @@
 //! * *Control queues, session mode and gates.* There are none: opening one fails with
 //!   [`Unsupported`](rdma_fabric::FabricError::Unsupported). A protocol that can do without them is
 //!   explored in that form only.
+//! * *Helpers.* There are none: starting one is `Unsupported`, and
+//!   [`Caps::helpers`](rdma_fabric::Caps::helpers) is false. Their futures, joined with the
+//!   program's ([`join`](rdma_fabric::join::join)), are explored as one rank.
+//! * *Ends of whole jobs.* [`Fabric::abort`](rdma_fabric::Fabric::abort) is `Unsupported`, so a
+//!   rank that aborts is a finding.
 //! * *Third-party copies*, and copies within own memory whose source and destination overlap. Both
 //!   are `Unsupported`; other copies are explored as the gets and puts that they are.
 //! * *Existing memory.* It can't be registered; keyless memory is copied, without references.

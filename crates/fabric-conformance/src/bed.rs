@@ -1,6 +1,7 @@
 //! Runs cases on a provider, and judges what became of their ranks.
 
 use crate::{Case, CaseProgram, RecordedProgram};
+use rdma_fabric::{FabricError, Rank};
 use std::{fmt, sync::Arc};
 
 /// A way in which a rank can be lost.
@@ -100,6 +101,21 @@ impl JobReport {
         }
     }
 
+    /// Panics unless the last rank aborted the job, whose other ranks got the error that says so or
+    /// never ended; or all ended well because the provider can't abort jobs.
+    fn must_be_aborted(&self, what: &str) {
+        let Err(verdict) = &self.verdict else { return self.must_be_well(what) };
+        let (rank, (text, code)) = (Rank::new(self.outcomes.len() as u32 - 1), LAST_WORDS);
+        assert!(
+            verdict.contains(text) && verdict.contains(&rank.to_string()) && verdict.contains(&code.to_string()),
+            "{what}: the job's error is {verdict:?}"
+        );
+        let told = RankOutcome::Failed(FabricError::Aborted { rank, code }.to_string());
+        for (rank, outcome) in self.outcomes.iter().enumerate() {
+            assert!(*outcome == told || *outcome == RankOutcome::Silent, "{what}: rank {rank} {outcome}");
+        }
+    }
+
     /// Panics unless the last rank, and no other, was lost in this way.
     fn must_lack_the_last(&self, what: &str, loss: Loss) {
         let last = self.outcomes.len() - 1;
@@ -114,6 +130,9 @@ impl JobReport {
         assert!(self.verdict.is_err(), "{what}: a rank was lost and the job ended well");
     }
 }
+
+/// What the last rank says in a case that aborts its job, and the code that it gives.
+pub(crate) const LAST_WORDS: (&str, i32) = ("aborted on purpose", 7);
 
 /// A provider as the suite sees it: how to start a job, and the ways in which its ranks can be
 /// lost.
@@ -169,6 +188,20 @@ pub trait TestBed {
         }
     }
 
+    /// Runs a program whose last rank aborts the job.
+    ///
+    /// # Panics
+    /// Unless the job ends with that rank's words, and no rank ends well; or all do, because the
+    /// provider can't abort jobs.
+    fn check_aborting(program: &CaseProgram, sizes: &[usize], test: &str) {
+        for ranks in Self::sizes(sizes) {
+            for turn in Self::turns() {
+                let report = Self::run(program, ranks, test, turn);
+                report.iter().for_each(|report| report.must_be_aborted(&format!("{test}, {ranks} ranks, turn {turn}")));
+            }
+        }
+    }
+
     /// Runs a case of the suite.
     ///
     /// # Panics
@@ -176,6 +209,7 @@ pub trait TestBed {
     fn check_case(case: &Case, test: &str) {
         match case.program {
             crate::Start::Plain(start) => Self::check(&CaseProgram(Arc::new(start)), case.sizes, test),
+            crate::Start::Aborting(start) => Self::check_aborting(&CaseProgram(Arc::new(start)), case.sizes, test),
             crate::Start::Losing(start) => {
                 let program = |loss| CaseProgram(Arc::new(move |fabric| start(fabric, loss)));
                 Self::check_losing(program, case.sizes, test);

@@ -3,7 +3,7 @@
 use crate::{Access, Job, memory::CELL, operation::Operation};
 use loom::sync::atomic::Ordering::{self, Acquire, Relaxed};
 use rdma_fabric::{
-    Amo, Fabric, FabricError, Notice, Rank, Region, RegionKey, RemoteAddr, Result, Time, bytemuck,
+    Amo, Atomics, Fabric, FabricError, Notice, Rank, Region, RegionKey, RemoteAddr, Result, Time, bytemuck,
     provider::{
         Boxed, Ended, Goal, InFlightTable, JobFacts, Leftover, Nodes, OneThread, Place, Posted, Provider, Sink, Slot,
         Source, Token,
@@ -27,7 +27,9 @@ impl Modelled {
         let ranks = job.config.ranks;
         let nodes = Nodes::Blocks(if job.config.together { ranks.max(1) } else { 1 });
         let mut caps = job.config.caps;
-        (caps.puts_in_order, caps.third_party_copy) = (false, false);
+        (caps.puts_in_order, caps.third_party_copy, caps.helpers) = (false, false, false);
+        // The modelled network always has atomics.
+        caps.atomics = caps.atomics.max(Atomics::Software);
         let facts = JobFacts { ranks, nodes, caps };
         Modelled::among(job, me, Arc::new(facts))
     }
@@ -251,5 +253,24 @@ impl Seat {
         *slot = Slot::default();
         self.job.covered(self.me);
         Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Config, Delivery, check, run};
+    use rdma_fabric::{Fabric, FabricError};
+
+    #[test]
+    fn helpers_are_refused_by_name() {
+        check(Some(1), 1, || {
+            let mut config = Config::new(1, Delivery::AtPost);
+            config.caps.helpers = true;
+            run(config, |fabric: Fabric| async move {
+                assert!(!fabric.caps().helpers, "promised, and refused");
+                let refused = fabric.helper("ordering", |_| async { Ok(()) });
+                assert_eq!(refused, Err(FabricError::Unsupported { feature: &"helpers" }));
+            });
+        });
     }
 }

@@ -29,9 +29,10 @@
 //! * *Set-up* may be left out of the model ([`run_after`]): collectives of many steps, whose
 //!   outcome is the same in every order, run on one thread, in memory that loom does not see.
 //!
-//! Cells are 8 bytes; other widths are
-//! [`FabricError::CellWidth`](rdma_fabric::FabricError::CellWidth). Notices, control queues and
-//! third-party copies are not offered, and no order of puts among themselves.
+//! Cells are 8 bytes; other widths fail with
+//! [`FabricError::CellWidth`](rdma_fabric::FabricError::CellWidth). Notices, control queues, helpers
+//! and third-party copies are not offered, and no order of puts among themselves;
+//! [`Fabric::abort`](rdma_fabric::Fabric::abort) is `Unsupported`.
 
 #![forbid(unsafe_code)]
 

@@ -205,3 +205,20 @@ pub(crate) fn spawn(body: impl FnOnce() + 'static) -> JoinHandle<()> {
 pub(crate) fn join(thread: JoinHandle<()>) {
     thread.join().expect("loom reports a panic itself");
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check;
+    use rdma_fabric::FabricError;
+
+    #[test]
+    fn what_is_not_offered_is_refused_by_name() {
+        check(None, 1, || {
+            run(Config::new(2, Delivery::AtPost), |fabric| async move {
+                let Err(error) = fabric.abort("on purpose", 3);
+                assert_eq!(error, FabricError::Unsupported { feature: &"ending a whole job" });
+            });
+        });
+    }
+}

@@ -14,6 +14,17 @@ pub enum PutOrder {
     AllTargets,
 }
 
+/// Who carries out atomics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Atomics {
+    /// Nobody: every atomic is refused with [`crate::FabricError::NoAtomics`].
+    None,
+    /// A service in software at the target, such as a lock service: slow, but atomic like any.
+    Software,
+    /// The hardware: the target's network interface, or the processors where memory is mapped.
+    Hardware,
+}
+
 /// How memory that a program already has is reached once it is
 /// [registered](crate::Fabric::register).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -48,6 +59,8 @@ pub struct Caps {
     /// coherent with atomics on the same word. Where they are not, a store or put that falls
     /// between an atomic's read and its write is lost.
     pub coherent_atomics: bool,
+    /// Who carries out atomics. A protocol that has another way chooses by this.
+    pub atomics: Atomics,
     /// Width of a notice's data in bits.
     pub notice_bits: u32,
     /// Whether session-mode queues exist in hardware.
@@ -59,6 +72,8 @@ pub struct Caps {
     pub register_existing: Existing,
     /// Whether there is memory [without a key](crate::Fabric::keyless), and whether it is mapped.
     pub locked_memory: LockedMemory,
+    /// Whether a rank may have [helpers](crate::Fabric::helper).
+    pub helpers: bool,
     /// Whether [`crate::Handle::wait`] may block the calling thread.
     pub blocking_wait: bool,
     /// The longest single transfer in bytes; longer ones are split by the provider.
@@ -67,17 +82,20 @@ pub struct Caps {
 
 impl Caps {
     /// Returns the capabilities of the weakest provider: nothing is guaranteed beyond the contract.
+    /// That includes atomics, by software; a provider that has none says so.
     pub const fn weakest() -> Self {
         Caps {
             put_order: PutOrder::None,
             puts_in_order: false,
             third_party_copy: false,
             coherent_atomics: false,
+            atomics: Atomics::Software,
             notice_bits: 8,
             session_queues: false,
             strong_progress: false,
             register_existing: Existing::None,
             locked_memory: LockedMemory::None,
+            helpers: false,
             blocking_wait: false,
             max_transfer: 16_777_215,
         }

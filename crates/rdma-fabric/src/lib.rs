@@ -67,10 +67,10 @@ mod word;
 
 pub use bytemuck::{self, Pod, Zeroable};
 pub use error::{FabricError, Result};
-pub use fabric::{Deps, Fabric, Program, ProgramResult};
+pub use fabric::{Deps, Fabric, Prepared, Program, ProgramResult};
 pub use group::{Group, GroupMemory};
 pub use handle::Handle;
-pub use job::{Caps, Existing, PutOrder};
+pub use job::{Atomics, Caps, Existing, PutOrder};
 pub use memory::{
     Keyring, LocalSpan, LocalWord, LockedMemory, Mapped, OwnedMemory, Pact, Part, Region, RegionKey, RegisterError,
     Registered, RemoteAddr, RemoteSpan, RemoteWord, Uses,

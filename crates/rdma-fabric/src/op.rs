@@ -3,6 +3,9 @@
 //! [`Fabric::try_post`] and [`Fabric::post`] take any [`Operation`]; the short methods of
 //! [`Fabric`] (`put`, `get`, `fetch_add`, …) post and wait in one step.
 
+pub use crate::fabric::prepared::{
+    AtomicDescriptor, Descriptor, GetDescriptor, Preparable, PreparedPut, PutDescriptor,
+};
 use crate::{
     Amo, AtomicWord, Fabric, FabricError, Handle, LocalSpan, Rank, RegionKey, RemoteSpan, RemoteWord, Result,
     fabric::DirectOp,

@@ -37,6 +37,16 @@ pub enum JobError {
         /// What the first sixteen of them are waiting for, in rank order.
         stuck: Vec<Stuck>,
     },
+    /// A rank ended the job ([`Fabric::abort`](rdma_fabric::Fabric::abort)).
+    #[error("{rank} aborted the job with code {code}: {text}")]
+    Aborted {
+        /// The rank.
+        rank: Rank,
+        /// What it said; over shared memory the first 1024 bytes of it.
+        text: String,
+        /// The exit code that it gave; not 0.
+        code: i32,
+    },
     /// This machine has too little memory for the simulation. (When a *simulated* machine runs out
     /// of memory, the error is [`FabricError::OutOfMemory`].)
     #[error("too little memory for {what}: {needed} bytes are needed and {available} can be had")]
@@ -54,6 +64,17 @@ pub enum JobError {
     /// The job could not be started.
     #[error(transparent)]
     Fabric(#[from] FabricError),
+}
+
+impl JobError {
+    /// Returns the exit code of a command that ran this job: that of the rank that aborted it, if
+    /// one did and its code is one that processes can have (1 to 255); otherwise 1.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            JobError::Aborted { code, .. } => u8::try_from(*code).unwrap_or(1).max(1),
+            _ => 1,
+        }
+    }
 }
 
 /// A rank that nobody will wake, and what it is waiting for.

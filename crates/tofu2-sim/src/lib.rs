@@ -7,6 +7,7 @@
 
 mod control_queue;
 mod ends;
+mod helper_failed;
 mod host_memory;
 mod job_error;
 pub mod shm;
@@ -14,4 +15,5 @@ pub mod virt;
 
 pub use control_queue::QueueMachine;
 pub use ends::ends_in_words;
+pub use helper_failed::HelperFailed;
 pub use job_error::{Awaited, JobError, Stuck, Whom};

@@ -66,7 +66,7 @@ fn targets() -> Vec<Target> {
         let all = case.sizes.iter().flat_map(move |&ranks| (0..each).map(move |_| ranks)).enumerate();
         all.map(move |(job, ranks)| Target { case: name, job, ranks }).collect::<Vec<_>>()
     };
-    CASES.iter().flat_map(jobs).filter(|target| target.ranks > 1).collect()
+    CASES.iter().filter(|case| !case.is_aborting()).flat_map(jobs).filter(|target| target.ranks > 1).collect()
 }
 
 #[derive(Clone, Copy, Debug)]

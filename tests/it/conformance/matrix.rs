@@ -7,7 +7,7 @@ use crate::{
 };
 use fabric_conformance::{CaseProgram, RankOutcome, TestBed};
 use rdma_fabric::{
-    Amo, Existing, Fabric, FabricError, Group, LockedMemory, ProgramResult, PutOrder, Rank, Refused, Region,
+    Amo, Atomics, Existing, Fabric, FabricError, Group, LockedMemory, ProgramResult, PutOrder, Rank, Refused, Region,
     op::{Atomic, Nop, Put},
 };
 use std::time::Duration;
@@ -27,16 +27,18 @@ fn columns() -> Vec<(&'static str, Vec<String>)> {
 }
 
 /// The rows' heads, in the order in which [`look`] finds what is in them.
-const ROWS: [&str; 16] = [
+const ROWS: [&str; 17] = [
     "put order before atomics",
     "puts to one target visible in the order posted (x86-64)",
     "third-party copies",
     "own loads and stores coherent with atomics",
+    "atomics",
     "notice data, bits",
     "progress at a computing target",
     "blocking `wait` on handles",
     "registering memory that exists",
     "memory without a key",
+    "helpers, on a core of their own",
     "control queues, in session mode too",
     "barrier unit",
     "longest transfer that is not split, bytes",
@@ -83,6 +85,12 @@ async fn look(fabric: Fabric) -> ProgramResult<String> {
         yes(caps.puts_in_order),
         if caps.third_party_copy { "yes" } else { "no: `Unsupported`" }.to_owned(),
         yes(caps.coherent_atomics),
+        match caps.atomics {
+            Atomics::None => "none",
+            Atomics::Software => "by software",
+            Atomics::Hardware => "in hardware",
+        }
+        .to_owned(),
         caps.notice_bits.to_string(),
         yes(caps.strong_progress),
     ];
@@ -117,6 +125,7 @@ async fn look(fabric: Fabric) -> ProgramResult<String> {
             }
             .to_owned(),
         );
+        rows.push(yes(caps.helpers && fabric.helper("one", |_| async { Ok(()) }).is_ok()));
         rows.push(
             match fabric.queue_limits().engines {
                 0 => "none",

@@ -11,7 +11,8 @@ macro_rules! end {
         ///
         /// Dropping the end frees it without waiting: what is queued is still carried out while
         /// anything of this rank's channels is awaited. A rank should wait for
-        /// [`free`](Self::free) before it ends.
+        /// [`free`](Self::free) before it ends. One that fails drops its ends, too, so its peers
+        /// may see it disconnect before they see it lost.
         pub struct $name {
             acp: Acp,
             number: u64,

@@ -4,7 +4,7 @@ use super::{
     ARMED, REPLIES, REPLIES_AT, SLOT_BYTES, SLOTS, SLOTS_AT,
     request::{Outcome, ReplyTo, Request},
 };
-use crate::{AcpError, GlobalAddress, Result, directory::Resolver, engine::Flight, pace::Pace};
+use crate::{AcpError, Result, directory::Resolver, engine::Flight, pace::Pace};
 use core::sync::atomic::{AtomicU16, AtomicU64, Ordering::Relaxed};
 use rdma_fabric::{Deps, Fabric, FabricError, LocalWord, Rank, RemoteAddr};
 use std::sync::Arc;
@@ -119,10 +119,7 @@ async fn is_abandoned(fabric: &Fabric, at: RemoteAddr, slot: u64, owner: u64) ->
 async fn outcome(fabric: &Fabric, word: &LocalWord<u64>, server: Rank, number: u16, request: Request) -> Result<()> {
     let is_this = |word: u64| Outcome::from_word(word).0 == number;
     let (_, outcome) = Outcome::from_word(fabric.wait_until(word, Deps::One(server), is_this).await?);
-    let (to, from): (GlobalAddress, GlobalAddress) = match request {
-        Request::Copy { to, from, .. } => (to, from),
-        Request::Atomic { to, word, .. } => (to, word),
-    };
+    let [to, from] = request.addresses();
     match outcome {
         Outcome::Done => Ok(()),
         Outcome::NoSuchRegion => Err(AcpError::NoSuchRegion { address: from }),

@@ -29,6 +29,14 @@ pub(crate) struct ReplyTo {
 pub(crate) const WORDS: usize = 7;
 
 impl Request {
+    /// Returns the destination, and the source or the word.
+    pub(crate) fn addresses(&self) -> [GlobalAddress; 2] {
+        match *self {
+            Request::Copy { to, from, .. } => [to, from],
+            Request::Atomic { to, word, .. } => [to, word],
+        }
+    }
+
     pub(crate) fn to_words(self, reply: ReplyTo) -> [u64; WORDS] {
         let ReplyTo { rank, word, number } = reply;
         let reply = u64::from(rank.number()) << 32 | u64::from(word) << 16 | u64::from(number);

@@ -5,11 +5,14 @@ use super::{
     initiator::slot_at,
     request::{Outcome, ReplyTo, Request, WORDS},
 };
-use crate::{AcpError, GlobalAddress, Result, directory::Resolver, engine};
-use core::future::poll_fn;
-use core::task::Poll;
+use crate::{
+    AcpError, GlobalAddress, Result,
+    directory::{Resolver, is_stale},
+    engine,
+};
+use core::{future::poll_fn, task::Poll};
 use rdma_fabric::{
-    Amo, AtomicWord, Deps, Fabric, LocalSpan, LocalWord, Rank, RemoteAddr, RemoteWord,
+    Amo, AtomicWord, Deps, Fabric, LocalSpan, Rank, RemoteAddr, RemoteWord,
     join::{Either, race},
     provider::Boxed,
 };
@@ -25,12 +28,15 @@ pub(crate) fn serve(memory: Resolver, me: Rank) -> Boxed<'static, Result<()>> {
         loop {
             // No rank's loss ends this wait, and any rank can end it.
             let more = fabric.wait_until(&armed, Deps::One(fabric.rank()), |bits| bits != 0);
-            if let Either::First(more) = race(more, one_over(&mut server.serving)).await {
-                more?;
-                let bits = fabric.swap(&taken, 0).await?;
-                for slot in (0..SLOTS).filter(|slot| bits & 1 << slot != 0) {
-                    server.begin(slot).await?;
+            match race(more, one_over(&mut server.serving)).await {
+                Either::First(more) => {
+                    more?;
+                    let bits = fabric.swap(&taken, 0).await?;
+                    for slot in (0..SLOTS).filter(|slot| bits & 1 << slot != 0) {
+                        server.take(slot).await?;
+                    }
                 }
+                Either::Second(ended) => server.end(ended).await,
             }
         }
     })
@@ -41,46 +47,68 @@ struct Server {
     fabric: Fabric,
     /// This rank's area.
     at: RemoteAddr,
-    /// What is under way.
-    serving: Vec<Boxed<'static, ()>>,
+    serving: Vec<Boxed<'static, Ended>>,
 }
 
-/// Ends when one of the requests under way is over, which it removes.
-async fn one_over(serving: &mut Vec<Boxed<'static, ()>>) {
+/// A request, and how it ended.
+struct Ended {
+    request: Request,
+    reply: ReplyTo,
+    /// Whether it was tried before, with a region that had gone.
+    again: bool,
+    result: Result<()>,
+}
+
+/// Returns a request that is over, which it removes.
+async fn one_over(serving: &mut Vec<Boxed<'static, Ended>>) -> Ended {
     poll_fn(|cx| {
-        let over = serving.iter_mut().position(|request| request.as_mut().poll(cx).is_ready());
-        match over {
-            Some(over) => {
-                drop(serving.swap_remove(over));
-                Poll::Ready(())
-            }
-            None => Poll::Pending,
-        }
+        let over = serving.iter_mut().enumerate().find_map(|(at, request)| match request.as_mut().poll(cx) {
+            Poll::Ready(ended) => Some((at, ended)),
+            Poll::Pending => None,
+        });
+        over.map_or(Poll::Pending, |(at, ended)| {
+            drop(serving.swap_remove(at));
+            Poll::Ready(ended)
+        })
     })
-    .await;
+    .await
 }
 
 impl Server {
     /// Takes a request out of its slot, frees the slot, and begins with the request.
-    async fn begin(&mut self, slot: u64) -> Result<()> {
+    async fn take(&mut self, slot: u64) -> Result<()> {
         let mut words = [0; WORDS];
         let record: LocalSpan<u64> = self.fabric.local_span(slot_at(self.at, slot, 8), WORDS)?;
         self.fabric.read(&record, &mut words)?;
         let owner: RemoteWord<u64> = self.fabric.remote_word(slot_at(self.at, slot, 0))?;
         self.fabric.swap(&owner, 0).await?;
         // What is no request has nobody to reply to.
-        let Some((request, reply)) = Request::from_words(words) else { return Ok(()) };
+        if let Some((request, reply)) = Request::from_words(words) {
+            self.begin(request, reply, false).await;
+        }
+        Ok(())
+    }
+
+    async fn begin(&mut self, request: Request, reply: ReplyTo, again: bool) {
         let work = self.prepared(request).await;
-        let (fabric, at) = (self.fabric.clone(), self.at);
         self.serving.push(Box::pin(async move {
             let result = match work {
                 Ok(work) => work.await,
                 Err(error) => Err(error),
             };
-            // Whoever is gone needs no reply.
-            let _ = answer(&fabric, at, reply, Outcome::of(result)).await;
+            Ended { request, reply, again, result }
         }));
-        Ok(())
+    }
+
+    /// Replies; or, if a region had gone, tries again, in case another one has taken its place.
+    async fn end(&mut self, ended: Ended) {
+        let Ended { request, reply, again, result } = ended;
+        if !again && result.as_ref().is_err_and(is_stale) {
+            request.addresses().iter().for_each(|address| self.memory.forget(address.id()));
+            return self.begin(request, reply, true).await;
+        }
+        // Whoever is gone needs no reply.
+        let _ = answer(&self.fabric, self.at, reply, Outcome::of(result)).await;
     }
 
     /// Resolves what a request names; returns what is left to do.
@@ -105,9 +133,7 @@ impl Server {
     ) -> Result<Boxed<'static, Result<()>>> {
         let to = self.memory.word::<W>(to).await?;
         let word = self.memory.word::<W>(word).await?;
-        let own: LocalWord<W> = self.fabric.local_word(word.addr())?;
-        let before = self.fabric.load(&own)?;
-        self.fabric.store(&own, amo.map(W::from_bits).apply(before))?;
+        let before = engine::change_by_cpu(&self.fabric, &word, amo.map(W::from_bits))?;
         let fabric = self.fabric.clone();
         Ok(Box::pin(async move {
             fabric.put_word(&to, before).await?;

@@ -6,7 +6,7 @@
 
 use super::RegionId;
 use crate::starter::Entry;
-use rdma_fabric::RemoteSpan;
+use rdma_fabric::{Rank, RegionKey, RemoteSpan};
 use std::collections::BTreeMap;
 
 /// The most spans kept.
@@ -67,6 +67,12 @@ impl Cache {
         self.entries.insert(id, entry);
     }
 
+    /// Returns a resolved region that is reached under this key.
+    pub(super) fn region_of(&self, rank: Rank, key: RegionKey) -> Option<RegionId> {
+        let is_it = |span: &RemoteSpan<u8>| (span.rank(), span.addr().region) == (rank, key);
+        self.slots.iter().flatten().find_map(|(id, span)| is_it(span).then_some(*id))
+    }
+
     /// Forgets a region that has turned out to be gone.
     pub(super) fn forget(&mut self, id: RegionId) {
         self.entries.remove(&id);
@@ -82,7 +88,6 @@ impl Cache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rdma_fabric::RegionKey;
 
     fn entry(n: u32) -> Entry {
         Entry { key: RegionKey { index: n, generation: 1 }, bytes: 8 }

@@ -31,6 +31,10 @@ impl Resolver {
         Resolver::new(fabric, self.layout, self.world, self.places.clone())
     }
 
+    pub(crate) fn places(&self) -> Option<Arc<[Rank]>> {
+        self.places.clone()
+    }
+
     pub(crate) fn layout(&self) -> &Layout {
         &self.layout
     }
@@ -101,6 +105,23 @@ impl Resolver {
     /// Forgets a region that an operation found to be gone.
     pub(crate) fn forget(&mut self, id: RegionId) {
         self.cache.forget(id);
+    }
+
+    /// Explains what an operation met: if a region had gone, forgets it, and returns which region it
+    /// was, or that its rank is lost.
+    #[cold]
+    pub(crate) fn explained(&mut self, error: AcpError) -> AcpError {
+        let AcpError::Fabric(FabricError::StaleRegion { rank, region }) = error else { return error };
+        let mut explained = error;
+        while let Some(id) = self.cache.region_of(rank, region) {
+            self.cache.forget(id);
+            let address = id.start();
+            explained = match self.resolve(address) {
+                Err(error @ AcpError::Fabric(FabricError::PeerLost { .. })) => error,
+                _ => AcpError::NoSuchRegion { address },
+            };
+        }
+        explained
     }
 
     /// Returns the `bytes` bytes at an address whose region is resolved.

@@ -39,3 +39,30 @@ pub(crate) fn atomic<W: AtomicWord>(
         Ok(fabric.store(&own, before)?)
     })
 }
+
+/// Changes a word of own memory by the CPU, and stores what it was before in own memory. Nothing of
+/// this rank comes between the look and the change.
+pub(crate) fn atomic_by_cpu<W: AtomicWord>(
+    fabric: &Fabric,
+    to: RemoteWord<W>,
+    word: RemoteWord<W>,
+    amo: Amo<W>,
+) -> Flight {
+    let fabric = fabric.clone();
+    Box::pin(async move {
+        let before = change_by_cpu(&fabric, &word, amo)?;
+        let own = fabric.local_word::<W>(to.addr())?;
+        Ok(fabric.store(&own, before)?)
+    })
+}
+
+/// Changes a word of own memory by the CPU; returns what it was before.
+pub(crate) fn change_by_cpu<W: AtomicWord>(fabric: &Fabric, word: &RemoteWord<W>, amo: Amo<W>) -> Result<W> {
+    if let Some(before) = fabric.atomic_now(word, amo) {
+        return Ok(before);
+    }
+    let own = fabric.local_word::<W>(word.addr())?;
+    let before = fabric.load(&own)?;
+    fabric.store(&own, amo.apply(before))?;
+    Ok(before)
+}

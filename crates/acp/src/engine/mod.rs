@@ -7,7 +7,7 @@
 
 mod flight;
 
-pub(crate) use flight::{Flight, atomic, copy};
+pub(crate) use flight::{Flight, atomic, atomic_by_cpu, change_by_cpu, copy};
 
 use crate::{AcpError, Handle, Order, Result};
 use core::task::{Context, Poll, Waker};
@@ -37,6 +37,8 @@ pub(crate) struct Engine {
     waiting: BinaryHeap<Reverse<(i64, i64)>>,
     /// The last copy of each pair, of those pending.
     pairs: BTreeMap<Pair, i64>,
+    /// The last operation that each rank was asked to carry out, of those pending: one at a time.
+    servers: BTreeMap<u32, i64>,
     /// The last operation, if it was a copy: its pair, and what it waited for.
     last: Option<(Pair, i64)>,
     /// The failures that nobody has been told of.
@@ -59,6 +61,11 @@ enum Stage {
 pub(crate) enum Kind {
     /// A copy of this pair.
     Copy(Pair),
+    /// A copy of this pair that another rank carries out.
+    Delegated {
+        pair: Pair,
+        server: u32,
+    },
     Atomic,
 }
 
@@ -80,6 +87,26 @@ impl Engine {
         Handle(self.issued)
     }
 
+    /// Returns whether an operation waits for others.
+    pub(crate) fn is_held_up(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Returns up to which operation all are over.
+    pub(crate) fn over(&self) -> i64 {
+        self.over
+    }
+
+    /// Takes all failures.
+    pub(crate) fn take_failures(&mut self) -> BTreeMap<i64, AcpError> {
+        core::mem::take(&mut self.failed)
+    }
+
+    /// Returns how many operations are under way.
+    pub(crate) fn len(&self) -> usize {
+        self.pending.len()
+    }
+
     /// Returns the number of the last operation that a `limit` includes.
     pub(crate) fn last_of(&self, limit: Order) -> i64 {
         match limit {
@@ -95,7 +122,11 @@ impl Engine {
     pub(crate) fn issue(&mut self, kind: Kind, flight: Flight, order: Order) -> Handle {
         let mut after = self.last_of(order);
         let mut inherited = 0;
-        if let Kind::Copy(pair) = kind {
+        let pair = match kind {
+            Kind::Copy(pair) | Kind::Delegated { pair, .. } => Some(pair),
+            Kind::Atomic => None,
+        };
+        if let Some(pair) = pair {
             if let (Order::Continue, Some((last, waits_for))) = (order, self.last)
                 && last == pair
             {
@@ -109,9 +140,12 @@ impl Engine {
         self.issued += 1;
         let id = self.issued;
         self.last = None;
-        if let Kind::Copy(pair) = kind {
+        if let Some(pair) = pair {
             self.pairs.insert(pair, id);
             self.last = Some((pair, after));
+        }
+        if let Kind::Delegated { server, .. } = kind {
+            after = after.max(self.servers.insert(server, id).unwrap_or(0));
         }
         let mut stage = Stage::Waiting(flight);
         if after <= self.over {
@@ -160,7 +194,7 @@ impl Engine {
     }
 
     /// Polls the first pending operation, and starts what waited for it alone.
-    fn poll_front(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    pub(crate) fn poll_front(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let id = self.over + 1;
         match self.pending.front_mut() {
             Some(Stage::Flying(flight)) => match flight.as_mut().poll(cx) {
@@ -175,6 +209,7 @@ impl Engine {
         self.over = id;
         if self.pending.is_empty() {
             self.pairs.clear();
+            self.servers.clear();
         }
         while let Some(&Reverse((after, waiting))) = self.waiting.peek()
             && after <= self.over
@@ -216,6 +251,21 @@ impl Engine {
         }
         self.unflushed &= until == 0;
         Poll::Ready(self.report(until))
+    }
+
+    /// Returns that all operations that a `limit` includes are complete, if that needs no wait.
+    #[inline(always)]
+    pub(crate) fn complete_now(&mut self, fabric: &Fabric, limit: Order) -> Option<Result<()>> {
+        if !self.pending.is_empty() || !self.failed.is_empty() {
+            return None;
+        }
+        if self.unflushed && self.last_of(limit) > 0 {
+            if join::now(fabric.flush_all()) != Some(Ok(())) {
+                return None;
+            }
+            self.unflushed = false;
+        }
+        Some(Ok(()))
     }
 
     /// Makes progress until fewer than `depth` operations are under way.

@@ -498,7 +498,8 @@ async fn with_a_failure(fabric: Fabric, met: &Mutex<Vec<AcpError>>) -> ProgramRe
             second.send(&[1u8; 3000]).await?;
             second.send(&[2u8; 3000]).await?;
             from.recv(&mut [0u8; 3000]).await?;
-            drop(to);
+            // Sudden: nothing is disconnected in order.
+            let _ = (to.into_raw(), second.into_raw(), from.into_raw());
             Err("this rank fails")?;
         }
         _ => {

@@ -3,5 +3,7 @@
 mod basics;
 mod bed;
 mod channels;
+mod delegation;
+mod queue;
 mod segments;
 mod tasks;

@@ -4,16 +4,14 @@
 //! The explorer lets a rank read what it has received both at once and as late as possible.
 
 use super::{Case, Member};
+use crate::exploration::Run;
 use explore::{
     Explorer, Probe,
     mutant::{Mutation, mutant},
 };
 use prdma_offload::{Buffer, PrdmaError};
 use rdma_fabric::{Caps, Fabric, FabricError, ProgramResult, Rank};
-use std::{error::Error, pin::Pin};
-
-/// One rank's part of a job.
-pub type Run = Pin<Box<dyn Future<Output = ProgramResult<()>>>>;
+use std::error::Error;
 
 /// The first of a row of facts, one for each rank: whether its set-up is over.
 const SET_UP: u32 = 0;

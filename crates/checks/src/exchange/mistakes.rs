@@ -2,10 +2,11 @@
 //! jobs known to show this.
 
 use super::{
-    Case, Run,
+    Case,
     cases::{PAIR, case, slow, two_parts},
     delivery::exchange,
 };
+use crate::exploration::Run;
 use explore::{
     Probe,
     mutant::{Mutation, mutant},

@@ -10,7 +10,7 @@ mod delivery;
 mod mistakes;
 
 pub use cases::{CASES, CIRCLE, LOOP, ONE_WAY, PAIR, called, case, slow, small};
-pub use delivery::{Run, explorer, job};
+pub use delivery::{explorer, job};
 pub use mistakes::{MISTAKES, Mistake, Mistaken, Spoiled};
 
 use prdma_offload::{

@@ -1,5 +1,6 @@
 //! What is started, and what must come of it.
 
+use crate::jobs;
 use serde_json::{Value, json};
 use std::{
     path::Path,
@@ -11,7 +12,7 @@ use std::{
 const HANG: Duration = Duration::from_secs(20);
 
 pub(super) fn main(filters: &[String]) -> ExitCode {
-    let cases: [(&str, fn()); 13] = [
+    let cases: [(&str, fn()); 15] = [
         ("the_command_line_is_read_to_its_end", the_command_line_is_read_to_its_end),
         ("counts_are_exact", counts_are_exact),
         ("a_table_is_printed_for_people", a_table_is_printed_for_people),
@@ -25,6 +26,8 @@ pub(super) fn main(filters: &[String]) -> ExitCode {
         ("a_full_device_is_told", a_full_device_is_told),
         ("empty_settings_are_named", empty_settings_are_named),
         ("faults_that_fit_no_job_are_refused", faults_that_fit_no_job_are_refused),
+        ("an_abort_is_said_once_and_decides_the_code", jobs::an_abort_is_said_once_and_decides_the_code),
+        ("options_of_queues_reach_the_ranks", jobs::options_of_queues_reach_the_ranks),
     ];
     let filters: Vec<&String> = filters.iter().filter(|filter| !filter.starts_with('-')).collect();
     for (name, case) in cases {
@@ -41,14 +44,14 @@ fn own() -> String {
 }
 
 /// Runs `onesided run <options> -n 2 -- <this program> program <name>`.
-fn run(options: &[&str], name: &str, directory: &Path) -> Ended {
+pub(super) fn run(options: &[&str], name: &str, directory: &Path) -> Ended {
     let mut command = Command::new(env!("CARGO_BIN_EXE_onesided"));
     command.arg("run").args(options).args(["-n", "2", "--", &own(), "program", name]);
     end(command.env("TMPDIR", directory))
 }
 
 /// Runs this program, which launches its ranks itself.
-fn launched(name: &str, options: &[&str]) -> Ended {
+pub(super) fn launched(name: &str, options: &[&str]) -> Ended {
     end(Command::new(own()).args(["program", name, "--ranks", "2"]).args(options))
 }
 
@@ -67,10 +70,10 @@ fn the_command_line_is_read_to_its_end() {
 
 /// How a program ended, and what it wrote.
 #[derive(Debug)]
-struct Ended {
-    code: Option<i32>,
-    out: String,
-    err: String,
+pub(super) struct Ended {
+    pub(super) code: Option<i32>,
+    pub(super) out: String,
+    pub(super) err: String,
 }
 
 impl Ended {
@@ -107,7 +110,7 @@ fn end(command: &mut Command) -> Ended {
 }
 
 /// Makes a new directory for temporary files.
-fn directory() -> tempfile::TempDir {
+pub(super) fn directory() -> tempfile::TempDir {
     tempfile::tempdir().expect("a temporary directory")
 }
 

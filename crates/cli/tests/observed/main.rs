@@ -5,6 +5,8 @@
 #[cfg(target_os = "linux")]
 mod cases;
 #[cfg(target_os = "linux")]
+mod jobs;
+#[cfg(target_os = "linux")]
 mod programs;
 
 #[cfg(not(target_os = "linux"))]

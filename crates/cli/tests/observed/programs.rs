@@ -13,6 +13,10 @@ pub(super) fn main(name: &str) -> ExitCode {
         "dying" => with(dying),
         "failing" => with(failing),
         "where" => with(place),
+        "aborts-7" => with(async move |fabric| aborts(fabric, 7).await),
+        "aborts-0" => with(async move |fabric| aborts(fabric, 0).await),
+        "aborts-300" => with(async move |fabric| aborts(fabric, 300).await),
+        "queues" => with(queues),
         "shared" => match onesided::Launch::from_args() {
             Ok((launch, _)) => launch.run_shared(|_| Ok(())),
             Err(error) => panic!("{error}"),
@@ -107,4 +111,23 @@ async fn place(fabric: Fabric) -> ProgramResult<()> {
     let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap_or_default();
     println!("{} {}", fabric.rank().number(), line.trim());
     Ok(())
+}
+
+/// Rank 1 aborts the job while rank 0 waits.
+async fn aborts(fabric: Fabric, code: i32) -> ProgramResult<()> {
+    let window = fabric.alloc_symmetric(8).await?;
+    if fabric.rank() == Rank::new(1) {
+        fabric.abort("on purpose", code)?;
+    }
+    fabric.wait_until(&window.word::<u64>(&fabric, 0)?, Deps::All, |value| value == 1).await?;
+    Ok(())
+}
+
+/// Each rank tells what its control queues are like.
+async fn queues(fabric: Fabric) -> ProgramResult<()> {
+    let mut world = Group::world(&fabric).await?;
+    let shared = fabric.queue_limits().shared_address_space;
+    println!("shared {shared}, {} threads", std::fs::read_dir("/proc/self/task")?.count());
+    // Nobody's threads go before all have looked.
+    Ok(world.barrier().await?)
 }

@@ -7,8 +7,8 @@ use super::{
 use rdma_fabric::{
     Amo, Fabric, Pact, Rank, Refused, RemoteAddr, Result, forward,
     provider::{
-        BarrierUnit, Ended, Goal, InFlightTable, Keyless, Leftover, OneThread, Place, Posted, Provider, Queues, Sink,
-        Slot, Source, Token,
+        BarrierUnit, Ended, Goal, HelperTask, InFlightTable, Keyless, Leftover, OneThread, Place, Posted, Provider,
+        Queues, Sink, Slot, Source, Token,
     },
 };
 use std::{
@@ -155,7 +155,7 @@ impl Spoiled {
 }
 
 impl Provider for Spoiled {
-    forward!(alloc, alloc_symmetric, adopt, release, resolve_hidden, ring, try_notice, end_wait, now);
+    forward!(alloc, alloc_symmetric, adopt, release, resolve_hidden, ring, try_notice, end_wait, now, abort);
 
     fn read(&self, from: &Place, into: &mut [u8], waiting: bool) -> Result<()> {
         let (addr, mutation) = (from.addr(), &self.mutation);
@@ -274,6 +274,13 @@ impl Provider for Spoiled {
 
     fn keyless(&self) -> Option<&dyn Keyless> {
         self.provider().keyless().map(|_| self as &dyn Keyless)
+    }
+
+    /// What a helper does is mutated, too. Its provider runs it on the simulating thread.
+    fn helper(&self, _: &Fabric, name: &'static str, task: HelperTask) -> Result<()> {
+        let state = OneThread::new(self.shared());
+        let spoil = move |below: Fabric| task(below.under(Spoiled { below: below.clone(), state }));
+        self.provider().helper(&self.below, name, Box::new(spoil))
     }
 }
 

@@ -7,7 +7,7 @@ use super::{
     outcomes::{A, B, C, explorer, words},
 };
 use explore::{Event, Explorer, LiveJob};
-use rdma_fabric::{Amo, Caps, Deps, Fabric, Group, ProgramResult, Rank, Time, op};
+use rdma_fabric::{Amo, Caps, Deps, Fabric, FabricError, Group, ProgramResult, Rank, Time, op};
 use std::future::Future;
 
 /// Asserts that `program` goes `wrong` in this way, that the timeline has these `lines`, and that
@@ -220,4 +220,16 @@ fn an_early_end_is_a_finding() {
     for waits in [false, true] {
         Explorer::new(2).run(move |fabric| hands_over(fabric, waits)).expect_exhausted();
     }
+}
+
+/// A job can't be aborted where all of its orders are explored: that is refused by name, and so the
+/// rank fails.
+#[test]
+fn an_abort_is_refused_and_a_finding() {
+    let aborts = |fabric: Fabric| async move {
+        let Err(error) = fabric.abort("on purpose", 3);
+        assert!(matches!(error, FabricError::Unsupported { .. }), "{error}");
+        Err(error.into())
+    };
+    finds(|| Explorer::new(2), aborts, "does not support ending a whole job", &[]);
 }

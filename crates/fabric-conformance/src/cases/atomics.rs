@@ -2,7 +2,7 @@
 
 use super::world_and_region;
 use crate::{ensure, ensure_eq};
-use rdma_fabric::{Amo, AtomicWord, Fabric, ProgramResult, Rank, Region, Result, op};
+use rdma_fabric::{Amo, AtomicWord, Atomics, Fabric, FabricError, ProgramResult, Rank, Region, Result, op};
 
 /// Checks every operation on one word against the arithmetic of [`Amo::apply`]; neighbours keep
 /// their values.
@@ -103,4 +103,26 @@ pub(super) async fn one_winner(fabric: Fabric) -> ProgramResult<()> {
         world.barrier().await?;
     }
     Ok(())
+}
+
+pub(super) async fn are_there_as_told(fabric: Fabric) -> ProgramResult<()> {
+    let (mut world, region) = world_and_region(&fabric, 16).await?;
+    let next = Rank::new((fabric.rank().number() + 1) % fabric.ranks() as u32);
+    let (wide, narrow) =
+        (fabric.remote_word::<u64>(region.at(next, 0))?, fabric.remote_word::<u32>(region.at(next, 8))?);
+    fabric.put_word(&wide, 5).await?;
+    fabric.flush(next).await?;
+    let none = fabric.caps().atomics == Atomics::None;
+    let want = |addr, value| if none { Err(FabricError::no_atomics_at_all(addr)) } else { Ok(value) };
+    ensure_eq!(fabric.fetch_add(&wide, 2).await, want(wide.addr(), 5), "O18: an atomic awaited");
+    ensure_eq!(fabric.fetch_or(&narrow, 3).await.map(u64::from), want(narrow.addr(), 0), "O18: a narrow one");
+    let amo = Amo::CompareSwap { expected: 7, new: 9 };
+    let posted = match fabric.post(op::Atomic { word: &wide, amo }).await {
+        Ok(handle) => handle.await,
+        Err(error) => Err(error),
+    };
+    ensure_eq!(posted, want(wide.addr(), 7), "O18: an atomic posted");
+    ensure_eq!(fabric.get_word(&wide).await?, if none { 5 } else { 9 }, "O18: what was refused changes nothing");
+    // Nobody leaves, and its memory goes, while others use that.
+    Ok(world.barrier().await?)
 }

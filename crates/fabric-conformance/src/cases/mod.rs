@@ -1,6 +1,7 @@
 //! The cases, and the sentences of `docs/contract/fabric.md` that each covers. They depend on no
 //! particular provider.
 
+mod abort;
 mod atomics;
 mod copies;
 mod detach;
@@ -8,6 +9,7 @@ mod existing;
 mod fixture;
 mod gates;
 mod groups;
+mod helpers;
 mod keyless;
 mod loss_point;
 mod losses;
@@ -15,6 +17,7 @@ mod memory;
 mod notices;
 mod parts;
 mod posting;
+mod prepared;
 mod put_order;
 mod queues;
 mod sessions;
@@ -56,6 +59,11 @@ impl Case {
     pub fn is_losing(&self) -> bool {
         matches!(self.program, Start::Losing(_))
     }
+
+    /// Returns whether the case's last rank aborts the job, so that no rank ends well.
+    pub fn is_aborting(&self) -> bool {
+        matches!(self.program, Start::Aborting(_))
+    }
 }
 
 /// The function that starts a case on a rank.
@@ -64,13 +72,15 @@ pub(crate) enum Start {
     Plain(fn(Fabric) -> CaseRun),
     /// A case whose last rank is lost in the given way.
     Losing(fn(Fabric, Loss) -> CaseRun),
+    /// A case whose last rank aborts the job.
+    Aborting(fn(Fabric) -> CaseRun),
 }
 
 /// Expands `then! { arguments; cases… }` with the list of all cases, in the order of the contract's
 /// sentences.
 ///
 /// A line is `plain room::case("sentences covered", [numbers of ranks]);`, or `losing …` where the
-/// last rank is lost, or `optional …` where the provider may lack the room's facility: then the
+/// last rank is lost, `aborting …` where it aborts the job, or `optional …` where the provider may lack the room's facility: then the
 /// room's `is_missing` checks that the provider says so.
 ///
 /// A line with `wraps` also applies to providers between a program and its fabric, because it
@@ -129,6 +139,8 @@ macro_rules! __every_case {
             plain copies::copies_are_gets_and_puts("O16 O10", [1, 2, 3], wraps operations);
             plain copies::third_party_copies("O16 O13 X2", [3], wraps operations);
             plain put_order::puts_become_visible_in_order("O17 I3", [2], wraps memory);
+            plain atomics::are_there_as_told("O18", [1, 2], wraps errors);
+            plain prepared::is_posted_as_often_as_wanted("O19 V6", [1, 2], wraps operations);
             plain notices::arrive_in_order_with_data("N1 N2 N3", [3], wraps operations);
             plain notices::width_is_checked("N4", [2]);
             plain waiting::every_writer_wakes("W2 V3 V8", [2], wraps waits);
@@ -154,8 +166,16 @@ macro_rules! __every_case {
             losing losses::posting_into_a_full_queue("E2 O12", [2, 3], wraps losses);
             losing losses::notices_still_arrive("E3", [2], wraps losses);
             losing losses::nothing_comes_after_a_loss("E4", [2, 3], wraps losses);
+            aborting abort::every_rank_is_told_or_gone("E5", [1, 3], wraps losses);
             plain detach::is_run_to_its_end("D1 D2", [2, 5], wraps waits);
             plain detach::may_detach_in_turn("D1 D3", [3]);
+            optional helpers::helpers_are_the_same_rank("H1 H4", [1, 3], wraps units);
+            optional helpers::helpers_compute_beside_the_program("H2 T3", [1, 3]);
+            optional helpers::program_and_helper_wake_each_other("H3 W7", [1, 2], wraps waits);
+            optional helpers::helpers_are_woken_by_peers("H3", [2, 3]);
+            optional helpers::queues_of_helpers("H4", [2]);
+            optional helpers::helpers_end_with_their_rank("H5", [2, 3]);
+            losing helpers::a_failed_helper_is_the_ranks_loss("H6", [2, 3]);
             plain triggered::puts_leave_in_whichever_wait("P1 P2 P3", [2, 3], wraps waits);
             plain triggered::who_waits_is_woken_by_who_arms("P1", [2]);
             plain triggered::dropped_calls_put_nothing_twice("P3", [2, 3]);
@@ -225,6 +245,9 @@ macro_rules! start {
                 Ok(String::new())
             })
         })
+    };
+    (aborting $room:ident::$case:ident) => {
+        Start::Aborting(|fabric| Box::pin(async move { $room::$case(fabric).await.map(|()| String::new()) }))
     };
     (losing $room:ident::$case:ident) => {
         Start::Losing(|fabric, loss| Box::pin(async move { $room::$case(fabric, loss).await.map(|()| String::new()) }))

@@ -16,15 +16,15 @@ pub(super) async fn puts_become_visible_in_order(fabric: Fabric) -> ProgramResul
     }
     let (peer, own) = (neighbour(&fabric), fabric.alloc_symmetric(24_000).await?);
     for (turn, (early, late)) in PAIRS.into_iter().enumerate() {
-        let (first, from) = (turn as u64 * ROUNDS + 1, if turn % 2 == 0 { (0, 24_032) } else { (24_032, 0) });
+        let (first, from) = (turn as u64 * ROUNDS + 1, if turn.is_multiple_of(2) { (0, 24_032) } else { (24_032, 0) });
         let rounds = first..first + ROUNDS;
-        if fabric.rank().index() % 2 == 0 {
+        if fabric.rank().index().is_multiple_of(2) {
             let earlier = fabric.remote_span::<u64>(region.at(peer, from.0), early)?;
             let later = fabric.remote_span::<u64>(region.at(peer, from.1), late)?;
             let copied = fabric.remote_span::<u64>(own.at(fabric.rank(), 0), late)?;
             for round in rounds {
                 fabric.put(&earlier, vec![round; early]).await?;
-                if round % 3 == 0 {
+                if round.is_multiple_of(3) {
                     fabric.write(&own.span(&fabric, 0, late)?, &vec![round; late])?;
                     fabric.copy(&later, &copied).await?;
                 } else {

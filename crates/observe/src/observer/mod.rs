@@ -14,7 +14,10 @@ use crate::{
 use operations::Operation;
 use rdma_fabric::{
     Amo, Fabric, Notice, OwnedMemory, Pact, Region, Result, forward,
-    provider::{BarrierUnit, Boxed, Ended, Goal, Keyless, Place, Posted, Provider, Queues, Sink, Slot, Source, Token},
+    provider::{
+        BarrierUnit, Boxed, Ended, Goal, HelperTask, Keyless, Place, Posted, Provider, Queues, Sink, Slot, Source,
+        Token,
+    },
 };
 use slab::{Latest, Slab};
 use std::{
@@ -87,7 +90,7 @@ impl Drop for Registering<'_> {
 }
 
 impl Provider for Observer {
-    forward!(alloc, adopt, resolve_hidden, read, write, ring, now, detach);
+    forward!(alloc, adopt, resolve_hidden, read, write, ring, now, detach, abort);
 
     fn alloc_symmetric(&self, bytes: usize) -> Boxed<'_, Result<Region>> {
         self.registering(self.below.provider().alloc_symmetric(bytes))
@@ -182,6 +185,11 @@ impl Provider for Observer {
 
     fn keyless(&self) -> Option<&dyn Keyless> {
         self.below.provider().keyless().map(|_| self as _)
+    }
+
+    fn helper(&self, _: &Fabric, name: &'static str, task: HelperTask) -> Result<()> {
+        let recorder = self.recorder.clone();
+        self.below.provider().helper(&self.below, name, Box::new(move |below| task(observed(&below, recorder))))
     }
 }
 

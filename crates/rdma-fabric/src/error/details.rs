@@ -43,14 +43,27 @@ pub struct CellWidth {
     pub cell: usize,
 }
 
-/// An atomic on memory that was registered for transfers only, and is reached by copies of the
-/// operating system. See [`FabricError::NoAtomics`].
+/// An atomic where there are none. See [`FabricError::NoAtomics`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no atomics at byte {} of {:?} of {}: its memory is reached by cross-memory copies",
-    .addr.offset, .addr.region, .addr.rank)]
+#[error("no atomics at byte {} of {:?} of {}: {because}", .addr.offset, .addr.region, .addr.rank)]
 pub struct NoAtomics {
     /// The address of the word.
     pub addr: RemoteAddr,
+    /// What is missing.
+    pub because: NoAtomicsCause,
+}
+
+/// Why there are no atomics on a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NoAtomicsCause {
+    /// The memory was registered for transfers only, and is reached by copies of the operating
+    /// system.
+    #[error("its memory is reached by cross-memory copies")]
+    CrossCopy,
+    /// The network has no atomics at all ([`crate::Atomics::None`]).
+    #[error("this network has none")]
+    Network,
 }
 
 /// A copy between a process and a peer's registered memory that the system refused or broke off.

@@ -5,8 +5,8 @@ use crate::{Rank, RegionKey, RemoteAddr, barrier::GateError, control_queue::Queu
 mod details;
 
 pub use details::{
-    CellWidth, CrossCopy, LengthMismatch, Misaligned, Mismatch, NoAtomics, OutOfBounds, OutOfMachineMemory,
-    OutOfMemory, Setting,
+    CellWidth, CrossCopy, LengthMismatch, Misaligned, Mismatch, NoAtomics, NoAtomicsCause, OutOfBounds,
+    OutOfMachineMemory, OutOfMemory, Setting,
 };
 
 /// A static text behind one pointer, written `&"control queues"`. It takes half the room of a
@@ -35,6 +35,21 @@ pub enum FabricError {
     PeerLost {
         /// The lost rank.
         rank: Rank,
+    },
+    /// A [helper](crate::Fabric::helper) of this rank returned an error or panicked, so that this
+    /// rank is about to be lost.
+    #[error("a helper of {rank} failed, so the rank ends")]
+    HelperFailed {
+        /// This rank.
+        rank: Rank,
+    },
+    /// A rank has ended the whole job ([`crate::Fabric::abort`]).
+    #[error("{rank} aborted the job with code {code}")]
+    Aborted {
+        /// The rank that called it.
+        rank: Rank,
+        /// The code that it gave.
+        code: i32,
     },
     /// Every rank that could have ended this wait has finished its program.
     #[error("the wait can never end: every rank it depends on has finished")]
@@ -112,7 +127,7 @@ pub enum FabricError {
     #[error(transparent)]
     CellWidth(Box<CellWidth>),
     /// The memory was registered for transfers only, and is reached by copies of the operating
-    /// system.
+    /// system; or the network has no atomics ([`crate::Caps::atomics`]).
     #[error(transparent)]
     NoAtomics(Box<NoAtomics>),
     /// The system can't copy between this process and a peer's registered memory.
@@ -209,7 +224,13 @@ impl FabricError {
     /// operating system.
     #[cold]
     pub fn no_atomics(addr: RemoteAddr) -> Self {
-        NoAtomics { addr }.into()
+        NoAtomics { addr, because: NoAtomicsCause::CrossCopy }.into()
+    }
+
+    /// Creates the error for an atomic at `addr` over a network without atomics.
+    #[cold]
+    pub fn no_atomics_at_all(addr: RemoteAddr) -> Self {
+        NoAtomics { addr, because: NoAtomicsCause::Network }.into()
     }
 
     /// Creates the error for `have` elements where `want` are wanted.
@@ -289,7 +310,8 @@ mod tests {
         let said = [
             (FabricError::out_of_bounds(addr, u64::MAX, 40), "bytes 12..18446744073709551615 of region 5.1 of rank 7"),
             (FabricError::misaligned(addr, 8), "byte 12 of region 5.1 of rank 7 is not aligned to 8 bytes"),
-            (FabricError::no_atomics(addr), "no atomics at byte 12 of region 5.1 of rank 7"),
+            (FabricError::no_atomics(addr), "no atomics at byte 12 of region 5.1 of rank 7: its memory is"),
+            (FabricError::no_atomics_at_all(addr), "no atomics at byte 12 of region 5.1 of rank 7: this network"),
             (FabricError::length_mismatch(2, 3), "2 elements given where 3 are wanted"),
             (FabricError::setting("torus", "no axes"), "setting torus: no axes"),
             (GateError::Disagreement.into(), "members of the group asked for different reductions"),

@@ -191,8 +191,9 @@ impl Fabric {
         self.write_word(word.place(), value, true)
     }
 
-    /// Stores a word of this rank's own memory for which no task of this rank waits; otherwise like
-    /// [`Fabric::store`]. A task that waits for the word need not be woken by it.
+    /// Stores a word of this rank's own memory for which no task of this rank waits, nor a
+    /// [helper](Fabric::helper); otherwise like [`Fabric::store`]. A task that waits for the word
+    /// need not be woken by it.
     ///
     /// # Errors
     /// As [`Fabric::store`].

@@ -3,15 +3,19 @@
 //! `docs/contract/fabric.md` states the contract sentence by sentence; the conformance suite holds
 //! every provider to it.
 
+mod abort;
 mod copies;
 mod direct;
+mod helper;
 mod memory;
 mod operation_future;
 mod operations;
+pub(crate) mod prepared;
 mod wait_future;
 mod waits;
 
 pub(crate) use direct::DirectOp;
+pub use prepared::Prepared;
 pub(crate) use wait_future::SlotGuard;
 pub use waits::Deps;
 

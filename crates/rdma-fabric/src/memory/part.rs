@@ -148,6 +148,7 @@ mod tests {
     }
 
     #[test]
+    #[allow(clippy::reversed_empty_ranges)]
     fn bounds_and_alignment_are_checked() {
         let whole = span(&Arc::new(()));
         for (offset, aligned) in [(57, true), (64, true), (usize::MAX, true), (8, false)] {
@@ -156,7 +157,9 @@ mod tests {
             assert!(named && refused.contains("aligned") != aligned, "{refused}");
         }
         assert!(
-            whole.part(8..4).is_err() && whole.part(0..65).is_err() && whole.part_as::<u64>(0, usize::MAX).is_err()
+            whole.part(core::ops::Range { start: 8, end: 4 }).is_err()
+                && whole.part(0..65).is_err()
+                && whole.part_as::<u64>(0, usize::MAX).is_err()
         );
         assert_eq!(whole.part(64..64).unwrap().len(), 0);
     }

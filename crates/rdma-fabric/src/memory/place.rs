@@ -31,6 +31,8 @@ use std::sync::Arc;
 static NEVER: AtomicU64 = AtomicU64::new(u64::MAX);
 /// A bit of a place's expected generation: the place is not an aligned word of 8 bytes.
 const NO_WORD: u64 = 1 << 63;
+/// Bit of a place's offset: the place is the target of a prepared descriptor.
+const PREPARED: u64 = 1 << 63;
 /// A bell that rings for nobody.
 static SILENT: AtomicU32 = AtomicU32::new(0);
 
@@ -81,7 +83,8 @@ pub struct Place {
     bell: NonNull<AtomicU32>,
     anchor: Option<Anchor>,
     len: u64,
-    /// Offset in the region, in bytes.
+    /// Offset in the region, in bytes, with [`PREPARED`] set where it applies: direct accesses
+    /// don't look at the offset.
     offset: u64,
     rank: Rank,
     /// The region's index.
@@ -291,7 +294,21 @@ impl Place {
     #[inline]
     pub fn addr(&self) -> RemoteAddr {
         let region = RegionKey { index: self.index, generation: self.expected as u32 };
-        RemoteAddr { rank: self.rank, region, offset: self.offset }
+        RemoteAddr { rank: self.rank, region, offset: self.offset & !PREPARED }
+    }
+
+    /// Returns this place as the target of a descriptor that was built before
+    /// ([`Fabric::prepare`](crate::Fabric::prepare)).
+    pub(crate) fn prepared(mut self) -> Self {
+        self.offset |= PREPARED;
+        self
+    }
+
+    /// Returns whether the operation that has this target was prepared, so that posting it needs no
+    /// new descriptor. For providers to which that makes a difference.
+    #[inline]
+    pub fn is_prepared(&self) -> bool {
+        self.offset & PREPARED != 0
     }
 
     /// Returns the length in bytes.

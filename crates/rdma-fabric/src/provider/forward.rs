@@ -36,8 +36,9 @@
 /// ```
 ///
 /// A wrapper that wants to see accesses names `resolve_hidden` instead of `resolve`: otherwise
-/// mapped places are accessed without calling any provider. `optional` stands for `queues`, `gates`
-/// and `keyless`: these come from `below`, and the wrapper does not see their use.
+/// mapped places are accessed without calling any provider. `optional` stands for `queues`, `gates`,
+/// `keyless` and `helper`, which come from `below`, so that the wrapper does not see their use and
+/// the fabric of a helper is not wrapped; and for `abort`.
 #[macro_export]
 macro_rules! forward {
     ($($name:ident),* $(,)?) => {$($crate::forward!(@ $name);)*};
@@ -63,9 +64,12 @@ macro_rules! forward {
     (@ end_wait) => { fn end_wait(&self, slot: &mut $crate::provider::Slot, goal: $crate::provider::Goal<'_>, ended: $crate::provider::Ended) { self.below.provider().end_wait(slot, goal, ended) } };
     (@ now) => { fn now(&self) -> $crate::Time { self.below.provider().now() } };
     (@ detach) => { fn detach(&self, rest: $crate::provider::Leftover<'_>) { self.below.provider().detach(rest) } };
+    (@ abort) => { fn abort(&self, text: &str, code: i32) -> $crate::FabricError { self.below.provider().abort(text, code) } };
     (@ optional) => {
+        $crate::forward!(abort);
         fn queues(&self) -> Option<&dyn $crate::provider::Queues> { self.below.provider().queues() }
         fn gates(&self) -> Option<&dyn $crate::provider::BarrierUnit> { self.below.provider().gates() }
         fn keyless(&self) -> Option<&dyn $crate::provider::Keyless> { self.below.provider().keyless() }
+        fn helper(&self, like: &$crate::Fabric, name: &'static str, task: $crate::provider::HelperTask) -> $crate::Result<()> { self.below.provider().helper(like, name, task) }
     };
 }

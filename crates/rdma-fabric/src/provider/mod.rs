@@ -21,7 +21,8 @@
 //! live on one thread, check that they are used there.
 
 use crate::{
-    Amo, Deps, Fabric, FabricError, Mapped, Notice, OwnedMemory, Pact, Rank, Region, RemoteAddr, Result, Time, Uses,
+    Amo, Deps, Fabric, FabricError, Mapped, Notice, OwnedMemory, Pact, ProgramResult, Rank, Region, RemoteAddr, Result,
+    Time, Uses,
 };
 use core::{
     any::Any,
@@ -47,6 +48,10 @@ pub use crate::{
 };
 pub use in_flight::InFlightTable;
 pub use one_thread::OneThread;
+
+/// What a [helper](Fabric::helper) runs: called once, by the task of its own, with that task's
+/// fabric.
+pub type HelperTask = Box<dyn FnOnce(Fabric) -> Pin<Box<dyn Future<Output = ProgramResult<()>>>> + Send>;
 
 /// A future behind a pointer: for rare calls.
 pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -252,6 +257,11 @@ pub trait Provider: Any + fmt::Debug + Send + Sync {
     fn now(&self) -> Time;
     /// Runs the work that a dropped future still owes.
     fn detach(&self, rest: Leftover<'_>);
+    /// Ends the job: see [`Fabric::abort`]. `code` is not 0. Returns the error that the caller gets.
+    fn abort(&self, text: &str, code: i32) -> FabricError {
+        let _ = (text, code);
+        FabricError::Unsupported { feature: &"ending a whole job" }
+    }
 
     // ----- what not every network has --------------------------------------------------------
 
@@ -266,6 +276,11 @@ pub trait Provider: Any + fmt::Debug + Send + Sync {
     /// Returns the allocator of memory without a key, if there is such memory.
     fn keyless(&self) -> Option<&dyn Keyless> {
         None
+    }
+    /// Starts a helper called `name` of the rank of `like`.
+    fn helper(&self, like: &Fabric, name: &'static str, task: HelperTask) -> Result<()> {
+        let _ = (like, name, task);
+        Err(FabricError::Unsupported { feature: &"helpers" })
     }
 }
 

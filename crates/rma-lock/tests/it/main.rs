@@ -11,6 +11,7 @@ mod loom;
 mod nodes;
 mod oracle;
 mod recovery;
+mod rw_lock;
 mod sixteen;
 mod threads;
 mod twin;

@@ -2,6 +2,7 @@
 
 use super::{
     gates::own::OwnGates,
+    helpers::Helpers,
     job::{Job, State},
     memory::{
         Mapping,
@@ -25,11 +26,11 @@ use core::{
     time::Duration,
 };
 use rdma_fabric::{
-    Caps, Existing, Fabric, FabricError, Keyring, LockedMemory, PutOrder, Rank, Result, Time, access,
+    Atomics, Caps, Deps, Existing, Fabric, FabricError, Keyring, LockedMemory, PutOrder, Rank, Result, Time, access,
     provider::{JobFacts, Nodes},
 };
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Instant,
 };
 
@@ -44,7 +45,16 @@ use std::{
 /// When the last clone and region of a rank are gone, the rank has left the job, unless its
 /// program's end was published before.
 #[derive(Clone)]
-pub(crate) struct Endpoint(Arc<Inner>, Option<Arc<Keyring>>);
+pub(crate) struct Endpoint(Arc<Inner>, Option<Arc<Special>>);
+
+/// What only some handles of a rank have.
+#[derive(Debug, Default)]
+struct Special {
+    /// The regions without keys that the handle opens.
+    keys: Option<Keyring>,
+    /// Whether it is a helper's.
+    of_helper: bool,
+}
 
 struct Inner {
     rank: Rank,
@@ -63,6 +73,9 @@ struct Inner {
     _progress: Option<ProgressThread>,
     /// Waiting tasks of foreign executors.
     wakers: Wakers,
+    helpers: Helpers,
+    /// What the rank got when it aborted the job, if it has.
+    aborted: OnceLock<FabricError>,
 }
 
 impl fmt::Debug for Endpoint {
@@ -103,12 +116,13 @@ impl Endpoint {
             served: AtomicU64::new(0),
             _progress: progress.transpose()?,
             wakers,
+            helpers: Helpers::default(),
+            aborted: OnceLock::new(),
         };
         Ok(Endpoint(Arc::new(inner), None))
     }
 
     /// Makes the fabric that is given to programs.
-    #[allow(unsafe_code)]
     pub(crate) fn fabric(self) -> Fabric {
         let mut caps = Caps::weakest();
         // Puts are plain stores and atomics release: `access`, "Ordering".
@@ -118,17 +132,25 @@ impl Endpoint {
         caps.puts_in_order = access::STORES_IN_ORDER && (cfg!(target_arch = "x86_64") || !by_system);
         caps.third_party_copy = true;
         caps.coherent_atomics = true;
+        caps.atomics = Atomics::Hardware;
         caps.notice_bits = 64;
         caps.strong_progress = true;
         caps.blocking_wait = true;
         caps.register_existing = self.job().existing();
         caps.locked_memory = LockedMemory::Mapped;
+        caps.helpers = true;
         caps.max_transfer = u64::MAX;
         let plan = &self.job().plan;
         let facts = JobFacts { ranks: plan.ranks, nodes: Nodes::Blocks(plan.ranks_per_node), caps };
+        self.fabric_of(Arc::new(facts))
+    }
+
+    /// Makes a fabric over this handle.
+    #[allow(unsafe_code)]
+    pub(crate) fn fabric_of(self, facts: Arc<JobFacts>) -> Fabric {
         // SAFETY: atomics are the processor's, acquire and release, so what they order is ordered
         // for all accesses.
-        unsafe { Fabric::vouched(self.me(), Arc::new(facts), self) }
+        unsafe { Fabric::vouched(self.me(), facts, self) }
     }
 
     /// Returns the endpoint below a fabric; `None` if the fabric is not a rank over shared memory.
@@ -140,12 +162,24 @@ impl Endpoint {
     /// Returns the keyring that only this handle of the rank has: the regions without keys that it
     /// opens.
     pub(crate) fn keyring(&self) -> Option<&Keyring> {
-        self.1.as_deref()
+        self.1.as_ref()?.keys.as_ref()
     }
 
     /// Returns another handle of the rank, with its own `keys`.
     pub(crate) fn with_keys(&self, keys: Keyring) -> Self {
-        Endpoint(self.0.clone(), Some(Arc::new(keys)))
+        let special = Special { keys: Some(keys), of_helper: self.is_of_helper() };
+        Endpoint(self.0.clone(), Some(Arc::new(special)))
+    }
+
+    /// Returns another handle of the rank, for a helper.
+    pub(crate) fn for_helper(&self) -> Self {
+        Endpoint(self.0.clone(), Some(Arc::new(Special { keys: None, of_helper: true })))
+    }
+
+    /// Returns whether this is a helper's handle.
+    #[inline]
+    pub(crate) fn is_of_helper(&self) -> bool {
+        self.1.as_ref().is_some_and(|special| special.of_helper)
     }
 
     /// Returns whether both are handles of one rank of one job.
@@ -155,7 +189,7 @@ impl Endpoint {
 
     /// Refuses local memory to a handle for regions without keys.
     pub(crate) fn only_with_keys(&self) -> Result<()> {
-        match self.1 {
+        match self.keyring() {
             None => Ok(()),
             Some(_) => Err(FabricError::Unsupported { feature: &"local memory without a key" }),
         }
@@ -179,6 +213,11 @@ impl Endpoint {
         self.0.allocator.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Ends the job. Only what the rank says first is heard.
+    pub(crate) fn abort_job(&self, text: &str, code: i32) -> FabricError {
+        self.0.aborted.get_or_init(|| self.job().abort(self.me(), text, code)).clone()
+    }
+
     pub(crate) fn own_gates(&self) -> MutexGuard<'_, OwnGates> {
         // Consistent after a panic, like the allocator.
         self.0.gates.lock().unwrap_or_else(PoisonError::into_inner)
@@ -186,6 +225,24 @@ impl Endpoint {
 
     pub(crate) fn wakers(&self) -> &Wakers {
         &self.0.wakers
+    }
+
+    pub(crate) fn helpers(&self) -> &Helpers {
+        &self.0.helpers
+    }
+
+    /// Returns the rank's own segment, to keep it.
+    pub(crate) fn kept_segment(&self) -> Arc<Mapping> {
+        self.0.segment.clone()
+    }
+
+    /// Checks that a wait for `deps` can still succeed.
+    ///
+    /// # Errors
+    /// Those of [`Job::outlook`], and [`FabricError::HelperFailed`].
+    pub(crate) fn outlook(&self, deps: &Deps<'_>) -> Result<()> {
+        self.helpers().can_go_on(self.me())?;
+        self.job().outlook(self.me(), deps)
     }
 
     pub(crate) fn own_queues(&self) -> &OwnQueues {

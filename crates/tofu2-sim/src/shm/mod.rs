@@ -29,11 +29,12 @@
 // Where to begin: a `job` is the mapped segments and the control block, an `endpoint` is one rank
 // of it, and `provider` is what it does for a fabric. Below them, the `mod.rs` of each folder says
 // in which order to read it: `memory`, `notices`, `waiting`, the control `queues` and the barrier
-// unit's `gates`. `threads` and `processes` start the ranks, as `options` say.
+// unit's `gates`. `helpers` run beside a rank's program. `threads` and `processes` start the ranks, as `options` say.
 mod endpoint;
 #[cfg(test)]
 mod garbage;
 mod gates;
+mod helpers;
 mod job;
 mod memory;
 mod notices;

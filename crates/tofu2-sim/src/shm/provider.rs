@@ -2,6 +2,7 @@
 
 use super::{
     endpoint::Endpoint,
+    helpers,
     memory::{
         adopted, existing, locked,
         place::{self, LocatedPlace},
@@ -19,8 +20,8 @@ use core::{
 use rdma_fabric::{
     Amo, Fabric, FabricError, Keyring, Mapped, Notice, OwnedMemory, Pact, Rank, Region, RemoteAddr, Result, Time, Uses,
     provider::{
-        BarrierUnit, Boxed, Ended, Goal, Keyless, Leftover, Place, Posted, Provider, Queues, SHORT, Sink, Slot, Source,
-        Token,
+        BarrierUnit, Boxed, Ended, Goal, HelperTask, Keyless, Leftover, Place, Posted, Provider, Queues, SHORT, Sink,
+        Slot, Source, Token,
     },
 };
 
@@ -66,7 +67,7 @@ impl Provider for Endpoint {
     fn resolve(&self, addr: RemoteAddr, len: usize, align: usize, _width: usize) -> Result<Place> {
         let target = self.job().segment(addr.rank)?;
         if self.job().is_lost(addr.rank) {
-            return Err(FabricError::PeerLost { rank: addr.rank });
+            return Err(self.job().loss_of(addr.rank));
         }
         let opens = |key| self.keyring().is_some_and(|ring| ring.opens(key));
         let outside = match regions::resolve(target, addr, len, align, opens)? {
@@ -151,6 +152,9 @@ impl Provider for Endpoint {
 
     #[inline]
     fn try_notice(&self, _waiting: bool) -> Result<Option<Notice>> {
+        if self.is_of_helper() {
+            return Err(helpers::NO_NOTICES);
+        }
         match self.take_fast() {
             Some(notice) => Ok(Some(notice)),
             None => self.take_general(),
@@ -179,14 +183,15 @@ impl Provider for Endpoint {
             Goal::Flush(target) => {
                 fence(SeqCst);
                 Poll::Ready(match target.map(|rank| (rank, self.job().segment(rank))) {
-                    Some((rank, Ok(_))) if self.job().is_lost(rank) => Err(FabricError::PeerLost { rank }),
+                    Some((rank, Ok(_))) if self.job().is_lost(rank) => Err(self.job().loss_of(rank)),
                     Some((_, Err(error))) => Err(error),
-                    _ => Ok(()),
+                    Some(_) => Ok(()),
+                    None => self.job().control.not_aborted(),
                 })
             }
             Goal::Until(at) => {
                 let at = self.instant(at);
-                Wait::in_slot(self, slot, |wait| wait.until_time(cx, at)).map(Ok)
+                Wait::in_slot(self, slot, |wait| wait.until_time(cx, at))
             }
         }
     }
@@ -203,6 +208,10 @@ impl Provider for Endpoint {
         finish_leftover(self.me(), rest);
     }
 
+    fn abort(&self, text: &str, code: i32) -> FabricError {
+        self.abort_job(text, code)
+    }
+
     fn queues(&self) -> Option<&dyn Queues> {
         Some(self)
     }
@@ -213,6 +222,10 @@ impl Provider for Endpoint {
 
     fn keyless(&self) -> Option<&dyn Keyless> {
         Some(self)
+    }
+
+    fn helper(&self, like: &Fabric, name: &'static str, task: HelperTask) -> Result<()> {
+        helpers::start(self, like, name, task)
     }
 }
 

@@ -8,7 +8,7 @@ use super::{
     processes::placement::{self, affinity},
     waiting::{block_on, watchdog::Watchdog},
 };
-use crate::JobError;
+use crate::{HelperFailed, JobError, helper_failed};
 use core::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use rdma_fabric::{Fabric, FabricError, Program, ProgramResult, Rank};
 use std::{
@@ -54,8 +54,8 @@ impl Threads {
     /// all have ended. Ranks that depend on it end with [`FabricError::PeerLost`], or with
     /// [`FabricError::StaleRegion`] just before; a rank with any other error is named in preference
     /// to one with these. [`JobError::Deadlock`] if no rank had failed and none can make progress;
-    /// their waits then end with [`FabricError::Deadlock`]. [`JobError::Fabric`] if the job could
-    /// not be started.
+    /// their waits then end with [`FabricError::Deadlock`]. [`JobError::Aborted`] if a rank ended
+    /// the job, once all have returned. [`JobError::Fabric`] if the job could not be started.
     pub fn run<P: Program>(&self, program: &P) -> Result<Vec<P::Out>, JobError> {
         self.run_with(|fabric| run_alone(fabric, program))
     }
@@ -77,7 +77,8 @@ impl Threads {
     /// rank whose failure caused the others, if any failed.
     ///
     /// # Errors
-    /// [`JobError::Fabric`] if the job could not be started; [`JobError::Deadlock`].
+    /// [`JobError::Fabric`] if the job could not be started; [`JobError::Deadlock`],
+    /// [`JobError::Aborted`].
     pub fn run_through<P: Program>(&self, program: &P) -> Result<EachRank<P::Out>, JobError> {
         self.run_through_with(|fabric| run_alone(fabric, program))
     }
@@ -151,6 +152,9 @@ impl Threads {
                 None => Ok(outcomes),
             }
         })?;
+        if let Some(aborted) = job.aborted() {
+            return Err(aborted);
+        }
         if let Some((deadlock, false)) = deadlock {
             return Err(deadlock);
         }
@@ -169,6 +173,7 @@ impl Threads {
 /// Returns whether a rank failed in a way that another rank's failure would cause.
 fn is_consequence(error: &JobError) -> bool {
     let JobError::RankFailed { error, .. } = error else { return false };
+    let error = error.downcast_ref::<HelperFailed>().map_or(&**error, |helper| &*helper.error);
     matches!(
         error.downcast_ref(),
         Some(FabricError::PeerLost { .. } | FabricError::StaleRegion { .. } | FabricError::Deadlock { .. })
@@ -229,20 +234,25 @@ fn run_endpoint<T>(endpoint: Endpoint, rank: impl FnOnce(Fabric) -> ProgramResul
     ended(&kept, || rank(endpoint.fabric()))
 }
 
-/// Runs a rank, and publishes how it ended.
+/// Runs a rank and then ends its helpers, and publishes how it ended.
 fn ended<T>(kept: &Endpoint, rank: impl FnOnce() -> ProgramResult<T>) -> Result<T, JobError> {
     let number = kept.me();
-    let out = match catch_unwind(AssertUnwindSafe(rank)) {
-        Ok(Ok(out)) => Ok(out),
-        Ok(Err(error)) => Err(JobError::RankFailed { rank: number, error }),
-        Err(panic) => Err(JobError::RankPanicked { rank: number, message: message(&*panic) }),
+    kept.helpers().allow();
+    let out = catch_unwind(AssertUnwindSafe(rank));
+    let helper = kept.helpers().end(kept.segment());
+    let out = match (out, helper) {
+        (Ok(Ok(out)), None) => Ok(out),
+        (Ok(Ok(_)), Some(helper)) => Err(helper.of(number)),
+        (Ok(Err(error)), Some(helper)) if helper_failed::is_told_by(&*error) => Err(helper.of(number)),
+        (Ok(Err(error)), _) => Err(JobError::RankFailed { rank: number, error }),
+        (Err(panic), _) => Err(JobError::RankPanicked { rank: number, message: message(&*panic) }),
     };
     kept.job().publish(number, if out.is_ok() { State::Left } else { State::Lost });
     out
 }
 
 /// Returns a panic's message, if it was text.
-fn message(panic: &(dyn Any + Send)) -> String {
+pub(super) fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     text.unwrap_or_default().to_owned()
 }

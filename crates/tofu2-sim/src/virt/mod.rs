@@ -28,8 +28,13 @@
 //! # Limits
 //! The data of a put are copied when it is posted and written when its last packet arrives; partial
 //! visibility is not modelled. Puts and atomics from one rank to one target keep their order as
-//! long as there is no jitter, although [`rdma_fabric::Caps::put_order`] promises none. Collective
-//! allocation is out of band and takes no time.
+//! long as there is no jitter and no fault, although [`rdma_fabric::Caps::put_order`] and
+//! [`rdma_fabric::Caps::puts_in_order`] promise none. Collective allocation is out of band and takes
+//! no time.
+//!
+//! Copies between two other ranks' memory are `Unsupported`, as on the real machines. Where the
+//! constant `third_party_copy` is 1, the poster's command goes to the source's interface, as a get's
+//! does; that interface puts to the destination, and tells the poster once the data have left.
 //!
 //! # How a run can end early
 //! A rank whose program returns an error or panics is lost, together with whatever it had in
@@ -51,6 +56,7 @@ mod control_queue;
 mod core;
 mod executor;
 mod faults;
+mod helpers;
 mod huge_pages;
 mod job;
 mod memory;

@@ -7,8 +7,8 @@ use rdma_fabric::{
     Amo, Caps, Existing, Fabric, FabricError, Keyring, LockedMemory, Notice, OwnedMemory, Pact, PutOrder, Rank, Region,
     RegionKey, RemoteAddr, Result, Time, Uses,
     provider::{
-        BarrierUnit, Boxed, Ended, Goal, JobFacts, Keyless, Leftover, Nodes, OneThread, Place, Posted, Provider,
-        Queues, Sink, Slot, Source, Token,
+        BarrierUnit, Boxed, Ended, Goal, HelperTask, JobFacts, Keyless, Leftover, Nodes, OneThread, Place, Posted,
+        Provider, Queues, Sink, Slot, Source, Token,
     },
 };
 use std::{
@@ -30,6 +30,14 @@ use std::{
 pub(super) struct Me {
     pub(super) world: Rc<World>,
     pub(super) rank: u32,
+}
+
+impl Me {
+    /// Returns the CPU that runs now: the program's, or a helper's.
+    #[inline]
+    pub(super) fn lane(&self) -> u32 {
+        self.world.lane_of(self.rank)
+    }
 }
 
 /// Converts a place to the core's form.
@@ -66,10 +74,11 @@ impl Keys for Keyring {
 /// Makes the fabrics of all ranks of a job.
 pub(super) fn fabrics(world: &Rc<World>) -> impl Fn(u32) -> Fabric + use<> {
     let (world, facts) = (Rc::clone(world), Arc::new(world.core().facts()));
-    move |rank| {
-        let me = OneThread::new(Me { world: Rc::clone(&world), rank });
-        Fabric::new(Rank::new(rank), Arc::clone(&facts), VirtRank { me, keys: () })
-    }
+    move |rank| fabric_of(OneThread::new(Me { world: Rc::clone(&world), rank }), &facts)
+}
+
+fn fabric_of(me: OneThread<Me>, facts: &Arc<JobFacts>) -> Fabric {
+    Fabric::new(Rank::new(me.rank), Arc::clone(facts), VirtRank { me, keys: () })
 }
 
 /// Size in bytes of each rank's fabric.
@@ -125,7 +134,7 @@ impl<K: Keys> Provider for VirtRank<K> {
             Source::Bytes(bytes) => Payload::Bytes(bytes),
             Source::Place(place) => Payload::Registered(loc(place)),
         };
-        self.me.put(loc(to), payload, notice)
+        self.me.put((loc(to), to.is_prepared()), payload, notice)
     }
 
     fn get(&self, from: &Place, to: Sink<'_>) -> Posted {
@@ -133,7 +142,7 @@ impl<K: Keys> Provider for VirtRank<K> {
             Sink::Bytes(_) => None,
             Sink::Place(place) => Some(loc(place)),
         };
-        self.me.get(loc(from), to.len(), sink)
+        self.me.get((loc(from), from.is_prepared()), to.len(), sink)
     }
 
     fn copy(&self, to: &Place, from: &Place) -> Posted {
@@ -164,6 +173,9 @@ impl<K: Keys> Provider for VirtRank<K> {
 
     fn try_notice(&self, _: bool) -> Result<Option<Notice>> {
         let me = &*self.me;
+        if me.lane() != me.rank {
+            return Err(FabricError::Unsupported { feature: &"notices of a helper" });
+        }
         Ok({
             let core = &mut *me.world.core();
             core.ranks.take_notice(me.rank, core.machine.timing.receive_queue)
@@ -184,12 +196,18 @@ impl<K: Keys> Provider for VirtRank<K> {
 
     fn now(&self) -> Time {
         let me = &*self.me;
-        Time::from_picos(me.world.core().now_of(me.rank))
+        let lane = me.lane();
+        Time::from_picos(me.world.core().now_of(lane))
     }
 
     fn detach(&self, rest: Leftover<'_>) {
         let me = &*self.me;
         me.world.detach(me.rank, rest.boxed());
+    }
+
+    fn abort(&self, text: &str, code: i32) -> FabricError {
+        let me = &*self.me;
+        me.world.abort(Rank::new(me.rank), text, code)
     }
 
     fn queues(&self) -> Option<&dyn Queues> {
@@ -202,6 +220,11 @@ impl<K: Keys> Provider for VirtRank<K> {
 
     fn keyless(&self) -> Option<&dyn Keyless> {
         Some(self)
+    }
+
+    fn helper(&self, like: &Fabric, name: &'static str, task: HelperTask) -> Result<()> {
+        let fabric = fabric_of(OneThread::new(self.me.clone()), like.facts());
+        self.me.start_helper(name, Box::pin(async move { task(fabric).await }))
     }
 }
 
@@ -220,11 +243,13 @@ impl Core {
         caps.puts_in_order = false;
         caps.third_party_copy = self.machine.timing.third_party_copy;
         caps.coherent_atomics = true;
+        caps.atomics = self.machine.timing.atomics;
         caps.notice_bits = self.machine.timing.notice_bits;
         caps.session_queues = self.machine.timing.queues.session > 0;
         caps.strong_progress = true;
         caps.register_existing = Existing::Direct;
         caps.locked_memory = LockedMemory::Copies;
+        caps.helpers = true;
         caps.blocking_wait = false;
         caps.max_transfer = self.machine.timing.max_transfer;
         JobFacts { ranks: self.ranks.len(), nodes: Nodes::Blocks(self.machine.ranks_per_node as usize), caps }

@@ -23,6 +23,7 @@ impl Drop for Registration {
         if core.ranks.is_watching(*rank) {
             core.ranks.wake(*rank);
         }
+        core.ranks.wake_helpers_of(*rank);
     }
 }
 
@@ -133,7 +134,11 @@ impl Me {
         let mut core = self.world.core();
         core.check(to)?;
         core.memory.write_own(to, from);
-        core.ranks.touched(to);
+        if core.ranks.has_helpers() {
+            self.wake_others(&mut core, to);
+        } else {
+            core.ranks.touched(to);
+        }
         Ok(())
     }
 }

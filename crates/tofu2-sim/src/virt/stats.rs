@@ -42,7 +42,7 @@ impl Counts {
     }
 
     #[inline]
-    pub(super) fn count(&mut self, op: &Op, off_node: bool) {
+    pub(super) fn count(&mut self, op: &Op, rank: u32, off_node: bool) {
         let one = |counts: &mut OpCounts| {
             match op.opcode {
                 Opcode::Put => (counts.puts, counts.bytes_put) = (counts.puts + 1, counts.bytes_put + op.target.len),
@@ -56,7 +56,7 @@ impl Counts {
         };
         one(&mut self.all);
         if let Some(by_rank) = &mut self.by_rank {
-            one(&mut by_rank[op.poster as usize]);
+            one(&mut by_rank[rank as usize]);
         }
     }
 
@@ -97,7 +97,7 @@ pub struct CommandCounts {
 pub struct Stats {
     /// Events handled.
     pub events: u64,
-    /// Times a rank's task was polled.
+    /// Times a rank's task, or a helper's, was polled.
     pub polls: u64,
     /// When the last rank finished.
     pub end: Time,

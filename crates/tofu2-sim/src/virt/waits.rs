@@ -23,20 +23,21 @@ impl Me {
     /// Polls a wait. What the slot's words hold depends on the goal.
     #[inline]
     pub(super) fn poll_wait(&self, slot: &mut Slot, goal: Goal<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        let lane = self.lane();
         let mut core = self.world.core();
         let Slot([first, second, ..]) = slot;
         let stands = match goal {
-            Goal::Word(word, deps) => self.watch(&mut core, first, Watched::Word(loc(word)), deps),
-            Goal::Notice(deps) => self.watch(&mut core, first, Watched::Notice, deps),
-            Goal::Room(target) => self.room(&mut core, first, second, target),
-            Goal::Flush(target) => self.flush(&mut core, first, target),
-            Goal::Until(at) => self.sleep(&mut core, first, at),
-            Goal::Busy(lasts) => self.busy(&mut core, first, |_| picos(lasts), cx),
-            Goal::Charge(layer) => self.busy(&mut core, first, |core| core.machine.timing.software(layer), cx),
+            Goal::Word(word, deps) => self.watch(&mut core, lane, first, Watched::Word(loc(word)), deps),
+            Goal::Notice(deps) => self.watch(&mut core, lane, first, Watched::Notice, deps),
+            Goal::Room(target) => room(&mut core, lane, first, second, target),
+            Goal::Flush(target) => flush(&mut core, lane, first, target),
+            Goal::Until(at) => sleep(&mut core, lane, first, at),
+            Goal::Busy(lasts) => busy(&mut core, lane, first, |_| picos(lasts), cx),
+            Goal::Charge(layer) => busy(&mut core, lane, first, |core| core.machine.timing.software(layer), cx),
         };
         drop(core);
         if stands.is_pending() {
-            self.world.listen(self.rank, cx);
+            self.world.listen(lane, cx);
         }
         stands
     }
@@ -47,9 +48,10 @@ impl Me {
         match goal {
             Goal::Word(..) | Goal::Notice(_) => self.unwatch(&mut self.world.core(), first),
             Goal::Room(target) => {
+                let lane = self.lane();
                 let mut core = self.world.core();
                 let depth = core.machine.timing.receive_queue;
-                core.ranks.leave_lines(self.rank, *first, *second, target.map(Rank::number), depth);
+                core.ranks.leave_lines(lane, *first, *second, target.map(Rank::number), depth);
             }
             Goal::Flush(_) | Goal::Until(_) | Goal::Busy(_) | Goal::Charge(_) => {}
         }
@@ -58,135 +60,149 @@ impl Me {
 
     // ----- waits for what others do --------------------------------------------------------------
 
-    /// Registers a wait; `wait` keeps its number plus 1. Returns pending, unless the wait can't go
-    /// on.
-    fn watch(&self, core: &mut Core, wait: &mut u64, what: Watched, deps: Deps<'_>) -> Poll<Result<()>> {
-        match self.go_on(core, wait, what, deps) {
+    /// Registers a wait. Returns pending, unless the wait can't go on.
+    fn watch(&self, core: &mut Core, lane: u32, wait: &mut u64, what: Watched, deps: Deps<'_>) -> Poll<Result<()>> {
+        match self.go_on(core, lane, wait, what, deps) {
             Ok(()) => Poll::Pending,
             Err(error) => Poll::Ready(Err(error)),
         }
     }
 
-    /// Registers a wait, unless it can't go on; `wait` keeps its number plus 1.
-    pub(super) fn go_on(&self, core: &mut Core, wait: &mut u64, what: Watched, deps: Deps<'_>) -> Result<()> {
-        let me = self.rank;
-        if *wait == 0 {
-            *wait = u64::from(core.ranks.watch(me, what)) + 1;
+    /// Registers a wait, unless it can't go on; `wait` keeps its lane and its number plus 1.
+    pub(super) fn go_on(
+        &self,
+        core: &mut Core,
+        lane: u32,
+        wait: &mut u64,
+        what: Watched,
+        deps: Deps<'_>,
+    ) -> Result<()> {
+        if *wait >> 32 != u64::from(lane) {
+            // Another lane has taken over.
+            self.unwatch(core, wait);
         }
-        let id = (*wait - 1) as u32;
+        if *wait == 0 {
+            *wait = u64::from(lane) << 32 | u64::from(core.ranks.watch(lane, what)) + 1;
+        }
+        let id = *wait as u32 - 1;
         if matches!(what, Watched::Queue(..))
-            && let Some(deadlock) = core.ranks.look_again(me, id)
+            && let Some(deadlock) = core.ranks.look_again(lane, id)
         {
             return Err(deadlock);
         }
-        match core.ranks.hopeless(me, id, deps) {
+        match core.ranks.hopeless(lane, id, deps) {
             None => Ok(()),
-            // What this rank's detached futures still owe may end the wait. The rank gets another
+            // What this task's detached futures still owe may end the wait. The task gets another
             // turn when they have finished.
-            Some(FabricError::PeersLeft) if self.world.detached.has(me) => Ok(()),
+            Some(FabricError::PeersLeft) if self.world.detached.has(lane) => Ok(()),
             Some(error) => Err(error),
         }
     }
 
     /// Unregisters a wait.
     pub(super) fn unwatch(&self, core: &mut Core, wait: &mut u64) {
-        if let Some(id) = mem::take(wait).checked_sub(1) {
-            core.ranks.unwatch(self.rank, id as u32);
+        let wait = mem::take(wait);
+        if wait != 0 {
+            core.ranks.unwatch((wait >> 32) as u32, wait as u32 - 1);
         }
     }
+}
 
-    // ----- waits for time ------------------------------------------------------------------------
+// ----- waits for time ------------------------------------------------------------------------
 
-    /// Waits until a time; never ends if that is the end of time. `set` records that the rank will
-    /// be woken.
-    fn sleep(&self, core: &mut Core, set: &mut u64, at: Time) -> Poll<Result<()>> {
-        if core.now_of(self.rank) >= at.as_picos() {
+/// Waits until a time; never ends if that is the end of time. `set` records that the rank will
+/// be woken.
+fn sleep(core: &mut Core, lane: u32, set: &mut u64, at: Time) -> Poll<Result<()>> {
+    if core.now_of(lane) >= at.as_picos() {
+        return Poll::Ready(Ok(()));
+    }
+    if mem::replace(set, 1) == 0 {
+        core.clock.wake_at(lane, at.as_picos());
+    }
+    Poll::Pending
+}
+
+/// Keeps the CPU busy for `picos` picoseconds from the first poll; `end` records when that is
+/// over.
+fn busy(
+    core: &mut Core,
+    lane: u32,
+    end: &mut u64,
+    picos: impl FnOnce(&Core) -> u64,
+    cx: &Context<'_>,
+) -> Poll<Result<()>> {
+    if *end == 0 {
+        let picos = picos(core);
+        if picos == 0 {
             return Poll::Ready(Ok(()));
         }
-        if mem::replace(set, 1) == 0 {
-            core.clock.wake_at(self.rank, at.as_picos());
-        }
-        Poll::Pending
-    }
-
-    /// Keeps the CPU busy for `picos` picoseconds from the first poll; `end` records when it
-    /// becomes idle.
-    fn busy(
-        &self,
-        core: &mut Core,
-        end: &mut u64,
-        picos: impl FnOnce(&Core) -> u64,
-        cx: &Context<'_>,
-    ) -> Poll<Result<()>> {
-        if *end == 0 {
-            let picos = picos(core);
-            if picos == 0 {
-                return Poll::Ready(Ok(()));
-            }
-            let begin = core.now_of(self.rank);
-            *end = begin.saturating_add(picos);
-            if *end == u64::MAX {
-                let lasts = Duration::from_nanos(picos / 1000);
-                core.ranks.set_out_of_time(self.rank, EndOfTime { at: Time::from_picos(begin), lasts });
-            } else {
-                core.ranks.occupy_cpu(self.rank, core.clock.now(), picos);
-                if let Some(timeline) = &mut core.timeline {
-                    timeline.computing(&core.machine, self.rank, begin, *end);
-                }
-                core.clock.wake_at(self.rank, *end);
-            }
-        }
+        let begin = core.now_of(lane);
+        *end = begin.saturating_add(picos);
         if *end == u64::MAX {
-            // The rank asks for another turn and is ended instead.
-            cx.waker().wake_by_ref();
-        } else if core.clock.now() >= *end {
-            return Poll::Ready(Ok(()));
-        }
-        Poll::Pending
-    }
-
-    /// Waits until all puts to a target, or all puts, are visible and the rank knows it. `set`
-    /// records when it will be woken.
-    fn flush(&self, core: &mut Core, set: &mut u64, target: Option<Rank>) -> Poll<Result<()>> {
-        if let Some(rank) = target {
-            match core.ranks.status_of(rank.number()) {
-                None => return Poll::Ready(Err(FabricError::NoSuchRank { rank, ranks: core.ranks.len() })),
-                Some(Status::Lost) => return Poll::Ready(Err(FabricError::PeerLost { rank })),
-                Some(_) => {}
+            let lasts = Duration::from_nanos(picos / 1000);
+            core.ranks.set_out_of_time(lane, EndOfTime { at: Time::from_picos(begin), lasts });
+        } else {
+            core.ranks.occupy_cpu(lane, core.clock.now(), picos);
+            if let Some(timeline) = &mut core.timeline {
+                timeline.computing(&core.machine, lane, begin, *end);
             }
+            core.clock.wake_at(lane, *end);
         }
-        match core.ranks.flush(self.rank, target.map(Rank::number), core.clock.now()) {
-            FlushState::Over(result) => return Poll::Ready(result),
-            FlushState::KnownAt(time) if *set != time => {
-                *set = time;
-                core.clock.wake_at(self.rank, time);
-            }
-            FlushState::KnownAt(_) | FlushState::Pending => {}
-        }
-        Poll::Pending
     }
+    if *end == u64::MAX {
+        // The rank asks for another turn and is ended instead.
+        cx.waker().wake_by_ref();
+    } else if core.clock.now() >= *end {
+        return Poll::Ready(Ok(()));
+    }
+    Poll::Pending
+}
 
-    // ----- waits for room ------------------------------------------------------------------------
+/// Waits until all puts to a target, or all puts, are visible and the rank knows it. `set`
+/// records when it will be woken.
+fn flush(core: &mut Core, lane: u32, set: &mut u64, target: Option<Rank>) -> Poll<Result<()>> {
+    if let Some(rank) = target {
+        match core.ranks.status_of(rank.number()) {
+            None => return Poll::Ready(Err(FabricError::NoSuchRank { rank, ranks: core.ranks.len() })),
+            Some(Status::Lost) => return Poll::Ready(Err(FabricError::PeerLost { rank })),
+            Some(_) => {}
+        }
+    }
+    match core.ranks.flush(lane, target.map(Rank::number), core.clock.now()) {
+        FlushState::Over(result) => return Poll::Ready(result),
+        FlushState::KnownAt(time) if *set != time => {
+            *set = time;
+            core.clock.wake_at(lane, time);
+        }
+        FlushState::KnownAt(_) | FlushState::Pending => {}
+    }
+    Poll::Pending
+}
 
-    /// Waits for room in the rank's own transmit queue and, if asked, in a target's notice queue.
-    /// `own` and `theirs` hold this rank's tickets in the lines for them, plus 1.
-    fn room(&self, core: &mut Core, own: &mut u64, theirs: &mut u64, target: Option<Rank>) -> Poll<Result<()>> {
-        if let Some(rank) = target {
-            match core.ranks.status_of(rank.number()) {
-                None => return Poll::Ready(Err(FabricError::NoSuchRank { rank, ranks: core.ranks.len() })),
-                Some(Status::Lost) => return Poll::Ready(Err(FabricError::PeerLost { rank })),
-                Some(Status::Finished) => {}
-                Some(Status::Running) => {
-                    let depth = core.machine.timing.receive_queue;
-                    if !core.ranks.await_notice_room(self.rank, rank.number(), depth, theirs) {
-                        return Poll::Pending;
+// ----- waits for room ------------------------------------------------------------------------
+
+/// Waits for room in the rank's own transmit queue and, if asked, in a target's notice queue.
+/// `own` and `theirs` hold this rank's tickets in the lines for them, plus 1.
+fn room(core: &mut Core, lane: u32, own: &mut u64, theirs: &mut u64, target: Option<Rank>) -> Poll<Result<()>> {
+    if let Some(rank) = target {
+        match core.ranks.status_of(rank.number()) {
+            None => return Poll::Ready(Err(FabricError::NoSuchRank { rank, ranks: core.ranks.len() })),
+            Some(Status::Lost) => return Poll::Ready(Err(FabricError::PeerLost { rank })),
+            Some(Status::Finished) => {}
+            Some(Status::Running) => {
+                let depth = core.machine.timing.receive_queue;
+                if !core.ranks.await_notice_room(lane, rank.number(), depth, theirs) {
+                    let me = core.ranks.rank_of(lane);
+                    if core.ranks.has_helper_failed(me) {
+                        return Poll::Ready(Err(FabricError::HelperFailed { rank: Rank::new(me) }));
                     }
+                    return Poll::Pending;
                 }
             }
         }
-        let has_room = core.ranks.await_own_room(self.rank, core.machine.timing.transmit_queue, own);
-        if has_room { Poll::Ready(Ok(())) } else { Poll::Pending }
     }
+    let has_room = core.ranks.await_own_room(lane, core.machine.timing.transmit_queue, own);
+    if has_room { Poll::Ready(Ok(())) } else { Poll::Pending }
 }
 
 fn picos(lasts: Duration) -> u64 {

@@ -1,6 +1,8 @@
 //! The simulated machine as ranks and handles see it.
 
-use super::{core::Core, ranks::Status};
+use super::{core::Core, helpers::Helpers, ranks::Status};
+use crate::JobError;
+use rdma_fabric::{FabricError, Rank};
 use std::{
     cell::{Cell, RefCell, RefMut},
     collections::BTreeMap,
@@ -21,7 +23,12 @@ pub(super) struct World {
     /// again.
     waker: Waker,
     again: Arc<Again>,
+    /// The helper that is being polled, if any: its lane and its rank.
+    helper: Cell<Option<(u32, u32)>>,
     pub(super) detached: Detached,
+    pub(super) helpers: Helpers,
+    /// Why no rank is polled any more: one has aborted the job.
+    aborted: RefCell<Option<JobError>>,
 }
 
 impl std::fmt::Debug for World {
@@ -51,8 +58,47 @@ impl World {
             core: RefCell::new(core),
             waker: Waker::from(Arc::clone(&again)),
             again,
+            helper: Cell::new(None),
             detached: Detached::default(),
+            helpers: Helpers::default(),
+            aborted: RefCell::default(),
         })
+    }
+
+    /// Calls `run` as the helper on `lane`, or as the program of a rank.
+    pub(super) fn run_as<T>(&self, lane: u32, run: impl FnOnce() -> T) -> T {
+        let rank = self.core().ranks.rank_of(lane);
+        let before = self.helper.replace((rank != lane).then_some((lane, rank)));
+        let ran = run();
+        self.helper.set(before);
+        ran
+    }
+
+    /// Returns the lane of a rank that runs: its program's, or that of the helper being polled.
+    #[inline]
+    pub(super) fn lane_of(&self, rank: u32) -> u32 {
+        match self.helper.get() {
+            Some((lane, of)) if of == rank => lane,
+            _ => rank,
+        }
+    }
+
+    /// Ends the run once the rank that is being polled returns. Of several calls, the first counts.
+    pub(super) fn abort(&self, rank: Rank, text: &str, code: i32) -> FabricError {
+        let mut aborted = self.aborted.borrow_mut();
+        match aborted.get_or_insert_with(|| JobError::Aborted { rank, text: text.to_owned(), code }) {
+            JobError::Aborted { rank, code, .. } => FabricError::Aborted { rank: *rank, code: *code },
+            _ => FabricError::Aborted { rank, code },
+        }
+    }
+
+    #[inline]
+    pub(super) fn is_aborted(&self) -> bool {
+        self.aborted.borrow().is_some()
+    }
+
+    pub(super) fn take_aborted(&self) -> Option<JobError> {
+        self.aborted.take()
     }
 
     /// Borrows the state. The borrow must not be held while code of a program, a waker or a buffer
@@ -62,14 +108,22 @@ impl World {
         self.core.borrow_mut()
     }
 
-    /// Takes over `rest`, to poll it along with the rank for as long as the rank runs.
+    /// Takes over `rest`, to poll it along with the rank, or with the helper that detaches it, for
+    /// as long as the rank runs.
     pub(super) fn detach(&self, rank: u32, rest: Rest) {
+        let lane = self.lane_of(rank);
         let mut core = self.core();
         if core.ranks.status_of(rank) == Some(Status::Running) {
-            core.ranks.wake(rank);
+            core.ranks.wake(lane);
             drop(core);
-            self.detached.add(rank, rest);
+            self.detached.add(lane, rest);
         }
+    }
+
+    /// Whether anything that a rank or its helpers have detached is not over.
+    pub(super) fn owes(&self, rank: u32) -> bool {
+        let of_helpers = || self.core().ranks.helpers_of(rank).iter().any(|lane| self.detached.has(*lane));
+        self.detached.has(rank) || self.detached.any() && of_helpers()
     }
 
     pub(super) fn waker(&self) -> &Waker {
@@ -82,19 +136,19 @@ impl World {
         self.again.0.load(Relaxed) && self.again.0.swap(false, Relaxed)
     }
 
-    /// Keeps a waker to wake when the rank's task is resumed, unless it is the task's own.
+    /// Keeps a waker to wake when a lane's task is resumed, unless it is the task's own.
     #[inline]
-    pub(super) fn listen(&self, rank: u32, cx: &Context<'_>) {
+    pub(super) fn listen(&self, lane: u32, cx: &Context<'_>) {
         if !cx.waker().will_wake(&self.waker) {
-            self.listen_cold(rank, cx.waker());
+            self.listen_cold(lane, cx.waker());
         }
     }
 
     #[cold]
-    fn listen_cold(&self, rank: u32, waker: &Waker) {
+    fn listen_cold(&self, lane: u32, waker: &Waker) {
         let waker = waker.clone();
         // After the borrow has ended: dropping a waker may run code of a program.
-        let known = self.core().ranks.listen(rank, waker);
+        let known = self.core().ranks.listen(lane, waker);
         drop(known);
     }
 }
@@ -107,8 +161,8 @@ pub(super) type Rest = Pin<Box<dyn Future<Output = ()>>>;
 /// cost nothing.
 #[derive(Default)]
 pub(super) struct Detached {
-    /// The futures of each rank, in the order detached. Not borrowed while one of them runs or is
-    /// dropped.
+    /// The futures of each rank or helper, in the order detached. Not borrowed while one of them runs
+    /// or is dropped.
     by_rank: RefCell<BTreeMap<u32, Vec<Rest>>>,
     /// Whether the run is over, so that nothing is polled any more.
     closed: Cell<bool>,

@@ -1,8 +1,9 @@
-//! Control queues, thread ranks and deadlocks over shared memory, as far as a single process can
-//! test them, and virtual time.
+//! Control queues, thread ranks, their helpers and deadlocks over shared memory, as far as a single
+//! process can test them, and virtual time.
 
 mod control_queues;
 mod exhaustion;
+mod helpers;
 mod stuck;
 mod threads;
 mod virt;

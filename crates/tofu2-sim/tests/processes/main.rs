@@ -6,11 +6,15 @@
 fn main() {}
 
 #[cfg(target_os = "linux")]
+mod abort;
+#[cfg(target_os = "linux")]
 mod exhaustion;
 #[cfg(target_os = "linux")]
 mod existing;
 #[cfg(target_os = "linux")]
 mod harness;
+#[cfg(target_os = "linux")]
+mod helpers;
 #[cfg(target_os = "linux")]
 mod jobs;
 #[cfg(target_os = "linux")]
@@ -31,13 +35,17 @@ fn main() -> std::process::ExitCode {
         ["taken", scenario] => rank_taken::rank(scenario),
         ["limited", scenario] => exhaustion::limited(scenario),
         ["large-rank"] => exhaustion::large_rank(),
+        ["aborted", ranks] => abort::launch(ranks),
+        ["aborts"] => abort::rank(),
         ["waits", scenario] => stuck::waiting_rank(scenario),
         _ => {
             let modules = [
+                ("helpers", helpers::CASES),
                 ("jobs", jobs::CASES),
                 ("rank_taken", rank_taken::CASES),
                 ("exhaustion", exhaustion::CASES),
                 ("stuck", stuck::CASES),
+                ("abort", abort::CASES),
             ];
             harness::run(&modules, &args)
         }

@@ -1,6 +1,6 @@
 //! The programs that the ranks of [`crate::jobs`] run.
 
-use crate::{existing, harness::REFUSED, stuck};
+use crate::{existing, harness::REFUSED, helpers, stuck};
 use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, Rank, RegionKey, RemoteAddr};
 use std::{
     process::ExitCode,
@@ -76,6 +76,7 @@ async fn scenes(fabric: Fabric, scenario: String) -> ProgramResult<u8> {
         "inside" => return existing::killed_inside(&fabric).await,
         "dead-owner" => return existing::dead_owner(&fabric).await,
         "stopped" => existing::stopped_inside(&fabric).await?,
+        _ if scenario.starts_with("helper-") => return helpers::rank(&fabric, &scenario).await,
         _ => return Err(format!("no scenario {scenario}").into()),
     }
     Ok(0)

@@ -1,7 +1,10 @@
 //! Deadlocked jobs of processes report which rank waits for what; other jobs are left alone. The
 //! ranks run `waits <scenario>`.
 
-use crate::harness::{Case, end, start};
+use crate::{
+    harness::{Case, end, start},
+    helpers,
+};
 use rdma_fabric::{Deps, Fabric, ProgramResult, Rank};
 use std::{
     process::ExitCode,
@@ -15,6 +18,7 @@ use tofu2_sim::{
 
 pub(crate) const CASES: &[Case] = &[
     ("processes_that_wait_for_each_other_are_told", processes_that_wait_for_each_other_are_told),
+    ("programs_and_helpers_that_wait_for_each_other_are_told", programs_and_helpers_that_wait_for_each_other_are_told),
     ("processes_that_are_kept_waiting_are_not", || assert_eq!(launch("computing").expect("no deadlock"), 0)),
     ("processes_one_of_which_is_stopped_are_not", || assert_eq!(launch("stopped").expect("no deadlock"), 0)),
     ("a_rank_of_one_thread_can_be_stuck", a_rank_of_one_thread_can_be_stuck),
@@ -32,6 +36,7 @@ pub(crate) fn waiting_rank(scenario: &str) -> ExitCode {
     let fabric = from_env().expect("a rank").expect("a job");
     let ended = match scenario {
         "embrace" => run_rank(fabric, &embrace),
+        "helpers" => run_rank(fabric, &helpers::both_wait),
         "computing" => run_rank(fabric, &computing),
         _ => run_rank(fabric, &stopped),
     };
@@ -48,6 +53,11 @@ async fn embrace(fabric: Fabric) -> ProgramResult<()> {
     let at = 8 * (2 + fabric.rank().index());
     fabric.wait_until(&flags.word::<u64>(&fabric, at)?, Deps::One(other), |flag| flag == 1).await?;
     Ok(())
+}
+
+fn programs_and_helpers_that_wait_for_each_other_are_told() {
+    let Err(JobError::Deadlock { waiting: 2, stuck, .. }) = launch("helpers") else { panic!("no deadlock") };
+    assert!(stuck.iter().all(|stuck| stuck.others == 1), "{stuck:?}");
 }
 
 fn processes_that_wait_for_each_other_are_told() {

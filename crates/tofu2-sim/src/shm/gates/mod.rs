@@ -106,7 +106,7 @@ impl Endpoint {
                 let error = FabricError::from(fault);
                 // A lost rank has freed its gates, or causes others to free theirs.
                 let freed = matches!(&error, FabricError::Gate(error) if matches!(**error, GateError::Freed(_)));
-                match self.job().outlook(self.me(), deps) {
+                match self.outlook(deps) {
                     Err(lost @ FabricError::PeerLost { .. }) if freed => Err(lost),
                     _ => Err(error),
                 }
@@ -158,7 +158,7 @@ impl BarrierUnit for Endpoint {
         if !self.own_gates().has_changed(gate, changes) {
             return Ok(Progress::NotCompleted);
         }
-        match self.job().outlook(self.me(), &deps) {
+        match self.outlook(&deps) {
             Ok(()) => {
                 self.own_gates().seen(gate, changes);
                 Ok(Progress::NotCompleted)

@@ -254,6 +254,12 @@ impl Control {
         self.word(layout::CHANGES).load(Acquire)
     }
 
+    /// Makes every wait look at what may end it.
+    pub(crate) fn count_change(&self) {
+        // Release: pairs with the acquire in `changes`.
+        self.word(layout::CHANGES).fetch_add(1, SeqCst);
+    }
+
     /// Publishes that the job is deadlocked, with `waiting` ranks waiting.
     pub(crate) fn set_stuck(&self, waiting: usize) {
         self.word(layout::STUCK).store(waiting as u64, SeqCst);
@@ -261,11 +267,12 @@ impl Control {
         self.word(layout::CHANGES).fetch_add(1, SeqCst);
     }
 
-    /// Checks that the job is not stuck.
+    /// Checks that the job was not aborted, and is not stuck.
     ///
     /// # Errors
-    /// [`FabricError::Deadlock`] once [`Control::set_stuck`] was called.
+    /// [`FabricError::Aborted`]; [`FabricError::Deadlock`] once [`Control::set_stuck`] was called.
     pub(crate) fn can_go_on(&self) -> Result<(), FabricError> {
+        self.not_aborted()?;
         match self.word(layout::STUCK).load(SeqCst) {
             0 => Ok(()),
             waiting => Err(FabricError::Deadlock { waiting: waiting as usize }),

@@ -1,7 +1,7 @@
 //! The fate of a job's ranks: how it is published, who is woken, and whether a wait can still
 //! succeed.
 
-use super::{Job, control::State};
+use super::{Job, abort, control::State};
 use crate::shm::memory::{Mapping, layout, regions};
 use core::sync::atomic::{
     Ordering::{Relaxed, SeqCst},
@@ -29,7 +29,7 @@ impl Job {
         if state == State::Lost {
             self.control.found_gone(rank.index());
             // Before the state: a rank that sees this one lost is refused by its memory too.
-            segment.word(layout::LOST).store(1, SeqCst);
+            let _ = segment.word(layout::LOST).compare_exchange(0, abort::LOST, SeqCst, Relaxed);
             regions::condemn(segment);
         }
         // No rank waits for another to start running.
@@ -132,7 +132,7 @@ impl Job {
     ///
     /// # Errors
     /// [`FabricError::NoSuchRank`], [`FabricError::PeerLost`], [`FabricError::PeersLeft`],
-    /// [`FabricError::Deadlock`].
+    /// [`FabricError::Deadlock`], [`FabricError::Aborted`].
     pub(crate) fn outlook(&self, me: Rank, deps: &Deps<'_>) -> Result<(), FabricError> {
         self.control.can_go_on()?;
         let (mut lost, mut all_left) = (None, true);

@@ -1,6 +1,8 @@
 //! The state that all ranks of a job share, as one process sees it: the mapped segments and the
-//! [`control`] block. [`liveness`] covers the fate of the ranks.
+//! [`control`] block. [`liveness`] covers the fate of the ranks, [`abort`] the end of the whole job
+//! by one of them.
 
+pub(crate) mod abort;
 pub(crate) mod control;
 mod liveness;
 

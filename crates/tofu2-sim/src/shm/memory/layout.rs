@@ -45,6 +45,8 @@ pub(crate) const ENTRY: usize = 32;
 pub(crate) const SYMMETRIC_SLOTS: usize = 1024;
 /// All table entries.
 pub(crate) const SLOTS: usize = 4096;
+/// The most bytes of what a rank says when it aborts the job; a multiple of 8.
+pub(crate) const ABORT_BYTES: usize = 1024;
 /// Bytes of a ring slot.
 pub(crate) const RING_SLOT: usize = 32;
 /// Notices that fit into a rank's ring; a power of two.
@@ -67,8 +69,8 @@ pub(crate) const QUEUE_CONTEXTS: usize = 8;
 // ----- a segment -----
 
 fields! {
-    /// `u64`, nonzero once the segment's rank is lost. On the bell's line, because a poster looks
-    /// at both.
+    /// `u64`, nonzero once the segment's rank is lost, or the job was aborted
+    /// ([`crate::shm::job::abort`]). On the bell's line, because a poster looks at both.
     LOST: 8, 0;
     /// `u32`, the doorbell; the only word that is not 8 bytes long, accessed only through
     /// [`super::mapping::Mapping::bell`]. Unused in the control block.
@@ -105,6 +107,10 @@ fields! {
     SEALED: 8, PARKINGS + 40;
     /// `u64`, the process that is parked.
     PARKED_PROCESS: 8, PARKINGS + 48;
+    /// `u64`, length in bytes of what the rank says when it aborts the job.
+    ABORT_LEN: 8, PARKINGS + 56;
+    /// What it says, in UTF-8.
+    ABORT_TEXT: ABORT_BYTES, PARKINGS + 64;
     /// First entry of the region table.
     TABLE: SLOTS * ENTRY, 4096;
     /// First slot of the notice ring.
@@ -154,6 +160,10 @@ fields! {
     ENDED: 8, CACHE_LINE + 16;
     /// `u64`, how many ranks wait, once the job is deadlocked.
     STUCK: 8, CACHE_LINE + 24;
+    /// `u64`, who aborts the job and with which code, or 0.
+    ABORTING: 8, CACHE_LINE + 32;
+    /// `u64`, the same once no segment admits operations any more; until then 0.
+    ABORTED: 8, CACHE_LINE + 40;
     /// `u64`, number of arrivals at phases of symmetric allocations; only a hint as to when to
     /// wake.
     ARRIVALS: 8, 2 * CACHE_LINE;
@@ -216,7 +226,7 @@ fields! {
 const _: () = on_own_lines([CARD_STATE, CARD_SIDES[0], SIDE_DROPPED]);
 
 /// Value of [`MAGIC`]: name, version and line length of this layout.
-pub(crate) const MAGIC_VALUE: u64 = u64::from_le_bytes(*b"1sided\x08\0") | (CACHE_LINE.ilog2() as u64) << 56;
+pub(crate) const MAGIC_VALUE: u64 = u64::from_le_bytes(*b"1sided\x09\0") | (CACHE_LINE.ilog2() as u64) << 56;
 
 /// Returns whether [`PAGE`] suits a system with pages of `bytes` bytes.
 ///

@@ -31,7 +31,7 @@ pub(crate) fn mapped(endpoint: &Endpoint, region: &Region, rank: Rank) -> Result
     // Looked up in private memory; the extent is the same on every rank.
     let extent = endpoint.allocator().symmetric.extent(key).filter(|extent| extent.len >= region.len());
     if endpoint.job().is_lost(rank) {
-        return Err(FabricError::PeerLost { rank });
+        return Err(endpoint.job().loss_of(rank));
     }
     // SAFETY: this is the extent of a region that this handle allocated, together with others whose
     // terms were the same; the borrow keeps it.

@@ -18,6 +18,7 @@ mod bell;
 mod piece;
 
 use super::{inside::ANNOUNCEMENTS, layout};
+use crate::shm::waiting::report::Reports;
 use core::{ptr::NonNull, sync::atomic::AtomicU64};
 use rdma_fabric::{FabricError, Mapped, access};
 use std::{
@@ -42,6 +43,8 @@ pub(crate) struct Mapping {
     /// The protocol word of another mapping where `parked != 0` is shown to a rank that wakes all
     /// others.
     sign: OnceLock<(Arc<Mapping>, usize)>,
+    /// What the threads of the segment's rank in this process have reported of their parking.
+    reports: Mutex<Reports>,
     backing: Backing,
 }
 
@@ -145,7 +148,13 @@ impl Mapping {
         assert!(base.addr().get().is_multiple_of(layout::CACHE_LINE), "a mapping's alignment");
         assert!(len.is_multiple_of(8) && heap_at.is_multiple_of(8) && heap_at <= len, "a mapping's lengths");
         assert!(heap_at >= layout::CACHE_LINE, "a mapping's header");
-        Arc::new(Mapping { base, len, heap_at, parked: Mutex::new(0), sign: OnceLock::new(), backing })
+        let (parked, sign, reports) = (Mutex::default(), OnceLock::new(), Mutex::default());
+        Arc::new(Mapping { base, len, heap_at, parked, sign, reports, backing })
+    }
+
+    /// Returns what the threads of the segment's rank in this process have reported.
+    pub(crate) fn reports(&self) -> &Mutex<Reports> {
+        &self.reports
     }
 
     /// Returns the 8-byte protocol word at `at`.

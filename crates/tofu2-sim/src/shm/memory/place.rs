@@ -9,6 +9,7 @@ use super::{
     mapping::{Mapping, Piece},
     regions,
 };
+use crate::shm::job::abort;
 use rdma_fabric::{
     FabricError, RemoteAddr, Result,
     provider::{Anchor, Place},
@@ -84,10 +85,11 @@ impl<'a> LocatedPlace<'a> {
         }
     }
 
-    fn is_lost(&self) -> bool {
+    /// Returns what its segment's [`super::layout::LOST`] holds.
+    fn lost(&self) -> u64 {
         match &self.bytes {
-            Bytes::Segment(piece) => piece.is_lost(),
-            Bytes::Outside(outside) => outside.life().is_lost(),
+            Bytes::Segment(piece) => piece.lost(),
+            Bytes::Outside(outside) => outside.life().lost(),
         }
     }
 
@@ -100,15 +102,16 @@ impl<'a> LocatedPlace<'a> {
 
     /// Returns whether the place's rank is not lost and its region is registered.
     pub(crate) fn is_fit(&self) -> bool {
-        !(self.is_lost() || self.is_stale())
+        self.lost() == 0 && !self.is_stale()
     }
 
     /// Returns why an access of `len` bytes, aligned to `align`, was refused.
     #[cold]
     pub(crate) fn refusal(&self, len: usize, align: usize) -> FabricError {
         let RemoteAddr { rank, region, .. } = self.addr;
-        if self.is_lost() {
-            FabricError::PeerLost { rank }
+        let lost = self.lost();
+        if lost != 0 {
+            abort::loss(rank, lost)
         } else if self.is_stale() {
             FabricError::StaleRegion { rank, region }
         } else if self.len != len {

@@ -160,7 +160,7 @@ impl Endpoint {
     pub(crate) fn has_room(&self, rank: Rank) -> Result<bool> {
         let segment = self.job().segment(rank)?;
         if self.job().is_lost(rank) {
-            return Err(FabricError::PeerLost { rank });
+            return Err(self.job().loss_of(rank));
         }
         if ring::has_room(segment) {
             return Ok(true);

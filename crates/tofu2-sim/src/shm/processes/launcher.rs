@@ -96,6 +96,8 @@ impl Launcher {
     /// # Errors
     /// [`JobError::Deadlock`] if no rank had failed and none could make progress: their waits ended
     /// with [`FabricError::Deadlock`], and they were killed after the grace period.
+    /// [`JobError::Aborted`] if a rank ended the job: all have ended within a second, those that
+    /// still ran after half of it by SIGKILL. (What a rank's command has started is not ended.)
     /// [`JobError::Fabric`] if the job could not be started: [`FabricError::Setting`] for an
     /// invalid option, [`FabricError::System`] for what the operating system refuses,
     /// [`FabricError::Unsupported`] on systems other than Linux, or for

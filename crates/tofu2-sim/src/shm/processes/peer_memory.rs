@@ -125,6 +125,12 @@ impl PeerMemories {
         Ok(())
     }
 
+    /// Makes the launcher look at the job. If it can't be reached, it looks when a process ends.
+    pub(crate) fn call_launcher(&self) {
+        // A connection is all it takes; nothing is said.
+        drop(self.broker.connect(self.me));
+    }
+
     fn contact(&self) -> MutexGuard<'_, BrokerContact> {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -25,7 +25,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long ranks may take to end after a signal to the launcher.
+/// How long ranks may take to end after a signal to the launcher, or after one has aborted the job.
 const INTERRUPT_GRACE: Duration = Duration::from_millis(500);
 
 /// One rank's process.
@@ -98,8 +98,8 @@ pub(crate) struct Supervisor {
     deadline: Option<Instant>,
     /// Finds out whether the ranks can make progress; removed once they can't.
     watchdog: Option<Watchdog>,
-    /// The error if the ranks are deadlocked.
-    deadlock: Option<JobError>,
+    /// The error if the ranks are deadlocked, or one has aborted the job.
+    given_up: Option<JobError>,
 }
 
 impl Supervisor {
@@ -121,7 +121,7 @@ impl Supervisor {
             interrupted: None,
             deadline: None,
             watchdog: Watchdog::new(stuck_after),
-            deadlock: None,
+            given_up: None,
         }
     }
 
@@ -132,7 +132,7 @@ impl Supervisor {
     /// Supervises until all have ended, and returns the job's exit code.
     ///
     /// # Errors
-    /// [`JobError::Deadlock`]; [`JobError::Fabric`] for errors of the system.
+    /// [`JobError::Deadlock`], [`JobError::Aborted`]; [`JobError::Fabric`] for errors of the system.
     pub(crate) fn run(mut self) -> Result<i32, JobError> {
         let relays = self.processes.iter_mut().filter_map(|process| process.relay.take()).collect();
         let forwarding = Forwarding::start(relays)?;
@@ -156,25 +156,38 @@ impl Supervisor {
         let failure = victim.and_then(|rank| self.failure(rank));
         let code = self.interrupted.or(failure).unwrap_or(0);
         forwarding.finish(if code == 0 { Vec::new() } else { ends_in_words(&self.ends(), victim) });
-        match self.deadlock.take() {
-            Some(deadlock) if self.interrupted.is_none() => Err(deadlock),
+        match self.job.aborted().or(self.given_up.take()) {
+            Some(error) if self.interrupted.is_none() => Err(error),
             _ => Ok(code),
         }
     }
 
-    /// Sets a deadline for the ranks if they are deadlocked. The consequences of a failure need
-    /// none.
+    /// Sets a deadline for the ranks if one has aborted the job, or if they are deadlocked. The
+    /// consequences of a failure need none.
     fn look(&mut self) {
+        if !matches!(self.given_up, Some(JobError::Aborted { .. }))
+            && let Some(aborted) = self.job.aborted()
+        {
+            self.watchdog = None;
+            self.given_up = Some(aborted);
+            self.end_by(INTERRUPT_GRACE);
+        }
         if self.failed.is_some() || self.interrupted.is_some() {
             self.watchdog = None;
         }
         let Some(watchdog) = &mut self.watchdog else { return };
-        self.deadlock = watchdog
+        self.given_up = watchdog
             .look(&self.job, |rank, number| self.processes.get(rank).is_some_and(|process| process.is_alone(number)));
-        if self.deadlock.is_some() {
+        if self.given_up.is_some() {
             self.watchdog = None;
-            self.deadline = Some(Instant::now() + self.grace);
+            self.end_by(self.grace);
         }
+    }
+
+    /// Lets the ranks run on for `grace` at most.
+    fn end_by(&mut self, grace: Duration) {
+        let deadline = Instant::now() + grace;
+        self.deadline = Some(self.deadline.map_or(deadline, |sooner| sooner.min(deadline)));
     }
 
     /// Blocks until something happens or the deadline comes. Returns which of `running` may have
@@ -214,8 +227,7 @@ impl Supervisor {
         let again = self.interrupted.replace(128 + signal).is_some();
         let signal = if again { Signal::KILL } else { Signal::TERM };
         self.processes.iter_mut().for_each(|process| process.send(signal));
-        self.deadline.get_or_insert(Instant::now() + INTERRUPT_GRACE);
-        self.deadline = self.deadline.min(Some(Instant::now() + INTERRUPT_GRACE));
+        self.end_by(INTERRUPT_GRACE);
     }
 
     fn reap(&mut self, index: usize) -> Result<(), FabricError> {
@@ -247,8 +259,7 @@ impl Supervisor {
         }
         if self.failed.is_none() && self.failure(index).is_some() {
             self.failed = Some(index);
-            let deadline = Instant::now() + self.grace;
-            self.deadline = Some(self.deadline.map_or(deadline, |sooner| sooner.min(deadline)));
+            self.end_by(self.grace);
         }
     }
 

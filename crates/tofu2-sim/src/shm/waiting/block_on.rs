@@ -8,10 +8,7 @@
 //! A leaf future that is polled under another waker (tokio, `FuturesUnordered`) can't rely on being
 //! polled again; it leaves that waker with [`super::wakers`].
 
-use super::{
-    doorbell::Watch,
-    watchdog::{Awaiting, ParkReport},
-};
+use super::{doorbell::Watch, report::ParkReport, watchdog::Awaiting};
 use crate::shm::memory::Mapping;
 use core::{
     cell::RefCell,

@@ -91,7 +91,7 @@ impl<'a> Wait<'a> {
         let endpoint = self.endpoint;
         let changes = endpoint.job().control.changes();
         if self.seen != Some(changes) {
-            match endpoint.job().outlook(endpoint.me(), deps) {
+            match endpoint.outlook(deps) {
                 Ok(()) => self.seen = Some(changes),
                 Err(FabricError::PeersLeft) if self.fruitless < 2 => {
                     self.fruitless += 1;
@@ -107,7 +107,8 @@ impl<'a> Wait<'a> {
     /// Polls whether a condition that rings no doorbell is `ready`.
     ///
     /// # Errors
-    /// [`FabricError::Deadlock`], and those of `ready`.
+    /// [`FabricError::Deadlock`], [`FabricError::HelperFailed`], [`FabricError::Aborted`], and those
+    /// of `ready`.
     pub(crate) fn until_ready(
         &mut self,
         cx: &Context<'_>,
@@ -120,6 +121,7 @@ impl<'a> Wait<'a> {
             }
             if what != WaitsFor::Itself {
                 self.endpoint.job().control.can_go_on()?;
+                self.endpoint.helpers().can_go_on(self.endpoint.me())?;
             }
             if self.is_arranged(cx, Awaiting::new(what, &Deps::All), Some(LOOK_AGAIN), None) {
                 return Poll::Pending;
@@ -128,11 +130,15 @@ impl<'a> Wait<'a> {
     }
 
     /// Polls whether `at` has come; it never does if `None`.
-    pub(crate) fn until_time(&mut self, cx: &Context<'_>, at: Option<Instant>) -> Poll<()> {
+    ///
+    /// # Errors
+    /// [`FabricError::Aborted`].
+    pub(crate) fn until_time(&mut self, cx: &Context<'_>, at: Option<Instant>) -> Poll<Result<()>> {
         loop {
             if at.is_some_and(|at| Instant::now() >= at) {
-                return Poll::Ready(());
+                return Poll::Ready(Ok(()));
             }
+            self.endpoint.job().control.not_aborted()?;
             if self.is_arranged(cx, Awaiting::by_itself(), None, at) {
                 return Poll::Pending;
             }

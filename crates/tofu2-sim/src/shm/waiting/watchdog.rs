@@ -10,9 +10,11 @@
 //! * each has looked again, twice, since all were parked, and found nothing, so that no rank was
 //!   merely late to be woken, or stopped by a debugger;
 //! * nobody else can wake it: either the rank is a [`rdma_fabric::Program`], which keeps its fabric
-//!   to itself, and nothing but `block_on` holds its waker, or its process has only one thread. A
-//!   rank that has ended was a program, or its process has ended. Jobs with [progress
-//!   threads](crate::shm::Launcher::progress_thread) are not watched.
+//!   to itself and its helpers, and nothing but `block_on` holds their wakers, or its process has
+//!   only one thread. A rank that has ended was a program, or its process has ended. Jobs with
+//!   [progress threads](crate::shm::Launcher::progress_thread) are not watched.
+//!
+//! A rank with helpers is parked when its program and all of them are ([`super::report`]).
 //!
 //! A program promises to keep its fabric to itself. One that gives it to a thread of its own is
 //! started by [`run_rank_with`](crate::shm::run_rank_with) or
@@ -28,19 +30,14 @@ use crate::{
     shm::{
         job::{Job, State},
         memory::{
-            Mapping,
             layout::{self, HEAP},
             regions,
         },
     },
 };
-use core::{
-    str::FromStr,
-    sync::atomic::Ordering::{Relaxed, SeqCst},
-    time::Duration,
-};
+use core::{str::FromStr, sync::atomic::Ordering::SeqCst, time::Duration};
 use rdma_fabric::{Deps, Rank, RemoteAddr, Time};
-use std::{sync::Arc, time::Instant};
+use std::time::Instant;
 
 /// How long all ranks of a job must be parked before it counts as a deadlock, as given in options
 /// and environment variables: seconds; `never` or 0 is `None`.
@@ -94,7 +91,7 @@ impl WaitsFor {
         }
     }
 
-    fn to_bits(self) -> u64 {
+    pub(super) fn to_bits(self) -> u64 {
         let (kind, value) = match self {
             WaitsFor::Itself => (0, 0),
             WaitsFor::Word(at) => (1, at as u64),
@@ -112,14 +109,14 @@ impl WaitsFor {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Awaiting {
     pub(crate) what: WaitsFor,
-    whom: u64,
+    pub(super) whom: u64,
 }
 
 /// A bit in [`Awaiting::whom`]. Below it is the rank's number, or the number of ranks.
 const ONE: u64 = 1 << 32;
 const SEVERAL: u64 = 2 << 32;
 /// The position of the number of other waits in the same word.
-const OTHERS: u32 = 40;
+pub(super) const OTHERS: u32 = 40;
 
 impl Awaiting {
     #[inline]
@@ -141,40 +138,6 @@ impl Awaiting {
     /// Returns this wait, if another rank must act first.
     pub(crate) fn of_others(self) -> Option<Self> {
         (self.what != WaitsFor::Itself).then_some(self)
-    }
-}
-
-/// The report, in the rank's segment, that a `block_on` is parked until other ranks act.
-#[derive(Debug, Default)]
-pub(crate) struct ParkReport(Option<Arc<Mapping>>);
-
-impl ParkReport {
-    /// Reports that the rank of `segment` parks for this wait and `others` more, for the first time
-    /// or again. `is_open` says that something other than a rank may wake it.
-    pub(crate) fn goes_on(&mut self, segment: &Arc<Mapping>, awaiting: Awaiting, others: usize, is_open: bool) {
-        segment.word(layout::PARKED_WHAT).store(awaiting.what.to_bits(), Relaxed);
-        segment.word(layout::PARKED_WHOM).store(awaiting.whom | (others.min(0xff_ffff) as u64) << OTHERS, Relaxed);
-        segment.word(layout::PARKED_OPEN).store(is_open.into(), Relaxed);
-        segment.word(layout::PARKED_PROCESS).store(std::process::id().into(), Relaxed);
-        if self.0.is_none() {
-            segment.word(layout::PARKINGS).fetch_add(1, SeqCst);
-            self.0 = Some(segment.clone());
-        }
-        // Release: pairs with the acquire in `Watchdog::look`, for the words above.
-        segment.word(layout::PARKED_LOOKS).fetch_add(1, SeqCst);
-    }
-
-    /// Withdraws the report: the rank is no longer parked, or not waiting for other ranks.
-    pub(crate) fn end(&mut self) {
-        if let Some(segment) = self.0.take() {
-            segment.word(layout::PARKINGS).fetch_add(1, SeqCst);
-        }
-    }
-}
-
-impl Drop for ParkReport {
-    fn drop(&mut self) {
-        self.end();
     }
 }
 

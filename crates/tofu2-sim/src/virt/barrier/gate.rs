@@ -39,6 +39,8 @@ pub(super) struct Half {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Gate {
     pub(super) owner: u32,
+    /// Which of the owner's CPUs polled last.
+    pub(super) waiter: u32,
     /// Odd while allocated.
     pub(super) life: u32,
     pub(super) is_start: bool,
@@ -78,8 +80,8 @@ impl Gate {
 
     /// Resets the gate and removes its wires.
     pub(super) fn clear(&mut self) {
-        let Gate { owner, life, is_start, .. } = *self;
-        *self = Gate { owner, life, is_start, ..Gate::default() };
+        let Gate { owner, waiter, life, is_start, .. } = *self;
+        *self = Gate { owner, waiter, life, is_start, ..Gate::default() };
     }
 }
 
@@ -115,7 +117,7 @@ impl BarrierUnits {
         let take = |index: u32| {
             let gate = &mut self.gates[(first + index) as usize];
             gate.clear();
-            (gate.owner, gate.life) = (rank.number(), gate.life + 1);
+            (gate.owner, gate.waiter, gate.life) = (rank.number(), rank.number(), gate.life + 1);
             GateId::new(rank, index, gate.life)
         };
         Ok(chosen.map(take).collect())

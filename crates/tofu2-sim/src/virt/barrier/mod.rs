@@ -25,7 +25,10 @@ use rdma_fabric::{
     barrier::{BarrierLimits, GateError, GateId, Progress, Values, Wiring, check_wirings},
     provider::{BarrierUnit, Slot},
 };
-use std::task::{Context, Poll};
+use std::{
+    mem,
+    task::{Context, Poll},
+};
 
 /// The state of a round of gates, as a waiter sees it.
 enum Round {
@@ -37,37 +40,46 @@ enum Round {
 
 impl Me {
     fn round(&self, gate: GateId, deps: Deps<'_>) -> Result<Round> {
+        let lane = self.lane();
         let mut core = self.world.core();
         let number = core.barrier.own_start_gate(&core.machine, self.rank, gate)?;
-        let seen = core.now_of(self.rank);
+        let seen = core.now_of(lane);
         let state = core.barrier.gate_mut(number);
         if !state.under_way {
             return Err(GateError::Idle(gate).into());
         }
         match state.result {
-            Some((visible, _)) if visible > seen => Ok(Round::Coming),
+            Some((visible, _)) if visible > seen => {
+                if mem::replace(&mut state.waiter, lane) != lane {
+                    core.clock.wake_at(lane, visible);
+                }
+                Ok(Round::Coming)
+            }
             Some((_, result)) => {
                 (state.under_way, state.result) = (false, None);
                 let result = result.map_err(FabricError::from);
                 // A lost rank has freed its gates, or has made others free theirs.
                 let freed = matches!(&result, Err(FabricError::Gate(error)) if matches!(**error, GateError::Freed(_)));
                 if freed
-                    && let Some(lost @ FabricError::PeerLost { .. }) =
-                        core.ranks.hopeless(self.rank, waits::NO_WAIT, deps)
+                    && let Some(lost @ FabricError::PeerLost { .. }) = core.ranks.hopeless(lane, waits::NO_WAIT, deps)
                 {
                     return Ok(Round::Over(Err(lost)));
                 }
                 Ok(Round::Over(result))
             }
-            None => Ok(Round::Waiting),
+            None => {
+                state.waiter = lane;
+                Ok(Round::Waiting)
+            }
         }
     }
 
     /// Lets a wait for gates continue after all peers have left, if signals under way may still end
     /// it.
     fn outlook(&self, error: FabricError) -> Result<()> {
+        let lane = self.lane();
         let mut core = self.world.core();
-        if error == FabricError::PeersLeft && core.barrier.expect_signals(self.rank) { Ok(()) } else { Err(error) }
+        if error == FabricError::PeersLeft && core.barrier.expect_signals(lane) { Ok(()) } else { Err(error) }
     }
 }
 
@@ -119,11 +131,12 @@ impl<K: Keys> BarrierUnit for VirtRank<K> {
 
     fn start(&self, gate: GateId, values: Values) -> Result<()> {
         let me = &*self.me;
+        let lane = me.lane();
         let core = &mut *me.world.core();
         let number = core.barrier.own_start_gate(&core.machine, me.rank, gate)?;
-        let written = core.now_of(me.rank).saturating_add(core.machine.timing.post);
+        let written = core.now_of(lane).saturating_add(core.machine.timing.post);
         core.barrier.start(&mut core.clock, number, gate, &values, written)?;
-        core.ranks.occupy_cpu(me.rank, core.clock.now(), core.machine.timing.post);
+        core.ranks.occupy_cpu(lane, core.clock.now(), core.machine.timing.post);
         Ok(())
     }
 
@@ -133,7 +146,8 @@ impl<K: Keys> BarrierUnit for VirtRank<K> {
             Round::Over(result) => result.map(Progress::Completed),
             Round::Coming => Ok(Progress::NotCompleted),
             Round::Waiting => {
-                let hopeless = me.world.core().ranks.hopeless(me.rank, waits::NO_WAIT, deps);
+                let lane = me.lane();
+                let hopeless = me.world.core().ranks.hopeless(lane, waits::NO_WAIT, deps);
                 hopeless.map_or(Ok(()), |error| me.outlook(error))?;
                 Ok(Progress::NotCompleted)
             }
@@ -148,16 +162,17 @@ impl<K: Keys> BarrierUnit for VirtRank<K> {
         cx: &mut Context<'_>,
     ) -> Poll<Result<Option<Values>>> {
         let me = &*self.me;
+        let lane = me.lane();
         let Slot([wait, ..]) = slot;
         match me.round(gate, deps)? {
             Round::Over(result) => return Poll::Ready(result),
             Round::Coming => {}
             Round::Waiting => {
-                let going = me.go_on(&mut me.world.core(), wait, Watched::Gate, deps);
+                let going = me.go_on(&mut me.world.core(), lane, wait, Watched::Gate, deps);
                 going.or_else(|error| me.outlook(error))?;
             }
         }
-        me.world.listen(me.rank, cx);
+        me.world.listen(lane, cx);
         Poll::Pending
     }
 

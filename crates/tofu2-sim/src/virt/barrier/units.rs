@@ -4,7 +4,7 @@ use super::{
     super::{
         clock::{Clock, EventKind},
         core::Machine,
-        ranks::{Ranks, Status},
+        ranks::Ranks,
     },
     gate::{Gate, Half, Input, Named, Signal},
 };
@@ -113,9 +113,7 @@ impl BarrierUnits {
         }
         if self.under_way == 0 {
             for rank in mem::take(&mut self.uncertain) {
-                if ranks.status_of(rank) == Some(Status::Running) {
-                    ranks.wake(rank);
-                }
+                ranks.wake(rank);
             }
         }
     }
@@ -231,7 +229,7 @@ impl BarrierUnits {
     fn publish(&mut self, machine: &Machine, clock: &mut Clock, (number, end): HalfId, work: &mut Vec<HalfId>) {
         let now = clock.now();
         let state = self.gate_mut(number);
-        let (is_start, owner) = (state.is_start, state.owner);
+        let (is_start, owner, waiter) = (state.is_start, state.owner, state.waiter);
         let (Some(wave), Some(wiring)) = (state.half(end).firing.take(), state.wiring) else { return };
         let half = state.half(end);
         half.fired += 1;
@@ -240,7 +238,7 @@ impl BarrierUnits {
             // Polling takes as long as posting.
             let visible = now.saturating_add(machine.timing.post);
             state.result = Some((visible, wave.map(|wave| wave.leave()).transpose()));
-            return clock.wake_at(owner, visible);
+            return clock.wake_at(waiter, visible);
         }
         let Some(wave) = wave else { return };
         if is_start {

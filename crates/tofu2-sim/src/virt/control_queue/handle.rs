@@ -87,11 +87,18 @@ impl Open {
 
     /// Registers the wait, unless it can't go on. It fails with `PeersLeft` only at the second
     /// look: other parts of the same task may be about to post.
-    fn go_on(&self, core: &mut Core, memory: &mut WaitMemory<'_>, want: QueueReport, deps: Deps<'_>) -> Result<()> {
-        match self.me.go_on(core, memory.wait, Watched::Queue(self.slot, want), deps) {
+    fn go_on(
+        &self,
+        core: &mut Core,
+        lane: u32,
+        memory: &mut WaitMemory<'_>,
+        want: QueueReport,
+        deps: Deps<'_>,
+    ) -> Result<()> {
+        match self.me.go_on(core, lane, memory.wait, Watched::Queue(self.slot, want), deps) {
             Err(FabricError::PeersLeft) if mem::replace(memory.warned, 1) == 0 => {
                 let now = core.clock.now();
-                core.clock.wake_at(self.me.rank, now);
+                core.clock.wake_at(lane, now);
                 Ok(())
             }
             Ok(()) => {
@@ -161,12 +168,13 @@ impl Queue for VirtQueue {
 
     fn try_post(&self, postings: &[Posting]) -> (usize, Result<(), Refused<()>>) {
         let open = &*self.0;
+        let lane = open.me.lane();
         let mut core = match open.core() {
             Ok(core) => core,
             Err(error) => return (0, Err(Refused::Failed(error.into(), ()))),
         };
         for (posted, posting) in postings.iter().enumerate() {
-            if let Err(refused) = core.post_command(open.slot, posting, None) {
+            if let Err(refused) = core.post_command(open.slot, posting, None, lane) {
                 return (posted, Err(refused));
             }
         }
@@ -176,8 +184,9 @@ impl Queue for VirtQueue {
     fn poll_post(&self, slot: &mut Slot, posting: &Posting, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
         let open = &*self.0;
         let mut memory = WaitMemory::of(slot);
+        let lane = open.me.lane();
         let mut core = open.core()?;
-        match core.post_command(open.slot, posting, memory.ticket.checked_sub(1)) {
+        match core.post_command(open.slot, posting, memory.ticket.checked_sub(1), lane) {
             Ok(()) => return Poll::Ready(Ok(())),
             Err(Refused::Failed(error, ())) => return Poll::Ready(Err(error)),
             Err(Refused::Full(())) => {}
@@ -187,21 +196,22 @@ impl Queue for VirtQueue {
             core.queues.get_mut(open.slot).line.push_back(ticket);
             *memory.ticket = ticket + 1;
         }
-        match open.go_on(&mut core, &mut memory, QueueReport::Room, deps) {
+        match open.go_on(&mut core, lane, &mut memory, QueueReport::Room, deps) {
             // A job's only rank must drain its queues itself; if it doesn't, that is reported as a
             // deadlock.
             Err(FabricError::PeersLeft) if core.ranks.len() == 1 => {}
             gone_on => gone_on?,
         }
         drop(core);
-        open.me.world.listen(open.me.rank, cx);
+        open.me.world.listen(lane, cx);
         Poll::Pending
     }
 
     fn poll_tcq(&self) -> Result<Option<Completion>> {
         let open = &*self.0;
+        let lane = open.me.lane();
         let mut core = open.core()?;
-        let now = core.now_of(open.me.rank);
+        let now = core.now_of(lane);
         Ok(core.queues.get_mut(open.slot).poll_tcq(now)?)
     }
 
@@ -213,6 +223,7 @@ impl Queue for VirtQueue {
     fn poll_wait(&self, slot: &mut Slot, side: QueueSide, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
         let open = &*self.0;
         let mut memory = WaitMemory::of(slot);
+        let lane = open.me.lane();
         let mut core = open.core()?;
         let want = match side {
             QueueSide::Completion => QueueReport::Completion,
@@ -223,13 +234,13 @@ impl Queue for VirtQueue {
             Some(at) => {
                 let until = at.saturating_add(1);
                 if mem::replace(memory.timer, until) != until {
-                    core.clock.wake_at(open.me.rank, at);
+                    core.clock.wake_at(lane, at);
                 }
             }
-            None => open.go_on(&mut core, &mut memory, want, deps)?,
+            None => open.go_on(&mut core, lane, &mut memory, want, deps)?,
         }
         drop(core);
-        open.me.world.listen(open.me.rank, cx);
+        open.me.world.listen(lane, cx);
         Poll::Pending
     }
 
@@ -241,7 +252,7 @@ impl Queue for VirtQueue {
         {
             core.queues.get_mut(open.slot).line.retain(|other| *other != ticket);
             // The next in line may find room.
-            core.ranks.wake(open.me.rank);
+            core.ranks.wake_all_of(open.me.rank);
         }
         open.me.unwatch(&mut open.me.world.core(), memory.wait);
         *slot = Slot::default();

@@ -16,8 +16,15 @@ impl Core {
         let at = state.tcq.back().map_or(at, |(last, _)| at.max(*last));
         state.tcq.push_back((at, completion));
         let rank = state.rank;
-        if self.ranks.awaits(rank, queue, Some(QueueReport::Completion)) {
-            self.clock.wake_at(rank, at);
+        for lane in self.ranks.awaiting(rank, queue, Some(QueueReport::Completion)) {
+            self.clock.wake_at(lane, at);
+        }
+    }
+
+    /// Wakes whoever of a rank waits for this, or for anything, of a queue.
+    pub(super) fn wake_awaiting(&mut self, rank: u32, queue: u32, report: Option<QueueReport>) {
+        for lane in self.ranks.awaiting(rank, queue, report) {
+            self.ranks.wake(lane);
         }
     }
 
@@ -31,9 +38,7 @@ impl Core {
         }
         state.mrq.push_back(notice);
         let rank = state.rank;
-        if self.ranks.awaits(rank, queue, Some(QueueReport::Notice)) {
-            self.ranks.wake(rank);
-        }
+        self.wake_awaiting(rank, queue, Some(QueueReport::Notice));
     }
 
     /// Records that a command that asked for no report has failed. The first such error is kept for
@@ -43,9 +48,7 @@ impl Core {
         if state.health == Health::Well {
             state.health = Health::CommandFailed(error);
             let rank = state.rank;
-            if self.ranks.awaits(rank, queue, None) {
-                self.ranks.wake(rank);
-            }
+            self.wake_awaiting(rank, queue, None);
         }
     }
 
@@ -55,9 +58,7 @@ impl Core {
         if !state.has_stopped() {
             state.health = Health::Stopping(error);
             let rank = state.rank;
-            if self.ranks.awaits(rank, queue, None) {
-                self.ranks.wake(rank);
-            }
+            self.wake_awaiting(rank, queue, None);
         }
     }
 

@@ -7,20 +7,24 @@ use super::{
     toq::Order,
 };
 use rdma_fabric::{
-    Refused,
+    Atomics, FabricError, Refused,
     control_queue::{Command, Completion, Posting, QueueError, QueueId, Stadd, Width},
 };
 
 impl Core {
-    /// Writes a posting into the queue's TOQ. `ticket` is the poster's place in the line, if it has
-    /// one.
+    /// Writes a posting into the queue's TOQ, by the CPU `lane`. `ticket` is the poster's place in
+    /// the line, if it has one.
     pub(super) fn post_command(
         &mut self,
         queue: u32,
         posting: &Posting,
         ticket: Option<u64>,
+        lane: u32,
     ) -> Result<(), Refused<()>> {
         let failed = |error: QueueError| Err(Refused::Failed(error.into(), ()));
+        if matches!(posting.command, Command::Atomic { .. }) && self.machine.timing.atomics == Atomics::None {
+            return Err(Refused::Failed(FabricError::Unsupported { feature: &"atomics" }, ()));
+        }
         let state = self.queues.get_mut(queue);
         if let Err(error) = state.check(posting, &self.machine.timing) {
             return failed(error);
@@ -32,12 +36,11 @@ impl Core {
         if first.is_some() && first != ticket || !state.toq.has_room(posting.command.slots()) {
             return Err(Refused::Full(()));
         }
-        let rank = state.rank;
-        let written_at = self.ranks.occupy_cpu(rank, self.clock.now(), self.machine.timing.post);
+        let written_at = self.ranks.occupy_cpu(lane, self.clock.now(), self.machine.timing.post);
         let slot = state.toq.push(*posting, written_at);
         self.queues.counts.posted += u64::from(posting.command.commands());
         if let Some(timeline) = &mut self.timeline {
-            timeline.command_posted(&self.machine, &self.queues, (queue, slot), posting, written_at);
+            timeline.command_posted(&self.machine, &self.queues, (queue, slot), posting, (lane, written_at));
         }
         self.kick(queue);
         Ok(())
@@ -110,8 +113,8 @@ impl Core {
         };
         let waiting = !state.line.is_empty();
         self.queues.counts.started += 1;
-        if waiting && self.ranks.awaits(rank, queue, Some(QueueReport::Room)) {
-            self.ranks.wake(rank);
+        if waiting {
+            self.wake_awaiting(rank, queue, Some(QueueReport::Room));
         }
         let sent = now.saturating_add(self.machine.timing.send);
         let prepared = match order.posting.command {

@@ -23,9 +23,13 @@ impl<Fut: Future<Output = ProgramResult<T>>, T> Executor<'_, '_, Fut, T> {
                     // The rank does nothing more, not even what its futures do when they are
                     // dropped: whatever they detach is dropped too.
                     let _ = catch_unwind(AssertUnwindSafe(|| self.tasks.end(rank, None)));
+                    self.end_helpers(rank);
                 }
-                while self.world.detached.has(rank) {
-                    drop(self.world.detached.take(rank));
+                let helpers = self.world.core().ranks.helpers_of(rank).to_vec();
+                for lane in [rank].into_iter().chain(helpers) {
+                    while self.world.detached.has(lane) {
+                        drop(self.world.detached.take(lane));
+                    }
                 }
                 if ends {
                     self.failure.get_or_insert_with(|| JobError::RankFailed {
@@ -38,22 +42,25 @@ impl<Fut: Future<Output = ProgramResult<T>>, T> Executor<'_, '_, Fut, T> {
         }
     }
 
-    /// Polls a rank's detached futures, and those that they detach in turn.
+    /// Polls the detached futures of a rank's program or a helper, and those that they detach in turn.
     #[cold]
-    pub(super) fn poll_detached(&mut self, rank: u32) {
+    pub(super) fn poll_detached(&mut self, lane: u32) {
+        let rank = self.world.core().ranks.rank_of(lane);
         let mut cx = Context::from_waker(self.world.waker());
         let (mut kept, mut panicked, mut had) = (Vec::new(), false, false);
         loop {
-            let batch = self.world.detached.take(rank);
+            let batch = self.world.detached.take(lane);
             if batch.is_empty() {
                 break;
             }
             had = true;
             for mut rest in batch {
-                let polled = catch_unwind(AssertUnwindSafe(|| match rest.as_mut().poll(&mut cx) {
-                    Poll::Pending => Some(rest),
-                    Poll::Ready(()) => None,
-                }));
+                let polled = self.world.run_as(lane, || {
+                    catch_unwind(AssertUnwindSafe(|| match rest.as_mut().poll(&mut cx) {
+                        Poll::Pending => Some(rest),
+                        Poll::Ready(()) => None,
+                    }))
+                });
                 match polled {
                     Ok(rest) => kept.extend(rest),
                     Err(panic) => {
@@ -68,11 +75,11 @@ impl<Fut: Future<Output = ProgramResult<T>>, T> Executor<'_, '_, Fut, T> {
             // The task may have kept a wait going only because of futures that have finished now.
             self.world.waker().wake_by_ref();
         }
-        self.world.detached.keep(rank, kept);
+        self.world.detached.keep(lane, kept);
         if panicked && self.tasks.is_running(rank) {
             return self.end(rank, None);
         }
-        if !self.world.detached.has(rank)
+        if !self.world.owes(rank)
             && let Some(well) = self.ending.remove(&rank)
         {
             self.leave(rank, well && !panicked);
@@ -90,10 +97,16 @@ impl<Fut: Future<Output = ProgramResult<T>>, T> Executor<'_, '_, Fut, T> {
             let message = message_of(&**panic);
             self.failure.get_or_insert(JobError::RankPanicked { rank: Rank::new(rank), message });
         }
-        let well = well && dropped.is_ok();
-        if self.world.detached.has(rank) {
+        let (has_helpers, failed) = {
+            let core = self.world.core();
+            (core.ranks.has_helpers(), core.ranks.has_helper_failed(rank))
+        };
+        let helpers_well = !has_helpers || self.end_helpers(rank) && !failed;
+        let well = well && dropped.is_ok() && helpers_well;
+        if self.world.owes(rank) {
             self.ending.insert(rank, well);
-            self.poll_detached(rank);
+            let helpers = self.world.core().ranks.helpers_of(rank).to_vec();
+            [rank].into_iter().chain(helpers).for_each(|lane| self.poll_detached(lane));
         } else {
             self.leave(rank, well);
         }

@@ -5,10 +5,13 @@
 //! platform's `yield` time, so that virtual time passes for a program that polls in a loop. Wakers
 //! of combinators are kept aside and woken whenever the rank is resumed.
 //!
+//! A rank's helpers are tasks like its program, and each is polled for itself.
+//!
 //! A rank's detached futures are polled after its task, every time, and also once the task is over.
 //! The rank has ended only when they have finished too.
 
 mod ends;
+mod helpers;
 
 use super::{memory::NoStorage, provider, ranks::Watched, tasks::Tasks, world::World};
 use crate::{Awaited, JobError, Stuck};
@@ -71,11 +74,15 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
         }
     }
 
-    /// Runs until all ranks have ended. Returns the first failure of a rank.
+    /// Runs until all ranks have ended, or one has aborted the job. Returns the first failure of a
+    /// rank.
     pub(super) fn run(&mut self) -> Result<Option<JobError>, JobError> {
         let mut report_at = self.progress.as_ref().map_or(u64::MAX, |(every, _)| *every);
         loop {
             self.run_ready();
+            if let Some(aborted) = self.world.take_aborted() {
+                return Err(aborted);
+            }
             if self.left == 0 {
                 break;
             }
@@ -118,7 +125,7 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
     }
 
     fn run_ready(&mut self) {
-        loop {
+        while !self.world.is_aborted() {
             let mut core = self.world.core();
             let Some(rank) = core.ranks.next_ready() else {
                 core.ranks.spread_losses();
@@ -136,7 +143,11 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
             let wakers = core.ranks.take_wakers(rank);
             drop(core);
             wakers.into_iter().for_each(Waker::wake);
-            self.poll(rank);
+            if (rank as usize) < self.tasks.len() {
+                self.poll(rank);
+            } else {
+                self.poll_helper(rank);
+            }
         }
     }
 
@@ -179,19 +190,21 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
         }
     }
 
-    /// Schedules another turn for the rank just polled if it asked for one.
+    /// Schedules another turn for what was just polled, a rank's program or a helper, if it asked for
+    /// one.
     #[inline]
-    fn take_turn(&mut self, rank: u32) {
+    fn take_turn(&mut self, lane: u32) {
         if self.world.take_again() {
             let mut core = self.world.core();
-            if let Some(error) = core.ranks.take_out_of_time(rank) {
+            if let Some(error) = core.ranks.take_out_of_time(lane) {
+                let rank = core.ranks.rank_of(lane);
                 drop(core);
                 let error = error.into();
                 self.failure.get_or_insert(JobError::RankFailed { rank: Rank::new(rank), error });
                 return self.end(rank, None);
             }
-            let turn = core.now_of(rank).saturating_add(core.machine.timing.yield_);
-            core.clock.wake_at(rank, turn);
+            let turn = core.now_of(lane).saturating_add(core.machine.timing.yield_);
+            core.clock.wake_at(lane, turn);
         }
     }
 
@@ -234,8 +247,10 @@ impl<'a, 'p, Fut: Future<Output = ProgramResult<T>>, T> Executor<'a, 'p, Fut, T>
 
 impl<Fut: Future<Output = ProgramResult<T>>, T> Drop for Executor<'_, '_, Fut, T> {
     fn drop(&mut self) {
-        // Detached futures hold the world that holds them, and dropping a task may detach more.
+        // Detached futures and helpers hold the world that holds them, and dropping a task may
+        // detach more.
         self.world.detached.close();
         self.tasks.clear();
+        self.world.helpers.clear();
     }
 }

@@ -52,7 +52,7 @@ impl Job<'_> {
     /// # Errors
     /// [`JobError::RankFailed`] or [`JobError::RankPanicked`] for the first rank that failed (the
     /// others run to completion, so that they can react), [`JobError::Deadlock`] when nothing more
-    /// can happen, [`JobError::Fabric`] for an invalid setting, [`JobError::Fault`] for a fault
+    /// can happen, [`JobError::Aborted`] when a rank ends the job, [`JobError::Fabric`] for an invalid setting, [`JobError::Fault`] for a fault
     /// that names something the job does not have, [`JobError::TooLittleMemory`].
     pub fn run<P: Program>(&self, program: &P) -> Result<Run<P::Out>, JobError> {
         match self.run_through(program)? {
@@ -65,7 +65,7 @@ impl Job<'_> {
     /// each rank that ended well, and the first failure if there was one.
     ///
     /// # Errors
-    /// [`JobError::Deadlock`], [`JobError::Fabric`], [`JobError::Fault`],
+    /// [`JobError::Deadlock`], [`JobError::Aborted`], [`JobError::Fabric`], [`JobError::Fault`],
     /// [`JobError::TooLittleMemory`].
     pub fn run_through<P: Program>(&self, program: &P) -> Result<PartialRun<P::Out>, JobError> {
         let Plan { timing, ranks, nodes: used, topology } = self.plan()?;
@@ -85,7 +85,7 @@ impl Job<'_> {
         };
         let jitter = u64::try_from(self.jitter.as_nanos().saturating_mul(1000)).unwrap_or(u64::MAX / 4);
         let chance = Chance::new(self.seed, jitter.min(u64::MAX / 4), self.shuffle_ties);
-        let timeline = self.timeline.map(|(limit, from)| Timeline::new(limit, from.as_picos(), ranks_per_node));
+        let timeline = self.timeline.map(|(limit, from)| Timeline::new(limit, from.as_picos(), ranks, ranks_per_node));
         let world = World::new(Core::new(
             machine,
             Clock::new(self.queue, chance),

@@ -12,16 +12,17 @@ impl Core {
     #[inline]
     pub(crate) fn post(&mut self, op: Op) -> (u32, u64) {
         let timing = &self.machine.timing;
-        let (rank, opcode, target) = (op.poster, op.opcode, op.target);
+        let (lane, opcode, target) = (op.poster, op.opcode, op.target);
+        let rank = self.ranks.rank_of(lane);
         let (from, to) = (self.machine.node_of(rank), self.machine.node_of(target.rank));
         let local = rank - from * self.machine.ranks_per_node;
         let sender = local % timing.engines;
         let bytes = if opcode == Opcode::Put { target.len } else { 0 };
-        self.ranks.begin(rank);
-        let posted = self.ranks.occupy_cpu(rank, self.clock.now(), timing.post);
+        self.ranks.begin(lane);
+        let posted = self.ranks.occupy_cpu(lane, self.clock.now(), timing.posting(op.prepared));
         let start = self.senders.take(timing, from, sender, posted, bytes);
         let sent = start.saturating_add(timing.send);
-        self.counts.count(&op, from != to);
+        self.counts.count(&op, rank, from != to);
         if opcode == Opcode::Nop {
             let slot = self.operations.insert(op);
             if let Some(timeline) = &mut self.timeline {
@@ -48,10 +49,11 @@ impl Core {
         op.engine = if receive_engines == 1 { 0 } else { (local % receive_engines) as u8 };
         let trip = self.machine.map.trip(from, to, (rank, target.rank), None);
         let wire = timing.wire(trip.there);
-        op.back = if rank == op.poster {
+        let poster = self.ranks.rank_of(op.poster);
+        op.back = if rank == poster {
             timing.wire(trip.back)
         } else {
-            self.machine.wire_between(to, self.machine.node_of(op.poster))
+            self.machine.wire_between(to, self.machine.node_of(poster))
         };
         let extra = self.clock.extra();
         let payload = timing.payload(bytes);
@@ -135,8 +137,10 @@ impl Core {
             self.fail(slot, error);
         }
         if flight == NONE {
-            self.ranks.prefetch(poster);
-            self.soon = Some(poster);
+            if poster < self.machine.ranks {
+                self.ranks.prefetch(poster);
+                self.soon = Some(poster);
+            }
             let answer = self.answer_time(slot);
             self.clock.push(answer, EventKind::Complete, slot);
         } else {
@@ -177,7 +181,8 @@ impl Core {
         }
         if let Some(data) = cargo.and_then(|cargo| cargo.notice) {
             let end = target.offset + target.len;
-            let notice = Notice { from: Rank::new(poster), data, region: target.key(), end };
+            let from = Rank::new(self.ranks.rank_of(poster));
+            let notice = Notice { from, data, region: target.key(), end };
             self.ranks.leave_notice(target.rank, live.then_some(notice), self.machine.timing.receive_queue);
         }
         for time in self.ranks.put_arrived(poster, target.rank, known_at, error).into_iter().flatten() {
@@ -262,10 +267,11 @@ impl Core {
         if op.opcode == Opcode::Get && op.cargo.is_some() {
             self.store_got(slot);
         }
+        let waiter = self.ranks.waiter_for(poster, slot);
         if detached {
             self.operations.retire(slot);
         } else if awaited {
-            self.ranks.wake(poster);
+            self.ranks.wake(waiter);
         }
         self.ranks.release(poster);
     }

@@ -61,6 +61,7 @@ pub(super) struct Op {
     pub(super) generation: u32,
     /// Next slot of the list this one is in: the free list or an engine's queue.
     pub(super) next: u32,
+    /// The rank, or the helper's lane.
     pub(super) poster: u32,
     /// The flight of the control queue's command that the atomic unit serves; [`NONE`] for a fabric
     /// operation.
@@ -84,6 +85,8 @@ pub(super) struct Op {
     pub(super) detached: bool,
     /// Whether a task waits for the result.
     pub(super) awaited: bool,
+    /// Whether its descriptor was built before.
+    pub(super) prepared: bool,
 }
 
 const _: () = assert!(size_of::<Op>() <= 96);

@@ -9,7 +9,7 @@ use super::{
     Cargo, Op, Opcode, token,
 };
 use rdma_fabric::{
-    Amo, FabricError, Result,
+    Amo, Atomics, FabricError, Result,
     provider::{Place, Posted},
 };
 
@@ -30,12 +30,13 @@ impl Payload<'_> {
 
 impl Me {
     /// Posts a put, copying its bytes now.
-    pub(crate) fn put(&self, target: Loc, payload: Payload<'_>, notice: Option<u64>) -> Posted {
+    pub(crate) fn put(&self, target: (Loc, bool), payload: Payload<'_>, notice: Option<u64>) -> Posted {
         posted(self.try_put(target, payload, notice))
     }
 
-    fn try_put(&self, target: Loc, payload: Payload<'_>, notice: Option<u64>) -> Result<Posted> {
+    fn try_put(&self, (target, prepared): (Loc, bool), payload: Payload<'_>, notice: Option<u64>) -> Result<Posted> {
         same_length(payload.len(), target.len)?;
+        let lane = self.lane();
         let mut core = self.world.core();
         if let Payload::Registered(loc) = &payload {
             core.check(loc)?;
@@ -48,12 +49,13 @@ impl Me {
         }
         core.check(&target)?;
         let (transmit, receive) = (core.machine.timing.transmit_queue, core.machine.timing.receive_queue);
-        if core.ranks.is_full(self.rank, transmit)
-            || notice.is_some() && !core.ranks.reserve_notice(self.rank, target.rank, receive)
+        if core.ranks.is_full(lane, transmit)
+            || notice.is_some() && !core.ranks.reserve_notice(lane, target.rank, receive)
         {
             return Ok(Posted::Full);
         }
-        let mut op = Op::new(Opcode::Put, self.rank, target);
+        let mut op = Op::new(Opcode::Put, lane, target);
+        op.prepared = prepared;
         let mut cargo = notice.map(|data| Cargo { notice: Some(data), ..Cargo::default() });
         let len = target.len as usize;
         if len <= 8 {
@@ -71,24 +73,26 @@ impl Me {
         }
         op.cargo = cargo.map(Box::new);
         let now = core.clock.now();
-        core.ranks.put_posted(self.rank, target.rank, now);
+        core.ranks.put_posted(lane, target.rank, now);
         let (_, reusable_at) = core.post(op);
-        Ok(Posted::Pending(token::at(&mut core, self.rank, reusable_at)))
+        Ok(Posted::Pending(token::at(&mut core, lane, reusable_at)))
     }
 
     /// Posts a get of `len` bytes, into the rank's own memory if there is a `sink`.
-    pub(crate) fn get(&self, target: Loc, len: usize, sink: Option<Loc>) -> Posted {
+    pub(crate) fn get(&self, target: (Loc, bool), len: usize, sink: Option<Loc>) -> Posted {
         posted(self.try_get(target, len, sink))
     }
 
-    fn try_get(&self, target: Loc, len: usize, sink: Option<Loc>) -> Result<Posted> {
+    fn try_get(&self, (target, prepared): (Loc, bool), len: usize, sink: Option<Loc>) -> Result<Posted> {
         same_length(len as u64, target.len)?;
+        let lane = self.lane();
         let mut core = self.world.core();
         if let Some(sink) = &sink {
             core.check(sink)?;
         }
         core.check(&target)?;
-        let mut op = Op::new(Opcode::Get, self.rank, target);
+        let mut op = Op::new(Opcode::Get, lane, target);
+        op.prepared = prepared;
         if sink.is_some() {
             op.cargo = Some(Box::new(Cargo { sink, ..Cargo::default() }));
         }
@@ -102,18 +106,19 @@ impl Me {
 
     fn try_copy(&self, to: Loc, from: Loc) -> Result<Posted> {
         same_length(from.len, to.len)?;
+        let lane = self.lane();
         let mut core = self.world.core();
         if !core.machine.timing.third_party_copy {
             return Err(FabricError::Unsupported { feature: &"third-party copy" });
         }
         core.check(&from)?;
         core.check(&to)?;
-        if core.ranks.is_full(self.rank, core.machine.timing.transmit_queue) {
+        if core.ranks.is_full(lane, core.machine.timing.transmit_queue) {
             return Ok(Posted::Full);
         }
         let now = core.clock.now();
-        core.ranks.put_posted(self.rank, to.rank, now);
-        let mut op = Op::new(Opcode::Copy, self.rank, from);
+        core.ranks.put_posted(lane, to.rank, now);
+        let mut op = Op::new(Opcode::Copy, lane, from);
         op.cargo = Some(Box::new(Cargo { sink: Some(to), ..Cargo::default() }));
         Ok(core.post_in_slot(op))
     }
@@ -121,15 +126,19 @@ impl Me {
     /// Posts an atomic.
     #[inline]
     pub(crate) fn atomic(&self, place: &Place, amo: Amo<u64>) -> Posted {
+        let lane = self.lane();
         let (target, mut core) = (loc(place), self.world.core());
         let near = [core.nearby.note(self), core.nearby.note(place)];
-        core.ranks.note_near(self.rank, near);
+        core.ranks.note_near(lane, near);
         if let Err(error) = core.check(&target) {
             return Posted::failed(error);
         }
+        if core.machine.timing.atomics == Atomics::None {
+            return Posted::failed(FabricError::no_atomics_at_all(place.addr()));
+        }
         let (opcode, a, b) = Opcode::of(amo);
-        let mut op = Op::new(opcode, self.rank, target);
-        (op.a, op.b) = (a, b);
+        let mut op = Op::new(opcode, lane, target);
+        (op.a, op.b, op.prepared) = (a, b, place.is_prepared());
         core.post_in_slot(op)
     }
 
@@ -137,7 +146,8 @@ impl Me {
     pub(crate) fn nop(&self) -> Posted {
         let mut nowhere = Loc::default();
         nowhere.rank = self.rank;
-        self.world.core().post_in_slot(Op::new(Opcode::Nop, self.rank, nowhere))
+        let op = Op::new(Opcode::Nop, self.lane(), nowhere);
+        self.world.core().post_in_slot(op)
     }
 }
 

@@ -78,16 +78,17 @@ impl Me {
     /// waits, so the operation is over when [`Me::test`] says so.
     #[inline]
     pub(crate) fn poll(&self, token: &mut Token, into: Sink<'_>, cx: &mut Context<'_>) -> Poll<Result<u64>> {
+        let lane = self.lane();
         let mut core = self.world.core();
         match ending(&core, *token) {
             Ending::At(time) => {
-                let now = if cx.waker().data().is_null() { core.now_of(self.rank) } else { core.clock.now() };
+                let now = if cx.waker().data().is_null() { core.now_of(lane) } else { core.clock.now() };
                 if now >= time {
                     core.forget(*token);
                     return Poll::Ready(Ok(0));
                 }
                 if core.sets_timer(token) {
-                    core.clock.wake_at(self.rank, time);
+                    core.clock.wake_at(lane, time);
                 }
             }
             Ending::In(slot, generation) => match core.operations.of(slot, generation) {
@@ -97,19 +98,24 @@ impl Me {
                     if op.done {
                         return Poll::Ready(take(core, slot, into));
                     }
+                    let poster = op.poster;
+                    if poster != lane {
+                        core.ranks.await_operation(lane, slot);
+                    }
                 }
             },
         }
         drop(core);
-        self.world.listen(self.rank, cx);
+        self.world.listen(lane, cx);
         Poll::Pending
     }
 
     /// Returns whether an operation is over at the rank's own time.
     pub(crate) fn test(&self, token: &Token) -> bool {
+        let lane = self.lane();
         let mut core = self.world.core();
         match ending(&core, *token) {
-            Ending::At(time) => core.now_of(self.rank) >= time,
+            Ending::At(time) => core.now_of(lane) >= time,
             Ending::In(slot, generation) => core.operations.of(slot, generation).is_none_or(|op| op.done),
         }
     }

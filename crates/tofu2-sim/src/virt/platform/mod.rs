@@ -64,6 +64,10 @@ pub struct Platform {
 /// rest of the name.
 pub(super) const SOFTWARE: &str = "software.";
 
+/// The software layer that building a descriptor passes through: a plain operation each time it is
+/// posted, a prepared one when it is prepared ([`rdma_fabric::Fabric::prepare`]).
+pub(super) const DESCRIPTOR: &str = "software.descriptor";
+
 impl Platform {
     /// Returns PRIMEHPC FX100: Tofu interconnect 2, atomics in the network interface.
     pub fn fx100() -> Self {
@@ -168,7 +172,7 @@ mod tests {
         let names = |p: &Platform| p.constants.iter().map(|c| c.name).collect::<Vec<_>>();
         let first = Platform::fx100();
         for platform in [Platform::fx100(), Platform::fx10(), Platform::tofud()] {
-            assert_eq!(names(&platform).iter().filter(|n| !n.starts_with(SOFTWARE)).count(), 34);
+            assert_eq!(names(&platform).iter().filter(|n| !n.starts_with(SOFTWARE)).count(), 35);
             assert!(names(&platform).iter().all(|n| names(&first).contains(n)));
             Timing::new(&platform, 4).unwrap();
         }

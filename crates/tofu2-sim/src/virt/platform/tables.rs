@@ -23,6 +23,7 @@ macro_rules! constants {
 /// PRIMEHPC FX100, Tofu interconnect 2.
 pub(super) fn fx100() -> Vec<Constant> {
     let machine = constants! {
+        "atomics" = 2 Count: "hardware: in the network interface (2); by software would be 1, none 0";
         "atomic_service" = 269_500 Picoseconds ["L4"]: "69 us / 128 ranks / 2 atomics: one atomic at the target's unit";
         "atomic_serial" = 4_700 PerTenThousand ["L13"]:
             "serial share of the atomic unit: 40 % less time with 4 engines";
@@ -53,6 +54,7 @@ pub(super) fn fx100() -> Vec<Constant> {
         "barrier_channels" = 8 Count: "recalled, unconfirmed: start/end gates of a node's barrier unit (one TNI)";
         "barrier_gates" = 64 Count: "recalled, unconfirmed: all gates of a node's barrier unit (one TNI)";
         "software.bare" = 0 Picoseconds: "no software layer";
+        "software.descriptor" = 0 Picoseconds: "unknown: what building a descriptor takes is inside `post`";
         "software.fjmpi" = 570_000 Picoseconds ["A9"]:
             "extended RDMA library: 1.74 us local minus the modelled loopback";
         "software.acp.thread" = 1_430_000 Picoseconds ["A1 local"]: "ACP command queue and communication thread";
@@ -60,6 +62,8 @@ pub(super) fn fx100() -> Vec<Constant> {
             "5 us minus the modelled FAST exchange of 16 KiB with two neighbours: library and start of the session";
         "software.prdma.chain" = 440_000 Picoseconds ["R3 low"]:
             "a queue that releases its data by a put to itself: 1.2 of FAST where that is lowest, minus what is modelled";
+        "software.acp.descriptor" = 130_000 Picoseconds ["A3 local", "A4 local"]:
+            "3.36 - 3.23 us: ACP builds a descriptor for each operation unless it is optimised; in ACP, above `post`";
         "software.acp.thread_safe" = 280_000 Picoseconds ["A5 local", "A3 local"]: "thread safety, hardware path";
         "software.acp.bypass" = 230_000 Picoseconds ["A7 local", "A5 local"]: "bypass of the communication thread";
     };
@@ -69,6 +73,7 @@ pub(super) fn fx100() -> Vec<Constant> {
 /// PRIMEHPC FX10 and K computer, Tofu interconnect 1: no session mode.
 pub(super) fn fx10() -> Vec<Constant> {
     let machine = constants! {
+        "atomics" = 1 Count: "hardware: none in Tofu1, so a service in software (1)";
         "atomic_service" = 222_656_250 Picoseconds ["L11"]:
             "no atomics in hardware: 114 s / 1000 pairs / 256 ranks / 2 of the software lock service";
         "atomic_serial" = 10_000 PerTenThousand: "assumed: one server per node";
@@ -97,6 +102,7 @@ pub(super) fn fx10() -> Vec<Constant> {
         "barrier_channels" = 8 Count: "recalled, unconfirmed: as on FX100";
         "barrier_gates" = 64 Count: "recalled, unconfirmed: as on FX100";
         "software.bare" = 0 Picoseconds: "no software layer";
+        "software.descriptor" = 0 Picoseconds: "unknown: what building a descriptor takes is inside `post`";
     };
     let mut queues = tofu2_queues();
     for constant in &mut queues {
@@ -127,6 +133,7 @@ fn tofu2_queues() -> Vec<Constant> {
 /// Fugaku and PRIMEHPC FX1000, Tofu interconnect D.
 pub(super) fn tofud() -> Vec<Constant> {
     constants! {
+        "atomics" = 2 Count: "hardware: in the network interface (2)";
         "atomic_service" = 269_500 Picoseconds: "assumed as on FX100; not published for TofuD";
         "atomic_serial" = 4_700 PerTenThousand: "assumed as on FX100; not published for TofuD";
         "put_one_way" = 490_000 Picoseconds: "8-byte put to a neighbour; external: TofuD abstract";
@@ -155,6 +162,7 @@ pub(super) fn tofud() -> Vec<Constant> {
         "yield" = 50_000 Picoseconds: "assumed: one turn of a program's own polling loop";
         "node_memory" = 34_359_738_368 Bytes: "external: 32 GiB per node";
         "software.bare" = 0 Picoseconds: "no software layer";
+        "software.descriptor" = 0 Picoseconds: "unknown: what building a descriptor takes is inside `post`";
         "system_queues" = 1 Count: "TofuD: 11 of a TNI's 12 CQs can be reached by programs";
         "queue_contexts" = 8 Count: "TofuD, its system library: normal queues that share a CQ";
         "session_queues" = 3 Count: "TofuD, its system library's default: session queues of a TNI";

@@ -12,14 +12,18 @@
 //! So on FX100 an unloaded fetch-add takes 2 x 450 + 269.5 ns inside a node, and 520 ns more to a
 //! neighbour.
 
-use super::{Platform, SOFTWARE};
-use rdma_fabric::{FabricError, barrier::GateId, control_queue::QueueLimits};
+use super::{DESCRIPTOR, Platform, SOFTWARE};
+use rdma_fabric::{Atomics, FabricError, barrier::GateId, control_queue::QueueLimits};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Timing {
+    /// Who carries out atomics.
+    pub(crate) atomics: Atomics,
     /// Service time of an atomic, in picoseconds, when `i + 1` receive engines have one.
     pub(crate) service: Vec<u64>,
     pub(crate) post: u64,
+    /// What building a descriptor takes besides; not part of posting a prepared one.
+    descriptor: u64,
     pub(crate) send: u64,
     pub(crate) receive: u64,
     pub(crate) gap: u64,
@@ -89,9 +93,17 @@ impl Timing {
             )));
         }
         let software = platform.constants().iter().filter_map(|c| Some((c.name.strip_prefix(SOFTWARE)?, c.value)));
+        let atomics = match platform.need("atomics")? {
+            0 => Atomics::None,
+            1 => Atomics::Software,
+            2 => Atomics::Hardware,
+            other => return Err(wrong(format!("atomics is {other}, none of 0, 1 and 2"))),
+        };
         Ok(Timing {
+            atomics,
             service,
             post,
+            descriptor: platform.value(DESCRIPTOR).unwrap_or(0),
             send,
             receive,
             gap: platform.need("send_gap")?,
@@ -117,6 +129,13 @@ impl Timing {
             barrier_gates: at_least_one("barrier_gates")?,
             software: software.collect(),
         })
+    }
+
+    /// Returns how long the CPU posts an operation, whose descriptor was built before or is built
+    /// now.
+    #[inline]
+    pub(crate) fn posting(&self, prepared: bool) -> u64 {
+        if prepared { self.post } else { self.post.saturating_add(self.descriptor) }
     }
 
     /// Returns the time that a payload adds to a leg.

@@ -2,6 +2,7 @@
 //! way, and how they end.
 
 mod flush;
+mod helpers;
 mod room;
 mod under_way;
 mod watches;
@@ -11,6 +12,7 @@ pub(super) use watches::{QueueReport, Watched};
 
 use super::{prefetch::Near, waits::EndOfTime};
 use flush::Unflushed;
+use helpers::Helpers;
 use rdma_fabric::{Rank, Result, error::OutOfMemory};
 use room::ReceiveQueue;
 use std::{collections::VecDeque, mem, task::Waker};
@@ -30,7 +32,10 @@ pub(super) enum Status {
 /// All ranks of a job.
 #[derive(Debug, Default)]
 pub(super) struct Ranks {
+    /// The ranks' states, then those of their helpers.
     states: Vec<RankState>,
+    ranks: u32,
+    helpers: Helpers,
     /// Ranks to poll now, each at most once.
     ready: VecDeque<u32>,
     /// The first rank that was lost.
@@ -108,7 +113,7 @@ impl Ranks {
 
     pub(super) fn new(ranks: u32) -> Self {
         let states = (0..ranks).map(|_| RankState { queued: true, ..RankState::default() }).collect();
-        Ranks { states, ready: (0..ranks).collect(), ..Ranks::default() }
+        Ranks { states, ranks, ready: (0..ranks).collect(), ..Ranks::default() }
     }
 
     #[inline]
@@ -117,12 +122,17 @@ impl Ranks {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.states.len()
+        self.ranks as usize
     }
 
     /// Returns the status of a rank; `None` if there is no such rank.
     pub(super) fn status_of(&self, rank: u32) -> Option<Status> {
-        self.states.get(rank as usize).map(|state| state.status)
+        if rank < self.ranks { self.states.get(rank as usize).map(|state| state.status) } else { None }
+    }
+
+    /// Returns whether a rank's program has not ended.
+    pub(super) fn is_running(&self, rank: u32) -> bool {
+        self.status_of(rank) == Some(Status::Running)
     }
 
     #[inline]

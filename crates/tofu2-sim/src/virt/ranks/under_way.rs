@@ -13,15 +13,21 @@ impl Ranks {
         state.outstanding >= depth && state.outstanding - commands() >= depth
     }
 
-    /// Counts one more operation of the rank as under way.
+    /// Counts one more operation of the rank, or of a helper, as under way.
     #[inline]
     pub(crate) fn begin(&mut self, rank: u32) {
         self.at(rank).outstanding += 1;
+        if rank >= self.ranks {
+            self.begin_command(self.rank_of(rank));
+        }
     }
 
-    /// Counts one operation of the rank as over.
+    /// Counts one operation of the rank, or of a helper, as over.
     #[inline]
     pub(crate) fn release(&mut self, rank: u32) {
+        if rank >= self.ranks {
+            return self.release_of_helper(rank);
+        }
         let state = self.at(rank);
         state.outstanding -= 1;
         let (idle, watching, status) = (state.outstanding == 0, state.watching > 0, state.status);
@@ -34,10 +40,13 @@ impl Ranks {
             // Only now can the wait tell that no peer will end it.
             self.wake(rank);
         }
+        if idle && self.departed > 0 {
+            self.wake_helpers_of(rank);
+        }
     }
 
-    /// Counts a command of a control queue as under way for the rank, whatever becomes of the
-    /// queue.
+    /// Counts a command of a control queue, or an operation of a helper, as under way for the rank,
+    /// whatever becomes of the queue.
     #[inline]
     pub(crate) fn begin_command(&mut self, rank: u32) {
         let state = self.at(rank);
@@ -45,7 +54,7 @@ impl Ranks {
         state.extra().commands += 1;
     }
 
-    /// Counts a command of a control queue as over for the rank.
+    /// Counts a command of a control queue, or an operation of a helper, as over for the rank.
     #[inline]
     pub(crate) fn release_command(&mut self, rank: u32) {
         if let Some(extra) = self.at(rank).existing() {
@@ -73,12 +82,13 @@ impl Ranks {
     pub(crate) fn end(&mut self, rank: u32, well: bool) {
         let state = self.at(rank);
         state.status = if well { Status::Finished } else { Status::Lost };
-        let idle = state.outstanding == 0;
+        let (idle, status) = (state.outstanding == 0, state.status);
         let waiting: Vec<u32> = state.existing().map_or_else(Vec::new, |extra| extra.receive_queue.waiting().collect());
         if !well {
             self.first_lost = self.first_lost.or(Some(rank));
             self.loss_unknown = true;
         }
+        self.end_helpers_of(rank, status);
         for other in waiting {
             self.wake(other);
         }
@@ -100,10 +110,11 @@ impl Ranks {
                 self.wake(other);
             }
         }
-        if self.departed as usize + 1 == self.states.len() {
+        if self.departed + 1 == self.ranks {
             // The last rank may be waiting for all the others.
-            if let Some(last) = self.states.iter().position(|state| !state.departed) {
+            if let Some(last) = self.states[..self.ranks as usize].iter().position(|state| !state.departed) {
                 self.wake(last as u32);
+                self.wake_helpers_of(last as u32);
             }
         }
     }

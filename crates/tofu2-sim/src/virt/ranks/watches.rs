@@ -1,6 +1,6 @@
 //! The waits that ranks have registered: what each waits for, and which ranks it depends on.
 
-use super::{super::memory::Loc, Ranks, Status};
+use super::{super::memory::Loc, RankState, Ranks, Status};
 use rdma_fabric::{Deps, FabricError, Rank};
 
 /// What a waiting future of a rank waits for.
@@ -39,16 +39,31 @@ pub(super) struct Watch {
     deadlock: Option<u32>,
 }
 
+impl RankState {
+    /// Whether anything waits for these bytes.
+    #[inline]
+    pub(super) fn waits_for(&self, bytes: &Loc) -> bool {
+        self.watching > 0
+            && self.extra.as_deref().is_some_and(|extra| {
+                extra.watches.iter().any(|watch| matches!(&watch.what, Watched::Word(word) if word.overlaps(bytes)))
+            })
+    }
+}
+
 impl Ranks {
-    /// Returns why a wait of `me` with these dependencies can't go on, if so. Otherwise makes sure
+    /// Returns why a wait of `lane` with these dependencies can't go on, if so. Otherwise makes sure
     /// that the wait is woken when that changes.
-    pub(crate) fn hopeless(&mut self, me: u32, id: u32, deps: Deps<'_>) -> Option<FabricError> {
+    pub(crate) fn hopeless(&mut self, lane: u32, id: u32, deps: Deps<'_>) -> Option<FabricError> {
+        let me = self.rank_of(lane);
+        if self.has_helper_failed(me) {
+            return Some(FabricError::HelperFailed { rank: Rank::new(me) });
+        }
         if let Some(lost) = self.lost_among(me, deps) {
             return Some(FabricError::PeerLost { rank: Rank::new(lost) });
         }
         let members = match &deps {
             Deps::All => {
-                let others = self.states.len() as u32 - 1;
+                let others = self.ranks - 1;
                 let alone = self.departed == others && self.at(me).outstanding == 0;
                 return alone.then_some(FabricError::PeersLeft);
             }
@@ -58,17 +73,20 @@ impl Ranks {
         // Each rank starts at a different member, so that no member's list of dependents gets long.
         let start = if members.is_empty() { 0 } else { me as usize % members.len() };
         let mut others = members[start..].iter().chain(&members[..start]).map(|rank| rank.number());
-        let mut anybody = false;
+        let (mut anybody, mut oneself) = (false, false);
         let staying = others.find(|&rank| {
-            let other = rank != me && (rank as usize) < self.states.len();
+            let other = rank != me && rank < self.ranks;
             anybody |= other;
+            oneself |= rank == me;
             other && !self.states[rank as usize].departed
         });
         match staying {
             Some(dependency) => {
-                self.depend(me, id, dependency);
+                self.depend(lane, id, dependency);
                 None
             }
+            // The program and its helpers may end each other's waits.
+            None if oneself && !self.helpers_of(me).is_empty() => None,
             // If a wait depends on nobody, all that it depends on have left. A rank that names only
             // itself may still end its own wait.
             None => ((anybody || members.is_empty()) && self.at(me).outstanding == 0).then_some(FabricError::PeersLeft),
@@ -129,10 +147,11 @@ impl Ranks {
         self.forget_dependency(me, watch.dependency);
     }
 
-    /// Returns the oldest of the rank's registered waits, and how many there are.
+    /// Returns the oldest of the registered waits of the rank's program, and how many there are,
+    /// those of its helpers included.
     pub(crate) fn waits_of(&self, rank: u32) -> (Option<Watched>, usize) {
         let watches = self.states[rank as usize].extra.as_deref().map_or(&[][..], |extra| &extra.watches);
-        (watches.first().map(|watch| watch.what), watches.len())
+        (watches.first().map(|watch| watch.what), watches.len() + self.waits_of_helpers(rank))
     }
 
     /// Returns whether the rank has registered any wait.
@@ -141,19 +160,20 @@ impl Ranks {
         self.states[rank as usize].watching > 0
     }
 
-    /// Resumes a task that waits for these bytes, which have been written.
+    /// Resumes the tasks that wait for these bytes, which have been written.
     #[inline]
     pub(crate) fn touched(&mut self, bytes: &Loc) {
-        let state = self.at(bytes.rank);
-        if state.watching == 0 {
-            return;
+        if self.has_helpers() {
+            return self.touched_somewhere(bytes);
         }
-        let hit = state.existing().is_some_and(|extra| {
-            extra.watches.iter().any(|watch| matches!(&watch.what, Watched::Word(word) if word.overlaps(bytes)))
-        });
-        if hit {
+        if self.at(bytes.rank).waits_for(bytes) {
             self.wake(bytes.rank);
         }
+    }
+
+    #[cold]
+    fn touched_somewhere(&mut self, bytes: &Loc) {
+        self.waiting_for(bytes).into_iter().for_each(|lane| self.wake(lane));
     }
 
     /// Returns whether the rank waits for this report of the queue, or for any report if `None`,

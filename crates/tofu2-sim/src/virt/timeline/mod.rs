@@ -2,7 +2,7 @@
 //!
 //! A [`Timeline`] is recorded by [`super::Job::timeline`] and, with the feature `timeline`, written
 //! by `Timeline::write` in the trace-event format, which Perfetto and Chrome's viewer open. Each
-//! node is a process in the viewer. Its tracks are its ranks' CPUs, the control queues, the send
+//! node is a process in the viewer. Its tracks are its ranks' CPUs and helpers, the control queues, the send
 //! and receive sides of each TNI, and the atomic unit. Recording does not change a run: the trace
 //! hash stays the same.
 //!
@@ -28,7 +28,7 @@ use std::io;
 /// Where something happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Track {
-    /// A rank's CPU.
+    /// A CPU: a rank's, or from the number of ranks on a helper's.
     Cpu(u32),
     /// A control queue: engine and number.
     Queue(u8, u8),
@@ -105,6 +105,10 @@ pub struct Timeline {
     /// The number of commands that have a name.
     named: CommandId,
     ranks_per_node: u32,
+    /// How many ranks there are.
+    ranks: u32,
+    /// The rank and name of each helper.
+    helpers: Vec<(u32, &'static str)>,
     /// Commands by slot of the in-flight table. Never iterated.
     by_operation: HashMap<u32, CommandId>,
     /// Commands by control queue and slot. Never iterated.
@@ -119,8 +123,24 @@ impl Timeline {
     pub const ENTRIES: usize = 200_000;
 
     /// Creates a record of the first `limit` entries from `from` on.
-    pub(super) fn new(limit: usize, from: u64, ranks_per_node: u32) -> Self {
-        Timeline { limit, from, ranks_per_node, ..Timeline::default() }
+    pub(super) fn new(limit: usize, from: u64, ranks: u32, ranks_per_node: u32) -> Self {
+        Timeline { limit, from, ranks, ranks_per_node, ..Timeline::default() }
+    }
+
+    /// Gives a rank's next helper a track, which is called `name`.
+    pub(super) fn helper(&mut self, rank: u32, name: &'static str) {
+        self.helpers.push((rank, name));
+    }
+
+    /// Returns the helper that a CPU's number stands for: its rank and name; `None` if it is a
+    /// rank's own.
+    fn helper_at(&self, lane: u32) -> Option<(u32, &'static str)> {
+        self.helpers.get(lane.checked_sub(self.ranks)? as usize).copied()
+    }
+
+    /// Returns the rank of a CPU.
+    fn rank_of(&self, lane: u32) -> u32 {
+        self.helper_at(lane).map_or(lane, |(rank, _)| rank)
     }
 
     /// Returns the number of slices, samples and marks that are kept.

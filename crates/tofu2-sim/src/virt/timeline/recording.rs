@@ -9,9 +9,9 @@ use crate::virt::{
 };
 use rdma_fabric::control_queue::{Command, Posting, QueueId};
 
-fn activity(op: &Op) -> Activity {
+fn activity(op: &Op, poster: u32) -> Activity {
     let bytes = if op.opcode == Opcode::Nop { 0 } else { op.target.len };
-    Activity::Command { opcode: op.opcode, bytes, poster: op.poster, target: op.target.rank }
+    Activity::Command { opcode: op.opcode, bytes, poster, target: op.target.rank }
 }
 
 /// Returns how a queue's command is shown. The number of bytes is that of one block.
@@ -51,6 +51,7 @@ impl Timeline {
         (rank, posted): (u32, Option<u64>),
         (start, sent): (u64, u64),
     ) {
+        let activity = activity(op, self.rank_of(op.poster));
         let (node, timing) = (machine.node_of(rank), &machine.timing);
         let sender = (rank - node * machine.ranks_per_node) % timing.engines;
         let id = self.next_command();
@@ -58,10 +59,11 @@ impl Timeline {
             self.by_operation.insert(slot, id);
         }
         if let Some(posted) = posted {
-            self.slice(node, Track::Cpu(rank), posted.saturating_sub(timing.post), posted, activity(op), Some(id));
+            let written = posted.saturating_sub(timing.posting(op.prepared));
+            self.slice(node, Track::Cpu(op.poster), written, posted, activity, Some(id));
         }
         let busy = engine_busy(timing, start, sent);
-        self.slice(node, Track::Send(sender as u8), start, start + busy, activity(op), Some(id));
+        self.slice(node, Track::Send(sender as u8), start, start + busy, activity, Some(id));
     }
 
     /// Records that an operation or its data have passed the target's receive engine now.
@@ -81,10 +83,10 @@ impl Timeline {
     fn show_at(&mut self, machine: &Machine, op: &Op, slot: u32, track: Track, (took, now): (u64, u64), last: bool) {
         let node = machine.node_of(op.target.rank);
         let id = if last { self.by_operation.remove(&slot) } else { self.by_operation.get(&slot).copied() };
-        self.slice(node, track, now.saturating_sub(took), now, activity(op), id);
+        self.slice(node, track, now.saturating_sub(took), now, activity(op, self.rank_of(op.poster)), id);
     }
 
-    /// Records that the CPU has written a command into a slot of a queue at `written`.
+    /// Records that a CPU has written a command into a slot of a queue at `written`.
     #[cold]
     pub(in crate::virt) fn command_posted(
         &mut self,
@@ -92,7 +94,7 @@ impl Timeline {
         queues: &Queues,
         (queue, slot): (u32, u64),
         posting: &Posting,
-        written: u64,
+        (lane, written): (u32, u64),
     ) {
         let id = queues.id_of(queue);
         let (rank, begin) = (id.rank().number(), written.saturating_sub(machine.timing.post));
@@ -101,7 +103,7 @@ impl Timeline {
             self.by_slot.insert((queue, slot), command);
         }
         let shown = queued(&posting.command, id);
-        self.slice(machine.node_of(rank), Track::Cpu(rank), begin, written, shown, Some(command));
+        self.slice(machine.node_of(rank), Track::Cpu(lane), begin, written, shown, Some(command));
         if written >= self.from {
             let seen = SeenCommand::posted(id, slot, posting, written);
             self.commands.posted(queues.opening(queue), seen, command, self.limit);
@@ -174,9 +176,9 @@ impl Timeline {
         self.show_pointers(machine, queues, queue, now);
     }
 
-    /// Records that a rank computes from `begin` to `end`.
-    pub(in crate::virt) fn computing(&mut self, machine: &Machine, rank: u32, begin: u64, end: u64) {
-        self.slice(machine.node_of(rank), Track::Cpu(rank), begin, end, Activity::Compute, None);
+    /// Records that a rank or a helper computes from `begin` to `end`.
+    pub(in crate::virt) fn computing(&mut self, machine: &Machine, lane: u32, begin: u64, end: u64) {
+        self.slice(machine.node_of(self.rank_of(lane)), Track::Cpu(lane), begin, end, Activity::Compute, None);
     }
 
     /// Records that a fault that affects a rank has begun.

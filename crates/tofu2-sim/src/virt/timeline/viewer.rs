@@ -128,7 +128,7 @@ impl Tracks {
                 list.push(&about("process_sort_index", node, 0, json!({ "sort_index": node })))?;
             }
             for lane in 0..u64::from(self.needed.get(&(node, place)).copied().unwrap_or(1)) {
-                list.push(&about("thread_name", node, track + lane, json!({ "name": title(place) })))?;
+                list.push(&about("thread_name", node, track + lane, json!({ "name": title(timeline, place) })))?;
                 list.push(&about("thread_sort_index", node, track + lane, json!({ "sort_index": track + lane })))?;
             }
         }
@@ -140,9 +140,12 @@ fn about(what: &str, node: u32, track: u64, args: Value) -> Value {
     json!({ "ph": "M", "name": what, "pid": node, "tid": track, "args": args })
 }
 
-fn title(place: Track) -> String {
+fn title(timeline: &Timeline, place: Track) -> String {
     match place {
-        Track::Cpu(rank) => format!("rank {rank}: CPU"),
+        Track::Cpu(lane) => match timeline.helper_at(lane) {
+            Some((rank, name)) => format!("rank {rank}: {name}"),
+            None => format!("rank {lane}: CPU"),
+        },
         Track::Queue(engine, number) => format!("CQ {engine}.{number}"),
         Track::Send(engine) => format!("TNI {engine}: send"),
         Track::Receive(engine) => format!("TNI {engine}: receive"),
@@ -248,7 +251,7 @@ mod tests {
 
     #[test]
     fn a_command_is_one_line_from_posting_to_visibility() {
-        let mut timeline = Timeline::new(100, 0, 1);
+        let mut timeline = Timeline::new(100, 0, 4, 1);
         let id = timeline.next_command();
         timeline.slice(0, Track::Cpu(0), 0, 150, PUT, Some(id));
         timeline.slice(0, Track::Send(2), 150, 300, PUT, Some(id));
@@ -263,7 +266,7 @@ mod tests {
 
     #[test]
     fn slices_of_one_track_never_overlap() {
-        let mut timeline = Timeline::new(100, 0, 1);
+        let mut timeline = Timeline::new(100, 0, 4, 1);
         for (begin, end) in [(5, 9), (0, 10), (10, 12), (9, 11)] {
             timeline.slice(3, Track::Receive(1), begin, end, PUT, None);
         }
@@ -280,7 +283,7 @@ mod tests {
 
     #[test]
     fn pointers_are_counters_and_what_there_was_no_room_for_is_told() {
-        let mut timeline = Timeline::new(2, 0, 4);
+        let mut timeline = Timeline::new(2, 0, 8, 4);
         for slot in 0..5 {
             timeline.pointers(1, (0, 3), slot, [slot, 9, slot + 1]);
         }

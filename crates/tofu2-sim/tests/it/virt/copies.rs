@@ -104,7 +104,7 @@ fn a_copy_of_a_lost_rank_ends() {
                 }
             }
         });
-        let run = run.unwrap();
+        let (run, _) = run.unwrap();
         if lost != 1 {
             let told = run.outs[1].as_ref().expect("it ends");
             assert_eq!(told, &[lost]);

@@ -87,7 +87,7 @@ impl Noting {
 
 impl Provider for Noting {
     forward!(alloc, alloc_symmetric, adopt, release, resolve_hidden, read, ring, test, forget, try_notice, end_wait);
-    forward!(copy, now, detach);
+    forward!(copy, now, detach, abort);
 
     fn write(&self, to: &Place, from: &[u8], waited: bool) -> Result<()> {
         self.note("store", 1);

@@ -1,5 +1,6 @@
 //! The virtual-time provider, seen from outside.
 
+mod atomics;
 mod barrier;
 mod collectives;
 mod contention;
@@ -10,12 +11,14 @@ mod endings;
 mod faults;
 mod folding;
 mod handles;
+mod helpers;
 mod latency;
 mod layers;
 #[cfg(target_pointer_width = "64")]
 mod long;
 mod model;
 mod notices;
+mod prepared;
 mod queues;
 mod router;
 mod saturation;

@@ -172,8 +172,13 @@ impl<M: Clone + Deref<Target = Mapping>> Piece<M> {
 
     /// Returns whether the segment's rank is lost.
     pub(crate) fn is_lost(&self) -> bool {
+        self.lost() != 0
+    }
+
+    /// Returns what the segment's [`layout::LOST`] holds.
+    pub(crate) fn lost(&self) -> u64 {
         // SAFETY: a protocol word of the mapping, aligned like `base`.
-        unsafe { AtomicU64::from_ptr(self.base.as_ptr().add(layout::LOST).cast()) }.load(Relaxed) != 0
+        unsafe { AtomicU64::from_ptr(self.base.as_ptr().add(layout::LOST).cast()) }.load(Relaxed)
     }
 
     /// Returns whether the region was deregistered.

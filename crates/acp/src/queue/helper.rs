@@ -1,0 +1,216 @@
+//! The communication helper.
+
+use super::{
+    Command, EntryState,
+    program::{STOP, SharedQueue, Words},
+};
+use crate::{
+    GlobalAddress, Order, Result,
+    delegation::{self, Replies, Request, delegate},
+    directory::Resolver,
+    engine::{self, Engine, Flight, Kind},
+    options::{Atomics, Options},
+};
+use core::{
+    future::{Future, poll_fn, ready},
+    pin::pin,
+    task::Poll,
+};
+use rdma_fabric::{Amo, AtomicWord, Deps, Fabric, Rank, Region, provider::Boxed};
+use std::sync::Arc;
+
+/// What the platforms' tables call the costs of this layer.
+mod cost {
+    /// The queue and the helper, for every command.
+    pub(super) const THREAD: &str = "acp.thread";
+    /// What an operation of the network adds to that, apart from its descriptor.
+    pub(super) const NETWORK: &str = "acp.network";
+    /// Making a descriptor that was not prepared.
+    pub(super) const DESCRIPTOR: &str = "acp.descriptor";
+}
+
+pub(super) struct Helper {
+    fabric: Fabric,
+    shared: Arc<SharedQueue>,
+    words: Words,
+    memory: Resolver,
+    me: Rank,
+    options: Options,
+    engine: Engine,
+    replies: Arc<Replies>,
+    /// The last command taken.
+    taken: i64,
+    /// The last command, if it waits for others, and what its state will be when it has started.
+    held_up: Option<(i64, EntryState)>,
+    /// All commands up to this one are known to be complete.
+    published: i64,
+}
+
+/// An operation that is ready to start.
+struct Prepared {
+    kind: Kind,
+    flight: Flight,
+    state: EntryState,
+}
+
+impl Helper {
+    pub(super) fn new(shared: Arc<SharedQueue>, memory: Resolver, me: Rank, options: Options) -> Result<Self> {
+        let fabric = memory.fabric().clone();
+        let words = Words::new(&memory, &fabric, me)?;
+        let (engine, replies) = (Engine::default(), Arc::default());
+        Ok(Helper {
+            fabric,
+            shared,
+            words,
+            memory,
+            me,
+            options,
+            engine,
+            replies,
+            taken: 0,
+            held_up: None,
+            published: 0,
+        })
+    }
+
+    /// Carries out commands until the program has dropped its queue. `world` is the memory that
+    /// both use.
+    pub(super) async fn run(mut self, world: Arc<Region>) -> Result<()> {
+        let needed = delegation::is_needed(&self.fabric);
+        let mut server = needed.then(|| delegation::serve(self.memory.fresh(&self.fabric), self.me));
+        loop {
+            let issued = self.fabric.load(&self.words.issued)?;
+            if issued == STOP {
+                drop(world);
+                return Ok(());
+            }
+            self.publish()?;
+            if (self.taken as u64) < issued && !self.engine.is_held_up() {
+                self.take().await;
+            } else {
+                self.wait(issued, &mut server).await?;
+            }
+        }
+    }
+
+    /// Waits for another command, or for progress with those taken; serves other ranks meanwhile.
+    async fn wait(&mut self, issued: u64, server: &mut Option<Boxed<'static, Result<()>>>) -> Result<()> {
+        let me = Deps::One(self.fabric.rank());
+        let mut more = pin!(self.fabric.wait_until(&self.words.issued, me, move |now| now != issued));
+        let engine = &mut self.engine;
+        poll_fn(|cx| {
+            if engine.len() > 0 && engine.poll_front(cx).is_ready() {
+                return Poll::Ready(Ok(()));
+            }
+            if let Some(serving) = server
+                && serving.as_mut().poll(cx).is_ready()
+            {
+                *server = None;
+            }
+            more.as_mut().poll(cx).map(|more| more.map(drop))
+        })
+        .await?;
+        Ok(())
+    }
+
+    /// Makes known which commands are complete, and frees their entries.
+    fn publish(&mut self) -> Result<()> {
+        if !self.engine.is_held_up()
+            && let Some((number, state)) = self.held_up.take()
+        {
+            self.shared.ring.set(number, EntryState::OrderEnd);
+            self.shared.ring.set(number, state);
+        }
+        if self.engine.over() == self.published {
+            return Ok(());
+        }
+        let failed = self.engine.take_failures();
+        if !failed.is_empty() {
+            let explained = failed.into_iter().map(|(number, error)| (number, self.memory.explained(error)));
+            self.shared.failures().extend(explained);
+        }
+        for number in self.published + 1..=self.engine.over() {
+            self.shared.ring.set(number, EntryState::Finished);
+            self.shared.ring.free(number);
+        }
+        self.published = self.engine.over();
+        Ok(self.fabric.store(&self.words.complete, self.published as u64)?)
+    }
+
+    /// Takes the next command, and starts it unless its order makes it wait.
+    async fn take(&mut self) {
+        self.taken += 1;
+        let number = self.taken;
+        let command = self.shared.ring.read(number).and_then(Command::from_words);
+        self.fabric.charge(cost::THREAD).await;
+        let order = command.map_or(Order::None, |command| command.order());
+        let prepared = match command {
+            Some(Command::Posted) => {
+                let flight = self.shared.posted().remove(&number).unwrap_or_else(|| Box::pin(ready(Ok(()))));
+                Ok(Prepared { kind: Kind::Atomic, flight, state: EntryState::Executing })
+            }
+            Some(Command::Copy { to, from, bytes, .. }) => self.copy(to, from, bytes).await,
+            Some(Command::Atomic { to, word, width: 4, amo, .. }) => self.atomic(to, word, amo.map(|v| v as u32)).await,
+            Some(Command::Atomic { to, word, amo, .. }) => self.atomic(to, word, amo).await,
+            // Only this process writes the ring.
+            None => unreachable!("command {number} was issued and is not in the ring"),
+        };
+        let Prepared { kind, flight, state } = prepared.unwrap_or_else(|error| Prepared {
+            kind: Kind::Atomic,
+            flight: Box::pin(ready(Err(error))),
+            state: EntryState::Finished,
+        });
+        self.engine.issue(kind, flight, order);
+        if self.engine.is_held_up() {
+            self.shared.ring.set(number, EntryState::Order);
+            self.held_up = Some((number, state));
+        } else {
+            self.shared.ring.set(number, EntryState::OrderEnd);
+            self.shared.ring.set(number, state);
+        }
+    }
+
+    /// Accounts for an operation that the network carries out.
+    async fn charge_network(&self) {
+        self.fabric.charge(cost::NETWORK).await;
+        if !self.options.prepared {
+            self.fabric.charge(cost::DESCRIPTOR).await;
+        }
+    }
+
+    async fn copy(&mut self, to: GlobalAddress, from: GlobalAddress, bytes: usize) -> Result<Prepared> {
+        let (to_span, from_span) = (self.memory.span(to, bytes).await?, self.memory.span(from, bytes).await?);
+        let pair = (from.rank().number(), to.rank().number());
+        let is_own = |address: GlobalAddress| address.rank() == self.me;
+        if is_own(to) && is_own(from) {
+            let flight = engine::copy(&self.fabric, to_span, from_span, false);
+            return Ok(Prepared { kind: Kind::Copy(pair), flight, state: EntryState::Finished });
+        }
+        self.charge_network().await;
+        if is_own(to) || is_own(from) || self.fabric.caps().third_party_copy {
+            let flight = engine::copy(&self.fabric, to_span, from_span, false);
+            return Ok(Prepared { kind: Kind::Copy(pair), flight, state: EntryState::Executing });
+        }
+        let reply = loop {
+            match self.replies.take() {
+                Some(reply) => break reply,
+                None => poll_fn(|cx| self.engine.poll_front(cx)).await,
+            }
+        };
+        let request = Request::Copy { to, from, bytes: bytes as u64 };
+        let flight = delegate(&self.memory, self.me, to.rank(), request, reply, false)?;
+        let kind = Kind::Delegated { pair, server: to.rank().number() };
+        Ok(Prepared { kind, flight, state: EntryState::Delegated })
+    }
+
+    async fn atomic<W: AtomicWord>(&mut self, to: GlobalAddress, word: GlobalAddress, amo: Amo<W>) -> Result<Prepared> {
+        let (to, operand) = (self.memory.word::<W>(to).await?, self.memory.word::<W>(word).await?);
+        if word.rank() == self.me && self.options.atomics == Atomics::LocalByCpu {
+            let flight = engine::atomic_by_cpu(&self.fabric, to, operand, amo);
+            return Ok(Prepared { kind: Kind::Atomic, flight, state: EntryState::Finished });
+        }
+        self.charge_network().await;
+        let flight = engine::atomic(&self.fabric, to, operand, amo, false);
+        Ok(Prepared { kind: Kind::Atomic, flight, state: EntryState::Executing })
+    }
+}

@@ -1,0 +1,124 @@
+//! Issuing commands: what a call does where a helper carries operations out.
+
+use super::{Command, more_complete};
+use crate::{
+    Acp, AcpError, Handle, Options, Order, Result, Threads,
+    engine::{Flight, atomic, copy},
+};
+use core::task::{Context, Poll, Waker};
+use rdma_fabric::AtomicWord;
+
+/// What the platforms' tables call the costs of this side.
+mod cost {
+    /// The lock that makes issuing safe for several threads.
+    pub(super) const THREAD_SAFE: &str = "acp.thread_safe";
+    /// Posting an operation past the queue.
+    pub(super) const BYPASS: &str = "acp.bypass";
+}
+
+impl Acp {
+    /// Returns whether a helper carries out this rank's operations.
+    pub(crate) fn is_queued(&self) -> bool {
+        self.options().mode == crate::Mode::CommandQueue
+    }
+
+    /// Writes a command into the queue, as soon as there is room; what is plainly wrong with it is
+    /// refused first.
+    pub(crate) async fn queued(&self, command: Command) -> Result<Handle> {
+        self.check(command)?;
+        let Options { threads, bypass, .. } = *self.options();
+        if threads == Threads::Many {
+            self.fabric().charge(cost::THREAD_SAFE).await;
+        }
+        if bypass && let Some(handle) = self.bypassed(command).await? {
+            return Ok(handle);
+        }
+        loop {
+            let (issued, seen, word) = self.try_with(|state| {
+                let queue = state.queue.as_mut().expect("the mode has a queue");
+                // Looked at first: what is complete after that ends the wait.
+                let seen = queue.complete()?;
+                Ok((queue.issue(command)?, seen, queue.complete_word()))
+            })?;
+            match issued {
+                Some(handle) => return Ok(handle),
+                None => more_complete(self.fabric(), &word, seen).await?,
+            }
+        }
+    }
+
+    fn check(&self, command: Command) -> Result<()> {
+        let (addresses, width) = match command {
+            Command::Copy { to, from, .. } => ([to, from], 1),
+            Command::Atomic { to, word, width, .. } => ([to, word], width),
+            Command::Posted => return Ok(()),
+        };
+        for address in addresses {
+            if !address.offset().is_multiple_of(width.into()) {
+                return Err(AcpError::Misaligned { address, align: width });
+            }
+            self.try_with(|state| state.memory.place_of(address.rank()))?;
+        }
+        Ok(())
+    }
+
+    /// Posts an operation past the queue, if no command is unfinished and the network can carry it
+    /// out; the helper only sees to its completion.
+    async fn bypassed(&self, command: Command) -> Result<Option<Handle>> {
+        let is_idle = self.try_with(|state| {
+            let queue = state.queue.as_ref().expect("the mode has a queue");
+            Ok(queue.complete()? == queue.issued())
+        })?;
+        if !is_idle {
+            return Ok(None);
+        }
+        let me = self.rank();
+        let mut flight = match command {
+            Command::Copy { to, from, bytes, .. } if (to.rank() == me) != (from.rank() == me) => {
+                self.fabric().charge(cost::BYPASS).await;
+                copy(self.fabric(), self.span(to, bytes).await?, self.span(from, bytes).await?, false)
+            }
+            Command::Atomic { to, word, width: 4, amo, .. } => {
+                self.atomic_flight(to, word, amo.map(|v| v as u32)).await?
+            }
+            Command::Atomic { to, word, amo, .. } => self.atomic_flight(to, word, amo).await?,
+            _ => return Ok(None),
+        };
+        // Posts it. Its order is met: nothing is unfinished.
+        let posted = flight.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        if let Poll::Ready(done) = posted {
+            flight = Box::pin(core::future::ready(done));
+        }
+        self.try_with(|state| state.queue.as_mut().expect("the mode has a queue").hand_over(flight))
+    }
+
+    async fn atomic_flight<W: AtomicWord>(
+        &self,
+        to: crate::GlobalAddress,
+        word: crate::GlobalAddress,
+        amo: rdma_fabric::Amo<W>,
+    ) -> Result<Flight> {
+        self.fabric().charge(cost::BYPASS).await;
+        Ok(atomic(self.fabric(), self.word(to).await?, self.word(word).await?, amo, false))
+    }
+
+    /// Returns the state of the command queue's entry for an operation, in
+    /// [`Mode::CommandQueue`](crate::Mode::CommandQueue): [`EntryState::Free`](crate::EntryState)
+    /// once it is complete. `None` for an operation that was never issued, and in other modes.
+    pub fn entry_state(&self, handle: Handle) -> Option<crate::EntryState> {
+        let state = self.with(|state| state.queue.as_ref().and_then(|queue| queue.state(handle.number())));
+        state.ok().flatten()
+    }
+}
+
+impl super::CommandQueue {
+    /// Returns the number of the last command that a `limit` includes.
+    pub(crate) fn last_of(&self, limit: Order) -> i64 {
+        match limit {
+            Order::None => 0,
+            Order::All | Order::Continue => self.issued(),
+            Order::After(handle) if handle.number() <= self.issued() => handle.number(),
+            Order::After(_) => 0,
+        }
+    }
+}

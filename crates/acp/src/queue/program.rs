@@ -1,0 +1,144 @@
+//! The program's side of the command queue.
+
+use super::{Command, helper::Helper, ring::Ring};
+use crate::{AcpError, Handle, Options, Result, directory::Resolver, engine::Flight};
+use core::fmt;
+use rdma_fabric::{Deps, Fabric, LocalWord, Rank, Region};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+/// How the program tells its helper to end: no number of commands.
+pub(super) const STOP: u64 = u64::MAX;
+
+/// What program and helper share, beside two words of the rank's memory.
+pub(crate) struct SharedQueue {
+    pub(super) ring: Ring,
+    /// The commands that failed, of those that are complete.
+    failures: Mutex<BTreeMap<i64, AcpError>>,
+    /// Operations that the program has posted itself.
+    posted: Mutex<BTreeMap<i64, Flight>>,
+}
+
+impl SharedQueue {
+    // Both maps are consistent between statements, whatever panics.
+    pub(super) fn failures(&self) -> MutexGuard<'_, BTreeMap<i64, AcpError>> {
+        self.failures.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn posted(&self) -> MutexGuard<'_, BTreeMap<i64, Flight>> {
+        self.posted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The words by which program and helper wait for each other.
+#[derive(Debug)]
+pub(super) struct Words {
+    /// How many commands have been issued, or [`STOP`].
+    pub(super) issued: LocalWord<u64>,
+    /// All commands up to this one are complete.
+    pub(super) complete: LocalWord<u64>,
+}
+
+impl Words {
+    pub(super) fn new(memory: &Resolver, fabric: &Fabric, me: Rank) -> Result<Self> {
+        let at = memory.layout().queue();
+        let word = |offset| Ok::<_, AcpError>(fabric.local_word::<u64>(memory.world_at(me, offset)?)?);
+        Ok(Words { issued: word(at)?, complete: word(at + 64)? })
+    }
+}
+
+/// The queue as the program has it.
+pub(crate) struct CommandQueue {
+    fabric: Fabric,
+    shared: Arc<SharedQueue>,
+    words: Words,
+    issued: i64,
+}
+
+impl fmt::Debug for CommandQueue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CommandQueue({} issued)", self.issued)
+    }
+}
+
+impl CommandQueue {
+    /// Starts the communication helper of rank `me`.
+    pub(crate) fn start(memory: &Resolver, world: &Arc<Region>, me: Rank, options: &Options) -> Result<Self> {
+        let fabric = memory.fabric().clone();
+        let (failures, posted) = Default::default();
+        let shared = Arc::new(SharedQueue { ring: Ring::new(options.depth), failures, posted });
+        let words = Words::new(memory, &fabric, me)?;
+        let (theirs, layout, places, world) = (shared.clone(), *memory.layout(), memory.places(), world.clone());
+        let options = *options;
+        fabric.helper("acp communication", move |fabric| async move {
+            let memory = Resolver::new(&fabric, layout, world.key(), places);
+            Ok(Helper::new(theirs, memory, me, options)?.run(world).await?)
+        })?;
+        Ok(CommandQueue { fabric, shared, words, issued: 0 })
+    }
+
+    /// Returns the number of the last command issued.
+    pub(crate) fn issued(&self) -> i64 {
+        self.issued
+    }
+
+    /// Returns up to which command all are complete.
+    pub(crate) fn complete(&self) -> Result<i64> {
+        Ok(self.fabric.load(&self.words.complete)? as i64)
+    }
+
+    /// Returns the word that the helper writes when commands are complete.
+    pub(crate) fn complete_word(&self) -> LocalWord<u64> {
+        self.words.complete.clone()
+    }
+
+    /// Writes a command; `None` if the ring is full.
+    pub(crate) fn issue(&mut self, command: Command) -> Result<Option<Handle>> {
+        let number = self.issued + 1;
+        if !self.shared.ring.offer(number, command.to_words()) {
+            return Ok(None);
+        }
+        self.fabric.store(&self.words.issued, number as u64)?;
+        self.issued = number;
+        Ok(Some(Handle::from_number(number)))
+    }
+
+    /// Hands over an operation that the program has posted itself; `None`, without the operation,
+    /// if the ring is full.
+    pub(crate) fn hand_over(&mut self, flight: Flight) -> Result<Option<Handle>> {
+        let number = self.issued + 1;
+        if !self.shared.ring.has_room(number) {
+            return Ok(None);
+        }
+        self.shared.posted().insert(number, flight);
+        self.issue(Command::Posted)
+    }
+
+    /// Takes the failures up to `until`, and returns the first.
+    pub(crate) fn report(&self, until: i64) -> Result<()> {
+        let mut failures = self.shared.failures();
+        let later = failures.split_off(&(until + 1));
+        let told = core::mem::replace(&mut *failures, later);
+        told.into_values().next().map_or(Ok(()), Err)
+    }
+
+    /// Returns the state of the entry that command `number` has, or had.
+    pub(crate) fn state(&self, number: i64) -> Option<super::EntryState> {
+        (1..=self.issued).contains(&number).then(|| self.shared.ring.state(number)).flatten()
+    }
+}
+
+impl Drop for CommandQueue {
+    /// Lets the helper end. If that is impossible, the memory has gone, and the helper with it.
+    fn drop(&mut self) {
+        let _ = self.fabric.store(&self.words.issued, STOP);
+    }
+}
+
+/// Waits until more commands than `seen` are complete.
+pub(crate) async fn more_complete(fabric: &Fabric, word: &LocalWord<u64>, seen: i64) -> Result<()> {
+    fabric.wait_until(word, Deps::One(fabric.rank()), |complete| complete as i64 > seen).await?;
+    Ok(())
+}

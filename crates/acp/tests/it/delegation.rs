@@ -1,0 +1,147 @@
+//! Copies between the memory of two other ranks.
+
+use crate::bed::everywhere;
+use acp::{Acp, AcpError, GlobalAddress, Options, Order};
+use rdma_fabric::{Fabric, FabricError, ProgramResult, Rank};
+use std::time::Duration;
+use tofu2_sim::{
+    shm::Threads,
+    virt::{Job, Platform},
+};
+
+fn starters(acp: &Acp) -> acp::Result<Vec<GlobalAddress>> {
+    (0..acp.ranks() as u32).map(|rank| acp.starter(Rank::new(rank))).collect()
+}
+
+/// The paper's figure 3: rank 0 sends to 1, and has 1's bytes sent on to 2 and 3.
+#[test]
+fn a_broadcast_is_done_by_its_root_alone() {
+    let outs = everywhere(4, &async |fabric: Fabric| -> ProgramResult<Vec<u32>> {
+        let acp = Acp::init(&fabric).await?;
+        let at = starters(&acp)?;
+        let values: Vec<u32> = (0..1000).map(|i| i * i + 1).collect();
+        if acp.rank().number() == 0 {
+            acp.write(at[0], &values).await?;
+            let first = acp.copy(at[1], at[0], 4000, Order::None).await?;
+            acp.copy(at[2], at[1], 4000, first).await?;
+            acp.copy(at[3], at[1], 4000, first).await?;
+            acp.complete_all().await?;
+        }
+        acp.sync().await?;
+        let mut seen = vec![0u32; 1000];
+        acp.read(at[acp.rank().index()], &mut seen).await?;
+        acp.finalize().await?;
+        Ok(seen)
+    });
+    assert!(outs.iter().all(|seen| seen.iter().enumerate().all(|(i, v)| *v == (i * i + 1) as u32)));
+}
+
+/// Every rank moves bytes between all others, to places of its own, more of them than a rank has
+/// slots for.
+#[test]
+fn everybody_asks_everybody() {
+    const RANKS: usize = 6;
+    everywhere(RANKS, &async |fabric: Fabric| -> ProgramResult<()> {
+        let acp = Acp::init_with(&fabric, Options::default().starter_bytes(8 * 1024).depth(8)).await?;
+        let (at, me) = (starters(&acp)?, acp.rank().index());
+        let pattern = |rank: usize, i: u64| (rank as u64 + 1) * 1000 + i;
+        for i in 0..8u64 {
+            acp.store(at[me].offset_by(8 * i)?, pattern(me, i)).await?;
+        }
+        acp.sync().await?;
+        // Place [initiator][source][i] of each destination.
+        let place = |to: usize, by: usize, from: usize, i: u64| {
+            at[to].offset_by(64 + (((by * RANKS) + from) as u64 * 8 + i) * 8)
+        };
+        for i in 0..8 {
+            for to in (0..RANKS).filter(|to| *to != me) {
+                for from in (0..RANKS).filter(|from| *from != me) {
+                    acp.copy(place(to, me, from, i)?, at[from].offset_by(8 * i)?, 8, Order::None).await?;
+                }
+            }
+        }
+        acp.complete_all().await?;
+        acp.sync().await?;
+        for by in (0..RANKS).filter(|by| *by != me) {
+            for from in (0..RANKS).filter(|from| *from != by) {
+                for i in 0..8 {
+                    let seen = acp.load::<u64>(place(me, by, from, i)?).await?;
+                    assert_eq!(seen, pattern(from, i), "by {by} from {from}");
+                }
+            }
+        }
+        acp.finalize().await?;
+        Ok(())
+    });
+}
+
+#[test]
+fn what_is_wrong_is_refused_before_anything_moves() {
+    everywhere(3, &async |fabric: Fabric| -> ProgramResult<()> {
+        let acp = Acp::init_with(&fabric, Options::default().starter_bytes(64)).await?;
+        let at = starters(&acp)?;
+        if acp.rank().number() == 0 {
+            let beyond = acp.copy(at[1], at[2].offset_by(60)?, 8, Order::None).await;
+            assert!(matches!(beyond, Err(AcpError::OutOfBounds(_))), "{beyond:?}");
+            acp.store(at[2], GlobalAddress::to_bits(at[1])).await?;
+            let nothing = acp.copy(at[1], at[2], 0, Order::None).await?;
+            let something = acp.copy(at[1].offset_by(8)?, at[2], 8, nothing).await?;
+            acp.complete(something).await?;
+            assert_eq!(acp.load::<u64>(at[1].offset_by(8)?).await?, at[1].to_bits());
+        }
+        acp.finalize().await?;
+        Ok(())
+    });
+}
+
+/// The destination's rank, or the source's, fails while it is to carry out a copy.
+#[test]
+fn a_death_ends_what_depends_on_it() {
+    for dead in [1u32, 2] {
+        let program = async |fabric: Fabric| -> ProgramResult<()> {
+            let acp = Acp::init(&fabric).await?;
+            let at = starters(&acp)?;
+            if acp.rank().number() == dead {
+                // The others are through with the beginning by then.
+                fabric.sleep(Duration::from_millis(5)).await;
+                return Err("as planned".into());
+            }
+            if acp.rank().number() == 0 {
+                let mut lost = false;
+                for _ in 0..10_000 {
+                    fabric.sleep(Duration::from_micros(100)).await;
+                    let copied = match acp.copy(at[1], at[2], 8, Order::None).await {
+                        Ok(handle) => acp.complete(handle).await,
+                        Err(error) => Err(error),
+                    };
+                    match copied {
+                        Ok(()) => {}
+                        Err(AcpError::Fabric(FabricError::PeerLost { rank })) => {
+                            assert_eq!(rank.number(), dead);
+                            lost = true;
+                            break;
+                        }
+                        // The destination's rank lives, has heard of the loss, and has left.
+                        Err(AcpError::NoSuchRegion { address }) if dead == 2 && address.rank().number() == 1 => {
+                            lost = true;
+                            break;
+                        }
+                        Err(AcpError::NoSuchRegion { .. }) => {}
+                        Err(other) => panic!("{other}"),
+                    }
+                }
+                assert!(lost, "a dead rank serves");
+            } else {
+                // Serves until the end of the others.
+                let ended = acp.sync().await;
+                assert!(ended.is_err());
+            }
+            Ok(())
+        };
+        let (real, _) = Threads::new(3).run_through(&program).expect("threads");
+        assert!(real.iter().enumerate().all(|(rank, out)| out.is_ok() == (rank as u32 != dead)), "{real:?}");
+        let (simulated, error) = Job::new(&Platform::fx100(), 3).run_through(&program).expect("virtual time");
+        let ended: Vec<bool> = simulated.outs.iter().map(Option::is_some).collect();
+        assert!(ended.iter().enumerate().all(|(rank, ok)| *ok == (rank as u32 != dead)), "{ended:?}, {error:?}");
+    }
+}

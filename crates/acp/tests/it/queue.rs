@@ -1,0 +1,137 @@
+//! The command queue and its helper.
+
+use crate::bed::{everywhere, in_virtual_time};
+use acp::{Acp, AcpError, Atomics, EntryState, GlobalAddress, Handle, Mode, Options, Order, Threads};
+use rdma_fabric::{Amo, Fabric, ProgramResult, Rank};
+
+/// All ways to use the queue that make a difference to its user.
+fn ways() -> Vec<Options> {
+    let queue = Options::default().mode(Mode::CommandQueue).depth(64);
+    vec![
+        queue,
+        queue.threads(Threads::Many),
+        queue.bypass(true),
+        queue.prepared(true).threads(Threads::Many).bypass(true),
+        queue.atomics(Atomics::LocalByCpu),
+        queue.depth(2),
+    ]
+}
+
+fn starters(acp: &Acp) -> acp::Result<Vec<GlobalAddress>> {
+    (0..acp.ranks() as u32).map(|rank| acp.starter(Rank::new(rank))).collect()
+}
+
+/// The paper's figure 3.
+#[test]
+fn a_broadcast_is_done_by_its_root_alone() {
+    for options in ways() {
+        let outs = everywhere(4, &async |fabric: Fabric| -> ProgramResult<Vec<u32>> {
+            let acp = Acp::init_with(&fabric, options).await?;
+            let at = starters(&acp)?;
+            let values: Vec<u32> = (0..1000).map(|i| i * i + 1).collect();
+            if acp.rank().number() == 0 {
+                acp.write(at[0], &values).await?;
+                let first = acp.copy(at[1], at[0], 4000, Order::None).await?;
+                acp.copy(at[2], at[1], 4000, first).await?;
+                acp.copy(at[3], at[1], 4000, first).await?;
+                acp.complete_all().await?;
+            }
+            acp.sync().await?;
+            let mut seen = vec![0u32; 1000];
+            acp.read(at[acp.rank().index()], &mut seen).await?;
+            acp.finalize().await?;
+            Ok(seen)
+        });
+        let right = |seen: &Vec<u32>| seen.iter().enumerate().all(|(i, v)| *v == (i * i + 1) as u32);
+        assert!(outs.iter().all(right), "{options:?}");
+    }
+}
+
+/// Ordered and unordered operations of three ranks on one word, own memory and others'.
+#[test]
+fn every_operation_takes_effect_once_and_in_order() {
+    for options in ways() {
+        everywhere(3, &async |fabric: Fabric| -> ProgramResult<()> {
+            let acp = Acp::init_with(&fabric, options).await?;
+            let (at, me) = (starters(&acp)?, acp.rank().index());
+            let own = at[me];
+            for round in 0..30u64 {
+                for counter in &at {
+                    acp.atomic(own.offset_by(64)?, *counter, Amo::Add(1u64), Order::None).await?;
+                }
+                // The counter's value goes round: word, own copy, next rank.
+                let old = acp.atomic(own.offset_by(72)?, at[(me + 1) % 3].offset_by(8)?, Amo::Swap(round), Order::All);
+                let old = old.await?;
+                let there = at[(me + 2) % 3].offset_by(128 + 8 * me as u64)?;
+                let sent = acp.copy(there, own.offset_by(72)?, 8, old).await?;
+                acp.copy(own.offset_by(80)?, there, 8, Order::All).await?;
+                acp.complete(sent).await?;
+                assert!(acp.is_complete(sent)? && acp.is_complete(Handle::from_number(1 << 40))?);
+                acp.complete_all().await?;
+                let before = acp.load::<u64>(own.offset_by(80)?).await?;
+                assert_eq!(before, round.saturating_sub(1), "round {round} {options:?}");
+            }
+            acp.sync().await?;
+            assert_eq!(acp.load::<u64>(own).await?, 90);
+            acp.finalize().await?;
+            Ok(())
+        });
+    }
+}
+
+/// A command that waits for another one holds up those behind it, and each goes through its states.
+#[test]
+fn commands_go_through_their_states() {
+    let options = Options::default().mode(Mode::CommandQueue);
+    in_virtual_time(2, &async |fabric: Fabric| -> ProgramResult<()> {
+        let acp = Acp::init_with(&fabric, options).await?;
+        let at = starters(&acp)?;
+        if acp.rank().number() == 0 {
+            let first = acp.copy(at[1], at[0], 4096, Order::None).await?;
+            let second = acp.copy(at[1], at[0], 4096, first).await?;
+            let third = acp.atomic(at[0], at[0], Amo::Add(1u64), Order::None).await?;
+            let mut seen = [first, second, third].map(|handle| vec![acp.entry_state(handle)]);
+            while !acp.is_complete(third)? {
+                fabric.sleep(std::time::Duration::from_nanos(100)).await;
+                for (handle, seen) in [first, second, third].into_iter().zip(&mut seen) {
+                    let state = acp.entry_state(handle);
+                    if seen.last() != Some(&state) {
+                        seen.push(state);
+                    }
+                }
+            }
+            use EntryState::{Executing, Free, Queued};
+            let states = |states: &[EntryState]| states.iter().copied().map(Some).collect::<Vec<_>>();
+            assert_eq!(seen[0], states(&[Queued, Executing, Free]));
+            assert_eq!(seen[1], states(&[Queued, EntryState::Order, Executing, Free]));
+            assert_eq!(seen[2], states(&[Queued, Executing, Free]));
+            assert_eq!(acp.entry_state(Handle::from_number(99)), None);
+        }
+        acp.finalize().await?;
+        Ok(())
+    });
+}
+
+#[test]
+fn what_is_wrong_is_told_where_it_is_found() {
+    for options in ways() {
+        everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
+            let acp = Acp::init_with(&fabric, options.starter_bytes(64)).await?;
+            let (at, me) = (starters(&acp)?, acp.rank().index());
+            let foreign = acp.atomic(at[1 - me], at[me], Amo::Add(1u64), Order::None).await;
+            assert_eq!(foreign, Err(AcpError::NotOwn { address: at[1 - me] }));
+            let crooked = acp.atomic(at[me], at[me].offset_by(4)?, Amo::Add(1u64), Order::None).await;
+            assert_eq!(crooked, Err(AcpError::Misaligned { address: at[me].offset_by(4)?, align: 8 }));
+            let beyond = match acp.copy(at[me], at[1 - me].offset_by(60)?, 8, Order::None).await {
+                Ok(handle) => acp.complete(handle).await,
+                Err(error) => Err(error),
+            };
+            assert!(matches!(beyond, Err(AcpError::OutOfBounds(_))), "{beyond:?} {options:?}");
+            // What follows it is not started; what comes later is.
+            let after = acp.copy(at[me].offset_by(8)?, at[1 - me], 8, Order::All).await?;
+            acp.complete(after).await?;
+            acp.finalize().await?;
+            Ok(())
+        });
+    }
+}

@@ -1,0 +1,42 @@
+//! Options and ends of whole jobs, whoever starts them.
+
+use crate::cases::{directory, launched, run};
+
+/// Each way to start ranks: its name, and how the program ended.
+fn every_way(name: &str, options: &[&str]) -> [(&'static str, crate::cases::Ended); 4] {
+    let on = |fabric| launched(name, &[options, &["--fabric", fabric]].concat());
+    [
+        ("onesided run", run(options, name, directory().path())),
+        ("processes", on("shm")),
+        ("threads", on("threads")),
+        ("virtual time", on("virt")),
+    ]
+}
+
+pub(super) fn an_abort_is_said_once_and_decides_the_code() {
+    for (program, given, code) in [("aborts-7", 7, 7), ("aborts-0", 1, 1), ("aborts-300", 300, 1)] {
+        for (way, ended) in every_way(program, &[]) {
+            assert_eq!(ended.code, Some(code), "{way}: {}", ended.err);
+            let told = format!("error: rank 1 aborted the job with code {given}: on purpose");
+            let lines: Vec<_> = ended.err.lines().filter(|line| line.contains("on purpose")).collect();
+            assert_eq!(lines, [told], "{way}");
+        }
+    }
+}
+
+pub(super) fn options_of_queues_reach_the_ranks() {
+    for options in [&[][..], &["--shared-address-space"], &["--progress-thread", "--shared-address-space"]] {
+        for (way, ended) in every_way("queues", options) {
+            assert_eq!(ended.code, Some(0), "{way}: {}", ended.err);
+            let has = |option| options.contains(&option);
+            let threads = match (way, has("--progress-thread")) {
+                ("virtual time", _) => 1,
+                ("threads", false) => 1 + 2,
+                ("threads", true) => 1 + 2 + 2,
+                (_, progress) => 1 + usize::from(progress),
+            };
+            let told = format!("shared {}, {threads} threads", has("--shared-address-space"));
+            assert_eq!(ended.out.lines().collect::<Vec<_>>(), [&told; 2], "{way} with {options:?}");
+        }
+    }
+}

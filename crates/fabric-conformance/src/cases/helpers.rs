@@ -1,0 +1,291 @@
+//! Helpers: what a rank runs beside its program.
+
+use super::{
+    fixture::has_queues,
+    loss_point::{LossPoint, ended, meet, notice_the_loss, others, victim},
+    neighbour, world_and_region,
+};
+use crate::{Loss, ensure, ensure_eq};
+use rdma_fabric::{
+    Deps, Fabric, FabricError, Group, ProgramResult, Rank, Region,
+    control_queue::{Command, Inline, Posting, QueueId, QueueMode, QueueSpec, Stadd},
+    op::Put,
+};
+use std::{sync::Arc, time::Duration};
+
+/// Returns whether this fabric has no helpers; if so, checks that it says so.
+pub(super) fn is_missing(fabric: &Fabric) -> ProgramResult<bool> {
+    if fabric.caps().helpers {
+        return Ok(false);
+    }
+    let refusal = fabric.helper("refused", |_| async { Ok(()) });
+    ensure!(matches!(refusal, Err(FabricError::Unsupported { .. })), "H1: caps() deny helpers: {refusal:?}");
+    Ok(true)
+}
+
+/// Waits until a word of this rank's memory is `value`, which a helper writes with the help of peers.
+async fn until(fabric: &Fabric, what: &str, region: &Region, offset: usize, value: u64) -> ProgramResult<()> {
+    let word = region.word::<u64>(fabric, offset)?;
+    // With the own rank, so that it does not matter whether others have left.
+    let all: Vec<_> = (0..fabric.ranks() as u32).map(Rank::new).collect();
+    let end = ended(fabric, what, fabric.wait_until(&word, Deps::Ranks(&all), |it| it == value)).await??;
+    ensure_eq!(end, value, "{what}");
+    Ok(())
+}
+
+/// Runs a helper that ends well if a peer is gone: its rank learns of that, too.
+async fn unless_lost(helper: impl Future<Output = ProgramResult<()>>) -> ProgramResult<()> {
+    let gone = |error: &FabricError| error.gone().is_some();
+    match helper.await {
+        Err(error) if error.downcast_ref().is_some_and(gone) => Ok(()),
+        end => end,
+    }
+}
+
+pub(super) async fn helpers_are_the_same_rank(fabric: Fabric) -> ProgramResult<()> {
+    let (mut world, region) = world_and_region(&fabric, 32).await?;
+    let (me, ranks, region) = (fabric.rank(), fabric.ranks(), Arc::new(region));
+    let next = Rank::new((me.number() + 1) % ranks as u32);
+    let shared = Arc::clone(&region);
+    let helper = move |fabric: Fabric| async move {
+        ensure_eq!((fabric.rank(), fabric.ranks()), (me, ranks), "H1: another rank");
+        let there = fabric.remote_word::<u64>(shared.at(next, 0))?;
+        ensure_eq!(fabric.fetch_add(&there, 5).await?, 0, "H1: an atomic");
+        let there = fabric.remote_span::<u64>(shared.at(next, 8), 2)?;
+        fabric.put(&there, vec![6u64, 7]).await?;
+        fabric.flush(next).await?;
+        ensure_eq!(fabric.get(&there, vec![0u64; 2]).await?, [6, 7], "H1: what was put");
+        let refused = [fabric.try_notice().map(drop), fabric.next_notice(Deps::All).await.map(drop)];
+        ensure!(
+            refused.iter().all(|end| matches!(end, Err(FabricError::Unsupported { .. }))),
+            "H4: a notice for a helper: {refused:?}"
+        );
+        // A helper of a helper, which tells that both are done.
+        let done = Arc::clone(&shared);
+        fabric.helper("b", move |fabric| async move { Ok(fabric.store(&done.word::<u64>(&fabric, 24)?, 1)?) })?;
+        Ok(())
+    };
+    fabric.helper("a", |fabric| unless_lost(helper(fabric)))?;
+    until(&fabric, "H1: the helpers", &region, 24, 1).await?;
+    world.barrier().await?;
+    let mut seen = [0; 3];
+    fabric.read(&region.span(&fabric, 0, 3)?, &mut seen)?;
+    ensure_eq!(seen, [5u64, 6, 7], "H1: what the neighbour's helper did");
+    world.barrier().await?;
+    // Notices are still the program's.
+    let there = fabric.remote_span::<u64>(region.at(next, 0), 1)?;
+    fabric.put_notify(&there, vec![1u64], 9).await?;
+    let from = Rank::new((me.number() + ranks as u32 - 1) % ranks as u32);
+    ensure_eq!(fabric.next_notice(Deps::One(from)).await?.data, 9, "H4: the program's notice");
+    Ok(world.barrier().await?)
+}
+
+pub(super) async fn helpers_compute_beside_the_program(fabric: Fabric) -> ProgramResult<()> {
+    const LONG: Duration = Duration::from_secs(3600);
+    let (mut world, region) = world_and_region(&fabric, 16).await?;
+    let region = Arc::new(region);
+    let (begin, shared) = (fabric.now(), Arc::clone(&region));
+    fabric.helper("computes", move |fabric| async move {
+        let begun = fabric.now();
+        ensure!(begun >= begin, "H2: it began before it was started");
+        fabric.compute(LONG).await;
+        let took = fabric.now().picos_since(begun);
+        fabric.store(&shared.word::<u64>(&fabric, 8)?, took)?;
+        fabric.store(&shared.word::<u64>(&fabric, 0)?, 1)?;
+        Ok(())
+    })?;
+    fabric.compute(LONG).await;
+    let virtual_time = fabric.now() >= begin + LONG;
+    let word = region.word::<u64>(&fabric, 0)?;
+    fabric.wait_until(&word, Deps::One(fabric.rank()), |done| done == 1).await?;
+    let took = Duration::from_nanos(fabric.load(&region.word::<u64>(&fabric, 8)?)? / 1000);
+    ensure!((took >= LONG) == virtual_time, "H2: the helper computed for {took:?}");
+    ensure!(fabric.now() < begin + LONG + LONG / 2, "H2: program and helper computed one after the other");
+    Ok(world.barrier().await?)
+}
+
+/// Writes `value` into an own word, in one of the ways that exist.
+async fn write(fabric: &Fabric, region: &Region, offset: usize, value: u64) -> ProgramResult<()> {
+    let word = fabric.remote_word::<u64>(region.at(fabric.rank(), offset as u64))?;
+    match value % 5 {
+        0 => fabric.store(&region.word::<u64>(fabric, offset)?, value)?,
+        1 => fabric.put_word(&word, value).await?,
+        2 => drop(fabric.fetch_add(&word, 1).await?),
+        3 => drop(fabric.put(&word.as_span(), vec![value]).await?),
+        _ => fabric.write(&region.span(fabric, offset, 1)?, &[value])?,
+    }
+    Ok(())
+}
+
+pub(super) async fn program_and_helper_wake_each_other(fabric: Fabric) -> ProgramResult<()> {
+    const ROUNDS: u64 = 200;
+    let (mut world, region) = world_and_region(&fabric, 128).await?;
+    let region = Arc::new(region);
+    let shared = Arc::clone(&region);
+    fabric.helper("answers", move |fabric| async move {
+        let asked = shared.word::<u64>(&fabric, 0)?;
+        for round in 1..=ROUNDS {
+            fabric.wait_until(&asked, Deps::One(fabric.rank()), |it| it == round).await?;
+            // Let the program fall asleep, now and then.
+            if round % 40 == 7 {
+                fabric.sleep(Duration::from_millis(1)).await;
+            }
+            write(&fabric, &shared, 64, round).await?;
+        }
+        Ok(())
+    })?;
+    for round in 1..=ROUNDS {
+        if round % 40 == 20 {
+            fabric.sleep(Duration::from_millis(1)).await;
+        }
+        write(&fabric, &region, 0, round).await?;
+        until(&fabric, "H3: the helper's answer", &region, 64, round).await?;
+    }
+    Ok(world.barrier().await?)
+}
+
+pub(super) async fn helpers_are_woken_by_peers(fabric: Fabric) -> ProgramResult<()> {
+    const ROUNDS: u64 = 100;
+    let (mut world, region) = world_and_region(&fabric, 128).await?;
+    let region = Arc::new(region);
+    let (next, shared) = (Rank::new((fabric.rank().number() + 1) % fabric.ranks() as u32), Arc::clone(&region));
+    // The helpers pass a count round; the programs wait for the end.
+    let helper = move |fabric: Fabric| async move {
+        let (mine, theirs) = (shared.word::<u64>(&fabric, 0)?, fabric.remote_word::<u64>(shared.at(next, 0))?);
+        let first = fabric.rank() == Rank::new(0);
+        for round in 1..=ROUNDS {
+            if first {
+                fabric.put_word(&theirs, round).await?;
+            }
+            fabric.wait_until(&mine, Deps::All, |it| it == round).await?;
+            if !first {
+                fabric.put_word(&theirs, round).await?;
+            }
+        }
+        fabric.flush(next).await?;
+        fabric.store(&shared.word::<u64>(&fabric, 64)?, 1)?;
+        Ok(())
+    };
+    fabric.helper("passes on", |fabric| unless_lost(helper(fabric)))?;
+    until(&fabric, "H3: the helpers' count", &region, 64, 1).await?;
+    Ok(world.barrier().await?)
+}
+
+pub(super) async fn queues_of_helpers(fabric: Fabric) -> ProgramResult<()> {
+    if !has_queues(&fabric)? {
+        return Ok(());
+    }
+    const COMMANDS: u64 = 20;
+    let (mut world, region) = world_and_region(&fabric, 64).await?;
+    let (peer, region) = (neighbour(&fabric), Arc::new(region));
+    let shared = Arc::clone(&region);
+    let helper = move |fabric: Fabric| async move {
+        let queue = fabric.open_queue(QueueSpec::new(QueueMode::Normal))?;
+        let at = queue.register(&shared)?;
+        let [id, stadd] = [8, 16].map(|at| fabric.remote_word::<u64>(shared.at(peer, at)));
+        fabric.put_word(&stadd?, at.to_bits()).await?;
+        fabric.flush(peer).await?;
+        fabric.put_word(&id?, queue.id().to_bits() + 1).await?;
+        let theirs = shared.word::<u64>(&fabric, 8)?;
+        let theirs = fabric.wait_until(&theirs, Deps::One(peer), |id| id != 0).await?;
+        let theirs = QueueId::from_bits(theirs - 1).ok_or("Q1: bits that are no queue's")?;
+        let their_at = Stadd::from_bits(fabric.load(&shared.word::<u64>(&fabric, 16)?)?);
+        for number in 1..=COMMANDS {
+            let put = Command::PutInline { to: theirs, bytes: Inline::word(number), at: their_at + 24 };
+            queue.post(Posting::new(put).remote(number as u8), Deps::One(peer)).await?;
+            let notice = queue.next_notice(Deps::One(peer)).await?;
+            ensure_eq!(u64::from(notice.edata), number, "H4: the helper's MRQ");
+        }
+        fabric.store(&shared.word::<u64>(&fabric, 32)?, 1)?;
+        // The queue stays open until the peer has done, too.
+        std::future::pending().await
+    };
+    fabric.helper("queue", |fabric| unless_lost(helper(fabric)))?;
+    until(&fabric, "H4: a helper's queue", &region, 32, 1).await?;
+    ensure_eq!(fabric.load(&region.word::<u64>(&fabric, 24)?)?, COMMANDS, "H4: what the peer's helper put");
+    Ok(world.barrier().await?)
+}
+
+/// Puts when it is dropped.
+struct Parting {
+    fabric: Fabric,
+    region: Arc<Region>,
+    to: Rank,
+}
+
+impl Drop for Parting {
+    fn drop(&mut self) {
+        if let Ok(span) = self.fabric.remote_span::<u64>(self.region.at(self.to, 8), 1) {
+            drop(self.fabric.try_post(Put { to: &span, from: vec![5u64], notice: None }));
+        }
+    }
+}
+
+pub(super) async fn helpers_end_with_their_rank(fabric: Fabric) -> ProgramResult<()> {
+    let (mut world, region) = world_and_region(&fabric, 24).await?;
+    let (me, region) = (fabric.rank(), Arc::new(region));
+    let last = victim(&fabric);
+    world.barrier().await?;
+    if me != last {
+        let never = region.word::<u64>(&fabric, 0)?;
+        let wait = fabric.wait_until(&never, Deps::One(last), |it| it == 1);
+        let end = ended(&fabric, "H5: a rank with helpers that wait", wait).await?;
+        ensure_eq!(end, Err(FabricError::PeersLeft), "H5: a rank with helpers that wait");
+        let parted = fabric.load(&region.word::<u64>(&fabric, 8)?)?;
+        ensure_eq!(parted, u64::from(me.number() == 0) * 5, "H5: its helper was not dropped before");
+        return Ok(());
+    }
+    // One is over before, one waits for a word, one for time and one for nothing that is a fabric's.
+    fabric.helper("over", |_| async { Ok(()) })?;
+    let shared = Arc::clone(&region);
+    fabric.helper("waits", move |fabric| async move {
+        let _parting = Parting { fabric: fabric.clone(), region: Arc::clone(&shared), to: Rank::new(0) };
+        fabric.store(&shared.word::<u64>(&fabric, 16)?, 1)?;
+        let never = shared.word::<u64>(&fabric, 0)?;
+        fabric.wait_until(&never, Deps::One(fabric.rank()), |it| it == 1).await?;
+        Err("H5: a wait for nothing ended".into())
+    })?;
+    fabric.helper("sleeps", |fabric| async move {
+        fabric.sleep(Duration::from_secs(100_000)).await;
+        Err("H5: it slept on".into())
+    })?;
+    fabric.helper("pends", |_| std::future::pending())?;
+    until(&fabric, "H5: the helper that waits", &region, 16, 1).await?;
+    fabric.sleep(Duration::from_millis(2)).await;
+    Ok(())
+}
+
+pub(super) async fn a_failed_helper_is_the_ranks_loss(fabric: Fabric, loss: Loss) -> ProgramResult<()> {
+    let point = LossPoint::new(&fabric).await?;
+    let mut world = Group::world(&fabric).await?;
+    let others = others(&mut world).await?;
+    if fabric.rank() != victim(&fabric) {
+        point.ready().await?;
+        notice_the_loss(&fabric).await?;
+        return meet(others).await;
+    }
+    point.others_ready().await?;
+    if is_missing(&fabric)? {
+        // Lost all the same, as the case is about a loss.
+        return loss.happen();
+    }
+    let (me, region) = (fabric.rank(), fabric.alloc(8)?);
+    let never = region.word::<u64>(&fabric, 0)?;
+    fabric.helper("waits as well", move |fabric| async move {
+        let region = fabric.alloc(8)?;
+        let never = region.word::<u64>(&fabric, 0)?;
+        let end = fabric.wait_until(&never, Deps::All, |it| it == 1).await;
+        ensure_eq!(end, Err(FabricError::HelperFailed { rank: me }), "H6: another helper's wait");
+        Ok(())
+    })?;
+    fabric.helper("fails", move |fabric| async move {
+        fabric.sleep(Duration::from_micros(700)).await;
+        loss.happen()
+    })?;
+    let failed = FabricError::HelperFailed { rank: me };
+    let end = ended(&fabric, "H6", fabric.wait_until(&never, Deps::One(me), |it| it == 1)).await?;
+    ensure_eq!(end, Err(failed.clone()), "H6: the program's wait");
+    let end = ended(&fabric, "H6", fabric.next_notice(Deps::All)).await?.map(drop);
+    ensure_eq!(end, Err(failed), "H6: the program's next wait");
+    loss.happen()
+}

@@ -1,0 +1,66 @@
+//! Helpers: what a rank runs beside its program, on a core of its own.
+
+use super::{Fabric, ProgramResult};
+use crate::Result;
+use core::future::Future;
+
+impl Fabric {
+    /// Runs `task` beside the program, on a core of its own: a thread on wall clock, one more CPU
+    /// of the rank in virtual time. `name` is what errors, threads and timelines call it. For
+    /// libraries whose communication goes on while the program computes.
+    ///
+    /// The helper is the same rank. Its fabric reaches what the program's fabric reaches, and has
+    /// nothing [armed](crate::triggered). What the helper posts, waits for, [computes](Fabric::compute)
+    /// and [charges](Fabric::charge) takes its own time and not the program's, whichever handle of
+    /// the rank it uses. Program and helper meet in the rank's own memory: a store, put or atomic by
+    /// one ends a [wait](Fabric::wait_until) of the other. Such a wait names the own rank
+    /// ([`Deps::One`](crate::Deps::One)), because under [`Deps::All`](crate::Deps::All) no rank
+    /// depends on itself. A helper may start helpers.
+    ///
+    /// Notices are the program's: a helper that asks for one is refused. Control queues are those
+    /// of whoever opened them or was given them.
+    ///
+    /// # End
+    /// When the program has returned, the future of each helper is dropped at its next wait that is
+    /// not over at once, and only then has the rank left. Regions and queues of the rank that the
+    /// helper is to use until then should be shared with it (`Arc`), because those that the program
+    /// drops are gone for it, too. A helper that returns `Ok` earlier is simply over. One that
+    /// returns an error or panics before the program has returned is the rank's loss: waits of the
+    /// rank that are not over end with
+    /// [`FabricError::HelperFailed`](crate::FabricError::HelperFailed), and when the program has
+    /// returned, whatever it returns, the rank is lost. The job's error names the helper.
+    ///
+    /// # Errors
+    /// [`FabricError::Unsupported`](crate::FabricError::Unsupported) if
+    /// [`Caps::helpers`](crate::Caps::helpers) is false, or the rank has nobody who ends its helpers
+    /// (a process that uses its fabric without the provider's `run_rank`);
+    /// [`FabricError::System`](crate::FabricError::System).
+    ///
+    /// ```
+    /// use rdma_fabric::{Deps, Fabric, ProgramResult};
+    /// use std::sync::Arc;
+    ///
+    /// async fn run(fabric: Fabric) -> ProgramResult<()> {
+    ///     let region = Arc::new(fabric.alloc(16)?);
+    ///     let (asked, answered) = (region.word::<u64>(&fabric, 0)?, region.word::<u64>(&fabric, 8)?);
+    ///     let shared = Arc::clone(&region);
+    ///     fabric.helper("answers", move |fabric| async move {
+    ///         let (asked, answered) = (shared.word::<u64>(&fabric, 0)?, shared.word::<u64>(&fabric, 8)?);
+    ///         let question = fabric.wait_until(&asked, Deps::One(fabric.rank()), |asked| asked > 0).await?;
+    ///         fabric.store(&answered, question + 1)?;
+    ///         Ok(())
+    ///     })?;
+    ///     fabric.store(&asked, 41)?;
+    ///     assert_eq!(fabric.wait_until(&answered, Deps::One(fabric.rank()), |it| it > 0).await?, 42);
+    ///     Ok(())
+    /// }
+    /// # fn is_program(_: &impl rdma_fabric::Program<Out = ()>) {}
+    /// # is_program(&run);
+    /// ```
+    pub fn helper<Fut>(&self, name: &'static str, task: impl FnOnce(Fabric) -> Fut + Send + 'static) -> Result<()>
+    where
+        Fut: Future<Output = ProgramResult<()>> + 'static,
+    {
+        self.provider().helper(self, name, Box::new(move |fabric| Box::pin(task(fabric))))
+    }
+}

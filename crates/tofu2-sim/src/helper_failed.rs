@@ -1,0 +1,47 @@
+//! The error of a rank whose helper failed.
+
+use crate::JobError;
+use rdma_fabric::{FabricError, Rank};
+use std::error::Error;
+
+/// The error of a rank that was lost because a [helper](rdma_fabric::Fabric::helper) of it returned
+/// one: its [`RankFailed`](crate::JobError::RankFailed) holds this.
+#[derive(Debug, thiserror::Error)]
+#[error("its helper `{name}` failed: {error}")]
+pub struct HelperFailed {
+    /// The helper's name.
+    pub name: &'static str,
+    /// What it returned.
+    pub error: Box<dyn Error + Send + Sync>,
+}
+
+/// How a helper ended that did not end well.
+#[derive(Debug)]
+pub(crate) enum HelperEnd {
+    Failed(HelperFailed),
+    Panicked { name: &'static str, message: String },
+}
+
+impl HelperEnd {
+    /// Returns the error of the helper's rank.
+    pub(crate) fn of(self, rank: Rank) -> JobError {
+        match self {
+            HelperEnd::Failed(failed) => JobError::RankFailed { rank, error: failed.into() },
+            HelperEnd::Panicked { name, message } => {
+                JobError::RankPanicked { rank, message: format!("its helper `{name}` panicked: {message}") }
+            }
+        }
+    }
+}
+
+/// Returns whether a program's error says that a helper of its rank had failed.
+pub(crate) fn is_told_by(error: &(dyn Error + 'static)) -> bool {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if matches!(error.downcast_ref(), Some(FabricError::HelperFailed { .. })) {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
