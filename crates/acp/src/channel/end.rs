@@ -1,10 +1,10 @@
 //! One end of a connection, whatever its kind, and how it fails.
 
 use super::{
-    channels::Turn,
     incoming::Incoming,
     link::Near,
     outgoing::Outgoing,
+    progress::Turn,
     results::Results,
     segments::{Destination, Source},
     table::Ask,

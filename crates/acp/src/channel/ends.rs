@@ -10,7 +10,7 @@ macro_rules! end {
         $(#[$doc])*
         ///
         /// Dropping the end frees it without waiting: what is queued is still carried out while
-        /// anything of this rank's channels is awaited. A rank should wait for
+        /// anything of this rank's channels, or a collective call, is awaited. A rank should wait for
         /// [`free`](Self::free) before it ends. One that fails drops its ends, too, so its peers
         /// may see it disconnect before they see it lost.
         pub struct $name {

@@ -1,9 +1,9 @@
 //! What a rank knows of a channel that it receives on.
 
 use super::{
-    channels::Turn,
     link::{Answer, BLOCK_BYTES, HEADER_BYTES, Near, Telling, Watch, stride},
     outgoing::{DISCONNECT, EAGER, TYPE_AT},
+    progress::Turn,
     results::{Arrival, Done},
     table::Ask,
 };
@@ -167,7 +167,7 @@ impl Incoming {
         let at = (self.taken % self.slots) as usize * stride(self.slot_bytes);
         let mut header = [0u64];
         turn.fabric.read(&*self.data.part_as(at, 1)?, &mut header)?;
-        let (kind, remaining) = (header[0] >> TYPE_AT, header[0] & (1 << TYPE_AT) - 1);
+        let (kind, remaining) = (header[0] >> TYPE_AT, header[0] & ((1 << TYPE_AT) - 1));
         match (kind, self.under_way) {
             (DISCONNECT, None) => {
                 self.disconnected = true;

@@ -11,7 +11,7 @@
 //! [`rdma_fabric::Caps::put_order`] orders puts before later atomics on the same rank. An addition to
 //! the head follows reads of own memory, which are over.
 
-use super::{channels::Turn, options::ChannelOptions};
+use super::{options::ChannelOptions, progress::Turn};
 use crate::{AcpError, Result};
 use core::task::Poll;
 use rdma_fabric::{

@@ -28,6 +28,7 @@ mod incoming;
 mod link;
 mod options;
 mod outgoing;
+mod progress;
 mod request;
 mod results;
 mod segments;

@@ -2,8 +2,8 @@
 
 use super::{
     ChannelOptions,
-    channels::Turn,
     link::{Answer, Far, HEADER_BYTES, Near, stride},
+    progress::Turn,
     results::Done,
 };
 use crate::Result;

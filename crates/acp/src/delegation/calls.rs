@@ -18,8 +18,8 @@ impl Acp {
         is_atomic_delegated(self.fabric(), self.options())
     }
 
-    /// Awaits something; meanwhile makes progress with this rank's operations, and serves other
-    /// ranks where the network leaves something to them.
+    /// Awaits something; meanwhile makes progress with this rank's operations and channels, and
+    /// serves other ranks where the network leaves something to them.
     pub(crate) async fn while_serving<F: Future>(&self, future: F) -> F::Output {
         let mut future = pin!(future);
         poll_fn(|cx| {
@@ -31,6 +31,8 @@ impl Acp {
                     state.poll_server(cx);
                 });
             }
+            // What a channel meets is told to whoever waits for it.
+            let _ = self.channels(|channels| channels.go_on(poll.is_pending().then_some(cx)));
             poll
         })
         .await

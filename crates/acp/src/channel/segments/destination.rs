@@ -4,8 +4,8 @@ use super::Buffer;
 use crate::{
     AcpError, Result,
     channel::{
-        channels::Turn,
         link::{Answer, CLOSED, Near, Telling, Watch},
+        progress::Turn,
         results::Done,
         table::Ask,
     },

@@ -4,8 +4,8 @@ use super::Buffer;
 use crate::{
     AcpError, Result,
     channel::{
-        channels::Turn,
         link::{Answer, CLOSED, Far, Near},
+        progress::Turn,
         results::Done,
     },
 };
