@@ -385,6 +385,77 @@ fn a_receive_that_loses_a_race_takes_no_message() {
     });
 }
 
+/// A rank that waits for one channel connects the others, of which it wants nothing yet.
+#[test]
+fn whoever_waits_connects_all() {
+    everywhere(3, &async |fabric: Fabric| -> ProgramResult<()> {
+        let acp = Acp::init(&fabric).await?;
+        let [zero, one, two] = [0, 1, 2].map(Rank::new);
+        match acp.rank().number() {
+            0 => {
+                let (later, last) = (acp.receiver(one)?, acp.receiver(two)?);
+                last.recv(&mut [0u8]).await?;
+                later.recv(&mut [0u8]).await?;
+                free_all(vec![], vec![later, last]).await?;
+            }
+            1 => {
+                let go = acp.receiver(two)?;
+                go.recv(&mut [0u8]).await?;
+                let (sender, back) = (acp.sender(zero)?, acp.sender(two)?);
+                sender.send(&[0u8]).await?;
+                back.send(&[0u8]).await?;
+                free_all(vec![sender, back], vec![go]).await?;
+            }
+            _ => {
+                let (sender, go, back) = (acp.sender(zero)?, acp.sender(one)?, acp.receiver(one)?);
+                while !sender.is_connected()? {
+                    fabric.sleep(Duration::from_micros(5)).await;
+                }
+                // Rank 0 waits for this rank's message alone.
+                go.send(&[0u8]).await?;
+                back.recv(&mut [0u8]).await?;
+                sender.send(&[0u8]).await?;
+                free_all(vec![sender, go], vec![back]).await?;
+            }
+        }
+        acp.finalize().await?;
+        Ok(())
+    });
+}
+
+/// The task that polled last is woken by what arrives for another one, and wakes that one.
+#[test]
+fn a_task_wakes_the_one_whose_message_came() {
+    everywhere(3, &async |fabric: Fabric| -> ProgramResult<()> {
+        let acp = Acp::init(&fabric).await?;
+        let [zero, one, two] = [0, 1, 2].map(Rank::new);
+        if acp.rank() == zero {
+            let (first, second, go) = (acp.receiver(one)?, acp.receiver(two)?, acp.sender(two)?);
+            let [first_request, second_request] = [first.post(vec![0]), second.post(vec![0])];
+            let go = &go;
+            let done = run_apart::<acp::Result<()>>(vec![
+                Box::pin(async move {
+                    first_request.await?;
+                    go.send(&[0u8]).await
+                }),
+                Box::pin(async move { second_request.await.map(drop) }),
+            ]);
+            done.await.into_iter().collect::<acp::Result<()>>()?;
+        } else {
+            if acp.rank() == two {
+                let go = acp.receiver(zero)?;
+                go.recv(&mut [0u8]).await?;
+            } else {
+                fabric.sleep(Duration::from_micros(300)).await;
+            }
+            let sender = acp.sender(zero)?;
+            sender.send(&[0u8]).await?;
+        }
+        acp.finalize().await?;
+        Ok(())
+    });
+}
+
 /// Tasks of one rank progress each other's channels, and wake each other.
 #[test]
 fn tasks_apart_wake_each_other() {
@@ -482,7 +553,10 @@ async fn with_a_failure(fabric: Fabric, met: &Mutex<Vec<AcpError>>) -> ProgramRe
             let flood: Vec<_> = (0..50).map(|_| to.post(vec![0; 3000])).collect();
             let mut errors: Vec<AcpError> = never.await.err().into_iter().collect();
             // What was sent before the failure is received after it.
-            assert_eq!(from.recv(&mut buffer).await?, whole(3000));
+            for number in [2, 3] {
+                assert_eq!(from.recv(&mut buffer).await?, whole(3000));
+                assert_eq!(buffer[2999], number);
+            }
             errors.extend(from.recv(&mut buffer).await.err());
             errors.extend(join_all(flood).await.into_iter().filter_map(Result::err).next_back());
             errors.extend(to.send(&[1u8]).await.err());
@@ -498,6 +572,7 @@ async fn with_a_failure(fabric: Fabric, met: &Mutex<Vec<AcpError>>) -> ProgramRe
             let second = acp.sender(Rank::new(0))?;
             second.send(&[1u8; 3000]).await?;
             second.send(&[2u8; 3000]).await?;
+            second.send(&[3u8; 3000]).await?;
             from.recv(&mut [0u8; 3000]).await?;
             // Sudden: nothing is disconnected in order.
             let _ = (to.into_raw(), second.into_raw(), from.into_raw());
