@@ -3,6 +3,7 @@
 use crate::{
     AcpError, GlobalAddress, Handle, Options, Result,
     address::{MAX_COLOURS, MAX_RANKS, Tag},
+    channel::Channels,
     directory::Resolver,
     shared::Shared,
     starter::Layout,
@@ -18,7 +19,7 @@ use core::{
     },
 };
 use rdma_fabric::{
-    Fabric, Group, Pod, Rank,
+    Fabric, Group, Pod, Rank, RemoteAddr,
     provider::{Boxed, Turn},
 };
 use std::sync::{Arc, Mutex, PoisonError};
@@ -39,6 +40,7 @@ struct Inner {
     /// All operations up to this one are complete, and there is no failure that nobody was told of.
     /// Written in a turn of `state`.
     settled: AtomicI64,
+    channels: Shared<Channels>,
     /// This rank, which a reset changes.
     me: AtomicU32,
     /// All ranks; taken out while a collective call is under way.
@@ -77,12 +79,15 @@ impl Acp {
             let layout = Layout::new(&fabric, &options);
             let memory = fabric.alloc_symmetric(layout.bytes()).await?;
             let resolver = Resolver::new(&fabric, layout, memory.key(), None);
+            let table = channel_table(&resolver, fabric.rank())?;
+            let channels = Channels::new(&fabric, fabric.rank(), table, options.channels)?;
+            let channels = Shared::new(options.threads, channels);
             let state = State::new(memory, fabric.rank(), resolver, &options)?;
             let state = Shared::new(options.threads, state);
             let settled = AtomicI64::new(0);
             world.barrier().await?;
             let (me, world) = (AtomicU32::new(fabric.rank().number()), Mutex::new(Some(world)));
-            Ok(Acp { inner: Arc::new(Inner { fabric, options, state, settled, me, world }) })
+            Ok(Acp { inner: Arc::new(Inner { fabric, options, state, channels, settled, me, world }) })
         });
         started
     }
@@ -148,6 +153,8 @@ impl Acp {
         // What peers still have under way has ended, since they have completed it.
         let memory = fabric.alloc_symmetric(layout.bytes()).await?;
         let resolver = Resolver::new(fabric, layout, memory.key(), places);
+        let table = channel_table(&resolver, rank)?;
+        self.channels(|channels| channels.renew(rank, table))??;
         let begun = State::new(memory, rank, resolver, &self.inner.options)?;
         let before = self.with(|state| {
             self.settle(0);
@@ -253,6 +260,11 @@ impl Acp {
         self.inner.state.enter()
     }
 
+    /// Uses the channels of this rank.
+    pub(crate) fn channels<Out>(&self, used: impl FnOnce(&mut Channels) -> Out) -> Result<Out> {
+        self.inner.channels.with(used)
+    }
+
     #[inline(always)]
     pub(crate) fn with<Out>(&self, used: impl FnOnce(&mut State) -> Out) -> Result<Out> {
         self.inner.state.with(used)
@@ -262,4 +274,10 @@ impl Acp {
     pub(crate) fn try_with<Out>(&self, used: impl FnOnce(&mut State) -> Result<Out>) -> Result<Out> {
         self.inner.state.with(used)?
     }
+}
+
+/// Returns where a rank's table of requests to connect is.
+fn channel_table(memory: &Resolver, rank: Rank) -> Result<RemoteAddr> {
+    let start = memory.layout().area(Tag::CHANNELS).map_or(0, |(start, _)| start);
+    memory.world_at(rank, start)
 }

@@ -114,8 +114,8 @@ impl Acp {
         self.fewer_than(under_way.max(1)).await
     }
 
-    /// Awaits something; meanwhile makes progress with this rank's operations, and serves other
-    /// ranks where the network leaves something to them.
+    /// Awaits something; meanwhile makes progress with this rank's operations and channels, and
+    /// serves other ranks where the network leaves something to them.
     pub(crate) async fn while_serving<F: Future>(&self, future: F) -> F::Output {
         let mut future = pin!(future);
         poll_fn(|cx| {
@@ -127,6 +127,8 @@ impl Acp {
                     state.poll_server(cx);
                 });
             }
+            // What a channel meets is told to whoever waits for it.
+            let _ = self.channels(|channels| channels.go_on(poll.is_pending().then_some(cx)));
             poll
         })
         .await

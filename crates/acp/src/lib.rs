@@ -57,6 +57,7 @@
 mod acp;
 mod address;
 mod amo;
+mod channel;
 mod completion;
 mod container;
 mod delegation;
@@ -79,11 +80,12 @@ mod values;
 
 pub use acp::Acp;
 pub use address::{GlobalAddress, MAX_COLOURS, MAX_RANKS, MAX_REGION_BYTES};
+pub use channel::{Arrival, ChannelOptions, Outcome, Receiver, Request, SegmentDestination, SegmentSource, Sender};
 pub use container::{
     Arrangement, Circular, Cursor, Deque, Entry, Iter, Linear, List, ListIter, ListPosition, Map, Multimap, Multiset,
     Position, Sequence, Set, Stored, Striping, TableRef, Vector, WorkSpace,
 };
-pub use error::{AcpError, OptionError, OutOfBounds, Result};
+pub use error::{AcpError, OptionError, OutOfBounds, Result, SegmentsDiffer};
 pub use memory::{Key, RegisterError};
 pub use options::{Atomics, Mode, Options, Threads};
 pub use order::{Handle, Order};
