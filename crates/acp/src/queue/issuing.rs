@@ -1,8 +1,8 @@
 //! Issuing commands: what a call does where a helper carries operations out.
 
-use super::{Command, more_complete};
+use super::{Command, charge_network, more_complete};
 use crate::{
-    Acp, AcpError, Handle, Options, Order, Result, Threads,
+    Acp, AcpError, Atomics, Handle, Options, Order, Result, Threads,
     engine::{Flight, atomic, copy},
 };
 use core::task::{Context, Poll, Waker};
@@ -12,6 +12,8 @@ use rdma_fabric::AtomicWord;
 mod cost {
     /// The lock that makes issuing safe for several threads.
     pub(super) const THREAD_SAFE: &str = "acp.thread_safe";
+    /// That lock, where the helper's CPU does an atomic.
+    pub(super) const THREAD_SAFE_CPU: &str = "acp.thread_safe_cpu";
     /// Posting an operation past the queue.
     pub(super) const BYPASS: &str = "acp.bypass";
 }
@@ -28,7 +30,8 @@ impl Acp {
         self.check(command)?;
         let Options { threads, bypass, .. } = *self.options();
         if threads == Threads::Many {
-            self.fabric().charge(cost::THREAD_SAFE).await;
+            let by_cpu = self.is_by_cpu(command);
+            self.fabric().charge(if by_cpu { cost::THREAD_SAFE_CPU } else { cost::THREAD_SAFE }).await;
         }
         if bypass && let Some(handle) = self.bypassed(command).await? {
             return Ok(handle);
@@ -45,6 +48,12 @@ impl Acp {
                 None => more_complete(self.fabric(), &word, seen).await?,
             }
         }
+    }
+
+    /// Returns whether a command is an atomic that this rank's helper does by CPU.
+    fn is_by_cpu(&self, command: Command) -> bool {
+        let local = matches!(command, Command::Atomic { word, .. } if word.rank() == self.rank());
+        local && self.options().atomics != Atomics::Network
     }
 
     fn check(&self, command: Command) -> Result<()> {
@@ -74,8 +83,9 @@ impl Acp {
         }
         let me = self.rank();
         let mut flight = match command {
+            command if self.is_by_cpu(command) => return Ok(None),
             Command::Copy { to, from, bytes, .. } if (to.rank() == me) != (from.rank() == me) => {
-                self.fabric().charge(cost::BYPASS).await;
+                self.charge_bypass().await;
                 copy(self.fabric(), self.span(to, bytes).await?, self.span(from, bytes).await?, false)
             }
             Command::Atomic { to, word, width: 4, amo, .. } => {
@@ -92,13 +102,19 @@ impl Acp {
         self.try_with(|state| state.queue.as_mut().expect("the mode has a queue").hand_over(flight))
     }
 
+    /// Accounts for an operation that the program posts itself.
+    async fn charge_bypass(&self) {
+        self.fabric().charge(cost::BYPASS).await;
+        charge_network(self.fabric(), self.options()).await;
+    }
+
     async fn atomic_flight<W: AtomicWord>(
         &self,
         to: crate::GlobalAddress,
         word: crate::GlobalAddress,
         amo: rdma_fabric::Amo<W>,
     ) -> Result<Flight> {
-        self.fabric().charge(cost::BYPASS).await;
+        self.charge_bypass().await;
         Ok(atomic(self.fabric(), self.word(to).await?, self.word(word).await?, amo, false))
     }
 
