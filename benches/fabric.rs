@@ -1,7 +1,8 @@
-//! What one operation costs between two thread ranks over shared memory, wall clock.
+//! What one operation costs over shared memory between two ranks that are threads, in wall-clock
+//! time.
 //!
-//! Rank 0 works on memory of rank 1, whose thread sleeps outside the fabric meanwhile; `…_waiting`
-//! are the same while rank 1 waits inside it, so that each operation has to look whether to wake
+//! Rank 0 works on memory of rank 1, whose thread sleeps outside the fabric meanwhile; in the
+//! `…_waiting` variants rank 1 waits inside it, so that each operation has to check whether to wake
 //! it. Run with `cargo bench --bench fabric`.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
@@ -21,12 +22,12 @@ use std::{
 const ME: Rank = Rank::new(0);
 const PEER: Rank = Rank::new(1);
 
-/// What rank 0 repeats.
+/// The operation that rank 0 repeats.
 #[derive(Clone, Copy, Debug)]
 enum Work {
-    /// Put so many bytes.
+    /// Put that many bytes.
     Put(usize),
-    /// Get so many bytes.
+    /// Get that many bytes.
     Get(usize),
     /// Add to a word.
     FetchAdd,
@@ -74,7 +75,7 @@ async fn repeat(fabric: Fabric, work: Work, times: u64, asleep: Option<Arc<Barri
     Ok(elapsed)
 }
 
-/// Meets `times` times in a barrier of both ranks, by the barrier unit or by the group's own.
+/// Passes `times` barriers of both ranks, by the barrier unit or by the group's own.
 /// Returns the elapsed time in picoseconds.
 async fn meet(fabric: Fabric, unit: bool, times: u64) -> ProgramResult<u64> {
     let mut world = Group::world(&fabric).await?;

@@ -1,4 +1,4 @@
-//! Persistent exchanges with two neighbours: what the simulator needs of this machine for one
+//! Persistent exchanges with two neighbours: what the simulator takes on this machine for one
 //! iteration of 36 ranks, and what start and wait cost over shared memory between two ranks that
 //! are threads. All in wall-clock time; the figures of the paper are
 //! `cargo reproduce --paper prdma`.
@@ -46,7 +46,8 @@ fn simulating(c: &mut Criterion) {
     group.finish();
 }
 
-/// Measures start and wait of the slower of two ranks, each the other's both neighbours.
+/// Measures start and wait of the slower of two ranks, each of which is both neighbours of the
+/// other.
 fn on_threads(c: &mut Criterion) {
     let mut group = c.benchmark_group("threads_start_wait");
     group.sample_size(10).measurement_time(Duration::from_secs(2));
@@ -54,7 +55,7 @@ fn on_threads(c: &mut Criterion) {
         for size in [0, 8192, 65_536] {
             group.bench_with_input(BenchmarkId::new(name, size), &size, |b, &size| {
                 b.iter_custom(|times| {
-                    // A job holds so many at most; its set-up is not measured.
+                    // A job runs 100,000 iterations at most; its set-up is not measured.
                     let (mut left, mut took) = (times, Duration::ZERO);
                     while left > 0 {
                         let iterations = left.min(100_000) as u32;

@@ -1,14 +1,14 @@
-//! A rank kills itself in the middle of an update under a lock. The others find out, mend the
-//! record, and go on.
+//! A rank kills itself in the middle of an update under a lock. The others notice, mend the record,
+//! and continue.
 //!
 //! ```text
 //! cargo example crash_recovery --release -- --ranks 4
 //! cargo example crash_recovery --release -- --ranks 4 --fabric virt
 //! ```
 //!
-//! Between processes the rank is killed as by `kill -9`. Elsewhere its program panics, which makes
-//! it as lost to the others. A job that has lost a rank ends with its exit code: the launcher's is
-//! not 0.
+//! Between processes the rank is killed as by `kill -9`. Elsewhere its program panics, which loses
+//! it to the others just the same. A job that has lost a rank ends with that rank's exit code, so
+//! the launcher's is not 0.
 
 use onesided::{
     Group, ProgramResult, Provider, Rank, RemoteWord,
@@ -20,10 +20,10 @@ use onesided::{
 use rdma_fabric::Fabric;
 use std::{process::Command, time::Duration};
 
-/// Keeps the lock and the record. It must live.
+/// The rank that keeps the lock and the record. It must survive.
 const HOME: Rank = Rank::new(0);
 
-/// Both halves are the same when nobody is inside.
+/// Two halves, which are equal when nobody holds the lock.
 type Record = [RemoteWord<u64>; 2];
 
 /// Each rank adds to both halves of a record, `rounds` times; the last one dies between them in its
@@ -33,7 +33,7 @@ async fn crash_recovery(fabric: Fabric, rounds: u64, processes: bool) -> Program
     let mut world = Group::world(&fabric).await?;
     let window = fabric.alloc_symmetric(16).await?;
     let record = [fabric.remote_word(window.at(HOME, 0))?, fabric.remote_word(window.at(HOME, 8))?];
-    // One rank may die. Each death takes an epoch, and 136 bytes at each rank.
+    // One rank may die. Each death uses up an epoch, and 136 bytes at each rank.
     let lock = RecoverableLock::symmetric_with(&fabric, HOME, Recovery::of_deaths(1)).await?;
     let survivors = world.split((me != last || me == HOME).then_some(0), 0).await?;
     world.barrier().await?;
@@ -42,7 +42,7 @@ async fn crash_recovery(fabric: Fabric, rounds: u64, processes: bool) -> Program
         let guard = match lock.write().await {
             Err(LockError::Torn { by }) => {
                 let mut guard = lock.mend().await?;
-                // Somebody else may have been here first.
+                // Another rank may have mended it first.
                 if guard.torn().is_some() {
                     mend(&fabric, &record, by).await?;
                     guard.clear_torn().await?;
@@ -79,7 +79,7 @@ async fn look(fabric: &Fabric, record: &Record) -> ProgramResult<[u64; 2]> {
     Ok([fabric.get_word(&record[0]).await?, fabric.get_word(&record[1]).await?])
 }
 
-/// Undoes the first half, which is newer than the second, or the same.
+/// Undoes the first half, which is newer than the second or equal to it.
 async fn mend(fabric: &Fabric, record: &Record, by: Rank) -> ProgramResult<()> {
     let [a, b] = look(fabric, record).await?;
     println!("{} finds {a} and {b}, torn by {by}, and mends that", fabric.rank());
@@ -87,7 +87,7 @@ async fn mend(fabric: &Fabric, record: &Record, by: Rank) -> ProgramResult<()> {
     Ok(fabric.flush(HOME).await?)
 }
 
-/// Ends this rank without a word to anybody.
+/// Ends this rank without notifying any other.
 fn die(processes: bool) {
     if processes {
         let _ = Command::new("kill").args(["-9", &std::process::id().to_string()]).status();

@@ -20,12 +20,12 @@ use repro::workloads::{
 };
 use std::{ffi::OsString, process::ExitCode};
 
-/// Keys that each rank inserts.
+/// The number of keys that each rank inserts.
 const KEYS: u64 = 500;
 /// Fewer buckets than keys, so that the heap is used.
 const SIZE: VolumeSize = VolumeSize { buckets: 400, heap: 4000 };
 
-/// Inserts and looks up, with locks of this kind.
+/// Inserts and looks up keys under locks of this kind.
 async fn distributed_hashtable(fabric: Fabric, lock: LockKind) -> ProgramResult<()> {
     with_lock!(lock, L, options => insert::<L>(fabric, lock, options).await)
 }
@@ -33,7 +33,7 @@ async fn distributed_hashtable(fabric: Fabric, lock: LockKind) -> ProgramResult<
 async fn insert<L: RmaLock>(fabric: Fabric, kind: LockKind, options: L::Options) -> ProgramResult<()> {
     let (me, ranks) = (u64::from(fabric.rank().number()), fabric.ranks() as u64);
     let mut world = Group::world(&fabric).await?;
-    // A volume for every rank, in its memory.
+    // One volume for each rank, in that rank's memory.
     let table = Hashtable::<L>::symmetric(&mut world, fabric.ranks(), SIZE, options).await?;
     world.barrier().await?;
 

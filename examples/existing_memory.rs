@@ -1,6 +1,6 @@
-//! Registers vectors that the program has, lets the next rank use them, and takes them back; prints
-//! what each step costs: `cargo example existing_memory --release -- --ranks 2`, with
-//! `--fabric threads` or `--fabric virt` for other ways.
+//! Registers existing vectors, lets another rank use them, and takes them back; prints the cost of
+//! each step: `cargo example existing_memory --release -- --ranks 2`, with `--fabric threads` or
+//! `--fabric virt` for other ways of access.
 
 use onesided::{Existing, Fabric, Group, ProgramResult, Rank, RemoteAddr};
 use std::time::Duration;
@@ -14,7 +14,7 @@ async fn existing_memory(fabric: Fabric) -> ProgramResult<()> {
     let best = fabric.caps().register_existing;
     for atomics in [false, true] {
         if atomics && best != Existing::CrossCopy {
-            // Nothing else would be measured.
+            // It would measure the same way again.
             continue;
         }
         let mine = vec![u64::from(fabric.rank().number()); 1 << 17];
@@ -43,12 +43,12 @@ async fn existing_memory(fabric: Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// Returns the least times of a put and a get of `elements` words.
+/// Returns the shortest times of a put and a get of `elements` words.
 async fn transfers(fabric: &Fabric, there: RemoteAddr, elements: usize) -> ProgramResult<(Duration, Duration)> {
     let span = fabric.remote_span::<u64>(there, elements)?;
     let mut buffer = vec![1u64; elements];
     let (mut put, mut get) = (Duration::MAX, Duration::MAX);
-    // Short ones many at a time: the clock takes as long as they do.
+    // Short transfers are timed in batches: reading the clock takes as long as they do.
     let batch = if elements == 1 { 1000 } else { 1 };
     for _ in 0..200 {
         let start = fabric.now();
@@ -65,7 +65,7 @@ async fn transfers(fabric: &Fabric, there: RemoteAddr, elements: usize) -> Progr
     Ok((put, get))
 }
 
-/// Returns the least times of a registration and of taking `elements` words back.
+/// Returns the shortest times of registering `elements` words and of taking them back.
 async fn registrations(fabric: &Fabric, elements: usize, atomics: bool) -> ProgramResult<(Duration, Duration)> {
     let mut memory = vec![1u64; elements];
     let (mut register, mut take) = (Duration::MAX, Duration::MAX);

@@ -7,10 +7,9 @@
 //! cargo example halo_1d --release -- --ranks 4 --fabric virt --steps 1 --timeline halo.json
 //! ```
 //!
-//! `--help` tells its options. What is printed is the form that all ranks agreed on: a thriftier
-//! one than asked for where queues run out. With one step, `--timeline FILE` shows the making of
-//! the request and one iteration, to be opened in Perfetto; `--trace FILE` does for operations of
-//! any fabric.
+//! `--help` lists its options. The output names the form that all ranks agreed on, which is
+//! thriftier than requested if queues run out. With one step, `--timeline FILE` shows in Perfetto
+//! how the request is made, and one iteration; `--trace FILE` shows the operations of any fabric.
 
 use onesided::{
     Fabric, Group, Program, ProgramResult, Rank,
@@ -18,13 +17,13 @@ use onesided::{
 };
 use std::{ffi::OsString, process::ExitCode};
 
-/// Starts, waits and compares, again and again.
+/// Starts, awaits and checks one exchange in each step.
 async fn halo_1d(fabric: Fabric, form: Form, bytes: usize, steps: u32) -> ProgramResult<()> {
     let world = Group::world(&fabric).await?;
     let (me, ranks) = (world.me(), world.len());
     let ring = Cartesian::new(&[ranks], &[true])?;
     let mut hood = Neighbourhood::new(world, ring.topology(me)).await?;
-    // Slot 0 is the neighbour on the left, slot 1 the one on the right, of both buffers.
+    // In both buffers, slot 0 belongs to the left neighbour and slot 1 to the right one.
     let send = Buffer::<u8>::new(&fabric, 2 * bytes)?;
     let receive = Buffer::<u8>::new(&fabric, 2 * bytes)?;
     let mut halo = hood.alltoall_init(&send, &receive, bytes, &Options::form(form)).await?;
@@ -46,7 +45,7 @@ async fn halo_1d(fabric: Fabric, form: Form, bytes: usize, steps: u32) -> Progra
             }
         }
     }
-    // Nobody frees what a neighbour still sends to.
+    // No rank frees memory that a neighbour still sends to.
     hood.group_mut().barrier().await?;
     if fabric.rank() == Rank::new(0) {
         let each = exchanging / steps.max(1);

@@ -12,7 +12,7 @@
 //! it was set. In virtual time a cell takes a nanosecond. In the end every rank compares its tile,
 //! bit by bit, with the same plate computed by one loop.
 //!
-//! `--help` tells its options.
+//! `--help` lists its options.
 
 use onesided::{
     Fabric, Group, Program, ProgramResult, Rank,
@@ -20,21 +20,22 @@ use onesided::{
 };
 use std::{ffi::OsString, fs, io, ops::Range, path::PathBuf, process::ExitCode, time::Duration};
 
-/// How much of the difference to its neighbours a cell takes on in a step.
+/// The share of the difference to its neighbours that a cell takes on in a step.
 const RATE: f64 = 0.2;
 
-/// What a cell takes in virtual time. On wall clock it takes what it takes.
+/// The time that a cell takes in virtual time. In wall-clock time, computing it takes time by
+/// itself.
 const CELL: Duration = Duration::from_nanos(1);
 
-/// The plate is this warm along its upper edge in the middle third, and along its left edge, and 0
-/// elsewhere.
+/// The temperatures around the plate: `HOT` along the middle third of its upper edge, `WARM` along
+/// its left edge, and 0 elsewhere.
 const HOT: f64 = 100.0;
 const WARM: f64 = 50.0;
 
 /// A rectangle of the plate with a halo of one cell around; row 0 is the upper halo.
 #[derive(Clone, Copy, Debug)]
 struct Tile {
-    /// Where the first cell inside is on the plate.
+    /// The position on the plate of the first cell inside.
     at: [usize; 2],
     /// Rows and columns inside.
     rows: usize,
@@ -44,8 +45,8 @@ struct Tile {
 }
 
 impl Tile {
-    /// Returns the tile of one member; the first ones are one cell longer where the side does not
-    /// divide.
+    /// Returns the tile of one member; some tiles are one cell longer where the side does not
+    /// divide evenly.
     fn of(grid: &Cartesian, member: usize, side: usize) -> ProgramResult<Tile> {
         let at = grid.coordinates(member)?;
         let part = |dim: usize| {
@@ -59,7 +60,7 @@ impl Tile {
         Ok(Tile { at: [rows.start, columns.start], rows: rows.len(), columns: columns.len(), side })
     }
 
-    /// Returns the tile that is the whole plate.
+    /// Returns a tile that covers the whole plate.
     fn plate(side: usize) -> Tile {
         Tile { at: [0, 0], rows: side, columns: side, side }
     }
@@ -72,12 +73,12 @@ impl Tile {
         (self.rows + 2) * self.width()
     }
 
-    /// Makes a field that is cold inside, and around the plate as it is for ever.
+    /// Creates a field that is cold inside and has the constant temperatures around the plate.
     fn at_first(&self) -> Vec<f64> {
         let mut field = vec![0.0; self.cells()];
         let [top, left] = self.at;
         for (number, cell) in field.iter_mut().enumerate() {
-            // One further than on the plate: 0 is above, or left of it.
+            // One more than on the plate: 0 is above it, or to its left.
             let (row, column) = (top + number / self.width(), left + number % self.width());
             if row == 0 && (self.side / 3..2 * self.side / 3).contains(&column) {
                 *cell = HOT;
@@ -106,7 +107,7 @@ impl Tile {
         }
     }
 
-    /// Returns how many cells need no halo.
+    /// Returns the number of cells that need no halo.
     fn cells_inside(&self) -> u32 {
         (self.rows.saturating_sub(2) * self.columns.saturating_sub(2)) as u32
     }
@@ -120,8 +121,8 @@ impl Tile {
         self.step(old, new, 1..rows + 1, columns..columns + 1);
     }
 
-    /// Returns what is sent in, and what is received from, the four directions: up, down, left,
-    /// right.
+    /// Returns the layouts that are sent in, and received from, the four directions: up, down,
+    /// left, right.
     fn halos(&self) -> ProgramResult<([Layout; 4], [Layout; 4])> {
         let (rows, columns) = (self.rows, self.columns);
         let row = |row: usize| Layout::contiguous::<f64>(row * self.width() + 1, columns);
@@ -130,7 +131,7 @@ impl Tile {
         Ok((sent, [row(0)?, row(rows + 1)?, column(0)?, column(columns + 1)?]))
     }
 
-    /// Computes the plate by one loop.
+    /// Computes the whole plate in one loop.
     fn alone(side: usize, steps: u32) -> Vec<f64> {
         let plate = Tile::plate(side);
         let mut old = plate.at_first();
@@ -143,7 +144,7 @@ impl Tile {
     }
 }
 
-/// Solves, compares and draws.
+/// Solves the problem, checks the result and draws it.
 async fn heat_2d(fabric: Fabric, side: usize, steps: u32, picture: Option<PathBuf>) -> ProgramResult<()> {
     let world = Group::world(&fabric).await?;
     let grid = Cartesian::new(&dims_create(world.len(), 2)?, &[false, false])?;
@@ -208,7 +209,7 @@ async fn heat_2d(fabric: Fabric, side: usize, steps: u32, picture: Option<PathBu
     Ok(())
 }
 
-/// Gathers the plate as grey pixels, in rank 0's memory; nothing at other ranks. Collective.
+/// Returns the plate as grey pixels on rank 0, and nothing on other ranks. Collective.
 async fn gather(fabric: &Fabric, grid: &Cartesian, side: usize, tile: &Tile, field: &[f64]) -> ProgramResult<Vec<u8>> {
     let most = side.div_ceil(grid.dims()[0]) * side.div_ceil(grid.dims()[1]);
     let window = fabric.alloc_symmetric(most.next_multiple_of(8)).await?;

@@ -1,10 +1,10 @@
 //! A pipelined broadcast along a chain of ranks that the network runs by itself:
-//! `cargo example session_chain --release -- --ranks 6`, on virtual time with `--fabric virt`.
+//! `cargo example session_chain --release -- --ranks 6`, in virtual time with `--fabric virt`.
 //!
-//! Every rank between fills its session queue once: a put of each block to the next rank, none of
-//! which may start. Each block that arrives advances the session offset by the slot of its own
-//! forwarding. No rank between calls the fabric until the whole message has passed through it; the
-//! last one counts notices.
+//! Every rank in between fills its session queue once, with a put of each block to the next rank,
+//! none of which may start yet. Each block that arrives advances the session offset by the slot
+//! that forwards it. No rank in between calls the fabric until the whole message has passed through
+//! it; the last rank counts notices.
 
 use onesided::{
     Deps, Group, ProgramResult,
@@ -13,10 +13,10 @@ use onesided::{
 use rdma_fabric::Fabric;
 use std::time::Duration;
 
-/// The tag under which everybody registers the message, so that addresses need not be exchanged.
+/// The tag under which every rank registers the message, so that addresses need not be exchanged.
 const MESSAGE: u8 = 0;
 
-/// Rank 0's message of `blocks` blocks of `block` bytes goes to all.
+/// Broadcasts rank 0's message of `blocks` blocks of `block` bytes.
 async fn session_chain(fabric: Fabric, blocks: u32, block: u32) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
     let (me, last) = (world.me(), world.len() - 1);
@@ -25,7 +25,7 @@ async fn session_chain(fabric: Fabric, blocks: u32, block: u32) -> ProgramResult
     let words = message.span::<u64>(&fabric, 0, bytes / 8)?;
     fabric.write(&words, &vec![if me == 0 { 42 } else { 0 }; bytes / 8])?;
 
-    // The root's queue runs at once, the others' when they are told to.
+    // The root's queue runs at once, the others' when blocks arrive.
     let mode = if me == 0 { QueueMode::Normal } else { QueueMode::Session };
     let queue = fabric.open_queue(QueueSpec::new(mode))?;
     let at = queue.register_fixed(&message, MESSAGE)?;

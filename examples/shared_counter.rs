@@ -1,7 +1,7 @@
-//! A counter and a histogram in one rank's memory, under a lock that nobody can go around.
+//! A counter and a histogram in one rank's memory, under a lock that cannot be bypassed.
 //!
-//! Where the ranks share memory a holder counts where the numbers are; elsewhere it gets and puts
-//! copies. Run it between real processes, and in virtual time:
+//! Where the ranks share memory, a holder counts in place; elsewhere it gets and puts copies. Run
+//! it between real processes, and in virtual time:
 //!
 //! ```text
 //! cargo example shared_counter --release -- --ranks 4
@@ -14,10 +14,12 @@ use onesided::{
 };
 use rdma_fabric::Fabric;
 
-/// The first element counts all, the others how often each value came.
+/// The number of values. The first shared element counts all samples, the others how often each
+/// value came.
 const BINS: usize = 16;
 
-/// What a rank counts: the low bits of a generator that differs from rank to rank.
+/// Returns the samples that a rank counts: the high bits of a generator that differs from rank to
+/// rank.
 fn samples(rank: Rank) -> impl Iterator<Item = usize> {
     let seed = u64::from(rank.number()).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let next =
@@ -56,7 +58,7 @@ async fn shared_counter(fabric: Fabric, rounds: usize) -> ProgramResult<()> {
     let took = fabric.now() - start;
     world.barrier().await?;
 
-    // What it should be, by counting alone.
+    // The expected counts, found by counting alone.
     let mut want = vec![0; 1 + BINS];
     for bin in (0..fabric.ranks() as u32).flat_map(|rank| samples(Rank::new(rank)).take(rounds)) {
         want[0] += 1;

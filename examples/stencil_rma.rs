@@ -1,13 +1,14 @@
 //! A stencil with one-sided halo exchange, in the two forms of the lock paper's Figures 4 and 5:
 //! between fences with puts, and inside one epoch of all ranks with gets. Each rank checks its
-//! tile, bit by bit, against the same computed in one loop.
+//! tile, bit by bit, against the same tile computed in one loop.
 //!
 //! ```text
 //! cargo example stencil_rma --release -- --ranks 4
 //! cargo example stencil_rma --release -- --ranks 4 --fabric virt
 //! ```
 //!
-//! What a step takes on a modelled machine of any size: `cargo example stencil_scale --release`.
+//! For the time of a step on a modelled machine of any size, see
+//! `cargo example stencil_scale --release`.
 
 use onesided::{
     ProgramResult, Rank,
@@ -16,7 +17,7 @@ use onesided::{
 use rdma_fabric::Fabric;
 use repro::workloads::{Stencil, Tile, with_fences, with_lock_all};
 
-/// Both forms, one after the other.
+/// Runs both forms, one after the other.
 async fn stencil_rma(fabric: Fabric, side: usize, steps: u32) -> ProgramResult<()> {
     let stencil = Stencil::of_ranks(fabric.ranks() as u32, side, steps);
     let wanted = stencil.reference()[fabric.rank().index()];

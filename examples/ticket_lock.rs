@@ -1,4 +1,4 @@
-//! A protocol of one's own, explored: a ticket lock whose holder tells the next one. Run it as
+//! A new protocol, explored: a ticket lock whose holder notifies the next one. Run it as
 //! `cargo example ticket_lock`; with `-- broken`, the release does not flush the data.
 
 use explore::{Explorer, Probe};
@@ -13,10 +13,11 @@ struct TicketLock {
     flushes: bool,
 }
 
-/// At rank 0: the next ticket. At every rank: the ticket whose turn it is, as told to this rank.
+/// At rank 0: the next ticket. At every rank: the ticket whose turn it is, as far as this rank was
+/// notified.
 const TICKETS: u64 = 0;
 const TURN: u64 = 8;
-/// At rank 0, by ticket: who has drawn it, plus one.
+/// At rank 0, by ticket: the rank that has drawn it, plus one.
 const HOLDERS: u64 = 16;
 
 impl TicketLock {
@@ -34,7 +35,7 @@ impl TicketLock {
     async fn lock(&self) -> ProgramResult<u64> {
         let ticket = self.fabric.fetch_add(&self.tickets, 1).await?;
         let me = u64::from(self.fabric.rank().number()) + 1;
-        // Who finds nobody here leaves a mark; who finds the mark enters.
+        // A rank that finds no mark here leaves its own and waits; one that finds the mark enters.
         let before = self.fabric.swap(&self.holder(ticket)?, me).await?;
         if ticket > 0 && before == 0 {
             let turn: LocalWord<u64> = self.region.word(&self.fabric, TURN as usize)?;
@@ -58,7 +59,7 @@ impl TicketLock {
     }
 }
 
-/// Each rank adds one to a counter, under the lock.
+/// Adds one to a counter, under the lock.
 async fn count(fabric: Fabric, probe: Probe, flushes: bool) -> ProgramResult<()> {
     const INSIDE: u32 = 0;
     let lock = TicketLock::new(&fabric, flushes).await?;

@@ -1,8 +1,8 @@
-//! A token goes round all ranks by notified puts:
+//! A token travels around all ranks by notified puts:
 //! `cargo example token_ring --release -- --ranks 4`.
 //!
-//! Prints the mean time of one hop: on shared memory, a put, its notice and the wake of whoever
-//! waits for it.
+//! Prints the mean time of one hop: on shared memory, a put, its notice and the wake-up of the rank
+//! that waits for it.
 
 use onesided::{Deps, Group, ProgramResult, Rank};
 use rdma_fabric::Fabric;

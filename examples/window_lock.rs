@@ -11,7 +11,7 @@
 use onesided::{Group, ProgramResult, Rank, lock::RwLock};
 use rdma_fabric::Fabric;
 
-/// Words of the record.
+/// The number of words in the record.
 const WORDS: usize = 32;
 
 /// Each rank writes `rounds` versions and reads as often.

@@ -1,4 +1,4 @@
-//! Observed jobs, and what is said when a job can't be observed. `unobserved.rs` takes this file's
+//! Observed jobs, and the message when a job can't be observed. `unobserved.rs` takes this file's
 //! place without the feature `observe`.
 
 use crate::{
@@ -25,7 +25,7 @@ pub(crate) fn from_args(launch: &mut Launch, args: &mut pico_args::Arguments) ->
     Ok(())
 }
 
-/// Returns whether an environment variable says yes: anything but `0`. An empty one is an error.
+/// Returns whether an environment variable is set to anything but `0`. An empty value is an error.
 fn flag_variable(name: &'static str) -> Result<bool, FabricError> {
     match std::env::var_os(name) {
         Some(value) if value.is_empty() => Err(setting(name, EMPTY.to_owned())),
@@ -33,14 +33,14 @@ fn flag_variable(name: &'static str) -> Result<bool, FabricError> {
     }
 }
 
-/// Says, once per job, that its ranks have the bare fabric, if somebody wants to observe them.
+/// Reports, once per job, that its ranks have the bare fabric, if they were to be observed.
 pub(crate) fn leave_out(endpoint: &Fabric) {
     if endpoint.rank() == Rank::new(0) && RecordWriter::from_env().is_ok_and(|part| part.is_some()) {
         say(UNOBSERVED);
     }
 }
 
-/// Says that ranks that are threads have the bare fabric, if somebody wants to observe them.
+/// Reports that ranks that are threads have the bare fabric, if they were to be observed.
 pub(crate) fn leave_out_threads(launch: &Launch) {
     if launch.observe.detail().is_some() {
         say(UNOBSERVED);
@@ -52,7 +52,7 @@ pub(crate) fn run_rank<P: Program>(endpoint: Fabric, program: &P) -> Result<(), 
     let Some(part) = RecordWriter::from_env()? else { return Ok(shm::run_rank(endpoint, program).map(drop)?) };
     let gathering = Gathering::new(part.detail, 1);
     let ended = shm::run_rank(endpoint, &gathering.watch(program)).map(drop);
-    // A rank that failed reports what it did until then, too.
+    // A rank that failed also reports what it did until then.
     both(ended, part.write(&gathering.records()))
 }
 

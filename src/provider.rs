@@ -17,7 +17,7 @@ pub enum Provider {
     Virt,
 }
 
-/// A name that is not a provider's.
+/// The error for a name that no provider has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it is none of shm, threads, virt")]
 pub struct UnknownProvider;

@@ -1,17 +1,17 @@
-//! What a program says if it is asked to observe its ranks but was built without that feature.
+//! The error of a program that is asked to observe its ranks but was built without that feature.
 
 use crate::settings::setting;
 use rdma_fabric::FabricError;
 use std::ffi::OsString;
 
-/// What is wrong, and what would help.
+/// The error's text.
 const UNABLE: &str = "this program was built without the feature `observe` of the crate `onesided`";
 
 fn unable(name: &'static str) -> FabricError {
     setting(name, UNABLE.to_owned())
 }
 
-/// Refuses `args` or an environment that ask for anything to be observed.
+/// Returns an error if `args` or the environment ask for anything to be observed.
 pub(crate) fn refuse_options(
     args: &mut pico_args::Arguments,
     variable: impl Fn(&str) -> Option<OsString>,
@@ -30,7 +30,7 @@ pub(crate) fn refuse_options(
     Ok(())
 }
 
-/// Refuses if this process's launcher asks for anything to be observed.
+/// Returns an error if this process's launcher asks for anything to be observed.
 pub(crate) fn refuse_launcher(variable: impl Fn(&str) -> Option<OsString>) -> Result<(), FabricError> {
     // `observe::RECORDS_VARIABLE`.
     if variable("ONESIDED_OBSERVE").is_some() { Err(unable("ONESIDED_OBSERVE")) } else { Ok(()) }

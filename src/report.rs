@@ -1,5 +1,4 @@
-//! Messages to people: plain text, how the ranks of a job ended that are not processes, and why a
-//! launch failed.
+//! Messages to people: plain text, how ranks that are not processes ended, and why a launch failed.
 
 use rdma_fabric::FabricError;
 use std::{
@@ -46,7 +45,7 @@ pub(crate) fn say(text: impl Display) {
     let _ = io::stderr().lock().write_all(format!("{text}\n").as_bytes());
 }
 
-/// Says why a program did not run, and returns its exit code.
+/// Prints why a program did not run, and returns its exit code.
 pub(crate) fn report(error: &impl Display) -> ExitCode {
     say(format_args!("error: {error}"));
     ExitCode::FAILURE
@@ -81,7 +80,7 @@ fn tell(ways: &[Cow<'_, str>], first: Option<usize>) {
     ends_in_words(ways, first).iter().for_each(say);
 }
 
-/// Says how each rank of a job of threads ended. Returns the first failure, which is the job's.
+/// Prints how each rank of a job of threads ended. Returns the first failure, which is the job's.
 pub(crate) fn threads_end<T>((mut ranks, first): EachRank<T>) -> Result<(), LaunchError> {
     let Some(first) = first else { return Ok(()) };
     let way = |ended: &Result<T, JobError>| ended.as_ref().err().map_or(WELL.into(), in_words);
@@ -89,8 +88,8 @@ pub(crate) fn threads_end<T>((mut ranks, first): EachRank<T>) -> Result<(), Laun
     ranks.swap_remove(first).map(drop).map_err(Into::into)
 }
 
-/// Says how each rank of a simulated job ended. Returns the first failure, the only one that such a
-/// job keeps.
+/// Prints how each rank of a simulated job ended. Returns the first failure, the only one that such
+/// a job keeps.
 pub(crate) fn simulated_end<T>((run, failure): PartialRun<T>) -> Result<(), LaunchError> {
     let Some(failure) = failure else { return Ok(()) };
     let first = match &failure {

@@ -42,7 +42,7 @@ pub(crate) fn run_here<P: Program>(launch: &Launch, program: &P) -> Result<(), L
     launch.run_here(program)
 }
 
-/// Stands for the file of a timeline, of which there is none.
+/// Stands in for the timeline file, which this build does not write.
 pub(crate) struct TimelineFile;
 
 impl TimelineFile {

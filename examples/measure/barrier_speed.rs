@@ -1,5 +1,5 @@
-//! How long barriers take: the unit's and the group's own, over two threads on this machine (wall
-//! clock, the least of many samples), and in virtual time from 2 ranks on.
+//! Measures how long barriers take, the unit's and the group's own: between two threads on this
+//! machine (wall clock, the shortest of many samples), and in virtual time from 2 ranks up.
 //!
 //! `cargo example barrier_speed --release [most ranks, 4096]`
 
@@ -12,11 +12,11 @@ use tofu2_sim::{
     virt::{Job, Platform},
 };
 
-/// Barriers of a sample on wall clock.
+/// The number of barriers in a wall-clock sample.
 const REPEATS: u64 = 1_000;
 const SAMPLES: usize = 200;
 
-/// Returns the least picoseconds that a barrier took.
+/// Returns the shortest time that a barrier took, in picoseconds.
 async fn on_wall_clock(fabric: Fabric, unit: bool) -> ProgramResult<u64> {
     let mut world = Group::world(&fabric).await?;
     let mut barrier = Barrier::new(&mut world).await?;
@@ -37,7 +37,7 @@ async fn on_wall_clock(fabric: Fabric, unit: bool) -> ProgramResult<u64> {
     Ok(least)
 }
 
-/// Returns the picoseconds that a barrier took to which all ranks came at once: the unit's, and the
+/// Returns the picoseconds that a barrier takes when all ranks arrive at once: the unit's, and the
 /// group's.
 async fn in_virtual_time(fabric: Fabric, shape: GraphShape) -> ProgramResult<(u64, u64)> {
     let mut world = Group::world(&fabric).await?;

@@ -1,15 +1,15 @@
-//! When blocks for another node had better travel together: `cargo example exchange_by_node`.
+//! When blocks for another node should travel together: `cargo example exchange_by_node`.
 //!
-//! FX100 in virtual time. Start and wait, nothing between; microseconds of an iteration at the
-//! slowest rank. Each way is asked for with as many queues as its node has: the form that came out
-//! is told.
-//! * *Grid*: ranks of a node are a cube of their own in a periodic grid of 3 x 3 x 3 nodes, each
+//! FX100 in virtual time: start and wait with nothing in between; microseconds of an iteration at
+//! the slowest rank. Each way requests as many queues as its node has; the output names the form
+//! that came out.
+//! * *Grid*: the ranks of a node form a cube in a periodic grid of 3 x 3 x 3 nodes, each
 //!   with its 26 neighbours.
 //! * *All*: every rank of four nodes sends to every other.
-//! * *Graph*: every rank of eight nodes sends to 24 that are drawn.
+//! * *Graph*: every rank of eight nodes sends to 24 ranks drawn at random.
 //!
-//! What CPUs copy takes no time there: `start` and `wait` of an exchange by node copy each block
-//! once more.
+//! Copies made by CPUs take no time there, although `start` and `wait` of an exchange by node copy
+//! each block once more.
 
 use prdma_offload::{Aggregation, Buffer, Cartesian, Form, Neighbourhood, Options, Topology};
 use rdma_fabric::{Fabric, Group, ProgramResult};
@@ -19,7 +19,7 @@ use tofu2_sim::virt::{Job, NetworkModel, Platform, Torus};
 const WARM_UP: u64 = 4;
 const TIMES: u64 = 10;
 
-/// Who exchanges with whom.
+/// Which ranks exchange with which.
 #[derive(Clone, Copy, Debug)]
 enum Pattern {
     /// Ranks of a node along the axes.

@@ -1,13 +1,13 @@
 //! What a persistent exchange costs over shared memory: `cargo example exchange_cost --release`.
 //!
-//! Thread ranks in a periodic ring; the fastest of many batches.
+//! Ranks are threads in a periodic ring; times are those of the fastest of many batches.
 //! * One rank that exchanges with itself: the processor's work alone.
-//! * Two ranks, so that both neighbours of each are the other; start and wait, nothing between.
-//!   Beside it a word's way there and back, half of it.
+//! * Two ranks, each of which is both neighbours of the other; start and wait with nothing in
+//!   between. For comparison, half of a word's round trip.
 //! * Two ranks that compute between start and wait: the step less the computing, and the wait
-//!   alone; then with the other rank late by twice that time. What one rank's calls take longer,
-//!   its CPU has copied.
-//! * Making an exchange with 26 neighbours on four ranks.
+//!   alone; then with the other rank late by twice that time. Where one rank's calls take longer,
+//!   its CPU has done the copying.
+//! * Creating an exchange with 26 neighbours on four ranks.
 
 use core::sync::atomic::{
     AtomicU64,
@@ -25,7 +25,7 @@ const ROUNDS: u32 = 100;
 const BATCHES: usize = 1_000;
 const FORMS: [Form; 3] = [Form::Fast, Form::Mrc, Form::Cpu];
 
-/// Makes an exchange of all ranks on a periodic ring.
+/// Creates an exchange of all ranks on a periodic ring.
 async fn on_a_ring(fabric: &Fabric, form: Form, bytes: usize) -> ProgramResult<(Neighbourhood, Request)> {
     let group = Group::world(fabric).await?;
     let topology = Cartesian::new(&[group.len()], &[true])?.topology(group.me());
@@ -51,7 +51,7 @@ async fn exchange(fabric: Fabric, form: Form, bytes: usize) -> ProgramResult<f64
     Ok(best)
 }
 
-/// What an exchange with computing in it took at best, in nanoseconds.
+/// The best times of an exchange with computing in it, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 struct Overlapped {
     /// The start.
@@ -62,7 +62,7 @@ struct Overlapped {
     step: f64,
 }
 
-/// Measures an exchange in which both compute for `compute` and rank 1 is late by `late`.
+/// Measures an exchange in which both ranks compute for `compute` and rank 1 is late by `late`.
 async fn overlapped(
     fabric: Fabric,
     form: Form,
@@ -92,7 +92,8 @@ async fn overlapped(
     Ok(best)
 }
 
-/// Returns the microseconds to make an exchange with 26 neighbours, of 1 KiB each.
+/// Returns the microseconds that creating an exchange with 26 neighbours takes, with blocks of 1
+/// KiB.
 async fn making(fabric: Fabric, form: Form) -> ProgramResult<f64> {
     let group = Group::world(&fabric).await?;
     let grid = Cartesian::new(&[2, 2, 1], &[true, true, true])?;
@@ -116,7 +117,7 @@ fn nanos(since: Instant) -> f64 {
     since.elapsed().as_secs_f64() * 1e9
 }
 
-/// Keeps the CPU busy. Returns for how long, in nanoseconds.
+/// Keeps the CPU busy for `time`. Returns how long that took, in nanoseconds.
 fn spin(time: Duration) -> f64 {
     let begun = Instant::now();
     while begun.elapsed() < time {
@@ -125,7 +126,7 @@ fn spin(time: Duration) -> f64 {
     nanos(begun)
 }
 
-/// Returns the nanoseconds of a word's way from one thread to another and back, the fastest of many
+/// Returns the nanoseconds of a word's round trip between two threads, in the fastest of many
 /// batches.
 fn ping_pong() -> f64 {
     #[repr(align(128))]

@@ -1,8 +1,9 @@
 //! What a pair of lock and unlock costs over shared memory: `cargo example lock_cost --release`.
 //!
-//! First a remote idle lock, its home asleep outside the fabric; the fastest of many batches, three
-//! million pairs in all. Then sixteen ranks that all want it exclusively, beside as many threads
-//! and a mutex of the standard library. The same for the other locks.
+//! First a remote idle lock whose home is asleep outside the fabric: the fastest of many batches,
+//! three million pairs in all. Then sixteen ranks that all want the lock exclusively, compared with
+//! as many threads on a mutex of the standard library. The other locks are measured in the same
+//! way.
 
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
 use rma_lock::{
@@ -28,10 +29,10 @@ const BATCHES: usize = 300;
 const CONTENDERS: usize = 16;
 const CONTENDED_PAIRS: u32 = 20_000;
 
-/// What is repeated.
+/// The pair of calls that is repeated.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Pair {
-    /// The machine's two read-modify-writes, on a word of rank 0: what no reader can fall below.
+    /// Two of the machine's read-modify-writes on a word of rank 0: no reader can take less.
     Limit,
     /// [`Pair::Limit`] with four plain stores to another line, as many as a reader publishes.
     LimitPublished,
@@ -39,20 +40,20 @@ enum Pair {
     Exclusive,
     /// Shared, without `release`.
     Dropped,
-    /// Exclusive, and a put of 8 bytes between.
+    /// Exclusive, with an 8-byte put in between.
     Put,
-    /// Memory under the lock: exclusive, and a store through a reference between.
+    /// Memory under the lock: exclusive, with a store through a reference in between.
     Stored,
-    /// Memory under the lock: exclusive, and a put of 8 bytes by the guard between.
+    /// Memory under the lock: exclusive, with an 8-byte put by the guard in between.
     Copied,
 }
 
-/// A lock, and what is measured of it.
+/// A lock and its measurements.
 struct Measured {
     name: &'static str,
-    /// Nanoseconds of a pair by rank 0 alone.
+    /// The nanoseconds of a pair by rank 0 alone.
     alone: fn(Pair) -> Result<f64, JobError>,
-    /// The time from the barrier before to the barrier after, of ranks that all lock exclusively.
+    /// The time from the barrier before to the barrier after, with ranks that all lock exclusively.
     contended: fn() -> Result<Duration, JobError>,
 }
 
@@ -77,7 +78,7 @@ impl Measured {
 struct Line(AtomicU64);
 
 /// Repeats a pair on rank 0. Returns the nanoseconds of one in the fastest batch, which other work
-/// of the machine is least likely to have disturbed.
+/// on the machine is least likely to have disturbed.
 async fn alone<L: Excludes>(fabric: Fabric, pair: Pair, asleep: Arc<Barrier>) -> ProgramResult<f64> {
     let mut world = Group::world(&fabric).await?;
     let lock = L::symmetric(&fabric, HOME).await?;

@@ -1,7 +1,7 @@
 //! How long a wave of readers takes: all ranks take the lock shared and release it, in virtual time
 //! on FX100 with latencies only.
 //!
-//! `node_waves NODES RANKS_PER_NODE LOCK`, where a lock is one of [`LockKind`], such as `by-node`
+//! `node_waves NODES RANKS_PER_NODE LOCK`, where `LOCK` is a [`LockKind`], such as `by-node`
 //! or `tree-64`; without arguments, 128 nodes of 8 ranks with a flat lock, one by node and one in a
 //! tree.
 

@@ -1,10 +1,10 @@
-//! What control queues cost over shared memory, beside the plain fabric:
+//! What control queues cost over shared memory, compared with the plain fabric:
 //! `cargo example queue_cost --release`.
 //!
-//! Two processes (threads with `--threads`); each figure is the least of many samples, in ns.
+//! Two processes (threads with `--threads`); each figure is the smallest of many samples, in ns.
 //!
-//! * `put + notice`: one 8-byte put with a notice to the other rank, which takes it, as the posting
-//!   rank alone pays for it.
+//! * `put + notice`: one 8-byte put with a notice that the other rank takes; the cost to the
+//!   posting rank alone.
 //! * `one way`: half a round trip of puts with notices, both ranks running.
 //! * `release`: rank 0 puts with SPS; the command of rank 1's session queue that this releases puts
 //!   8 bytes to rank 0, which waits for them.
@@ -17,7 +17,7 @@ use std::{process::ExitCode, time::Instant};
 use tofu2_sim::shm::{Launcher, Threads, block_on, run_rank_with};
 
 const MEMORY: Stadd = Stadd::fixed(1);
-/// Operations in a sample: fewer than a receive queue holds.
+/// The number of operations in a sample, fewer than a receive queue holds.
 const TIMES: u64 = 1000;
 const SAMPLES: usize = 300;
 
@@ -58,7 +58,7 @@ async fn measure(fabric: Fabric) -> ProgramResult<()> {
     let put = |value| Command::PutInline { to: name(other.number(), 0), bytes: Inline::word(value), at: MEMORY + 64 };
     let from_memory = Command::put(name(other.number(), 0), MEMORY + 128, MEMORY + 64, 8);
 
-    // What the poster pays.
+    // The cost to the poster.
     let mut least = [f64::MAX; 3];
     for _ in 0..SAMPLES {
         for (form, least) in least.iter_mut().enumerate() {
@@ -87,7 +87,7 @@ async fn measure(fabric: Fabric) -> ProgramResult<()> {
     }
     let [raw, inline, memory] = least;
 
-    // One way, both ways.
+    // Round trips, for the time of one way.
     let mut one_way = [f64::MAX; 2];
     for _ in 0..SAMPLES / 3 {
         for (form, least) in one_way.iter_mut().enumerate() {

@@ -1,5 +1,5 @@
-//! Does code as in the lock paper's Figure 5 run at tens of thousands of nodes? Both forms of the
-//! stencil on the modelled FX100, 8 ranks on each node, latency-only network:
+//! Does code like that in the lock paper's Figure 5 run on tens of thousands of nodes? Both forms
+//! of the stencil on the modelled FX100, 8 ranks on each node, latency-only network:
 //! `cargo example stencil_scale --release -- [RANKS…]`.
 
 use rdma_fabric::Program;

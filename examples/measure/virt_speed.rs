@@ -9,7 +9,7 @@
 //! * `lock`: 128 nodes of FX100 with 1, 8 and 32 ranks each, routers, 1000 pairs.
 //! * `queues`: 512 nodes of FX100; each rank has a full session queue whose puts release each other
 //!   all over the machine, with notices. 20,000 commands per rank, latency-only network and
-//!   routers. And what an open queue costs in memory.
+//!   routers. Also reports the memory that an open queue takes.
 
 use rdma_fabric::{
     Deps, Fabric, ProgramResult, Rank, RemoteAddr,
@@ -18,7 +18,7 @@ use rdma_fabric::{
 use std::error::Error;
 use tofu2_sim::virt::{Folding, Job, NetworkModel, Platform, Run, System, Torus};
 
-/// Makes so many pairs of fetch-adds on a word of rank 0.
+/// Makes `pairs` pairs of fetch-adds on a word of rank 0.
 async fn pairs(fabric: Fabric, pairs: u32) -> ProgramResult<()> {
     let home = fabric.alloc_symmetric(64).await?;
     let addr = RemoteAddr { rank: Rank::new(0), region: home.key(), offset: 0 };
@@ -27,7 +27,7 @@ async fn pairs(fabric: Fabric, pairs: u32) -> ProgramResult<()> {
         fabric.fetch_add(&word, 1).await?;
         fabric.fetch_add(&word, u64::MAX).await?;
     }
-    // Ranks may not take away the home's memory under the others.
+    // Rank 0 must not drop its memory while others still use it.
     if fabric.rank().number() == 0 {
         let own = fabric.local_word::<u64>(addr)?;
         let mut left = fabric.ranks() as u64 - 1;
@@ -42,7 +42,7 @@ async fn pairs(fabric: Fabric, pairs: u32) -> ProgramResult<()> {
 }
 
 /// Posts `commands` puts of 8 bytes on a full session queue. Each leaves a notice several hops away
-/// and releases one there; 8 of each rank are under way at any time.
+/// and releases one put there; 8 puts of each rank are in flight at any time.
 async fn full_queues(fabric: Fabric, commands: u32) -> ProgramResult<()> {
     let home = fabric.alloc_symmetric(64).await?;
     let spec = QueueSpec { mrq_depth: 1 << 14, ..QueueSpec::new(QueueMode::Session) };
@@ -64,7 +64,7 @@ async fn full_queues(fabric: Fabric, commands: u32) -> ProgramResult<()> {
     Ok(())
 }
 
-/// Opens so many queues.
+/// Opens `queues` queues.
 async fn idle_queues(fabric: Fabric, queues: usize) -> ProgramResult<()> {
     let open = (0..queues).map(|_| fabric.open_queue(QueueSpec::new(QueueMode::Session)));
     let queues = open.collect::<Result<Vec<_>, _>>()?;

@@ -1,5 +1,5 @@
-//! A protocol of one's own, from its first lines to its exploration: many ranks send, one receives,
-//! all learn the sum. `docs/learn/own-protocol.md` tells the story.
+//! A new protocol, from its first lines to its exploration: many ranks send, one receives, all
+//! learn the sum. `docs/learn/own-protocol.md` explains it.
 //!
 //! ```text
 //! cargo example own_protocol -- --ranks 4
@@ -122,14 +122,14 @@ pub async fn sum(fabric: &Fabric, mistake: Option<Mistake>) -> ProgramResult<u64
     Ok(sum)
 }
 
-/// What can be forgotten.
+/// What a program can forget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mistake {
     /// A flush between two puts.
     Flush,
     /// That a word which several ranks change needs an atomic.
     Atomic,
-    /// To look for what is wanted, and not for a sign that it may come.
+    /// To wait for the message itself, not for a sign that it may come.
     Check,
     /// That others still use this rank's memory.
     Region,

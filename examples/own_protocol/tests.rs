@@ -1,5 +1,5 @@
-//! The page about protocols of one's own: what it shows is what runs, and what it says comes out
-//! does.
+//! Tests of the page about writing a protocol: the code that it shows is the code that runs, and
+//! the output that it shows is what comes out.
 
 use super::{Mistake, add_up, explored, in_steps, invariants, with_a_death, without_flushes};
 use onesided::{
@@ -14,10 +14,10 @@ use onesided::{
 use rdma_fabric::Fabric;
 
 const PAGE: &str = include_str!("../../docs/learn/own-protocol.md");
-/// What the page quotes.
+/// The files that the page quotes.
 const QUOTED: [&str; 2] = [include_str!("main.rs"), include_str!("tests.rs")];
 
-/// The blocks of the page in this language.
+/// Returns the page's code blocks in `language`.
 fn blocks(language: &str) -> Vec<&'static str> {
     let fence = format!("```{language}\n");
     let blocks: Vec<_> = PAGE.split(&fence).skip(1).filter_map(|rest| rest.split("```").next()).collect();
@@ -38,7 +38,8 @@ fn all_code_of_the_page_is_compiled() {
     }
 }
 
-/// A line of the page that ends in an ellipsis goes on.
+/// Checks that `report` is what the page shows for `option`. A line of the page that ends in an
+/// ellipsis is only a beginning.
 fn told(report: &Report, option: &str) {
     let block =
         blocks("console").into_iter().find(|block| block.lines().next().is_some_and(|first| first.ends_with(option)));
@@ -84,7 +85,7 @@ fn each_mistake_is_found() {
     assert!(simulated(Some(Mistake::Atomic), 0).unwrap_err().starts_with("deadlock"));
     assert!(simulated(Some(Mistake::Check), 0).unwrap_err().contains("the sum is 0"));
     assert!(simulated(Some(Mistake::Region), 0).unwrap_err().contains("was deregistered"));
-    // Nobody is in a hurry here: that is why there is an explorer.
+    // No put overtakes another here: that is why there is an explorer.
     assert_eq!(simulated(Some(Mistake::Flush), 0), Ok(vec![6; 4]));
 }
 

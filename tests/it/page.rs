@@ -1,9 +1,10 @@
-//! Parts of pages under `docs/` that the suite writes: between two markers, compared with what was
-//! found, or replaced.
+//! Parts of pages under `docs/`, each between two markers, that the suite compares with its
+//! results, or replaces.
 
 use std::{env, fs, path::PathBuf};
 
-/// Set to rewrite instead of compare; `cargo xtask` does.
+/// The variable that makes the suite rewrite parts instead of comparing them; `cargo xtask` sets
+/// it.
 pub(crate) const WRITE: &str = "CONFORMANCE_WRITE";
 
 fn path(page: &str) -> PathBuf {
@@ -15,7 +16,7 @@ pub(crate) fn read(page: &str) -> String {
     fs::read_to_string(path(page)).unwrap_or_else(|error| panic!("{page}: {error}"))
 }
 
-/// A page and the name of a part: `<!-- begin NAME … -->` to `<!-- end NAME -->`.
+/// A part of a page, from `<!-- begin NAME … -->` to `<!-- end NAME -->`.
 pub(crate) struct Part {
     pub(crate) page: &'static str,
     pub(crate) name: &'static str,
@@ -32,7 +33,7 @@ impl Part {
         (&text[..start], &text[start..stop], &text[stop..])
     }
 
-    /// Puts `found` into the part.
+    /// Replaces the part with `found`.
     pub(crate) fn write(&self, found: &str) {
         let text = read(self.page);
         let (before, _, after) = self.split(&text);
@@ -41,8 +42,7 @@ impl Part {
         println!("{} rewritten: {}", self.page, self.name);
     }
 
-    /// Compares the part with what was `found`, or puts that there if [`WRITE`] is set, as
-    /// `command` does.
+    /// Compares the part with `found`, or replaces it if [`WRITE`] is set, as `command` does.
     pub(crate) fn settle(&self, found: &str, command: &str) {
         if env::var_os(WRITE).is_some() {
             return self.write(found);

@@ -1,4 +1,4 @@
-//! Ranks under tokio: every kind of wait, on both of its runtimes, beside blocking calls.
+//! Ranks under tokio: every kind of wait, on both of its runtimes, next to blocking calls.
 
 use onesided::{
     Deps, Fabric, FabricError, Group, ProgramResult, Rank,
@@ -9,7 +9,8 @@ use onesided::{
 use std::{future::Future, sync::Arc, time::Duration};
 use tokio::runtime::{Builder, Runtime};
 
-/// Runs `rank` on `ranks` thread ranks, each with a runtime of its own of either kind.
+/// Runs `rank` on `ranks` ranks that are threads, each with a runtime of its own, once for each
+/// kind.
 fn on_both_runtimes<Fut>(ranks: usize, rank: impl Fn(Fabric) -> Fut + Sync) -> Result<(), onesided::sim::JobError>
 where
     Fut: Future<Output = ProgramResult<()>>,
@@ -21,7 +22,7 @@ where
     for kind in kinds {
         Threads::new(ranks).segment_bytes(1 << 20).run_with(|fabric| {
             let guarded = async { tokio::time::timeout(Duration::from_secs(20), rank(fabric)).await };
-            // A hang is an error that names itself.
+            // A hang becomes an error that says so.
             kind()?.block_on(guarded).unwrap_or_else(|_| Err("nothing happened for 20 s".into()))
         })?;
     }
@@ -40,7 +41,7 @@ fn words_and_notices_wake_tasks() {
         let word = fabric.local_word::<u64>(region.at(fabric.rank(), 0))?;
         let theirs = fabric.remote_span::<u64>(region.at(peer(&fabric), 0), 1)?;
         for round in 1..=200u64 {
-            // Now and then long enough to be asleep.
+            // Now and then long enough for the peer to fall asleep.
             if round % 20 == 0 && fabric.rank() == Rank::new(0) {
                 tokio::time::sleep(Duration::from_millis(2)).await;
             }
@@ -83,7 +84,7 @@ fn many_tasks_of_one_rank_wait_at_once() {
     on_both_runtimes(2, mailboxes).unwrap();
 }
 
-/// What one task arms leaves in the wait of another that was asleep by then.
+/// What one task arms leaves in the wait of another that was already asleep.
 #[test]
 fn a_tasks_wait_sends_what_another_task_started() {
     let two_requests = |fabric: Fabric| async move {
@@ -107,7 +108,7 @@ fn a_tasks_wait_sends_what_another_task_started() {
             tokio::time::sleep(Duration::from_millis(5)).await;
             send_a.start().await?;
             receive_a.start().await?;
-            // No call of ours until the other task has ended.
+            // This task makes no call until the other one has ended.
             waits.await??;
         } else {
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -151,7 +152,7 @@ fn deadlines_and_dropped_waits() {
         let word = fabric.local_word::<u64>(region.at(fabric.rank(), 0))?;
         let theirs = fabric.remote_word::<u64>(region.at(peer(&fabric), 0))?;
         for round in 1..=5u64 {
-            // Ours and tokio's.
+            // Our deadline, then tokio's.
             let never = fabric.wait_until(&word, Deps::All, |value| value == u64::MAX);
             assert!(fabric.before(fabric.now() + Duration::from_millis(3), never).await.is_none());
             let never = fabric.wait_until(&word, Deps::All, |value| value == u64::MAX);
@@ -176,7 +177,7 @@ fn blocking_calls_stand_beside_tasks() {
             .map_err(|refused| format!("refused: {refused:?}"))?;
         assert!(handle.test(), "shared memory finishes what it posts");
         assert_eq!(handle.wait()?, [7]);
-        // A thread of its own may block in a wait of the same rank.
+        // A separate thread may block in a wait of the same rank.
         let word = fabric.local_word::<u64>(region.at(fabric.rank(), 0))?;
         let theirs = fabric.clone();
         let blocked = std::thread::spawn(move || {

@@ -1,6 +1,6 @@
-//! What a library with a C interface needs: a provider that is chosen by a string at run time,
-//! calls that wait by `block_on`, arrays of the caller, errors as codes. The C program calls
-//! nothing but `extern "C"` functions.
+//! What a library with a C interface needs: a provider chosen by a string at run time, calls that
+//! wait by `block_on`, arrays of the caller, and errors as codes. The C program calls nothing but
+//! `extern "C"` functions.
 
 #![allow(unsafe_code)]
 
@@ -16,7 +16,7 @@ mod library {
         slice,
     };
 
-    /// What `c_open` gives.
+    /// The handle that `c_open` gives.
     pub(crate) struct OpenRank {
         fabric: Fabric,
         world: Group,
@@ -28,10 +28,10 @@ mod library {
     pub(crate) const LOST: c_int = 2;
 
     thread_local! {
-        /// What the last call that failed said.
+        /// The message of the last call that failed.
         static SAID: RefCell<String> = const { RefCell::new(String::new()) };
-        /// The rank that this thread is, where ranks are threads: a program that starts them says
-        /// so.
+        /// The rank that this thread is, where ranks are threads; the program that starts them sets
+        /// it.
         static HERE: Cell<Option<Fabric>> = const { Cell::new(None) };
     }
 
@@ -79,7 +79,7 @@ mod library {
     }
 
     /// # Safety
-    /// `rank` is of `c_open`, and is used by no call after this.
+    /// `rank` comes from `c_open`, and is used by no call after this.
     pub(crate) unsafe extern "C" fn c_close(rank: *mut OpenRank) -> c_int {
         // SAFETY: as the caller promises.
         let mut rank = unsafe { Box::from_raw(rank) };
@@ -87,14 +87,14 @@ mod library {
     }
 
     /// # Safety
-    /// `rank` is of `c_open` and open.
+    /// `rank` comes from `c_open` and open.
     pub(crate) unsafe extern "C" fn c_rank(rank: *const OpenRank) -> c_int {
         // SAFETY: as the caller promises.
         unsafe { &*rank }.fabric.rank().number() as c_int
     }
 
     /// # Safety
-    /// `rank` is of `c_open` and open; `values` has `count` elements.
+    /// `rank` comes from `c_open` and open; `values` has `count` elements.
     pub(crate) unsafe extern "C" fn c_put(
         rank: *mut OpenRank,
         to: u32,
@@ -114,7 +114,7 @@ mod library {
     }
 
     /// # Safety
-    /// `rank` is of `c_open` and open; `values` has room for `count` elements.
+    /// `rank` comes from `c_open` and open; `values` has room for `count` elements.
     pub(crate) unsafe extern "C" fn c_get(
         rank: *mut OpenRank,
         from: u32,
@@ -132,7 +132,7 @@ mod library {
     }
 
     /// # Safety
-    /// `rank` is of `c_open` and open; `before` is writable.
+    /// `rank` comes from `c_open` and open; `before` is writable.
     pub(crate) unsafe extern "C" fn c_add(rank: *mut OpenRank, to: u32, at: usize, by: u64, before: *mut u64) -> c_int {
         // SAFETY: as the caller promises.
         let rank = unsafe { &*rank };
@@ -144,10 +144,10 @@ mod library {
         code(added, |old| unsafe { before.write(old) })
     }
 
-    /// Waits until the rank's own word is at least so much.
+    /// Waits until the rank's own word is at least `least`.
     ///
     /// # Safety
-    /// `rank` is of `c_open` and open.
+    /// `rank` comes from `c_open` and open.
     pub(crate) unsafe extern "C" fn c_wait(rank: *mut OpenRank, at: usize, least: u64) -> c_int {
         // SAFETY: as the caller promises.
         let rank = unsafe { &*rank };
@@ -158,7 +158,7 @@ mod library {
         code(waited, drop)
     }
 
-    /// Copies what the last call that failed on this thread said: at most `room` bytes,
+    /// Copies the message of the last call that failed on this thread: at most `room` bytes,
     /// zero-terminated.
     ///
     /// # Safety
@@ -187,19 +187,19 @@ mod caller {
 
     fn said() -> String {
         let mut text = [0; 200];
-        // SAFETY: it has that many bytes.
+        // SAFETY: `text` has that many bytes.
         unsafe {
             c_said(text.as_mut_ptr(), text.len());
             CStr::from_ptr(text.as_ptr()).to_string_lossy().into_owned()
         }
     }
 
-    /// Computes a sum, and a ring of arrays of `ranks` ranks, of which the last may end in the
-    /// middle of it.
+    /// Computes a sum, and passes arrays around a ring of `ranks` ranks, the last of which may end
+    /// in the middle of it.
     pub(crate) fn ring(fabric: &str, ranks: u32, last_dies: bool) -> c_int {
         let (name, mut rank) = (CString::new(fabric).expect("a name"), null_mut());
-        // SAFETY: all pointers are of locals that outlive the call, and as long as is said; `rank`
-        // is open until it is closed.
+        // SAFETY: all pointers are to locals that outlive the call and are as long as stated;
+        // `rank` is open until it is closed.
         unsafe {
             let opened = c_open(name.as_ptr(), 16 + 8 * FLOATS, &mut rank);
             if opened != OK {

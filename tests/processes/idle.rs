@@ -1,4 +1,4 @@
-//! A rank that waits burns no CPU, whoever runs its futures.
+//! A rank that waits burns no CPU, whatever runs its futures.
 
 use onesided::{
     Deps, Fabric, Group, ProgramResult, Rank,
@@ -15,8 +15,8 @@ fn cpu_time() -> Duration {
     Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec.unsigned_abs() as u32)
 }
 
-/// Rank 0 waits for a word in several tasks' worth of futures; rank 1 sleeps outside the fabric and
-/// then writes it.
+/// Waits for a word on rank 0, while rank 1 sleeps outside the fabric and then writes it. Returns
+/// the CPU time that rank 0's wait burnt.
 async fn wait(fabric: Fabric) -> ProgramResult<Duration> {
     let mut world = Group::world(&fabric).await?;
     let region = fabric.alloc_symmetric(8).await?;

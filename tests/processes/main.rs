@@ -1,8 +1,8 @@
-//! What needs a process to itself: programs that this binary is when it is started with their name,
-//! libraries whose callers own `main`, and CPU time.
+//! Tests that need a process to themselves: of programs that this binary runs when it is started
+//! with their name, of libraries whose callers own `main`, and of CPU time.
 //!
-//! Without a program's name the binary runs its cases one after the other, those that have its
-//! first argument in their names.
+//! Without a program's name, the binary runs, one after the other, the cases whose names contain
+//! its first argument.
 
 mod c_boundary;
 #[cfg(target_os = "linux")]
@@ -11,8 +11,8 @@ mod launch_options;
 
 use std::process::{Command, ExitCode, Output};
 
-/// Runs this binary with these words, without any setting of a job around it; also returns what it
-/// wrote, standard output first.
+/// Runs this binary with these words, without the settings of a surrounding job. Also returns what
+/// it wrote, standard output first.
 fn started(words: &[&str]) -> (Output, String) {
     let mut command = Command::new(std::env::current_exe().expect("own path"));
     for setting in ["ONESIDED_JOB", "ONESIDED_STUCK_AFTER"] {

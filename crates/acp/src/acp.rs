@@ -13,7 +13,7 @@ use core::{
     future::Future,
     sync::atomic::{AtomicU32, Ordering::Relaxed},
 };
-use rdma_fabric::{Fabric, Group, Rank, provider::Boxed};
+use rdma_fabric::{Fabric, Group, Pod, Rank, provider::Boxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// One rank's access to the global memory of a job.
@@ -64,7 +64,7 @@ impl Acp {
                 return Err(AcpError::option("ranks", "at most 2097151", fabric.ranks()));
             }
             let mut world = Group::world(&fabric).await?;
-            let layout = Layout::new(&options);
+            let layout = Layout::new(&fabric, &options);
             let memory = fabric.alloc_symmetric(layout.bytes()).await?;
             let resolver = Resolver::new(&fabric, layout, memory.key(), None);
             let state = State::new(memory, fabric.rank(), resolver, &options)?;
@@ -123,7 +123,7 @@ impl Acp {
         }
         let same = numbers.iter().enumerate().all(|(place, number)| place == *number as usize);
         let places = (!same).then(|| places.into_iter().flatten().collect());
-        let layout = Layout::new(&self.inner.options);
+        let layout = Layout::new(fabric, &self.inner.options);
         // What peers still have under way has ended, since they have completed it.
         let memory = fabric.alloc_symmetric(layout.bytes()).await?;
         let resolver = Resolver::new(fabric, layout, memory.key(), places);
@@ -147,6 +147,14 @@ impl Acp {
             Ok(met?)
         });
         met
+    }
+
+    /// Returns what all ranks give, in the order of the fabric's ranks. Collective.
+    pub(crate) async fn gather<T: Pod + Unpin>(&self, what: &'static str, value: T) -> Result<Vec<T>> {
+        let mut world = self.take_world(what)?;
+        let gathered = self.while_serving(world.allgather(value)).await;
+        self.give_world(world);
+        Ok(gathered?)
     }
 
     fn take_world(&self, what: &'static str) -> Result<Group> {

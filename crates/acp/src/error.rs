@@ -52,6 +52,41 @@ pub enum AcpError {
         /// The number of entries.
         limit: usize,
     },
+    /// No free block of the rank's heap is large enough.
+    #[error("the heap of {rank} has no {bytes} bytes left in one piece")]
+    HeapExhausted {
+        /// The heap's owner.
+        rank: Rank,
+        /// The bytes asked for.
+        bytes: u64,
+    },
+    /// The address is not where an allocation in a heap starts; or it was one, and has been freed.
+    #[error("{address} is not the start of anything allocated")]
+    NotAllocated {
+        /// The address.
+        address: GlobalAddress,
+    },
+    /// The words there make no sense: somebody has written over them.
+    #[error("the words at {address} have been overwritten")]
+    Damaged {
+        /// Where they are.
+        address: GlobalAddress,
+    },
+    /// The container has no such position; nothing has changed.
+    #[error("there is no position {position} in {len} elements")]
+    OutOfRange {
+        /// The position asked for, or the end of the range.
+        position: u64,
+        /// The number of elements.
+        len: u64,
+    },
+    /// A collective call made nothing, because this rank could not register its part, or asked for
+    /// something else.
+    #[error("{rank} has no memory for its part, or has asked for something else")]
+    NoPart {
+        /// The rank.
+        rank: Rank,
+    },
     /// There is no such colour.
     #[error("there is no colour {colour}: there are {colours}")]
     NoSuchColour {

@@ -9,7 +9,9 @@
 //!
 //! # Start
 //! [`Acp::init`] at all ranks; [`Acp::starter`] memory to tell each other addresses in;
-//! [`Acp::allocate`] and [`Acp::register`] for more; [`Acp::complete`].
+//! [`Acp::allocate`] and [`Acp::register`] for more; [`Acp::complete`]. [`Acp::malloc`] allocates in
+//! any rank's heap, where containers such as [`Vector`] and [`Deque`] are; a [`WorkSpace`] is one
+//! array over all ranks.
 //!
 //! # Source
 //! T. Nose, Y. Ajima, K. Saga, N. Shida, S. Sumimoto: Performance optimisation of the ACP library
@@ -19,6 +21,8 @@
 
 mod acp;
 mod address;
+mod amo;
+mod container;
 mod delegation;
 mod directory;
 mod engine;
@@ -38,6 +42,7 @@ mod values;
 
 pub use acp::Acp;
 pub use address::{GlobalAddress, MAX_COLOURS, MAX_RANKS, MAX_REGION_BYTES};
+pub use container::{Arrangement, Circular, Cursor, Deque, Linear, Sequence, Striping, Vector, WorkSpace};
 pub use error::{AcpError, OptionError, OutOfBounds, Result};
 pub use memory::{Key, RegisterError};
 pub use options::{Atomics, Mode, Options, Threads};

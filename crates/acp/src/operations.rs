@@ -1,16 +1,14 @@
 //! Copies and atomics between any two addresses, in the order that their caller asks for.
 
 use crate::{
-    Acp, AcpError, GlobalAddress, Handle, Order, Result,
-    delegation::{Request, delegate},
-    engine::{Flight, Kind, atomic, copy},
+    Acp, AcpError, Atomics, GlobalAddress, Handle, Order, Result,
+    engine::{Kind, atomic, atomic_by_cpu, copy},
     queue::{Command, more_complete},
     soon::soon,
     state::State,
 };
 use core::{
     future::{Future, poll_fn},
-    pin::pin,
     task::{Context, Poll, Waker},
 };
 use rdma_fabric::{Amo, AtomicWord, Fabric, join, provider::SHORT};
@@ -42,7 +40,7 @@ impl Acp {
                     }
                     let me = self.rank();
                     if to.rank() != me && from.rank() != me && !self.fabric().caps().third_party_copy {
-                        return self.delegated(to, from, bytes, order).await;
+                        return self.delegated_copy(to, from, bytes, order).await;
                     }
                     self.room().await?;
                     let (to_span, from_span) = (self.span(to, bytes).await?, self.span(from, bytes).await?);
@@ -84,11 +82,19 @@ impl Acp {
                     if self.is_queued() {
                         return self.queued(Command::atomic(to, word, amo, order)).await;
                     }
+                    let is_own = word.rank() == self.rank();
+                    let by_cpu = is_own && (self.delegates_atomics() || self.options().atomics == Atomics::LocalByCpu);
+                    if !is_own && self.delegates_atomics() {
+                        return self.delegated_atomic(to, word, amo, order).await;
+                    }
                     self.room().await?;
                     let (to, word) = (self.word::<W>(to).await?, self.word::<W>(word).await?);
                     self.with(|state| {
                         let flush_first = state.engine.must_flush(self.fabric(), order);
-                        let flight: Flight = atomic(self.fabric(), to, word, amo, flush_first);
+                        let flight = match by_cpu {
+                            true => atomic_by_cpu(self.fabric(), to, word, amo, flush_first),
+                            false => atomic(self.fabric(), to, word, amo, flush_first),
+                        };
                         state.engine.issue(Kind::Atomic, flight, order)
                     })
                 }))
@@ -173,7 +179,7 @@ impl Acp {
     }
 
     /// Waits until one more operation may be under way.
-    async fn room(&self) -> Result<()> {
+    pub(crate) async fn room(&self) -> Result<()> {
         self.fewer_than(self.options().depth).await
     }
 
@@ -192,43 +198,10 @@ impl Acp {
         .await
     }
 
-    /// Awaits something, and meanwhile serves other ranks where the network leaves something to
-    /// them.
-    pub(crate) async fn while_serving<F: Future>(&self, future: F) -> F::Output {
-        let mut future = pin!(future);
-        poll_fn(|cx| {
-            let poll = future.as_mut().poll(cx);
-            if poll.is_pending() {
-                // On another thread than its own it can't have been called at all.
-                let _ = self.with(|state| state.poll_server(cx));
-            }
-            poll
-        })
-        .await
-    }
-
-    /// Has a copy between other ranks' memory carried out by the destination's rank.
-    async fn delegated(&self, to: GlobalAddress, from: GlobalAddress, bytes: usize, order: Order) -> Result<Handle> {
-        // What the server would refuse is refused here, before anything is sent.
-        self.span(to, bytes).await?;
-        self.span(from, bytes).await?;
-        loop {
-            self.room().await?;
-            let issued = self.try_with(|state| {
-                let Some(reply) = state.replies.take() else { return Ok(None) };
-                let flush_first = state.engine.must_flush(self.fabric(), order);
-                let request = Request::Copy { to, from, bytes: bytes as u64 };
-                let flight = delegate(&state.memory, state.me, to.rank(), request, reply, flush_first)?;
-                let pair = (from.rank().number(), to.rank().number());
-                let kind = Kind::Delegated { pair, server: to.rank().number() };
-                Ok(Some(state.engine.issue(kind, flight, order)))
-            })?;
-            if let Some(handle) = issued {
-                return Ok(handle);
-            }
-            let under_way = self.with(|state| state.engine.len())?;
-            self.fewer_than(under_way).await?;
-        }
+    /// Waits until one operation fewer is under way.
+    pub(crate) async fn one_fewer(&self) -> Result<()> {
+        let under_way = self.with(|state| state.engine.len())?;
+        self.fewer_than(under_way.max(1)).await
     }
 }
 

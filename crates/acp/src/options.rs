@@ -29,14 +29,18 @@ pub enum Mode {
     CommandQueue,
 }
 
-/// Who carries out atomics, in [`Mode::CommandQueue`].
+/// Who carries out atomics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Atomics {
-    /// The network, also where the word is the rank's own.
+    /// The network, also where the word is the rank's own; where the network has no atomics, as
+    /// [`Atomics::Delegated`].
     #[default]
     Network,
     /// The CPU where the word is the rank's own, otherwise the network.
     LocalByCpu,
+    /// The CPU of the word's rank: that rank's program, whenever it waits in a call of this crate,
+    /// or its helper in [`Mode::CommandQueue`].
+    Delegated,
 }
 
 /// What a job is given by [`Acp::init_with`](crate::Acp::init_with). All ranks give the same,
@@ -64,7 +68,7 @@ pub struct Options {
     /// In [`Mode::CommandQueue`]: whether descriptors are prepared, so that each command only fills
     /// in what differs.
     pub prepared: bool,
-    /// In [`Mode::CommandQueue`]: who carries out atomics.
+    /// Who carries out atomics.
     pub atomics: Atomics,
 }
 

@@ -7,8 +7,8 @@
 //! key. Its owner writes the key first and takes the length away first; so a peer that reads length,
 //! key and length again, and finds the same length, has a key that belonged to a region there.
 
-use crate::{Options, address::Tag};
-use rdma_fabric::RegionKey;
+use crate::{Options, address::Tag, delegation::Slots};
+use rdma_fabric::{Fabric, RegionKey};
 
 /// Areas start at multiples of this, so that no two share a cache line.
 const ALIGN: u64 = 64;
@@ -21,6 +21,7 @@ pub(crate) struct Layout {
     areas: [(u64, u64); Tag::FIRST_FREE as usize],
     /// Where requests by other ranks arrive.
     delegation: u64,
+    slots: Slots,
     /// Two lines by which a program and its helper wait for each other.
     queue: u64,
     directory: u64,
@@ -28,7 +29,8 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    pub(crate) fn new(options: &Options) -> Self {
+    pub(crate) fn new(fabric: &Fabric, options: &Options) -> Self {
+        let slots = Slots::of(fabric, options);
         let mut end = 0u64;
         let mut area = |bytes: usize| {
             let start = end;
@@ -37,10 +39,10 @@ impl Layout {
         };
         // In the order of the reserved tags.
         let areas = [options.starter_bytes, options.channel_bytes, options.heap_bytes].map(&mut area);
-        let (delegation, _) = area(crate::delegation::BYTES);
+        let (delegation, _) = area(slots.bytes());
         let (queue, _) = area(128);
         let (directory, _) = area(0);
-        Layout { areas, delegation, queue, directory, entries: options.regions as u64 }
+        Layout { areas, delegation, slots, queue, directory, entries: options.regions as u64 }
     }
 
     /// Returns the size of the allocation.
@@ -62,6 +64,11 @@ impl Layout {
     /// Returns where the area for delegation starts.
     pub(crate) fn delegation(&self) -> u64 {
         self.delegation
+    }
+
+    /// Returns how the slots for requests are used.
+    pub(crate) fn slots(&self) -> Slots {
+        self.slots
     }
 
     /// Returns where the words of the command queue are.

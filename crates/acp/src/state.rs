@@ -1,7 +1,8 @@
 //! What one rank knows: who it is, what it has registered and resolved, what it has under way.
 
 use crate::{
-    Mode, Options, Result,
+    GlobalAddress, Mode, Options, Result,
+    container::Unawaited,
     delegation::{self, Replies},
     directory::{OwnRegions, Resolver},
     engine::Engine,
@@ -21,6 +22,8 @@ pub(crate) struct State {
     pub(crate) engine: Engine,
     /// The words in which this rank awaits replies.
     pub(crate) replies: Arc<Replies>,
+    /// What was allocated in heaps, as long as no call has returned it.
+    pub(crate) unclaimed: Vec<(GlobalAddress, Unawaited)>,
     /// Serves other ranks whenever this one waits; `None` where the network leaves nothing to do.
     server: Option<Boxed<'static, Result<()>>>,
     /// The queue of the helper that carries out this rank's operations, in [`Mode::CommandQueue`].
@@ -33,11 +36,14 @@ impl State {
         let (mut queue, mut server) = (None, None);
         match options.mode {
             Mode::CommandQueue => queue = Some(CommandQueue::start(&memory, &world, me, options)?),
-            Mode::Direct if delegation::is_needed(fabric) => server = Some(delegation::serve(memory.fresh(fabric), me)),
+            Mode::Direct if delegation::is_needed(fabric, options) => {
+                server = Some(delegation::serve(memory.fresh(fabric), me))
+            }
             Mode::Direct => {}
         }
-        let (own, engine, replies) = (OwnRegions::new(), Engine::default(), Arc::default());
-        Ok(State { world, me, memory, own, engine, replies, server, queue })
+        let (own, engine, replies, unclaimed) =
+            (OwnRegions::new(), Engine::default(), Replies::of_program(), Vec::new());
+        Ok(State { world, me, memory, own, engine, replies, unclaimed, server, queue })
     }
 
     /// Serves other ranks, as far as there is something to do.

@@ -81,11 +81,21 @@ impl Acp {
             },
             move || {
                 Box::pin(self.retried([word], move || async move {
+                    if self.delegates_atomics() {
+                        return self.delegated_fetch(word, amo).await;
+                    }
                     let word = self.word::<W>(word).await?;
                     Ok(self.fabric().atomic(&word, amo).await?)
                 }))
             },
         )
+    }
+
+    /// Writes elements, which are visible when the rank has been flushed.
+    pub(crate) async fn put<T: Pod>(&self, to: GlobalAddress, from: &[T]) -> Result<()> {
+        let from = bytemuck::cast_slice(from);
+        let span = self.span(to, from.len()).await?;
+        Ok(self.fabric().put_slice(&span, from).await?)
     }
 
     /// Reads directly; returns whether that was possible.

@@ -164,11 +164,12 @@ pub(crate) struct Info {
 }
 
 impl Arguments {
-    /// Parses the command line. On misuse says what is wrong and exits; exits, too, after what
-    /// `--help` and `--version` print.
+    /// Parses the command line. On misuse, prints what is wrong and exits; also exits after
+    /// printing for `--help` and `--version`.
     ///
     /// # Errors
-    /// If standard output takes no help. A reader that has seen enough is no error.
+    /// If the help can't be written to standard output. A reader that closes its end early is not
+    /// an error.
     pub(crate) fn from_command_line(given: impl IntoIterator<Item = OsString>) -> Result<Arguments, Box<dyn Error>> {
         Arguments::try_parse_from(without_lone_separator(given)).or_else(|told| {
             if !told.use_stderr() {
@@ -185,7 +186,7 @@ impl Arguments {
 }
 
 /// Leaves out a lone `--` of `reproduce`: `cargo reproduce -- --check` arrives as
-/// `onesided reproduce -- --check`, because the alias itself ends behind cargo's own separator.
+/// `onesided reproduce -- --check`, because the alias itself ends after cargo's own separator.
 /// `reproduce` has no positional arguments, so a `--` in it means nothing.
 fn without_lone_separator(given: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let given: Vec<OsString> = given.into_iter().collect();

@@ -7,7 +7,7 @@ use serde::Serialize;
 use std::{error::Error, fmt::Write as _, process::ExitCode};
 use tofu2_sim::shm::Threads;
 
-/// Returns what the fabric says about itself.
+/// Returns what the fabric reports about itself.
 async fn caps_of(fabric: Fabric) -> ProgramResult<Caps> {
     Ok(fabric.caps())
 }
@@ -15,14 +15,14 @@ async fn caps_of(fabric: Fabric) -> ProgramResult<Caps> {
 #[derive(Debug, Serialize)]
 struct MachineReport {
     machine: Machine,
-    /// Missing where the system does not tell.
+    /// Missing where the system does not report it.
     #[serde(skip_serializing_if = "Option::is_none")]
     placement: Option<placement::PlacementReport>,
     shared_memory: SharedMemory,
     platforms: Vec<Platform>,
 }
 
-/// The machine this runs on. What the system does not tell is `None`.
+/// The machine this runs on. What the system does not report is `None`.
 #[derive(Debug, Serialize)]
 struct Machine {
     cores: Option<usize>,
@@ -45,7 +45,7 @@ struct SharedMemory {
     strong_progress: bool,
     /// Between threads.
     register_existing: &'static str,
-    /// Between processes: what the probe says here.
+    /// Between processes, as the probe finds it here.
     register_existing_of_processes: &'static str,
     blocking_wait: bool,
     max_transfer_bytes: u64,

@@ -1,4 +1,4 @@
-//! The `onesided` command: start ranks, reproduce published figures, tell about the machine.
+//! The `onesided` command: starts ranks, reproduces published figures, describes the machine.
 
 #![forbid(unsafe_code)]
 

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use tofu2_sim::shm::{Bind, Placement};
 
-/// The CPUs of this machine and where ranks would be bound. What the system does not tell is left
+/// The CPUs of this machine and where ranks would be bound. What the system does not report is left
 /// out.
 #[derive(Debug, Serialize)]
 pub(crate) struct PlacementReport {
@@ -36,8 +36,8 @@ struct Cache {
     cpus: Vec<usize>,
 }
 
-/// Says where `ranks` ranks would be put, or as many as there are CPUs. `None` where the system
-/// does not tell which CPUs this process may use.
+/// Returns where `ranks` ranks would be put, by default as many as there are CPUs; `None` where the
+/// system does not report which CPUs this process may use.
 pub(crate) fn report(ranks: Option<usize>) -> Option<PlacementReport> {
     Placement::of_this_thread().ok().map(|placement| PlacementReport::of(&placement, ranks))
 }

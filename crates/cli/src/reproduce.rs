@@ -94,8 +94,8 @@ pub(crate) fn reproduce(options: &Reproduce) -> Result<ExitCode, Box<dyn Error>>
     Ok(ExitCode::SUCCESS)
 }
 
-/// The plans of the papers that are asked for. By paper. They run in this order, and their jobs are
-/// numbered through.
+/// The plans of the papers that are asked for. They run in this order, and their jobs are numbered
+/// consecutively.
 #[derive(Debug)]
 struct Plans {
     lock: Option<LockPlan>,
@@ -107,7 +107,7 @@ impl Plans {
     /// Returns the plans that the options ask for.
     ///
     /// # Errors
-    /// A `--trace-job` that leaves no timeline, in words.
+    /// A message if `--trace-job` names a job that leaves no timeline.
     fn of(options: &Reproduce) -> Result<Plans, String> {
         let papers = options.papers();
         let (shapes, seed) = (options.shapes.into(), options.seed);
@@ -163,7 +163,7 @@ impl Plans {
         self.lock.as_ref().map_or(0, LockPlan::jobs) + self.acp.as_ref().map_or(0, AcpPlan::jobs) + of_prdma
     }
 
-    /// Says what is less than in the papers, if anything is.
+    /// Returns what is less than in the papers, if anything is.
     fn less(&self) -> Option<String> {
         let lock = self.lock.as_ref().filter(|plan| plan.quick);
         let acp = self.acp.as_ref().filter(|plan| plan.quick);
@@ -176,10 +176,10 @@ impl Plans {
     }
 }
 
-/// The files that are asked for, open. What can't be written is known before the minutes that a
-/// simulation takes.
+/// The files that are asked for, open, so that what can't be written is known before the minutes
+/// that a simulation takes.
 struct Outputs {
-    /// Not for standard output.
+    /// `None` for standard output.
     json: Option<Output>,
     trace: Option<Output>,
     report: Option<Output>,

@@ -1,4 +1,4 @@
-//! The command as people meet it.
+//! The command as users see it.
 
 use std::process::{Command, Output};
 
@@ -72,7 +72,7 @@ fn what_cannot_be_written_is_known_before_the_simulation() {
     let (old, new) = (old.to_str().expect("a plain path"), directory.path().join("new"));
     let made = new.to_str().expect("a plain path");
     for (option, path) in [("--json", "/nonexistent/a"), ("--trace", "/nonexistent/a"), ("--report", "/dev/null/a")] {
-        // The good ones first: a look at them changes nothing.
+        // The good ones first: checking them changes nothing.
         let others = [("--json", old), ("--trace", made)].into_iter().filter(|(other, _)| *other != option);
         let others: Vec<&str> = others.flat_map(|(other, path)| [other, path]).collect();
         let (code, _, err) = told(&[&LONG[..], &["all"], &others, &[option, path]].concat());
@@ -112,7 +112,7 @@ fn full_and_closed_streams_are_survived() {
         assert_eq!(start(full().into(), full().into()).0, Some(2), "{arguments:?}");
         assert_eq!(start(Stdio::null(), closed().into()).0, Some(0), "{arguments:?}");
     }
-    // What it says on standard error meanwhile, and misuse.
+    // Progress on standard error, and misuse.
     for (arguments, code) in
         [(&["reproduce", "--paper", "prdma", "--quick"][..], 0), (&["run"], 2), (&["reproduce", "--paper", "xmp"], 2)]
     {

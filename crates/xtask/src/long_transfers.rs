@@ -1,8 +1,8 @@
 //! `cargo xtask long-transfers`: puts and gets around every size limit, on every provider, with
 //! real memory.
 //!
-//! The limits: what a Tofu2 command moves (2^24 - 1 bytes), what a call of the system moves (2^31 -
-//! 4096), what 31 and 32 bits count. Most bytes are zeros; those around the limits are marked.
+//! The limits: what a Tofu2 command moves (2^24 - 1 bytes), what a system call moves (2^31 - 4096),
+//! what 31 and 32 bits count. Most bytes are zeros; those around the limits are marked.
 
 use clap::Args;
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank, RemoteAddr};
@@ -33,7 +33,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     let chosen = options.length.map_or_else(|| LENGTHS.to_vec(), |len| vec![len]);
     let mut failed = 0;
     for len in chosen {
-        // Target, source and what is got, with some room for others.
+        // Target, source and the result of the get, with some room for other processes.
         let needed = 2 * len as u64 + len as u64 / 2 + (1 << 30);
         match available() {
             Some(available) if available < needed => {
@@ -64,7 +64,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
 type Provider = fn(usize, bool) -> Result<(), Box<dyn Error>>;
 const PROVIDERS: [(&str, Provider); 3] = [("threads", threads), ("processes", processes), ("virt", virt)];
 
-/// Room for the longest region and what comes beside it.
+/// Returns the room for the longest region and what comes with it.
 fn segment(len: usize) -> usize {
     len + (1 << 20)
 }
@@ -89,14 +89,14 @@ fn virt(len: usize, existing: bool) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Memory that can be had without swapping, in bytes.
+/// Returns the memory that is available without swapping, in bytes.
 fn available() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     line.trim().strip_suffix(" kB")?.parse().ok().map(|kib: u64| kib * 1024)
 }
 
-/// Offsets of marked bytes: both ends, and around each limit below `len`.
+/// Returns the offsets of marked bytes: both ends, and around each limit below `len`.
 fn marks(len: usize) -> Vec<usize> {
     let limits = [(1 << 24) - 1, 1 << 24, 0x7fff_0000, 0x7fff_f000, 1 << 31, 1 << 32];
     let around = limits.into_iter().flat_map(|limit: usize| [limit - 1, limit, limit + 1]);
@@ -106,7 +106,7 @@ fn marks(len: usize) -> Vec<usize> {
     marks
 }
 
-/// Rank 0 puts `len` bytes into rank 1's memory and gets them back.
+/// Puts `len` bytes from rank 0 into rank 1's memory, and gets them back.
 async fn long(fabric: Fabric, len: usize, existing: bool) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
     let owner = Rank::new(1);
@@ -154,7 +154,7 @@ async fn there_and_back(fabric: &Fabric, world: &mut Group, whole: RemoteAddr, l
     Ok(world.barrier().await?)
 }
 
-/// Checks that every marked byte, and the unmarked ones beside them, are as they were put.
+/// Checks that every marked byte, and the unmarked ones next to it, are as they were put.
 fn check(len: usize, byte: impl Fn(usize) -> ProgramResult<u8>) -> ProgramResult<()> {
     let marks = marks(len);
     for (number, &mark) in marks.iter().enumerate() {

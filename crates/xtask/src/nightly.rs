@@ -3,7 +3,7 @@
 //!
 //! Miri interprets the program and reports undefined behaviour: accesses outside an allocation,
 //! data races, wrong provenance. Its weak-memory emulation, which is on, gives relaxed loads old
-//! values as an Arm machine may. Shared memory is accessed in its portable form then
+//! values as an Arm machine may. Under Miri, shared memory is accessed in its portable form
 //! (`rdma-fabric/src/access/portable.rs`); the assembly is out of its reach. With many seeds it
 //! tries as many interleavings.
 //!
@@ -29,7 +29,7 @@ pub(crate) struct MiriOptions {
     filter: Option<String>,
 }
 
-/// Name, and what `cargo miri test` is told.
+/// The name, and the arguments of `cargo miri test`.
 const MIRI: [(&str, &[&str]); 5] = [
     ("rdma-fabric: unit tests", &["--package", "rdma-fabric", "--lib"]),
     ("tofu2-sim: unit tests of shm", &["--package", "tofu2-sim", "--lib", "--", "shm::"]),
@@ -57,7 +57,7 @@ pub(crate) fn miri(options: &MiriOptions) -> Result<ExitCode, Box<dyn Error>> {
 }
 
 /// Runs each of `programs` whose name contains `filter`, by a cargo that is `set_up` for it, and
-/// says how long it took.
+/// prints how long each took.
 fn each(
     programs: &[(&str, &[&str])],
     filter: Option<&str>,
@@ -82,10 +82,10 @@ pub(crate) struct SanitizeOptions {
     filter: Option<String>,
 }
 
-/// The sanitizer's runtime is there for it, in the nightly toolchain.
+/// A target for which the nightly toolchain has the sanitizer's runtime.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-/// Name, and what `cargo test` is told.
+/// The name, and the arguments of `cargo test`.
 const SANITIZED: [(&str, &[&str]); 6] = [
     // Loom's threads have stacks of their own that the sanitizer does not know.
     (
@@ -125,7 +125,7 @@ pub(crate) fn sanitize(options: &SanitizeOptions) -> Result<ExitCode, Box<dyn Er
     each(&SANITIZED, options.filter.as_deref(), |cargo| {
         cargo.args(["+nightly", "test", "--target", TARGET, "--target-dir", "target/sanitize"]);
         cargo.env("RUSTFLAGS", "-Zsanitizer=address -Cforce-frame-pointers=yes").env("CARGO_INCREMENTAL", "0");
-        // Ranks that are killed, and what lives as long as its process, are no leaks.
+        // Memory of ranks that are killed, and what lives as long as its process, are not leaks.
         cargo.env("ASAN_OPTIONS", "detect_leaks=0:detect_stack_use_after_return=1");
     })
 }

@@ -1,4 +1,4 @@
-//! Parts of Markdown pages that commands write anew, and tables for them and for terminals.
+//! Parts of Markdown pages that commands rewrite, and tables for them and for terminals.
 
 use comfy_table::{LineStyle, Table, TableStyle, presets::ASCII_MARKDOWN};
 
@@ -34,7 +34,7 @@ pub(crate) fn measured(name: &str) -> [String; 2] {
 /// Returns `page` with `text` between its `markers`.
 ///
 /// # Errors
-/// What is wrong with the markers.
+/// A message that says what is wrong with the markers.
 pub(crate) fn rewritten(page: &str, markers: [String; 2], text: &str) -> Result<String, String> {
     let once = |marker: &str| match page.match_indices(marker).collect::<Vec<_>>()[..] {
         [(at, _)] => Ok(at),

@@ -1,4 +1,4 @@
-//! Tests that are run with more than `cargo test` asks of them, and whose tables go into a page:
+//! Tests that run longer here than under `cargo test`, and whose tables go into a page:
 //! `cargo xtask kill`, `death`, `matrix` and `reduction`.
 
 use crate::page;
@@ -15,7 +15,7 @@ use std::{
 type Outcome = Result<ExitCode, Box<dyn Error>>;
 
 /// Runs the test `name` of a package's target `test`, or all tests of a module (`name::`), with
-/// these environment variables, and is its exit code. What it prints is shown.
+/// these environment variables. Shows what it prints, and returns its exit code.
 fn run_of(package: &str, test: &str, name: &str, environment: &[(&str, String)]) -> Outcome {
     let mut cargo = Command::new("cargo");
     cargo.args(["test", "--quiet", "--package", package, "--test", test, "--"]);
@@ -124,7 +124,7 @@ pub(crate) fn death(options: &DeathOptions) -> Outcome {
     Ok(code)
 }
 
-/// Writes the capability matrix of `docs/contract/fabric.md` anew.
+/// Rewrites the capability matrix of `docs/evidence/capabilities.md`.
 pub(crate) fn matrix() -> Outcome {
     conformance("matrix::is_what_was_found", &[writing()])
 }

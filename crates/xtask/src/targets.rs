@@ -22,7 +22,7 @@ const TARGETS: [&str; 5] = [
     "riscv64gc-unknown-linux-gnu",
 ];
 
-/// What is checked: packages, and which parts of them.
+/// The packages that are checked, and which parts of them.
 const CHECKS: [&[&str]; 2] = [
     &["--package", "onesided", "--lib", "--package", "onesided-cli", "--bins"],
     &["--package", "rdma-fabric", "--package", "tofu2-sim", "--package", "rma-lock", "--tests"],
@@ -38,7 +38,7 @@ pub(crate) struct Options {
     assemble: bool,
 }
 
-/// Whose assembly `--assemble` translates.
+/// The target whose assembly `--assemble` translates.
 const ASSEMBLED: &str = "aarch64-unknown-linux-gnu";
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
@@ -68,7 +68,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
         if options.assemble && target == ASSEMBLED {
             let mut cargo = Command::new("cargo");
             cargo.args(["test", "--quiet", "--no-run", "--package", "tofu2-sim", "--lib", "--test", "it"]);
-            // Nothing is linked: what does nothing does that well.
+            // Nothing is to be linked, so the linker is a command that does nothing.
             cargo.args(["--target", target]).env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", "true");
             well &= succeeds(cargo.stdout(Stdio::null()))?;
         }

@@ -62,7 +62,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     Ok(ExitCode::FAILURE)
 }
 
-/// Returns all Rust files under `folder`, which may be missing.
+/// Adds all Rust files under `folder`, which may be missing, to `into`.
 fn rust_files(folder: &Path, into: &mut Vec<PathBuf>) -> Result<(), Box<dyn Error>> {
     if !folder.is_dir() {
         return Ok(());
@@ -140,7 +140,8 @@ fn section(page: &mut String, uses: &[(&Source, &Use)]) {
     }
 }
 
-/// Functions without the keyword; nothing that would end a table's cell.
+/// Returns an item's name: functions without the keyword, and nothing that would end a table's
+/// cell.
 fn shortened(item: &str) -> String {
     item.strip_prefix("fn ").unwrap_or(item).replace('|', "\\|")
 }

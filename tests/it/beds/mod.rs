@@ -1,5 +1,5 @@
-//! Our providers as test beds: real shared memory and virtual time, bare, observed, and under
-//! something in between.
+//! Our providers as test beds: real shared memory and virtual time, bare, observed, and under a
+//! layer in between.
 
 #[cfg(target_os = "linux")]
 mod processes;
@@ -17,7 +17,7 @@ use tofu2_sim::{
 
 /// A provider that runs all ranks of a job in this process.
 pub(crate) trait InProcess {
-    /// Runs a program to its end.
+    /// Runs a program to completion.
     fn start<P: Program>(program: &P, ranks: usize) -> Result<(), JobError>;
 }
 
@@ -31,7 +31,7 @@ impl<const ON_NODE: usize> InProcess for Threads<ON_NODE> {
     }
 }
 
-/// Virtual time, undisturbed, with so many ranks on each node.
+/// Virtual time, undisturbed, with `ON_NODE` ranks on each node.
 pub(crate) struct Virtual<const ON_NODE: u32 = 1>;
 
 impl<const ON_NODE: u32> InProcess for Virtual<ON_NODE> {
@@ -52,7 +52,7 @@ impl<const ON_NODE: u32, const ROUTER: bool> InProcess for ThirdParty<ON_NODE, R
     }
 }
 
-/// A provider as it is.
+/// A provider without any wrapper.
 pub(crate) struct Bare<I>(PhantomData<I>);
 
 impl<I: InProcess> TestBed for Bare<I> {
@@ -73,8 +73,8 @@ impl<I: InProcess> TestBed for Observed<I> {
     }
 }
 
-/// A provider under something in between that changes nothing: it keeps the contract by what
-/// `forward` writes.
+/// A provider under a layer that changes nothing and keeps the contract by what `forward!`
+/// generates.
 pub(crate) struct Layered<I>(PhantomData<I>);
 
 impl<I: InProcess> TestBed for Layered<I> {
@@ -115,7 +115,7 @@ impl<const FROM: u64, const TO: u64> TestBed for ManyRanks<FROM, TO> {
     }
 }
 
-/// Stands in between, sees every access, and changes nothing.
+/// A layer that sees every access and changes nothing.
 #[derive(Debug)]
 struct Between {
     below: Fabric,

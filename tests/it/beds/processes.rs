@@ -1,11 +1,11 @@
 //! Ranks as processes: the test binary, executed again for the same test, finds that it is a rank.
 //!
-//! Who asks for a job gives it a number and a directory by environment variables. A rank takes the
-//! same way through the test until it comes to that job, is its rank there, writes what became of
-//! it into the directory, and exits.
+//! The process that launches a job gives it a number and a directory in environment variables. A
+//! rank goes through the same test until it comes to that job, runs as its rank there, writes its
+//! outcome into the directory, and exits.
 //!
-//! Two more variables are for the [kill campaign](crate::conformance::kill): where such directories
-//! are made, and a rank that is to kill itself.
+//! Two more variables are for the [kill campaign](crate::conformance::kill): where to create these
+//! directories, and a rank that is to kill itself.
 
 use fabric_conformance::{CaseProgram, JobReport, Loss, RankOutcome, TestBed};
 use std::{
@@ -23,24 +23,24 @@ use tofu2_sim::{
 
 /// `<number of the job in its test> <directory>`, for ranks.
 const ASKED: &str = "CONFORMANCE_JOB";
-/// Where to make directories, for who launches. They are left there.
+/// Where the launching process creates directories, which are then kept.
 pub(crate) const DIRECTORY: &str = "CONFORMANCE_DIRECTORY";
-/// `<job> <rank> <microseconds>`: when that rank of that job kills itself, counted from when it
-/// looks for its job.
+/// `<job> <rank> <microseconds>`: when that rank of that job kills itself, counted from the moment
+/// at which it looks for its job.
 pub(crate) const KILL: &str = "CONFORMANCE_KILL";
-/// File of how long a rank took, in microseconds, in a job's directory.
+/// The prefix of the file, in a job's directory, with the microseconds that a rank took.
 pub(crate) const TOOK: &str = "took-";
-/// File of what became of a rank, in a job's directory.
+/// The prefix of the file, in a job's directory, with a rank's outcome.
 pub(crate) const OUTCOME: &str = "rank-";
 
-/// How long ranks may take to notice that one of them was lost, ten times what they should.
+/// The time that ranks have to notice that one of them was lost, ten times what they should need.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// Ranks as processes over shared memory, all on one node or `ON_NODE` on each.
 pub(crate) struct Processes<const ON_NODE: usize = 0>;
 
 thread_local! {
-    /// The number of jobs that this test has asked for. A test has a thread of its own.
+    /// The number of jobs that this test has requested. Each test has a thread of its own.
     static JOBS: Cell<u64> = const { Cell::new(0) };
 }
 
@@ -53,7 +53,7 @@ impl<const ON_NODE: usize> TestBed for Processes<ON_NODE> {
     }
 }
 
-/// Runs a case once; in a process that was started as one of its ranks, runs that and does not
+/// Runs a case once. In a process that was started as one of its ranks, runs that rank and does not
 /// return.
 fn run(launcher: Launcher, ranks: usize, test: &str, program: &CaseProgram) -> Option<JobReport> {
     let number = JOBS.replace(JOBS.get() + 1);
@@ -74,8 +74,7 @@ fn launch(launcher: Launcher, ranks: usize, test: &str, number: u64) -> JobRepor
     fs::create_dir_all(&directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
     let binary = env::current_exe().expect("the running test has a path");
     let args = ["--exact", test, "--quiet", "--nocapture", "--include-ignored", "--test-threads=1"];
-    // The ranks' reports on their one test are of no interest; what they have to say is in the
-    // directory.
+    // The ranks' own test reports do not matter; their outcomes are in the directory.
     let launcher = launcher.grace(GRACE).discard_stdout(true).command(binary, args);
     let ended = launcher.env(ASKED, format!("{number} {}", directory.display())).run();
     let verdict = match ended {
@@ -90,7 +89,7 @@ fn launch(launcher: Launcher, ranks: usize, test: &str, number: u64) -> JobRepor
     JobReport { outcomes, verdict }
 }
 
-/// Returns a new directory's name, and whether somebody wants to see what is in it.
+/// Returns the name of a new directory, and whether to keep it.
 fn directory_for(test: &str, number: u64) -> (PathBuf, bool) {
     static UNIQUE: AtomicU64 = AtomicU64::new(0);
     match env::var_os(DIRECTORY) {
@@ -103,8 +102,8 @@ fn directory_for(test: &str, number: u64) -> (PathBuf, bool) {
     }
 }
 
-/// Reads what a rank wrote; nothing if it did not get that far. The first line says what kind it
-/// is.
+/// Reads the outcome that a rank wrote; `Silent` if it did not get that far. The first line names
+/// its kind.
 pub(crate) fn outcome_in(file: &Path) -> RankOutcome {
     let text = fs::read_to_string(file).unwrap_or_default();
     match text.split_once('\n') {
@@ -115,11 +114,11 @@ pub(crate) fn outcome_in(file: &Path) -> RankOutcome {
     }
 }
 
-/// Runs a rank. Does not return: what comes after it in the test is for others.
+/// Runs a rank. Does not return: the rest of the test is for other processes.
 fn be_a_rank(directory: &Path, number: u64, program: &CaseProgram) -> ! {
     let rank = rank_told();
     let write = |name: &str, text: String| {
-        // Whole or not at all: it is moved to its place.
+        // Written whole or not at all: the file is renamed into place.
         let (part, whole) = (directory.join(format!("part-{name}{rank}")), directory.join(format!("{name}{rank}")));
         let written = fs::write(&part, text).and_then(|()| fs::rename(&part, &whole));
         written.unwrap_or_else(|error| panic!("{}: {error}", whole.display()));
@@ -150,7 +149,7 @@ fn be_a_rank(directory: &Path, number: u64, program: &CaseProgram) -> ! {
     std::process::exit(code);
 }
 
-/// Returns the rank that this process is to be, before it is.
+/// Returns the rank that this process is about to become.
 fn rank_told() -> u64 {
     let told = env::var(JOB_VARIABLE).unwrap_or_default();
     let rank = told.split(' ').find_map(|word| word.strip_prefix("rank=")?.parse().ok());

@@ -1,11 +1,11 @@
-//! Whether every sentence of the contract has a case, and every case a sentence; and whether cases
-//! are in the order of the page. What no program can show has a test elsewhere.
+//! Checks that every sentence of the contract has a case and every case a sentence, and that the
+//! cases are in the order of the page. Sentences that no program can show have tests elsewhere.
 
 use crate::page;
 use fabric_conformance::CASES;
 use std::collections::BTreeMap;
 
-/// Sentences that no program can show, and what does: a test and its file.
+/// Sentences that no program can show, each with the test that shows it and that test's file.
 const ELSEWHERE: &[(&str, &str, &str)] =
     &[("V1", "another_thread_neither_uses_nor_drops_it", "crates/rdma-fabric/src/provider/one_thread.rs")];
 
@@ -14,8 +14,8 @@ fn sentences(page: &str) -> Vec<&str> {
     page.lines().filter_map(|line| line.strip_prefix("* **")?.split_once("**").map(|(number, _)| number)).collect()
 }
 
-/// Returns what is wrong with `cases` (their names and sentences), and with the sentences that are
-/// tested `elsewhere`, seen from `page`.
+/// Returns where `cases` (their names and sentences) and the sentences tested `elsewhere` do not
+/// match `page`.
 fn gaps(page: &str, cases: &[(&str, &str)], elsewhere: &[&str]) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut known = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! How soon the others know that a rank was killed.
+//! Measures how soon the other ranks know that one was killed.
 
 use crate::{
     beds::Processes,
@@ -10,12 +10,12 @@ use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, Rank};
 use std::{env, fs, time::Duration};
 
 const TEST: &str = "conformance::death::the_others_know_soon";
-/// Deaths for each kind of wait and number of ranks.
+/// The variable with the number of deaths for each kind of wait and number of ranks.
 const SAMPLES: &str = "CONFORMANCE_SAMPLES";
-/// A file for the result, as JSON.
+/// The variable that names a file for the result, as JSON.
 const REPORT: &str = "CONFORMANCE_REPORT";
 const PART: Part = Part { page: "docs/evidence/kills.md", name: "death" };
-/// Ten times what the median should be at most.
+/// The longest median allowed, ten times what it should be at most.
 const SOON: Duration = Duration::from_millis(500);
 
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +37,7 @@ impl Wait {
     }
 }
 
-/// Kills the last rank. Each of the others returns the nanoseconds from then to its error.
+/// Kills the last rank. Each of the others returns the nanoseconds from the kill to its error.
 async fn dying(fabric: Fabric, wait: Wait) -> ProgramResult<String> {
     let mut world = Group::world(&fabric).await?;
     let region = fabric.alloc_symmetric(16).await?;
@@ -64,13 +64,13 @@ async fn dying(fabric: Fabric, wait: Wait) -> ProgramResult<String> {
     if end != Err(FabricError::PeerLost { rank: last }) {
         return Err(format!("{wait:?} ended with {end:?}").into());
     }
-    // Nobody's memory goes while others are still inside the barrier.
+    // No rank drops its memory while others are still inside the barrier.
     others.ok_or("the lost rank is here")?.barrier().await?;
     let died = fabric.load(&region.word::<u64>(&fabric, 0)?)?;
     Ok((now.saturating_sub(died) / 1000).to_string())
 }
 
-/// One kind of wait among so many ranks.
+/// The measurements of one kind of wait with one number of ranks.
 struct Row {
     wait: Wait,
     ranks: usize,
@@ -92,7 +92,7 @@ fn measure(wait: Wait, ranks: usize, deaths: u64) -> Row {
     let program = CaseProgram::new(async move |fabric| dying(fabric, wait).await);
     let mut times = Vec::new();
     for death in 0..deaths {
-        // Another process's business: a rank passes its predecessors' deaths by.
+        // Not this process's job: a rank skips the deaths before its own.
         let Some(report) = <Processes>::run(&program, ranks, TEST, death) else {
             continue;
         };

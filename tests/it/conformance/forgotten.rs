@@ -1,14 +1,14 @@
-//! What random latencies and ties find: a barrier that stops too early.
+//! Checks that random latencies and ties find a barrier that stops too early.
 
 use crate::beds::Jittered;
 use fabric_conformance::{CaseProgram, TestBed, ensure_eq};
 use rdma_fabric::{Deps, Fabric, ProgramResult, Rank, Region, Result};
 use std::time::Duration;
 
-/// Seeds after which it counts as missed.
+/// The number of seeds after which the mistake counts as missed.
 const MOST: u64 = 400;
 
-/// Meets in a dissemination barrier that stops `forgotten` rounds too early.
+/// Runs a dissemination barrier that stops `forgotten` rounds too early.
 async fn barrier(fabric: &Fabric, region: &Region, epoch: u64, forgotten: u32) -> Result<()> {
     let (n, me) = (fabric.ranks(), fabric.rank().index());
     for round in 0..n.next_power_of_two().trailing_zeros() - forgotten {
@@ -22,7 +22,7 @@ async fn barrier(fabric: &Fabric, region: &Region, epoch: u64, forgotten: u32) -
     Ok(())
 }
 
-/// Checks that nobody is through before everybody has come.
+/// Checks that no rank leaves the barrier before all have arrived.
 async fn separated(fabric: Fabric, forgotten: u32) -> ProgramResult<()> {
     let region = fabric.alloc_symmetric(8 * 8).await?;
     let counter = fabric.remote_word::<u64>(region.at(Rank::new(0), 56))?;
@@ -37,7 +37,7 @@ async fn separated(fabric: Fabric, forgotten: u32) -> ProgramResult<()> {
     Ok(())
 }
 
-/// Returns what the first seed that fails says; `None` if there is none among so many.
+/// Returns the error of the first seed that fails, if one of the first `most` does.
 fn first_failure(ranks: usize, most: u64, forgotten: u32) -> Option<String> {
     let program = CaseProgram::silent(async move |fabric| separated(fabric, forgotten).await);
     let run = |seed| Jittered::<0, MOST>::run(&program, ranks, "a barrier that forgets a round", seed);

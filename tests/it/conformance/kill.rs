@@ -2,11 +2,11 @@
 //!
 //! The case runs as it does in `cargo test`: its test is executed in a process of its own, which
 //! launches the ranks. One of them, or that process, is killed at a moment drawn from the time the
-//! case takes. Then nobody may hang, nothing and nobody may be left, and every other rank must have
-//! ended with a correct result or with the loss of a rank.
+//! case takes. Afterwards nothing may hang, no process or file may be left over, and every other
+//! rank must have ended with a correct result or with the loss of a rank.
 //!
-//! A seed gives cases, victims and delays. What a victim was doing when its delay was over is up to
-//! the machine, so a failing run is likely, not certain, to fail again.
+//! A seed determines cases, victims and delays. What a victim was doing when its delay expired is
+//! up to the machine, so a failing run is likely, but not certain, to fail again.
 
 use crate::{
     beds::{DIRECTORY, KILL, OUTCOME, Processes, TOOK, outcome_in},
@@ -24,12 +24,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Number of kills.
+/// The variable with the number of kills.
 const KILLS: &str = "CONFORMANCE_KILLS";
-/// Where the campaign begins to draw.
+/// The variable with the seed of the campaign.
 const SEED: &str = "CONFORMANCE_SEED";
 const PART: Part = Part { page: "docs/evidence/kills.md", name: "kill campaign" };
-/// Longer than any case and the launcher's grace take, ten times over.
+/// Ten times as long as any case and the launcher's grace period take.
 const HANG: Duration = Duration::from_secs(60);
 /// How long a killed launcher's ranks may live on.
 const ORPHANS_END: Duration = Duration::from_secs(2);
@@ -59,7 +59,7 @@ struct Target {
     ranks: usize,
 }
 
-/// Returns every job of which somebody is left when one rank is killed.
+/// Returns every job that has survivors when one rank is killed.
 fn targets() -> Vec<Target> {
     let jobs = |case: &Case| {
         let (name, each) = (case.name, if case.is_losing() { <Processes>::LOSSES.len() } else { 1 });
@@ -71,12 +71,13 @@ fn targets() -> Vec<Target> {
 
 #[derive(Clone, Copy, Debug)]
 enum Victim {
-    /// After so many microseconds.
+    /// A rank, and its delay in microseconds.
     Rank(usize, u64),
     Launcher(u64),
 }
 
-/// How long a case takes when nobody is killed, in microseconds: each job's ranks, and all of it.
+/// How long a case takes without a kill, in microseconds: the ranks of each job, and the whole
+/// case.
 #[derive(Clone, Debug)]
 struct Pace {
     jobs: BTreeMap<usize, u64>,
@@ -88,7 +89,7 @@ struct Tally {
     seed: u64,
     ranks_killed: u32,
     launchers_killed: u32,
-    /// Of both: the kill came when the case was over.
+    /// Kills of either kind that came when the case was over.
     too_late: u32,
     right: u32,
     lost: u32,
@@ -119,7 +120,8 @@ impl fmt::Display for Tally {
     }
 }
 
-/// Returns whether this process, or one of its children, was started for `directory`.
+/// Returns whether process `pid` was started for `directory`, directly or as a child of such a
+/// process.
 fn belongs(pid: &str, directory: &Path) -> bool {
     let wanted = format!("{DIRECTORY}={}", directory.display());
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
@@ -150,7 +152,7 @@ fn execute(case: &str, directory: &Path, kill: Option<String>) -> Child {
     quiet.spawn().expect("to execute the running test again")
 }
 
-/// Waits for the process, at most so long. Returns whether it ended by itself.
+/// Waits for the process, at most for `longest`. Returns whether it ended by itself.
 fn ends(child: &mut Child, longest: Duration) -> bool {
     let deadline = Instant::now() + longest;
     while child.try_wait().expect("a child").is_none() {
@@ -183,7 +185,7 @@ fn pace(case: &'static str, directory: &Path) -> Result<Pace, String> {
     Ok(Pace { jobs, all })
 }
 
-/// What a survivor said, if it may say that.
+/// An outcome that a survivor may have.
 enum Judgement {
     Right,
     Lost,
@@ -193,7 +195,7 @@ enum Judgement {
 fn judge(outcome: &RankOutcome) -> Option<Judgement> {
     match outcome {
         RankOutcome::Ended(_) => Some(Judgement::Right),
-        // Where a case wants another error than the loss, it says what it got instead.
+        // A case that expects an error other than the loss reports the error that it got instead.
         RankOutcome::Failed(text) if text.contains("was lost") || text.contains("PeerLost") => Some(Judgement::Lost),
         RankOutcome::Failed(text) if text.contains("was deregistered") || text.contains("StaleRegion") => {
             Some(Judgement::Stale)
@@ -251,9 +253,9 @@ fn one_kill(tally: &mut Tally, number: u32, target: Target, victim: Victim, dire
             Some(Judgement::Right) => tally.right += 1,
             Some(Judgement::Lost) => tally.lost += 1,
             Some(Judgement::Stale) => tally.stale += 1,
-            // Lost on purpose, in a case that is about that.
+            // Lost on purpose, in a case about losses.
             None if rank + 1 == ranks && CASES.iter().any(|listed| listed.name == case && listed.is_losing()) => {}
-            // It did not end, and the launcher's patience did.
+            // It did not end before the launcher's patience did.
             None if outcome == RankOutcome::Silent => tally.hangs.push(format!("{what}: rank {rank}")),
             None => tally.wrong.push(format!("{what}: rank {rank} {outcome}")),
         }
@@ -281,7 +283,7 @@ fn campaign(kills: u32, seed: u64) -> Tally {
         };
         let (who, when) = (draw.below(8 * target.ranks), draw.next());
         let victim = match who / 8 {
-            // One in eight.
+            // One victim in eight is the launcher.
             _ if who % 8 == 7 => Victim::Launcher(when % pace.all.max(1)),
             rank => Victim::Rank(rank, when % pace.jobs.get(&target.job).copied().unwrap_or(1_000).max(1)),
         };
@@ -290,7 +292,7 @@ fn campaign(kills: u32, seed: u64) -> Tally {
         let _ = fs::remove_dir_all(&directory);
     }
     let _ = fs::remove_dir_all(&scratch);
-    // Others use the file system too, and tidy up after themselves.
+    // Other processes use the file system too, and remove their own files.
     for _ in 0..20 {
         tally.leftovers = shared_memory_files().difference(&before).cloned().collect();
         if tally.leftovers.is_empty() {

@@ -1,5 +1,5 @@
-//! The capability matrix of `docs/contract/fabric.md`: what each provider says of itself, and what
-//! it was seen to do.
+//! The capability matrix of `docs/evidence/capabilities.md`: what each provider reports about
+//! itself, and what it was seen to do.
 
 use crate::{
     beds::{Bare, Processes, Threads, Virtual},
@@ -16,8 +16,8 @@ const PART: Part = Part { page: "docs/evidence/capabilities.md", name: "capabili
 const COMMAND: &str = "cargo xtask matrix";
 const TEST: &str = "conformance::matrix::is_what_was_found";
 
-/// Returns the columns. Ranks that are processes pass through here, too, and go no further than
-/// their own.
+/// Returns the columns. Ranks that are processes come through here, too, and go no further than
+/// their own job.
 fn columns() -> Vec<(&'static str, Vec<String>)> {
     vec![
         ("shm, processes", column::<Processes>()),
@@ -26,8 +26,8 @@ fn columns() -> Vec<(&'static str, Vec<String>)> {
     ]
 }
 
-/// The rows' heads, in the order in which [`look`] finds what is in them.
-const ROWS: [&str; 17] = [
+/// The row headings, in the order in which [`look`] finds their contents.
+const ROWS: [&str; 18] = [
     "put order before atomics",
     "puts to one target visible in the order posted (x86-64)",
     "third-party copies",
@@ -48,7 +48,7 @@ const ROWS: [&str; 17] = [
     "notices that a target holds",
 ];
 
-/// Looked at until then.
+/// The count at which counting stops.
 const MANY: u32 = 10_000;
 
 fn column<B: TestBed>() -> Vec<String> {
@@ -111,7 +111,7 @@ async fn look(fabric: Fabric) -> ProgramResult<String> {
         rows.push(
             match caps.register_existing {
                 Existing::None => "no",
-                // Which of the two is the machine's choice.
+                // The machine decides which of the two.
                 Existing::CrossCopy | Existing::Staged => "cross copy or staged",
                 Existing::Direct => "direct",
             }

@@ -1,8 +1,8 @@
-//! The contract's conformance suite over our own providers, and over what stands between a program
+//! The contract's conformance suite over our own providers, and over the layers between a program
 //! and its fabric.
 //!
-//! A new provider is added as one line here, and as one in the [capability matrix](matrix) of
-//! `docs/contract/fabric.md`.
+//! A new provider takes one line here, and one in the [capability matrix](matrix) of
+//! `docs/evidence/capabilities.md`.
 
 mod coverage;
 #[cfg(target_os = "linux")]

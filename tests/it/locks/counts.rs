@@ -1,10 +1,10 @@
 //! Operation counts as an oracle for the locks with queues: what each path posts, by kind, at the
 //! home and at peers.
 //!
-//! [`scenes`] names each operation by its step, beside what the algorithm posts as printed; the
-//! counters of an observed fabric must say exactly the same, in virtual time for all paths and over
-//! threads for those in which nobody waits. That the counts tell something is shown by mistakes
-//! that change them.
+//! [`scenes`] names each operation by its step, next to what the algorithm posts as printed; the
+//! counters of an observed fabric must agree exactly, in virtual time for all paths and over
+//! threads for those in which no rank waits. Mistakes that change the counts show that the counts
+//! mean something.
 
 use super::{
     play::{simulate, spawn},
@@ -55,7 +55,7 @@ fn the_wrapper_itself_does_not_matter() {
     }
 }
 
-/// Counts, and nothing else, give these away in scenes of the reader-preference lock.
+/// Checks mistakes that only the counts give away, in scenes of the reader-preference lock.
 #[test]
 fn mistakes_change_the_counts() {
     const ALONE: &str = "exclusive, nobody about";
@@ -108,7 +108,7 @@ fn the_pages_have_the_paths() {
                 "| path | who | operations | home + peers | printed | own | flushes | why not as printed |\n\
                  |---|---|---|---|---|---|---|---|\n"
             }
-            // Nobody has printed the others.
+            // The other locks have no printed version.
             false => "| path | who | operations | home + peers | own | flushes |\n|---|---|---|---|---|---|\n",
         });
         for scene in scenes().iter().filter(|scene| scene.lock == lock) {

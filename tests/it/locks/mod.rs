@@ -1,5 +1,5 @@
-//! The locks' pages: what each path posts (`docs/systems/rp-lock.md`,
-//! `docs/systems/queued-locks.md`), and the table of all locks (`docs/systems/locks.md`).
+//! The locks' pages: what each path posts (`docs/evidence/lock-counts.md`), and the table of all
+//! locks (`docs/evidence/lock-table.md`).
 
 mod counts;
 mod play;

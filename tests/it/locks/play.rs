@@ -1,4 +1,4 @@
-//! Playing a scene: over virtual time or threads, with the lock as it is or with one made wrong.
+//! Plays a scene in virtual time or over threads, with the lock as it is or with a mistake in it.
 
 use super::{
     scenes::{Act, PHASE, Scene},
@@ -20,18 +20,18 @@ use std::{fmt::Write as _, sync::Mutex, time::Duration};
 const BEGIN: Time = Time::from_picos(1_000_000_000);
 /// The simulator's key of a job's first symmetric region: the lock.
 const FIRST_SYMMETRIC: u32 = 1 << 31;
-/// 8-byte words of the lock at each rank.
+/// The number of the lock's 8-byte words at each rank.
 const WORDS: usize = 16;
 const HOME: Rank = Rank::new(0);
 
-/// A scene in virtual time.
+/// Plays a scene in virtual time.
 pub(super) fn simulate(scene: &Scene, mistake: Option<QueuedMistake>) -> Result<Played<'_>, String> {
     let play = Play::new(scene, mistake, false);
     Job::new(&Platform::fx100(), scene.ranks).run(&play).map_err(|error| error.to_string())?;
     Ok(play.played())
 }
 
-/// A calm scene over ranks as threads.
+/// Plays a calm scene over ranks that are threads.
 pub(super) fn spawn(scene: &Scene) -> Result<Played<'_>, String> {
     assert!(scene.calm, "{}: threads have no common time", scene.name);
     let play = Play::new(scene, None, true);
@@ -39,7 +39,7 @@ pub(super) fn spawn(scene: &Scene) -> Result<Played<'_>, String> {
     Ok(play.played())
 }
 
-/// What was counted.
+/// The counts of a scene that was played.
 pub(super) struct Played<'a> {
     scene: &'a Scene,
     ordered: bool,
@@ -48,7 +48,7 @@ pub(super) struct Played<'a> {
 }
 
 impl<'a> Played<'a> {
-    /// Ranks and phases in which something else was counted than the lines say, and what.
+    /// Returns the ranks and phases whose counts differ from those of the lines, with the counts.
     pub(super) fn counted_otherwise(&self) -> Vec<(&'a Scene, u32, u32, Tally)> {
         let places =
             (0..self.scene.phases()).flat_map(|phase| (0..self.scene.ranks as u32).map(move |rank| (phase, rank)));
@@ -68,7 +68,7 @@ impl<'a> Played<'a> {
         Tally::of_steps(self.scene.line(phase, rank).map_or("", |line| &line.steps), self.ordered)
     }
 
-    /// These in words; empty if there are none.
+    /// Returns these differences in words; empty if there are none.
     pub(super) fn differences(&self) -> String {
         let mut text = String::new();
         for (scene, phase, rank, counted) in self.counted_otherwise() {
@@ -103,14 +103,15 @@ impl<'a> Play<'a> {
         self.looks.lock().expect("nobody panicked").push(look);
     }
 
-    /// One rank's part, with what it did counted at `observed`, which may be below a mutation.
+    /// Plays one rank's part; its operations are counted at `observed`, which may be below a
+    /// mutation.
     async fn part(&self, fabric: Fabric, observed: Fabric) -> ProgramResult<()> {
         with_lock!(self.scene.lock, L => self.part_with::<L>(fabric, observed).await)
     }
 
     async fn part_with<L: RmaLock>(&self, fabric: Fabric, observed: Fabric) -> ProgramResult<()> {
         let lock = L::symmetric(&observed, HOME).await?;
-        // After the lock, which must be the first.
+        // Allocated after the lock, which must come first.
         let data = observed.alloc_symmetric(8).await?;
         let other = Rank::new(if fabric.rank().number() == 1 { fabric.ranks() as u32 - 1 } else { 1 });
         let data = observed.remote_span::<u64>(data.at(other, 0), 1)?;
@@ -136,7 +137,7 @@ impl<'a> Play<'a> {
             if let Some(line) = self.scene.line(phase, fabric.rank().number()) {
                 for act in &line.acts {
                     if !self.threads {
-                        // The home looks before anybody goes on.
+                        // The home reads the counters before any rank continues.
                         fabric.sleep_until(begin + Duration::from_nanos(1 + line.after)).await;
                     }
                     player.act(*act, begin).await?;
@@ -151,7 +152,7 @@ impl<'a> Play<'a> {
         Ok(())
     }
 
-    /// The words say that nobody holds or waits.
+    /// Checks that the lock's words show no holder and no waiter.
     async fn assert_idle(&self, fabric: &Fabric) -> ProgramResult<()> {
         let region = RegionKey { index: FIRST_SYMMETRIC, generation: 0 };
         let mut words = Vec::new();
@@ -251,8 +252,8 @@ impl<L: RmaLock> Player<'_, L> {
         Ok(())
     }
 
-    /// Looks at `acquisition` until `until`, and drops it at `dropped`. Returns false if it was
-    /// over before.
+    /// Polls `acquisition` until `until`, and drops it at `dropped`. Returns false if it ended
+    /// before `until`.
     async fn forget<T>(&self, until: Time, dropped: Time, acquisition: impl Future<Output = T>) -> bool {
         let mut acquisition = Box::pin(acquisition);
         let waits = self.fabric.before(until, &mut acquisition).await.is_none();

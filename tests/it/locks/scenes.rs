@@ -1,44 +1,44 @@
-//! Scenes: who does what to the lock, and when; and what each rank posts in each of its phases.
-//! They stand in `tests/golden/lock_counts.txt`, which says how they are written.
+//! Scenes: which rank does what to the lock, and when, and what it posts in each phase. They are in
+//! `tests/golden/lock_counts.txt`, which describes their format.
 //!
-//! In virtual time a phase lasts [`PHASE`], which is long enough for everything that it begins to
-//! come to an end or to a wait. Over threads a phase ends when all have done their part; only
-//! scenes in which nobody waits for the lock are played there.
+//! In virtual time a phase lasts [`PHASE`], which is long enough for everything that begins in it
+//! to end or to wait. Over threads a phase ends when all ranks have done their part; only scenes in
+//! which no rank waits for the lock are played there.
 
 use super::tally::Tally;
 use onesided::lock::locks::LockKind;
 use std::{fs, path::Path, time::Duration};
 
-/// How long a phase is in virtual time.
+/// The length of a phase in virtual time.
 pub(super) const PHASE: Duration = Duration::from_micros(100);
 
 const GOLDEN: &str = "tests/golden/lock_counts.txt";
 
-/// What a rank does to the lock. Times are nanoseconds after the phase began.
+/// An action of a rank on the lock. Times are nanoseconds after the phase began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Act {
     Read,
     Write,
-    /// Must get it.
+    /// Must get the lock.
     TryRead,
     TryWrite,
-    /// Must not get it.
+    /// Must not get the lock.
     TryReadFails,
     TryWriteFails,
-    /// Must be told that it has too many acquisitions waiting.
+    /// Must be refused because the rank has too many acquisitions waiting.
     ReadRefused,
-    /// Must give up.
+    /// Must time out.
     ReadUntil(u64),
     WriteUntil(u64),
-    /// Dropped at that time, and looked at until then.
+    /// Polled until that time, and dropped then.
     ReadDropped(u64),
     WriteDropped(u64),
-    /// Looked at until the first time, dropped at the second.
+    /// Polled until the first time, and dropped at the second.
     ReadForgotten(u64, u64),
     WriteForgotten(u64, u64),
-    /// The hold that was taken last.
+    /// Releases the hold that was taken last.
     Release,
-    /// With a put to a rank that is not the home, which nobody has awaited.
+    /// Releases after posting a put to another rank than the home, without awaiting the put.
     PutAndRelease,
     ReleaseDropped(u64),
     DropGuard,
@@ -49,30 +49,31 @@ pub(super) enum Act {
 pub(super) struct Line {
     pub(super) phase: u32,
     pub(super) rank: u32,
-    /// How much later than the phase it begins, in nanoseconds.
+    /// How much later than the phase the acts begin, in nanoseconds.
     pub(super) after: u64,
     pub(super) acts: Vec<Act>,
-    /// Its operations by the steps of the lock's documentation, in any order: [`Tally::of_steps`].
+    /// The rank's operations by the steps of the lock's documentation, in any order:
+    /// [`Tally::of_steps`].
     pub(super) steps: String,
-    /// Who the rank is, for people; empty if another path's table tells it.
+    /// The rank's role, for readers; empty if another path's table shows it.
     pub(super) who: String,
     /// Operations at the home and at peers in the algorithm as printed, if it has this path.
     pub(super) printed: Option<(u64, u64)>,
-    /// Why that is another number, if it is.
+    /// Why the printed numbers are different, if they are.
     pub(super) because: String,
-    /// As it stands in the file.
+    /// The line as it is in the file.
     text: String,
 }
 
-/// A path.
+/// A path through a lock.
 #[derive(Clone, Debug)]
 pub(super) struct Scene {
     pub(super) lock: LockKind,
     pub(super) name: String,
-    /// Nobody waits for the lock, and nothing depends on time.
+    /// Whether no rank waits for the lock and nothing depends on time.
     pub(super) calm: bool,
     pub(super) ranks: usize,
-    /// Ranks and phases without a line do and post nothing.
+    /// The lines; ranks do and post nothing in phases for which they have no line.
     pub(super) lines: Vec<Line>,
 }
 
@@ -81,7 +82,7 @@ impl Scene {
         self.lines.iter().map(|line| line.phase + 1).max().unwrap_or(0)
     }
 
-    /// The line of a rank in a phase.
+    /// Returns the line of a rank in a phase.
     pub(super) fn line(&self, phase: u32, rank: u32) -> Option<&Line> {
         self.lines.iter().find(|line| (line.phase, line.rank) == (phase, rank))
     }
@@ -165,7 +166,7 @@ pub(super) fn scenes() -> Vec<Scene> {
     blocks.map(scene).collect()
 }
 
-/// Writes what was counted where the file says something else: by kinds, whose steps are to be
+/// Writes the counts into the file where it says something else: as kinds, whose steps are to be
 /// named by hand.
 pub(super) fn rewrite(counted: &[(&Scene, u32, u32, Tally)]) {
     let mut text = fs::read_to_string(file()).unwrap_or_else(|error| panic!("{GOLDEN}: {error}"));

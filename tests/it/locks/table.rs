@@ -1,8 +1,8 @@
-//! The table of all locks in `docs/systems/locks.md`: what each says of itself, what an idle pair
-//! costs, how it takes a death, and what speaks for it.
+//! The table of all locks in `docs/evidence/lock-table.md`: what each reports about itself, what an
+//! idle pair costs, what a death does to it, and the evidence for it.
 //!
-//! Costs are those of a rank on another node than the home's, on the modelled FX100; they come out
-//! the same each time.
+//! Costs are those of a rank on another node than the home's, on the modelled FX100, and are the
+//! same every time.
 
 use crate::page::Part;
 use rdma_fabric::{Fabric, ProgramResult, Rank, Time};
@@ -15,22 +15,22 @@ const COMMAND: &str = "CONFORMANCE_WRITE=1 cargo test --test it locks";
 
 const RANKS: usize = 4;
 const HOME: Rank = Rank::new(0);
-/// On the other node.
+/// The rank that measures, on the other node.
 const MEASURES: usize = 2;
 const BEGIN: Time = Time::from_picos(1_000_000_000);
 
 const WAITS_END: &str = "waits end with `PeerLost`";
 const UNNOTICED: &str = "a lost holder is waited for until a deadline";
 
-/// Under `crates`: where it is explored, and what else.
+/// Files under `crates` that explore and otherwise test the lock.
 const QUEUED: &[&str] =
     &["checks/src/lock/queued.rs", "rma-lock/tests/it/loom/jobs.rs", "rma-lock/tests/it/threads.rs"];
 const BACK_OFF: &[&str] =
     &["checks/src/lock/back_off.rs", "rma-lock/tests/it/back_off.rs", "rma-lock/tests/it/threads.rs"];
 const NODES: &[&str] = &["checks/src/lock/nodes.rs", "rma-lock/tests/it/loom/nodes.rs", "rma-lock/tests/it/nodes.rs"];
 
-/// A lock, what becomes of it when a member is lost that is not the home, and where it is explored,
-/// and what else.
+/// Each lock, what becomes of it when a member other than the home is lost, and the files that
+/// explore and otherwise test it.
 const LOCKS: [(LockKind, &str, &[&str]); 10] = [
     (
         LockKind::ReaderPreference,
@@ -66,17 +66,17 @@ const LOCKS: [(LockKind, &str, &[&str]); 10] = [
     ),
 ];
 
-/// What a lock says of itself.
+/// What a lock reports about itself, and its time.
 #[derive(Clone, Debug)]
 struct Says {
     fairness: String,
     home_words: usize,
     bytes: usize,
-    /// Picoseconds of all pairs.
+    /// The picoseconds of all pairs.
     took: u64,
 }
 
-/// The rank that measures takes the lock `pairs` times, when all others have nothing to do with it.
+/// Takes the lock `pairs` times on the rank that measures, while no other rank uses it.
 async fn idle(fabric: Fabric, lock: LockKind, writes: bool, pairs: u32) -> ProgramResult<Says> {
     with_lock!(lock, L, options => measure::<L>(fabric, options, writes, pairs).await)
 }
@@ -98,7 +98,7 @@ async fn measure<L: RmaLock>(fabric: Fabric, options: L::Options, writes: bool, 
     Ok(Says { fairness: format!("{:?}", <L as Lock>::FAIRNESS), home_words: L::HOME_WORDS, bytes, took })
 }
 
-/// Operations of an idle pair, in words, and its time.
+/// Returns what the lock reports, and an idle pair's operations, in words, and microseconds.
 fn pair(lock: LockKind, writes: bool) -> (Says, String, f64) {
     const PAIRS: u32 = 10;
     let run = |pairs| {

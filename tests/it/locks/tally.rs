@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, fmt};
 pub(super) enum Target {
     /// The rank with the lock's words. It does nothing itself.
     Home,
-    /// Another rank, whose queue node it is.
+    /// Another rank, to which the queue node belongs.
     Peer,
     /// The poster's own memory.
     Own,
@@ -17,15 +17,15 @@ pub(super) enum Target {
     All,
 }
 
-/// What counts as a flush and not as an operation.
+/// The kinds that count as flushes and not as operations.
 const FLUSHES: [&str; 2] = ["flush", "flush_all"];
 
-/// How many operations of each kind, at each target. Zeroes are not there.
+/// The number of operations of each kind at each target, without zeroes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally(BTreeMap<(Target, &'static str), u64>);
 
 impl Tally {
-    /// What `rank` did between two looks at its counters, the lock's home being rank 0.
+    /// Returns what `rank` did between two readings of its counters. The lock's home is rank 0.
     pub(super) fn between(rank: u32, before: &RankCounts, after: &RankCounts) -> Self {
         let mut tally = Tally::default();
         for (&peer, counts) in &after.peers {
@@ -44,9 +44,9 @@ impl Tally {
         tally
     }
 
-    /// `steps` as a path names them: `R1 add, X3 wake cas@peer`. The last word is the kind; a
-    /// target that is not named is the home. Only where puts and atomics are not ordered is there
-    /// anything to flush.
+    /// Returns the tally of `steps` as a path names them: `R1 add, X3 wake cas@peer`. The last word
+    /// is the kind; the target is the home unless another is named. There is nothing to flush where
+    /// puts and atomics are `ordered`.
     pub(super) fn of_steps(steps: &str, ordered: bool) -> Self {
         let mut tally = Tally::default();
         for step in steps.split(", ").filter(|step| !step.is_empty()) {
@@ -74,7 +74,7 @@ impl Tally {
         }
     }
 
-    /// Operations at `target`, flushes not among them.
+    /// Returns the number of operations at `target`, without flushes.
     pub(super) fn at(&self, target: Target) -> u64 {
         self.0.iter().filter(|((at, kind), _)| *at == target && !FLUSHES.contains(kind)).map(|(_, times)| times).sum()
     }
@@ -92,7 +92,7 @@ impl Tally {
         self.0.iter().flat_map(step).collect::<Vec<_>>().join(", ")
     }
 
-    /// Flushes of the home, and of all.
+    /// Returns the number of flushes, of the home and of all ranks.
     pub(super) fn flushes(&self) -> u64 {
         self.0.iter().filter(|((_, kind), _)| FLUSHES.contains(kind)).map(|(_, times)| times).sum()
     }
@@ -107,7 +107,7 @@ impl fmt::Display for Tally {
     }
 }
 
-/// Every counter of operations with one peer, and their names.
+/// Returns every counter of operations with one peer, and its name.
 fn kinds(counts: &Counts) -> [(&'static str, u64); 9] {
     let [add, swap, cas, or, and, xor] = counts.atomics.by_kind();
     [("put", counts.puts), ("get", counts.gets), add, swap, cas, or, and, xor, ("flush", counts.flushes)]

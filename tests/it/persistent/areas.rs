@@ -2,10 +2,10 @@
 
 use onesided::prdma::{Layout, LayoutError};
 
-/// Bytes that a slot has to itself.
+/// The bytes that each slot has to itself.
 pub(super) const ROOM: usize = 2048;
 
-/// A block of a buffer, said twice.
+/// A block of a buffer, described twice.
 #[derive(Clone, Debug)]
 pub(super) struct Area {
     pub(super) layout: Layout,
@@ -13,20 +13,20 @@ pub(super) struct Area {
     pub(super) bytes: Vec<usize>,
 }
 
-/// What blocks look like.
+/// The shape of blocks.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Cut {
     /// One run each.
     Contiguous,
     /// Columns of one matrix.
     Column,
-    /// Faces of a cube each.
+    /// One face of a cube each.
     Face,
-    /// Anything, drawn by this; what is sent may overlap.
+    /// Anything, drawn from this seed; blocks that are sent may overlap.
     Drawn(u64),
 }
 
-/// Returns a number that depends on all of these.
+/// Returns a number that depends on all arguments.
 pub(super) fn draw(seed: u64, a: usize, b: usize) -> u64 {
     let mut x = seed ^ (a as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (b as u64).wrapping_mul(0xc2b2_ae3d_27d4_eb4f);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -35,8 +35,8 @@ pub(super) fn draw(seed: u64, a: usize, b: usize) -> u64 {
 }
 
 impl Cut {
-    /// Returns the block of `slot` among `slots`: so many bytes, none of them before `base`. Those
-    /// that are received share none.
+    /// Returns the block of `slot` among `slots`: `bytes` bytes, none of them before `base`. Blocks
+    /// that are received share no bytes.
     pub(super) fn area(
         self,
         base: usize,
@@ -62,8 +62,8 @@ impl Cut {
                 Ok(Area { layout, bytes: (0..count).flat_map(row).collect() })
             }
             Cut::Face => {
-                // The buffer as a box of planes of three lines; of some planes the last line but
-                // its first byte.
+                // The buffer is a box of planes of three lines; the block is the last line of some
+                // planes, without its first byte.
                 let (deep, wide) = if bytes.is_multiple_of(4) { (4, bytes / 4) } else { (1, bytes) };
                 let line = wide + 1;
                 let plane = start.div_ceil(3 * line);
@@ -88,7 +88,7 @@ fn drawn(seed: u64, base: usize, slot: usize, bytes: usize, sent: bool) -> Resul
     let run = one_of(divides(bytes), 1);
     let inner = one_of(divides(bytes / run), 2);
     let outer = bytes / run / inner;
-    // As much as fits is left between them.
+    // The gaps between the runs take at most what fits.
     let gap = |room: usize, number: usize| draw(number, room.min(64) + 1);
     let free = ROOM - bytes;
     let step = run + gap(free / bytes.max(1), 3);

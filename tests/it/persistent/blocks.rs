@@ -13,11 +13,11 @@ use onesided::{
 };
 use rdma_fabric::Fabric;
 
-/// Each kind of block to each, in pieces and packed.
+/// Exchanges each kind of block with each other kind, in pieces and packed.
 pub(super) async fn layouts(fabric: &Fabric) -> ProgramResult<()> {
     let (_, members) = place(fabric);
     let cuts = [Cut::Contiguous, Cut::Column, Cut::Face, Cut::Drawn(3)];
-    // Above the threshold blocks are packed; no block has as many as the last.
+    // Blocks with more pieces than the threshold are packed; no block has as many as the last one.
     let thresholds = [(Form::Fast, &[1, 12, 1000][..]), (Form::Mrc, &[1000]), (Form::Cpu, &[1, 1000])];
     for (form, thresholds) in thresholds {
         for (sends, receives) in cuts.iter().flat_map(|from| cuts.map(|to| (*from, to))) {
@@ -35,7 +35,7 @@ pub(super) async fn layouts(fabric: &Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// Buffers of elements of two sizes: what counts are bytes.
+/// Exchanges between buffers with elements of different sizes: only bytes count.
 pub(super) async fn elements(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     for form in FORMS {
@@ -66,8 +66,8 @@ pub(super) async fn elements(fabric: &Fabric) -> ProgramResult<()> {
                 let from_right = double(&got[of(10 + 3 * row)]);
                 ensure_eq!(from_right, value(right, 2 * row), "{form}: column 0 of the right, iteration {k}");
             }
-            // What went on to the left went out there in slot 0, and comes back in slot 1 of who
-            // sent it first.
+            // What is forwarded to the left leaves in slot 0, and returns in slot 1 of the member
+            // that sent it first.
             let got = halves.to_vec()?;
             for row in 0..10 {
                 let word = u32::from(got[28 + 5 * row]) | u32::from(got[29 + 5 * row]) << 16;
@@ -82,7 +82,7 @@ pub(super) async fn elements(fabric: &Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// Sent and received blocks of one buffer.
+/// Sends and receives blocks of one buffer.
 pub(super) async fn one_buffer(fabric: &Fabric) -> ProgramResult<()> {
     let (_, members) = place(fabric);
     for form in FORMS {
@@ -94,7 +94,7 @@ pub(super) async fn one_buffer(fabric: &Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// The five calls.
+/// Exchanges by each of the five calls.
 pub(super) async fn calls(fabric: &Fabric) -> ProgramResult<()> {
     let (_, members) = place(fabric);
     let tangled = Shape::graph(&[vec![1, 2, 1], vec![1], vec![0]]);
@@ -108,7 +108,7 @@ pub(super) async fn calls(fabric: &Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// An exchange brings the same bytes in all forms.
+/// Checks that an exchange brings the same bytes in all forms.
 pub(super) async fn forms_agree(fabric: &Fabric) -> ProgramResult<()> {
     let shape = Shape::graph(&[vec![1, 2, 3, 1], vec![0, 0, 2], vec![2, 3], vec![0, 1, 2]]);
     let mut first: Option<Vec<Vec<u8>>> = None;

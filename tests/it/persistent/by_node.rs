@@ -58,8 +58,8 @@ fn by_node(shape: Shape, form: Form) -> Spec {
     Spec { options, sizes: Sizes::Mixed(7), ..Spec::new(shape, form) }
 }
 
-/// All to all; duplicates, loops, members without edges; one way; representatives without edges of
-/// their own.
+/// Exchanges all to all; with duplicates, loops and members without edges; in one direction; and
+/// with representatives without edges of their own.
 async fn shapes(fabric: &Fabric) -> ProgramResult<()> {
     let (_, members) = place(fabric);
     let tangled = |me: usize| match me % 4 {
@@ -68,7 +68,7 @@ async fn shapes(fabric: &Fabric) -> ProgramResult<()> {
         2 => vec![],
         _ => (0..members).collect(),
     };
-    // What goes on is for the last of each node.
+    // Only odd members send, two members on.
     let onward = |me: usize| if me % 2 == 1 { vec![(me + 2) % members, (me + 2) % members] } else { vec![] };
     for shape in
         [Shape::complete(members), Shape::by(members, tangled), Shape::by(members, onward), Shape::star(members)]
@@ -80,8 +80,8 @@ async fn shapes(fabric: &Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// Blocks that are copied and blocks that are not; of one buffer; long ones that go alone, and gaps
-/// that are bridged or not.
+/// Exchanges blocks that are copied and blocks that are not, blocks of one buffer, long blocks that
+/// travel alone, and gaps that are bridged or not.
 async fn layouts(fabric: &Fabric) -> ProgramResult<()> {
     let (_, members) = place(fabric);
     let cuts = [Cut::Contiguous, Cut::Column, Cut::Face, Cut::Drawn(3)];
@@ -94,8 +94,8 @@ async fn layouts(fabric: &Fabric) -> ProgramResult<()> {
             through(fabric, &spec, 2).await?;
         }
     }
-    // One block of each member to the other node: those of two go together, and are put from and to
-    // where they are.
+    // Each member sends one block to the other node: those of two members travel together, and are
+    // put directly from and to their places.
     let opposite = Shape::by(members, |me| vec![(me + members / 2) % members]);
     for form in FORMS {
         through(fabric, &Spec { sizes: Sizes::All(24), ..by_node(opposite.clone(), form) }, 3).await?;
@@ -119,7 +119,7 @@ async fn calls(fabric: &Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// Members are late at start, at wait, by several iterations; they look, and drop waits.
+/// Members are late at start, at wait, and by several iterations; they poll, and drop waits.
 async fn late(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     let late = async |exchange: &mut Exchange| {
@@ -143,8 +143,8 @@ async fn late(fabric: &Fabric) -> ProgramResult<()> {
     each(fabric, FORMS.map(|form| by_node(Shape::complete(members), form)), late).await
 }
 
-/// Blocks travel by node if all members wish that and all can afford the queues; else as without
-/// it. The outcome is the same everywhere, and the second time.
+/// Blocks travel by node if all members ask for it and all can afford the queues; otherwise as
+/// without aggregation. The outcome is the same everywhere, and the same the second time.
 async fn budgets(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     let mut hood = all(fabric, &Shape::complete(members)).await?;
@@ -152,7 +152,7 @@ async fn budgets(fabric: &Fabric) -> ProgramResult<()> {
     for poor in [0, members - 1] {
         let wishes = [
             (Form::Fast, u32::MAX, by, Form::Fast, true),
-            // One for what goes directly, two for the stages of a representative.
+            // One queue for what goes directly, two for the stages of a representative.
             (Form::Fast, 3, by, Form::Mrc, true),
             (Form::Mrc, u32::MAX, by, Form::Mrc, true),
             (Form::Fast, 1, by, Form::Mrc, false),
@@ -176,18 +176,18 @@ async fn budgets(fabric: &Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// All compute after start, representatives too, and find the exchange complete; not so without
-/// queues.
+/// All members compute after start, representatives too, and then find the exchange complete,
+/// unless there are no queues.
 async fn unattended(fabric: &Fabric) -> ProgramResult<()> {
     let (_, members) = place(fabric);
     let specs = [Form::Fast, Form::Queues(2), Form::Mrc, Form::Cpu].map(|form| by_node(Shape::complete(members), form));
     found_complete(fabric, &specs, "forwards anything for").await
 }
 
-/// The last member of six represents its node to another and has no edge of its own. All that
-/// depend on it get an error in bounded time.
+/// The last member of six represents its node to another and has no edge of its own. All members
+/// that depend on it get an error in bounded time.
 async fn lost(fabric: &Fabric, form: Form, moment: Moment, loss: Loss) -> ProgramResult<()> {
-    // What 2 and 3 send to 4 goes through 5, for 4 represents the node to the first one.
+    // What 2 and 3 send to 4 goes through 5, because 4 represents the node to the first one.
     let shape = Shape::graph(&[vec![4], vec![4], vec![4], vec![4, 4], vec![], vec![]]);
     let (me, members) = place(fabric);
     let last = Rank::new(members as u32 - 1);
@@ -205,7 +205,7 @@ async fn lost(fabric: &Fabric, form: Form, moment: Moment, loss: Loss) -> Progra
         return loss.happen();
     };
     announce_ready(fabric, &ready, last, moment).await?;
-    // Who only sends may be an iteration ahead, at each step of the way.
+    // A member that only sends may be an iteration ahead, at each step of the way.
     let what = format!("{form}, {moment:?}, member {me}");
     ends(fabric, last, (4, loss != Loss::Kill), &what, async || exchange.steps(1).await).await?;
     go_on(survivors, form).await

@@ -1,8 +1,8 @@
-//! An exchange and what must come of it.
+//! An exchange and its expected result.
 //!
 //! Each byte that is sent depends on the iteration, the sender and its place in the send buffer.
-//! The oracle says of each byte of the whole receive buffer what it must be: what the other end has
-//! at the place where the block comes from, or what was there before.
+//! The oracle knows what each byte of the whole receive buffer must be: what the other end has at
+//! the place from which the block comes, or what was there before.
 
 use super::{
     areas::{Area, Cut, ROOM, draw},
@@ -14,7 +14,7 @@ use onesided::{
 };
 use std::time::Duration;
 
-/// Which call makes it.
+/// The call that makes an exchange.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Collective {
     Alltoallw,
@@ -24,11 +24,11 @@ pub(super) enum Collective {
     Allgatherv,
 }
 
-/// Bytes of an edge.
+/// The number of bytes of each edge.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Sizes {
     All(usize),
-    /// By sender and slot, some of them none. All divide well.
+    /// A number for each sender and slot, sometimes 0. All of them divide well.
     Mixed(u64),
 }
 
@@ -39,7 +39,7 @@ impl Sizes {
         match self {
             Sizes::All(bytes) => bytes,
             Sizes::Mixed(seed) => {
-                // What goes to all is of one size.
+                // What goes to all members has one size.
                 let slot = if matches!(call, Collective::Allgatherv) { 0 } else { slot };
                 Self::SOME[draw(seed, member, slot) as usize % Self::SOME.len()]
             }
@@ -47,7 +47,7 @@ impl Sizes {
     }
 }
 
-/// What is exchanged, with whom, how.
+/// What is exchanged, between which members, and how.
 #[derive(Clone, Debug)]
 pub(super) struct Spec {
     pub(super) shape: Shape,
@@ -60,7 +60,7 @@ pub(super) struct Spec {
     pub(super) shared: bool,
 }
 
-/// What the receive buffer has before anything is received.
+/// What the receive buffer holds before anything is received.
 const UNTOUCHED: u8 = 0xEE;
 
 impl Spec {
@@ -76,7 +76,7 @@ impl Spec {
         }
     }
 
-    /// Returns this exchange by each of the five calls, with sizes that it can have.
+    /// Returns this exchange by each of the five calls, with sizes that the call can have.
     pub(super) fn by_each_call(&self) -> [Spec; 5] {
         let spec = |call, sizes| Spec { call, sizes, ..self.clone() };
         [
@@ -88,7 +88,7 @@ impl Spec {
         ]
     }
 
-    /// Returns the blocks that a member sends, also from slots without a neighbour.
+    /// Returns the blocks that a member sends, including those of slots without a neighbour.
     fn sent(&self, me: usize) -> Result<Vec<Area>, LayoutError> {
         let slots = self.shape.slots(me).1;
         let area = |slot: usize| {
@@ -131,7 +131,7 @@ impl Spec {
         (self.shape.slots(me).0 + 1) * ROOM
     }
 
-    /// Returns of each byte that is received who sends it, from which offset, and to which offset
+    /// Returns, for each byte that is received, its sender, its offset there, and its offset here
     /// after the base.
     fn plan(&self, me: usize) -> Result<Vec<(usize, usize, usize)>, LayoutError> {
         let (mut plan, base) = (Vec::new(), self.base(me));
@@ -160,7 +160,7 @@ fn content(k: u64, member: usize, at: usize) -> u8 {
 pub(super) struct ExchangeData {
     pub(super) spec: Spec,
     me: usize,
-    /// Places of the bytes that are sent.
+    /// The places of the bytes that are sent.
     mine: Vec<usize>,
     plan: Vec<(usize, usize, usize)>,
     send: Buffer<u8>,
@@ -186,7 +186,7 @@ impl ExchangeData {
         Ok(self.send.write(0, &all)?)
     }
 
-    /// Expects something else for the first byte that is received.
+    /// Makes the oracle expect something else for the first byte that is received.
     pub(super) fn mistake(&mut self) {
         if let Some((_, from, _)) = self.plan.first_mut() {
             *from += 1;
@@ -237,7 +237,7 @@ impl Exchange {
         let (send, receive) = (&data.send, &data.receive);
         let (from, at) = (spec.sent(me)?, spec.received(me)?);
         let layouts = |areas: &[Area]| areas.iter().map(|area| area.layout).collect::<Vec<_>>();
-        // Of contiguous blocks, as the simpler calls want them.
+        // Contiguous blocks, as the simpler calls take them.
         let runs = |areas: &[Area]| {
             let run = |area: &Area| (area.bytes.first().copied().unwrap_or(0), area.bytes.len());
             areas.iter().map(run).collect::<Vec<_>>()
@@ -265,7 +265,7 @@ impl Exchange {
         self.data.check()
     }
 
-    /// Goes through so many iterations.
+    /// Runs `many` iterations.
     pub(super) async fn steps(&mut self, many: u64) -> ProgramResult<()> {
         for _ in 0..many {
             self.start().await?;
@@ -289,7 +289,7 @@ pub(super) async fn each(
     Ok(())
 }
 
-/// Makes an exchange, goes through so many steps of it, and frees it. Collective.
+/// Makes an exchange, runs `steps` iterations of it, and frees it. Collective.
 pub(super) async fn through(fabric: &Fabric, spec: &Spec, steps: u64) -> ProgramResult<()> {
     each(fabric, [spec.clone()], async |exchange| exchange.steps(steps).await).await
 }
@@ -305,7 +305,7 @@ pub(super) fn neighbours(fabric: &Fabric) -> (usize, usize) {
     ((me + members - 1) % members, (me + 1) % members)
 }
 
-/// Lets time pass without progress: a computing rank, on wall clock too.
+/// Lets time pass without progress, as on a computing rank, in wall-clock time too.
 pub(super) async fn busy(fabric: &Fabric, time: Duration) {
     let until = fabric.now() + time;
     fabric.compute(time).await;

@@ -1,4 +1,5 @@
-//! Virtual time: a member's node stops at any moment of the iterations, and things that are late.
+//! Faults in virtual time: a member's node stops at any moment of the iterations, or something is
+//! late.
 
 use super::{
     areas::Cut,
@@ -17,8 +18,9 @@ const MEMBERS: usize = 5;
 const STEPS: u64 = 12;
 const FORMS: [Form; 4] = [Form::Fast, Form::Queues(2), Form::Mrc, Form::Cpu];
 
-/// Makes and checks the steps of an exchange. Returns when the first began and the last ended, in
-/// nanoseconds, and whether all steps were made; the loss of the last member is an end, too.
+/// Runs and checks the steps of an exchange. Returns when the first began and the last ended, in
+/// nanoseconds, and whether all steps were made; they may also end with the loss of the last
+/// member.
 async fn stepping(fabric: Fabric, spec: Spec) -> ProgramResult<(u64, u64, bool)> {
     let (me, members) = place(&fabric);
     let last = members - 1;
@@ -41,7 +43,7 @@ async fn stepping(fabric: Fabric, spec: Spec) -> ProgramResult<(u64, u64, bool)>
     Ok((begin, end, ended.is_ok()))
 }
 
-/// Returns a job of five members; by node, two of them are on each.
+/// Returns a job of five members, two on each node if blocks travel by node.
 fn job(aggregation: Aggregation, seed: u64) -> Job<'static> {
     let job =
         Job::new(&Platform::fx100(), MEMBERS).seed(seed).jitter(Duration::from_micros(seed)).shuffle_ties(seed > 0);
@@ -61,7 +63,7 @@ fn span(job: &Job<'_>, program: &impl Program<Out = (u64, u64, bool)>) -> (u64, 
 }
 
 /// Stops the last member's node at 60 moments of the steps. All others end, those in `unconcerned`
-/// with all their steps made; more than `least` times in all somebody gets the loss.
+/// with all their steps made; in total, members get the loss more than `least` times.
 fn stop_the_last(shape: &Shape, aggregation: Aggregation, unconcerned: &[usize], least: usize) {
     let last = MEMBERS - 1;
     for (form, seed) in FORMS.into_iter().flat_map(|form| [(form, 0), (form, 2)]) {
@@ -85,7 +87,8 @@ fn stop_the_last(shape: &Shape, aggregation: Aggregation, unconcerned: &[usize],
     }
 }
 
-/// Its neighbours get an error, and those that have no edge to it make all their steps.
+/// The neighbours of the member that stops get an error, and members without an edge to it make all
+/// their steps.
 #[test]
 fn a_node_stops_at_any_moment() {
     // 0 and 1 exchange with 4, 2 with 3.
@@ -93,14 +96,14 @@ fn a_node_stops_at_any_moment() {
     stop_the_last(&shape, Aggregation::None, &[2, 3], 100);
 }
 
-/// The last member has a node for itself, represents it, and exchanges with both others.
+/// The last member has a node to itself, represents it, and exchanges with both others.
 #[test]
 fn a_node_stops_at_any_moment_of_an_exchange_by_node() {
     let shape = Shape::graph(&[vec![4, 2], vec![4], vec![4], vec![4], vec![0, 1, 2, 3]]);
     stop_the_last(&shape, Aggregation::by_node(), &[], 200);
 }
 
-/// Credit, completions, queues and links that are late change no byte, and nobody waits for ever.
+/// Late credit, completions, queues and links change no byte, and no member waits for ever.
 fn are_late(aggregation: Aggregation) {
     let shape = Shape::graph(&[vec![1, 2, 1], vec![0, 0, 3], vec![2, 0, 4], vec![1, 4], vec![2, 3]]);
     for form in FORMS {

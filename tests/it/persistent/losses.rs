@@ -12,17 +12,17 @@ use onesided::{
 use rdma_fabric::Fabric;
 use std::time::Duration;
 
-/// When it is lost.
+/// When the last member is lost.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Moment {
     /// Before it starts an iteration that its neighbours wait in.
     Waited,
-    /// After it has started, not waited.
+    /// After it has started but not waited.
     Started,
-    /// Before its neighbours start, who know it.
+    /// Before its neighbours start, which then know of the loss.
     Known,
     /// When it has dropped its request and its neighbours have started all the same; they wait when
-    /// they know it.
+    /// they know of the loss.
     Dropped,
 }
 
@@ -30,7 +30,7 @@ impl Moment {
     pub(super) const ALL: [Moment; 4] = [Moment::Waited, Moment::Started, Moment::Known, Moment::Dropped];
 }
 
-/// Longer than any loss may go unnoticed, ten times over.
+/// Ten times as long as any loss may go unnoticed.
 pub(super) const HANG: Duration = Duration::from_secs(20);
 
 /// Returns a shape of five members; the last one exchanges with 0 and with 1, and 2 with 3. Those
@@ -48,7 +48,8 @@ pub(super) async fn others_ready(fabric: &Fabric, ready: &Region, others: u64) -
     Ok(())
 }
 
-/// Announces that this member has done all that it does with the last one, but for what is to fail.
+/// Announces that this member has done all that it does with the last one, except for what is to
+/// fail.
 pub(super) async fn announce_ready(fabric: &Fabric, ready: &Region, last: Rank, moment: Moment) -> ProgramResult<()> {
     fabric.fetch_add(&fabric.remote_word::<u64>(ready.at(last, 0))?, 1).await?;
     if let Moment::Known = moment {
@@ -65,8 +66,8 @@ pub(super) async fn known(fabric: &Fabric, last: Rank) -> ProgramResult<()> {
     Ok(())
 }
 
-/// Checks that steps that depend on the last member end with its loss, after `most` more of them;
-/// `early` ones may end with what it dropped before. Returns the error.
+/// Checks that steps that depend on the last member end with its loss, after at most `most` more of
+/// them; if `early`, the error may be about what it dropped before. Returns the error.
 pub(super) async fn ends(
     fabric: &Fabric,
     last: Rank,
@@ -88,15 +89,15 @@ pub(super) async fn ends(
     Ok(error.clone())
 }
 
-/// Returns whether an error is that of an exchange with a lost rank. One that fails or panics drops
-/// its memory and its queues first, and one may drop them before; what meets these before the loss
-/// is known says so.
+/// Returns whether an error is that of an exchange with a lost rank. A rank that fails or panics
+/// drops its memory and its queues first, and a rank may drop them earlier; if `early`, the error
+/// may say so, because the exchange met these before the loss was known.
 pub(super) fn is_gone(error: &PrdmaError, last: Rank, early: bool) -> bool {
     *error == PrdmaError::Fabric(FabricError::PeerLost { rank: last }) || early && error.gone() == Some(last)
 }
 
-/// Loses the last member. Its neighbours get `PeerLost` in bounded time; all others go on, in this
-/// request and in others.
+/// Loses the last member. Its neighbours get `PeerLost` in bounded time; all others continue, in
+/// this request and in others.
 pub(super) async fn lost(fabric: &Fabric, form: Form, moment: Moment, loss: Loss) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     let last = Rank::new(members as u32 - 1);
@@ -130,7 +131,7 @@ pub(super) async fn lost(fabric: &Fabric, form: Form, moment: Moment, loss: Loss
     }
     let what = format!("{form}, {moment:?}");
     if me < 2 {
-        // Known before the start, or before the wait: it is told as what it is.
+        // A loss that is known before the start, or before the wait, is reported as what it is.
         let early = match (moment, &started) {
             (Moment::Known, _) | (Moment::Dropped, Some(Ok(()))) => false,
             (Moment::Dropped, _) => true,
@@ -151,7 +152,7 @@ pub(super) async fn lost(fabric: &Fabric, form: Form, moment: Moment, loss: Loss
     go_on(survivors, form).await
 }
 
-/// Makes a new neighbourhood of those that are left, and exchanges.
+/// Makes a new neighbourhood of the survivors, and exchanges in it.
 pub(super) async fn go_on(survivors: Group, form: Form) -> ProgramResult<()> {
     let ring = Spec::new(Shape::ring(survivors.len()), form);
     let topology = ring.shape.topology(survivors.me())?;

@@ -1,6 +1,6 @@
 //! Persistent exchanges between neighbours: the same cases over every provider.
 //!
-//! `docs/systems/persistent.md` has the table of cases. What arrives is held to an
+//! `docs/systems/persistent.md` has the table of cases. What arrives is compared with an
 //! [oracle](exchange) that knows neither the crate's topologies nor its layouts.
 
 mod areas;
@@ -28,7 +28,7 @@ use losses::Moment;
 use onesided::prdma::Form;
 use partitions::Call;
 
-/// All forms, with as many queues between as make a difference.
+/// All forms, with those numbers of queues in between that make a difference.
 const FORMS: [Form; 5] = [Form::Fast, Form::Queues(3), Form::Queues(2), Form::Mrc, Form::Cpu];
 
 /// An exchange that every provider is to run.
@@ -39,10 +39,10 @@ struct ExchangeCase {
     program: Start,
 }
 
-/// What makes a case's program.
+/// The function that makes a case's program.
 enum Start {
     Plain(fn() -> CaseProgram),
-    /// The last rank is lost, in this way at that moment.
+    /// A case whose last rank is lost at the given moment in the given way.
     Losing(fn(Moment, Loss) -> CaseProgram),
 }
 
@@ -63,8 +63,8 @@ impl ExchangeCase {
 /// Defines `CASES` with a list of cases, or a module with a test for each of them over one test
 /// bed.
 ///
-/// A line is `name [numbers of ranks] room::function(arguments behind the fabric);`. A losing one's
-/// function is given the moment and the loss, too.
+/// A line is `name [numbers of ranks] module::function(arguments after the fabric);`. The function
+/// of a losing case also gets the moment and the loss.
 macro_rules! exchange_cases {
     ([CASES];
         plain { $($name:ident $sizes:tt $room:ident::$case:ident($($argument:expr),*);)* }

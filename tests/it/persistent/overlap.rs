@@ -1,4 +1,4 @@
-//! Virtual time: when the data move.
+//! When the data move, in virtual time.
 
 use onesided::{
     Group, ProgramResult, Rank,
@@ -9,13 +9,13 @@ use serde_json::Value;
 use std::time::Duration;
 use tofu2_sim::virt::{Job, Platform};
 
-/// Bytes of each block, unlike any other transfer of the run.
+/// The bytes of each block; no other transfer of the run has as many.
 const BYTES: usize = 4096;
-/// Twenty times what an exchange of so much takes.
+/// Twenty times what an exchange of that size takes.
 const T: Duration = Duration::from_micros(100);
 
-/// Starts an exchange of two members, of which the second is 2 T later. Both compute until 4 T.
-/// Returns how long each waits then, in nanoseconds.
+/// Starts an exchange of two members, the second of which starts 2 T later. Both compute until 4 T.
+/// Returns how long this member then waits, in nanoseconds.
 async fn overlapped(fabric: Fabric, form: Form) -> ProgramResult<u64> {
     let group = Group::world(&fabric).await?;
     let (me, line) = (group.rank(group.me())?, Cartesian::new(&[2], &[false])?.topology(group.me()));
@@ -35,7 +35,7 @@ async fn overlapped(fabric: Fabric, form: Form) -> ProgramResult<u64> {
     Ok(waited.as_nanos() as u64)
 }
 
-/// A slice of a timeline: its name, the node, when it begins and ends in microseconds.
+/// A slice of a timeline: its name, its node, and when it begins and ends, in microseconds.
 struct Slice {
     name: String,
     node: u64,
@@ -57,14 +57,14 @@ fn slices(lines: &str) -> Vec<Slice> {
     events.filter_map(slice).collect()
 }
 
-/// Returns how long both wait, and whether the data arrived while both computed.
+/// Returns how long both members wait, and whether the data moved while both computed.
 fn run(form: Form) -> (Vec<u64>, bool) {
     let job = Job::new(&Platform::fx100(), 2).timeline(100_000, onesided::Time::ZERO);
     let run = job.run(&async |fabric| overlapped(fabric, form).await).expect("virtual time");
     let mut lines = Vec::new();
     run.timeline.expect("it was asked for").write(&mut lines).expect("into memory");
     let slices = slices(std::str::from_utf8(&lines).expect("JSON"));
-    // The last long one of each.
+    // The last long slice of each node.
     let computes = |node: u64| {
         let mut long = slices
             .iter()

@@ -1,4 +1,4 @@
-//! When members start, wait and look, and who moves the data while they compute.
+//! When members start, wait and poll, and who moves the data while they compute.
 
 use super::{
     FORMS,
@@ -19,12 +19,12 @@ use std::{
     time::Duration,
 };
 
-/// Longer than an iteration, and than several.
+/// Longer than one iteration, and longer than several.
 const LATE: Duration = Duration::from_micros(30);
 const LONG: Duration = Duration::from_micros(800);
 
-/// Delays this member before start or wait of iteration `k`: in turn by less than an iteration, and
-/// in this one by several iterations of the others if that is where this member `dawdles`.
+/// Delays this member before start or wait of iteration `k`: the members in turn by [`LATE`], and
+/// this one by [`LONG`], several iterations of the others, if it `dawdles` here.
 pub(super) async fn is_late(fabric: &Fabric, k: usize, before_start: bool, dawdles: bool) {
     let (me, members) = place(fabric);
     if k % members == me && k.is_multiple_of(2) == before_start {
@@ -51,7 +51,7 @@ pub(super) async fn late(fabric: &Fabric) -> ProgramResult<()> {
     each(fabric, specs, late).await
 }
 
-/// Iterations that are ended by looking, and by waits of which some are dropped.
+/// Ends iterations by polling, and by waits of which some are dropped.
 pub(super) async fn polled(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     let specs = FORMS.map(|form| Spec { receives: Cut::Column, ..Spec::new(Shape::ring(members), form) });
@@ -112,7 +112,8 @@ pub(super) async fn orders(fabric: &Fabric) -> ProgramResult<()> {
                 a.start().await?;
             }
             if k == 2 {
-                // Who leaves the barrier last waits for those who wait for it.
+                // The members that reach the barrier last wait, in `a`, for those that wait in the
+                // barrier.
                 if me % 2 == 0 {
                     hood.group_mut().barrier().await?;
                 }
@@ -134,8 +135,8 @@ pub(super) async fn orders(fabric: &Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// Ten requests of one neighbourhood, of all forms, at once; each member starts them in an order of
-/// its own.
+/// Runs ten requests of one neighbourhood, of all forms, at once; each member starts them in an
+/// order of its own.
 pub(super) async fn many(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     let mut hood = all(fabric, &Shape::ring(members)).await?;
@@ -165,7 +166,7 @@ pub(super) async fn many(fabric: &Fabric) -> ProgramResult<()> {
 }
 
 /// A member starts late, and both compute without a call. Each finds the exchange complete when it
-/// looks for the first time. Not so without queues, for who looks first: the data of the other one
+/// polls for the first time. Without queues, the member that polls first does not: the other's data
 /// wait for a call there.
 pub(super) async fn unattended(fabric: &Fabric) -> ProgramResult<()> {
     let (_, members) = place(fabric);
@@ -173,8 +174,9 @@ pub(super) async fn unattended(fabric: &Fabric) -> ProgramResult<()> {
     found_complete(fabric, &specs, "moves the data of").await
 }
 
-/// Starts each of `specs` late at one member. Each finds the exchange complete when it looks for
-/// the first time; without queues nobody `does` that for a member that computes.
+/// Starts each of `specs` late at one member. Each member finds the exchange complete when it polls
+/// for the first time, unless there are no queues; `does` says, for the error, what nobody then
+/// does for a member that computes.
 pub(super) async fn found_complete(fabric: &Fabric, specs: &[Spec], does: &str) -> ProgramResult<()> {
     let (me, _) = place(fabric);
     for spec in specs {

@@ -14,16 +14,16 @@ use rdma_fabric::Fabric;
 use std::time::Duration;
 
 const PARTITIONS: usize = 2;
-/// Elements of a block.
+/// The number of elements in a block.
 const BLOCK: usize = 4;
 
-/// What a member does of an iteration, in this order.
+/// The calls of a member in an iteration, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Call {
     Start,
-    /// Of all partitions.
+    /// Marks all partitions.
     Ready,
-    /// Until the last partition from slot 0 has come.
+    /// Polls until the last partition from slot 0 has arrived.
     Arrived,
     Wait,
 }
@@ -48,7 +48,7 @@ impl PartitionedExchange {
         Ok(PartitionedExchange { send, receive, request, slots })
     }
 
-    /// Marks so many partitions of each block.
+    /// Marks the first `many` partitions of each block.
     async fn mark(&mut self, many: usize) -> Result<(), PrdmaError> {
         for slot in 0..self.slots.1 {
             for partition in 0..many {
@@ -58,7 +58,7 @@ impl PartitionedExchange {
         Ok(())
     }
 
-    /// Makes one call of iteration `k`, in which all send `k`; a mark is one of all partitions.
+    /// Makes one call of iteration `k`, in which all members send `k`.
     async fn call(&mut self, fabric: &Fabric, call: Call, k: u64) -> Result<(), PrdmaError> {
         match call {
             Call::Start => {
@@ -96,10 +96,9 @@ impl PartitionedExchange {
     }
 }
 
-/// Loses the last member. Its neighbours get `PeerLost` in bounded time from whichever of their
-/// calls: those of an iteration, up to `last_call`. All others go on. If there is a call `knows`,
-/// the loss is known before it; then the error is that, whatever else this call and those behind it
-/// meet.
+/// Loses the last member. Its neighbours get `PeerLost` in bounded time from one of their calls in
+/// an iteration, up to `last_call`. All others continue. If `knows` names a call, the loss is known
+/// before that call; the error is then the loss, whatever else this call and later ones meet.
 pub(super) async fn lost(
     fabric: &Fabric,
     form: Form,
@@ -115,8 +114,8 @@ pub(super) async fn lost(
     let mut hood = all(fabric, &shape()).await?;
     let mut parts = PartitionedExchange::new(&mut hood, &shape(), form).await?;
     let survivors = hood.group_mut().split((me != last.index()).then_some(0), me as u64).await?;
-    // How many have come so far; at a neighbour of the last one, whether that has done what it does
-    // before it is lost.
+    // How many members are ready so far; at a neighbour of the last member, whether the last member
+    // has done what it does before it is lost.
     let ready = fabric.alloc_symmetric(8).await?;
     let begins = knows.is_some() || matches!(moment, Moment::Dropped);
     let come = async |who: Rank| fabric.fetch_add(&fabric.remote_word::<u64>(ready.at(who, 0))?, 1).await;
@@ -124,7 +123,7 @@ pub(super) async fn lost(
     let Some(mut survivors) = survivors else {
         others_ready(fabric, &ready, members as u64 - 1).await?;
         if let Moment::Started = moment {
-            // Half of it comes.
+            // Half of the data arrives.
             parts.request.start().await?;
             parts.mark(PARTITIONS / 2).await?;
         }

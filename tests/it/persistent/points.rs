@@ -1,4 +1,4 @@
-//! Messages one by one.
+//! Single messages, sent and received point to point.
 
 use super::{
     FORMS,
@@ -12,15 +12,15 @@ use onesided::{
 use rdma_fabric::Fabric;
 use std::time::Duration;
 
-/// Elements of a message.
+/// The number of elements in a message.
 const LEN: usize = 6;
 
 fn block(number: usize) -> ProgramResult<Layout> {
     Ok(Layout::contiguous::<u32>(number * LEN, LEN)?)
 }
 
-/// Three to the right, of which two have one tag, and one to itself; started and waited for in
-/// different orders.
+/// Sends three messages to the right, two of them with the same tag, and one to itself; they are
+/// started and waited for in different orders.
 pub(super) async fn points(fabric: &Fabric) -> ProgramResult<()> {
     let (me, _) = place(fabric);
     let (left, right) = neighbours(fabric);
@@ -28,7 +28,7 @@ pub(super) async fn points(fabric: &Fabric) -> ProgramResult<()> {
         let mut world = Group::world(fabric).await?;
         let (send, receive) = (Buffer::<u32>::new(fabric, 4 * LEN)?, Buffer::<u32>::new(fabric, 8 * LEN)?);
         let to = [(right, 5), (right, 5), (right, 1), (me, 2)];
-        // The k-th with a tag meets the k-th.
+        // The k-th send with a tag meets the k-th receive.
         let from = [(left, 1, 2), (me, 2, 3), (left, 5, 0), (left, 5, 1)];
         let mut sends = Vec::new();
         for (number, (member, tag)) in to.into_iter().enumerate() {
@@ -72,7 +72,7 @@ pub(super) async fn points(fabric: &Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// A receiver that is ready long before the data, and one that is long after.
+/// A receiver is ready long before the data, or long after.
 pub(super) async fn early_and_late(fabric: &Fabric) -> ProgramResult<()> {
     let (me, _) = place(fabric);
     for form in [Form::Fast, Form::Mrc, Form::Cpu] {
@@ -90,7 +90,7 @@ pub(super) async fn early_and_late(fabric: &Fabric) -> ProgramResult<()> {
             if me == waits {
                 busy(fabric, Duration::from_micros(300)).await;
             }
-            // It waits for nobody.
+            // A start waits for nobody.
             request.start().await?;
             request.wait().await?;
             ensure_eq!(buffer.to_vec()?, [k; LEN], "{form}: member {me}, iteration {k}");
@@ -100,7 +100,7 @@ pub(super) async fn early_and_late(fabric: &Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// A receive that nobody sends to, and one of another size.
+/// Checks a receive that nobody sends to, and one of another size.
 pub(super) async fn wrong(fabric: &Fabric) -> ProgramResult<()> {
     let (me, _) = place(fabric);
     let mut world = Group::world(fabric).await?;

@@ -1,4 +1,4 @@
-//! Queues: given back, and shared out.
+//! How queues are given back and shared out.
 
 use super::{
     FORMS,
@@ -18,8 +18,8 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-/// As many requests as there are queues, three times; then one at a time, oftener than there are
-/// queues.
+/// Makes as many requests as there are queues, three times; then one at a time, more often than
+/// there are queues.
 pub(super) async fn again(fabric: &Fabric) -> ProgramResult<()> {
     let (_, members) = place(fabric);
     let spec = Spec::new(Shape::ring(members), Form::Fast);
@@ -58,8 +58,8 @@ pub(super) async fn again(fabric: &Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// Requests that are dropped while they are active, and starts that are dropped half-way: what is
-/// made next is not concerned.
+/// Drops requests while they are active, and starts half-way: requests that are made next are not
+/// affected.
 pub(super) async fn dropped(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     let free = fabric.queue_limits().free;
@@ -84,7 +84,7 @@ pub(super) async fn dropped(fabric: &Fabric) -> ProgramResult<()> {
                 drop(exchange);
                 hood.group_mut().barrier().await?;
             } else {
-                // Others drop first.
+                // The others drop theirs first.
                 hood.group_mut().barrier().await?;
                 drop(exchange);
             }
@@ -103,7 +103,7 @@ pub(super) async fn dropped(fabric: &Fabric) -> ProgramResult<()> {
 async fn agreed(hood: &mut Neighbourhood, spec: &Spec) -> ProgramResult<Form> {
     let mut exchange = Exchange::new(hood, spec).await?;
     let form = exchange.request.form();
-    // Distinct for distinct forms of so few neighbours.
+    // Distinct for distinct forms with so few neighbours.
     let all = hood.group_mut().allgather(u64::from(form.queues(100)) << 1 | u64::from(form == Form::Fast)).await?;
     ensure!(all.iter().all(|other| *other == all[0]), "members disagree about the form: {all:?}, here {form}");
     exchange.steps(3).await?;
@@ -111,7 +111,7 @@ async fn agreed(hood: &mut Neighbourhood, spec: &Spec) -> ProgramResult<Form> {
     Ok(form)
 }
 
-/// The thriftiest budget, and the thriftiest wish, is that of all.
+/// The smallest budget, and the thriftiest wish, count for all.
 pub(super) async fn budgets(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     let shape = Shape::complete(members);
@@ -138,8 +138,8 @@ pub(super) async fn budgets(fabric: &Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// Somebody else has taken queues of a node: the most expensive form that all nodes can still
-/// afford comes out, at all members, and the same again.
+/// When queues of a node are already taken, all members get the most expensive form that all nodes
+/// can still afford, and the same one again.
 pub(super) async fn exhausted(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     let spec = Spec::new(Shape::ring(members), Form::Fast);
@@ -172,8 +172,8 @@ pub(super) async fn exhausted(fabric: &Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// What one member sends takes more commands than a ring has slots: the CPUs are to exchange it,
-/// and everybody can ask why.
+/// What one member sends takes more commands than a ring has slots: the CPUs exchange it instead,
+/// and every member can ask why.
 pub(super) async fn deep(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     let limit = fabric.queue_limits().most_depth as usize;
@@ -201,7 +201,7 @@ pub(super) async fn deep(fabric: &Fabric) -> ProgramResult<()> {
         }
         hood.group_mut().barrier().await?;
         drop(request);
-        // The same in partitions.
+        // In partitions, too.
         let parts = hood.partitioned_init(&send, &sends, &receive, &receives, 2, &options).await?;
         let told = match parts.obstacle() {
             None => bytes < limit,

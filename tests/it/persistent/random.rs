@@ -3,7 +3,7 @@
 //!
 //! | variable | meaning | default |
 //! |---|---|---|
-//! | `PERSISTENT_SEED` | where drawing begins; printed, and with a failure the smallest case that fails | from the clock |
+//! | `PERSISTENT_SEED` | seed of all drawing; printed, on failure with the smallest case that fails | from the clock |
 //! | `PERSISTENT_CASES` | graphs for each fabric | 24 |
 
 use super::{
@@ -28,17 +28,17 @@ use tofu2_sim::{
     virt::{Job, Platform},
 };
 
-/// What is drawn.
+/// A case that was drawn.
 #[derive(Clone, Debug)]
 struct Drawn {
-    /// Of each member.
+    /// The destinations of each member.
     destinations: Vec<Vec<usize>>,
     form: usize,
     direct_blocks: u32,
     aggregation: Aggregation,
     shared: bool,
     iterations: u64,
-    /// Of sizes and blocks, delays, and the simulator's.
+    /// The seed of sizes, blocks and delays, and of the simulator.
     seed: u64,
 }
 
@@ -75,15 +75,15 @@ async fn random(fabric: Fabric, drawn: Drawn) -> ProgramResult<()> {
     Ok(hood.group_mut().barrier().await?)
 }
 
-/// Draws how blocks travel by node: half of them do not; of the others some blocks go alone, and
-/// some gaps are not bridged.
+/// Draws how blocks travel by node: half of the cases do not; in the others some blocks travel
+/// alone, and some gaps are not bridged.
 fn aggregation() -> impl Strategy<Value = Aggregation> {
     let some = (prop_oneof![Just(60), Just(u64::MAX)], prop_oneof![Just(0), Just(100), Just(1024)]);
     prop_oneof![Just(Aggregation::None), some.prop_map(|(longest, gap)| Aggregation::ByNode { longest, gap })]
 }
 
 /// Draws one to six members, one to three of them on a node; loops, duplicates and members without
-/// edges are as likely as anything.
+/// edges are as likely as anything else.
 fn drawn() -> impl Strategy<Value = Drawn> {
     let graph = (1usize..=6).prop_flat_map(|members| {
         let some = prop::collection::vec(0..members, 0..5);
@@ -146,7 +146,7 @@ async fn mistaken(fabric: Fabric, drawn: Drawn) -> ProgramResult<()> {
     exchange.steps(drawn.iterations).await
 }
 
-/// One byte that is not what it must be is noticed.
+/// A single wrong byte is noticed.
 #[test]
 fn the_oracle_notices() {
     let destinations = vec![vec![1, 1, 0], vec![0, 0, 1]];

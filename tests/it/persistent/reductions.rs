@@ -1,4 +1,4 @@
-//! Allreduces: the same bits at all members, whoever is late.
+//! Allreduces: the same bits at all members, whichever of them is late.
 
 use super::{
     exchange::place,
@@ -14,7 +14,7 @@ use rdma_fabric::Fabric;
 
 const FORMS: [Form; 3] = [Form::Fast, Form::Mrc, Form::Cpu];
 
-/// An allreduce of `len` elements, its data and what must come of them.
+/// An allreduce of `len` elements, its data and its expected result.
 struct Allreduce<T: Pod> {
     request: Request,
     send: Buffer<T>,
@@ -73,7 +73,7 @@ impl<T: Pod + PartialEq + std::fmt::Debug> Allreduce<T> {
     }
 }
 
-/// Combines two elements. Does not commute: who folds in another order has another result.
+/// Combines two elements. Does not commute: folding in another order gives another result.
 fn chained(a: f64, b: f64) -> f64 {
     a * 0.7 + b
 }
@@ -87,7 +87,7 @@ fn byte(member: usize, k: u64, at: usize) -> u8 {
 }
 
 /// A member is late at start, and at wait, and by more than an iteration: the others are in the
-/// next one while it has not folded this one.
+/// next iteration before it has folded this one.
 async fn paced<T: Pod + PartialEq + std::fmt::Debug>(
     fabric: &Fabric,
     allreduce: &mut Allreduce<T>,
@@ -102,7 +102,7 @@ async fn paced<T: Pod + PartialEq + std::fmt::Debug>(
     Ok(())
 }
 
-/// Blocks of a word, of many, and of bytes that fill none.
+/// Reduces blocks of a word, of many words, and of bytes that do not fill a word.
 pub(super) async fn allreduces(fabric: &Fabric) -> ProgramResult<()> {
     let mut all = Collectives::new(Group::world(fabric).await?).await?;
     for form in FORMS {
@@ -116,7 +116,7 @@ pub(super) async fn allreduces(fabric: &Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// What one member spends, and what the node has left, decides for all.
+/// The budget of one member, and the queues that the node has left, decide for all.
 pub(super) async fn scarce(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     let mut all = Collectives::new(Group::world(fabric).await?).await?;
@@ -157,7 +157,7 @@ pub(super) async fn scarce(fabric: &Fabric) -> ProgramResult<()> {
     Ok(all.group_mut().barrier().await?)
 }
 
-/// Loses the last member. All others get `PeerLost` in bounded time, and go on among themselves.
+/// Loses the last member. All others get `PeerLost` in bounded time, and continue among themselves.
 pub(super) async fn lost(fabric: &Fabric, form: Form, moment: Moment, loss: Loss) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     let last = Rank::new(members as u32 - 1);

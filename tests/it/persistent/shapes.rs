@@ -1,19 +1,20 @@
-//! Who exchanges with whom, and a second opinion on which slot is the other end of which.
+//! Which members exchange with which, and a second computation of which slot is the other end of
+//! which.
 
 use onesided::prdma::{Cartesian, Topology, TopologyError};
 
-/// Sources and destinations of each member.
+/// The sources and destinations of each member.
 pub(super) type Lists = Vec<(Vec<usize>, Vec<usize>)>;
 
 /// The neighbours of all members.
 #[derive(Clone, Debug)]
 pub(super) enum Shape {
-    /// Along the axes.
+    /// Neighbours along the axes of a grid.
     Grid {
         dims: Vec<usize>,
         periodic: Vec<bool>,
     },
-    /// Corners too.
+    /// Neighbours on a grid, corners included.
     Moore {
         dims: Vec<usize>,
         periodic: Vec<bool>,
@@ -30,8 +31,8 @@ impl Shape {
         Shape::Grid { dims: dims.to_vec(), periodic: vec![true; dims.len()] }
     }
 
-    /// Makes a shape of the destinations of each member. Sources are named by descending member, so
-    /// that slots of both sides are in different orders.
+    /// Makes a shape from the destinations of each member. Sources are named by descending member,
+    /// so that the slots of both sides are in different orders.
     pub(super) fn graph(destinations: &[Vec<usize>]) -> Self {
         let sources = |me: usize| {
             let named = |from: usize| destinations[from].iter().filter(|to| **to == me).map(move |_| from);
@@ -40,7 +41,7 @@ impl Shape {
         Shape::Graph((0..destinations.len()).map(|me| (sources(me), destinations[me].clone())).collect())
     }
 
-    /// Makes a shape of a rule for the destinations of each member.
+    /// Makes a shape from a rule for the destinations of each member.
     pub(super) fn by(members: usize, to: impl Fn(usize) -> Vec<usize>) -> Self {
         Shape::graph(&(0..members).map(to).collect::<Vec<_>>())
     }
@@ -76,8 +77,8 @@ impl Shape {
         }
     }
 
-    /// Returns who sends what arrives in source slot `slot` of `me`, and in which of its slots;
-    /// nobody beyond a border.
+    /// Returns the member that sends what arrives in source slot `slot` of `me`, and its slot;
+    /// `None` beyond a border.
     pub(super) fn sender(&self, me: usize, slot: usize) -> Option<(usize, usize)> {
         match self {
             Shape::Grid { dims, periodic } => {
@@ -103,7 +104,7 @@ impl Shape {
     }
 }
 
-/// Returns the member in a direction, seen from `me`; the last dimension is the fastest.
+/// Returns the member in a direction, seen from `me`; the last dimension varies fastest.
 fn neighbour(dims: &[usize], periodic: &[bool], me: usize, direction: &[i64]) -> Option<usize> {
     let (mut member, mut rest, mut stride) = (0, me, 1);
     for dim in (0..dims.len()).rev() {

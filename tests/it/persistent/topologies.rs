@@ -1,4 +1,4 @@
-//! Who exchanges with whom.
+//! Which members exchange with which.
 
 use super::{
     FORMS,
@@ -31,7 +31,8 @@ pub(super) async fn torus(fabric: &Fabric, dims: [usize; 2]) -> ProgramResult<()
     in_all_forms(fabric, &Shape::torus(&dims), 4).await
 }
 
-/// Eight neighbours on a torus of two by two: each of the others several times, and oneself not.
+/// Eight neighbours on a torus of two by two: each of the others several times, and never the
+/// member itself.
 pub(super) async fn surrounded(fabric: &Fabric) -> ProgramResult<()> {
     in_all_forms(fabric, &Shape::Moore { dims: vec![2, 2], periodic: vec![true; 2] }, 4).await?;
     in_all_forms(fabric, &Shape::Moore { dims: vec![2, 2], periodic: vec![true, false] }, 4).await
@@ -49,7 +50,7 @@ pub(super) async fn borders(fabric: &Fabric) -> ProgramResult<()> {
 }
 
 /// A block that is sent in slot s arrives in slot s XOR 1 (MPI 4.1, example 8.10), also where both
-/// are the same member. Said without the oracle.
+/// are the same member. Checked without the oracle.
 pub(super) async fn opposite(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     for form in FORMS {
@@ -80,9 +81,9 @@ pub(super) async fn tangled(fabric: &Fabric) -> ProgramResult<()> {
         [vec![1, 2, 1, 1], vec![0, 2, 0], vec![2, 1, 2], vec![0, 2, 0], vec![]],
         // Only edges in one direction: a chain with a shortcut.
         [vec![1, 2], vec![2], vec![3], vec![4], vec![]],
-        // Nobody has any.
+        // No member has any edge.
         [vec![], vec![], vec![], vec![], vec![]],
-        // Everybody but the last sends to itself, who only receives.
+        // Every member but the last sends to itself and to the last, which only receives.
         [vec![0, 4], vec![1, 4], vec![4, 2], vec![3, 4, 4], vec![]],
     ];
     for shape in &shapes {
@@ -95,7 +96,7 @@ pub(super) async fn tangled(fabric: &Fabric) -> ProgramResult<()> {
 pub(super) async fn star(fabric: &Fabric) -> ProgramResult<()> {
     let (_, members) = place(fabric);
     in_all_forms(fabric, &Shape::star(members), 4).await?;
-    // It only sends, it only receives.
+    // Member 0 only sends, or only receives.
     let spread = |hub: bool| {
         Shape::by(members, |me| match (me, hub) {
             (0, true) => (1..members).collect(),

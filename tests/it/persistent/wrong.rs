@@ -1,4 +1,4 @@
-//! What is refused, by whom, with which error; and that everything goes on afterwards.
+//! What is refused, at which members and with which error, and that everything works afterwards.
 
 use super::{
     FORMS,
@@ -17,7 +17,7 @@ fn refused(made: Result<Request, PrdmaError>) -> ProgramResult<PrdmaError> {
     made.err().ok_or_else(|| "the request was made".into())
 }
 
-/// Member 1 of a ring gives blocks that can't be.
+/// Member 1 of a ring gives impossible blocks.
 pub(super) async fn blocks(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     let wrong = me == 1;
@@ -36,7 +36,7 @@ pub(super) async fn blocks(fabric: &Fabric) -> ProgramResult<()> {
         (&good[..1], good, slots, "a block for each slot"),
         (&good, [at(0, 8)?, at(23, 8)?], outside, "blocks are inside their buffers"),
         (&good, [at(0, 8)?, at(7, 8)?], overlap, "blocks that are received share no bytes"),
-        // Its bytes are as many.
+        // This one has the right number of bytes.
         (&good, [at(0, 8)?, twice], LayoutError::OverlapsItself { run: 4 }.into(), "no byte is received twice"),
     ] {
         let (sends, receives) = if wrong { (sends, receives) } else { (&good[..], good) };
@@ -66,7 +66,7 @@ pub(super) async fn blocks(fabric: &Fabric) -> ProgramResult<()> {
     };
     ensure_eq!(end, want, "both ends of an edge are of one size");
 
-    // Beyond a border blocks count for nothing, wherever they are.
+    // Blocks beyond a border do not count, wherever they are.
     let line = Shape::Grid { dims: vec![members], periodic: vec![false] };
     let mut open = all(fabric, &line).await?;
     let far = at(1000, 3)?;
@@ -91,7 +91,7 @@ pub(super) async fn edges(fabric: &Fabric) -> ProgramResult<()> {
     let (me, _) = place(fabric);
     let unmatched = |side, slot, member| PrdmaError::Unmatched { side, slot, member };
     let none = || (vec![], vec![]);
-    // Of each: sources and destinations of members, and who learns why.
+    // For each graph: the sources and destinations of its members, and the member that learns why.
     let graphs = [
         ([(vec![], vec![1]), none(), none()], 0, unmatched(Side::Destination, 0, 1)),
         ([none(), (vec![0], vec![]), none()], 1, unmatched(Side::Source, 0, 0)),
@@ -125,7 +125,7 @@ pub(super) async fn order(fabric: &Fabric) -> ProgramResult<()> {
         let mut hood = all(fabric, &Shape::ring(members)).await?;
         let buffer = Buffer::<u32>::new(fabric, 32)?;
         let column = |start: usize| Layout::vector::<u32>(start, 4, 1, 8);
-        // Of four rows of eight: columns 1 and 6 go, 0 and 7 come.
+        // In four rows of eight, columns 1 and 6 are sent, and 0 and 7 are received.
         let (sends, receives) = ([column(1)?, column(6)?], [column(0)?, column(7)?]);
         let mut request = hood.alltoallw_init(&buffer, &sends, &buffer, &receives, &Options::form(form)).await?;
         ensure!(request.test().await?, "{form}: it is inactive");
@@ -163,7 +163,7 @@ pub(super) async fn order(fabric: &Fabric) -> ProgramResult<()> {
                 ensure_eq!(row, [from(left), mine, 7, 7, 7, 7, mine, from(right)], "{form}: a row of iteration {k}");
             }
         }
-        // Beyond the elements there is nothing, whatever memory is.
+        // Nothing beyond the elements can be reached, whatever memory is there.
         let odd = Buffer::<u8>::new(fabric, 5)?;
         ensure!(odd.read(0, &mut [0; 6]).is_err() && odd.write(5, &[1]).is_err(), "a buffer of 5 has 5 elements");
         hood.group_mut().barrier().await?;

@@ -1,100 +1,161 @@
 //! Asking another rank to carry out an operation.
 
 use super::{
-    ARMED, REPLIES, REPLIES_AT, SLOT_BYTES, SLOTS, SLOTS_AT,
-    request::{Outcome, ReplyTo, Request},
+    ARMED, REPLIES, REQUEST, Slots, reply_at,
+    request::{Outcome, ReplyTo, Request, WORDS},
+    slot_at,
 };
-use crate::{AcpError, Result, directory::Resolver, engine::Flight, pace::Pace};
+use crate::{AcpError, Result, directory::Resolver, pace::Pace};
 use core::sync::atomic::{AtomicU16, AtomicU64, Ordering::Relaxed};
-use rdma_fabric::{Deps, Fabric, FabricError, LocalWord, Rank, RemoteAddr};
-use std::sync::Arc;
+use rdma_fabric::{Deps, Fabric, FabricError, LocalWord, Rank, RemoteAddr, provider::Boxed};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
-/// The words in which a rank awaits replies.
-#[derive(Debug, Default)]
+/// The places in which one task of a rank awaits replies.
+#[derive(Debug)]
 pub(crate) struct Replies {
-    /// A bit for each word that is in use.
+    /// The first.
+    first: u8,
+    /// A bit for each place that is in use.
     taken: AtomicU64,
     /// The number of the last request.
     number: AtomicU16,
+    /// The ranks that are carrying out a request of this task: one each.
+    busy: Mutex<BTreeSet<Rank>>,
 }
 
-/// A word that a request has, until it is dropped.
+/// A place that a request has, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Reply {
     replies: Arc<Replies>,
-    word: u8,
+    place: u8,
     number: u16,
+    /// The rank that carries the request out, once it is its turn.
+    server: Option<Rank>,
 }
 
 impl Replies {
-    /// Takes a word; `None` if all are in use.
+    /// Returns the places of the program.
+    pub(crate) fn of_program() -> Arc<Self> {
+        Self::starting_at(0)
+    }
+
+    /// Returns the places of the communication helper.
+    pub(crate) fn of_helper() -> Arc<Self> {
+        Self::starting_at(REPLIES as u8)
+    }
+
+    fn starting_at(first: u8) -> Arc<Self> {
+        Arc::new(Replies { first, taken: AtomicU64::new(0), number: AtomicU16::new(0), busy: Mutex::default() })
+    }
+
+    fn busy(&self) -> MutexGuard<'_, BTreeSet<Rank>> {
+        // Consistent between statements, whatever panics.
+        self.busy.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a place; `None` if all are in use. One caller at a time.
     pub(crate) fn take(self: &Arc<Self>) -> Option<Reply> {
-        let taken = self.taken.load(Relaxed);
-        let word = taken.trailing_ones() as u8;
-        if u64::from(word) >= REPLIES {
+        let free = self.taken.load(Relaxed).trailing_ones() as u8;
+        if u64::from(free) >= REPLIES {
             return None;
         }
-        self.taken.store(taken | 1 << word, Relaxed);
+        self.taken.fetch_or(1 << free, Relaxed);
         let number = self.number.load(Relaxed).wrapping_add(1).max(1);
         self.number.store(number, Relaxed);
-        Some(Reply { replies: self.clone(), word, number })
+        Some(Reply { replies: self.clone(), place: self.first + free, number, server: None })
+    }
+}
+
+impl Reply {
+    /// Returns the slot of this task of rank `me`, where each has its own.
+    fn own_slot(&self, me: Rank) -> u64 {
+        2 * u64::from(me.number()) + u64::from(self.replies.first > 0)
+    }
+
+    /// Waits until no other request of this task is carried out by `server`.
+    async fn turn(&mut self, fabric: &Fabric, server: Rank) {
+        let mut pace = Pace::new(fabric);
+        while !self.replies.busy().insert(server) {
+            pace.pause(fabric).await;
+        }
+        self.server = Some(server);
     }
 }
 
 impl Drop for Reply {
     fn drop(&mut self) {
-        self.replies.taken.fetch_and(!(1 << self.word), Relaxed);
+        if let Some(server) = self.server {
+            self.replies.busy().remove(&server);
+        }
+        self.replies.taken.fetch_and(!(1 << (self.place - self.replies.first)), Relaxed);
     }
 }
 
-/// Asks `server` to carry out a request of rank `me`, when it is first polled, and ends when that is
-/// done.
-pub(crate) fn delegate(
+/// Asks another rank to carry out a request of rank `me`, when it is first polled, and ends when
+/// that is done; yields what the word was before an atomic.
+pub(crate) fn ask(
     memory: &Resolver,
     me: Rank,
-    server: Rank,
     request: Request,
-    reply: Reply,
+    mut reply: Reply,
     flush_first: bool,
-) -> Result<Flight> {
-    let fabric = memory.fabric().clone();
-    let area = memory.layout().delegation();
-    let at = memory.world_at(server, area)?;
-    let reply_at = memory.world_at(me, area + REPLIES_AT + 8 * u64::from(reply.word))?;
-    let reply_word = fabric.local_word::<u64>(reply_at)?;
+) -> Result<Boxed<'static, Result<u64>>> {
+    let (fabric, layout) = (memory.fabric().clone(), memory.layout());
+    let (at, slots) = (memory.world_at(request.server(), layout.delegation())?, layout.slots());
+    let own = reply_at(memory.world_at(me, layout.delegation())?, reply.place);
+    let status = fabric.local_word::<u64>(own)?;
+    let value = fabric.local_word::<u64>(RemoteAddr { offset: own.offset + 8, ..own })?;
     Ok(Box::pin(async move {
         if flush_first {
             fabric.flush_all().await?;
         }
-        let to = ReplyTo { rank: fabric.rank(), word: reply.word, number: reply.number };
-        let slot = claim(&fabric, at).await?;
-        let place = fabric.remote_span::<u64>(slot_at(at, slot, 8), super::request::WORDS)?;
-        fabric.put(&place, request.to_words(to)).await?;
-        fabric.flush(at.rank).await?;
-        let armed = fabric.remote_word::<u64>(at)?;
-        fabric.fetch_or(&armed, 1 << slot).await?;
-        outcome(&fabric, &reply_word, at.rank, reply.number, request).await
+        reply.turn(&fabric, at.rank).await;
+        let to = ReplyTo { rank: fabric.rank(), place: reply.place, number: reply.number };
+        let words = request.to_words(to);
+        match slots {
+            Slots::Shared => send_claiming(&fabric, at, words).await?,
+            Slots::Own(_) => send_to_own(&fabric, at, reply.own_slot(me), words).await?,
+        }
+        replied(&fabric, &status, at.rank, reply.number, request).await?;
+        Ok(fabric.load(&value)?)
     }))
 }
 
-/// Returns the address `offset` bytes into a slot.
-pub(super) fn slot_at(area: RemoteAddr, slot: u64, offset: u64) -> RemoteAddr {
-    RemoteAddr { offset: area.offset + SLOTS_AT + slot * SLOT_BYTES + offset, ..area }
+/// Sends a request in whatever slot is free.
+async fn send_claiming(fabric: &Fabric, at: RemoteAddr, words: [u64; WORDS]) -> Result<()> {
+    let slot = claim(fabric, at).await?;
+    fabric.put(&fabric.remote_span::<u64>(slot_at(at, slot, REQUEST), WORDS)?, words).await?;
+    fabric.flush(at.rank).await?;
+    fabric.fetch_or(&fabric.remote_word::<u64>(at)?, 1 << slot).await?;
+    Ok(())
+}
+
+/// Sends a request in a slot that only this task uses. The slot is free, because its last request
+/// has been answered.
+async fn send_to_own(fabric: &Fabric, at: RemoteAddr, slot: u64, words: [u64; WORDS]) -> Result<()> {
+    fabric.put(&fabric.remote_span::<u64>(slot_at(at, slot, REQUEST), WORDS)?, words).await?;
+    fabric.flush(at.rank).await?;
+    fabric.put_word(&fabric.remote_word::<u64>(slot_at(at, slot, 0))?, slot + 1).await?;
+    fabric.flush(at.rank).await?;
+    Ok(fabric.put_word(&fabric.remote_word::<u64>(at)?, 1).await?)
 }
 
 /// Claims a slot of the rank whose area is at `at`.
 async fn claim(fabric: &Fabric, at: RemoteAddr) -> Result<u64> {
+    let slots = Slots::Shared.count();
     let me = u64::from(fabric.rank().number()) + 1;
     let mut pace = Pace::new(fabric);
     loop {
-        for turn in 0..SLOTS {
-            let slot = (me + turn) % SLOTS;
+        for turn in 0..slots {
+            let slot = (me + turn) % slots;
             let owner = fabric.remote_word::<u64>(slot_at(at, slot, 0))?;
             let before = fabric.compare_swap(&owner, 0, me).await?;
             if before == 0
-                || is_abandoned(fabric, at, slot, before).await? && {
-                    fabric.compare_swap(&owner, before, me).await? == before
-                }
+                || is_abandoned(fabric, at, slot, before).await?
+                    && fabric.compare_swap(&owner, before, me).await? == before
             {
                 return Ok(slot);
             }
@@ -116,9 +177,10 @@ async fn is_abandoned(fabric: &Fabric, at: RemoteAddr, slot: u64, owner: u64) ->
     Ok(armed & 1 << slot == 0)
 }
 
-async fn outcome(fabric: &Fabric, word: &LocalWord<u64>, server: Rank, number: u16, request: Request) -> Result<()> {
+/// Waits for the reply to a request.
+async fn replied(fabric: &Fabric, status: &LocalWord<u64>, server: Rank, number: u16, request: Request) -> Result<()> {
     let is_this = |word: u64| Outcome::from_word(word).0 == number;
-    let (_, outcome) = Outcome::from_word(fabric.wait_until(word, Deps::One(server), is_this).await?);
+    let (_, outcome) = Outcome::from_word(fabric.wait_until(status, Deps::One(server), is_this).await?);
     let [to, from] = request.addresses();
     match outcome {
         Outcome::Done => Ok(()),

@@ -5,48 +5,100 @@
 //! the one that does it the *server*.
 //!
 //! # Protocol
-//! Every rank has [`SLOTS`] slots for requests to it, a word with a bit for each slot that holds
-//! one, and [`REPLIES`] words for replies to it.
+//! Every rank has slots for requests to it, a word that says that some hold one, and places for
+//! replies to it.
 //! 1. The initiator claims a slot: compare and swap of its owner, from 0 to the initiator's rank
 //!    plus one. If all are taken, it backs off and tries again; it never fails.
 //! 2. It puts the request into the slot, and flushes.
-//! 3. It sets the slot's bit. The server, which waits for that word, takes all bits.
+//! 3. It sets the slot's bit in the word. The server, which waits for that word, takes all bits.
 //! 4. The server copies the request, frees the slot, resolves the addresses, does what is asked
 //!    and flushes: the effect is visible.
-//! 5. It puts the reply, which holds the request's number, into the initiator's word.
+//! 5. It puts the reply: the word's previous value, if that was asked for, and then the request's
+//!    number.
 //!
 //! A slot whose owner died between 1 and 3 is taken over by whoever finds it so: once a loss has
 //! been reported, nothing of the dead rank takes effect any more, so if the bit is not set then it
 //! never will be.
 //!
+//! Without the network's atomics, 1 and 3 are impossible. Then each rank's program and helper
+//! have a slot of their own at every rank, and never more than one request for it. After 2, the initiator puts
+//! the owner, flushes, and puts a 1 into the word; the server puts it back to 0 before it looks at
+//! all owners. This takes memory in proportion to the job, as in the paper.
+//!
 //! # Source
-//! Section 3.2 and figure 7 of the paper; there, a rank has a slot for each other rank.
+//! Section 3.2 and figure 7 of the paper.
 
+mod calls;
 mod initiator;
 mod request;
 mod server;
 
-pub(crate) use initiator::{Replies, delegate};
+pub(crate) use initiator::{Replies, ask};
 pub(crate) use request::Request;
 pub(crate) use server::serve;
 
-use rdma_fabric::Fabric;
+use crate::{Atomics, Options};
+use rdma_fabric::{Atomics as OfNetwork, Fabric, RemoteAddr};
 
-/// Requests that a rank holds at a time; at most 64, the bits of a word.
-const SLOTS: u64 = 16;
-/// Requests that a rank can have under way.
+/// Requests that a rank holds at a time, where slots are shared; at most 64, the bits of a word.
+const SHARED_SLOTS: u64 = 16;
+/// Requests that a task of a rank can have under way.
 const REPLIES: u64 = 16;
 
-/// Where things are in the area, from its start.
+/// Where things are in the area, from its start: the word, the places for replies to the program
+/// and to the helper, the slots.
 const ARMED: u64 = 0;
 const REPLIES_AT: u64 = 64;
-const SLOTS_AT: u64 = REPLIES_AT + REPLIES * 8;
+const REPLY_BYTES: u64 = 16;
+const SLOTS_AT: u64 = REPLIES_AT + 2 * REPLIES * REPLY_BYTES;
 const SLOT_BYTES: u64 = 64;
+/// Where the request is in a slot, behind the owner.
+const REQUEST: u64 = 8;
 
-/// The bytes that every rank has for delegation.
-pub(crate) const BYTES: usize = (SLOTS_AT + SLOTS * SLOT_BYTES) as usize;
+/// How a rank's slots are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Slots {
+    /// By whoever claims one.
+    Shared,
+    /// Each by one task, program or helper, of so many ranks.
+    Own(u64),
+}
+
+impl Slots {
+    /// Returns how slots are used in a job.
+    pub(crate) fn of(fabric: &Fabric, options: &Options) -> Self {
+        if is_atomic_delegated(fabric, options) { Slots::Own(fabric.ranks() as u64) } else { Slots::Shared }
+    }
+
+    pub(crate) fn count(self) -> u64 {
+        match self {
+            Slots::Shared => SHARED_SLOTS,
+            Slots::Own(ranks) => 2 * ranks,
+        }
+    }
+
+    /// Returns the bytes of a rank's area.
+    pub(crate) fn bytes(self) -> usize {
+        (SLOTS_AT + self.count() * SLOT_BYTES) as usize
+    }
+}
+
+/// Returns the address `offset` bytes into a slot of the area at `area`.
+fn slot_at(area: RemoteAddr, slot: u64, offset: u64) -> RemoteAddr {
+    RemoteAddr { offset: area.offset + SLOTS_AT + slot * SLOT_BYTES + offset, ..area }
+}
+
+/// Returns the address of a place for a reply in the area at `area`.
+fn reply_at(area: RemoteAddr, place: u8) -> RemoteAddr {
+    RemoteAddr { offset: area.offset + REPLIES_AT + REPLY_BYTES * u64::from(place), ..area }
+}
+
+/// Returns whether atomics are carried out by the CPU of the word's rank.
+pub(crate) fn is_atomic_delegated(fabric: &Fabric, options: &Options) -> bool {
+    options.atomics == Atomics::Delegated || fabric.caps().atomics == OfNetwork::None
+}
 
 /// Returns whether ranks have to serve each other: the network leaves something to them.
-pub(crate) fn is_needed(fabric: &Fabric) -> bool {
-    !fabric.caps().third_party_copy
+pub(crate) fn is_needed(fabric: &Fabric, options: &Options) -> bool {
+    !fabric.caps().third_party_copy || is_atomic_delegated(fabric, options)
 }

@@ -1,7 +1,7 @@
 //! Requests and replies as words.
 
 use super::REPLIES;
-use crate::{AcpError, GlobalAddress};
+use crate::{AcpError, GlobalAddress, amo};
 use rdma_fabric::{Amo, FabricError, Rank};
 
 /// What a server is asked to do. All words are checked when they are read: whoever wrote them may be
@@ -10,8 +10,8 @@ use rdma_fabric::{Amo, FabricError, Rank};
 pub(crate) enum Request {
     /// Copy so many bytes to an address of the server's.
     Copy { to: GlobalAddress, from: GlobalAddress, bytes: u64 },
-    /// Change a word of the server's, of 4 or 8 bytes, and put what it was before.
-    Atomic { to: GlobalAddress, word: GlobalAddress, width: u8, amo: Amo<u64> },
+    /// Change a word of the server's, of 4 or 8 bytes, and say what it was before.
+    Atomic { word: GlobalAddress, width: u8, amo: Amo<u64> },
 }
 
 /// To whom a reply goes.
@@ -19,8 +19,8 @@ pub(crate) enum Request {
 pub(crate) struct ReplyTo {
     /// The fabric's rank.
     pub(crate) rank: Rank,
-    /// Which of its words.
-    pub(crate) word: u8,
+    /// Which of its places.
+    pub(crate) place: u8,
     /// The number of the request, never 0.
     pub(crate) number: u16,
 }
@@ -29,51 +29,43 @@ pub(crate) struct ReplyTo {
 pub(crate) const WORDS: usize = 7;
 
 impl Request {
-    /// Returns the destination, and the source or the word.
+    /// Returns the destination and the source, or the word twice.
     pub(crate) fn addresses(&self) -> [GlobalAddress; 2] {
         match *self {
             Request::Copy { to, from, .. } => [to, from],
-            Request::Atomic { to, word, .. } => [to, word],
+            Request::Atomic { word, .. } => [word, word],
         }
     }
 
+    /// Returns the rank that is to carry it out.
+    pub(crate) fn server(&self) -> Rank {
+        self.addresses()[0].rank()
+    }
+
     pub(crate) fn to_words(self, reply: ReplyTo) -> [u64; WORDS] {
-        let ReplyTo { rank, word, number } = reply;
-        let reply = u64::from(rank.number()) << 32 | u64::from(word) << 16 | u64::from(number);
+        let ReplyTo { rank, place, number } = reply;
+        let reply = u64::from(rank.number()) << 32 | u64::from(place) << 16 | u64::from(number);
         match self {
             Request::Copy { to, from, bytes } => [0, to.to_bits(), from.to_bits(), bytes, 0, reply, 0],
-            Request::Atomic { to, word, width, amo } => {
-                let (kind, a, b) = match amo {
-                    Amo::Add(v) => (1, v, 0),
-                    Amo::Swap(v) => (2, v, 0),
-                    Amo::CompareSwap { expected, new } => (3, expected, new),
-                    Amo::Or(v) => (4, v, 0),
-                    Amo::And(v) => (5, v, 0),
-                    Amo::Xor(v) => (6, v, 0),
-                };
-                [kind | u64::from(width) << 8, to.to_bits(), word.to_bits(), a, b, reply, 0]
+            Request::Atomic { word, width, amo } => {
+                let [kind, a, b] = amo::to_words(amo);
+                [kind | u64::from(width) << 8, word.to_bits(), 0, a, b, reply, 0]
             }
         }
     }
 
     /// Reads a request; `None` for what is none.
     pub(crate) fn from_words([what, to, from, a, b, reply, _]: [u64; WORDS]) -> Option<(Self, ReplyTo)> {
-        let (rank, word, number) = (Rank::new((reply >> 32) as u32), (reply >> 16) as u16, reply as u16);
-        let word = u8::try_from(word).ok().filter(|word| u64::from(*word) < REPLIES)?;
-        let reply = ReplyTo { rank, word, number };
-        let (to, from) = (GlobalAddress::from_bits(to)?, GlobalAddress::from_bits(from)?);
-        let amo = match what & 0xff {
-            0 => return Some((Request::Copy { to, from, bytes: a }, reply)),
-            1 => Amo::Add(a),
-            2 => Amo::Swap(a),
-            3 => Amo::CompareSwap { expected: a, new: b },
-            4 => Amo::Or(a),
-            5 => Amo::And(a),
-            6 => Amo::Xor(a),
-            _ => return None,
-        };
+        let (rank, place, number) = (Rank::new((reply >> 32) as u32), (reply >> 16) as u16, reply as u16);
+        let place = u8::try_from(place).ok().filter(|place| u64::from(*place) < 2 * REPLIES)?;
+        let reply = ReplyTo { rank, place, number };
+        let to = GlobalAddress::from_bits(to)?;
+        if what == 0 {
+            return Some((Request::Copy { to, from: GlobalAddress::from_bits(from)?, bytes: a }, reply));
+        }
+        let amo = amo::from_words([what & 0xff, a, b])?;
         let width = u8::try_from(what >> 8).ok().filter(|width| matches!(width, 4 | 8))?;
-        Some((Request::Atomic { to, word: from, width, amo }, reply))
+        Some((Request::Atomic { word: to, width, amo }, reply))
     }
 }
 
@@ -136,11 +128,9 @@ mod tests {
 
     #[test]
     fn requests_and_replies_come_back() {
-        let reply = ReplyTo { rank: Rank::new(663_551), word: 15, number: u16::MAX };
+        let reply = ReplyTo { rank: Rank::new(663_551), place: 31, number: u16::MAX };
         let at = |rank| GlobalAddress::new(Rank::new(rank), 2, Tag(9), 1 << 20);
-        let amos =
-            [Amo::Add(1), Amo::Swap(2), Amo::CompareSwap { expected: 3, new: 4 }, Amo::Or(5), Amo::And(6), Amo::Xor(7)];
-        let atomics = amos.map(|amo| Request::Atomic { to: at(1), word: at(2), width: 8, amo });
+        let atomics = amo::EXAMPLES.map(|amo| Request::Atomic { word: at(2), width: 8, amo });
         for request in [Request::Copy { to: at(1), from: at(2), bytes: u64::MAX }].into_iter().chain(atomics) {
             assert_eq!(Request::from_words(request.to_words(reply)), Some((request, reply)));
         }
@@ -158,8 +148,8 @@ mod tests {
             from: GlobalAddress::new(Rank::new(1), 0, Tag(0), 0),
             bytes: 8,
         };
-        let words = good.to_words(ReplyTo { rank: Rank::new(0), word: 0, number: 1 });
-        for (at, bad) in [(0, 7), (0, 1), (1, 0), (2, 0), (5, 16 << 16)] {
+        let words = good.to_words(ReplyTo { rank: Rank::new(0), place: 0, number: 1 });
+        for (at, bad) in [(0, 7), (0, 1), (1, 0), (2, 0), (5, (2 * REPLIES) << 16)] {
             let mut words = words;
             words[at] = bad;
             assert_eq!(Request::from_words(words), None, "word {at} is {bad}");

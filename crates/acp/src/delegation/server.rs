@@ -1,9 +1,9 @@
 //! Carrying out what other ranks ask for.
 
 use super::{
-    ARMED, REPLIES_AT, SLOTS,
-    initiator::slot_at,
+    ARMED, REQUEST, Slots, reply_at,
     request::{Outcome, ReplyTo, Request, WORDS},
+    slot_at,
 };
 use crate::{
     AcpError, GlobalAddress, Result,
@@ -12,7 +12,7 @@ use crate::{
 };
 use core::{future::poll_fn, task::Poll};
 use rdma_fabric::{
-    Amo, AtomicWord, Deps, Fabric, LocalSpan, Rank, RemoteAddr, RemoteWord,
+    Amo, AtomicWord, Deps, Fabric, LocalSpan, Rank, RemoteAddr,
     join::{Either, race},
     provider::Boxed,
 };
@@ -21,7 +21,7 @@ use rdma_fabric::{
 pub(crate) fn serve(memory: Resolver, me: Rank) -> Boxed<'static, Result<()>> {
     Box::pin(async move {
         let fabric = memory.fabric().clone();
-        let at = memory.world_at(me, memory.layout().delegation())?;
+        let (at, slots) = (memory.world_at(me, memory.layout().delegation())?, memory.layout().slots());
         let armed = fabric.local_word::<u64>(RemoteAddr { offset: at.offset + ARMED, ..at })?;
         let taken = armed.as_remote();
         let mut server = Server { memory, at, fabric: fabric.clone(), serving: Vec::new() };
@@ -31,9 +31,23 @@ pub(crate) fn serve(memory: Resolver, me: Rank) -> Boxed<'static, Result<()>> {
             match race(more, one_over(&mut server.serving)).await {
                 Either::First(more) => {
                     more?;
-                    let bits = fabric.swap(&taken, 0).await?;
-                    for slot in (0..SLOTS).filter(|slot| bits & 1 << slot != 0) {
-                        server.take(slot).await?;
+                    match slots {
+                        Slots::Shared => {
+                            let bits = fabric.swap(&taken, 0).await?;
+                            for slot in (0..slots.count()).filter(|slot| bits & 1 << slot != 0) {
+                                server.take(slot).await?;
+                            }
+                        }
+                        Slots::Own(_) => {
+                            // Put back first: whoever arms the word later finds the server looking
+                            // again.
+                            fabric.store(&armed, 0)?;
+                            for slot in 0..slots.count() {
+                                if fabric.load(&fabric.local_word::<u64>(slot_at(at, slot, 0))?)? != 0 {
+                                    server.take(slot).await?;
+                                }
+                            }
+                        }
                     }
                 }
                 Either::Second(ended) => server.end(ended).await,
@@ -56,7 +70,8 @@ struct Ended {
     reply: ReplyTo,
     /// Whether it was tried before, with a region that had gone.
     again: bool,
-    result: Result<()>,
+    /// What the word was before an atomic.
+    result: Result<u64>,
 }
 
 /// Returns a request that is over, which it removes.
@@ -78,10 +93,13 @@ impl Server {
     /// Takes a request out of its slot, frees the slot, and begins with the request.
     async fn take(&mut self, slot: u64) -> Result<()> {
         let mut words = [0; WORDS];
-        let record: LocalSpan<u64> = self.fabric.local_span(slot_at(self.at, slot, 8), WORDS)?;
+        let record: LocalSpan<u64> = self.fabric.local_span(slot_at(self.at, slot, REQUEST), WORDS)?;
         self.fabric.read(&record, &mut words)?;
-        let owner: RemoteWord<u64> = self.fabric.remote_word(slot_at(self.at, slot, 0))?;
-        self.fabric.swap(&owner, 0).await?;
+        let owner = slot_at(self.at, slot, 0);
+        match self.memory.layout().slots() {
+            Slots::Shared => drop(self.fabric.swap(&self.fabric.remote_word::<u64>(owner)?, 0).await?),
+            Slots::Own(_) => self.fabric.store(&self.fabric.local_word::<u64>(owner)?, 0)?,
+        }
         // What is no request has nobody to reply to.
         if let Some((request, reply)) = Request::from_words(words) {
             self.begin(request, reply, false).await;
@@ -108,42 +126,43 @@ impl Server {
             return self.begin(request, reply, true).await;
         }
         // Whoever is gone needs no reply.
-        let _ = answer(&self.fabric, self.at, reply, Outcome::of(result)).await;
+        let _ = answer(&self.fabric, self.at, reply, result).await;
     }
 
     /// Resolves what a request names; returns what is left to do.
-    async fn prepared(&mut self, request: Request) -> Result<Boxed<'static, Result<()>>> {
+    async fn prepared(&mut self, request: Request) -> Result<Boxed<'static, Result<u64>>> {
         match request {
             Request::Copy { to, from, bytes } => {
                 let bytes = usize::try_from(bytes).map_err(|_| AcpError::out_of_bounds(from, bytes, 0))?;
                 let (to, from) = (self.memory.span(to, bytes).await?, self.memory.span(from, bytes).await?);
-                Ok(engine::copy(&self.fabric, to, from, false))
+                let copy = engine::copy(&self.fabric, to, from, false);
+                Ok(Box::pin(async move { copy.await.map(|()| 0) }))
             }
-            Request::Atomic { to, word, width: 4, amo } => self.atomic::<u32>(to, word, amo).await,
-            Request::Atomic { to, word, amo, .. } => self.atomic::<u64>(to, word, amo).await,
+            Request::Atomic { word, width: 4, amo } => self.atomic::<u32>(word, amo).await,
+            Request::Atomic { word, amo, .. } => self.atomic::<u64>(word, amo).await,
         }
     }
 
-    /// Changes an own word by the CPU: nobody else does where the network has no atomics.
+    /// Changes an own word by the CPU: nobody else does where atomics are delegated.
     async fn atomic<W: AtomicWord>(
         &mut self,
-        to: GlobalAddress,
         word: GlobalAddress,
         amo: Amo<u64>,
-    ) -> Result<Boxed<'static, Result<()>>> {
-        let to = self.memory.word::<W>(to).await?;
+    ) -> Result<Boxed<'static, Result<u64>>> {
         let word = self.memory.word::<W>(word).await?;
         let before = engine::change_by_cpu(&self.fabric, &word, amo.map(W::from_bits))?;
-        let fabric = self.fabric.clone();
-        Ok(Box::pin(async move {
-            fabric.put_word(&to, before).await?;
-            Ok(fabric.flush(to.rank()).await?)
-        }))
+        Ok(Box::pin(core::future::ready(Ok(before.to_bits()))))
     }
 }
 
-async fn answer(fabric: &Fabric, at: RemoteAddr, to: ReplyTo, outcome: Outcome) -> Result<()> {
-    let offset = at.offset + REPLIES_AT + 8 * u64::from(to.word);
-    let word = fabric.remote_word::<u64>(RemoteAddr { rank: to.rank, offset, ..at })?;
-    Ok(fabric.put_word(&word, outcome.to_word(to.number)).await?)
+/// Puts a reply, in which the value is visible before the status.
+async fn answer(fabric: &Fabric, area: RemoteAddr, to: ReplyTo, result: Result<u64>) -> Result<()> {
+    let status = RemoteAddr { rank: to.rank, ..reply_at(area, to.place) };
+    if let Ok(value) = result {
+        let at = RemoteAddr { offset: status.offset + 8, ..status };
+        fabric.put_word(&fabric.remote_word::<u64>(at)?, value).await?;
+        fabric.flush(to.rank).await?;
+    }
+    let outcome = Outcome::of(result.map(drop)).to_word(to.number);
+    Ok(fabric.put_word(&fabric.remote_word::<u64>(status)?, outcome).await?)
 }

@@ -47,9 +47,13 @@ pub(crate) fn atomic_by_cpu<W: AtomicWord>(
     to: RemoteWord<W>,
     word: RemoteWord<W>,
     amo: Amo<W>,
+    flush_first: bool,
 ) -> Flight {
     let fabric = fabric.clone();
     Box::pin(async move {
+        if flush_first {
+            fabric.flush_all().await?;
+        }
         let before = change_by_cpu(&fabric, &word, amo)?;
         let own = fabric.local_word::<W>(to.addr())?;
         Ok(fabric.store(&own, before)?)
@@ -65,4 +69,24 @@ pub(crate) fn change_by_cpu<W: AtomicWord>(fabric: &Fabric, word: &RemoteWord<W>
     let before = fabric.load(&own)?;
     fabric.store(&own, amo.apply(before))?;
     Ok(before)
+}
+
+/// Ends when another rank has carried an operation out.
+pub(crate) fn of_reply(asked: Boxed<'static, Result<u64>>) -> Flight {
+    Box::pin(async move { asked.await.map(drop) })
+}
+
+/// Ends when another rank has carried an atomic out, and what it says the word was before is stored
+/// in own memory.
+pub(crate) fn storing_reply<W: AtomicWord>(
+    fabric: &Fabric,
+    to: RemoteWord<W>,
+    asked: Boxed<'static, Result<u64>>,
+) -> Flight {
+    let fabric = fabric.clone();
+    Box::pin(async move {
+        let before = asked.await?;
+        let own = fabric.local_word::<W>(to.addr())?;
+        Ok(fabric.store(&own, W::from_bits(before))?)
+    })
 }

@@ -7,7 +7,7 @@
 
 mod flight;
 
-pub(crate) use flight::{Flight, atomic, atomic_by_cpu, change_by_cpu, copy};
+pub(crate) use flight::{Flight, atomic, atomic_by_cpu, change_by_cpu, copy, of_reply, storing_reply};
 
 use crate::{AcpError, Handle, Order, Result};
 use core::task::{Context, Poll, Waker};
@@ -61,9 +61,9 @@ enum Stage {
 pub(crate) enum Kind {
     /// A copy of this pair.
     Copy(Pair),
-    /// A copy of this pair that another rank carries out.
+    /// What another rank carries out: an atomic, or a copy of this pair.
     Delegated {
-        pair: Pair,
+        pair: Option<Pair>,
         server: u32,
     },
     Atomic,
@@ -123,7 +123,8 @@ impl Engine {
         let mut after = self.last_of(order);
         let mut inherited = 0;
         let pair = match kind {
-            Kind::Copy(pair) | Kind::Delegated { pair, .. } => Some(pair),
+            Kind::Copy(pair) => Some(pair),
+            Kind::Delegated { pair, .. } => pair,
             Kind::Atomic => None,
         };
         if let Some(pair) = pair {

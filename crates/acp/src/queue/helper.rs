@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     GlobalAddress, Order, Result,
-    delegation::{self, Replies, Request, delegate},
+    delegation::{self, Replies, Request},
     directory::Resolver,
     engine::{self, Engine, Flight, Kind},
     options::{Atomics, Options},
@@ -53,7 +53,7 @@ impl Helper {
     pub(super) fn new(shared: Arc<SharedQueue>, memory: Resolver, me: Rank, options: Options) -> Result<Self> {
         let fabric = memory.fabric().clone();
         let words = Words::new(&memory, &fabric, me)?;
-        let (engine, replies) = (Engine::default(), Arc::default());
+        let (engine, replies) = (Engine::default(), Replies::of_helper());
         Ok(Helper {
             fabric,
             shared,
@@ -72,7 +72,7 @@ impl Helper {
     /// Carries out commands until the program has dropped its queue. `world` is the memory that
     /// both use.
     pub(super) async fn run(mut self, world: Arc<Region>) -> Result<()> {
-        let needed = delegation::is_needed(&self.fabric);
+        let needed = delegation::is_needed(&self.fabric, &self.options);
         let mut server = needed.then(|| delegation::serve(self.memory.fresh(&self.fabric), self.me));
         loop {
             let issued = self.fabric.load(&self.words.issued)?;
@@ -188,25 +188,35 @@ impl Helper {
             let flight = engine::copy(&self.fabric, to_span, from_span, false);
             return Ok(Prepared { kind: Kind::Copy(pair), flight, state: EntryState::Executing });
         }
-        let reply = loop {
+        let asked = self.asked(Request::Copy { to, from, bytes: bytes as u64 }).await?;
+        let kind = Kind::Delegated { pair: Some(pair), server: to.rank().number() };
+        Ok(Prepared { kind, flight: engine::of_reply(asked), state: EntryState::Delegated })
+    }
+
+    /// Prepares a request to another rank.
+    async fn asked(&mut self, request: Request) -> Result<Boxed<'static, Result<u64>>> {
+        loop {
             match self.replies.take() {
-                Some(reply) => break reply,
+                Some(reply) => return delegation::ask(&self.memory, self.me, request, reply, false),
                 None => poll_fn(|cx| self.engine.poll_front(cx)).await,
             }
-        };
-        let request = Request::Copy { to, from, bytes: bytes as u64 };
-        let flight = delegate(&self.memory, self.me, to.rank(), request, reply, false)?;
-        let kind = Kind::Delegated { pair, server: to.rank().number() };
-        Ok(Prepared { kind, flight, state: EntryState::Delegated })
+        }
     }
 
     async fn atomic<W: AtomicWord>(&mut self, to: GlobalAddress, word: GlobalAddress, amo: Amo<W>) -> Result<Prepared> {
         let (to, operand) = (self.memory.word::<W>(to).await?, self.memory.word::<W>(word).await?);
-        if word.rank() == self.me && self.options.atomics == Atomics::LocalByCpu {
-            let flight = engine::atomic_by_cpu(&self.fabric, to, operand, amo);
+        let is_delegated = delegation::is_atomic_delegated(&self.fabric, &self.options);
+        if word.rank() == self.me && (is_delegated || self.options.atomics == Atomics::LocalByCpu) {
+            let flight = engine::atomic_by_cpu(&self.fabric, to, operand, amo, false);
             return Ok(Prepared { kind: Kind::Atomic, flight, state: EntryState::Finished });
         }
         charge_network(&self.fabric, &self.options).await;
+        if is_delegated {
+            let asked = self.asked(Request::Atomic { word, width: W::BYTES as u8, amo: amo.to_bits() }).await?;
+            let flight = engine::storing_reply(&self.fabric, to, asked);
+            let kind = Kind::Delegated { pair: None, server: word.rank().number() };
+            return Ok(Prepared { kind, flight, state: EntryState::Delegated });
+        }
         let flight = engine::atomic(&self.fabric, to, operand, amo, false);
         Ok(Prepared { kind: Kind::Atomic, flight, state: EntryState::Executing })
     }

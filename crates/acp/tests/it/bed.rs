@@ -23,3 +23,17 @@ pub(crate) fn in_virtual_time<P: Program>(ranks: usize, program: &P) -> Vec<P::O
     let job = Job::new(&Platform::fx100(), ranks).jitter(Duration::from_micros(30)).shuffle_ties(true);
     job.run(program).unwrap_or_else(|error| panic!("in virtual time: {error}")).outs
 }
+
+/// Runs a program that loses ranks on purpose, in both ways; returns what each rank yields that
+/// ends well.
+pub(crate) fn survivors<P: Program>(ranks: usize, program: &P) -> Vec<Option<P::Out>>
+where
+    P::Out: PartialEq + Debug,
+{
+    let (real, _) = Threads::new(ranks).run_through(program).unwrap_or_else(|error| panic!("on threads: {error}"));
+    let real: Vec<_> = real.into_iter().map(Result::ok).collect();
+    let job = Job::new(&Platform::fx100(), ranks).jitter(Duration::from_micros(30)).shuffle_ties(true);
+    let (virt, _) = job.run_through(program).unwrap_or_else(|error| panic!("in virtual time: {error}"));
+    assert_eq!(real, virt.outs, "threads and virtual time differ");
+    real
+}

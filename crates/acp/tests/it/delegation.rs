@@ -1,11 +1,11 @@
 //! Copies between the memory of two other ranks.
 
 use crate::bed::everywhere;
-use acp::{Acp, AcpError, GlobalAddress, Options, Order};
-use rdma_fabric::{Fabric, FabricError, ProgramResult, Rank};
+use acp::{Acp, AcpError, Atomics, GlobalAddress, Mode, Options, Order, Threads};
+use rdma_fabric::{Amo, Fabric, FabricError, ProgramResult, Rank};
 use std::time::Duration;
 use tofu2_sim::{
-    shm::Threads,
+    shm,
     virt::{Job, Platform},
 };
 
@@ -138,10 +138,59 @@ fn a_death_ends_what_depends_on_it() {
             }
             Ok(())
         };
-        let (real, _) = Threads::new(3).run_through(&program).expect("threads");
+        let (real, _) = shm::Threads::new(3).run_through(&program).expect("threads");
         assert!(real.iter().enumerate().all(|(rank, out)| out.is_ok() == (rank as u32 != dead)), "{real:?}");
         let (simulated, error) = Job::new(&Platform::fx100(), 3).run_through(&program).expect("virtual time");
         let ended: Vec<bool> = simulated.outs.iter().map(Option::is_some).collect();
         assert!(ended.iter().enumerate().all(|(rank, ok)| *ok == (rank as u32 != dead)), "{ended:?}, {error:?}");
     }
+}
+
+/// Adds, and all other atomics, where the words' ranks carry them out.
+#[test]
+fn atomics_without_the_networks() {
+    let direct = Options::default().atomics(Atomics::Delegated);
+    for options in [direct, direct.mode(Mode::CommandQueue), direct.mode(Mode::CommandQueue).threads(Threads::Many)] {
+        everywhere(4, &async |fabric: Fabric| -> ProgramResult<()> {
+            let acp = Acp::init_with(&fabric, options).await?;
+            let (at, me) = (starters(&acp)?, acp.rank().index());
+            let own = at[me].offset_by(64)?;
+            for _ in 0..20 {
+                for word in &at {
+                    acp.atomic(own, *word, Amo::Add(1u64), Order::None).await?;
+                    acp.fetch(word.offset_by(8)?, Amo::Add(1u32)).await?;
+                }
+            }
+            acp.complete_all().await?;
+            // Each rank changes one bit of rank 0's word, and finds what it left there.
+            let bits = at[0].offset_by(16)?;
+            acp.fetch(bits, Amo::Or(1u64 << me)).await?;
+            let seen = acp.atomic(own, bits, Amo::Xor(1u64 << (8 + me)), Order::All).await?;
+            acp.complete(seen).await?;
+            assert_ne!(acp.load::<u64>(own).await? & 1 << me, 0);
+            acp.sync().await?;
+            assert_eq!((acp.load::<u64>(at[me]).await?, acp.load::<u32>(at[me].offset_by(8)?).await?), (80, 80));
+            assert_eq!(acp.load::<u64>(bits).await?, 0xf0f);
+            acp.finalize().await?;
+            Ok(())
+        });
+    }
+}
+
+/// A machine whose network has no atomics needs no option.
+#[test]
+fn a_machine_without_atomics() {
+    let machine = Platform::fx100().with("atomics", 0).expect("a constant of the platform");
+    let program = async |fabric: Fabric| -> ProgramResult<u64> {
+        let acp = Acp::init(&fabric).await?;
+        let word = acp.starter(Rank::new(0))?;
+        for _ in 0..10 {
+            acp.fetch(word, Amo::Add(1u64)).await?;
+        }
+        acp.sync().await?;
+        let sum = acp.load::<u64>(word).await?;
+        acp.finalize().await?;
+        Ok(sum)
+    };
+    assert_eq!(Job::new(&machine, 5).run(&program).expect("virtual time").outs, [50; 5]);
 }

@@ -3,4 +3,7 @@
 mod basics;
 mod bed;
 mod delegation;
+mod heap;
 mod queue;
+mod sequences;
+mod work_spaces;

@@ -1,4 +1,4 @@
-//! What is started, and what must come of it.
+//! What is started, and the expected results.
 
 use crate::jobs;
 use serde_json::{Value, json};
@@ -59,7 +59,7 @@ fn the_command_line_is_read_to_its_end() {
     let help = launched("known", &["--help"]);
     assert!(help.code == Some(0) && help.err.is_empty(), "{help:?}");
     assert!(help.out.starts_with("What observers see.\n\nRanks") && help.out.contains("--seed N"), "{help:?}");
-    // Not as a rank that silently does something else.
+    // A wrong option must not silently do something else.
     let wrong = launched("known", &["--rank", "4"]);
     assert!(wrong.code != Some(0) && wrong.out.is_empty(), "{wrong:?}");
     assert_eq!(wrong.err, "error: and [\"--rank\", \"4\"]?\n");
@@ -134,7 +134,7 @@ fn counts_are_exact() {
         for (name, value) in expected.as_object().expect("an object") {
             assert_eq!(&peers[0][name], value, "{name} of rank {rank}");
         }
-        // And the flush of all.
+        // The flush of all is counted, too.
         assert_eq!((&mine["total"]["flushes"], &mine["nops"], &mine["word_waits"]), (&json!(4), &json!(1), &json!(1)));
     }
     assert!(is_empty(directory.path()), "the records are removed");
@@ -296,7 +296,7 @@ fn how_each_rank_ended_is_said_in_every_mode() {
     assert!(launched("where", &[]).err.is_empty() && launched("where", &["--fabric", "threads"]).err.is_empty());
 }
 
-/// Runs `command` with one of its streams to a device that takes nothing.
+/// Runs `command` with one of its streams connected to a device that takes nothing.
 fn full(command: &mut Command, stdout: bool) -> Ended {
     let device = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("a device");
     let command = command.stdin(Stdio::null());
@@ -317,7 +317,7 @@ fn a_full_device_is_told() {
     let mut stats = Command::new(own());
     let ended = full(stats.args(["program", "known", "--ranks", "2", "--fabric", "threads", "--stats"]), false);
     assert_eq!(ended.code, Some(0), "nobody listens to standard error");
-    // What is there before is not destroyed by a look at what can be written.
+    // Checking what can be written does not destroy what is there.
     let kept = temporary.path().join("kept");
     std::fs::write(&kept, "old").expect("a file");
     let path = kept.to_str().expect("a plain path");

@@ -1,6 +1,6 @@
-//! Observed and bound jobs, as people start them. This program plays two parts: with `program NAME`
-//! it is a rank, or starts ranks; without, it is the test, which runs itself under the command and
-//! by itself.
+//! Observed and bound jobs, as users start them. This program plays two parts: with `program NAME`
+//! it is a rank, or starts ranks; without that, it is the test, which runs itself both under the
+//! command and directly.
 
 #[cfg(target_os = "linux")]
 mod cases;

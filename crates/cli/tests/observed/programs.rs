@@ -26,7 +26,7 @@ pub(super) fn main(name: &str) -> ExitCode {
     }
 }
 
-/// Launches a program without options of its own behind `program NAME`.
+/// Launches a program without options of its own after `program NAME`.
 fn with<P: onesided::Program>(program: P) -> ExitCode {
     onesided::launch_with("What observers see.\n", |rest| match &rest[2..] {
         [] => Ok(program),
@@ -34,7 +34,7 @@ fn with<P: onesided::Program>(program: P) -> ExitCode {
     })
 }
 
-/// Two ranks do a known number of everything to each other.
+/// Does a known number of everything, from each of two ranks to the other.
 async fn known(fabric: Fabric) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
     let window = fabric.alloc_symmetric(64).await?;
@@ -67,7 +67,7 @@ async fn known(fabric: Fabric) -> ProgramResult<()> {
     Ok(world.barrier().await?)
 }
 
-/// Rank 1 dies in the middle of it.
+/// Rank 1 dies while rank 0 waits.
 async fn dying(fabric: Fabric) -> ProgramResult<()> {
     let window = fabric.alloc_symmetric(8).await?;
     if fabric.rank() == Rank::new(1) {
@@ -89,8 +89,7 @@ async fn endless(fabric: Fabric) -> ProgramResult<()> {
 async fn one(fabric: Fabric, panics: bool) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
     if fabric.rank() == Rank::new(1) {
-        // Its memory stays, so that rank 0 hears of the loss and not first of a region that is
-        // gone.
+        // Its memory stays, so that rank 0 learns of the loss, and not first of a dropped region.
         std::mem::forget(world);
         assert!(!panics, "on purpose");
         return Err("on purpose".into());
@@ -105,7 +104,7 @@ async fn failing(fabric: Fabric) -> ProgramResult<()> {
     Err("as it should".into())
 }
 
-/// Each rank tells where it may run.
+/// Prints where each rank may run.
 async fn place(fabric: Fabric) -> ProgramResult<()> {
     let status = std::fs::read_to_string("/proc/thread-self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap_or_default();

@@ -22,7 +22,7 @@ async fn on_word<W: AtomicWord>(
         let mut amos = vec![Amo::Add(v), Amo::Swap(v), Amo::Or(v), Amo::And(v), Amo::Xor(v)];
         amos.push(Amo::CompareSwap { expected: v, new: values[0] });
         for amo in amos {
-            // Once as it comes, once with an expectation that holds.
+            // Compare-and-swap runs again with an expectation that holds.
             let matching = match amo {
                 Amo::CompareSwap { new, .. } => Some(Amo::CompareSwap { expected: amo.apply(expected), new }),
                 _ => None,
@@ -72,7 +72,7 @@ pub(super) async fn nothing_is_lost(fabric: Fabric) -> ProgramResult<()> {
         let old = fabric.fetch_add(&counter, 1).await?;
         ensure!(last.is_none_or(|last| last < old), "O6: {old} after {last:?}");
         last = Some(old);
-        // Own bits only: everybody toggles his own twice.
+        // Every rank toggles only its own bit, twice.
         let mine = 1u32 << fabric.rank().index();
         for _ in 0..2 {
             fabric.post(op::Atomic { word: &bits, amo: Amo::Xor(mine) }).await?.await?;

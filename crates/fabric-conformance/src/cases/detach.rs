@@ -7,8 +7,7 @@ use rdma_fabric::{Deps, Fabric, ProgramResult, Rank};
 const HOME: Rank = Rank::new(0);
 
 /// Every other rank detaches a chain of operations, each of which needs the one before, and returns
-/// at once. Rank 0 sees all of them happen, though it depends on ranks that have nothing else to
-/// do.
+/// at once. Rank 0 sees all of them happen, though the ranks it depends on have nothing else to do.
 pub(super) async fn is_run_to_its_end(fabric: Fabric) -> ProgramResult<()> {
     let region = fabric.alloc_symmetric(32).await?;
     let others = fabric.ranks() as u64 - 1;
@@ -39,7 +38,7 @@ pub(super) async fn is_run_to_its_end(fabric: Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// What a detached future detaches is run as well, and the program goes on beside both.
+/// A future that a detached future detaches runs as well, and the program continues alongside both.
 pub(super) async fn may_detach_in_turn(fabric: Fabric) -> ProgramResult<()> {
     let (mut world, region) = world_and_region(&fabric, 8).await?;
     let key = region.key();
@@ -62,6 +61,6 @@ pub(super) async fn may_detach_in_turn(fabric: Fabric) -> ProgramResult<()> {
         let met = fabric.wait_until(&own, Deps::All, |count| count == all).await;
         ensure_eq!(met, Ok(all), "D1: not everything detached was done");
     }
-    // The region outlives all of it.
+    // The region outlives all of these operations.
     Ok(world.barrier().await?)
 }

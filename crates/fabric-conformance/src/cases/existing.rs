@@ -1,4 +1,4 @@
-//! Registering memory that exists: sentences X1–X6.
+//! Registering existing memory: sentences X1–X6.
 
 use crate::{ensure, ensure_eq};
 use rdma_fabric::{Deps, Existing, Fabric, FabricError, Group, ProgramResult, Rank, RegionKey, Registered, RemoteAddr};
@@ -6,12 +6,13 @@ use std::time::Duration;
 
 const OWNER: Rank = Rank::new(0);
 
-/// Returns words that say where they are.
+/// Returns words that encode their index and `salt`.
 fn words(len: usize, salt: u64) -> Vec<u64> {
     (0..len as u64).map(|i| i << 32 | salt).collect()
 }
 
-/// Registers `memory` at the owner. Returns it there, and its key everywhere. Collective.
+/// Registers `memory` at the owner. Returns the registration at the owner, and its key on every
+/// rank. Collective.
 async fn shared(
     fabric: &Fabric,
     world: &mut Group,
@@ -31,7 +32,8 @@ fn at(region: RegionKey, offset: u64) -> RemoteAddr {
     RemoteAddr { rank: OWNER, region, offset }
 }
 
-/// Returns whether the provider registers no memory that exists; then it must say so.
+/// Returns whether the provider cannot register existing memory; checks that such a provider says
+/// so.
 pub(super) fn is_missing(fabric: &Fabric) -> ProgramResult<bool> {
     if fabric.caps().register_existing != Existing::None {
         return Ok(false);
@@ -64,7 +66,7 @@ pub(super) async fn peers_reach_it(fabric: Fabric) -> ProgramResult<()> {
             let whole = fabric.remote_span::<u64>(at(key, 0), len)?;
             fabric.put(&whole, words(len, 6)).await?;
             fabric.flush(OWNER).await?;
-            // A part, from registered memory and back to it.
+            // One word, from registered memory and back into it.
             let own = fabric.alloc(64)?;
             let (from, to) = (own.span::<u64>(&fabric, 0, 1)?, own.span::<u64>(&fabric, 32, 1)?);
             fabric.write(&from, &[77])?;
@@ -106,7 +108,7 @@ pub(super) async fn own_registered_memory_is_source_and_sink(fabric: Fabric) -> 
     fabric.flush(next).await?;
     fabric.get(&far, theirs.all()?).await?;
     ensure!(theirs.take().await? == words(LEN, 1), "X2: registered memory as source and sink");
-    // From the one to another rank's other, whatever ways they are reached by.
+    // From another rank's registered memory into this rank's, by whatever ways they are reached.
     let keys = world.allgather(mine.key()).await?;
     let there = RemoteAddr { rank: next, region: keys[next.index()], offset: 0 };
     let copy = fabric.register(vec![0u64; LEN])?;
@@ -159,7 +161,7 @@ pub(super) async fn puts_and_notices_wake_the_owner(fabric: Fabric) -> ProgramRe
             ensure_eq!((notice.data, notice.region, notice.end), (9, key, 16), "X2: a notice");
             ensure_eq!(mine.take().await?[..2], [3, 7], "N2: the notice's bytes");
         } else if fabric.rank() == peer {
-            // Long enough to be parked on.
+            // Long enough for the owner to park.
             fabric.sleep(Duration::from_millis(5)).await;
             fabric.put_word(&fabric.remote_word::<u64>(at(key, 8))?, 7).await?;
             fabric.sleep(Duration::from_millis(5)).await;
@@ -184,7 +186,7 @@ pub(super) async fn taking_waits_for_who_is_inside(fabric: Fabric) -> ProgramRes
         if let Some(mine) = mine {
             fabric.sleep(Duration::from_micros(300 * u64::from(round))).await;
             let memory = mine.take().await?;
-            // What is written from now on would be written too late.
+            // Anything written from now on is written too late.
             taken = Some((memory.clone(), memory));
         } else {
             let outcome = loop {
@@ -235,7 +237,7 @@ pub(super) async fn dropping_deregisters(fabric: Fabric) -> ProgramResult<()> {
         ensure_eq!(fabric.remote_span::<u64>(at(key, 0), 9).err(), stale, "X6: after the drop");
         world.barrier().await?;
     }
-    // Nothing at all can be registered, too.
+    // An empty vector can be registered, too.
     let nothing = fabric.register(Vec::<u64>::new())?;
     ensure!(nothing.is_empty(), "X1: no bytes");
     ensure_eq!(nothing.take().await?, Vec::<u64>::new(), "X4: no bytes");

@@ -1,4 +1,5 @@
-//! The starting point of the control-queue cases: memory, a queue, and every rank's queue.
+//! The starting point of the control-queue cases: memory, this rank's queues, and the ids of every
+//! rank's queue.
 
 use crate::ensure;
 use rdma_fabric::{
@@ -11,14 +12,14 @@ use std::time::Duration;
 pub(super) struct Fixture {
     // The queue is dropped before the memory that it addresses.
     pub(super) queue: ControlQueue,
-    /// A normal queue that sends credit and whatever else must not wait.
+    /// A queue in normal mode, for credit and anything else that must not wait.
     pub(super) sender: ControlQueue,
     /// The ids of every rank's `queue`, by rank.
     pub(super) ids: Vec<QueueId>,
     pub(super) region: Region,
-    /// The region on every rank's `queue`.
+    /// The region's address on every rank's `queue`.
     pub(super) at: Stadd,
-    /// This rank's region on `sender`.
+    /// The address of this rank's region on `sender`.
     pub(super) from: Stadd,
     pub(super) world: Group,
     pub(super) fabric: Fabric,
@@ -41,7 +42,7 @@ pub(super) fn has_queues(fabric: &Fabric) -> ProgramResult<bool> {
     Ok(false)
 }
 
-/// Returns the queue error that a call ended with, if it is one.
+/// Returns the queue error that a call ended with, if any.
 pub(super) fn queue_error(error: &Option<FabricError>) -> Option<&QueueError> {
     match error {
         Some(FabricError::Queue(error)) => Some(error),
@@ -82,17 +83,17 @@ impl Fixture {
         self.ids[self.me()]
     }
 
-    /// Loads the word at `offset` of the own region.
+    /// Loads the word at `offset` of this rank's region.
     pub(super) fn word(&self, offset: usize) -> Result<u64> {
         self.fabric.load(&self.region.word::<u64>(&self.fabric, offset)?)
     }
 
-    /// Stores a word at `offset` of the own region.
+    /// Stores a word at `offset` of this rank's region.
     pub(super) fn set(&self, offset: usize, value: u64) -> Result<()> {
         self.fabric.store(&self.region.word::<u64>(&self.fabric, offset)?, value)
     }
 
-    /// Waits until the word at `offset` of the own region is `value`.
+    /// Waits until the word at `offset` of this rank's region is `value`.
     pub(super) async fn until(&self, offset: usize, value: u64) -> Result<u64> {
         self.fabric.wait_until(&self.region.word::<u64>(&self.fabric, offset)?, Deps::All, |v| v == value).await
     }
@@ -109,12 +110,12 @@ impl Fixture {
         Ok(self.acknowledged(&self.sender, empty).await?.status)
     }
 
-    /// Gives everything in flight that may happen the time to happen.
+    /// Gives everything in flight time to happen.
     pub(super) async fn settle(&self) {
         self.fabric.sleep(Duration::from_micros(300)).await;
     }
 
-    /// Takes the completions that are in the TCQ now. Returns how many there were.
+    /// Lets the queue settle, drains the TCQ, and returns the number of completions taken.
     pub(super) async fn completed(&self) -> Result<usize> {
         self.settle().await;
         let mut count = 0;
@@ -132,7 +133,7 @@ impl Fixture {
         Ok(())
     }
 
-    /// Waits for all ranks before the memory goes away.
+    /// Waits for all ranks before the memory is dropped.
     pub(super) async fn leave(mut self) -> ProgramResult<()> {
         self.world.barrier().await?;
         Ok(())

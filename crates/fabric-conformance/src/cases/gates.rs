@@ -13,10 +13,10 @@ use std::time::Duration;
 
 const SHAPES: [GraphShape; 2] = [GraphShape::RecursiveDoubling, GraphShape::Ring];
 
-/// How two values become one.
+/// A function that combines two values.
 type Fold = fn(u64, u64) -> u64;
 
-/// Returns whether this fabric has no barrier unit; then it must say so.
+/// Returns whether this fabric lacks a barrier unit; checks that such a fabric says so.
 pub(super) fn is_missing(fabric: &Fabric) -> ProgramResult<bool> {
     if fabric.barrier_limits().start_gates > 0 {
         return Ok(false);
@@ -26,7 +26,7 @@ pub(super) fn is_missing(fabric: &Fabric) -> ProgramResult<bool> {
     Ok(true)
 }
 
-/// Returns the gate's error in what an operation ended with, if that is one.
+/// Returns the gate error that an operation ended with, if any.
 fn gate_error<T>(end: &Result<T>) -> Option<&GateError> {
     match end {
         Err(FabricError::Gate(error)) => Some(error),
@@ -34,12 +34,12 @@ fn gate_error<T>(end: &Result<T>) -> Option<&GateError> {
     }
 }
 
-/// Lets others run, on wall clock and in virtual time.
+/// Lets other ranks run, in real and in virtual time.
 async fn rest(fabric: &Fabric) {
     fabric.sleep(Duration::from_micros(2)).await;
 }
 
-/// Nobody leaves before everybody has come, round after round, members being late in turn.
+/// No member leaves before all have arrived, round after round, with members late in turn.
 pub(super) async fn gates_separate(fabric: Fabric) -> ProgramResult<()> {
     let (mut world, region) = world_and_region(&fabric, 8).await?;
     let counter = fabric.remote_word::<u64>(region.at(Rank::new(0), 0))?;
@@ -73,7 +73,7 @@ pub(super) async fn gates_separate(fabric: Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// Every operation and type, every number of values, in both shapes.
+/// Checks every operation, type and number of values in both shapes.
 pub(super) async fn gates_reduce(fabric: Fabric) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
     let (n, me) = (world.len() as u64, world.me() as u64);
@@ -98,7 +98,7 @@ pub(super) async fn gates_reduce(fabric: Fabric) -> ProgramResult<()> {
                     ensure_eq!(&got[..], &want(f)[..], "B7: {op:?} of {count} values, {shape:?}");
                 }
             }
-            // Equal values: the smallest location.
+            // Among equal values, the smallest location wins.
             integers.start(ReduceOp::MaxLoc, &[9, me + 3, me, me])?;
             ensure_eq!(&integers.wait().await?[..], &[9, 3, n - 1, n - 1], "B7: MaxLoc, {shape:?}");
             integers.start(ReduceOp::Sum, &[u64::MAX])?;
@@ -111,7 +111,7 @@ pub(super) async fn gates_reduce(fabric: Fabric) -> ProgramResult<()> {
     Ok(world.barrier().await?)
 }
 
-/// Sums that lose everything if they are rounded on the way, the same bits in both shapes.
+/// Checks sums that lose everything if they are rounded on the way; both shapes give the same bits.
 pub(super) async fn gates_sum_exactly(fabric: Fabric) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
     let (n, me) = (world.len(), world.me());
@@ -119,7 +119,7 @@ pub(super) async fn gates_sum_exactly(fabric: Fabric) -> ProgramResult<()> {
     for shape in SHAPES {
         let mut floats = Reduction::<f64>::with_shape(&mut world, shape).await?;
         for big in 0..n {
-            // Cancels but for what is tiny, whoever has the large ones.
+            // The large values cancel and leave the tiny ones, whichever members hold them.
             let value = match me {
                 _ if me == big => 1e300,
                 _ if me == (big + 1) % n => -1e300,
@@ -176,7 +176,7 @@ pub(super) async fn gates_reduce_to_an_owner(fabric: Fabric) -> ProgramResult<()
     Ok(())
 }
 
-/// Gates of several objects and groups work at the same time and are freed by dropping.
+/// Gates of several objects and groups work at the same time, and dropping frees them.
 pub(super) async fn gates_are_many(fabric: Fabric) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
     let (n, me) = (world.len(), world.me());
@@ -189,7 +189,7 @@ pub(super) async fn gates_are_many(fabric: Fabric) -> ProgramResult<()> {
         ensure_eq!(some.wait().await?[0], half.len() as u64, "B6: the half, turn {turn}");
         ensure_eq!(all.wait().await?[0], n as u64 * turn, "B6: the whole, turn {turn}");
     }
-    // Until there are none; then all are there again.
+    // Take gates until none are left; dropping them returns all of them.
     let limits = fabric.barrier_limits();
     let mut taken = Vec::new();
     let refused = loop {
@@ -218,7 +218,7 @@ pub(super) async fn gates_are_many(fabric: Fabric) -> ProgramResult<()> {
     Ok(world.barrier().await?)
 }
 
-/// What a rank can find out alone.
+/// Checks the misuse that a rank can detect alone.
 pub(super) async fn gates_refuse_misuse(fabric: Fabric) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
     let gates = fabric.alloc_gates(3)?;
@@ -267,7 +267,7 @@ pub(super) async fn gates_refuse_misuse(fabric: Fabric) -> ProgramResult<()> {
     ensure_eq!(fabric.start_gate(never, values), Err(GateError::NoSuchGate(never).into()), "B2");
     // A name is plain data.
     ensure_eq!(GateId::from_bits(start.to_bits()), start, "B2");
-    // Without sources it is over when its signal has left.
+    // A gate without sources completes when its signal has left.
     let alone = fabric.alloc_gates(1)?;
     fabric.set_gates(&[Wiring::none(alone.start())])?;
     fabric.start_gate(alone.start(), values)?;
@@ -280,8 +280,8 @@ pub(super) async fn gates_refuse_misuse(fabric: Fabric) -> ProgramResult<()> {
     Ok(world.barrier().await?)
 }
 
-/// Operations, types and counts that differ: every member gets the error, nobody hangs, and the
-/// next round is good.
+/// If operations, types or counts differ, every member gets the error, none hangs, and the next
+/// round succeeds.
 pub(super) async fn gates_tell_mismatches(fabric: Fabric) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
     let (n, me) = (world.len(), world.me());
@@ -300,16 +300,16 @@ pub(super) async fn gates_tell_mismatches(fabric: Fabric) -> ProgramResult<()> {
             ensure_eq!(integers.wait().await?[0], n as u64, "B10: the round after, {shape:?}");
         }
     }
-    // Members that ask for different things.
+    // Members that ask for different shapes.
     let shape = SHAPES[usize::from(me == 0)];
     let end = Barrier::with_shape(&mut world, shape).await.err();
     ensure_eq!(end, Some(GateError::Disagreement.into()), "B10: shapes differ");
     Ok(world.barrier().await?)
 }
 
-/// Wires that don't fit, and gates that are freed: named, at whoever depends on them.
+/// Wrong wires and freed gates are named to whichever member depends on them.
 pub(super) async fn gates_tell_wrong_wires(fabric: Fabric) -> ProgramResult<()> {
-    // Ranks 2k and 2k + 1, of which the latter goes wrong.
+    // Ranks 2k and 2k + 1 form a pair; the latter goes wrong.
     let mut world = Group::world(&fabric).await?;
     let mut two = world.split(Some(world.me() as u64 / 2), 0).await?.ok_or("everybody joins")?;
     let (me, wrong_rank) = (two.me(), Rank::new(fabric.rank().number() | 1));
@@ -317,8 +317,8 @@ pub(super) async fn gates_tell_wrong_wires(fabric: Fabric) -> ProgramResult<()> 
     let (start, relay) = (gates.ids()[0], gates.ids()[1]);
     let all = two.allgather([start.to_bits(), relay.to_bits()]).await?;
     let other = all[1 - me].map(GateId::from_bits);
-    // Exchange of two, as recursive doubling has it; but the second's relay gate names itself as
-    // its remote source.
+    // An exchange between two, as in recursive doubling, except that the second's relay gate names
+    // itself as its remote source.
     let wrong = if me == 1 { relay } else { other[0] };
     fabric.set_gates(&[
         Wiring {
@@ -358,7 +358,7 @@ pub(super) async fn gates_tell_wrong_wires(fabric: Fabric) -> ProgramResult<()> 
     Ok(world.barrier().await?)
 }
 
-/// Computing between start and wait: the unit works meanwhile.
+/// The unit works while the CPU computes between start and wait.
 pub(super) async fn gates_need_no_cpu(fabric: Fabric) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
     let mut barrier = Barrier::new(&mut world).await?;
@@ -385,11 +385,11 @@ pub(super) async fn gates_need_no_cpu(fabric: Fabric) -> ProgramResult<()> {
     Ok(world.barrier().await?)
 }
 
-/// A wave that the lost rank has taken part in may end well; any other ends with its loss.
+/// A wave that the lost rank took part in may succeed; any other ends with the loss.
 pub(super) async fn gates_end_with_a_loss(fabric: Fabric, loss: Loss) -> ProgramResult<()> {
     let point = LossPoint::new(&fabric).await?;
     if is_missing(&fabric)? {
-        // Without gates there is nothing to see but the loss.
+        // Without gates, only the loss can be observed.
         point.reached(loss).await?;
         return notice_the_loss(&fabric).await;
     }
@@ -418,13 +418,13 @@ pub(super) async fn gates_end_with_a_loss(fabric: Fabric, loss: Loss) -> Program
     };
     for end in [first, second.map(drop)] {
         let told = match gate_error(&end) {
-            // It frees its gates when it fails, just before it is lost.
+            // A rank that is not killed frees its gates just before it is lost.
             Some(GateError::Freed(gate)) => loss != Loss::Kill && gate.rank() == last,
             _ => end == Err(FabricError::PeerLost { rank: last }),
         };
         ensure!(told, "B12: {end:?}");
     }
-    // Nobody frees gates before all others have seen the loss.
+    // No rank frees its gates before all others have seen the loss.
     notice_the_loss(&fabric).await?;
     fabric.sleep(Duration::from_millis(1)).await;
     Ok(())

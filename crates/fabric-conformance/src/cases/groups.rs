@@ -5,7 +5,7 @@ use crate::{ensure, ensure_eq};
 use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, Rank};
 use std::time::Duration;
 
-/// Longer than anybody may take to be told, many times over.
+/// Many times as long as any rank may take to learn that another has left.
 const HANG: Duration = Duration::from_secs(5);
 
 pub(super) async fn barriers_separate(fabric: Fabric) -> ProgramResult<()> {
@@ -13,7 +13,7 @@ pub(super) async fn barriers_separate(fabric: Fabric) -> ProgramResult<()> {
     let n = fabric.ranks() as u64;
     let counter = fabric.remote_word::<u64>(region.at(Rank::new(0), 0))?;
     for round in 0..10 {
-        // Uneven ways to the barrier.
+        // Ranks reach the barrier at different times.
         let late = (fabric.rank().number() as u64 + round) % n;
         fabric.sleep(Duration::from_micros(20 * late)).await;
         fabric.fetch_add(&counter, 1).await?;
@@ -56,7 +56,7 @@ pub(super) async fn allgather_in_member_order(fabric: Fabric) -> ProgramResult<(
 pub(super) async fn splits_number_by_order(fabric: Fabric) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
     let (n, me) = (world.len(), world.me());
-    // Odd and even, numbered backwards.
+    // Odd and even members, numbered in reverse.
     let half = world.split(Some(me as u64 % 2), (n - me) as u64).await?;
     let Some(mut half) = half else { return Err("G2: a member without its group".into()) };
     let members: Vec<u32> = (0..n as u32).rev().filter(|i| *i as usize % 2 == me % 2).collect();
@@ -65,7 +65,7 @@ pub(super) async fn splits_number_by_order(fabric: Fabric) -> ProgramResult<()> 
     for (number, rank) in members.iter().enumerate() {
         ensure_eq!(half.rank(number)?, Rank::new(*rank), "G2: rank of member {number}");
     }
-    // The halves work at the same time as each other, and as the whole does after them.
+    // The halves work concurrently, and may overlap with the whole group's next operation.
     let root = half.broadcast(0, me as u64).await?;
     ensure_eq!(root, members[0] as u64, "G2: broadcast in the half");
     half.barrier().await?;
@@ -133,7 +133,8 @@ pub(super) async fn the_greatest_of_all(fabric: Fabric) -> ProgramResult<()> {
         let (n, me) = (group.len() as u64, group.me() as u64);
         ensure_eq!(group.greatest(0).await?, 0, "G5: of nothing but zeros");
         ensure_eq!(group.greatest(u64::MAX - me).await?, u64::MAX, "G5: of the largest there are");
-        // Who has it, and who is late, changes; no barrier keeps the fast from the next one.
+        // The member with the greatest value and the latecomers change; no barrier keeps fast
+        // members out of the next round.
         for round in 0..4 * n {
             let late = (me + 3 * round) % n;
             fabric.sleep(Duration::from_micros(20 * late)).await;
@@ -177,7 +178,7 @@ pub(super) async fn misuse_is_told(fabric: Fabric) -> ProgramResult<()> {
         let end = world.rank(nobody).err();
         ensure!(matches!(end, Some(FabricError::NoSuchRank { .. })), "G3: member {nobody} of {n}: {end:?}");
     }
-    // The group goes on, on one member as on all.
+    // The group stays usable, whether one member misused it or all did.
     if fabric.rank() == Rank::new(0) {
         ensure!(world.broadcast(n, 1u8).await.is_err(), "G3: on one member only");
     }
@@ -187,8 +188,8 @@ pub(super) async fn misuse_is_told(fabric: Fabric) -> ProgramResult<()> {
     Ok(world.barrier().await?)
 }
 
-/// The last rank leaves before the others come. Each of them gets an error that names it from every
-/// collective, and stays until all have it.
+/// The last rank leaves before the others arrive. Every collective returns an error to each of them
+/// that names the last rank, and each stays until all have theirs.
 pub(super) async fn who_has_left_is_told(fabric: Fabric) -> ProgramResult<()> {
     let others = fabric.ranks() - 1;
     let last = Rank::new(others as u32);
@@ -202,7 +203,7 @@ pub(super) async fn who_has_left_is_told(fabric: Fabric) -> ProgramResult<()> {
     if fabric.rank() == last {
         return Ok(());
     }
-    // Some come before it has left, others after.
+    // Some arrive before it has left, others after.
     fabric.sleep(Duration::from_micros(300 * u64::from(fabric.rank().number()))).await;
     let ends = async {
         let root = spreads.len() - 1;
@@ -218,7 +219,7 @@ pub(super) async fn who_has_left_is_told(fabric: Fabric) -> ProgramResult<()> {
     for (what, end) in ends {
         ensure_eq!(end.as_ref().err().and_then(FabricError::gone), Some(last), "G6: who is gone by {what}, {end:?}");
     }
-    // Nobody is told because somebody else leaves.
+    // The ranks stay until all are done, so that no error is due to one of them leaving.
     let first = Rank::new(0);
     let ranks: Vec<_> = (0..others as u32).map(Rank::new).collect();
     fabric.fetch_add(&fabric.remote_word::<u64>(stage.at(first, 0))?, 1).await?;

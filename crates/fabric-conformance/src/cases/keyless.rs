@@ -10,7 +10,8 @@ use rma_lock::Locked;
 
 const NAME: [u64; 2] = [7, 8];
 
-/// Returns a handle for memory without a key; `None` if the provider has none. Then it must say so.
+/// Returns a handle for memory without a key, or `None` if the provider has no such memory, after
+/// checking that it says so.
 fn keyless(fabric: &Fabric, name: [u64; 2]) -> ProgramResult<Option<Fabric>> {
     if fabric.caps().locked_memory != LockedMemory::None {
         return Ok(Some(fabric.keyless(Pact::copies(name))?));
@@ -49,7 +50,7 @@ pub(super) async fn keyless_memory_is_memory(fabric: Fabric) -> ProgramResult<()
     let got = keyless.get(&there.slice(99..100)?, [0]).await?;
     ensure_eq!(got, [u64::from(me.number()) + 5], "K1: a short get");
     world.barrier().await?;
-    // The usual handle's words and the keyless one's are of one rank.
+    // The ordinary handle and the keyless one belong to the same rank.
     let open = fabric.alloc(8)?;
     let word = keyless.local_word::<u64>(RemoteAddr { rank: me, region: open.key(), offset: 0 })?;
     keyless.store(&word, 9)?;
@@ -78,7 +79,7 @@ pub(super) async fn locked_regions_are_shut(fabric: Fabric) -> ProgramResult<()>
     let Some(handle) = keyless(&fabric, NAME)? else { return Ok(world.barrier().await?) };
     let region = handle.alloc_symmetric(64).await?;
     world.barrier().await?;
-    // Another handle with the same pact is another handle.
+    // A second handle with the same pact is still a different handle.
     let other = fabric.keyless(Pact::copies(NAME))?;
     for rank in 0..fabric.ranks() as u32 {
         let at = RemoteAddr { rank: Rank::new(rank), region: region.key(), offset: 8 };
@@ -86,7 +87,7 @@ pub(super) async fn locked_regions_are_shut(fabric: Fabric) -> ProgramResult<()>
         refused(&other, at)?;
         handle.remote_word::<u64>(at)?;
     }
-    // Whoever guesses meets no other answer; all bytes are as they were.
+    // Guessing a key opens nothing, and all bytes stay as they were.
     let key = region.key();
     let near = (key.index.saturating_sub(3)..=key.index.saturating_add(3))
         .flat_map(|index| (0..key.generation.saturating_add(4)).map(move |generation| RegionKey { index, generation }));
@@ -122,11 +123,11 @@ pub(super) async fn pacts_must_agree(fabric: Fabric) -> ProgramResult<()> {
     told(world.allgather(u64::from(is_mismatch(outcome))).await?)?;
     let outcome = if last { fabric.alloc_symmetric(64).await } else { right.alloc_symmetric(64).await };
     told(world.allgather(u64::from(is_mismatch(outcome))).await?)?;
-    // One more or fewer before.
+    // The ranks' handles have made different numbers of allocations.
     let first = fabric.keyless(Pact::copies(NAME))?;
     let outcome = if last { first.alloc_symmetric(64).await } else { right.alloc_symmetric(64).await };
     told(world.allgather(u64::from(is_mismatch(outcome))).await?)?;
-    // And then they agree.
+    // Now they agree.
     let agreed = fabric.keyless(Pact::copies(NAME))?;
     let region = agreed.alloc_symmetric(64).await?;
     world.barrier().await?;
@@ -138,7 +139,7 @@ fn is_mismatch<T>(outcome: rdma_fabric::Result<T>) -> bool {
     matches!(outcome, Err(FabricError::Mismatch(_)))
 }
 
-/// Checks that somebody got a mismatch.
+/// Checks that at least one rank got a mismatch.
 fn told(mismatches: Vec<u64>) -> ProgramResult<()> {
     ensure!(mismatches.contains(&1), "K3: ranks that mean different things share memory");
     Ok(())

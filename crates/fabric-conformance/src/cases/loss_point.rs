@@ -1,13 +1,14 @@
-//! What cases with a loss share: where the last rank is lost, and what the others see of it.
+//! Helpers of the cases with a loss: the point at which the last rank is lost, and what the others
+//! see of it.
 
 use crate::{Loss, ensure_eq};
 use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, Rank, Region, Result};
 use std::time::Duration;
 
-/// Longer than any loss may go unnoticed, ten times over.
+/// Ten times as long as any loss may go unnoticed.
 pub(super) const HANG: Duration = Duration::from_secs(20);
 
-/// Returns what `wait` ends with; an error if it does not end.
+/// Returns the outcome of `wait`, or an error if it does not end.
 pub(super) async fn ended<T>(fabric: &Fabric, what: &str, wait: impl Future<Output = T>) -> ProgramResult<T> {
     fabric.before(fabric.now() + HANG, wait).await.ok_or_else(|| format!("{what}: hangs").into())
 }
@@ -20,7 +21,7 @@ pub(super) fn lost<T>(rank: Rank) -> Result<T> {
     Err(FabricError::PeerLost { rank })
 }
 
-/// Waits until the last rank is known to be lost.
+/// Waits until this rank knows that the last one is lost.
 pub(super) async fn notice_the_loss(fabric: &Fabric) -> ProgramResult<()> {
     let region = fabric.alloc(8)?;
     let word = region.word::<u64>(fabric, 0)?;
@@ -30,14 +31,14 @@ pub(super) async fn notice_the_loss(fabric: &Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// Returns the group of all but the last rank, to meet in when that is lost. Collective over all.
+/// Returns the group of all ranks but the last, in which they meet after its loss. Collective over
+/// all ranks.
 pub(super) async fn others(world: &mut Group) -> Result<Option<Group>> {
     let stays = world.me() + 1 < world.len();
     world.split(stays.then_some(0), 0).await
 }
 
-/// Waits for all that are left, so that nobody leaves, and its memory goes, while others still use
-/// that.
+/// Waits for all remaining ranks, so that none leaves and drops memory that others still use.
 pub(super) async fn meet(others: Option<Group>) -> ProgramResult<()> {
     let mut others = others.ok_or("the lost rank is here")?;
     let fabric = others.fabric().clone();
@@ -46,8 +47,8 @@ pub(super) async fn meet(others: Option<Group>) -> ProgramResult<()> {
     Ok(())
 }
 
-/// Returns whether `end` is that of an operation on the last rank. One that fails or panics drops
-/// its memory first.
+/// Returns whether `end` is a possible outcome of an operation on the lost rank. A rank that fails
+/// or panics drops its memory first.
 pub(super) fn is_gone<T>(fabric: &Fabric, loss: Loss, end: &Result<T>) -> bool {
     match end {
         Err(FabricError::PeerLost { rank }) => *rank == victim(fabric),
@@ -56,21 +57,21 @@ pub(super) fn is_gone<T>(fabric: &Fabric, loss: Loss, end: &Result<T>) -> bool {
     }
 }
 
-/// The point of a case at which the last rank is lost, once the others have come to where that is
-/// to meet them.
+/// The point of a case at which the last rank is lost, once the others have got to where the loss
+/// is to reach them.
 pub(super) struct LossPoint {
     fabric: Fabric,
-    /// At the last rank: how many have come.
+    /// At the last rank, holds the number of ranks that are ready.
     region: Region,
 }
 
 impl LossPoint {
-    /// Makes the point. Collective.
+    /// Creates the point. Collective.
     pub(super) async fn new(fabric: &Fabric) -> Result<Self> {
         Ok(LossPoint { fabric: fabric.clone(), region: fabric.alloc_symmetric(8).await? })
     }
 
-    /// Says that this rank is where the loss may meet it.
+    /// Reports that this rank is ready for the loss.
     pub(super) async fn ready(&self) -> Result<()> {
         let word = self.fabric.remote_word::<u64>(self.region.at(victim(&self.fabric), 0))?;
         self.fabric.fetch_add(&word, 1).await.map(drop)
@@ -85,8 +86,8 @@ impl LossPoint {
         Ok(())
     }
 
-    /// Loses the last rank when the others are ready, have everything that was meant for them, and
-    /// had time to wait, or not. Elsewhere says that this rank is ready.
+    /// On the last rank, is lost once the others are ready, have everything that was sent to them,
+    /// and have had time to wait, or not. On any other rank, reports that it is ready.
     pub(super) async fn reached(&self, loss: Loss) -> ProgramResult<()> {
         let fabric = &self.fabric;
         if fabric.rank() != victim(fabric) {

@@ -1,4 +1,4 @@
-//! What the others see when a rank is lost. In each case that is the last one.
+//! What the other ranks see when a rank is lost, which is always the last one.
 
 use super::{
     fixture::Fixture,
@@ -21,12 +21,13 @@ pub(super) async fn waits_end(fabric: Fabric, loss: Loss) -> ProgramResult<()> {
     point.reached(loss).await?;
     let word = region.word::<u64>(&fabric, 0)?;
     let some = [me, last];
-    // Not the writer is lost, but somebody of its group.
+    // The lost rank is not the writer but a member of its group.
     let other = Rank::new((me.number() + 1) % last.number());
     let step = |group| Deps::Step { writer: other, group };
     let all = [Deps::One(last), Deps::Ranks(&some), Deps::All, step(None), step(Some(&some))];
     let first = me.index() % all.len();
-    // A different one is under way on every rank when it happens; the others begin afterwards.
+    // Each rank is in a different one of these waits when the loss happens; it begins the others
+    // afterwards.
     for turn in 0..2 * all.len() {
         let deps = all[(first + turn) % all.len()];
         let end = if (turn + turn / all.len() + me.index() / 3) % 2 == 0 {
@@ -60,7 +61,7 @@ pub(super) async fn waits_for_others_go_on(fabric: Fabric, loss: Loss) -> Progra
     meet(others).await
 }
 
-/// The owner of what is armed and waits for the lost rank gets the error, and nobody else.
+/// Only the owner of an armed put that waits for the lost rank gets the error.
 pub(super) async fn triggered_puts_end(fabric: Fabric, loss: Loss) -> ProgramResult<()> {
     let point = LossPoint::new(&fabric).await?;
     let (mut world, region) = world_and_region(&fabric, 16).await?;
@@ -97,7 +98,7 @@ pub(super) async fn a_satisfied_wait_still_ends_well(fabric: Fabric, loss: Loss)
         }
     }
     point.reached(loss).await?;
-    // What it made visible counts, even if the wait begins after its loss.
+    // What the lost rank made visible counts, even if the wait begins after its loss.
     if me.index() % 2 == 1 {
         notice_the_loss(&fabric).await?;
     }
@@ -112,7 +113,7 @@ pub(super) async fn a_satisfied_wait_still_ends_well(fabric: Fabric, loss: Loss)
 
 pub(super) async fn notices_still_arrive(fabric: Fabric, loss: Loss) -> ProgramResult<()> {
     let point = LossPoint::new(&fabric).await?;
-    // Fewer than any queue holds: nobody takes them before the loss.
+    // Fewer than any queue holds, because nobody takes them before the loss.
     const EACH: u64 = 8;
     let region = fabric.alloc_symmetric(8).await?;
     let (me, last) = (fabric.rank(), victim(&fabric));
@@ -204,7 +205,7 @@ pub(super) async fn operations_fail(fabric: Fabric, loss: Loss) -> ProgramResult
     for (i, end) in all.into_iter().enumerate() {
         ensure_eq!(end, lost(last), "E2: use {i} of a lost rank");
     }
-    // Everybody else can be reached as before.
+    // All other ranks can be reached as before.
     for rank in 0..last.number() {
         fabric.fetch_add(&fabric.remote_word::<u64>(region.at(Rank::new(rank), 0))?, 1).await?;
         fabric.put_word(&fabric.remote_word::<u64>(region.at(Rank::new(rank), 8))?, 1).await?;
@@ -280,7 +281,7 @@ pub(super) async fn symmetric_allocation_ends(fabric: Fabric, loss: Loss) -> Pro
             Err(error) => ensure_eq!(Err(error), lost::<()>(last), "W3, M2: allocation {turn}"),
         }
     }
-    // What there was before is still good.
+    // Memory from before the loss is still usable.
     let own = kept.word::<u64>(&fabric, 0)?;
     fabric.store(&own, 1)?;
     ensure_eq!(fabric.load(&own)?, 1, "M2: own memory after a loss");
@@ -291,7 +292,7 @@ pub(super) async fn control_queues(fabric: Fabric, loss: Loss) -> ProgramResult<
     let point = LossPoint::new(&fabric).await?;
     let spec = QueueSpec::new(QueueMode::Session);
     let Some(mut fixture) = Fixture::open(fabric.clone(), spec, 64).await? else {
-        // Without queues there is nothing to see but the loss.
+        // Without queues, only the loss can be observed.
         let mut world = Group::world(&fabric).await?;
         let others = others(&mut world).await?;
         point.reached(loss).await?;

@@ -8,7 +8,7 @@ use rdma_fabric::{
 };
 use std::time::Duration;
 
-/// What has the largest alignment that a region's start is good for.
+/// A type with the largest alignment that a region's start guarantees.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C, align(64))]
 struct Line([u8; 64]);
@@ -48,7 +48,7 @@ pub(super) async fn identity(fabric: Fabric) -> ProgramResult<()> {
 
 pub(super) async fn regions_are_zeroed_and_whole(fabric: Fabric) -> ProgramResult<()> {
     for bytes in [0usize, 1, 7, 8, 64, 65, 4096, 100_003] {
-        // Twice: memory that was used before is zeroed again.
+        // Twice, because memory that is reused must be zeroed again.
         for _ in 0..2 {
             let region = fabric.alloc(bytes)?;
             ensure_eq!(region.len(), bytes, "M1: length");
@@ -86,7 +86,7 @@ pub(super) async fn symmetric_regions_have_one_key(fabric: Fabric) -> ProgramRes
     let mut world = Group::world(&fabric).await?;
     let mut kept = Vec::new();
     for bytes in [8, 200, 8] {
-        // Local allocations in between, of other sizes on every rank, must not matter.
+        // Local allocations in between, of a different size on each rank, must not matter.
         kept.push(fabric.alloc(24 * (1 + fabric.rank().index()))?);
         let region = fabric.alloc_symmetric(bytes).await?;
         let keys = world.allgather(region.key()).await?;
@@ -112,7 +112,7 @@ pub(super) async fn symmetric_sizes_must_agree(fabric: Fabric) -> ProgramResult<
         Err(FabricError::Mismatch(_)) => 1,
         Err(other) => return Err(format!("M7: {bytes} bytes on {}: {other}", fabric.rank()).into()),
     };
-    // Who came first may not know; somebody must.
+    // The first rank to arrive may not notice; at least one must.
     let told = world.allgather(told).await?;
     ensure!(told.contains(&1), "M7: nobody was told that sizes differ");
     Ok(world.barrier().await?)
@@ -132,7 +132,7 @@ pub(super) async fn a_dropped_region_is_stale(fabric: Fabric) -> ProgramResult<(
     let (own, part) = (region.word::<u64>(&fabric, 0)?, region.span::<u8>(&fabric, 8, 5)?);
     drop(region);
     world.barrier().await?;
-    // The place may have been taken again: a key must not come to life by that.
+    // The place may have been reused; that must not revive the key.
     let again = fabric.alloc(64)?;
     world.barrier().await?;
     let stale = FabricError::StaleRegion { rank: owner, region: key };
@@ -161,7 +161,7 @@ pub(super) async fn a_dropped_region_is_stale(fabric: Fabric) -> ProgramResult<(
         gone.push(fabric.atomic(&word, amo).await.err());
     }
     ensure!(gone.iter().all(|e| *e == Some(stale_now.clone())), "M3: {gone:?}");
-    // Own memory, also as the other end of an operation on memory that is there.
+    // Own memory, also as the local end of an operation on remote memory that still exists.
     let there = fabric.remote_span::<u8>(beside.at(owner, 0), 5)?;
     let mut bytes = [0u8; 5];
     let gone = [
@@ -211,7 +211,7 @@ pub(super) async fn resolving_names_the_numbers(fabric: Fabric) -> ProgramResult
     let (rank, ranks) = (Rank::new(fabric.ranks() as u32), fabric.ranks());
     let nobody = fabric.remote_word::<u64>(RemoteAddr { rank, region: key, offset: 0 }).err();
     ensure_eq!(nobody, Some(FabricError::NoSuchRank { rank, ranks }), "M4: a rank too high");
-    // Cells of one width are all that some providers have; elsewhere any width goes.
+    // Some providers have cells of one width only; on the others any width works.
     for wide in
         [fabric.remote_span::<u16>(region.at(peer, 2), 3).err(), fabric.remote_word::<u32>(region.at(peer, 4)).err()]
     {
@@ -249,7 +249,7 @@ pub(super) async fn symmetric_parts_end_alone(fabric: Fabric) -> ProgramResult<(
     }
     world.barrier().await?;
     drop(region);
-    // All parts are gone: the place may be used again, and its key is another one.
+    // With all parts gone, the place may be reused, under a different key.
     world.barrier().await?;
     let again = fabric.alloc_symmetric(8).await?;
     ensure!(again.key() != key, "M3: a key came to life again");
@@ -277,11 +277,11 @@ pub(super) async fn written_meanwhile(fabric: Fabric) -> ProgramResult<()> {
             let strange = seen.iter().find(|byte| ![0, 0x55, 0xaa].contains(*byte));
             ensure!(strange.is_none(), "M5: a byte that nobody wrote: {strange:?}");
             if last {
-                // Which put came last is not said, but one of them wrote every byte.
+                // Which put came last is unspecified, but every byte was written by one of them.
                 ensure!(!seen.contains(&0), "O5: a byte of no put");
                 break;
             }
-            // Orders nothing, but tells of a loss.
+            // Orders nothing, but reports a loss.
             fabric.room(Some(peer)).await?;
             fabric.sleep(Duration::from_micros(3)).await;
         }
@@ -298,7 +298,7 @@ pub(super) async fn loads_acquire_what_stores_release(fabric: Fabric) -> Program
     let go_on = fabric.remote_word::<u64>(region.at(peer, 16))?;
     for round in 1..=50u64 {
         if fabric.rank().index().is_multiple_of(2) {
-            // By the owner's stores, seen by a get; in turns, so that nothing is overwritten too
+            // The owner stores and the peer gets, in turns, so that nothing is overwritten too
             // early.
             fabric.store(&data, round)?;
             fabric.store(&flag, round)?;
@@ -314,7 +314,7 @@ pub(super) async fn loads_acquire_what_stores_release(fabric: Fabric) -> Program
             ensure_eq!(fabric.get_word(&far).await?, round, "M6: stored before the flag");
             fabric.put_word(&go_on, round).await?;
             while fabric.load(&flag)? != round {
-                // Orders nothing, but tells of a loss.
+                // Orders nothing, but reports a loss.
                 fabric.room(Some(peer)).await?;
                 fabric.sleep(Duration::from_micros(1)).await;
             }

@@ -29,7 +29,7 @@ mod windows;
 use crate::{Loss, program::CaseRun};
 use rdma_fabric::{Fabric, Group, Rank, Region, Result};
 
-/// Makes the group of all ranks and a symmetric region, as most cases do at the start. Collective.
+/// Creates the group of all ranks and a symmetric region, with which most cases start. Collective.
 async fn world_and_region(fabric: &Fabric, bytes: usize) -> Result<(Group, Region)> {
     Ok((Group::world(fabric).await?, fabric.alloc_symmetric(bytes).await?))
 }
@@ -47,8 +47,8 @@ pub struct Case {
     /// The numbers of the contract's sentences that the case covers, separated by spaces, the main
     /// one first.
     pub sentences: &'static str,
-    /// The numbers of ranks that the case runs with. It supports any even number above the first,
-    /// too.
+    /// The numbers of ranks that the case runs with. It also supports any even number above the
+    /// first.
     pub sizes: &'static [usize],
     pub(crate) program: Start,
 }
@@ -79,9 +79,9 @@ pub(crate) enum Start {
 /// Expands `then! { arguments; cases… }` with the list of all cases, in the order of the contract's
 /// sentences.
 ///
-/// A line is `plain room::case("sentences covered", [numbers of ranks]);`, or `losing …` where the
-/// last rank is lost, `aborting …` where it aborts the job, or `optional …` where the provider may lack the room's facility: then the
-/// room's `is_missing` checks that the provider says so.
+/// A line is `plain module::case("sentences covered", [numbers of ranks]);`, or `losing …` where the
+/// last rank is lost, `aborting …` where it aborts the job, or `optional …` where the provider may
+/// lack the module's facility; the module's `is_missing` then checks that the provider says so.
 ///
 /// A line with `wraps` also applies to providers between a program and its fabric, because it
 /// exercises their own code: the `memory` that they pass on, every kind of `operations` with its

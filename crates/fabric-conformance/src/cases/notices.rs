@@ -5,7 +5,7 @@ use crate::{ensure, ensure_eq};
 use rdma_fabric::{Deps, Fabric, FabricError, ProgramResult, Rank};
 
 pub(super) async fn arrive_in_order_with_data(fabric: Fabric) -> ProgramResult<()> {
-    // More than a notice queue of moderate depth holds while nobody looks.
+    // More than a notice queue of moderate depth holds while nobody takes any.
     const EACH: u64 = 120;
     let (mut world, region) = world_and_region(&fabric, 1024 * fabric.ranks()).await?;
     let target = Rank::new(0);
@@ -21,7 +21,7 @@ pub(super) async fn arrive_in_order_with_data(fabric: Fabric) -> ProgramResult<(
             ensure_eq!(notice.data, i % 200, "N3: data of notice {i} of {}", notice.from);
             let (offset, len) = (part(from) + 8 * (i % 100), 1 + (i % 8) as usize);
             ensure_eq!((notice.region, notice.end), (region.key(), offset + len as u64), "N1: notice {i}");
-            // The bytes of this put; a later round of the same place may have followed.
+            // The bytes of this put, or of a later put to the same place.
             let mut bytes = vec![0u8; len];
             fabric.read(&region.span(&fabric, offset as usize, len)?, &mut bytes)?;
             ensure!(bytes.iter().all(|b| u64::from(*b) % 100 == i % 100), "N2: notice {i}: {bytes:?}");
@@ -48,7 +48,7 @@ pub(super) async fn empty_transfers(fabric: Fabric) -> ProgramResult<()> {
         fabric.put_notify(&to, Vec::new(), 77).await?;
         ensure_eq!(fabric.get(&to, Vec::new()).await?, Vec::<u64>::new(), "O9: a get of nothing");
         fabric.flush(Rank::new(0)).await?;
-        // At the very end there are no bytes, and an address.
+        // The very end of the region has an address but no bytes.
         let end = fabric.remote_span::<u64>(region.at(Rank::new(0), 64), 0)?;
         fabric.put_notify(&end, Vec::new(), 78).await?;
     } else if fabric.rank() == Rank::new(0) {

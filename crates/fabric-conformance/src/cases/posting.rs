@@ -1,4 +1,4 @@
-//! Posting, handles, and queues that are full.
+//! Posting, handles, and full queues.
 
 use super::{neighbour, world_and_region};
 use crate::{ensure, ensure_eq};
@@ -27,7 +27,7 @@ pub(super) async fn a_refused_operation_comes_back(fabric: Fabric) -> ProgramRes
         _ => return Err("O10: a get of the wrong length was not refused".into()),
     }
     ensure_eq!(fabric.put(&span, [0u32; 3]).await.err(), Some(mismatch), "O10: a put that waits");
-    // A source that is gone.
+    // A source whose region was dropped.
     let own = fabric.alloc(16)?;
     let source = own.span::<u32>(&fabric, 0, 4)?;
     drop(own);
@@ -55,8 +55,8 @@ pub(super) async fn a_dropped_handle_does_not_cancel(fabric: Fabric) -> ProgramR
         drop(fabric.post(Get { from: &span, to: vec![0u8; 500] }).await?);
     }
     fabric.flush(peer).await?;
-    // An atomic is no put: a later one that is complete tells that the ten were posted, not that
-    // they are over.
+    // An atomic is not a put: completion of a later one shows that the ten were posted, not that
+    // they are complete.
     let counted = fabric.local_word::<u64>(region.at(fabric.rank(), 0))?;
     fabric.wait_until(&counted, Deps::One(peer), |count| count == 10).await?;
     world.barrier().await?;
@@ -101,10 +101,11 @@ pub(super) async fn memory_in_flight_stays_alive(fabric: Fabric) -> ProgramResul
         let own = fabric.alloc(8 * 64)?;
         let part = own.span::<u64>(&fabric, 0, 64)?;
         fabric.write(&part, &[round; 64])?;
-        // Complete before its memory goes; what it took is what was there.
+        // The put completes before its memory is dropped, and takes what was there.
         fabric.post(Put { to: &far, from: part.clone(), notice: None }).await?.await?;
         fabric.flush(peer).await?;
-        // Into memory that goes meanwhile: lost, or an error of the handle, and nothing else.
+        // A get into memory that is dropped meanwhile is lost or ends with an error, and does
+        // nothing else.
         let get = fabric.post(Get { from: &far, to: part }).await?;
         drop(own);
         let reused = fabric.alloc(8 * 64)?;
@@ -113,7 +114,7 @@ pub(super) async fn memory_in_flight_stays_alive(fabric: Fabric) -> ProgramResul
         world.barrier().await?;
         let mut seen = [1u64; 64];
         fabric.read(&reused.span(&fabric, 0, 64)?, &mut seen)?;
-        // A get that was over when it was posted had written there before.
+        // A get that was complete when it was posted wrote there before the memory was registered.
         ensure!(seen == [0; 64], "O4: a transfer reached memory that was registered after it");
         fabric.read(&region.span(&fabric, 0, 64)?, &mut seen)?;
         ensure!(seen == [round; 64], "O4: round {round} brought {seen:?}");
@@ -136,7 +137,7 @@ pub(super) async fn test_await_and_wait(fabric: Fabric) -> ProgramResult<()> {
         }
         ensure!(handle.test(), "O3: complete once, complete ever after");
         ensure_eq!(handle.await?, 0, "O3: the first old value");
-        // Waited for by blocking.
+        // A wait that blocks.
         let handle = fabric.post(Atomic { word: &word, amo: Amo::Add(1) }).await?;
         let ready = if fabric.caps().blocking_wait { None } else { Some(()) };
         match (handle.wait(), ready) {
@@ -168,7 +169,7 @@ pub(super) async fn nothing_is_lost_in_a_full_queue(fabric: Fabric) -> ProgramRe
     let to = fabric.remote_span::<u64>(region.at(target, 8 * me as u64), 1)?;
     let mut posted = 0u64;
     if fabric.rank() != target {
-        // Nobody takes any: at some time there is no room, and the put comes back.
+        // Nobody takes notices: eventually there is no room, and the put comes back.
         let mut full = false;
         while !full && posted < MANY {
             let notice = Some(data(posted));
@@ -199,7 +200,7 @@ pub(super) async fn nothing_is_lost_in_a_full_queue(fabric: Fabric) -> ProgramRe
         ensure_eq!(fabric.try_notice()?, None, "N3: a notice too many");
         ensure_eq!(next[1..], before[1..].iter().copied().map(more).collect::<Vec<_>>(), "N3: notices of each");
     } else {
-        // These wait for room, with the others.
+        // These wait for room, along with those of the other ranks.
         for i in posted..more(posted) {
             fabric.put_notify(&to, [i], data(i)).await?;
         }
@@ -220,7 +221,7 @@ pub(super) async fn own_queue_is_first_come_first_served(fabric: Fabric) -> Prog
     let (mut world, region) = world_and_region(&fabric, 8).await?;
     let target = neighbour(&fabric);
     let word = fabric.remote_span::<u64>(region.at(target, 0), 1)?;
-    // As many as there is room for, so that those below wait.
+    // Fill the queue, so that the operations below wait.
     for _ in 0..MANY {
         match fabric.try_post(Nop) {
             Ok(handle) => drop(handle),
@@ -256,7 +257,7 @@ pub(super) async fn a_target_that_leaves(fabric: Fabric) -> ProgramResult<()> {
         return Ok(());
     }
     let to = fabric.remote_span::<u64>(region.at(Rank::new(1), 0), 1);
-    // Its part may have gone with it.
+    // Rank 1's part may have gone with it.
     let to = match to {
         Ok(to) => to,
         Err(FabricError::StaleRegion { .. }) => return Ok(()),

@@ -1,4 +1,4 @@
-//! Control queues: what every mode has.
+//! Control queues: what all modes have in common.
 
 use super::fixture::{Fixture, TAG, has_queues, queue_error};
 use crate::{ensure, ensure_eq};
@@ -35,7 +35,7 @@ pub(super) async fn opening(fabric: Fabric) -> ProgramResult<()> {
         ensure!(matches!(queue_error(&refused), Some(QueueError::Limit { .. })), "Q1: {wrong:?}: {refused:?}");
     }
     ensure_eq!(queue.close()?, 0, "Q1: commands of a queue that never had any");
-    // The name is nobody's now, then somebody else's; free ones come back.
+    // The id names no queue now, and may name another later; closed queues become free again.
     let sender = fabric.open_queue(NORMAL)?;
     sender.post(Posting::new(inline(id, Stadd::fixed(TAG), 1)).local(1), Deps::All).await?;
     let status = sender.next_notice(Deps::All).await?.status;
@@ -83,7 +83,7 @@ pub(super) async fn completions_in_posting_order(fabric: Fabric) -> ProgramResul
     fixture.leave().await
 }
 
-/// Rank 0 does everything to rank 1, which gets the notices.
+/// Rank 0 issues every command to rank 1, which gets the remote notices.
 pub(super) async fn every_command_and_its_notices(fabric: Fabric) -> ProgramResult<()> {
     let Some(fixture) = Fixture::open(fabric, NORMAL, 4096).await? else { return Ok(()) };
     let mut fixture = fixture;
@@ -148,7 +148,7 @@ pub(super) async fn every_command_and_its_notices(fabric: Fabric) -> ProgramResu
             Command::Atomic { to, at: at + 1036, width: Width::Four, amo: Amo::CompareSwap { expected: 0, new: 7 } };
         let notice = fixture.acknowledged(&fixture.queue, narrow.into()).await?;
         ensure_eq!((notice.value, notice.remote), (0, at + 1036), "Q3: four bytes");
-        // Notices of a nop: in the TCQ only.
+        // A nop reports in the TCQ only.
         fixture.queue.post(Posting::new(Command::Nop).tcq(99).local(9).remote(9), Deps::All).await?;
         ensure_eq!(fixture.queue.next_completion(Deps::All).await?.tag, 99, "Q3: a nop");
         fixture.settle().await;
@@ -205,7 +205,7 @@ pub(super) async fn a_full_ring(fabric: Fabric) -> ProgramResult<()> {
     let never = fixture.queue.try_post(long.into());
     ensure!(matches!(never, Err(Refused::Failed(..))), "Q4: more slots than a ring has: {never:?}");
     ensure_eq!(fixture.completed().await?, 0, "S1: without credit");
-    // Waiting for room, while credit comes.
+    // Wait for room while credit arrives.
     let (waiting, credited) =
         rdma_fabric::join::join(fixture.queue.post(nop, Deps::All), fixture.credit(fixture.own(), 3)).await;
     waiting?;
@@ -225,8 +225,8 @@ pub(super) async fn steering_tags(fabric: Fabric) -> ProgramResult<()> {
     ensure_eq!(fixture.at, Stadd::fixed(TAG), "Q5: a fixed tag's address");
     let taken = queue.register_fixed(&other, TAG).err();
     ensure_eq!(taken, Some(QueueError::TagInUse { queue: to, tag: TAG }.into()), "Q5: a fixed tag twice");
-    // How a put ends: well, or with an error at its poster (in the completion) or at its target (in
-    // the notice).
+    // How a put ends: successfully, or with an error at its poster (in the completion) or at its
+    // target (in the notice).
     let ends = async |from, at, len| -> Result<Result<(), (&str, QueueError)>> {
         queue.post(Posting::new(Command::put(to, from, at, len)).tcq(5).local(5), Deps::All).await?;
         if let Err(error) = queue.next_completion(Deps::All).await?.status {
@@ -234,14 +234,14 @@ pub(super) async fn steering_tags(fabric: Fabric) -> ProgramResult<()> {
         }
         Ok(queue.next_notice(Deps::All).await?.status.map_err(|error| ("there", error)))
     };
-    // An address is one queue's own.
+    // An address belongs to one queue only.
     let foreign = fixture.sender.register_fixed(&other, TAG + 1)?;
     if !fixture.fabric.queue_limits().shared_address_space {
         let unknown = QueueError::NoSuchTag { queue: to, stadd: foreign };
         ensure_eq!(ends(foreign, fixture.at, 8).await?, Err(("here", unknown)), "Q5: another queue's tag, from here");
         ensure_eq!(ends(fixture.at, foreign, 8).await?, Err(("there", unknown)), "Q5: another queue's tag, there");
     }
-    // Bounds, at both ends of both sides.
+    // Bounds, on both sides of a put.
     fixture.set(0, 77)?;
     ensure_eq!(ends(fixture.at, auto + 120, 8).await?, Ok(()), "Q5: the last bytes");
     ensure_eq!(fixture.fabric.load(&other.word::<u64>(&fixture.fabric, 120)?)?, 77, "Q5: what lies there");
@@ -255,7 +255,7 @@ pub(super) async fn steering_tags(fabric: Fabric) -> ProgramResult<()> {
     let read_only = QueueError::ReadOnly { queue: to, stadd: auto };
     ensure_eq!(ends(fixture.at, auto, 8).await?, Err(("there", read_only)), "Q5: a put to read-only memory");
     queue.set_read_only(auto, false)?;
-    // What nobody asked to hear is told once.
+    // An error for which no notice was requested is reported once.
     queue.post(Command::put(to, fixture.at, auto + 128, 1).into(), Deps::All).await?;
     fixture.settle().await;
     let kept = queue.poll_tcq().err();
@@ -264,7 +264,7 @@ pub(super) async fn steering_tags(fabric: Fabric) -> ProgramResult<()> {
         "Q6: an error without notice: {kept:?}"
     );
     ensure_eq!(queue.poll_tcq()?, None, "Q6: told twice");
-    // A region that goes takes its addresses along; a tag that goes leaves the region.
+    // Dropping a region makes its addresses stale; deregistering a tag leaves the region alone.
     drop(other);
     let stale = QueueError::Stale { queue: to, stadd: auto };
     ensure_eq!(ends(fixture.at, auto, 8).await?, Err(("there", stale)), "Q5: a dropped region");
@@ -288,7 +288,7 @@ pub(super) async fn delayed_starts(fabric: Fabric) -> ProgramResult<()> {
     for tag in 0..4 {
         ensure_eq!(fixture.queue.next_completion(Deps::All).await?.tag, tag, "Q7: started together, in order");
     }
-    // A ring full of them stays full.
+    // A ring full of delayed commands stays full.
     for _ in 0..15 {
         ensure!(fixture.queue.try_post(nop.delayed()).is_ok(), "Q7: room for 15");
     }

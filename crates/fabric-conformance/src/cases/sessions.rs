@@ -28,7 +28,7 @@ pub(super) async fn the_unit_is_the_slot(fabric: Fabric) -> ProgramResult<()> {
         fixture.queue.post(Posting::new(command).tcq(0), Deps::All).await?;
     }
     fixture.nops(1).await?;
-    // Slots 0, 1 and 2, 3 and 4, 5.
+    // The commands take slots 0, 1–2, 3–4 and 5.
     for (slot, done) in [1, 0, 1, 0, 1, 1].into_iter().enumerate() {
         ensure_eq!(fixture.credit(own, 1).await?, Ok(()), "S1");
         ensure_eq!(fixture.completed().await?, done, "S1: with credit for slot {slot}");
@@ -91,7 +91,7 @@ pub(super) async fn early_credit_is_kept(fabric: Fabric) -> ProgramResult<()> {
 
 pub(super) async fn several_posted_together(fabric: Fabric) -> ProgramResult<()> {
     let Some(fixture) = Fixture::open(fabric, SESSION.ahead(1).depth(16), 64).await? else { return Ok(()) };
-    // Each releases the next; the ring holds fewer.
+    // Each put releases the next; the ring holds fewer than 40.
     let put = |value: u64| Command::PutInline { to: fixture.own(), bytes: Inline::word(value), at: fixture.at };
     let postings: Vec<_> = (1..=40).map(|value| Posting::new(put(value)).sps(1).tcq(value).strong_order()).collect();
     fixture.queue.post_all(&[], Deps::All).await?;
@@ -141,13 +141,13 @@ pub(super) async fn a_put_to_oneself(fabric: Fabric) -> ProgramResult<()> {
     fixture.queue.post(put, Deps::All).await?;
     fixture.nops(9).await?;
     ensure_eq!(fixture.credit(own, 2).await?, Ok(()), "S7");
-    // Two slots of credit, of which the put takes one and gives four.
+    // Of the two slots of credit, the put takes one, and it gives four more.
     ensure_eq!(fixture.completed().await?, 1 + 5, "S7: the put and five others");
     ensure_eq!(fixture.word(0)?, 4, "S7");
     fixture.leave().await
 }
 
-/// A chain: what arrives is forwarded by the queue, while the ranks between do nothing at all.
+/// In a chain, the queues forward what arrives while the ranks in between do nothing at all.
 pub(super) async fn arrivals_are_forwarded(fabric: Fabric) -> ProgramResult<()> {
     const ROUNDS: u64 = 8;
     const BYTES: usize = 4096;
@@ -183,7 +183,7 @@ pub(super) async fn arrivals_are_forwarded(fabric: Fabric) -> ProgramResult<()> 
             ensure!(words.iter().all(|word| *word == round + 1), "S8: forwarded before it had arrived");
         }
     } else {
-        // Nothing: no call of the queue.
+        // This rank makes no queue calls.
         fixture.fabric.compute(Duration::from_micros(50)).await;
     }
     fixture.leave().await
@@ -217,7 +217,8 @@ pub(super) async fn closing_tells_what_never_started(fabric: Fabric) -> ProgramR
     Ok(world.barrier().await?)
 }
 
-/// Work that goes round: every rank's queue releases the next one's, and at last its own again.
+/// Work circulates: every rank's queue releases the next rank's, and finally its own is released
+/// again.
 pub(super) async fn a_ring_runs_by_itself(fabric: Fabric) -> ProgramResult<()> {
     const LAPS: u64 = 50;
     let Some(mut fixture) = Fixture::open(fabric, SESSION.checked(true), 4096).await? else { return Ok(()) };

@@ -5,7 +5,7 @@ use crate::{ensure, ensure_eq};
 use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, PutOrder, Rank, RemoteAddr};
 use std::time::Duration;
 
-/// Returns bytes that differ from place to place and from `salt` to `salt`.
+/// Returns bytes that vary with their position and with `salt`.
 fn pattern(len: usize, salt: usize) -> Vec<u8> {
     (0..len).map(|i| (i.wrapping_mul(31) ^ salt.wrapping_mul(101) ^ (i >> 8)) as u8 | 1).collect()
 }
@@ -24,7 +24,7 @@ pub(super) async fn every_length_comes_round(fabric: Fabric) -> ProgramResult<()
             fabric.flush(target).await?;
             let got = fabric.get(&span, vec![0u8; len]).await?;
             ensure!(got == sent, "O8: {len} bytes at {offset} do not come back");
-            // A byte more on both sides: nothing beside was written.
+            // One byte more: nothing was written beyond the span.
             let around = fabric.remote_span::<u8>(region.at(target, offset as u64), len + 1)?;
             let after = fabric.get(&around, vec![0u8; len + 1]).await?[len];
             ensure_eq!(after, 0, "the byte after {len} at {offset}");
@@ -88,7 +88,7 @@ pub(super) async fn slices_are_lent(fabric: Fabric) -> ProgramResult<()> {
         fabric.flush(peer).await?;
         fabric.get_slice(&far, &mut got).await?;
         ensure!(got == sent, "O3: {len} bytes of a slice do not come back");
-        // One that is posted and dropped: it goes on, and what was lent is the lender's again.
+        // A transfer that is dropped once posted continues, and the lender has its slice back.
         lent.copy_from_slice(&pattern(len, 8));
         let _posted = polled(fabric.put_slice(&far, &lent));
         lent.fill(0);
@@ -108,7 +108,7 @@ pub(super) async fn slices_are_lent(fabric: Fabric) -> ProgramResult<()> {
 
 pub(super) async fn long_transfers_are_split(fabric: Fabric) -> ProgramResult<()> {
     let limit = fabric.caps().max_transfer;
-    // A provider without a limit worth the name has nothing to split.
+    // A provider whose limit is that high has nothing to split.
     let len = if limit < 1 << 25 { limit as usize + 4_099 } else { 1 << 20 };
     let (mut world, region) = world_and_region(&fabric, len).await?;
     if fabric.rank() == Rank::new(0) {
@@ -132,7 +132,7 @@ pub(super) async fn flushed_puts_precede_the_flag(fabric: Fabric) -> ProgramResu
     let mut world = Group::world(&fabric).await?;
     let data = fabric.alloc_symmetric(8 * WORDS).await?;
     let flags = fabric.alloc_symmetric(8).await?;
-    // Rank 0 writes to rank 1 and tells rank 2, who reads at rank 1: no path is shared.
+    // Rank 0 writes to rank 1 and notifies rank 2, which reads from rank 1: no path is shared.
     let (keeper, reader) = (Rank::new(1), Rank::new(2));
     let far = fabric.remote_span::<u64>(data.at(keeper, 0), WORDS)?;
     for round in 1..=20u64 {
@@ -241,8 +241,8 @@ pub(super) async fn readers_agree_which_write_was_first(fabric: Fabric) -> Progr
         let mut theirs = vec![0u64; 2 * LOOKS];
         fabric.read(&looks.span(&fabric, 0, 2 * LOOKS)?, &mut theirs)?;
         for mine in seen.chunks_exact(2) {
-            // Each has seen a value of its first word, and then one of its second that was older
-            // than what the other had seen before.
+            // A contradiction: each reader read its first word, and then a value of its second word
+            // older than the one that the other reader had already seen.
             let other = theirs.chunks_exact(2).find(|other| other[0] > mine[1] && other[1] < mine[0]);
             ensure_eq!(other, None, "O15: x, then y, were {mine:?} here; there y, then x");
         }
@@ -265,7 +265,8 @@ pub(super) async fn errors_come_with_the_next_flush(fabric: Fabric) -> ProgramRe
             world.barrier().await?;
             continue;
         }
-        // Puts while the region goes: posted in vain, or refused. Then no more.
+        // Puts while the region is dropped are posted without effect, or refused; after a refusal
+        // no more are posted.
         let mut refused = None;
         for _ in 0..10_000 {
             match fabric.put(&span, [1u64; 8]).await {

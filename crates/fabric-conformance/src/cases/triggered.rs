@@ -17,25 +17,26 @@ use std::{
     time::Duration,
 };
 
-/// Elements of a transfer.
+/// The number of elements in a transfer.
 const LEN: usize = 6;
 
-/// Bytes of an edge: READY, END, what is sent, what is received.
+/// The bytes of an edge: READY, END, the data sent, the data received.
 const EDGE: u64 = 16 + 16 * LEN as u64;
 
-/// A put to the next rank of a ring, when that is ready, and what the rank before puts here.
+/// A put to the next rank of a ring, triggered when that rank is ready, and the put that the
+/// previous rank makes here.
 struct Edge {
     fabric: Fabric,
     puts: TriggeredPuts,
     sent: LocalSpan<u64>,
-    /// At the rank before.
+    /// A word at the previous rank.
     ready: RemoteWord<u64>,
     end: LocalWord<u64>,
     received: LocalSpan<u64>,
 }
 
 impl Edge {
-    /// Makes edge `number` of those that have their words in a symmetric `region`.
+    /// Creates edge `number` of those whose words lie in a symmetric `region`.
     fn new(fabric: &Fabric, region: &Region, number: u64) -> Result<Self> {
         let (me, ranks, at) = (fabric.rank().number(), fabric.ranks() as u32, number * EDGE);
         let (next, before) = (Rank::new((me + 1) % ranks), Rank::new((me + ranks - 1) % ranks));
@@ -64,14 +65,14 @@ impl Edge {
         self.puts.arm(k).await
     }
 
-    /// Waits for the put from the rank before, and meanwhile carries out what is armed here.
+    /// Waits for the put from the previous rank, and meanwhile executes the puts armed here.
     async fn come(&self, k: u64) -> ProgramResult<()> {
         let wait = self.fabric.wait_until(&self.end, Deps::One(self.ready.rank()), |end| end >= k);
         self.fabric.triggers().beside(wait).await?;
         let mut here = [0; LEN];
         self.fabric.read(&self.received, &mut here)?;
         ensure_eq!(here, Self::value(self.ready.rank(), k), "P2: what is there when the word says so, {k}");
-        // Whoever puts it once more is found out.
+        // Zeroed, so that a second put is detected.
         self.fabric.write(&self.received, &[0; LEN])?;
         Ok(())
     }
@@ -90,8 +91,8 @@ pub(crate) fn polled<T>(future: impl Future<Output = T>) -> Option<T> {
     }
 }
 
-/// Two edges, armed and waited for in another order by each rank; a barrier, and a task that arms
-/// while another one waits, in between.
+/// Arms two edges and waits for them, in an order that differs between ranks; in between come a
+/// barrier and a task that arms while another one waits.
 pub(super) async fn puts_leave_in_whichever_wait(fabric: Fabric) -> ProgramResult<()> {
     let (mut world, region) = world_and_region(&fabric, 2 * EDGE as usize).await?;
     let (mut a, mut b) = (Edge::new(&fabric, &region, 0)?, Edge::new(&fabric, &region, 1)?);
@@ -99,8 +100,8 @@ pub(super) async fn puts_leave_in_whichever_wait(fabric: Fabric) -> ProgramResul
     for k in 1..=12 {
         match k % 4 {
             0 => {
-                // Who has not started keeps the one before from leaving the barrier's wait with
-                // nothing done.
+                // A rank that has not started keeps the previous one from leaving the barrier's
+                // wait with nothing done.
                 a.start(k).await?;
                 b.start(k).await?;
                 if even {
@@ -149,7 +150,7 @@ pub(super) async fn puts_leave_in_whichever_wait(fabric: Fabric) -> ProgramResul
     Ok(())
 }
 
-/// Calls that are dropped wherever they stop, and repeated.
+/// Drops calls wherever they stop, and repeats them.
 pub(super) async fn dropped_calls_put_nothing_twice(fabric: Fabric) -> ProgramResult<()> {
     let (mut world, region) = world_and_region(&fabric, EDGE as usize).await?;
     let mut edge = Edge::new(&fabric, &region, 0)?;
@@ -158,7 +159,7 @@ pub(super) async fn dropped_calls_put_nothing_twice(fabric: Fabric) -> ProgramRe
             fabric.compute(Duration::from_micros(20)).await;
         }
         edge.start(k).await?;
-        // What is dropped is done, or goes on in the next call.
+        // A dropped call is complete, or the next call continues it.
         for _ in 0..k % 5 {
             if let Some(waited) = polled(edge.puts.wait()) {
                 waited?;
@@ -180,7 +181,7 @@ pub(super) async fn dropped_calls_put_nothing_twice(fabric: Fabric) -> ProgramRe
     Ok(())
 }
 
-/// Counts how often it is woken.
+/// A waker that counts how often it is woken.
 #[derive(Default)]
 struct Bell(AtomicU64);
 
@@ -190,7 +191,7 @@ impl Wake for Bell {
     }
 }
 
-/// A task that waits beside the rank's triggers hears of what another one arms.
+/// A task that waits beside the rank's triggers is woken when another task arms a put.
 pub(super) async fn who_waits_is_woken_by_who_arms(fabric: Fabric) -> ProgramResult<()> {
     let (mut world, region) = world_and_region(&fabric, EDGE as usize).await?;
     let mut edge = Edge::new(&fabric, &region, 0)?;
@@ -207,7 +208,7 @@ pub(super) async fn who_waits_is_woken_by_who_arms(fabric: Fabric) -> ProgramRes
     fabric.flush_all().await?;
     world.barrier().await?;
     ensure!(poll(), "P1: nothing ends it");
-    // Where the network takes time it has the put in hand.
+    // If the network takes time, the put is in flight.
     drop(waiting);
     edge.puts.wait().await?;
     let end = fabric.wait_until(&edge.end, Deps::One(edge.ready.rank()), |end| end >= 1);
@@ -215,7 +216,7 @@ pub(super) async fn who_waits_is_woken_by_who_arms(fabric: Fabric) -> ProgramRes
     Ok(world.barrier().await?)
 }
 
-/// Armed, and given up before the receiver is ready.
+/// Checks that a put that is armed, and dropped before the receiver is ready, does not leave.
 pub(super) async fn what_is_dropped_does_not_leave(fabric: Fabric) -> ProgramResult<()> {
     let (mut world, region) = world_and_region(&fabric, EDGE as usize).await?;
     let Edge { mut puts, ready, end, .. } = Edge::new(&fabric, &region, 0)?;

@@ -16,7 +16,7 @@ pub(super) async fn every_writer_wakes(fabric: Fabric) -> ProgramResult<()> {
     for round in 0..30u64 {
         let base = 10 * round;
         if fabric.rank().index().is_multiple_of(2) {
-            // Let the other one fall asleep, now and then.
+            // Let the peer fall asleep now and then.
             if round % 3 == 0 {
                 fabric.sleep(Duration::from_micros(200)).await;
             }
@@ -33,7 +33,7 @@ pub(super) async fn every_writer_wakes(fabric: Fabric) -> ProgramResult<()> {
                 fabric.swap(&theirs, base + step).await?;
             }
         }
-        // By the rank's own store, from another of its tasks.
+        // Woken by the rank's own store, from another of its tasks.
         let own = async {
             fabric.sleep(Duration::from_micros(5)).await;
             fabric.store(&word, base + 9)
@@ -78,7 +78,7 @@ pub(super) async fn a_dropped_wait_leaves_nothing(fabric: Fabric) -> ProgramResu
         }
     } else {
         for round in 1..=20u64 {
-            // Both words, so that waits that were dropped are written to.
+            // Both words, so that the word of the dropped waits is written, too.
             fabric.put_word(&fabric.remote_word::<u64>(region.at(peer, 0))?, round).await?;
             fabric.flush_all().await?;
             fabric.fetch_add(&fabric.remote_word::<u64>(region.at(peer, 8))?, 1).await?;
@@ -144,13 +144,13 @@ pub(super) async fn the_writer_has_left(fabric: Fabric) -> ProgramResult<()> {
 pub(super) async fn nobody_depends_on_himself(fabric: Fabric) -> ProgramResult<()> {
     let region = fabric.alloc_symmetric(8).await?;
     let word = region.word::<u64>(&fabric, 0)?;
-    // Alone from the start, or when the others have left.
+    // Rank 0 is alone from the start, or once the others have left.
     if fabric.rank() == Rank::new(0) {
         let end = fabric.wait_until(&word, Deps::All, |v| v == 1).await;
         ensure_eq!(end, Err(FabricError::PeersLeft), "W7: a rank that only waits for itself");
         let end = fabric.wait_until(&word, Deps::Ranks(&[]), |v| v == 1).await;
         ensure_eq!(end, Err(FabricError::PeersLeft), "W7: a wait that depends on nobody");
-        // It may end its own wait all the same.
+        // The rank may still end its own wait.
         let own = async {
             fabric.sleep(Duration::from_micros(5)).await;
             fabric.store(&word, 1)
@@ -182,7 +182,7 @@ pub(super) async fn never_goes_back(fabric: Fabric) -> ProgramResult<()> {
         ensure!(now >= last, "T1: {now} after {last}");
         last = now;
     }
-    // A time that has passed is no wait.
+    // Sleeping until a time that has passed returns at once.
     fabric.sleep_until(Time::ZERO).await;
     Ok(world.barrier().await?)
 }
@@ -219,7 +219,7 @@ pub(super) async fn computing(fabric: Fabric) -> ProgramResult<()> {
     ensure!(virtual_time || fabric.now() < before + LONG / 60, "T3: neither that long nor free");
     fabric.charge("a layer nobody knows").await;
     ensure!(real.elapsed() < LONG / 60, "T3: computing took real time");
-    // All ranks computed at the same time: an hour has passed and not one for each of them.
+    // All ranks computed at the same time, so one hour has passed, not one for each rank.
     world.barrier().await?;
     ensure!(fabric.now() < before + LONG + LONG / 2, "T3: another rank's computing was charged to this one");
     let all = world.allgather(u64::from(virtual_time)).await?;

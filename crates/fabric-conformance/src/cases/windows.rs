@@ -1,4 +1,4 @@
-//! Windows and locks: the sentences of the contract that they stand on, as systems use them.
+//! Windows and locks: the contract's sentences that they rest on, as real systems use them.
 
 use super::loss_point::{LossPoint, ended, is_gone, meet, others, victim};
 use crate::{Loss, ensure, ensure_eq};
@@ -59,7 +59,7 @@ pub(super) async fn windows_locked(fabric: Fabric) -> ProgramResult<()> {
         epoch.unlock().await?;
         let epoch = window.lock_all().await?;
         let target = epoch.at(target)?;
-        // The greatest has no atomic of its own.
+        // `Op::Max` has no atomic of its own.
         let seen = target.fetch_and_op(1, Op::Max, u64::from(round) + 1).await?;
         ensure!(seen <= 10, "O6: {seen}");
         let seen = target.get(0, vec![0; 2]).await?;
@@ -82,7 +82,8 @@ pub(super) async fn a_window_and_its_member(fabric: Fabric, loss: Loss) -> Progr
     let others = others(&mut world).await?;
     world.barrier().await?;
     point.reached(loss).await?;
-    // A different one is under way on every rank when it happens; the others begin afterwards.
+    // Each rank is in a different one of these waits when the loss happens; it begins the others
+    // afterwards.
     for turn in 0..3 {
         let end = match (turn + me.index()) % 3 {
             0 => ended(&fabric, "W3: a fence", window.fence()).await?.map(drop),
@@ -107,7 +108,7 @@ pub(super) async fn a_lock_and_its_holder(fabric: Fabric, loss: Loss) -> Program
     let held = if me == last { Some(lock.write().await?) } else { None };
     world.barrier().await?;
     if let Some(held) = held {
-        // Not released, as by a rank that dies.
+        // Never released, as if the rank had died.
         std::mem::forget(held);
     }
     point.reached(loss).await?;

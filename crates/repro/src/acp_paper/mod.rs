@@ -53,7 +53,7 @@ impl Condition {
     pub fn options(self) -> Options {
         Options::default()
             .mode(Mode::CommandQueue)
-            .atomics(if self.hardware { Atomics::Network } else { Atomics::LocalByCpu })
+            .atomics(if self.hardware { Atomics::Network } else { Atomics::Delegated })
             .prepared(self.prepared)
             .threads(if self.thread_safe { Threads::Many } else { Threads::One })
             .bypass(self.bypass)

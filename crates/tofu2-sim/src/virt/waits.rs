@@ -82,7 +82,7 @@ impl Me {
             self.unwatch(core, wait);
         }
         if *wait == 0 {
-            *wait = u64::from(lane) << 32 | u64::from(core.ranks.watch(lane, what)) + 1;
+            *wait = (u64::from(lane) << 32) | (u64::from(core.ranks.watch(lane, what)) + 1);
         }
         let id = *wait as u32 - 1;
         if matches!(what, Watched::Queue(..))

@@ -1,9 +1,9 @@
-//! Memory that is no fabric's, which every rank maps: what bare forms of the cases work on, without
-//! any check.
+//! Memory outside the fabric that every rank maps, and on which bare forms of the cases work
+//! without any check.
 //!
 //! All `unsafe` of the harness is here. The mapping starts with *lines*, whose words are atomics
-//! and nothing else; after them come the *windows*, plain bytes that are copied. Which rank may
-//! touch which window is fixed by the cases, and between two of them all ranks meet.
+//! and nothing else; after them come the *windows*, plain bytes that are copied. The cases fix
+//! which rank may touch which window, and between two of them all ranks meet.
 
 #![allow(unsafe_code)]
 
@@ -18,13 +18,13 @@ use std::{fs::File, io, path::Path};
 
 /// Bytes between two lines: two cache lines, so that no prefetcher couples neighbours.
 pub(super) const LINE: usize = 128;
-/// Number of lines.
+/// The number of lines.
 const LINES: usize = 512;
-/// Words of a burst.
+/// The number of words in a burst.
 pub(super) const BURST_WORDS: usize = 64;
-/// Bytes of a window.
+/// The number of bytes in a window.
 pub(super) const WINDOW: usize = 16 << 20;
-/// Two windows of two ranks, for each way of copying.
+/// Two windows for each of two ranks and each way of copying.
 const BYTES: usize = LINES * LINE + 8 * WINDOW;
 
 /// How bytes are copied.
@@ -32,7 +32,7 @@ const BYTES: usize = LINES * LINE + 8 * WINDOW;
 pub(super) enum How {
     /// By the C library.
     Memcpy = 0,
-    /// By the processor's string move; elsewhere than on x86-64 as [`How::Memcpy`].
+    /// By the processor's string move; on processors other than x86-64, as [`How::Memcpy`].
     Movsb = 1,
 }
 
@@ -102,13 +102,13 @@ impl Bare {
     /// Returns the consecutive words of a burst, from line `first` on.
     pub(super) fn burst(&self, first: usize) -> &[AtomicU64; BURST_WORDS] {
         assert!(first * LINE + BURST_WORDS * 8 <= LINES * LINE);
-        // SAFETY: inside the lines and aligned; no other word stands in a burst's lines, and
+        // SAFETY: inside the lines and aligned; no other word lies in a burst's lines, and
         // `AtomicU64` is a `u64` in memory.
         unsafe { self.at(first * LINE).cast().as_ref() }
     }
 
-    /// Each way of copying has windows of its own, so that none finds in the cache what another has
-    /// just used.
+    /// Returns the start of a window. Each way of copying has windows of its own, so that none
+    /// finds in the cache what another has just used.
     fn window(&self, rank: usize, window: Window, how: How, len: usize) -> *mut u8 {
         assert!(rank < 2 && len <= WINDOW);
         self.at(LINES * LINE + (4 * how as usize + 2 * rank + window as usize) * WINDOW).as_ptr()
@@ -182,8 +182,8 @@ impl Bare {
 }
 
 /// # Safety
-/// Both sides are valid for `len` bytes, apart, and nobody writes the source or touches the
-/// destination meanwhile.
+/// Both sides are valid for `len` bytes and do not overlap, and nobody writes the source or touches
+/// the destination meanwhile.
 #[inline(always)]
 unsafe fn copy(to: *mut u8, from: *const u8, len: usize, how: How) {
     match how {
@@ -204,12 +204,12 @@ unsafe fn copy(to: *mut u8, from: *const u8, len: usize, how: How) {
     compiler_fence(AcqRel);
 }
 
-/// Bytes between two pages.
+/// The number of bytes in a page.
 const PAGE: usize = 4096;
 
-/// Words from the start of a page on. Where a copy's destination lies a few bytes behind its
+/// Words that start at a page boundary. Where a copy's destination lies a few bytes after its
 /// source, modulo the page, string moves of some processors take five times as long; a limit must
-/// not depend on what the allocator happened to give.
+/// not depend on what the allocator happened to return.
 #[derive(Debug)]
 pub(super) struct Buffer {
     memory: Vec<u64>,

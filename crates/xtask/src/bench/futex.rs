@@ -1,4 +1,4 @@
-//! Locks between processes that know no fabric, to stand beside those that do: a mutex and a queue
+//! Locks between processes without a fabric, to compare with those over one: a mutex and a queue
 //! lock over futexes.
 
 use super::{bare::Bare, lines};
@@ -8,7 +8,7 @@ use core::sync::atomic::{
 };
 use rustix::thread::futex;
 
-/// A mutex between processes: 0 free, 1 taken, 2 taken and somebody may wait. If its holder dies,
+/// A mutex between processes: 0 free, 1 taken, 2 taken and others may wait. If its holder dies,
 /// the launcher ends the others.
 #[derive(Debug)]
 pub(super) struct FutexMutex<'a>(pub(super) &'a AtomicU32);
@@ -25,7 +25,7 @@ impl FutexMutex<'_> {
         }
     }
 
-    /// Takes it if it is free.
+    /// Takes the mutex if it is free.
     pub(super) fn try_lock(&self) -> bool {
         self.0.compare_exchange(0, 1, Acquire, Relaxed).is_ok()
     }
@@ -33,7 +33,7 @@ impl FutexMutex<'_> {
     #[inline]
     pub(super) fn unlock(&self) {
         if self.0.swap(0, Release) == 2 {
-            // Fails only for addresses that are no futex.
+            // Fails only for addresses that are not futexes.
             let _ = futex::wake(self.0, futex::Flags::empty(), 1);
         }
     }
@@ -53,22 +53,22 @@ impl<'a> FutexQueue<'a> {
         FutexQueue { bare, me, parks: true }
     }
 
-    /// One whose waiters spin: for as many cores as ranks.
+    /// Returns a queue lock whose waiters spin, for as many cores as ranks.
     pub(super) fn spinning(bare: &'a Bare, me: usize) -> Self {
         FutexQueue { bare, me, parks: false }
     }
 
-    /// 1 + the rank that came last, or 0.
+    /// Returns the word with 1 + the rank that came last, or 0.
     fn tail(&self) -> &'a AtomicU64 {
         self.bare.word(lines::PARKING_TAIL)
     }
 
-    /// 1 + the rank behind `rank`, or 0.
+    /// Returns the word with 1 + the rank behind `rank`, or 0.
     fn next(&self, rank: usize) -> &'a AtomicU64 {
         self.bare.word(lines::PARKING_NODES + rank)
     }
 
-    /// 1 while `rank` must wait.
+    /// Returns the word that is 1 while `rank` must wait.
     fn waits(&self, rank: usize) -> &'a AtomicU32 {
         self.bare.half(lines::PARKING_NODES + rank)
     }
@@ -77,8 +77,8 @@ impl<'a> FutexQueue<'a> {
         let me = self.me as u64 + 1;
         self.next(self.me).store(0, Relaxed);
         self.waits(self.me).store(1, Relaxed);
-        // Release: the node above is visible to the next rank. Acquire: so is the predecessor's to
-        // this rank.
+        // Release: the node above is visible to the next rank. Acquire: so is the predecessor's
+        // node to this rank.
         let before = self.tail().swap(me, AcqRel);
         if before != 0 {
             // Release: pairs with the acquire in `unlock`.
@@ -102,7 +102,7 @@ impl<'a> FutexQueue<'a> {
             if self.tail().compare_exchange(me, 0, AcqRel, Relaxed).is_ok() {
                 return;
             }
-            // It has come and is about to link itself.
+            // The next rank has come and is about to link itself.
             while next == 0 {
                 if self.parks {
                     std::thread::yield_now();
@@ -115,7 +115,7 @@ impl<'a> FutexQueue<'a> {
         if !self.parks {
             return;
         }
-        // Fails only for addresses that are no futex.
+        // Fails only for addresses that are not futexes.
         let _ = futex::wake(waits, futex::Flags::empty(), 1);
     }
 }

@@ -72,7 +72,8 @@ pub(super) struct Measurement {
     pub(super) cores: Vec<usize>,
 }
 
-/// Runs a job whose cases `before` others stand before in all, and returns what rank 0 measured.
+/// Runs a job whose cases come after `before` others in the whole run, and returns what rank 0
+/// measured.
 pub(super) fn run(
     measurement: &Measurement,
     before: usize,
@@ -121,7 +122,7 @@ pub(super) fn run(
     Ok(serde_json::from_slice(&fs::read(&plan.results)?)?)
 }
 
-/// Is a rank that [`run`] started.
+/// Runs a rank that [`run`] started.
 pub(super) fn be_rank(ranks: Ranks, plan: &str) -> Result<ExitCode, Box<dyn Error>> {
     let plan: JobPlan = serde_json::from_str(plan)?;
     let endpoint = tofu2_sim::shm::from_env()?.ok_or("only `bench` starts its ranks")?;
@@ -147,12 +148,12 @@ fn measure(
     Ok(ExitCode::SUCCESS)
 }
 
-/// A nameless file in memory, gone with this process.
+/// Creates a nameless file in memory that is gone with this process.
 pub(super) fn memory_file(name: &str) -> Result<File, Box<dyn Error>> {
     Ok(memfd_create(name, MemfdFlags::CLOEXEC)?.into())
 }
 
-/// Returns where this process's children find an open file of it.
+/// Returns the path under which this process's children find one of its open files.
 pub(super) fn path_of(file: &File) -> PathBuf {
     format!("/proc/{}/fd/{}", process::id(), file.as_raw_fd()).into()
 }

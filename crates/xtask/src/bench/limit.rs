@@ -49,7 +49,7 @@ pub(super) fn compare_swap(word: &AtomicU64, n: u64) {
     }
 }
 
-/// Enters and leave as a reader of a counting lock: two additions.
+/// Enters and leaves as a reader of a counting lock `n` times: two additions.
 pub(super) fn count_reader(word: &AtomicU64, n: u64) {
     for _ in 0..n {
         black_box(word.fetch_add(4, AcqRel));
@@ -57,7 +57,7 @@ pub(super) fn count_reader(word: &AtomicU64, n: u64) {
     }
 }
 
-/// Takes and release an idle queue lock: `next` is the own node, `tail` the lock.
+/// Takes and releases an idle queue lock `n` times: `next` is this rank's node, `tail` the lock.
 pub(super) fn queue_lock(tail: &AtomicU64, next: &AtomicU64, n: u64) {
     for _ in 0..n {
         next.store(0, Relaxed);
@@ -68,8 +68,8 @@ pub(super) fn queue_lock(tail: &AtomicU64, next: &AtomicU64, n: u64) {
     }
 }
 
-/// One way and back `n` times: rank 0 raises `there`, rank 1 answers on `back`. `turn` counts over
-/// all calls. Both may be one word. With a pause between two looks if `PAUSE`.
+/// Sends a flag there and back `n` times: rank 0 raises `there`, rank 1 answers on `back`. Both may
+/// be one word. `turn` counts over all calls. If `PAUSE`, pauses between two looks.
 pub(super) fn flags<const PAUSE: bool>(
     me: usize,
     there: &AtomicU64,
@@ -94,8 +94,8 @@ pub(super) fn flags<const PAUSE: bool>(
 }
 
 /// Exchanges with the other rank `n` times, as both neighbours of a ring of two: two blocks of
-/// `len` bytes each way. A rank says that it is ready, copies its blocks when the other one is,
-/// says so, and waits for the other's. `turn` counts over all calls.
+/// `len` bytes each way. A rank reports that it is ready, copies its blocks when the other one is
+/// ready, reports that, and waits for the other's blocks. `turn` counts over all calls.
 pub(super) fn exchange(
     bare: &Bare,
     me: usize,

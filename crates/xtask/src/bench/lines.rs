@@ -1,4 +1,4 @@
-//! Which line of the bare memory is whose.
+//! What each line of the bare memory is for.
 
 /// Not 0 once a rank gave up.
 pub(super) const ABANDONED: usize = 0;
@@ -6,13 +6,13 @@ pub(super) const ABANDONED: usize = 0;
 pub(super) const PROGRESS: usize = 1;
 /// Meetings of ranks 0 and 1, a line each.
 pub(super) const MET: usize = 2;
-/// Turn that rank 1 is asleep for.
+/// The turn that rank 1 is asleep for.
 pub(super) const ASLEEP: usize = 4;
-/// Turn that is over; 4-byte word.
+/// The turn that is over; 4-byte word.
 pub(super) const TURN: usize = 5;
-/// Ranks that have come to the assembly.
+/// The number of ranks that have come to the assembly.
 pub(super) const COME: usize = 6;
-/// Assemblies that are over; 4-byte word.
+/// The number of assemblies that are over; 4-byte word.
 pub(super) const ASSEMBLED: usize = 7;
 /// The ping-pong that classes samples, a line each way.
 pub(super) const PING_PONG: usize = 8;
@@ -33,7 +33,7 @@ pub(super) const QUEUE: usize = 50;
 pub(super) const MUTEX: usize = 51;
 /// Not 0 when a sample of many ranks on few cores is over.
 pub(super) const STOP: usize = 52;
-/// Flags there and back, beside the fabric's cases.
+/// Flags there and back, to compare with the fabric's cases.
 pub(super) const FLAG: usize = 53;
 /// Flags there and back of the machine's cases.
 pub(super) const MACHINE_FLAG: usize = 55;
@@ -44,11 +44,11 @@ pub(super) const ONE_LINE_FLAG: usize = 57;
 pub(super) const ALTERNATE: [usize; 3] = [58, 60, 62];
 /// Words that both ranks write in turn.
 pub(super) const DIRTY: usize = 64;
-/// How many those are.
+/// The number of those words.
 pub(super) const DIRTY_WORDS: usize = 64;
 /// A burst's words.
 pub(super) const BURST: usize = 128;
-/// Last of the queue lock that parks.
+/// Tail of the queue lock that parks.
 pub(super) const PARKING_TAIL: usize = 140;
 /// Nodes of that queue, one for each of up to 16 ranks; both words.
 pub(super) const PARKING_NODES: usize = 144;
@@ -56,5 +56,6 @@ pub(super) const PARKING_NODES: usize = 144;
 pub(super) const SLOT_TAIL: usize = 168;
 /// The slots of those rings, a burst each.
 pub(super) const SLOTS: [usize; 2] = [176, 184];
-/// Words of the bare exchange: who is ready, and whose data is there; a line for each of two ranks.
+/// Words of the bare exchange: which rank is ready, and whose data is there; a line for each of two
+/// ranks.
 pub(super) const EXCHANGE: [usize; 2] = [200, 204];

@@ -12,7 +12,7 @@ use core::{
 };
 use rustix::thread::futex;
 
-/// Another rank gave the measurement up.
+/// The error that another rank gave up the measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Abandoned;
 
@@ -24,12 +24,13 @@ impl fmt::Display for Abandoned {
 
 impl std::error::Error for Abandoned {}
 
-/// Looks between two thoughts of giving up or yielding.
+/// The number of looks at a word between two thoughts of giving up or yielding.
 const LOOKS: u32 = 1000;
-/// So many thousand looks pass before the first yield where every rank has a core: a millisecond or
-/// so. A yield may hand the core to a stranger, and what is waited for is a matter of microseconds.
+/// The number of such thoughts before the first yield where every rank has a core: a millisecond or
+/// so. A yield may hand the core to an unrelated process, and what is waited for is a matter of
+/// microseconds.
 const PATIENCE: u32 = 1000;
-/// Set where ranks share a core: yield at once.
+/// Set where ranks share a core, so that they yield at once.
 static SHARED_CORE: AtomicBool = AtomicBool::new(false);
 
 /// Tells this process that its rank shares its core with the one it waits for.
@@ -37,7 +38,7 @@ pub(super) fn share_core() {
     SHARED_CORE.store(true, Relaxed);
 }
 
-/// How long a sleeper sleeps without looking whether somebody gave up.
+/// How long a sleeper sleeps without checking whether another rank gave up.
 const NAP: Duration = Duration::from_millis(100);
 
 /// Spins until `word` is at least `value`.
@@ -46,7 +47,7 @@ pub(super) fn until(word: &AtomicU64, value: u64, abandoned: &AtomicU64) -> Resu
     spin_until::<false>(word, value, abandoned)
 }
 
-/// Returns the same, with a pause between two looks if `PAUSE`.
+/// Spins until `word` is at least `value`, with a pause between two looks if `PAUSE`.
 #[inline(always)]
 pub(super) fn spin_until<const PAUSE: bool>(
     word: &AtomicU64,
@@ -54,7 +55,7 @@ pub(super) fn spin_until<const PAUSE: bool>(
     abandoned: &AtomicU64,
 ) -> Result<(), Abandoned> {
     let (mut looks, mut thoughts) = (0, 0);
-    // Acquire: pairs with the release of whoever stores the value.
+    // Acquire: pairs with the release of the rank that stores the value.
     while word.load(Acquire) < value {
         if PAUSE {
             core::hint::spin_loop();
@@ -83,9 +84,9 @@ pub(super) struct Meeting<'a> {
     bare: &'a Bare,
     me: usize,
     ranks: usize,
-    /// Spinning meetings so far.
+    /// The number of spinning meetings so far.
     met: u64,
-    /// Turns slept through, or during which the other slept.
+    /// The number of turns slept through, or during which the other rank slept.
     turns: u32,
 }
 
@@ -98,16 +99,16 @@ impl<'a> Meeting<'a> {
         self.bare.word(lines::ABANDONED)
     }
 
-    /// Ranks 0 and 1 meet, spinning.
+    /// Lets ranks 0 and 1 meet, spinning.
     pub(super) fn meet(&mut self) -> Result<(), Abandoned> {
         self.met += 1;
         let (mine, other) = (self.bare.word(lines::MET + self.me), self.bare.word(lines::MET + 1 - self.me));
-        // Release: what this rank did before is visible to who leaves the meeting.
+        // Release: what this rank did before is visible to the rank that leaves the meeting.
         mine.store(self.met, Release);
         until(other, self.met, self.abandoned())
     }
 
-    /// Rank 1: sleep until rank 0 has had its turn.
+    /// Sleeps, on rank 1, until rank 0 has had its turn.
     pub(super) fn sleep_a_turn(&mut self) -> Result<(), Abandoned> {
         self.turns += 1;
         let over = self.bare.half(lines::TURN);
@@ -122,20 +123,20 @@ impl<'a> Meeting<'a> {
         }
     }
 
-    /// Rank 0: wait until rank 1 goes to sleep.
+    /// Waits, on rank 0, until rank 1 goes to sleep.
     pub(super) fn begin_turn(&mut self) -> Result<(), Abandoned> {
         self.turns += 1;
         until(self.bare.word(lines::ASLEEP), self.turns.into(), self.abandoned())
     }
 
-    /// Rank 0: wake rank 1.
+    /// Wakes rank 1, on rank 0.
     pub(super) fn end_turn(&mut self) {
         let over = self.bare.half(lines::TURN);
         over.store(self.turns, Release);
         wake_all(over);
     }
 
-    /// Returns all ranks meet, sleeping. Any number of them.
+    /// Lets all ranks meet, sleeping; there may be any number of them.
     pub(super) fn assemble(&mut self) -> Result<(), Abandoned> {
         let generation = self.bare.half(lines::ASSEMBLED);
         let seen = generation.load(Acquire);
@@ -162,6 +163,6 @@ fn sleep(word: &AtomicU32, seen: u32, abandoned: &AtomicU64) -> Result<(), Aband
 }
 
 fn wake_all(word: &AtomicU32) {
-    // Fails only for addresses that are no futex.
+    // Fails only for addresses that are not futexes.
     let _ = futex::wake(word, futex::Flags::empty(), i32::MAX as u32);
 }

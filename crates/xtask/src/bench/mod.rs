@@ -1,5 +1,5 @@
 //! `cargo xtask bench`: what operations of the shared-memory fabric cost between two pinned ranks,
-//! beside what the machine itself allows, measured in the same run.
+//! compared with what the machine itself allows, measured in the same run.
 //!
 //! `docs/evidence/performance.md` says how a figure is made and how to read it.
 
@@ -90,7 +90,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
         }
         return Ok(ExitCode::SUCCESS);
     }
-    // Before the minute that a run takes, not after it.
+    // Checked before the minute that a run takes, not after it.
     let page =
         options.markdown.as_ref().map(|path| Ok::<_, io::Error>((path, fs::read_to_string(path)?))).transpose()?;
     if let Some((_, page)) = &page {
@@ -154,7 +154,7 @@ fn measure(options: &Options, chosen: &[&'static Case]) -> Result<Report, Box<dy
     Ok(Report { schema: report::SCHEMA, machine, run, rows: rows::rows(measured) })
 }
 
-/// This command as it is typed, without `--json`, which has no influence.
+/// Returns this command as it was typed, without `--json`, which does not affect the figures.
 fn command() -> String {
     let mut args = std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned());
     let mut words = vec!["cargo".to_owned(), "xtask".to_owned()];

@@ -5,11 +5,11 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 use std::{fs::File, io, os::unix::fs::FileExt, time::Instant};
 
-/// Below so many nanoseconds one way of a raw flag, the ranks' cores are *siblings*.
+/// The nanoseconds of a raw flag one way below which the ranks' cores are *siblings*.
 const SIBLING_NS: f64 = 40.0;
-/// Below so many they are *near*.
+/// The nanoseconds below which they are *near*.
 const NEAR_NS: f64 = 110.0;
-/// Round trips of the ping-pong that count, after some that don't.
+/// The number of round trips of the ping-pong that count, after some that don't.
 const ROUND_TRIPS: u64 = 100;
 const WARM_UP: u64 = 20;
 
@@ -20,9 +20,9 @@ pub(super) enum Class {
     /// A raw flag takes less than 40 ns one way: two threads of one core, which share its units and
     /// its caches.
     Sibling,
-    /// It takes less than 110 ns.
+    /// A raw flag takes less than 110 ns one way.
     Near,
-    /// It takes longer.
+    /// A raw flag takes longer.
     Far,
     /// All samples, whatever happened in them: too few were clean, or more ranks than cores.
     Any,
@@ -38,7 +38,7 @@ impl Class {
         }
     }
 
-    /// Returns the class that a ping-pong of so many nanoseconds one way stands for.
+    /// Returns the class for a ping-pong of `ping_pong_ns` one way.
     pub(super) fn of(ping_pong_ns: f64) -> Self {
         match ping_pong_ns {
             ns if ns < SIBLING_NS => Class::Sibling,
@@ -64,7 +64,7 @@ pub(super) fn pin(core: usize) -> io::Result<()> {
     Ok(sched_setaffinity(None, &set)?)
 }
 
-/// How often the calling thread was switched out though it wanted to run.
+/// A counter of how often the calling thread was switched out involuntarily.
 #[derive(Debug)]
 pub(super) struct Switches {
     status: File,
@@ -96,7 +96,7 @@ pub(super) struct PingPong {
 }
 
 impl PingPong {
-    /// One way, ns.
+    /// Returns the nanoseconds of one way.
     pub(super) fn measure(&mut self, bare: &Bare, me: usize) -> Result<f64, Abandoned> {
         let (there, back) = (bare.word(lines::PING_PONG), bare.word(lines::PING_PONG + 1));
         let abandoned = bare.word(lines::ABANDONED);

@@ -12,10 +12,10 @@ use core::{
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::{io::IsTerminal, thread};
 
-/// How often people look.
+/// How often the bar changes.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// Tells people how far a measurement is.
+/// Shows how far a measurement is.
 #[derive(Debug)]
 pub(super) struct Progress {
     /// `None`: plain lines.
@@ -23,7 +23,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Makes a progress over so many cases in all.
+    /// Creates a display for `cases` cases in all.
     pub(super) fn stderr(cases: usize) -> Self {
         let bar = std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::with_draw_target(Some(cases as u64), ProgressDrawTarget::stderr());
@@ -44,7 +44,7 @@ impl Progress {
     }
 
     /// Runs `job`, and meanwhile shows what `at` makes of the word that says which case is under
-    /// way: how many come before it, and what it is called.
+    /// way: how many cases come before it, and its name.
     pub(super) fn watch<T>(
         &self,
         bare: &Bare,
@@ -71,7 +71,7 @@ impl Progress {
         })
     }
 
-    /// Leaves no bar behind.
+    /// Removes the bar.
     pub(super) fn end(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

@@ -17,7 +17,7 @@ pub(super) struct Report {
     pub(super) rows: Vec<Row>,
 }
 
-/// What was measured on. Empty where the system does not tell.
+/// The machine that was measured. Fields are empty where the system does not report them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Machine {
     pub(super) processor: String,
@@ -30,15 +30,15 @@ pub(super) struct Machine {
     pub(super) load_after: String,
 }
 
-/// How it was measured.
+/// How a run was made.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Run {
-    /// The options.
+    /// The command line.
     pub(super) command: String,
     pub(super) fabric: String,
     pub(super) rounds: usize,
     pub(super) quick: bool,
-    /// Of the sources; with `+` if they were changed.
+    /// The commit of the sources; with `+` if they were changed.
     pub(super) commit: String,
     /// When it began, UTC.
     pub(super) date: String,
@@ -65,7 +65,7 @@ pub(super) fn load() -> String {
     text.split(' ').take(3).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the commit this was built from, as far as git tells.
+/// Returns the commit this was built from, as far as git knows.
 pub(super) fn commit() -> String {
     let git = |args: &[&str]| {
         let output = Command::new("git").args(args).output().ok().filter(|output| output.status.success())?;
@@ -76,7 +76,7 @@ pub(super) fn commit() -> String {
     if changed { format!("{commit}+") } else { commit }
 }
 
-/// Seconds since 1970 as a date and a time of day.
+/// Formats seconds since 1970 as a date and a time of day.
 pub(super) fn date(seconds: u64) -> String {
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
     // Civil from days (proleptic Gregorian): eras of 400 years that begin on 1 March.

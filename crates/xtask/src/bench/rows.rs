@@ -1,4 +1,4 @@
-//! From samples to rows: one per case, size and class, and what is asked of each.
+//! From samples to rows: one per case, size and class, with its goal.
 
 use super::{
     cases,
@@ -7,10 +7,10 @@ use super::{
 };
 use serde::{Deserialize, Serialize};
 
-/// Clean samples without which a class is not reported.
+/// The fewest clean samples with which a class is reported.
 const FEWEST: usize = 7;
 
-/// A figure, and what stands beside it.
+/// A figure and its context.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Row {
     /// The case's name.
@@ -19,7 +19,7 @@ pub(super) struct Row {
     pub(super) what: String,
     /// Bytes of a transfer; 0 where there is none.
     pub(super) bytes: usize,
-    /// Where the ranks were.
+    /// How far apart the ranks' cores were.
     pub(super) class: Class,
     /// Median of the ping-pongs before the samples: ns one way.
     pub(super) ping_pong_ns: f64,
@@ -27,30 +27,30 @@ pub(super) struct Row {
     pub(super) figure: Figure,
     /// What the machine allows, as measured between the figure's samples.
     pub(super) limit: Option<Limit>,
-    /// Figure by limit, medians.
+    /// The figure divided by the limit, as medians.
     pub(super) ratio: Option<f64>,
-    /// What is asked.
+    /// The goal, if there is one.
     pub(super) goal: Option<Goal>,
-    /// Whether the median keeps to it. Absent where nothing is asked, no limit was measured, or too
-    /// few samples were clean.
+    /// Whether the median meets the goal. Absent where there is no goal, no limit was measured, or
+    /// too few samples were clean.
     pub(super) met: Option<bool>,
 }
 
-/// Of the samples of one class.
+/// The figure of the samples of one class.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Figure {
-    /// The fastest, ns an operation.
+    /// The fastest sample, in nanoseconds per operation.
     pub(super) min_ns: f64,
     /// The median.
     pub(super) median_ns: f64,
-    /// How many.
+    /// The number of samples.
     pub(super) samples: usize,
 }
 
 /// The fastest of the bare forms.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Limit {
-    /// Which.
+    /// The name of the form.
     pub(super) form: String,
     /// Its figure.
     pub(super) figure: Figure,
@@ -61,7 +61,7 @@ pub(super) fn rows(rounds: Vec<Vec<Measured>>) -> Vec<Row> {
     merged(rounds).iter().flat_map(of_case).collect()
 }
 
-/// One entry per case and size, with the samples of all rounds.
+/// Returns one entry per case and size, with the samples of all rounds.
 fn merged(rounds: Vec<Vec<Measured>>) -> Vec<Measured> {
     let mut merged: Vec<Measured> = Vec::new();
     for measured in rounds.into_iter().flatten() {
@@ -95,7 +95,7 @@ fn row(measured: &Measured, class: Class) -> Option<Row> {
         Some(Limit { form: form.name.clone(), figure })
     });
     let limit = limits.min_by(|a, b| a.figure.median_ns.total_cmp(&b.figure.median_ns));
-    // Unclean samples prove nothing, except where ranks share cores by intention.
+    // Unclean samples prove nothing, except where ranks share cores intentionally.
     let judged = class != Class::Any || cases::is_oversubscribed(case);
     let beside = limit.as_ref().map(|limit| limit.figure.median_ns);
     Some(Row {
@@ -130,21 +130,21 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
     values.get(values.len() / 2).copied()
 }
 
-/// What the median of a case must keep to.
+/// The goal that the median of a case must meet.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", content = "value", rename_all = "snake_case")]
 pub(super) enum Goal {
-    /// At most so many nanoseconds.
+    /// At most this many nanoseconds.
     Ns(f64),
-    /// At most so many times the limit.
+    /// At most this many times the limit.
     Ratio(f64),
-    /// At most so many nanoseconds more than the limit.
+    /// At most this many nanoseconds more than the limit.
     More(f64),
 }
 
 impl Goal {
-    /// Returns whether a median of `ns` beside the limit's keeps to it; `None` if there is no limit
-    /// to compare with.
+    /// Returns whether a median of `ns`, compared with the limit's, meets the goal; `None` if there
+    /// is no limit to compare with.
     pub(super) fn met(self, ns: f64, limit_ns: Option<f64>) -> Option<bool> {
         match self {
             Goal::Ns(most) => Some(ns <= most),

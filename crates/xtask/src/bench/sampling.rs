@@ -1,8 +1,8 @@
 //! How samples are taken: every form of a case in turn, each sample preceded by a raw ping-pong and
-//! thrown out if a rank was switched out in it.
+//! thrown out if a rank was switched out during it.
 //!
-//! The forms of a case (over the fabric, and bare) alternate, so that a change of the machine's
-//! mood meets both. Each timed run follows a shorter one that is not timed.
+//! The forms of a case (over the fabric, and bare) alternate, so that a change in the machine's
+//! speed affects both. Each timed run follows a shorter one that is not timed.
 
 use super::{
     bare::Bare,
@@ -24,11 +24,11 @@ use std::time::Instant;
 /// One timed run of many repetitions.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Sample {
-    /// Nanoseconds an operation.
+    /// Nanoseconds per operation.
     pub(super) ns: f64,
     /// Nanoseconds one way of the ping-pong right before it.
     pub(super) ping_pong: f64,
-    /// No rank was switched out against its will.
+    /// Whether no rank was switched out involuntarily.
     pub(super) clean: bool,
 }
 
@@ -51,13 +51,13 @@ pub(super) struct Measured {
 /// How long and how often to try.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Effort {
-    /// What a sample should take.
+    /// The time that a sample should take.
     pub(super) sample: Duration,
-    /// Clean samples wanted.
+    /// The number of clean samples wanted.
     pub(super) clean: usize,
-    /// Most samples of a form.
+    /// The most samples of a form.
     pub(super) tries: usize,
-    /// Most time for a form.
+    /// The most time for a form.
     pub(super) time: Duration,
 }
 
@@ -70,13 +70,13 @@ impl Effort {
 }
 
 impl Effort {
-    /// With longer or shorter samples; as many of them, if they are clean.
+    /// Returns this effort with longer or shorter samples; as many of them, if they are clean.
     pub(super) fn with_sample(self, sample: Duration) -> Self {
         Effort { sample, time: self.time.max(sample * self.clean as u32 * 2), ..self }
     }
 }
 
-/// Who takes part in a sample.
+/// The ranks that take part in a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Takes {
     /// Rank 0; rank 1 sleeps outside the fabric.
@@ -85,16 +85,16 @@ pub(super) enum Takes {
     Both,
 }
 
-/// What a run of a shape says about its time.
+/// The time that a run of a shape reports.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Took {
     /// The whole call.
     Wall,
-    /// Only so long.
+    /// Only this part of it.
     Part(Duration),
 }
 
-/// What is repeated: runs so often, on each rank that takes part.
+/// What is repeated: runs a number of times, on each rank that takes part.
 pub(super) trait Shape {
     fn run(&mut self, times: u64) -> Pin<Box<dyn Future<Output = ProgramResult<Took>> + '_>>;
 }
@@ -144,11 +144,11 @@ pub(super) struct Sampler<'a> {
     pub(super) me: usize,
     pub(super) meeting: Meeting<'a>,
     effort: Effort,
-    /// Every rank has a core to itself.
+    /// Whether every rank has a core to itself.
     own_core: bool,
     switches: Switches,
     ping_pong: PingPong,
-    /// Empty on rank 1.
+    /// The results; empty on rank 1.
     pub(super) done: Vec<Measured>,
 }
 
@@ -227,7 +227,7 @@ impl<'a> Sampler<'a> {
         Ok(Sample { ns: slowest as f64 / times as f64, ping_pong, clean })
     }
 
-    /// This rank's part of one run; its time, 0 on a rank that slept.
+    /// Runs this rank's part of one run. Returns its time, 0 on a rank that slept.
     async fn turn(&mut self, takes: Takes, shape: &mut dyn Shape, times: u64) -> ProgramResult<Duration> {
         if takes == Takes::Origin && self.me == 1 {
             self.meeting.sleep_a_turn()?;
@@ -259,7 +259,7 @@ impl<'a> Sampler<'a> {
         })
     }
 
-    /// Rank 0's value, on both ranks.
+    /// Returns rank 0's value, on both ranks.
     fn decide(&mut self, value: u64) -> ProgramResult<u64> {
         let word = self.bare.word(lines::DECISION);
         self.meeting.meet()?;
@@ -270,7 +270,7 @@ impl<'a> Sampler<'a> {
         Ok(word.load(Acquire))
     }
 
-    /// Tells people which case is under way.
+    /// Announces which case is under way, for the progress display.
     pub(super) fn announce(&self, number: usize) {
         self.bare.word(lines::PROGRESS).store(number as u64 + 1, Release);
     }

@@ -1,4 +1,4 @@
-//! Rows for people: on a terminal, as Markdown, and (`bench --compare BEFORE AFTER`) beside those
+//! Rows for people: on a terminal, as Markdown, and (`bench --compare BEFORE AFTER`) next to those
 //! of another run.
 
 use super::{
@@ -25,12 +25,12 @@ const HEADER: [&str; 12] = [
     "goal",
 ];
 
-/// For a terminal, with a summary.
+/// Formats a report for a terminal, with a summary.
 pub(super) fn terminal(report: &Report) -> String {
     format!("{}\n\n{}", page::terminal(filled(&report.rows, |row| row.name.clone())), summary(report))
 }
 
-/// For a page.
+/// Formats a report for a page.
 pub(super) fn markdown(report: &Report) -> String {
     format!("{}\n{}\n", summary(report), page::markdown(filled(&report.rows, |row| format!("`{}`", row.name))))
 }
@@ -85,7 +85,7 @@ fn summary(report: &Report) -> String {
     out
 }
 
-/// A power of two in its unit.
+/// Formats a power of two in its unit.
 pub(super) fn size(bytes: usize) -> String {
     match bytes {
         0 => "–".into(),
@@ -95,7 +95,7 @@ pub(super) fn size(bytes: usize) -> String {
     }
 }
 
-/// Nanoseconds, in three digits or so.
+/// Formats nanoseconds in three digits or so.
 pub(super) fn time(ns: f64) -> String {
     match ns {
         ns if ns < 10.0 => format!("{ns:.2} ns"),
@@ -163,7 +163,7 @@ pub(super) fn compare(before: &Path, after: &Path) -> Result<String, Box<dyn Err
     Ok(text)
 }
 
-/// Figures of different classes are never compared.
+/// Returns whether two rows are compared; figures of different classes never are.
 fn is_same(a: &Row, b: &Row) -> bool {
     (&a.name, a.bytes, a.class) == (&b.name, b.bytes, b.class)
 }

@@ -1,5 +1,5 @@
 //! `cargo xtask explore`: the locks, and persistent exchanges without queues, under every delivery
-//! order, right and with each of their steps done wrong.
+//! order, correct and with each of their steps done wrong.
 //!
 //! Programs, bounds and mutations are those of `onesided-checks`, the smallest of which are tests.
 //! `docs/evidence/verification.md` says what is proven.
@@ -36,7 +36,7 @@ pub(crate) struct Options {
     output: Output,
 }
 
-/// Everything there is to explore.
+/// Returns everything there is to explore.
 fn explorations() -> Vec<Exploration> {
     let locks = lock::explorations().into_iter().flat_map(|(_, explorations)| explorations);
     let exchanges = exchange::CASES.iter().map(|case| {

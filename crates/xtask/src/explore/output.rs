@@ -19,10 +19,11 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Lists the names of what would be searched, if that is all that is wanted.
+    /// Lists the names of what would be searched, if that is all that is wanted, and returns
+    /// whether it is.
     ///
     /// # Errors
-    /// If there are none: `what` has no such name.
+    /// If there are no names: no `what` has such a name.
     pub(crate) fn lists(&self, what: &str, names: &[&str]) -> Result<bool, Box<dyn Error>> {
         if names.is_empty() {
             return Err(format!("no {what} has such a name; --list shows them").into());
@@ -33,12 +34,12 @@ impl Output {
         Ok(self.list)
     }
 
-    /// Whether nothing but JSON is wanted on standard output.
+    /// Returns whether nothing but JSON is wanted on standard output.
     pub(crate) fn is_json(&self) -> bool {
         self.json.as_ref().is_some_and(|path| path.as_os_str() == "-")
     }
 
-    /// Writes rows, which `table` fills in; `part` names the page's part.
+    /// Writes `rows`, which `table` formats; `part` names the page's part.
     pub(crate) fn write(
         &self,
         part: &str,

@@ -1,4 +1,4 @@
-//! What exploring one case came to, for programs and for people.
+//! The result of exploring one case, for programs and for people.
 
 use checks::exploration::{Expected, Exploration, Explored};
 use comfy_table::{Cell, CellAlignment, Table};
@@ -9,7 +9,7 @@ use std::time::Duration;
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Row {
     pub(super) name: String,
-    /// Whether a step of the lock is done wrong, so that a violation is wanted.
+    /// Whether a step of the lock is done wrong, so that a violation is expected.
     pub(super) mutation: bool,
     pub(super) states: u64,
     pub(super) transitions: u64,
@@ -20,18 +20,18 @@ pub(super) struct Row {
     /// Continuations after declared ends of steps that were compared.
     pub(super) compared: u64,
     pub(super) seconds: f64,
-    /// `exhausted`, `stopped`, `violated`, or `sampled`: in `runs` random runs nothing is wrong.
+    /// `exhausted`, `stopped`, `violated`, or `sampled`: nothing was wrong in `runs` random runs.
     pub(super) verdict: &'static str,
-    /// The bound that stopped it.
+    /// The bound that stopped the exploration.
     pub(super) stopped_at: Option<u64>,
     /// What is violated, or else wrong.
     pub(super) what: Option<String>,
-    /// The counter-example.
+    /// The counter-example: its moves, its schedule and its timeline.
     pub(super) moves: Option<usize>,
     pub(super) schedule: Option<String>,
     pub(super) timeline: Vec<String>,
-    /// A mutation was caught; in all else nothing is wrong, and what was exhausted is no less than
-    /// was recorded.
+    /// Whether a mutation was caught; for all else, whether nothing is wrong and no less was
+    /// exhausted than was recorded.
     pub(super) as_expected: bool,
 }
 
@@ -63,7 +63,7 @@ impl Row {
         };
         let what = match found {
             Some(found) => Some(found.what.clone()),
-            // A mutation need not come to anything good.
+            // A mutation need not meet any other expectation.
             None if exploration.is_mistaken() => None,
             None if verdict == "exhausted" => report.contradiction.clone().or_else(few).or_else(unseen),
             None => report.contradiction.clone(),
@@ -97,7 +97,7 @@ impl Row {
         }
     }
 
-    /// The result, for people.
+    /// Returns the result in words.
     pub(super) fn result(&self) -> String {
         let what = self.what.as_deref().unwrap_or_default().lines().next().unwrap_or_default();
         let short: String = what.chars().take(70).collect();
@@ -133,7 +133,7 @@ pub(super) fn filled(rows: &[Row]) -> Table {
     table
 }
 
-/// Says how many rows are as they should be.
+/// Returns how many rows are as expected, in words.
 pub(super) fn summary(rows: &[Row]) -> String {
     let unexpected = rows.iter().filter(|row| !row.as_expected).count();
     format!("{} of {} as expected", rows.len() - unexpected, rows.len())

@@ -35,11 +35,11 @@ pub(crate) struct Options {
     output: Output,
 }
 
-/// What searching one job came to.
+/// The result of searching one job.
 #[derive(Debug, Serialize)]
 struct Row {
     name: String,
-    /// Whether every move was one of its own.
+    /// Whether every move was made separately.
     apart: bool,
     states: u64,
     transitions: u64,
@@ -49,7 +49,7 @@ struct Row {
     /// `exhausted`, `stopped` or `broken`.
     verdict: &'static str,
     what: Option<String>,
-    /// What happened until then.
+    /// The path to what is wrong.
     path: Vec<String>,
 }
 
@@ -67,7 +67,7 @@ impl Row {
         Row { name, apart, states, transitions, longest_path: longest, ends, seconds, verdict, what, path }
     }
 
-    /// The result, for people.
+    /// Returns the result in words.
     fn result(&self) -> String {
         match (self.verdict, &self.what) {
             ("broken", Some(what)) => format!("BROKEN: {what}"),

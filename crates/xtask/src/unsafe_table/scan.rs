@@ -1,4 +1,4 @@
-//! Finding `unsafe` in a file, what it stands in, and the comment that justifies it.
+//! Finds `unsafe` in a file, the items that it is in, and the comment that justifies it.
 
 use core::fmt;
 use proc_macro2::{Delimiter, LexError, TokenStream, TokenTree};
@@ -32,11 +32,11 @@ impl fmt::Display for UseKind {
 #[derive(Debug)]
 pub(super) struct Use {
     pub(super) kind: UseKind,
-    /// From 1.
+    /// The line, counted from 1.
     pub(super) line: usize,
-    /// The items it stands in, outermost first; for a function or an impl itself last.
+    /// The items it is in, outermost first; a function or an impl is itself the last of them.
     pub(super) item: Vec<String>,
-    /// Of a block: why it is sound. Of a function: what its callers promise.
+    /// Why a block is sound, or what a function's callers promise.
     pub(super) reason: Option<String>,
 }
 
@@ -47,7 +47,7 @@ impl Use {
     }
 }
 
-/// A file.
+/// A source file.
 #[derive(Debug)]
 pub(super) struct Source {
     /// Path from the workspace's root.
@@ -55,7 +55,8 @@ pub(super) struct Source {
     /// The section "Safety" of its documentation, or else the first paragraph.
     pub(super) invariant: String,
     pub(super) uses: Vec<Use>,
-    /// `forbid` or `deny` if it says so of unsafe code, for itself and the modules in it.
+    /// `forbid` or `deny` if the file sets that level of unsafe code, for itself and the modules in
+    /// it.
     pub(super) level: Option<&'static str>,
 }
 
@@ -77,8 +78,8 @@ impl Source {
             || self.name.ends_with("/tests.rs")
     }
 
-    /// Uses that nothing justifies. Functions of tests, and those that carry out a trait's, need no
-    /// section of their own.
+    /// Returns the uses that nothing justifies. Functions of tests, and those that implement a
+    /// trait's, need no section of their own.
     pub(super) fn without_reason(&self) -> impl Iterator<Item = &Use> {
         self.uses.iter().filter(|use_| {
             let declared = use_.item.iter().any(|item| item.starts_with("impl") && item.contains(" for "));
@@ -184,7 +185,7 @@ fn name_after(next: &[TokenTree]) -> Option<String> {
     None
 }
 
-/// How an item calls itself: `fn name`, or the text from `impl` to its brace.
+/// Returns what an item is called: `fn name`, or the text from `impl` to its brace.
 fn label(tokens: &[TokenTree], lines: &[&str]) -> Option<String> {
     let words = tokens.iter().filter_map(|token| match token {
         TokenTree::Ident(word) => Some(word.to_string()),
@@ -211,7 +212,7 @@ fn label(tokens: &[TokenTree], lines: &[&str]) -> Option<String> {
     }
 }
 
-/// Columns count characters.
+/// Returns the byte at which a column begins; columns count characters.
 fn byte(text: &str, column: usize) -> usize {
     text.char_indices().nth(column).map_or(text.len(), |(at, _)| at)
 }

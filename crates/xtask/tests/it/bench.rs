@@ -21,7 +21,7 @@ fn scratch(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
-/// Names of all cases.
+/// Returns the names of all cases.
 fn names() -> Vec<String> {
     let listed = xtask(&["bench", "--list"]);
     assert!(listed.status.success());

@@ -15,7 +15,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Returns what a run that succeeds prints: nothing but JSON.
+/// Returns what a successful run prints, which must be nothing but JSON.
 #[track_caller]
 fn json(out: &Output) -> serde_json::Value {
     assert!(out.status.success(), "{}", text(&out.stderr));

@@ -162,10 +162,14 @@ fn a_node_stops_with_its_helpers() {
 
 #[test]
 fn each_is_polled_for_itself() {
-    let plain = async |fabric: Fabric| Ok(fabric.sleep(Duration::from_micros(2)).await);
+    async fn sleep(fabric: Fabric, micros: u64) -> ProgramResult<()> {
+        fabric.sleep(Duration::from_micros(micros)).await;
+        Ok(())
+    }
+    let plain = async |fabric| sleep(fabric, 2).await;
     let with = async |fabric: Fabric| {
-        fabric.helper("sleeps", |fabric| async move { Ok(fabric.sleep(Duration::from_micros(1)).await) })?;
-        Ok(fabric.sleep(Duration::from_micros(2)).await)
+        fabric.helper("sleeps", |fabric| sleep(fabric, 1))?;
+        sleep(fabric, 2).await
     };
     let polls = [fx100(8).run(&plain).unwrap().stats.polls, fx100(8).run(&with).unwrap().stats.polls];
     assert_eq!(polls, [16, 32]);

@@ -27,7 +27,7 @@ const fn case(name: &'static str, what: &'static str, takes: Takes) -> Case {
     Case::new(name, what, takes).goal(GOAL)
 }
 
-/// Case; whether it puts, and otherwise gets; whether the own memory is registered.
+/// Each case, whether it puts or gets, and whether its own memory is registered.
 const TRANSFERS: &[(Case, bool, bool)] = &[
     (case("put-registered", "put registered memory, one way", Takes::Origin), true, true),
     (case("put-buffer", "put a buffer, one way", Takes::Origin), true, false),
@@ -41,7 +41,7 @@ const TRANSFERS: &[(Case, bool, bool)] = &[
 const REWRITTEN: Case =
     Case::new("put-rewritten", "rewrite a buffer, put + notice, target copies all out, answers", Takes::Both);
 
-/// In the order of the table.
+/// The cases, in the order of the table.
 pub(super) const CASES: &[Case] = &[
     TRANSFERS[0].0,
     TRANSFERS[1].0,
@@ -56,7 +56,7 @@ pub(super) const CASES: &[Case] = &[
 
 /// Bytes of the transfers; the last is the largest.
 pub(super) const SIZES: [usize; 5] = [64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20];
-/// Those of a quick run.
+/// The sizes of a quick run.
 pub(super) const QUICK_SIZES: [usize; 2] = [64 << 10, 256 << 10];
 
 pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
@@ -109,7 +109,7 @@ async fn transfer(pair: &mut Pair<'_>, case: &Case, puts: bool, registered: bool
     pair.sampler.measure(case, bytes, forms).await
 }
 
-/// A rank's buffer changes, goes over, is read, and the reader says so.
+/// Measures a buffer that is rewritten, put and read, until the reader's answer.
 async fn rewritten(pair: &mut Pair<'_>, bytes: usize) -> ProgramResult<()> {
     const ACK_AT: usize = 8 * LINE;
     let Some(case) = pair.wants(&REWRITTEN) else { return Ok(()) };
@@ -121,7 +121,7 @@ async fn rewritten(pair: &mut Pair<'_>, bytes: usize) -> ProgramResult<()> {
     let acked = pair.region.word::<u64>(fabric, ACK_AT)?;
     let buffer = RefCell::new(vec![1u64; words]);
     let (abandoned, other) = (pair.sampler.meeting.abandoned(), Rank::new(1 - me as u32));
-    // The answers of earlier sizes stand in the word.
+    // The word holds the answers of earlier sizes.
     let mut turn = if me == 0 { fabric.load(&acked)? } else { fabric.get_word(&ack).await? };
     let (there, back) = (bare.word(lines::ALTERNATE[1]), bare.word(lines::ALTERNATE[1] + 1));
     let bare_turn = Cell::new(back.load(Acquire));

@@ -1,5 +1,5 @@
 //! Persistent exchanges in a ring of two, where both neighbours of a rank are the other one: start
-//! and wait, nothing between.
+//! and wait with nothing in between.
 
 use super::{
     super::sampling::{Named, Takes, repeat, run},
@@ -20,7 +20,7 @@ const REWRITTEN: Case =
 
 pub(super) const CASES: &[Case] = &[FAST, MRC, CPU, REWRITTEN];
 
-/// Bytes of a block.
+/// The number of bytes in a block.
 const SIZES: [usize; 3] = [0, 8 << 10, 64 << 10];
 
 pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {

@@ -73,7 +73,7 @@ pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
     ];
     pair.measure(&PUT, 8, forms).await?;
 
-    // The other rank of the node stays inside, so that this one meets the node's count only.
+    // The other rank of the node stays inside, so that this one only touches the node's count.
     let lock = Aggregated::<RpLock>::symmetric(pair.fabric, PEER).await?;
     let stays = if pair.sampler.me == 1 { Some(lock.read().await?) } else { None };
     let forms = vec![
@@ -84,7 +84,7 @@ pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
     if let Some(guard) = stays {
         guard.release().await?;
     }
-    // Its words stay until both are out.
+    // The lock's words stay until both ranks are out.
     Ok(Group::world(pair.fabric).await?.barrier().await?)
 }
 

@@ -1,4 +1,4 @@
-//! The machine alone: nothing of the fabric in it.
+//! The machine alone, without the fabric.
 
 use super::{
     super::{
@@ -121,8 +121,8 @@ pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
     Ok(())
 }
 
-/// The least a ring of notices with many producers does: a position by compare-and-swap, then a
-/// slot whose first word says that the rest is there.
+/// The least that a ring of notices with many producers does: it takes a position by
+/// compare-and-swap, then fills a slot whose first word says that the rest is there.
 struct Slots<'a> {
     tail: &'a AtomicU64,
     words: &'a [AtomicU64; BURST_WORDS],

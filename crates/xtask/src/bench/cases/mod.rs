@@ -20,13 +20,13 @@ use core::time::Duration;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Something that is measured.
+/// A case that is measured.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Case {
     pub(super) name: &'static str,
     pub(super) what: &'static str,
     pub(super) takes: Takes,
-    /// Operations in one repetition of its shapes.
+    /// The number of operations in one repetition of its shapes.
     pub(super) operations: u64,
     pub(super) goal: Option<Goal>,
 }
@@ -71,17 +71,17 @@ pub(super) fn is_oversubscribed(case: &Case) -> bool {
     oversubscribed::CASES.iter().any(|known| known.name == case.name)
 }
 
-/// What a job is to measure; told to every rank.
+/// What a job is to measure, sent to every rank.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct JobPlan {
     /// Names of cases.
     pub(super) cases: Vec<String>,
     pub(super) quick: bool,
-    /// What a sample should take, if not the usual time.
+    /// The time that a sample should take, if not the usual time.
     pub(super) sample_ms: Option<u32>,
-    /// Rank r runs on core r modulo their number.
+    /// The cores; rank r runs on core r modulo their number.
     pub(super) cores: Vec<usize>,
-    /// The bare memory.
+    /// The file of the bare memory.
     pub(super) memory: PathBuf,
     /// Where rank 0 writes what it measured.
     pub(super) results: PathBuf,

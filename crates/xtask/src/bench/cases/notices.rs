@@ -1,7 +1,7 @@
-//! From one rank's program to the other's, both running: half a round trip. Control queues stand
-//! beside the plain fabric: what posting costs, and what a release across two ranks takes. The
-//! second form of each of their cases is the fabric's put with a notice, so that the goals say how
-//! much more a queue may take.
+//! From one rank's program to the other's, both running: half a round trip. Control queues are
+//! compared with the plain fabric: what posting costs, and what a release across two ranks takes.
+//! The second form of each of their cases is the fabric's put with a notice, so that the goals say
+//! how much more a queue may take.
 
 use super::{Case, pair::Pair};
 use crate::bench::{
@@ -21,7 +21,7 @@ const FLAG: Case = Case::new("flag", "put a word + wait for it, one way", Takes:
 
 pub(super) const CASES: &[Case] = &[NOTICE, FLAG];
 
-/// Where the words that are put stand in the region.
+/// The offsets in the region of the words that are put.
 const DATA_AT: u64 = 4 * bare::LINE as u64;
 const FLAG_AT: u64 = 6 * bare::LINE as u64;
 
@@ -79,13 +79,13 @@ const RELEASE: Case = Case::new(
 
 pub(super) const QUEUE_CASES: &[Case] = &[POST, RELEASE];
 
-/// Where things stand in the region: what is put, what a release puts, and flags there and back.
+/// Offsets in the region: what is put, what a release puts, and flags there and back.
 const QUEUE_DATA_AT: u64 = 500 * bare::LINE as u64;
 const SEEN_AT: u64 = 502 * bare::LINE as u64;
 const QUEUE_FLAG_AT: u64 = 504 * bare::LINE as u64;
 
 const MEMORY: Stadd = Stadd::fixed(1);
-/// Commands in a row: fewer than any ring holds.
+/// The number of commands in a row, fewer than any ring holds.
 const CHUNK: u64 = 1000;
 
 /// Returns the queue of `rank` on an engine; the ranks may share a node.
@@ -111,7 +111,7 @@ pub(super) async fn measure_queues(pair: &mut Pair<'_>) -> ProgramResult<()> {
     let flag = fabric.remote_word::<u64>(pair.region.at(other, QUEUE_FLAG_AT))?;
     let own_flag = pair.region.word::<u64>(fabric, QUEUE_FLAG_AT as usize)?;
     let turn = core::cell::Cell::new(0u64);
-    // Each waits for the other to have come as far.
+    // The other rank waits until `first` has come this far.
     let meet = async |first: usize| -> ProgramResult<()> {
         turn.set(turn.get() + 1);
         if me == first {
@@ -162,7 +162,7 @@ pub(super) async fn measure_queues(pair: &mut Pair<'_>) -> ProgramResult<()> {
     let forms = vec![
         form("queue", async |times| {
             let mut took = Duration::ZERO;
-            // Two a repetition, as the other form has two ways.
+            // Two per repetition, because the other form goes both ways.
             for chunk in chunks(2 * times) {
                 if me == 1 {
                     for value in 1..=chunk {
@@ -199,7 +199,7 @@ pub(super) async fn measure_queues(pair: &mut Pair<'_>) -> ProgramResult<()> {
     pair.measure(&RELEASE, 8, forms).await
 }
 
-/// `times` in pieces of [`CHUNK`] at most.
+/// Returns `times` in pieces of at most [`CHUNK`].
 fn chunks(times: u64) -> impl Iterator<Item = u64> {
     (0..times.div_ceil(CHUNK)).map(move |number| (times - number * CHUNK).min(CHUNK))
 }

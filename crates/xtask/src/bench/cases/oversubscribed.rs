@@ -1,10 +1,10 @@
-//! Many ranks on few cores: who hands a lock on in good time?
+//! Many ranks on few cores: which lock is handed over in good time?
 //!
-//! All ranks want one lock all the time, for a fixed time; a figure is that time by the number of
-//! acquisitions of all ranks together. Readers wait for nobody. The mutex may be barged into, as
-//! may the lock that backs off, so that a rank that runs takes it again and again; a queue hands it
-//! to a rank that first has to be given a core. The queue that parks shows what that costs at
-//! least.
+//! All ranks contend for one lock for a fixed time; a figure is that time divided by the number of
+//! acquisitions of all ranks together. Readers wait for nobody. The mutex allows barging, as does
+//! the lock that backs off, so that a rank that runs takes it again and again; a queue hands it
+//! over to a rank that must first be given a core. The queue that parks shows the least that this
+//! costs.
 
 use super::{
     super::{
@@ -29,7 +29,7 @@ use rma_lock::{
 };
 use std::time::Instant;
 
-/// Ranks of the job.
+/// The number of ranks of the job.
 pub(in super::super) const RANKS: usize = 16;
 
 const EXCLUSIVE: Case =
@@ -51,8 +51,8 @@ pub(in super::super) async fn measure_oversubscribed(fabric: Fabric, plan: JobPl
     let bare = Bare::open(&plan.memory)?;
     let outcome = measure(&fabric, &bare, &plan).await;
     if outcome.is_err() {
-        // Release: whoever waits outside the fabric for this rank stops, and so does who enters
-        // again and again.
+        // Release: ranks that wait outside the fabric for this rank stop, and so do ranks that
+        // enter again and again.
         bare.word(lines::ABANDONED).store(1, Release);
         bare.word(lines::STOP).store(1, Release);
     }
@@ -112,7 +112,7 @@ async fn measure(fabric: &Fabric, bare: &Bare, plan: &JobPlan) -> ProgramResult<
     Ok(if me == 0 { done } else { Vec::new() })
 }
 
-/// An exclusive pair of any lock.
+/// Takes and releases any lock exclusively.
 #[inline(always)]
 async fn write<L: RmaLock>(lock: &L) -> ProgramResult<()> {
     Ok(lock.write().await?.release().await?)
@@ -131,14 +131,14 @@ struct Oversubscribed<'a> {
 }
 
 impl Oversubscribed<'_> {
-    /// Tells people which case is under way.
+    /// Announces which case is under way, for the progress display.
     fn announce(&self, case: &Case) {
         if let Some(number) = all().position(|known| known.name == case.name) {
             self.bare.word(lines::PROGRESS).store(number as u64 + 1, Release);
         }
     }
 
-    /// Returns all ranks `enter` again and again for `length`.
+    /// Takes a sample in which all ranks `enter` again and again for `length`.
     async fn sample(
         &mut self,
         length: Duration,

@@ -11,13 +11,13 @@ use super::{
 use core::sync::atomic::Ordering::Release;
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank, Region};
 
-/// Who posts, where only one does.
+/// The rank that posts, where only one does.
 pub(super) const ME: Rank = Rank::new(0);
-/// Whose memory it is then.
+/// The rank whose memory is then accessed.
 pub(super) const PEER: Rank = Rank::new(1);
 
-/// Where things stand in each rank's region: words, then what peers put to and get from, then what
-/// the rank itself puts from and gets to.
+/// The layout of each rank's region: words, then what peers put to and get from, then what the rank
+/// itself puts from and gets to.
 pub(super) const TARGET_AT: usize = 64 << 10;
 pub(super) const OWN_AT: usize = TARGET_AT + WINDOW;
 const REGION_BYTES: usize = OWN_AT + WINDOW;
@@ -47,7 +47,7 @@ impl Pair<'_> {
         }
     }
 
-    /// Sizes of long transfers.
+    /// Returns the sizes of long transfers.
     pub(super) fn sizes(&self) -> Vec<usize> {
         if self.plan.quick { bandwidth::QUICK_SIZES.to_vec() } else { bandwidth::SIZES.to_vec() }
     }
@@ -58,7 +58,7 @@ pub(in super::super) async fn measure_pair(fabric: Fabric, plan: JobPlan) -> Pro
     let bare = Bare::open(&plan.memory)?;
     let outcome = measure(&fabric, &bare, &plan).await;
     if outcome.is_err() {
-        // Release: whoever waits outside the fabric for this rank stops.
+        // Release: ranks that wait outside the fabric for this rank stop.
         bare.word(super::super::lines::ABANDONED).store(1, Release);
     }
     outcome

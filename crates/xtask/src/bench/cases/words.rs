@@ -124,11 +124,11 @@ pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
     parked(pair).await
 }
 
-/// Where the burst's words start in the region, and where the words that the target writes.
+/// The offsets in the region of the burst's words, and of the words that the target writes.
 const BURST_AT: u64 = 16 * APART;
 const DIRTY_AT: u64 = 32 * APART;
 
-/// Returns the blocking form of the put.
+/// Runs the blocking form of the put `times` times.
 fn blocking(fabric: &Fabric, span: &rdma_fabric::RemoteSpan<u64>, times: u64) -> ProgramResult<()> {
     for i in 0..times {
         let put = op::Put { to: span, from: [i], notice: None };
@@ -141,11 +141,11 @@ fn blocking(fabric: &Fabric, span: &rdma_fabric::RemoteSpan<u64>, times: u64) ->
     Ok(())
 }
 
-/// Rank 1 writes all words, raises a flag, rank 0 adds to each, in an order that depends on what it
-/// reads.
+/// Measures additions to words that rank 1 wrote last: rank 1 writes all words and raises a flag;
+/// rank 0 adds to each, in an order that depends on what it reads.
 async fn dirty(pair: &mut Pair<'_>) -> ProgramResult<()> {
     const WORDS: usize = lines::DIRTY_WORDS;
-    // No neighbours, so that no prefetcher knows what comes.
+    // Successive words are not neighbours, so that no prefetcher knows which comes next.
     const STEP: usize = 29;
     let Some(case) = pair.wants(&DIRTY) else { return Ok(()) };
     let (fabric, bare, me) = (pair.fabric, pair.sampler.bare, pair.sampler.me);
@@ -158,7 +158,7 @@ async fn dirty(pair: &mut Pair<'_>) -> ProgramResult<()> {
     let abandoned = pair.sampler.meeting.abandoned();
     // Counted over both forms, so shared by them.
     let turn = &Cell::new(0u64);
-    // Rank 1 clears all words; then rank 0 adds to them, one after the other, and says how long
+    // Rank 1 clears all words; then rank 0 adds to them, one after the other, and reports how long
     // that took.
     macro_rules! dirty {
         ($name:literal, $i:ident => $clear:expr, $add:expr) => {
@@ -194,7 +194,8 @@ async fn dirty(pair: &mut Pair<'_>) -> ProgramResult<()> {
     pair.sampler.measure(case, 8, forms).await
 }
 
-/// Rank 1 waits in the fabric for a word that is not the one rank 0 puts to.
+/// Measures puts while rank 1 waits in the fabric for another word than the one that rank 0 puts
+/// to.
 async fn parked(pair: &mut Pair<'_>) -> ProgramResult<()> {
     let Some(case) = pair.wants(&PARKED) else { return Ok(()) };
     let (fabric, me) = (pair.fabric, pair.sampler.me);

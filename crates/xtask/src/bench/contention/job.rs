@@ -1,8 +1,8 @@
 //! Jobs of processes (or threads) that contend, one for each number of ranks.
 //!
-//! A case is a workload and a share of writers. Of each, the contestants take turns, repetition by
-//! repetition, so that a change of the machine's mood meets all of them. A repetition is one run
-//! without a look at the clock but for its end, which tells the throughput, and one in which every
+//! A case is a workload and a share of writers. In each case the contestants take turns, repetition
+//! by repetition, so that a change in the machine's speed affects all of them. A repetition is one
+//! run that reads the clock only for its end, which gives the throughput, and one in which every
 //! acquisition is timed.
 
 use super::{
@@ -37,9 +37,10 @@ use std::{
 };
 use tofu2_sim::shm::{self, Launcher, Threads};
 
-/// Keys of each rank in DHT.
+/// The number of keys of each rank in DHT.
 const KEYS: u32 = 32;
-/// From so many ranks on ranks share cores: repetitions contain several time slices of each.
+/// The number of ranks from which they share cores: repetitions then contain several time slices of
+/// each.
 const OVERSUBSCRIBED: u32 = 5;
 
 /// What ranks contend for.
@@ -95,11 +96,11 @@ pub(super) struct Campaign {
     /// How long a repetition lasts where ranks share cores.
     pub(super) oversubscribed_length: Duration,
     pub(super) seed: u64,
-    /// Rank r runs on core r modulo their number.
+    /// The cores; rank r runs on core r modulo their number.
     pub(super) cores: Vec<usize>,
 }
 
-/// What one job is to do; told to every rank.
+/// What one job is to do, sent to every rank.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct JobPlan {
     cases: Vec<(Workload, WriterShare)>,
@@ -108,7 +109,7 @@ pub(super) struct JobPlan {
     length: Duration,
     seed: u64,
     cores: Vec<usize>,
-    /// The bare memory.
+    /// The file of the bare memory.
     memory: PathBuf,
     /// Where each rank writes what it recorded.
     records: Vec<PathBuf>,
@@ -117,11 +118,11 @@ pub(super) struct JobPlan {
 /// What a rank recorded of one case and contestant.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Recorded {
-    /// Of each repetition, without latencies.
+    /// The record of each repetition, without latencies.
     repetitions: Vec<RankRecord>,
-    /// Latencies of all repetitions.
+    /// The latencies of all repetitions.
     timed: RankRecord,
-    /// Nanoseconds, on ranks 0 and 1.
+    /// The ping-pongs in nanoseconds, on ranks 0 and 1.
     ping_pongs: Vec<f64>,
 }
 
@@ -196,7 +197,7 @@ impl JobPlan {
     }
 }
 
-/// Is a rank that [`run`] started.
+/// Runs a rank that [`run`] started.
 pub(crate) fn be_rank(options: &RankOptions) -> Result<ExitCode, Box<dyn Error>> {
     let job_plan: JobPlan = serde_json::from_str(&options.plan)?;
     let endpoint = tofu2_sim::shm::from_env()?.ok_or("only `bench-locks` starts its ranks")?;
@@ -207,12 +208,12 @@ pub(crate) fn be_rank(options: &RankOptions) -> Result<ExitCode, Box<dyn Error>>
     Ok(ExitCode::SUCCESS)
 }
 
-/// Measures all cases of a job_plan.
+/// Measures all cases of a job plan.
 async fn measure_contention(fabric: Fabric, job_plan: JobPlan) -> ProgramResult<Vec<Recorded>> {
     let bare = Arc::new(Bare::open(&job_plan.memory)?);
     let outcome = measure(&fabric, &bare, &job_plan).await;
     if outcome.is_err() {
-        // Release: whoever waits outside the fabric for this rank stops.
+        // Release: ranks that wait outside the fabric for this rank stop.
         bare.word(lines::ABANDONED).store(1, Release);
     }
     outcome

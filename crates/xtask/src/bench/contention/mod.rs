@@ -1,8 +1,9 @@
 //! `cargo xtask bench-locks`: the lock workloads of the literature for every lock, between
-//! processes beside a mutex of the same run, or in virtual time.
+//! processes, next to a mutex in the same run, or in virtual time.
 //!
-//! `docs/evidence/performance.md` says how a figure is made and how to read it. The workloads and
-//! what is computed from them are `repro`'s; here are the processes, the mutex and the command.
+//! `docs/evidence/performance.md` says how a figure is made and how to read it. `repro` has the
+//! workloads and what is computed from them; this module has the processes, the mutex and the
+//! command.
 
 mod job;
 mod mutex;
@@ -98,7 +99,7 @@ const SCHEMA: u32 = 1;
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     let marker = if options.virt { "locks-virt" } else { "locks" };
-    // Before the minutes that a run takes, not after them.
+    // Checked before the minutes that a run takes, not after them.
     let page =
         options.markdown.as_ref().map(|path| Ok::<_, io::Error>((path, fs::read_to_string(path)?))).transpose()?;
     if let Some((_, page)) = &page {
@@ -120,7 +121,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
         }
     };
     match out.write_all(text.as_bytes()) {
-        // A reader that has seen enough.
+        // A reader that closes its end early is not an error.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(ExitCode::SUCCESS),
     }
@@ -187,7 +188,7 @@ fn wall_clock(options: &Options, cores: Vec<usize>) -> job::Campaign {
     }
 }
 
-/// Returns what was asked for, or else the usual.
+/// Returns what was asked for, or else the default.
 fn or<T: Clone>(asked: &[T], usual: Vec<T>) -> Vec<T> {
     if asked.is_empty() { usual } else { asked.to_vec() }
 }

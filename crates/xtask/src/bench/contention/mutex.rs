@@ -1,11 +1,11 @@
-//! The mutex that the locks stand beside: a word that all processes map, and futexes.
+//! The mutex that the locks are compared with: a word that all processes map, and futexes.
 
 use super::super::{bare::Bare, futex::FutexMutex, lines};
 use rdma_fabric::{Fabric, FabricError, GroupMemory, Rank, Time, error::Literal};
 use rma_lock::{Fairness, Guard, Lock, LockError, Result, RmaLock};
 use std::{fmt, sync::Arc};
 
-/// Where the mutex is.
+/// The memory that holds the mutex.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Memory(pub(super) Option<Arc<Bare>>);
 

@@ -1,0 +1,183 @@
+//! Taking and giving blocks, by a rank that holds the heap's lock word.
+//!
+//! Each call reads first, then checks, and then writes words that do not overlap; so a call that
+//! fails for what it has read has changed nothing, and nothing need be flushed before the end.
+
+use super::mark::{Block, GRAIN};
+use crate::{Acp, AcpError, GlobalAddress, Result};
+use core::mem::size_of;
+
+/// The block that the free list begins and ends with. It has links only.
+const LIST: u64 = 0;
+/// Where a block's links are, from its start: next, previous.
+const NEXT: u64 = 8;
+const PREVIOUS: u64 = 16;
+/// The fence before the first block.
+const FENCE: Block = Block { start: 24, size: GRAIN, used: true };
+const FIRST: u64 = 32;
+/// Two marks, two links.
+const SMALLEST: u64 = 32;
+const MARKS: u64 = 2 * size_of::<u64>() as u64;
+
+/// The heap of one rank.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Heap {
+    base: GlobalAddress,
+    /// The fence after the last block.
+    end: Block,
+}
+
+impl Heap {
+    pub(super) fn new(base: GlobalAddress, bytes: usize) -> Self {
+        let grains = bytes as u64 / GRAIN;
+        Heap { base, end: Block::used((grains * GRAIN).saturating_sub(GRAIN), GRAIN) }
+    }
+
+    /// The lock's word is the first one.
+    pub(super) fn lock_word(&self) -> GlobalAddress {
+        self.base
+    }
+
+    /// Returns the size of a block for that many bytes; `None` if no block of this heap can have it.
+    pub(super) fn block_for(&self, bytes: usize) -> Option<u64> {
+        let room = (self.end.start).checked_sub(FIRST)?;
+        let size = (bytes as u64).checked_next_multiple_of(GRAIN)?.checked_add(MARKS)?.max(SMALLEST);
+        (size <= room).then_some(size)
+    }
+
+    /// Returns whether the bytes of a used block may start there.
+    pub(super) fn may_start_at(&self, address: GlobalAddress) -> bool {
+        let offset = address.offset();
+        offset.is_multiple_of(GRAIN) && offset > FIRST && offset < self.end.start
+    }
+
+    /// Takes a block out of the free list; returns where its bytes start, or `None` if none is
+    /// large enough.
+    pub(super) async fn take(&self, acp: &Acp, need: u64) -> Result<Option<GlobalAddress>> {
+        let mut at = self.first_free(acp).await?;
+        let mut left = self.end.start / SMALLEST;
+        while at != LIST {
+            let [mark, next, previous] = self.words(acp, at).await?;
+            let found = Block::starting_at(at, mark).filter(|block| !block.used && left > 0);
+            let found = found.ok_or(AcpError::Damaged { address: self.address(at)? })?;
+            if found.size >= need {
+                return self.carve(acp, found, need, next, previous).await.map(Some);
+            }
+            at = next;
+            left -= 1;
+        }
+        Ok(None)
+    }
+
+    /// Takes the last `need` bytes of a free block, or all of it.
+    async fn carve(&self, acp: &Acp, found: Block, need: u64, next: u64, previous: u64) -> Result<GlobalAddress> {
+        let rest = Block::free(found.start, found.size - need);
+        let taken = if rest.size < SMALLEST {
+            self.link(acp, previous, next).await?;
+            let taken = Block::used(found.start, found.size);
+            self.put(acp, taken.start, &[taken.mark()]).await?;
+            taken
+        } else {
+            let taken = Block::used(rest.end(), need);
+            self.put(acp, rest.start, &[rest.mark()]).await?;
+            self.put(acp, rest.foot(), &[rest.mark(), taken.mark()]).await?;
+            taken
+        };
+        self.put(acp, taken.foot(), &[taken.mark()]).await?;
+        self.address(taken.start + GRAIN)
+    }
+
+    /// Frees what this rank allocated here for futures that were dropped.
+    pub(super) async fn give_unclaimed(&self, acp: &Acp) -> Result<()> {
+        let rank = self.base.rank();
+        loop {
+            let dropped = acp.with(|state| {
+                let blocks = &mut state.unclaimed;
+                let at = blocks.iter().position(|(block, unawaited)| block.rank() == rank && unawaited.is_set())?;
+                Some(blocks.swap_remove(at).0)
+            })?;
+            let Some(block) = dropped else { return Ok(()) };
+            self.give(acp, block).await?;
+            acp.fabric().flush_all().await?;
+        }
+    }
+
+    /// Frees the block whose bytes start at `address`, and makes it one with free neighbours.
+    pub(super) async fn give(&self, acp: &Acp, address: GlobalAddress) -> Result<()> {
+        let first = self.first_free(acp).await?;
+        let start = address.offset() - GRAIN;
+        let [before, mark] = self.words(acp, start - GRAIN).await?;
+        let block = Block::starting_at(start, mark)
+            .filter(|block| block.used && block.size >= SMALLEST && block.end() <= self.end.start)
+            .ok_or(AcpError::NotAllocated { address })?;
+        let [foot, after] = self.words(acp, block.foot()).await?;
+        let damaged = AcpError::Damaged { address };
+        let neighbours = (Block::ending_at(start, before), Block::starting_at(block.end(), after));
+        let (Some(before), Some(after), true) = (neighbours.0, neighbours.1, foot == mark) else { return Err(damaged) };
+        let end = if after.used { block.end() } else { after.end() };
+        // Where the next block's links lead, if it is to leave the list.
+        let after_links = match after.used {
+            true => None,
+            false => Some(self.words::<2>(acp, after.start + NEXT).await?),
+        };
+        let start = if before.used { block.start } else { before.start };
+        let whole = Block::free(start, end - start);
+        match (before.used, after_links) {
+            (true, None) => self.insert(acp, whole, first, LIST).await?,
+            (true, Some([next, previous])) => self.insert(acp, whole, next, previous).await?,
+            (false, links) => {
+                if let Some([next, previous]) = links {
+                    self.link(acp, previous, next).await?;
+                }
+                self.put(acp, whole.start, &[whole.mark()]).await?;
+                // Inside a free block now, where it must not pass for a mark any more.
+                self.put(acp, block.start, &[0]).await?;
+            }
+        }
+        self.put(acp, whole.foot(), &[whole.mark()]).await
+    }
+
+    /// Writes the first words of a free block, and has its neighbours in the list lead to it.
+    async fn insert(&self, acp: &Acp, block: Block, next: u64, previous: u64) -> Result<()> {
+        self.put(acp, block.start, &[block.mark(), next, previous]).await?;
+        self.put(acp, previous + NEXT, &[block.start]).await?;
+        self.put(acp, next + PREVIOUS, &[block.start]).await
+    }
+
+    /// Has two blocks of the list follow each other.
+    async fn link(&self, acp: &Acp, previous: u64, next: u64) -> Result<()> {
+        self.put(acp, previous + NEXT, &[next]).await?;
+        self.put(acp, next + PREVIOUS, &[previous]).await
+    }
+
+    /// Returns the first free block. Before the first use, makes all of the heap one.
+    async fn first_free(&self, acp: &Acp) -> Result<u64> {
+        let [first, _, fence] = self.words(acp, LIST + NEXT).await?;
+        if fence == FENCE.mark() {
+            return Ok(first);
+        }
+        if fence != 0 {
+            return Err(AcpError::Damaged { address: self.address(FENCE.start)? });
+        }
+        let all = Block::free(FIRST, self.end.start - FIRST);
+        self.put(acp, all.foot(), &[all.mark(), self.end.mark()]).await?;
+        let ring = [all.start, all.start, FENCE.mark(), all.mark(), LIST, LIST];
+        self.put(acp, LIST + NEXT, &ring).await?;
+        acp.fabric().flush_all().await?;
+        Ok(all.start)
+    }
+
+    fn address(&self, offset: u64) -> Result<GlobalAddress> {
+        self.base.offset_by(offset)
+    }
+
+    async fn words<const N: usize>(&self, acp: &Acp, offset: u64) -> Result<[u64; N]> {
+        let mut words = [0; N];
+        acp.read(self.address(offset)?, &mut words).await?;
+        Ok(words)
+    }
+
+    async fn put(&self, acp: &Acp, offset: u64, words: &[u64]) -> Result<()> {
+        acp.put(self.address(offset)?, words).await
+    }
+}

@@ -1,0 +1,76 @@
+//! The word at both ends of a block of a heap.
+
+/// Offsets, sizes and addresses are multiples of it.
+pub(super) const GRAIN: u64 = 8;
+
+/// A block of a heap: where it starts, how long it is with both marks, and whether it is used.
+///
+/// Its mark has in the low half the size in grains times two, plus one if it is used, and in the
+/// high half a hash of the start, by which what is no mark of that block is told from one that is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Block {
+    pub(super) start: u64,
+    pub(super) size: u64,
+    pub(super) used: bool,
+}
+
+impl Block {
+    pub(super) fn free(start: u64, size: u64) -> Self {
+        Block { start, size, used: false }
+    }
+
+    pub(super) fn used(start: u64, size: u64) -> Self {
+        Block { start, size, used: true }
+    }
+
+    pub(super) fn end(&self) -> u64 {
+        self.start + self.size
+    }
+
+    /// Returns where the second mark is.
+    pub(super) fn foot(&self) -> u64 {
+        self.end() - GRAIN
+    }
+
+    pub(super) fn mark(&self) -> u64 {
+        hash(self.start) << 32 | (self.size / GRAIN) << 1 | u64::from(self.used)
+    }
+
+    /// Returns the block that starts at `start`, if `mark` is its mark.
+    pub(super) fn starting_at(start: u64, mark: u64) -> Option<Self> {
+        let block = Block { start, size: size_in(mark), used: mark & 1 == 1 };
+        (block.size > 0 && mark >> 32 == hash(start)).then_some(block)
+    }
+
+    /// Returns the block that ends at `end`, if `mark` is its mark.
+    pub(super) fn ending_at(end: u64, mark: u64) -> Option<Self> {
+        Block::starting_at(end.checked_sub(size_in(mark))?, mark)
+    }
+}
+
+fn size_in(mark: u64) -> u64 {
+    (mark as u32 as u64 >> 1) * GRAIN
+}
+
+/// Fibonacci hashing, of the offset's grains.
+fn hash(start: u64) -> u64 {
+    u64::from(((start / GRAIN) as u32 + 1).wrapping_mul(0x9E37_79B1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn marks_tell_their_block(start in 0u64..1 << 29, size in 1u64..1 << 29, used: bool) {
+            let block = Block { start: start * GRAIN, size: size * GRAIN, used };
+            prop_assert_eq!(Block::starting_at(block.start, block.mark()), Some(block));
+            prop_assert_eq!(Block::ending_at(block.end(), block.mark()), Some(block));
+            prop_assert_eq!(Block::starting_at(block.start + GRAIN, block.mark()), None);
+            prop_assert_eq!(Block::starting_at(block.foot() + 8 * GRAIN, block.mark()), None);
+            prop_assert_eq!(Block::starting_at(block.start, 0), None);
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Memory for containers: any rank allocates from, and frees in, any rank's heap.
+//!
+//! # Words
+//! A heap is [`Options::heap_bytes`](crate::Options::heap_bytes) long. Offsets in bytes:
+//! ```text
+//!   0  lock word
+//!   8  first free block   } the free list is a ring: a block at 0 without a mark, which has
+//!  16  last free block    } links only
+//!  24  fence: the mark of a used block of 8 bytes; 0 before the first use
+//!  32  blocks, each with its mark at both ends
+//! end  fence
+//! ```
+//! A free block has its links, next and previous, behind its first mark; a used one the caller's
+//! bytes. Two free blocks never touch: what is freed grows together with its neighbours.
+//!
+//! # Concurrent use
+//! Any rank may call at any time. Each call holds the lock word of the heap that it changes, so the
+//! calls on one heap come one after another, and those on different heaps at the same time.
+//!
+//! # Deaths
+//! If a rank is lost inside a call, the list may be half changed: from then on every call on that
+//! heap is [`FabricError::PeerLost`](rdma_fabric::FabricError::PeerLost) of that rank. What has been
+//! allocated in it stays as it is and can be used.
+
+mod blocks;
+mod mark;
+
+use super::lock::locked;
+use crate::{Acp, AcpError, GlobalAddress, Result, address::Tag};
+use blocks::Heap;
+use core::future::Future;
+use rdma_fabric::{Rank, provider::Boxed};
+
+impl Acp {
+    /// Allocates `bytes` bytes in a rank's heap, which need not be this rank's. They are aligned to
+    /// 8 bytes and not cleared; each allocation, also one of no bytes, has an address of its own.
+    /// Whoever knows the address may [free](Acp::free) them. Their neighbours in the heap are 16
+    /// bytes away.
+    ///
+    /// If the future is dropped, what it has allocated is freed by the next call of this rank on that
+    /// heap.
+    ///
+    /// # Errors
+    /// [`AcpError::HeapExhausted`]; [`AcpError::NoSuchRank`]; [`AcpError::Damaged`] if somebody has
+    /// written beyond an allocation; [`AcpError::Fabric`] with
+    /// [`FabricError::PeerLost`](rdma_fabric::FabricError::PeerLost) of the rank itself, or of one
+    /// that was lost while it changed the heap.
+    pub fn malloc(&self, bytes: usize, rank: Rank) -> impl Future<Output = Result<GlobalAddress>> {
+        let allocated: Boxed<'_, Result<GlobalAddress>> = Box::pin(async move {
+            let heap = self.heap(rank)?;
+            let need = heap.block_for(bytes).ok_or(AcpError::HeapExhausted { rank, bytes: bytes as u64 })?;
+            let taken = locked(self, heap.lock_word(), |acp, unawaited| async move {
+                heap.give_unclaimed(&acp).await?;
+                let taken = heap.take(&acp, need).await?;
+                if let Some(block) = taken {
+                    acp.with(|state| state.unclaimed.push((block, unawaited)))?;
+                }
+                Ok(taken)
+            });
+            let taken = taken.await?.ok_or(AcpError::HeapExhausted { rank, bytes: bytes as u64 })?;
+            self.with(|state| state.unclaimed.retain(|(block, _)| *block != taken))?;
+            Ok(taken)
+        });
+        allocated
+    }
+
+    /// Frees what [`Acp::malloc`] has allocated, at whichever rank. If the future is dropped, the
+    /// bytes are freed, or nothing has changed.
+    ///
+    /// # Errors
+    /// [`AcpError::NotAllocated`], and nothing has changed; otherwise as [`Acp::malloc`].
+    pub fn free(&self, address: GlobalAddress) -> impl Future<Output = Result<()>> {
+        let freed: Boxed<'_, Result<()>> = Box::pin(async move {
+            let heap = self.heap(address.rank())?;
+            if address.tag() != Tag::HEAP || !heap.may_start_at(address) {
+                return Err(AcpError::NotAllocated { address });
+            }
+            locked(self, heap.lock_word(), |acp, _| async move {
+                heap.give_unclaimed(&acp).await?;
+                heap.give(&acp, address).await
+            })
+            .await
+        });
+        freed
+    }
+
+    fn heap(&self, rank: Rank) -> Result<Heap> {
+        Ok(Heap::new(self.reserved(rank, Tag::HEAP)?, self.options().heap_bytes))
+    }
+}

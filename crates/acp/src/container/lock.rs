@@ -1,0 +1,158 @@
+//! Lock words in global memory.
+//!
+//! A lock word is 0, or the number of the rank that holds it plus one. It is changed by atomics
+//! alone, since puts may fall between the halves of an atomic. A rank that finds it taken sleeps
+//! for ever longer, and polls nothing; nobody queues, and no rank is guaranteed to get in.
+//!
+//! # Deaths
+//! A rank that finds the same holder twice looks whether that rank is still there. If not, and the
+//! word still names it, the attempt ends with [`FabricError::PeerLost`], and so will all others:
+//! what the word protects may be half changed, and stays as it is.
+//!
+//! # Dropped futures
+//! An attempt that is dropped gives the lock back if it got it; a dropped [`Held`] is unlocked in
+//! the background. What must not be left half-way while the word is held is run by [`locked`].
+
+use super::finish::{Unawaited, finish};
+use crate::{Acp, AcpError, GlobalAddress, Result, pace::Pace};
+use core::future::Future;
+use rdma_fabric::{Amo, FabricError, PutOrder, Rank};
+
+/// A lock word that this rank holds. Dropping it unlocks in the background, and reports no errors.
+#[must_use = "a lock that is dropped at once protects nothing"]
+pub(crate) struct Held {
+    /// `None` once it is being unlocked.
+    acp: Option<Acp>,
+    word: GlobalAddress,
+}
+
+/// Takes the lock at `word`. A task that holds it already waits for ever.
+///
+/// # Errors
+/// [`FabricError::PeerLost`] of the holder or of the word's owner; [`AcpError::Damaged`] if what is
+/// there is no lock word; what [`Acp::fetch`] meets.
+pub(crate) async fn lock(acp: &Acp, word: GlobalAddress) -> Result<Held> {
+    if let Some(mut before) = attempt(acp, word).await? {
+        let mut pace = Pace::new(acp.fabric());
+        while let Some(holder) = attempt(acp, word).await? {
+            if before == holder {
+                check_alive(acp, word, holder).await?;
+            }
+            before = holder;
+            acp.while_serving(pace.pause(acp.fabric())).await;
+        }
+    }
+    Ok(Held { acp: Some(acp.clone()), word })
+}
+
+/// Does `body` while holding the lock at `word`; once begun, it ends and the lock is unlocked even
+/// if this future is dropped. `body` may do what [`finish`] allows; everything that it has put is
+/// flushed before the lock is.
+///
+/// # Errors
+/// As [`lock`]; what `body` returns, after unlocking.
+pub(crate) async fn locked<Out, Body>(
+    acp: &Acp,
+    word: GlobalAddress,
+    body: impl FnOnce(Acp, Unawaited) -> Body,
+) -> Result<Out>
+where
+    Out: Send + 'static,
+    Body: Future<Output = Result<Out>> + Send + 'static,
+{
+    let held = lock(acp, word).await?;
+    finish(acp, |unawaited| {
+        let body = body(acp.clone(), unawaited);
+        async move {
+            let out = body.await;
+            let unlocked = held.unlock().await;
+            out.and_then(|out| unlocked.map(|()| out))
+        }
+    })
+    .await
+}
+
+/// Makes one attempt; returns the word's value if it is taken.
+async fn attempt(acp: &Acp, word: GlobalAddress) -> Result<Option<u64>> {
+    let mine = holding(acp);
+    let taken = finish(acp, |unawaited| {
+        let acp = acp.clone();
+        async move {
+            let before = acp.fetch(word, Amo::CompareSwap { expected: 0, new: mine }).await?;
+            if before == 0 && unawaited.is_set() {
+                release(&acp, word).await?;
+            }
+            Ok(before)
+        }
+    });
+    taken.await.map(|before| (before != 0).then_some(before))
+}
+
+impl Held {
+    /// Makes everything that this rank has put visible, then unlocks; in the background if the
+    /// future is dropped.
+    ///
+    /// # Errors
+    /// What a put met at its target, in which case the lock is unlocked all the same;
+    /// [`AcpError::Damaged`] if the word was not this rank's.
+    pub(crate) async fn unlock(mut self) -> Result<()> {
+        let (acp, word) = (self.acp.take(), self.word);
+        match acp {
+            Some(acp) => finish(&acp.clone(), |_| async move { release(&acp, word).await }).await,
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Some(acp) = self.acp.take() {
+            let (fabric, word) = (acp.fabric().clone(), self.word);
+            fabric.detach(async move {
+                let _ = release(&acp, word).await;
+            });
+        }
+    }
+}
+
+async fn release(acp: &Acp, word: GlobalAddress) -> Result<()> {
+    let fabric = acp.fabric();
+    let flushed = match fabric.caps().put_order {
+        PutOrder::AllTargets => Ok(()),
+        _ => fabric.flush_all().await,
+    };
+    let mine = holding(acp);
+    match acp.fetch(word, Amo::CompareSwap { expected: mine, new: 0 }).await? {
+        before if before == mine => Ok(flushed?),
+        _ => Err(AcpError::Damaged { address: word }),
+    }
+}
+
+/// Returns what the word of a lock is that this rank holds.
+fn holding(acp: &Acp) -> u64 {
+    u64::from(acp.rank().number()) + 1
+}
+
+/// Returns an error if the holder is lost and will hold the lock for ever.
+#[cold]
+async fn check_alive(acp: &Acp, word: GlobalAddress, holder: u64) -> Result<()> {
+    let rank = u32::try_from(holder - 1).map(Rank::new).ok().filter(|rank| rank.index() < acp.ranks());
+    let rank = rank.ok_or(AcpError::Damaged { address: word })?;
+    match acp.probe(rank).await {
+        // It may have unlocked before it was lost; from now on it does nothing more.
+        Err(lost @ AcpError::Fabric(FabricError::PeerLost { .. })) if acp.load::<u64>(word).await? == holder => {
+            Err(lost)
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Acp {
+    /// Reads something of a rank that it always has, to see whether it is there.
+    async fn probe(&self, rank: Rank) -> Result<()> {
+        let at = self.try_with(|state| state.memory.world_at(rank, state.memory.layout().delegation()))?;
+        let word = self.fabric().remote_word::<u64>(at)?;
+        self.fabric().get_word(&word).await?;
+        Ok(())
+    }
+}

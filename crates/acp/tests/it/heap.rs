@@ -1,0 +1,254 @@
+//! The heap: what is allocated does not overlap, all of it comes back, and misuse changes nothing.
+
+use crate::bed::{everywhere, survivors};
+use acp::{Acp, AcpError, GlobalAddress, Options, Result};
+use core::time::Duration;
+use rdma_fabric::{Amo, Fabric, FabricError, ProgramResult, Rank};
+use std::collections::BTreeMap;
+
+const HEAP: usize = 4 << 10;
+/// What the heap's own words and the two marks of a block leave of it.
+const MOST: usize = HEAP - 40 - 16;
+
+/// SplitMix64: a seed's numbers, the same everywhere.
+pub(crate) struct Dice(pub(crate) u64);
+
+impl Dice {
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % limit as u64) as usize
+    }
+}
+
+async fn begin(fabric: &Fabric) -> Result<Acp> {
+    Acp::init_with(fabric, Options::default().heap_bytes(HEAP)).await
+}
+
+/// All of a heap can be had in one piece: nothing is allocated, and what was freed is one block.
+async fn assert_whole(acp: &Acp, rank: Rank) -> Result<()> {
+    let all = acp.malloc(MOST, rank).await?;
+    assert_eq!(acp.malloc(0, rank).await, Err(AcpError::HeapExhausted { rank, bytes: 0 }));
+    acp.free(all).await
+}
+
+/// Random allocations of one rank in another's heap, against a map of what is taken.
+#[test]
+fn blocks_do_not_overlap_and_grow_together() {
+    everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
+        let acp = begin(&fabric).await?;
+        for seed in 0..4 {
+            println!("seed {seed}");
+            if acp.rank().number() == seed as u32 % 2 {
+                let mut dice = Dice(seed);
+                let home = Rank::new(dice.below(2) as u32);
+                let mut taken = BTreeMap::<u64, (GlobalAddress, usize)>::new();
+                for _ in 0..200 {
+                    if dice.below(5) < 3 {
+                        let bytes = dice.below(400);
+                        match acp.malloc(bytes, home).await {
+                            Ok(at) => {
+                                assert_eq!((at.rank(), at.offset() % 8), (home, 0));
+                                let (start, end) = (at.offset(), at.offset() + bytes as u64);
+                                assert!(end <= HEAP as u64);
+                                if let Some((before, (_, bytes))) = taken.range(..=start).next_back() {
+                                    assert!(before + (*bytes).max(1) as u64 <= start);
+                                }
+                                assert!(taken.range(start..end.max(start + 1)).next().is_none());
+                                acp.write(at, &vec![0xA5u8; bytes]).await?;
+                                taken.insert(start, (at, bytes));
+                            }
+                            Err(AcpError::HeapExhausted { rank, bytes: asked }) => {
+                                assert_eq!((rank, asked), (home, bytes as u64));
+                                let sum: usize = taken.values().map(|(_, bytes)| bytes.next_multiple_of(8) + 16).sum();
+                                assert!(sum > MOST / 4, "only {sum} bytes are taken");
+                            }
+                            Err(error) => return Err(error.into()),
+                        }
+                    } else if let Some(start) = taken.keys().copied().nth(dice.below(taken.len().max(1))) {
+                        let (at, bytes) = taken.remove(&start).expect("it is there");
+                        let mut seen = vec![0u8; bytes];
+                        acp.read(at, &mut seen).await?;
+                        assert_eq!(seen, vec![0xA5; bytes]);
+                        acp.free(at).await?;
+                        assert_eq!(acp.free(at).await, Err(AcpError::NotAllocated { address: at }));
+                    }
+                }
+                for (at, _) in taken.into_values() {
+                    acp.free(at).await?;
+                }
+                assert_whole(&acp, home).await?;
+            }
+            acp.sync().await?;
+        }
+        acp.finalize().await?;
+        Ok(())
+    });
+}
+
+/// All ranks at once in one heap; each block has its owner's pattern as long as it is taken.
+#[test]
+fn all_ranks_use_one_heap_at_once() {
+    everywhere(3, &async |fabric: Fabric| -> ProgramResult<()> {
+        let acp = begin(&fabric).await?;
+        let (me, home) = (u64::from(acp.rank().number()), Rank::new(1));
+        let (mut dice, mut own) = (Dice(me), Vec::new());
+        for round in 0..60 {
+            let bytes = 8 * (1 + dice.below(20));
+            match acp.malloc(bytes, home).await {
+                Ok(at) => {
+                    let pattern = vec![me << 32 | round; bytes / 8];
+                    acp.write(at, &pattern).await?;
+                    own.push((at, pattern));
+                }
+                Err(AcpError::HeapExhausted { .. }) => assert!(!own.is_empty() || round > 0),
+                Err(error) => return Err(error.into()),
+            }
+            while own.len() > 6 || (!own.is_empty() && dice.below(3) == 0) {
+                let (at, pattern) = own.swap_remove(dice.below(own.len()));
+                let mut seen = vec![0u64; pattern.len()];
+                acp.read(at, &mut seen).await?;
+                assert_eq!(seen, pattern);
+                acp.free(at).await?;
+            }
+        }
+        for (at, _) in own {
+            acp.free(at).await?;
+        }
+        acp.sync().await?;
+        if me == 2 {
+            assert_whole(&acp, home).await?;
+        }
+        acp.finalize().await?;
+        Ok(())
+    });
+}
+
+#[test]
+fn misuse_changes_nothing() {
+    everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
+        let acp = begin(&fabric).await?;
+        if acp.rank().number() == 0 {
+            let home = Rank::new(1);
+            let three = [acp.malloc(24, home).await?, acp.malloc(100, home).await?, acp.malloc(0, home).await?];
+            acp.free(three[1]).await?;
+            let heap = three[0].checked_sub(three[0].offset()).expect("in the region");
+            let mut before = vec![0u8; HEAP];
+            acp.read(heap, &mut before).await?;
+            let mut wrong: Vec<GlobalAddress> = (0..HEAP as u64).filter_map(|at| heap.checked_add(at)).collect();
+            wrong.retain(|at| *at != three[0] && *at != three[2]);
+            wrong.push(heap.offset_by(HEAP as u64)?);
+            wrong.push(heap.offset_by(1 << 20)?);
+            wrong.push(acp.starter(home)?.offset_by(three[0].offset())?);
+            let own = acp.allocate(64, 0)?;
+            wrong.push(acp.address(own, 40)?);
+            for address in wrong {
+                assert_eq!(acp.free(address).await, Err(AcpError::NotAllocated { address }), "{address}");
+            }
+            let none = acp.malloc(1, Rank::new(2)).await;
+            assert_eq!(none, Err(AcpError::NoSuchRank { rank: Rank::new(2), ranks: 2 }));
+            for bytes in [MOST - 100, HEAP, usize::MAX] {
+                let refused = acp.malloc(bytes, home).await;
+                assert_eq!(refused, Err(AcpError::HeapExhausted { rank: home, bytes: bytes as u64 }));
+            }
+            let mut after = vec![0u8; HEAP];
+            acp.read(heap, &mut after).await?;
+            assert!(before == after);
+            // Somebody writes over the end of the lower neighbour.
+            acp.write(three[0].checked_sub(16).expect("inside"), &[7u64]).await?;
+            assert!(matches!(acp.free(three[0]).await, Err(AcpError::Damaged { .. })));
+        }
+        acp.sync().await?;
+        acp.finalize().await?;
+        Ok(())
+    });
+}
+
+#[test]
+fn a_heap_too_small_for_a_block_has_none() {
+    everywhere(1, &async |fabric: Fabric| -> ProgramResult<()> {
+        for (heap_bytes, fits) in [(0, false), (7, false), (40, false), (71, false), (72, true)] {
+            let acp = Acp::init_with(&fabric, Options::default().heap_bytes(heap_bytes)).await?;
+            match acp.malloc(16, acp.rank()).await {
+                Ok(at) => acp.free(at).await?,
+                Err(error) => {
+                    assert_eq!((error, fits), (AcpError::HeapExhausted { rank: acp.rank(), bytes: 16 }, false))
+                }
+            }
+            acp.finalize().await?;
+        }
+        Ok(())
+    });
+}
+
+/// Calls are given up after all kinds of times, while another rank uses the heap.
+#[test]
+fn dropped_calls_leave_nothing_allocated() {
+    everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
+        let acp = begin(&fabric).await?;
+        let (home, mut unsure) = (Rank::new(1), Vec::new());
+        for nanos in (0..400_000).step_by(4_000) {
+            let until = fabric.now() + Duration::from_nanos(nanos);
+            if let Some(at) = fabric.before(until, acp.malloc(40, home)).await {
+                let at = at?;
+                let until = fabric.now() + Duration::from_nanos(nanos);
+                match fabric.before(until, acp.free(at)).await {
+                    Some(freed) => freed?,
+                    None => unsure.push(at),
+                }
+            }
+        }
+        acp.sync().await?;
+        // Gives back what was allocated for calls that were dropped.
+        let last = acp.malloc(8, home).await?;
+        acp.free(last).await?;
+        acp.sync().await?;
+        // Freed, or not begun; or freed here by the other rank, to which it was allocated next.
+        for at in unsure {
+            match acp.free(at).await {
+                Ok(()) | Err(AcpError::NotAllocated { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        acp.sync().await?;
+        acp.sync().await?;
+        if acp.rank().number() == 0 {
+            assert_whole(&acp, home).await?;
+        }
+        acp.finalize().await?;
+        Ok(())
+    });
+}
+
+/// Rank 2 is lost while it holds the heap's lock word, which is the heap's first word.
+#[test]
+fn a_lost_holder_is_an_error_for_all() {
+    let ended = survivors(3, &async |fabric: Fabric| -> ProgramResult<bool> {
+        let acp = begin(&fabric).await?;
+        let home = Rank::new(0);
+        let block = acp.malloc(8, home).await?;
+        acp.sync().await?;
+        if acp.rank().number() == 2 {
+            let lock = block.checked_sub(block.offset()).expect("in the region");
+            assert_eq!(acp.fetch(lock, Amo::CompareSwap { expected: 0, new: 3u64 }).await?, 0);
+            acp.sync().await?;
+            // The puts of its barrier arrive first.
+            fabric.sleep(Duration::from_millis(1)).await;
+            return Err("lost".into());
+        }
+        acp.sync().await?;
+        let lost = AcpError::from(FabricError::PeerLost { rank: Rank::new(2) });
+        assert_eq!(acp.malloc(8, home).await, Err(lost.clone()));
+        assert_eq!(acp.free(block).await, Err(lost.clone()));
+        // Other heaps, and what was allocated, can still be used.
+        acp.write(block, &[1u64]).await?;
+        let other = acp.malloc(8, Rank::new(1)).await?;
+        acp.free(other).await?;
+        assert_eq!(acp.malloc(8, Rank::new(2)).await, Err(lost));
+        // The memory of both must outlive their users.
+        fabric.sleep(Duration::from_millis(20)).await;
+        Ok(true)
+    });
+    assert_eq!(ended, [Some(true), Some(true), None]);
+}

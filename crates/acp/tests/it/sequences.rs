@@ -1,0 +1,401 @@
+//! Vectors and deques against those of std.
+
+use crate::{bed::everywhere, heap::Dice};
+use acp::{Acp, AcpError, Deque, GlobalAddress, Options, Result, Sequence, Vector};
+use core::{ops::Range, time::Duration};
+use rdma_fabric::{Fabric, Pod, ProgramResult, Rank};
+use std::{collections::VecDeque, fmt::Debug};
+
+const HEAP: usize = 32 << 10;
+
+async fn begin(fabric: &Fabric) -> Result<Acp> {
+    Acp::init_with(fabric, Options::default().heap_bytes(HEAP)).await
+}
+
+/// All of a heap can be had in one piece.
+async fn assert_whole(acp: &Acp, rank: Rank) -> Result<()> {
+    let all = acp.malloc(HEAP - 56, rank).await?;
+    acp.free(all).await
+}
+
+fn part(dice: &mut Dice, len: usize) -> Range<usize> {
+    let (a, b) = (dice.below(len + 1), dice.below(len + 1));
+    a.min(b)..a.max(b)
+}
+
+/// One operation that vectors and deques have, here and in the oracle.
+async fn step<T, A>(
+    acp: &Acp,
+    dice: &mut Dice,
+    [one, two]: [&Sequence<T, A>; 2],
+    [first, second]: [&mut Vec<T>; 2],
+    value: impl Fn(usize) -> T,
+) -> Result<()>
+where
+    T: Pod + PartialEq + Debug,
+    A: acp::Arrangement,
+{
+    let len = first.len();
+    let at = dice.below(len + 1);
+    let new: Vec<T> = (0..dice.below(9)).map(|_| value(dice.below(1 << 20))).collect();
+    let outside = |position: usize| Err(AcpError::OutOfRange { position: position as u64, len: len as u64 });
+    match dice.below(20) {
+        0 | 1 => {
+            one.push_back(&value(at)).await?;
+            first.push(value(at));
+        }
+        2 => assert_eq!(one.pop_back().await?, first.pop()),
+        3 => {
+            one.insert(at, &value(at)).await?;
+            first.insert(at, value(at));
+        }
+        4 | 5 => {
+            one.insert_slice(at, &new).await?;
+            first.splice(at..at, new);
+        }
+        6 => {
+            let range = part(dice, len);
+            one.erase(range.clone()).await?;
+            first.drain(range);
+        }
+        7 if at < len => assert_eq!(one.remove(at).await?, first.remove(at)),
+        8 => {
+            // From another rank's memory, over its starter memory.
+            let there = acp.starter(Rank::new(dice.below(acp.ranks()) as u32))?;
+            acp.write(there, &new).await?;
+            one.insert_from(at, there, new.len()).await?;
+            first.splice(at..at, new);
+        }
+        9 => {
+            let range = part(dice, len);
+            one.insert_range(at, one, range.clone()).await?;
+            let copied = first[range].to_vec();
+            first.splice(at..at, copied);
+        }
+        10 => {
+            let range = part(dice, second.len());
+            one.insert_range(at, two, range.clone()).await?;
+            first.splice(at..at, second[range].iter().copied());
+        }
+        11 if at < len => {
+            // An element of its own, by address.
+            let (own, element) = (one.at(at).await?, first[at]);
+            one.extend_from(own, 1).await?;
+            first.push(element);
+        }
+        12 => {
+            one.assign(two).await?;
+            first.clone_from(second);
+        }
+        13 => {
+            let range = part(dice, len);
+            one.assign_range(one, range.clone()).await?;
+            *first = first[range].to_vec();
+        }
+        14 => {
+            one.swap(two).await?;
+            core::mem::swap(first, second);
+        }
+        15 if at < len => {
+            one.set(at, &value(at)).await?;
+            first[at] = value(at);
+            assert_eq!(one.get(at).await?, value(at));
+        }
+        16 => {
+            one.extend_from_slice(&new).await?;
+            first.extend(new);
+        }
+        17 => {
+            one.reserve(len + at).await?;
+            assert!(one.capacity().await? >= len + at);
+        }
+        18 if dice.below(4) == 0 => {
+            one.clear().await?;
+            first.clear();
+        }
+        _ => {
+            assert_eq!(one.get(len).await.map(drop), outside(len + 1));
+            assert_eq!(one.insert(len + 1, &value(0)).await, outside(len + 1));
+            assert_eq!(one.erase(at..len + 3).await, outside(len + 3));
+            assert_eq!(one.set(len, &value(0)).await, outside(len + 1));
+            #[allow(clippy::reversed_empty_ranges)]
+            let reversed = one.erase(1..0).await;
+            assert_eq!(reversed, outside(1));
+            assert_eq!(one.remove(usize::MAX - 1).await.map(drop), outside(usize::MAX));
+        }
+    }
+    // What grows without end would use up the heap.
+    if first.len() > 100 {
+        one.erase(10..first.len() - 5).await?;
+        first.drain(10..first.len() - 5);
+    }
+    assert_eq!((one.len().await?, one.is_empty().await?), (first.len(), first.is_empty()));
+    assert_eq!(&one.to_vec().await?, first);
+    Ok(())
+}
+
+/// Random operations of all ranks in turn on two sequences in heaps of different ranks.
+async fn in_turn<T, A>(acp: &Acp, seed: u64, value: impl Fn(usize) -> T) -> Result<()>
+where
+    T: Pod + PartialEq + Debug,
+    A: acp::Arrangement,
+{
+    let (me, ranks) = (acp.rank().index(), acp.ranks());
+    let board = acp.starter(Rank::new(0))?.offset_by(4096)?;
+    if me == 0 {
+        let one = Sequence::<T, A>::create(acp, 0, Rank::new(1)).await?;
+        let two = Sequence::<T, A>::create(acp, 5, Rank::new(2)).await?;
+        acp.write(board, &[one.address().to_bits(), two.address().to_bits()]).await?;
+    }
+    acp.sync().await?;
+    let mut addresses = [0u64; 2];
+    acp.read(board, &mut addresses).await?;
+    let [one, two] =
+        addresses.map(|bits| Sequence::<T, A>::from_address(acp, GlobalAddress::from_bits(bits).expect("an address")));
+    for turn in 0..6 {
+        if turn % ranks == me {
+            println!("seed {seed}, turn {turn}");
+            let mut dice = Dice(seed << 8 | turn as u64);
+            let (mut first, mut second) = (one.to_vec().await?, two.to_vec().await?);
+            for _ in 0..40 {
+                if dice.below(2) == 0 {
+                    step(acp, &mut dice, [&one, &two], [&mut first, &mut second], &value).await?;
+                } else {
+                    step(acp, &mut dice, [&two, &one], [&mut second, &mut first], &value).await?;
+                }
+            }
+            assert_eq!((one.to_vec().await?, two.to_vec().await?), (first, second));
+        }
+        acp.sync().await?;
+    }
+    if me == 0 {
+        one.destroy().await?;
+        two.destroy().await?;
+        for rank in 0..3 {
+            assert_whole(acp, Rank::new(rank)).await?;
+        }
+    }
+    acp.sync().await
+}
+
+#[test]
+fn vectors_are_those_of_std() {
+    everywhere(3, &async |fabric: Fabric| -> ProgramResult<()> {
+        let acp = begin(&fabric).await?;
+        in_turn::<u64, acp::Linear>(&acp, 1, |n| n as u64).await?;
+        in_turn::<u8, acp::Linear>(&acp, 2, |n| n as u8).await?;
+        in_turn::<[u16; 3], acp::Linear>(&acp, 3, |n| [n as u16, 7, !n as u16]).await?;
+        acp.finalize().await?;
+        Ok(())
+    });
+}
+
+#[test]
+fn deques_are_those_of_std() {
+    everywhere(3, &async |fabric: Fabric| -> ProgramResult<()> {
+        let acp = begin(&fabric).await?;
+        in_turn::<u64, acp::Circular>(&acp, 4, |n| n as u64).await?;
+        in_turn::<u8, acp::Circular>(&acp, 5, |n| n as u8).await?;
+        in_turn::<[u16; 3], acp::Circular>(&acp, 6, |n| [n as u16, 7, !n as u16]).await?;
+        acp.finalize().await?;
+        Ok(())
+    });
+}
+
+/// Both ends of a ring that does not grow, by a rank far away.
+#[test]
+fn a_deque_is_a_ring() {
+    everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
+        let acp = begin(&fabric).await?;
+        if acp.rank().number() == 1 {
+            let deque = Deque::<u32>::create(&acp, 10, Rank::new(0)).await?;
+            let (mut oracle, mut dice) = (VecDeque::new(), Dice(9));
+            let mut wrapped = 0;
+            for n in 0..400u32 {
+                match dice.below(4) {
+                    0 if oracle.len() < 10 => {
+                        deque.push_front(&n).await?;
+                        oracle.push_front(n);
+                    }
+                    1 if oracle.len() < 10 => {
+                        deque.push_back(&n).await?;
+                        oracle.push_back(n);
+                    }
+                    2 => assert_eq!(deque.pop_front().await?, oracle.pop_front()),
+                    3 => assert_eq!(deque.pop_back().await?, oracle.pop_back()),
+                    _ => {
+                        let (mut cursor, mut seen) = (deque.begin(), Vec::new());
+                        while let Some(element) = cursor.next().await? {
+                            seen.push(element);
+                        }
+                        assert!(oracle.iter().eq(seen.iter()));
+                        assert_eq!(deque.begin().distance(&deque.end().await?), seen.len() as isize);
+                    }
+                }
+                let pieces = deque.pieces(0..oracle.len()).await?;
+                wrapped += usize::from(pieces.len() == 2);
+                let mut through = Vec::new();
+                for (at, bytes) in pieces {
+                    let mut words = vec![0u32; bytes / 4];
+                    acp.read(at, &mut words).await?;
+                    through.extend(words);
+                }
+                assert!(oracle.iter().eq(through.iter()));
+            }
+            assert_eq!(deque.capacity().await?, 10);
+            assert!(wrapped > 50, "it went on at the beginning only {wrapped} times");
+            deque.destroy().await?;
+            assert_whole(&acp, Rank::new(0)).await?;
+        }
+        acp.sync().await?;
+        acp.finalize().await?;
+        Ok(())
+    });
+}
+
+#[test]
+fn the_words_are_those_of_the_interface() {
+    everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
+        let acp = begin(&fabric).await?;
+        if acp.rank().number() == 0 {
+            let vector = Vector::<u16>::create(&acp, 0, Rank::new(1)).await?;
+            let mut words = [9u64; 4];
+            acp.read(vector.address(), &mut words[..3]).await?;
+            assert_eq!(words[..3], [0; 3]);
+            may_change_threads(vector.extend_from_slice(&[1, 2, 3])).await?;
+            acp.read(vector.address(), &mut words[..3]).await?;
+            assert_eq!(words[..3], [vector.at(0).await?.to_bits(), 6, 6]);
+            // The same, in bytes.
+            let bytes = Vector::<u8>::from_address(&acp, vector.address());
+            assert_eq!(bytes.to_vec().await?, [1u16, 2, 3].map(u16::to_ne_bytes).concat());
+            let deque = Deque::<u16>::create(&acp, 4, Rank::new(1)).await?;
+            deque.extend_from_slice(&[1, 2, 3]).await?;
+            deque.erase(0..2).await?;
+            acp.read(deque.address(), &mut words).await?;
+            assert_eq!(words, [deque.at(0).await?.to_bits() - 4, 4, 2, 8]);
+            let mut cursor = vector.begin();
+            cursor.advance(2)?;
+            assert_eq!((cursor.position(), cursor.address().await?), (2, vector.at(2).await?));
+            assert!(cursor.advance(-3).is_err());
+            assert_eq!((cursor.next().await?, cursor.next().await?), (Some(3), None));
+            // What is no object.
+            acp.write(deque.address(), &[1u64, 2, 3]).await?;
+            assert_eq!(deque.len().await, Err(AcpError::Damaged { address: deque.address() }));
+        }
+        acp.sync().await?;
+        acp.finalize().await?;
+        Ok(())
+    });
+}
+
+/// Futures of calls may be polled by one thread after another.
+fn may_change_threads<F: Future + Send>(future: F) -> F {
+    future
+}
+
+#[test]
+fn a_full_heap_changes_nothing() {
+    everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
+        let acp = begin(&fabric).await?;
+        if acp.rank().number() == 0 {
+            let home = Rank::new(1);
+            let vector = Vector::<u64>::create(&acp, 4, home).await?;
+            let mut grown = 0u64;
+            // It grows until not even what is needed fits beside what is there.
+            let error = loop {
+                match vector.push_back(&grown).await {
+                    Ok(()) => grown += 1,
+                    Err(error) => break error,
+                }
+            };
+            assert_eq!(error, AcpError::HeapExhausted { rank: home, bytes: 8 * (grown + 1) });
+            assert!(grown as usize * 8 > HEAP / 4, "{grown} elements");
+            assert_eq!(vector.to_vec().await?, (0..grown).collect::<Vec<_>>());
+            let refused = vector.reserve(usize::MAX).await;
+            assert!(matches!(refused, Err(AcpError::HeapExhausted { .. })));
+            let none = Deque::<u64>::create(&acp, HEAP, home).await.map(drop);
+            assert!(matches!(none, Err(AcpError::HeapExhausted { .. })));
+            vector.destroy().await?;
+            assert_whole(&acp, home).await?;
+        }
+        acp.sync().await?;
+        acp.finalize().await?;
+        Ok(())
+    });
+}
+
+/// Sources in no region, in one that has gone, and beyond the end of one.
+#[test]
+fn unreadable_sources_change_nothing() {
+    everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
+        let acp = begin(&fabric).await?;
+        let board = acp.starter(Rank::new(1))?;
+        let key = acp.allocate(64, 0)?;
+        if acp.rank().number() == 1 {
+            acp.store(board, acp.address(key, 0)?.to_bits()).await?;
+        }
+        acp.sync().await?;
+        let there = GlobalAddress::from_bits(acp.load(board).await?).expect("an address");
+        // The other rank knows the region now.
+        acp.load::<u64>(there).await?;
+        acp.sync().await?;
+        acp.unregister(key)?;
+        acp.sync().await?;
+        if acp.rank().number() == 0 {
+            let all: Vec<u64> = (0..10).collect();
+            let vector = Vector::<u64>::create(&acp, 16, Rank::new(1)).await?;
+            let deque = Deque::<u64>::create(&acp, 16, Rank::new(1)).await?;
+            vector.extend_from_slice(&all).await?;
+            deque.extend_from_slice(&all).await?;
+            for at in [0, 3, 8, 10] {
+                let beyond = board.offset_by(10 << 10)?;
+                for (from, count) in [(there, 2), (beyond, 2), (there.offset_by(1 << 20)?, 2), (board, usize::MAX)] {
+                    assert!(vector.insert_from(at, from, count).await.is_err());
+                    assert!(deque.insert_from(at, from, count).await.is_err());
+                    assert_eq!((vector.to_vec().await?, deque.to_vec().await?), (all.clone(), all.clone()));
+                }
+            }
+        }
+        acp.sync().await?;
+        acp.finalize().await?;
+        Ok(())
+    });
+}
+
+/// Changes are given up after all kinds of times: each is made or not.
+#[test]
+fn dropped_changes_are_whole() {
+    everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
+        let acp = begin(&fabric).await?;
+        if acp.rank().number() == 0 {
+            let deque = Deque::<u64>::create(&acp, 64, Rank::new(1)).await?;
+            let mut now: Vec<u64> = (0..20).collect();
+            deque.extend_from_slice(&now).await?;
+            for nanos in (0..400_000).step_by(2_000) {
+                let until = fabric.now() + Duration::from_nanos(nanos);
+                let at = (nanos / 2_000) as usize % 20;
+                let mut then = now.clone();
+                if at.is_multiple_of(2) {
+                    then.splice(at..at, [nanos, nanos + 1]);
+                    let _ = fabric.before(until, deque.insert_slice(at, &[nanos, nanos + 1])).await;
+                } else if now.len() > 10 {
+                    then.drain(at % 8..at % 8 + 2);
+                    let _ = fabric.before(until, deque.erase(at % 8..at % 8 + 2)).await;
+                }
+                // Longer than anything takes that is in the background.
+                fabric.sleep(Duration::from_millis(1)).await;
+                let seen = deque.to_vec().await?;
+                assert!(seen == now || seen == then, "{seen:?}: neither {now:?} nor {then:?}");
+                now = seen;
+                if now.len() > 40 || now.len() < 20 {
+                    now = (0..20).collect();
+                    deque.clear().await?;
+                    deque.extend_from_slice(&now).await?;
+                }
+            }
+        }
+        acp.sync().await?;
+        acp.finalize().await?;
+        Ok(())
+    });
+}
