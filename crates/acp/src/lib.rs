@@ -23,6 +23,7 @@ mod acp;
 mod address;
 mod amo;
 mod container;
+mod cost;
 mod delegation;
 mod directory;
 mod engine;

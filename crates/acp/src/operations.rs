@@ -1,7 +1,7 @@
 //! Copies and atomics between any two addresses, in the order that their caller asks for.
 
 use crate::{
-    Acp, AcpError, Atomics, GlobalAddress, Handle, Order, Result,
+    Acp, AcpError, GlobalAddress, Handle, Order, Result, cost,
     engine::{Kind, atomic, atomic_by_cpu, copy},
     queue::{Command, more_complete},
     soon::soon,
@@ -39,6 +39,10 @@ impl Acp {
                         return self.queued(Command::Copy { to, from, bytes, order }).await;
                     }
                     let me = self.rank();
+                    cost::call(self.fabric(), self.options(), false).await;
+                    if to.rank() != me || from.rank() != me {
+                        cost::network(self.fabric(), self.options()).await;
+                    }
                     if to.rank() != me && from.rank() != me && !self.fabric().caps().third_party_copy {
                         return self.delegated_copy(to, from, bytes, order).await;
                     }
@@ -82,9 +86,12 @@ impl Acp {
                     if self.is_queued() {
                         return self.queued(Command::atomic(to, word, amo, order)).await;
                     }
-                    let is_own = word.rank() == self.rank();
-                    let by_cpu = is_own && (self.delegates_atomics() || self.options().atomics == Atomics::LocalByCpu);
-                    if !is_own && self.delegates_atomics() {
+                    let by_cpu = self.is_by_cpu(word);
+                    cost::call(self.fabric(), self.options(), by_cpu).await;
+                    if !by_cpu {
+                        cost::network(self.fabric(), self.options()).await;
+                    }
+                    if !by_cpu && self.delegates_atomics() {
                         return self.delegated_atomic(to, word, amo, order).await;
                     }
                     self.room().await?;

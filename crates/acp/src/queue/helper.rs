@@ -1,11 +1,11 @@
 //! The communication helper.
 
 use super::{
-    Command, EntryState, charge_network,
+    Command, EntryState,
     program::{STOP, SharedQueue, Words},
 };
 use crate::{
-    GlobalAddress, Order, Result,
+    GlobalAddress, Order, Result, cost,
     delegation::{self, Replies, Request},
     directory::Resolver,
     engine::{self, Engine, Flight, Kind},
@@ -18,12 +18,6 @@ use core::{
 };
 use rdma_fabric::{Amo, AtomicWord, Deps, Fabric, Rank, Region, provider::Boxed};
 use std::sync::Arc;
-
-/// What the platforms' tables call the costs of this layer.
-mod cost {
-    /// The queue and the helper, for every command.
-    pub(super) const THREAD: &str = "acp.thread";
-}
 
 pub(super) struct Helper {
     fabric: Fabric,
@@ -183,7 +177,7 @@ impl Helper {
             let flight = engine::copy(&self.fabric, to_span, from_span, false);
             return Ok(Prepared { kind: Kind::Copy(pair), flight, state: EntryState::Finished });
         }
-        charge_network(&self.fabric, &self.options).await;
+        cost::network(&self.fabric, &self.options).await;
         if is_own(to) || is_own(from) || self.fabric.caps().third_party_copy {
             let flight = engine::copy(&self.fabric, to_span, from_span, false);
             return Ok(Prepared { kind: Kind::Copy(pair), flight, state: EntryState::Executing });
@@ -210,7 +204,7 @@ impl Helper {
             let flight = engine::atomic_by_cpu(&self.fabric, to, operand, amo, false);
             return Ok(Prepared { kind: Kind::Atomic, flight, state: EntryState::Finished });
         }
-        charge_network(&self.fabric, &self.options).await;
+        cost::network(&self.fabric, &self.options).await;
         if is_delegated {
             let asked = self.asked(Request::Atomic { word, width: W::BYTES as u8, amo: amo.to_bits() }).await?;
             let flight = engine::storing_reply(&self.fabric, to, asked);

@@ -1,22 +1,12 @@
 //! Issuing commands: what a call does where a helper carries operations out.
 
-use super::{Command, charge_network, more_complete};
+use super::{Command, more_complete};
 use crate::{
-    Acp, AcpError, Atomics, Handle, Options, Order, Result, Threads,
+    Acp, AcpError, Atomics, GlobalAddress, Handle, Order, Result, cost,
     engine::{Flight, atomic, copy},
 };
 use core::task::{Context, Poll, Waker};
 use rdma_fabric::AtomicWord;
-
-/// What the platforms' tables call the costs of this side.
-mod cost {
-    /// The lock that makes issuing safe for several threads.
-    pub(super) const THREAD_SAFE: &str = "acp.thread_safe";
-    /// That lock, where the helper's CPU does an atomic.
-    pub(super) const THREAD_SAFE_CPU: &str = "acp.thread_safe_cpu";
-    /// Posting an operation past the queue.
-    pub(super) const BYPASS: &str = "acp.bypass";
-}
 
 impl Acp {
     /// Returns whether a helper carries out this rank's operations.
@@ -28,12 +18,9 @@ impl Acp {
     /// refused first.
     pub(crate) async fn queued(&self, command: Command) -> Result<Handle> {
         self.check(command)?;
-        let Options { threads, bypass, .. } = *self.options();
-        if threads == Threads::Many {
-            let by_cpu = self.is_by_cpu(command);
-            self.fabric().charge(if by_cpu { cost::THREAD_SAFE_CPU } else { cost::THREAD_SAFE }).await;
-        }
-        if bypass && let Some(handle) = self.bypassed(command).await? {
+        let is_by_cpu = matches!(command, Command::Atomic { word, .. } if self.is_by_cpu(word));
+        cost::call(self.fabric(), self.options(), is_by_cpu).await;
+        if self.options().bypass && !is_by_cpu && let Some(handle) = self.bypassed(command).await? {
             return Ok(handle);
         }
         loop {
@@ -50,10 +37,9 @@ impl Acp {
         }
     }
 
-    /// Returns whether a command is an atomic that this rank's helper does by CPU.
-    fn is_by_cpu(&self, command: Command) -> bool {
-        let local = matches!(command, Command::Atomic { word, .. } if word.rank() == self.rank());
-        local && self.options().atomics != Atomics::Network
+    /// Returns whether this rank's CPU does atomics on that word.
+    pub(crate) fn is_by_cpu(&self, word: GlobalAddress) -> bool {
+        word.rank() == self.rank() && (self.delegates_atomics() || self.options().atomics == Atomics::LocalByCpu)
     }
 
     fn check(&self, command: Command) -> Result<()> {
@@ -83,7 +69,7 @@ impl Acp {
         }
         let me = self.rank();
         let mut flight = match command {
-            command if self.is_by_cpu(command) => return Ok(None),
+            Command::Atomic { .. } if self.delegates_atomics() => return Ok(None),
             Command::Copy { to, from, bytes, .. } if (to.rank() == me) != (from.rank() == me) => {
                 self.charge_bypass().await;
                 copy(self.fabric(), self.span(to, bytes).await?, self.span(from, bytes).await?, false)
@@ -105,13 +91,13 @@ impl Acp {
     /// Accounts for an operation that the program posts itself.
     async fn charge_bypass(&self) {
         self.fabric().charge(cost::BYPASS).await;
-        charge_network(self.fabric(), self.options()).await;
+        cost::network(self.fabric(), self.options()).await;
     }
 
     async fn atomic_flight<W: AtomicWord>(
         &self,
-        to: crate::GlobalAddress,
-        word: crate::GlobalAddress,
+        to: GlobalAddress,
+        word: GlobalAddress,
         amo: rdma_fabric::Amo<W>,
     ) -> Result<Flight> {
         self.charge_bypass().await;

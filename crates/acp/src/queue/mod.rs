@@ -19,28 +19,8 @@ mod issuing;
 mod program;
 mod ring;
 
-/// What the platforms' tables call the costs of an operation of the network, on whichever core
-/// posts it.
-mod cost {
-    /// What it adds to the cost of a command, apart from its descriptor.
-    pub(super) const NETWORK: &str = "acp.network";
-    /// Making a descriptor that was not prepared.
-    pub(super) const DESCRIPTOR: &str = "acp.descriptor";
-}
-
-/// Accounts for an operation that the network carries out.
-async fn charge_network(fabric: &Fabric, options: &Options) {
-    fabric.charge(cost::NETWORK).await;
-    if !options.prepared {
-        fabric.charge(cost::DESCRIPTOR).await;
-    }
-}
-
 pub(crate) use command::Command;
 pub(crate) use program::{CommandQueue, more_complete};
-
-use crate::Options;
-use rdma_fabric::Fabric;
 
 /// The state of an entry of the command queue (table 1 of the paper).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -58,6 +58,8 @@ pub(super) fn fx100() -> Vec<Constant> {
         "software.fjmpi" = 570_000 Picoseconds ["A9"]:
             "extended RDMA library: 1.74 us local minus the modelled loopback";
         "software.acp.thread" = 1_430_000 Picoseconds ["A1 local"]: "ACP command queue and communication thread";
+        "software.acp.served" = 1_430_000 Picoseconds ["A1 local"]:
+            "assumed: what another rank delegates costs its server as much as a command of its own";
         "software.prdma.start" = 1_792_000 Picoseconds ["R1"]:
             "5 us minus the modelled FAST exchange of 16 KiB with two neighbours: library and start of the session";
         "software.prdma.chain" = 440_000 Picoseconds ["R3 low"]:
