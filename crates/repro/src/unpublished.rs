@@ -117,8 +117,7 @@ pub fn disturbances(runs: &AcpRuns) -> String {
         table.add_row([Cell::new(load.name())].into_iter().chain(cells).chain([number(lost)]));
     }
     format!(
-        "\nDISTURBANCE: µs per atomic add to another rank while others delegate copies of 64 KiB to the adding rank (thousand \
-         copies/s)\n{}\n{}",
+        "\nDISTURBANCE: µs per remote atomic add while others delegate copies of 64 KiB to the adder (thousand copies/s)\n{}\n{}",
         terminal(table),
         wrapped("Predictions that nobody has published; the paper wants to suppress it and does not measure it.")
     )
@@ -213,5 +212,15 @@ mod tests {
         assert!(text.lines().all(|line| line.chars().count() <= usize::from(WIDTH)), "{text}");
         assert!(text.contains("1-D MRC*") && text.contains("nobody has published"), "{text}");
         assert!(text.lines().any(|line| line.contains("6 (3-D 7-point)") && !line.contains('–')), "{text}");
+    }
+
+    #[test]
+    fn tables_about_global_addresses_fit_the_terminal_and_say_what_is_published() {
+        let mut plan = AcpPlan { count: 2, window: 100_000_000, ..AcpPlan::quick(0) };
+        plan.disturbances.retain(|(_, initiators)| *initiators < 4);
+        let runs = crate::acp_paper::run(&plan, &mut Progress::silent()).expect("it runs");
+        let text = global_adds(&runs) + &disturbances(&runs);
+        assert!(text.lines().all(|line| line.chars().count() <= usize::from(WIDTH)), "{text}");
+        assert!(text.contains("hw desc*") && text.contains("nobody has published"), "{text}");
     }
 }

@@ -210,3 +210,49 @@ impl AcpPlan {
         self.adds.len() + self.disturbances.len()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use acp::{Acp, Order};
+    use rdma_fabric::{Amo, Rank};
+    use std::time::Duration;
+    use tofu2_sim::virt::Job;
+
+    /// Returns, in nanoseconds, how long the program of rank 0 takes to issue an add to rank 1, and
+    /// then to complete it after it has computed for 20 µs.
+    fn issued_and_completed(how: How) -> (u64, u64) {
+        let options = how.options().expect("this library");
+        let run = Job::new(&Platform::fx100(), 2).ranks_per_node(1).run(&async move |fabric| {
+            let acp = Acp::init_with(&fabric, options).await?;
+            let mut took = (0, 0);
+            if acp.rank() == Rank::new(0) {
+                let (word, before) = (acp.starter(Rank::new(1))?, acp.starter(Rank::new(0))?.offset_by(64)?);
+                let begun = fabric.now();
+                let handle = acp.atomic(before, word, Amo::<u32>::Add(1), Order::None).await?;
+                took.0 = fabric.now().picos_since(begun) / 1000;
+                fabric.compute(Duration::from_micros(20)).await;
+                let computed = fabric.now();
+                acp.complete(handle).await?;
+                took.1 = fabric.now().picos_since(computed) / 1000;
+            }
+            acp.finalize().await?;
+            Ok(took)
+        });
+        run.expect("it runs").outs[0]
+    }
+
+    #[test]
+    fn what_the_helper_does_takes_nothing_of_the_programs_core() {
+        let table = |number: usize| issued_and_completed(How::Table(Condition::TABLE[number - 1]));
+        // Everything is over when the program has computed.
+        assert_eq!([1, 3, 4].map(table), [(0, 0); 3]);
+        assert_eq!([2, 5, 6].map(table), [(280, 0); 3]);
+        // The program posts the operation itself; the helper completes it.
+        let (network, descriptor, post) = (630, 130, 150);
+        assert_eq!(table(7), (280 + 230 + network + descriptor + post, 0));
+        assert_eq!(table(8), (280 + 230 + network + post, 0));
+        // There is no helper.
+        assert_eq!(issued_and_completed(How::DirectPrepared).0, network + post);
+    }
+}

@@ -127,14 +127,100 @@ fn table_cell(id: &str) -> Option<(usize, Target)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::outcome::Verdict;
+    use tofu2_sim::virt::Platform;
+
+    /// The table and what it is compared with.
+    fn table(platform: Platform) -> AcpRuns {
+        let plan = AcpPlan { count: 20, disturbances: Vec::new(), platform, ..AcpPlan::paper(0) };
+        run(&plan, &mut Progress::silent()).expect("it runs")
+    }
+
+    fn mutated(changes: &[(&str, u64)]) -> Platform {
+        changes.iter().fold(Platform::fx100(), |platform, (name, value)| platform.with(name, *value).expect(name))
+    }
+
+    /// Figures that `--check` fails on.
+    fn misses(platform: Platform) -> Vec<String> {
+        let rows = compare(&table(platform));
+        rows.into_iter().filter(|row| row.verdict().fails()).map(|row| row.id).collect()
+    }
 
     #[test]
-    fn scratch() {
-        let t = std::time::Instant::now();
-        let runs = run(&AcpPlan { count: 50, window: 500_000_000, ..AcpPlan::paper(0) }, &mut Progress::silent()).unwrap();
-        for r in &runs.adds { println!("{:30} {:7} {:.3}", r.case.how.name(), r.case.target.name(), r.seconds * 1e6); }
-        for d in &runs.disturbances { println!("{:30} {:3} {:.3} us {:.0} copies/s {} events", d.load.name(), d.initiators, d.add * 1e6, d.copies, d.job.cost.events); }
-        println!("{}", crate::table::render(&compare(&runs), None));
-        println!("{:?}", t.elapsed());
+    fn the_machine_gives_calibrated_figures_back_and_meets_the_bounds() {
+        let rows = compare(&table(Platform::fx100()));
+        let verdicts = |id: &str| rows.iter().filter(|row| row.id == id).map(Row::verdict).collect::<Vec<_>>();
+        for id in ["A1-local", "A2-local", "A3-local", "A4-local", "A5-local", "A7-local", "A9-remote", "A9-local"] {
+            assert_eq!(verdicts(id), [Verdict::Calibrated], "{id}: {rows:#?}");
+        }
+        for figure in figures::of(Paper::Acp).iter().filter(|figure| figure.status == figures::Status::Predicted) {
+            let expected: &[Verdict] = if figure.id == "A4-remote" { &[Verdict::Within; 2] } else { &[Verdict::Within] };
+            assert_eq!(verdicts(figure.id), expected, "{}: {rows:#?}", figure.id);
+        }
+        assert_eq!(verdicts("A2-remote"), [Verdict::OwnValue]);
+    }
+
+    #[test]
+    fn costs_are_what_the_figures_ask_for() {
+        let names = ["thread", "network", "descriptor", "thread_safe", "thread_safe_cpu", "bypass"]
+            .map(|name| format!("software.acp.{name}"));
+        let free: Vec<(&str, u64)> = names.iter().map(|name| (name.as_str(), 0)).collect();
+        let bare = table(mutated(&free));
+        let owed = |number: usize| {
+            let id = format!("A{number}-local");
+            let micros = bare.micros(How::Table(Condition::TABLE[number - 1]), Target::Local).expect("it was run");
+            figures::find(&id).and_then(figures::Figure::value).expect("a number") - micros
+        };
+        let [thread, network, descriptor, safe, safe_by_cpu, bypass] =
+            names.each_ref().map(|name| Platform::fx100().value(name).expect("a constant") as f64 * 1e-6);
+        let expected = [
+            (1, thread),
+            (2, thread + safe_by_cpu),
+            (3, thread + network + descriptor),
+            (4, thread + network),
+            (5, thread + network + descriptor + safe),
+            (7, thread + network + descriptor + safe + bypass),
+        ];
+        for (number, cost) in expected {
+            // To the nanosecond.
+            assert!((owed(number) - cost).abs() < 1e-3, "A{number} local: {} and {cost}", owed(number));
+        }
+    }
+
+    #[test]
+    fn another_machine_fails_the_check() {
+        assert_eq!(misses(Platform::fx100()), [""; 0]);
+        for (change, missed) in [
+            (("software.acp.thread", 1_000_000), "A14"),
+            (("software.acp.network", 0), "A3-local"),
+            (("software.acp.thread_safe", 0), "A5-remote"),
+            (("software.acp.thread_safe_cpu", 280_000), "A2-local"),
+            (("software.acp.bypass", 0), "A7-local"),
+            (("software.acp.descriptor", 0), "A3-local"),
+            (("software.acp.served", 5_000_000), "A1-remote"),
+            (("wire_round_trip", 300_000), "A9-local"),
+        ] {
+            let misses = misses(mutated(&[change]));
+            assert!(misses.iter().any(|id| id == missed), "{change:?}: {misses:?}");
+        }
+    }
+
+    #[test]
+    fn equal_plans_give_equal_runs_and_disturbance_costs_something() {
+        let cases = [Load::Queue, Load::Direct].into_iter().flat_map(|load| [0, 4].map(|initiators| (load, initiators)));
+        let plan = AcpPlan {
+            adds: Vec::new(),
+            disturbances: cases.collect(),
+            window: 500_000_000,
+            ..AcpPlan::paper(7)
+        };
+        let [one, other] = [0; 2].map(|_| run(&plan, &mut Progress::silent()).expect("it runs"));
+        let hashes = |runs: &AcpRuns| runs.jobs().map(|job| job.trace_hash).collect::<Vec<_>>();
+        assert_eq!(hashes(&one), hashes(&other));
+        for load in [Load::Queue, Load::Direct] {
+            let [alone, disturbed] = [0, 4].map(|initiators| one.disturbed(load, initiators).expect("it was run"));
+            assert!(disturbed.add > alone.add * 1.02, "{load}: {} and {}", alone.add, disturbed.add);
+            assert!(disturbed.copies > 1e4 && alone.copies == 0.0, "{load}: {disturbed:?}");
+        }
     }
 }
