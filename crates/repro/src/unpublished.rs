@@ -2,7 +2,7 @@
 //! cost beside those that somebody measured.
 
 use crate::{
-    acp_paper::{AcpPlan, AcpRuns, Condition, How as Add, Load},
+    acp_paper::{AcpPlan, AcpRuns, Condition, How as Add, Load, initiators_in_words},
     lock_paper::{StencilForm, StencilRun, WhatIf},
     prdma_paper::{How, Pattern, PrdmaPlan, PrdmaRuns},
     quantity,
@@ -105,7 +105,7 @@ pub fn global_adds(runs: &AcpRuns) -> String {
 pub fn disturbances(runs: &AcpRuns) -> String {
     let mut table = ruled();
     let mut header: Vec<_> = ["who serves"].map(Cell::new).into();
-    header.extend(AcpPlan::INITIATORS.map(|initiators| number(format!("{initiators} initiators"))));
+    header.extend(AcpPlan::INITIATORS.map(|initiators| number(initiators_in_words(initiators))));
     header.push(number("lost with 16".into()));
     table.set_header(header);
     for load in Load::ALL {
@@ -113,7 +113,8 @@ pub fn disturbances(runs: &AcpRuns) -> String {
         let cells = AcpPlan::INITIATORS.map(|initiators| {
             number(of(initiators).map_or("–".into(), |run| format!("{:.2} ({:.0})", run.add * 1e6, run.copies * 1e-3)))
         });
-        let lost = of(16).zip(of(0)).map_or("–".into(), |(most, none)| quantity::deviation(most.add / none.add - 1.0));
+        let lost =
+            of(16).zip(of(0)).map_or("–".into(), |(most, none)| quantity::deviation(most.add / none.add - 1.0));
         table.add_row([Cell::new(load.name())].into_iter().chain(cells).chain([number(lost)]));
     }
     format!(

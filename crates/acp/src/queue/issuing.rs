@@ -20,7 +20,10 @@ impl Acp {
         self.check(command)?;
         let is_by_cpu = matches!(command, Command::Atomic { word, .. } if self.is_by_cpu(word));
         cost::call(self.fabric(), self.options(), is_by_cpu).await;
-        if self.options().bypass && !is_by_cpu && let Some(handle) = self.bypassed(command).await? {
+        if self.options().bypass
+            && !is_by_cpu
+            && let Some(handle) = self.bypassed(command).await?
+        {
             return Ok(handle);
         }
         loop {

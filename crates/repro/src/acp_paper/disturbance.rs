@@ -63,6 +63,15 @@ impl fmt::Display for Load {
     }
 }
 
+/// Says how many initiators there are, for the heads of tables.
+pub fn initiators_in_words(initiators: u32) -> String {
+    match initiators {
+        0 => "alone".to_owned(),
+        1 => "1 initiator".to_owned(),
+        more => format!("{more} initiators"),
+    }
+}
+
 /// What was disturbed how much.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DisturbanceRun {
@@ -90,14 +99,14 @@ pub(super) fn disturb(
     let window = [begin, begin + plan.window].map(Time::from_picos);
     let (options, bytes) = (load.options(), AcpPlan::COPY);
     let disturbance = Disturbance { options, initiators, bytes, window };
-    // 18 nodes at most, near each other: what is asked for is what the ranks do, not the network.
-    let shape = Shape::new(&[2, 3, 3]);
+    // Of 20 nodes, ranks 0 and 1 are neighbours.
+    let shape = Shape::new(&[4, 5]);
     let together = Together::Clock { start: BEGIN, end: Time::from_picos(u64::MAX) };
-    let setting = Setting::torus(load.on(&plan.platform), initiators + 2, 1, shape, plan.seed);
+    let setting = Setting::torus(load.on(&plan.platform), initiators + 3, 1, shape, plan.seed);
     let label = format!("adds of a rank that {initiators} others copy to, {load}");
     let simulated = runner.run(label, setting, &async |fabric| disturbed_adds(fabric, disturbance, together).await)?;
     let add = simulated.outs.first().copied().unwrap_or_default().mean();
     let rate = |done: &Done| if done.operations > 0 { 1.0 / done.mean() } else { 0.0 };
-    let copies = simulated.outs.iter().skip(1).map(rate).sum();
+    let copies = simulated.outs.iter().skip(2).map(rate).sum();
     Ok(DisturbanceRun { load, initiators, add, copies, job: simulated.job })
 }

@@ -10,7 +10,7 @@
 mod disturbance;
 mod runs;
 
-pub use disturbance::{DisturbanceRun, Load};
+pub use disturbance::{DisturbanceRun, Load, initiators_in_words};
 pub use runs::{AcpRuns, AddRun, compare, run};
 
 use crate::{simulate::Traced, workloads::Target};
@@ -62,8 +62,7 @@ impl Condition {
 
 impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let words =
-            [(self.hardware, "hw"), (self.prepared, "desc"), (self.thread_safe, "ts"), (self.bypass, "by")];
+        let words = [(self.hardware, "hw"), (self.prepared, "desc"), (self.thread_safe, "ts"), (self.bypass, "by")];
         let words: Vec<&str> = words.into_iter().filter_map(|(is, word)| is.then_some(word)).collect();
         f.pad(&if words.is_empty() { "–".to_owned() } else { words.join(" ") })
     }

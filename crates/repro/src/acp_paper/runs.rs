@@ -69,12 +69,10 @@ pub fn run(plan: &AcpPlan, progress: &mut Progress) -> Result<AcpRuns, ReproErro
         let (count, label) = (plan.count, format!("{} adds, {}, {}", plan.count, target.name(), how.name()));
         let setting = Setting::torus(how.on(&plan.platform), 2, 1, Shape::new(&[2]), plan.seed);
         let simulated = match how.options() {
-            Some(options) => runner.run(label, setting, &async |fabric| {
-                global_adds(fabric, options, target, count, TOGETHER).await
-            })?,
-            None => runner.run(label, setting, &async |fabric| {
-                plain_adds(fabric, "fjmpi", target, count, TOGETHER).await
-            })?,
+            Some(options) => runner
+                .run(label, setting, &async |fabric| global_adds(fabric, options, target, count, TOGETHER).await)?,
+            None => runner
+                .run(label, setting, &async |fabric| plain_adds(fabric, "fjmpi", target, count, TOGETHER).await)?,
         };
         let elapsed = simulated.outs.first().copied().unwrap_or(0);
         let seconds = elapsed as f64 * 1e-12 / f64::from(count);
@@ -154,7 +152,8 @@ mod tests {
             assert_eq!(verdicts(id), [Verdict::Calibrated], "{id}: {rows:#?}");
         }
         for figure in figures::of(Paper::Acp).iter().filter(|figure| figure.status == figures::Status::Predicted) {
-            let expected: &[Verdict] = if figure.id == "A4-remote" { &[Verdict::Within; 2] } else { &[Verdict::Within] };
+            let expected: &[Verdict] =
+                if figure.id == "A4-remote" { &[Verdict::Within; 2] } else { &[Verdict::Within] };
             assert_eq!(verdicts(figure.id), expected, "{}: {rows:#?}", figure.id);
         }
         assert_eq!(verdicts("A2-remote"), [Verdict::OwnValue]);
@@ -207,13 +206,10 @@ mod tests {
 
     #[test]
     fn equal_plans_give_equal_runs_and_disturbance_costs_something() {
-        let cases = [Load::Queue, Load::Direct].into_iter().flat_map(|load| [0, 4].map(|initiators| (load, initiators)));
-        let plan = AcpPlan {
-            adds: Vec::new(),
-            disturbances: cases.collect(),
-            window: 500_000_000,
-            ..AcpPlan::paper(7)
-        };
+        let cases =
+            [Load::Queue, Load::Direct].into_iter().flat_map(|load| [0, 4].map(|initiators| (load, initiators)));
+        let plan =
+            AcpPlan { adds: Vec::new(), disturbances: cases.collect(), window: 500_000_000, ..AcpPlan::paper(7) };
         let [one, other] = [0; 2].map(|_| run(&plan, &mut Progress::silent()).expect("it runs"));
         let hashes = |runs: &AcpRuns| runs.jobs().map(|job| job.trace_hash).collect::<Vec<_>>();
         assert_eq!(hashes(&one), hashes(&other));

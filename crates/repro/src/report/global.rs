@@ -3,7 +3,7 @@
 use super::{html_table, key, plots};
 use crate::{
     ReproError,
-    acp_paper::{AcpPlan, AcpRuns, Load},
+    acp_paper::{AcpPlan, AcpRuns, Load, initiators_in_words},
 };
 use std::fmt::{self, Write};
 
@@ -56,7 +56,7 @@ impl<'a> Section<'a> {
             });
             [load.name().to_owned(), a, b, c, d]
         });
-        let [a, b, c, d] = AcpPlan::INITIATORS.map(|initiators| format!("#{initiators} initiators"));
+        let [a, b, c, d] = AcpPlan::INITIATORS.map(|initiators| format!("#{}", initiators_in_words(initiators)));
         page.push_str("<p>µs per add (thousand copies per second):</p>");
         html_table(page, ["who serves", &a, &b, &c, &d], rows)
     }

@@ -116,7 +116,8 @@ pub struct Disturbance {
     /// How the job uses global addresses; the starter memory is made as large as need be.
     pub options: Options,
     /// Ranks that have copies carried out by rank 0, each from the next rank's memory, one after
-    /// the other. There are two ranks more: rank 0, and the last, whose word rank 0 changes.
+    /// the other: ranks 2 and up. There are three ranks more: rank 0; rank 1, whose word rank 0
+    /// changes and which does nothing else; and the last, from which the last initiator copies.
     pub initiators: u32,
     /// Bytes of a copy.
     pub bytes: usize,
@@ -140,21 +141,23 @@ impl Done {
     }
 }
 
-/// Rank 0 adds to a word of the last rank, one after the other, while the initiators copy to it.
+/// Rank 0 adds to a word of rank 1, one after the other, while the initiators copy to it.
 pub fn disturbed_adds(fabric: Fabric, disturbance: Disturbance, together: Together) -> RankFuture<Done> {
     Box::pin(async move {
         let Disturbance { options, initiators, bytes, window: [begin, end] } = disturbance;
         let options = options.starter_bytes(COPIES as usize + bytes * initiators.max(1) as usize);
         let acp = Acp::init_with(&fabric, options).await?;
         let _inside = together.enter(&fabric).await?;
-        let me = acp.rank().number();
+        let me = acp.rank();
         let mut done = Done::default();
-        if me <= initiators {
-            let copy = (me > 0).then(|| {
-                let to = at(&acp, ADDER, COPIES + (bytes * (me as usize - 1)) as u64);
-                Ok::<_, acp::AcpError>((to?, at(&acp, Rank::new(me + 1), COPIES)?))
+        // By number from 0.
+        let initiator = me.number().checked_sub(2).filter(|number| *number < initiators);
+        if me == ADDER || initiator.is_some() {
+            let copy = initiator.map(|number| {
+                let to = at(&acp, ADDER, COPIES + bytes as u64 * u64::from(number))?;
+                Ok::<_, acp::AcpError>((to, at(&acp, Rank::new(me.number() + 1), COPIES)?))
             });
-            let (copy, other) = (copy.transpose()?, Rank::new(initiators + 1));
+            let copy = copy.transpose()?;
             let mut begun = fabric.now();
             while fabric.now() < end {
                 if fabric.now() < begin {
@@ -165,7 +168,7 @@ pub fn disturbed_adds(fabric: Fabric, disturbance: Disturbance, together: Togeth
                         let handle = acp.copy(to, from, bytes, Order::None).await?;
                         acp.complete(handle).await?;
                     }
-                    None => add(&acp, other).await?,
+                    None => add(&acp, Target::Remote.rank()).await?,
                 }
                 done.operations += 1;
             }
