@@ -4,6 +4,8 @@ mod basics;
 mod bed;
 mod delegation;
 mod heap;
+mod lists;
 mod queue;
 mod sequences;
+mod tables;
 mod work_spaces;
