@@ -60,6 +60,7 @@ mod amo;
 mod channel;
 mod completion;
 mod container;
+mod cost;
 mod delegation;
 mod directory;
 mod engine;

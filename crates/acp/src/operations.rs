@@ -1,7 +1,7 @@
 //! Copies and atomics between any two addresses, in the order that their caller asks for.
 
 use crate::{
-    Acp, AcpError, Atomics, GlobalAddress, Handle, Order, Result,
+    Acp, AcpError, GlobalAddress, Handle, Order, Result, cost,
     engine::{Kind, atomic, atomic_by_cpu, copy},
     queue::Command,
     soon::{Call, soon},
@@ -54,6 +54,10 @@ impl Acp {
             return self.queued(Command::Copy { to, from, bytes, order }).await;
         }
         let me = self.rank();
+        cost::call(self.fabric(), self.options(), false).await;
+        if to.rank() != me || from.rank() != me {
+            cost::network(self.fabric(), self.options()).await;
+        }
         if to.rank() != me && from.rank() != me && !self.fabric().caps().third_party_copy {
             return self.delegated_copy(to, from, bytes, order).await;
         }
@@ -78,11 +82,14 @@ impl Acp {
         if self.is_queued() {
             return self.queued(Command::atomic(to, word, amo, order)).await;
         }
-        let (is_own, is_delegated) = (word.rank() == self.rank(), self.delegates_atomics());
-        if is_delegated && !is_own {
+        let by_cpu = self.is_by_cpu(word);
+        cost::call(self.fabric(), self.options(), by_cpu).await;
+        if !by_cpu {
+            cost::network(self.fabric(), self.options()).await;
+        }
+        if !by_cpu && self.delegates_atomics() {
             return self.delegated_atomic(to, word, amo, order).await;
         }
-        let by_cpu = is_own && (is_delegated || self.options().atomics == Atomics::LocalByCpu);
         self.room().await?;
         let (to, word) = (self.word::<W>(to).await?, self.word::<W>(word).await?);
         self.with(|state| {

@@ -3,7 +3,8 @@
 use crate::arguments::Reproduce;
 use observe::{Output, print, say};
 use repro::{
-    ReproError, Traced,
+    JobRecord, ReproError, Traced,
+    acp_paper::{self, AcpPlan},
     figures::{self, Paper},
     lock_paper::{self, LockPlan},
     outcome::Row,
@@ -38,24 +39,28 @@ pub(crate) fn reproduce(options: &Reproduce) -> Result<ExitCode, Box<dyn Error>>
     let mut progress = Progress::stderr();
     progress.expect(plans.jobs());
     let lock = plans.lock.as_ref().map(|plan| lock_paper::run(plan, &mut progress)).transpose()?;
+    let acp = plans.acp.as_ref().map(|plan| acp_paper::run(plan, &mut progress)).transpose()?;
     let prdma = plans.prdma.as_ref().map(|plan| prdma_paper::run(plan, &mut progress)).transpose()?;
     let mut rows: Vec<Row> = lock.iter().flat_map(lock_paper::compare).collect();
+    rows.extend(acp.iter().flat_map(acp_paper::compare));
     rows.extend(prdma.iter().flat_map(prdma_paper::compare));
     let of_lock = lock.iter().flat_map(|runs| runs.jobs());
+    let of_acp = acp.iter().flat_map(|runs| runs.jobs());
     let of_prdma = prdma.iter().flat_map(|runs| runs.runs.iter().map(|run| &run.job));
     let made = Provenance {
         command: command(options),
         seed: options.seed,
         quick: plans.less(),
-        jobs: of_lock.chain(of_prdma).cloned().collect(),
+        jobs: of_lock.chain(of_acp).chain(of_prdma).cloned().collect::<Vec<JobRecord>>(),
     };
     if let Some(out) = outputs.trace {
         let of_lock = lock.as_ref().and_then(|runs| runs.timeline.as_ref());
+        let of_acp = acp.as_ref().and_then(|runs| runs.timeline.as_ref());
         let of_prdma = prdma.as_ref().and_then(|runs| runs.timeline.as_ref());
-        trace(out, options, of_lock.or(of_prdma))?;
+        trace(out, options, of_lock.or(of_acp).or(of_prdma))?;
     }
     if let Some(out) = outputs.report {
-        let results = Results { lock: lock.as_ref(), prdma: prdma.as_ref() };
+        let results = Results { lock: lock.as_ref(), acp: acp.as_ref(), prdma: prdma.as_ref() };
         let (page, path) = (report::render(results, &rows, &made)?, out.path().to_owned());
         out.write(|mut file| file.write_all(page.as_bytes()))?;
         say(format_args!("report: {}", path.display()));
@@ -70,6 +75,10 @@ pub(crate) fn reproduce(options: &Reproduce) -> Result<ExitCode, Box<dyn Error>>
         if let Some(runs) = &lock {
             print(&unpublished::what_if(&runs.what_if))?;
             print(&unpublished::stencils(&runs.stencils))?;
+        }
+        if let Some(runs) = &acp {
+            print(&unpublished::global_adds(runs))?;
+            print(&unpublished::disturbances(runs))?;
         }
         if let Some(runs) = &prdma {
             print(&unpublished::exchanges(runs))?;
@@ -90,6 +99,7 @@ pub(crate) fn reproduce(options: &Reproduce) -> Result<ExitCode, Box<dyn Error>>
 #[derive(Debug)]
 struct Plans {
     lock: Option<LockPlan>,
+    acp: Option<AcpPlan>,
     prdma: Option<PrdmaPlan>,
 }
 
@@ -105,11 +115,15 @@ impl Plans {
             true => LockPlan::quick(shapes, seed),
             false => LockPlan::paper(shapes, seed),
         });
+        let acp = papers.contains(&Paper::Acp).then(|| match options.quick {
+            true => AcpPlan::quick(seed),
+            false => AcpPlan::paper(seed),
+        });
         let prdma = papers.contains(&Paper::Prdma).then(|| match options.quick {
             true => PrdmaPlan::quick(seed),
             false => PrdmaPlan::paper(seed),
         });
-        let mut plans = Plans { lock, prdma };
+        let mut plans = Plans { lock, acp, prdma };
         if options.trace.is_some() {
             plans.trace(options.trace_job.get())?;
         }
@@ -127,11 +141,15 @@ impl Plans {
         if let Some(plan) = &mut self.lock {
             plan.traced = job(plan.jobs(), plan.traceable());
         }
+        if let Some(plan) = &mut self.acp {
+            plan.traced = job(plan.jobs(), plan.jobs());
+        }
         if let Some(plan) = &mut self.prdma {
             plan.traced = job(plan.jobs.len(), plan.jobs.len());
         }
         let lock = self.lock.as_ref().and_then(|plan| plan.traced);
-        match lock.or(self.prdma.as_ref().and_then(|plan| plan.traced)) {
+        let acp = self.acp.as_ref().and_then(|plan| plan.traced);
+        match lock.or(acp).or(self.prdma.as_ref().and_then(|plan| plan.traced)) {
             Some(_) => Ok(()),
             None => {
                 Err(format!("--trace-job {number}: jobs with a timeline have the numbers {}", possible.join(" and ")))
@@ -141,16 +159,19 @@ impl Plans {
 
     /// Returns the number of jobs of all plans.
     fn jobs(&self) -> usize {
-        self.lock.as_ref().map_or(0, LockPlan::jobs) + self.prdma.as_ref().map_or(0, |plan| plan.jobs.len())
+        let of_prdma = self.prdma.as_ref().map_or(0, |plan| plan.jobs.len());
+        self.lock.as_ref().map_or(0, LockPlan::jobs) + self.acp.as_ref().map_or(0, AcpPlan::jobs) + of_prdma
     }
 
     /// Returns what is less than in the papers, if anything is.
     fn less(&self) -> Option<String> {
         let lock = self.lock.as_ref().filter(|plan| plan.quick);
+        let acp = self.acp.as_ref().filter(|plan| plan.quick);
         let prdma = self.prdma.as_ref().filter(|plan| plan.quick);
         let lock = lock.map(|plan| format!("{} pairs per rank instead of {}", plan.pairs, LockPlan::PAPER_PAIRS));
+        let acp = acp.map(|plan| format!("{} adds instead of {}", plan.count, AcpPlan::COUNT));
         let prdma = prdma.map(|_| format!("sizes in steps of 8 KiB instead of {} B", PrdmaPlan::STEP));
-        let all: Vec<String> = lock.into_iter().chain(prdma).collect();
+        let all: Vec<String> = lock.into_iter().chain(acp).chain(prdma).collect();
         (!all.is_empty()).then(|| all.join(", "))
     }
 }

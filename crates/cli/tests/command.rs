@@ -16,7 +16,7 @@ fn what_cannot_be_is_refused_with_the_reason() {
     for (arguments, reason) in [
         (&["--paper", "xmp"][..], "recorded but not simulated yet"),
         (&["--paper", "prdma", "--trace", "/nonexistent/trace", "--trace-job", "99"], "have the numbers 1 to 17"),
-        (&["--paper", "acp", "--all", "--json", "/nonexistent/rows.json"], "/nonexistent/rows.json"),
+        (&["--paper", "fmpl", "--all", "--json", "/nonexistent/rows.json"], "/nonexistent/rows.json"),
     ] {
         let (code, out, err) = told(&[&["reproduce"], arguments].concat());
         assert!(code == Some(2) && err.contains(reason) && out.is_empty(), "{arguments:?}: {err}{out}");
@@ -32,10 +32,10 @@ fn recorded_figures_can_be_listed_without_simulating() {
 
 #[test]
 fn listed_json_is_an_array_of_rows() {
-    let (_, out, _) = told(&["reproduce", "--paper", "acp", "--all", "--json", "-"]);
+    let (_, out, _) = told(&["reproduce", "--paper", "fmpl", "--all", "--json", "-"]);
     let rows: serde_json::Value = serde_json::from_str(&out).expect("JSON and nothing else");
     let rows = rows.as_array().expect("an array");
-    assert!(rows.len() > 20 && rows.iter().all(|row| row["paper"] == "acp" && row["simulated"].is_null()));
+    assert!(rows.len() > 20 && rows.iter().all(|row| row["paper"] == "fmpl" && row["simulated"].is_null()));
 }
 
 #[test]
@@ -52,6 +52,13 @@ fn a_quick_reproduction_of_exchanges_passes_its_check() {
     let (code, out, err) = told(&["reproduce", "--paper", "prdma", "--quick", "--check"]);
     assert_eq!(code, Some(0), "{err}");
     assert!(out.starts_with("QUICK RUN") && out.contains("R4") && out.contains("nobody has published"), "{out}");
+}
+
+#[test]
+fn a_quick_reproduction_of_global_adds_passes_its_check() {
+    let (code, out, err) = told(&["reproduce", "--paper", "acp", "--quick", "--check"]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.starts_with("QUICK RUN") && out.contains("A14") && out.contains("nobody has published"), "{out}");
 }
 
 /// A simulation of this takes longer than any test may.
@@ -86,7 +93,7 @@ fn full_and_closed_streams_are_survived() {
         writer
     };
     let forms: &[&str] = &["reproduce", "--trace-forms"];
-    let listed: &[&str] = &["reproduce", "--paper", "acp", "--all"];
+    let listed: &[&str] = &["reproduce", "--paper", "fmpl", "--all"];
     for arguments in
         [forms, listed, &["--help"], &["reproduce", "--help"], &["--version"], &["info"], &["info", "--json"]]
     {

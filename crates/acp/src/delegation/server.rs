@@ -6,7 +6,7 @@ use super::{
     slot_at,
 };
 use crate::{
-    AcpError, GlobalAddress, Result,
+    AcpError, GlobalAddress, Result, cost,
     directory::{Resolver, is_stale},
     engine,
 };
@@ -102,6 +102,7 @@ impl Server {
         }
         // What is no request has nobody to reply to.
         if let Some((request, reply)) = Request::from_words(words) {
+            self.fabric.charge(cost::SERVED).await;
             self.begin(request, reply, false).await;
         }
         Ok(())

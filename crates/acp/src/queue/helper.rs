@@ -5,7 +5,7 @@ use super::{
     program::{STOP, SharedQueue, Words},
 };
 use crate::{
-    GlobalAddress, Order, Result,
+    GlobalAddress, Order, Result, cost,
     delegation::{self, Replies, Request},
     directory::Resolver,
     engine::{self, Engine, Flight, Kind},
@@ -18,16 +18,6 @@ use core::{
 };
 use rdma_fabric::{Amo, AtomicWord, Deps, Fabric, Rank, Region, provider::Boxed};
 use std::sync::Arc;
-
-/// What the platforms' tables call the costs of this layer.
-mod cost {
-    /// The queue and the helper, for every command.
-    pub(super) const THREAD: &str = "acp.thread";
-    /// What an operation of the network adds to that, apart from its descriptor.
-    pub(super) const NETWORK: &str = "acp.network";
-    /// Making a descriptor that was not prepared.
-    pub(super) const DESCRIPTOR: &str = "acp.descriptor";
-}
 
 pub(super) struct Helper {
     fabric: Fabric,
@@ -142,11 +132,20 @@ impl Helper {
         self.taken += 1;
         let number = self.taken;
         let command = self.shared.ring.read(number).and_then(Command::from_words);
-        self.fabric.charge(cost::THREAD).await;
+        if command != Some(Command::Posted) {
+            self.fabric.charge(cost::THREAD).await;
+        }
         let order = command.map_or(Order::None, |command| command.order());
         let prepared = match command {
             Some(Command::Posted) => {
-                let flight = self.shared.posted().remove(&number).unwrap_or_else(|| Box::pin(ready(Ok(()))));
+                let posted = self.shared.posted().remove(&number).unwrap_or_else(|| Box::pin(ready(Ok(()))));
+                let fabric = self.fabric.clone();
+                // Here the helper's work comes when the operation is complete.
+                let flight = Box::pin(async move {
+                    let done = posted.await;
+                    fabric.charge(cost::THREAD).await;
+                    done
+                });
                 Ok(Prepared { kind: Kind::Atomic, flight, state: EntryState::Executing })
             }
             Some(Command::Copy { to, from, bytes, .. }) => self.copy(to, from, bytes).await,
@@ -170,14 +169,6 @@ impl Helper {
         }
     }
 
-    /// Accounts for an operation that the network carries out.
-    async fn charge_network(&self) {
-        self.fabric.charge(cost::NETWORK).await;
-        if !self.options.prepared {
-            self.fabric.charge(cost::DESCRIPTOR).await;
-        }
-    }
-
     async fn copy(&mut self, to: GlobalAddress, from: GlobalAddress, bytes: usize) -> Result<Prepared> {
         let (to_span, from_span) = (self.memory.span(to, bytes).await?, self.memory.span(from, bytes).await?);
         let pair = (from.rank().number(), to.rank().number());
@@ -186,7 +177,7 @@ impl Helper {
             let flight = engine::copy(&self.fabric, to_span, from_span);
             return Ok(Prepared { kind: Kind::Copy(pair), flight, state: EntryState::Finished });
         }
-        self.charge_network().await;
+        cost::network(&self.fabric, &self.options).await;
         if is_own(to) || is_own(from) || self.fabric.caps().third_party_copy {
             let flight = engine::copy(&self.fabric, to_span, from_span);
             return Ok(Prepared { kind: Kind::Copy(pair), flight, state: EntryState::Executing });
@@ -213,7 +204,7 @@ impl Helper {
             let flight = engine::atomic_by_cpu(&self.fabric, to, operand, amo);
             return Ok(Prepared { kind: Kind::Atomic, flight, state: EntryState::Finished });
         }
-        self.charge_network().await;
+        cost::network(&self.fabric, &self.options).await;
         if is_delegated {
             let asked = self.asked(Request::Atomic { word, width: W::BYTES as u8, amo: amo.to_bits() }).await?;
             let flight = engine::storing_reply(&self.fabric, to, asked);

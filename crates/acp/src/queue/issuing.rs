@@ -2,19 +2,11 @@
 
 use super::{Command, more_complete};
 use crate::{
-    Acp, AcpError, Handle, Options, Order, Result, Threads,
+    Acp, AcpError, Atomics, GlobalAddress, Handle, Order, Result, cost,
     engine::{Flight, atomic, copy},
 };
 use core::task::{Context, Poll, Waker};
 use rdma_fabric::AtomicWord;
-
-/// What the platforms' tables call the costs of this side.
-mod cost {
-    /// The lock that makes issuing safe for several threads.
-    pub(super) const THREAD_SAFE: &str = "acp.thread_safe";
-    /// Posting an operation past the queue.
-    pub(super) const BYPASS: &str = "acp.bypass";
-}
 
 impl Acp {
     /// Returns whether a helper carries out this rank's operations.
@@ -26,11 +18,12 @@ impl Acp {
     /// refused first.
     pub(crate) async fn queued(&self, command: Command) -> Result<Handle> {
         self.check(command)?;
-        let Options { threads, bypass, .. } = *self.options();
-        if threads == Threads::Many {
-            self.fabric().charge(cost::THREAD_SAFE).await;
-        }
-        if bypass && let Some(handle) = self.bypassed(command).await? {
+        let is_by_cpu = matches!(command, Command::Atomic { word, .. } if self.is_by_cpu(word));
+        cost::call(self.fabric(), self.options(), is_by_cpu).await;
+        if self.options().bypass
+            && !is_by_cpu
+            && let Some(handle) = self.bypassed(command).await?
+        {
             return Ok(handle);
         }
         loop {
@@ -45,6 +38,11 @@ impl Acp {
                 None => more_complete(self.fabric(), &word, seen).await?,
             }
         }
+    }
+
+    /// Returns whether this rank's CPU does atomics on that word.
+    pub(crate) fn is_by_cpu(&self, word: GlobalAddress) -> bool {
+        word.rank() == self.rank() && (self.delegates_atomics() || self.options().atomics == Atomics::LocalByCpu)
     }
 
     fn check(&self, command: Command) -> Result<()> {
@@ -74,8 +72,9 @@ impl Acp {
         }
         let me = self.rank();
         let mut flight = match command {
+            Command::Atomic { .. } if self.delegates_atomics() => return Ok(None),
             Command::Copy { to, from, bytes, .. } if (to.rank() == me) != (from.rank() == me) => {
-                self.fabric().charge(cost::BYPASS).await;
+                self.charge_bypass().await;
                 copy(self.fabric(), self.span(to, bytes).await?, self.span(from, bytes).await?)
             }
             Command::Atomic { to, word, width: 4, amo, .. } => {
@@ -92,13 +91,19 @@ impl Acp {
         self.try_with(|state| state.queue.as_mut().expect("the mode has a queue").hand_over(flight))
     }
 
+    /// Accounts for an operation that the program posts itself.
+    async fn charge_bypass(&self) {
+        self.fabric().charge(cost::BYPASS).await;
+        cost::network(self.fabric(), self.options()).await;
+    }
+
     async fn atomic_flight<W: AtomicWord>(
         &self,
-        to: crate::GlobalAddress,
-        word: crate::GlobalAddress,
+        to: GlobalAddress,
+        word: GlobalAddress,
         amo: rdma_fabric::Amo<W>,
     ) -> Result<Flight> {
-        self.fabric().charge(cost::BYPASS).await;
+        self.charge_bypass().await;
         Ok(atomic(self.fabric(), self.word(to).await?, self.word(word).await?, amo))
     }
 

@@ -150,7 +150,8 @@ fn a_death_ends_what_depends_on_it() {
 #[test]
 fn atomics_without_the_networks() {
     let direct = Options::default().atomics(Atomics::Delegated);
-    for options in [direct, direct.mode(Mode::CommandQueue), direct.mode(Mode::CommandQueue).threads(Threads::Many)] {
+    let queue = direct.mode(Mode::CommandQueue);
+    for options in [direct, queue, queue.threads(Threads::Many), queue.bypass(true)] {
         everywhere(4, &async |fabric: Fabric| -> ProgramResult<()> {
             let acp = Acp::init_with(&fabric, options).await?;
             let (at, me) = (starters(&acp)?, acp.rank().index());

@@ -106,6 +106,11 @@ const fn cell(id: &'static str, what: &'static str, micros: f64, status: Status)
     figure(id, what, Value(micros), "µs", "table 3", status)
 }
 
+/// Gives a constant its value, and must come out again.
+const fn calibrated(id: &'static str, what: &'static str, micros: f64) -> Figure {
+    cell(id, what, micros, Calibrated).bound(Bound::Relative(0.01))
+}
+
 const fn predicted(id: &'static str, what: &'static str, micros: f64) -> Figure {
     cell(id, what, micros, Predicted).bound(Bound::Relative(0.1))
 }
@@ -114,37 +119,46 @@ const NOT_ADDITIVE: &str =
     "Table 3 is not additive (thread safety costs 0.04 to 0.74 µs by column): an additive model carries about 6 %.";
 
 pub(super) const ACP: &[Figure] = &[
-    predicted("A1-remote", "atomic add, remote", 8.57).bound(Bound::Relative(0.15)).remark("Delegation: weak."),
-    cell("A1-local", "atomic add, local", 1.43, Calibrated),
+    predicted("A1-remote", "atomic add, remote", 8.57).bound(Bound::Relative(0.15)).remark(
+        "Comes out of the delegation that runs here. That serving costs what a command does is assumed; if it cost nothing, it would be 7.88 µs.",
+    ),
+    calibrated("A1-local", "atomic add, local", 1.43),
     cell("A2-remote", "atomic add, ts, remote", 8.61, Contradicted).remark(NOT_ADDITIVE),
-    cell("A2-local", "atomic add, ts, local", 2.17, Calibrated).remark("Supports no prediction."),
+    calibrated("A2-local", "atomic add, ts, local", 2.17).remark("Supports no prediction."),
     predicted("A3-remote", "atomic add, hw, remote", 3.91),
-    cell("A3-local", "atomic add, hw, local", 3.36, Calibrated),
+    calibrated("A3-local", "atomic add, hw, local", 3.36),
     predicted("A4-remote", "atomic add, hw desc, remote", 3.68),
-    cell("A4-local", "atomic add, hw desc, local", 3.23, Calibrated),
+    calibrated("A4-local", "atomic add, hw desc, local", 3.23),
     predicted("A5-remote", "atomic add, hw ts, remote", 4.44).remark(NOT_ADDITIVE),
-    cell("A5-local", "atomic add, hw ts, local", 3.64, Calibrated),
+    calibrated("A5-local", "atomic add, hw ts, local", 3.64),
     predicted("A6-remote", "atomic add, hw desc ts, remote", 4.31).remark(NOT_ADDITIVE),
     predicted("A6-local", "atomic add, hw desc ts, local", 3.51),
     predicted("A7-remote", "atomic add, hw ts by, remote", 4.39),
-    cell("A7-local", "atomic add, hw ts by, local", 3.87, Calibrated),
+    calibrated("A7-local", "atomic add, hw ts by, local", 3.87),
     predicted("A8-remote", "atomic add, hw desc ts by, remote", 4.26),
     predicted("A8-local", "atomic add, hw desc ts by, local", 3.77),
-    figure("A9-remote", "MPI extended RDMA atomic, remote", Value(2.26), "µs", "§5", Calibrated),
-    figure("A9-local", "MPI extended RDMA atomic, local", Value(1.74), "µs", "§5", Calibrated),
-    figure("A10-safe", "best remote, thread-safe", Value(4.26), "µs", "abstract, §6", Derived),
-    figure("A10-unsafe", "best remote, not thread-safe", Value(3.68), "µs", "abstract, §6", Derived),
-    figure("A11-safe", "best local, thread-safe", Value(2.17), "µs", "§6", Derived),
-    figure("A11-unsafe", "best local, not thread-safe", Value(1.43), "µs", "§6", Derived),
+    figure("A9-remote", "MPI extended RDMA atomic, remote", Value(2.26), "µs", "§5", Calibrated)
+        .bound(Bound::Relative(0.01)),
+    figure("A9-local", "MPI extended RDMA atomic, local", Value(1.74), "µs", "§5", Calibrated)
+        .bound(Bound::Relative(0.01)),
+    figure("A10-safe", "best remote, thread-safe", Value(4.26), "µs", "abstract, §6", Derived)
+        .bound(Bound::Relative(0.1)),
+    figure("A10-unsafe", "best remote, not thread-safe", Value(3.68), "µs", "abstract, §6", Derived)
+        .bound(Bound::Relative(0.1)),
+    figure("A11-safe", "best local, thread-safe", Value(2.17), "µs", "§6", Derived)
+        .bound(Bound::Relative(0.1)),
+    figure("A11-unsafe", "best local, not thread-safe", Value(1.43), "µs", "§6", Derived)
+        .bound(Bound::Relative(0.1)),
     figure("A12", "gain of the descriptor optimisation", Value(0.1), "µs", "§5", Derived)
         .remark("Printed as \"about 0.1\"; table 3 shows 0.23 in one of six cells."),
     figure("A13", "gain of the bypass, remote", Value(0.05), "µs", "§5", Derived)
-        .remark("None locally: +0.23 and +0.26 µs there."),
+        .remark("None locally: +0.23 and +0.26 µs there, which set the constant. So the model has no gain remotely either; its cells A7 and A8 are within their bounds."),
     figure("A14", "A4 remote over extended RDMA remote", Value(1.42), "µs", "§5", Predicted)
         .bound(Bound::Relative(0.1))
         .remark("From A1 local; uses no remote figure of ACP."),
     figure("A15", "atomic add by the CPU", Words("tens of ns"), "", "§5", Specified),
-    figure("A16", "states of a command-queue entry", Value(7.0), "", "table 1", Specified),
+    figure("A16", "states of a command-queue entry", Value(7.0), "", "table 1", Specified)
+        .bound(Bound::Between(7.0, 7.0)),
 ];
 
 // FMPL and BLACS, Hitachi SR8000.

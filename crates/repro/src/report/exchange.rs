@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn the_page_has_its_plots_and_says_what_nobody_has_published() {
         let runs = invented();
-        let results = Results { lock: None, prdma: Some(&runs) };
+        let results = Results { prdma: Some(&runs), ..Results::default() };
         let page = render(results, &compare(&runs), &example()).expect("it can be drawn");
         assert_eq!((page.matches("<svg").count(), page.matches("</svg>").count()), (3, 3));
         assert!(page.matches("nobody has published").count() >= 2);

@@ -271,8 +271,8 @@ mod tests {
     #[test]
     fn the_page_needs_nothing_from_outside() {
         let runs = invented();
-        let page =
-            render(Results { lock: Some(&runs), prdma: None }, &compare(&runs), &example()).expect("it can be drawn");
+        let page = render(Results { lock: Some(&runs), ..Results::default() }, &compare(&runs), &example())
+            .expect("it can be drawn");
         for reference in ["http", "src=", "href=", "url(", "@import", "<script", "<link"] {
             assert!(!page.contains(reference), "{reference} leads outside");
         }
@@ -285,7 +285,8 @@ mod tests {
         let runs = invented();
         let mut made = example();
         made.quick = Some("50 pairs".into());
-        let page = render(Results { lock: Some(&runs), prdma: None }, &compare(&runs), &made).expect("it can be drawn");
+        let page = render(Results { lock: Some(&runs), ..Results::default() }, &compare(&runs), &made)
+            .expect("it can be drawn");
         for part in [
             "onesided reproduce --seed 7",
             "12345678",

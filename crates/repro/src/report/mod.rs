@@ -1,11 +1,13 @@
 //! One self-contained page: plots, table, constants, and how to make it again.
 
 mod exchange;
+mod global;
 mod lock;
 mod plots;
 
 use crate::{
     ReproError,
+    acp_paper::AcpRuns,
     lock_paper::LockRuns,
     outcome::{Row, Tally, Verdict},
     platforms,
@@ -25,6 +27,8 @@ use std::{
 pub struct Results<'a> {
     /// The lock.
     pub lock: Option<&'a LockRuns>,
+    /// Global addresses.
+    pub acp: Option<&'a AcpRuns>,
     /// Persistent neighbourhood collectives.
     pub prdma: Option<&'a PrdmaRuns>,
 }
@@ -48,10 +52,11 @@ pub fn page_in(directory: &Path) -> Result<PathBuf, ReproError> {
 /// [`ReproError::Plot`].
 pub fn render(results: Results<'_>, rows: &[Row], made: &Provenance) -> Result<String, ReproError> {
     let lock = results.lock.map(|runs| lock::Section::draw(runs, rows)).transpose()?;
+    let global = results.acp.map(global::Section::draw).transpose()?;
     let exchange = results.prdma.map(exchange::Section::draw).transpose()?;
     let mut page = String::with_capacity(1 << 20);
     // Writing to a string does not fail.
-    body(&mut page, lock.as_ref(), exchange.as_ref(), rows, made).ok();
+    body(&mut page, lock.as_ref(), global.as_ref(), exchange.as_ref(), rows, made).ok();
     Ok(page)
 }
 
@@ -60,6 +65,7 @@ const STYLE: &str = include_str!("style.css");
 fn body(
     page: &mut String,
     lock: Option<&lock::Section<'_>>,
+    global: Option<&global::Section<'_>>,
     exchange: Option<&exchange::Section<'_>>,
     rows: &[Row],
     made: &Provenance,
@@ -80,6 +86,9 @@ fn body(
     tiles(page, rows, made)?;
     if let Some(lock) = lock {
         lock.write(page)?;
+    }
+    if let Some(global) = global {
+        global.write(page)?;
     }
     if let Some(exchange) = exchange {
         exchange.write(page)?;

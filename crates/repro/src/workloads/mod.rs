@@ -5,12 +5,14 @@
 //! elsewhere.
 
 mod exchange;
+mod global;
 pub mod hashtable;
 mod lock;
 pub mod locks;
 mod stencil;
 
 pub use exchange::{Exchange, Kept, exchanges};
+pub use global::{Disturbance, Done, Target, disturbed_adds, global_adds, plain_adds};
 pub use lock::{FetchAdd, reader_pairs, single_fetch_adds};
 pub use lock::{WAVES, Wave, wave};
 pub use stencil::{Stencil, Tile, stencil_fence, stencil_lock_all, with_fences, with_lock_all};

@@ -2,9 +2,12 @@
 //! page's.
 
 mod exchange;
+mod global;
 mod lock;
 
 pub(super) use exchange::{exchange_ratio, exchange_time};
+pub(super) use global::load_colour;
+pub(super) use global::{adds, adds_what_if, disturbance};
 pub(super) use lock::fetch_adds;
 pub(super) use lock::{by_hops, by_rank};
 pub(super) use lock::{colour, waves};

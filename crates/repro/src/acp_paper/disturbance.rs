@@ -1,0 +1,112 @@
+//! What a rank's own adds lose while other ranks have copies carried out by it (section 4 wants to
+//! suppress that, and does not measure it).
+
+use super::{AcpPlan, Condition};
+use crate::{
+    ReproError,
+    simulate::{BEGIN, JobRecord, Runner, Setting, Shape},
+    workloads::{Disturbance, Done, Together, disturbed_adds},
+};
+use acp::Options;
+use rdma_fabric::Time;
+use std::fmt;
+use tofu2_sim::virt::Platform;
+
+/// Who carries the copies out, and the disturbed rank's own adds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Load {
+    /// The paper's library: one helper for both (condition 4).
+    Queue,
+    /// The helper for the copies; the program posts its adds past it (condition 8).
+    Bypass,
+    /// Ours: the program does both, copies while it waits for its adds.
+    Direct,
+    /// What if the network copied between two other ranks: nobody at the destination serves. What is
+    /// lost then, copies would take of any library's adds.
+    Network,
+}
+
+impl Load {
+    /// All of them.
+    pub const ALL: [Load; 4] = [Load::Queue, Load::Bypass, Load::Direct, Load::Network];
+
+    /// Returns the name in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Load::Queue => "one helper (4)",
+            Load::Bypass => "helper, bypass (8)",
+            Load::Direct => "no helper (ours)",
+            Load::Network => "no helper, copies by hardware",
+        }
+    }
+
+    fn options(self) -> Options {
+        match self {
+            Load::Queue => Condition::TABLE[3].options(),
+            Load::Bypass => Condition::TABLE[7].options(),
+            Load::Direct | Load::Network => Options::default().prepared(true),
+        }
+    }
+
+    fn on(self, platform: &Platform) -> Platform {
+        let same = || platform.clone();
+        match self {
+            Load::Network => same().with("third_party_copy", 1).unwrap_or_else(|_| same()),
+            _ => same(),
+        }
+    }
+}
+
+impl fmt::Display for Load {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Says how many initiators there are, for the heads of tables.
+pub fn initiators_in_words(initiators: u32) -> String {
+    match initiators {
+        0 => "alone".to_owned(),
+        1 => "1 initiator".to_owned(),
+        more => format!("{more} initiators"),
+    }
+}
+
+/// What was disturbed how much.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DisturbanceRun {
+    /// Who carried what out.
+    pub load: Load,
+    /// How many ranks had copies carried out, one at a time each.
+    pub initiators: u32,
+    /// Mean time of an add of the disturbed rank, in seconds.
+    pub add: f64,
+    /// Copies per second, of all initiators.
+    pub copies: f64,
+    /// The job.
+    pub job: JobRecord,
+}
+
+/// Time that the initiators have before adds are counted: more than a copy of each takes.
+const WARM_UP: u64 = 500_000_000;
+
+pub(super) fn disturb(
+    plan: &AcpPlan,
+    (load, initiators): (Load, u32),
+    runner: &mut Runner<'_>,
+) -> Result<DisturbanceRun, ReproError> {
+    let begin = BEGIN.as_picos() + WARM_UP;
+    let window = [begin, begin + plan.window].map(Time::from_picos);
+    let (options, bytes) = (load.options(), AcpPlan::COPY);
+    let disturbance = Disturbance { options, initiators, bytes, window };
+    // Of 20 nodes, ranks 0 and 1 are neighbours.
+    let shape = Shape::new(&[4, 5]);
+    let together = Together::Clock { start: BEGIN, end: Time::from_picos(u64::MAX) };
+    let setting = Setting::torus(load.on(&plan.platform), initiators + 3, 1, shape, plan.seed);
+    let label = format!("adds of a rank that {initiators} others copy to, {load}");
+    let simulated = runner.run(label, setting, &async |fabric| disturbed_adds(fabric, disturbance, together).await)?;
+    let add = simulated.outs.first().copied().unwrap_or_default().mean();
+    let rate = |done: &Done| if done.operations > 0 { 1.0 / done.mean() } else { 0.0 };
+    let copies = simulated.outs.iter().skip(2).map(rate).sum();
+    Ok(DisturbanceRun { load, initiators, add, copies, job: simulated.job })
+}

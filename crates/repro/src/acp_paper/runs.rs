@@ -1,0 +1,222 @@
+//! Running the plan in virtual time, and comparing what comes out.
+
+use super::{AcpPlan, AddCase, Condition, DisturbanceRun, How, Load, disturbance::disturb};
+use crate::{
+    ReproError,
+    figures::{self, Paper},
+    outcome::Row,
+    progress::Progress,
+    simulate::{BEGIN, JobRecord, Runner, Setting, Shape},
+    workloads::{Target, Together, global_adds, plain_adds},
+};
+use acp::EntryState;
+use rdma_fabric::Time;
+use tofu2_sim::virt::Timeline;
+
+/// All ranks begin when set-up is certainly over; nobody needs an end by the clock for long.
+const TOGETHER: Together = Together::Clock { start: BEGIN, end: Time::from_picos(3_600_000_000_000_000) };
+
+/// What adds took.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AddRun {
+    /// What was run.
+    pub case: AddCase,
+    /// Seconds per add and its completion.
+    pub seconds: f64,
+    /// The job.
+    pub job: JobRecord,
+}
+
+/// Everything the plan asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AcpRuns {
+    /// What was asked for.
+    pub plan: AcpPlan,
+    /// By job of the plan.
+    pub adds: Vec<AddRun>,
+    /// By job of the plan.
+    pub disturbances: Vec<DisturbanceRun>,
+    /// The timeline that the plan asked for; `None` too if it has no such job.
+    pub timeline: Option<Timeline>,
+}
+
+impl AcpRuns {
+    /// Microseconds per add and its completion, if that was run.
+    pub fn micros(&self, how: How, target: Target) -> Option<f64> {
+        self.adds.iter().find(|run| run.case == AddCase { how, target }).map(|run| run.seconds * 1e6)
+    }
+
+    /// Microseconds per add of a disturbed rank, if that was run.
+    pub fn disturbed(&self, load: Load, initiators: u32) -> Option<&DisturbanceRun> {
+        self.disturbances.iter().find(|run| (run.load, run.initiators) == (load, initiators))
+    }
+
+    /// The jobs, in the order they ran.
+    pub fn jobs(&self) -> impl Iterator<Item = &JobRecord> {
+        self.adds.iter().map(|run| &run.job).chain(self.disturbances.iter().map(|run| &run.job))
+    }
+}
+
+/// Simulates everything the plan asks for.
+///
+/// # Errors
+/// [`ReproError::Job`] of the first job that failed.
+pub fn run(plan: &AcpPlan, progress: &mut Progress) -> Result<AcpRuns, ReproError> {
+    let mut runner = Runner::new(progress, plan.jobs(), plan.traced);
+    let mut adds = Vec::with_capacity(plan.adds.len());
+    for &case in &plan.adds {
+        let AddCase { how, target } = case;
+        let (count, label) = (plan.count, format!("{} adds, {}, {}", plan.count, target.name(), how.name()));
+        let setting = Setting::torus(how.on(&plan.platform), 2, 1, Shape::new(&[2]), plan.seed);
+        let simulated = match how.options() {
+            Some(options) => runner
+                .run(label, setting, &async |fabric| global_adds(fabric, options, target, count, TOGETHER).await)?,
+            None => runner
+                .run(label, setting, &async |fabric| plain_adds(fabric, "fjmpi", target, count, TOGETHER).await)?,
+        };
+        let elapsed = simulated.outs.first().copied().unwrap_or(0);
+        let seconds = elapsed as f64 * 1e-12 / f64::from(count);
+        adds.push(AddRun { case, seconds, job: simulated.job });
+    }
+    let disturbed = plan.disturbances.iter().map(|&case| disturb(plan, case, &mut runner));
+    let disturbances = disturbed.collect::<Result<_, _>>()?;
+    let timeline = runner.end();
+    Ok(AcpRuns { plan: plan.clone(), adds, disturbances, timeline })
+}
+
+/// Every figure of the paper that the runs say something about, in the paper's order.
+pub fn compare(runs: &AcpRuns) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let cell = |number: usize, target| runs.micros(How::Table(*Condition::TABLE.get(number - 1)?), target);
+    let best = |numbers: &[usize], target| numbers.iter().filter_map(|&number| cell(number, target)).reduce(f64::min);
+    let gain = |from, to, target| cell(from, target).zip(cell(to, target)).map(|(from, to)| from - to);
+    let (remote, local) = (Target::Remote, Target::Local);
+    for figure in figures::of(Paper::Acp) {
+        let value = match figure.id {
+            "A9-remote" => runs.micros(How::Mpi, remote),
+            "A9-local" => runs.micros(How::Mpi, local),
+            "A10-safe" => best(&[2, 5, 6, 7, 8], remote),
+            "A10-unsafe" => best(&[1, 3, 4], remote),
+            "A11-safe" => best(&[2, 5, 6, 7, 8], local),
+            "A11-unsafe" => best(&[1, 3, 4], local),
+            "A12" => gain(3, 4, remote),
+            "A13" => gain(5, 7, remote),
+            "A14" => cell(4, remote).zip(runs.micros(How::Mpi, remote)).map(|(acp, mpi)| acp - mpi),
+            "A16" => Some(EntryState::ALL.len() as f64),
+            id => table_cell(id).and_then(|(number, target)| cell(number, target)),
+        };
+        rows.extend(value.map(|value| Row::simulated(figure, value)));
+        if figure.id == "A4-remote"
+            && let Some(value) = runs.micros(How::OverMpi, remote)
+        {
+            rows.push(Row::simulated(figure, value).case("from A9, A1 local"));
+        }
+    }
+    rows
+}
+
+/// Returns the condition and target of a cell of table 3.
+fn table_cell(id: &str) -> Option<(usize, Target)> {
+    let (number, target) = id.strip_prefix('A')?.split_once('-')?;
+    let target = Target::BOTH.into_iter().find(|known| known.name() == target)?;
+    number.parse().ok().filter(|number| (1..=Condition::TABLE.len()).contains(number)).map(|number| (number, target))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::Verdict;
+    use tofu2_sim::virt::Platform;
+
+    /// The table and what it is compared with.
+    fn table(platform: Platform) -> AcpRuns {
+        let plan = AcpPlan { count: 20, disturbances: Vec::new(), platform, ..AcpPlan::paper(0) };
+        run(&plan, &mut Progress::silent()).expect("it runs")
+    }
+
+    fn mutated(changes: &[(&str, u64)]) -> Platform {
+        changes.iter().fold(Platform::fx100(), |platform, (name, value)| platform.with(name, *value).expect(name))
+    }
+
+    /// Figures that `--check` fails on.
+    fn misses(platform: Platform) -> Vec<String> {
+        let rows = compare(&table(platform));
+        rows.into_iter().filter(|row| row.verdict().fails()).map(|row| row.id).collect()
+    }
+
+    #[test]
+    fn the_machine_gives_calibrated_figures_back_and_meets_the_bounds() {
+        let rows = compare(&table(Platform::fx100()));
+        let verdicts = |id: &str| rows.iter().filter(|row| row.id == id).map(Row::verdict).collect::<Vec<_>>();
+        for id in ["A1-local", "A2-local", "A3-local", "A4-local", "A5-local", "A7-local", "A9-remote", "A9-local"] {
+            assert_eq!(verdicts(id), [Verdict::Calibrated], "{id}: {rows:#?}");
+        }
+        for figure in figures::of(Paper::Acp).iter().filter(|figure| figure.status == figures::Status::Predicted) {
+            let expected: &[Verdict] =
+                if figure.id == "A4-remote" { &[Verdict::Within; 2] } else { &[Verdict::Within] };
+            assert_eq!(verdicts(figure.id), expected, "{}: {rows:#?}", figure.id);
+        }
+        assert_eq!(verdicts("A2-remote"), [Verdict::OwnValue]);
+    }
+
+    #[test]
+    fn costs_are_what_the_figures_ask_for() {
+        let names = ["thread", "network", "descriptor", "thread_safe", "thread_safe_cpu", "bypass"]
+            .map(|name| format!("software.acp.{name}"));
+        let free: Vec<(&str, u64)> = names.iter().map(|name| (name.as_str(), 0)).collect();
+        let bare = table(mutated(&free));
+        let owed = |number: usize| {
+            let id = format!("A{number}-local");
+            let micros = bare.micros(How::Table(Condition::TABLE[number - 1]), Target::Local).expect("it was run");
+            figures::find(&id).and_then(figures::Figure::value).expect("a number") - micros
+        };
+        let [thread, network, descriptor, safe, safe_by_cpu, bypass] =
+            names.each_ref().map(|name| Platform::fx100().value(name).expect("a constant") as f64 * 1e-6);
+        let expected = [
+            (1, thread),
+            (2, thread + safe_by_cpu),
+            (3, thread + network + descriptor),
+            (4, thread + network),
+            (5, thread + network + descriptor + safe),
+            (7, thread + network + descriptor + safe + bypass),
+        ];
+        for (number, cost) in expected {
+            // To the nanosecond.
+            assert!((owed(number) - cost).abs() < 1e-3, "A{number} local: {} and {cost}", owed(number));
+        }
+    }
+
+    #[test]
+    fn another_machine_fails_the_check() {
+        assert_eq!(misses(Platform::fx100()), [""; 0]);
+        for (change, missed) in [
+            (("software.acp.thread", 1_000_000), "A14"),
+            (("software.acp.network", 0), "A3-local"),
+            (("software.acp.thread_safe", 0), "A5-remote"),
+            (("software.acp.thread_safe_cpu", 280_000), "A2-local"),
+            (("software.acp.bypass", 0), "A7-local"),
+            (("software.acp.descriptor", 0), "A3-local"),
+            (("software.acp.served", 5_000_000), "A1-remote"),
+            (("wire_round_trip", 300_000), "A9-local"),
+        ] {
+            let misses = misses(mutated(&[change]));
+            assert!(misses.iter().any(|id| id == missed), "{change:?}: {misses:?}");
+        }
+    }
+
+    #[test]
+    fn equal_plans_give_equal_runs_and_disturbance_costs_something() {
+        let cases =
+            [Load::Queue, Load::Direct].into_iter().flat_map(|load| [0, 4].map(|initiators| (load, initiators)));
+        let plan =
+            AcpPlan { adds: Vec::new(), disturbances: cases.collect(), window: 500_000_000, ..AcpPlan::paper(7) };
+        let [one, other] = [0; 2].map(|_| run(&plan, &mut Progress::silent()).expect("it runs"));
+        let hashes = |runs: &AcpRuns| runs.jobs().map(|job| job.trace_hash).collect::<Vec<_>>();
+        assert_eq!(hashes(&one), hashes(&other));
+        for load in [Load::Queue, Load::Direct] {
+            let [alone, disturbed] = [0, 4].map(|initiators| one.disturbed(load, initiators).expect("it was run"));
+            assert!(disturbed.add > alone.add * 1.02, "{load}: {} and {}", alone.add, disturbed.add);
+            assert!(disturbed.copies > 1e4 && alone.copies == 0.0, "{load}: {disturbed:?}");
+        }
+    }
+}
