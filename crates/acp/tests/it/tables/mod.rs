@@ -1,6 +1,8 @@
 //! Sets, multisets, maps and multimaps.
 
 mod concurrent;
+mod lost;
+mod misuse;
 mod model;
 mod single;
 

@@ -1,20 +1,23 @@
 //! One rank at a time, against a model.
 
 use super::{
-    HEAP, assert_freed, begin,
+    assert_freed, begin,
     model::{Content, KINDS, Model, Table},
 };
 use crate::{bed::everywhere, heap::Dice};
-use acp::{Acp, AcpError, GlobalAddress, Map, Result, Set, TableRef};
-use rdma_fabric::{Amo, Fabric, ProgramResult, Rank};
+use acp::{Acp, Map, Result, TableRef};
+use rdma_fabric::{Fabric, ProgramResult, Rank};
 
 fn ranks(numbers: &[u32]) -> Vec<Rank> {
     numbers.iter().copied().map(Rank::new).collect()
 }
 
+/// Short ones, and some that differ at their end only, which is read later.
 fn bytes(dice: &mut Dice, most: usize) -> Vec<u8> {
-    let length = dice.below(most);
-    (0..length).map(|_| dice.below(3) as u8).collect()
+    match dice.below(most) {
+        short @ 0..4 => (0..short).map(|_| dice.below(3) as u8).collect(),
+        long => [vec![1; 30 + long / 20], vec![dice.below(3) as u8]].concat(),
+    }
 }
 
 /// What the positions lead to, one after the other.
@@ -40,11 +43,11 @@ async fn check(acp: &Acp, table: &Table, model: &Model) -> Result<()> {
 }
 
 async fn random_step(acp: &Acp, dice: &mut Dice, tables: &[Table; 3], models: &mut [Model; 3]) -> Result<()> {
-    // Long ones are compared and read in pieces.
-    let most = if dice.below(4) == 0 { 90 } else { 5 };
+    let most = if dice.below(4) == 0 { 90 } else { 4 };
     let (key, value) = (bytes(dice, most), bytes(dice, most));
     let at = dice.below(3);
-    let other = (at + 1 + dice.below(2)) % 3;
+    // Sometimes the same.
+    let other = dice.below(3);
     let table = &tables[at];
     match dice.below(40) {
         0..20 => assert_eq!(table.insert(&key, &value).await?, models[at].insert(&key, &value)),
@@ -79,13 +82,16 @@ async fn random_step(acp: &Acp, dice: &mut Dice, tables: &[Table; 3], models: &m
         37 => {
             table.append(&tables[other]).await?;
             let from = models[other].clone();
-            models[at].merge(&from);
-            models[other].content.clear();
+            if at != other {
+                models[at].merge(&from);
+                models[other].content.clear();
+            }
         }
         38 => {
             table.swap(&tables[other]).await?;
             let mine = models[at].content.clone();
-            models[at].content = core::mem::replace(&mut models[other].content, mine);
+            models[at].content = models[other].content.clone();
+            models[other].content = mine;
         }
         _ => check(acp, table, &models[at]).await?,
     }
@@ -186,121 +192,6 @@ fn local_forms_add_up() {
             b.destroy().await?;
             assert_freed(&acp).await?;
         }
-        acp.finalize().await?;
-        Ok(())
-    });
-}
-
-/// Where memory runs out, a call changes nothing.
-#[test]
-fn without_memory_nothing_changes() {
-    everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
-        let acp = begin(&fabric).await?;
-        if acp.rank().number() == 0 {
-            let (home, full) = (Rank::new(0), Rank::new(1));
-            let refused = Map::<u64, u64>::create(&acp, &[home, full], HEAP / 32, home).await;
-            assert!(matches!(refused, Err(AcpError::HeapExhausted { rank, .. }) if rank == home), "{refused:?}");
-            assert!(matches!(Set::<u64>::create(&acp, &[home], 0, home).await, Err(AcpError::Option(_))));
-            assert!(matches!(Set::<u64>::create(&acp, &[], 1, home).await, Err(AcpError::Option(_))));
-            assert!(matches!(Set::<u64>::create(&acp, &[home], usize::MAX, home).await, Err(AcpError::Option(_))));
-            let nowhere = Set::<u64>::create(&acp, &[home, Rank::new(2)], 4, home).await;
-            assert!(matches!(nowhere, Err(AcpError::NoSuchRank { .. })));
-            assert_freed(&acp).await?;
-            for kind in KINDS {
-                let from = Table::create(&acp, kind, &[home], 3, home).await?;
-                let to = Table::create(&acp, kind, &[full], 4, home).await?;
-                let mut models = [(); 2].map(|()| Model { kind, content: Content::new() });
-                for n in 0..20u8 {
-                    from.insert(&[n, 1], &[n; 30]).await?;
-                    models[0].insert(&[n, 1], &[n; 30]);
-                    to.insert(&[n, 2], &[n; 30]).await?;
-                    models[1].insert(&[n, 2], &[n; 30]);
-                }
-                // Room for one more element, and no second one.
-                let least = acp.malloc(70, full).await?;
-                let mut taken = vec![];
-                for bytes in [1 << 16, 1 << 12, 1 << 8, 16] {
-                    while let Ok(block) = acp.malloc(bytes, full).await {
-                        taken.push(block);
-                    }
-                }
-                let exhausted = |done: Result<()>| {
-                    assert!(matches!(done, Err(AcpError::HeapExhausted { rank, .. }) if rank == full), "{done:?}");
-                };
-                exhausted(to.insert(b"new", &[]).await.map(drop));
-                acp.free(least).await?;
-                exhausted(to.merge(&from).await);
-                exhausted(to.assign(&from).await);
-                exhausted(to.swap(&from).await);
-                exhausted(from.swap(&to).await);
-                for (table, model) in [&from, &to].into_iter().zip(&models) {
-                    assert_eq!(table.content().await?, model.content, "{kind:?}");
-                }
-                // What fits has been moved, slot by slot; nothing is lost.
-                exhausted(to.append(&from).await);
-                let mut all = to.content().await?;
-                for (key, mut values) in from.content().await? {
-                    all.entry(key).or_default().append(&mut values);
-                }
-                let mut both = models[1].clone();
-                both.merge(&models[0]);
-                assert_eq!(all, both.content);
-                assert!(to.insert(b"new", &[]).await?);
-                for block in taken {
-                    acp.free(block).await?;
-                }
-                from.destroy().await?;
-                to.destroy().await?;
-                assert_freed(&acp).await?;
-            }
-        }
-        acp.sync().await?;
-        acp.finalize().await?;
-        Ok(())
-    });
-}
-
-#[test]
-fn types_and_positions_are_checked() {
-    everywhere(1, &async |fabric: Fabric| -> ProgramResult<()> {
-        let acp = begin(&fabric).await?;
-        let me = acp.rank();
-        let map = Map::<str, u64>::create(&acp, &[me], 4, me).await?;
-        assert!(map.insert("one", &1).await? && map.insert("", &0).await?);
-        assert_eq!((map.get("one").await?, map.get("").await?, map.get("two").await?), (Some(1), Some(0), None));
-        // A value is changed where it is.
-        let entry = map.find("one").await?.expect("it is there");
-        acp.fetch(entry.value.offset_by(5)?, Amo::Add(1u64)).await?;
-        assert_eq!(map.get("one").await?, Some(1 + (1 << 40)));
-        let narrow = Map::<str, u32>::from_address(&acp, map.at()).await?;
-        let other = narrow.get("one").await;
-        assert_eq!(other, Err(AcpError::OtherType { address: entry.position.element }));
-        map.remove("one").await?;
-        let gone = AcpError::NoSuchElement { address: entry.position.element };
-        assert_eq!(map.after(entry.position).await, Err(gone.clone()));
-        let mut nowhere = entry.position;
-        nowhere.slot = 4;
-        assert_eq!(map.entry(nowhere).await, Err(gone));
-        let starter = acp.starter(me)?;
-        let none = TableRef { address: starter, ranks: 1, slots: 1 };
-        assert!(matches!(Set::<u64>::from_address(&acp, none).await, Err(AcpError::Damaged { .. })));
-        // A slot whose words are no list.
-        acp.write(starter, &[starter.offset_by(64)?.to_bits()]).await?;
-        acp.write(starter.offset_by(72)?, &[7u64, 7, 7]).await?;
-        let damaged = Set::<u64>::from_address(&acp, none).await?;
-        for _ in 0..2 {
-            assert!(matches!(damaged.insert(&5).await, Err(AcpError::Damaged { .. })));
-        }
-        // A list that leads back to its first element.
-        let element = starter.offset_by(256)?;
-        acp.write(element, &[element.to_bits(), 0, 8, 77]).await?;
-        acp.write(starter.offset_by(72)?, &[element.to_bits(), element.to_bits(), 1]).await?;
-        assert!(damaged.contains(&77).await?);
-        assert!(matches!(damaged.contains(&78).await, Err(AcpError::Damaged { .. })));
-        assert_eq!(TableRef::from_words([0, 1, 1]), None);
-        assert_eq!(TableRef::from_words(map.at().to_words()), Some(map.at()));
-        assert_eq!(map.address(), map.at().address);
-        assert_eq!(GlobalAddress::from_bits(map.at().to_words()[0]), Some(map.address()));
         acp.finalize().await?;
         Ok(())
     });
