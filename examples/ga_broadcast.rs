@@ -1,6 +1,6 @@
 //! A broadcast by copies between other ranks' memory, each ordered behind the one that it needs:
-//! figure 3 of the paper on the ACP library. Rank 0 copies to 1, then from 1 to 2 and from 1 to 3,
-//! and nobody else calls anything but `sync`.
+//! figure 3 of the paper on the ACP library. Rank 0 copies to 1, then from 1 to 2 and from 1 to 3;
+//! the others only wait in `sync`.
 //!
 //! With more ranks the tree goes on: rank r has the message from rank r / 2. Run it between
 //! processes, in virtual time, and with a helper that takes commands from a queue:
@@ -18,44 +18,58 @@ use onesided::{
 use pico_args::Arguments;
 use std::{ffi::OsString, process::ExitCode};
 
-/// Broadcasts rank 0's message of so many bytes.
+/// Broadcasts messages of rank 0, of so many bytes each.
 async fn ga_broadcast(fabric: Fabric, bytes: usize, mode: Mode) -> ProgramResult<()> {
     let acp = Acp::init_with(&fabric, Options::default().mode(mode)).await?;
     let (me, root) = (acp.rank(), Rank::new(0));
-    let message: Vec<u8> = (0..bytes).map(|at| (at % 251) as u8).collect();
 
     // Everybody registers a buffer, and writes its address where all others can find it.
-    let buffer = acp.register(if me == root { message.clone() } else { vec![0; bytes] }, 0)?;
-    acp.store(acp.starter(me)?, acp.address(buffer, 0)?.to_bits()).await?;
+    let buffer = acp.register(vec![0u8; bytes], 0)?;
+    let own = acp.address(buffer, 0)?;
+    acp.store(acp.starter(me)?, own.to_bits()).await?;
     acp.sync().await?;
 
-    if me == root {
-        let mut buffers = Vec::new();
-        for rank in 0..acp.ranks() {
-            let word = acp.load(acp.starter(Rank::new(rank as u32))?).await?;
-            buffers.push(GlobalAddress::from_bits(word).ok_or("a rank without a buffer")?);
+    // With the first message, ranks look up where each other's buffers are.
+    for round in 1..=2 {
+        let message: Vec<u8> = (0..bytes).map(|at| (at % 251 + round) as u8).collect();
+        if me == root {
+            acp.write(own, &message).await?;
+            println!("message {round}:");
+            broadcast(&acp, bytes).await?;
         }
-        let start = fabric.now();
-        let mut copies = Vec::new();
-        for to in 1..buffers.len() {
-            let from = to / 2;
-            let order = if from == 0 { Order::None } else { Order::After(copies[from - 1]) };
-            copies.push(acp.copy(buffers[to], buffers[from], bytes, order).await?);
+        // Who waits here serves: it fetches what it is told to where the network cannot copy by itself.
+        acp.sync().await?;
+        let mut arrived = vec![0; bytes];
+        acp.read(own, &mut arrived).await?;
+        if arrived != message {
+            return Err(format!("message {round} has not arrived whole").into());
         }
-        println!("{} copies of {bytes} bytes issued after {:?}", copies.len(), fabric.now() - start);
-        for (copy, to) in copies.into_iter().zip(1..) {
-            acp.complete(copy).await?;
-            println!("rank {} to rank {to}: complete after {:?}", to / 2, fabric.now() - start);
-        }
+        acp.sync().await?;
     }
-    // Who waits here serves: it fetches what it is told to where the network cannot copy by itself.
-    acp.sync().await?;
-
-    if acp.take::<u8>(buffer).await? != message {
-        return Err("the message has not arrived whole".into());
-    }
-    println!("{me} has the message");
+    println!("{me} has both messages");
     acp.finalize().await?;
+    Ok(())
+}
+
+/// Has the bytes copied along the tree.
+async fn broadcast(acp: &Acp, bytes: usize) -> ProgramResult<()> {
+    let mut buffers = Vec::new();
+    for rank in 0..acp.ranks() {
+        let word = acp.load(acp.starter(Rank::new(rank as u32))?).await?;
+        buffers.push(GlobalAddress::from_bits(word).ok_or("a rank without a buffer")?);
+    }
+    let start = acp.fabric().now();
+    let mut copies = Vec::new();
+    for to in 1..buffers.len() {
+        let from = to / 2;
+        let order = if from == 0 { Order::None } else { Order::After(copies[from - 1]) };
+        copies.push(acp.copy(buffers[to], buffers[from], bytes, order).await?);
+    }
+    println!("  {} copies of {bytes} bytes issued after {:?}", copies.len(), acp.fabric().now() - start);
+    for (copy, to) in copies.into_iter().zip(1..) {
+        acp.complete(copy).await?;
+        println!("  rank {} to rank {to}: complete after {:?}", to / 2, acp.fabric().now() - start);
+    }
     Ok(())
 }
 
