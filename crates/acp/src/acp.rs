@@ -1,8 +1,9 @@
 //! Beginning, end, and who is there.
 
 use crate::{
-    AcpError, GlobalAddress, Options, Result,
+    AcpError, GlobalAddress, Handle, Options, Result,
     address::{MAX_COLOURS, MAX_RANKS, Tag},
+    channel::Channels,
     directory::Resolver,
     shared::Shared,
     starter::Layout,
@@ -12,9 +13,15 @@ use core::{
     convert::Infallible,
     fmt,
     future::Future,
-    sync::atomic::{AtomicU32, Ordering::Relaxed},
+    sync::atomic::{
+        AtomicI64, AtomicU32,
+        Ordering::{Acquire, Relaxed, Release},
+    },
 };
-use rdma_fabric::{Fabric, Group, Pod, Rank, provider::Boxed};
+use rdma_fabric::{
+    Fabric, Group, Pod, Rank, RemoteAddr,
+    provider::{Boxed, Turn},
+};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// One rank's access to the global memory of a job.
@@ -30,6 +37,10 @@ struct Inner {
     fabric: Fabric,
     options: Options,
     state: Shared<State>,
+    /// All operations up to this one are complete, and there is no failure that nobody was told of.
+    /// Written in a turn of `state`.
+    settled: AtomicI64,
+    channels: Shared<Channels>,
     /// This rank, which a reset changes.
     me: AtomicU32,
     /// All ranks; taken out while a collective call is under way.
@@ -68,11 +79,15 @@ impl Acp {
             let layout = Layout::new(&fabric, &options);
             let memory = fabric.alloc_symmetric(layout.bytes()).await?;
             let resolver = Resolver::new(&fabric, layout, memory.key(), None);
+            let table = channel_table(&resolver, fabric.rank())?;
+            let channels = Channels::new(&fabric, fabric.rank(), table, options.channels)?;
+            let channels = Shared::new(options.threads, channels);
             let state = State::new(memory, fabric.rank(), resolver, &options)?;
             let state = Shared::new(options.threads, state);
+            let settled = AtomicI64::new(0);
             world.barrier().await?;
             let (me, world) = (AtomicU32::new(fabric.rank().number()), Mutex::new(Some(world)));
-            Ok(Acp { inner: Arc::new(Inner { fabric, options, state, me, world }) })
+            Ok(Acp { inner: Arc::new(Inner { fabric, options, state, channels, settled, me, world }) })
         });
         started
     }
@@ -138,8 +153,13 @@ impl Acp {
         // What peers still have under way has ended, since they have completed it.
         let memory = fabric.alloc_symmetric(layout.bytes()).await?;
         let resolver = Resolver::new(fabric, layout, memory.key(), places);
+        let table = channel_table(&resolver, rank)?;
+        self.channels(|channels| channels.renew(rank, table))??;
         let begun = State::new(memory, rank, resolver, &self.inner.options)?;
-        let before = self.with(|state| core::mem::replace(state, begun))?;
+        let before = self.with(|state| {
+            self.settle(0);
+            core::mem::replace(state, begun)
+        })?;
         drop(before);
         self.inner.me.store(rank.number(), Relaxed);
         Ok(world.barrier().await?)
@@ -222,6 +242,29 @@ impl Acp {
         Ok(GlobalAddress::new(rank, 0, tag, 0))
     }
 
+    /// Returns whether an operation and all earlier ones are known to be complete.
+    #[inline(always)]
+    pub(crate) fn is_settled(&self, handle: Handle) -> bool {
+        // Acquire: pairs with the release in `settle`, behind what the operations' threads saw.
+        handle.0 <= self.inner.settled.load(Acquire)
+    }
+
+    /// Makes it known that all operations up to this one are complete. Called in a turn.
+    #[inline(always)]
+    pub(crate) fn settle(&self, last: i64) {
+        self.inner.settled.store(last, Release);
+    }
+
+    #[inline(always)]
+    pub(crate) fn enter(&self) -> Result<Turn<'_, State>> {
+        self.inner.state.enter()
+    }
+
+    /// Uses the channels of this rank.
+    pub(crate) fn channels<Out>(&self, used: impl FnOnce(&mut Channels) -> Out) -> Result<Out> {
+        self.inner.channels.with(used)
+    }
+
     #[inline(always)]
     pub(crate) fn with<Out>(&self, used: impl FnOnce(&mut State) -> Out) -> Result<Out> {
         self.inner.state.with(used)
@@ -231,4 +274,10 @@ impl Acp {
     pub(crate) fn try_with<Out>(&self, used: impl FnOnce(&mut State) -> Result<Out>) -> Result<Out> {
         self.inner.state.with(used)?
     }
+}
+
+/// Returns where a rank's table of requests to connect is.
+fn channel_table(memory: &Resolver, rank: Rank) -> Result<RemoteAddr> {
+    let start = memory.layout().area(Tag::CHANNELS).map_or(0, |(start, _)| start);
+    memory.world_at(rank, start)
 }

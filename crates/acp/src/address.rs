@@ -104,8 +104,7 @@ impl GlobalAddress {
     /// Returns what rank and region make together.
     #[inline(always)]
     pub(crate) const fn id(self) -> RegionId {
-        let bits = self.to_bits();
-        RegionId(((bits >> RANK_AT) as u32) << TAG_BITS | (bits >> TAG_AT) as u32 & (MAX_TAGS as u32 - 1))
+        RegionId((self.to_bits() >> TAG_AT) as u32 & !COLOUR_OF_ID)
     }
 
     /// Returns the address `bytes` bytes further on; `None` where it can't be in the same region.
@@ -148,14 +147,17 @@ impl fmt::Display for GlobalAddress {
     }
 }
 
-/// A region of some rank: all of an address except colour and offset.
+/// The bits of a [`RegionId`] where an address has its colour.
+const COLOUR_OF_ID: u32 = (MAX_COLOURS as u32 - 1) << TAG_BITS;
+
+/// A region of some rank: all of an address except colour and offset, whose bits are 0 or left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct RegionId(pub(crate) u32);
 
 impl RegionId {
     /// Returns the address of the first byte.
     pub(crate) fn start(self) -> GlobalAddress {
-        GlobalAddress::new(Rank::new((self.0 >> TAG_BITS) - 1), 0, Tag(self.0 as u8), 0)
+        GlobalAddress::new(Rank::new((self.0 >> (RANK_AT - TAG_AT)) - 1), 0, Tag(self.0 as u8), 0)
     }
 }
 

@@ -131,6 +131,66 @@ pub enum AcpError {
         /// The operation that failed.
         because: Handle,
     },
+    /// A channel needs two ranks.
+    #[error("{rank} has no channel with itself")]
+    SelfChannel {
+        /// The calling rank.
+        rank: Rank,
+    },
+    /// The end of a channel was freed, or is from before a reset.
+    #[error("there is no channel {number}")]
+    NoSuchChannel {
+        /// Its number.
+        number: u64,
+    },
+    /// The end of a channel is not of the kind that the call is for.
+    #[error("channel {number} is not of this kind at this end")]
+    WrongEnd {
+        /// Its number.
+        number: u64,
+    },
+    /// The channel has ended: the peer has freed its end, or has left.
+    #[error("{peer} has disconnected")]
+    Disconnected {
+        /// The rank at the other end.
+        peer: Rank,
+    },
+    /// The segmented buffer is not connected, or not any more.
+    #[error("the segmented buffer is not connected with {peer}")]
+    NotConnected {
+        /// The rank at the other side.
+        peer: Rank,
+    },
+    /// The segmented buffer has to be disconnected first.
+    #[error("the segmented buffer is still connected with {peer}")]
+    StillConnected {
+        /// The rank at the other side.
+        peer: Rank,
+    },
+    /// The source has no free segment, or the destination has none to take.
+    #[error("the segmented buffer shared with {peer} has no segment for this")]
+    NoSegment {
+        /// The rank at the other side.
+        peer: Rank,
+    },
+    /// The two sides of a segmented buffer were created with different segments.
+    #[error(transparent)]
+    SegmentsDiffer(Box<SegmentsDiffer>),
+}
+
+/// The segments of the two sides of a segmented buffer: bytes of each, and how many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "there are {} segments of {} bytes here, and {} of {} at {peer}",
+    .here.1, .here.0, .there.1, .there.0
+)]
+pub struct SegmentsDiffer {
+    /// The rank at the other side.
+    pub peer: Rank,
+    /// At this side.
+    pub here: (u64, u64),
+    /// At the other side.
+    pub there: (u64, u64),
 }
 
 /// Bytes that are not all inside their region.

@@ -71,6 +71,41 @@
 //!
 //! `docs/systems/acp.md` in the repository has the protocols, and the call here for each C function.
 //!
+//! [`GlobalPtr`], [`GlobalSlice`] and [`GlobalAtomic`] are the same addresses with a type.
+//!
+//! ```
+//! use acp::{Acp, GlobalSlice, Order};
+//! use rdma_fabric::{Fabric, ProgramResult, Rank};
+//!
+//! async fn rank(fabric: Fabric) -> ProgramResult<()> {
+//!     let acp = Acp::init(&fabric).await?;
+//!     let me = acp.rank().number();
+//!     // Each rank lends some memory, and says where it is in its starter memory.
+//!     let lent: GlobalSlice<u64> = acp.allocate_slice(4, 0)?;
+//!     acp.starter_slice::<[u64; 2]>(acp.rank())?.at(0)?.write(&acp, lent.to_words()).await?;
+//!     acp.sync().await?;
+//!     if me == 0 {
+//!         // Rank 0 has rank 1's memory filled, and then copied on to rank 2, whoever carries it out.
+//!         let mut there = Vec::new();
+//!         for rank in 1..3 {
+//!             let words = acp.starter_slice::<[u64; 2]>(Rank::new(rank))?.at(0)?.read(&acp).await?;
+//!             there.push(GlobalSlice::<u64>::from_words(words).ok_or("no slice")?);
+//!         }
+//!         lent.write(&acp, &[1, 2, 3, 4]).await?;
+//!         let first = lent.copy_to(&acp, there[0], Order::None).await?;
+//!         let second = there[0].copy_to(&acp, there[1], first).await?;
+//!         acp.complete(second).await?;
+//!         assert_eq!(there[1].at(3)?.as_atomic().fetch_add(&acp, 10).await?, 4);
+//!     }
+//!     acp.sync().await?;
+//!     let last = if me == 2 { 14 } else { 4 };
+//!     assert_eq!(lent.to_vec(&acp).await?, [1, 2, 3, last]);
+//!     Ok(acp.finalize().await?)
+//! }
+//!
+//! tofu2_sim::shm::Threads::new(3).run(&rank).unwrap();
+//! ```
+//!
 //! # Source
 //! T. Nose, Y. Ajima, K. Saga, N. Shida, S. Sumimoto: Performance optimisation of the ACP library
 //! (IPSJ 2015-HPC-150); the interface of ACP 3.0.
@@ -80,6 +115,8 @@
 mod acp;
 mod address;
 mod amo;
+mod channel;
+mod completion;
 mod container;
 mod delegation;
 mod directory;
@@ -96,16 +133,19 @@ mod shared;
 mod soon;
 mod starter;
 mod state;
+mod typed;
 mod values;
 
 pub use acp::Acp;
 pub use address::{GlobalAddress, MAX_COLOURS, MAX_RANKS, MAX_REGION_BYTES};
+pub use channel::{Arrival, ChannelOptions, Outcome, Receiver, Request, SegmentDestination, SegmentSource, Sender};
 pub use container::{
     Arrangement, Circular, Cursor, Deque, Entry, Iter, Linear, List, ListIter, ListPosition, Map, Multimap, Multiset,
     Position, Sequence, Set, Stored, Striping, TableRef, Vector, WorkSpace,
 };
-pub use error::{AcpError, OptionError, OutOfBounds, Result};
+pub use error::{AcpError, OptionError, OutOfBounds, Result, SegmentsDiffer};
 pub use memory::{Key, RegisterError};
 pub use options::{Atomics, Mode, Options, Threads};
 pub use order::{Handle, Order};
 pub use queue::EntryState;
+pub use typed::{GlobalAtomic, GlobalPtr, GlobalSlice, Link};

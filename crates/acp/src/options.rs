@@ -1,7 +1,7 @@
 //! How a job uses global addresses.
 
 use crate::{
-    AcpError, Result,
+    AcpError, ChannelOptions, Result,
     address::{MAX_TAGS, Tag},
 };
 
@@ -11,7 +11,8 @@ const MOST: usize = 4 << 30;
 /// Who calls one rank's [`Acp`](crate::Acp).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Threads {
-    /// The thread that made it. Any other gets [`AcpError::OtherThread`].
+    /// The thread that made it. Any other gets [`AcpError::OtherThread`], unless it only waits for
+    /// what is known to be complete.
     #[default]
     One,
     /// Any thread, any number at a time: each call takes a lock.
@@ -60,6 +61,8 @@ pub struct Options {
     pub depth: usize,
     /// Who calls.
     pub threads: Threads,
+    /// The sizes of channels.
+    pub channels: ChannelOptions,
     /// Who carries out the operations.
     pub mode: Mode,
     /// In [`Mode::CommandQueue`]: whether the program posts an operation itself if no command is
@@ -83,6 +86,7 @@ impl Default for Options {
             regions: 64,
             depth: 4096,
             threads: Threads::One,
+            channels: ChannelOptions::default(),
             mode: Mode::Direct,
             bypass: false,
             prepared: false,
@@ -103,7 +107,7 @@ macro_rules! setters {
 }
 
 impl Options {
-    setters!(starter_bytes: usize, heap_bytes: usize, channel_bytes: usize, regions: usize, depth: usize, threads: Threads, mode: Mode, bypass: bool, prepared: bool, atomics: Atomics);
+    setters!(starter_bytes: usize, heap_bytes: usize, channel_bytes: usize, regions: usize, depth: usize, threads: Threads, mode: Mode, bypass: bool, prepared: bool, atomics: Atomics, channels: ChannelOptions);
 
     /// The most regions that programs can register.
     const MOST_REGIONS: usize = MAX_TAGS - Tag::FIRST_FREE as usize;
@@ -122,7 +126,7 @@ impl Options {
             Options { channel_bytes, .. } if channel_bytes > MOST => {
                 bad("channel_bytes", "at most 4 GiB", channel_bytes)
             }
-            good => Ok(good),
+            good => good.channels.check(good.channel_bytes).map(|()| good),
         }
     }
 }

@@ -35,31 +35,56 @@ pub enum Order {
     After(Handle),
 }
 
+impl Order {
+    /// Returns what the C interface means by this number: 0 is [`Order::None`], -1 (all bits set)
+    /// [`Order::All`], -2 [`Order::Continue`], and every other one [`Order::After`] the operation
+    /// with it; no operation has a negative number.
+    #[inline]
+    pub const fn from_raw(raw: i64) -> Self {
+        match raw {
+            0 => Order::None,
+            -1 => Order::All,
+            -2 => Order::Continue,
+            number => Order::After(Handle(number)),
+        }
+    }
+
+    /// Returns the number by which the C interface means this order. The inverse of
+    /// [`Order::from_raw`], except that to wait for an operation that can't exist is to wait for
+    /// nothing.
+    #[inline]
+    pub const fn to_raw(self) -> i64 {
+        match self {
+            Order::None => 0,
+            Order::All => -1,
+            Order::Continue => -2,
+            Order::After(Handle(number)) if number > 0 => number,
+            Order::After(_) => 0,
+        }
+    }
+}
+
 impl From<Handle> for Order {
     fn from(handle: Handle) -> Self {
         Order::After(handle)
     }
 }
 
-impl Order {
-    /// Returns the order of the C interface: 0 waits for nothing, −1 for all, −2 continues, and any
-    /// other number is a handle's.
-    pub const fn from_raw(order: i64) -> Self {
-        match order {
-            0 => Order::None,
-            -1 => Order::All,
-            -2 => Order::Continue,
-            handle => Order::After(Handle(handle)),
-        }
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-    /// Returns the number of the C interface that stands for this order.
-    pub const fn to_raw(self) -> i64 {
-        match self {
-            Order::None => 0,
-            Order::All => -1,
-            Order::Continue => -2,
-            Order::After(handle) => handle.0,
+    #[test]
+    fn raw_numbers_are_those_of_the_c_interface() {
+        let orders = [(0, Order::None), (-1, Order::All), (-2, Order::Continue), (7, Order::After(Handle(7)))];
+        for (raw, order) in orders {
+            assert_eq!((Order::from_raw(raw), order.to_raw()), (order, raw));
         }
+        assert_eq!(Order::from_raw(-3), Order::After(Handle(-3)));
+        for none in [0, -1, -2, i64::MIN] {
+            assert_eq!(Order::After(Handle(none)).to_raw(), 0, "{none}");
+        }
+        assert_eq!((Handle(i64::MAX).number(), Handle::from_number(5)), (i64::MAX, Handle(5)));
+        assert_eq!(size_of::<Order>(), 16);
     }
 }

@@ -1,21 +1,28 @@
 //! State that one thread uses, or any.
 
 use crate::{AcpError, Result, Threads};
-use core::cell::RefCell;
-use rdma_fabric::provider::OneThread;
-use std::sync::{Mutex, PoisonError};
+use rdma_fabric::provider::{Turn, TurnCell};
 
 #[derive(Debug)]
-pub(crate) enum Shared<T> {
-    One(OneThread<RefCell<T>>),
-    Many(Mutex<T>),
-}
+pub(crate) struct Shared<T>(TurnCell<T>);
 
 impl<T> Shared<T> {
     pub(crate) fn new(threads: Threads, value: T) -> Self {
-        match threads {
-            Threads::One => Shared::One(OneThread::new(RefCell::new(value))),
-            Threads::Many => Shared::Many(Mutex::new(value)),
+        Shared(match threads {
+            Threads::One => TurnCell::of_this_thread(value),
+            Threads::Many => TurnCell::of_any_thread(value),
+        })
+    }
+
+    /// Uses the state until the turn is dropped, and does not come back here before.
+    ///
+    /// # Errors
+    /// [`AcpError::OtherThread`].
+    #[inline(always)]
+    pub(crate) fn enter(&self) -> Result<Turn<'_, T>> {
+        match self.0.enter() {
+            Some(turn) => Ok(turn),
+            None => Err(AcpError::OtherThread),
         }
     }
 
@@ -25,13 +32,6 @@ impl<T> Shared<T> {
     /// [`AcpError::OtherThread`].
     #[inline(always)]
     pub(crate) fn with<Out>(&self, used: impl FnOnce(&mut T) -> Out) -> Result<Out> {
-        match self {
-            Shared::One(state) => match OneThread::get(state) {
-                Some(state) => Ok(used(&mut state.borrow_mut())),
-                None => Err(AcpError::OtherThread),
-            },
-            // Consistent between statements, whatever panics.
-            Shared::Many(state) => Ok(used(&mut state.lock().unwrap_or_else(PoisonError::into_inner))),
-        }
+        self.enter().map(|mut turn| used(&mut turn))
     }
 }

@@ -1,8 +1,14 @@
 //! Reading, writing and changing global memory by value.
 
-use crate::{Acp, AcpError, GlobalAddress, Result, soon::soon};
-use core::future::Future;
-use rdma_fabric::{Amo, AtomicWord, Fabric, FabricError, Pod, RemoteSpan, join, provider::SHORT};
+use crate::{
+    Acp, AcpError, GlobalAddress, Result,
+    soon::{Call, soon},
+};
+use core::{future::Future, marker::PhantomData};
+use rdma_fabric::{
+    Amo, AtomicWord, Fabric, FabricError, Pod, RemoteSpan, join,
+    provider::{Boxed, SHORT},
+};
 
 /// Access by value, awaited in place. It stands outside the order of [`Acp::copy`] and
 /// [`Acp::atomic`]: each call ends when its effect is visible.
@@ -16,7 +22,7 @@ impl Acp {
     #[inline]
     pub async fn read<T: Pod>(&self, from: GlobalAddress, into: &mut [T]) -> Result<()> {
         let into = bytemuck::cast_slice_mut(into);
-        if self.read_now(from, into)? { Ok(()) } else { Box::pin(self.read_later(from, into)).await }
+        if self.read_now(from, into) { Ok(()) } else { Box::pin(self.read_later(from, into)).await }
     }
 
     /// Writes elements from an address of any rank on.
@@ -26,30 +32,16 @@ impl Acp {
     #[inline]
     pub async fn write<T: Pod>(&self, to: GlobalAddress, from: &[T]) -> Result<()> {
         let from = bytemuck::cast_slice(from);
-        if self.write_now(to, from)? { Ok(()) } else { Box::pin(self.write_later(to, from)).await }
+        if self.write_now(to, from) { Ok(()) } else { Box::pin(self.write_later(to, from)).await }
     }
 
     /// Reads the word at an address of any rank, whole.
     ///
     /// # Errors
     /// As [`Acp::fetch`].
-    #[inline]
+    #[inline(always)]
     pub fn load<W: AtomicWord>(&self, from: GlobalAddress) -> impl Future<Output = Result<W>> {
-        soon(
-            move || {
-                self.with(|state| {
-                    let word = state.memory.word_at::<W>(from).ok()?;
-                    self.fabric().get_word_now(&word)
-                })
-                .transpose()
-            },
-            move || {
-                Box::pin(self.retried([from], move || async move {
-                    let word = self.word::<W>(from).await?;
-                    Ok(self.fabric().get_word(&word).await?)
-                }))
-            },
-        )
+        soon(Load { acp: self, from, value: PhantomData })
     }
 
     /// Writes the word at an address of any rank, whole.
@@ -69,20 +61,9 @@ impl Acp {
     ///
     /// # Errors
     /// As [`Acp::read`], and [`AcpError::Misaligned`].
-    #[inline]
+    #[inline(always)]
     pub fn fetch<W: AtomicWord>(&self, word: GlobalAddress, amo: Amo<W>) -> impl Future<Output = Result<W>> {
-        soon(
-            move || self.fetch_now(word, amo),
-            move || {
-                Box::pin(self.retried([word], move || async move {
-                    if self.delegates_atomics() {
-                        return self.delegated_fetch(word, amo).await;
-                    }
-                    let word = self.word::<W>(word).await?;
-                    Ok(self.fabric().atomic(&word, amo).await?)
-                }))
-            },
-        )
+        soon(Fetch { acp: self, word, amo })
     }
 
     /// Changes a word directly; returns `None` where only [`Acp::fetch`] can.
@@ -125,27 +106,30 @@ impl Acp {
     }
 
     /// Reads directly; returns whether that was possible.
-    #[inline]
-    fn read_now(&self, from: GlobalAddress, into: &mut [u8]) -> Result<bool> {
-        self.with(|state| {
-            let Ok(from) = state.memory.bytes_at(from, into.len()) else { return false };
-            into.len() <= SHORT
-                && from.place().admits(into.len())
-                && join::now(self.fabric().get_slice(&from, into)) == Some(Ok(()))
-        })
+    #[inline(always)]
+    fn read_now(&self, from: GlobalAddress, into: &mut [u8]) -> bool {
+        let Ok(state) = self.enter() else { return false };
+        let Some((span, offset)) = state.memory.near(from) else { return false };
+        let Ok(from) = span.part_as::<u8>(offset, into.len()) else { return false };
+        into.len() <= SHORT
+            && from.place().admits(into.len())
+            && join::now(self.fabric().get_slice(&from, into)) == Some(Ok(()))
     }
 
     /// Writes directly; returns whether that was possible.
-    #[inline]
-    fn write_now(&self, to: GlobalAddress, from: &[u8]) -> Result<bool> {
-        self.with(|state| {
-            let Ok(to) = state.memory.bytes_at(to, from.len()) else { return false };
-            let fabric = self.fabric();
-            from.len() <= SHORT
-                && to.place().admits(from.len())
-                && join::now(fabric.put_slice(&to, from)) == Some(Ok(()))
-                && join::now(fabric.flush(to.rank())) == Some(Ok(()))
-        })
+    #[inline(always)]
+    fn write_now(&self, to: GlobalAddress, from: &[u8]) -> bool {
+        let Ok(state) = self.enter() else { return false };
+        let Some((span, offset)) = state.memory.near(to) else { return false };
+        let Ok(to) = span.part_as::<u8>(offset, from.len()) else { return false };
+        let put = from.len() <= SHORT
+            && to.place().admits(from.len())
+            && join::now(self.fabric().put_slice(&to, from)) == Some(Ok(()));
+        // Where the place admits it, the put was direct.
+        if put {
+            self.fabric().barrier();
+        }
+        put
     }
 
     async fn read_later(&self, from: GlobalAddress, into: &mut [u8]) -> Result<()> {
@@ -183,4 +167,57 @@ impl Acp {
 async fn put_visibly(fabric: &Fabric, to: &RemoteSpan<u8>, from: &[u8]) -> Result<(), FabricError> {
     fabric.put_slice(to, from).await?;
     fabric.flush(to.rank()).await
+}
+
+struct Load<'a, W> {
+    acp: &'a Acp,
+    from: GlobalAddress,
+    value: PhantomData<W>,
+}
+
+impl<'a, W: AtomicWord> Call<'a> for Load<'a, W> {
+    type Out = W;
+
+    #[inline(always)]
+    fn now(&self) -> Option<W> {
+        let state = self.acp.enter().ok()?;
+        let (span, offset) = state.memory.near(self.from)?;
+        self.acp.fabric().get_word_at(span, offset)
+    }
+
+    fn later(self) -> Boxed<'a, Result<W>> {
+        let Load { acp, from, .. } = self;
+        Box::pin(acp.retried([from], move || async move {
+            let word = acp.word::<W>(from).await?;
+            Ok(acp.fabric().get_word(&word).await?)
+        }))
+    }
+}
+
+struct Fetch<'a, W> {
+    acp: &'a Acp,
+    word: GlobalAddress,
+    amo: Amo<W>,
+}
+
+impl<'a, W: AtomicWord> Call<'a> for Fetch<'a, W> {
+    type Out = W;
+
+    #[inline(always)]
+    fn now(&self) -> Option<W> {
+        let state = self.acp.enter().ok()?;
+        let (span, offset) = state.memory.near(self.word)?;
+        self.acp.fabric().atomic_at(span, offset, self.amo)
+    }
+
+    fn later(self) -> Boxed<'a, Result<W>> {
+        let Fetch { acp, word, amo } = self;
+        Box::pin(acp.retried([word], move || async move {
+            if acp.delegates_atomics() {
+                return acp.delegated_fetch(word, amo).await;
+            }
+            let word = acp.word::<W>(word).await?;
+            Ok(acp.fabric().atomic(&word, amo).await?)
+        }))
+    }
 }

@@ -18,7 +18,7 @@ impl Acp {
         }
         self.retried([to, from], move || async move {
             let (to, from) = (self.span(to, bytes).await?, self.span(from, bytes).await?);
-            engine::copy(self.fabric(), to, from, false).await
+            engine::copy(self.fabric(), to, from).await
         })
         .await
     }

@@ -1,14 +1,9 @@
-//! What this rank's calls have to do with delegation: they ask others, and serve them while they
-//! wait.
+//! Calls that ask other ranks to carry something out.
 
 use super::{Request, ask, is_atomic_delegated};
 use crate::{
     Acp, GlobalAddress, Handle, Order, Result,
     engine::{Flight, Kind, Pair, change_by_cpu, of_reply, storing_reply},
-};
-use core::{
-    future::{Future, poll_fn},
-    pin::pin,
 };
 use rdma_fabric::{Amo, AtomicWord, provider::Boxed};
 
@@ -16,24 +11,6 @@ impl Acp {
     /// Returns whether atomics are carried out by the CPU of the word's rank.
     pub(crate) fn delegates_atomics(&self) -> bool {
         is_atomic_delegated(self.fabric(), self.options())
-    }
-
-    /// Awaits something; meanwhile makes progress with this rank's operations, and serves other
-    /// ranks where the network leaves something to them.
-    pub(crate) async fn while_serving<F: Future>(&self, future: F) -> F::Output {
-        let mut future = pin!(future);
-        poll_fn(|cx| {
-            let poll = future.as_mut().poll(cx);
-            if poll.is_pending() {
-                // On another thread than its own it can't have been called at all.
-                let _ = self.with(|state| {
-                    while state.engine.len() > 0 && state.engine.poll_front(cx).is_ready() {}
-                    state.poll_server(cx);
-                });
-            }
-            poll
-        })
-        .await
     }
 
     /// Has a copy between other ranks' memory carried out by the destination's rank.
@@ -75,7 +52,7 @@ impl Acp {
         }
         let request = Request::Atomic { word: address, width: W::BYTES as u8, amo: amo.to_bits() };
         let asked = loop {
-            match self.asked(request, false)? {
+            match self.asked(request)? {
                 Some(asked) => break asked,
                 None => self.one_fewer().await?,
             }
@@ -84,9 +61,9 @@ impl Acp {
     }
 
     /// Prepares a request; `None` if as many as possible are under way.
-    fn asked(&self, request: Request, flush_first: bool) -> Result<Option<Boxed<'static, Result<u64>>>> {
+    fn asked(&self, request: Request) -> Result<Option<Boxed<'static, Result<u64>>>> {
         self.try_with(|state| match state.replies.take() {
-            Some(reply) => ask(&state.memory, state.me, request, reply, flush_first).map(Some),
+            Some(reply) => ask(&state.memory, state.me, request, reply).map(Some),
             None => Ok(None),
         })
     }
@@ -101,9 +78,8 @@ impl Acp {
         let kind = Kind::Delegated { pair, server: request.server().number() };
         loop {
             self.room().await?;
-            let flush_first = self.with(|state| state.engine.must_flush(self.fabric(), order))?;
-            if let Some(asked) = self.asked(request, flush_first)? {
-                return self.with(|state| state.engine.issue(kind, flight(asked), order));
+            if let Some(asked) = self.asked(request)? {
+                return self.with(|state| state.engine.issue(self.fabric(), kind, flight(asked), order));
             }
             self.one_fewer().await?;
         }

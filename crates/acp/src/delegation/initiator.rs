@@ -101,7 +101,6 @@ pub(crate) fn ask(
     me: Rank,
     request: Request,
     mut reply: Reply,
-    flush_first: bool,
 ) -> Result<Boxed<'static, Result<u64>>> {
     let (fabric, layout) = (memory.fabric().clone(), memory.layout());
     let (at, slots) = (memory.world_at(request.server(), layout.delegation())?, layout.slots());
@@ -109,9 +108,6 @@ pub(crate) fn ask(
     let status = fabric.local_word::<u64>(own)?;
     let value = fabric.local_word::<u64>(RemoteAddr { offset: own.offset + 8, ..own })?;
     Ok(Box::pin(async move {
-        if flush_first {
-            fabric.flush_all().await?;
-        }
         reply.turn(&fabric, at.rank).await;
         let to = ReplyTo { rank: fabric.rank(), place: reply.place, number: reply.number };
         let words = request.to_words(to);

@@ -135,7 +135,7 @@ impl Server {
             Request::Copy { to, from, bytes } => {
                 let bytes = usize::try_from(bytes).map_err(|_| AcpError::out_of_bounds(from, bytes, 0))?;
                 let (to, from) = (self.memory.span(to, bytes).await?, self.memory.span(from, bytes).await?);
-                let copy = engine::copy(&self.fabric, to, from, false);
+                let copy = engine::copy(&self.fabric, to, from);
                 Ok(Box::pin(async move { copy.await.map(|()| 0) }))
             }
             Request::Atomic { word, width: 4, amo } => self.atomic::<u32>(word, amo).await,

@@ -124,15 +124,19 @@ impl Resolver {
         explained
     }
 
-    /// Returns the `bytes` bytes at an address whose region is resolved.
+    /// Returns the region of an address, if it is resolved, and the offset in it.
     #[inline(always)]
+    pub(crate) fn near(&self, address: GlobalAddress) -> Option<(&RemoteSpan<u8>, usize)> {
+        Some((self.cache.span(address.id())?, address.offset() as usize))
+    }
+
+    /// Returns the `bytes` bytes at an address whose region is resolved.
     pub(crate) fn bytes_at(&self, address: GlobalAddress, bytes: usize) -> Result<Part<'_, RemoteSpan<u8>>> {
         let whole = self.cache.span(address.id()).ok_or(AcpError::NoSuchRegion { address })?;
         whole.part_as(address.offset() as usize, bytes).map_err(|_| outside(address, bytes as u64, whole))
     }
 
     /// Returns the word at an address whose region is resolved.
-    #[inline(always)]
     pub(crate) fn word_at<W: AtomicWord>(&self, address: GlobalAddress) -> Result<Part<'_, RemoteWord<W>>> {
         let whole = self.cache.span(address.id()).ok_or(AcpError::NoSuchRegion { address })?;
         whole.word_at(address.offset() as usize).map_err(|error| match error {

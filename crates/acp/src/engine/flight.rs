@@ -7,12 +7,9 @@ use rdma_fabric::{Amo, AtomicWord, Fabric, RemoteSpan, RemoteWord, op, provider:
 pub(crate) type Flight = Boxed<'static, Result<()>>;
 
 /// Copies between two spans of one length.
-pub(crate) fn copy(fabric: &Fabric, to: RemoteSpan<u8>, from: RemoteSpan<u8>, flush_first: bool) -> Flight {
+pub(crate) fn copy(fabric: &Fabric, to: RemoteSpan<u8>, from: RemoteSpan<u8>) -> Flight {
     let fabric = fabric.clone();
     Box::pin(async move {
-        if flush_first {
-            fabric.flush_all().await?;
-        }
         fabric.copy(&to, &from).await?;
         if to.rank() != fabric.rank() {
             fabric.flush(to.rank()).await?;
@@ -22,18 +19,9 @@ pub(crate) fn copy(fabric: &Fabric, to: RemoteSpan<u8>, from: RemoteSpan<u8>, fl
 }
 
 /// Changes a word, and stores what it was before in own memory.
-pub(crate) fn atomic<W: AtomicWord>(
-    fabric: &Fabric,
-    to: RemoteWord<W>,
-    word: RemoteWord<W>,
-    amo: Amo<W>,
-    flush_first: bool,
-) -> Flight {
+pub(crate) fn atomic<W: AtomicWord>(fabric: &Fabric, to: RemoteWord<W>, word: RemoteWord<W>, amo: Amo<W>) -> Flight {
     let fabric = fabric.clone();
     Box::pin(async move {
-        if flush_first {
-            fabric.flush_all().await?;
-        }
         let before = fabric.post(op::Atomic { word: &word, amo }).await?.await?;
         let own = fabric.local_word::<W>(to.addr())?;
         Ok(fabric.store(&own, before)?)
@@ -47,13 +35,9 @@ pub(crate) fn atomic_by_cpu<W: AtomicWord>(
     to: RemoteWord<W>,
     word: RemoteWord<W>,
     amo: Amo<W>,
-    flush_first: bool,
 ) -> Flight {
     let fabric = fabric.clone();
     Box::pin(async move {
-        if flush_first {
-            fabric.flush_all().await?;
-        }
         let before = change_by_cpu(&fabric, &word, amo)?;
         let own = fabric.local_word::<W>(to.addr())?;
         Ok(fabric.store(&own, before)?)

@@ -7,19 +7,18 @@
 
 mod delegated;
 mod flight;
+mod kind;
 
 pub(crate) use flight::{Flight, atomic, atomic_by_cpu, change_by_cpu, copy, of_reply, storing_reply};
+pub(crate) use kind::{Kind, Pair};
 
 use crate::{AcpError, Handle, Order, Result};
 use core::task::{Context, Poll, Waker};
-use rdma_fabric::{Fabric, join, provider::Boxed};
+use rdma_fabric::Fabric;
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BinaryHeap, VecDeque},
 };
-
-/// From which rank to which a copy goes.
-pub(crate) type Pair = (u32, u32);
 
 #[derive(Default)]
 pub(crate) struct Engine {
@@ -28,10 +27,8 @@ pub(crate) struct Engine {
     /// All operations up to this one are over; those that were over when they were posted may not
     /// be visible yet.
     over: i64,
-    /// Whether something that was over when it was posted has not been flushed since.
-    unflushed: bool,
-    /// A flush that did not end at once.
-    flush: Option<Boxed<'static, Result<()>>>,
+    /// Whether something was put directly since the last barrier.
+    unseen: bool,
     /// The operations after `over`, in order.
     pending: VecDeque<Stage>,
     /// Of those that have not started, what each waits for, and its number.
@@ -59,33 +56,59 @@ enum Stage {
     Over,
 }
 
-/// What an operation is, as far as its order matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// A copy of this pair.
-    Copy(Pair),
-    /// What another rank carries out: an atomic, or a copy of this pair.
-    Delegated {
-        pair: Option<Pair>,
-        server: u32,
-    },
-    Atomic,
-}
-
 impl Engine {
-    /// Returns whether an operation of this order may be posted at once, and is then over in order.
+    /// Returns whether an operation of this order may be posted at once, and is then over in order:
+    /// nothing is pending. What it waits for is visible then.
     #[inline(always)]
-    pub(crate) fn is_idle(&self, order: Order) -> bool {
-        self.pending.is_empty() && (!self.unflushed || matches!(order, Order::None))
+    pub(crate) fn may_start(&mut self, fabric: &Fabric, order: Order) -> bool {
+        self.pending.is_empty() && {
+            self.show_before(fabric, order);
+            true
+        }
+    }
+
+    /// Makes visible what an operation of this order waits for and was over when it was posted.
+    #[inline(always)]
+    fn show_before(&mut self, fabric: &Fabric, order: Order) {
+        if !matches!(order, Order::None) {
+            self.show(fabric);
+        }
+    }
+
+    /// Makes visible what was over when it was posted: it was put directly, by this thread or in an
+    /// earlier turn of another one, which ended by a store after those of the puts.
+    #[inline(always)]
+    fn show(&mut self, fabric: &Fabric) {
+        if self.unseen {
+            fabric.barrier();
+            self.unseen = false;
+        }
+    }
+
+    /// Completes at once everything that was issued, if nothing is pending and no failure is to be
+    /// reported; returns the last operation.
+    #[inline(always)]
+    pub(crate) fn complete_now(&mut self, fabric: &Fabric) -> Option<i64> {
+        if !self.pending.is_empty() || !self.failed.is_empty() {
+            return None;
+        }
+        self.show(fabric);
+        Some(self.over)
+    }
+
+    /// Returns whether everything that is over is visible, and every failure was reported.
+    #[inline(always)]
+    pub(crate) fn is_settled(&self) -> bool {
+        !self.unseen && self.failed.is_empty()
     }
 
     /// Counts an operation that was over when it was posted, with nothing before it. `put` says
-    /// whether it must be flushed to be visible.
+    /// whether it needs a barrier to be visible.
     #[inline(always)]
     pub(crate) fn count_over(&mut self, put: bool) -> Handle {
         self.issued += 1;
         self.over = self.issued;
-        self.unflushed |= put;
+        self.unseen |= put;
         self.last = None;
         Handle(self.issued)
     }
@@ -122,7 +145,8 @@ impl Engine {
     }
 
     /// Takes an operation and starts it, unless it has to wait.
-    pub(crate) fn issue(&mut self, kind: Kind, flight: Flight, order: Order) -> Handle {
+    pub(crate) fn issue(&mut self, fabric: &Fabric, kind: Kind, flight: Flight, order: Order) -> Handle {
+        self.show_before(fabric, order);
         let mut after = self.last_of(order);
         let mut inherited = 0;
         let pair = match kind {
@@ -162,15 +186,6 @@ impl Engine {
         Handle(id)
     }
 
-    /// Returns whether an operation of this order must flush before it starts: something that it
-    /// waits for was over when it was posted, and may not be visible yet.
-    pub(crate) fn must_flush(&mut self, fabric: &Fabric, order: Order) -> bool {
-        if self.unflushed && !matches!(order, Order::None) && join::now(fabric.flush_all()) == Some(Ok(())) {
-            self.unflushed = false;
-        }
-        self.unflushed && !matches!(order, Order::None)
-    }
-
     /// Starts an operation: posts it, and sees whether it is over.
     fn start(&mut self, id: i64, stage: &mut Stage) {
         if let Stage::Waiting(mut flight) = core::mem::replace(stage, Stage::Over) {
@@ -185,7 +200,7 @@ impl Engine {
 
     /// Notes a failure. What waits for the operation will not start.
     #[cold]
-    fn fail(&mut self, id: i64, error: AcpError) {
+    pub(crate) fn fail(&mut self, id: i64, error: AcpError) {
         let first = self.over + 1;
         for Reverse((after, waiting)) in core::mem::take(&mut self.waiting) {
             if after < id {
@@ -231,8 +246,13 @@ impl Engine {
                 self.pending[at] = taken;
             }
         }
-        self.wakers.drain(..).for_each(Waker::wake);
+        self.wake();
         Poll::Ready(())
+    }
+
+    /// Wakes all tasks that wait.
+    pub(crate) fn wake(&mut self) {
+        self.wakers.drain(..).for_each(Waker::wake);
     }
 
     /// Makes progress until all operations up to `until` are complete; reports the first failure
@@ -244,37 +264,10 @@ impl Engine {
                 return Poll::Pending;
             }
         }
-        if self.unflushed && until > 0 && join::now(fabric.flush_all()) != Some(Ok(())) {
-            let fabric = fabric.clone();
-            let flush = self.flush.get_or_insert_with(|| Box::pin(async move { Ok(fabric.flush_all().await?) }));
-            match flush.as_mut().poll(cx) {
-                Poll::Pending => {
-                    self.remember(cx);
-                    return Poll::Pending;
-                }
-                Poll::Ready(flushed) => {
-                    (self.flush, self.unflushed) = (None, false);
-                    flushed?;
-                }
-            }
+        if until > 0 {
+            self.show(fabric);
         }
-        self.unflushed &= until == 0;
         Poll::Ready(self.report(until))
-    }
-
-    /// Returns that all operations that a `limit` includes are complete, if that needs no wait.
-    #[inline(always)]
-    pub(crate) fn complete_now(&mut self, fabric: &Fabric, limit: Order) -> Option<Result<()>> {
-        if !self.pending.is_empty() || !self.failed.is_empty() {
-            return None;
-        }
-        if self.unflushed && self.last_of(limit) > 0 {
-            if join::now(fabric.flush_all()) != Some(Ok(())) {
-                return None;
-            }
-            self.unflushed = false;
-        }
-        Some(Ok(()))
     }
 
     /// Makes progress until fewer than `depth` operations are under way.

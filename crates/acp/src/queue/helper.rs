@@ -160,7 +160,7 @@ impl Helper {
             flight: Box::pin(ready(Err(error))),
             state: EntryState::Finished,
         });
-        self.engine.issue(kind, flight, order);
+        self.engine.issue(&self.fabric, kind, flight, order);
         if self.engine.is_held_up() {
             self.shared.ring.set(number, EntryState::Order);
             self.held_up = Some((number, state));
@@ -183,12 +183,12 @@ impl Helper {
         let pair = (from.rank().number(), to.rank().number());
         let is_own = |address: GlobalAddress| address.rank() == self.me;
         if is_own(to) && is_own(from) {
-            let flight = engine::copy(&self.fabric, to_span, from_span, false);
+            let flight = engine::copy(&self.fabric, to_span, from_span);
             return Ok(Prepared { kind: Kind::Copy(pair), flight, state: EntryState::Finished });
         }
         self.charge_network().await;
         if is_own(to) || is_own(from) || self.fabric.caps().third_party_copy {
-            let flight = engine::copy(&self.fabric, to_span, from_span, false);
+            let flight = engine::copy(&self.fabric, to_span, from_span);
             return Ok(Prepared { kind: Kind::Copy(pair), flight, state: EntryState::Executing });
         }
         let asked = self.asked(Request::Copy { to, from, bytes: bytes as u64 }).await?;
@@ -200,7 +200,7 @@ impl Helper {
     async fn asked(&mut self, request: Request) -> Result<Boxed<'static, Result<u64>>> {
         loop {
             match self.replies.take() {
-                Some(reply) => return delegation::ask(&self.memory, self.me, request, reply, false),
+                Some(reply) => return delegation::ask(&self.memory, self.me, request, reply),
                 None => poll_fn(|cx| self.engine.poll_front(cx)).await,
             }
         }
@@ -210,7 +210,7 @@ impl Helper {
         let (to, operand) = (self.memory.word::<W>(to).await?, self.memory.word::<W>(word).await?);
         let is_delegated = delegation::is_atomic_delegated(&self.fabric, &self.options);
         if word.rank() == self.me && (is_delegated || self.options.atomics == Atomics::LocalByCpu) {
-            let flight = engine::atomic_by_cpu(&self.fabric, to, operand, amo, false);
+            let flight = engine::atomic_by_cpu(&self.fabric, to, operand, amo);
             return Ok(Prepared { kind: Kind::Atomic, flight, state: EntryState::Finished });
         }
         self.charge_network().await;
@@ -220,7 +220,7 @@ impl Helper {
             let kind = Kind::Delegated { pair: None, server: word.rank().number() };
             return Ok(Prepared { kind, flight, state: EntryState::Delegated });
         }
-        let flight = engine::atomic(&self.fabric, to, operand, amo, false);
+        let flight = engine::atomic(&self.fabric, to, operand, amo);
         Ok(Prepared { kind: Kind::Atomic, flight, state: EntryState::Executing })
     }
 }

@@ -76,7 +76,7 @@ impl Acp {
         let mut flight = match command {
             Command::Copy { to, from, bytes, .. } if (to.rank() == me) != (from.rank() == me) => {
                 self.fabric().charge(cost::BYPASS).await;
-                copy(self.fabric(), self.span(to, bytes).await?, self.span(from, bytes).await?, false)
+                copy(self.fabric(), self.span(to, bytes).await?, self.span(from, bytes).await?)
             }
             Command::Atomic { to, word, width: 4, amo, .. } => {
                 self.atomic_flight(to, word, amo.map(|v| v as u32)).await?
@@ -99,7 +99,7 @@ impl Acp {
         amo: rdma_fabric::Amo<W>,
     ) -> Result<Flight> {
         self.fabric().charge(cost::BYPASS).await;
-        Ok(atomic(self.fabric(), self.word(to).await?, self.word(word).await?, amo, false))
+        Ok(atomic(self.fabric(), self.word(to).await?, self.word(word).await?, amo))
     }
 
     /// Returns the state of the command queue's entry for an operation, in

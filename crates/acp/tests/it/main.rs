@@ -2,10 +2,17 @@
 
 mod basics;
 mod bed;
+mod channels;
 mod delegation;
 mod heap;
 mod lists;
+mod programs;
 mod queue;
+mod raw;
+mod segments;
 mod sequences;
 mod tables;
+mod tasks;
+mod threads;
+mod typed;
 mod work_spaces;

@@ -13,6 +13,7 @@ mod operations;
 pub(crate) mod prepared;
 mod wait_future;
 mod waits;
+mod within;
 
 pub(crate) use direct::DirectOp;
 pub use prepared::Prepared;

@@ -14,6 +14,8 @@
 
 #![allow(unsafe_code)]
 
+mod within;
+
 use crate::{Amo, Rank, RegionKey, RemoteAddr, access};
 use core::{
     any::Any,

@@ -37,6 +37,7 @@ use core::{
 mod forward;
 mod in_flight;
 mod one_thread;
+mod turn_cell;
 
 pub use crate::{
     job::{JobFacts, Nodes},
@@ -48,6 +49,7 @@ pub use crate::{
 };
 pub use in_flight::InFlightTable;
 pub use one_thread::OneThread;
+pub use turn_cell::{Turn, TurnCell};
 
 /// What a [helper](Fabric::helper) runs: called once, by the task of its own, with that task's
 /// fabric.

@@ -27,7 +27,7 @@ unsafe impl<T> Sync for OneThread<T> {}
 
 /// Returns a number for the calling thread that no other thread ever has.
 #[inline(always)]
-fn here() -> u64 {
+pub(super) fn here() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     thread_local!(static NUMBER: Cell<u64> = const { Cell::new(0) });
     NUMBER.with(|number| {

@@ -14,11 +14,11 @@ use super::{
 };
 use core::{
     hint::spin_loop,
-    sync::atomic::{Ordering::SeqCst, fence},
     task::{Context, Poll, Waker},
 };
 use rdma_fabric::{
     Amo, Fabric, FabricError, Keyring, Mapped, Notice, OwnedMemory, Pact, Rank, Region, RemoteAddr, Result, Time, Uses,
+    access,
     provider::{
         BarrierUnit, Boxed, Ended, Goal, HelperTask, Keyless, Leftover, Place, Posted, Provider, Queues, SHORT, Sink,
         Slot, Source, Token,
@@ -181,7 +181,7 @@ impl Provider for Endpoint {
                 wait.until_ready(cx, WaitsFor::Room(rank), &mut || self.has_room(rank))
             }),
             Goal::Flush(target) => {
-                fence(SeqCst);
+                access::barrier();
                 Poll::Ready(match target.map(|rank| (rank, self.job().segment(rank))) {
                     Some((rank, Ok(_))) if self.job().is_lost(rank) => Err(self.job().loss_of(rank)),
                     Some((_, Err(error))) => Err(error),

@@ -163,6 +163,15 @@ impl Bare {
         }
     }
 
+    /// Copies the first `len` bytes of `rank`'s target to its own window, `n` times.
+    pub(super) fn copy_target(&self, rank: usize, len: usize, how: How, n: u64) {
+        let (to, from) = (self.window(rank, Window::Own, how, len), self.window(rank, Window::Target, how, len));
+        for _ in 0..n {
+            // SAFETY: `len` bytes each of two windows; nobody else touches either in this shape.
+            unsafe { copy(to, from, len, how) };
+        }
+    }
+
     /// Copies the own target out, after its writer's flag.
     pub(super) fn read_target(&self, me: usize, into: &mut [u64], how: How) {
         let len = size_of_val(into);

@@ -1,5 +1,6 @@
 //! What is measured: the cases, by name.
 
+mod acp;
 mod bandwidth;
 mod exchange;
 mod locks;
@@ -54,6 +55,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Case> {
         locks::CASES,
         locks::BOTH_CASES,
         exchange::CASES,
+        acp::CASES,
         bandwidth::CASES,
         machine::CASES,
         oversubscribed::CASES,

@@ -6,7 +6,7 @@ use super::{
         meeting, placement,
         sampling::{Measured, Named, Sampler},
     },
-    Case, JobPlan, all, bandwidth, exchange, locks, machine, notices, words,
+    Case, JobPlan, acp, all, bandwidth, exchange, locks, machine, notices, words,
 };
 use core::sync::atomic::Ordering::Release;
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank, Region};
@@ -37,6 +37,11 @@ impl Pair<'_> {
         let number = all().position(|known| known.name == case.name)?;
         self.plan.wants(case).then(|| self.sampler.announce(number))?;
         all().nth(number)
+    }
+
+    /// Returns whether the case is to be measured.
+    pub(super) fn is_planned(&self, case: &Case) -> bool {
+        self.plan.wants(case)
     }
 
     /// Measures `forms` of `case`, if it is to be measured.
@@ -83,6 +88,7 @@ async fn measure(fabric: &Fabric, bare: &Bare, plan: &JobPlan) -> ProgramResult<
     locks::measure(&mut pair).await?;
     locks::measure_both(&mut pair).await?;
     exchange::measure(&mut pair).await?;
+    acp::measure(&mut pair).await?;
     bandwidth::measure(&mut pair).await?;
     machine::measure(&mut pair).await?;
     let done = std::mem::take(&mut pair.sampler.done);

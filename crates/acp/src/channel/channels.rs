@@ -1,0 +1,205 @@
+//! The channels and segmented buffers of one rank.
+
+use super::{
+    ChannelOptions,
+    end::{End, Ended},
+    incoming::Incoming,
+    link::{BLOCK_BYTES, Near, Watch},
+    outgoing::Outgoing,
+    results::Results,
+    segments::{Buffer, Destination, Source},
+    table::{self, Ask, Asker, Kind},
+};
+use crate::{AcpError, Result};
+use core::task::Waker;
+use rdma_fabric::{Fabric, LocalWord, Rank, RemoteAddr, provider::Boxed};
+use std::collections::BTreeMap;
+
+pub(crate) struct Channels {
+    pub(super) fabric: Fabric,
+    pub(super) me: Rank,
+    pub(super) options: ChannelOptions,
+    /// This rank's table of requests to connect.
+    pub(super) table: RemoteAddr,
+    pub(super) bell: LocalWord<u64>,
+    pub(super) rung: u64,
+    pub(super) taking: Option<Boxed<'static, Result<Vec<Ask>>>>,
+    pub(super) watch: Watch,
+    /// Requests for ends that this rank has not created.
+    pub(super) unmatched: BTreeMap<Asker, Ask>,
+    /// The ends that wait for a request.
+    pub(super) expected: BTreeMap<Asker, u64>,
+    pub(super) ends: BTreeMap<u64, Ended>,
+    /// Ends that were created, in all and for each peer, kind and direction.
+    created: u64,
+    numbers: BTreeMap<(Rank, Kind, bool), u32>,
+    pub(super) results: Results,
+    /// The tasks that wait.
+    pub(super) wakers: Vec<Waker>,
+}
+
+impl Channels {
+    /// Creates what rank `me` has, whose table is at `table`.
+    pub(crate) fn new(fabric: &Fabric, me: Rank, table: RemoteAddr, options: ChannelOptions) -> Result<Self> {
+        Ok(Channels {
+            fabric: fabric.clone(),
+            me,
+            options,
+            table,
+            bell: fabric.local_word(table)?,
+            rung: 0,
+            taking: None,
+            watch: Watch::default(),
+            unmatched: BTreeMap::new(),
+            expected: BTreeMap::new(),
+            ends: BTreeMap::new(),
+            created: 0,
+            numbers: BTreeMap::new(),
+            results: Results::default(),
+            wakers: Vec::new(),
+        })
+    }
+
+    /// Begins anew, as another rank: all ends are gone, and their requests fail.
+    pub(crate) fn renew(&mut self, me: Rank, table: RemoteAddr) -> Result<()> {
+        let mut begun = Channels::new(&self.fabric, me, table, self.options)?;
+        begun.created = self.created;
+        begun.results = core::mem::take(&mut self.results);
+        for (number, mut ended) in core::mem::take(&mut self.ends) {
+            ended.fail(AcpError::NoSuchChannel { number }, &mut begun.results);
+        }
+        self.wake();
+        *self = begun;
+        Ok(())
+    }
+
+    /// Checks that there can be a connection with a rank.
+    fn checked(&self, peer: Rank) -> Result<()> {
+        let ranks = self.fabric.ranks();
+        match peer {
+            _ if peer.index() >= ranks => Err(AcpError::NoSuchRank { rank: peer, ranks }),
+            _ if peer == self.me => Err(AcpError::SelfChannel { rank: peer }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns how many ends of this kind and direction were created for a peer, and counts one
+    /// more.
+    fn number(&mut self, peer: Rank, kind: Kind, sends: bool) -> u32 {
+        let next = self.numbers.entry((peer, kind, sends)).or_default();
+        let number = *next;
+        *next = next.wrapping_add(1);
+        number
+    }
+
+    fn insert(&mut self, end: End) -> u64 {
+        self.created += 1;
+        self.ends.insert(self.created, Ended::new(end));
+        self.created
+    }
+
+    /// Creates the sending end of a channel to rank `peer`, which is `place` of the fabric.
+    pub(super) fn create_sender(&mut self, [peer, place]: [Rank; 2]) -> Result<u64> {
+        self.checked(peer)?;
+        let near = Near::new(&self.fabric, peer, place, BLOCK_BYTES)?;
+        let asking = self.asking(&near, Kind::Channel, 0, 0);
+        Ok(self.insert(End::Outgoing(Box::new(Outgoing::new(near, asking, &self.options)))))
+    }
+
+    /// Returns a request to connect, which is made when it is first polled.
+    fn asking(&mut self, near: &Near, kind: Kind, slots: u64, slot_bytes: u64) -> Boxed<'static, Result<()>> {
+        let (fabric, entries) = (self.fabric.clone(), self.options.table_entries as u64);
+        let asker = (self.me, kind, self.number(near.peer, kind, true));
+        let ask = Ask { asker, block: near.region.key(), slots, slot_bytes };
+        Box::pin(table::ask(fabric, RemoteAddr { rank: near.place, ..self.table }, entries, ask))
+    }
+
+    /// Creates the receiving end of a channel from rank `peer`.
+    pub(super) fn create_receiver(&mut self, [peer, place]: [Rank; 2]) -> Result<u64> {
+        self.checked(peer)?;
+        let end = Incoming::new(&self.fabric, [peer, place], &self.options)?;
+        let number = self.insert(End::Incoming(Box::new(end)));
+        self.expect(peer, Kind::Channel, number)
+    }
+
+    /// Connects an end with the request that it waits for, or remembers that it waits.
+    fn expect(&mut self, peer: Rank, kind: Kind, end: u64) -> Result<u64> {
+        let asker = (peer, kind, self.number(peer, kind, false));
+        match self.unmatched.remove(&asker) {
+            Some(ask) => self.connect(end, ask),
+            None => {
+                self.expected.insert(asker, end);
+            }
+        }
+        Ok(end)
+    }
+
+    pub(super) fn connect(&mut self, number: u64, ask: Ask) {
+        if let Some(ended) = self.ends.get_mut(&number) {
+            ended.connect(&self.fabric, ask, &mut self.results);
+        }
+    }
+
+    /// Creates the source of a segmented buffer.
+    pub(super) fn create_source(&mut self, [peer, place]: [Rank; 2], buffer: Buffer) -> Result<u64> {
+        self.checked(peer)?;
+        let near = Near::new(&self.fabric, peer, place, BLOCK_BYTES)?;
+        let data = self.fabric.local_span(buffer.at, buffer.bytes())?;
+        let asking = self.asking(&near, Kind::Segments, buffer.segments, buffer.segment_bytes as u64);
+        Ok(self.insert(End::Source(Box::new(Source::new(near, asking, buffer, data)))))
+    }
+
+    /// Creates the destination of a segmented buffer.
+    pub(super) fn create_destination(&mut self, [peer, place]: [Rank; 2], buffer: Buffer) -> Result<u64> {
+        self.checked(peer)?;
+        let near = Near::new(&self.fabric, peer, place, BLOCK_BYTES)?;
+        let number = self.insert(End::Destination(Box::new(Destination::new(near, buffer))));
+        self.expect(peer, Kind::Segments, number)
+    }
+
+    /// Returns an end by its number.
+    pub(super) fn end(&mut self, number: u64) -> Result<&mut Ended> {
+        self.ends.get_mut(&number).ok_or(AcpError::NoSuchChannel { number })
+    }
+
+    fn unfreed(&mut self, number: u64) -> Result<&mut Ended> {
+        match self.end(number)? {
+            ended if ended.end.is_freed() => Err(AcpError::NoSuchChannel { number }),
+            ended => Ok(ended),
+        }
+    }
+
+    /// Makes a request of an end.
+    pub(super) fn request(&mut self, number: u64, made: impl FnOnce(&mut End, u64) -> Result<()>) -> Result<u64> {
+        let request = self.results.begin();
+        let ended = self.unfreed(number)?;
+        ended.check()?;
+        made(&mut ended.end, request)?;
+        Ok(request)
+    }
+
+    /// Makes the last request of an end, which takes it away even if it has failed.
+    pub(super) fn free(&mut self, number: u64) -> Result<u64> {
+        let request = self.results.begin();
+        let ended = self.unfreed(number)?;
+        match ended.check() {
+            Ok(()) => ended.end.free(request),
+            Err(error) => {
+                self.ends.remove(&number);
+                self.results.finish(request, Err(error));
+            }
+        }
+        Ok(request)
+    }
+
+    /// Forgets a request whose result nobody wants any more. What has not begun is withdrawn.
+    pub(super) fn forget(&mut self, end: u64, request: u64) {
+        let withdrawn = match self.ends.get_mut(&end) {
+            Some(ended) => ended.end.withdraw(request),
+            None => false,
+        };
+        if !withdrawn {
+            self.results.forget(request);
+        }
+    }
+}

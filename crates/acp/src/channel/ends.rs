@@ -1,0 +1,202 @@
+//! The two ends of a channel.
+
+use super::{channels::Channels, end::End, request::Request, results::Arrival};
+use crate::{Acp, AcpError, Result};
+use core::{fmt, future::Future, mem::ManuallyDrop};
+use rdma_fabric::{Pod, Rank};
+
+macro_rules! end {
+    ($(#[$doc:meta])* $name:ident, $kind:ident, $from_raw:ident) => {
+        $(#[$doc])*
+        ///
+        /// Dropping the end frees it without waiting: what is queued is still carried out while
+        /// anything of this rank's channels, or a collective call, is awaited. A rank should wait for
+        /// [`free`](Self::free) before it ends. One that fails drops its ends, too, so its peers
+        /// may see it disconnect before they see it lost.
+        pub struct $name {
+            acp: Acp,
+            number: u64,
+            peer: Rank,
+        }
+
+        impl $name {
+            /// Returns the rank at the other end.
+            pub fn peer(&self) -> Rank {
+                self.peer
+            }
+
+            /// Returns whether both ends have found each other, as far as this rank has learnt. No
+            /// call needs to wait for that.
+            ///
+            /// # Errors
+            /// What the channel failed of; [`AcpError::NoSuchChannel`] after a reset.
+            pub fn is_connected(&self) -> Result<bool> {
+                self.acp.channels(|channels| {
+                    channels.step()?;
+                    let ended = channels.end(self.number)?;
+                    ended.check()?;
+                    Ok(ended.end.is_connected())
+                })?
+            }
+
+            /// Ends the channel at this end, after all that was asked of it before. The other end
+            /// has to be freed, too.
+            ///
+            /// # Errors
+            /// Of the request: what the channel failed of; [`AcpError::Disconnected`] if the peer
+            /// has left; [`AcpError::NoSuchChannel`] after a reset. The end is freed nevertheless.
+            pub fn free(self) -> Request<()> {
+                let end = ManuallyDrop::new(self);
+                let request = Request::new(&end.acp, end.number, |channels| channels.free(end.number));
+                ManuallyDrop::into_inner(end).into_raw();
+                request
+            }
+
+            /// Returns the end as a number, never 0. It is not freed.
+            pub fn into_raw(self) -> u64 {
+                let mut end = self;
+                // 0 is no channel: what is dropped here frees nothing.
+                core::mem::take(&mut end.number)
+            }
+        }
+
+        impl Acp {
+            #[doc = concat!("Restores an end from [`", stringify!($name), "::into_raw`].")]
+            ///
+            /// # Errors
+            /// [`AcpError::NoSuchChannel`] if it was freed; [`AcpError::WrongEnd`] if it is of
+            /// another kind.
+            pub fn $from_raw(&self, number: u64) -> Result<$name> {
+                let peer = self.channels(|channels| match &channels.end(number)?.end {
+                    End::$kind(end) if !end.freed => Ok(end.near.peer),
+                    End::$kind(_) => Err(AcpError::NoSuchChannel { number }),
+                    _ => Err(AcpError::WrongEnd { number }),
+                })??;
+                Ok($name { acp: self.clone(), number, peer })
+            }
+        }
+
+        impl Drop for $name {
+            fn drop(&mut self) {
+                if self.number != 0 {
+                    drop(Request::<()>::new(&self.acp, self.number, |channels| channels.free(self.number)));
+                }
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!(stringify!($name), "({} with {})"), self.number, self.peer)
+            }
+        }
+    };
+}
+
+end! {
+    /// The end of a channel that sends.
+    Sender, Outgoing, sender_from_raw
+}
+end! {
+    /// The end of a channel that receives.
+    Receiver, Incoming, receiver_from_raw
+}
+
+impl Sender {
+    /// Sends a message, which may be empty, and waits until it has left for the receiver. It is
+    /// copied, and queued, by this call itself.
+    ///
+    /// # Errors
+    /// [`AcpError::Disconnected`] if the peer has ended without taking it; [`AcpError::Fabric`] with
+    /// [`PeerLost`](rdma_fabric::FabricError::PeerLost).
+    pub fn send<T: Pod>(&self, message: &[T]) -> impl Future<Output = Result<()>> {
+        let request = self.post(bytemuck::cast_slice(message).to_vec());
+        async move { request.await.map(drop) }
+    }
+
+    /// Queues a message. The request yields the buffer when the message has left for the receiver.
+    ///
+    /// # Errors
+    /// Of the request: as [`Sender::send`].
+    pub fn post(&self, message: Vec<u8>) -> Request<Vec<u8>> {
+        Request::new(&self.acp, self.number, |channels| {
+            channels.request(self.number, |end, request| match end {
+                End::Outgoing(end) => {
+                    end.send(request, message);
+                    Ok(())
+                }
+                _ => Err(AcpError::WrongEnd { number: self.number }),
+            })
+        })
+    }
+}
+
+impl Receiver {
+    /// Receives the next message, and tells how many bytes it had. What doesn't fit is dropped;
+    /// what is behind the message stays as it was.
+    ///
+    /// If the future is dropped, this is withdrawn if nothing of the message has arrived; else the
+    /// message is lost.
+    ///
+    /// # Errors
+    /// [`AcpError::Disconnected`] if the sender has been freed, or its rank has ended;
+    /// [`AcpError::Fabric`] with [`PeerLost`](rdma_fabric::FabricError::PeerLost).
+    pub fn recv<T: Pod>(&self, into: &mut [T]) -> impl Future<Output = Result<Arrival>> {
+        let into: &mut [u8] = bytemuck::cast_slice_mut(into);
+        let request = self.post(vec![0; into.len()]);
+        async move {
+            let (buffer, arrival) = request.await?;
+            into[..arrival.bytes].copy_from_slice(&buffer[..arrival.bytes]);
+            Ok(arrival)
+        }
+    }
+
+    /// Asks for the next message that nobody has asked for. The request yields the buffer, whose
+    /// length stays what it is, and how many bytes of it are the message.
+    ///
+    /// # Errors
+    /// Of the request: as [`Receiver::recv`].
+    pub fn post(&self, buffer: Vec<u8>) -> Request<(Vec<u8>, Arrival)> {
+        Request::new(&self.acp, self.number, |channels| {
+            channels.request(self.number, |end, request| match end {
+                End::Incoming(end) => end.receive(request, buffer),
+                _ => Err(AcpError::WrongEnd { number: self.number }),
+            })
+        })
+    }
+}
+
+impl Acp {
+    /// Creates the sending end of a channel to a rank. Local: the k-th one to that rank is
+    /// connected with the k-th [`Acp::receiver`] of this rank there, whichever is created first,
+    /// and messages may be sent at once.
+    ///
+    /// # Errors
+    /// [`AcpError::NoSuchRank`], [`AcpError::SelfChannel`]; [`AcpError::Fabric`] if memory runs out.
+    pub fn sender(&self, to: Rank) -> Result<Sender> {
+        let number = self.create(to, Channels::create_sender)?;
+        Ok(Sender { acp: self.clone(), number, peer: to })
+    }
+
+    /// Creates the receiving end of a channel from a rank. Local.
+    ///
+    /// # Errors
+    /// As [`Acp::sender`].
+    pub fn receiver(&self, from: Rank) -> Result<Receiver> {
+        let number = self.create(from, Channels::create_receiver)?;
+        Ok(Receiver { acp: self.clone(), number, peer: from })
+    }
+
+    /// Creates an end for a peer.
+    pub(in crate::channel) fn create(
+        &self,
+        peer: Rank,
+        create: impl FnOnce(&mut Channels, [Rank; 2]) -> Result<u64>,
+    ) -> Result<u64> {
+        let place = self.try_with(|state| state.memory.place_of(peer))?;
+        self.channels(|channels| {
+            let number = create(channels, [peer, place])?;
+            channels.step()?;
+            Ok(number)
+        })?
+    }
+}

@@ -1,0 +1,211 @@
+//! What a rank knows of a channel that it sends on.
+
+use super::{
+    ChannelOptions,
+    link::{Answer, Far, HEADER_BYTES, Near, stride},
+    progress::Turn,
+    results::Done,
+};
+use crate::Result;
+use core::task::Poll;
+use rdma_fabric::{
+    Fabric, FabricError, join,
+    provider::{Boxed, SHORT},
+};
+use std::{collections::VecDeque, sync::Arc};
+
+/// What a slot holds, in the highest three bits of its header. The other bits are the bytes of the
+/// message that had not been put before.
+pub(super) const TYPE_AT: u32 = 61;
+pub(super) const EAGER: u64 = 0;
+pub(super) const DISCONNECT: u64 = 1;
+
+/// A message, or the disconnection, that is not all put yet.
+struct Message {
+    request: u64,
+    kind: u64,
+    bytes: Arc<Vec<u8>>,
+    /// Bytes that have been put, or are being put.
+    staged: usize,
+}
+
+/// One slot's part of a message.
+struct Chunk {
+    bytes: Arc<Vec<u8>>,
+    start: usize,
+    len: usize,
+    header: u64,
+    /// Where the slot starts.
+    at: usize,
+}
+
+/// Slots that are being put.
+struct Transfer {
+    flight: Boxed<'static, Result<()>>,
+    slots: u64,
+    /// The messages that end in them.
+    ending: Vec<Message>,
+}
+
+/// How far connecting is.
+enum Link {
+    Asking(Boxed<'static, Result<()>>),
+    Asked,
+    Linked(Far),
+}
+
+pub(super) struct Outgoing {
+    pub(super) near: Near,
+    link: Link,
+    queue: VecDeque<Message>,
+    transfer: Option<Transfer>,
+    /// Slots that have been put.
+    put: u64,
+    /// How many are put at a time.
+    at_once: usize,
+    /// The request that the disconnection answers, once that is put.
+    closing: Option<u64>,
+    /// Whether the disconnection is queued.
+    pub(super) freed: bool,
+}
+
+impl Outgoing {
+    /// Creates the end, and the request to connect with it.
+    pub(super) fn new(near: Near, asking: Boxed<'static, Result<()>>, options: &ChannelOptions) -> Self {
+        let queue = VecDeque::with_capacity(options.requests);
+        let (link, at_once) = (Link::Asking(asking), options.send_slots);
+        Outgoing { near, link, queue, transfer: None, put: 0, at_once, closing: None, freed: false }
+    }
+
+    pub(super) fn is_connected(&self) -> bool {
+        matches!(self.link, Link::Linked(_))
+    }
+
+    pub(super) fn send(&mut self, request: u64, bytes: Vec<u8>) {
+        self.queue.push_back(Message { request, kind: EAGER, bytes: Arc::new(bytes), staged: 0 });
+    }
+
+    pub(super) fn free(&mut self, request: u64) {
+        self.freed = true;
+        self.queue.push_back(Message { request, kind: DISCONNECT, bytes: Arc::default(), staged: 0 });
+    }
+
+    /// Returns the requests that are not over.
+    pub(super) fn outstanding(&mut self) -> Vec<u64> {
+        let putting = self.transfer.take().map(|transfer| transfer.ending).unwrap_or_default();
+        let messages = putting.into_iter().chain(self.queue.drain(..));
+        messages.map(|message| message.request).chain(self.closing.take()).collect()
+    }
+
+    /// Does what can be done now; returns whether the end is no longer needed.
+    pub(super) fn advance(&mut self, turn: &mut Turn<'_, '_>) -> Result<bool> {
+        if let Link::Asking(asking) = &mut self.link {
+            match asking.as_mut().poll(turn.cx) {
+                Poll::Pending => return Ok(false),
+                Poll::Ready(asked) => asked?,
+            }
+            self.link = Link::Asked;
+        }
+        loop {
+            let head = self.near.load(turn.fabric)?;
+            if head != 0 && matches!(self.link, Link::Asked) {
+                let answer = Answer::read(turn.fabric, &self.near.region)?;
+                self.link = Link::Linked(answer.resolve(turn.fabric, &self.near, stride)?);
+                turn.changed = true;
+            }
+            if let Some(transfer) = &mut self.transfer {
+                let Poll::Ready(put) = transfer.flight.as_mut().poll(turn.cx) else { return Ok(false) };
+                put?;
+                self.end_transfer(turn);
+                continue;
+            }
+            let free = match &self.link {
+                Link::Linked(far) => {
+                    let full = self.put.checked_sub(head.wrapping_sub(1)).filter(|full| *full <= far.slots);
+                    far.slots - full.ok_or_else(|| self.near.corrupt(&"the head of a channel"))?
+                }
+                _ => 0,
+            };
+            if free > 0 && !self.queue.is_empty() {
+                self.begin_transfer(turn, free);
+                continue;
+            }
+            match self.closing {
+                Some(request) if head == self.put + 1 => {
+                    turn.results.finish(request, Ok(Done::Freed));
+                    self.closing = None;
+                    return Ok(true);
+                }
+                None if self.queue.is_empty() && self.is_connected() => return Ok(false),
+                _ => {}
+            }
+            match self.near.poll_change(turn) {
+                Poll::Pending => return Ok(false),
+                Poll::Ready(changed) => changed?,
+            }
+        }
+    }
+
+    fn begin_transfer(&mut self, turn: &Turn<'_, '_>, free: u64) {
+        let Link::Linked(far) = &self.link else { return };
+        let (mut chunks, mut ending) = (Vec::new(), Vec::new());
+        while (chunks.len() as u64) < free
+            && let Some(message) = self.queue.front_mut()
+        {
+            let remaining = message.bytes.len() - message.staged;
+            let len = remaining.min(far.slot_bytes);
+            let slot = (self.put + chunks.len() as u64) % far.slots;
+            let header = message.kind << TYPE_AT | remaining as u64;
+            let (bytes, at) = (message.bytes.clone(), slot as usize * stride(far.slot_bytes));
+            chunks.push(Chunk { bytes, start: message.staged, len, header, at });
+            message.staged += len;
+            if len == remaining {
+                ending.extend(self.queue.pop_front());
+            }
+        }
+        let slots = chunks.len() as u64;
+        let flight = put_all(turn.fabric.clone(), far.clone(), chunks, self.at_once);
+        self.transfer = Some(Transfer { flight: Box::pin(flight), slots, ending });
+    }
+
+    fn end_transfer(&mut self, turn: &mut Turn<'_, '_>) {
+        let Some(Transfer { flight, slots, ending }) = self.transfer.take() else { return };
+        // It shares the messages.
+        drop(flight);
+        self.put += slots;
+        turn.changed = true;
+        for Message { request, kind, bytes, .. } in ending {
+            match kind {
+                DISCONNECT => self.closing = Some(request),
+                _ => turn.results.finish(request, Ok(Done::Sent(Arc::unwrap_or_clone(bytes)))),
+            }
+        }
+    }
+}
+
+/// Puts slots, and adds them to the tail.
+async fn put_all(fabric: Fabric, far: Far, chunks: Vec<Chunk>, at_once: usize) -> Result<()> {
+    for group in chunks.chunks(at_once) {
+        for put in join::join_all(group.iter().map(|chunk| chunk.put(&fabric, &far))).await {
+            put?;
+        }
+    }
+    far.add(&fabric, chunks.len() as u64).await
+}
+
+impl Chunk {
+    async fn put(&self, fabric: &Fabric, far: &Far) -> Result<(), FabricError> {
+        let bytes = &self.bytes[self.start..self.start + self.len];
+        if HEADER_BYTES + self.len <= SHORT {
+            let mut both = [0; SHORT];
+            both[..HEADER_BYTES].copy_from_slice(&self.header.to_ne_bytes());
+            both[HEADER_BYTES..HEADER_BYTES + self.len].copy_from_slice(bytes);
+            let to = far.data.part_as::<u8>(self.at, HEADER_BYTES + self.len)?;
+            return fabric.put_slice(&to, &both[..HEADER_BYTES + self.len]).await;
+        }
+        let header = far.data.word_at::<u64>(self.at)?;
+        let to = far.data.part_as::<u8>(self.at + HEADER_BYTES, self.len)?;
+        let (header, bytes) = join::join(fabric.put_word(&header, self.header), fabric.put_slice(&to, bytes)).await;
+        header.and(bytes)
+    }
+}

@@ -1,0 +1,41 @@
+//! Segmented buffers: slots that the program fills and takes itself.
+//!
+//! The counters never go back, and `head <= sent <= tail <= head + segments`: the tail counts the
+//! segments that the source has filled; *sent* counts those that are known to be visible at the
+//! destination, and the head those that the destination has given back.
+
+mod creation;
+mod destination;
+mod sides;
+mod source;
+
+pub(super) use destination::Destination;
+pub use sides::{SegmentDestination, SegmentSource};
+pub(super) use source::Source;
+
+use super::link::Near;
+use crate::{AcpError, Result, SegmentsDiffer};
+use rdma_fabric::RemoteAddr;
+
+/// The memory of one side.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::channel) struct Buffer {
+    pub(in crate::channel) at: RemoteAddr,
+    pub(in crate::channel) segment_bytes: usize,
+    pub(in crate::channel) segments: u64,
+}
+
+impl Buffer {
+    pub(in crate::channel) fn bytes(&self) -> usize {
+        self.segment_bytes * self.segments as usize
+    }
+
+    /// Compares with the other side.
+    fn check(&self, near: &Near, bytes: u64, segments: u64) -> Result<()> {
+        let (here, there) = ((self.segment_bytes as u64, self.segments), (bytes, segments));
+        if here == there {
+            return Ok(());
+        }
+        Err(AcpError::SegmentsDiffer(Box::new(SegmentsDiffer { peer: near.peer, here, there })))
+    }
+}

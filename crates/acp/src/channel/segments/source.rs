@@ -1,0 +1,166 @@
+//! What a rank knows of a segmented buffer that it fills.
+
+use super::Buffer;
+use crate::{
+    AcpError, Result,
+    channel::{
+        link::{Answer, CLOSED, Far, Near},
+        progress::Turn,
+        results::Done,
+    },
+};
+use core::{ops::Range, task::Poll};
+use rdma_fabric::{Fabric, LocalSpan, op::Put, provider::Boxed};
+
+enum Link {
+    /// Not asked for by the program.
+    Idle(Boxed<'static, Result<()>>),
+    Asking(Boxed<'static, Result<()>>),
+    Asked,
+    Linked(Far),
+}
+
+/// The side that fills segments.
+pub(in crate::channel) struct Source {
+    pub(in crate::channel) near: Near,
+    link: Link,
+    pub(in crate::channel) buffer: Buffer,
+    data: LocalSpan<u8>,
+    pub(in crate::channel) head: u64,
+    pub(in crate::channel) tail: u64,
+    pub(in crate::channel) sent: u64,
+    /// What puts segments, and how many will have been sent then.
+    flight: Option<(Boxed<'static, Result<()>>, u64)>,
+    closing: bool,
+    /// Whether each side has told the other that it changes nothing there any more.
+    closed: [bool; 2],
+    pub(in crate::channel) freed: Option<u64>,
+}
+
+impl Source {
+    pub(in crate::channel) fn new(
+        near: Near,
+        asking: Boxed<'static, Result<()>>,
+        buffer: Buffer,
+        data: LocalSpan<u8>,
+    ) -> Self {
+        let link = Link::Idle(asking);
+        let (flight, closing, closed, freed) = (None, false, [false; 2], None);
+        Source { near, link, buffer, data, head: 0, tail: 0, sent: 0, flight, closing, closed, freed }
+    }
+
+    pub(in crate::channel) fn connect(&mut self) {
+        self.link = match core::mem::replace(&mut self.link, Link::Asked) {
+            Link::Idle(asking) => Link::Asking(asking),
+            link => link,
+        };
+    }
+
+    pub(in crate::channel) fn is_connected(&self) -> bool {
+        matches!(self.link, Link::Linked(_)) && self.closed == [false; 2] && !self.closing
+    }
+
+    pub(in crate::channel) fn is_over(&self) -> bool {
+        self.closed == [true; 2] || matches!(self.link, Link::Idle(_))
+    }
+
+    /// Hands the next segment over.
+    pub(in crate::channel) fn ack(&mut self) -> Result<()> {
+        match () {
+            () if !self.is_connected() => Err(AcpError::NotConnected { peer: self.near.peer }),
+            () if self.tail - self.head == self.buffer.segments => Err(AcpError::NoSegment { peer: self.near.peer }),
+            () => {
+                self.tail += 1;
+                Ok(())
+            }
+        }
+    }
+
+    pub(in crate::channel) fn disconnect(&mut self) {
+        self.closing = true;
+    }
+
+    pub(in crate::channel) fn free(&mut self, request: u64) {
+        (self.closing, self.freed) = (true, Some(request));
+    }
+
+    pub(in crate::channel) fn advance(&mut self, turn: &mut Turn<'_, '_>) -> Result<bool> {
+        if let Link::Asking(asking) = &mut self.link {
+            match asking.as_mut().poll(turn.cx) {
+                Poll::Pending => return Ok(false),
+                Poll::Ready(asked) => asked?,
+            }
+            self.link = Link::Asked;
+        }
+        loop {
+            self.look(turn)?;
+            if let Some((flight, sent)) = &mut self.flight {
+                let Poll::Ready(done) = flight.as_mut().poll(turn.cx) else { return Ok(false) };
+                self.sent = *sent & !CLOSED;
+                self.closed[0] = sent != &self.sent;
+                self.flight = None;
+                turn.changed = true;
+                done?;
+                continue;
+            }
+            if self.is_over() {
+                let Some(request) = self.freed else { return Ok(false) };
+                turn.results.finish(request, Ok(Done::Freed));
+                return Ok(true);
+            }
+            if let Link::Linked(far) = &self.link
+                && !self.closed[0]
+                && (self.sent < self.tail || self.closing)
+            {
+                let closed = if self.closing { CLOSED } else { 0 };
+                let stretch = self.sent..self.tail;
+                let work = put_segments(turn.fabric.clone(), far.clone(), self.data.clone(), stretch, closed);
+                self.flight = Some((Box::pin(work), self.tail | closed));
+                continue;
+            }
+            match self.near.poll_change(turn) {
+                Poll::Pending => return Ok(false),
+                Poll::Ready(changed) => changed?,
+            }
+        }
+    }
+
+    /// Looks at what the destination has written.
+    fn look(&mut self, turn: &mut Turn<'_, '_>) -> Result<()> {
+        let word = self.near.load(turn.fabric)?;
+        if word == 0 {
+            return Ok(());
+        }
+        if matches!(self.link, Link::Asked) {
+            let answer = Answer::read(turn.fabric, &self.near.region)?;
+            self.buffer.check(&self.near, answer.slot_bytes, answer.slots)?;
+            self.link = Link::Linked(answer.resolve(turn.fabric, &self.near, |bytes| bytes)?);
+            turn.changed = true;
+        }
+        let head = (word & !CLOSED).wrapping_sub(1);
+        if !(self.head..=self.tail).contains(&head) {
+            return Err(self.near.corrupt(&"the head of a segmented buffer"));
+        }
+        (self.head, self.closed[1]) = (head, word & CLOSED != 0);
+        // Whoever gives a segment back has it.
+        self.sent = self.sent.max(head);
+        Ok(())
+    }
+}
+
+/// Puts the segments of a stretch, and adds them to the tail.
+async fn put_segments(fabric: Fabric, far: Far, data: LocalSpan<u8>, stretch: Range<u64>, closed: u64) -> Result<()> {
+    let (mut puts, more) = (Vec::new(), stretch.end - stretch.start);
+    for segment in stretch {
+        let start = (segment % far.slots) as usize * far.slot_bytes;
+        let range = start..start + far.slot_bytes;
+        let put = Put { to: &far.data.slice(range.clone())?, from: data.slice(range)?, notice: None };
+        puts.push(fabric.post(put).await?);
+    }
+    // Where order allows it, all is posted in one step, and nobody need come back to it.
+    far.add(&fabric, more | closed).await?;
+    for put in puts {
+        put.await?;
+    }
+    Ok(())
+}

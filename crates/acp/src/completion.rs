@@ -1,0 +1,179 @@
+//! Waiting for operations.
+
+use crate::{
+    Acp, Order, Result,
+    queue::more_complete,
+    soon::{Call, soon},
+    state::State,
+};
+use core::{
+    future::{Future, poll_fn},
+    pin::pin,
+    task::{Context, Poll, Waker},
+};
+use rdma_fabric::provider::Boxed;
+
+impl Acp {
+    /// Waits until an operation and all earlier ones are complete: their effects are visible at
+    /// their destinations. A handle that was never issued counts as complete. Takes an order too:
+    /// [`Order::All`] and [`Order::Continue`] are everything issued so far, [`Order::None`] nothing.
+    ///
+    /// # Errors
+    /// The first failure among them that was not reported before; the others among them are
+    /// complete or have failed.
+    #[inline(always)]
+    pub fn complete(&self, until: impl Into<Order>) -> impl Future<Output = Result<()>> {
+        soon(Completion { acp: self, until: until.into() })
+    }
+
+    /// Waits until every operation issued so far is complete.
+    ///
+    /// # Errors
+    /// As [`Acp::complete`].
+    #[inline(always)]
+    pub fn complete_all(&self) -> impl Future<Output = Result<()>> {
+        self.complete(Order::All)
+    }
+
+    async fn completed_later(&self, until: Order) -> Result<()> {
+        let queued =
+            self.with(|state| state.queue.as_ref().map(|queue| (queue.complete_word(), queue.last_of(until))))?;
+        if let Some((word, until)) = queued {
+            more_complete(self.fabric(), &word, until - 1).await?;
+            return self.try_with(|state| state.queue.as_ref().map_or(Ok(()), |queue| queue.report(until)));
+        }
+        let until = self.with(|state| state.engine.last_of(until))?;
+        let mut waiting = Waiting { acp: self, awaited: false };
+        poll_fn(|cx| {
+            let poll = self.with(|state| self.poll_complete(state, until, cx));
+            waiting.awaited = matches!(poll, Ok(Poll::Pending));
+            poll.unwrap_or_else(|error| Poll::Ready(Err(error)))
+        })
+        .await
+    }
+
+    fn poll_complete(&self, state: &mut State, until: i64, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        let poll = state.engine.poll_complete(self.fabric(), until, cx);
+        if state.engine.is_settled() {
+            self.settle(state.engine.over());
+        }
+        match poll {
+            Poll::Ready(done) => Poll::Ready(done.map_err(|error| state.memory.explained(error))),
+            Poll::Pending => {
+                state.poll_server(cx);
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Returns whether an operation and all earlier ones are complete, without waiting. Takes what
+    /// [`Acp::complete`] does.
+    ///
+    /// # Errors
+    /// As [`Acp::complete`].
+    pub fn is_complete(&self, until: impl Into<Order>) -> Result<bool> {
+        let until = until.into();
+        let poll = self.try_with(|state| {
+            if let Some(queue) = &state.queue {
+                let until = queue.last_of(until);
+                let complete = queue.complete()? >= until;
+                return Ok(if complete { Poll::Ready(queue.report(until)) } else { Poll::Pending });
+            }
+            let until = state.engine.last_of(until);
+            Ok(self.poll_complete(state, until, &mut Context::from_waker(Waker::noop())))
+        })?;
+        match poll {
+            Poll::Ready(complete) => complete.map(|()| true),
+            Poll::Pending => Ok(false),
+        }
+    }
+
+    /// Waits until one more operation may be under way.
+    pub(crate) async fn room(&self) -> Result<()> {
+        self.fewer_than(self.options().depth).await
+    }
+
+    /// Waits until fewer than `depth` operations are under way.
+    pub(crate) async fn fewer_than(&self, depth: usize) -> Result<()> {
+        poll_fn(|cx| {
+            let poll = self.with(|state| {
+                let poll = state.engine.poll_room(depth, cx);
+                if poll.is_pending() {
+                    state.poll_server(cx);
+                }
+                poll
+            });
+            poll.map_or_else(|error| Poll::Ready(Err(error)), |poll| poll.map(Ok))
+        })
+        .await
+    }
+
+    /// Waits until one operation fewer is under way.
+    pub(crate) async fn one_fewer(&self) -> Result<()> {
+        let under_way = self.with(|state| state.engine.len())?;
+        self.fewer_than(under_way.max(1)).await
+    }
+
+    /// Awaits something; meanwhile makes progress with this rank's operations and channels, and
+    /// serves other ranks where the network leaves something to them.
+    pub(crate) async fn while_serving<F: Future>(&self, future: F) -> F::Output {
+        let mut future = pin!(future);
+        poll_fn(|cx| {
+            let poll = future.as_mut().poll(cx);
+            if poll.is_pending() {
+                // On another thread than its own it can't have been called at all.
+                let _ = self.with(|state| {
+                    while state.engine.len() > 0 && state.engine.poll_front(cx).is_ready() {}
+                    state.poll_server(cx);
+                });
+            }
+            // What a channel meets is told to whoever waits for it.
+            let _ = self.channels(|channels| channels.go_on(poll.is_pending().then_some(cx)));
+            poll
+        })
+        .await
+    }
+}
+
+/// Until when to wait.
+struct Completion<'a> {
+    acp: &'a Acp,
+    until: Order,
+}
+
+impl<'a> Call<'a> for Completion<'a> {
+    type Out = ();
+
+    #[inline(always)]
+    fn now(&self) -> Option<()> {
+        if let Order::After(handle) = self.until
+            && self.acp.is_settled(handle)
+        {
+            return Some(());
+        }
+        let mut state = self.acp.enter().ok()?;
+        let State { engine, queue: None, .. } = &mut *state else { return None };
+        let over = engine.complete_now(self.acp.fabric())?;
+        self.acp.settle(over);
+        Some(())
+    }
+
+    fn later(self) -> Boxed<'a, Result<()>> {
+        Box::pin(self.acp.completed_later(self.until))
+    }
+}
+
+/// A task that may have given up while operations knew its waker and no other task's.
+struct Waiting<'a> {
+    acp: &'a Acp,
+    awaited: bool,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if self.awaited {
+            // Whoever else waits looks again, and is known then.
+            let _ = self.acp.with(|state| state.engine.wake());
+        }
+    }
+}

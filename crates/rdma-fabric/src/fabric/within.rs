@@ -1,0 +1,76 @@
+//! Operations at an offset inside a span, done directly or not at all, for callers that keep one
+//! span for a whole region. Those of spans and words that were resolved for themselves are in
+//! [`operations`](super::operations).
+
+use super::Fabric;
+use crate::{Amo, AtomicWord, Pod, RemoteSpan, access, provider::Place};
+
+/// Operations inside a span that complete before they return, where memory is mapped. Offsets are in
+/// bytes from the span's start.
+impl Fabric {
+    /// Does an atomic directly; returns `None`, with nothing done, where only [`Fabric::atomic`] can,
+    /// or if the word is not inside, or not aligned.
+    #[inline(always)]
+    pub fn atomic_at<T: Pod, W: AtomicWord>(&self, span: &RemoteSpan<T>, offset: usize, amo: Amo<W>) -> Option<W> {
+        let old = span.place().modify_at(offset, W::BYTES, amo.to_bits())?;
+        self.ring_inside(span.place(), offset, W::BYTES);
+        Some(W::from_bits(old))
+    }
+
+    /// Puts a word directly; returns `None`, with nothing done, where [`Fabric::atomic_at`] would.
+    #[inline(always)]
+    pub fn put_word_at<T: Pod, W: AtomicWord>(&self, span: &RemoteSpan<T>, offset: usize, value: W) -> Option<()> {
+        span.place().store_at(offset, W::BYTES, value.to_bits())?;
+        self.ring_inside(span.place(), offset, W::BYTES);
+        Some(())
+    }
+
+    /// Gets a word directly; returns `None` where [`Fabric::atomic_at`] would.
+    #[inline(always)]
+    pub fn get_word_at<T: Pod, W: AtomicWord>(&self, span: &RemoteSpan<T>, offset: usize) -> Option<W> {
+        span.place().load_at(offset, W::BYTES).map(W::from_bits)
+    }
+
+    /// Returns whether [`Fabric::put_word_at`] is possible now.
+    #[inline(always)]
+    pub fn admits_word_at<T: Pod, W: AtomicWord>(&self, span: &RemoteSpan<T>, offset: usize) -> bool {
+        span.place().admits_word_at(offset, W::BYTES)
+    }
+
+    /// Copies a few bytes from one span to another directly; returns `None`, with nothing done,
+    /// where only [`Fabric::copy`] can, or if they are not inside. [`Fabric::barrier`] makes them
+    /// visible.
+    #[inline(always)]
+    pub fn copy_at<T: Pod, U: Pod>(
+        &self,
+        (to, to_offset): (&RemoteSpan<T>, usize),
+        (from, from_offset): (&RemoteSpan<U>, usize),
+        bytes: usize,
+    ) -> Option<()> {
+        to.place().copy_at(to_offset, from.place(), from_offset, bytes)?;
+        self.ring_inside(to.place(), to_offset, bytes);
+        Some(())
+    }
+
+    /// Makes everything visible that this thread has put directly. What a provider posted needs
+    /// [`Fabric::flush`].
+    #[inline(always)]
+    pub fn barrier(&self) {
+        access::barrier();
+    }
+
+    #[inline(always)]
+    fn ring_inside(&self, place: &Place, offset: usize, bytes: usize) {
+        if place.may_be_parked_at() {
+            self.ring_part(place, offset, bytes);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn ring_part(&self, place: &Place, offset: usize, bytes: usize) {
+        if let Some(part) = place.part(offset, bytes) {
+            self.ring(&part);
+        }
+    }
+}

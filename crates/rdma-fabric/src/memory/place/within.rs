@@ -1,0 +1,129 @@
+//! Direct accesses inside a place, by their offset: for callers that keep one place for a whole
+//! region, and would make another one for each access.
+//!
+//! # Safety
+//! What a [`Place::mapped`] promises, for bytes that are compared with its length and generation in
+//! the same call.
+
+use super::{Place, SHORT};
+use crate::{Amo, access};
+use core::sync::atomic::Ordering::Acquire;
+
+impl Place {
+    /// Returns where the `len` bytes `offset` bytes into this place are, if they are inside and may
+    /// be accessed directly.
+    #[inline(always)]
+    fn direct(&self, offset: usize, len: usize) -> Option<*mut u8> {
+        // SAFETY: kept by `anchor`, or a static. Acquire: pairs with the release with which the
+        // region was registered.
+        let live = unsafe { self.live.as_ref() }.load(Acquire);
+        let inside = offset.checked_add(len).is_some_and(|end| end as u64 <= self.len);
+        (inside && live == u64::from(self.expected as u32)).then(|| self.start.as_ptr().wrapping_add(offset))
+    }
+
+    /// Returns where a word of `width` bytes is, if it is also aligned, here and in its region.
+    #[inline(always)]
+    fn direct_word(&self, offset: usize, width: usize) -> Option<*mut u8> {
+        let word = self.direct(offset, width)?;
+        ((word.addr() | (self.offset as usize + offset)) & (width - 1) == 0).then_some(word)
+    }
+
+    /// Returns whether a word of `width` bytes, 4 or 8, may be accessed directly now.
+    #[inline(always)]
+    pub(crate) fn admits_word_at(&self, offset: usize, width: usize) -> bool {
+        self.direct_word(offset, width).is_some()
+    }
+
+    /// Loads a word's bits, as [`Place::load`].
+    #[inline(always)]
+    pub(crate) fn load_at(&self, offset: usize, width: usize) -> Option<u64> {
+        let word = self.direct_word(offset, width)?;
+        // SAFETY: `width` aligned bytes, all checked above.
+        Some(unsafe { access::load(word, width) })
+    }
+
+    /// Stores a word's low bits, as [`Place::store`].
+    #[inline(always)]
+    pub(crate) fn store_at(&self, offset: usize, width: usize, bits: u64) -> Option<()> {
+        let word = self.direct_word(offset, width)?;
+        // SAFETY: `width` aligned bytes, all checked above.
+        unsafe { access::store(word, width, bits) };
+        Some(())
+    }
+
+    /// Changes a word, as [`Place::modify`].
+    #[inline(always)]
+    pub(crate) fn modify_at(&self, offset: usize, width: usize, amo: Amo<u64>) -> Option<u64> {
+        let word = self.direct_word(offset, width)?;
+        // SAFETY: `width` aligned bytes, all checked above.
+        Some(unsafe { access::rmw(word, width, amo) })
+    }
+
+    /// Copies `len` bytes, at most [`SHORT`], from `from_offset` bytes into another place, as
+    /// [`Place::copy_from`].
+    #[inline(always)]
+    pub(crate) fn copy_at(&self, offset: usize, from: &Place, from_offset: usize, len: usize) -> Option<()> {
+        if len > SHORT {
+            return None;
+        }
+        let (to, from) = (self.direct(offset, len)?, from.direct(from_offset, len)?);
+        // SAFETY: both sides have `len` bytes, checked above.
+        unsafe { access::copy_between(to, from, len) };
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Rank, RegionKey, RemoteAddr, provider::Anchor};
+    use core::{
+        ptr::NonNull,
+        sync::atomic::{AtomicU32, AtomicU64, Ordering::Release},
+    };
+    use std::sync::Arc;
+
+    /// A region's memory.
+    struct Memory {
+        words: [AtomicU64; 4],
+        live: AtomicU64,
+        bell: AtomicU32,
+    }
+
+    /// The last three words of a region of four, and its generation.
+    fn mapped() -> (Place, Arc<Memory>) {
+        let words = [1, 2, 3, 4].map(AtomicU64::new);
+        let memory = Arc::new(Memory { words, live: AtomicU64::new(7), bell: AtomicU32::new(0) });
+        let addr = RemoteAddr { rank: Rank::new(0), region: RegionKey { index: 0, generation: 7 }, offset: 8 };
+        let start = NonNull::from(&memory.words[1]).cast();
+        let (live, bell) = (NonNull::from(&memory.live), NonNull::from(&memory.bell));
+        // SAFETY: all of it is kept by the anchor.
+        (unsafe { Place::mapped(start, 24, live, bell, addr, Anchor::new(memory.clone())) }, memory)
+    }
+
+    #[test]
+    fn accesses_stay_inside() {
+        let (place, memory) = mapped();
+        assert_eq!((place.load_at(0, 8), place.load_at(16, 8), place.load_at(20, 4)), (Some(2), Some(4), Some(0)));
+        for (offset, width) in [(17, 8), (24, 8), (4, 8), (2, 4), (usize::MAX, 8), (usize::MAX - 7, 8)] {
+            assert_eq!((place.load_at(offset, width), place.admits_word_at(offset, width)), (None, false), "{offset}");
+            assert_eq!((place.store_at(offset, width, 9), place.modify_at(offset, width, Amo::Add(1))), (None, None));
+        }
+        assert_eq!((place.modify_at(8, 8, Amo::Add(10)), place.store_at(16, 4, 5)), (Some(3), Some(())));
+        for (to, from, len) in [(1, 0, 24), (0, 1, 24), (0, 0, SHORT + 1), (0, usize::MAX, 2), (25, 0, 0)] {
+            assert_eq!(place.copy_at(to, &place, from, len), None, "{to} {from} {len}");
+        }
+        assert_eq!((place.copy_at(0, &place, 8, 8), place.copy_at(24, &place, 0, 0)), (Some(()), Some(())));
+        assert_eq!([0, 8, 16].map(|offset| place.load_at(offset, 8)), [Some(13), Some(13), Some(5)]);
+        assert_eq!(place.hidden().load_at(0, 8), None);
+        drop(memory);
+    }
+
+    #[test]
+    fn what_is_deregistered_is_not_accessed() {
+        let (place, memory) = mapped();
+        memory.live.store(8, Release);
+        assert_eq!((place.load_at(0, 8), place.store_at(0, 8, 1), place.copy_at(0, &place, 8, 8)), (None, None, None));
+        assert!(!place.admits_word_at(0, 8));
+    }
+}
