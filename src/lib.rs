@@ -49,6 +49,8 @@
 //! [`Fabric`] is what programs hold, whichever provider is below it. [`lock::RwLock`] is the
 //! readers-writer lock, and [`lock::Window`] is memory with MPI-3's epochs.
 //! [`prdma::Neighbourhood`] makes exchanges with fixed neighbours that the network runs by itself.
+//! [`acp::Acp`] gives every byte of all ranks a 64-bit address, orders copies between any two of
+//! them, and has channels and containers.
 //! [`Launch`] does what `launch` does, step by step.
 
 #![forbid(unsafe_code)]
@@ -70,6 +72,8 @@ pub mod prelude {
     pub use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, Rank, Region};
 }
 
+#[doc(inline)]
+pub use acp;
 /// A model checker for protocols over [`Fabric`], with the feature `explore`:
 /// `docs/learn/own-protocol.md` is its recipe.
 #[cfg(feature = "explore")]
@@ -101,7 +105,8 @@ pub use tofu2_sim::shm::block_on;
 #[cfg(not(feature = "observe"))]
 use unobserved as observing;
 
-/// The programs in the README and in the first part of the book, compiled by `cargo test --doc`.
+/// The programs in the README, in the first part of the book and on the page of `acp`, compiled by
+/// `cargo test --doc`.
 #[cfg(doctest)]
 mod book {
     #[doc = include_str!("../README.md")]
@@ -114,4 +119,6 @@ mod book {
     mod window {}
     #[doc = include_str!("../docs/learn/exchange.md")]
     mod exchange {}
+    #[doc = include_str!("../docs/systems/acp.md")]
+    mod acp {}
 }

@@ -10,8 +10,66 @@
 //! # Start
 //! [`Acp::init`] at all ranks; [`Acp::starter`] memory to tell each other addresses in;
 //! [`Acp::allocate`] and [`Acp::register`] for more; [`Acp::complete`]. [`Acp::malloc`] allocates in
-//! any rank's heap, where containers such as [`Vector`] and [`Deque`] are; a [`WorkSpace`] is one
-//! array over all ranks.
+//! any rank's heap, where containers such as [`Vector`], [`List`] and [`Map`] are; a [`WorkSpace`]
+//! is one array over all ranks.
+//!
+//! ```
+//! use acp::{Acp, GlobalAddress, Order};
+//! use rdma_fabric::{Amo, Fabric, ProgramResult, Rank};
+//! use tofu2_sim::shm::Threads;
+//!
+//! /// Rank 0 has rank 1's word copied to rank 2, and then adds 10 to the copy.
+//! async fn program(fabric: Fabric) -> ProgramResult<u64> {
+//!     let acp = Acp::init(&fabric).await?;
+//!     let me = acp.rank();
+//!     let own = acp.register(vec![u64::from(me.number()); 4], 0)?;
+//!     acp.store(acp.starter(me)?, acp.address(own, 0)?.to_bits()).await?;
+//!     acp.sync().await?;
+//!     if me == Rank::new(0) {
+//!         let mut at = Vec::new();
+//!         for rank in 0..3 {
+//!             let word = acp.load(acp.starter(Rank::new(rank))?).await?;
+//!             at.push(GlobalAddress::from_bits(word).ok_or("no address")?);
+//!         }
+//!         let copy = acp.copy(at[2], at[1], 8, Order::None).await?;
+//!         // Its previous value goes to rank 0's own word.
+//!         let add = acp.atomic(at[0], at[2], Amo::Add(10u64), copy).await?;
+//!         acp.complete(add).await?;
+//!     }
+//!     acp.sync().await?;
+//!     let words = acp.take::<u64>(own).await?;
+//!     acp.finalize().await?;
+//!     Ok(words[0])
+//! }
+//!
+//! assert_eq!(Threads::new(3).run(&program).unwrap(), [1, 1, 11]);
+//! ```
+//!
+//! # Words
+//! * A *global address* names a byte by rank, colour, region and offset, in 64 bits, never 0.
+//! * *Starter memory* is there from the start, at an address that follows from the rank alone.
+//! * The *colour* of a region says which of the parallel paths its transfers should take.
+//! * A *handle* is the number of an operation of this rank. *Complete* means visible at the
+//!   destination, and an operation is waited for together with all earlier ones.
+//! * *Delegation*: another rank carries out what the network cannot, wherever it waits.
+//!
+//! # What is promised
+//! * Copies from one rank to one other become visible in the order issued, whatever their [`Order`].
+//! * Nothing is issued by a call that returns an error, and nothing has moved; see [`AcpError`].
+//! * Issuing never fails for want of room: it waits.
+//! * A lost rank becomes an error of whoever depends on it, in bounded time. A lock word in a heap
+//!   or table names its holder; if that one was lost, what the word protects is
+//!   [`FabricError::PeerLost`](rdma_fabric::FabricError::PeerLost) from then on.
+//! * Futures may be dropped, except those of collective calls: a change that has begun is carried
+//!   through, and no lock stays taken.
+//! * Without [`Atomics::Delegated`], a rank's memory does not grow with the job.
+//!
+//! # Modes
+//! [`Mode::Direct`]: the calls carry out operations themselves, and a rank serves others whenever
+//! it waits in a call of this crate. [`Mode::CommandQueue`]: a helper on a core of its own carries
+//! them out and serves, as in the paper; [`Acp::entry_state`] shows its queue. Results are the same.
+//!
+//! `docs/systems/acp.md` in the repository has the protocols, and the call here for each C function.
 //!
 //! [`GlobalPtr`], [`GlobalSlice`] and [`GlobalAtomic`] are the same addresses with a type.
 //!

@@ -77,8 +77,7 @@ pub struct Options {
 
 impl Default for Options {
     /// 10 KiB of starter memory, a heap of 64 KiB, 1 KiB for channels, 64 regions, 4096 operations,
-    /// one
-    /// thread, no helper.
+    /// one thread, no helper.
     fn default() -> Self {
         Options {
             starter_bytes: 10 << 10,

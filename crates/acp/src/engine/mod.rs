@@ -5,6 +5,7 @@
 //! order, so what there is to know of handles is one number: all up to it are complete. An
 //! operation that is over when it is posted, with nothing before it, is never stored.
 
+mod delegated;
 mod flight;
 mod kind;
 
@@ -36,6 +37,8 @@ pub(crate) struct Engine {
     pairs: BTreeMap<Pair, i64>,
     /// The last operation that each rank was asked to carry out, of those pending: one at a time.
     servers: BTreeMap<u32, i64>,
+    /// The operations that other ranks carry out, of those pending.
+    delegated: Vec<i64>,
     /// The last operation, if it was a copy: its pair, and what it waited for.
     last: Option<(Pair, i64)>,
     /// The failures that nobody has been told of.
@@ -171,6 +174,7 @@ impl Engine {
         }
         if let Kind::Delegated { server, .. } = kind {
             after = after.max(self.servers.insert(server, id).unwrap_or(0));
+            self.delegated.push(id);
         }
         let mut stage = Stage::Waiting(flight);
         if after <= self.over {
@@ -214,7 +218,10 @@ impl Engine {
         let id = self.over + 1;
         match self.pending.front_mut() {
             Some(Stage::Flying(flight)) => match flight.as_mut().poll(cx) {
-                Poll::Pending => return Poll::Pending,
+                Poll::Pending => {
+                    self.poll_delegated(cx);
+                    return Poll::Pending;
+                }
                 Poll::Ready(Ok(())) => {}
                 Poll::Ready(Err(error)) => self.fail(id, error),
             },
@@ -226,6 +233,7 @@ impl Engine {
         if self.pending.is_empty() {
             self.pairs.clear();
             self.servers.clear();
+            self.delegated.clear();
         }
         while let Some(&Reverse((after, waiting))) = self.waiting.peek()
             && after <= self.over

@@ -36,6 +36,31 @@ fn a_broadcast_is_done_by_its_root_alone() {
     assert!(outs.iter().all(|seen| seen.iter().enumerate().all(|(i, v)| *v == (i * i + 1) as u32)));
 }
 
+/// Copies that different ranks carry out do not wait for each other.
+#[test]
+fn different_servers_work_at_the_same_time() {
+    const BYTES: usize = 1 << 20;
+    let program = async |fabric: Fabric| -> ProgramResult<[Duration; 2]> {
+        let acp = Acp::init_with(&fabric, Options::default().starter_bytes(BYTES)).await?;
+        let (at, mut took) = (starters(&acp)?, [Duration::ZERO; 2]);
+        if acp.rank().number() == 0 {
+            for (took, pairs) in took.iter_mut().zip([1, 3]) {
+                let start = acp.fabric().now();
+                for pair in 0..pairs {
+                    acp.copy(at[2 * pair + 1], at[2 * pair + 2], BYTES, Order::None).await?;
+                }
+                acp.complete_all().await?;
+                *took = acp.fabric().now() - start;
+            }
+        }
+        acp.sync().await?;
+        acp.finalize().await?;
+        Ok(took)
+    };
+    let [one, three] = Job::new(&Platform::fx100(), 7).run(&program).expect("a job that ends").outs[0];
+    assert!(three < one * 3 / 2, "one: {one:?}, three: {three:?}");
+}
+
 /// Every rank moves bytes between all others, to places of its own, more of them than a rank has
 /// slots for.
 #[test]

@@ -1,0 +1,31 @@
+//! Operations that other ranks carry out: each takes several steps of this rank's.
+
+use super::{Engine, Stage};
+use core::task::{Context, Poll};
+
+impl Engine {
+    /// Goes on with the delegated operations behind the first pending one, so that different ranks
+    /// carry them out at the same time. They are as few as a rank has places for replies.
+    pub(super) fn poll_delegated(&mut self, cx: &mut Context<'_>) {
+        let first = self.over + 1;
+        let mut delegated = core::mem::take(&mut self.delegated);
+        delegated.retain(|&id| {
+            // The first one has just been polled.
+            let Ok(at @ 1..) = usize::try_from(id - first) else { return id == first };
+            let done = match self.pending.get_mut(at) {
+                Some(Stage::Flying(flight)) => match flight.as_mut().poll(cx) {
+                    Poll::Pending => return true,
+                    Poll::Ready(done) => done,
+                },
+                Some(Stage::Waiting(_)) => return true,
+                Some(Stage::Over) | None => return false,
+            };
+            self.pending[at] = Stage::Over;
+            if let Err(error) = done {
+                self.fail(id, error);
+            }
+            false
+        });
+        self.delegated = delegated;
+    }
+}
