@@ -19,8 +19,9 @@ impl Acp {
     }
 
     /// Awaits something; meanwhile makes progress with this rank's operations, and serves other
-    /// ranks where the network leaves something to them.
-    pub(crate) async fn while_serving<F: Future>(&self, future: F) -> F::Output {
+    /// ranks where the network leaves something to them. Waits in this crate's own calls do so
+    /// anyhow; this is for all others.
+    pub async fn while_serving<F: Future>(&self, future: F) -> F::Output {
         let mut future = pin!(future);
         poll_fn(|cx| {
             let poll = future.as_mut().poll(cx);

@@ -3,6 +3,7 @@
 mod basics;
 mod bed;
 mod delegation;
+mod delivery;
 mod heap;
 mod queue;
 mod sequences;
