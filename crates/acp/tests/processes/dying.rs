@@ -31,8 +31,8 @@ pub(crate) fn die_after(delay: Duration) {
     });
 }
 
-/// Returns this rank's fabric, on which it dies after the first compare and swap once that is
-/// armed.
+/// Returns this rank's fabric, on which it dies with the first compare and swap that succeeds
+/// once it is armed: that which takes a lock.
 pub(crate) fn dying(fabric: &Fabric, armed: Arc<AtomicBool>) -> Fabric {
     fabric.under(Mortal { below: fabric.clone(), armed })
 }
@@ -49,10 +49,14 @@ impl Provider for Mortal {
 
     fn atomic(&self, word: &Place, amo: Amo<u64>) -> Posted {
         let posted = self.below.provider().atomic(word, amo);
-        if self.armed.load(SeqCst) && matches!(amo, Amo::CompareSwap { .. }) {
-            die();
+        match (&posted, amo) {
+            (Posted::Over(before), Amo::CompareSwap { expected, .. })
+                if *before == expected && self.armed.load(SeqCst) =>
+            {
+                die()
+            }
+            _ => posted,
         }
-        posted
     }
 
     fn poll_wait(&self, slot: &mut Slot, goal: Goal<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {

@@ -7,7 +7,10 @@ use crate::{
 use acp::{Acp, AcpError, Atomics, GlobalAddress, Mode, Options, Order};
 use rdma_fabric::{Amo, Fabric, FabricError, Group, ProgramResult, Rank};
 use std::{
-    sync::{Arc, atomic::AtomicBool, atomic::Ordering::SeqCst},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::SeqCst},
+    },
     time::Duration,
 };
 
@@ -127,7 +130,6 @@ fn copies_end_when_a_rank_is_killed() {
 
 #[test]
 fn the_lock_of_a_heap_dies_with_its_holder() {
-    // Where atomics are delegated, none of a heap's words is changed by the victim's network.
     for mode in ["network", "queue+network"] {
         for (victim, home) in [(1, 0), (2, 2)] {
             all_are_told(victim, &format!("heap {mode} {victim} {home}"));

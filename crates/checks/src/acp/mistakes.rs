@@ -8,8 +8,12 @@ use std::{cell::Cell, rc::Rc};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mistake {
     /// An operation counts as complete before its effect is visible, so that neither the order
-    /// across pairs nor that within a pair is kept, and a reply passes its value.
+    /// across pairs nor that within a pair is kept; and a request passes its words.
     NotFlushed,
+    /// The same at rank 0, but only of what it has put at rank 1.
+    CopyNotFlushed,
+    /// A server's reply passes its value.
+    ValueNotFlushed,
     /// A server replies before it carries a request out.
     RepliesFirst,
     /// A region's successor is taken for the region.
@@ -47,8 +51,14 @@ impl Spoiled {
 }
 
 impl Mutation for Spoiled {
-    fn flushes(&self, _: Option<Rank>) -> bool {
-        !self.is(Mistake::NotFlushed)
+    fn flushes(&self, target: Option<Rank>) -> bool {
+        match self.mistake {
+            _ if !self.begun.get() => true,
+            Mistake::NotFlushed => false,
+            Mistake::CopyNotFlushed => target != Some(Rank::new(1)),
+            Mistake::ValueNotFlushed => target != Some(Rank::new(0)),
+            _ => true,
+        }
     }
 
     fn puts(&self, addr: RemoteAddr, amo: Amo<u64>) -> Option<(RemoteAddr, u64)> {

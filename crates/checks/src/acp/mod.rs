@@ -267,7 +267,7 @@ const PAIR: Case = Case::new("two copies of a pair", Job::Pair);
 const DELEGATED_PAIR: Case = Case::new("two delegated copies of a pair", Job::DelegatedPair);
 const ACROSS: Case = Case::new("a copy continues one of another pair", Job::Across);
 const DELEGATED: Case = Case::new("a delegated copy", Job::Delegated);
-const BOTH: Case = Case::new("two ranks have one copy", Job::Both);
+const BOTH: Case = Case::new("two ranks have a copy made by a third", Job::Both);
 const ATOMICS: Case = Case::new("two delegated atomics", Job::Atomics);
 const REUSE: Case = Case::new("a tag is used again", Job::Reuse(1));
 const REUSE_TWICE: Case = Case::new("a tag is used again, twice", Job::Reuse(2));
@@ -279,28 +279,29 @@ const CASES: &[(Case, u64, Size)] = &[
     (DELEGATED_PAIR, 14_000, Size::Quick),
     (ACROSS, 33, Size::Test),
     (DELEGATED, 250, Size::Test),
-    (BOTH, 1, Size::Quick),
+    (BOTH, 450_000, Size::Quick),
     (ATOMICS, 250, Size::Test),
     (REUSE, 220, Size::Test),
     (REUSE_TWICE, 1_000, Size::Test),
     (DELEGATED.dying("rank 0 may die: a delegated copy", 0), 700, Size::Test),
     (DELEGATED.dying("rank 1 may die: a delegated copy", 1), 1_500, Size::Test),
     (DELEGATED.dying("rank 2 may die: a delegated copy", 2), 600, Size::Test),
-    (CHAIN.dying("rank 0 may die: copy, copy, atomic", 0), 1, Size::Quick),
-    (CHAIN.dying("rank 1 may die: copy, copy, atomic", 1), 1, Size::Quick),
-    (CHAIN.dying("rank 2 may die: copy, copy, atomic", 2), 1, Size::Quick),
-    (BOTH.dying("rank 1 may die: two ranks have one copy", 1), 1, Size::Quick),
-    (ATOMICS.dying("rank 0 may die: two delegated atomics", 0), 250, Size::Test),
+    (CHAIN.dying("rank 0 may die: copy, copy, atomic", 0), 1_400, Size::Quick),
+    (CHAIN.dying("rank 1 may die: copy, copy, atomic", 1), 5_000, Size::Quick),
+    (CHAIN.dying("rank 2 may die: copy, copy, atomic", 2), 2_000, Size::Quick),
+    (ATOMICS.dying("rank 0 may die: two delegated atomics", 0), 400, Size::Test),
     (ATOMICS.dying("rank 1 may die: two delegated atomics", 1), 800, Size::Test),
 ];
 
 /// The mistakes, and the jobs that show them.
 const MISTAKES: &[(Mistake, Case, &str)] = &[
     (Mistake::NotFlushed, CHAIN, "deadlock"),
-    (Mistake::NotFlushed, PAIR, "the first copy"),
-    (Mistake::NotFlushed, ACROSS, "the first copy"),
-    (Mistake::NotFlushed, ATOMICS, "what the"),
-    (Mistake::RepliesFirst, CHAIN, "what"),
+    (Mistake::NotFlushed, ATOMICS, "deadlock"),
+    (Mistake::CopyNotFlushed, CHAIN, "what the atomic found"),
+    (Mistake::CopyNotFlushed, PAIR, "the first copy"),
+    (Mistake::CopyNotFlushed, ACROSS, "the first copy"),
+    (Mistake::ValueNotFlushed, ATOMICS, "what the"),
+    (Mistake::RepliesFirst, CHAIN, "what the"),
     (Mistake::RepliesFirst, DELEGATED, "what came"),
     (Mistake::RepliesFirst, DELEGATED_PAIR, "the first copy"),
     (Mistake::OldMapping, REUSE, "the old region"),

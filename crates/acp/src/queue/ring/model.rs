@@ -74,8 +74,8 @@ impl Word for Watched {
 }
 
 const PREEMPTIONS: usize = 3;
-/// One more than there are entries, twice.
-const COMMANDS: i64 = 4;
+/// One more than there are entries.
+const COMMANDS: i64 = 3;
 
 fn command(number: i64) -> [u64; WORDS] {
     core::array::from_fn(|at| number as u64 * 10 + at as u64)
