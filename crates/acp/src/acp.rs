@@ -9,6 +9,7 @@ use crate::{
     state::State,
 };
 use core::{
+    convert::Infallible,
     fmt,
     future::Future,
     sync::atomic::{AtomicU32, Ordering::Relaxed},
@@ -89,6 +90,16 @@ impl Acp {
             completed.and(met)
         });
         ended
+    }
+
+    /// Ends the whole job: prints `text`, with this rank's name, and lets the job end with exit code
+    /// 1. All ranks are gone within a second. What it returns is to be returned by the program.
+    ///
+    /// # Errors
+    /// Always: [`rdma_fabric::FabricError::Aborted`], or [`rdma_fabric::FabricError::Unsupported`]
+    /// where a rank can't end its job.
+    pub fn abort(&self, text: &str) -> Result<Infallible> {
+        Ok(self.fabric().abort(text, 1)?)
     }
 
     /// Begins anew as rank `rank`: all operations are completed, every registration is freed, and

@@ -72,6 +72,18 @@ pub enum AcpError {
         /// Where they are.
         address: GlobalAddress,
     },
+    /// The container has no such element, or no more.
+    #[error("{address} is no element of the container")]
+    NoSuchElement {
+        /// Where it should be.
+        address: GlobalAddress,
+    },
+    /// The bytes of the element are none of the type that was asked for.
+    #[error("the element at {address} was stored as another type")]
+    OtherType {
+        /// Where the element starts.
+        address: GlobalAddress,
+    },
     /// The container has no such position; nothing has changed.
     #[error("there is no position {position} in {len} elements")]
     OutOfRange {

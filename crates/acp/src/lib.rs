@@ -42,7 +42,10 @@ mod values;
 
 pub use acp::Acp;
 pub use address::{GlobalAddress, MAX_COLOURS, MAX_RANKS, MAX_REGION_BYTES};
-pub use container::{Arrangement, Circular, Cursor, Deque, Linear, Sequence, Striping, Vector, WorkSpace};
+pub use container::{
+    Arrangement, Circular, Cursor, Deque, Entry, Iter, Linear, List, ListIter, ListPosition, Map, Multimap, Multiset,
+    Position, Sequence, Set, Stored, Striping, TableRef, Vector, WorkSpace,
+};
 pub use error::{AcpError, OptionError, OutOfBounds, Result};
 pub use memory::{Key, RegisterError};
 pub use options::{Atomics, Mode, Options, Threads};

@@ -72,13 +72,7 @@ impl Acp {
     #[inline]
     pub fn fetch<W: AtomicWord>(&self, word: GlobalAddress, amo: Amo<W>) -> impl Future<Output = Result<W>> {
         soon(
-            move || {
-                self.with(|state| {
-                    let word = state.memory.word_at::<W>(word).ok()?;
-                    self.fabric().atomic_now(&word, amo)
-                })
-                .transpose()
-            },
+            move || self.fetch_now(word, amo),
             move || {
                 Box::pin(self.retried([word], move || async move {
                     if self.delegates_atomics() {
@@ -91,9 +85,41 @@ impl Acp {
         )
     }
 
+    /// Changes a word directly; returns `None` where only [`Acp::fetch`] can.
+    #[inline]
+    pub(crate) fn fetch_now<W: AtomicWord>(&self, word: GlobalAddress, amo: Amo<W>) -> Option<Result<W>> {
+        self.with(|state| {
+            let word = state.memory.word_at::<W>(word).ok()?;
+            self.fabric().atomic_now(&word, amo)
+        })
+        .transpose()
+    }
+
+    /// Returns whether operations on the word there are done directly.
+    #[inline]
+    pub(crate) fn is_mapped(&self, word: GlobalAddress) -> bool {
+        let mapped = self.with(|state| state.memory.word_at::<u64>(word).is_ok_and(|word| word.place().admits(8)));
+        mapped.unwrap_or(false)
+    }
+
     /// Writes elements, which are visible when the rank has been flushed.
     pub(crate) async fn put<T: Pod>(&self, to: GlobalAddress, from: &[T]) -> Result<()> {
         let from = bytemuck::cast_slice(from);
+        if self.put_now(to, from)? { Ok(()) } else { Box::pin(self.put_later(to, from)).await }
+    }
+
+    /// Puts directly; returns whether that was possible.
+    #[inline]
+    fn put_now(&self, to: GlobalAddress, from: &[u8]) -> Result<bool> {
+        self.with(|state| {
+            let Ok(to) = state.memory.bytes_at(to, from.len()) else { return false };
+            from.len() <= SHORT
+                && to.place().admits(from.len())
+                && join::now(self.fabric().put_slice(&to, from)) == Some(Ok(()))
+        })
+    }
+
+    async fn put_later(&self, to: GlobalAddress, from: &[u8]) -> Result<()> {
         let span = self.span(to, from.len()).await?;
         Ok(self.fabric().put_slice(&span, from).await?)
     }

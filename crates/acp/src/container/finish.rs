@@ -1,6 +1,6 @@
 //! Work that is carried through even if nobody awaits it any more.
 
-use crate::Acp;
+use crate::{Acp, GlobalAddress};
 use core::{
     future::Future,
     pin::Pin,
@@ -10,14 +10,14 @@ use core::{
 use rdma_fabric::{Fabric, provider::Boxed};
 use std::sync::Arc;
 
-/// Tells work that nobody awaits it any more.
+/// Tells work that nobody awaits it any more; `None` if that can't happen.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Unawaited(Arc<AtomicBool>);
+pub(crate) struct Unawaited(Option<Arc<AtomicBool>>);
 
 impl Unawaited {
     /// Returns whether the future was dropped. One thread at a time sets and reads it.
     pub(crate) fn is_set(&self) -> bool {
-        self.0.load(Relaxed)
+        self.0.as_ref().is_some_and(|set| set.load(Relaxed))
     }
 }
 
@@ -38,9 +38,19 @@ pub(crate) fn finish<Out, Work>(acp: &Acp, work: impl FnOnce(Unawaited) -> Work)
 where
     Work: Future<Output = Out> + Send + 'static,
 {
-    let unawaited = Unawaited::default();
+    let unawaited = Unawaited(Some(Arc::default()));
     let work: Boxed<'static, Out> = Box::pin(work(unawaited.clone()));
     Finish { fabric: acp.fabric().clone(), unawaited, begun: false, work: Some(work) }
+}
+
+/// Does work on the memory of one rank, which is carried through once it has begun. Where that memory
+/// is mapped, the work is over at its first poll, and needs no box.
+pub(crate) async fn finish_at<Out, Work>(acp: &Acp, at: GlobalAddress, work: impl FnOnce(Unawaited) -> Work) -> Out
+where
+    Out: 'static,
+    Work: Future<Output = Out> + Send + 'static,
+{
+    if acp.is_mapped(at) { work(Unawaited::default()).await } else { finish(acp, work).await }
 }
 
 impl<Out> Future for Finish<Out> {
@@ -60,7 +70,9 @@ impl<Out: 'static> Drop for Finish<Out> {
         if let Some(work) = self.work.take()
             && self.begun
         {
-            self.unawaited.0.store(true, Relaxed);
+            if let Some(set) = &self.unawaited.0 {
+                set.store(true, Relaxed);
+            }
             self.fabric.detach(async move { drop(work.await) });
         }
     }

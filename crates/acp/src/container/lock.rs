@@ -13,7 +13,7 @@
 //! An attempt that is dropped gives the lock back if it got it; a dropped [`Held`] is unlocked in
 //! the background. What must not be left half-way while the word is held is run by [`locked`].
 
-use super::finish::{Unawaited, finish};
+use super::finish::{Unawaited, finish, finish_at};
 use crate::{Acp, AcpError, GlobalAddress, Result, pace::Pace};
 use core::future::Future;
 use rdma_fabric::{Amo, FabricError, PutOrder, Rank};
@@ -61,7 +61,7 @@ where
     Body: Future<Output = Result<Out>> + Send + 'static,
 {
     let held = lock(acp, word).await?;
-    finish(acp, |unawaited| {
+    finish_at(acp, word, |unawaited| {
         let body = body(acp.clone(), unawaited);
         async move {
             let out = body.await;
@@ -74,18 +74,22 @@ where
 
 /// Makes one attempt; returns the word's value if it is taken.
 async fn attempt(acp: &Acp, word: GlobalAddress) -> Result<Option<u64>> {
-    let mine = holding(acp);
+    let (mine, free) = (holding(acp), 0);
+    let taking = Amo::CompareSwap { expected: free, new: mine };
+    if let Some(before) = acp.fetch_now(word, taking) {
+        return before.map(|before| (before != free).then_some(before));
+    }
     let taken = finish(acp, |unawaited| {
         let acp = acp.clone();
         async move {
-            let before = acp.fetch(word, Amo::CompareSwap { expected: 0, new: mine }).await?;
-            if before == 0 && unawaited.is_set() {
+            let before = acp.fetch(word, taking).await?;
+            if before == free && unawaited.is_set() {
                 release(&acp, word).await?;
             }
             Ok(before)
         }
     });
-    taken.await.map(|before| (before != 0).then_some(before))
+    taken.await.map(|before| (before != free).then_some(before))
 }
 
 impl Held {
@@ -98,7 +102,10 @@ impl Held {
     pub(crate) async fn unlock(mut self) -> Result<()> {
         let (acp, word) = (self.acp.take(), self.word);
         match acp {
-            Some(acp) => finish(&acp.clone(), |_| async move { release(&acp, word).await }).await,
+            Some(acp) => match release_now(&acp, word) {
+                Some(released) => released,
+                None => finish(&acp.clone(), |_| async move { release(&acp, word).await }).await,
+            },
             None => Ok(()),
         }
     }
@@ -115,6 +122,20 @@ impl Drop for Held {
     }
 }
 
+/// Releases at once, where nothing need be flushed and the word is at hand.
+fn release_now(acp: &Acp, word: GlobalAddress) -> Option<Result<()>> {
+    if acp.fabric().caps().put_order != PutOrder::AllTargets {
+        return None;
+    }
+    let mine = holding(acp);
+    let before = acp.fetch_now(word, Amo::CompareSwap { expected: mine, new: 0 })?;
+    Some(before.and_then(|before| was_held(before == mine, word)))
+}
+
+fn was_held(held: bool, word: GlobalAddress) -> Result<()> {
+    if held { Ok(()) } else { Err(AcpError::Damaged { address: word }) }
+}
+
 async fn release(acp: &Acp, word: GlobalAddress) -> Result<()> {
     let fabric = acp.fabric();
     let flushed = match fabric.caps().put_order {
@@ -122,10 +143,9 @@ async fn release(acp: &Acp, word: GlobalAddress) -> Result<()> {
         _ => fabric.flush_all().await,
     };
     let mine = holding(acp);
-    match acp.fetch(word, Amo::CompareSwap { expected: mine, new: 0 }).await? {
-        before if before == mine => Ok(flushed?),
-        _ => Err(AcpError::Damaged { address: word }),
-    }
+    let before = acp.fetch(word, Amo::CompareSwap { expected: mine, new: 0 }).await?;
+    was_held(before == mine, word)?;
+    Ok(flushed?)
 }
 
 /// Returns what the word of a lock is that this rank holds.

@@ -3,6 +3,7 @@
 use crate::bed::everywhere;
 use acp::{Acp, AcpError, GlobalAddress, Handle, Options, Order};
 use rdma_fabric::{Amo, Fabric, ProgramResult, Rank};
+use tofu2_sim::{JobError, shm::Threads};
 
 #[test]
 fn starter_memory_is_where_it_is_computed_to_be() {
@@ -167,4 +168,18 @@ fn a_reset_numbers_the_ranks_anew() {
         acp.finalize().await?;
         Ok(())
     });
+}
+
+#[test]
+fn a_rank_ends_the_job() {
+    let program = async |fabric: Fabric| -> ProgramResult<()> {
+        let acp = Acp::init(&fabric).await?;
+        if acp.rank().number() == 1 {
+            acp.abort("as planned")?;
+        }
+        acp.sync().await?;
+        Ok(())
+    };
+    let ended = Threads::new(3).run(&program).expect_err("the job was ended");
+    assert!(matches!(&ended, JobError::Aborted { rank, text, code: 1 } if rank.number() == 1 && text == "as planned"));
 }

@@ -5,6 +5,8 @@ mod bed;
 mod delegation;
 mod delivery;
 mod heap;
+mod lists;
 mod queue;
 mod sequences;
+mod tables;
 mod work_spaces;

@@ -1,0 +1,67 @@
+//! Iterators over hash tables.
+
+use super::table::{Element, Part, Scan, Table};
+use crate::{AcpError, Result};
+use core::fmt;
+use rdma_fabric::provider::Boxed;
+
+/// An iterator over a [`Set`](crate::Set), [`Multiset`](crate::Multiset), [`Map`](crate::Map) or
+/// [`Multimap`](crate::Multimap): a cursor that is awaited. The order is that of the slots, and in
+/// each slot that of insertion.
+///
+/// It copies one slot at a time, each as it was at one moment. So while others insert and remove, it
+/// yields everything that is there all the time exactly once, and nothing that never was there; what
+/// is inserted, removed or [moved](crate::Map::append) meanwhile, it yields or not.
+pub struct Iter<T> {
+    scan: Scan,
+    decode: fn(&Element) -> Result<T>,
+}
+
+impl<T> fmt::Debug for Iter<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.scan.fmt(f)
+    }
+}
+
+impl<T> Iter<T> {
+    pub(super) fn new(table: &Table, asked: Part, decode: fn(&Element) -> Result<T>) -> Self {
+        Iter { scan: Scan::new(table, asked), decode }
+    }
+
+    /// Returns the next item; `None` at the end.
+    ///
+    /// # Errors
+    /// [`AcpError::OtherType`], after which it goes on; [`AcpError::Damaged`];
+    /// [`AcpError::Fabric`], among others if a rank was lost while it held a slot.
+    pub async fn next(&mut self) -> Result<Option<T>> {
+        loop {
+            if let Some(element) = self.scan.take() {
+                return (self.decode)(&element).map(Some);
+            }
+            if !fill(&mut self.scan).await? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Returns all that is left.
+    ///
+    /// # Errors
+    /// As [`Iter::next`].
+    pub async fn collect<Out: Default + Extend<T>>(mut self) -> Result<Out> {
+        let mut out = Out::default();
+        while let Some(item) = self.next().await? {
+            out.extend(Some(item));
+        }
+        Ok(out)
+    }
+}
+
+fn fill(scan: &mut Scan) -> Boxed<'_, Result<bool>> {
+    Box::pin(scan.fill())
+}
+
+/// Returns a value of an element, which stands at `address`.
+pub(super) fn decoded<T: super::Stored + ?Sized>(element: &Element, bytes: &[u8]) -> Result<T::Owned> {
+    T::from_bytes(bytes).ok_or(AcpError::OtherType { address: element.address() })
+}

@@ -1,0 +1,79 @@
+//! Maps.
+
+use super::{
+    Entry, Iter, Position, Stored, TableRef,
+    fronts::table_front,
+    iter::decoded,
+    table::{Amount, Element, Kind, Part, Table},
+};
+use crate::{Acp, GlobalAddress, Result};
+use core::{fmt, future::Future, marker::PhantomData};
+use rdma_fabric::{Rank, provider::Boxed};
+
+/// A map from keys to values in the memory of several ranks: a hash table, as ACP 3.0 has it.
+///
+/// # Concurrent use
+/// Any rank that has [opened](Self::from_address) it may use it at any time, and any number of tasks. A call
+/// that names a key locks the key's slot, so it happens at one moment, as far as other calls on that
+/// key can tell. Calls on all elements go slot by slot.
+///
+/// # Deaths
+/// If a rank is lost while it holds a slot, every later call on that slot is
+/// [`FabricError::PeerLost`](rdma_fabric::FabricError::PeerLost) of that rank, in bounded time.
+///
+/// # Dropped futures
+/// A change that has begun is carried through. No slot stays locked; memory may stay allocated.
+pub struct Map<K: ?Sized, V: ?Sized> {
+    table: Table,
+    types: PhantomData<fn(&K, &V)>,
+}
+
+table_front!(Map<K, V>, Kind::Map, (K::Owned, V::Owned), decode::<K, V>);
+
+fn decode<K: Stored + ?Sized, V: Stored + ?Sized>(element: &Element) -> Result<(K::Owned, V::Owned)> {
+    Ok((decoded::<K>(element, element.key())?, value_of::<V>(element)?))
+}
+
+fn value_of<V: Stored + ?Sized>(element: &Element) -> Result<V::Owned> {
+    decoded::<V>(element, element.value())
+}
+
+impl<K: Stored + ?Sized, V: Stored + ?Sized> Map<K, V> {
+    /// Inserts a key with a value; returns whether the key is new. Otherwise, nothing changes: the
+    /// key keeps its value.
+    ///
+    /// # Errors
+    /// [`AcpError::HeapExhausted`](crate::AcpError::HeapExhausted), and nothing has changed;
+    /// [`AcpError::Fabric`](crate::AcpError::Fabric).
+    pub fn insert<'a>(&'a self, key: &'a K, value: &'a V) -> impl Future<Output = Result<bool>> + 'a {
+        self.table.insert_boxed(key.stored(), value.stored())
+    }
+
+    /// Returns a copy of the value of a key.
+    ///
+    /// # Errors
+    /// [`AcpError::OtherType`](crate::AcpError::OtherType); [`AcpError::Fabric`](crate::AcpError::Fabric).
+    pub async fn get(&self, key: &K) -> Result<Option<V::Owned>> {
+        self.table.get_boxed(key.stored()).await?.as_ref().map(value_of::<V>).transpose()
+    }
+
+    /// Copies the value of a key into `into`, as much as there is room for; returns the length of
+    /// the whole value.
+    ///
+    /// # Errors
+    /// [`AcpError::Fabric`](crate::AcpError::Fabric).
+    pub fn retrieve<'a>(&'a self, key: &'a K, into: &'a mut [u8]) -> impl Future<Output = Result<Option<usize>>> + 'a {
+        let retrieved: Boxed<'a, Result<Option<usize>>> = Box::pin(self.table.retrieve(key.stored(), into));
+        retrieved
+    }
+
+    /// Removes a key; returns its value, if it was there.
+    ///
+    /// # Errors
+    /// [`AcpError::OtherType`](crate::AcpError::OtherType), and the key is gone;
+    /// [`AcpError::Fabric`](crate::AcpError::Fabric).
+    pub async fn remove(&self, key: &K) -> Result<Option<V::Owned>> {
+        let removed = self.table.remove_boxed(key.stored(), Amount::One).await?;
+        removed.first.as_ref().map(value_of::<V>).transpose()
+    }
+}

@@ -1,0 +1,260 @@
+//! Elements of hash tables: how they lie in memory, and how they are read.
+//!
+//! An element is next, previous and the words of its [`Kind`], then the key, then the value. `next`
+//! and `previous` are null at the ends of a slot's list.
+
+use super::Table;
+use crate::{
+    Acp, AcpError, GlobalAddress, Result,
+    address::{MAX_REGION_BYTES, Tag},
+};
+use rdma_fabric::provider::SHORT;
+
+/// What a table's elements are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Key size, key.
+    Set,
+    /// Count, key size, key.
+    Multiset,
+    /// Size of what follows, key size, key, value.
+    Map,
+    /// As in a map; several elements may have one key.
+    Multimap,
+}
+
+/// Where an element's links are, from its start.
+pub(super) const NEXT: u64 = 0;
+pub(super) const PREVIOUS: u64 = 8;
+/// Where a multiset's element has its count.
+pub(super) const COUNT: u64 = 16;
+
+impl Kind {
+    /// Returns the bytes before the key.
+    pub(super) const fn head_bytes(self) -> usize {
+        match self {
+            Kind::Set => 24,
+            Kind::Multiset | Kind::Map | Kind::Multimap => 32,
+        }
+    }
+
+    /// Writes an element without links to `into`, which has the length it needs.
+    pub(super) fn encode(self, count: u64, key: &[u8], value: &[u8], into: &mut [u8]) {
+        let (head, body) = into.split_at_mut(self.head_bytes());
+        let bytes = key.len() as u64;
+        let words = match self {
+            Kind::Set => [0, 0, bytes, 0],
+            Kind::Multiset => [0, 0, count, bytes],
+            Kind::Map | Kind::Multimap => [0, 0, 8 + bytes + value.len() as u64, bytes],
+        };
+        let words = bytemuck::cast_slice(&words);
+        head.copy_from_slice(&words[..head.len()]);
+        body[..key.len()].copy_from_slice(key);
+        body[key.len()..].copy_from_slice(value);
+    }
+
+    /// Reads the words of an element; `None` if they can't be such words.
+    fn decode(self, head: &[u8]) -> Option<Head> {
+        let words: [u64; 4] = core::array::from_fn(|n| match head.get(8 * n..8 * n + 8) {
+            Some(word) => u64::from_ne_bytes(word.try_into().expect("8 bytes")),
+            None => 0,
+        });
+        let [next, previous] = [from_word(words[0])?, from_word(words[1])?];
+        let (count, key, value) = match self {
+            Kind::Set => (1, words[2], 0),
+            Kind::Multiset => (words[2], words[3], 0),
+            Kind::Map | Kind::Multimap => (1, words[3], words[2].checked_sub(8)?.checked_sub(words[3])?),
+        };
+        (key < MAX_REGION_BYTES && value < MAX_REGION_BYTES).then_some(Head {
+            next,
+            previous,
+            count,
+            key: key as usize,
+            value: value as usize,
+        })
+    }
+}
+
+/// Returns the word of an address or of none.
+pub(super) fn to_word(address: Option<GlobalAddress>) -> u64 {
+    address.map_or(0, GlobalAddress::to_bits)
+}
+
+/// Returns the address that a word is; `None` if it is neither an address nor null.
+pub(super) fn from_word(word: u64) -> Option<Option<GlobalAddress>> {
+    let address = GlobalAddress::from_bits(word);
+    (address.is_some() || word == 0).then_some(address)
+}
+
+/// The words of an element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Head {
+    pub(super) next: Option<GlobalAddress>,
+    pub(super) previous: Option<GlobalAddress>,
+    /// How often a multiset has the key; 1 elsewhere.
+    pub(super) count: u64,
+    /// Bytes of the key.
+    pub(super) key: usize,
+    /// Bytes of the value.
+    pub(super) value: usize,
+}
+
+/// An element as far as the first look at it showed it.
+pub(super) struct Probe {
+    pub(super) address: GlobalAddress,
+    pub(super) head: Head,
+    kind: Kind,
+    first: [u8; SHORT],
+    read: usize,
+}
+
+/// An element read whole.
+#[derive(Clone, Debug)]
+pub(crate) struct Element {
+    pub(super) address: GlobalAddress,
+    /// How often a multiset has the key; 1 elsewhere.
+    pub(crate) count: u64,
+    /// Key and value, in a row.
+    pub(super) body: Vec<u8>,
+    pub(super) key_bytes: usize,
+}
+
+impl Element {
+    pub(crate) fn address(&self) -> GlobalAddress {
+        self.address
+    }
+
+    pub(crate) fn key(&self) -> &[u8] {
+        &self.body[..self.key_bytes]
+    }
+
+    pub(crate) fn value(&self) -> &[u8] {
+        &self.body[self.key_bytes..]
+    }
+}
+
+impl Probe {
+    /// Returns the address of the key.
+    pub(super) fn key_at(&self) -> Result<GlobalAddress> {
+        self.address.offset_by(self.kind.head_bytes() as u64)
+    }
+
+    /// Returns the address of the value.
+    pub(super) fn value_at(&self) -> Result<GlobalAddress> {
+        self.key_at()?.offset_by(self.head.key as u64)
+    }
+
+    /// Returns what has been read of key and value.
+    fn begun(&self) -> &[u8] {
+        let begun = &self.first[self.kind.head_bytes()..self.read];
+        &begun[..begun.len().min(self.head.key + self.head.value)]
+    }
+}
+
+impl Acp {
+    /// Returns how many of `bytes` bytes from an address on are in the same heap; 0 elsewhere.
+    pub(in crate::container) fn within_heap(&self, address: GlobalAddress, bytes: usize) -> usize {
+        let after = (self.options().heap_bytes as u64).saturating_sub(address.offset());
+        if address.tag() == Tag::HEAP { bytes.min(after as usize) } else { 0 }
+    }
+}
+
+impl Table {
+    /// Looks at an element: its words, and as much more as comes with one short read.
+    pub(super) async fn probe(&self, address: GlobalAddress) -> Result<Probe> {
+        let mut first = [0; SHORT];
+        let read = self.acp.within_heap(address, SHORT).max(self.kind.head_bytes());
+        self.acp.read(address, &mut first[..read]).await?;
+        let head = self.kind.decode(&first).ok_or(AcpError::Damaged { address })?;
+        Ok(Probe { address, head, kind: self.kind, first, read })
+    }
+
+    /// Returns whether an element has this key.
+    pub(super) async fn has_key(&self, probe: &Probe, key: &[u8]) -> Result<bool> {
+        let begun = probe.begun();
+        let known = key.len().min(begun.len());
+        if probe.head.key != key.len() || begun[..known] != key[..known] {
+            return Ok(false);
+        }
+        if known == key.len() {
+            return Ok(true);
+        }
+        let mut rest = vec![0; key.len() - known];
+        self.acp.read(probe.key_at()?.offset_by(known as u64)?, &mut rest).await?;
+        Ok(rest == key[known..])
+    }
+
+    /// Reads an element's value, or as much of it as there is room for.
+    pub(super) async fn read_value(&self, probe: &Probe, into: &mut [u8]) -> Result<()> {
+        let into = match into.len() {
+            room if room > probe.head.value => &mut into[..probe.head.value],
+            _ => into,
+        };
+        match probe.begun().get(probe.head.key..) {
+            Some(begun) if begun.len() >= into.len() => {
+                into.copy_from_slice(&begun[..into.len()]);
+                Ok(())
+            }
+            _ => self.acp.read(probe.value_at()?, into).await,
+        }
+    }
+
+    /// Reads the whole of an element.
+    pub(super) async fn read_element(&self, probe: &Probe) -> Result<Element> {
+        let mut body = vec![0; probe.head.key + probe.head.value];
+        let begun = probe.begun();
+        body[..begun.len()].copy_from_slice(begun);
+        if begun.len() < body.len() {
+            let rest = probe.key_at()?.offset_by(begun.len() as u64)?;
+            self.acp.read(rest, &mut body[begun.len()..]).await?;
+        }
+        Ok(Element { address: probe.address, count: probe.head.count, body, key_bytes: probe.head.key })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn words_come_back(
+            kind in prop::sample::select(&[Kind::Set, Kind::Multiset, Kind::Map, Kind::Multimap][..]),
+            key in prop::collection::vec(any::<u8>(), 0..40),
+            value in prop::collection::vec(any::<u8>(), 0..40),
+            count in 1u64..,
+        ) {
+            let keyed = matches!(kind, Kind::Map | Kind::Multimap);
+            let (value, count) = (if keyed { &value[..] } else { &[] }, if kind == Kind::Multiset { count } else { 1 });
+            let mut bytes = vec![0xaa; kind.head_bytes() + key.len() + value.len()];
+            kind.encode(count, &key, value, &mut bytes);
+            let head = Head { next: None, previous: None, count, key: key.len(), value: value.len() };
+            prop_assert_eq!(kind.decode(&bytes), Some(head));
+            prop_assert_eq!(&bytes[kind.head_bytes()..], [&key, value].concat());
+        }
+    }
+
+    #[test]
+    fn the_words_are_where_the_c_library_has_them() {
+        let words = |kind: Kind| {
+            let mut bytes = vec![0; kind.head_bytes() + 3 + if kind == Kind::Map { 2 } else { 0 }];
+            kind.encode(9, b"key", &b"va"[..bytes.len() - kind.head_bytes() - 3], &mut bytes);
+            bytes[..kind.head_bytes()]
+                .chunks(8)
+                .map(|word| u64::from_ne_bytes(word.try_into().unwrap()))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(words(Kind::Set), [0, 0, 3]);
+        assert_eq!(words(Kind::Multiset), [0, 0, 9, 3]);
+        assert_eq!(words(Kind::Map), [0, 0, 13, 3]);
+    }
+
+    #[test]
+    fn garbage_is_no_element() {
+        let decode = |words: [u64; 4]| Kind::Map.decode(bytemuck::bytes_of(&words));
+        assert!(decode([0, 0, 8, 0]).is_some());
+        // No address, a size below that of the key, a key beyond any region.
+        assert_eq!([decode([7, 0, 8, 0]), decode([0, 0, 10, 3]), decode([0, 0, u64::MAX, u64::MAX - 8])], [None; 3]);
+    }
+}

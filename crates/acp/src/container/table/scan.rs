@@ -1,0 +1,150 @@
+//! Going over a table, and places in it.
+
+use super::{Element, Part, Place, Table, element::Probe};
+use crate::{AcpError, GlobalAddress, Result};
+use std::collections::VecDeque;
+
+/// A position in a table: an element, and the slot that it is in. Plain data, valid at all ranks
+/// until the element is removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// The number of the rank's part in the table's directory.
+    pub rank: usize,
+    /// The number of the slot at that rank.
+    pub slot: u64,
+    /// The address of the element.
+    pub element: GlobalAddress,
+}
+
+impl Position {
+    pub(super) fn new(place: Place, element: GlobalAddress) -> Self {
+        Position { rank: place.part, slot: place.slot, element }
+    }
+
+    fn place(self) -> Place {
+        Place { part: self.rank, slot: self.slot }
+    }
+}
+
+/// An element of a table: where it is, and where its key and value are.
+///
+/// The addresses are those of global memory that anybody may access, for example to change a value
+/// by an atomic. They are valid until the element is removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Where the element is in the table.
+    pub position: Position,
+    /// The address of the key.
+    pub key: GlobalAddress,
+    /// Bytes of the key.
+    pub key_bytes: usize,
+    /// The address of the value; of no bytes in sets and multisets.
+    pub value: GlobalAddress,
+    /// Bytes of the value.
+    pub value_bytes: usize,
+    /// How often a multiset has the key; 1 elsewhere.
+    pub count: u64,
+}
+
+impl Entry {
+    pub(super) fn of(position: Position, probe: &Probe) -> Result<Self> {
+        let (key, value) = (probe.key_at()?, probe.value_at()?);
+        let (key_bytes, value_bytes) = (probe.head.key, probe.head.value);
+        Ok(Entry { position, key, key_bytes, value, value_bytes, count: probe.head.count })
+    }
+}
+
+impl Table {
+    /// Returns the first element.
+    pub(crate) async fn first(&self, asked: Part) -> Result<Option<Entry>> {
+        self.first_of(self.places(asked)).await
+    }
+
+    /// Returns the element after a position.
+    pub(crate) async fn after(&self, position: Position, asked: Part) -> Result<Option<Entry>> {
+        let (_, next) = self.locate(position).await?;
+        match next {
+            Some(entry) => Ok(Some(entry)),
+            None => self.first_of(self.places(asked).filter(|place| *place > position.place())).await,
+        }
+    }
+
+    /// Returns the element at a position.
+    pub(crate) async fn entry(&self, position: Position) -> Result<Entry> {
+        Ok(self.locate(position).await?.0)
+    }
+
+    async fn first_of(&self, places: impl Iterator<Item = Place>) -> Result<Option<Entry>> {
+        for place in places {
+            let slot = self.lock(place).await?;
+            let first = slot.list.walk().next(self).await;
+            if let Some(probe) = slot.unlock(first).await? {
+                return Entry::of(Position::new(place, probe.address), &probe).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Finds an element in its slot; returns it and the next one there.
+    async fn locate(&self, position: Position) -> Result<(Entry, Option<Entry>)> {
+        let (place, gone) = (position.place(), AcpError::NoSuchElement { address: position.element });
+        if place.part >= self.directory.len() || place.slot >= self.at.slots {
+            return Err(gone);
+        }
+        let slot = self.lock(place).await?;
+        let found = async {
+            let mut walk = slot.list.walk();
+            while let Some(probe) = walk.next(self).await? {
+                if probe.address == position.element {
+                    return Ok(Some((probe, walk.next(self).await?)));
+                }
+            }
+            Ok(None)
+        };
+        let found = found.await;
+        let (probe, next) = slot.unlock(found).await?.ok_or(gone)?;
+        let entry = |probe: &Probe| Entry::of(Position::new(place, probe.address), probe);
+        Ok((entry(&probe)?, next.as_ref().map(entry).transpose()?))
+    }
+}
+
+/// A way over a table, slot by slot: each slot's elements are copied at one moment.
+#[derive(Debug)]
+pub(crate) struct Scan {
+    table: Table,
+    asked: Part,
+    /// The next slot, if there is one.
+    next: Option<Place>,
+    /// What is left of the last slot that was read.
+    read: VecDeque<Element>,
+}
+
+impl Scan {
+    pub(crate) fn new(table: &Table, asked: Part) -> Self {
+        Scan { table: table.clone(), asked, next: table.places(asked).next(), read: VecDeque::new() }
+    }
+
+    /// Returns the next element, as long as one is at hand.
+    pub(crate) fn take(&mut self) -> Option<Element> {
+        self.read.pop_front()
+    }
+
+    /// Reads slots until elements are at hand; returns whether there are any.
+    pub(crate) async fn fill(&mut self) -> Result<bool> {
+        while self.read.is_empty() {
+            let Some(place) = self.next else { return Ok(false) };
+            self.read = self.table.snapshot(place).await?.into();
+            self.next = self.place_after(place);
+        }
+        Ok(true)
+    }
+
+    fn place_after(&self, place: Place) -> Option<Place> {
+        let (table, slot) = (&self.table, place.slot + 1);
+        if slot < table.at.slots {
+            return Some(Place { part: place.part, slot });
+        }
+        let part = table.parts(self.asked).find(|part| *part > place.part)?;
+        Some(Place { part, slot: 0 })
+    }
+}
