@@ -2,7 +2,7 @@
 
 use rdma_fabric::{
     Amo, Fabric, Result, forward,
-    provider::{Ended, Goal, Place, Posted, Provider, Sink, Slot, Source},
+    provider::{Ended, Goal, Place, Posted, Provider, Slot},
 };
 use rustix::process::{Signal, getpid, kill_process};
 use std::{
