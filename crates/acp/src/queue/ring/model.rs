@@ -6,7 +6,7 @@
 use super::*;
 use core::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use loom::{cell::UnsafeCell, model::Builder, sync::atomic::AtomicU64 as LoomWord, thread};
-use std::sync::Arc;
+use std::{rc::Rc, sync::Arc};
 
 /// A deliberate mistake in the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +91,8 @@ fn explore(mistake: Mistake) -> usize {
     // Loom explores its main thread badly, so it only waits for the others.
     builder.check(move || {
         count.fetch_add(1, SeqCst);
-        let ring = Arc::new(Ring::<Watched>::new(2));
+        // Loom's threads take turns on one.
+        let ring = Rc::new(Ring::<Watched>::new(2));
         let theirs = ring.clone();
         let producer = thread::spawn(move || {
             play(true, mistake);
