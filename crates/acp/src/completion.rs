@@ -115,8 +115,9 @@ impl Acp {
     }
 
     /// Awaits something; meanwhile makes progress with this rank's operations and channels, and
-    /// serves other ranks where the network leaves something to them.
-    pub(crate) async fn while_serving<F: Future>(&self, future: F) -> F::Output {
+    /// serves other ranks where the network leaves something to them. Waits in this crate's own
+    /// calls do so anyhow; this is for all others.
+    pub async fn while_serving<F: Future>(&self, future: F) -> F::Output {
         let mut future = pin!(future);
         poll_fn(|cx| {
             let poll = future.as_mut().poll(cx);

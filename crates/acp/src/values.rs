@@ -138,6 +138,7 @@ impl Acp {
             let span = self.span(from, into.len()).await?;
             match self.fabric().get_slice(&span, into).await {
                 Err(error) if !again && self.has_forgotten(&error, from)? => again = true,
+                Err(error) => return Err(self.with(|state| state.memory.name_stale(error.into(), &[from]))?),
                 done => return Ok(done?),
             }
         }
@@ -149,6 +150,7 @@ impl Acp {
             let span = self.span(to, from.len()).await?;
             match put_visibly(self.fabric(), &span, from).await {
                 Err(error) if !again && self.has_forgotten(&error, to)? => again = true,
+                Err(error) => return Err(self.with(|state| state.memory.name_stale(error.into(), &[to]))?),
                 done => return Ok(done?),
             }
         }

@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod acp;
 pub mod exchange;
 pub mod exploration;
 pub mod lock;

@@ -108,6 +108,9 @@ impl<W: Word> Ring<W> {
 }
 
 #[cfg(test)]
+mod model;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

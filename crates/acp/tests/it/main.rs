@@ -4,6 +4,7 @@ mod basics;
 mod bed;
 mod channels;
 mod delegation;
+mod delivery;
 mod heap;
 mod lists;
 mod programs;

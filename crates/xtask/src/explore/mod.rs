@@ -1,5 +1,5 @@
-//! `cargo xtask explore`: the locks, and persistent exchanges without queues, under every delivery
-//! order, correct and with each of their steps done wrong.
+//! `cargo xtask explore`: the locks, persistent exchanges without queues, and global addresses, under
+//! every delivery order, correct and with each of their steps done wrong.
 //!
 //! Programs, bounds and mutations are those of `onesided-checks`, the smallest of which are tests.
 //! `docs/evidence/verification.md` says what is proven.
@@ -9,7 +9,7 @@ mod row;
 
 use crate::progress::Progress;
 use checks::{
-    exchange,
+    acp, exchange,
     exploration::{Expected, Exploration, Size},
     lock,
 };
@@ -51,7 +51,7 @@ fn explorations() -> Vec<Exploration> {
         let explorer = move || exchange::explorer(&mistaken.case);
         Exploration::new(name, expected, explorer, mistaken.job()).of_size(Size::Quick)
     });
-    locks.chain(exchanges).chain(mistaken).collect()
+    locks.chain(exchanges).chain(mistaken).chain(acp::explorations()).collect()
 }
 
 fn explore(exploration: &Exploration, states: u64) -> Row {

@@ -1,0 +1,153 @@
+//! The ring under loom: every interleaving, within a bound on preemptions, of a producer that laps
+//! two entries and a consumer. The words of a command count as plain memory, so that loom finds
+//! whatever is written while it may be read, also by a store that it would never show to an earlier
+//! load.
+
+use super::*;
+use core::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use loom::{cell::UnsafeCell, model::Builder, sync::atomic::AtomicU64 as LoomWord, thread};
+use std::{rc::Rc, sync::Arc};
+
+/// A deliberate mistake in the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mistake {
+    Nothing,
+    /// `offer` does not release the words.
+    RelaxedPublish,
+    /// `read` does not acquire them.
+    RelaxedRead,
+    /// `free` does not release the entry.
+    RelaxedFree,
+    /// `offer` does not acquire it.
+    RelaxedOffer,
+    /// `offer` does not look at all.
+    BlindOffer,
+}
+
+loom::thread_local! {
+    static IS_PRODUCER: core::cell::Cell<bool> = core::cell::Cell::new(false);
+    static MISTAKE: core::cell::Cell<Mistake> = core::cell::Cell::new(Mistake::Nothing);
+}
+
+/// Says what the calling thread is.
+fn play(is_producer: bool, mistake: Mistake) {
+    IS_PRODUCER.with(|is| is.set(is_producer));
+    MISTAKE.with(|is| is.set(mistake));
+}
+
+fn makes(mistake: Mistake, as_producer: bool) -> bool {
+    MISTAKE.with(|made| made.get() == mistake) && IS_PRODUCER.with(|is| is.get() == as_producer)
+}
+
+struct Watched {
+    word: LoomWord,
+    /// Accessed with the words of commands, which alone are loaded without acquire, and with what
+    /// only the consumer does.
+    plain: UnsafeCell<()>,
+}
+
+impl Word for Watched {
+    fn new(value: u64) -> Self {
+        Watched { word: LoomWord::new(value), plain: UnsafeCell::new(()) }
+    }
+
+    fn load(&self, acquire: bool) -> u64 {
+        if !acquire {
+            self.plain.with(|_| ());
+            return self.word.load(Relaxed);
+        }
+        let order = match makes(Mistake::RelaxedRead, false) || makes(Mistake::RelaxedOffer, true) {
+            true => Relaxed,
+            false => Acquire,
+        };
+        let state = self.word.load(order);
+        if makes(Mistake::BlindOffer, true) { EntryState::Free as u64 } else { state }
+    }
+
+    fn store(&self, value: u64, release: bool) {
+        if !release {
+            self.plain.with_mut(|_| ());
+        }
+        let relaxed = makes(Mistake::RelaxedPublish, true) || makes(Mistake::RelaxedFree, false);
+        self.word.store(value, if release && !relaxed { Release } else { Relaxed });
+    }
+}
+
+const PREEMPTIONS: usize = 3;
+/// One more than there are entries.
+const COMMANDS: i64 = 3;
+
+fn command(number: i64) -> [u64; WORDS] {
+    core::array::from_fn(|at| number as u64 * 10 + at as u64)
+}
+
+/// Explores a lap and more; returns the number of executions.
+fn explore(mistake: Mistake) -> usize {
+    let executions = Arc::new(AtomicUsize::new(0));
+    let count = executions.clone();
+    let mut builder = Builder::new();
+    builder.preemption_bound = Some(PREEMPTIONS);
+    builder.max_branches = 10_000;
+    // Loom explores its main thread badly, so it only waits for the others.
+    builder.check(move || {
+        count.fetch_add(1, SeqCst);
+        // Loom's threads take turns on one.
+        let ring = Rc::new(Ring::<Watched>::new(2));
+        let theirs = ring.clone();
+        let producer = thread::spawn(move || {
+            play(true, mistake);
+            for number in 1..=COMMANDS {
+                while !theirs.offer(number, command(number)) {
+                    thread::yield_now();
+                }
+                // Whatever has become of it meanwhile.
+                assert!(theirs.state(number).is_some(), "an entry has no state");
+            }
+        });
+        let consumer = thread::spawn(move || {
+            play(false, mistake);
+            for number in 1..=COMMANDS {
+                let read = loop {
+                    match ring.read(number) {
+                        Some(read) => break read,
+                        None => thread::yield_now(),
+                    }
+                };
+                assert_eq!(read, command(number), "a torn command");
+                for state in [EntryState::OrderEnd, EntryState::Executing, EntryState::Finished] {
+                    ring.set(number, state);
+                    assert_eq!(ring.state(number), Some(state), "somebody else changed the state");
+                }
+                ring.free(number);
+            }
+        });
+        producer.join().unwrap();
+        consumer.join().unwrap();
+    });
+    executions.load(SeqCst)
+}
+
+#[test]
+fn a_producer_laps_the_ring() {
+    let executions = explore(Mistake::Nothing);
+    println!("{executions} executions with at most {PREEMPTIONS} preemptions");
+    assert!(executions >= 100);
+}
+
+macro_rules! found {
+    ($($test:ident: $mistake:ident, $panic:literal;)*) => {$(
+        #[test]
+        #[should_panic(expected = $panic)]
+        fn $test() {
+            explore(Mistake::$mistake);
+        }
+    )*};
+}
+
+found! {
+    offering_must_release: RelaxedPublish, "Causality violation";
+    reading_must_acquire: RelaxedRead, "Causality violation";
+    freeing_must_release: RelaxedFree, "Causality violation";
+    offering_must_acquire: RelaxedOffer, "Causality violation";
+    offering_must_look: BlindOffer, "Causality violation";
+}

@@ -1,0 +1,9 @@
+//! Small jobs under every order of delivery, and mistakes that must be found; `cargo xtask explore`
+//! explores the larger ones.
+
+use checks::exploration;
+
+#[test]
+fn global_addresses_in_every_order() {
+    exploration::check(checks::acp::explorations());
+}

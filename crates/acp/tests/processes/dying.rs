@@ -1,0 +1,69 @@
+//! Ranks that kill themselves: at a chosen atomic, or whenever a time has passed.
+
+use rdma_fabric::{
+    Amo, Fabric, Result, forward,
+    provider::{Ended, Goal, Place, Posted, Provider, Slot},
+};
+use rustix::process::{Signal, getpid, kill_process};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::SeqCst},
+    },
+    task::{Context, Poll},
+    thread,
+    time::Duration,
+};
+
+/// Ends this process as `kill -9` does.
+pub(crate) fn die() -> ! {
+    let _ = kill_process(getpid(), Signal::KILL);
+    loop {
+        thread::park();
+    }
+}
+
+/// Ends this process after `delay`, whatever it is doing then.
+pub(crate) fn die_after(delay: Duration) {
+    thread::spawn(move || {
+        thread::sleep(delay);
+        die();
+    });
+}
+
+/// Returns this rank's fabric, on which it dies with the first compare and swap that succeeds
+/// once it is armed: that which takes a lock.
+pub(crate) fn dying(fabric: &Fabric, armed: Arc<AtomicBool>) -> Fabric {
+    fabric.under(Mortal { below: fabric.clone(), armed })
+}
+
+#[derive(Debug)]
+struct Mortal {
+    below: Fabric,
+    armed: Arc<AtomicBool>,
+}
+
+impl Provider for Mortal {
+    forward!(alloc, alloc_symmetric, adopt, release, resolve_hidden, ring, nop, poll, test, forget, try_notice);
+    forward!(copy, now, detach, optional, read, write, put, get);
+
+    fn atomic(&self, word: &Place, amo: Amo<u64>) -> Posted {
+        let posted = self.below.provider().atomic(word, amo);
+        match (&posted, amo) {
+            (Posted::Over(before), Amo::CompareSwap { expected, .. })
+                if *before == expected && self.armed.load(SeqCst) =>
+            {
+                die()
+            }
+            _ => posted,
+        }
+    }
+
+    fn poll_wait(&self, slot: &mut Slot, goal: Goal<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        self.below.provider().poll_wait(slot, goal, cx)
+    }
+
+    fn end_wait(&self, slot: &mut Slot, goal: Goal<'_>, ended: Ended) {
+        self.below.provider().end_wait(slot, goal, ended);
+    }
+}

@@ -1,0 +1,89 @@
+//! Steps done wrong, by a fabric that spoils their operations.
+
+use explore::mutant::Mutation;
+use rdma_fabric::{Amo, Rank, RemoteAddr};
+use std::{cell::Cell, rc::Rc};
+
+/// A step done wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mistake {
+    /// An operation counts as complete before its effect is visible, so that neither the order
+    /// across pairs nor that within a pair is kept; and a request passes its words.
+    NotFlushed,
+    /// The same at rank 0, but only of what it has put at rank 1.
+    CopyNotFlushed,
+    /// A server's reply passes its value.
+    ValueNotFlushed,
+    /// A server replies before it carries a request out.
+    RepliesFirst,
+    /// A region's successor is taken for the region.
+    OldMapping,
+    /// The directory still tells the length of a region that has gone.
+    NotWithdrawn,
+}
+
+/// The mutation that makes a [`Mistake`] at one rank once its set-up is over.
+#[derive(Debug)]
+pub(super) struct Spoiled {
+    mistake: Mistake,
+    begun: Rc<Cell<bool>>,
+    /// Where the word is that says that there are requests, once it has been taken.
+    area: Cell<Option<u64>>,
+    /// What was got first from a region.
+    first: Cell<Option<u64>>,
+}
+
+/// Where rank 0's first place for a reply is, from the start of the area for requests.
+const REPLY: u64 = 64;
+/// The reply that says that the first request has been carried out.
+const DONE: u64 = 1 << 48;
+/// The first index of local regions.
+const LOCAL: u32 = 1 << 16;
+
+impl Spoiled {
+    pub(super) fn new(mistake: Mistake, begun: Rc<Cell<bool>>) -> Self {
+        Spoiled { mistake, begun, area: Cell::new(None), first: Cell::new(None) }
+    }
+
+    fn is(&self, mistake: Mistake) -> bool {
+        self.mistake == mistake && self.begun.get()
+    }
+}
+
+impl Mutation for Spoiled {
+    fn flushes(&self, target: Option<Rank>) -> bool {
+        match self.mistake {
+            _ if !self.begun.get() => true,
+            Mistake::NotFlushed => false,
+            Mistake::CopyNotFlushed => target != Some(Rank::new(1)),
+            Mistake::ValueNotFlushed => target != Some(Rank::new(0)),
+            _ => true,
+        }
+    }
+
+    fn puts(&self, addr: RemoteAddr, amo: Amo<u64>) -> Option<(RemoteAddr, u64)> {
+        if !self.is(Mistake::RepliesFirst) || amo != Amo::Swap(0) {
+            return None;
+        }
+        // The word comes first, then the slot.
+        let Some(area) = self.area.get() else {
+            self.area.set(Some(addr.offset));
+            return None;
+        };
+        (addr.offset != area).then(|| (RemoteAddr { rank: Rank::new(0), offset: area + REPLY, ..addr }, DONE))
+    }
+
+    fn got(&self, addr: RemoteAddr, bits: u64) -> u64 {
+        if self.mistake != Mistake::OldMapping || addr.region.index < LOCAL {
+            return bits;
+        }
+        if self.first.get().is_none() {
+            self.first.set(Some(bits));
+        }
+        self.first.get().unwrap_or(bits)
+    }
+
+    fn late(&self, _: RemoteAddr, bits: u64) -> bool {
+        self.is(Mistake::NotWithdrawn) && bits == 0
+    }
+}

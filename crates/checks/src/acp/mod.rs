@@ -1,0 +1,320 @@
+//! Global addresses over a network that delivers in any order: small jobs, what must hold of them,
+//! and mistakes.
+//!
+//! Nobody helps: every rank carries out its operations itself, and serves others while it waits.
+
+mod mistakes;
+mod reuse;
+
+use crate::exploration::{Expected, Exploration, Run, Size};
+use ::acp::{Acp, AcpError, Atomics, GlobalAddress, Options, Order};
+use explore::{Explorer, Probe, mutant::mutant};
+use mistakes::{Mistake, Spoiled};
+use rdma_fabric::{Amo, Deps, Fabric, FabricError, ProgramResult, Rank, Region};
+use std::{cell::Cell, error::Error, rc::Rc};
+
+/// The first of a row of facts, one for each rank: whether its set-up is over.
+const SET_UP: u32 = 0;
+/// The fact that counts what a rank saw that it need not have seen.
+const SEEN: u32 = 100;
+/// The fact that counts the ranks whose calls have named a dead rank.
+const NAMED: u32 = 200;
+
+/// What the ranks do. Rank 0 issues the operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Job {
+    /// A copy to rank 1, then one from there to rank 2, then an atomic there.
+    Chain,
+    /// Two copies of one pair, without any order; the destination looks.
+    Pair,
+    /// The same between ranks 1 and 2, and rank 1 looks.
+    DelegatedPair,
+    /// A copy to rank 1, and one to rank 2 that continues it; rank 2 looks at both.
+    Across,
+    /// A copy from rank 1 to rank 2.
+    Delegated,
+    /// The same, while rank 1 has a copy from rank 0 to rank 2 made.
+    Both,
+    /// Two atomics on a word of rank 1, which the network can't carry out.
+    Atomics,
+    /// Rank 1 gives the tag of a region to another one, so many times, while rank 0 reads.
+    Reuse(u64),
+}
+
+/// A job, and what may happen in it.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    name: &'static str,
+    job: Job,
+    ranks: usize,
+    /// The rank that may die at any moment.
+    mortal: Option<u32>,
+}
+
+/// One rank in a job.
+struct Member {
+    acp: Acp,
+    /// The fabric without a mistake.
+    fabric: Fabric,
+    probe: Probe,
+    /// A word of each rank: how many others have no more to ask of it.
+    over: Region,
+    me: u32,
+}
+
+/// Returns the word that a rank has in its starter memory from the start.
+const fn content(rank: u32) -> u64 {
+    10 + rank as u64
+}
+
+impl Member {
+    /// Returns the address of a word of a rank's starter memory.
+    fn at(&self, rank: u32, word: u64) -> ProgramResult<GlobalAddress> {
+        Ok(self.acp.starter(Rank::new(rank))?.offset_by(8 * word)?)
+    }
+
+    async fn load(&self, rank: u32, word: u64) -> ProgramResult<u64> {
+        Ok(self.acp.load(self.at(rank, word)?).await?)
+    }
+
+    async fn copy(&self, to: (u32, u64), from: (u32, u64), order: impl Into<Order>) -> ProgramResult<Order> {
+        Ok(self.acp.copy(self.at(to.0, to.1)?, self.at(from.0, from.1)?, 8, order).await?.into())
+    }
+
+    async fn add(&self, rank: u32, word: u64, order: Order) -> ProgramResult<u64> {
+        let handle = self.acp.atomic(self.at(0, 2)?, self.at(rank, word)?, Amo::Add(1u64), order).await?;
+        self.acp.complete(handle).await?;
+        self.load(0, 2).await
+    }
+
+    /// Lets those leave that serve.
+    async fn let_go(&self, job: Job) -> ProgramResult<()> {
+        for rank in job.servers().iter().map(|rank| Rank::new(*rank)) {
+            let gone = match self.fabric.remote_word::<u64>(self.over.at(rank, 0)) {
+                Ok(over) => self.fabric.fetch_add(&over, 1).await.map(drop),
+                Err(error) => Err(error),
+            };
+            if !matches!(gone, Err(FabricError::PeerLost { .. })) {
+                gone?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Serves others until so many ranks have no more to do.
+    async fn serve(&self, askers: u64) -> ProgramResult<()> {
+        let over = self.over.word::<u64>(&self.fabric, 0)?;
+        let deps = if askers == 1 { Deps::One(Rank::new(0)) } else { Deps::All };
+        self.acp.while_serving(self.fabric.wait_until(&over, deps, |over| over == askers)).await?;
+        Ok(())
+    }
+
+    /// Looks whether `second` has come, and if so, at `first`, which must have come, too.
+    async fn sees_in_order(&self, first: (u32, u64), second: (u32, u64), value: u64) -> ProgramResult<()> {
+        if self.load(second.0, second.1).await? == value {
+            self.probe.add(SEEN, 1);
+            assert_eq!(self.load(first.0, first.1).await?, value, "the first copy came after the second one");
+        }
+        Ok(())
+    }
+
+    async fn run(&self, job: Job) -> ProgramResult<()> {
+        if job.servers().contains(&self.me) {
+            return self.serve(if job == Job::Both { 2 } else { 1 }).await;
+        }
+        match (job, self.me) {
+            (Job::Pair, 1) => self.sees_in_order((1, 1), (1, 2), content(0)).await,
+            (Job::DelegatedPair, 1) => self.sees_in_order((2, 1), (2, 2), content(1)).await,
+            (Job::Across, 2) => self.sees_in_order((1, 1), (2, 1), content(0)).await,
+            (Job::Reuse(times), _) => self.reuse(times).await,
+            (Job::Both, me) => self.asked(job, 1 - me).await,
+            (_, 0) => self.asked(job, 1).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// Does what a rank does that issues operations, then lets those go that serve.
+    async fn asked(&self, job: Job, from: u32) -> ProgramResult<()> {
+        let issued = self.issue(job, from).await;
+        self.let_go(job).await?;
+        issued
+    }
+
+    async fn issue(&self, job: Job, from: u32) -> ProgramResult<()> {
+        match job {
+            Job::Chain => {
+                let first = self.copy((1, 1), (0, 0), Order::None).await?;
+                self.copy((2, 1), (1, 1), first).await?;
+                assert_eq!(self.add(2, 1, Order::All).await?, content(0), "what the atomic found");
+                assert_eq!(self.load(2, 1).await?, content(0) + 1, "what the atomic left");
+            }
+            Job::Pair => {
+                self.copy((1, 1), (0, 0), Order::None).await?;
+                self.copy((1, 2), (0, 0), Order::None).await?;
+            }
+            Job::DelegatedPair => {
+                self.copy((2, 1), (1, 0), Order::None).await?;
+                self.copy((2, 2), (1, 0), Order::None).await?;
+            }
+            Job::Across => {
+                self.copy((1, 1), (0, 0), Order::None).await?;
+                self.copy((2, 1), (0, 0), Order::Continue).await?;
+            }
+            Job::Delegated | Job::Both => {
+                let to = 1 + u64::from(self.me);
+                self.copy((2, to), (from, 0), Order::None).await?;
+                self.acp.complete_all().await?;
+                assert_eq!(self.load(2, to).await?, content(from), "what came");
+            }
+            Job::Atomics => {
+                assert_eq!(self.add(1, 0, Order::None).await?, content(1), "what the first atomic found");
+                assert_eq!(self.add(1, 0, Order::None).await?, content(1) + 1, "what the second atomic found");
+            }
+            Job::Reuse(_) => {}
+        }
+        Ok(self.acp.complete_all().await?)
+    }
+}
+
+impl Job {
+    /// Returns the ranks that only serve.
+    const fn servers(self) -> &'static [u32] {
+        match self {
+            Job::Chain | Job::Delegated | Job::DelegatedPair | Job::Both => &[2],
+            Job::Atomics => &[1],
+            Job::Pair | Job::Across | Job::Reuse(_) => &[],
+        }
+    }
+}
+
+async fn play(fabric: Fabric, spoiled: Fabric, case: Case, begun: impl FnOnce()) -> ProgramResult<()> {
+    let (probe, me) = (Probe::of(&fabric), fabric.rank().number());
+    let atomics = if case.job == Job::Atomics { Atomics::Delegated } else { Atomics::Network };
+    let options = Options::default().starter_bytes(32).heap_bytes(0).channel_bytes(0).regions(1).atomics(atomics);
+    let acp = Acp::init_with(&spoiled, options).await?;
+    let over = fabric.alloc_symmetric(8).await?;
+    let member = Member { acp, fabric, probe, over, me };
+    member.acp.store(member.at(me, 0)?, content(me)).await?;
+    if let Job::Reuse(_) = case.job {
+        member.prepare_reuse().await?;
+    }
+    begun();
+    member.probe.set(SET_UP + me, 1);
+    member.run(case.job).await
+}
+
+/// Returns whether an error says that this rank was lost.
+fn names(error: &(dyn Error + 'static), rank: u32) -> bool {
+    let loss = FabricError::PeerLost { rank: Rank::new(rank) };
+    error.downcast_ref() == Some(&loss) || error.downcast_ref() == Some(&AcpError::Fabric(loss))
+}
+
+impl Case {
+    const fn new(name: &'static str, job: Job) -> Self {
+        let ranks = match job {
+            Job::Pair | Job::Atomics | Job::Reuse(_) => 2,
+            _ => 3,
+        };
+        Case { name, job, ranks, mortal: None }
+    }
+
+    const fn dying(self, name: &'static str, rank: u32) -> Self {
+        Case { name, mortal: Some(rank), ..self }
+    }
+
+    fn explorer(self) -> Explorer<'static> {
+        let mut explorer = Explorer::new(self.ranks).leave_together().set_up(SET_UP);
+        if matches!(self.job, Job::Pair | Job::DelegatedPair | Job::Across | Job::Reuse(_)) {
+            explorer = explorer.possible("something is seen early", |view| view.fact(SEEN) > 0);
+        }
+        if let Some(rank) = self.mortal {
+            let lost = Rank::new(rank);
+            explorer = explorer
+                .mortal(lost)
+                .possible("it dies", move |view| view.is_lost(lost))
+                .possible("somebody gets its loss", |view| view.fact(NAMED) > 0);
+        }
+        explorer
+    }
+
+    fn exploration(self, expected: Expected, mistake: Option<Mistake>) -> Exploration {
+        let name = match mistake {
+            Some(mistake) => format!("acp: {mistake:?} ({})", self.name),
+            None => format!("acp: {}", self.name),
+        };
+        let program = move |fabric: Fabric| {
+            let (probe, begun) = (Probe::of(&fabric), Rc::new(Cell::new(false)));
+            let spoiled = match mistake {
+                Some(mistake) => mutant(fabric.clone(), Spoiled::new(mistake, begun.clone())),
+                None => fabric.clone(),
+            };
+            Box::pin(async move {
+                match (play(fabric, spoiled, self, || begun.set(true)).await, self.mortal) {
+                    (Err(error), Some(lost)) if names(&*error, lost) => {
+                        probe.add(NAMED, 1);
+                        Ok(())
+                    }
+                    (ended, _) => ended,
+                }
+            }) as Run
+        };
+        Exploration::new(name, expected, move || self.explorer(), program)
+    }
+}
+
+const CHAIN: Case = Case::new("copy, copy, atomic over three ranks", Job::Chain);
+const PAIR: Case = Case::new("two copies of a pair", Job::Pair);
+const DELEGATED_PAIR: Case = Case::new("two delegated copies of a pair", Job::DelegatedPair);
+const ACROSS: Case = Case::new("a copy continues one of another pair", Job::Across);
+const DELEGATED: Case = Case::new("a delegated copy", Job::Delegated);
+const BOTH: Case = Case::new("two ranks have a copy made by a third", Job::Both);
+const ATOMICS: Case = Case::new("two delegated atomics", Job::Atomics);
+const REUSE: Case = Case::new("a tag is used again", Job::Reuse(1));
+const REUSE_TWICE: Case = Case::new("a tag is used again, twice", Job::Reuse(2));
+
+/// The jobs, and the fewest states that each may have.
+const CASES: &[(Case, u64, Size)] = &[
+    (CHAIN, 300, Size::Test),
+    (PAIR, 28, Size::Test),
+    (DELEGATED_PAIR, 14_000, Size::Quick),
+    (ACROSS, 33, Size::Test),
+    (DELEGATED, 250, Size::Test),
+    (BOTH, 450_000, Size::Quick),
+    (ATOMICS, 250, Size::Test),
+    (REUSE, 220, Size::Test),
+    (REUSE_TWICE, 1_000, Size::Test),
+    (DELEGATED.dying("rank 0 may die: a delegated copy", 0), 700, Size::Test),
+    (DELEGATED.dying("rank 1 may die: a delegated copy", 1), 1_500, Size::Test),
+    (DELEGATED.dying("rank 2 may die: a delegated copy", 2), 600, Size::Test),
+    (CHAIN.dying("rank 0 may die: copy, copy, atomic", 0), 1_400, Size::Quick),
+    (CHAIN.dying("rank 1 may die: copy, copy, atomic", 1), 5_000, Size::Quick),
+    (CHAIN.dying("rank 2 may die: copy, copy, atomic", 2), 2_000, Size::Quick),
+    (ATOMICS.dying("rank 0 may die: two delegated atomics", 0), 400, Size::Test),
+    (ATOMICS.dying("rank 1 may die: two delegated atomics", 1), 800, Size::Test),
+];
+
+/// The mistakes, and the jobs that show them.
+const MISTAKES: &[(Mistake, Case, &str)] = &[
+    (Mistake::NotFlushed, CHAIN, "deadlock"),
+    (Mistake::NotFlushed, ATOMICS, "deadlock"),
+    (Mistake::CopyNotFlushed, CHAIN, "what the atomic found"),
+    (Mistake::CopyNotFlushed, PAIR, "the first copy"),
+    (Mistake::CopyNotFlushed, ACROSS, "the first copy"),
+    (Mistake::ValueNotFlushed, ATOMICS, "what the"),
+    (Mistake::RepliesFirst, CHAIN, "what the"),
+    (Mistake::RepliesFirst, DELEGATED, "what came"),
+    (Mistake::RepliesFirst, DELEGATED_PAIR, "the first copy"),
+    (Mistake::OldMapping, REUSE, "the old region"),
+    (Mistake::NotWithdrawn, REUSE, "are outside its 8 bytes"),
+];
+
+/// Returns all explorations of global addresses.
+pub fn explorations() -> Vec<Exploration> {
+    let cases = CASES.iter().map(|(case, at_least, size)| {
+        case.exploration(Expected::Exhausted { at_least: *at_least }, None).of_size(*size)
+    });
+    let mistaken = MISTAKES.iter().map(|(mistake, case, saying)| {
+        case.exploration(Expected::Violated { saying, within: 1_000_000 }, Some(*mistake))
+    });
+    cases.chain(mistaken).collect()
+}
