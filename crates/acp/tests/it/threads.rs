@@ -56,6 +56,9 @@ fn starter_bytes() -> usize {
     4096 * (WORKERS as usize + 1)
 }
 
+/// A call that another thread makes.
+type Call<'a> = dyn Fn(&Acp) -> acp::Result<()> + Sync + 'a;
+
 #[test]
 fn threads_of_a_rank_issue_at_once() {
     let ran = shm::Threads::new(RANKS as usize).run_with(|fabric| {
@@ -98,10 +101,9 @@ fn one_thread_means_one() {
     let ran = shm::Threads::new(1).run_with(|fabric| {
         let acp = block_on(Acp::init(&fabric))?;
         let own = acp.starter(Rank::new(0))?;
-        let elsewhere = |call: &(dyn Fn(&Acp) -> acp::Result<()> + Sync)| {
-            std::thread::scope(|scope| scope.spawn(|| call(&acp)).join().expect("no panic"))
-        };
-        let calls: [&(dyn Fn(&Acp) -> acp::Result<()> + Sync); 5] = [
+        let elsewhere =
+            |call: &Call<'_>| std::thread::scope(|scope| scope.spawn(|| call(&acp)).join().expect("no panic"));
+        let calls: [&Call<'_>; 5] = [
             &|acp| block_on(acp.copy(own, own, 8, Order::None)).map(drop),
             &|acp| block_on(acp.atomic(own, own, Amo::Add(1u64), Order::None)).map(drop),
             &|acp| block_on(acp.load::<u64>(own)).map(drop),
