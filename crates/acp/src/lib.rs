@@ -45,32 +45,6 @@
 //! assert_eq!(Threads::new(3).run(&program).unwrap(), [1, 1, 11]);
 //! ```
 //!
-//! # Words
-//! * A *global address* names a byte by rank, colour, region and offset, in 64 bits, never 0.
-//! * *Starter memory* is there from the start, at an address that follows from the rank alone.
-//! * The *colour* of a region says which of the parallel paths its transfers should take.
-//! * A *handle* is the number of an operation of this rank. *Complete* means visible at the
-//!   destination, and an operation is waited for together with all earlier ones.
-//! * *Delegation*: another rank carries out what the network cannot, wherever it waits.
-//!
-//! # What is promised
-//! * Copies from one rank to one other become visible in the order issued, whatever their [`Order`].
-//! * Nothing is issued by a call that returns an error, and nothing has moved; see [`AcpError`].
-//! * Issuing never fails for want of room: it waits.
-//! * A lost rank becomes an error of whoever depends on it, in bounded time. A lock word in a heap
-//!   or table names its holder; if that one was lost, what the word protects is
-//!   [`FabricError::PeerLost`](rdma_fabric::FabricError::PeerLost) from then on.
-//! * Futures may be dropped, except those of collective calls: a change that has begun is carried
-//!   through, and no lock stays taken.
-//! * Without [`Atomics::Delegated`], a rank's memory does not grow with the job.
-//!
-//! # Modes
-//! [`Mode::Direct`]: the calls carry out operations themselves, and a rank serves others whenever
-//! it waits in a call of this crate. [`Mode::CommandQueue`]: a helper on a core of its own carries
-//! them out and serves, as in the paper; [`Acp::entry_state`] shows its queue. Results are the same.
-//!
-//! `docs/systems/acp.md` in the repository has the protocols, and the call here for each C function.
-//!
 //! [`GlobalPtr`], [`GlobalSlice`] and [`GlobalAtomic`] are the same addresses with a type.
 //!
 //! ```
@@ -105,6 +79,32 @@
 //!
 //! tofu2_sim::shm::Threads::new(3).run(&rank).unwrap();
 //! ```
+//!
+//! # Words
+//! * A *global address* names a byte by rank, colour, region and offset, in 64 bits, never 0.
+//! * *Starter memory* is there from the start, at an address that follows from the rank alone.
+//! * The *colour* of a region says which of the parallel paths its transfers should take.
+//! * A *handle* is the number of an operation of this rank. *Complete* means visible at the
+//!   destination, and an operation is waited for together with all earlier ones.
+//! * *Delegation*: another rank carries out what the network cannot, wherever it waits.
+//!
+//! # What is promised
+//! * Copies from one rank to one other become visible in the order issued, whatever their [`Order`].
+//! * Nothing is issued by a call that returns an error, and nothing has moved; see [`AcpError`].
+//! * Issuing never fails for want of room: it waits.
+//! * A lost rank becomes an error of whoever depends on it, in bounded time. A lock word in a heap
+//!   or table names its holder; if that one was lost, what the word protects is
+//!   [`FabricError::PeerLost`](rdma_fabric::FabricError::PeerLost) from then on.
+//! * Futures may be dropped, except those of collective calls: a change that has begun is carried
+//!   through, and no lock stays taken.
+//! * Without [`Atomics::Delegated`], a rank's memory does not grow with the job.
+//!
+//! # Modes
+//! [`Mode::Direct`]: the calls carry out operations themselves, and a rank serves others whenever
+//! it waits in a call of this crate. [`Mode::CommandQueue`]: a helper on a core of its own carries
+//! them out and serves, as in the paper; [`Acp::entry_state`] shows its queue. Results are the same.
+//!
+//! `docs/systems/acp.md` in the repository has the protocols, and the call here for each C function.
 //!
 //! # Source
 //! T. Nose, Y. Ajima, K. Saga, N. Shida, S. Sumimoto: Performance optimisation of the ACP library

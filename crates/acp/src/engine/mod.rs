@@ -6,6 +6,7 @@
 //! operation that is over when it is posted, with nothing before it, is never stored.
 
 mod delegated;
+mod failures;
 mod flight;
 mod kind;
 
@@ -123,11 +124,6 @@ impl Engine {
         self.over
     }
 
-    /// Takes all failures.
-    pub(crate) fn take_failures(&mut self) -> BTreeMap<i64, AcpError> {
-        core::mem::take(&mut self.failed)
-    }
-
     /// Returns how many operations are under way.
     pub(crate) fn len(&self) -> usize {
         self.pending.len()
@@ -198,21 +194,6 @@ impl Engine {
         }
     }
 
-    /// Notes a failure. What waits for the operation will not start.
-    #[cold]
-    pub(crate) fn fail(&mut self, id: i64, error: AcpError) {
-        let first = self.over + 1;
-        for Reverse((after, waiting)) in core::mem::take(&mut self.waiting) {
-            if after < id {
-                self.waiting.push(Reverse((after, waiting)));
-            } else if let Some(stage) = self.pending.get_mut((waiting - first) as usize) {
-                *stage = Stage::Over;
-                self.failed.insert(waiting, AcpError::NotStarted { because: Handle(id) });
-            }
-        }
-        self.failed.insert(id, error);
-    }
-
     /// Polls the first pending operation, and starts what waited for it alone.
     pub(crate) fn poll_front(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let id = self.over + 1;
@@ -279,19 +260,6 @@ impl Engine {
             }
         }
         Poll::Ready(())
-    }
-
-    /// Takes the failures up to `until`, and returns the first.
-    #[inline(always)]
-    fn report(&mut self, until: i64) -> Result<()> {
-        if self.failed.is_empty() { Ok(()) } else { self.report_first(until) }
-    }
-
-    #[cold]
-    fn report_first(&mut self, until: i64) -> Result<()> {
-        let later = self.failed.split_off(&(until + 1));
-        let told = core::mem::replace(&mut self.failed, later);
-        told.into_values().next().map_or(Ok(()), Err)
     }
 
     /// Keeps the waker of one of several tasks that wait: each polls the same operation, which knows
