@@ -101,7 +101,7 @@ impl<T: Pod> GetSink<T> for LocalSpan<T> {
     }
 }
 
-/// An operation that can be posted: [`Put`], [`Get`], [`Copy`], [`Atomic`] or [`Nop`].
+/// An operation that can be posted: [`Put`], [`Get`], [`Copy`](struct@Copy), [`Atomic`] or [`Nop`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an operation that can be posted",
     note = "operations are `op::Put`, `op::Get`, `op::Copy`, `op::Atomic` and `op::Nop`; the methods of `Fabric` post and wait in one step"
