@@ -22,7 +22,7 @@ fn resident() -> u64 {
 /// after the beginning, and after each number of peers.
 async fn use_peers(fabric: Fabric, steps: &[usize]) -> ProgramResult<Vec<u64>> {
     let mut looks = vec![resident()];
-    let options = Options::default().starter_bytes(64).heap_bytes(0).channel_bytes(0).regions(1);
+    let options = Options::default().starter_bytes(64).heap_bytes(0).regions(1);
     let acp = Acp::init_with(&fabric, options).await?;
     // The only region of each rank: all have the same tag.
     let own = acp.address(acp.allocate(64, 0)?, 0)?;

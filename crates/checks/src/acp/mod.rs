@@ -190,7 +190,7 @@ impl Job {
 async fn play(fabric: Fabric, spoiled: Fabric, case: Case, begun: impl FnOnce()) -> ProgramResult<()> {
     let (probe, me) = (Probe::of(&fabric), fabric.rank().number());
     let atomics = if case.job == Job::Atomics { Atomics::Delegated } else { Atomics::Network };
-    let options = Options::default().starter_bytes(32).heap_bytes(0).channel_bytes(0).regions(1).atomics(atomics);
+    let options = Options::default().starter_bytes(32).heap_bytes(0).regions(1).atomics(atomics);
     let acp = Acp::init_with(&spoiled, options).await?;
     let over = fabric.alloc_symmetric(8).await?;
     let member = Member { acp, fabric, probe, over, me };
