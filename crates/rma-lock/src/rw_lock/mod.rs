@@ -22,7 +22,7 @@ use rdma_fabric::{Fabric, GroupMemory, Rank, Time};
 /// promises.
 ///
 /// ```
-/// use rdma_fabric::{Fabric, ProgramResult, Rank};
+/// use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
 /// use rma_lock::{Policy, RwLock};
 ///
 /// /// Every rank enters once.
@@ -31,6 +31,7 @@ use rdma_fabric::{Fabric, GroupMemory, Rank, Time};
 ///     let guard = lock.write().await?;
 ///     // ... remote gets and puts that nobody disturbs ...
 ///     guard.release().await?; // flushes first
+///     Group::world(&fabric).await?.barrier().await?; // the lock goes with its home
 ///     Ok(())
 /// }
 /// tofu2_sim::shm::Threads::new(3).run(&enter).unwrap();
