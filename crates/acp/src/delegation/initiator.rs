@@ -112,7 +112,7 @@ pub(crate) fn ask(
         let to = ReplyTo { rank: fabric.rank(), place: reply.place, number: reply.number };
         let words = request.to_words(to);
         match slots {
-            Slots::Shared => send_claiming(&fabric, at, words).await?,
+            Slots::Shared(slots) => send_claiming(&fabric, at, slots, words).await?,
             Slots::Own(_) => send_to_own(&fabric, at, reply.own_slot(me), words).await?,
         }
         replied(&fabric, &status, at.rank, reply.number, request).await?;
@@ -121,8 +121,8 @@ pub(crate) fn ask(
 }
 
 /// Sends a request in whatever slot is free.
-async fn send_claiming(fabric: &Fabric, at: RemoteAddr, words: [u64; WORDS]) -> Result<()> {
-    let slot = claim(fabric, at).await?;
+async fn send_claiming(fabric: &Fabric, at: RemoteAddr, slots: u64, words: [u64; WORDS]) -> Result<()> {
+    let slot = claim(fabric, at, slots).await?;
     fabric.put(&fabric.remote_span::<u64>(slot_at(at, slot, REQUEST), WORDS)?, words).await?;
     fabric.flush(at.rank).await?;
     fabric.fetch_or(&fabric.remote_word::<u64>(at)?, 1 << slot).await?;
@@ -139,9 +139,8 @@ async fn send_to_own(fabric: &Fabric, at: RemoteAddr, slot: u64, words: [u64; WO
     Ok(fabric.put_word(&fabric.remote_word::<u64>(at)?, 1).await?)
 }
 
-/// Claims a slot of the rank whose area is at `at`.
-async fn claim(fabric: &Fabric, at: RemoteAddr) -> Result<u64> {
-    let slots = Slots::Shared.count();
+/// Claims one of the `slots` of the rank whose area is at `at`.
+async fn claim(fabric: &Fabric, at: RemoteAddr, slots: u64) -> Result<u64> {
     let me = u64::from(fabric.rank().number()) + 1;
     let mut pace = Pace::new(fabric);
     loop {

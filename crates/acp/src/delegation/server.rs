@@ -12,7 +12,7 @@ use crate::{
 };
 use core::{future::poll_fn, task::Poll};
 use rdma_fabric::{
-    Amo, AtomicWord, Deps, Fabric, LocalSpan, Rank, RemoteAddr,
+    Amo, AtomicWord, Deps, Fabric, LocalSpan, Rank, RemoteAddr, RemoteWord,
     join::{Either, race},
     provider::Boxed,
 };
@@ -23,29 +23,21 @@ pub(crate) fn serve(memory: Resolver, me: Rank) -> Boxed<'static, Result<()>> {
         let fabric = memory.fabric().clone();
         let (at, slots) = (memory.world_at(me, memory.layout().delegation())?, memory.layout().slots());
         let armed = fabric.local_word::<u64>(RemoteAddr { offset: at.offset + ARMED, ..at })?;
-        let taken = armed.as_remote();
         let mut server = Server { memory, at, fabric: fabric.clone(), serving: Vec::new() };
         loop {
             // No rank's loss ends this wait, and any rank can end it.
             let more = fabric.wait_until(&armed, Deps::One(fabric.rank()), |bits| bits != 0);
             match race(more, one_over(&mut server.serving)).await {
                 Either::First(more) => {
-                    more?;
+                    let bits = more?;
                     match slots {
-                        Slots::Shared => {
-                            let bits = fabric.swap(&taken, 0).await?;
-                            for slot in (0..slots.count()).filter(|slot| bits & 1 << slot != 0) {
-                                server.take(slot).await?;
-                            }
-                        }
+                        Slots::Shared(_) => server.take_all(&armed.as_remote(), bits).await?,
                         Slots::Own(_) => {
                             // Put back first: whoever arms the word later finds the server looking
                             // again.
                             fabric.store(&armed, 0)?;
                             for slot in 0..slots.count() {
-                                if fabric.load(&fabric.local_word::<u64>(slot_at(at, slot, 0))?)? != 0 {
-                                    server.take(slot).await?;
-                                }
+                                server.take_own(slot).await?;
                             }
                         }
                     }
@@ -90,22 +82,50 @@ async fn one_over(serving: &mut Vec<Boxed<'static, Ended>>) -> Ended {
 }
 
 impl Server {
-    /// Takes a request out of its slot, frees the slot, and begins with the request.
-    async fn take(&mut self, slot: u64) -> Result<()> {
+    /// Takes the requests of the slots whose bits are set in `armed`, frees these slots, and begins
+    /// with the requests. As long as its bit is set, a slot is its owner's; without it, one whose
+    /// owner has died may be another rank's at once. So a request is read before, and a slot freed
+    /// only if it still has the owner that it had then.
+    async fn take_all(&mut self, armed: &RemoteWord<u64>, bits: u64) -> Result<()> {
+        let mut requests = Vec::new();
+        for slot in (0..self.memory.layout().slots().count()).filter(|slot| bits & 1 << slot != 0) {
+            let owner = self.fabric.local_word::<u64>(slot_at(self.at, slot, 0))?;
+            requests.push((owner.as_remote(), self.fabric.load(&owner)?, self.request(slot)?));
+        }
+        self.fabric.fetch_and(armed, !bits).await?;
+        for (owner, before, words) in requests {
+            self.fabric.compare_swap(&owner, before, 0).await?;
+            self.take(words).await;
+        }
+        Ok(())
+    }
+
+    /// Takes the request of a slot that one task uses, if there is one, and frees the slot.
+    async fn take_own(&mut self, slot: u64) -> Result<()> {
+        let owner = self.fabric.local_word::<u64>(slot_at(self.at, slot, 0))?;
+        if self.fabric.load(&owner)? != 0 {
+            let words = self.request(slot)?;
+            self.fabric.store(&owner, 0)?;
+            self.take(words).await;
+        }
+        Ok(())
+    }
+
+    /// Returns the words of the request in a slot.
+    fn request(&self, slot: u64) -> Result<[u64; WORDS]> {
         let mut words = [0; WORDS];
         let record: LocalSpan<u64> = self.fabric.local_span(slot_at(self.at, slot, REQUEST), WORDS)?;
         self.fabric.read(&record, &mut words)?;
-        let owner = slot_at(self.at, slot, 0);
-        match self.memory.layout().slots() {
-            Slots::Shared => drop(self.fabric.swap(&self.fabric.remote_word::<u64>(owner)?, 0).await?),
-            Slots::Own(_) => self.fabric.store(&self.fabric.local_word::<u64>(owner)?, 0)?,
-        }
+        Ok(words)
+    }
+
+    /// Begins with a request.
+    async fn take(&mut self, words: [u64; WORDS]) {
         // What is no request has nobody to reply to.
         if let Some((request, reply)) = Request::from_words(words) {
             self.fabric.charge(cost::SERVED).await;
             self.begin(request, reply, false).await;
         }
-        Ok(())
     }
 
     async fn begin(&mut self, request: Request, reply: ReplyTo, again: bool) {

@@ -61,13 +61,20 @@ fn different_servers_work_at_the_same_time() {
     assert!(three < one * 3 / 2, "one: {one:?}, three: {three:?}");
 }
 
-/// Every rank moves bytes between all others, to places of its own, more of them than a rank has
-/// slots for.
+/// Every rank moves bytes between all others, to places of its own, more of them than some ranks
+/// have slots for.
 #[test]
 fn everybody_asks_everybody() {
+    for slots in [1, 3, 64] {
+        all_ask_all(slots);
+    }
+}
+
+fn all_ask_all(slots: usize) {
     const RANKS: usize = 6;
     everywhere(RANKS, &async |fabric: Fabric| -> ProgramResult<()> {
-        let acp = Acp::init_with(&fabric, Options::default().starter_bytes(8 * 1024).depth(8)).await?;
+        let options = Options::default().starter_bytes(8 * 1024).depth(8).delegation_slots(slots);
+        let acp = Acp::init_with(&fabric, options).await?;
         let (at, me) = (starters(&acp)?, acp.rank().index());
         let pattern = |rank: usize, i: u64| (rank as u64 + 1) * 1000 + i;
         for i in 0..8u64 {

@@ -62,15 +62,18 @@ impl Mutation for Spoiled {
     }
 
     fn puts(&self, addr: RemoteAddr, amo: Amo<u64>) -> Option<(RemoteAddr, u64)> {
-        if !self.is(Mistake::RepliesFirst) || amo != Amo::Swap(0) {
-            return None;
-        }
         // The word comes first, then the slot.
-        let Some(area) = self.area.get() else {
-            self.area.set(Some(addr.offset));
-            return None;
-        };
-        (addr.offset != area).then(|| (RemoteAddr { rank: Rank::new(0), offset: area + REPLY, ..addr }, DONE))
+        match (amo, self.area.get()) {
+            _ if !self.is(Mistake::RepliesFirst) => None,
+            (Amo::And(_), _) => {
+                self.area.set(Some(addr.offset));
+                None
+            }
+            (Amo::CompareSwap { new: 0, .. }, Some(area)) => {
+                Some((RemoteAddr { rank: Rank::new(0), offset: area + REPLY, ..addr }, DONE))
+            }
+            _ => None,
+        }
     }
 
     fn got(&self, addr: RemoteAddr, bits: u64) -> u64 {

@@ -5,6 +5,7 @@
 
 mod mistakes;
 mod reuse;
+mod slots;
 
 use crate::exploration::{Expected, Exploration, Run, Size};
 use ::acp::{Acp, AcpError, Atomics, GlobalAddress, Options, Order};
@@ -316,5 +317,5 @@ pub fn explorations() -> Vec<Exploration> {
     let mistaken = MISTAKES.iter().map(|(mistake, case, saying)| {
         case.exploration(Expected::Violated { saying, within: 1_000_000 }, Some(*mistake))
     });
-    cases.chain(mistaken).collect()
+    cases.chain(mistaken).chain(slots::explorations()).collect()
 }
