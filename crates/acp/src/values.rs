@@ -22,7 +22,11 @@ impl Acp {
     #[inline]
     pub async fn read<T: Pod>(&self, from: GlobalAddress, into: &mut [T]) -> Result<()> {
         let into = bytemuck::cast_slice_mut(into);
-        if self.read_now(from, into) { Ok(()) } else { Box::pin(self.read_later(from, into)).await }
+        if self.read_now(from, into) {
+            Ok(())
+        } else {
+            Box::pin(self.read_later(from, into)).await.map_err(|error| self.named(error))
+        }
     }
 
     /// Writes elements from an address of any rank on.
@@ -32,7 +36,11 @@ impl Acp {
     #[inline]
     pub async fn write<T: Pod>(&self, to: GlobalAddress, from: &[T]) -> Result<()> {
         let from = bytemuck::cast_slice(from);
-        if self.write_now(to, from) { Ok(()) } else { Box::pin(self.write_later(to, from)).await }
+        if self.write_now(to, from) {
+            Ok(())
+        } else {
+            Box::pin(self.write_later(to, from)).await.map_err(|error| self.named(error))
+        }
     }
 
     /// Reads the word at an address of any rank, whole.
@@ -86,7 +94,11 @@ impl Acp {
     /// Writes elements, which are visible when the rank has been flushed.
     pub(crate) async fn put<T: Pod>(&self, to: GlobalAddress, from: &[T]) -> Result<()> {
         let from = bytemuck::cast_slice(from);
-        if self.put_now(to, from)? { Ok(()) } else { Box::pin(self.put_later(to, from)).await }
+        if self.put_now(to, from)? {
+            Ok(())
+        } else {
+            Box::pin(self.put_later(to, from)).await.map_err(|error| self.named(error))
+        }
     }
 
     /// Puts directly; returns whether that was possible.

@@ -98,7 +98,7 @@ impl Heap {
             })?;
             let Some(block) = dropped else { return Ok(()) };
             self.give(acp, block).await?;
-            acp.fabric().flush_all().await?;
+            acp.flush_all().await?;
         }
     }
 
@@ -163,7 +163,7 @@ impl Heap {
         self.put(acp, all.foot(), &[all.mark(), self.end.mark()]).await?;
         let ring = [all.start, all.start, FENCE.mark(), all.mark(), LIST, LIST];
         self.put(acp, LIST + NEXT, &ring).await?;
-        acp.fabric().flush_all().await?;
+        acp.flush_all().await?;
         Ok(all.start)
     }
 
