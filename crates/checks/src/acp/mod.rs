@@ -8,10 +8,10 @@ mod reuse;
 mod slots;
 
 use crate::exploration::{Expected, Exploration, Run, Size};
-use ::acp::{Acp, AcpError, Atomics, GlobalAddress, Options, Order};
+use ::acp::{Acp, AcpError, Atomics, GlobalAddress, Mode, Options, Order};
 use explore::{Explorer, Probe, mutant::mutant};
 use mistakes::{Mistake, Spoiled};
-use rdma_fabric::{Amo, Deps, Fabric, FabricError, ProgramResult, Rank, Region};
+use rdma_fabric::{Amo, Caps, Deps, Fabric, FabricError, ProgramResult, Rank, Region};
 use std::{cell::Cell, error::Error, rc::Rc};
 
 /// The first of a row of facts, one for each rank: whether its set-up is over.
@@ -50,6 +50,8 @@ struct Case {
     ranks: usize,
     /// The rank that may die at any moment.
     mortal: Option<u32>,
+    /// The ranks whose operations a helper carries out, as bits.
+    helped: u8,
 }
 
 /// One rank in a job.
@@ -191,7 +193,8 @@ impl Job {
 async fn play(fabric: Fabric, spoiled: Fabric, case: Case, begun: impl FnOnce()) -> ProgramResult<()> {
     let (probe, me) = (Probe::of(&fabric), fabric.rank().number());
     let atomics = if case.job == Job::Atomics { Atomics::Delegated } else { Atomics::Network };
-    let options = Options::default().starter_bytes(32).heap_bytes(0).regions(1).atomics(atomics);
+    let mode = if case.helped >> me & 1 == 1 { Mode::CommandQueue } else { Mode::Direct };
+    let options = Options::default().starter_bytes(32).heap_bytes(0).regions(1).depth(4).mode(mode).atomics(atomics);
     let acp = Acp::init_with(&spoiled, options).await?;
     let over = fabric.alloc_symmetric(8).await?;
     let member = Member { acp, fabric, probe, over, me };
@@ -216,15 +219,22 @@ impl Case {
             Job::Pair | Job::Atomics | Job::Reuse(_) => 2,
             _ => 3,
         };
-        Case { name, job, ranks, mortal: None }
+        Case { name, job, ranks, mortal: None, helped: 0 }
     }
 
     const fn dying(self, name: &'static str, rank: u32) -> Self {
         Case { name, mortal: Some(rank), ..self }
     }
 
+    /// Gives these ranks, as bits, a helper and a queue of commands.
+    const fn helped(self, name: &'static str, helped: u8) -> Self {
+        Case { name, helped, ..self }
+    }
+
     fn explorer(self) -> Explorer<'static> {
-        let mut explorer = Explorer::new(self.ranks).leave_together().set_up(SET_UP);
+        let mut caps = Caps::weakest();
+        caps.helpers = self.helped != 0;
+        let mut explorer = Explorer::new(self.ranks).caps(caps).leave_together().set_up(SET_UP);
         if matches!(self.job, Job::Pair | Job::DelegatedPair | Job::Across | Job::Reuse(_)) {
             explorer = explorer.possible("something is seen early", |view| view.fact(SEEN) > 0);
         }
@@ -270,6 +280,14 @@ const ACROSS: Case = Case::new("a copy continues one of another pair", Job::Acro
 const DELEGATED: Case = Case::new("a delegated copy", Job::Delegated);
 const BOTH: Case = Case::new("two ranks have a copy made by a third", Job::Both);
 const ATOMICS: Case = Case::new("two delegated atomics", Job::Atomics);
+const QUEUED_CHAIN: Case = CHAIN.helped("queued by rank 0: copy, copy, atomic", 1);
+const QUEUED_CHAIN_SERVED: Case = CHAIN.helped("served by a helper: copy, copy, atomic", 4);
+const QUEUED_CHAIN_ALL: Case = CHAIN.helped("queued by all: copy, copy, atomic", 7);
+const QUEUED_PAIR: Case = PAIR.helped("queued: two copies of a pair", 1);
+const QUEUED_ACROSS: Case = ACROSS.helped("queued: a copy continues one of another pair", 1);
+const QUEUED_DELEGATED: Case = DELEGATED.helped("queued by rank 0: a delegated copy", 1);
+const QUEUED_DELEGATED_ALL: Case = DELEGATED.helped("queued by all: a delegated copy", 7);
+const QUEUED_ATOMICS: Case = ATOMICS.helped("queued: two delegated atomics", 3);
 const REUSE: Case = Case::new("a tag is used again", Job::Reuse(1));
 const REUSE_TWICE: Case = Case::new("a tag is used again, twice", Job::Reuse(2));
 
@@ -284,6 +302,14 @@ const CASES: &[(Case, u64, Size)] = &[
     (ATOMICS, 250, Size::Test),
     (REUSE, 220, Size::Test),
     (REUSE_TWICE, 1_000, Size::Test),
+    (QUEUED_CHAIN, 1, Size::Test),
+    (QUEUED_CHAIN_SERVED, 1, Size::Test),
+    (QUEUED_CHAIN_ALL, 1, Size::Test),
+    (QUEUED_PAIR, 1, Size::Test),
+    (QUEUED_ACROSS, 1, Size::Test),
+    (QUEUED_DELEGATED, 1, Size::Test),
+    (QUEUED_DELEGATED_ALL, 1, Size::Test),
+    (QUEUED_ATOMICS, 1, Size::Test),
     (DELEGATED.dying("rank 0 may die: a delegated copy", 0), 700, Size::Test),
     (DELEGATED.dying("rank 1 may die: a delegated copy", 1), 1_500, Size::Test),
     (DELEGATED.dying("rank 2 may die: a delegated copy", 2), 600, Size::Test),
