@@ -1,7 +1,8 @@
 //! Global addresses over a network that delivers in any order: small jobs, what must hold of them,
 //! and mistakes.
 //!
-//! Nobody helps: every rank carries out its operations itself, and serves others while it waits.
+//! A rank carries out its operations itself, and serves others while it waits; or a helper does
+//! that, which takes commands from a queue.
 
 mod mistakes;
 mod reuse;
@@ -256,7 +257,7 @@ impl Case {
         let program = move |fabric: Fabric| {
             let (probe, begun) = (Probe::of(&fabric), Rc::new(Cell::new(false)));
             let spoiled = match mistake {
-                Some(mistake) => mutant(fabric.clone(), Spoiled::new(mistake, begun.clone())),
+                Some(mistake) => mutant(fabric.clone(), Spoiled::new(mistake, begun.clone(), self.helped & 1 == 1)),
                 None => fabric.clone(),
             };
             Box::pin(async move {
@@ -284,6 +285,8 @@ const QUEUED_CHAIN: Case = CHAIN.helped("queued by rank 0: copy, copy, atomic", 
 const QUEUED_CHAIN_SERVED: Case = CHAIN.helped("served by a helper: copy, copy, atomic", 4);
 const QUEUED_CHAIN_ALL: Case = CHAIN.helped("queued by all: copy, copy, atomic", 7);
 const QUEUED_PAIR: Case = PAIR.helped("queued: two copies of a pair", 1);
+const QUEUED_DELEGATED_PAIR: Case = DELEGATED_PAIR.helped("queued by all: two delegated copies of a pair", 7);
+const QUEUED_BOTH: Case = BOTH.helped("queued by all: two ranks have a copy made by a third", 7);
 const QUEUED_ACROSS: Case = ACROSS.helped("queued: a copy continues one of another pair", 1);
 const QUEUED_DELEGATED: Case = DELEGATED.helped("queued by rank 0: a delegated copy", 1);
 const QUEUED_DELEGATED_ALL: Case = DELEGATED.helped("queued by all: a delegated copy", 7);
@@ -302,14 +305,21 @@ const CASES: &[(Case, u64, Size)] = &[
     (ATOMICS, 250, Size::Test),
     (REUSE, 220, Size::Test),
     (REUSE_TWICE, 1_000, Size::Test),
-    (QUEUED_CHAIN, 1, Size::Test),
-    (QUEUED_CHAIN_SERVED, 1, Size::Test),
-    (QUEUED_CHAIN_ALL, 1, Size::Test),
-    (QUEUED_PAIR, 1, Size::Test),
-    (QUEUED_ACROSS, 1, Size::Test),
-    (QUEUED_DELEGATED, 1, Size::Test),
-    (QUEUED_DELEGATED_ALL, 1, Size::Test),
-    (QUEUED_ATOMICS, 1, Size::Test),
+    (QUEUED_CHAIN, 550, Size::Test),
+    (QUEUED_CHAIN_SERVED, 140, Size::Test),
+    (QUEUED_CHAIN_ALL, 370, Size::Test),
+    (QUEUED_PAIR, 38, Size::Test),
+    (QUEUED_DELEGATED_PAIR, 4_000, Size::Test),
+    (QUEUED_ACROSS, 44, Size::Test),
+    (QUEUED_DELEGATED, 450, Size::Test),
+    (QUEUED_DELEGATED_ALL, 320, Size::Test),
+    (QUEUED_BOTH, 75_000, Size::Quick),
+    (QUEUED_ATOMICS, 450, Size::Test),
+    (QUEUED_CHAIN_ALL.dying("rank 0 may die, queued by all: copy, copy, atomic", 0), 1_900, Size::Test),
+    (QUEUED_CHAIN_ALL.dying("rank 1 may die, queued by all: copy, copy, atomic", 1), 2_200, Size::Test),
+    (QUEUED_CHAIN_ALL.dying("rank 2 may die, queued by all: copy, copy, atomic", 2), 3_700, Size::Test),
+    (QUEUED_ATOMICS.dying("rank 0 may die, queued: two delegated atomics", 0), 900, Size::Test),
+    (QUEUED_ATOMICS.dying("rank 1 may die, queued: two delegated atomics", 1), 1_300, Size::Test),
     (DELEGATED.dying("rank 0 may die: a delegated copy", 0), 700, Size::Test),
     (DELEGATED.dying("rank 1 may die: a delegated copy", 1), 1_500, Size::Test),
     (DELEGATED.dying("rank 2 may die: a delegated copy", 2), 600, Size::Test),
@@ -328,6 +338,12 @@ const MISTAKES: &[(Mistake, Case, &str)] = &[
     (Mistake::CopyNotFlushed, PAIR, "the first copy"),
     (Mistake::CopyNotFlushed, ACROSS, "the first copy"),
     (Mistake::ValueNotFlushed, ATOMICS, "what the"),
+    (Mistake::NotFlushed, QUEUED_CHAIN_ALL, "deadlock"),
+    (Mistake::CopyNotFlushed, QUEUED_CHAIN_ALL, "what the atomic found"),
+    (Mistake::CopyNotFlushed, QUEUED_PAIR, "the first copy"),
+    (Mistake::CopyNotFlushed, QUEUED_ACROSS, "the first copy"),
+    (Mistake::ValueNotFlushed, QUEUED_ATOMICS, "what the"),
+    (Mistake::RepliesFirst, QUEUED_CHAIN_ALL, "what the"),
     (Mistake::RepliesFirst, CHAIN, "what the"),
     (Mistake::RepliesFirst, DELEGATED, "what came"),
     (Mistake::RepliesFirst, DELEGATED_PAIR, "the first copy"),
