@@ -138,9 +138,9 @@ impl Job {
         }
     }
 
-    /// Returns whether this rank's puts release everything it did, rather than only what its last
-    /// flush covered.
-    fn puts_release(&self, me: Actor) -> bool {
+    /// Returns whether this task's puts and stores release everything it did, rather than only what
+    /// its last flush covered.
+    pub(crate) fn puts_release(&self, me: Actor) -> bool {
         !self.states()[me.task].data_in_flight
     }
 

@@ -7,7 +7,7 @@ use crate::{
     fabric::Seat,
     memory::CELL,
 };
-use loom::sync::atomic::Ordering::Release;
+use loom::sync::atomic::Ordering::{Relaxed, Release};
 use rdma_fabric::{
     Amo, RemoteAddr, Result, bytemuck,
     provider::{Place, Posted, Sink, Source, Token},
@@ -138,7 +138,9 @@ impl Seat {
     }
 
     pub(crate) fn write_own(&self, cell: usize, bits: u64) {
-        self.job().cells.set(self.me(), cell, bits, Release);
+        // Release: pairs with the acquire of loads, waits and gets. Data in flight is left out.
+        let order = if self.job().puts_release(self.actor()) { Release } else { Relaxed };
+        self.job().cells.set(self.me(), cell, bits, order);
         self.job().ring(self.me(), cell);
     }
 }

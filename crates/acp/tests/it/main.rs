@@ -7,6 +7,7 @@ mod delegation;
 mod delivery;
 mod heap;
 mod lists;
+mod loom;
 mod lost;
 mod programs;
 mod queue;
