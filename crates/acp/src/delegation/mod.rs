@@ -20,10 +20,10 @@
 //! been reported, nothing of the dead rank takes effect any more, so if the bit is not set then it
 //! never will be.
 //!
-//! Without the network's atomics, 1 and 3 are impossible. Then each rank's program and helper
-//! have a slot of their own at every rank, and never more than one request for it. After 2, the initiator puts
-//! the owner, flushes, and puts a 1 into the word; the server puts it back to 0 before it looks at
-//! all owners. This takes memory in proportion to the job, as in the paper.
+//! Without the network's atomics, 1 and 3 are impossible. Then each rank's program and helper have a
+//! slot of their own at every rank, and never more than one request for it. After 2, the initiator
+//! puts the owner, flushes, and puts a 1 into the word; the server puts it back to 0 before it looks
+//! at all owners. This takes memory in proportion to the job, as in the paper.
 //!
 //! # Source
 //! Section 3.2 and figure 7 of the paper.
@@ -96,6 +96,11 @@ fn reply_at(area: RemoteAddr, place: u8) -> RemoteAddr {
 /// Returns whether atomics are carried out by the CPU of the word's rank.
 pub(crate) fn is_atomic_delegated(fabric: &Fabric, options: &Options) -> bool {
     options.atomics == Atomics::Delegated || fabric.caps().atomics == OfNetwork::None
+}
+
+/// Returns whether a rank's CPU carries out its atomics on words of its own.
+pub(crate) fn is_own_by_cpu(fabric: &Fabric, options: &Options) -> bool {
+    options.atomics == Atomics::LocalByCpu || is_atomic_delegated(fabric, options)
 }
 
 /// Returns whether ranks have to serve each other: the network leaves something to them.

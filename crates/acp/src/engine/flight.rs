@@ -23,9 +23,13 @@ pub(crate) fn atomic<W: AtomicWord>(fabric: &Fabric, to: RemoteWord<W>, word: Re
     let fabric = fabric.clone();
     Box::pin(async move {
         let before = fabric.post(op::Atomic { word: &word, amo }).await?.await?;
-        let own = fabric.local_word::<W>(to.addr())?;
-        Ok(fabric.store(&own, before)?)
+        store(&fabric, &to, before)
     })
+}
+
+/// Stores what a word was before in own memory.
+fn store<W: AtomicWord>(fabric: &Fabric, to: &RemoteWord<W>, before: W) -> Result<()> {
+    Ok(fabric.store(&fabric.local_word(to.addr())?, before)?)
 }
 
 /// Changes a word of own memory by the CPU, and stores what it was before in own memory. Nothing of
@@ -37,11 +41,7 @@ pub(crate) fn atomic_by_cpu<W: AtomicWord>(
     amo: Amo<W>,
 ) -> Flight {
     let fabric = fabric.clone();
-    Box::pin(async move {
-        let before = change_by_cpu(&fabric, &word, amo)?;
-        let own = fabric.local_word::<W>(to.addr())?;
-        Ok(fabric.store(&own, before)?)
-    })
+    Box::pin(async move { store(&fabric, &to, change_by_cpu(&fabric, &word, amo)?) })
 }
 
 /// Changes a word of own memory by the CPU; returns what it was before.
@@ -68,9 +68,5 @@ pub(crate) fn storing_reply<W: AtomicWord>(
     asked: Boxed<'static, Result<u64>>,
 ) -> Flight {
     let fabric = fabric.clone();
-    Box::pin(async move {
-        let before = asked.await?;
-        let own = fabric.local_word::<W>(to.addr())?;
-        Ok(fabric.store(&own, W::from_bits(before))?)
-    })
+    Box::pin(async move { store(&fabric, &to, W::from_bits(asked.await?)) })
 }

@@ -9,7 +9,7 @@ use crate::{
     delegation::{self, Replies, Request},
     directory::Resolver,
     engine::{self, Engine, Flight, Kind},
-    options::{Atomics, Options},
+    options::Options,
 };
 use core::{
     future::{Future, poll_fn, ready},
@@ -117,7 +117,7 @@ impl Helper {
         let failed = self.engine.take_failures();
         if !failed.is_empty() {
             let explained = failed.into_iter().map(|(number, error)| (number, self.memory.explained(error)));
-            self.shared.failures().extend(explained);
+            self.shared.failures().append(explained);
         }
         for number in self.published + 1..=self.engine.over() {
             self.shared.ring.set(number, EntryState::Finished);
@@ -199,13 +199,12 @@ impl Helper {
 
     async fn atomic<W: AtomicWord>(&mut self, to: GlobalAddress, word: GlobalAddress, amo: Amo<W>) -> Result<Prepared> {
         let (to, operand) = (self.memory.word::<W>(to).await?, self.memory.word::<W>(word).await?);
-        let is_delegated = delegation::is_atomic_delegated(&self.fabric, &self.options);
-        if word.rank() == self.me && (is_delegated || self.options.atomics == Atomics::LocalByCpu) {
+        if word.rank() == self.me && delegation::is_own_by_cpu(&self.fabric, &self.options) {
             let flight = engine::atomic_by_cpu(&self.fabric, to, operand, amo);
             return Ok(Prepared { kind: Kind::Atomic, flight, state: EntryState::Finished });
         }
         cost::network(&self.fabric, &self.options).await;
-        if is_delegated {
+        if delegation::is_atomic_delegated(&self.fabric, &self.options) {
             let asked = self.asked(Request::Atomic { word, width: W::BYTES as u8, amo: amo.to_bits() }).await?;
             let flight = engine::storing_reply(&self.fabric, to, asked);
             let kind = Kind::Delegated { pair: None, server: word.rank().number() };

@@ -2,7 +2,7 @@
 
 use super::{Command, more_complete};
 use crate::{
-    Acp, AcpError, Atomics, GlobalAddress, Handle, Order, Result, cost,
+    Acp, AcpError, GlobalAddress, Handle, Result, cost, delegation,
     engine::{Flight, atomic, copy},
 };
 use core::task::{Context, Poll, Waker};
@@ -42,7 +42,7 @@ impl Acp {
 
     /// Returns whether this rank's CPU does atomics on that word.
     pub(crate) fn is_by_cpu(&self, word: GlobalAddress) -> bool {
-        word.rank() == self.rank() && (self.delegates_atomics() || self.options().atomics == Atomics::LocalByCpu)
+        word.rank() == self.rank() && delegation::is_own_by_cpu(self.fabric(), self.options())
     }
 
     fn check(&self, command: Command) -> Result<()> {
@@ -113,17 +113,5 @@ impl Acp {
     pub fn entry_state(&self, handle: Handle) -> Option<crate::EntryState> {
         let state = self.with(|state| state.queue.as_ref().and_then(|queue| queue.state(handle.number())));
         state.ok().flatten()
-    }
-}
-
-impl super::CommandQueue {
-    /// Returns the number of the last command that a `limit` includes.
-    pub(crate) fn last_of(&self, limit: Order) -> i64 {
-        match limit {
-            Order::None => 0,
-            Order::All | Order::Continue => self.issued(),
-            Order::After(handle) if handle.number() <= self.issued() => handle.number(),
-            Order::After(_) => 0,
-        }
     }
 }

@@ -1,7 +1,11 @@
 //! The program's side of the command queue.
 
 use super::{Command, helper::Helper, ring::Ring};
-use crate::{AcpError, Handle, Options, Result, directory::Resolver, engine::Flight};
+use crate::{
+    AcpError, Handle, Options, Result,
+    directory::Resolver,
+    engine::{Failures, Flight},
+};
 use core::fmt;
 use rdma_fabric::{Deps, Fabric, LocalWord, Rank, Region};
 use std::{
@@ -16,14 +20,14 @@ pub(super) const STOP: u64 = u64::MAX;
 pub(crate) struct SharedQueue {
     pub(super) ring: Ring,
     /// The commands that failed, of those that are complete.
-    failures: Mutex<BTreeMap<i64, AcpError>>,
+    failures: Mutex<Failures>,
     /// Operations that the program has posted itself.
     posted: Mutex<BTreeMap<i64, Flight>>,
 }
 
 impl SharedQueue {
     // Both maps are consistent between statements, whatever panics.
-    pub(super) fn failures(&self) -> MutexGuard<'_, BTreeMap<i64, AcpError>> {
+    pub(super) fn failures(&self) -> MutexGuard<'_, Failures> {
         self.failures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -70,10 +74,9 @@ impl CommandQueue {
         let (failures, posted) = Default::default();
         let shared = Arc::new(SharedQueue { ring: Ring::new(options.depth), failures, posted });
         let words = Words::new(memory, &fabric, me)?;
-        let (theirs, layout, places, world) = (shared.clone(), *memory.layout(), memory.places(), world.clone());
-        let options = *options;
+        let (theirs, memory, world, options) = (shared.clone(), memory.clone(), world.clone(), *options);
         fabric.helper("acp communication", move |fabric| async move {
-            let memory = Resolver::new(&fabric, layout, world.key(), places);
+            let memory = memory.fresh(&fabric);
             Ok(Helper::new(theirs, memory, me, options)?.run(world).await?)
         })?;
         Ok(CommandQueue { fabric, shared, words, issued: 0 })
@@ -118,10 +121,7 @@ impl CommandQueue {
 
     /// Takes the failures up to `until`, and returns the first.
     pub(crate) fn report(&self, until: i64) -> Result<()> {
-        let mut failures = self.shared.failures();
-        let later = failures.split_off(&(until + 1));
-        let told = core::mem::replace(&mut *failures, later);
-        told.into_values().next().map_or(Ok(()), Err)
+        self.shared.failures().report(until)
     }
 
     /// Returns the state of the entry that command `number` has, or had.
