@@ -1,7 +1,7 @@
 //! What an operation that is not over at once still has to do.
 
 use crate::Result;
-use rdma_fabric::{Amo, AtomicWord, Fabric, RemoteSpan, RemoteWord, op, provider::Boxed};
+use rdma_fabric::{Amo, AtomicWord, Fabric, RemoteSpan, RemoteWord, join::join, op, provider::Boxed};
 
 /// Posts an operation when it is first polled, and ends when its effect is visible.
 pub(crate) type Flight = Boxed<'static, Result<()>>;
@@ -10,11 +10,13 @@ pub(crate) type Flight = Boxed<'static, Result<()>>;
 pub(crate) fn copy(fabric: &Fabric, to: RemoteSpan<u8>, from: RemoteSpan<u8>) -> Flight {
     let fabric = fabric.clone();
     Box::pin(async move {
-        fabric.copy(&to, &from).await?;
-        if to.rank() != fabric.rank() {
-            fabric.flush(to.rank()).await?;
+        let posted = fabric.post(op::Copy { to: &to, from: &from }).await?;
+        if to.rank() == fabric.rank() {
+            return Ok(posted.await?);
         }
-        Ok(())
+        // Begun together: whoever posts the copy flushes it, too, even if another task ends this.
+        let (copied, visible) = join(posted, fabric.flush(to.rank())).await;
+        Ok(copied.and(visible)?)
     })
 }
 
