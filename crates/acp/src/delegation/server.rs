@@ -1,7 +1,9 @@
 //! Carrying out what other ranks ask for.
 
 use super::{
-    ARMED, REQUEST, Slots, reply_at,
+    ARMED, REQUEST, Slots,
+    queues::Listening,
+    reply_at,
     request::{Outcome, ReplyTo, Request, WORDS},
     slot_at,
 };
@@ -10,15 +12,19 @@ use crate::{
     directory::{Resolver, is_stale},
     engine,
 };
-use core::{future::poll_fn, task::Poll};
+use core::{
+    future::{pending, poll_fn},
+    task::Poll,
+};
 use rdma_fabric::{
-    Amo, AtomicWord, Deps, Fabric, LocalSpan, Rank, RemoteAddr, RemoteWord,
+    Amo, AtomicWord, Deps, Fabric, LocalSpan, LocalWord, Rank, RemoteAddr, RemoteWord,
     join::{Either, race},
     provider::Boxed,
 };
 
-/// Serves this rank's area for ever, with any number of requests under way.
-pub(crate) fn serve(memory: Resolver, me: Rank) -> Boxed<'static, Result<()>> {
+/// Serves this rank's area for ever, with any number of requests under way; those that come through
+/// a control queue, too, if there is one.
+pub(crate) fn serve(memory: Resolver, me: Rank, listening: Option<Listening>) -> Boxed<'static, Result<()>> {
     Box::pin(async move {
         let fabric = memory.fabric().clone();
         let (at, slots) = (memory.world_at(me, memory.layout().delegation())?, memory.layout().slots());
@@ -27,8 +33,19 @@ pub(crate) fn serve(memory: Resolver, me: Rank) -> Boxed<'static, Result<()>> {
         loop {
             // No rank's loss ends this wait, and any rank can end it.
             let more = fabric.wait_until(&armed, Deps::One(fabric.rank()), |bits| bits != 0);
+            let more = race(more, noticed(&listening));
             match race(more, one_over(&mut server.serving)).await {
-                Either::First(more) => {
+                Either::First(Either::Second(noticed)) => {
+                    let (slot, owner) = noticed?;
+                    match slots {
+                        Slots::Shared(_) => server.take_of(slot, owner).await?,
+                        Slots::Own(_) => {
+                            let words = server.request(slot)?;
+                            server.take(words).await;
+                        }
+                    }
+                }
+                Either::First(Either::First(more)) => {
                     let bits = more?;
                     match slots {
                         Slots::Shared(_) => server.take_all(&armed.as_remote(), bits).await?,
@@ -46,6 +63,14 @@ pub(crate) fn serve(memory: Resolver, me: Rank) -> Boxed<'static, Result<()>> {
             }
         }
     })
+}
+
+/// Waits for a request through a control queue; for ever if there is none.
+async fn noticed(listening: &Option<Listening>) -> Result<(u64, Rank)> {
+    match listening {
+        Some(listening) => listening.next().await,
+        None => pending().await,
+    }
 }
 
 struct Server {
@@ -89,7 +114,7 @@ impl Server {
     async fn take_all(&mut self, armed: &RemoteWord<u64>, bits: u64) -> Result<()> {
         let mut requests = Vec::new();
         for slot in (0..self.memory.layout().slots().count()).filter(|slot| bits & 1 << slot != 0) {
-            let owner = self.fabric.local_word::<u64>(slot_at(self.at, slot, 0))?;
+            let owner = self.owner(slot)?;
             requests.push((owner.as_remote(), self.fabric.load(&owner)?, self.request(slot)?));
         }
         self.fabric.fetch_and(armed, !bits).await?;
@@ -100,15 +125,33 @@ impl Server {
         Ok(())
     }
 
+    /// Takes the request that a rank has sent to a slot, and frees the slot, unless that rank has
+    /// died and the slot been taken over: then the request may be another one by half.
+    async fn take_of(&mut self, slot: u64, rank: Rank) -> Result<()> {
+        let (owner, mine) = (self.owner(slot)?, u64::from(rank.number()) + 1);
+        if self.fabric.load(&owner)? == mine {
+            let words = self.request(slot)?;
+            if self.fabric.compare_swap(&owner.as_remote(), mine, 0).await? == mine {
+                self.take(words).await;
+            }
+        }
+        Ok(())
+    }
+
     /// Takes the request of a slot that one task uses, if there is one, and frees the slot.
     async fn take_own(&mut self, slot: u64) -> Result<()> {
-        let owner = self.fabric.local_word::<u64>(slot_at(self.at, slot, 0))?;
+        let owner = self.owner(slot)?;
         if self.fabric.load(&owner)? != 0 {
             let words = self.request(slot)?;
             self.fabric.store(&owner, 0)?;
             self.take(words).await;
         }
         Ok(())
+    }
+
+    /// Returns the word of a slot's owner, whose rank it holds plus one.
+    fn owner(&self, slot: u64) -> Result<LocalWord<u64>> {
+        Ok(self.fabric.local_word::<u64>(slot_at(self.at, slot, 0))?)
     }
 
     /// Returns the words of the request in a slot.
