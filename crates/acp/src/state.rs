@@ -24,6 +24,9 @@ pub(crate) struct State {
     pub(crate) replies: Arc<Replies>,
     /// What was allocated in heaps, as long as no call has returned it.
     pub(crate) unclaimed: Vec<(GlobalAddress, Unawaited)>,
+    /// Requests to other ranks whose futures were dropped. They keep their places, and so their slots,
+    /// until the replies are here.
+    pub(crate) unawaited: Vec<Boxed<'static, Result<u64>>>,
     /// Serves other ranks whenever this one waits; `None` where the network leaves nothing to do, or
     /// a helper does it.
     server: Option<Boxed<'static, Result<()>>>,
@@ -43,14 +46,17 @@ impl State {
             Mode::Direct if options.serving_helper => serving = Some(Serving::start(&memory, &world, me, false)?),
             Mode::Direct => server = Some(delegation::serve(memory.fresh(fabric), me, None)),
         }
-        let (own, engine, replies, unclaimed) =
-            (OwnRegions::new(), Engine::default(), Replies::of_program(), Vec::new());
-        Ok(State { world, me, memory, own, engine, replies, unclaimed, server, _serving: serving, queue })
+        let (own, engine, replies) = (OwnRegions::new(), Engine::default(), Replies::of_program());
+        let (unclaimed, unawaited) = (Vec::new(), Vec::new());
+        Ok(State { world, me, memory, own, engine, replies, unclaimed, unawaited, server, _serving: serving, queue })
     }
 
-    /// Serves other ranks, as far as there is something to do.
+    /// Serves other ranks, as far as there is something to do, and goes on with what nobody awaits.
     #[inline(always)]
     pub(crate) fn poll_server(&mut self, cx: &mut Context<'_>) {
+        if !self.unawaited.is_empty() {
+            self.unawaited.retain_mut(|asked| asked.as_mut().poll(cx).is_pending());
+        }
         if let Some(server) = &mut self.server
             && server.as_mut().poll(cx).is_ready()
         {
