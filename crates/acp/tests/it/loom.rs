@@ -2,9 +2,9 @@
 //! and the helper of another rank that serves them, each a thread, in every interleaving within a
 //! bound on preemptions, memory orders included.
 //!
-//! The code is that of [`Mode::CommandQueue`], set-up apart. What it reaches through the fabric is
-//! what loom sees; the ring of commands, which is not, has a model of its own beside its source. The
-//! bytes that are copied are plain memory, for which loom reports any two accesses without order.
+//! The code is that of [`Mode::CommandQueue`], set-up apart. Loom sees what passes through the
+//! fabric, and every race on the bytes that are copied; the ring of commands, which does not, has a
+//! model of its own beside its source.
 
 use acp::{Acp, Atomics, ChannelOptions, GlobalAddress, Mode, Options, Order};
 use explore::mutant::{Mutation, mutant};
@@ -285,7 +285,7 @@ fn a_reply_must_follow_the_work() {
     );
 }
 
-/// The command is written before it is issued, and so is what it copies.
+/// What a command copies is written before the command is issued.
 #[test]
 fn a_helper_must_acquire_what_is_issued() {
     let relaxed =
