@@ -278,7 +278,7 @@ impl LiveJob {
             batch = session.begun();
             // A program and its helpers wait for what the others of them write.
             if session.moved.get() && (tasks.iter().chain(&batch).any(Running::is_helper)) {
-                batch.extend(tasks.drain(..));
+                batch.append(tasks);
             }
         }
         if tasks.is_empty() {
