@@ -281,14 +281,14 @@ pub(super) fn explorations() -> impl Iterator<Item = Exploration> {
         exploration(name, when, None, Expected::Exhausted { at_least }).of_size(size)
     });
     let wrong = [
-        (Mistake::NotTakenOver, "nobody takes over"),
-        (Mistake::TakenOverArmed, "deadlock"),
-        (Mistake::FreedFirst, "deadlock"),
+        (Mistake::NotTakenOver, "nobody takes over", Size::Quick),
+        (Mistake::TakenOverArmed, "deadlock", Size::Quick),
+        (Mistake::FreedFirst, "deadlock", Size::Full),
     ];
-    let wrong = wrong.into_iter().map(|(mistake, saying)| {
+    let wrong = wrong.into_iter().map(|(mistake, saying, size)| {
         let expected = Expected::Violated { saying, within: 3_000_000 };
         let name = format!("{mistake:?} (the owner of a slot may die before another asks)");
-        exploration(&name, When::Afterwards, Some(mistake), expected).of_size(Size::Quick)
+        exploration(&name, When::Afterwards, Some(mistake), expected).of_size(size)
     });
     right.chain(wrong)
 }
