@@ -3,7 +3,7 @@
 use crate::bed::survivors;
 use acp::{Acp, AcpError, Mode, Options, Order};
 use rdma_fabric::{
-    Amo, Fabric, FabricError, ProgramResult, Rank, forward,
+    Amo, Fabric, FabricError, Group, ProgramResult, Rank, forward,
     provider::{Place, Posted, Provider},
 };
 use std::{
@@ -28,6 +28,8 @@ fn a_lost_rank_has_its_number_after_a_reset() {
         let ended = survivors(RANKS as usize, &async |fabric: Fabric| -> ProgramResult<Vec<bool>> {
             let acp = Acp::init_with(&fabric, Options::default().mode(mode)).await?;
             let lost = Rank::new(0);
+            let mut world = Group::world(&fabric).await?;
+            let survivors = world.split((fabric.rank().number() != RANKS - 1).then_some(0), 0).await?;
             acp.reset(Rank::new((fabric.rank().number() + 1) % RANKS)).await?;
             let (theirs, own) = (acp.starter(lost)?, acp.starter(acp.rank())?);
             let block = acp.malloc(8, Rank::new(1)).await?;
@@ -37,13 +39,14 @@ fn a_lost_rank_has_its_number_after_a_reset() {
                 // It holds the lock of another rank's heap.
                 let lock = block.checked_sub(block.offset()).expect("in the region");
                 acp.store(lock, 1u64).await?;
-                acp.sync().await?;
-                // The puts of its barrier arrive first.
-                fabric.sleep(Duration::from_millis(1)).await;
+                // The others are through with set-up.
+                while acp.load::<u64>(own).await? < u64::from(RANKS) - 1 {
+                    acp.while_serving(fabric.sleep(Duration::from_micros(100))).await;
+                }
                 return Err("lost".into());
             }
             let (to, from) = (acp.sender(lost)?, acp.receiver(lost)?);
-            acp.sync().await?;
+            acp.fetch(theirs, Amo::Add(1u64)).await?;
             let mut named = vec![is_named(from.recv(&mut [0u8]).await, lost), is_named(to.send(&[0u8]).await, lost)];
             let copied = match acp.copy(theirs, own, 8, Order::None).await {
                 Ok(copy) => acp.complete(copy).await,
@@ -56,7 +59,7 @@ fn a_lost_rank_has_its_number_after_a_reset() {
             named.push(is_named(acp.malloc(8, Rank::new(1)).await, lost));
             named.push(is_named(acp.sync().await, lost));
             // The memory of all must outlive its users.
-            fabric.sleep(Duration::from_millis(20)).await;
+            acp.while_serving(survivors.ok_or("no survivor")?.barrier()).await?;
             Ok(named)
         });
         for (place, named) in ended.iter().enumerate() {
