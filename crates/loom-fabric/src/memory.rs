@@ -135,9 +135,9 @@ impl Regions {
                 return Err(Mismatch {
                     collective: "alloc_symmetric",
                     rank,
-                    theirs: bytes as u64,
+                    argument: bytes as u64,
                     other: Rank::new(0),
-                    ours: (extent.cells * CELL) as u64,
+                    other_argument: (extent.cells * CELL) as u64,
                 }
                 .into());
             }

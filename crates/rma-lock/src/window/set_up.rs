@@ -249,9 +249,10 @@ fn agree(group: &mut Group, elements: usize) -> Boxed<'_, WindowResult<()>> {
         if group.len() < fabric.ranks() {
             let all = group.allgather(elements as u64).await?;
             if let Some(other) = all.iter().position(|theirs| *theirs != elements as u64) {
-                let (theirs, ours) = (elements as u64, all[other]);
-                let (rank, other) = (fabric.rank(), group.rank(other)?);
-                return Err(FabricError::from(Mismatch { collective: "in_group", rank, theirs, other, ours }).into());
+                let (argument, other_argument) = (elements as u64, all[other]);
+                let (collective, rank, other) = ("in_group", fabric.rank(), group.rank(other)?);
+                let mismatch = Mismatch { collective, rank, argument, other, other_argument };
+                return Err(FabricError::from(mismatch).into());
             }
         }
         Ok(())
