@@ -52,6 +52,15 @@ impl TableRef {
             _ => None,
         }
     }
+
+    /// Returns where a key of these bytes is: the number of its rank in the directory, and its slot
+    /// there.
+    ///
+    /// # Panics
+    /// If there are no ranks or no slots.
+    pub fn place_of(self, key: &[u8]) -> (usize, u64) {
+        place_of(key, self.ranks, self.slots)
+    }
 }
 
 /// Bytes of a slot.
@@ -167,7 +176,7 @@ impl Table {
 
     /// Returns where a key belongs.
     fn place(&self, key: &[u8]) -> Place {
-        let (part, slot) = place_of(key, self.directory.len(), self.at.slots);
+        let (part, slot) = self.at.place_of(key);
         Place { part, slot }
     }
 
