@@ -77,7 +77,7 @@ async fn attempt(acp: &Acp, word: GlobalAddress) -> Result<Option<u64>> {
     let (mine, free) = (holding(acp), 0);
     let taking = Amo::CompareSwap { expected: free, new: mine };
     if let Some(before) = acp.fetch_now(word, taking) {
-        return before.map(|before| (before != free).then_some(before));
+        return Ok((before != free).then_some(before));
     }
     let taken = finish(acp, |unawaited| {
         let acp = acp.clone();
@@ -129,7 +129,7 @@ fn release_now(acp: &Acp, word: GlobalAddress) -> Option<Result<()>> {
     }
     let mine = holding(acp);
     let before = acp.fetch_now(word, Amo::CompareSwap { expected: mine, new: 0 })?;
-    Some(before.and_then(|before| was_held(before == mine, word)))
+    Some(was_held(before == mine, word))
 }
 
 fn was_held(held: bool, word: GlobalAddress) -> Result<()> {

@@ -31,6 +31,22 @@ impl Fabric {
         span.place().load_at(offset, W::BYTES).map(W::from_bits)
     }
 
+    /// Puts a few elements directly; returns `None`, with nothing done, where only
+    /// [`Fabric::put_slice`] can, or if they are not inside. [`Fabric::barrier`] makes them visible.
+    #[inline(always)]
+    pub fn put_slice_at<T: Pod, U: Pod>(&self, span: &RemoteSpan<T>, offset: usize, from: &[U]) -> Option<()> {
+        span.place().copy_in_at(offset, bytemuck::cast_slice(from))?;
+        self.ring_inside(span.place(), offset, size_of_val(from));
+        Some(())
+    }
+
+    /// Gets a few elements directly; returns `None`, and the slice is as before, where only
+    /// [`Fabric::get_slice`] can, or if they are not inside.
+    #[inline(always)]
+    pub fn get_slice_at<T: Pod, U: Pod>(&self, span: &RemoteSpan<T>, offset: usize, into: &mut [U]) -> Option<()> {
+        span.place().copy_out_at(offset, bytemuck::cast_slice_mut(into))
+    }
+
     /// Returns whether [`Fabric::put_word_at`] is possible now.
     #[inline(always)]
     pub fn admits_word_at<T: Pod, W: AtomicWord>(&self, span: &RemoteSpan<T>, offset: usize) -> bool {

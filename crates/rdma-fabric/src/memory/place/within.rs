@@ -59,6 +59,30 @@ impl Place {
         Some(unsafe { access::rmw(word, width, amo) })
     }
 
+    /// Fills a part of the place from `bytes`, as [`Place::copy_in`].
+    #[inline(always)]
+    pub(crate) fn copy_in_at(&self, offset: usize, bytes: &[u8]) -> Option<()> {
+        if bytes.len() > SHORT {
+            return None;
+        }
+        let to = self.direct(offset, bytes.len())?;
+        // SAFETY: both sides have `bytes.len()` bytes, checked above.
+        unsafe { access::copy_in(to, bytes.as_ptr(), bytes.len()) };
+        Some(())
+    }
+
+    /// Fills `bytes` from a part of the place, as [`Place::copy_out`].
+    #[inline(always)]
+    pub(crate) fn copy_out_at(&self, offset: usize, bytes: &mut [u8]) -> Option<()> {
+        if bytes.len() > SHORT {
+            return None;
+        }
+        let from = self.direct(offset, bytes.len())?;
+        // SAFETY: both sides have `bytes.len()` bytes, checked above.
+        unsafe { access::copy_out(bytes.as_mut_ptr(), from, bytes.len()) };
+        Some(())
+    }
+
     /// Copies `len` bytes, at most [`SHORT`], from `from_offset` bytes into another place, as
     /// [`Place::copy_from`].
     #[inline(always)]
@@ -113,8 +137,14 @@ mod tests {
         for (to, from, len) in [(1, 0, 24), (0, 1, 24), (0, 0, SHORT + 1), (0, usize::MAX, 2), (25, 0, 0)] {
             assert_eq!(place.copy_at(to, &place, from, len), None, "{to} {from} {len}");
         }
+        let mut bytes = [0; SHORT + 1];
+        for (offset, len) in [(1, 24), (24, 1), (0, SHORT + 1), (usize::MAX, 2)] {
+            assert_eq!((place.copy_in_at(offset, &bytes[..len]), place.copy_out_at(offset, &mut bytes[..len])), (None, None));
+        }
         assert_eq!((place.copy_at(0, &place, 8, 8), place.copy_at(24, &place, 0, 0)), (Some(()), Some(())));
         assert_eq!([0, 8, 16].map(|offset| place.load_at(offset, 8)), [Some(13), Some(13), Some(5)]);
+        assert_eq!((place.copy_in_at(16, &[7; 8]), place.copy_out_at(15, &mut bytes[..9])), (Some(()), Some(())));
+        assert_eq!(bytes[1..10], [7, 7, 7, 7, 7, 7, 7, 7, 0]);
         assert_eq!(place.hidden().load_at(0, 8), None);
         drop(memory);
     }
