@@ -132,7 +132,7 @@ fn release_now(acp: &Acp, word: GlobalAddress) -> Option<Result<()>> {
     Some(was_held(before == mine, word))
 }
 
-fn was_held(held: bool, word: GlobalAddress) -> Result<()> {
+pub(super) fn was_held(held: bool, word: GlobalAddress) -> Result<()> {
     if held { Ok(()) } else { Err(AcpError::Damaged { address: word }) }
 }
 
@@ -149,7 +149,7 @@ async fn release(acp: &Acp, word: GlobalAddress) -> Result<()> {
 }
 
 /// Returns what the word of a lock is that this rank holds.
-fn holding(acp: &Acp) -> u64 {
+pub(super) fn holding(acp: &Acp) -> u64 {
     u64::from(acp.rank().number()) + 1
 }
 

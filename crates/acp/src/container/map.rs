@@ -46,7 +46,7 @@ impl<K: Stored + ?Sized, V: Stored + ?Sized> Map<K, V> {
     /// [`AcpError::HeapExhausted`](crate::AcpError::HeapExhausted), and nothing has changed;
     /// [`AcpError::Fabric`](crate::AcpError::Fabric).
     pub fn insert<'a>(&'a self, key: &'a K, value: &'a V) -> impl Future<Output = Result<bool>> + 'a {
-        self.table.insert_boxed(key.stored(), value.stored())
+        self.table.insert(key.stored(), value.stored())
     }
 
     /// Returns a copy of the value of a key.

@@ -48,7 +48,7 @@ impl<K: Stored + ?Sized, V: Stored + ?Sized> Multimap<K, V> {
     /// [`AcpError::HeapExhausted`](crate::AcpError::HeapExhausted), and nothing has changed;
     /// [`AcpError::Fabric`](crate::AcpError::Fabric).
     pub async fn insert(&self, key: &K, value: &V) -> Result<()> {
-        self.table.insert_boxed(key.stored(), value.stored()).await.map(drop)
+        self.table.insert(key.stored(), value.stored()).await.map(drop)
     }
 
     /// Returns a copy of the oldest value of a key.

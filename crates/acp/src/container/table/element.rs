@@ -3,10 +3,10 @@
 //! An element is next, previous and the words of its [`Kind`], then the key, then the value. `next`
 //! and `previous` are null at the ends of a slot's list.
 
-use super::Table;
 use crate::{
     Acp, AcpError, GlobalAddress, Result,
     address::{MAX_REGION_BYTES, Tag},
+    container::near::Memory,
 };
 use rdma_fabric::provider::SHORT;
 
@@ -38,6 +38,11 @@ impl Kind {
         }
     }
 
+    /// Returns the bytes of an element.
+    pub(super) const fn element_bytes(self, key: &[u8], value: &[u8]) -> usize {
+        self.head_bytes() + key.len() + value.len()
+    }
+
     /// Writes an element without links to `into`, which has the length it needs.
     pub(super) fn encode(self, count: u64, key: &[u8], value: &[u8], into: &mut [u8]) {
         let (head, body) = into.split_at_mut(self.head_bytes());
@@ -54,6 +59,7 @@ impl Kind {
     }
 
     /// Reads the words of an element; `None` if they can't be such words.
+    #[inline]
     fn decode(self, head: &[u8]) -> Option<Head> {
         let words: [u64; 4] = core::array::from_fn(|n| match head.get(8 * n..8 * n + 8) {
             Some(word) => u64::from_ne_bytes(word.try_into().expect("8 bytes")),
@@ -134,6 +140,35 @@ impl Element {
 }
 
 impl Probe {
+    /// Returns a probe of an element that is to be read.
+    #[inline]
+    fn new(acp: &Acp, kind: Kind, address: GlobalAddress) -> Self {
+        let read = acp.within_heap(address, SHORT).max(kind.head_bytes());
+        let head = Head { next: None, previous: None, count: 0, key: 0, value: 0 };
+        Probe { address, head, kind, first: [0; SHORT], read }
+    }
+
+    /// Returns where the element's first bytes are to go.
+    #[inline]
+    fn room(&mut self) -> &mut [u8] {
+        &mut self.first[..self.read]
+    }
+
+    /// Looks at what has been read.
+    #[inline]
+    fn look(&mut self) -> Result<()> {
+        self.head = self.kind.decode(&self.first).ok_or_else(|| AcpError::Damaged { address: self.address })?;
+        Ok(())
+    }
+
+    /// Returns whether the element has this key, or whether it may, if not enough of it has been read.
+    #[inline]
+    fn may_have(&self, key: &[u8]) -> bool {
+        let begun = self.begun();
+        let known = key.len().min(begun.len());
+        self.head.key == key.len() && begun[..known] == key[..known]
+    }
+
     /// Returns the address of the key.
     pub(super) fn key_at(&self) -> Result<GlobalAddress> {
         self.address.offset_by(self.kind.head_bytes() as u64)
@@ -145,6 +180,7 @@ impl Probe {
     }
 
     /// Returns what has been read of key and value.
+    #[inline]
     fn begun(&self) -> &[u8] {
         let begun = &self.first[self.kind.head_bytes()..self.read];
         &begun[..begun.len().min(self.head.key + self.head.value)]
@@ -159,33 +195,57 @@ impl Acp {
     }
 }
 
-impl Table {
+/// The elements of a table, in memory that is reached one way or the other.
+#[derive(Clone, Copy)]
+pub(super) struct Elements<M> {
+    pub(super) memory: M,
+    pub(super) kind: Kind,
+}
+
+impl<M: Memory> Elements<M> {
     /// Looks at an element: its words, and as much more as comes with one short read.
-    pub(super) async fn probe(&self, address: GlobalAddress) -> Result<Probe> {
-        let mut first = [0; SHORT];
-        let read = self.acp.within_heap(address, SHORT).max(self.kind.head_bytes());
-        self.acp.read(address, &mut first[..read]).await?;
-        let head = self.kind.decode(&first).ok_or(AcpError::Damaged { address })?;
-        Ok(Probe { address, head, kind: self.kind, first, read })
+    pub(super) async fn probe(&self, address: GlobalAddress) -> Result<Probe, M::Error> {
+        let mut probe = Probe::new(self.memory.acp(), self.kind, address);
+        self.memory.read(address, 0, probe.room()).await?;
+        probe.look()?;
+        Ok(probe)
+    }
+
+    /// Looks at elements from `next` on, at most `left` of them, for one with this key.
+    pub(super) async fn seek(
+        &self,
+        mut next: Option<GlobalAddress>,
+        mut left: u64,
+        key: &[u8],
+    ) -> Result<Option<Probe>, M::Error> {
+        while let Some(address) = next {
+            left = left.checked_sub(1).ok_or_else(|| AcpError::Damaged { address })?;
+            let mut probe = Probe::new(self.memory.acp(), self.kind, address);
+            self.memory.read(address, 0, probe.room()).await?;
+            probe.look()?;
+            if probe.may_have(key) && (key.len() <= probe.begun().len() || self.has_rest(&probe, key).await?) {
+                return Ok(Some(probe));
+            }
+            next = probe.head.next;
+        }
+        Ok(None)
     }
 
     /// Returns whether an element has this key.
-    pub(super) async fn has_key(&self, probe: &Probe, key: &[u8]) -> Result<bool> {
-        let begun = probe.begun();
-        let known = key.len().min(begun.len());
-        if probe.head.key != key.len() || begun[..known] != key[..known] {
-            return Ok(false);
-        }
-        if known == key.len() {
-            return Ok(true);
-        }
+    pub(super) async fn has_key(&self, probe: &Probe, key: &[u8]) -> Result<bool, M::Error> {
+        Ok(probe.may_have(key) && (key.len() <= probe.begun().len() || self.has_rest(probe, key).await?))
+    }
+
+    /// Returns whether an element has the rest of a key that it may have.
+    async fn has_rest(&self, probe: &Probe, key: &[u8]) -> Result<bool, M::Error> {
+        let known = probe.begun().len();
         let mut rest = vec![0; key.len() - known];
-        self.acp.read(probe.key_at()?.offset_by(known as u64)?, &mut rest).await?;
+        self.memory.read(probe.key_at()?, known as u64, &mut rest).await?;
         Ok(rest == key[known..])
     }
 
     /// Reads an element's value, or as much of it as there is room for.
-    pub(super) async fn read_value(&self, probe: &Probe, into: &mut [u8]) -> Result<()> {
+    pub(super) async fn read_value(&self, probe: &Probe, into: &mut [u8]) -> Result<(), M::Error> {
         let into = match into.len() {
             room if room > probe.head.value => &mut into[..probe.head.value],
             _ => into,
@@ -195,18 +255,18 @@ impl Table {
                 into.copy_from_slice(&begun[..into.len()]);
                 Ok(())
             }
-            _ => self.acp.read(probe.value_at()?, into).await,
+            _ => self.memory.read(probe.value_at()?, 0, into).await,
         }
     }
 
     /// Reads the whole of an element.
-    pub(super) async fn read_element(&self, probe: &Probe) -> Result<Element> {
+    pub(super) async fn read(&self, probe: &Probe) -> Result<Element, M::Error> {
         let mut body = vec![0; probe.head.key + probe.head.value];
         let begun = probe.begun();
         body[..begun.len()].copy_from_slice(begun);
         if begun.len() < body.len() {
-            let rest = probe.key_at()?.offset_by(begun.len() as u64)?;
-            self.acp.read(rest, &mut body[begun.len()..]).await?;
+            let begun = begun.len();
+            self.memory.read(probe.key_at()?, begun as u64, &mut body[begun..]).await?;
         }
         Ok(Element { address: probe.address, count: probe.head.count, body, key_bytes: probe.head.key })
     }

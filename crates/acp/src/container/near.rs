@@ -1,0 +1,218 @@
+//! Calls that are over at once, and the memory that containers use.
+//!
+//! What a call does while it holds a lock word is written once, over [`Memory`]. Over an [`Acp`] each
+//! access is an operation that may be awaited. Over a [`Near`] heap it is a few instructions: the
+//! heap is mapped, and looked up once for the whole call. Such a call never waits, so nobody sees it
+//! half done and its future can't be dropped half-way.
+
+use super::lock::{holding, was_held};
+use crate::{Acp, AcpError, GlobalAddress, Result, address::RegionId};
+use core::{
+    future::{Future, ready},
+    pin::Pin,
+};
+use rdma_fabric::{Amo, RemoteSpan, join, provider::SHORT};
+
+/// Memory that a call reads and puts to. Where bytes or words are is an address, and an offset from
+/// it.
+pub(super) trait Memory: Sync {
+    /// Why a call is not done.
+    type Error: From<AcpError> + Send;
+
+    /// Returns the rank that calls.
+    fn acp(&self) -> &Acp;
+
+    /// Reads bytes.
+    fn read(&self, base: GlobalAddress, offset: u64, into: &mut [u8]) -> impl Future<Output = Result<(), Self::Error>> + Send;
+
+    /// Puts bytes, which are visible when what has been put is [settled](Memory::settle), or the lock
+    /// is given back.
+    fn put(&self, base: GlobalAddress, offset: u64, from: &[u8]) -> impl Future<Output = Result<(), Self::Error>> + Send;
+
+    /// Reads words.
+    fn words<const N: usize>(
+        &self,
+        base: GlobalAddress,
+        offset: u64,
+    ) -> impl Future<Output = Result<[u64; N], Self::Error>> + Send;
+
+    /// Puts words.
+    fn put_words<const N: usize>(
+        &self,
+        base: GlobalAddress,
+        offset: u64,
+        words: [u64; N],
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send;
+
+    /// Makes visible what has been put.
+    fn settle(&self) -> impl Future<Output = Result<(), Self::Error>> + Send;
+}
+
+impl Memory for Acp {
+    type Error = AcpError;
+
+    fn acp(&self) -> &Acp {
+        self
+    }
+
+    async fn read(&self, base: GlobalAddress, offset: u64, into: &mut [u8]) -> Result<()> {
+        Acp::read(self, base.offset_by(offset)?, into).await
+    }
+
+    async fn put(&self, base: GlobalAddress, offset: u64, from: &[u8]) -> Result<()> {
+        Acp::put(self, base.offset_by(offset)?, from).await
+    }
+
+    async fn words<const N: usize>(&self, base: GlobalAddress, offset: u64) -> Result<[u64; N]> {
+        let mut words = [0; N];
+        Acp::read(self, base.offset_by(offset)?, &mut words).await?;
+        Ok(words)
+    }
+
+    async fn put_words<const N: usize>(&self, base: GlobalAddress, offset: u64, words: [u64; N]) -> Result<()> {
+        Acp::put(self, base.offset_by(offset)?, &words).await
+    }
+
+    async fn settle(&self) -> Result<()> {
+        Ok(self.fabric().flush_all().await?)
+    }
+}
+
+/// A rank's heap that is mapped, during a turn of the state.
+#[derive(Clone, Copy)]
+pub(super) struct Near<'a> {
+    acp: &'a Acp,
+    heap: &'a RemoteSpan<u8>,
+    id: RegionId,
+    /// Whether a call on some heap must first free what was allocated for a dropped future.
+    pub(super) owes: bool,
+}
+
+impl Acp {
+    /// Uses the heap that `at` is in, if it is resolved. `used` does not come back here: this is a turn
+    /// of the state.
+    #[inline(always)]
+    pub(super) fn near<Out>(&self, at: GlobalAddress, used: impl FnOnce(Near<'_>) -> Option<Out>) -> Option<Out> {
+        let state = self.enter().ok()?;
+        let (heap, _) = state.memory.near(at)?;
+        used(Near { acp: self, heap, id: at.id(), owes: !state.unclaimed.is_empty() })
+    }
+}
+
+impl Near<'_> {
+    /// Does `body`, which waits for nothing, while holding the lock at `word`. Returns `None` if that
+    /// is not possible now, or if `body` fails: then nothing has been done, and who does the same with
+    /// [`locked`](super::lock::locked) waits, or learns why not.
+    ///
+    /// Whoever takes the lock next sees what `body` has put; who doesn't take it sees it after a
+    /// [barrier](rdma_fabric::Fabric::barrier).
+    #[inline(always)]
+    pub(super) fn locked<Out>(
+        self,
+        word: GlobalAddress,
+        body: Pin<&mut impl Future<Output = Result<Out, Missed>>>,
+    ) -> Option<Result<Out>> {
+        let (fabric, mine, at) = (self.acp.fabric(), holding(self.acp), self.offset(word, 0)?);
+        if fabric.atomic_at(self.heap, at, Amo::CompareSwap { expected: 0, new: mine })? != 0 {
+            return None;
+        }
+        let done = join::now(body);
+        // Nobody else writes a word that is held, so this need not be an atomic. Release: the bytes put
+        // before are visible to whoever takes the lock.
+        let is_held = fabric.get_word_at(self.heap, at) == Some(mine);
+        if is_held {
+            fabric.put_word_at(self.heap, at, 0u64)?;
+        }
+        let out = done?.ok()?;
+        Some(was_held(is_held, word).map(|()| out))
+    }
+
+    #[inline(always)]
+    fn offset(&self, base: GlobalAddress, offset: u64) -> Option<usize> {
+        (base.id() == self.id).then(|| base.offset().saturating_add(offset) as usize)
+    }
+
+    #[inline(always)]
+    fn get(&self, base: GlobalAddress, offset: u64, into: &mut [u8]) -> Option<()> {
+        let (fabric, mut offset) = (self.acp.fabric(), self.offset(base, offset)?);
+        // The usual one, in few instructions.
+        if let Ok(into) = <&mut [u8; SHORT]>::try_from(&mut *into) {
+            return fabric.get_slice_at(self.heap, offset, into);
+        }
+        for piece in into.chunks_mut(SHORT) {
+            fabric.get_slice_at(self.heap, offset, piece)?;
+            offset += piece.len();
+        }
+        Some(())
+    }
+
+    #[inline(always)]
+    fn set(&self, base: GlobalAddress, offset: u64, from: &[u8]) -> Option<()> {
+        let (fabric, mut offset) = (self.acp.fabric(), self.offset(base, offset)?);
+        for piece in from.chunks(SHORT) {
+            fabric.put_slice_at(self.heap, offset, piece)?;
+            offset += piece.len();
+        }
+        Some(())
+    }
+}
+
+/// Says that a call on a [`Near`] heap is not possible, or that it fails. Nobody hears why: all of it
+/// is done again, and fails for the same reason.
+#[derive(Debug)]
+pub(super) struct Missed;
+
+impl From<AcpError> for Missed {
+    #[cold]
+    fn from(_: AcpError) -> Self {
+        Missed
+    }
+}
+
+// Not `async`: these are inlined.
+impl Memory for Near<'_> {
+    type Error = Missed;
+
+    #[inline(always)]
+    fn acp(&self) -> &Acp {
+        self.acp
+    }
+
+    #[inline(always)]
+    fn read(&self, base: GlobalAddress, offset: u64, into: &mut [u8]) -> impl Future<Output = Result<(), Missed>> + Send {
+        ready(self.get(base, offset, into).ok_or(Missed))
+    }
+
+    #[inline(always)]
+    fn put(&self, base: GlobalAddress, offset: u64, from: &[u8]) -> impl Future<Output = Result<(), Missed>> + Send {
+        ready(self.set(base, offset, from).ok_or(Missed))
+    }
+
+    #[inline(always)]
+    fn words<const N: usize>(
+        &self,
+        base: GlobalAddress,
+        offset: u64,
+    ) -> impl Future<Output = Result<[u64; N], Missed>> + Send {
+        let mut words = [0; N];
+        let at = self.offset(base, offset);
+        let read = at.and_then(|at| self.acp.fabric().get_slice_at(self.heap, at, &mut words));
+        ready(read.map(|()| words).ok_or(Missed))
+    }
+
+    #[inline(always)]
+    fn put_words<const N: usize>(
+        &self,
+        base: GlobalAddress,
+        offset: u64,
+        words: [u64; N],
+    ) -> impl Future<Output = Result<(), Missed>> + Send {
+        let at = self.offset(base, offset);
+        ready(at.and_then(|at| self.acp.fabric().put_slice_at(self.heap, at, &words)).ok_or(Missed))
+    }
+
+    #[inline(always)]
+    fn settle(&self) -> impl Future<Output = Result<(), Missed>> + Send {
+        ready(Ok(()))
+    }
+}
