@@ -13,6 +13,10 @@ use core::{
 };
 use rdma_fabric::{Amo, RemoteSpan, join, provider::SHORT};
 
+/// How often a call looks at a lock that another rank holds: for about as long as calls take. Who
+/// then still holds it may not be running.
+const LOOKS: u32 = 50;
+
 /// Memory that a call reads and puts to. Where bytes or words are is an address, and an offset from
 /// it.
 pub(super) trait Memory: Sync {
@@ -113,8 +117,15 @@ impl Near<'_> {
         body: Pin<&mut impl Future<Output = Result<Out, Missed>>>,
     ) -> Option<Result<Out>> {
         let (fabric, mine, at) = (self.acp.fabric(), holding(self.acp), self.offset(word, 0)?);
-        if fabric.atomic_at(self.heap, at, Amo::CompareSwap { expected: 0, new: mine })? != 0 {
-            return None;
+        let mut looks = 0;
+        while fabric.atomic_at(self.heap, at, Amo::CompareSwap { expected: 0, new: mine })? != 0 {
+            while fabric.get_word_at::<_, u64>(self.heap, at)? != 0 {
+                looks += 1;
+                if looks == LOOKS {
+                    return None;
+                }
+                core::hint::spin_loop();
+            }
         }
         let done = join::now(body);
         // Nobody else writes a word that is held, so this need not be an atomic. Release: the bytes put

@@ -17,6 +17,10 @@ const FENCE: Block = Block { start: 24, size: GRAIN, used: true };
 const FIRST: u64 = 32;
 /// Two marks, two links.
 const SMALLEST: u64 = 32;
+/// Bytes of a cache line, where that matters.
+const LINE: u64 = 64;
+/// Bytes of a block that is so large that it may as well start at a line.
+const LARGE: u64 = 16 * LINE;
 const MARKS: u64 = 2 * size_of::<u64>() as u64;
 
 /// The heap of one rank.
@@ -68,13 +72,14 @@ impl Heap {
             }
             // The last `need` bytes, or all of it.
             let rest = Block::free(found.start, found.size - need);
+            let rest = Block::free(rest.start, rest.size - surplus(rest, need));
             let taken = if rest.size < SMALLEST {
                 self.link(memory, previous, next).await?;
                 let taken = Block::used(found.start, found.size);
                 self.put(memory, taken.start, [taken.mark()]).await?;
                 taken
             } else {
-                let taken = Block::used(rest.end(), need);
+                let taken = Block::used(rest.end(), found.end() - rest.end());
                 self.put(memory, rest.start, [rest.mark()]).await?;
                 self.put(memory, rest.foot(), [rest.mark(), taken.mark()]).await?;
                 taken
@@ -184,4 +189,10 @@ impl Heap {
     ) -> impl Future<Output = Result<(), M::Error>> + Send {
         memory.put_words(self.base, offset, words)
     }
+}
+
+/// Returns by how many bytes a large block is to be larger, so that its bytes start at a cache line.
+fn surplus(rest: Block, need: u64) -> u64 {
+    let surplus = (rest.end() + GRAIN) % LINE;
+    if need >= LARGE && rest.size >= SMALLEST + surplus { surplus } else { 0 }
 }
