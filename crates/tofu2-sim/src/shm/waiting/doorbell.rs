@@ -23,9 +23,10 @@
 //! words damaged by others. A waiter that wakes looks again, so the bound costs time and never
 //! correctness.
 //!
-//! A waiter never clears bit 0, because another thread of the rank may be parked on the same bell.
-//! The next poster that hits the watch may then ring once for nothing. While several are parked,
-//! the watch is [`Watch::Any`].
+//! W5: the last waiter that leaves clears bit 0, lest every later write to the segment look at the
+//! watch; as long as another thread of the rank may be parked on the same bell, it stays set. A poster
+//! that saw it may then ring once for nothing, or, if it loses that race, not at all: who prepares
+//! afterwards looks at the memory again. While several are parked, the watch is [`Watch::Any`].
 
 use core::{
     sync::atomic::{
@@ -94,6 +95,8 @@ pub(crate) trait Bell {
     fn look(&self) -> u32;
     /// Sets bit 0 and returns the resulting word.
     fn set_parked(&self) -> u32;
+    /// Clears bit 0.
+    fn clear_parked(&self);
     /// Adds one if the word is still `seen`; this clears bit 0 and counts the ring.
     fn count_ring(&self, seen: u32) -> bool;
     fn light_barrier(&self);
@@ -118,6 +121,11 @@ pub(crate) struct Ticket(u32);
 /// Does W4: parks.
 pub(crate) fn park(bell: &impl Bell, ticket: Ticket, longest: Duration) {
     bell.park(ticket.0, longest);
+}
+
+/// Does W5, after which no ticket is left.
+pub(crate) fn leave(bell: &impl Bell) {
+    bell.clear_parked();
 }
 
 /// Returns whether the bell rang since [`prepare`].
@@ -185,6 +193,10 @@ impl Bell for BellWords<'_> {
 
     fn set_parked(&self) -> u32 {
         self.bell.fetch_or(PARKED, SeqCst) | PARKED
+    }
+
+    fn clear_parked(&self) {
+        self.bell.fetch_and(!PARKED, SeqCst);
     }
 
     fn count_ring(&self, seen: u32) -> bool {
