@@ -88,8 +88,8 @@ pub(super) struct Near<'a> {
     acp: &'a Acp,
     heap: &'a RemoteSpan<u8>,
     id: RegionId,
-    /// Whether a call on some heap must first free what was allocated for a dropped future.
-    pub(super) owes: bool,
+    /// How much was allocated for futures that may have been dropped: calls on heaps free it first.
+    pub(super) unclaimed: u32,
 }
 
 impl Acp {
@@ -99,7 +99,7 @@ impl Acp {
     pub(super) fn near<Out>(&self, at: GlobalAddress, used: impl FnOnce(Near<'_>) -> Option<Out>) -> Option<Out> {
         let state = self.enter().ok()?;
         let (heap, _) = state.memory.near(at)?;
-        used(Near { acp: self, heap, id: at.id(), owes: !state.unclaimed.is_empty() })
+        used(Near { acp: self, heap, id: at.id(), unclaimed: state.unclaimed.len() as u32 })
     }
 }
 
@@ -160,6 +160,9 @@ impl Near<'_> {
     #[inline(always)]
     fn set(&self, base: GlobalAddress, offset: u64, from: &[u8]) -> Option<()> {
         let (fabric, mut offset) = (self.acp.fabric(), self.offset(base, offset)?);
+        if from.len() <= SHORT {
+            return fabric.put_slice_at(self.heap, offset, from);
+        }
         for piece in from.chunks(SHORT) {
             fabric.put_slice_at(self.heap, offset, piece)?;
             offset += piece.len();
@@ -205,10 +208,8 @@ impl Memory for Near<'_> {
         base: GlobalAddress,
         offset: u64,
     ) -> impl Future<Output = Result<[u64; N], Missed>> + Send {
-        let mut words = [0; N];
         let at = self.offset(base, offset);
-        let read = at.and_then(|at| self.acp.fabric().get_slice_at(self.heap, at, &mut words));
-        ready(read.map(|()| words).ok_or(Missed))
+        ready(at.and_then(|at| self.acp.fabric().get_words_at(self.heap, at)).ok_or(Missed))
     }
 
     #[inline(always)]
@@ -219,7 +220,7 @@ impl Memory for Near<'_> {
         words: [u64; N],
     ) -> impl Future<Output = Result<(), Missed>> + Send {
         let at = self.offset(base, offset);
-        ready(at.and_then(|at| self.acp.fabric().put_slice_at(self.heap, at, &words)).ok_or(Missed))
+        ready(at.and_then(|at| self.acp.fabric().put_words_at(self.heap, at, words)).ok_or(Missed))
     }
 
     #[inline(always)]

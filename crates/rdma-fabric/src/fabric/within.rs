@@ -47,6 +47,20 @@ impl Fabric {
         span.place().copy_out_at(offset, bytemuck::cast_slice_mut(into))
     }
 
+    /// Puts words that follow each other, as [`Fabric::put_word_at`] does, in their order.
+    #[inline(always)]
+    pub fn put_words_at<T: Pod, const N: usize>(&self, span: &RemoteSpan<T>, at: usize, words: [u64; N]) -> Option<()> {
+        span.place().store_words_at(at, words)?;
+        self.ring_inside(span.place(), at, 8 * N);
+        Some(())
+    }
+
+    /// Gets words that follow each other, as [`Fabric::get_word_at`] does.
+    #[inline(always)]
+    pub fn get_words_at<T: Pod, const N: usize>(&self, span: &RemoteSpan<T>, at: usize) -> Option<[u64; N]> {
+        span.place().load_words_at(at)
+    }
+
     /// Returns whether [`Fabric::put_word_at`] is possible now.
     #[inline(always)]
     pub fn admits_word_at<T: Pod, W: AtomicWord>(&self, span: &RemoteSpan<T>, offset: usize) -> bool {

@@ -92,9 +92,9 @@ impl Acp {
         let heap = self.heap(address.rank()).ok()?;
         let is_possible = address.tag() == Tag::HEAP && heap.may_start_at(address);
         is_possible.then_some(())?;
-        self.near(heap.lock_word(), |near| match near.owes {
-            true => None,
-            false => near.locked(heap.lock_word(), pin!(heap.give(&near, address))),
+        self.near(heap.lock_word(), |near| match near.unclaimed {
+            1.. => None,
+            0 => near.locked(heap.lock_word(), pin!(heap.give(&near, address))),
         })
     }
 
@@ -121,7 +121,7 @@ impl Heap {
     /// Allocates at once; returns `None`, with nothing done, where only [`Acp::malloc`] can, or says
     /// why not.
     pub(super) fn malloc_now(&self, near: Near<'_>, bytes: usize) -> Option<Result<GlobalAddress>> {
-        let need = self.block_for(bytes).filter(|_| !near.owes)?;
+        let need = self.block_for(bytes).filter(|_| near.unclaimed == 0)?;
         near.locked(self.lock_word(), pin!(self.take(&near, need)))?.transpose()
     }
 }

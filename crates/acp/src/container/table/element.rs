@@ -43,15 +43,22 @@ impl Kind {
         self.head_bytes() + key.len() + value.len()
     }
 
+    /// Returns the words between links and key; of a set, only the first.
+    #[inline]
+    fn words(self, count: u64, key: &[u8], value: &[u8]) -> [u64; 2] {
+        let bytes = key.len() as u64;
+        match self {
+            Kind::Set => [bytes, 0],
+            Kind::Multiset => [count, bytes],
+            Kind::Map | Kind::Multimap => [8 + bytes + value.len() as u64, bytes],
+        }
+    }
+
     /// Writes an element without links to `into`, which has the length it needs.
     pub(super) fn encode(self, count: u64, key: &[u8], value: &[u8], into: &mut [u8]) {
         let (head, body) = into.split_at_mut(self.head_bytes());
-        let bytes = key.len() as u64;
-        let words = match self {
-            Kind::Set => [0, 0, bytes, 0],
-            Kind::Multiset => [0, 0, count, bytes],
-            Kind::Map | Kind::Multimap => [0, 0, 8 + bytes + value.len() as u64, bytes],
-        };
+        let [first, second] = self.words(count, key, value);
+        let words = [0, 0, first, second];
         let words = bytemuck::cast_slice(&words);
         head.copy_from_slice(&words[..head.len()]);
         body[..key.len()].copy_from_slice(key);
@@ -209,6 +216,25 @@ impl<M: Memory> Elements<M> {
         self.memory.read(address, 0, probe.room()).await?;
         probe.look()?;
         Ok(probe)
+    }
+
+    /// Puts an element that follows `previous`.
+    #[inline(always)]
+    pub(super) async fn put(
+        &self,
+        address: GlobalAddress,
+        previous: Option<GlobalAddress>,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<(), M::Error> {
+        let ([first, second], previous) = (self.kind.words(1, key, value), to_word(previous));
+        match self.kind {
+            Kind::Set => self.memory.put_words(address, NEXT, [0, previous, first]).await?,
+            _ => self.memory.put_words(address, NEXT, [0, previous, first, second]).await?,
+        }
+        let key_at = self.kind.head_bytes() as u64;
+        self.memory.put(address, key_at, key).await?;
+        self.memory.put(address, key_at + key.len() as u64, value).await
     }
 
     /// Looks at elements from `next` on, at most `left` of them, for one with this key.

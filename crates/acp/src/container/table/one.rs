@@ -2,7 +2,7 @@
 
 use super::{
     Element, Entry, Position, Table,
-    slot::{Adding, Unwritten},
+    slot::Adding,
 };
 use crate::{GlobalAddress, Result, container::near::Missed};
 use rdma_fabric::provider::Boxed;
@@ -64,7 +64,8 @@ impl Table {
             }
             let bytes = self.kind.element_bytes(key, value);
             let address = heap.malloc_now(slot.elements.memory, bytes).ok_or(Missed)??;
-            slot.push_new(&mut Unwritten::new(address, self.kind, 1, key, value)).await?;
+            slot.elements.put(address, slot.list.last(), key, value).await?;
+            slot.link(address).await?;
             slot.write_back().await.map(|()| true)
         })
     }

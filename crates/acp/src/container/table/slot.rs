@@ -246,10 +246,10 @@ impl<M: Memory> Slot<M> {
     }
 
     /// Puts the list.
-    pub(super) async fn write_back(&self) -> Result<(), M::Error> {
+    #[inline(always)]
+    pub(super) fn write_back(&self) -> impl Future<Output = Result<(), M::Error>> {
         let List { head, tail, count } = self.list;
-        let words = [to_word(head), to_word(tail), count];
-        self.memory().put_words(self.at, LIST, words).await
+        self.memory().put_words(self.at, LIST, [to_word(head), to_word(tail), count])
     }
 
     /// Writes an element and appends it.
@@ -266,7 +266,7 @@ impl<M: Memory> Slot<M> {
     }
 
     /// Has the last element lead to one whose own links say so.
-    async fn link(&mut self, address: GlobalAddress) -> Result<(), M::Error> {
+    pub(super) async fn link(&mut self, address: GlobalAddress) -> Result<(), M::Error> {
         match self.list.tail {
             Some(tail) => self.memory().put_words(tail, NEXT, [address.to_bits()]).await?,
             None => self.list.head = Some(address),
@@ -345,6 +345,10 @@ impl<M: Memory> Slot<M> {
 }
 
 impl List {
+    pub(super) fn last(&self) -> Option<GlobalAddress> {
+        self.tail
+    }
+
     pub(super) fn walk(&self) -> Walk {
         Walk { next: self.head, left: self.count }
     }

@@ -24,8 +24,33 @@ impl Place {
     /// Returns where a word of `width` bytes is, if it is also aligned, here and in its region.
     #[inline(always)]
     fn direct_word(&self, offset: usize, width: usize) -> Option<*mut u8> {
-        let word = self.direct(offset, width)?;
+        self.direct_words(offset, width, 1)
+    }
+
+    /// Returns where `count` words of `width` bytes are, if they are also aligned.
+    #[inline(always)]
+    fn direct_words(&self, offset: usize, width: usize, count: usize) -> Option<*mut u8> {
+        let word = self.direct(offset, width * count)?;
         ((word.addr() | (self.offset as usize + offset)) & (width - 1) == 0).then_some(word)
+    }
+
+    /// Loads words of 8 bytes that follow each other, each as [`Place::load`].
+    #[inline(always)]
+    pub(crate) fn load_words_at<const N: usize>(&self, offset: usize) -> Option<[u64; N]> {
+        let first = self.direct_words(offset, 8, N)?;
+        // SAFETY: `N` aligned words, all checked above.
+        Some(core::array::from_fn(|n| unsafe { access::load(first.wrapping_add(8 * n), 8) }))
+    }
+
+    /// Stores words of 8 bytes that follow each other, in their order, each as [`Place::store`].
+    #[inline(always)]
+    pub(crate) fn store_words_at<const N: usize>(&self, offset: usize, words: [u64; N]) -> Option<()> {
+        let first = self.direct_words(offset, 8, N)?;
+        for (n, word) in words.into_iter().enumerate() {
+            // SAFETY: `N` aligned words, all checked above.
+            unsafe { access::store(first.wrapping_add(8 * n), 8, word) };
+        }
+        Some(())
     }
 
     /// Returns whether a word of `width` bytes, 4 or 8, may be accessed directly now.
@@ -137,6 +162,9 @@ mod tests {
         for (to, from, len) in [(1, 0, 24), (0, 1, 24), (0, 0, SHORT + 1), (0, usize::MAX, 2), (25, 0, 0)] {
             assert_eq!(place.copy_at(to, &place, from, len), None, "{to} {from} {len}");
         }
+        assert_eq!((place.load_words_at::<3>(8), place.load_words_at::<2>(4)), (None, None));
+        assert_eq!((place.store_words_at(16, [0, 0]), place.store_words_at(9, [0])), (None, None));
+        assert_eq!((place.load_words_at(0), place.store_words_at(8, [13, 5])), (Some([2, 13, 5]), Some(())));
         let mut bytes = [0; SHORT + 1];
         for (offset, len) in [(1, 24), (24, 1), (0, SHORT + 1), (usize::MAX, 2)] {
             assert_eq!((place.copy_in_at(offset, &bytes[..len]), place.copy_out_at(offset, &mut bytes[..len])), (None, None));
