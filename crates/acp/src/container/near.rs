@@ -138,6 +138,14 @@ impl Near<'_> {
         Some(was_held(is_held, word).map(|()| out))
     }
 
+    /// Says that the word there is soon to be written.
+    #[inline(always)]
+    pub(super) fn expect(&self, word: GlobalAddress) {
+        if let Some(at) = self.offset(word, 0) {
+            self.acp.fabric().expect_put_at(self.heap, at);
+        }
+    }
+
     #[inline(always)]
     fn offset(&self, base: GlobalAddress, offset: u64) -> Option<usize> {
         (base.id() == self.id).then(|| base.offset().saturating_add(offset) as usize)

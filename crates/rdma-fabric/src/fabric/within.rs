@@ -61,6 +61,13 @@ impl Fabric {
         span.place().load_words_at(at)
     }
 
+    /// Says that bytes there are soon to be written, so that they may be fetched into this CPU's cache
+    /// meanwhile. Where that is not possible, does nothing.
+    #[inline(always)]
+    pub fn expect_put_at<T: Pod>(&self, span: &RemoteSpan<T>, offset: usize) {
+        span.place().expect_store_at(offset);
+    }
+
     /// Returns whether [`Fabric::put_word_at`] is possible now.
     #[inline(always)]
     pub fn admits_word_at<T: Pod, W: AtomicWord>(&self, span: &RemoteSpan<T>, offset: usize) -> bool {

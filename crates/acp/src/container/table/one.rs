@@ -56,7 +56,9 @@ impl Table {
     fn insert_now(&self, key: &[u8], value: &[u8]) -> Option<Result<bool>> {
         let place = self.place(key);
         let heap = self.acp.heap(self.rank_of(place.part)).ok()?;
-        self.changed_at_once(place, async |mut slot| {
+        // Other ranks have written both this and the last element, so they take a while to come.
+        self.changed_at_once(place, Some(heap.lock_word()), async |mut slot| {
+            slot.list.last().inspect(|last| slot.elements.memory.expect(*last));
             match slot.adding(key, 1).await? {
                 Adding::Nothing => return Ok(false),
                 Adding::Count(element, count) => return slot.set_count(element, count).await.map(|()| false),
@@ -99,7 +101,7 @@ impl Table {
 
     /// Removes a key: of a multimap its oldest element or all, of a multiset one count or all.
     async fn remove(&self, key: &[u8], amount: Amount) -> Result<Removed> {
-        let removed = self.changed_at_once(self.place(key), async |mut slot| {
+        let removed = self.changed_at_once(self.place(key), None, async |mut slot| {
             let Some((probe, first)) = slot.element(key).await? else { return Ok(None) };
             let (gone, count) = slot.remove(probe, &first, amount).await?;
             slot.write_back().await.map(|()| Some((gone, count, first)))
@@ -134,7 +136,7 @@ impl Table {
     /// Returns the first element of a key.
     async fn get(&self, key: &[u8]) -> Result<Option<Element>> {
         let place = self.place(key);
-        let found = match self.at_once(place, async |slot| slot.element(key).await) {
+        let found = match self.at_once(place, None, async |slot| slot.element(key).await) {
             Some(found) => found,
             None => {
                 let locked = self.lock(place).await?;
@@ -164,7 +166,7 @@ impl Table {
     /// Copies the value of a key out, as much as there is room for; returns its whole length.
     pub(crate) async fn retrieve(&self, key: &[u8], into: &mut [u8]) -> Result<Option<usize>> {
         let place = self.place(key);
-        if let Some(found) = self.at_once(place, async |slot| slot.retrieve(key, into).await) {
+        if let Some(found) = self.at_once(place, None, async |slot| slot.retrieve(key, into).await) {
             return found;
         }
         let locked = self.lock(place).await?;
@@ -175,7 +177,7 @@ impl Table {
     /// Returns where the first element of a key is, and how often a multiset has it.
     pub(crate) async fn find(&self, key: &[u8]) -> Result<Option<Entry>> {
         let place = self.place(key);
-        let found = match self.at_once(place, async |slot| slot.seek(key).await) {
+        let found = match self.at_once(place, None, async |slot| slot.seek(key).await) {
             Some(found) => found?,
             None => {
                 let locked = self.lock(place).await?;

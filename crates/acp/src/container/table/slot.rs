@@ -116,12 +116,14 @@ impl Table {
         }
     }
 
-    /// Looks at a slot, locked, if that is over at once. Returns `None` if it is not, or if `body`
+    /// Looks at a slot, locked, if that is over at once; `expected` is a word in the same heap that is to
+    /// be written. Returns `None` if it is not, or if `body`
     /// fails: then it must be done with the slot [locked](Table::lock).
     #[inline(always)]
     pub(super) fn at_once<Out>(
         &self,
         place: Place,
+        expected: Option<GlobalAddress>,
         body: impl AsyncFnOnce(Slot<Near<'_>>) -> Result<Out, Missed>,
     ) -> Option<Result<Out>> {
         let at = self.slot_at(place).ok()?;
@@ -130,6 +132,7 @@ impl Table {
                 let words = near.words(at, LIST).await?;
                 body(Slot::of(Elements { memory: near, kind: self.kind }, at, words)?).await
             });
+            expected.inspect(|word| near.expect(*word));
             near.locked(at, body)
         })
     }
@@ -139,9 +142,10 @@ impl Table {
     pub(super) fn changed_at_once<Out>(
         &self,
         place: Place,
+        expected: Option<GlobalAddress>,
         change: impl AsyncFnOnce(Slot<Near<'_>>) -> Result<Out, Missed>,
     ) -> Option<Result<Out>> {
-        let changed = self.at_once(place, change)?;
+        let changed = self.at_once(place, expected, change)?;
         self.acp.fabric().barrier();
         Some(changed)
     }

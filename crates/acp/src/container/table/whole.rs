@@ -40,7 +40,7 @@ impl Table {
 
     /// Reads a slot's elements.
     pub(super) async fn snapshot(&self, place: Place) -> Result<Vec<Element>> {
-        if let Some(elements) = self.at_once(place, async |slot| slot.all().await) {
+        if let Some(elements) = self.at_once(place, None, async |slot| slot.all().await) {
             return elements;
         }
         let locked = self.lock(place).await?;
@@ -59,7 +59,7 @@ impl Table {
     /// Removes everything.
     pub(crate) async fn clear(&self, asked: Part) -> Result<()> {
         for place in self.places(asked) {
-            let emptied = self.changed_at_once(place, async |mut slot| {
+            let emptied = self.changed_at_once(place, None, async |mut slot| {
                 let list = core::mem::take(&mut slot.list);
                 if list.count > 0 { slot.write_back().await.map(|()| list) } else { Ok(list) }
             });

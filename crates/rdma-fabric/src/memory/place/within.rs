@@ -53,6 +53,14 @@ impl Place {
         Some(())
     }
 
+    /// Asks for the cache line of a byte that is soon to be written, where it is mapped.
+    #[inline(always)]
+    pub(crate) fn expect_store_at(&self, offset: usize) {
+        if let Some(byte) = self.direct(offset, 1) {
+            access::expect_store(byte);
+        }
+    }
+
     /// Returns whether a word of `width` bytes, 4 or 8, may be accessed directly now.
     #[inline(always)]
     pub(crate) fn admits_word_at(&self, offset: usize, width: usize) -> bool {
