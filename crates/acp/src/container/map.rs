@@ -54,7 +54,7 @@ impl<K: Stored + ?Sized, V: Stored + ?Sized> Map<K, V> {
     /// # Errors
     /// [`AcpError::OtherType`](crate::AcpError::OtherType); [`AcpError::Fabric`](crate::AcpError::Fabric).
     pub async fn get(&self, key: &K) -> Result<Option<V::Owned>> {
-        self.table.get_boxed(key.stored()).await?.as_ref().map(value_of::<V>).transpose()
+        self.table.get(key.stored()).await?.as_ref().map(value_of::<V>).transpose()
     }
 
     /// Copies the value of a key into `into`, as much as there is room for; returns the length of

@@ -27,11 +27,21 @@ pub(super) trait Memory: Sync {
     fn acp(&self) -> &Acp;
 
     /// Reads bytes.
-    fn read(&self, base: GlobalAddress, offset: u64, into: &mut [u8]) -> impl Future<Output = Result<(), Self::Error>> + Send;
+    fn read(
+        &self,
+        base: GlobalAddress,
+        offset: u64,
+        into: &mut [u8],
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send;
 
     /// Puts bytes, which are visible when what has been put is [settled](Memory::settle), or the lock
     /// is given back.
-    fn put(&self, base: GlobalAddress, offset: u64, from: &[u8]) -> impl Future<Output = Result<(), Self::Error>> + Send;
+    fn put(
+        &self,
+        base: GlobalAddress,
+        offset: u64,
+        from: &[u8],
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send;
 
     /// Reads words.
     fn words<const N: usize>(
@@ -201,7 +211,12 @@ impl Memory for Near<'_> {
     }
 
     #[inline(always)]
-    fn read(&self, base: GlobalAddress, offset: u64, into: &mut [u8]) -> impl Future<Output = Result<(), Missed>> + Send {
+    fn read(
+        &self,
+        base: GlobalAddress,
+        offset: u64,
+        into: &mut [u8],
+    ) -> impl Future<Output = Result<(), Missed>> + Send {
         ready(self.get(base, offset, into).ok_or(Missed))
     }
 

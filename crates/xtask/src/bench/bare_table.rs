@@ -53,7 +53,8 @@ impl<'a> BareTable<'a> {
 
     /// Returns the number of elements, while nobody changes it.
     pub(super) fn len(&self) -> u64 {
-        let slots = (0..self.at.ranks as usize).flat_map(|rank| (rank * PART_BYTES..self.heap(rank)).step_by(SLOT_BYTES));
+        let slots =
+            (0..self.at.ranks as usize).flat_map(|rank| (rank * PART_BYTES..self.heap(rank)).step_by(SLOT_BYTES));
         slots.map(|slot| self.get(slot + 24)).sum()
     }
 

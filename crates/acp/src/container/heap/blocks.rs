@@ -117,7 +117,9 @@ impl Heap {
         let [foot, after] = self.words(memory, block.foot()).await?;
         let damaged = AcpError::Damaged { address };
         let neighbours = (Block::ending_at(start, before), Block::starting_at(block.end(), after));
-        let (Some(before), Some(after), true) = (neighbours.0, neighbours.1, foot == mark) else { return Err(damaged.into()) };
+        let (Some(before), Some(after), true) = (neighbours.0, neighbours.1, foot == mark) else {
+            return Err(damaged.into());
+        };
         let end = if after.used { block.end() } else { after.end() };
         // Where the next block's links lead, if it is to leave the list.
         let after_links = match after.used {

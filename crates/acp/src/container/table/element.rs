@@ -6,7 +6,6 @@
 use crate::{
     Acp, AcpError, GlobalAddress, Result,
     address::{MAX_REGION_BYTES, Tag},
-    container::near::Memory,
 };
 use rdma_fabric::provider::SHORT;
 
@@ -45,7 +44,7 @@ impl Kind {
 
     /// Returns the words between links and key; of a set, only the first.
     #[inline]
-    fn words(self, count: u64, key: &[u8], value: &[u8]) -> [u64; 2] {
+    pub(super) fn words(self, count: u64, key: &[u8], value: &[u8]) -> [u64; 2] {
         let bytes = key.len() as u64;
         match self {
             Kind::Set => [bytes, 0],
@@ -149,7 +148,7 @@ impl Element {
 impl Probe {
     /// Returns a probe of an element that is to be read.
     #[inline]
-    fn new(acp: &Acp, kind: Kind, address: GlobalAddress) -> Self {
+    pub(super) fn new(acp: &Acp, kind: Kind, address: GlobalAddress) -> Self {
         let read = acp.within_heap(address, SHORT).max(kind.head_bytes());
         let head = Head { next: None, previous: None, count: 0, key: 0, value: 0 };
         Probe { address, head, kind, first: [0; SHORT], read }
@@ -157,20 +156,20 @@ impl Probe {
 
     /// Returns where the element's first bytes are to go.
     #[inline]
-    fn room(&mut self) -> &mut [u8] {
+    pub(super) fn room(&mut self) -> &mut [u8] {
         &mut self.first[..self.read]
     }
 
     /// Looks at what has been read.
     #[inline]
-    fn look(&mut self) -> Result<()> {
+    pub(super) fn look(&mut self) -> Result<()> {
         self.head = self.kind.decode(&self.first).ok_or_else(|| AcpError::Damaged { address: self.address })?;
         Ok(())
     }
 
     /// Returns whether the element has this key, or whether it may, if not enough of it has been read.
     #[inline]
-    fn may_have(&self, key: &[u8]) -> bool {
+    pub(super) fn may_have(&self, key: &[u8]) -> bool {
         let begun = self.begun();
         let known = key.len().min(begun.len());
         self.head.key == key.len() && begun[..known] == key[..known]
@@ -188,7 +187,7 @@ impl Probe {
 
     /// Returns what has been read of key and value.
     #[inline]
-    fn begun(&self) -> &[u8] {
+    pub(super) fn begun(&self) -> &[u8] {
         let begun = &self.first[self.kind.head_bytes()..self.read];
         &begun[..begun.len().min(self.head.key + self.head.value)]
     }
@@ -199,102 +198,6 @@ impl Acp {
     pub(in crate::container) fn within_heap(&self, address: GlobalAddress, bytes: usize) -> usize {
         let after = (self.options().heap_bytes as u64).saturating_sub(address.offset());
         if address.tag() == Tag::HEAP { bytes.min(after as usize) } else { 0 }
-    }
-}
-
-/// The elements of a table, in memory that is reached one way or the other.
-#[derive(Clone, Copy)]
-pub(super) struct Elements<M> {
-    pub(super) memory: M,
-    pub(super) kind: Kind,
-}
-
-impl<M: Memory> Elements<M> {
-    /// Looks at an element: its words, and as much more as comes with one short read.
-    pub(super) async fn probe(&self, address: GlobalAddress) -> Result<Probe, M::Error> {
-        let mut probe = Probe::new(self.memory.acp(), self.kind, address);
-        self.memory.read(address, 0, probe.room()).await?;
-        probe.look()?;
-        Ok(probe)
-    }
-
-    /// Puts an element that follows `previous`.
-    #[inline(always)]
-    pub(super) async fn put(
-        &self,
-        address: GlobalAddress,
-        previous: Option<GlobalAddress>,
-        key: &[u8],
-        value: &[u8],
-    ) -> Result<(), M::Error> {
-        let ([first, second], previous) = (self.kind.words(1, key, value), to_word(previous));
-        match self.kind {
-            Kind::Set => self.memory.put_words(address, NEXT, [0, previous, first]).await?,
-            _ => self.memory.put_words(address, NEXT, [0, previous, first, second]).await?,
-        }
-        let key_at = self.kind.head_bytes() as u64;
-        self.memory.put(address, key_at, key).await?;
-        self.memory.put(address, key_at + key.len() as u64, value).await
-    }
-
-    /// Looks at elements from `next` on, at most `left` of them, for one with this key.
-    pub(super) async fn seek(
-        &self,
-        mut next: Option<GlobalAddress>,
-        mut left: u64,
-        key: &[u8],
-    ) -> Result<Option<Probe>, M::Error> {
-        while let Some(address) = next {
-            left = left.checked_sub(1).ok_or_else(|| AcpError::Damaged { address })?;
-            let mut probe = Probe::new(self.memory.acp(), self.kind, address);
-            self.memory.read(address, 0, probe.room()).await?;
-            probe.look()?;
-            if probe.may_have(key) && (key.len() <= probe.begun().len() || self.has_rest(&probe, key).await?) {
-                return Ok(Some(probe));
-            }
-            next = probe.head.next;
-        }
-        Ok(None)
-    }
-
-    /// Returns whether an element has this key.
-    pub(super) async fn has_key(&self, probe: &Probe, key: &[u8]) -> Result<bool, M::Error> {
-        Ok(probe.may_have(key) && (key.len() <= probe.begun().len() || self.has_rest(probe, key).await?))
-    }
-
-    /// Returns whether an element has the rest of a key that it may have.
-    async fn has_rest(&self, probe: &Probe, key: &[u8]) -> Result<bool, M::Error> {
-        let known = probe.begun().len();
-        let mut rest = vec![0; key.len() - known];
-        self.memory.read(probe.key_at()?, known as u64, &mut rest).await?;
-        Ok(rest == key[known..])
-    }
-
-    /// Reads an element's value, or as much of it as there is room for.
-    pub(super) async fn read_value(&self, probe: &Probe, into: &mut [u8]) -> Result<(), M::Error> {
-        let into = match into.len() {
-            room if room > probe.head.value => &mut into[..probe.head.value],
-            _ => into,
-        };
-        match probe.begun().get(probe.head.key..) {
-            Some(begun) if begun.len() >= into.len() => {
-                into.copy_from_slice(&begun[..into.len()]);
-                Ok(())
-            }
-            _ => self.memory.read(probe.value_at()?, 0, into).await,
-        }
-    }
-
-    /// Reads the whole of an element.
-    pub(super) async fn read(&self, probe: &Probe) -> Result<Element, M::Error> {
-        let mut body = vec![0; probe.head.key + probe.head.value];
-        let begun = probe.begun();
-        body[..begun.len()].copy_from_slice(begun);
-        if begun.len() < body.len() {
-            let begun = begun.len();
-            self.memory.read(probe.key_at()?, begun as u64, &mut body[begun..]).await?;
-        }
-        Ok(Element { address: probe.address, count: probe.head.count, body, key_bytes: probe.head.key })
     }
 }
 

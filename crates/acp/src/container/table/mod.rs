@@ -8,6 +8,8 @@
 //! Every call locks the slots that it looks at, one at a time.
 
 mod element;
+mod elements;
+mod locked;
 mod one;
 mod scan;
 mod slot;

@@ -1,9 +1,6 @@
 //! Calls that concern one key.
 
-use super::{
-    Element, Entry, Position, Table,
-    slot::Adding,
-};
+use super::{Element, Entry, Place, Position, Table, element::Probe, slot::Adding};
 use crate::{GlobalAddress, Result, container::near::Missed};
 use rdma_fabric::provider::Boxed;
 
@@ -25,16 +22,8 @@ pub(crate) struct Removed {
 
 /// Boxed, so that they are compiled in this crate.
 impl Table {
-    fn insert_boxed<'a>(&'a self, key: &'a [u8], value: &'a [u8]) -> Boxed<'a, Result<bool>> {
-        Box::pin(self.insert_later(key, value))
-    }
-
     pub(crate) fn remove_boxed<'a>(&'a self, key: &'a [u8], amount: Amount) -> Boxed<'a, Result<Removed>> {
         Box::pin(self.remove(key, amount))
-    }
-
-    pub(crate) fn get_boxed<'a>(&'a self, key: &'a [u8]) -> Boxed<'a, Result<Option<Element>>> {
-        Box::pin(self.get(key))
     }
 
     pub(crate) fn get_all_boxed<'a>(&'a self, key: &'a [u8]) -> Boxed<'a, Result<Vec<Element>>> {
@@ -48,7 +37,25 @@ impl Table {
     pub(crate) async fn insert(&self, key: &[u8], value: &[u8]) -> Result<bool> {
         match self.insert_now(key, value) {
             Some(inserted) => inserted,
-            None => self.insert_boxed(key, value).await,
+            None => self.insert_later(key, value).await,
+        }
+    }
+
+    /// Returns the first element of a key.
+    #[inline]
+    pub(crate) async fn get(&self, key: &[u8]) -> Result<Option<Element>> {
+        match self.get_now(key) {
+            Some(found) => found,
+            None => self.get_later(key).await,
+        }
+    }
+
+    /// Returns where the first element of a key is, and how often a multiset has it.
+    #[inline]
+    pub(crate) async fn find(&self, key: &[u8]) -> Result<Option<Entry>> {
+        match self.find_now(key) {
+            Some(found) => found,
+            None => self.find_later(key).await,
         }
     }
 
@@ -57,7 +64,7 @@ impl Table {
         let place = self.place(key);
         let heap = self.acp.heap(self.rank_of(place.part)).ok()?;
         // Other ranks have written both this and the last element, so they take a while to come.
-        self.changed_at_once(place, Some(heap.lock_word()), async |mut slot| {
+        self.changed_at_once(place, Some(heap.lock_word()), async |slot| {
             slot.list.last().inspect(|last| slot.elements.memory.expect(*last));
             match slot.adding(key, 1).await? {
                 Adding::Nothing => return Ok(false),
@@ -72,36 +79,38 @@ impl Table {
         })
     }
 
-    async fn insert_later(&self, key: &[u8], value: &[u8]) -> Result<bool> {
-        let place = self.place(key);
-        let locked = self.lock(place).await?;
-        match locked.slot.adding(key, 1).await {
-            Ok(Adding::Append) => match self.allocate(place.part, 1, key, value).await {
-                Ok(mut element) => {
+    fn insert_later<'a>(&'a self, key: &'a [u8], value: &'a [u8]) -> Boxed<'a, Result<bool>> {
+        Box::pin(async move {
+            let place = self.place(key);
+            let locked = self.lock(place).await?;
+            match locked.slot.adding(key, 1).await {
+                Ok(Adding::Append) => match self.allocate(place.part, 1, key, value).await {
+                    Ok(mut element) => {
+                        locked
+                            .changed(|mut slot| async move {
+                                let done = slot.push_new(&mut element).await;
+                                (slot, done.map(|()| true))
+                            })
+                            .await
+                    }
+                    Err(error) => locked.unlock(Err(error)).await,
+                },
+                Ok(Adding::Count(element, count)) => {
                     locked
-                        .changed(|mut slot| async move {
-                            let done = slot.push_new(&mut element).await;
-                            (slot, done.map(|()| true))
+                        .changed(|slot| async move {
+                            let done = slot.set_count(element, count).await;
+                            (slot, done.map(|()| false))
                         })
                         .await
                 }
-                Err(error) => locked.unlock(Err(error)).await,
-            },
-            Ok(Adding::Count(element, count)) => {
-                locked
-                    .changed(|slot| async move {
-                        let done = slot.set_count(element, count).await;
-                        (slot, done.map(|()| false))
-                    })
-                    .await
+                found => locked.unlock(found.map(|_| false)).await,
             }
-            found => locked.unlock(found.map(|_| false)).await,
-        }
+        })
     }
 
     /// Removes a key: of a multimap its oldest element or all, of a multiset one count or all.
     async fn remove(&self, key: &[u8], amount: Amount) -> Result<Removed> {
-        let removed = self.changed_at_once(self.place(key), None, async |mut slot| {
+        let removed = self.changed_at_once(self.place(key), None, async |slot| {
             let Some((probe, first)) = slot.element(key).await? else { return Ok(None) };
             let (gone, count) = slot.remove(probe, &first, amount).await?;
             slot.write_back().await.map(|()| Some((gone, count, first)))
@@ -133,18 +142,18 @@ impl Table {
         }
     }
 
-    /// Returns the first element of a key.
-    async fn get(&self, key: &[u8]) -> Result<Option<Element>> {
-        let place = self.place(key);
-        let found = match self.at_once(place, None, async |slot| slot.element(key).await) {
-            Some(found) => found,
-            None => {
-                let locked = self.lock(place).await?;
-                let found = locked.slot.element(key).await;
-                locked.unlock(found).await
-            }
-        };
-        Ok(found?.map(|(_, element)| element))
+    #[inline(never)]
+    fn get_now(&self, key: &[u8]) -> Option<Result<Option<Element>>> {
+        let found = self.at_once(self.place(key), None, async |slot| slot.element(key).await)?;
+        Some(found.map(|found| found.map(|(_, element)| element)))
+    }
+
+    fn get_later<'a>(&'a self, key: &'a [u8]) -> Boxed<'a, Result<Option<Element>>> {
+        Box::pin(async move {
+            let locked = self.lock(self.place(key)).await?;
+            let found = locked.slot.element(key).await;
+            Ok(locked.unlock(found).await?.map(|(_, element)| element))
+        })
     }
 
     /// Returns all elements of a key, oldest first.
@@ -174,17 +183,23 @@ impl Table {
         locked.unlock(found).await
     }
 
-    /// Returns where the first element of a key is, and how often a multiset has it.
-    pub(crate) async fn find(&self, key: &[u8]) -> Result<Option<Entry>> {
+    #[inline(never)]
+    fn find_now(&self, key: &[u8]) -> Option<Result<Option<Entry>>> {
         let place = self.place(key);
-        let found = match self.at_once(place, None, async |slot| slot.seek(key).await) {
-            Some(found) => found?,
-            None => {
-                let locked = self.lock(place).await?;
-                let found = locked.slot.seek(key).await;
-                locked.unlock(found).await?
-            }
-        };
-        found.map(|probe| Entry::of(Position::new(place, probe.address), &probe)).transpose()
+        let found = self.at_once(place, None, async |slot| slot.seek(key).await)?;
+        Some(found.and_then(|found| entry_of(place, found)))
     }
+
+    fn find_later<'a>(&'a self, key: &'a [u8]) -> Boxed<'a, Result<Option<Entry>>> {
+        Box::pin(async move {
+            let place = self.place(key);
+            let locked = self.lock(place).await?;
+            let found = locked.slot.seek(key).await;
+            entry_of(place, locked.unlock(found).await?)
+        })
+    }
+}
+
+fn entry_of(place: Place, found: Option<Probe>) -> Result<Option<Entry>> {
+    found.map(|probe| Entry::of(Position::new(place, probe.address), &probe)).transpose()
 }

@@ -1,39 +1,22 @@
-//! A slot while its lock is held.
-//!
-//! Where the slot is mapped and free, a whole call is done [at once](Table::at_once). Otherwise whoever
-//! holds it looks at its elements as it likes: if its future is dropped, the slot is unlocked as it
-//! was. Changes are made and the slot is unlocked in one piece of [`finish`]ed work, which can't
-//! allocate or free, because that waits for others.
+//! A slot while its lock is held: what is found in it, and how it is changed.
 
 use super::{
-    Amount, Element, Kind, Place, SLOT_BYTES, Table,
-    element::{COUNT, Elements, NEXT, PREVIOUS, Probe, from_word, to_word},
+    Amount, Element, Kind,
+    element::{COUNT, NEXT, PREVIOUS, Probe, from_word, to_word},
+    elements::Elements,
 };
-use crate::{
-    Acp, AcpError, GlobalAddress, Result,
-    container::{
-        finish::finish_at,
-        lock::{Held, lock},
-        near::{Memory, Missed, Near},
-    },
-};
-use core::{future::Future, pin::pin};
+use crate::{AcpError, GlobalAddress, Result, container::near::Memory};
+use core::future::Future;
 use rdma_fabric::provider::SHORT;
 
 /// Where a slot's list is, from the lock on.
-const LIST: u64 = 8;
+pub(super) const LIST: u64 = 8;
 
 /// A slot whose lock this rank holds, and its list, which is written back with the unlock.
 pub(super) struct Slot<M> {
     pub(super) elements: Elements<M>,
-    at: GlobalAddress,
+    pub(super) at: GlobalAddress,
     pub(super) list: List,
-}
-
-/// A slot that is unlocked in the background if nobody does it before.
-pub(super) struct Locked {
-    pub(super) slot: Slot<Acp>,
-    held: Held,
 }
 
 /// The list of a slot.
@@ -95,99 +78,11 @@ pub(super) enum Adding {
     Append,
 }
 
-impl Table {
-    /// Returns the address of a slot's lock.
-    pub(super) fn slot_at(&self, place: Place) -> Result<GlobalAddress> {
-        self.directory[place.part].offset_by(place.slot * SLOT_BYTES)
-    }
-
-    /// Locks a slot and reads its list.
-    pub(super) async fn lock(&self, place: Place) -> Result<Locked> {
-        let at = self.slot_at(place)?;
-        let held = lock(&self.acp, at).await?;
-        let elements = Elements { memory: self.acp.clone(), kind: self.kind };
-        let read = elements.memory.words(at, LIST).await;
-        match read.and_then(|words| Slot::of(elements, at, words)) {
-            Ok(slot) => Ok(Locked { slot, held }),
-            Err(error) => {
-                held.unlock().await?;
-                Err(error)
-            }
-        }
-    }
-
-    /// Looks at a slot, locked, if that is over at once; `expected` is a word in the same heap that is to
-    /// be written. Returns `None` if it is not, or if `body`
-    /// fails: then it must be done with the slot [locked](Table::lock).
-    #[inline(always)]
-    pub(super) fn at_once<Out>(
-        &self,
-        place: Place,
-        expected: Option<GlobalAddress>,
-        body: impl AsyncFnOnce(Slot<Near<'_>>) -> Result<Out, Missed>,
-    ) -> Option<Result<Out>> {
-        let at = self.slot_at(place).ok()?;
-        self.acp.near(at, |near| {
-            let body = pin!(async {
-                let words = near.words(at, LIST).await?;
-                body(Slot::of(Elements { memory: near, kind: self.kind }, at, words)?).await
-            });
-            expected.inspect(|word| near.expect(*word));
-            near.locked(at, body)
-        })
-    }
-
-    /// Changes a slot, as [`Table::at_once`]; the change is visible then.
-    #[inline(always)]
-    pub(super) fn changed_at_once<Out>(
-        &self,
-        place: Place,
-        expected: Option<GlobalAddress>,
-        change: impl AsyncFnOnce(Slot<Near<'_>>) -> Result<Out, Missed>,
-    ) -> Option<Result<Out>> {
-        let changed = self.at_once(place, expected, change)?;
-        self.acp.fabric().barrier();
-        Some(changed)
-    }
-
-    /// Allocates an element for a part of the table.
-    pub(super) async fn allocate(&self, part: usize, count: u64, key: &[u8], value: &[u8]) -> Result<Unwritten> {
-        let address = self.acp.malloc(self.kind.element_bytes(key, value), self.rank_of(part)).await?;
-        Ok(Unwritten::new(address, self.kind, count, key, value))
-    }
-}
-
-impl Locked {
-    /// Unlocks the slot, which has not changed; returns what was found, or the error.
-    pub(super) async fn unlock<Out>(self, found: Result<Out>) -> Result<Out> {
-        let unlocked = self.held.unlock().await;
-        found.and_then(|found| unlocked.map(|()| found))
-    }
-
-    /// Changes the slot, writes its list back and unlocks it. Once begun, that is carried through.
-    /// If `change` fails, the slot has the list that `change` left.
-    pub(super) async fn changed<Out, Change>(self, change: impl FnOnce(Slot<Acp>) -> Change) -> Result<Out>
-    where
-        Out: Send + 'static,
-        Change: Future<Output = (Slot<Acp>, Result<Out>)> + Send + 'static,
-    {
-        let (acp, at, held) = (self.slot.elements.memory.clone(), self.slot.at, self.held);
-        let change = change(self.slot);
-        finish_at(&acp, at, |_| async move {
-            let (slot, done) = change.await;
-            let written = slot.write_back().await;
-            let unlocked = held.unlock().await;
-            done.and_then(|done| written.and(unlocked).map(|()| done))
-        })
-        .await
-    }
-}
-
 /// Reading.
 impl<M: Memory> Slot<M> {
     /// Returns a slot whose list is in these words.
     #[inline]
-    fn of(elements: Elements<M>, at: GlobalAddress, [head, tail, count]: [u64; 3]) -> Result<Self> {
+    pub(super) fn of(elements: Elements<M>, at: GlobalAddress, [head, tail, count]: [u64; 3]) -> Result<Self> {
         match (from_word(head), from_word(tail)) {
             (Some(head), Some(tail)) => Ok(Slot { elements, at, list: List { head, tail, count } }),
             _ => Err(AcpError::Damaged { address: at }),

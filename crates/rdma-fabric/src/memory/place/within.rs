@@ -175,7 +175,10 @@ mod tests {
         assert_eq!((place.load_words_at(0), place.store_words_at(8, [13, 5])), (Some([2, 13, 5]), Some(())));
         let mut bytes = [0; SHORT + 1];
         for (offset, len) in [(1, 24), (24, 1), (0, SHORT + 1), (usize::MAX, 2)] {
-            assert_eq!((place.copy_in_at(offset, &bytes[..len]), place.copy_out_at(offset, &mut bytes[..len])), (None, None));
+            assert_eq!(
+                (place.copy_in_at(offset, &bytes[..len]), place.copy_out_at(offset, &mut bytes[..len])),
+                (None, None)
+            );
         }
         assert_eq!((place.copy_at(0, &place, 8, 8), place.copy_at(24, &place, 0, 0)), (Some(()), Some(())));
         assert_eq!([0, 8, 16].map(|offset| place.load_at(offset, 8)), [Some(13), Some(13), Some(5)]);
