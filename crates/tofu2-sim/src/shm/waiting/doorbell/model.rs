@@ -93,8 +93,8 @@ impl Bell for Model {
     }
 }
 
-/// Explores one waiter and `posters` posters. `stale` is the bell's word at the start: 1 is what an
-/// earlier wait leaves.
+/// Explores one waiter and `posters` posters. `stale` is the bell's word at the start: 1 is what
+/// another thread of the rank leaves that waits too.
 fn explore(mutation: Mutation, posters: u32, stale: u32) -> usize {
     testing::explore(3, 1_000, move || {
         let bell = Arc::new(Model::new(mutation, stale));
