@@ -118,8 +118,8 @@ impl Near<'_> {
     /// is not possible now, or if `body` fails: then nothing has been done, and who does the same with
     /// [`locked`](super::lock::locked) waits, or learns why not.
     ///
-    /// Whoever takes the lock next sees what `body` has put; who doesn't take it sees it after a
-    /// [barrier](rdma_fabric::Fabric::barrier).
+    /// What `body` has put is visible to whoever takes the lock afterwards; until it is, the word is
+    /// seen to be taken. So no barrier follows.
     #[inline(always)]
     pub(super) fn locked<Out>(
         self,
@@ -138,8 +138,8 @@ impl Near<'_> {
             }
         }
         let done = join::now(body);
-        // Nobody else writes a word that is held, so this need not be an atomic. Release: the bytes put
-        // before are visible to whoever takes the lock.
+        // Nobody else writes a word that is held, so this need not be an atomic. Release: pairs with
+        // the atomic that takes the lock.
         let is_held = fabric.get_word_at(self.heap, at) == Some(mine);
         if is_held {
             fabric.put_word_at(self.heap, at, 0u64)?;

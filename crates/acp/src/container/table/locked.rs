@@ -47,9 +47,9 @@ impl Table {
         }
     }
 
-    /// Looks at a slot, locked, if that is over at once; `expected` is a word in the same heap that is to
-    /// be written. Returns `None` if it is not, or if `body`
-    /// fails: then it must be done with the slot [locked](Table::lock).
+    /// Does `body` with a slot, locked, if that is over at once; `expected` is a word in the same heap
+    /// that it may write. Returns `None` if it is not, or if `body` fails: then it must be done with the
+    /// slot [locked](Table::lock).
     #[inline(always)]
     pub(super) fn at_once<Out>(
         &self,
@@ -67,19 +67,6 @@ impl Table {
             expected.inspect(|word| near.expect(*word));
             near.locked(at, body)
         })
-    }
-
-    /// Changes a slot, as [`Table::at_once`]; the change is visible then.
-    #[inline(always)]
-    pub(super) fn changed_at_once<Out>(
-        &self,
-        place: Place,
-        expected: Option<GlobalAddress>,
-        change: impl AsyncFnOnce(&mut Slot<Near<'_>>) -> Result<Out, Missed>,
-    ) -> Option<Result<Out>> {
-        let changed = self.at_once(place, expected, change)?;
-        self.acp.fabric().barrier();
-        Some(changed)
     }
 
     /// Allocates an element for a part of the table.

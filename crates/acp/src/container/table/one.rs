@@ -64,7 +64,7 @@ impl Table {
         let place = self.place(key);
         let heap = self.acp.heap(self.rank_of(place.part)).ok()?;
         // Other ranks have written both this and the last element, so they take a while to come.
-        self.changed_at_once(place, Some(heap.lock_word()), async |slot| {
+        self.at_once(place, Some(heap.lock_word()), async |slot| {
             slot.list.last().inspect(|last| slot.elements.memory.expect(*last));
             match slot.adding(key, 1).await? {
                 Adding::Nothing => return Ok(false),
@@ -110,7 +110,7 @@ impl Table {
 
     /// Removes a key: of a multimap its oldest element or all, of a multiset one count or all.
     async fn remove(&self, key: &[u8], amount: Amount) -> Result<Removed> {
-        let removed = self.changed_at_once(self.place(key), None, async |slot| {
+        let removed = self.at_once(self.place(key), None, async |slot| {
             let Some((probe, first)) = slot.element(key).await? else { return Ok(None) };
             let (gone, count) = slot.remove(probe, &first, amount).await?;
             slot.write_back().await.map(|()| Some((gone, count, first)))

@@ -59,7 +59,7 @@ impl Table {
     /// Removes everything.
     pub(crate) async fn clear(&self, asked: Part) -> Result<()> {
         for place in self.places(asked) {
-            let emptied = self.changed_at_once(place, None, async |slot| {
+            let emptied = self.at_once(place, None, async |slot| {
                 let list = core::mem::take(&mut slot.list);
                 if list.count > 0 { slot.write_back().await.map(|()| list) } else { Ok(list) }
             });
