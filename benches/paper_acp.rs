@@ -24,10 +24,12 @@ fn adds(how: How, target: Target, count: u32) -> impl Program<Out = u64> {
     async move |fabric| global_adds(fabric, options, target, count, Together::Barrier).await
 }
 
-/// The conditions of table 3, by number, and no helper.
+/// The conditions of table 3, by number; two helpers; no helper.
 fn ways() -> impl Iterator<Item = (String, How)> {
     let table = Condition::TABLE.into_iter().enumerate();
-    table.map(|(at, condition)| (format!("{}", at + 1), How::Table(condition))).chain([("direct".into(), How::Direct)])
+    table
+        .map(|(at, condition)| (format!("{}", at + 1), How::Table(condition)))
+        .chain([("split".into(), How::Split), ("direct".into(), How::Direct)])
 }
 
 /// Measures a whole simulated job of 1000 remote adds, per add.
@@ -40,7 +42,7 @@ fn simulating(c: &mut Criterion) {
         group.bench_function(BenchmarkId::from_parameter(name), |b| {
             b.iter(|| {
                 let torus = Torus::new(&[2]).expect("a torus");
-                let job = Job::new(&platform, 2).ranks_per_node(1).torus(torus).network(NetworkModel::Router);
+                let job = Job::new(&how.on(&platform), 2).ranks_per_node(1).torus(torus).network(NetworkModel::Router);
                 black_box(job.run(&program).expect("it runs").stats.trace_hash)
             });
         });
@@ -60,7 +62,8 @@ fn on_threads(c: &mut Criterion) {
                     let (mut left, mut took) = (times, Duration::ZERO);
                     while left > 0 {
                         let count = left.min(100_000) as u32;
-                        let outs = Threads::new(2).run(&adds(how, target, count)).expect("it runs");
+                        let outs =
+                            Threads::new(2).shared_address_space(true).run(&adds(how, target, count)).expect("it runs");
                         took += Duration::from_nanos(outs[0] / 1000);
                         left -= u64::from(count);
                     }

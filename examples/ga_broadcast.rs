@@ -77,7 +77,8 @@ const USAGE: &str = "\
 Rank 0 has its message copied to all others along a tree, by copies ordered by handles.
 
   --bytes N            the length of the message (65536)
-  --mode MODE          who carries out the copies: direct (the calls), or command-queue (a helper)
+  --mode MODE          who carries out the copies: direct (the calls), command-queue (a helper), or split (two,
+                       with --shared-address-space)
 ";
 
 fn options(rest: Vec<OsString>) -> Result<(usize, Mode), pico_args::Error> {
@@ -86,6 +87,7 @@ fn options(rest: Vec<OsString>) -> Result<(usize, Mode), pico_args::Error> {
     let mode = rest.opt_value_from_fn("--mode", |mode| match mode {
         "direct" => Ok(Mode::Direct),
         "command-queue" => Ok(Mode::CommandQueue),
+        "split" => Ok(Mode::Split),
         other => Err(format!("there is no mode `{other}`")),
     })?;
     match rest.finish().first() {

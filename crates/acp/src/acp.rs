@@ -83,6 +83,9 @@ impl Acp {
             let channels = Channels::new(&fabric, fabric.rank(), table, options.channels)?;
             let channels = Shared::new(options.threads, channels);
             let state = State::new(memory, fabric.rank(), resolver, &options)?;
+            if let Some(queue) = &state.queue {
+                queue.running().await?;
+            }
             let state = Shared::new(options.threads, state);
             let settled = AtomicI64::new(0);
             world.barrier().await?;
@@ -102,7 +105,12 @@ impl Acp {
         let ended: Boxed<'static, Result<()>> = Box::pin(async move {
             let completed = self.complete_all().await;
             let met = self.sync().await;
-            completed.and(met)
+            let is_last = Arc::strong_count(&self.inner) == 1;
+            let ended = match self.with(|state| if is_last { state.queue.take() } else { None })? {
+                Some(queue) => queue.end().await,
+                None => Ok(()),
+            };
+            completed.and(met).and(ended)
         });
         ended
     }
@@ -156,10 +164,16 @@ impl Acp {
         let table = channel_table(&resolver, rank)?;
         self.channels(|channels| channels.renew(rank, table))??;
         let begun = State::new(memory, rank, resolver, &self.inner.options)?;
-        let before = self.with(|state| {
+        if let Some(queue) = &begun.queue {
+            queue.running().await?;
+        }
+        let mut before = self.with(|state| {
             self.settle(0);
             core::mem::replace(state, begun)
         })?;
+        if let Some(queue) = before.queue.take() {
+            queue.end().await?;
+        }
         drop(before);
         self.inner.me.store(rank.number(), Relaxed);
         Ok(world.barrier().await?)

@@ -36,13 +36,13 @@ impl Acp {
     }
 
     async fn completed_later(&self, until: Order) -> Result<()> {
-        let queued =
-            self.with(|state| state.queue.as_ref().map(|queue| (queue.complete_word(), queue.last_of(until))))?;
+        let queued = self
+            .with(|state| state.queue.as_ref().map(|queue| (queue.complete_word(), until.last_of(queue.issued()))))?;
         if let Some((word, until)) = queued {
             more_complete(self.fabric(), &word, until - 1).await?;
             return self.try_with(|state| state.queue.as_ref().map_or(Ok(()), |queue| queue.report(until)));
         }
-        let until = self.with(|state| state.engine.last_of(until))?;
+        let until = self.with(|state| until.last_of(state.engine.issued()))?;
         let mut waiting = Waiting { acp: self, awaited: false };
         poll_fn(|cx| {
             let poll = self.with(|state| self.poll_complete(state, until, cx));
@@ -75,11 +75,11 @@ impl Acp {
         let until = until.into();
         let poll = self.try_with(|state| {
             if let Some(queue) = &state.queue {
-                let until = queue.last_of(until);
+                let until = until.last_of(queue.issued());
                 let complete = queue.complete()? >= until;
                 return Ok(if complete { Poll::Ready(queue.report(until)) } else { Poll::Pending });
             }
-            let until = state.engine.last_of(until);
+            let until = until.last_of(state.engine.issued());
             Ok(self.poll_complete(state, until, &mut Context::from_waker(Waker::noop())))
         })?;
         match poll {

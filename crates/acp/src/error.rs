@@ -116,6 +116,16 @@ pub enum AcpError {
     /// An option is out of range.
     #[error(transparent)]
     Option(Box<OptionError>),
+    /// [`Mode::Split`](crate::Mode::Split) was asked for, and control queues don't share their
+    /// rank's address space.
+    #[error(
+        "the helper that serves can't use the addresses in a request: {rank}'s control queues have address spaces of \
+         their own"
+    )]
+    SeparateAddressSpaces {
+        /// The calling rank.
+        rank: Rank,
+    },
     /// The value was made for one thread ([`crate::Threads::One`]) and used by another.
     #[error("this was made for one thread, and is used by another: choose Threads::Many")]
     OtherThread,

@@ -102,7 +102,8 @@
 //! # Modes
 //! [`Mode::Direct`]: the calls carry out operations themselves, and a rank serves others whenever
 //! it waits in a call of this crate. [`Mode::CommandQueue`]: a helper on a core of its own carries
-//! them out and serves, as in the paper; [`Acp::entry_state`] shows its queue. Results are the same.
+//! them out and serves, as in the paper; [`Acp::entry_state`] shows its queue. [`Mode::Split`]: two
+//! helpers, one for each. Results are the same.
 //!
 //! `docs/systems/acp.md` in the repository has the protocols, and the call here for each C function.
 //!

@@ -28,6 +28,12 @@ pub enum Mode {
     Direct,
     /// A helper, which takes commands from a queue: the library of the paper.
     CommandQueue,
+    /// Two helpers: the paper's proposal (section 4, figure 8). One takes commands from the queue
+    /// and keeps their order; the other carries out what other ranks delegate, which it learns of
+    /// at a control queue of its own. Needs control queues that share their rank's address space
+    /// ([`QueueLimits::shared_address_space`](rdma_fabric::control_queue::QueueLimits)), which
+    /// Tofu2's don't, and two of them a rank.
+    Split,
 }
 
 /// Who carries out atomics.
@@ -40,7 +46,7 @@ pub enum Atomics {
     /// The CPU where the word is the rank's own, otherwise the network.
     LocalByCpu,
     /// The CPU of the word's rank: that rank's program, whenever it waits in a call of this crate,
-    /// or its helper in [`Mode::CommandQueue`].
+    /// or its helper.
     Delegated,
 }
 
@@ -65,10 +71,13 @@ pub struct Options {
     pub channels: ChannelOptions,
     /// Who carries out the operations.
     pub mode: Mode,
-    /// In [`Mode::CommandQueue`]: whether the program posts an operation itself if no command is
+    /// In [`Mode::Direct`]: whether a helper serves other ranks, so that they need not wait while
+    /// this one computes.
+    pub serving_helper: bool,
+    /// Where there is a queue of commands: whether the program posts an operation itself if no command is
     /// unfinished (figure 6 of the paper).
     pub bypass: bool,
-    /// In [`Mode::CommandQueue`]: whether descriptors are prepared, so that each command only fills
+    /// Where there is a queue of commands: whether descriptors are prepared, so that each command only fills
     /// in what differs.
     pub prepared: bool,
     /// Who carries out atomics.
@@ -88,6 +97,7 @@ impl Default for Options {
             threads: Threads::One,
             channels: ChannelOptions::default(),
             mode: Mode::Direct,
+            serving_helper: false,
             bypass: false,
             prepared: false,
             atomics: Atomics::Network,
@@ -107,7 +117,7 @@ macro_rules! setters {
 }
 
 impl Options {
-    setters!(starter_bytes: usize, heap_bytes: usize, channel_bytes: usize, regions: usize, depth: usize, threads: Threads, mode: Mode, bypass: bool, prepared: bool, atomics: Atomics, channels: ChannelOptions);
+    setters!(starter_bytes: usize, heap_bytes: usize, channel_bytes: usize, regions: usize, depth: usize, threads: Threads, mode: Mode, serving_helper: bool, bypass: bool, prepared: bool, atomics: Atomics, channels: ChannelOptions);
 
     /// The most regions that programs can register.
     const MOST_REGIONS: usize = MAX_TAGS - Tag::FIRST_FREE as usize;

@@ -36,6 +36,16 @@ pub enum Order {
 }
 
 impl Order {
+    /// Returns the number of the last of `issued` operations that is meant; 0 is none.
+    pub(crate) fn last_of(self, issued: i64) -> i64 {
+        match self {
+            Order::All | Order::Continue => issued,
+            // One that was never issued counts as complete.
+            Order::After(handle) if handle.0 <= issued => handle.0,
+            Order::None | Order::After(_) => 0,
+        }
+    }
+
     /// Returns what the C interface means by this number: 0 is [`Order::None`], -1 (all bits set)
     /// [`Order::All`], -2 [`Order::Continue`], and every other one [`Order::After`] the operation
     /// with it; no operation has a negative number.

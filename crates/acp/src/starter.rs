@@ -39,7 +39,7 @@ impl Layout {
         };
         // In the order of the reserved tags.
         let areas = [options.starter_bytes, options.channel_bytes, options.heap_bytes].map(&mut area);
-        let (delegation, _) = area(slots.bytes());
+        let (delegation, _) = area(slots.bytes(options.mode));
         let (queue, _) = area(128);
         let (directory, _) = area(0);
         Layout { areas, delegation, slots, queue, directory, entries: options.regions as u64 }

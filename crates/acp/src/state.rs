@@ -3,7 +3,7 @@
 use crate::{
     GlobalAddress, Mode, Options, Result,
     container::Unawaited,
-    delegation::{self, Replies},
+    delegation::{self, Replies, Serving},
     directory::{OwnRegions, Resolver},
     engine::Engine,
     queue::CommandQueue,
@@ -24,26 +24,28 @@ pub(crate) struct State {
     pub(crate) replies: Arc<Replies>,
     /// What was allocated in heaps, as long as no call has returned it.
     pub(crate) unclaimed: Vec<(GlobalAddress, Unawaited)>,
-    /// Serves other ranks whenever this one waits; `None` where the network leaves nothing to do.
+    /// Serves other ranks whenever this one waits; `None` where the network leaves nothing to do, or
+    /// a helper does it.
     server: Option<Boxed<'static, Result<()>>>,
-    /// The queue of the helper that carries out this rank's operations, in [`Mode::CommandQueue`].
+    /// Serves other ranks, if [`Options::serving_helper`] says so.
+    _serving: Option<Serving>,
+    /// The queue of the helper that carries out this rank's operations; `None` in [`Mode::Direct`].
     pub(crate) queue: Option<CommandQueue>,
 }
 
 impl State {
     pub(crate) fn new(world: Region, me: Rank, memory: Resolver, options: &Options) -> Result<Self> {
         let (fabric, world) = (memory.fabric(), Arc::new(world));
-        let (mut queue, mut server) = (None, None);
+        let (mut queue, mut server, mut serving) = (None, None, None);
         match options.mode {
-            Mode::CommandQueue => queue = Some(CommandQueue::start(&memory, &world, me, options)?),
-            Mode::Direct if delegation::is_needed(fabric, options) => {
-                server = Some(delegation::serve(memory.fresh(fabric), me))
-            }
-            Mode::Direct => {}
+            Mode::CommandQueue | Mode::Split => queue = Some(CommandQueue::start(&memory, &world, me, options)?),
+            Mode::Direct if !delegation::is_needed(fabric, options) => {}
+            Mode::Direct if options.serving_helper => serving = Some(Serving::start(&memory, &world, me, false)?),
+            Mode::Direct => server = Some(delegation::serve(memory.fresh(fabric), me, None)),
         }
         let (own, engine, replies, unclaimed) =
             (OwnRegions::new(), Engine::default(), Replies::of_program(), Vec::new());
-        Ok(State { world, me, memory, own, engine, replies, unclaimed, server, queue })
+        Ok(State { world, me, memory, own, engine, replies, unclaimed, server, _serving: serving, queue })
     }
 
     /// Serves other ranks, as far as there is something to do.

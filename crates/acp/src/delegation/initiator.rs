@@ -1,7 +1,7 @@
 //! Asking another rank to carry out an operation.
 
 use super::{
-    ARMED, REPLIES, REQUEST, Slots, reply_at,
+    ARMED, REPLIES, REQUEST, Sending, Slots, reply_at,
     request::{Outcome, ReplyTo, Request, WORDS},
     slot_at,
 };
@@ -24,6 +24,8 @@ pub(crate) struct Replies {
     number: AtomicU16,
     /// The ranks that are carrying out a request of this task: one each.
     busy: Mutex<BTreeSet<Rank>>,
+    /// The control queue that requests are sent from, if through one.
+    sending: Option<Sending>,
 }
 
 /// A place that a request has, until it is dropped.
@@ -39,16 +41,17 @@ pub(crate) struct Reply {
 impl Replies {
     /// Returns the places of the program.
     pub(crate) fn of_program() -> Arc<Self> {
-        Self::starting_at(0)
+        Self::starting_at(0, None)
     }
 
     /// Returns the places of the communication helper.
-    pub(crate) fn of_helper() -> Arc<Self> {
-        Self::starting_at(REPLIES as u8)
+    pub(crate) fn of_helper(sending: Option<Sending>) -> Arc<Self> {
+        Self::starting_at(REPLIES as u8, sending)
     }
 
-    fn starting_at(first: u8) -> Arc<Self> {
-        Arc::new(Replies { first, taken: AtomicU64::new(0), number: AtomicU16::new(0), busy: Mutex::default() })
+    fn starting_at(first: u8, sending: Option<Sending>) -> Arc<Self> {
+        let (taken, number, busy) = Default::default();
+        Arc::new(Replies { first, taken, number, busy, sending })
     }
 
     fn busy(&self) -> MutexGuard<'_, BTreeSet<Rank>> {
@@ -70,6 +73,11 @@ impl Replies {
 }
 
 impl Reply {
+    /// Returns which of its task's places this is, from 0.
+    fn nth(&self) -> u8 {
+        self.place - self.replies.first
+    }
+
     /// Returns the slot of this task of rank `me`, where each has its own.
     fn own_slot(&self, me: Rank) -> u64 {
         2 * u64::from(me.number()) + u64::from(self.replies.first > 0)
@@ -90,7 +98,7 @@ impl Drop for Reply {
         if let Some(server) = self.server {
             self.replies.busy().remove(&server);
         }
-        self.replies.taken.fetch_and(!(1 << (self.place - self.replies.first)), Relaxed);
+        self.replies.taken.fetch_and(!(1 << self.nth()), Relaxed);
     }
 }
 
@@ -104,25 +112,30 @@ pub(crate) fn ask(
 ) -> Result<Boxed<'static, Result<u64>>> {
     let (fabric, layout) = (memory.fabric().clone(), memory.layout());
     let (at, slots) = (memory.world_at(request.server(), layout.delegation())?, layout.slots());
-    let own = reply_at(memory.world_at(me, layout.delegation())?, reply.place);
-    let status = fabric.local_word::<u64>(own)?;
-    let value = fabric.local_word::<u64>(RemoteAddr { offset: own.offset + 8, ..own })?;
+    let own = memory.world_at(me, layout.delegation())?;
+    let answer = reply_at(own, reply.place);
+    let status = fabric.local_word::<u64>(answer)?;
+    let value = fabric.local_word::<u64>(RemoteAddr { offset: answer.offset + 8, ..answer })?;
     Ok(Box::pin(async move {
         reply.turn(&fabric, at.rank).await;
         let to = ReplyTo { rank: fabric.rank(), place: reply.place, number: reply.number };
         let words = request.to_words(to);
-        match slots {
-            Slots::Shared => send_claiming(&fabric, at, words).await?,
-            Slots::Own(_) => send_to_own(&fabric, at, reply.own_slot(me), words).await?,
+        let slot = match slots {
+            Slots::Shared => claim(&fabric, at).await?,
+            Slots::Own(_) => reply.own_slot(me),
+        };
+        match (&reply.replies.sending, slots) {
+            (Some(sending), _) => sending.send(&fabric, (own, reply.nth()), (at, slots, slot), words).await?,
+            (None, Slots::Shared) => send_claimed(&fabric, at, slot, words).await?,
+            (None, Slots::Own(_)) => send_to_own(&fabric, at, slot, words).await?,
         }
         replied(&fabric, &status, at.rank, reply.number, request).await?;
         Ok(fabric.load(&value)?)
     }))
 }
 
-/// Sends a request in whatever slot is free.
-async fn send_claiming(fabric: &Fabric, at: RemoteAddr, words: [u64; WORDS]) -> Result<()> {
-    let slot = claim(fabric, at).await?;
+/// Sends a request in a slot that this rank has claimed.
+async fn send_claimed(fabric: &Fabric, at: RemoteAddr, slot: u64, words: [u64; WORDS]) -> Result<()> {
     fabric.put(&fabric.remote_span::<u64>(slot_at(at, slot, REQUEST), WORDS)?, words).await?;
     fabric.flush(at.rank).await?;
     fabric.fetch_or(&fabric.remote_word::<u64>(at)?, 1 << slot).await?;

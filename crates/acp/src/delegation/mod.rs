@@ -20,24 +20,35 @@
 //! been reported, nothing of the dead rank takes effect any more, so if the bit is not set then it
 //! never will be.
 //!
-//! Without the network's atomics, 1 and 3 are impossible. Then each rank's program and helper
-//! have a slot of their own at every rank, and never more than one request for it. After 2, the initiator puts
-//! the owner, flushes, and puts a 1 into the word; the server puts it back to 0 before it looks at
-//! all owners. This takes memory in proportion to the job, as in the paper.
+//! Without the network's atomics, 1 and 3 are impossible. Then each rank's program and helper have a
+//! slot of their own at every rank, and never more than one request for it. After 2, the initiator
+//! puts the owner, flushes, and puts a 1 into the word; the server puts it back to 0 before it looks
+//! at all owners. This takes memory in proportion to the job, as in the paper.
+//!
+//! Between the helpers of [`Mode::Split`], 2 and 3 are one put with a notice at the server's control
+//! queue ([`queues`]).
+//!
+//! # Who serves
+//! The program, whenever it waits in a call of this crate; the helper that carries out its
+//! operations; or a helper that does nothing else.
 //!
 //! # Source
 //! Section 3.2 and figure 7 of the paper.
 
 mod calls;
+mod helper;
 mod initiator;
+mod queues;
 mod request;
 mod server;
 
+pub(crate) use helper::Serving;
 pub(crate) use initiator::{Replies, ask};
+pub(crate) use queues::Sending;
 pub(crate) use request::Request;
 pub(crate) use server::serve;
 
-use crate::{Atomics, Options};
+use crate::{Atomics, Mode, Options, Result};
 use rdma_fabric::{Atomics as OfNetwork, Fabric, RemoteAddr};
 
 /// Requests that a rank holds at a time, where slots are shared; at most 64, the bits of a word.
@@ -45,15 +56,19 @@ const SHARED_SLOTS: u64 = 16;
 /// Requests that a task of a rank can have under way.
 const REPLIES: u64 = 16;
 
-/// Where things are in the area, from its start: the word, the places for replies to the program
-/// and to the helper, the slots.
+/// Where things are in the area, from its start: the word, what a delegation helper is told and
+/// tells, the places for replies to the program and to the helper, the slots, what is sent.
 const ARMED: u64 = 0;
+const AREA_STOP: u64 = 8;
+const AREA_QUEUE: u64 = 16;
 const REPLIES_AT: u64 = 64;
 const REPLY_BYTES: u64 = 16;
 const SLOTS_AT: u64 = REPLIES_AT + 2 * REPLIES * REPLY_BYTES;
 const SLOT_BYTES: u64 = 64;
 /// Where the request is in a slot, behind the owner.
 const REQUEST: u64 = 8;
+/// What a request is sent from.
+const OUTGOING_BYTES: u64 = 64;
 
 /// How a rank's slots are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,8 +93,9 @@ impl Slots {
     }
 
     /// Returns the bytes of a rank's area.
-    pub(crate) fn bytes(self) -> usize {
-        (SLOTS_AT + self.count() * SLOT_BYTES) as usize
+    pub(crate) fn bytes(self, mode: Mode) -> usize {
+        let outgoing = if mode == Mode::Split { queues::outgoing_bytes() } else { 0 };
+        (SLOTS_AT + self.count() * SLOT_BYTES + outgoing) as usize
     }
 }
 
@@ -98,7 +114,24 @@ pub(crate) fn is_atomic_delegated(fabric: &Fabric, options: &Options) -> bool {
     options.atomics == Atomics::Delegated || fabric.caps().atomics == OfNetwork::None
 }
 
+/// Returns whether a rank's CPU carries out its atomics on words of its own.
+pub(crate) fn is_own_by_cpu(fabric: &Fabric, options: &Options) -> bool {
+    options.atomics == Atomics::LocalByCpu || is_atomic_delegated(fabric, options)
+}
+
 /// Returns whether ranks have to serve each other: the network leaves something to them.
 pub(crate) fn is_needed(fabric: &Fabric, options: &Options) -> bool {
     !fabric.caps().third_party_copy || is_atomic_delegated(fabric, options)
+}
+
+/// Starts a delegation helper with a control queue of its own, and opens the one from which its
+/// rank's other helper sends.
+pub(crate) async fn split(
+    memory: &crate::directory::Resolver,
+    world: &std::sync::Arc<rdma_fabric::Region>,
+    me: rdma_fabric::Rank,
+) -> Result<(Serving, Sending)> {
+    let serving = Serving::start(memory, world, me, true)?;
+    let name = serving.listens().await?;
+    Ok((serving, Sending::open(memory.fabric(), name)?))
 }

@@ -1,7 +1,9 @@
 //! Carrying out what other ranks ask for.
 
 use super::{
-    ARMED, REQUEST, Slots, reply_at,
+    ARMED, REQUEST, Slots,
+    queues::Listening,
+    reply_at,
     request::{Outcome, ReplyTo, Request, WORDS},
     slot_at,
 };
@@ -10,15 +12,19 @@ use crate::{
     directory::{Resolver, is_stale},
     engine,
 };
-use core::{future::poll_fn, task::Poll};
+use core::{
+    future::{pending, poll_fn},
+    task::Poll,
+};
 use rdma_fabric::{
     Amo, AtomicWord, Deps, Fabric, LocalSpan, Rank, RemoteAddr,
     join::{Either, race},
     provider::Boxed,
 };
 
-/// Serves this rank's area for ever, with any number of requests under way.
-pub(crate) fn serve(memory: Resolver, me: Rank) -> Boxed<'static, Result<()>> {
+/// Serves this rank's area for ever, with any number of requests under way; those that come through
+/// a control queue, too, if there is one.
+pub(crate) fn serve(memory: Resolver, me: Rank, listening: Option<Listening>) -> Boxed<'static, Result<()>> {
     Box::pin(async move {
         let fabric = memory.fabric().clone();
         let (at, slots) = (memory.world_at(me, memory.layout().delegation())?, memory.layout().slots());
@@ -28,8 +34,15 @@ pub(crate) fn serve(memory: Resolver, me: Rank) -> Boxed<'static, Result<()>> {
         loop {
             // No rank's loss ends this wait, and any rank can end it.
             let more = fabric.wait_until(&armed, Deps::One(fabric.rank()), |bits| bits != 0);
+            let more = race(more, noticed(&listening));
             match race(more, one_over(&mut server.serving)).await {
-                Either::First(more) => {
+                Either::First(Either::Second(noticed)) => {
+                    let (slot, owner) = noticed?;
+                    if slots != Slots::Shared || server.owner(slot)? == u64::from(owner.number()) + 1 {
+                        server.take(slot).await?;
+                    }
+                }
+                Either::First(Either::First(more)) => {
                     more?;
                     match slots {
                         Slots::Shared => {
@@ -43,7 +56,7 @@ pub(crate) fn serve(memory: Resolver, me: Rank) -> Boxed<'static, Result<()>> {
                             // again.
                             fabric.store(&armed, 0)?;
                             for slot in 0..slots.count() {
-                                if fabric.load(&fabric.local_word::<u64>(slot_at(at, slot, 0))?)? != 0 {
+                                if server.owner(slot)? != 0 {
                                     server.take(slot).await?;
                                 }
                             }
@@ -54,6 +67,14 @@ pub(crate) fn serve(memory: Resolver, me: Rank) -> Boxed<'static, Result<()>> {
             }
         }
     })
+}
+
+/// Waits for a request through a control queue; for ever if there is none.
+async fn noticed(listening: &Option<Listening>) -> Result<(u64, Rank)> {
+    match listening {
+        Some(listening) => listening.next().await,
+        None => pending().await,
+    }
 }
 
 struct Server {
@@ -90,6 +111,11 @@ async fn one_over(serving: &mut Vec<Boxed<'static, Ended>>) -> Ended {
 }
 
 impl Server {
+    /// Returns the owner of a slot, plus one.
+    fn owner(&self, slot: u64) -> Result<u64> {
+        Ok(self.fabric.load(&self.fabric.local_word::<u64>(slot_at(self.at, slot, 0))?)?)
+    }
+
     /// Takes a request out of its slot, frees the slot, and begins with the request.
     async fn take(&mut self, slot: u64) -> Result<()> {
         let mut words = [0; WORDS];

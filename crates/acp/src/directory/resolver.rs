@@ -31,10 +31,6 @@ impl Resolver {
         Resolver::new(fabric, self.layout, self.world, self.places.clone())
     }
 
-    pub(crate) fn places(&self) -> Option<Arc<[Rank]>> {
-        self.places.clone()
-    }
-
     pub(crate) fn layout(&self) -> &Layout {
         &self.layout
     }

@@ -4,9 +4,51 @@ use super::{Engine, Stage};
 use crate::{AcpError, Handle, Result};
 use std::{cmp::Reverse, collections::BTreeMap};
 
+/// What went wrong with which operation.
+#[derive(Default)]
+pub(crate) struct Failures(BTreeMap<i64, AcpError>);
+
+impl Failures {
+    #[inline(always)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn add(&mut self, id: i64, error: AcpError) {
+        self.0.insert(id, error);
+    }
+
+    /// Takes all of another's.
+    pub(crate) fn append(&mut self, other: impl IntoIterator<Item = (i64, AcpError)>) {
+        self.0.extend(other);
+    }
+
+    /// Takes the failures up to `until`, and returns the first.
+    #[inline(always)]
+    pub(crate) fn report(&mut self, until: i64) -> Result<()> {
+        if self.is_empty() { Ok(()) } else { self.report_first(until) }
+    }
+
+    #[cold]
+    fn report_first(&mut self, until: i64) -> Result<()> {
+        let later = self.0.split_off(&(until + 1));
+        let told = core::mem::replace(&mut self.0, later);
+        told.into_values().next().map_or(Ok(()), Err)
+    }
+}
+
+impl IntoIterator for Failures {
+    type Item = (i64, AcpError);
+    type IntoIter = std::collections::btree_map::IntoIter<i64, AcpError>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
 impl Engine {
     /// Takes all failures.
-    pub(crate) fn take_failures(&mut self) -> BTreeMap<i64, AcpError> {
+    pub(crate) fn take_failures(&mut self) -> Failures {
         core::mem::take(&mut self.failed)
     }
 
@@ -19,22 +61,9 @@ impl Engine {
                 self.waiting.push(Reverse((after, waiting)));
             } else if let Some(stage) = self.pending.get_mut((waiting - first) as usize) {
                 *stage = Stage::Over;
-                self.failed.insert(waiting, AcpError::NotStarted { because: Handle(id) });
+                self.failed.add(waiting, AcpError::NotStarted { because: Handle(id) });
             }
         }
-        self.failed.insert(id, error);
-    }
-
-    /// Takes the failures up to `until`, and returns the first.
-    #[inline(always)]
-    pub(super) fn report(&mut self, until: i64) -> Result<()> {
-        if self.failed.is_empty() { Ok(()) } else { self.report_first(until) }
-    }
-
-    #[cold]
-    fn report_first(&mut self, until: i64) -> Result<()> {
-        let later = self.failed.split_off(&(until + 1));
-        let told = core::mem::replace(&mut self.failed, later);
-        told.into_values().next().map_or(Ok(()), Err)
+        self.failed.add(id, error);
     }
 }

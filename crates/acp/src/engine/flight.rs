@@ -1,7 +1,7 @@
 //! What an operation that is not over at once still has to do.
 
 use crate::Result;
-use rdma_fabric::{Amo, AtomicWord, Fabric, RemoteSpan, RemoteWord, op, provider::Boxed};
+use rdma_fabric::{Amo, AtomicWord, Fabric, RemoteSpan, RemoteWord, join::join, op, provider::Boxed};
 
 /// Posts an operation when it is first polled, and ends when its effect is visible.
 pub(crate) type Flight = Boxed<'static, Result<()>>;
@@ -10,11 +10,13 @@ pub(crate) type Flight = Boxed<'static, Result<()>>;
 pub(crate) fn copy(fabric: &Fabric, to: RemoteSpan<u8>, from: RemoteSpan<u8>) -> Flight {
     let fabric = fabric.clone();
     Box::pin(async move {
-        fabric.copy(&to, &from).await?;
-        if to.rank() != fabric.rank() {
-            fabric.flush(to.rank()).await?;
+        let posted = fabric.post(op::Copy { to: &to, from: &from }).await?;
+        if to.rank() == fabric.rank() {
+            return Ok(posted.await?);
         }
-        Ok(())
+        // Begun together: whoever posts the copy flushes it, too, even if another task ends this.
+        let (copied, visible) = join(posted, fabric.flush(to.rank())).await;
+        Ok(copied.and(visible)?)
     })
 }
 
@@ -23,9 +25,13 @@ pub(crate) fn atomic<W: AtomicWord>(fabric: &Fabric, to: RemoteWord<W>, word: Re
     let fabric = fabric.clone();
     Box::pin(async move {
         let before = fabric.post(op::Atomic { word: &word, amo }).await?.await?;
-        let own = fabric.local_word::<W>(to.addr())?;
-        Ok(fabric.store(&own, before)?)
+        store(&fabric, &to, before)
     })
+}
+
+/// Stores what a word was before in own memory.
+fn store<W: AtomicWord>(fabric: &Fabric, to: &RemoteWord<W>, before: W) -> Result<()> {
+    Ok(fabric.store(&fabric.local_word(to.addr())?, before)?)
 }
 
 /// Changes a word of own memory by the CPU, and stores what it was before in own memory. Nothing of
@@ -37,11 +43,7 @@ pub(crate) fn atomic_by_cpu<W: AtomicWord>(
     amo: Amo<W>,
 ) -> Flight {
     let fabric = fabric.clone();
-    Box::pin(async move {
-        let before = change_by_cpu(&fabric, &word, amo)?;
-        let own = fabric.local_word::<W>(to.addr())?;
-        Ok(fabric.store(&own, before)?)
-    })
+    Box::pin(async move { store(&fabric, &to, change_by_cpu(&fabric, &word, amo)?) })
 }
 
 /// Changes a word of own memory by the CPU; returns what it was before.
@@ -68,9 +70,5 @@ pub(crate) fn storing_reply<W: AtomicWord>(
     asked: Boxed<'static, Result<u64>>,
 ) -> Flight {
     let fabric = fabric.clone();
-    Box::pin(async move {
-        let before = asked.await?;
-        let own = fabric.local_word::<W>(to.addr())?;
-        Ok(fabric.store(&own, W::from_bits(before))?)
-    })
+    Box::pin(async move { store(&fabric, &to, W::from_bits(asked.await?)) })
 }

@@ -10,10 +10,11 @@ mod failures;
 mod flight;
 mod kind;
 
+pub(crate) use failures::Failures;
 pub(crate) use flight::{Flight, atomic, atomic_by_cpu, change_by_cpu, copy, of_reply, storing_reply};
 pub(crate) use kind::{Kind, Pair};
 
-use crate::{AcpError, Handle, Order, Result};
+use crate::{Handle, Order, Result};
 use core::task::{Context, Poll, Waker};
 use rdma_fabric::Fabric;
 use std::{
@@ -43,7 +44,7 @@ pub(crate) struct Engine {
     /// The last operation, if it was a copy: its pair, and what it waited for.
     last: Option<(Pair, i64)>,
     /// The failures that nobody has been told of.
-    failed: BTreeMap<i64, AcpError>,
+    failed: Failures,
     /// Other tasks that wait for operations of this rank.
     wakers: Vec<Waker>,
 }
@@ -129,21 +130,15 @@ impl Engine {
         self.pending.len()
     }
 
-    /// Returns the number of the last operation that a `limit` includes.
-    pub(crate) fn last_of(&self, limit: Order) -> i64 {
-        match limit {
-            Order::None => 0,
-            Order::All | Order::Continue => self.issued,
-            // One that was never issued counts as complete.
-            Order::After(handle) if handle.0 <= self.issued => handle.0,
-            Order::After(_) => 0,
-        }
+    /// Returns the number of the last operation issued.
+    pub(crate) fn issued(&self) -> i64 {
+        self.issued
     }
 
     /// Takes an operation and starts it, unless it has to wait.
     pub(crate) fn issue(&mut self, fabric: &Fabric, kind: Kind, flight: Flight, order: Order) -> Handle {
         self.show_before(fabric, order);
-        let mut after = self.last_of(order);
+        let mut after = order.last_of(self.issued);
         let mut inherited = 0;
         let pair = match kind {
             Kind::Copy(pair) => Some(pair),
@@ -248,7 +243,7 @@ impl Engine {
         if until > 0 {
             self.show(fabric);
         }
-        Poll::Ready(self.report(until))
+        Poll::Ready(self.failed.report(until))
     }
 
     /// Makes progress until fewer than `depth` operations are under way.

@@ -2,14 +2,14 @@
 
 use super::{
     Command, EntryState,
-    program::{STOP, SharedQueue, Words},
+    program::{REFUSED, RUNNING, STOP, SharedQueue, Words},
 };
 use crate::{
-    GlobalAddress, Order, Result, cost,
-    delegation::{self, Replies, Request},
+    GlobalAddress, Mode, Order, Result, cost,
+    delegation::{self, Replies, Request, Serving},
     directory::Resolver,
     engine::{self, Engine, Flight, Kind},
-    options::{Atomics, Options},
+    options::Options,
 };
 use core::{
     future::{Future, poll_fn, ready},
@@ -47,7 +47,7 @@ impl Helper {
     pub(super) fn new(shared: Arc<SharedQueue>, memory: Resolver, me: Rank, options: Options) -> Result<Self> {
         let fabric = memory.fabric().clone();
         let words = Words::new(&memory, &fabric, me)?;
-        let (engine, replies) = (Engine::default(), Replies::of_helper());
+        let (engine, replies) = (Engine::default(), Replies::of_helper(None));
         Ok(Helper {
             fabric,
             shared,
@@ -66,13 +66,25 @@ impl Helper {
     /// Carries out commands until the program has dropped its queue. `world` is the memory that
     /// both use.
     pub(super) async fn run(mut self, world: Arc<Region>) -> Result<()> {
+        let is_split = self.options.mode == Mode::Split;
         let needed = delegation::is_needed(&self.fabric, &self.options);
-        let mut server = needed.then(|| delegation::serve(self.memory.fresh(&self.fabric), self.me));
+        let memory = self.memory.fresh(&self.fabric);
+        let mut server = (needed && !is_split).then(|| delegation::serve(memory, self.me, None));
+        let mut serving = None;
+        if is_split {
+            match self.split(needed, &world).await {
+                Ok(started) => serving = started,
+                Err(error) => {
+                    *self.shared.refused() = Some(error);
+                    return Ok(self.fabric.store(&self.words.running, REFUSED)?);
+                }
+            }
+            self.fabric.store(&self.words.running, RUNNING)?;
+        }
         loop {
             let issued = self.fabric.load(&self.words.issued)?;
             if issued == STOP {
-                drop(world);
-                return Ok(());
+                return if is_split { self.end(serving).await } else { Ok(()) };
             }
             self.publish()?;
             if (self.taken as u64) < issued && !self.engine.is_held_up() {
@@ -81,6 +93,27 @@ impl Helper {
                 self.wait(issued, &mut server).await?;
             }
         }
+    }
+
+    /// Leaves it to another helper to serve, if somebody has to.
+    async fn split(&mut self, needed: bool, world: &Arc<Region>) -> Result<Option<Serving>> {
+        if !needed {
+            return Ok(None);
+        }
+        let (serving, sending) = delegation::split(&self.memory, world, self.me).await?;
+        self.replies = Replies::of_helper(Some(sending));
+        Ok(Some(serving))
+    }
+
+    /// Has both control queues closed.
+    async fn end(self, serving: Option<Serving>) -> Result<()> {
+        let (fabric, words) = (self.fabric, self.words);
+        // The own one goes with the last operation that may use it.
+        drop((self.engine, self.replies));
+        if let Some(serving) = serving {
+            serving.end().await?;
+        }
+        Ok(fabric.store(&words.running, 0)?)
     }
 
     /// Waits for another command, or for progress with those taken; serves other ranks meanwhile.
@@ -117,7 +150,7 @@ impl Helper {
         let failed = self.engine.take_failures();
         if !failed.is_empty() {
             let explained = failed.into_iter().map(|(number, error)| (number, self.memory.explained(error)));
-            self.shared.failures().extend(explained);
+            self.shared.failures().append(explained);
         }
         for number in self.published + 1..=self.engine.over() {
             self.shared.ring.set(number, EntryState::Finished);
@@ -138,7 +171,8 @@ impl Helper {
         let order = command.map_or(Order::None, |command| command.order());
         let prepared = match command {
             Some(Command::Posted) => {
-                let posted = self.shared.posted().remove(&number).unwrap_or_else(|| Box::pin(ready(Ok(()))));
+                let posted = self.shared.posted().remove(&number);
+                let (kind, posted) = posted.unwrap_or_else(|| (Kind::Atomic, Box::pin(ready(Ok(())))));
                 let fabric = self.fabric.clone();
                 // Here the helper's work comes when the operation is complete.
                 let flight = Box::pin(async move {
@@ -146,7 +180,7 @@ impl Helper {
                     fabric.charge(cost::THREAD).await;
                     done
                 });
-                Ok(Prepared { kind: Kind::Atomic, flight, state: EntryState::Executing })
+                Ok(Prepared { kind, flight, state: EntryState::Executing })
             }
             Some(Command::Copy { to, from, bytes, .. }) => self.copy(to, from, bytes).await,
             Some(Command::Atomic { to, word, width: 4, amo, .. }) => self.atomic(to, word, amo.map(|v| v as u32)).await,
@@ -199,13 +233,12 @@ impl Helper {
 
     async fn atomic<W: AtomicWord>(&mut self, to: GlobalAddress, word: GlobalAddress, amo: Amo<W>) -> Result<Prepared> {
         let (to, operand) = (self.memory.word::<W>(to).await?, self.memory.word::<W>(word).await?);
-        let is_delegated = delegation::is_atomic_delegated(&self.fabric, &self.options);
-        if word.rank() == self.me && (is_delegated || self.options.atomics == Atomics::LocalByCpu) {
+        if word.rank() == self.me && delegation::is_own_by_cpu(&self.fabric, &self.options) {
             let flight = engine::atomic_by_cpu(&self.fabric, to, operand, amo);
             return Ok(Prepared { kind: Kind::Atomic, flight, state: EntryState::Finished });
         }
         cost::network(&self.fabric, &self.options).await;
-        if is_delegated {
+        if delegation::is_atomic_delegated(&self.fabric, &self.options) {
             let asked = self.asked(Request::Atomic { word, width: W::BYTES as u8, amo: amo.to_bits() }).await?;
             let flight = engine::storing_reply(&self.fabric, to, asked);
             let kind = Kind::Delegated { pair: None, server: word.rank().number() };

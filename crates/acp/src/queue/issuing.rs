@@ -2,8 +2,8 @@
 
 use super::{Command, more_complete};
 use crate::{
-    Acp, AcpError, Atomics, GlobalAddress, Handle, Order, Result, cost,
-    engine::{Flight, atomic, copy},
+    Acp, AcpError, GlobalAddress, Handle, Mode, Result, cost, delegation,
+    engine::{Flight, Kind, atomic, copy},
 };
 use core::task::{Context, Poll, Waker};
 use rdma_fabric::AtomicWord;
@@ -11,7 +11,7 @@ use rdma_fabric::AtomicWord;
 impl Acp {
     /// Returns whether a helper carries out this rank's operations.
     pub(crate) fn is_queued(&self) -> bool {
-        self.options().mode == crate::Mode::CommandQueue
+        self.options().mode != Mode::Direct
     }
 
     /// Writes a command into the queue, as soon as there is room; what is plainly wrong with it is
@@ -20,18 +20,14 @@ impl Acp {
         self.check(command)?;
         let is_by_cpu = matches!(command, Command::Atomic { word, .. } if self.is_by_cpu(word));
         cost::call(self.fabric(), self.options(), is_by_cpu).await;
-        if self.options().bypass
-            && !is_by_cpu
-            && let Some(handle) = self.bypassed(command).await?
-        {
-            return Ok(handle);
-        }
+        let mut posted = if self.options().bypass && !is_by_cpu { self.bypassed(command).await? } else { None };
         loop {
             let (issued, seen, word) = self.try_with(|state| {
                 let queue = state.queue.as_mut().expect("the mode has a queue");
                 // Looked at first: what is complete after that ends the wait.
                 let seen = queue.complete()?;
-                Ok((queue.issue(command)?, seen, queue.complete_word()))
+                let issued = if posted.is_some() { queue.hand_over(&mut posted)? } else { queue.issue(command)? };
+                Ok((issued, seen, queue.complete_word()))
             })?;
             match issued {
                 Some(handle) => return Ok(handle),
@@ -42,7 +38,7 @@ impl Acp {
 
     /// Returns whether this rank's CPU does atomics on that word.
     pub(crate) fn is_by_cpu(&self, word: GlobalAddress) -> bool {
-        word.rank() == self.rank() && (self.delegates_atomics() || self.options().atomics == Atomics::LocalByCpu)
+        word.rank() == self.rank() && delegation::is_own_by_cpu(self.fabric(), self.options())
     }
 
     fn check(&self, command: Command) -> Result<()> {
@@ -62,7 +58,7 @@ impl Acp {
 
     /// Posts an operation past the queue, if no command is unfinished and the network can carry it
     /// out; the helper only sees to its completion.
-    async fn bypassed(&self, command: Command) -> Result<Option<Handle>> {
+    async fn bypassed(&self, command: Command) -> Result<Option<(Kind, Flight)>> {
         let is_idle = self.try_with(|state| {
             let queue = state.queue.as_ref().expect("the mode has a queue");
             Ok(queue.complete()? == queue.issued())
@@ -71,16 +67,17 @@ impl Acp {
             return Ok(None);
         }
         let me = self.rank();
-        let mut flight = match command {
+        let (kind, mut flight) = match command {
             Command::Atomic { .. } if self.delegates_atomics() => return Ok(None),
             Command::Copy { to, from, bytes, .. } if (to.rank() == me) != (from.rank() == me) => {
                 self.charge_bypass().await;
-                copy(self.fabric(), self.span(to, bytes).await?, self.span(from, bytes).await?)
+                let flight = copy(self.fabric(), self.span(to, bytes).await?, self.span(from, bytes).await?);
+                (Kind::Copy((from.rank().number(), to.rank().number())), flight)
             }
             Command::Atomic { to, word, width: 4, amo, .. } => {
-                self.atomic_flight(to, word, amo.map(|v| v as u32)).await?
+                (Kind::Atomic, self.atomic_flight(to, word, amo.map(|v| v as u32)).await?)
             }
-            Command::Atomic { to, word, amo, .. } => self.atomic_flight(to, word, amo).await?,
+            Command::Atomic { to, word, amo, .. } => (Kind::Atomic, self.atomic_flight(to, word, amo).await?),
             _ => return Ok(None),
         };
         // Posts it. Its order is met: nothing is unfinished.
@@ -88,7 +85,7 @@ impl Acp {
         if let Poll::Ready(done) = posted {
             flight = Box::pin(core::future::ready(done));
         }
-        self.try_with(|state| state.queue.as_mut().expect("the mode has a queue").hand_over(flight))
+        Ok(Some((kind, flight)))
     }
 
     /// Accounts for an operation that the program posts itself.
@@ -107,23 +104,11 @@ impl Acp {
         Ok(atomic(self.fabric(), self.word(to).await?, self.word(word).await?, amo))
     }
 
-    /// Returns the state of the command queue's entry for an operation, in
-    /// [`Mode::CommandQueue`](crate::Mode::CommandQueue): [`EntryState::Free`](crate::EntryState)
-    /// once it is complete. `None` for an operation that was never issued, and in other modes.
+    /// Returns the state of the command queue's entry for an operation:
+    /// [`EntryState::Free`](crate::EntryState) once it is complete. `None` for an operation that was
+    /// never issued, and in [`Mode::Direct`], which has no queue.
     pub fn entry_state(&self, handle: Handle) -> Option<crate::EntryState> {
         let state = self.with(|state| state.queue.as_ref().and_then(|queue| queue.state(handle.number())));
         state.ok().flatten()
-    }
-}
-
-impl super::CommandQueue {
-    /// Returns the number of the last command that a `limit` includes.
-    pub(crate) fn last_of(&self, limit: Order) -> i64 {
-        match limit {
-            Order::None => 0,
-            Order::All | Order::Continue => self.issued(),
-            Order::After(handle) if handle.number() <= self.issued() => handle.number(),
-            Order::After(_) => 0,
-        }
     }
 }

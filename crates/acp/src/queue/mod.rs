@@ -10,6 +10,9 @@
 //! An entry goes through the states of [`EntryState`]. The helper has one read pointer: a command
 //! that waits for another one holds up all behind it, even those that wait for nothing.
 //!
+//! In [`Mode::Split`](crate::Mode::Split) the helper leaves it to a second one to serve other ranks,
+//! and does nothing but order and complete its own rank's operations.
+//!
 //! # Source
 //! Sections 3.2 and 4 of the paper, table 1, figures 5 and 6.
 

@@ -1,8 +1,12 @@
 //! The program's side of the command queue.
 
 use super::{Command, helper::Helper, ring::Ring};
-use crate::{AcpError, Handle, Options, Result, directory::Resolver, engine::Flight};
-use core::fmt;
+use crate::{
+    AcpError, Handle, Mode, Options, Result,
+    directory::Resolver,
+    engine::{Failures, Flight, Kind},
+};
+use core::{fmt, future::Future};
 use rdma_fabric::{Deps, Fabric, LocalWord, Rank, Region};
 use std::{
     collections::BTreeMap,
@@ -16,19 +20,25 @@ pub(super) const STOP: u64 = u64::MAX;
 pub(crate) struct SharedQueue {
     pub(super) ring: Ring,
     /// The commands that failed, of those that are complete.
-    failures: Mutex<BTreeMap<i64, AcpError>>,
+    failures: Mutex<Failures>,
     /// Operations that the program has posted itself.
-    posted: Mutex<BTreeMap<i64, Flight>>,
+    posted: Mutex<BTreeMap<i64, (Kind, Flight)>>,
+    /// Why the helper could not begin.
+    refused: Mutex<Option<AcpError>>,
 }
 
 impl SharedQueue {
-    // Both maps are consistent between statements, whatever panics.
-    pub(super) fn failures(&self) -> MutexGuard<'_, BTreeMap<i64, AcpError>> {
+    // All three are consistent between statements, whatever panics.
+    pub(super) fn failures(&self) -> MutexGuard<'_, Failures> {
         self.failures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn posted(&self) -> MutexGuard<'_, BTreeMap<i64, Flight>> {
+    pub(super) fn posted(&self) -> MutexGuard<'_, BTreeMap<i64, (Kind, Flight)>> {
         self.posted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn refused(&self) -> MutexGuard<'_, Option<AcpError>> {
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -39,13 +49,19 @@ pub(super) struct Words {
     pub(super) issued: LocalWord<u64>,
     /// All commands up to this one are complete.
     pub(super) complete: LocalWord<u64>,
+    /// In [`Mode::Split`]: [`RUNNING`] from when both helpers have their control queues until they
+    /// have closed them, or [`REFUSED`].
+    pub(super) running: LocalWord<u64>,
 }
+
+pub(super) const RUNNING: u64 = 1;
+pub(super) const REFUSED: u64 = 2;
 
 impl Words {
     pub(super) fn new(memory: &Resolver, fabric: &Fabric, me: Rank) -> Result<Self> {
         let at = memory.layout().queue();
         let word = |offset| Ok::<_, AcpError>(fabric.local_word::<u64>(memory.world_at(me, offset)?)?);
-        Ok(Words { issued: word(at)?, complete: word(at + 64)? })
+        Ok(Words { issued: word(at)?, complete: word(at + 64)?, running: word(at + 72)? })
     }
 }
 
@@ -54,6 +70,8 @@ pub(crate) struct CommandQueue {
     fabric: Fabric,
     shared: Arc<SharedQueue>,
     words: Words,
+    /// Whether the mode is [`Mode::Split`].
+    is_split: bool,
     issued: i64,
 }
 
@@ -67,16 +85,44 @@ impl CommandQueue {
     /// Starts the communication helper of rank `me`.
     pub(crate) fn start(memory: &Resolver, world: &Arc<Region>, me: Rank, options: &Options) -> Result<Self> {
         let fabric = memory.fabric().clone();
-        let (failures, posted) = Default::default();
-        let shared = Arc::new(SharedQueue { ring: Ring::new(options.depth), failures, posted });
+        let is_split = options.mode == Mode::Split;
+        if is_split && !fabric.queue_limits().shared_address_space {
+            return Err(AcpError::SeparateAddressSpaces { rank: me });
+        }
+        let (failures, posted, refused) = Default::default();
+        let shared = Arc::new(SharedQueue { ring: Ring::new(options.depth), failures, posted, refused });
         let words = Words::new(memory, &fabric, me)?;
-        let (theirs, layout, places, world) = (shared.clone(), *memory.layout(), memory.places(), world.clone());
-        let options = *options;
+        let (theirs, memory, world, options) = (shared.clone(), memory.clone(), world.clone(), *options);
         fabric.helper("acp communication", move |fabric| async move {
-            let memory = Resolver::new(&fabric, layout, world.key(), places);
+            let memory = memory.fresh(&fabric);
             Ok(Helper::new(theirs, memory, me, options)?.run(world).await?)
         })?;
-        Ok(CommandQueue { fabric, shared, words, issued: 0 })
+        Ok(CommandQueue { fabric, shared, words, is_split, issued: 0 })
+    }
+
+    /// Waits until the helpers of [`Mode::Split`] have their control queues.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(crate) fn running(&self) -> impl Future<Output = Result<()>> + Send + use<> {
+        let (fabric, shared) = (self.fabric.clone(), self.shared.clone());
+        let running = self.is_split.then(|| self.words.running.clone());
+        async move {
+            if let Some(running) = running {
+                fabric.wait_until(&running, Deps::One(fabric.rank()), |running| running != 0).await?;
+            }
+            shared.refused().take().map_or(Ok(()), Err)
+        }
+    }
+
+    /// Lets the helper end; in [`Mode::Split`], waits until both have closed their control queues.
+    pub(crate) async fn end(self) -> Result<()> {
+        if self.is_split {
+            self.fabric.store(&self.words.issued, STOP)?;
+            let me = Deps::One(self.fabric.rank());
+            self.fabric.wait_until(&self.words.running, me, |running| running != RUNNING).await?;
+        }
+        Ok(())
     }
 
     /// Returns the number of the last command issued.
@@ -105,23 +151,20 @@ impl CommandQueue {
         Ok(Some(Handle::from_number(number)))
     }
 
-    /// Hands over an operation that the program has posted itself; `None`, without the operation,
+    /// Hands over an operation that the program has posted itself; `None`, and it stays where it is,
     /// if the ring is full.
-    pub(crate) fn hand_over(&mut self, flight: Flight) -> Result<Option<Handle>> {
+    pub(crate) fn hand_over(&mut self, posted: &mut Option<(Kind, Flight)>) -> Result<Option<Handle>> {
         let number = self.issued + 1;
         if !self.shared.ring.has_room(number) {
             return Ok(None);
         }
-        self.shared.posted().insert(number, flight);
+        self.shared.posted().extend(posted.take().map(|posted| (number, posted)));
         self.issue(Command::Posted)
     }
 
     /// Takes the failures up to `until`, and returns the first.
     pub(crate) fn report(&self, until: i64) -> Result<()> {
-        let mut failures = self.shared.failures();
-        let later = failures.split_off(&(until + 1));
-        let told = core::mem::replace(&mut *failures, later);
-        told.into_values().next().map_or(Ok(()), Err)
+        self.shared.failures().report(until)
     }
 
     /// Returns the state of the entry that command `number` has, or had.

@@ -1,6 +1,8 @@
-//! The fabrics that a test runs over.
+//! The fabrics that a test runs over: machines whose control queues share their rank's address
+//! space, so that every mode works.
 
-use rdma_fabric::Program;
+use acp::{Acp, GlobalAddress};
+use rdma_fabric::{Program, Rank};
 use std::{fmt::Debug, time::Duration};
 use tofu2_sim::{
     shm::Threads,
@@ -14,14 +16,13 @@ pub(crate) fn everywhere<P: Program>(ranks: usize, program: &P) -> Vec<P::Out>
 where
     P::Out: PartialEq + Debug,
 {
-    let real = Threads::new(ranks).run(program).unwrap_or_else(|error| panic!("on threads: {error}"));
+    let real = threads(ranks).run(program).unwrap_or_else(|error| panic!("on threads: {error}"));
     assert_eq!(real, in_virtual_time(ranks, program), "threads and virtual time differ");
     real
 }
 
 pub(crate) fn in_virtual_time<P: Program>(ranks: usize, program: &P) -> Vec<P::Out> {
-    let job = Job::new(&Platform::fx100(), ranks).jitter(Duration::from_micros(30)).shuffle_ties(true);
-    job.run(program).unwrap_or_else(|error| panic!("in virtual time: {error}")).outs
+    job(ranks).run(program).unwrap_or_else(|error| panic!("in virtual time: {error}")).outs
 }
 
 /// Runs a program that loses ranks on purpose, in both ways; returns what each rank yields that
@@ -30,10 +31,27 @@ pub(crate) fn survivors<P: Program>(ranks: usize, program: &P) -> Vec<Option<P::
 where
     P::Out: PartialEq + Debug,
 {
-    let (real, _) = Threads::new(ranks).run_through(program).unwrap_or_else(|error| panic!("on threads: {error}"));
+    let (real, _) = threads(ranks).run_through(program).unwrap_or_else(|error| panic!("on threads: {error}"));
     let real: Vec<_> = real.into_iter().map(Result::ok).collect();
-    let job = Job::new(&Platform::fx100(), ranks).jitter(Duration::from_micros(30)).shuffle_ties(true);
-    let (virt, _) = job.run_through(program).unwrap_or_else(|error| panic!("in virtual time: {error}"));
+    let (virt, _) = job(ranks).run_through(program).unwrap_or_else(|error| panic!("in virtual time: {error}"));
     assert_eq!(real, virt.outs, "threads and virtual time differ");
     real
+}
+
+fn threads(ranks: usize) -> Threads {
+    Threads::new(ranks).shared_address_space(true)
+}
+
+/// Returns the machine of virtual time.
+pub(crate) fn machine() -> Platform {
+    Platform::fx100().with("shared_tags", 1).expect("a constant of the platform")
+}
+
+fn job(ranks: usize) -> Job<'static> {
+    Job::new(&machine(), ranks).jitter(Duration::from_micros(30)).shuffle_ties(true)
+}
+
+/// Returns where the starter memory of each rank begins.
+pub(crate) fn starters(acp: &Acp) -> acp::Result<Vec<GlobalAddress>> {
+    (0..acp.ranks() as u32).map(|rank| acp.starter(Rank::new(rank))).collect()
 }

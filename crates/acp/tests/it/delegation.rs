@@ -1,6 +1,6 @@
 //! Copies between the memory of two other ranks.
 
-use crate::bed::everywhere;
+use crate::bed::{everywhere, starters};
 use acp::{Acp, AcpError, Atomics, GlobalAddress, Mode, Options, Order, Threads};
 use rdma_fabric::{Amo, Fabric, FabricError, ProgramResult, Rank};
 use std::time::Duration;
@@ -8,33 +8,6 @@ use tofu2_sim::{
     shm,
     virt::{Job, Platform},
 };
-
-fn starters(acp: &Acp) -> acp::Result<Vec<GlobalAddress>> {
-    (0..acp.ranks() as u32).map(|rank| acp.starter(Rank::new(rank))).collect()
-}
-
-/// The paper's figure 3: rank 0 sends to 1, and has 1's bytes sent on to 2 and 3.
-#[test]
-fn a_broadcast_is_done_by_its_root_alone() {
-    let outs = everywhere(4, &async |fabric: Fabric| -> ProgramResult<Vec<u32>> {
-        let acp = Acp::init(&fabric).await?;
-        let at = starters(&acp)?;
-        let values: Vec<u32> = (0..1000).map(|i| i * i + 1).collect();
-        if acp.rank().number() == 0 {
-            acp.write(at[0], &values).await?;
-            let first = acp.copy(at[1], at[0], 4000, Order::None).await?;
-            acp.copy(at[2], at[1], 4000, first).await?;
-            acp.copy(at[3], at[1], 4000, first).await?;
-            acp.complete_all().await?;
-        }
-        acp.sync().await?;
-        let mut seen = vec![0u32; 1000];
-        acp.read(at[acp.rank().index()], &mut seen).await?;
-        acp.finalize().await?;
-        Ok(seen)
-    });
-    assert!(outs.iter().all(|seen| seen.iter().enumerate().all(|(i, v)| *v == (i * i + 1) as u32)));
-}
 
 /// Copies that different ranks carry out do not wait for each other.
 #[test]
@@ -175,8 +148,9 @@ fn a_death_ends_what_depends_on_it() {
 #[test]
 fn atomics_without_the_networks() {
     let direct = Options::default().atomics(Atomics::Delegated);
-    let queue = direct.mode(Mode::CommandQueue);
-    for options in [direct, queue, queue.threads(Threads::Many), queue.bypass(true)] {
+    let [queue, split] = [Mode::CommandQueue, Mode::Split].map(|mode| direct.mode(mode));
+    let by_helper = direct.serving_helper(true);
+    for options in [direct, by_helper, queue, queue.threads(Threads::Many), queue.bypass(true), split] {
         everywhere(4, &async |fabric: Fabric| -> ProgramResult<()> {
             let acp = Acp::init_with(&fabric, options).await?;
             let (at, me) = (starters(&acp)?, acp.rank().index());

@@ -6,6 +6,7 @@ mod channels;
 mod delegation;
 mod delivery;
 mod heap;
+mod helpers;
 mod lists;
 mod programs;
 mod queue;

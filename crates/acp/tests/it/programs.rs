@@ -5,14 +5,12 @@
 //! before it, its order is made to wait for that one. So there is one outcome, whoever carries the
 //! operations out: what they do one after the other.
 
-use acp::{Acp, GlobalAddress, Handle, Options, Order};
+use crate::bed::machine;
+use acp::{Acp, Atomics, GlobalAddress, Handle, Mode, Options, Order};
 use proptest::{prelude::*, test_runner::Config};
 use rdma_fabric::{Amo, Fabric, ProgramResult, Rank};
 use std::{ops::Range, time::Duration};
-use tofu2_sim::{
-    shm::Threads,
-    virt::{Job, Platform},
-};
+use tofu2_sim::{shm::Threads, virt::Job};
 
 const RANKS: usize = 3;
 /// Words of each rank, few enough that operations meet.
@@ -169,8 +167,8 @@ fn at(acp: &Acp, rank: usize, word: usize) -> acp::Result<GlobalAddress> {
     acp.starter(Rank::new(rank as u32))?.offset_by(8 * word as u64)
 }
 
-async fn run(fabric: Fabric, calls: &[Call], depth: usize) -> ProgramResult<[u64; WORDS]> {
-    let acp = Acp::init_with(&fabric, Options::default().starter_bytes(8 * WORDS).depth(depth)).await?;
+async fn run(fabric: Fabric, calls: &[Call], options: Options) -> ProgramResult<[u64; WORDS]> {
+    let acp = Acp::init_with(&fabric, options.starter_bytes(8 * WORDS)).await?;
     let me = acp.rank().index();
     acp.write(at(&acp, me, 0)?, &initial()[me]).await?;
     acp.sync().await?;
@@ -231,6 +229,15 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
+/// Every mode, with the network's atomics and without.
+fn options() -> impl Strategy<Value = Options> {
+    let direct = Options::default();
+    let [queue, split] = [Mode::CommandQueue, Mode::Split].map(|mode| direct.mode(mode));
+    let modes = vec![direct, direct, direct.serving_helper(true), queue, queue.bypass(true), split, split.bypass(true)];
+    let atomics = vec![Atomics::Network, Atomics::LocalByCpu, Atomics::Delegated];
+    (prop::sample::select(modes), prop::sample::select(atomics)).prop_map(|(options, by)| options.atomics(by))
+}
+
 proptest! {
     #![proptest_config(Config { cases: 48, failure_persistence: None, ..Config::default() })]
 
@@ -238,15 +245,17 @@ proptest! {
     fn programs_do_what_their_steps_do_in_turn(
         steps in prop::collection::vec(step(), 1..60),
         seed: u64,
+        options in options(),
         depth in prop_oneof![Just(4096usize), 1..6usize],
     ) {
         let mut oracle = Oracle { memory: initial(), issued: Vec::new(), complete: 0, calls: Vec::new() };
         steps.iter().for_each(|step| oracle.step(step));
         let calls = &oracle.calls;
-        let program = async |fabric: Fabric| run(fabric, calls, depth).await;
-        let real = Threads::new(RANKS).run(&program).map_err(|error| TestCaseError::fail(error.to_string()))?;
+        let options = options.depth(depth);
+        let program = async |fabric: Fabric| run(fabric, calls, options).await;
+        let real = Threads::new(RANKS).shared_address_space(true).run(&program).map_err(|error| TestCaseError::fail(error.to_string()))?;
         prop_assert_eq!(&real, &oracle.memory, "on threads: {:#?}", calls);
-        let job = Job::new(&Platform::fx100(), RANKS).seed(seed).jitter(Duration::from_micros(30)).shuffle_ties(true);
+        let job = Job::new(&machine(), RANKS).seed(seed).jitter(Duration::from_micros(30)).shuffle_ties(true);
         let simulated = job.run(&program).map_err(|error| TestCaseError::fail(error.to_string()))?;
         prop_assert_eq!(&simulated.outs, &oracle.memory, "in virtual time: {:#?}", calls);
     }

@@ -1,13 +1,18 @@
 //! The command queue and its helper.
 
-use crate::bed::{everywhere, in_virtual_time};
-use acp::{Acp, AcpError, Atomics, EntryState, GlobalAddress, Handle, Mode, Options, Order, Threads};
-use rdma_fabric::{Amo, Fabric, ProgramResult, Rank};
+use crate::bed::{everywhere, in_virtual_time, starters};
+use acp::{Acp, AcpError, Atomics, EntryState, Handle, Mode, Options, Order, Threads};
+use rdma_fabric::{Amo, Fabric, ProgramResult};
 
-/// All ways to use the queue that make a difference to its user.
+/// All ways to have operations carried out that make a difference to their user.
 fn ways() -> Vec<Options> {
-    let queue = Options::default().mode(Mode::CommandQueue).depth(64);
+    let direct = Options::default();
+    let [queue, split] = [Mode::CommandQueue, Mode::Split].map(|mode| direct.mode(mode).depth(64));
     vec![
+        direct,
+        direct.serving_helper(true),
+        split,
+        split.threads(Threads::Many).bypass(true).atomics(Atomics::LocalByCpu),
         queue,
         queue.threads(Threads::Many),
         queue.bypass(true),
@@ -15,10 +20,6 @@ fn ways() -> Vec<Options> {
         queue.atomics(Atomics::LocalByCpu),
         queue.depth(2),
     ]
-}
-
-fn starters(acp: &Acp) -> acp::Result<Vec<GlobalAddress>> {
-    (0..acp.ranks() as u32).map(|rank| acp.starter(Rank::new(rank))).collect()
 }
 
 /// The paper's figure 3.
@@ -110,6 +111,30 @@ fn commands_go_through_their_states() {
         acp.finalize().await?;
         Ok(())
     });
+}
+
+/// The helper ends what the program has begun.
+#[test]
+fn a_copy_past_the_queue_is_completed() {
+    for mode in [Mode::CommandQueue, Mode::Split] {
+        everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
+            let acp = Acp::init_with(&fabric, Options::default().mode(mode).bypass(true)).await?;
+            let (at, me) = (starters(&acp)?, acp.rank().index());
+            for bytes in [8, 4096] {
+                acp.write(at[me], &vec![me as u64 + 1; bytes / 8]).await?;
+                let copied = acp.copy(at[1 - me].offset_by(4096)?, at[me], bytes, Order::None).await?;
+                acp.complete(copied).await?;
+                // Nothing else tells the peer that the bytes are visible.
+                acp.sync().await?;
+                let mut seen = vec![0; bytes / 8];
+                acp.read(at[me].offset_by(4096)?, &mut seen).await?;
+                assert_eq!(seen, vec![2 - me as u64; bytes / 8]);
+                acp.sync().await?;
+            }
+            acp.finalize().await?;
+            Ok(())
+        });
+    }
 }
 
 #[test]

@@ -37,6 +37,7 @@ pub(crate) fn launch(ranks: usize, asked: &str) -> Vec<Outcome> {
     let binary = env::current_exe().expect("the running test has a path");
     let args = ["--exact", "job::is_a_rank", "--quiet", "--nocapture", "--test-threads=1"];
     let launcher = Launcher::new(ranks).segment_bytes(1 << 20).grace(GRACE).discard_stdout(true);
+    let launcher = launcher.shared_address_space(true);
     let launcher = launcher.command(binary, args).env(ASKED, format!("{} {asked}", directory.display()));
     if let Err(error) = launcher.run() {
         panic!("{asked}: {error}");

@@ -6,10 +6,16 @@ use super::{
     neighbour, world_and_region,
 };
 use crate::{Loss, ensure, ensure_eq};
+use core::{
+    future::{Future, ready},
+    task::{Context, Poll, Waker},
+};
 use rdma_fabric::{
     Deps, Fabric, FabricError, Group, ProgramResult, Rank, Region,
     control_queue::{Command, Inline, Posting, QueueId, QueueMode, QueueSpec, Stadd},
+    join::{join, join_all},
     op::Put,
+    provider::Boxed,
 };
 use std::{sync::Arc, time::Duration};
 
@@ -101,6 +107,60 @@ pub(super) async fn helpers_compute_beside_the_program(fabric: Fabric) -> Progra
     let took = Duration::from_nanos(fabric.load(&region.word::<u64>(&fabric, 8)?)? / 1000);
     ensure!((took >= LONG) == virtual_time, "H2: the helper computed for {took:?}");
     ensure!(fabric.now() < begin + LONG + LONG / 2, "H2: program and helper computed one after the other");
+    Ok(world.barrier().await?)
+}
+
+/// What the program has begun, and its helper ends.
+type Begun = Boxed<'static, ProgramResult<u64>>;
+
+pub(super) async fn futures_are_handed_on(fabric: Fabric) -> ProgramResult<()> {
+    const LATER: Duration = Duration::from_micros(50);
+    let (mut world, region) = world_and_region(&fabric, 128).await?;
+    let (region, next) = (Arc::new(region), Rank::new((fabric.rank().number() + 1) % fabric.ranks() as u32));
+    let word = |offset| fabric.remote_word::<u64>(region.at(next, offset));
+    let (put, one, two, added) = (fabric.remote_span::<u64>(region.at(next, 0), 4)?, word(40)?, word(48)?, word(56)?);
+    let [f, g, h, i, j] = [(); 5].map(|()| fabric.clone());
+    let asleep = fabric.now() + LATER;
+    let begun: [Begun; 5] = [
+        Box::pin(async move {
+            let posted = f.post(Put { to: &put, from: vec![1u64, 2, 3, 4], notice: None }).await?;
+            let (posted, flushed) = join(posted, f.flush(put.rank())).await;
+            posted.and(flushed)?;
+            Ok(f.get(&put, vec![0; 4]).await?.into_iter().sum())
+        }),
+        Box::pin(async move {
+            let posted = g.post(Put { to: &one.as_span(), from: vec![7u64], notice: None }).await?;
+            let (posted, flushed) = join(posted, g.flush_all()).await;
+            posted.and(flushed)?;
+            Ok(g.get_word(&one).await?)
+        }),
+        Box::pin(async move { Ok(h.get_word(&two).await?) }),
+        Box::pin(async move { Ok(i.fetch_add(&added, 3).await?) }),
+        Box::pin(async move {
+            j.sleep_until(asleep).await;
+            Ok(u64::from(j.now() >= asleep))
+        }),
+    ];
+    // Each is polled once, by a task that nobody wakes.
+    let begun = begun.map(|mut future| match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(end) => Box::pin(ready(end)),
+        Poll::Pending => future,
+    });
+    let shared = Arc::clone(&region);
+    let ending = move |fabric: Fabric| async move {
+        let mut ends = [0; 5];
+        for (end, future) in ends.iter_mut().zip(join_all(begun).await) {
+            *end = future?;
+        }
+        ensure_eq!(ends, [10, 7, 0, 0, 1], "H7: what the helper got");
+        Ok(fabric.store(&shared.word::<u64>(&fabric, 64)?, 1)?)
+    };
+    fabric.helper("ends what was begun", |fabric| unless_lost(ending(fabric)))?;
+    until(&fabric, "H7: the helper's end", &region, 64, 1).await?;
+    world.barrier().await?;
+    let mut seen = [0; 8];
+    fabric.read(&region.span(&fabric, 0, 8)?, &mut seen)?;
+    ensure_eq!(seen, [1u64, 2, 3, 4, 0, 7, 0, 3], "H7: what the neighbour began");
     Ok(world.barrier().await?)
 }
 

@@ -176,6 +176,7 @@ macro_rules! __every_case {
             optional helpers::queues_of_helpers("H4", [2]);
             optional helpers::helpers_end_with_their_rank("H5", [2, 3]);
             losing helpers::a_failed_helper_is_the_ranks_loss("H6", [2, 3]);
+            optional helpers::futures_are_handed_on("H7", [1, 2, 3], wraps operations);
             plain triggered::puts_leave_in_whichever_wait("P1 P2 P3", [2, 3], wraps waits);
             plain triggered::who_waits_is_woken_by_who_arms("P1", [2]);
             plain triggered::dropped_calls_put_nothing_twice("P3", [2, 3]);

@@ -7,7 +7,7 @@ use crate::{
     simulate::{BEGIN, JobRecord, Runner, Setting, Shape},
     workloads::{Disturbance, Done, Together, disturbed_adds},
 };
-use acp::Options;
+use acp::{Mode, Options};
 use rdma_fabric::Time;
 use std::fmt;
 use tofu2_sim::virt::Platform;
@@ -19,8 +19,13 @@ pub enum Load {
     Queue,
     /// The helper for the copies; the program posts its adds past it (condition 8).
     Bypass,
+    /// The paper's proposal: a helper for the adds, and one for the copies. What if queues shared
+    /// their rank's address space.
+    Split,
     /// Ours: the program does both, copies while it waits for its adds.
     Direct,
+    /// Ours: the program does its adds, and a helper the copies.
+    Serving,
     /// What if the network copied between two other ranks: nobody at the destination serves. What is
     /// lost then, copies would take of any library's adds.
     Network,
@@ -28,14 +33,16 @@ pub enum Load {
 
 impl Load {
     /// All of them.
-    pub const ALL: [Load; 4] = [Load::Queue, Load::Bypass, Load::Direct, Load::Network];
+    pub const ALL: [Load; 6] = [Load::Queue, Load::Bypass, Load::Split, Load::Direct, Load::Serving, Load::Network];
 
     /// Returns the name in tables.
     pub const fn name(self) -> &'static str {
         match self {
             Load::Queue => "one helper (4)",
             Load::Bypass => "helper, bypass (8)",
+            Load::Split => "two helpers (4, split)",
             Load::Direct => "no helper (ours)",
+            Load::Serving => "helper only serves (ours)",
             Load::Network => "no helper, copies by hardware",
         }
     }
@@ -44,7 +51,9 @@ impl Load {
         match self {
             Load::Queue => Condition::TABLE[3].options(),
             Load::Bypass => Condition::TABLE[7].options(),
+            Load::Split => Condition::TABLE[3].options().mode(Mode::Split),
             Load::Direct | Load::Network => Options::default().prepared(true),
+            Load::Serving => Options::default().prepared(true).serving_helper(true),
         }
     }
 
@@ -52,6 +61,7 @@ impl Load {
         let same = || platform.clone();
         match self {
             Load::Network => same().with("third_party_copy", 1).unwrap_or_else(|_| same()),
+            Load::Split => same().with("shared_tags", 1).unwrap_or_else(|_| same()),
             _ => same(),
         }
     }

@@ -83,9 +83,17 @@ pub enum How {
     /// What if: local atomics by the CPU, remote ones by hardware (section 5 proposes it), otherwise
     /// condition 4.
     LocalByCpu,
-    /// What if: hardware keeps the commands' order (section 4), so that a command costs its
-    /// helper nothing; what others delegate is left to the helper. Otherwise condition 4.
+    /// What if: control queues share their rank's address space, so that delegation has a helper and
+    /// a queue of its own (section 4). Otherwise condition 4.
+    Split,
+    /// What if: the same, and hardware keeps the commands' order (section 4), so that a command
+    /// costs its helper nothing.
     OrderInHardware,
+    /// [`How::Split`] where atomics are delegated, otherwise condition 1.
+    SplitDelegated,
+    /// [`How::OrderInHardware`] where atomics are delegated: hardware would have to wait for
+    /// replies that software posts.
+    OrderInHardwareDelegated,
     /// Ours: no helper, each call does what it can.
     Direct,
     /// Ours, and prepared descriptors.
@@ -94,8 +102,16 @@ pub enum How {
 
 impl How {
     /// What nobody has published.
-    pub const WHAT_IF: [How; 5] =
-        [How::BypassOneThread, How::LocalByCpu, How::OrderInHardware, How::Direct, How::DirectPrepared];
+    pub const WHAT_IF: [How; 8] = [
+        How::BypassOneThread,
+        How::LocalByCpu,
+        How::Split,
+        How::OrderInHardware,
+        How::SplitDelegated,
+        How::OrderInHardwareDelegated,
+        How::Direct,
+        How::DirectPrepared,
+    ];
 
     /// Returns the name in tables.
     pub fn name(self) -> String {
@@ -106,7 +122,10 @@ impl How {
             How::OverMpi => format!("{condition_4}, over extended RDMA"),
             How::BypassOneThread => format!("{condition_4} by"),
             How::LocalByCpu => format!("{condition_4}, local ones by the CPU"),
+            How::Split => format!("{condition_4}, two helpers"),
             How::OrderInHardware => format!("{condition_4}, order in hardware"),
+            How::SplitDelegated => "delegated, two helpers".to_owned(),
+            How::OrderInHardwareDelegated => "delegated, order in hardware".to_owned(),
             How::Direct => "hw, no helper (ours)".to_owned(),
             How::DirectPrepared => "hw desc, no helper (ours)".to_owned(),
         }
@@ -118,7 +137,9 @@ impl How {
         Some(match self {
             How::Table(condition) => condition.options(),
             How::Mpi => return None,
-            How::OverMpi | How::OrderInHardware => condition_4.options(),
+            How::OverMpi => condition_4.options(),
+            How::Split | How::OrderInHardware => condition_4.options().mode(Mode::Split),
+            How::SplitDelegated | How::OrderInHardwareDelegated => Condition::TABLE[0].options().mode(Mode::Split),
             How::BypassOneThread => Condition { bypass: true, ..condition_4 }.options(),
             How::LocalByCpu => condition_4.options().atomics(Atomics::LocalByCpu),
             How::Direct => Options::default(),
@@ -127,11 +148,14 @@ impl How {
     }
 
     /// Returns the machine, made from the paper's.
-    fn on(self, platform: &Platform) -> Platform {
+    pub fn on(self, platform: &Platform) -> Platform {
         let set = |name, value| platform.clone().with(name, value);
         let changed = match self {
             How::OverMpi => set("software.acp.network", platform.value("software.fjmpi").unwrap_or(0)),
-            How::OrderInHardware => set("software.acp.thread", 0),
+            How::Split | How::SplitDelegated => set("shared_tags", 1),
+            How::OrderInHardware | How::OrderInHardwareDelegated => {
+                set("shared_tags", 1).and_then(|shared| shared.with("software.acp.thread", 0))
+            }
             _ => return platform.clone(),
         };
         // A machine without these layers has nothing to change.

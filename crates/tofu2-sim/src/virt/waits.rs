@@ -25,18 +25,34 @@ impl Me {
     pub(super) fn poll_wait(&self, slot: &mut Slot, goal: Goal<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
         let lane = self.lane();
         let mut core = self.world.core();
-        let Slot([first, second, ..]) = slot;
+        // A wait that another lane has begun registers this one's wake-up, too.
+        let Slot([first, second, begun_by, polled_by]) = slot;
+        let this = u64::from(lane) + 1;
+        let moved = *polled_by != this;
         let stands = match goal {
             Goal::Word(word, deps) => self.watch(&mut core, lane, first, Watched::Word(loc(word)), deps),
             Goal::Notice(deps) => self.watch(&mut core, lane, first, Watched::Notice, deps),
-            Goal::Room(target) => room(&mut core, lane, first, second, target),
-            Goal::Flush(target) => flush(&mut core, lane, first, target),
-            Goal::Until(at) => sleep(&mut core, lane, first, at),
-            Goal::Busy(lasts) => busy(&mut core, lane, first, |_| picos(lasts), cx),
-            Goal::Charge(layer) => busy(&mut core, lane, first, |core| core.machine.timing.software(layer), cx),
+            Goal::Room(target) => {
+                if moved && let Some(before) = begun_by.checked_sub(1) {
+                    leave_lines(&mut core, before as u32, [mem::take(first), mem::take(second)], target);
+                }
+                *begun_by = 0;
+                room(&mut core, lane, first, second, target)
+            }
+            Goal::Flush(target) => {
+                let poster = begun_by.checked_sub(1).map_or(lane, |poster| poster as u32);
+                flush(&mut core, [poster, lane], moved, first, target)
+            }
+            Goal::Until(at) => sleep(&mut core, lane, moved, at),
+            Goal::Busy(lasts) => busy(&mut core, lane, moved, first, |_| picos(lasts), cx),
+            Goal::Charge(layer) => busy(&mut core, lane, moved, first, |core| core.machine.timing.software(layer), cx),
         };
         drop(core);
         if stands.is_pending() {
+            *polled_by = this;
+            if *begun_by == 0 {
+                *begun_by = this;
+            }
             self.world.listen(lane, cx);
         }
         stands
@@ -44,14 +60,12 @@ impl Me {
 
     /// Ends a wait that has left something in its slot.
     pub(super) fn end_wait(&self, slot: &mut Slot, goal: Goal<'_>) {
-        let Slot([first, second, ..]) = slot;
+        let Slot([first, second, begun_by, _]) = slot;
         match goal {
             Goal::Word(..) | Goal::Notice(_) => self.unwatch(&mut self.world.core(), first),
             Goal::Room(target) => {
-                let lane = self.lane();
-                let mut core = self.world.core();
-                let depth = core.machine.timing.receive_queue;
-                core.ranks.leave_lines(lane, *first, *second, target.map(Rank::number), depth);
+                let lane = begun_by.checked_sub(1).map_or_else(|| self.lane(), |lane| lane as u32);
+                leave_lines(&mut self.world.core(), lane, [*first, *second], target);
             }
             Goal::Flush(_) | Goal::Until(_) | Goal::Busy(_) | Goal::Charge(_) => {}
         }
@@ -110,23 +124,24 @@ impl Me {
 
 // ----- waits for time ------------------------------------------------------------------------
 
-/// Waits until a time; never ends if that is the end of time. `set` records that the rank will
-/// be woken.
-fn sleep(core: &mut Core, lane: u32, set: &mut u64, at: Time) -> Poll<Result<()>> {
+/// Waits until a time; never ends if that is the end of time. `new` says that this lane has not
+/// asked to be woken.
+fn sleep(core: &mut Core, lane: u32, new: bool, at: Time) -> Poll<Result<()>> {
     if core.now_of(lane) >= at.as_picos() {
         return Poll::Ready(Ok(()));
     }
-    if mem::replace(set, 1) == 0 {
+    if new {
         core.clock.wake_at(lane, at.as_picos());
     }
     Poll::Pending
 }
 
 /// Keeps the CPU busy for `picos` picoseconds from the first poll; `end` records when that is
-/// over.
+/// over. `new` says that this lane has not asked to be woken then.
 fn busy(
     core: &mut Core,
     lane: u32,
+    new: bool,
     end: &mut u64,
     picos: impl FnOnce(&Core) -> u64,
     cx: &Context<'_>,
@@ -148,6 +163,8 @@ fn busy(
             }
             core.clock.wake_at(lane, *end);
         }
+    } else if new && *end != u64::MAX {
+        core.clock.wake_at(lane, *end);
     }
     if *end == u64::MAX {
         // The rank asks for another turn and is ended instead.
@@ -158,9 +175,15 @@ fn busy(
     Poll::Pending
 }
 
-/// Waits until all puts to a target, or all puts, are visible and the rank knows it. `set`
-/// records when it will be woken.
-fn flush(core: &mut Core, lane: u32, set: &mut u64, target: Option<Rank>) -> Poll<Result<()>> {
+/// Waits until all of a poster's puts to a target, or all, are visible and the poster knows it. `set`
+/// records when the waiting lane will be woken; `new` says that it has not asked to be.
+fn flush(
+    core: &mut Core,
+    [poster, lane]: [u32; 2],
+    new: bool,
+    set: &mut u64,
+    target: Option<Rank>,
+) -> Poll<Result<()>> {
     if let Some(rank) = target {
         match core.ranks.status_of(rank.number()) {
             None => return Poll::Ready(Err(FabricError::NoSuchRank { rank, ranks: core.ranks.len() })),
@@ -168,9 +191,9 @@ fn flush(core: &mut Core, lane: u32, set: &mut u64, target: Option<Rank>) -> Pol
             Some(_) => {}
         }
     }
-    match core.ranks.flush(lane, target.map(Rank::number), core.clock.now()) {
+    match core.ranks.flush([poster, lane], target.map(Rank::number), core.clock.now()) {
         FlushState::Over(result) => return Poll::Ready(result),
-        FlushState::KnownAt(time) if *set != time => {
+        FlushState::KnownAt(time) if new || *set != time => {
             *set = time;
             core.clock.wake_at(lane, time);
         }
@@ -203,6 +226,12 @@ fn room(core: &mut Core, lane: u32, own: &mut u64, theirs: &mut u64, target: Opt
     }
     let has_room = core.ranks.await_own_room(lane, core.machine.timing.transmit_queue, own);
     if has_room { Poll::Ready(Ok(())) } else { Poll::Pending }
+}
+
+/// Takes a lane's wait for room out of the lines.
+fn leave_lines(core: &mut Core, lane: u32, [own, theirs]: [u64; 2], target: Option<Rank>) {
+    let depth = core.machine.timing.receive_queue;
+    core.ranks.leave_lines(lane, own, theirs, target.map(Rank::number), depth);
 }
 
 fn picos(lasts: Duration) -> u64 {

@@ -24,7 +24,9 @@ pub(in super::super) fn load_colour(load: Load) -> RGBColor {
     match load {
         Load::Queue => OURS,
         Load::Bypass => WAIT,
+        Load::Split => RGBColor(0x7a, 0x4f, 0xa3),
         Load::Direct => MRC,
+        Load::Serving => RGBColor(0xd9, 0x9a, 0x1e),
         Load::Network => NULL,
     }
 }
@@ -98,6 +100,7 @@ pub(in super::super) fn adds_what_if(runs: &AcpRuns) -> Result<String, ReproErro
         (How::Table(Condition::TABLE[3]), "condition 4"),
         (How::BypassOneThread, "4, bypass"),
         (How::LocalByCpu, "4, local by CPU"),
+        (How::Split, "4, two helpers"),
         (How::OrderInHardware, "4, hw order"),
         (How::DirectPrepared, "no helper (ours)"),
         (How::Mpi, "extended RDMA"),

@@ -185,10 +185,20 @@ impl Core {
             let notice = Notice { from, data, region: target.key(), end };
             self.ranks.leave_notice(target.rank, live.then_some(notice), self.machine.timing.receive_queue);
         }
-        for time in self.ranks.put_arrived(poster, target.rank, known_at, error).into_iter().flatten() {
-            self.clock.wake_at(poster, time);
-        }
+        self.flushes_end(poster, target.rank, known_at, error);
         self.ranks.release(poster);
+    }
+
+    /// A put has taken effect, or failed, at its target, which its poster can know at `known_at`.
+    fn flushes_end(&mut self, poster: u32, target: u32, known_at: u64, error: Option<FabricError>) {
+        for (time, others) in self.ranks.put_arrived(poster, target, known_at, error).into_iter().flatten() {
+            self.clock.wake_at(poster, time);
+            if others {
+                let rank = self.ranks.rank_of(poster);
+                self.clock.wake_at(rank, time);
+                self.ranks.helpers_of(rank).iter().for_each(|&lane| self.clock.wake_at(lane, time));
+            }
+        }
     }
 
     /// Handles a `Half` event: the first half of a put's bytes become visible.
@@ -237,9 +247,7 @@ impl Core {
             let error = self.unusable(&source);
             self.fail(slot, error);
             let answer = self.answer_time(slot);
-            for time in self.ranks.put_arrived(poster, to.rank, answer, None).into_iter().flatten() {
-                self.clock.wake_at(poster, time);
-            }
+            self.flushes_end(poster, to.rank, answer, None);
             return self.clock.push(answer, EventKind::Complete, slot);
         }
         let mut put = Op::new(Opcode::Put, poster, to);

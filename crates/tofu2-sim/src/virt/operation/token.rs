@@ -87,7 +87,8 @@ impl Me {
                     core.forget(*token);
                     return Poll::Ready(Ok(0));
                 }
-                if core.sets_timer(token) {
+                // A timer is of the lane that has set it, and the token may have been handed on.
+                if core.sets_timer(token) || !core.ranks.helpers_of(core.ranks.rank_of(lane)).is_empty() {
                     core.clock.wake_at(lane, time);
                 }
             }

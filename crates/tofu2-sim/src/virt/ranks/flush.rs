@@ -17,9 +17,23 @@ struct Tally {
     pending: u32,
     /// When the poster knows that all other puts are visible, in picoseconds.
     known_at: u64,
-    /// Whether a flush waits for the last one.
-    waiting: bool,
+    /// Who waits for the last one in a flush.
+    waiting: Waiting,
 }
+
+/// Who waits in flushes of a poster's puts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Waiting {
+    #[default]
+    Nobody,
+    Poster,
+    /// Another lane of its rank, to which a flush was handed on.
+    Others,
+}
+
+/// When to wake flushes of a poster's puts, in picoseconds, and whether in other lanes of its rank,
+/// too.
+pub(crate) type Wake = (u64, bool);
 
 #[derive(Debug)]
 struct Target {
@@ -43,15 +57,19 @@ pub(crate) enum FlushState {
 impl Tally {
     /// Counts a put as visible, which the poster can know at `known_at`. Returns when to wake a
     /// flush.
-    fn arrived(&mut self, known_at: u64) -> Option<u64> {
+    fn arrived(&mut self, known_at: u64) -> Option<Wake> {
         self.pending = self.pending.saturating_sub(1);
         self.known_at = self.known_at.max(known_at);
-        (self.pending == 0 && core::mem::take(&mut self.waiting)).then_some(self.known_at)
+        if self.pending > 0 {
+            return None;
+        }
+        let waiting = core::mem::take(&mut self.waiting);
+        (waiting > Waiting::Nobody).then_some((self.known_at, waiting == Waiting::Others))
     }
 
-    fn flush(&mut self, now: u64) -> FlushState {
+    fn flush(&mut self, who: Waiting, now: u64) -> FlushState {
         if self.pending > 0 {
-            self.waiting = true;
+            self.waiting = self.waiting.max(who);
             FlushState::Pending
         } else if now < self.known_at {
             FlushState::KnownAt(self.known_at)
@@ -81,7 +99,7 @@ impl Unflushed {
 
     /// Records that a put has taken effect, or failed, at its target. Returns the times at which to
     /// wake flushes.
-    fn arrived(&mut self, target: u32, known_at: u64, error: Option<FabricError>) -> [Option<u64>; 2] {
+    fn arrived(&mut self, target: u32, known_at: u64, error: Option<FabricError>) -> [Option<Wake>; 2] {
         let one = match self.targets.binary_search_by_key(&target, |t| t.rank) {
             Ok(at) => {
                 let target = &mut self.targets[at];
@@ -97,11 +115,11 @@ impl Unflushed {
 
     /// Returns the state of a flush of the puts to one target, or to all. Takes the errors when the
     /// flush is over.
-    fn flush(&mut self, target: Option<u32>, now: u64) -> FlushState {
+    fn flush(&mut self, target: Option<u32>, who: Waiting, now: u64) -> FlushState {
         let state = match target {
-            None => self.all.flush(now),
+            None => self.all.flush(who, now),
             Some(target) => match self.targets.binary_search_by_key(&target, |t| t.rank) {
-                Ok(at) => self.targets[at].tally.flush(now),
+                Ok(at) => self.targets[at].tally.flush(who, now),
                 Err(_) => FlushState::Over(Ok(())),
             },
         };
@@ -131,14 +149,16 @@ impl Ranks {
         target: u32,
         known_at: u64,
         error: Option<FabricError>,
-    ) -> [Option<u64>; 2] {
+    ) -> [Option<Wake>; 2] {
         let extra = self.at(rank).existing();
         extra.map_or([None; 2], |extra| extra.unflushed.arrived(target, known_at, error))
     }
 
-    /// Returns the state of a flush of the rank's puts to one target, or to all.
-    pub(crate) fn flush(&mut self, rank: u32, target: Option<u32>, now: u64) -> FlushState {
-        let extra = self.at(rank).existing();
-        extra.map_or(FlushState::Over(Ok(())), |extra| extra.unflushed.flush(target, now))
+    /// Returns the state of a flush of the puts by `poster` to one target, or to all, for which
+    /// `lane` waits.
+    pub(crate) fn flush(&mut self, [poster, lane]: [u32; 2], target: Option<u32>, now: u64) -> FlushState {
+        let who = if lane == poster { Waiting::Poster } else { Waiting::Others };
+        let extra = self.at(poster).existing();
+        extra.map_or(FlushState::Over(Ok(())), |extra| extra.unflushed.flush(target, who, now))
     }
 }

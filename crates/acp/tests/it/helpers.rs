@@ -1,0 +1,96 @@
+//! Helpers that serve other ranks: what they are for, and what they need.
+
+use crate::bed::{everywhere, in_virtual_time, starters};
+use acp::{Acp, AcpError, Atomics, Mode, Options, Order};
+use rdma_fabric::{
+    Fabric, FabricError, Group, ProgramResult, Rank,
+    control_queue::{QueueMode, QueueSpec},
+};
+use std::time::Duration;
+use tofu2_sim::shm;
+
+/// Rank 0 has copies carried out by rank 1, which computes for a millisecond; returns how long all
+/// of them take.
+fn copied_beside_a_computation(options: Options) -> Duration {
+    let outs = in_virtual_time(3, &async |fabric: Fabric| -> ProgramResult<Duration> {
+        let acp = Acp::init_with(&fabric, options).await?;
+        let (at, mut took) = (starters(&acp)?, Duration::ZERO);
+        match acp.rank().number() {
+            0 => {
+                let start = fabric.now();
+                for word in 0..10 {
+                    acp.copy(at[1].offset_by(8 * word)?, at[2], 8, Order::All).await?;
+                }
+                acp.complete_all().await?;
+                took = fabric.now() - start;
+            }
+            1 => fabric.compute(Duration::from_millis(10)).await,
+            _ => {}
+        }
+        acp.sync().await?;
+        acp.finalize().await?;
+        Ok(took)
+    });
+    outs[0]
+}
+
+#[test]
+fn a_rank_that_computes_is_served_for_by_its_helper() {
+    let direct = Options::default();
+    assert!(copied_beside_a_computation(direct) > Duration::from_millis(9), "nobody serves while rank 1 computes");
+    for options in [direct.serving_helper(true), direct.mode(Mode::CommandQueue), direct.mode(Mode::Split)] {
+        let took = copied_beside_a_computation(options);
+        assert!(took < Duration::from_millis(3), "{options:?}: {took:?}");
+    }
+}
+
+#[test]
+fn two_helpers_need_a_shared_address_space() {
+    let ran = shm::Threads::new(2).run(&async |fabric: Fabric| -> ProgramResult<bool> {
+        let refused = Acp::init_with(&fabric, Options::default().mode(Mode::Split)).await.err();
+        assert_eq!(refused, Some(AcpError::SeparateAddressSpaces { rank: fabric.rank() }));
+        // Nothing is left behind that another mode would meet.
+        Acp::init(&fabric).await?.finalize().await?;
+        Ok(true)
+    });
+    assert_eq!(ran.expect("a job that ends"), [true; 2]);
+}
+
+/// A node has 48 control queues; each rank uses two, and gives them back.
+#[test]
+fn control_queues_come_back() {
+    everywhere(6, &async |fabric: Fabric| -> ProgramResult<()> {
+        let free = fabric.queue_limits().free;
+        for _ in 0..12 {
+            let options = Options::default().mode(Mode::Split).atomics(Atomics::Delegated);
+            let acp = Acp::init_with(&fabric, options).await?;
+            let (at, me) = (starters(&acp)?, acp.rank().index());
+            let handle = acp.copy(at[(me + 1) % 6], at[(me + 2) % 6], 8, Order::None).await?;
+            acp.complete(handle).await?;
+            acp.reset(Rank::new((me as u32 + 1) % 6)).await?;
+            let handle = acp.copy(at[(me + 1) % 6], at[(me + 3) % 6], 8, Order::None).await?;
+            acp.complete(handle).await?;
+            acp.finalize().await?;
+        }
+        Group::world(&fabric).await?.barrier().await?;
+        assert_eq!(fabric.queue_limits().free, free);
+        Ok(())
+    });
+}
+
+/// Every rank takes queues until there are none left for the helpers.
+#[test]
+fn a_helper_without_a_control_queue_is_an_error_of_the_beginning() {
+    everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
+        let mut taken = Vec::new();
+        while let Ok(queue) = fabric.open_queue(QueueSpec::new(QueueMode::Exclusive).depth(16)) {
+            taken.push(queue);
+        }
+        Group::world(&fabric).await?.barrier().await?;
+        let options = Options::default().mode(Mode::Split).atomics(Atomics::Delegated);
+        let refused = Acp::init_with(&fabric, options).await;
+        let refused = refused.map(drop).expect_err("there is no queue");
+        assert!(matches!(refused, AcpError::Fabric(FabricError::Queue(_))), "{refused}");
+        Ok(())
+    });
+}
