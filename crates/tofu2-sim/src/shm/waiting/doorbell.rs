@@ -11,6 +11,7 @@
 //! W2  heavy barrier                   P3  look at bit 0; if set, at the watch; if that is
 //! W3  look at the memory again            what was written: count a ring, clear bit 0, wake
 //! W4  park while the word is as remembered
+//! W5  if nobody else is between W0 and W5, clear bit 0
 //! ```
 //! This is the store-buffer race: P1/P3 against W0, W1/W3. It is lost only if P3 misses W0 or W1
 //! *and* W3 misses P1. A barrier on both sides forbids that; because posting is much more frequent
@@ -23,10 +24,10 @@
 //! words damaged by others. A waiter that wakes looks again, so the bound costs time and never
 //! correctness.
 //!
-//! W5: the last waiter that leaves clears bit 0, lest every later write to the segment look at the
-//! watch; as long as another thread of the rank may be parked on the same bell, it stays set. A poster
-//! that saw it may then ring once for nothing, or, if it loses that race, not at all: who prepares
-//! afterwards looks at the memory again. While several are parked, the watch is [`Watch::Any`].
+//! Bit 0 stays set as long as another thread of the rank may be parked on the same bell; the last one
+//! clears it, lest every later write to the segment look at the watch. A poster that has seen it set
+//! may then ring for nothing, or not at all: who prepares afterwards looks at the memory again. While
+//! several are parked, the watch is [`Watch::Any`].
 
 use core::{
     sync::atomic::{
