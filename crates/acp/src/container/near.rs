@@ -187,6 +187,16 @@ impl Near<'_> {
         }
         Some(())
     }
+
+    #[inline(always)]
+    fn get_words<const N: usize>(&self, base: GlobalAddress, offset: u64) -> Option<[u64; N]> {
+        self.acp.fabric().get_words_at(self.heap, self.offset(base, offset)?)
+    }
+
+    #[inline(always)]
+    fn set_words<const N: usize>(&self, base: GlobalAddress, offset: u64, words: [u64; N]) -> Option<()> {
+        self.acp.fabric().put_words_at(self.heap, self.offset(base, offset)?, words)
+    }
 }
 
 /// Says that a call on a [`Near`] heap is not possible, or that it fails. Nobody hears why: all of it
@@ -231,8 +241,7 @@ impl Memory for Near<'_> {
         base: GlobalAddress,
         offset: u64,
     ) -> impl Future<Output = Result<[u64; N], Missed>> + Send {
-        let at = self.offset(base, offset);
-        ready(at.and_then(|at| self.acp.fabric().get_words_at(self.heap, at)).ok_or(Missed))
+        ready(self.get_words(base, offset).ok_or(Missed))
     }
 
     #[inline(always)]
@@ -242,8 +251,7 @@ impl Memory for Near<'_> {
         offset: u64,
         words: [u64; N],
     ) -> impl Future<Output = Result<(), Missed>> + Send {
-        let at = self.offset(base, offset);
-        ready(at.and_then(|at| self.acp.fabric().put_words_at(self.heap, at, words)).ok_or(Missed))
+        ready(self.set_words(base, offset, words).ok_or(Missed))
     }
 
     #[inline(always)]
