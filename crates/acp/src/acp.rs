@@ -145,7 +145,7 @@ impl Acp {
 
     async fn begin_anew(&self, world: &mut Group, rank: Rank) -> Result<()> {
         let fabric = self.fabric();
-        let numbers = self.while_serving(world.allgather(rank.number())).await?;
+        let numbers = self.while_serving(world.allgather(rank.number())).await.map_err(|error| self.named(error))?;
         let mut places = vec![None; numbers.len()];
         for (place, number) in numbers.iter().enumerate() {
             if let Some(entry) = places.get_mut(*number as usize) {
@@ -176,7 +176,7 @@ impl Acp {
         }
         drop(before);
         self.inner.me.store(rank.number(), Relaxed);
-        Ok(world.barrier().await?)
+        world.barrier().await.map_err(|error| self.named(error))
     }
 
     /// Waits until all ranks have called it. Says nothing of operations: complete them first.
@@ -189,7 +189,7 @@ impl Acp {
             let mut world = self.take_world("a sync")?;
             let met = self.while_serving(world.barrier()).await;
             self.give_world(world);
-            Ok(met?)
+            met.map_err(|error| self.named(error))
         });
         met
     }
@@ -199,7 +199,7 @@ impl Acp {
         let mut world = self.take_world(what)?;
         let gathered = self.while_serving(world.allgather(value)).await;
         self.give_world(world);
-        Ok(gathered?)
+        gathered.map_err(|error| self.named(error))
     }
 
     fn take_world(&self, what: &'static str) -> Result<Group> {

@@ -10,7 +10,9 @@ pub type Result<T, E = AcpError> = core::result::Result<T, E>;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AcpError {
-    /// The fabric failed underneath. A lost rank is reported here as [`FabricError::PeerLost`].
+    /// The fabric failed underneath. A lost rank is reported here as [`FabricError::PeerLost`], by the
+    /// number that it has here; all others name the fabric's ranks, which a
+    /// [reset](crate::Acp::reset) does not change.
     #[error(transparent)]
     Fabric(#[from] FabricError),
     /// The address names a rank that the job does not have.

@@ -7,7 +7,7 @@ use crate::{
     starter::Entry,
     state::State,
 };
-use core::{any::TypeId, fmt, future::Future};
+use core::{any::TypeId, future::Future};
 use rdma_fabric::{FabricError, OwnedMemory, Pod, Region, Uses, provider::Boxed};
 
 /// A region that this rank has registered: the address translation key of the C interface.
@@ -27,26 +27,7 @@ impl Key {
 }
 
 /// A registration that did not happen. The memory comes back.
-pub struct RegisterError<T> {
-    /// The reason.
-    pub error: AcpError,
-    /// The memory that was to be registered.
-    pub memory: Vec<T>,
-}
-
-impl<T> fmt::Debug for RegisterError<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "RegisterError({:?}, {} elements)", self.error, self.memory.len())
-    }
-}
-
-impl<T> fmt::Display for RegisterError<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.error.fmt(f)
-    }
-}
-
-impl<T> core::error::Error for RegisterError<T> {}
+pub type RegisterError<T> = rdma_fabric::RegisterError<T, AcpError>;
 
 impl<T> From<RegisterError<T>> for AcpError {
     /// Drops the memory.

@@ -120,7 +120,9 @@ impl<'a> Call<'a> for Copy<'a> {
             return None;
         }
         self.acp.fabric().copy_at(to, from, self.bytes)?;
-        Some(engine.count_over(true))
+        let handle = engine.count_over(true);
+        state.serve_now();
+        Some(handle)
     }
 
     fn later(self) -> Boxed<'a, Result<Handle>> {
@@ -160,6 +162,7 @@ impl<'a, W: AtomicWord> Call<'a> for Atomic<'a, W> {
         if engine.is_settled() {
             self.acp.settle(handle.0);
         }
+        state.serve_now();
         Some(handle)
     }
 

@@ -82,11 +82,15 @@ pub struct Options {
     pub prepared: bool,
     /// Who carries out atomics.
     pub atomics: Atomics,
+    /// Requests of other ranks that a rank holds before it looks at them, 1 to 64; whoever has one
+    /// more tries again until there is room. Where atomics are delegated, each rank has two places
+    /// of its own instead.
+    pub delegation_slots: usize,
 }
 
 impl Default for Options {
     /// 10 KiB of starter memory, a heap of 64 KiB, 1 KiB for channels, 64 regions, 4096 operations,
-    /// one thread, no helper.
+    /// 16 requests, one thread, no helper.
     fn default() -> Self {
         Options {
             starter_bytes: 10 << 10,
@@ -101,6 +105,7 @@ impl Default for Options {
             bypass: false,
             prepared: false,
             atomics: Atomics::Network,
+            delegation_slots: 16,
         }
     }
 }
@@ -117,7 +122,7 @@ macro_rules! setters {
 }
 
 impl Options {
-    setters!(starter_bytes: usize, heap_bytes: usize, channel_bytes: usize, regions: usize, depth: usize, threads: Threads, mode: Mode, serving_helper: bool, bypass: bool, prepared: bool, atomics: Atomics, channels: ChannelOptions);
+    setters!(starter_bytes: usize, heap_bytes: usize, channel_bytes: usize, regions: usize, depth: usize, threads: Threads, mode: Mode, serving_helper: bool, bypass: bool, prepared: bool, atomics: Atomics, channels: ChannelOptions, delegation_slots: usize);
 
     /// The most regions that programs can register.
     const MOST_REGIONS: usize = MAX_TAGS - Tag::FIRST_FREE as usize;
@@ -127,6 +132,9 @@ impl Options {
         match self {
             Options { regions, .. } if !(1..=Self::MOST_REGIONS).contains(&regions) => {
                 bad("regions", "1 to 253", regions)
+            }
+            Options { delegation_slots, .. } if !(1..=64).contains(&delegation_slots) => {
+                bad("delegation_slots", "1 to 64", delegation_slots)
             }
             Options { depth: 0, .. } => bad("depth", "at least 1", 0),
             Options { starter_bytes, .. } if starter_bytes > MOST => {

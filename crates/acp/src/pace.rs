@@ -3,30 +3,55 @@
 use core::time::Duration;
 use rdma_fabric::{Fabric, Time};
 
-/// Sleeps that double, from the time that the first attempt took up to 64 times as long.
+/// Sleeps that double, from the time that the first attempt took up to 64 times as long as the
+/// shortest attempt took. One that was held up, because ranks share a processor, so lengthens a
+/// single sleep.
 #[derive(Debug)]
 pub(crate) struct Pace {
+    /// When the attempt began.
     began: Time,
-    sleep: Option<Duration>,
-    longest: Duration,
+    shortest: Duration,
+    last: Option<Duration>,
 }
 
 impl Pace {
     pub(crate) fn new(fabric: &Fabric) -> Self {
-        Pace { began: fabric.now(), sleep: None, longest: Duration::ZERO }
+        Pace { began: fabric.now(), shortest: Duration::MAX, last: None }
     }
 
     /// Sleeps, after an attempt without success.
     pub(crate) async fn pause(&mut self, fabric: &Fabric) {
-        let sleep = match self.sleep {
-            Some(before) => (before * 2).min(self.longest),
-            None => {
-                let first = (fabric.now() - self.began).max(Duration::from_nanos(1));
-                self.longest = first * 64;
-                first
-            }
-        };
-        self.sleep = Some(sleep);
+        let sleep = self.next(fabric.now() - self.began);
         fabric.sleep(sleep).await;
+        self.began = fabric.now();
+    }
+
+    /// Returns how long to sleep after an attempt that took so long.
+    fn next(&mut self, took: Duration) -> Duration {
+        let took = took.max(Duration::from_nanos(1));
+        self.shortest = self.shortest.min(took);
+        let sleep = self.last.map_or(took, |last| last.saturating_mul(2)).min(self.shortest.saturating_mul(64));
+        self.last = Some(sleep);
+        sleep
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sleeps(took: impl Iterator<Item = u64>) -> Vec<u64> {
+        let mut pace = Pace { began: Time::ZERO, shortest: Duration::MAX, last: None };
+        took.map(|took| pace.next(Duration::from_micros(took)).as_micros() as u64).collect()
+    }
+
+    #[test]
+    fn sleeps_double_up_to_64_attempts() {
+        assert_eq!(sleeps([3; 9].into_iter()), [3, 6, 12, 24, 48, 96, 192, 192, 192]);
+    }
+
+    #[test]
+    fn an_attempt_that_was_held_up_lengthens_one_sleep() {
+        assert_eq!(sleeps([10_000, 1, 1, 10_000].into_iter()), [10_000, 64, 64, 64]);
     }
 }

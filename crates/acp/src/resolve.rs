@@ -31,6 +31,19 @@ impl Acp {
         self.try_with(|state| state.memory.word_at(address).map(|part| RemoteWord::clone(&part)))
     }
 
+    /// Gives a lost rank the number that it has here. Whatever leaves this crate, or is used by
+    /// channels and containers, has passed through this once.
+    #[cold]
+    pub(crate) fn named(&self, error: impl Into<AcpError>) -> AcpError {
+        let error = error.into();
+        self.with(|state| state.memory.named(error)).unwrap_or_else(|error| error)
+    }
+
+    /// Makes everything visible that this rank has put.
+    pub(crate) async fn flush_all(&self) -> Result<()> {
+        self.fabric().flush_all().await.map_err(|error| self.named(error))
+    }
+
     /// Does something that uses the memory at `addresses`. If one of their regions turns out to be
     /// gone, does it once more, in case another one has taken its place meanwhile.
     pub(crate) async fn retried<const N: usize, Out, Trial>(
@@ -43,11 +56,11 @@ impl Acp {
     {
         let first = attempt().await;
         if !first.as_ref().is_err_and(is_stale) {
-            return first;
+            return first.map_err(|error| self.named(error));
         }
         self.with(|state| addresses.iter().for_each(|address| state.memory.forget(address.id())))?;
         match attempt().await {
-            Err(error) => Err(self.with(|state| state.memory.name_stale(error, &addresses))?),
+            Err(error) => Err(self.named(self.with(|state| state.memory.name_stale(error, &addresses))?)),
             done => done,
         }
     }

@@ -8,7 +8,7 @@ use crate::{
     engine::Engine,
     queue::CommandQueue,
 };
-use core::task::Context;
+use core::task::{Context, Waker};
 use rdma_fabric::{Rank, Region, provider::Boxed};
 use std::sync::Arc;
 
@@ -24,9 +24,14 @@ pub(crate) struct State {
     pub(crate) replies: Arc<Replies>,
     /// What was allocated in heaps, as long as no call has returned it.
     pub(crate) unclaimed: Vec<(GlobalAddress, Unawaited)>,
+    /// Requests to other ranks whose futures were dropped. They keep their places, and so their slots,
+    /// until the replies are here.
+    pub(crate) unawaited: Vec<Boxed<'static, Result<u64>>>,
     /// Serves other ranks whenever this one waits; `None` where the network leaves nothing to do, or
     /// a helper does it.
     server: Option<Boxed<'static, Result<()>>>,
+    /// The waker of the task that last waited, which goes on serving when it is woken.
+    serves: Waker,
     /// Serves other ranks, if [`Options::serving_helper`] says so.
     _serving: Option<Serving>,
     /// The queue of the helper that carries out this rank's operations; `None` in [`Mode::Direct`].
@@ -43,16 +48,51 @@ impl State {
             Mode::Direct if options.serving_helper => serving = Some(Serving::start(&memory, &world, me, false)?),
             Mode::Direct => server = Some(delegation::serve(memory.fresh(fabric), me, None)),
         }
-        let (own, engine, replies, unclaimed) =
-            (OwnRegions::new(), Engine::default(), Replies::of_program(), Vec::new());
-        Ok(State { world, me, memory, own, engine, replies, unclaimed, server, _serving: serving, queue })
+        let (own, engine, replies) = (OwnRegions::new(), Engine::new(fabric), Replies::of_program());
+        Ok(State {
+            world,
+            me,
+            memory,
+            own,
+            engine,
+            replies,
+            unclaimed: Vec::new(),
+            unawaited: Vec::new(),
+            server,
+            serves: Waker::noop().clone(),
+            _serving: serving,
+            queue,
+        })
     }
 
-    /// Serves other ranks, as far as there is something to do.
+    /// Serves other ranks, as far as there is something to do, and goes on with what nobody awaits.
     #[inline(always)]
     pub(crate) fn poll_server(&mut self, cx: &mut Context<'_>) {
+        if !self.unawaited.is_empty() {
+            self.unawaited.retain_mut(|asked| asked.as_mut().poll(cx).is_pending());
+        }
+        if self.server.is_some() {
+            if !self.serves.will_wake(cx.waker()) {
+                self.serves.clone_from(cx.waker());
+            }
+            self.serve();
+        }
+    }
+
+    /// Serves other ranks in a call that is over at once, so that a rank whose calls all are does
+    /// not keep them waiting.
+    #[inline(always)]
+    pub(crate) fn serve_now(&mut self) {
+        if self.server.is_some() {
+            self.serve();
+        }
+    }
+
+    #[cold]
+    fn serve(&mut self) {
+        let mut cx = Context::from_waker(&self.serves);
         if let Some(server) = &mut self.server
-            && server.as_mut().poll(cx).is_ready()
+            && server.as_mut().poll(&mut cx).is_ready()
         {
             // Its own memory has gone: the fabric is being torn down, as every other call will say.
             self.server = None;

@@ -20,7 +20,11 @@ impl Acp {
     #[inline]
     pub async fn read<T: Pod>(&self, from: GlobalAddress, into: &mut [T]) -> Result<()> {
         let into = bytemuck::cast_slice_mut(into);
-        if self.read_now(from, into).is_some() { Ok(()) } else { Box::pin(self.read_later(from, into)).await }
+        if self.read_now(from, into).is_some() {
+            Ok(())
+        } else {
+            Box::pin(self.read_later(from, into)).await.map_err(|error| self.named(error))
+        }
     }
 
     /// Writes elements from an address of any rank on.

@@ -112,9 +112,9 @@ impl Cells {
                 return Err(Mismatch {
                     collective: "alloc_symmetric",
                     rank,
-                    theirs: bytes as u64,
+                    argument: bytes as u64,
                     other: Rank::new(0),
-                    ours: *len as u64,
+                    other_argument: *len as u64,
                 }
                 .into());
             }

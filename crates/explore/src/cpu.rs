@@ -1,5 +1,5 @@
-//! A rank's CPU in a scripted run: it polls the rank's program and the futures that this has
-//! detached, as the script says. Panics of explored programs are findings: they are reported once,
+//! A rank's CPU in a scripted run: it polls the rank's program, the futures that this has
+//! detached, and its helpers, as the script says. Panics of explored programs are findings: they are reported once,
 //! in the report, and not printed when they occur.
 
 use crate::{
@@ -7,7 +7,8 @@ use crate::{
     cell::Cells,
     fabric::Explored,
     loss::Ranks,
-    session::{Frontier, Own, Session, Source, Task},
+    running::{Running, Task},
+    session::{Frontier, Own, Session, Source},
 };
 use rdma_fabric::{Fabric, Rank, provider::JobFacts};
 use std::{
@@ -16,7 +17,7 @@ use std::{
     panic::{self, AssertUnwindSafe, catch_unwind},
     rc::Rc,
     sync::{Arc, Once},
-    task::{Context, Poll, Waker},
+    task::Poll,
 };
 
 /// Makes a rank's program, any number of times.
@@ -60,7 +61,7 @@ impl JobConfig<'_> {
         let mut tasks = Vec::new();
         let run = catch_unwind(AssertUnwindSafe(|| {
             while_exploring(|| {
-                tasks.push(Some((self.start)(Explored::fabric(&session))));
+                tasks.push(Some(Running::program((self.start)(Explored::fabric(&session)))));
                 go_on(&session, &mut tasks)
             })
         }));
@@ -71,7 +72,7 @@ impl JobConfig<'_> {
             Err(payload) if payload.is::<Frontier>() => session.asked(),
             Err(payload) => Some(Act::Failed(panic_message(&*payload).into())),
         };
-        let live = |(i, task): (usize, &Option<Task>)| u64::from(task.is_some()) << i;
+        let live = |(i, task): (usize, &Option<Running>)| u64::from(task.is_some()) << i;
         tasks.truncate(MOST_TASKS);
         Outcome {
             told: session.what_was_told(),
@@ -89,17 +90,16 @@ impl JobConfig<'_> {
 const MOST_TASKS: usize = 64;
 
 /// Polls until the rank ends or fails, or waits for what it waited for before (`None`).
-fn go_on(session: &Session, tasks: &mut Vec<Option<Task>>) -> Option<Act> {
-    let mut cx = Context::from_waker(Waker::noop());
+fn go_on(session: &Session, tasks: &mut Vec<Option<Running>>) -> Option<Act> {
     loop {
-        for rest in session.detached() {
+        for rest in session.begun() {
             match tasks.iter_mut().find(|task| task.is_none()) {
                 Some(free) => *free = Some(rest),
                 None => tasks.push(Some(rest)),
             }
         }
         if tasks.len() > MOST_TASKS {
-            return Some(Act::Failed("more than 63 detached futures at a time can't be explored".into()));
+            return Some(Act::Failed("more than 63 helpers and detached futures at a time can't be explored".into()));
         }
         let mut live = (0..tasks.len()).filter(|task| tasks[*task].is_some());
         let (first, alone) = (live.next(), live.next().is_none());
@@ -118,14 +118,14 @@ fn go_on(session: &Session, tasks: &mut Vec<Option<Task>>) -> Option<Act> {
         let Some(task) = &mut tasks[chosen] else {
             return Some(Act::Failed("a task that is over was chosen".into()));
         };
-        match task.as_mut().poll(&mut cx) {
+        match task.poll(session) {
             Poll::Ready(Ok(())) => {
-                session.returned();
                 tasks[chosen] = None;
+                session.returned();
                 session.went_on();
             }
             Poll::Ready(Err(error)) => return Some(Act::Failed(error.into())),
-            Poll::Pending if session.has_detached() => {}
+            Poll::Pending if session.has_begun() => {}
             Poll::Pending if alone && session.looks.borrow().are_stale() => {}
             Poll::Pending if alone && session.unready.get() => return None,
             Poll::Pending if alone => {

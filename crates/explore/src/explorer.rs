@@ -9,10 +9,10 @@ use crate::{
     live::LiveJob,
     loss::{Ranks, bit},
     report::Report,
+    running::Task,
     sample::{self, Failure, Sample},
     schedule::{MOST_RANKS, Schedule},
     search::{self, Progress},
-    session::Task,
 };
 use rdma_fabric::{Caps, Fabric, Program, ProgramResult, Rank};
 use std::{collections::HashMap, fmt, future::Future, ops::ControlFlow, sync::Arc};
@@ -95,7 +95,7 @@ impl<'a> Explorer<'a> {
     }
 
     /// Sets what the provider guarantees; [`Caps::weakest`] by default. Only `put_order`,
-    /// `puts_in_order`, `coherent_atomics` and `notice_bits` matter here.
+    /// `puts_in_order`, `coherent_atomics`, `notice_bits` and `helpers` matter here.
     #[must_use]
     pub fn caps(mut self, caps: Caps) -> Self {
         self.caps = caps;

@@ -12,8 +12,8 @@ use rdma_fabric::{
     Amo, Atomics, Caps, Fabric, FabricError, Keyring, LockedMemory, Notice, Pact, Rank, Region, RemoteAddr, Result,
     Time,
     provider::{
-        Boxed, Ended, Goal, JobFacts, Keyless, Leftover, Nodes, OneThread, Place, Posted, Provider, Sink, Slot, Source,
-        Token,
+        Boxed, Ended, Goal, HelperTask, JobFacts, Keyless, Leftover, Nodes, OneThread, Place, Posted, Provider, Sink,
+        Slot, Source, Token,
     },
 };
 use std::{
@@ -32,6 +32,8 @@ pub(crate) struct Seat {
     pub(crate) session: Rc<Session>,
     /// The keyless regions that this handle opens, if it is a handle for keyless memory.
     keyring: Option<Keyring>,
+    /// Whether it is a helper's.
+    of_helper: bool,
 }
 
 /// The error of calls in a run that is over. No program sees it.
@@ -40,7 +42,7 @@ pub(crate) const OVER: FabricError = FabricError::Unsupported { feature: &"a run
 /// Returns the facts of a job, given the node of each rank.
 pub(crate) fn facts(nodes: Arc<[u32]>, mut caps: Caps) -> Arc<JobFacts> {
     caps.locked_memory = LockedMemory::Copies;
-    (caps.third_party_copy, caps.helpers) = (false, false);
+    caps.third_party_copy = false;
     // The explored network always has atomics.
     caps.atomics = caps.atomics.max(Atomics::Software);
     Arc::new(JobFacts { ranks: nodes.len(), nodes: Nodes::Table(nodes), caps })
@@ -49,11 +51,11 @@ pub(crate) fn facts(nodes: Arc<[u32]>, mut caps: Caps) -> Arc<JobFacts> {
 impl Explored {
     /// Returns the fabric with which a program is run.
     pub(crate) fn fabric(session: &Rc<Session>) -> Fabric {
-        Fabric::new(session.rank, session.facts.clone(), Explored::new(session, None))
+        Fabric::new(session.rank, session.facts.clone(), Explored::new(session, None, false))
     }
 
-    fn new(session: &Rc<Session>, keyring: Option<Keyring>) -> Self {
-        Explored(OneThread::new(Seat { session: session.clone(), keyring }))
+    fn new(session: &Rc<Session>, keyring: Option<Keyring>, of_helper: bool) -> Self {
+        Explored(OneThread::new(Seat { session: session.clone(), keyring, of_helper }))
     }
 }
 
@@ -186,6 +188,9 @@ impl Provider for Explored {
     }
 
     fn try_notice(&self, waiting: bool) -> Result<Option<Notice>> {
+        if self.of_helper {
+            return Err(FabricError::Unsupported { feature: &"notices of a helper" });
+        }
         let act = if waiting { Act::NextNotice } else { Act::TryNotice };
         if waiting {
             self.look_after_a_loss()?;
@@ -225,10 +230,19 @@ impl Provider for Explored {
     fn keyless(&self) -> Option<&dyn Keyless> {
         Some(self)
     }
+
+    fn helper(&self, like: &Fabric, name: &'static str, task: HelperTask) -> Result<()> {
+        if !self.session.facts.caps.helpers {
+            return Err(FabricError::Unsupported { feature: &"helpers" });
+        }
+        let run = task(like.beside(Explored::new(&self.session, None, true)));
+        self.session.start_helper(name, Box::pin(async move { run.await.map_err(|error| error.to_string()) }));
+        Ok(())
+    }
 }
 
 impl Keyless for Explored {
     fn open(&self, like: &Fabric, pact: Pact) -> Result<Fabric> {
-        Ok(like.beside(Explored::new(&self.session, Some(Keyring::new(pact)))))
+        Ok(like.beside(Explored::new(&self.session, Some(Keyring::new(pact)), self.of_helper)))
     }
 }

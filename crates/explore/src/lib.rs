@@ -89,9 +89,11 @@
 //! * *Control queues, session mode and gates.* There are none: opening one fails with
 //!   [`Unsupported`](rdma_fabric::FabricError::Unsupported). A protocol that can do without them is
 //!   explored in that form only.
-//! * *Helpers.* There are none: starting one is `Unsupported`, and
-//!   [`Caps::helpers`](rdma_fabric::Caps::helpers) is false. Their futures, joined with the
-//!   program's ([`join`](rdma_fabric::join::join)), are explored as one rank.
+//! * *What helpers and their programs do at the same time.* Where [`Explorer::caps`] has
+//!   [`helpers`](rdma_fabric::Caps::helpers), they are tasks of the rank, which take turns in every
+//!   way, but only where one of them waits: what one does between two waits is one act for the
+//!   others, in registered memory and in what they share beside it. A helper that fails before its
+//!   program has returned is a finding.
 //! * *Ends of whole jobs.* [`Fabric::abort`](rdma_fabric::Fabric::abort) is `Unsupported`, so a
 //!   rank that aborts is a finding.
 //! * *Third-party copies*, and copies within own memory whose source and destination overlap. Both
@@ -153,6 +155,7 @@ mod operation;
 mod probe;
 mod report;
 mod rules;
+mod running;
 mod sample;
 mod schedule;
 mod search;

@@ -16,7 +16,8 @@ use crate::{
     effect::Effect,
     fabric::{Explored, facts},
     loss::{Ranks, bit},
-    session::{Session, Source, Task},
+    running::{Running, Task},
+    session::{Session, Source},
     state::{At, State},
     timeline::Timeline,
     words,
@@ -30,7 +31,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     rc::Rc,
     sync::Arc,
-    task::{Context, Poll, Waker},
+    task::Poll,
 };
 
 /// The network of a live job.
@@ -101,8 +102,8 @@ pub struct LiveJob {
     live: Rc<RefCell<Live>>,
     caps: Caps,
     sessions: Vec<Rc<Session>>,
-    /// Each rank's program, and the futures it has detached.
-    tasks: Vec<Vec<Task>>,
+    /// Each rank's program, the futures it has detached, and its helpers.
+    tasks: Vec<Vec<Running>>,
 }
 
 impl fmt::Debug for LiveJob {
@@ -147,7 +148,7 @@ impl LiveJob {
             let session = Session::new(Rank::new(rank), facts.clone(), cells.clone(), Source::Live(live.clone()));
             let run = program(Explored::fabric(&session));
             let task: Task = Box::pin(async move { run.await.map_err(|error| format!("an error: {error}")) });
-            tasks.push(vec![task]);
+            tasks.push(vec![Running::program(task)]);
             sessions.push(session);
         }
         LiveJob { live, caps, sessions, tasks }
@@ -259,19 +260,26 @@ impl LiveJob {
     /// # Errors
     /// Those of [`LiveJob::act`].
     pub fn go(&mut self, rank: Rank) -> Result<(), String> {
-        let tasks = &mut self.tasks[rank.index()];
+        let (tasks, session) = (&mut self.tasks[rank.index()], &self.sessions[rank.index()]);
         let mut batch = std::mem::take(tasks);
-        let mut cx = Context::from_waker(Waker::noop());
         while !batch.is_empty() {
+            session.moved.set(false);
             for mut task in batch {
-                match catch_unwind(AssertUnwindSafe(|| cpu::while_exploring(|| task.as_mut().poll(&mut cx)))) {
+                match catch_unwind(AssertUnwindSafe(|| cpu::while_exploring(|| task.poll(session)))) {
                     Ok(Poll::Pending) => tasks.push(task),
-                    Ok(Poll::Ready(Ok(()))) => self.sessions[rank.index()].returned(),
+                    Ok(Poll::Ready(Ok(()))) => {
+                        drop(task);
+                        session.returned();
+                    }
                     Ok(Poll::Ready(Err(error))) => return Err(format!("{rank}: {error}")),
                     Err(panic) => return Err(format!("{rank}: {}", cpu::panic_message(&*panic))),
                 }
             }
-            batch = self.sessions[rank.index()].detached();
+            batch = session.begun();
+            // A program and its helpers wait for what the others of them write.
+            if session.moved.get() && (tasks.iter().chain(&batch).any(Running::is_helper)) {
+                batch.append(tasks);
+            }
         }
         if tasks.is_empty() {
             let live = &mut *self.live.borrow_mut();

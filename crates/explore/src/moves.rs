@@ -104,15 +104,19 @@ impl World<'_> {
         mut asked: impl FnMut(&Act),
     ) -> Result<Outlook, Halt> {
         let mut outlook = Outlook { goes_on: false, stores: None, deadline: None };
-        let mut local = state.ranks[rank as usize].local;
-        let me = Rank::new(rank.into());
+        let first = state.ranks[rank as usize].local;
+        let (mut local, me) = (first, Rank::new(rank.into()));
         loop {
             asked(&self.automaton.local(local).act);
             let answer = match &self.automaton.local(local).act {
                 Act::Done => return Ok(outlook),
                 Act::Choose | Act::Detach => match task.take() {
                     Some(task) => Answer::Task(task),
-                    None => return Ok(outlook),
+                    None => {
+                        // A task that came to this look in the middle of what it did lets others run.
+                        outlook.goes_on = local != first;
+                        return Ok(outlook);
+                    }
                 },
                 Act::Watch(part) => Answer::Value(state.read(*part)),
                 Act::Await(slot) => {

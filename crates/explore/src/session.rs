@@ -13,6 +13,7 @@ use crate::{
     loss::Ranks,
     mix::Mix,
     operation::{Handles, Pieces},
+    running::{Running, Task},
 };
 use rdma_fabric::{Rank, provider::JobFacts};
 use std::{
@@ -28,9 +29,6 @@ use std::{
     task::{Context, Waker},
     thread,
 };
-
-/// A rank's program as the explorer sees it.
-pub(crate) type Task = Pin<Box<dyn Future<Output = Result<(), String>>>>;
 
 /// After this many acts without an answer in between, the program will not end by itself.
 const ENDLESS: usize = 10_000;
@@ -68,6 +66,8 @@ pub(crate) struct Session {
     pub(crate) hopeless: Cell<Option<Rank>>,
     /// Whether the script's last answer let the program go on.
     pub(crate) last_ready: Cell<bool>,
+    /// Whether the program has returned.
+    pub(crate) program_over: Cell<bool>,
     /// Whether the task that runs is the rank's only one.
     pub(crate) alone: Cell<bool>,
     /// The trail as it was when the script's last answer was asked for.
@@ -86,7 +86,8 @@ struct Inner {
     slots: Handles,
     local_regions: u32,
     symmetric_regions: u32,
-    detached: Vec<Task>,
+    /// What has been detached and the helpers that have been started, until they first run.
+    begun: Vec<Running>,
     /// The rank's own regions that were dropped, by index.
     dropped: BTreeSet<u32>,
     /// Those dropped regions whose drop may be due to the program's end.
@@ -127,6 +128,7 @@ impl Session {
             looks: RefCell::default(),
             hopeless: Cell::new(None),
             last_ready: Cell::new(true),
+            program_over: Cell::new(false),
             alone: Cell::new(true),
             trail_before: Cell::new(0),
             inner: RefCell::default(),
@@ -182,7 +184,7 @@ impl Session {
     /// Ends a step, if the rank is in a position to forget, with nothing in flight but its program.
     pub(crate) fn end_step(&self, result: u128) {
         let inner = self.inner.borrow();
-        let may = self.alone.get() && inner.detached.is_empty() && !inner.slots.are_taken();
+        let may = self.alone.get() && inner.begun.is_empty() && !inner.slots.are_taken();
         drop(inner);
         if may {
             self.tell(Act::Step(result));
@@ -311,14 +313,23 @@ impl Session {
         if at_once && rest.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready() {
             return;
         }
-        self.inner.borrow_mut().detached.push(rest);
+        self.inner.borrow_mut().begun.push(Running::rest(rest));
     }
 
-    pub(crate) fn has_detached(&self) -> bool {
-        !self.inner.borrow().detached.is_empty()
+    /// Starts a helper.
+    pub(crate) fn start_helper(&self, name: &'static str, task: Task) {
+        if !self.is_over() {
+            self.went_on();
+            self.inner.borrow_mut().begun.push(Running::helper(name, task));
+        }
     }
 
-    pub(crate) fn detached(&self) -> Vec<Task> {
-        std::mem::take(&mut self.inner.borrow_mut().detached)
+    pub(crate) fn has_begun(&self) -> bool {
+        !self.inner.borrow().begun.is_empty()
+    }
+
+    /// Takes what has been detached, and the helpers that have been started.
+    pub(crate) fn begun(&self) -> Vec<Running> {
+        std::mem::take(&mut self.inner.borrow_mut().begun)
     }
 }

@@ -171,7 +171,7 @@ impl World<'_> {
                 Act::Choose | Act::Detach if moved => break,
                 Act::Choose | Act::Detach => match task.take() {
                     Some(task) => Answer::Task(task),
-                    None => return Ok(()),
+                    None => break,
                 },
                 act if moved && self.is_noticed(state, rank, act) => break,
                 act => state.ask(rank, act, at_once),

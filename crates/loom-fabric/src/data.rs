@@ -47,7 +47,7 @@ impl DataCell {
         });
         let writes = writes.expect("mutual exclusion: a writer is not alone");
         let seat = Seat::of(fabric);
-        seat.job().data_put(seat.me());
+        seat.job().data_put(seat.actor());
         self.access.with_mut(|_| ());
         writes
     }

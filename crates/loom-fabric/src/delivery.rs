@@ -1,6 +1,9 @@
 //! Puts in flight, and what they release.
 
-use crate::{Access, Delivery, Job, job::DELIVERED};
+use crate::{
+    Access, Delivery, Job,
+    job::{Actor, DELIVERED},
+};
 use loom::{
     sync::atomic::{
         Ordering::{self, AcqRel, Acquire, Relaxed, Release},
@@ -36,7 +39,7 @@ impl Job {
 
     /// Posts a put. If its completion takes waiting, returns how many puts must have been delivered
     /// by then.
-    pub(crate) fn post(&self, me: Rank, put: Posted) -> Option<u64> {
+    pub(crate) fn post(&self, me: Actor, put: Posted) -> Option<u64> {
         let to_data = self.cells.is_data(put.target, put.cell);
         if to_data {
             self.data_put(me);
@@ -46,7 +49,7 @@ impl Job {
             self.deliver(&put);
             return None;
         }
-        let state = &mut self.states()[me.index()];
+        let state = &mut self.states()[me.task];
         state.pending.push_back(put);
         state.posted += 1;
         if let Some(nic) = &state.nic {
@@ -67,13 +70,13 @@ impl Job {
 
     /// Delivers the pending puts of `me`, to one target or to all, where its own thread has to do
     /// that ([`Delivery::AtFlush`]).
-    pub(crate) fn drain(&self, me: Rank, target: Option<Rank>) {
+    pub(crate) fn drain(&self, me: Actor, target: Option<Rank>) {
         if self.config.delivery != Delivery::AtFlush {
             return;
         }
         loop {
             let next = {
-                let pending = &mut self.states()[me.index()].pending;
+                let pending = &mut self.states()[me.task].pending;
                 let place = pending.iter().position(|put| target.is_none_or(|t| t == put.target));
                 place.and_then(|place| pending.remove(place))
             };
@@ -84,29 +87,29 @@ impl Job {
 
     /// Begins a flush. Returns how many puts must be delivered before their writes are
     /// [covered](Job::covered).
-    pub(crate) fn begin_flush(&self, me: Rank, target: Option<Rank>) -> u64 {
+    pub(crate) fn begin_flush(&self, me: Actor, target: Option<Rank>) -> u64 {
         self.drain(me, target);
         if self.config.delivery != Delivery::Nic {
             return 0;
         }
-        let state = &self.states()[me.index()];
+        let state = &self.states()[me.task];
         let last = state.pending.iter().rposition(|put| target.is_none_or(|t| t == put.target));
         last.map_or(0, |last| state.posted - (state.pending.len() - last - 1) as u64)
     }
 
     /// Ends a flush: everything that this rank does from now on releases what was written before.
-    pub(crate) fn covered(&self, me: Rank) {
+    pub(crate) fn covered(&self, me: Actor) {
         if !(self.config.relaxed)(Access::Flush) {
             fence(Release);
         }
-        self.states()[me.index()].data_in_flight = false;
+        self.states()[me.task].data_in_flight = false;
     }
 
-    /// Runs a rank's network interface: the body of its thread.
-    pub(crate) fn nic(&self, me: Rank) {
+    /// Runs the network interface of a rank's program: the body of its thread.
+    pub(crate) fn nic(&self, me: Actor) {
         loop {
             let next = {
-                let state = &self.states()[me.index()];
+                let state = &self.states()[me.task];
                 match state.pending.front() {
                     Some(put) => Some(*put),
                     None if state.closing => return,
@@ -118,16 +121,16 @@ impl Job {
                 continue;
             };
             self.deliver(&put);
-            self.delivered[me.index()].fetch_add(1, Release);
-            self.states()[me.index()].pending.pop_front();
-            self.ring(me, DELIVERED);
+            self.delivered[me.rank.index()].fetch_add(1, Release);
+            self.states()[me.task].pending.pop_front();
+            self.ring(me.rank, DELIVERED);
         }
     }
 
     /// Records a write of data: from here to the next flush, this rank's operations release only
     /// what came before.
-    pub(crate) fn data_put(&self, me: Rank) {
-        let state = &mut self.states()[me.index()];
+    pub(crate) fn data_put(&self, me: Actor) {
+        let state = &mut self.states()[me.task];
         state.data_puts += 1;
         if !state.data_in_flight {
             fence(Release);
@@ -135,29 +138,29 @@ impl Job {
         }
     }
 
-    /// Returns whether this rank's puts release everything it did, rather than only what its last
-    /// flush covered.
-    fn puts_release(&self, me: Rank) -> bool {
-        !self.states()[me.index()].data_in_flight
+    /// Returns whether this task's puts and stores release everything it did, rather than only what
+    /// its last flush covered.
+    pub(crate) fn puts_release(&self, me: Actor) -> bool {
+        !self.states()[me.task].data_in_flight
     }
 
     /// Prepares for an atomic of this rank on a word of `target`. Returns its memory order and, if
     /// it carries data that was not flushed, the number of writes of data that are seen before it.
-    pub(crate) fn atomic(&self, me: Rank, target: Rank) -> (Ordering, Option<u64>) {
+    pub(crate) fn atomic(&self, me: Actor, target: Rank) -> (Ordering, Option<u64>) {
         let order = self.config.caps.put_order;
         if order > PutOrder::None {
             self.drain(me, Some(target).filter(|_| order == PutOrder::SameTarget));
         }
         // Release: pairs with the acquire of later atomics, gets and waits. Data in flight is left
         // out.
-        let state = &self.states()[me.index()];
+        let state = &self.states()[me.task];
         let order = if order > PutOrder::None || !state.data_in_flight { AcqRel } else { Acquire };
         (order, (order == AcqRel && state.data_in_flight).then_some(state.data_puts))
     }
 
     /// Records that an atomic is complete, before which `puts` writes of data are seen.
-    pub(crate) fn atomic_complete(&self, me: Rank, puts: u64) {
-        if self.states()[me.index()].data_puts == puts {
+    pub(crate) fn atomic_complete(&self, me: Actor, puts: u64) {
+        if self.states()[me.task].data_puts == puts {
             self.covered(me);
         }
     }

@@ -1,12 +1,12 @@
 //! One rank of a job under loom, and the provider under its fabric.
 
-use crate::{Access, Job, memory::CELL, operation::Operation};
+use crate::{Access, Delivery, Job, job::Actor, memory::CELL, operation::Operation};
 use loom::sync::atomic::Ordering::{self, Acquire, Relaxed};
 use rdma_fabric::{
     Amo, Atomics, Fabric, FabricError, Notice, Rank, Region, RegionKey, RemoteAddr, Result, Time, bytemuck,
     provider::{
-        Boxed, Ended, Goal, InFlightTable, JobFacts, Leftover, Nodes, OneThread, Place, Posted, Provider, Sink, Slot,
-        Source, Token,
+        Boxed, Ended, Goal, HelperTask, InFlightTable, JobFacts, Leftover, Nodes, OneThread, Place, Posted, Provider,
+        Sink, Slot, Source, Token,
     },
 };
 use std::{
@@ -27,7 +27,9 @@ impl Modelled {
         let ranks = job.config.ranks;
         let nodes = Nodes::Blocks(if job.config.together { ranks.max(1) } else { 1 });
         let mut caps = job.config.caps;
-        (caps.puts_in_order, caps.third_party_copy, caps.helpers) = (false, false, false);
+        (caps.puts_in_order, caps.third_party_copy) = (false, false);
+        // A network interface stands beside a program.
+        caps.helpers &= job.config.delivery != Delivery::Nic;
         // The modelled network always has atomics.
         caps.atomics = caps.atomics.max(Atomics::Software);
         let facts = JobFacts { ranks, nodes, caps };
@@ -35,7 +37,12 @@ impl Modelled {
     }
 
     pub(crate) fn among(job: &Rc<Job>, me: Rank, facts: Arc<JobFacts>) -> Fabric {
-        Fabric::new(me, facts, Modelled(OneThread::new(Seat::new(job.clone(), me))))
+        Fabric::new(me, facts, Modelled::seat(job, Actor::program(me)))
+    }
+
+    /// Returns the provider of a program or helper.
+    pub(crate) fn seat(job: &Rc<Job>, me: Actor) -> Self {
+        Modelled(OneThread::new(Seat::new(job.clone(), me)))
     }
 }
 
@@ -136,11 +143,11 @@ impl Provider for Modelled {
             Goal::Word(word, _) => {
                 // This is one step with the preceding look, so no write can come in between.
                 let cell = self.cell(word)?;
-                self.job().wait_for_write(self.me(), cell);
+                self.job().wait_for_write(self.actor(), cell);
                 Poll::Pending
             }
             Goal::Flush(target) => self.flush(slot, target),
-            Goal::Until(at) => self.job().poll_clock(self.me(), at.as_picos()).map(Ok),
+            Goal::Until(at) => self.job().poll_clock(self.actor(), at.as_picos()).map(Ok),
             Goal::Notice(_) => Poll::Ready(Err(NOTICES)),
             Goal::Room(_) | Goal::Busy(_) | Goal::Charge(_) => Poll::Ready(Ok(())),
         }
@@ -155,7 +162,11 @@ impl Provider for Modelled {
     }
 
     fn detach(&self, rest: Leftover<'_>) {
-        self.job().detached.add(self.me(), rest.boxed());
+        self.job().detached.add(self.actor(), rest.boxed());
+    }
+
+    fn helper(&self, like: &Fabric, name: &'static str, task: HelperTask) -> Result<()> {
+        self.job.start_helper(like, self.me(), name, task)
     }
 }
 
@@ -163,7 +174,7 @@ impl Provider for Modelled {
 #[derive(Debug)]
 pub struct Seat {
     job: Rc<Job>,
-    me: Rank,
+    me: Actor,
     pub(crate) under_way: InFlightTable<Operation>,
 }
 
@@ -182,7 +193,7 @@ impl Drop for Registered {
 }
 
 impl Seat {
-    pub(crate) fn new(job: Rc<Job>, me: Rank) -> Self {
+    pub(crate) fn new(job: Rc<Job>, me: Actor) -> Self {
         Seat { job, me, under_way: InFlightTable::default() }
     }
 
@@ -201,10 +212,14 @@ impl Seat {
     #[must_use]
     pub fn apart(fabric: &Fabric) -> Fabric {
         let seat = Seat::of(fabric);
-        Modelled::among(&seat.job, seat.me, fabric.facts().clone())
+        Modelled::among(&seat.job, seat.me(), fabric.facts().clone())
     }
 
     pub(crate) fn me(&self) -> Rank {
+        self.me.rank
+    }
+
+    pub(crate) fn actor(&self) -> Actor {
         self.me
     }
 
@@ -228,13 +243,16 @@ impl Seat {
     }
 
     pub(crate) fn region(&self, key: RegionKey, len: usize) -> Region {
-        let registered = Registered { job: self.job.clone(), me: self.me, key };
+        let registered = Registered { job: self.job.clone(), me: self.me(), key };
         Region::new(key, len, None, OneThread::new(registered))
     }
 
     /// Returns the first cell of a place, if its region still exists.
+    ///
+    /// # Errors
+    /// [`FabricError::StaleRegion`]; [`FabricError::CellWidth`] for a part of a cell.
     pub(crate) fn cell(&self, place: &Place) -> Result<usize> {
-        self.job.regions().cell(place.addr())
+        self.job.regions().cell(place.addr(), place.len())
     }
 
     /// Polls a flush. The slot records that it has begun, and the last put to wait for, if there is
@@ -263,14 +281,16 @@ mod tests {
 
     #[test]
     fn helpers_are_refused_by_name() {
-        check(Some(1), 1, || {
-            let mut config = Config::new(1, Delivery::AtPost);
-            config.caps.helpers = true;
-            run(config, |fabric: Fabric| async move {
-                assert!(!fabric.caps().helpers, "promised, and refused");
-                let refused = fabric.helper("ordering", |_| async { Ok(()) });
-                assert_eq!(refused, Err(FabricError::Unsupported { feature: &"helpers" }));
+        for (delivery, promised) in [(Delivery::AtPost, false), (Delivery::Nic, true)] {
+            check(Some(1), 1, move || {
+                let mut config = Config::new(1, delivery);
+                config.caps.helpers = promised;
+                run(config, |fabric: Fabric| async move {
+                    assert!(!fabric.caps().helpers, "promised, and refused");
+                    let refused = fabric.helper("ordering", |_| async { Ok(()) });
+                    assert_eq!(refused, Err(FabricError::Unsupported { feature: &"helpers" }));
+                });
             });
-        });
+        }
     }
 }

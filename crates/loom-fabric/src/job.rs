@@ -5,6 +5,7 @@ use crate::{
     Config,
     cells::{Cells, newest},
     delivery::Posted,
+    helpers::Helpers,
     memory::Regions,
 };
 use loom::{
@@ -17,7 +18,7 @@ use loom::{
 use rdma_fabric::Rank;
 use std::{
     cell::RefCell,
-    collections::VecDeque,
+    collections::{BTreeMap, VecDeque},
     fmt,
     future::Future,
     pin::Pin,
@@ -25,10 +26,29 @@ use std::{
     task::{Context, Poll},
 };
 
-#[derive(Debug, Default)]
-pub(crate) struct RankState {
+/// A rank's program, or one of its helpers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Actor {
+    pub(crate) rank: Rank,
+    /// Programs are numbered as their ranks, then come helpers.
+    pub(crate) task: usize,
+}
+
+impl Actor {
+    pub(crate) fn program(rank: Rank) -> Self {
+        Actor { rank, task: rank.index() }
+    }
+}
+
+/// What there is to know of a program or a helper.
+#[derive(Debug)]
+pub(crate) struct TaskState {
+    rank: Rank,
     pub(crate) thread: Option<Thread>,
-    /// The cells that this rank waits on; its counters appear as [`DELIVERED`] and [`CLOCK`].
+    /// Whether it is a program that has returned.
+    pub(crate) over: bool,
+    /// The cells that it waits on; its rank's counters appear as [`DELIVERED`] and
+    /// [`CLOCK`].
     waits: Vec<usize>,
     /// Puts not yet delivered, in posting order.
     pub(crate) pending: VecDeque<Posted>,
@@ -42,9 +62,26 @@ pub(crate) struct RankState {
     pub(crate) data_puts: u64,
 }
 
-/// Stands for the `delivered` counter among the cells that a rank waits on.
+impl TaskState {
+    fn new(rank: Rank) -> Self {
+        TaskState {
+            rank,
+            thread: None,
+            over: false,
+            waits: Vec::new(),
+            pending: VecDeque::new(),
+            posted: 0,
+            nic: None,
+            closing: false,
+            data_in_flight: false,
+            data_puts: 0,
+        }
+    }
+}
+
+/// Stands for the `delivered` counter among the cells that a task waits on.
 pub(crate) const DELIVERED: usize = usize::MAX;
-/// Stands for the clock among the cells that a rank waits on.
+/// Stands for the clock among the cells that a task waits on.
 const CLOCK: usize = usize::MAX - 1;
 
 /// A job, shared by all its ranks. Loom sees the cells and the counters; the rest changes only
@@ -57,7 +94,8 @@ pub struct Job {
     pub(crate) delivered: Vec<AtomicU64>,
     clocks: Vec<AtomicU64>,
     regions: Mutex<Regions>,
-    states: Mutex<Vec<RankState>>,
+    states: Mutex<Vec<TaskState>>,
+    pub(crate) helpers: Helpers,
     pub(crate) detached: Detached,
 }
 
@@ -70,14 +108,22 @@ impl Job {
             delivered: counters(),
             clocks: counters(),
             regions: Mutex::new(Regions::new(config.ranks, config.cells_per_rank)),
-            states: Mutex::new((0..config.ranks).map(|_| RankState::default()).collect()),
-            detached: Detached::new(config.ranks),
+            states: Mutex::new((0..config.ranks as u32).map(|rank| TaskState::new(Rank::new(rank))).collect()),
+            helpers: Helpers::default(),
+            detached: Detached::default(),
         }
     }
 
-    /// Locks the states of all ranks. The guard is never held across an operation that loom sees,
+    /// Adds a helper of a rank.
+    pub(crate) fn add_helper(&self, rank: Rank) -> Actor {
+        let mut states = self.states();
+        states.push(TaskState::new(rank));
+        Actor { rank, task: states.len() - 1 }
+    }
+
+    /// Locks the states of all programs and helpers. The guard is never held across an operation that loom sees,
     /// as loom's threads are coroutines of one thread.
-    pub(crate) fn states(&self) -> MutexGuard<'_, Vec<RankState>> {
+    pub(crate) fn states(&self) -> MutexGuard<'_, Vec<TaskState>> {
         self.states.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
@@ -97,22 +143,31 @@ impl Job {
 
     // ----- waiting ---------------------------------------------------------------------------
 
-    /// Ends the rank's wait on this cell. This is one step with the preceding write: no operation
-    /// that loom sees comes in between.
+    /// Ends the waits of the rank's tasks on this cell. This is one step with the preceding write:
+    /// no operation that loom sees comes in between.
     pub(crate) fn ring(&self, rank: Rank, cell: usize) {
-        let state = &mut self.states()[rank.index()];
-        let before = state.waits.len();
-        state.waits.retain(|waits_on| *waits_on != cell);
-        if state.waits.len() < before
-            && let Some(thread) = &state.thread
-        {
-            thread.unpark();
+        for state in self.states().iter_mut().filter(|state| state.rank == rank) {
+            let before = state.waits.len();
+            state.waits.retain(|waits_on| *waits_on != cell);
+            if state.waits.len() < before
+                && let Some(thread) = &state.thread
+            {
+                thread.unpark();
+            }
         }
     }
 
-    /// Registers `me` to be woken by the next write to this cell of its own.
-    pub(crate) fn wait_for_write(&self, me: Rank, cell: usize) {
-        let waits = &mut self.states()[me.index()].waits;
+    /// Says that the program of a rank has returned, which ends its helpers.
+    pub(crate) fn end_program(&self, rank: Rank) {
+        let mut states = self.states();
+        states[rank.index()].over = true;
+        let helpers = states.iter().enumerate().filter(|(task, state)| *task != rank.index() && state.rank == rank);
+        helpers.filter_map(|(_, state)| state.thread.as_ref()).for_each(Thread::unpark);
+    }
+
+    /// Registers `me` to be woken by the next write to this cell of its rank's.
+    pub(crate) fn wait_for_write(&self, me: Actor, cell: usize) {
+        let waits = &mut self.states()[me.task].waits;
         if !waits.contains(&cell) {
             waits.push(cell);
         }
@@ -120,7 +175,7 @@ impl Job {
 
     /// Returns whether a counter has reached `wanted`; if not, registers `me` to be woken, in one
     /// step with the look.
-    fn poll_counter(&self, me: Rank, name: usize, counter: &AtomicU64, wanted: u64) -> Poll<()> {
+    fn poll_counter(&self, me: Actor, name: usize, counter: &AtomicU64, wanted: u64) -> Poll<()> {
         if newest(counter, Acquire) >= wanted {
             return Poll::Ready(());
         }
@@ -129,13 +184,13 @@ impl Job {
     }
 
     /// Returns whether the network interface of `me` has delivered its first `puts` puts.
-    pub(crate) fn has_delivered(&self, me: Rank, puts: u64) -> bool {
-        newest(&self.delivered[me.index()], Acquire) >= puts
+    pub(crate) fn has_delivered(&self, me: Actor, puts: u64) -> bool {
+        newest(&self.delivered[me.rank.index()], Acquire) >= puts
     }
 
     /// Waits until the network interface of `me` has delivered its first `puts` puts.
-    pub(crate) fn poll_delivered(&self, me: Rank, puts: u64) -> Poll<()> {
-        self.poll_counter(me, DELIVERED, &self.delivered[me.index()], puts)
+    pub(crate) fn poll_delivered(&self, me: Actor, puts: u64) -> Poll<()> {
+        self.poll_counter(me, DELIVERED, &self.delivered[me.rank.index()], puts)
     }
 
     // ----- time ------------------------------------------------------------------------------
@@ -154,40 +209,40 @@ impl Job {
     }
 
     /// Waits until a rank's clock shows `until` picoseconds.
-    pub(crate) fn poll_clock(&self, me: Rank, until: u64) -> Poll<()> {
-        self.poll_counter(me, CLOCK, &self.clocks[me.index()], until)
+    pub(crate) fn poll_clock(&self, me: Actor, until: u64) -> Poll<()> {
+        self.poll_counter(me, CLOCK, &self.clocks[me.rank.index()], until)
     }
 }
 
 type Rest = Pin<Box<dyn Future<Output = ()>>>;
 
-/// The detached futures of all ranks of a job.
+/// The detached futures of all tasks of a job.
+#[derive(Default)]
 pub(crate) struct Detached {
-    /// The futures of each rank. A list is not borrowed while one of its futures runs.
-    by_rank: Vec<RefCell<Vec<Rest>>>,
+    /// Those of each task. They are taken out while one of them runs.
+    by_task: RefCell<BTreeMap<usize, Vec<Rest>>>,
 }
 
 impl fmt::Debug for Detached {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Detached({} ranks)", self.by_rank.len())
+        write!(f, "Detached by {} tasks", self.by_task.borrow().len())
     }
 }
 
 impl Detached {
-    pub(crate) fn new(ranks: usize) -> Self {
-        Detached { by_rank: (0..ranks).map(|_| RefCell::default()).collect() }
+    pub(crate) fn add(&self, me: Actor, rest: Rest) {
+        self.by_task.borrow_mut().entry(me.task).or_default().push(rest);
     }
 
-    pub(crate) fn add(&self, rank: Rank, rest: Rest) {
-        self.by_rank[rank.index()].borrow_mut().push(rest);
+    fn take(&self, me: Actor) -> Vec<Rest> {
+        self.by_task.borrow_mut().remove(&me.task).unwrap_or_default()
     }
 
-    /// Polls a rank's detached futures, and those that they detach. Returns true if all are over.
-    pub(crate) fn poll(&self, rank: Rank, cx: &mut Context<'_>) -> bool {
-        let mine = &self.by_rank[rank.index()];
+    /// Polls a task's detached futures, and those that they detach. Returns true if all are over.
+    pub(crate) fn poll(&self, me: Actor, cx: &mut Context<'_>) -> bool {
         let mut kept = Vec::new();
         loop {
-            let batch = mine.take();
+            let batch = self.take(me);
             if batch.is_empty() {
                 break;
             }
@@ -198,7 +253,9 @@ impl Detached {
             }
         }
         let over = kept.is_empty();
-        mine.replace(kept);
+        if !over {
+            self.by_task.borrow_mut().insert(me.task, kept);
+        }
         over
     }
 }

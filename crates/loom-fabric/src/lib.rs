@@ -25,13 +25,15 @@
 //! * *Waiting* registers and looks in one step, so that no wake-up can be lost, and never spins.
 //!   Loom reports a wait that nobody ends as a deadlock. Parking adds an edge of its own, so
 //!   missing edges show on the paths that do not park.
+//! * *Helpers* are threads, too, where [`Config::caps`] has them: those that a set-up starts begin
+//!   with the model. Loom has five threads at most, so there are none beside network interfaces.
 //! * *Time* stands still unless a test advances a rank's clock.
 //! * *Set-up* may be left out of the model ([`run_after`]): collectives of many steps, whose
 //!   outcome is the same in every order, run on one thread, in memory that loom does not see.
 //!
-//! Cells are 8 bytes; other widths fail with
-//! [`FabricError::CellWidth`](rdma_fabric::FabricError::CellWidth). Notices, control queues, helpers
-//! and third-party copies are not offered, and no order of puts among themselves;
+//! Cells are 8 bytes; what is not whole cells fails with
+//! [`FabricError::CellWidth`](rdma_fabric::FabricError::CellWidth). Notices, control queues and
+//! third-party copies are not offered, and no order of puts among themselves;
 //! [`Fabric::abort`](rdma_fabric::Fabric::abort) is `Unsupported`.
 
 #![forbid(unsafe_code)]
@@ -42,6 +44,7 @@ mod config;
 mod data;
 mod delivery;
 mod fabric;
+mod helpers;
 mod job;
 mod memory;
 mod operation;

@@ -135,9 +135,9 @@ impl Regions {
                 return Err(Mismatch {
                     collective: "alloc_symmetric",
                     rank,
-                    theirs: bytes as u64,
+                    argument: bytes as u64,
                     other: Rank::new(0),
-                    ours: (extent.cells * CELL) as u64,
+                    other_argument: (extent.cells * CELL) as u64,
                 }
                 .into());
             }
@@ -164,17 +164,18 @@ impl Regions {
         let RemoteAddr { rank, region, offset } = addr;
         let extent = self.extent(rank, region)?;
         addr.fits(len, align, (extent.cells * CELL) as u64)?;
-        if !width.is_multiple_of(CELL) || !offset.is_multiple_of(CELL as u64) {
-            return Err(CellWidth { rank, region, wanted: width, cell: CELL }.into());
-        }
+        // Bytes may be whole cells.
+        let wanted = if width == 1 { len } else { width };
+        whole(addr, wanted)?;
         let cell = extent.start + offset as usize / CELL;
         self.resolved[rank.index()][cell..cell + len / CELL].fill(true);
         Ok(())
     }
 
-    /// Returns the cell of `addr`, which was located before, if the region still exists.
-    pub(crate) fn cell(&self, addr: RemoteAddr) -> Result<usize> {
+    /// Returns the first cell of `len` bytes that were located before, if the region still exists.
+    pub(crate) fn cell(&self, addr: RemoteAddr, len: usize) -> Result<usize> {
         let extent = self.extent(addr.rank, addr.region)?;
+        whole(addr, len)?;
         Ok(extent.start + addr.offset as usize / CELL)
     }
 
@@ -194,5 +195,14 @@ impl Regions {
             Some(_) => Err(FabricError::StaleRegion { rank, region }),
             None => Err(FabricError::NoSuchRegion { rank, region }),
         }
+    }
+}
+
+/// Checks that bytes are whole cells.
+fn whole(addr: RemoteAddr, wanted: usize) -> Result<()> {
+    let RemoteAddr { rank, region, offset } = addr;
+    match wanted.is_multiple_of(CELL) && offset.is_multiple_of(CELL as u64) {
+        true => Ok(()),
+        false => Err(CellWidth { rank, region, wanted, cell: CELL }.into()),
     }
 }

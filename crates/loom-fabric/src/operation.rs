@@ -7,7 +7,7 @@ use crate::{
     fabric::Seat,
     memory::CELL,
 };
-use loom::sync::atomic::Ordering::Release;
+use loom::sync::atomic::Ordering::{Relaxed, Release};
 use rdma_fabric::{
     Amo, RemoteAddr, Result, bytemuck,
     provider::{Place, Posted, Sink, Source, Token},
@@ -49,7 +49,7 @@ impl Seat {
 
     pub(crate) fn change(&self, word: &Place, amo: Amo<u64>) -> Result<Posted> {
         let (target, cell) = (word.rank(), self.cell(word)?);
-        let (order, covers) = self.job().atomic(self.me(), target);
+        let (order, covers) = self.job().atomic(self.actor(), target);
         let word = self.job().cells.change(target, cell, amo, order);
         self.job().ring(target, cell);
         Ok(self.posted(Operation { covers, word, ..Operation::default() }))
@@ -84,13 +84,13 @@ impl Seat {
             return Poll::Pending;
         }
         if let Some(puts) = operation.delivered
-            && self.job().poll_delivered(self.me(), puts).is_pending()
+            && self.job().poll_delivered(self.actor(), puts).is_pending()
         {
             self.under_way.put_back(token, operation);
             return Poll::Pending;
         }
         if let Some(puts) = operation.covers {
-            self.job().atomic_complete(self.me(), puts);
+            self.job().atomic_complete(self.actor(), puts);
         }
         if let (Sink::Bytes(into), false) = (into, operation.bytes.is_empty()) {
             into.copy_from_slice(&operation.bytes);
@@ -100,7 +100,7 @@ impl Seat {
 
     pub(crate) fn is_complete(&self, token: Token) -> bool {
         let Some(mut operation) = self.under_way.take(token) else { return true };
-        operation.delivered = operation.delivered.filter(|puts| !self.job().has_delivered(self.me(), *puts));
+        operation.delivered = operation.delivered.filter(|puts| !self.job().has_delivered(self.actor(), *puts));
         let complete = !operation.late && operation.delivered.is_none();
         self.under_way.put_back(token, operation);
         complete
@@ -123,7 +123,7 @@ impl Seat {
             let addr = RemoteAddr { offset: to.addr().offset + (i * CELL) as u64, ..to.addr() };
             let release = self.order(Access::Put(addr), Release) == Release;
             let put = delivery::Posted { target, cell: cell + i, from, release };
-            delivered = self.job().post(self.me(), put).or(delivered);
+            delivered = self.job().post(self.actor(), put).or(delivered);
         }
         Ok(self.posted(Operation::after(delivered)))
     }
@@ -138,7 +138,9 @@ impl Seat {
     }
 
     pub(crate) fn write_own(&self, cell: usize, bits: u64) {
-        self.job().cells.set(self.me(), cell, bits, Release);
+        // Release: pairs with the acquire of loads, waits and gets. Data in flight is left out.
+        let order = if self.job().puts_release(self.actor()) { Release } else { Relaxed };
+        self.job().cells.set(self.me(), cell, bits, order);
         self.job().ring(self.me(), cell);
     }
 }

@@ -1,6 +1,6 @@
 //! The threads that run a job's ranks, with stacks deep enough for protocols' futures.
 
-use crate::{Config, Delivery, Job, fabric::Modelled};
+use crate::{Config, Delivery, Job, fabric::Modelled, job::Actor};
 use loom::thread::{self, Builder, JoinHandle};
 use rdma_fabric::{Fabric, Rank, join::join_all};
 use std::{
@@ -27,22 +27,29 @@ impl Wake for Again {
 }
 
 impl Job {
-    /// Polls, parks, and polls again until the program and all futures that it detached are over.
-    fn block_on<O>(&self, me: Rank, future: impl Future<Output = O>) -> O {
-        let mut future = pin!(future);
+    /// Polls, parks, and polls again until a program or helper and all futures that it detached are
+    /// over. A helper is dropped, and yields `None`, where it waits though `is_over` says that its
+    /// program has returned.
+    pub(crate) fn block_on<O>(
+        &self,
+        me: Actor,
+        future: impl Future<Output = O>,
+        is_over: impl Fn() -> bool,
+    ) -> Option<O> {
+        let mut future = Some(Box::pin(future));
         let again = Arc::new(Again::default());
         let waker = Waker::from(again.clone());
         let mut cx = Context::from_waker(&waker);
         let mut out = None;
         loop {
-            if out.is_none()
-                && let Poll::Ready(done) = future.as_mut().poll(&mut cx)
-            {
-                out = Some(done);
+            if let Some(polled) = &mut future {
+                match polled.as_mut().poll(&mut cx) {
+                    Poll::Ready(done) => (out, future) = (Some(done), None),
+                    Poll::Pending if is_over() => future = None,
+                    Poll::Pending => {}
+                }
             }
-            if self.detached.poll(me, &mut cx)
-                && let Some(out) = out.take()
-            {
+            if self.detached.poll(me, &mut cx) && future.is_none() {
                 return out;
             }
             if !again.0.swap(false, Relaxed) {
@@ -54,11 +61,13 @@ impl Job {
         }
     }
 
-    fn run_rank<O>(&self, me: Rank, program: impl Future<Output = O>) -> O {
-        self.states()[me.index()].thread = Some(thread::current());
-        let out = self.block_on(me, program);
+    fn run_rank<O>(&self, rank: Rank, program: impl Future<Output = O>) -> O {
+        let me = Actor::program(rank);
+        self.states()[me.task].thread = Some(thread::current());
+        let out = self.block_on(me, program, || false).expect("nothing ends a program");
         self.drain(me, None);
-        let state = &mut self.states()[me.index()];
+        self.end_program(rank);
+        let state = &mut self.states()[me.task];
         // Later rings must not reach a thread that has ended or is waiting for others to end.
         state.thread = None;
         state.closing = true;
@@ -156,7 +165,7 @@ where
     if job.config.delivery == Delivery::Nic {
         for rank in ranks.clone() {
             let shared = job.clone();
-            let nic = spawn(move || shared.nic(rank));
+            let nic = spawn(move || shared.nic(Actor::program(rank)));
             job.states()[rank.index()].nic = Some(nic.thread().clone());
             nics.push(nic);
         }
@@ -169,10 +178,12 @@ where
             outs.borrow_mut().push(out);
         }
     });
+    job.begin_helpers();
     let here = parts.next().expect("a job has ranks");
     threads.extend(parts.map(spawn));
     here();
     threads.into_iter().chain(nics).for_each(join);
+    job.join_helpers();
     drop(outs);
     job
 }

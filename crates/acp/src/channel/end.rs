@@ -155,8 +155,13 @@ impl Ended {
     }
 
     pub(super) fn fail(&mut self, error: AcpError, results: &mut Results) {
+        let near = self.end.near();
         let error = match error {
-            AcpError::Fabric(FabricError::PeersLeft) => AcpError::Disconnected { peer: self.end.near().peer },
+            AcpError::Fabric(FabricError::PeersLeft) => AcpError::Disconnected { peer: near.peer },
+            // The fabric's rank; a channel concerns no other.
+            AcpError::Fabric(FabricError::PeerLost { rank }) if rank == near.place => {
+                FabricError::PeerLost { rank: near.peer }.into()
+            }
             error => error,
         };
         for request in self.end.outstanding() {

@@ -137,15 +137,14 @@ pub(super) fn was_held(held: bool, word: GlobalAddress) -> Result<()> {
 }
 
 async fn release(acp: &Acp, word: GlobalAddress) -> Result<()> {
-    let fabric = acp.fabric();
-    let flushed = match fabric.caps().put_order {
+    let flushed = match acp.fabric().caps().put_order {
         PutOrder::AllTargets => Ok(()),
-        _ => fabric.flush_all().await,
+        _ => acp.flush_all().await,
     };
     let mine = holding(acp);
     let before = acp.fetch(word, Amo::CompareSwap { expected: mine, new: 0 }).await?;
     was_held(before == mine, word)?;
-    Ok(flushed?)
+    flushed
 }
 
 /// Returns what the word of a lock is that this rank holds.
@@ -171,8 +170,10 @@ impl Acp {
     /// Reads something of a rank that it always has, to see whether it is there.
     async fn probe(&self, rank: Rank) -> Result<()> {
         let at = self.try_with(|state| state.memory.world_at(rank, state.memory.layout().delegation()))?;
-        let word = self.fabric().remote_word::<u64>(at)?;
-        self.fabric().get_word(&word).await?;
-        Ok(())
+        let looked = match self.fabric().remote_word::<u64>(at) {
+            Ok(word) => self.fabric().get_word(&word).await.map(drop),
+            Err(error) => Err(error),
+        };
+        looked.map_err(|error| self.named(error))
     }
 }

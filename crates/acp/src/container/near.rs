@@ -88,7 +88,7 @@ impl Memory for Acp {
     }
 
     async fn settle(&self) -> Result<()> {
-        Ok(self.fabric().flush_all().await?)
+        self.flush_all().await
     }
 }
 
@@ -107,9 +107,11 @@ impl Acp {
     /// of the state.
     #[inline(always)]
     pub(super) fn near<Out>(&self, at: GlobalAddress, used: impl FnOnce(Near<'_>) -> Option<Out>) -> Option<Out> {
-        let state = self.enter().ok()?;
+        let mut state = self.enter().ok()?;
         let (heap, _) = state.memory.near(at)?;
-        used(Near { acp: self, heap, id: at.id(), unclaimed: state.unclaimed.len() as u32 })
+        let out = used(Near { acp: self, heap, id: at.id(), unclaimed: state.unclaimed.len() as u32 });
+        state.serve_now();
+        out
     }
 }
 

@@ -5,6 +5,11 @@ use crate::{
     Acp, GlobalAddress, Handle, Order, Result,
     engine::{Flight, Kind, Pair, change_by_cpu, of_reply, storing_reply},
 };
+use core::{
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
 use rdma_fabric::{Amo, AtomicWord, provider::Boxed};
 
 impl Acp {
@@ -57,7 +62,7 @@ impl Acp {
                 None => self.one_fewer().await?,
             }
         };
-        self.while_serving(asked).await.map(W::from_bits)
+        self.while_serving(Asked { acp: self, asked: Some(asked) }).await.map(W::from_bits)
     }
 
     /// Prepares a request; `None` if as many as possible are under way.
@@ -82,6 +87,32 @@ impl Acp {
                 return self.with(|state| state.engine.issue(self.fabric(), kind, flight(asked), order));
             }
             self.one_fewer().await?;
+        }
+    }
+}
+
+/// A request that is carried out even if this is dropped.
+struct Asked<'a> {
+    acp: &'a Acp,
+    /// `None` when it has ended.
+    asked: Option<Boxed<'static, Result<u64>>>,
+}
+
+impl Future for Asked<'_> {
+    type Output = Result<u64>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<u64>> {
+        let done = ready!(self.asked.as_mut().expect("polled after the end").as_mut().poll(cx));
+        self.asked = None;
+        Poll::Ready(done)
+    }
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        if let Some(asked) = self.asked.take() {
+            // On another thread than its own it can't have been polled, so nothing was sent.
+            let _ = self.acp.with(|state| state.unawaited.push(asked));
         }
     }
 }

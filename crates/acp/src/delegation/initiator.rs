@@ -121,12 +121,12 @@ pub(crate) fn ask(
         let to = ReplyTo { rank: fabric.rank(), place: reply.place, number: reply.number };
         let words = request.to_words(to);
         let slot = match slots {
-            Slots::Shared => claim(&fabric, at).await?,
+            Slots::Shared(slots) => claim(&fabric, at, slots).await?,
             Slots::Own(_) => reply.own_slot(me),
         };
         match (&reply.replies.sending, slots) {
             (Some(sending), _) => sending.send(&fabric, (own, reply.nth()), (at, slots, slot), words).await?,
-            (None, Slots::Shared) => send_claimed(&fabric, at, slot, words).await?,
+            (None, Slots::Shared(_)) => send_claimed(&fabric, at, slot, words).await?,
             (None, Slots::Own(_)) => send_to_own(&fabric, at, slot, words).await?,
         }
         replied(&fabric, &status, at.rank, reply.number, request).await?;
@@ -152,9 +152,8 @@ async fn send_to_own(fabric: &Fabric, at: RemoteAddr, slot: u64, words: [u64; WO
     Ok(fabric.put_word(&fabric.remote_word::<u64>(at)?, 1).await?)
 }
 
-/// Claims a slot of the rank whose area is at `at`.
-async fn claim(fabric: &Fabric, at: RemoteAddr) -> Result<u64> {
-    let slots = Slots::Shared.count();
+/// Claims one of the `slots` of the rank whose area is at `at`.
+async fn claim(fabric: &Fabric, at: RemoteAddr, slots: u64) -> Result<u64> {
     let me = u64::from(fabric.rank().number()) + 1;
     let mut pace = Pace::new(fabric);
     loop {

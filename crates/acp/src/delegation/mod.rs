@@ -10,15 +10,18 @@
 //! 1. The initiator claims a slot: compare and swap of its owner, from 0 to the initiator's rank
 //!    plus one. If all are taken, it backs off and tries again; it never fails.
 //! 2. It puts the request into the slot, and flushes.
-//! 3. It sets the slot's bit in the word. The server, which waits for that word, takes all bits.
-//! 4. The server copies the request, frees the slot, resolves the addresses, does what is asked
-//!    and flushes: the effect is visible.
+//! 3. It sets the slot's bit in the word. The server, which waits for that word, copies the
+//!    requests of all bits, and takes these bits back.
+//! 4. The server frees the slots, resolves the addresses, does what is asked and flushes: the
+//!    effect is visible.
 //! 5. It puts the reply: the word's previous value, if that was asked for, and then the request's
 //!    number.
 //!
 //! A slot whose owner died between 1 and 3 is taken over by whoever finds it so: once a loss has
 //! been reported, nothing of the dead rank takes effect any more, so if the bit is not set then it
-//! never will be.
+//! never will be. It may have been set, and taken back by the server. Then the server has copied
+//! the request, and frees the slot only if its owner is the one that it saw before: compare and
+//! swap.
 //!
 //! Without the network's atomics, 1 and 3 are impossible. Then each rank's program and helper have a
 //! slot of their own at every rank, and never more than one request for it. After 2, the initiator
@@ -51,8 +54,6 @@ pub(crate) use server::serve;
 use crate::{Atomics, Mode, Options, Result};
 use rdma_fabric::{Atomics as OfNetwork, Fabric, RemoteAddr};
 
-/// Requests that a rank holds at a time, where slots are shared; at most 64, the bits of a word.
-const SHARED_SLOTS: u64 = 16;
 /// Requests that a task of a rank can have under way.
 const REPLIES: u64 = 16;
 
@@ -73,8 +74,8 @@ const OUTGOING_BYTES: u64 = 64;
 /// How a rank's slots are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Slots {
-    /// By whoever claims one.
-    Shared,
+    /// So many, by whoever claims one; at most 64, the bits of a word.
+    Shared(u64),
     /// Each by one task, program or helper, of so many ranks.
     Own(u64),
 }
@@ -82,12 +83,15 @@ pub(crate) enum Slots {
 impl Slots {
     /// Returns how slots are used in a job.
     pub(crate) fn of(fabric: &Fabric, options: &Options) -> Self {
-        if is_atomic_delegated(fabric, options) { Slots::Own(fabric.ranks() as u64) } else { Slots::Shared }
+        match is_atomic_delegated(fabric, options) {
+            true => Slots::Own(fabric.ranks() as u64),
+            false => Slots::Shared(options.delegation_slots as u64),
+        }
     }
 
     pub(crate) fn count(self) -> u64 {
         match self {
-            Slots::Shared => SHARED_SLOTS,
+            Slots::Shared(slots) => slots,
             Slots::Own(ranks) => 2 * ranks,
         }
     }

@@ -26,7 +26,7 @@ pub(crate) struct ReplyTo {
 }
 
 /// Words of a slot behind its owner.
-pub(crate) const WORDS: usize = 7;
+pub(crate) const WORDS: usize = 6;
 
 impl Request {
     /// Returns the destination and the source, or the word twice.
@@ -46,16 +46,16 @@ impl Request {
         let ReplyTo { rank, place, number } = reply;
         let reply = u64::from(rank.number()) << 32 | u64::from(place) << 16 | u64::from(number);
         match self {
-            Request::Copy { to, from, bytes } => [0, to.to_bits(), from.to_bits(), bytes, 0, reply, 0],
+            Request::Copy { to, from, bytes } => [0, to.to_bits(), from.to_bits(), bytes, 0, reply],
             Request::Atomic { word, width, amo } => {
                 let [kind, a, b] = amo::to_words(amo);
-                [kind | u64::from(width) << 8, word.to_bits(), 0, a, b, reply, 0]
+                [kind | u64::from(width) << 8, word.to_bits(), 0, a, b, reply]
             }
         }
     }
 
     /// Reads a request; `None` for what is none.
-    pub(crate) fn from_words([what, to, from, a, b, reply, _]: [u64; WORDS]) -> Option<(Self, ReplyTo)> {
+    pub(crate) fn from_words([what, to, from, a, b, reply]: [u64; WORDS]) -> Option<(Self, ReplyTo)> {
         let (rank, place, number) = (Rank::new((reply >> 32) as u32), (reply >> 16) as u16, reply as u16);
         let place = u8::try_from(place).ok().filter(|place| u64::from(*place) < 2 * REPLIES)?;
         let reply = ReplyTo { rank, place, number };

@@ -17,7 +17,7 @@ use core::{
     task::Poll,
 };
 use rdma_fabric::{
-    Amo, AtomicWord, Deps, Fabric, LocalSpan, Rank, RemoteAddr,
+    Amo, AtomicWord, Deps, Fabric, LocalSpan, LocalWord, Rank, RemoteAddr, RemoteWord,
     join::{Either, race},
     provider::Boxed,
 };
@@ -29,7 +29,6 @@ pub(crate) fn serve(memory: Resolver, me: Rank, listening: Option<Listening>) ->
         let fabric = memory.fabric().clone();
         let (at, slots) = (memory.world_at(me, memory.layout().delegation())?, memory.layout().slots());
         let armed = fabric.local_word::<u64>(RemoteAddr { offset: at.offset + ARMED, ..at })?;
-        let taken = armed.as_remote();
         let mut server = Server { memory, at, fabric: fabric.clone(), serving: Vec::new() };
         loop {
             // No rank's loss ends this wait, and any rank can end it.
@@ -38,27 +37,24 @@ pub(crate) fn serve(memory: Resolver, me: Rank, listening: Option<Listening>) ->
             match race(more, one_over(&mut server.serving)).await {
                 Either::First(Either::Second(noticed)) => {
                     let (slot, owner) = noticed?;
-                    if slots != Slots::Shared || server.owner(slot)? == u64::from(owner.number()) + 1 {
-                        server.take(slot).await?;
+                    match slots {
+                        Slots::Shared(_) => server.take_of(slot, owner).await?,
+                        Slots::Own(_) => {
+                            let words = server.request(slot)?;
+                            server.take(words).await;
+                        }
                     }
                 }
                 Either::First(Either::First(more)) => {
-                    more?;
+                    let bits = more?;
                     match slots {
-                        Slots::Shared => {
-                            let bits = fabric.swap(&taken, 0).await?;
-                            for slot in (0..slots.count()).filter(|slot| bits & 1 << slot != 0) {
-                                server.take(slot).await?;
-                            }
-                        }
+                        Slots::Shared(_) => server.take_all(&armed.as_remote(), bits).await?,
                         Slots::Own(_) => {
                             // Put back first: whoever arms the word later finds the server looking
                             // again.
                             fabric.store(&armed, 0)?;
                             for slot in 0..slots.count() {
-                                if server.owner(slot)? != 0 {
-                                    server.take(slot).await?;
-                                }
+                                server.take_own(slot).await?;
                             }
                         }
                     }
@@ -111,27 +107,68 @@ async fn one_over(serving: &mut Vec<Boxed<'static, Ended>>) -> Ended {
 }
 
 impl Server {
-    /// Returns the owner of a slot, plus one.
-    fn owner(&self, slot: u64) -> Result<u64> {
-        Ok(self.fabric.load(&self.fabric.local_word::<u64>(slot_at(self.at, slot, 0))?)?)
+    /// Takes the requests of the slots whose bits are set in `armed`, frees these slots, and begins
+    /// with the requests. As long as its bit is set, a slot is its owner's; without it, one whose
+    /// owner has died may be another rank's at once. So a request is read before, and a slot freed
+    /// only if it still has the owner that it had then.
+    async fn take_all(&mut self, armed: &RemoteWord<u64>, bits: u64) -> Result<()> {
+        let mut requests = Vec::new();
+        for slot in (0..self.memory.layout().slots().count()).filter(|slot| bits & 1 << slot != 0) {
+            let owner = self.owner(slot)?;
+            requests.push((owner.as_remote(), self.fabric.load(&owner)?, self.request(slot)?));
+        }
+        self.fabric.fetch_and(armed, !bits).await?;
+        for (owner, before, words) in requests {
+            self.fabric.compare_swap(&owner, before, 0).await?;
+            self.take(words).await;
+        }
+        Ok(())
     }
 
-    /// Takes a request out of its slot, frees the slot, and begins with the request.
-    async fn take(&mut self, slot: u64) -> Result<()> {
+    /// Takes the request that a rank has sent to a slot, and frees the slot, unless that rank has
+    /// died and the slot been taken over: then the request may be another one by half.
+    async fn take_of(&mut self, slot: u64, rank: Rank) -> Result<()> {
+        let (owner, mine) = (self.owner(slot)?, u64::from(rank.number()) + 1);
+        if self.fabric.load(&owner)? == mine {
+            let words = self.request(slot)?;
+            if self.fabric.compare_swap(&owner.as_remote(), mine, 0).await? == mine {
+                self.take(words).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the request of a slot that one task uses, if there is one, and frees the slot.
+    async fn take_own(&mut self, slot: u64) -> Result<()> {
+        let owner = self.owner(slot)?;
+        if self.fabric.load(&owner)? != 0 {
+            let words = self.request(slot)?;
+            self.fabric.store(&owner, 0)?;
+            self.take(words).await;
+        }
+        Ok(())
+    }
+
+    /// Returns the word of a slot's owner, whose rank it holds plus one.
+    fn owner(&self, slot: u64) -> Result<LocalWord<u64>> {
+        Ok(self.fabric.local_word::<u64>(slot_at(self.at, slot, 0))?)
+    }
+
+    /// Returns the words of the request in a slot.
+    fn request(&self, slot: u64) -> Result<[u64; WORDS]> {
         let mut words = [0; WORDS];
         let record: LocalSpan<u64> = self.fabric.local_span(slot_at(self.at, slot, REQUEST), WORDS)?;
         self.fabric.read(&record, &mut words)?;
-        let owner = slot_at(self.at, slot, 0);
-        match self.memory.layout().slots() {
-            Slots::Shared => drop(self.fabric.swap(&self.fabric.remote_word::<u64>(owner)?, 0).await?),
-            Slots::Own(_) => self.fabric.store(&self.fabric.local_word::<u64>(owner)?, 0)?,
-        }
+        Ok(words)
+    }
+
+    /// Begins with a request.
+    async fn take(&mut self, words: [u64; WORDS]) {
         // What is no request has nobody to reply to.
         if let Some((request, reply)) = Request::from_words(words) {
             self.fabric.charge(cost::SERVED).await;
             self.begin(request, reply, false).await;
         }
-        Ok(())
     }
 
     async fn begin(&mut self, request: Request, reply: ReplyTo, again: bool) {

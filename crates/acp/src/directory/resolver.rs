@@ -103,17 +103,27 @@ impl Resolver {
         self.cache.forget(id);
     }
 
+    /// Gives a lost rank the number that it has here: errors of the fabric have the fabric's.
+    #[cold]
+    pub(crate) fn named(&self, error: AcpError) -> AcpError {
+        let (Some(places), AcpError::Fabric(FabricError::PeerLost { rank })) = (&self.places, &error) else {
+            return error;
+        };
+        let number = places.iter().position(|place| place == rank);
+        number.map_or(error, |number| FabricError::PeerLost { rank: Rank::new(number as u32) }.into())
+    }
+
     /// Explains what an operation met: if a region had gone, forgets it, and returns which region it
     /// was, or that its rank is lost.
     #[cold]
     pub(crate) fn explained(&mut self, error: AcpError) -> AcpError {
-        let AcpError::Fabric(FabricError::StaleRegion { rank, region }) = error else { return error };
+        let AcpError::Fabric(FabricError::StaleRegion { rank, region }) = error else { return self.named(error) };
         let mut explained = error;
         while let Some(id) = self.cache.region_of(rank, region) {
             self.cache.forget(id);
             let address = id.start();
             explained = match self.resolve(address) {
-                Err(error @ AcpError::Fabric(FabricError::PeerLost { .. })) => error,
+                Err(error @ AcpError::Fabric(FabricError::PeerLost { .. })) => self.named(error),
                 _ => AcpError::NoSuchRegion { address },
             };
         }

@@ -24,6 +24,8 @@ use std::{
 
 #[derive(Default)]
 pub(crate) struct Engine {
+    /// Whether direct puts need no barrier between them to become visible in order.
+    in_order: bool,
     /// Number of operations issued; the last one's handle.
     issued: i64,
     /// All operations up to this one are over; those that were over when they were posted may not
@@ -59,6 +61,10 @@ enum Stage {
 }
 
 impl Engine {
+    pub(crate) fn new(fabric: &Fabric) -> Self {
+        Engine { in_order: fabric.caps().puts_in_order, ..Engine::default() }
+    }
+
     /// Returns whether an operation of this order may be posted at once, and is then over in order:
     /// nothing is pending. What it waits for is visible then.
     #[inline(always)]
@@ -69,10 +75,11 @@ impl Engine {
         }
     }
 
-    /// Makes visible what an operation of this order waits for and was over when it was posted.
+    /// Makes visible what an operation of this order waits for and was over when it was posted: that
+    /// may have been a copy of the same pair, which goes first whatever the order.
     #[inline(always)]
     fn show_before(&mut self, fabric: &Fabric, order: Order) {
-        if !matches!(order, Order::None) {
+        if !self.in_order || !matches!(order, Order::None) {
             self.show(fabric);
         }
     }

@@ -47,7 +47,7 @@ impl Helper {
     pub(super) fn new(shared: Arc<SharedQueue>, memory: Resolver, me: Rank, options: Options) -> Result<Self> {
         let fabric = memory.fabric().clone();
         let words = Words::new(&memory, &fabric, me)?;
-        let (engine, replies) = (Engine::default(), Replies::of_helper(None));
+        let (engine, replies) = (Engine::new(&fabric), Replies::of_helper(None));
         Ok(Helper {
             fabric,
             shared,

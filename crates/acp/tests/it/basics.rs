@@ -171,6 +171,25 @@ fn a_reset_numbers_the_ranks_anew() {
 }
 
 #[test]
+fn options_out_of_range_are_refused() {
+    everywhere(1, &async |fabric: Fabric| -> ProgramResult<()> {
+        let good = Options::default();
+        for (options, name) in [
+            (good.regions(0), "regions"),
+            (good.regions(254), "regions"),
+            (good.depth(0), "depth"),
+            (good.delegation_slots(0), "delegation_slots"),
+            (good.delegation_slots(65), "delegation_slots"),
+            (good.heap_bytes((4 << 30) + 1), "heap_bytes"),
+        ] {
+            let refused = Acp::init_with(&fabric, options).await;
+            assert!(matches!(&refused, Err(AcpError::Option(error)) if error.option == name), "{name}: {refused:?}");
+        }
+        Ok(())
+    });
+}
+
+#[test]
 fn a_rank_ends_the_job() {
     let program = async |fabric: Fabric| -> ProgramResult<()> {
         let acp = Acp::init(&fabric).await?;

@@ -2,7 +2,10 @@
 
 use crate::bed::{everywhere, starters};
 use acp::{Acp, AcpError, Atomics, GlobalAddress, Mode, Options, Order, Threads};
-use rdma_fabric::{Amo, Fabric, FabricError, ProgramResult, Rank};
+use rdma_fabric::{
+    Amo, Fabric, FabricError, ProgramResult, Rank,
+    join::{Either, race},
+};
 use std::time::Duration;
 use tofu2_sim::{
     shm,
@@ -34,13 +37,20 @@ fn different_servers_work_at_the_same_time() {
     assert!(three < one * 3 / 2, "one: {one:?}, three: {three:?}");
 }
 
-/// Every rank moves bytes between all others, to places of its own, more of them than a rank has
-/// slots for.
+/// Every rank moves bytes between all others, to places of its own, more of them than some ranks
+/// have slots for.
 #[test]
 fn everybody_asks_everybody() {
+    for slots in [1, 3, 64] {
+        all_ask_all(slots);
+    }
+}
+
+fn all_ask_all(slots: usize) {
     const RANKS: usize = 6;
     everywhere(RANKS, &async |fabric: Fabric| -> ProgramResult<()> {
-        let acp = Acp::init_with(&fabric, Options::default().starter_bytes(8 * 1024).depth(8)).await?;
+        let options = Options::default().starter_bytes(8 * 1024).depth(8).delegation_slots(slots);
+        let acp = Acp::init_with(&fabric, options).await?;
         let (at, me) = (starters(&acp)?, acp.rank().index());
         let pattern = |rank: usize, i: u64| (rank as u64 + 1) * 1000 + i;
         for i in 0..8u64 {
@@ -193,4 +203,32 @@ fn a_machine_without_atomics() {
         Ok(sum)
     };
     assert_eq!(Job::new(&machine, 5).run(&program).expect("virtual time").outs, [50; 5]);
+}
+
+/// What another rank carries out goes on when nobody awaits it, and what comes after it does not
+/// disturb it.
+#[test]
+fn atomics_that_nobody_awaits_are_carried_through() {
+    for mode in [Mode::Direct, Mode::CommandQueue] {
+        everywhere(3, &async |fabric: Fabric| -> ProgramResult<()> {
+            let acp = Acp::init_with(&fabric, Options::default().mode(mode).atomics(Atomics::Delegated)).await?;
+            let (at, me) = (acp.starter(Rank::new(0))?, u64::from(acp.rank().number()));
+            if me > 0 {
+                let (dropped, counted) = (at.offset_by(16 * me)?, at.offset_by(16 * me + 8)?);
+                for i in 0..100u64 {
+                    let soon = fabric.sleep(Duration::from_nanos(37 * i * i));
+                    match race(acp.fetch(dropped, Amo::Add(1u64 << 32)), soon).await {
+                        Either::First(done) => drop(done?),
+                        Either::Second(()) => {}
+                    }
+                    assert_eq!(acp.fetch(counted, Amo::Add(1u64)).await?, i);
+                }
+                let all = acp.fetch(dropped, Amo::Or(0u64)).await?;
+                assert!(all & 0xffff_ffff == 0 && all >> 32 <= 100, "{all:x}");
+            }
+            acp.sync().await?;
+            acp.finalize().await?;
+            Ok(())
+        });
+    }
 }

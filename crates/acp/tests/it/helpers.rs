@@ -3,7 +3,7 @@
 use crate::bed::{everywhere, in_virtual_time, starters};
 use acp::{Acp, AcpError, Atomics, Mode, Options, Order};
 use rdma_fabric::{
-    Fabric, FabricError, Group, ProgramResult, Rank,
+    Amo, Fabric, FabricError, Group, ProgramResult, Rank,
     control_queue::{QueueMode, QueueSpec},
 };
 use std::time::Duration;
@@ -42,6 +42,31 @@ fn a_rank_that_computes_is_served_for_by_its_helper() {
         let took = copied_beside_a_computation(options);
         assert!(took < Duration::from_millis(3), "{options:?}: {took:?}");
     }
+}
+
+/// Rank 0 issues operations until rank 1 says that its add, which rank 0 carries out, is complete.
+#[test]
+fn a_rank_whose_calls_are_over_at_once_serves() {
+    everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
+        let acp = Acp::init_with(&fabric, Options::default().atomics(Atomics::Delegated)).await?;
+        let (at, me) = (starters(&acp)?, acp.rank().index());
+        let told = at[0].offset_by(64)?;
+        if me == 0 {
+            let begun = fabric.now();
+            while acp.load::<u64>(told).await? == 0 {
+                let copied = acp.copy(at[0].offset_by(128)?, at[0].offset_by(256)?, 8, Order::None).await?;
+                acp.complete(copied).await?;
+                assert!(fabric.now() - begun < Duration::from_secs(10), "rank 0 serves nobody");
+            }
+        } else {
+            let added = acp.atomic(at[1], at[0], Amo::Add(1u64), Order::None).await?;
+            acp.complete(added).await?;
+            acp.store(told, 1u64).await?;
+        }
+        acp.sync().await?;
+        acp.finalize().await?;
+        Ok(())
+    });
 }
 
 #[test]

@@ -8,6 +8,8 @@ mod delivery;
 mod heap;
 mod helpers;
 mod lists;
+mod loom;
+mod lost;
 mod programs;
 mod queue;
 mod raw;

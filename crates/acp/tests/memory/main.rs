@@ -85,7 +85,7 @@ fn memory_of_16_ranks() {
 }
 
 #[test]
-#[ignore = "minutes, and gigabytes"]
+#[ignore = "minutes in a release build, and 10 GB"]
 fn memory_of_a_whole_machine() {
     let (begun, _) = measured(663_552, &[1, 4]);
     assert!(begun <= CONSTANT, "{begun}");

@@ -27,22 +27,25 @@ pub(super) enum Mistake {
 pub(super) struct Spoiled {
     mistake: Mistake,
     begun: Rc<Cell<bool>>,
+    /// Whether rank 0 has a helper that asks.
+    helped: bool,
     /// Where the word is that says that there are requests, once it has been taken.
     area: Cell<Option<u64>>,
     /// What was got first from a region.
     first: Cell<Option<u64>>,
 }
 
-/// Where rank 0's first place for a reply is, from the start of the area for requests.
-const REPLY: u64 = 64;
+/// Where the first places for replies to rank 0 and to its helper are, from the start of the area
+/// for requests.
+const REPLY: [u64; 2] = [64, 64 + 16 * 16];
 /// The reply that says that the first request has been carried out.
 const DONE: u64 = 1 << 48;
 /// The first index of local regions.
 const LOCAL: u32 = 1 << 16;
 
 impl Spoiled {
-    pub(super) fn new(mistake: Mistake, begun: Rc<Cell<bool>>) -> Self {
-        Spoiled { mistake, begun, area: Cell::new(None), first: Cell::new(None) }
+    pub(super) fn new(mistake: Mistake, begun: Rc<Cell<bool>>, helped: bool) -> Self {
+        Spoiled { mistake, begun, helped, area: Cell::new(None), first: Cell::new(None) }
     }
 
     fn is(&self, mistake: Mistake) -> bool {
@@ -62,15 +65,18 @@ impl Mutation for Spoiled {
     }
 
     fn puts(&self, addr: RemoteAddr, amo: Amo<u64>) -> Option<(RemoteAddr, u64)> {
-        if !self.is(Mistake::RepliesFirst) || amo != Amo::Swap(0) {
-            return None;
-        }
         // The word comes first, then the slot.
-        let Some(area) = self.area.get() else {
-            self.area.set(Some(addr.offset));
-            return None;
-        };
-        (addr.offset != area).then(|| (RemoteAddr { rank: Rank::new(0), offset: area + REPLY, ..addr }, DONE))
+        match (amo, self.area.get()) {
+            _ if !self.is(Mistake::RepliesFirst) => None,
+            (Amo::And(_), _) => {
+                self.area.set(Some(addr.offset));
+                None
+            }
+            (Amo::CompareSwap { new: 0, .. }, Some(area)) => {
+                Some((RemoteAddr { rank: Rank::new(0), offset: area + REPLY[usize::from(self.helped)], ..addr }, DONE))
+            }
+            _ => None,
+        }
     }
 
     fn got(&self, addr: RemoteAddr, bits: u64) -> u64 {

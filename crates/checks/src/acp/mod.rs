@@ -1,16 +1,21 @@
 //! Global addresses over a network that delivers in any order: small jobs, what must hold of them,
 //! and mistakes.
 //!
-//! Nobody helps: every rank carries out its operations itself, and serves others while it waits.
+//! A rank carries out its operations itself, and serves others while it waits; or a helper does
+//! that, which takes commands from a queue.
 
+mod cases;
 mod mistakes;
 mod reuse;
+mod slots;
 
-use crate::exploration::{Expected, Exploration, Run, Size};
-use ::acp::{Acp, AcpError, Atomics, GlobalAddress, Options, Order};
+pub use cases::explorations;
+
+use crate::exploration::{Expected, Exploration, Run};
+use ::acp::{Acp, AcpError, Atomics, GlobalAddress, Mode, Options, Order};
 use explore::{Explorer, Probe, mutant::mutant};
 use mistakes::{Mistake, Spoiled};
-use rdma_fabric::{Amo, Deps, Fabric, FabricError, ProgramResult, Rank, Region};
+use rdma_fabric::{Amo, Caps, Deps, Fabric, FabricError, ProgramResult, Rank, Region};
 use std::{cell::Cell, error::Error, rc::Rc};
 
 /// The first of a row of facts, one for each rank: whether its set-up is over.
@@ -49,6 +54,10 @@ struct Case {
     ranks: usize,
     /// The rank that may die at any moment.
     mortal: Option<u32>,
+    /// The ranks whose operations a helper carries out, as bits.
+    helped: u8,
+    /// Whether programs post operations themselves if no command is unfinished.
+    bypass: bool,
 }
 
 /// One rank in a job.
@@ -190,7 +199,9 @@ impl Job {
 async fn play(fabric: Fabric, spoiled: Fabric, case: Case, begun: impl FnOnce()) -> ProgramResult<()> {
     let (probe, me) = (Probe::of(&fabric), fabric.rank().number());
     let atomics = if case.job == Job::Atomics { Atomics::Delegated } else { Atomics::Network };
-    let options = Options::default().starter_bytes(32).heap_bytes(0).regions(1).atomics(atomics);
+    let mode = if case.helped >> me & 1 == 1 { Mode::CommandQueue } else { Mode::Direct };
+    let options = Options::default().starter_bytes(32).heap_bytes(0).regions(1).depth(4).mode(mode).atomics(atomics);
+    let options = options.bypass(case.bypass);
     let acp = Acp::init_with(&spoiled, options).await?;
     let over = fabric.alloc_symmetric(8).await?;
     let member = Member { acp, fabric, probe, over, me };
@@ -215,15 +226,26 @@ impl Case {
             Job::Pair | Job::Atomics | Job::Reuse(_) => 2,
             _ => 3,
         };
-        Case { name, job, ranks, mortal: None }
+        Case { name, job, ranks, mortal: None, helped: 0, bypass: false }
     }
 
     const fn dying(self, name: &'static str, rank: u32) -> Self {
         Case { name, mortal: Some(rank), ..self }
     }
 
+    /// Gives these ranks, as bits, a helper and a queue of commands.
+    const fn helped(self, name: &'static str, helped: u8) -> Self {
+        Case { name, helped, ..self }
+    }
+
+    const fn bypassing(self, name: &'static str) -> Self {
+        Case { name, bypass: true, ..self }
+    }
+
     fn explorer(self) -> Explorer<'static> {
-        let mut explorer = Explorer::new(self.ranks).leave_together().set_up(SET_UP);
+        let mut caps = Caps::weakest();
+        caps.helpers = self.helped != 0;
+        let mut explorer = Explorer::new(self.ranks).caps(caps).leave_together().set_up(SET_UP);
         if matches!(self.job, Job::Pair | Job::DelegatedPair | Job::Across | Job::Reuse(_)) {
             explorer = explorer.possible("something is seen early", |view| view.fact(SEEN) > 0);
         }
@@ -245,7 +267,7 @@ impl Case {
         let program = move |fabric: Fabric| {
             let (probe, begun) = (Probe::of(&fabric), Rc::new(Cell::new(false)));
             let spoiled = match mistake {
-                Some(mistake) => mutant(fabric.clone(), Spoiled::new(mistake, begun.clone())),
+                Some(mistake) => mutant(fabric.clone(), Spoiled::new(mistake, begun.clone(), self.helped & 1 == 1)),
                 None => fabric.clone(),
             };
             Box::pin(async move {
@@ -260,61 +282,4 @@ impl Case {
         };
         Exploration::new(name, expected, move || self.explorer(), program)
     }
-}
-
-const CHAIN: Case = Case::new("copy, copy, atomic over three ranks", Job::Chain);
-const PAIR: Case = Case::new("two copies of a pair", Job::Pair);
-const DELEGATED_PAIR: Case = Case::new("two delegated copies of a pair", Job::DelegatedPair);
-const ACROSS: Case = Case::new("a copy continues one of another pair", Job::Across);
-const DELEGATED: Case = Case::new("a delegated copy", Job::Delegated);
-const BOTH: Case = Case::new("two ranks have a copy made by a third", Job::Both);
-const ATOMICS: Case = Case::new("two delegated atomics", Job::Atomics);
-const REUSE: Case = Case::new("a tag is used again", Job::Reuse(1));
-const REUSE_TWICE: Case = Case::new("a tag is used again, twice", Job::Reuse(2));
-
-/// The jobs, and the fewest states that each may have.
-const CASES: &[(Case, u64, Size)] = &[
-    (CHAIN, 300, Size::Test),
-    (PAIR, 28, Size::Test),
-    (DELEGATED_PAIR, 14_000, Size::Quick),
-    (ACROSS, 33, Size::Test),
-    (DELEGATED, 250, Size::Test),
-    (BOTH, 450_000, Size::Quick),
-    (ATOMICS, 250, Size::Test),
-    (REUSE, 220, Size::Test),
-    (REUSE_TWICE, 1_000, Size::Test),
-    (DELEGATED.dying("rank 0 may die: a delegated copy", 0), 700, Size::Test),
-    (DELEGATED.dying("rank 1 may die: a delegated copy", 1), 1_500, Size::Test),
-    (DELEGATED.dying("rank 2 may die: a delegated copy", 2), 600, Size::Test),
-    (CHAIN.dying("rank 0 may die: copy, copy, atomic", 0), 1_400, Size::Quick),
-    (CHAIN.dying("rank 1 may die: copy, copy, atomic", 1), 5_000, Size::Quick),
-    (CHAIN.dying("rank 2 may die: copy, copy, atomic", 2), 2_000, Size::Quick),
-    (ATOMICS.dying("rank 0 may die: two delegated atomics", 0), 400, Size::Test),
-    (ATOMICS.dying("rank 1 may die: two delegated atomics", 1), 800, Size::Test),
-];
-
-/// The mistakes, and the jobs that show them.
-const MISTAKES: &[(Mistake, Case, &str)] = &[
-    (Mistake::NotFlushed, CHAIN, "deadlock"),
-    (Mistake::NotFlushed, ATOMICS, "deadlock"),
-    (Mistake::CopyNotFlushed, CHAIN, "what the atomic found"),
-    (Mistake::CopyNotFlushed, PAIR, "the first copy"),
-    (Mistake::CopyNotFlushed, ACROSS, "the first copy"),
-    (Mistake::ValueNotFlushed, ATOMICS, "what the"),
-    (Mistake::RepliesFirst, CHAIN, "what the"),
-    (Mistake::RepliesFirst, DELEGATED, "what came"),
-    (Mistake::RepliesFirst, DELEGATED_PAIR, "the first copy"),
-    (Mistake::OldMapping, REUSE, "the old region"),
-    (Mistake::NotWithdrawn, REUSE, "are outside its 8 bytes"),
-];
-
-/// Returns all explorations of global addresses.
-pub fn explorations() -> Vec<Exploration> {
-    let cases = CASES.iter().map(|(case, at_least, size)| {
-        case.exploration(Expected::Exhausted { at_least: *at_least }, None).of_size(*size)
-    });
-    let mistaken = MISTAKES.iter().map(|(mistake, case, saying)| {
-        case.exploration(Expected::Violated { saying, within: 1_000_000 }, Some(*mistake))
-    });
-    cases.chain(mistaken).collect()
 }

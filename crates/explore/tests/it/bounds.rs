@@ -2,7 +2,7 @@
 
 use super::outcomes::{A, B, explorer, words};
 use explore::{Explorer, Probe, Report, Stop, Verdict};
-use rdma_fabric::{Caps, Fabric, FabricError, Rank};
+use rdma_fabric::{Fabric, Rank};
 use std::{
     cell::{Cell, RefCell},
     collections::BTreeSet,
@@ -146,17 +146,4 @@ fn ranks_are_on_their_nodes() {
         Ok(())
     });
     together.expect_exhausted();
-}
-
-#[test]
-fn helpers_are_refused_by_name() {
-    let mut caps = Caps::weakest();
-    caps.helpers = true;
-    let report = explorer(1).caps(caps).run(|fabric: Fabric| async move {
-        assert!(!fabric.caps().helpers, "promised, and refused");
-        let refused = fabric.helper("ordering", |_| async { Ok(()) });
-        assert_eq!(refused, Err(FabricError::Unsupported { feature: &"helpers" }));
-        Ok(())
-    });
-    assert!(matches!(report.verdict, Verdict::Exhausted), "{report}");
 }

@@ -6,6 +6,7 @@ mod coherence;
 mod copies;
 mod effects;
 mod findings;
+mod helpers;
 mod litmus;
 mod losses;
 mod outcomes;

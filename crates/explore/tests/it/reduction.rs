@@ -3,7 +3,8 @@
 
 use explore::{Explorer, Probe, Report};
 use rdma_fabric::{
-    Amo, Caps, Deps, Fabric, FabricError, LocalSpan, ProgramResult, PutOrder, Rank, Refused, RemoteAddr, Time, join, op,
+    Amo, Caps, Deps, Fabric, FabricError, LocalSpan, ProgramResult, PutOrder, Rank, Refused, Region, RegionKey,
+    RemoteAddr, Time, join, op,
 };
 use std::{
     cell::{Cell, RefCell},
@@ -11,6 +12,8 @@ use std::{
 };
 
 const WORDS: u64 = 2;
+/// The first of the facts of helpers.
+const HELPERS: u32 = 100;
 
 /// One line of a program. Words are numbered over all ranks.
 #[derive(Clone, Copy, Debug)]
@@ -73,25 +76,48 @@ impl Dice {
     }
 }
 
-/// Carries out the lines until one fails because a rank or a region that it uses is gone. What was
-/// seen becomes a fact. Words outlive the program unless it `drops` its own.
-async fn follow(fabric: Fabric, lines: Vec<Line>, drops: bool) -> ProgramResult<()> {
+/// Carries out the lines, of which a helper has the second half if the ranks are `helped`. Words
+/// outlive the program unless it `drops` its own.
+async fn follow(fabric: Fabric, mut lines: Vec<Line>, helped: bool, drops: bool) -> ProgramResult<()> {
+    let region = fabric.alloc_symmetric(8 * WORDS as usize).await?;
+    let (key, fact) = (region.key(), fabric.rank().number());
+    if helped {
+        let lines: Vec<_> = lines.drain(lines.len() / 2..).filter(|line| !matches!(line, TryNotice)).collect();
+        fabric.helper("half", move |fabric| do_all(fabric, key, None, lines, fact + HELPERS, drops))?;
+    }
+    do_all(fabric, key, Some(region), lines, fact, drops).await
+}
+
+/// Carries out lines until one fails because a rank or a region that it uses is gone. What was seen
+/// becomes a fact.
+async fn do_all(
+    fabric: Fabric,
+    key: RegionKey,
+    own: Option<Region>,
+    lines: Vec<Line>,
+    fact: u32,
+    drops: bool,
+) -> ProgramResult<()> {
     let mut seen = 1u64;
     let mut see = |value: u64| seen = seen.wrapping_mul(31).wrapping_add(value);
-    if let Err(error) = steps(&fabric, lines, &mut see).await {
+    if let Err(error) = steps(&fabric, key, own, lines, &mut see).await {
         match error.downcast_ref() {
             Some(FabricError::PeerLost { rank }) => see(20 + u64::from(rank.number())),
             Some(FabricError::StaleRegion { rank, .. }) if drops => see(24 + u64::from(rank.number())),
             _ => return Err(error),
         }
     }
-    Probe::of(&fabric).set(fabric.rank().number(), seen);
+    Probe::of(&fabric).set(fact, seen);
     Ok(())
 }
 
-async fn steps(fabric: &Fabric, lines: Vec<Line>, see: &mut impl FnMut(u64)) -> ProgramResult<()> {
-    let region = fabric.alloc_symmetric(8 * WORDS as usize).await?;
-    let (key, mut own) = (region.key(), Some(region));
+async fn steps(
+    fabric: &Fabric,
+    key: RegionKey,
+    mut own: Option<Region>,
+    lines: Vec<Line>,
+    see: &mut impl FnMut(u64),
+) -> ProgramResult<()> {
     let scratch = fabric.alloc(8)?;
     let at = |rank, word: u64| RemoteAddr { rank, region: key, offset: word * 8 };
     let there = |word: u64| fabric.remote_word::<u64>(at(Rank::new((word / WORDS) as u32), word % WORDS));
@@ -156,7 +182,8 @@ fn refused<T>(why: Refused<T>) -> FabricError {
 
 /// Returns all ways to end (facts and words), the report, and the number of ends at which somebody
 /// had died.
-fn ends(explorer: Explorer<'_>, ranks: usize, program: &[Vec<Line>], drops: bool) -> (BTreeSet<Vec<u64>>, Report, u64) {
+fn ends(explorer: Explorer<'_>, program: &[Vec<Line>], helped: bool, drops: bool) -> (BTreeSet<Vec<u64>>, Report, u64) {
+    let ranks = program.len() as u32;
     let (ends, dead) = (RefCell::new(BTreeSet::new()), Cell::new(0u64));
     let report = explorer
         .at_end("noted", |view| {
@@ -164,13 +191,14 @@ fn ends(explorer: Explorer<'_>, ranks: usize, program: &[Vec<Line>], drops: bool
             // others saw of its memory is in their facts.
             let words = view.words().filter(|(addr, _)| !view.is_lost(addr.rank));
             let words = words.flat_map(|(addr, value)| [addr.rank.number().into(), addr.offset, value]);
-            ends.borrow_mut().insert((0..ranks as u32).map(|rank| view.fact(rank)).chain(words).collect());
-            dead.set(dead.get() + u64::from((0..ranks as u32).any(|rank| view.is_lost(Rank::new(rank)))));
+            let facts = (0..ranks).flat_map(|rank| [view.fact(rank), view.fact(rank + HELPERS)]);
+            ends.borrow_mut().insert(facts.chain(words).collect());
+            dead.set(dead.get() + u64::from((0..ranks).any(|rank| view.is_lost(Rank::new(rank)))));
             true
         })
         .run(|fabric| {
             let lines = program[fabric.rank().index()].clone();
-            follow(fabric, lines, drops)
+            follow(fabric, lines, helped, drops)
         });
     (ends.take(), report, dead.get())
 }
@@ -190,6 +218,8 @@ struct Comparison {
     /// Whether puts to one target keep their order.
     in_order: bool,
     drops: bool,
+    /// Whether each rank has a helper.
+    helped: bool,
 }
 
 const USUAL: Comparison = Comparison {
@@ -201,6 +231,7 @@ const USUAL: Comparison = Comparison {
     coherent: true,
     in_order: false,
     drops: false,
+    helped: false,
 };
 
 /// Explores the programs of each comparison with and without the reduction. With
@@ -215,9 +246,10 @@ fn compare(comparisons: &[Comparison]) {
 }
 
 fn compare_programs(comparison: Comparison) {
-    let Comparison { ranks, lines, programs, order, mortal, coherent, in_order, drops } = comparison;
+    let Comparison { ranks, lines, programs, order, mortal, coherent, in_order, drops, helped } = comparison;
     let (mut caps, mut saved, mut most, mut compared, mut died) = (Caps::weakest(), 0i64, 0, 0, 0);
     (caps.put_order, caps.coherent_atomics, caps.puts_in_order) = (order, coherent, in_order);
+    caps.helpers = helped;
     for seed in 0..programs {
         let mut dice = Dice(seed * 1_000 + lines as u64);
         let program: Vec<Vec<_>> =
@@ -225,7 +257,7 @@ fn compare_programs(comparison: Comparison) {
         let with = |explorer: Explorer<'_>| {
             let explorer = if drops { explorer } else { explorer.leave_together() };
             let explorer = (0..mortal).map(Rank::new).fold(explorer, Explorer::mortal);
-            ends(explorer.caps(caps).state_limit(400_000), ranks, &program, drops)
+            ends(explorer.caps(caps).state_limit(400_000), &program, helped, drops)
         };
         let (expected, whole, _) = with(Explorer::new(ranks).unreduced());
         let (found, reduced, dead) = with(Explorer::new(ranks));
@@ -306,4 +338,15 @@ fn with_deaths_two_ranks_end_in_the_same_ways() {
 fn with_deaths_three_ranks_end_in_the_same_ways() {
     let three = Comparison { ranks: 3, lines: 2, mortal: 1, ..USUAL };
     compare(&[three, Comparison { programs: 20, order: PutOrder::AllTargets, ..three }]);
+}
+
+#[test]
+fn with_helpers_ranks_end_in_the_same_ways() {
+    let helped = Comparison { helped: true, ..USUAL };
+    compare(&[
+        Comparison { ranks: 1, lines: 4, programs: 60, ..helped },
+        Comparison { lines: 2, programs: 60, ..helped },
+        Comparison { programs: 60, ..helped },
+        Comparison { lines: 2, mortal: 1, ..helped },
+    ]);
 }

@@ -128,18 +128,18 @@ pub struct OutOfMachineMemory {
 /// Ranks that entered one collective operation with different arguments. See
 /// [`FabricError::Mismatch`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{rank} called {collective} with {theirs}, {other} with {ours}")]
+#[error("{rank} called {collective} with {argument}, {other} with {other_argument}")]
 pub struct Mismatch {
     /// The collective's name.
     pub collective: &'static str,
     /// The rank that reports.
     pub rank: Rank,
     /// The argument of `rank`.
-    pub theirs: u64,
+    pub argument: u64,
     /// A rank that differs.
     pub other: Rank,
     /// The argument of `other`.
-    pub ours: u64,
+    pub other_argument: u64,
 }
 
 /// A start-up setting that is missing, malformed or contradicts another. See

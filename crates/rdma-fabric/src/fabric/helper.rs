@@ -17,6 +17,9 @@ impl Fabric {
     /// ([`Deps::One`](crate::Deps::One)), because under [`Deps::All`](crate::Deps::All) no rank
     /// depends on itself. A helper may start helpers.
     ///
+    /// A future that one of them has polled may be polled to its end by another; a flush is for the
+    /// puts of whoever polled it first.
+    ///
     /// Notices are the program's: a helper that asks for one is refused. Control queues are those
     /// of whoever opened them or was given them.
     ///

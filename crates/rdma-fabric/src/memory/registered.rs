@@ -84,27 +84,27 @@ pub enum Uses {
     Atomics,
 }
 
-/// A registration that did not happen. The memory comes back.
-pub struct RegisterError<T> {
+/// A registration that did not happen. The memory comes back. `E` is the error of a layer above.
+pub struct RegisterError<T, E = FabricError> {
     /// The reason.
-    pub error: FabricError,
+    pub error: E,
     /// The memory that was to be registered.
     pub memory: Vec<T>,
 }
 
-impl<T> fmt::Debug for RegisterError<T> {
+impl<T, E: fmt::Debug> fmt::Debug for RegisterError<T, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "RegisterError({:?}, {} elements)", self.error, self.memory.len())
     }
 }
 
-impl<T> fmt::Display for RegisterError<T> {
+impl<T, E: fmt::Display> fmt::Display for RegisterError<T, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.error.fmt(f)
     }
 }
 
-impl<T> core::error::Error for RegisterError<T> {
+impl<T, E: core::error::Error> core::error::Error for RegisterError<T, E> {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         self.error.source()
     }

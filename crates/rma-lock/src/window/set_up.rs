@@ -128,22 +128,26 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
     ) -> WindowResult<Self> {
         let data = memory.part(0, elements * size_of::<T>())?;
         let data = WindowMemory { members: data, element: size_of::<T>(), parts: Parts::Allocated { elements } };
-        Self::around(fabric, data, memory, layout, options)
+        Ok(Self::around(fabric, data, Self::frame(fabric, &memory, layout, options)?))
     }
 
-    fn around(
+    /// Makes what is around the data: the window's own words, and its lock.
+    fn frame(
         fabric: &Fabric,
-        data: WindowMemory,
-        memory: GroupMemory,
+        memory: &GroupMemory,
         layout: Layout,
         options: WindowOptions<L::Options>,
-    ) -> WindowResult<Self> {
+    ) -> WindowResult<(Words, L)> {
         let home = match options.home {
             Some(home) => home,
             None => memory.member(0)?,
         };
         let words = Words::new(memory.part(layout.words, Words::bytes(memory.members()))?);
         let lock = L::over(fabric, memory.part(layout.lock, layout.lock_bytes)?, home, options.lock)?;
+        Ok((words, lock))
+    }
+
+    fn around(fabric: &Fabric, data: WindowMemory, (words, lock): (Words, L)) -> Self {
         let core = Core {
             fabric: fabric.clone(),
             memory: data,
@@ -154,7 +158,7 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
             exposed: Mutex::default(),
             reads_registered: AtomicBool::new(false),
         };
-        Ok(Window { core: Arc::new(core), lock, element: PhantomData })
+        Window { core: Arc::new(core), lock, element: PhantomData }
     }
 
     /// Waits until all members have called this, then drops the window (`MPI_Win_free`).
@@ -199,22 +203,19 @@ impl<T: Pod + Send + Sync, L: AccessLock> Window<T, L> {
         let attached = exchange(group, part, options.home).await;
         let attached = match attached {
             Ok(parts) => match Self::layout(&fabric, 0, &options, group.len()) {
-                Ok(layout) => {
-                    group.memory(layout.bytes()).await.map(|memory| (parts, memory, layout)).map_err(Into::into)
-                }
+                Ok(layout) => group.memory(layout.bytes()).await.map_err(Into::into).and_then(|memory| {
+                    let frame = Self::frame(&fabric, &memory, layout, options)?;
+                    Ok((parts, memory, frame))
+                }),
                 Err(error) => Err(error),
             },
             Err(error) => Err(error),
         };
         match (registered, attached) {
-            (Ok(mine), Ok((parts, memory, layout))) => {
+            (Ok(mine), Ok((parts, members, frame))) => {
                 let parts = Parts::Attached { mine: Box::new(mine), parts };
-                let data = WindowMemory { members: memory.clone(), element: size_of::<T>(), parts };
-                match Self::around(&fabric, data, memory, layout, options) {
-                    Ok(window) => Ok(window),
-                    // The lock refused its options; the memory is gone with the unfinished window.
-                    Err(error) => Err((error, Vec::new())),
-                }
+                let data = WindowMemory { members, element: size_of::<T>(), parts };
+                Ok(Self::around(&fabric, data, frame))
             }
             (Err(RegisterError { error, memory }), _) => Err((error.into(), memory)),
             (Ok(mine), Err(error)) => Err((error, mine.take().await.unwrap_or_default())),
@@ -248,9 +249,10 @@ fn agree(group: &mut Group, elements: usize) -> Boxed<'_, WindowResult<()>> {
         if group.len() < fabric.ranks() {
             let all = group.allgather(elements as u64).await?;
             if let Some(other) = all.iter().position(|theirs| *theirs != elements as u64) {
-                let (theirs, ours) = (elements as u64, all[other]);
-                let (rank, other) = (fabric.rank(), group.rank(other)?);
-                return Err(FabricError::from(Mismatch { collective: "in_group", rank, theirs, other, ours }).into());
+                let (argument, other_argument) = (elements as u64, all[other]);
+                let (collective, rank, other) = ("in_group", fabric.rank(), group.rank(other)?);
+                let mismatch = Mismatch { collective, rank, argument, other, other_argument };
+                return Err(FabricError::from(mismatch).into());
             }
         }
         Ok(())

@@ -101,7 +101,7 @@ impl Heap {
             })?;
             let Some(block) = dropped else { return Ok(()) };
             self.give(acp, block).await?;
-            acp.fabric().flush_all().await?;
+            acp.flush_all().await?;
         }
     }
 

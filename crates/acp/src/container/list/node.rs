@@ -146,10 +146,10 @@ impl RawList {
         Change: Future<Output = Result<()>> + Send + 'static,
     {
         let change = change(self.clone());
-        let fabric = self.acp.fabric().clone();
+        let acp = self.acp.clone();
         finish(&self.acp, |_| async move {
             let done = change.await;
-            fabric.flush_all().await?;
+            acp.flush_all().await?;
             done
         })
         .await

@@ -6,7 +6,7 @@
 use super::*;
 use core::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use loom::{cell::UnsafeCell, model::Builder, sync::atomic::AtomicU64 as LoomWord, thread};
-use std::{rc::Rc, sync::Arc};
+use std::{cell::RefCell, rc::Rc, sync::Arc};
 
 /// A deliberate mistake in the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,11 +22,15 @@ enum Mistake {
     RelaxedOffer,
     /// `offer` does not look at all.
     BlindOffer,
+    /// `offer` writes the words after the state.
+    WordsLast,
 }
 
 loom::thread_local! {
     static IS_PRODUCER: core::cell::Cell<bool> = core::cell::Cell::new(false);
     static MISTAKE: core::cell::Cell<Mistake> = core::cell::Cell::new(Mistake::Nothing);
+    /// What [`Mistake::WordsLast`] has not written yet.
+    static LATE: RefCell<Vec<(Rc<Both>, u64)>> = RefCell::new(Vec::new());
 }
 
 /// Says what the calling thread is.
@@ -39,37 +43,50 @@ fn makes(mistake: Mistake, as_producer: bool) -> bool {
     MISTAKE.with(|made| made.get() == mistake) && IS_PRODUCER.with(|is| is.get() == as_producer)
 }
 
-struct Watched {
+struct Watched(Rc<Both>);
+
+struct Both {
     word: LoomWord,
     /// Accessed with the words of commands, which alone are loaded without acquire, and with what
     /// only the consumer does.
     plain: UnsafeCell<()>,
 }
 
+impl Both {
+    fn store_plain(&self, value: u64) {
+        self.plain.with_mut(|_| ());
+        self.word.store(value, Relaxed);
+    }
+}
+
 impl Word for Watched {
     fn new(value: u64) -> Self {
-        Watched { word: LoomWord::new(value), plain: UnsafeCell::new(()) }
+        Watched(Rc::new(Both { word: LoomWord::new(value), plain: UnsafeCell::new(()) }))
     }
 
     fn load(&self, acquire: bool) -> u64 {
         if !acquire {
-            self.plain.with(|_| ());
-            return self.word.load(Relaxed);
+            self.0.plain.with(|_| ());
+            return self.0.word.load(Relaxed);
         }
         let order = match makes(Mistake::RelaxedRead, false) || makes(Mistake::RelaxedOffer, true) {
             true => Relaxed,
             false => Acquire,
         };
-        let state = self.word.load(order);
+        let state = self.0.word.load(order);
         if makes(Mistake::BlindOffer, true) { EntryState::Free as u64 } else { state }
     }
 
     fn store(&self, value: u64, release: bool) {
+        if !release && makes(Mistake::WordsLast, true) {
+            return LATE.with(|late| late.borrow_mut().push((self.0.clone(), value)));
+        }
         if !release {
-            self.plain.with_mut(|_| ());
+            return self.0.store_plain(value);
         }
         let relaxed = makes(Mistake::RelaxedPublish, true) || makes(Mistake::RelaxedFree, false);
-        self.word.store(value, if release && !relaxed { Release } else { Relaxed });
+        self.0.word.store(value, if relaxed { Relaxed } else { Release });
+        LATE.with(|late| late.take()).into_iter().for_each(|(word, value)| word.store_plain(value));
     }
 }
 
@@ -149,5 +166,6 @@ found! {
     reading_must_acquire: RelaxedRead, "Causality violation";
     freeing_must_release: RelaxedFree, "Causality violation";
     offering_must_acquire: RelaxedOffer, "Causality violation";
+    words_must_come_before_their_state: WordsLast, "Causality violation";
     offering_must_look: BlindOffer, "Causality violation";
 }

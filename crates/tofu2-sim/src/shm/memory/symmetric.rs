@@ -151,9 +151,9 @@ fn place(endpoint: &Endpoint, allocator: &mut Allocator, asked: Asked) -> Result
         return Err(Mismatch {
             collective: if field == layout::SIDE_BYTES { "alloc_symmetric" } else { "alloc_symmetric, locked," },
             rank: me,
-            theirs: word,
+            argument: word,
             other: Rank::new(other as u32),
-            ours: card(other, field),
+            other_argument: card(other, field),
         }
         .into());
     }

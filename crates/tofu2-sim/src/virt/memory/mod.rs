@@ -93,8 +93,8 @@ impl Memory {
         if number >= SYMMETRIC {
             return Err(FabricError::TooManyRegions { rank: Rank::new(rank), limit: SYMMETRIC as usize });
         }
-        let mismatch = |collective, first, theirs, ours| {
-            Mismatch { collective, rank: Rank::new(rank), theirs, other: Rank::new(first), ours }.into()
+        let mismatch = |collective, first, argument, other_argument| {
+            Mismatch { collective, rank: Rank::new(rank), argument, other: Rank::new(first), other_argument }.into()
         };
         match self.symmetric.get(number as usize) {
             None => {

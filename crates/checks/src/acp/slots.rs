@@ -1,0 +1,294 @@
+//! One slot for requests at the server, two ranks that ask, and one of them may die with the slot in
+//! its hands.
+//!
+//! Nobody waits for a slot as long as it may take, because there would be no end of states. Rank 0
+//! tries once. Rank 1 tries once, waits until rank 0 has ended or is known to be lost, and sleeps
+//! once before it tries again; if it does not get the slot then, the dead rank must have sent its
+//! request.
+
+use super::{NAMED, SET_UP};
+use crate::exploration::{Expected, Exploration, Run, Size};
+use ::acp::{Acp, GlobalAddress, Options, Order};
+use explore::{
+    Explorer, Probe,
+    mutant::{Mutation, mutant},
+};
+use rdma_fabric::{
+    Amo, Deps, Fabric, FabricError, LocalWord, ProgramResult, Rank, Region, RemoteAddr, Result, forward,
+    join::{Either, race},
+    provider::{Goal, OneThread, Place, Posted, Provider, Slot},
+};
+use std::{
+    cell::Cell,
+    future::poll_fn,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU32, Ordering::Relaxed},
+    },
+    task::{Context, Poll},
+};
+
+const DYING: Rank = Rank::new(0);
+const ASKER: Rank = Rank::new(1);
+const SERVER: Rank = Rank::new(2);
+/// What each of the two copies, from its own word of the server's to another word there.
+const CONTENT: [u64; 2] = [70, 71];
+/// The fact that says that the rank that may die has sent its request.
+const SENT: u32 = 300;
+
+/// When rank 1 asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum When {
+    AtOnce,
+    /// When rank 0 has ended or is known to be lost.
+    Afterwards,
+}
+
+/// A step done wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mistake {
+    /// A slot whose owner has died is left to it.
+    NotTakenOver,
+    /// Such a slot is taken over although its request was sent.
+    TakenOverArmed,
+    /// The server frees a slot before it takes its bit back.
+    FreedFirst,
+}
+
+#[derive(Debug)]
+struct Spoiled {
+    mistake: Mistake,
+    /// Where the word is that says which slots hold a request.
+    area: Cell<Option<u64>>,
+}
+
+/// Where the only slot is, from the start of the area for requests.
+const SLOT: u64 = 64 + 2 * 16 * 16;
+
+impl Mutation for Spoiled {
+    fn atomic(&self, addr: RemoteAddr, amo: Amo<u64>) -> Amo<u64> {
+        if matches!(amo, Amo::CompareSwap { expected: 0, .. }) {
+            self.area.set(Some(addr.offset - SLOT));
+        }
+        amo
+    }
+
+    fn got(&self, addr: RemoteAddr, bits: u64) -> u64 {
+        match self.mistake {
+            _ if self.area.get() != Some(addr.offset) => bits,
+            Mistake::NotTakenOver => u64::MAX,
+            Mistake::TakenOverArmed => 0,
+            Mistake::FreedFirst => bits,
+        }
+    }
+
+    fn puts(&self, addr: RemoteAddr, amo: Amo<u64>) -> Option<(RemoteAddr, u64)> {
+        let frees = self.mistake == Mistake::FreedFirst && matches!(amo, Amo::And(_));
+        frees.then(|| (RemoteAddr { offset: addr.offset + SLOT, ..addr }, 0))
+    }
+}
+
+/// A rank's fabric, under which it sleeps only so often.
+#[derive(Debug)]
+struct Patient {
+    below: Fabric,
+    probe: OneThread<Probe>,
+    /// Whether it sleeps.
+    sleeps: AtomicBool,
+    /// How often it may still sleep, less one while it does.
+    patience: Arc<AtomicU32>,
+    /// Whether it would sleep once too often.
+    spent: Arc<AtomicBool>,
+}
+
+impl Provider for Patient {
+    forward!(alloc, alloc_symmetric, adopt, release, resolve_hidden, read, write, ring, put, get, copy, nop);
+    forward!(poll, test, forget, try_notice, now, detach, end_wait, optional);
+
+    fn atomic(&self, word: &Place, amo: Amo<u64>) -> Posted {
+        if self.below.rank() == DYING && matches!(amo, Amo::Or(_)) {
+            self.probe.set(SENT, 1);
+        }
+        self.below.provider().atomic(word, amo)
+    }
+
+    fn poll_wait(&self, slot: &mut Slot, goal: Goal<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        if !matches!(goal, Goal::Until(_)) {
+            return self.below.provider().poll_wait(slot, goal, cx);
+        }
+        if !self.sleeps.load(Relaxed) {
+            let left = self.patience.load(Relaxed);
+            if left == 0 {
+                self.spent.store(true, Relaxed);
+                return Poll::Pending;
+            }
+            self.patience.store(left - 1, Relaxed);
+            self.sleeps.store(true, Relaxed);
+        }
+        let slept = self.below.provider().poll_wait(slot, goal, cx);
+        self.sleeps.store(slept.is_pending(), Relaxed);
+        slept
+    }
+}
+
+/// One rank in a job.
+struct Member {
+    acp: Acp,
+    fabric: Fabric,
+    probe: Probe,
+    /// A word of each rank: whether the rank before it has no more to do.
+    over: Region,
+    patience: Arc<AtomicU32>,
+    spent: Arc<AtomicBool>,
+}
+
+impl Member {
+    /// Returns the address of a word of the server's starter memory.
+    fn at(&self, word: usize) -> ProgramResult<GlobalAddress> {
+        Ok(self.acp.starter(SERVER)?.offset_by(8 * word as u64)?)
+    }
+
+    /// Completes everything; returns whether patience was enough.
+    async fn completes(&self) -> ProgramResult<bool> {
+        self.spent.store(false, Relaxed);
+        let spent = poll_fn(|_| if self.spent.load(Relaxed) { Poll::Ready(()) } else { Poll::Pending });
+        match race(self.acp.complete_all(), spent).await {
+            Either::First(done) => Ok(done.map(|()| true)?),
+            Either::Second(()) => Ok(false),
+        }
+    }
+
+    /// Tells `rank` that this one has no more to do.
+    async fn leave(&self, rank: Rank) -> ProgramResult<()> {
+        Ok(self.fabric.put_word(&self.fabric.remote_word::<u64>(self.over.at(rank, 0))?, 1u64).await?)
+    }
+
+    async fn ask(&self, asker: usize) -> ProgramResult<()> {
+        self.acp.copy(self.at(2 + asker)?, self.at(asker)?, 8, Order::None).await?;
+        Ok(())
+    }
+
+    /// Waits for the end of rank 0; returns whether it is lost.
+    async fn is_lost(&self, over: &LocalWord<u64>) -> ProgramResult<bool> {
+        match self.fabric.wait_until(over, Deps::One(DYING), |over| over == 1).await {
+            Ok(_) => Ok(false),
+            Err(FabricError::PeerLost { rank: DYING }) => {
+                self.probe.add(NAMED, 1);
+                Ok(true)
+            }
+            Err(other) => Err(other.into()),
+        }
+    }
+
+    /// Asks, at once or when rank 0 has ended; in the end nobody but this rank needs the server.
+    async fn ask_too(&self, when: When, over: &LocalWord<u64>) -> ProgramResult<()> {
+        let mut lost = None;
+        if when == When::Afterwards {
+            lost = Some(self.is_lost(over).await?);
+        }
+        self.ask(1).await?;
+        let mut done = self.completes().await?;
+        let lost = match lost {
+            Some(lost) => lost,
+            None => self.is_lost(over).await?,
+        };
+        if !done {
+            self.patience.store(1, Relaxed);
+            done = self.completes().await?;
+        }
+        if !done {
+            assert!(lost, "a free slot is not claimed");
+            assert_eq!(self.probe.get(SENT), 1, "nobody takes over the slot of the dead");
+            return Ok(());
+        }
+        let came = self.acp.load::<u64>(self.at(3)?).await?;
+        assert_eq!(came, CONTENT[1], "what came");
+        Ok(())
+    }
+
+    async fn run(&self, when: When) -> ProgramResult<()> {
+        let over = self.over.word::<u64>(&self.fabric, 0)?;
+        match self.fabric.rank() {
+            DYING => {
+                self.ask(0).await?;
+                self.completes().await?;
+                self.leave(ASKER).await
+            }
+            ASKER => {
+                self.ask_too(when, &over).await?;
+                self.leave(SERVER).await
+            }
+            _ => {
+                let asked = self.fabric.wait_until(&over, Deps::One(ASKER), |over| over == 1);
+                self.acp.while_serving(asked).await?;
+                let first = self.acp.load::<u64>(self.at(2)?).await?;
+                assert!(first == 0 || first == CONTENT[0], "what the dead has left");
+                Ok(())
+            }
+        }
+    }
+}
+
+async fn play(fabric: Fabric, when: When, mistake: Option<Mistake>) -> ProgramResult<()> {
+    let (probe, below) = (
+        Probe::of(&fabric),
+        match mistake {
+            Some(mistake) => mutant(fabric.clone(), Spoiled { mistake, area: Cell::new(None) }),
+            None => fabric.clone(),
+        },
+    );
+    let (patience, spent) = Default::default();
+    let patient = below.under(Patient {
+        below: below.clone(),
+        probe: OneThread::new(probe.clone()),
+        sleeps: AtomicBool::new(false),
+        patience: Arc::clone(&patience),
+        spent: Arc::clone(&spent),
+    });
+    let options = Options::default().starter_bytes(32).heap_bytes(0).regions(1).delegation_slots(1);
+    let acp = Acp::init_with(&patient, options).await?;
+    let over = fabric.alloc_symmetric(8).await?;
+    let member = Member { acp, fabric, probe, over, patience, spent };
+    if member.fabric.rank() == SERVER {
+        member.acp.write(member.at(0)?, &CONTENT).await?;
+    }
+    member.probe.set(SET_UP + member.fabric.rank().number(), 1);
+    member.run(when).await
+}
+
+fn explorer() -> Explorer<'static> {
+    Explorer::new(3)
+        .leave_together()
+        .set_up(SET_UP)
+        .mortal(DYING)
+        .possible("it dies", |view| view.is_lost(DYING))
+        .possible("somebody gets its loss", |view| view.fact(NAMED) > 0)
+}
+
+fn exploration(name: &str, when: When, mistake: Option<Mistake>, expected: Expected) -> Exploration {
+    Exploration::new(format!("acp: {name}"), expected, explorer, move |fabric| {
+        Box::pin(play(fabric, when, mistake)) as Run
+    })
+}
+
+/// Returns the explorations of slots that are taken over.
+pub(super) fn explorations() -> impl Iterator<Item = Exploration> {
+    let right = [
+        ("the owner of a slot may die before another asks", When::Afterwards, Size::Quick, 900_000),
+        ("the owner of a slot may die", When::AtOnce, Size::Full, 2_000_000),
+    ];
+    let right = right.into_iter().map(|(name, when, size, at_least)| {
+        exploration(name, when, None, Expected::Exhausted { at_least }).of_size(size)
+    });
+    let wrong = [
+        (Mistake::NotTakenOver, "nobody takes over", Size::Quick),
+        (Mistake::TakenOverArmed, "deadlock", Size::Quick),
+        (Mistake::FreedFirst, "deadlock", Size::Full),
+    ];
+    let wrong = wrong.into_iter().map(|(mistake, saying, size)| {
+        let expected = Expected::Violated { saying, within: 3_000_000 };
+        let name = format!("{mistake:?} (the owner of a slot may die before another asks)");
+        exploration(&name, When::Afterwards, Some(mistake), expected).of_size(size)
+    });
+    right.chain(wrong)
+}
