@@ -163,7 +163,10 @@ impl Probe {
     /// Looks at what has been read.
     #[inline]
     pub(super) fn look(&mut self) -> Result<()> {
-        self.head = self.kind.decode(&self.first).ok_or_else(|| AcpError::Damaged { address: self.address })?;
+        match self.kind.decode(&self.first) {
+            Some(head) => self.head = head,
+            None => return Err(AcpError::Damaged { address: self.address }),
+        }
         Ok(())
     }
 

@@ -49,7 +49,8 @@ impl<M: Memory> Elements<M> {
         key: &[u8],
     ) -> Result<Option<Probe>, M::Error> {
         while let Some(address) = next {
-            left = left.checked_sub(1).ok_or_else(|| AcpError::Damaged { address })?;
+            let Some(rest) = left.checked_sub(1) else { return Err(AcpError::Damaged { address }.into()) };
+            left = rest;
             let mut probe = Probe::new(self.memory.acp(), self.kind, address);
             self.memory.read(address, 0, probe.room()).await?;
             probe.look()?;
