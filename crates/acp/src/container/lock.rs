@@ -1,10 +1,10 @@
 //! Lock words in global memory.
 //!
 //! A lock word is 0, or the number of the rank that holds it plus one. It is changed by atomics
-//! alone, since puts may fall between the halves of an atomic; where it is mapped, everybody's are the
-//! CPU's, and a call that is over [at once](super::near) gives it back by a store. A rank that finds it
-//! taken sleeps for ever longer, and polls nothing, after some looks where it is mapped; nobody queues,
-//! and no rank is guaranteed to get in.
+//! alone, since puts may fall between the halves of an atomic; where it is mapped, everybody's are
+//! the CPU's, and a call that is over [at once](super::near) gives it back by a store. A rank that
+//! finds it taken sleeps for ever longer, and polls nothing, after some looks where it is mapped;
+//! nobody queues, and no rank is guaranteed to get in.
 //!
 //! # Deaths
 //! A rank that finds the same holder twice looks whether that rank is still there. If not, and the

@@ -1,9 +1,9 @@
 //! Calls that are over at once, and the memory that containers use.
 //!
-//! What a call does while it holds a lock word is written once, over [`Memory`]. Over an [`Acp`] each
-//! access is an operation that may be awaited. Over a [`Near`] heap it is a few instructions: the
-//! heap is mapped, and looked up once for the whole call. Such a call never waits, so nobody sees it
-//! half done and its future can't be dropped half-way.
+//! What a call does while it holds a lock word is written once, over [`Memory`]. Over an [`Acp`]
+//! each access is an operation that may be awaited. Over a [`Near`] heap it is a few instructions:
+//! the heap is mapped, and looked up once for the whole call. Such a call never waits, so nobody
+//! sees it half done and its future can't be dropped half-way.
 
 use super::lock::{holding, was_held};
 use crate::{Acp, AcpError, GlobalAddress, Result, address::RegionId};
@@ -34,8 +34,8 @@ pub(super) trait Memory: Sync {
         into: &mut [u8],
     ) -> impl Future<Output = Result<(), Self::Error>> + Send;
 
-    /// Puts bytes, which are visible when what has been put is [settled](Memory::settle), or the lock
-    /// is given back.
+    /// Puts bytes, which are visible when what has been put is [settled](Memory::settle), or the
+    /// lock is given back.
     fn put(
         &self,
         base: GlobalAddress,
@@ -103,8 +103,8 @@ pub(super) struct Near<'a> {
 }
 
 impl Acp {
-    /// Uses the heap that `at` is in, if it is resolved. `used` does not come back here: this is a turn
-    /// of the state.
+    /// Uses the heap that `at` is in, if it is resolved. `used` does not come back here: this is a
+    /// turn of the state.
     #[inline(always)]
     pub(super) fn near<Out>(&self, at: GlobalAddress, used: impl FnOnce(Near<'_>) -> Option<Out>) -> Option<Out> {
         let mut state = self.enter().ok()?;
@@ -116,12 +116,12 @@ impl Acp {
 }
 
 impl Near<'_> {
-    /// Does `body`, which waits for nothing, while holding the lock at `word`. Returns `None` if that
-    /// is not possible now, or if `body` fails: then nothing has been done, and who does the same with
-    /// [`locked`](super::lock::locked) waits, or learns why not.
+    /// Does `body`, which waits for nothing, while holding the lock at `word`. Returns `None` if
+    /// that is not possible now, or if `body` fails: then nothing has been done, and who does the
+    /// same with [`locked`](super::lock::locked) waits, or learns why not.
     ///
-    /// What `body` has put is visible to whoever takes the lock afterwards; until it is, the word is
-    /// seen to be taken. So no barrier follows.
+    /// What `body` has put is visible to whoever takes the lock afterwards; until it is, the word
+    /// is seen to be taken. So no barrier follows.
     #[inline(always)]
     pub(super) fn locked<Out>(
         self,
@@ -140,8 +140,8 @@ impl Near<'_> {
             }
         }
         let done = join::now(body);
-        // Nobody else writes a word that is held, so this need not be an atomic. Release: pairs with
-        // the atomic that takes the lock.
+        // Nobody else writes a word that is held, so this need not be an atomic. Release: pairs
+        // with the atomic that takes the lock.
         let is_held = fabric.get_word_at(self.heap, at) == Some(mine);
         if is_held {
             fabric.put_word_at(self.heap, at, 0u64)?;
@@ -201,8 +201,8 @@ impl Near<'_> {
     }
 }
 
-/// Says that a call on a [`Near`] heap is not possible, or that it fails. Nobody hears why: all of it
-/// is done again, and fails for the same reason.
+/// Says that a call on a [`Near`] heap is not possible, or that it fails. Nobody hears why: all of
+/// it is done again, and fails for the same reason.
 #[derive(Debug)]
 pub(super) struct Missed;
 

@@ -32,7 +32,8 @@ impl Fabric {
     }
 
     /// Puts a few elements directly; returns `None`, with nothing done, where only
-    /// [`Fabric::put_slice`] can, or if they are not inside. [`Fabric::barrier`] makes them visible.
+    /// [`Fabric::put_slice`] can, or if they are not inside. [`Fabric::barrier`] makes them
+    /// visible.
     #[inline(always)]
     pub fn put_slice_at<T: Pod, U: Pod>(&self, span: &RemoteSpan<T>, offset: usize, from: &[U]) -> Option<()> {
         span.place().copy_in_at(offset, bytemuck::cast_slice(from))?;
@@ -61,8 +62,8 @@ impl Fabric {
         span.place().load_words_at(at)
     }
 
-    /// Says that bytes there are soon to be written, so that they may be fetched into this CPU's cache
-    /// meanwhile. Where that is not possible, does nothing.
+    /// Says that bytes there are soon to be written, so that they may be fetched into this CPU's
+    /// cache meanwhile. Where that is not possible, does nothing.
     #[inline(always)]
     pub fn expect_put_at<T: Pod>(&self, span: &RemoteSpan<T>, offset: usize) {
         span.place().expect_store_at(offset);

@@ -110,9 +110,9 @@ impl Bare {
     /// Bytes of the cells.
     pub(super) const CELL_BYTES: usize = 4 * WINDOW;
 
-    /// Returns the word at an offset that is a multiple of 8 and less than [`Bare::CELL_BYTES`]; some
-    /// other one at any other. No check, no branch: cells stand for a program's pointers. They are
-    /// where the windows are, which nobody uses in a job with cells.
+    /// Returns the word at an offset that is a multiple of 8 and less than [`Bare::CELL_BYTES`];
+    /// some other one at any other. No check, no branch: cells stand for a program's pointers. They
+    /// are where the windows are, which nobody uses in a job with cells.
     #[inline(always)]
     pub(super) fn cell(&self, offset: usize) -> &AtomicU64 {
         const { assert!(Bare::CELL_BYTES.is_power_of_two() && LINES * LINE + Bare::CELL_BYTES <= BYTES) };

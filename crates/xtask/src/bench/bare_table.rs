@@ -1,7 +1,7 @@
 //! The hash table of `acp::Map` over bare memory: what its layout, its hash and its locks allow.
 //!
-//! Slots, elements, heaps and their marks are as `acp` has them, for keys and values of 8 bytes. What
-//! is read is believed, and nobody dies.
+//! Slots, elements, heaps and their marks are as `acp` has them, for keys and values of 8 bytes.
+//! What is read is believed, and nobody dies.
 
 use super::bare::Bare;
 use acp::TableRef;
@@ -11,7 +11,8 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 const PART_BYTES: usize = Bare::CELL_BYTES / 4;
 /// Bytes of a slot: lock, head, tail, count.
 const SLOT_BYTES: usize = 32;
-/// The first block of a heap: before it are the lock, the first and the last free block, and a fence.
+/// The first block of a heap: before it are the lock, the first and the last free block, and a
+/// fence.
 const FIRST: usize = 32;
 /// Bytes of an element: next, previous, size of what follows, key size, key, value.
 const ELEMENT_BYTES: usize = 48;

@@ -193,7 +193,8 @@ impl Heap {
     }
 }
 
-/// Returns by how many bytes a large block is to be larger, so that its bytes start at a cache line.
+/// Returns by how many bytes a large block is to be larger, so that its bytes start at a cache
+/// line.
 fn surplus(rest: Block, need: u64) -> u64 {
     let surplus = (rest.end() + GRAIN) % LINE;
     if need >= LARGE && rest.size >= SMALLEST + surplus { surplus } else { 0 }

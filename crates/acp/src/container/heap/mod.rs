@@ -118,8 +118,8 @@ impl Acp {
 }
 
 impl Heap {
-    /// Allocates at once; returns `None`, with nothing done, where only [`Acp::malloc`] can, or says
-    /// why not.
+    /// Allocates at once; returns `None`, with nothing done, where only [`Acp::malloc`] can, or
+    /// says why not.
     pub(super) fn malloc_now(&self, near: Near<'_>, bytes: usize) -> Option<Result<GlobalAddress>> {
         let need = self.block_for(bytes).filter(|_| near.unclaimed == 0)?;
         near.locked(self.lock_word(), pin!(self.take(&near, need)))?.transpose()

@@ -170,7 +170,8 @@ impl Probe {
         Ok(())
     }
 
-    /// Returns whether the element has this key, or whether it may, if not enough of it has been read.
+    /// Returns whether the element has this key, or whether it may, if not enough of it has been
+    /// read.
     #[inline]
     pub(super) fn may_have(&self, key: &[u8]) -> bool {
         let begun = self.begun();

@@ -1,9 +1,9 @@
 //! How a call gets a slot, and leaves it.
 //!
-//! Where the slot is mapped and free, a whole call is done [at once](Table::at_once). Otherwise whoever
-//! holds it looks at its elements as it likes: if its future is dropped, the slot is unlocked as it
-//! was. Changes are made and the slot is unlocked in one piece of [`finish`]ed work, which can't
-//! allocate or free, because that waits for others.
+//! Where the slot is mapped and free, a whole call is done [at once](Table::at_once). Otherwise
+//! whoever holds it looks at its elements as it likes: if its future is dropped, the slot is
+//! unlocked as it was. Changes are made and the slot is unlocked in one piece of [`finish`]ed work,
+//! which can't allocate or free, because that waits for others.
 
 use super::{
     Place, SLOT_BYTES, Table,
@@ -47,9 +47,9 @@ impl Table {
         }
     }
 
-    /// Does `body` with a slot, locked, if that is over at once; `expected` is a word in the same heap
-    /// that it may write. Returns `None` if it is not, or if `body` fails: then it must be done with the
-    /// slot [locked](Table::lock).
+    /// Does `body` with a slot, locked, if that is over at once; `expected` is a word in the same
+    /// heap that it may write. Returns `None` if it is not, or if `body` fails: then it must be
+    /// done with the slot [locked](Table::lock).
     #[inline(always)]
     pub(super) fn at_once<Out>(
         &self,

@@ -126,7 +126,8 @@ impl Table {
         Ok(Removed { count, first: Some(first) })
     }
 
-    /// Removes a key; returns the elements to be freed, how much was removed, and the first element.
+    /// Removes a key; returns the elements to be freed, how much was removed, and the first
+    /// element.
     async fn remove_later(&self, key: &[u8], amount: Amount) -> Result<Option<(Vec<GlobalAddress>, u64, Element)>> {
         let locked = self.lock(self.place(key)).await?;
         match locked.slot.element(key).await {

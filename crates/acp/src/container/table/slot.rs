@@ -121,8 +121,8 @@ impl<M: Memory> Slot<M> {
         Ok(all)
     }
 
-    /// Returns what inserting a key does: a multimap always adds an element, a multiset counts a key
-    /// that it has, the others leave one that they have as it is.
+    /// Returns what inserting a key does: a multimap always adds an element, a multiset counts a
+    /// key that it has, the others leave one that they have as it is.
     pub(super) async fn adding(&self, key: &[u8], count: u64) -> Result<Adding, M::Error> {
         let found = match self.elements.kind {
             Kind::Multimap => None,

@@ -24,10 +24,10 @@
 //! words damaged by others. A waiter that wakes looks again, so the bound costs time and never
 //! correctness.
 //!
-//! Bit 0 stays set as long as another thread of the rank may be parked on the same bell; the last one
-//! clears it, lest every later write to the segment look at the watch. A poster that has seen it set
-//! may then ring for nothing, or not at all: who prepares afterwards looks at the memory again. While
-//! several are parked, the watch is [`Watch::Any`].
+//! Bit 0 stays set as long as another thread of the rank may be parked on the same bell; the last
+//! one clears it, lest every later write to the segment look at the watch. A poster that has seen
+//! it set may then ring for nothing, or not at all: who prepares afterwards looks at the memory
+//! again. While several are parked, the watch is [`Watch::Any`].
 
 use core::{
     sync::atomic::{

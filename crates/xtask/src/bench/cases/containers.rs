@@ -1,7 +1,8 @@
 //! Containers in global memory, used by several ranks at a time.
 //!
 //! All ranks insert keys of their own; a figure is the time from the first to the last insert,
-//! divided by the number of inserts of all ranks together. Between two samples the table is emptied.
+//! divided by the number of inserts of all ranks together. Between two samples the table is
+//! emptied.
 
 use super::{
     super::{
