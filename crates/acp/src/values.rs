@@ -2,13 +2,11 @@
 
 use crate::{
     Acp, AcpError, GlobalAddress, Result,
+    directory::is_stale,
     soon::{Call, soon},
 };
 use core::{future::Future, marker::PhantomData};
-use rdma_fabric::{
-    Amo, AtomicWord, Fabric, FabricError, Pod, RemoteSpan, join,
-    provider::{Boxed, SHORT},
-};
+use rdma_fabric::{Amo, AtomicWord, Pod, provider::Boxed};
 
 /// Access by value, awaited in place. It stands outside the order of [`Acp::copy`] and
 /// [`Acp::atomic`]: each call ends when its effect is visible.
@@ -22,7 +20,7 @@ impl Acp {
     #[inline]
     pub async fn read<T: Pod>(&self, from: GlobalAddress, into: &mut [T]) -> Result<()> {
         let into = bytemuck::cast_slice_mut(into);
-        if self.read_now(from, into) {
+        if self.read_now(from, into).is_some() {
             Ok(())
         } else {
             Box::pin(self.read_later(from, into)).await.map_err(|error| self.named(error))
@@ -36,11 +34,11 @@ impl Acp {
     #[inline]
     pub async fn write<T: Pod>(&self, to: GlobalAddress, from: &[T]) -> Result<()> {
         let from = bytemuck::cast_slice(from);
-        if self.write_now(to, from) {
-            Ok(())
-        } else {
-            Box::pin(self.write_later(to, from)).await.map_err(|error| self.named(error))
+        if self.put_now(to, from).is_none() {
+            return Box::pin(self.write_later(to, from)).await;
         }
+        self.fabric().barrier();
+        Ok(())
     }
 
     /// Reads the word at an address of any rank, whole.
@@ -74,113 +72,73 @@ impl Acp {
         soon(Fetch { acp: self, word, amo })
     }
 
-    /// Changes a word directly; returns `None` where only [`Acp::fetch`] can.
-    #[inline]
-    pub(crate) fn fetch_now<W: AtomicWord>(&self, word: GlobalAddress, amo: Amo<W>) -> Option<Result<W>> {
-        self.with(|state| {
-            let word = state.memory.word_at::<W>(word).ok()?;
-            self.fabric().atomic_now(&word, amo)
-        })
-        .transpose()
+    /// Changes a word directly; returns `None`, with nothing done, where only [`Acp::fetch`] can.
+    #[inline(always)]
+    pub(crate) fn fetch_now<W: AtomicWord>(&self, word: GlobalAddress, amo: Amo<W>) -> Option<W> {
+        let state = self.enter().ok()?;
+        let (span, offset) = state.memory.near(word)?;
+        self.fabric().atomic_at(span, offset, amo)
     }
 
     /// Returns whether operations on the word there are done directly.
     #[inline]
     pub(crate) fn is_mapped(&self, word: GlobalAddress) -> bool {
-        let mapped = self.with(|state| state.memory.word_at::<u64>(word).is_ok_and(|word| word.place().admits(8)));
-        mapped.unwrap_or(false)
+        let Ok(state) = self.enter() else { return false };
+        let near = state.memory.near(word);
+        near.is_some_and(|(span, offset)| self.fabric().admits_word_at::<_, u64>(span, offset))
     }
 
     /// Writes elements, which are visible when the rank has been flushed.
     pub(crate) async fn put<T: Pod>(&self, to: GlobalAddress, from: &[T]) -> Result<()> {
         let from = bytemuck::cast_slice(from);
-        if self.put_now(to, from)? {
-            Ok(())
-        } else {
-            Box::pin(self.put_later(to, from)).await.map_err(|error| self.named(error))
-        }
+        if self.put_now(to, from).is_some() { Ok(()) } else { Box::pin(self.put_later(to, from)).await }
     }
 
-    /// Puts directly; returns whether that was possible.
-    #[inline]
-    fn put_now(&self, to: GlobalAddress, from: &[u8]) -> Result<bool> {
-        self.with(|state| {
-            let Ok(to) = state.memory.bytes_at(to, from.len()) else { return false };
-            from.len() <= SHORT
-                && to.place().admits(from.len())
-                && join::now(self.fabric().put_slice(&to, from)) == Some(Ok(()))
-        })
-    }
-
-    async fn put_later(&self, to: GlobalAddress, from: &[u8]) -> Result<()> {
-        let span = self.span(to, from.len()).await?;
-        Ok(self.fabric().put_slice(&span, from).await?)
-    }
-
-    /// Reads directly; returns whether that was possible.
+    /// Reads directly; returns `None`, with nothing done, where only [`Acp::read`] can.
     #[inline(always)]
-    fn read_now(&self, from: GlobalAddress, into: &mut [u8]) -> bool {
-        let Ok(state) = self.enter() else { return false };
-        let Some((span, offset)) = state.memory.near(from) else { return false };
-        let Ok(from) = span.part_as::<u8>(offset, into.len()) else { return false };
-        into.len() <= SHORT
-            && from.place().admits(into.len())
-            && join::now(self.fabric().get_slice(&from, into)) == Some(Ok(()))
+    fn read_now(&self, from: GlobalAddress, into: &mut [u8]) -> Option<()> {
+        let state = self.enter().ok()?;
+        let (span, offset) = state.memory.near(from)?;
+        self.fabric().get_slice_at(span, offset, into)
     }
 
-    /// Writes directly; returns whether that was possible.
+    /// Puts directly; returns `None`, with nothing done, where only [`Acp::put`] can.
     #[inline(always)]
-    fn write_now(&self, to: GlobalAddress, from: &[u8]) -> bool {
-        let Ok(state) = self.enter() else { return false };
-        let Some((span, offset)) = state.memory.near(to) else { return false };
-        let Ok(to) = span.part_as::<u8>(offset, from.len()) else { return false };
-        let put = from.len() <= SHORT
-            && to.place().admits(from.len())
-            && join::now(self.fabric().put_slice(&to, from)) == Some(Ok(()));
-        // Where the place admits it, the put was direct.
-        if put {
-            self.fabric().barrier();
-        }
-        put
+    fn put_now(&self, to: GlobalAddress, from: &[u8]) -> Option<()> {
+        let state = self.enter().ok()?;
+        let (span, offset) = state.memory.near(to)?;
+        self.fabric().put_slice_at(span, offset, from)
     }
 
+    /// As [`Acp::retried`], which can't lend the buffer to one attempt after the other.
     async fn read_later(&self, from: GlobalAddress, into: &mut [u8]) -> Result<()> {
         let mut again = false;
         loop {
             let span = self.span(from, into.len()).await?;
-            match self.fabric().get_slice(&span, into).await {
-                Err(error) if !again && self.has_forgotten(&error, from)? => again = true,
-                Err(error) => return Err(self.with(|state| state.memory.name_stale(error.into(), &[from]))?),
-                done => return Ok(done?),
+            match self.fabric().get_slice(&span, into).await.map_err(AcpError::from) {
+                Err(error) if !again && is_stale(&error) => {
+                    again = true;
+                    self.with(|state| state.memory.forget(from.id()))?;
+                }
+                Err(error) => return Err(self.with(|state| state.memory.name_stale(error, &[from]))?),
+                done => return done,
             }
         }
+    }
+
+    async fn put_later(&self, to: GlobalAddress, from: &[u8]) -> Result<()> {
+        let put = || async { Ok(self.fabric().put_slice(&self.span(to, from.len()).await?, from).await?) };
+        self.retried([to], put).await
     }
 
     async fn write_later(&self, to: GlobalAddress, from: &[u8]) -> Result<()> {
-        let mut again = false;
-        loop {
+        let write = || async {
             let span = self.span(to, from.len()).await?;
-            match put_visibly(self.fabric(), &span, from).await {
-                Err(error) if !again && self.has_forgotten(&error, to)? => again = true,
-                Err(error) => return Err(self.with(|state| state.memory.name_stale(error.into(), &[to]))?),
-                done => return Ok(done?),
-            }
-        }
+            self.fabric().put_slice(&span, from).await?;
+            Ok(self.fabric().flush(span.rank()).await?)
+        };
+        self.retried([to], write).await
     }
-
-    /// Forgets a region that has gone; returns whether it has.
-    fn has_forgotten(&self, error: &FabricError, address: GlobalAddress) -> Result<bool> {
-        let gone = matches!(error, FabricError::StaleRegion { .. });
-        if gone {
-            self.with(|state| state.memory.forget(address.id()))?;
-        }
-        Ok(gone)
-    }
-}
-
-async fn put_visibly(fabric: &Fabric, to: &RemoteSpan<u8>, from: &[u8]) -> Result<(), FabricError> {
-    fabric.put_slice(to, from).await?;
-    fabric.flush(to.rank()).await
 }
 
 struct Load<'a, W> {
@@ -219,9 +177,7 @@ impl<'a, W: AtomicWord> Call<'a> for Fetch<'a, W> {
 
     #[inline(always)]
     fn now(&self) -> Option<W> {
-        let state = self.acp.enter().ok()?;
-        let (span, offset) = state.memory.near(self.word)?;
-        self.acp.fabric().atomic_at(span, offset, self.amo)
+        self.acp.fetch_now(self.word, self.amo)
     }
 
     fn later(self) -> Boxed<'a, Result<W>> {

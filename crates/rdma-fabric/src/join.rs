@@ -7,6 +7,7 @@ use core::{
 };
 
 /// Polls a future once and drops it; returns its output if it was ready.
+#[inline]
 pub fn now<T: Future>(future: T) -> Option<T::Output> {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(out) => Some(out),

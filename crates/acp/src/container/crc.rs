@@ -43,9 +43,9 @@ pub(crate) fn crc64(bytes: &[u8]) -> u64 {
 }
 
 /// Returns which of `ranks` and which of the `slots` of each a key belongs to. Neither is 0.
-pub(crate) fn place_of(key: &[u8], ranks: usize, slots: u64) -> (usize, u64) {
+pub(crate) fn place_of(key: &[u8], ranks: u64, slots: u64) -> (usize, u64) {
     let crc = crc64(key) >> 16;
-    ((crc / slots % ranks as u64) as usize, crc % slots)
+    ((crc / slots % ranks) as usize, crc % slots)
 }
 
 #[cfg(test)]
@@ -75,9 +75,9 @@ mod tests {
         }
 
         #[test]
-        fn places_exist(key in prop::collection::vec(any::<u8>(), 0..20), ranks in 1usize..9, slots in 1u64..1000) {
+        fn places_exist(key in prop::collection::vec(any::<u8>(), 0..20), ranks in 1u64..9, slots in 1u64..1000) {
             let (rank, slot) = place_of(&key, ranks, slots);
-            prop_assert!(rank < ranks && slot < slots);
+            prop_assert!((rank as u64) < ranks && slot < slots);
         }
     }
 

@@ -135,8 +135,7 @@ macro_rules! table_front {
             /// # Errors
             /// [`AcpError::Fabric`](crate::AcpError::Fabric).
             pub fn find<'a>(&'a self, key: &'a K) -> impl Future<Output = Result<Option<Entry>>> + 'a {
-                let found: Boxed<'a, Result<Option<Entry>>> = Box::pin(self.table.find(key.stored()));
-                found
+                self.table.find(key.stored())
             }
 
             /// Returns whether there is a key.

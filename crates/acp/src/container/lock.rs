@@ -1,8 +1,10 @@
 //! Lock words in global memory.
 //!
 //! A lock word is 0, or the number of the rank that holds it plus one. It is changed by atomics
-//! alone, since puts may fall between the halves of an atomic. A rank that finds it taken sleeps
-//! for ever longer, and polls nothing; nobody queues, and no rank is guaranteed to get in.
+//! alone, since puts may fall between the halves of an atomic; where it is mapped, everybody's are
+//! the CPU's, and a call that is over [at once](super::near) gives it back by a store. A rank that
+//! finds it taken sleeps for ever longer, and polls nothing, after some looks where it is mapped;
+//! nobody queues, and no rank is guaranteed to get in.
 //!
 //! # Deaths
 //! A rank that finds the same holder twice looks whether that rank is still there. If not, and the
@@ -77,7 +79,7 @@ async fn attempt(acp: &Acp, word: GlobalAddress) -> Result<Option<u64>> {
     let (mine, free) = (holding(acp), 0);
     let taking = Amo::CompareSwap { expected: free, new: mine };
     if let Some(before) = acp.fetch_now(word, taking) {
-        return before.map(|before| (before != free).then_some(before));
+        return Ok((before != free).then_some(before));
     }
     let taken = finish(acp, |unawaited| {
         let acp = acp.clone();
@@ -129,10 +131,10 @@ fn release_now(acp: &Acp, word: GlobalAddress) -> Option<Result<()>> {
     }
     let mine = holding(acp);
     let before = acp.fetch_now(word, Amo::CompareSwap { expected: mine, new: 0 })?;
-    Some(before.and_then(|before| was_held(before == mine, word)))
+    Some(was_held(before == mine, word))
 }
 
-fn was_held(held: bool, word: GlobalAddress) -> Result<()> {
+pub(super) fn was_held(held: bool, word: GlobalAddress) -> Result<()> {
     if held { Ok(()) } else { Err(AcpError::Damaged { address: word }) }
 }
 
@@ -148,7 +150,7 @@ async fn release(acp: &Acp, word: GlobalAddress) -> Result<()> {
 }
 
 /// Returns what the word of a lock is that this rank holds.
-fn holding(acp: &Acp) -> u64 {
+pub(super) fn holding(acp: &Acp) -> u64 {
     u64::from(acp.rank().number()) + 1
 }
 

@@ -46,7 +46,7 @@ impl<K: Stored + ?Sized, V: Stored + ?Sized> Map<K, V> {
     /// [`AcpError::HeapExhausted`](crate::AcpError::HeapExhausted), and nothing has changed;
     /// [`AcpError::Fabric`](crate::AcpError::Fabric).
     pub fn insert<'a>(&'a self, key: &'a K, value: &'a V) -> impl Future<Output = Result<bool>> + 'a {
-        self.table.insert_boxed(key.stored(), value.stored())
+        self.table.insert(key.stored(), value.stored())
     }
 
     /// Returns a copy of the value of a key.
@@ -54,7 +54,7 @@ impl<K: Stored + ?Sized, V: Stored + ?Sized> Map<K, V> {
     /// # Errors
     /// [`AcpError::OtherType`](crate::AcpError::OtherType); [`AcpError::Fabric`](crate::AcpError::Fabric).
     pub async fn get(&self, key: &K) -> Result<Option<V::Owned>> {
-        self.table.get_boxed(key.stored()).await?.as_ref().map(value_of::<V>).transpose()
+        self.table.get(key.stored()).await?.as_ref().map(value_of::<V>).transpose()
     }
 
     /// Copies the value of a key into `into`, as much as there is room for; returns the length of

@@ -11,6 +11,7 @@ mod map;
 mod moving;
 mod multimap;
 mod multiset;
+mod near;
 mod sequence;
 mod set;
 mod stored;

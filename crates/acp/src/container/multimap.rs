@@ -48,7 +48,7 @@ impl<K: Stored + ?Sized, V: Stored + ?Sized> Multimap<K, V> {
     /// [`AcpError::HeapExhausted`](crate::AcpError::HeapExhausted), and nothing has changed;
     /// [`AcpError::Fabric`](crate::AcpError::Fabric).
     pub async fn insert(&self, key: &K, value: &V) -> Result<()> {
-        self.table.insert_boxed(key.stored(), value.stored()).await.map(drop)
+        self.table.insert(key.stored(), value.stored()).await.map(drop)
     }
 
     /// Returns a copy of the oldest value of a key.
@@ -56,7 +56,7 @@ impl<K: Stored + ?Sized, V: Stored + ?Sized> Multimap<K, V> {
     /// # Errors
     /// [`AcpError::OtherType`](crate::AcpError::OtherType); [`AcpError::Fabric`](crate::AcpError::Fabric).
     pub async fn get(&self, key: &K) -> Result<Option<V::Owned>> {
-        self.table.get_boxed(key.stored()).await?.as_ref().map(value_of::<V>).transpose()
+        self.table.get(key.stored()).await?.as_ref().map(value_of::<V>).transpose()
     }
 
     /// Returns copies of all values of a key, oldest first.

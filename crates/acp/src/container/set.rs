@@ -41,7 +41,7 @@ impl<K: Stored + ?Sized> Set<K> {
     /// [`AcpError::HeapExhausted`](crate::AcpError::HeapExhausted), and nothing has changed;
     /// [`AcpError::Fabric`](crate::AcpError::Fabric).
     pub fn insert<'a>(&'a self, key: &'a K) -> impl Future<Output = Result<bool>> + 'a {
-        self.table.insert_boxed(key.stored(), &[])
+        self.table.insert(key.stored(), &[])
     }
 
     /// Removes a key; returns whether it was there.

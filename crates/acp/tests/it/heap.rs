@@ -87,6 +87,25 @@ fn blocks_do_not_overlap_and_grow_together() {
     });
 }
 
+#[test]
+fn large_blocks_start_at_a_line() {
+    everywhere(1, &async |fabric: Fabric| -> ProgramResult<()> {
+        let acp = begin(&fabric).await?;
+        let mut taken = vec![];
+        for bytes in [8, 1016, 24, 1100, 16] {
+            let at = acp.malloc(bytes, acp.rank()).await?;
+            assert!(bytes < 1000 || at.offset() % 64 == 0, "{bytes} bytes at {at}");
+            taken.push(at);
+        }
+        for at in taken {
+            acp.free(at).await?;
+        }
+        assert_whole(&acp, acp.rank()).await?;
+        acp.finalize().await?;
+        Ok(())
+    });
+}
+
 /// All ranks at once in one heap; each block has its owner's pattern as long as it is taken.
 #[test]
 fn all_ranks_use_one_heap_at_once() {

@@ -31,6 +31,44 @@ impl Fabric {
         span.place().load_at(offset, W::BYTES).map(W::from_bits)
     }
 
+    /// Puts a few elements directly; returns `None`, with nothing done, where only
+    /// [`Fabric::put_slice`] can, or if they are not inside. [`Fabric::barrier`] makes them
+    /// visible.
+    #[inline(always)]
+    pub fn put_slice_at<T: Pod, U: Pod>(&self, span: &RemoteSpan<T>, offset: usize, from: &[U]) -> Option<()> {
+        span.place().copy_in_at(offset, bytemuck::cast_slice(from))?;
+        self.ring_inside(span.place(), offset, size_of_val(from));
+        Some(())
+    }
+
+    /// Gets a few elements directly; returns `None`, and the slice is as before, where only
+    /// [`Fabric::get_slice`] can, or if they are not inside.
+    #[inline(always)]
+    pub fn get_slice_at<T: Pod, U: Pod>(&self, span: &RemoteSpan<T>, offset: usize, into: &mut [U]) -> Option<()> {
+        span.place().copy_out_at(offset, bytemuck::cast_slice_mut(into))
+    }
+
+    /// Puts words that follow each other, as [`Fabric::put_word_at`] does, in their order.
+    #[inline(always)]
+    pub fn put_words_at<T: Pod, const N: usize>(&self, span: &RemoteSpan<T>, at: usize, words: [u64; N]) -> Option<()> {
+        span.place().store_words_at(at, words)?;
+        self.ring_inside(span.place(), at, 8 * N);
+        Some(())
+    }
+
+    /// Gets words that follow each other, as [`Fabric::get_word_at`] does.
+    #[inline(always)]
+    pub fn get_words_at<T: Pod, const N: usize>(&self, span: &RemoteSpan<T>, at: usize) -> Option<[u64; N]> {
+        span.place().load_words_at(at)
+    }
+
+    /// Says that bytes there are soon to be written, so that they may be fetched into this CPU's
+    /// cache meanwhile. Where that is not possible, does nothing.
+    #[inline(always)]
+    pub fn expect_put_at<T: Pod>(&self, span: &RemoteSpan<T>, offset: usize) {
+        span.place().expect_store_at(offset);
+    }
+
     /// Returns whether [`Fabric::put_word_at`] is possible now.
     #[inline(always)]
     pub fn admits_word_at<T: Pod, W: AtomicWord>(&self, span: &RemoteSpan<T>, offset: usize) -> bool {

@@ -107,6 +107,21 @@ impl Bare {
         unsafe { self.at(first * LINE).cast().as_ref() }
     }
 
+    /// Bytes of the cells.
+    pub(super) const CELL_BYTES: usize = 4 * WINDOW;
+
+    /// Returns the word at an offset that is a multiple of 8 and less than [`Bare::CELL_BYTES`];
+    /// some other one at any other. No check, no branch: cells stand for a program's pointers. They
+    /// are where the windows are, which nobody uses in a job with cells.
+    #[inline(always)]
+    pub(super) fn cell(&self, offset: usize) -> &AtomicU64 {
+        const { assert!(Bare::CELL_BYTES.is_power_of_two() && LINES * LINE + Bare::CELL_BYTES <= BYTES) };
+        let offset = LINES * LINE + (offset & (Bare::CELL_BYTES - 8));
+        // SAFETY: inside the mapping, and aligned, by the mask; in a job with cells, they are
+        // accessed as atomics of this width only.
+        unsafe { AtomicU64::from_ptr(self.map.as_mut_ptr().add(offset).cast()) }
+    }
+
     /// Returns the start of a window. Each way of copying has windows of its own, so that none
     /// finds in the cache what another has just used.
     fn window(&self, rank: usize, window: Window, how: How, len: usize) -> *mut u8 {

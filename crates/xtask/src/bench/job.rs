@@ -6,7 +6,7 @@ use super::{
     progress::Progress,
     sampling::Measured,
 };
-use rdma_fabric::{Fabric, Program};
+use rdma_fabric::Rank;
 use rustix::fs::{MemfdFlags, memfd_create};
 use std::{
     error::Error,
@@ -41,14 +41,20 @@ impl Provider {
 pub(super) enum Ranks {
     /// Two, each on its own core.
     Pair,
+    /// Four, which may share cores.
+    Four,
     /// Many on few cores.
     Oversubscribed,
 }
 
 impl Ranks {
+    /// All, in the order in which they are run.
+    pub(super) const ALL: [Ranks; 3] = [Ranks::Pair, Ranks::Four, Ranks::Oversubscribed];
+
     fn number(self) -> usize {
         match self {
             Ranks::Pair => 2,
+            Ranks::Four => cases::FOUR,
             Ranks::Oversubscribed => cases::OVERSUBSCRIBED,
         }
     }
@@ -56,6 +62,7 @@ impl Ranks {
     fn name(self) -> &'static str {
         match self {
             Ranks::Pair => "pair",
+            Ranks::Four => "four",
             Ranks::Oversubscribed => "oversubscribed",
         }
     }
@@ -90,7 +97,7 @@ pub(super) fn run(
         memory: path_of(&memory),
         results: path_of(&results),
     };
-    let bare = Bare::open(&plan.memory)?;
+    let (bare, ranks) = (Bare::open(&plan.memory)?, measurement.ranks);
     let at = |number: u64| {
         let case = cases::all().nth(number.checked_sub(1)? as usize)?;
         let done = measurement.cases.iter().position(|name| name == case.name)?;
@@ -109,12 +116,7 @@ pub(super) fn run(
             }
             Provider::Threads => {
                 let threads = Threads::new(measurement.ranks.number());
-                let measured = match measurement.ranks {
-                    Ranks::Pair => threads.run(&async |fabric| cases::measure_pair(fabric, plan.clone()).await)?,
-                    Ranks::Oversubscribed => {
-                        threads.run(&async |fabric| cases::measure_oversubscribed(fabric, plan.clone()).await)?
-                    }
-                };
+                let measured = threads.run(&async |fabric| cases::measure(ranks, fabric, plan.clone()).await)?;
                 Ok(fs::write(&plan.results, serde_json::to_vec(&measured[0])?)?)
             }
         }
@@ -126,22 +128,8 @@ pub(super) fn run(
 pub(super) fn be_rank(ranks: Ranks, plan: &str) -> Result<ExitCode, Box<dyn Error>> {
     let plan: JobPlan = serde_json::from_str(plan)?;
     let endpoint = tofu2_sim::shm::from_env()?.ok_or("only `bench` starts its ranks")?;
-    match ranks {
-        Ranks::Pair => measure(endpoint, &async |fabric| cases::measure_pair(fabric, plan.clone()).await, &plan),
-        Ranks::Oversubscribed => {
-            measure(endpoint, &async |fabric| cases::measure_oversubscribed(fabric, plan.clone()).await, &plan)
-        }
-    }
-}
-
-fn measure(
-    endpoint: Fabric,
-    program: &impl Program<Out = Vec<Measured>>,
-    plan: &JobPlan,
-) -> Result<ExitCode, Box<dyn Error>> {
-    use rdma_fabric::Rank;
     let rank = endpoint.rank();
-    let measured = shm::run_rank(endpoint, program)?;
+    let measured = shm::run_rank(endpoint, &async |fabric| cases::measure(ranks, fabric, plan.clone()).await)?;
     if rank == Rank::new(0) {
         fs::write(&plan.results, serde_json::to_vec(&measured)?)?;
     }

@@ -4,6 +4,7 @@
 //! `docs/evidence/performance.md` says how a figure is made and how to read it.
 
 mod bare;
+mod bare_table;
 mod cases;
 pub(crate) mod contention;
 mod futex;
@@ -128,9 +129,8 @@ fn measure(options: &Options, chosen: &[&'static Case]) -> Result<Report, Box<dy
     for round in 0..rounds {
         progress.say(&format!("round {} of {rounds}: {} cases", round + 1, chosen.len()));
         let mut before = round * chosen.len();
-        for ranks in [Ranks::Pair, Ranks::Oversubscribed] {
-            let of_job =
-                chosen.iter().filter(|case| cases::is_oversubscribed(case) == (ranks == Ranks::Oversubscribed));
+        for ranks in Ranks::ALL {
+            let of_job = chosen.iter().filter(|case| cases::ranks_of(case) == ranks);
             let cases: Vec<String> = of_job.map(|case| case.name.to_owned()).collect();
             if !cases.is_empty() {
                 let (quick, sample_ms, cores) = (options.quick, options.sample, cores.clone());

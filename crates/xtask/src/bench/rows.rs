@@ -2,6 +2,7 @@
 
 use super::{
     cases,
+    job::Ranks,
     placement::Class,
     sampling::{Form, Measured, Sample},
 };
@@ -96,7 +97,7 @@ fn row(measured: &Measured, class: Class) -> Option<Row> {
     });
     let limit = limits.min_by(|a, b| a.figure.median_ns.total_cmp(&b.figure.median_ns));
     // Unclean samples prove nothing, except where ranks share cores intentionally.
-    let judged = class != Class::Any || cases::is_oversubscribed(case);
+    let judged = class != Class::Any || cases::ranks_of(case) != Ranks::Pair;
     let beside = limit.as_ref().map(|limit| limit.figure.median_ns);
     Some(Row {
         name: measured.name.clone(),

@@ -4,8 +4,8 @@
 //! fails for what it has read has changed nothing, and nothing need be flushed before the end.
 
 use super::mark::{Block, GRAIN};
-use crate::{Acp, AcpError, GlobalAddress, Result};
-use core::mem::size_of;
+use crate::{Acp, AcpError, GlobalAddress, Result, container::near::Memory};
+use core::{future::Future, mem::size_of};
 
 /// The block that the free list begins and ends with. It has links only.
 const LIST: u64 = 0;
@@ -17,11 +17,15 @@ const FENCE: Block = Block { start: 24, size: GRAIN, used: true };
 const FIRST: u64 = 32;
 /// Two marks, two links.
 const SMALLEST: u64 = 32;
+/// Bytes of a cache line, where that matters.
+const LINE: u64 = 64;
+/// Bytes of a block that is so large that it may as well start at a line.
+const LARGE: u64 = 16 * LINE;
 const MARKS: u64 = 2 * size_of::<u64>() as u64;
 
 /// The heap of one rank.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Heap {
+pub(in crate::container) struct Heap {
     base: GlobalAddress,
     /// The fence after the last block.
     end: Block,
@@ -34,7 +38,7 @@ impl Heap {
     }
 
     /// The lock's word is the first one.
-    pub(super) fn lock_word(&self) -> GlobalAddress {
+    pub(in crate::container) fn lock_word(&self) -> GlobalAddress {
         self.base
     }
 
@@ -53,38 +57,37 @@ impl Heap {
 
     /// Takes a block out of the free list; returns where its bytes start, or `None` if none is
     /// large enough.
-    pub(super) async fn take(&self, acp: &Acp, need: u64) -> Result<Option<GlobalAddress>> {
-        let mut at = self.first_free(acp).await?;
+    pub(super) async fn take<M: Memory>(&self, memory: &M, need: u64) -> Result<Option<GlobalAddress>, M::Error> {
+        let [first, _, fence] = self.words(memory, LIST + NEXT).await?;
+        let mut at = if fence == FENCE.mark() { first } else { self.first_use(memory, fence).await? };
         let mut left = self.end.start / SMALLEST;
         while at != LIST {
-            let [mark, next, previous] = self.words(acp, at).await?;
+            let [mark, next, previous] = self.words(memory, at).await?;
             let found = Block::starting_at(at, mark).filter(|block| !block.used && left > 0);
-            let found = found.ok_or(AcpError::Damaged { address: self.address(at)? })?;
-            if found.size >= need {
-                return self.carve(acp, found, need, next, previous).await.map(Some);
+            let Some(found) = found else { return Err(AcpError::Damaged { address: self.address(at)? }.into()) };
+            if found.size < need {
+                at = next;
+                left -= 1;
+                continue;
             }
-            at = next;
-            left -= 1;
+            // The last `need` bytes, or all of it.
+            let rest = Block::free(found.start, found.size - need);
+            let rest = Block::free(rest.start, rest.size - surplus(rest, need));
+            let taken = if rest.size < SMALLEST {
+                self.link(memory, previous, next).await?;
+                let taken = Block::used(found.start, found.size);
+                self.put(memory, taken.start, [taken.mark()]).await?;
+                taken
+            } else {
+                let taken = Block::used(rest.end(), found.end() - rest.end());
+                self.put(memory, rest.start, [rest.mark()]).await?;
+                self.put(memory, rest.foot(), [rest.mark(), taken.mark()]).await?;
+                taken
+            };
+            self.put(memory, taken.foot(), [taken.mark()]).await?;
+            return Ok(Some(self.address(taken.start + GRAIN)?));
         }
         Ok(None)
-    }
-
-    /// Takes the last `need` bytes of a free block, or all of it.
-    async fn carve(&self, acp: &Acp, found: Block, need: u64, next: u64, previous: u64) -> Result<GlobalAddress> {
-        let rest = Block::free(found.start, found.size - need);
-        let taken = if rest.size < SMALLEST {
-            self.link(acp, previous, next).await?;
-            let taken = Block::used(found.start, found.size);
-            self.put(acp, taken.start, &[taken.mark()]).await?;
-            taken
-        } else {
-            let taken = Block::used(rest.end(), need);
-            self.put(acp, rest.start, &[rest.mark()]).await?;
-            self.put(acp, rest.foot(), &[rest.mark(), taken.mark()]).await?;
-            taken
-        };
-        self.put(acp, taken.foot(), &[taken.mark()]).await?;
-        self.address(taken.start + GRAIN)
     }
 
     /// Frees what this rank allocated here for futures that were dropped.
@@ -103,67 +106,66 @@ impl Heap {
     }
 
     /// Frees the block whose bytes start at `address`, and makes it one with free neighbours.
-    pub(super) async fn give(&self, acp: &Acp, address: GlobalAddress) -> Result<()> {
-        let first = self.first_free(acp).await?;
+    pub(super) async fn give<M: Memory>(&self, memory: &M, address: GlobalAddress) -> Result<(), M::Error> {
+        let [first, _, fence] = self.words(memory, LIST + NEXT).await?;
+        let first = if fence == FENCE.mark() { first } else { self.first_use(memory, fence).await? };
         let start = address.offset() - GRAIN;
-        let [before, mark] = self.words(acp, start - GRAIN).await?;
+        let [before, mark] = self.words(memory, start - GRAIN).await?;
         let block = Block::starting_at(start, mark)
             .filter(|block| block.used && block.size >= SMALLEST && block.end() <= self.end.start)
             .ok_or(AcpError::NotAllocated { address })?;
-        let [foot, after] = self.words(acp, block.foot()).await?;
+        let [foot, after] = self.words(memory, block.foot()).await?;
         let damaged = AcpError::Damaged { address };
         let neighbours = (Block::ending_at(start, before), Block::starting_at(block.end(), after));
-        let (Some(before), Some(after), true) = (neighbours.0, neighbours.1, foot == mark) else { return Err(damaged) };
+        let (Some(before), Some(after), true) = (neighbours.0, neighbours.1, foot == mark) else {
+            return Err(damaged.into());
+        };
         let end = if after.used { block.end() } else { after.end() };
         // Where the next block's links lead, if it is to leave the list.
         let after_links = match after.used {
             true => None,
-            false => Some(self.words::<2>(acp, after.start + NEXT).await?),
+            false => Some(self.words::<_, 2>(memory, after.start + NEXT).await?),
         };
         let start = if before.used { block.start } else { before.start };
         let whole = Block::free(start, end - start);
         match (before.used, after_links) {
-            (true, None) => self.insert(acp, whole, first, LIST).await?,
-            (true, Some([next, previous])) => self.insert(acp, whole, next, previous).await?,
+            (true, None) => self.insert(memory, whole, first, LIST).await?,
+            (true, Some([next, previous])) => self.insert(memory, whole, next, previous).await?,
             (false, links) => {
                 if let Some([next, previous]) = links {
-                    self.link(acp, previous, next).await?;
+                    self.link(memory, previous, next).await?;
                 }
-                self.put(acp, whole.start, &[whole.mark()]).await?;
+                self.put(memory, whole.start, [whole.mark()]).await?;
                 // Inside a free block now, where it must not pass for a mark any more.
-                self.put(acp, block.start, &[0]).await?;
+                self.put(memory, block.start, [0]).await?;
             }
         }
-        self.put(acp, whole.foot(), &[whole.mark()]).await
+        self.put(memory, whole.foot(), [whole.mark()]).await
     }
 
     /// Writes the first words of a free block, and has its neighbours in the list lead to it.
-    async fn insert(&self, acp: &Acp, block: Block, next: u64, previous: u64) -> Result<()> {
-        self.put(acp, block.start, &[block.mark(), next, previous]).await?;
-        self.put(acp, previous + NEXT, &[block.start]).await?;
-        self.put(acp, next + PREVIOUS, &[block.start]).await
+    async fn insert<M: Memory>(&self, memory: &M, block: Block, next: u64, previous: u64) -> Result<(), M::Error> {
+        self.put(memory, block.start, [block.mark(), next, previous]).await?;
+        self.put(memory, previous + NEXT, [block.start]).await?;
+        self.put(memory, next + PREVIOUS, [block.start]).await
     }
 
     /// Has two blocks of the list follow each other.
-    async fn link(&self, acp: &Acp, previous: u64, next: u64) -> Result<()> {
-        self.put(acp, previous + NEXT, &[next]).await?;
-        self.put(acp, next + PREVIOUS, &[previous]).await
+    async fn link<M: Memory>(&self, memory: &M, previous: u64, next: u64) -> Result<(), M::Error> {
+        self.put(memory, previous + NEXT, [next]).await?;
+        self.put(memory, next + PREVIOUS, [previous]).await
     }
 
-    /// Returns the first free block. Before the first use, makes all of the heap one.
-    async fn first_free(&self, acp: &Acp) -> Result<u64> {
-        let [first, _, fence] = self.words(acp, LIST + NEXT).await?;
-        if fence == FENCE.mark() {
-            return Ok(first);
-        }
+    /// Makes all of the heap one free block; returns where it starts.
+    async fn first_use<M: Memory>(&self, memory: &M, fence: u64) -> Result<u64, M::Error> {
         if fence != 0 {
-            return Err(AcpError::Damaged { address: self.address(FENCE.start)? });
+            return Err(AcpError::Damaged { address: self.address(FENCE.start)? }.into());
         }
         let all = Block::free(FIRST, self.end.start - FIRST);
-        self.put(acp, all.foot(), &[all.mark(), self.end.mark()]).await?;
+        self.put(memory, all.foot(), [all.mark(), self.end.mark()]).await?;
         let ring = [all.start, all.start, FENCE.mark(), all.mark(), LIST, LIST];
-        self.put(acp, LIST + NEXT, &ring).await?;
-        acp.flush_all().await?;
+        self.put(memory, LIST + NEXT, ring).await?;
+        memory.settle().await?;
         Ok(all.start)
     }
 
@@ -171,13 +173,29 @@ impl Heap {
         self.base.offset_by(offset)
     }
 
-    async fn words<const N: usize>(&self, acp: &Acp, offset: u64) -> Result<[u64; N]> {
-        let mut words = [0; N];
-        acp.read(self.address(offset)?, &mut words).await?;
-        Ok(words)
+    #[inline(always)]
+    fn words<M: Memory, const N: usize>(
+        &self,
+        memory: &M,
+        offset: u64,
+    ) -> impl Future<Output = Result<[u64; N], M::Error>> + Send {
+        memory.words(self.base, offset)
     }
 
-    async fn put(&self, acp: &Acp, offset: u64, words: &[u64]) -> Result<()> {
-        acp.put(self.address(offset)?, words).await
+    #[inline(always)]
+    fn put<M: Memory, const N: usize>(
+        &self,
+        memory: &M,
+        offset: u64,
+        words: [u64; N],
+    ) -> impl Future<Output = Result<(), M::Error>> + Send {
+        memory.put_words(self.base, offset, words)
     }
+}
+
+/// Returns by how many bytes a large block is to be larger, so that its bytes start at a cache
+/// line.
+fn surplus(rest: Block, need: u64) -> u64 {
+    let surplus = (rest.end() + GRAIN) % LINE;
+    if need >= LARGE && rest.size >= SMALLEST + surplus { surplus } else { 0 }
 }

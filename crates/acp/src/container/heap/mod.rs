@@ -25,10 +25,10 @@
 mod blocks;
 mod mark;
 
-use super::lock::locked;
+use super::{lock::locked, near::Near};
 use crate::{Acp, AcpError, GlobalAddress, Result, address::Tag};
-use blocks::Heap;
-use core::future::Future;
+pub(super) use blocks::Heap;
+use core::pin::pin;
 use rdma_fabric::{Rank, provider::Boxed};
 
 impl Acp {
@@ -45,10 +45,23 @@ impl Acp {
     /// written beyond an allocation; [`AcpError::Fabric`] with
     /// [`FabricError::PeerLost`](rdma_fabric::FabricError::PeerLost) of the rank itself, or of one
     /// that was lost while it changed the heap.
-    pub fn malloc(&self, bytes: usize, rank: Rank) -> impl Future<Output = Result<GlobalAddress>> {
-        let allocated: Boxed<'_, Result<GlobalAddress>> = Box::pin(async move {
+    pub async fn malloc(&self, bytes: usize, rank: Rank) -> Result<GlobalAddress> {
+        match self.malloc_now(bytes, rank) {
+            Some(allocated) => allocated,
+            None => self.malloc_later(bytes, rank).await,
+        }
+    }
+
+    fn malloc_now(&self, bytes: usize, rank: Rank) -> Option<Result<GlobalAddress>> {
+        let heap = self.heap(rank).ok()?;
+        self.near(heap.lock_word(), |near| heap.malloc_now(near, bytes))
+    }
+
+    fn malloc_later(&self, bytes: usize, rank: Rank) -> Boxed<'_, Result<GlobalAddress>> {
+        Box::pin(async move {
             let heap = self.heap(rank)?;
-            let need = heap.block_for(bytes).ok_or(AcpError::HeapExhausted { rank, bytes: bytes as u64 })?;
+            let exhausted = AcpError::HeapExhausted { rank, bytes: bytes as u64 };
+            let need = heap.block_for(bytes).ok_or(exhausted.clone())?;
             let taken = locked(self, heap.lock_word(), |acp, unawaited| async move {
                 heap.give_unclaimed(&acp).await?;
                 let taken = heap.take(&acp, need).await?;
@@ -57,11 +70,10 @@ impl Acp {
                 }
                 Ok(taken)
             });
-            let taken = taken.await?.ok_or(AcpError::HeapExhausted { rank, bytes: bytes as u64 })?;
+            let taken = taken.await?.ok_or(exhausted)?;
             self.with(|state| state.unclaimed.retain(|(block, _)| *block != taken))?;
             Ok(taken)
-        });
-        allocated
+        })
     }
 
     /// Frees what [`Acp::malloc`] has allocated, at whichever rank. If the future is dropped, the
@@ -69,8 +81,25 @@ impl Acp {
     ///
     /// # Errors
     /// [`AcpError::NotAllocated`], and nothing has changed; otherwise as [`Acp::malloc`].
-    pub fn free(&self, address: GlobalAddress) -> impl Future<Output = Result<()>> {
-        let freed: Boxed<'_, Result<()>> = Box::pin(async move {
+    pub async fn free(&self, address: GlobalAddress) -> Result<()> {
+        match self.free_now(address) {
+            Some(freed) => freed,
+            None => self.free_later(address).await,
+        }
+    }
+
+    fn free_now(&self, address: GlobalAddress) -> Option<Result<()>> {
+        let heap = self.heap(address.rank()).ok()?;
+        let is_possible = address.tag() == Tag::HEAP && heap.may_start_at(address);
+        is_possible.then_some(())?;
+        self.near(heap.lock_word(), |near| match near.unclaimed {
+            1.. => None,
+            0 => near.locked(heap.lock_word(), pin!(heap.give(&near, address))),
+        })
+    }
+
+    fn free_later(&self, address: GlobalAddress) -> Boxed<'_, Result<()>> {
+        Box::pin(async move {
             let heap = self.heap(address.rank())?;
             if address.tag() != Tag::HEAP || !heap.may_start_at(address) {
                 return Err(AcpError::NotAllocated { address });
@@ -80,11 +109,19 @@ impl Acp {
                 heap.give(&acp, address).await
             })
             .await
-        });
-        freed
+        })
     }
 
-    fn heap(&self, rank: Rank) -> Result<Heap> {
+    pub(super) fn heap(&self, rank: Rank) -> Result<Heap> {
         Ok(Heap::new(self.reserved(rank, Tag::HEAP)?, self.options().heap_bytes))
+    }
+}
+
+impl Heap {
+    /// Allocates at once; returns `None`, with nothing done, where only [`Acp::malloc`] can, or
+    /// says why not.
+    pub(super) fn malloc_now(&self, near: Near<'_>, bytes: usize) -> Option<Result<GlobalAddress>> {
+        let need = self.block_for(bytes).filter(|_| near.unclaimed == 0)?;
+        near.locked(self.lock_word(), pin!(self.take(&near, need)))?.transpose()
     }
 }

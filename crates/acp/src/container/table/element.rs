@@ -3,7 +3,6 @@
 //! An element is next, previous and the words of its [`Kind`], then the key, then the value. `next`
 //! and `previous` are null at the ends of a slot's list.
 
-use super::Table;
 use crate::{
     Acp, AcpError, GlobalAddress, Result,
     address::{MAX_REGION_BYTES, Tag},
@@ -38,15 +37,27 @@ impl Kind {
         }
     }
 
+    /// Returns the bytes of an element.
+    pub(super) const fn element_bytes(self, key: &[u8], value: &[u8]) -> usize {
+        self.head_bytes() + key.len() + value.len()
+    }
+
+    /// Returns the words between links and key; of a set, only the first.
+    #[inline]
+    pub(super) fn words(self, count: u64, key: &[u8], value: &[u8]) -> [u64; 2] {
+        let bytes = key.len() as u64;
+        match self {
+            Kind::Set => [bytes, 0],
+            Kind::Multiset => [count, bytes],
+            Kind::Map | Kind::Multimap => [8 + bytes + value.len() as u64, bytes],
+        }
+    }
+
     /// Writes an element without links to `into`, which has the length it needs.
     pub(super) fn encode(self, count: u64, key: &[u8], value: &[u8], into: &mut [u8]) {
         let (head, body) = into.split_at_mut(self.head_bytes());
-        let bytes = key.len() as u64;
-        let words = match self {
-            Kind::Set => [0, 0, bytes, 0],
-            Kind::Multiset => [0, 0, count, bytes],
-            Kind::Map | Kind::Multimap => [0, 0, 8 + bytes + value.len() as u64, bytes],
-        };
+        let [first, second] = self.words(count, key, value);
+        let words = [0, 0, first, second];
         let words = bytemuck::cast_slice(&words);
         head.copy_from_slice(&words[..head.len()]);
         body[..key.len()].copy_from_slice(key);
@@ -54,6 +65,7 @@ impl Kind {
     }
 
     /// Reads the words of an element; `None` if they can't be such words.
+    #[inline]
     fn decode(self, head: &[u8]) -> Option<Head> {
         let words: [u64; 4] = core::array::from_fn(|n| match head.get(8 * n..8 * n + 8) {
             Some(word) => u64::from_ne_bytes(word.try_into().expect("8 bytes")),
@@ -134,6 +146,39 @@ impl Element {
 }
 
 impl Probe {
+    /// Returns a probe of an element that is to be read.
+    #[inline]
+    pub(super) fn new(acp: &Acp, kind: Kind, address: GlobalAddress) -> Self {
+        let read = acp.within_heap(address, SHORT).max(kind.head_bytes());
+        let head = Head { next: None, previous: None, count: 0, key: 0, value: 0 };
+        Probe { address, head, kind, first: [0; SHORT], read }
+    }
+
+    /// Returns where the element's first bytes are to go.
+    #[inline]
+    pub(super) fn room(&mut self) -> &mut [u8] {
+        &mut self.first[..self.read]
+    }
+
+    /// Looks at what has been read.
+    #[inline]
+    pub(super) fn look(&mut self) -> Result<()> {
+        match self.kind.decode(&self.first) {
+            Some(head) => self.head = head,
+            None => return Err(AcpError::Damaged { address: self.address }),
+        }
+        Ok(())
+    }
+
+    /// Returns whether the element has this key, or whether it may, if not enough of it has been
+    /// read.
+    #[inline]
+    pub(super) fn may_have(&self, key: &[u8]) -> bool {
+        let begun = self.begun();
+        let known = key.len().min(begun.len());
+        self.head.key == key.len() && begun[..known] == key[..known]
+    }
+
     /// Returns the address of the key.
     pub(super) fn key_at(&self) -> Result<GlobalAddress> {
         self.address.offset_by(self.kind.head_bytes() as u64)
@@ -145,7 +190,8 @@ impl Probe {
     }
 
     /// Returns what has been read of key and value.
-    fn begun(&self) -> &[u8] {
+    #[inline]
+    pub(super) fn begun(&self) -> &[u8] {
         let begun = &self.first[self.kind.head_bytes()..self.read];
         &begun[..begun.len().min(self.head.key + self.head.value)]
     }
@@ -156,59 +202,6 @@ impl Acp {
     pub(in crate::container) fn within_heap(&self, address: GlobalAddress, bytes: usize) -> usize {
         let after = (self.options().heap_bytes as u64).saturating_sub(address.offset());
         if address.tag() == Tag::HEAP { bytes.min(after as usize) } else { 0 }
-    }
-}
-
-impl Table {
-    /// Looks at an element: its words, and as much more as comes with one short read.
-    pub(super) async fn probe(&self, address: GlobalAddress) -> Result<Probe> {
-        let mut first = [0; SHORT];
-        let read = self.acp.within_heap(address, SHORT).max(self.kind.head_bytes());
-        self.acp.read(address, &mut first[..read]).await?;
-        let head = self.kind.decode(&first).ok_or(AcpError::Damaged { address })?;
-        Ok(Probe { address, head, kind: self.kind, first, read })
-    }
-
-    /// Returns whether an element has this key.
-    pub(super) async fn has_key(&self, probe: &Probe, key: &[u8]) -> Result<bool> {
-        let begun = probe.begun();
-        let known = key.len().min(begun.len());
-        if probe.head.key != key.len() || begun[..known] != key[..known] {
-            return Ok(false);
-        }
-        if known == key.len() {
-            return Ok(true);
-        }
-        let mut rest = vec![0; key.len() - known];
-        self.acp.read(probe.key_at()?.offset_by(known as u64)?, &mut rest).await?;
-        Ok(rest == key[known..])
-    }
-
-    /// Reads an element's value, or as much of it as there is room for.
-    pub(super) async fn read_value(&self, probe: &Probe, into: &mut [u8]) -> Result<()> {
-        let into = match into.len() {
-            room if room > probe.head.value => &mut into[..probe.head.value],
-            _ => into,
-        };
-        match probe.begun().get(probe.head.key..) {
-            Some(begun) if begun.len() >= into.len() => {
-                into.copy_from_slice(&begun[..into.len()]);
-                Ok(())
-            }
-            _ => self.acp.read(probe.value_at()?, into).await,
-        }
-    }
-
-    /// Reads the whole of an element.
-    pub(super) async fn read_element(&self, probe: &Probe) -> Result<Element> {
-        let mut body = vec![0; probe.head.key + probe.head.value];
-        let begun = probe.begun();
-        body[..begun.len()].copy_from_slice(begun);
-        if begun.len() < body.len() {
-            let rest = probe.key_at()?.offset_by(begun.len() as u64)?;
-            self.acp.read(rest, &mut body[begun.len()..]).await?;
-        }
-        Ok(Element { address: probe.address, count: probe.head.count, body, key_bytes: probe.head.key })
     }
 }
 

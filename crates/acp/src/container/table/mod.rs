@@ -8,6 +8,8 @@
 //! Every call locks the slots that it looks at, one at a time.
 
 mod element;
+mod elements;
+mod locked;
 mod one;
 mod scan;
 mod slot;
@@ -51,6 +53,15 @@ impl TableRef {
             Some(address) if ranks > 0 && slots > 0 => Some(TableRef { address, ranks, slots }),
             _ => None,
         }
+    }
+
+    /// Returns where a key of these bytes is: the number of its rank in the directory, and its slot
+    /// there.
+    ///
+    /// # Panics
+    /// If there are no ranks or no slots.
+    pub fn place_of(self, key: &[u8]) -> (usize, u64) {
+        place_of(key, self.ranks, self.slots)
     }
 }
 
@@ -167,7 +178,7 @@ impl Table {
 
     /// Returns where a key belongs.
     fn place(&self, key: &[u8]) -> Place {
-        let (part, slot) = place_of(key, self.directory.len(), self.at.slots);
+        let (part, slot) = self.at.place_of(key);
         Place { part, slot }
     }
 

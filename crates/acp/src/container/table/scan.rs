@@ -76,9 +76,9 @@ impl Table {
 
     async fn first_of(&self, places: impl Iterator<Item = Place>) -> Result<Option<Entry>> {
         for place in places {
-            let slot = self.lock(place).await?;
-            let first = slot.list.walk().next(self).await;
-            if let Some(probe) = slot.unlock(first).await? {
+            let locked = self.lock(place).await?;
+            let first = locked.slot.list.walk().next(&locked.slot.elements).await;
+            if let Some(probe) = locked.unlock(first).await? {
                 return Entry::of(Position::new(place, probe.address), &probe).map(Some);
             }
         }
@@ -91,18 +91,18 @@ impl Table {
         if place.part >= self.directory.len() || place.slot >= self.at.slots {
             return Err(gone);
         }
-        let slot = self.lock(place).await?;
+        let locked = self.lock(place).await?;
         let found = async {
-            let mut walk = slot.list.walk();
-            while let Some(probe) = walk.next(self).await? {
+            let (mut walk, elements) = (locked.slot.list.walk(), &locked.slot.elements);
+            while let Some(probe) = walk.next(elements).await? {
                 if probe.address == position.element {
-                    return Ok(Some((probe, walk.next(self).await?)));
+                    return Ok(Some((probe, walk.next(elements).await?)));
                 }
             }
             Ok(None)
         };
         let found = found.await;
-        let (probe, next) = slot.unlock(found).await?.ok_or(gone)?;
+        let (probe, next) = locked.unlock(found).await?.ok_or(gone)?;
         let entry = |probe: &Probe| Entry::of(Position::new(place, probe.address), probe);
         Ok((entry(&probe)?, next.as_ref().map(entry).transpose()?))
     }

@@ -1,31 +1,21 @@
-//! A slot while its lock is held.
-//!
-//! Whoever holds a slot looks at its elements as it likes: if its future is dropped, the slot is
-//! unlocked as it was. Changes are made and the slot is unlocked in one piece of [`finish`]ed work,
-//! which can't allocate or free, because that waits for others.
+//! A slot while its lock is held: what is found in it, and how it is changed.
 
 use super::{
-    Element, Kind, Place, SLOT_BYTES, Table,
+    Amount, Element, Kind,
     element::{COUNT, NEXT, PREVIOUS, Probe, from_word, to_word},
+    elements::Elements,
 };
-use crate::{
-    AcpError, GlobalAddress, Result,
-    container::{
-        finish::finish_at,
-        lock::{Held, lock},
-    },
-};
+use crate::{AcpError, GlobalAddress, Result, container::near::Memory};
 use core::future::Future;
 use rdma_fabric::provider::SHORT;
 
 /// Where a slot's list is, from the lock on.
-const LIST: u64 = 8;
+pub(super) const LIST: u64 = 8;
 
-/// A locked slot, and its list, which is written back with the unlock.
-pub(super) struct Slot {
-    table: Table,
-    held: Held,
-    at: GlobalAddress,
+/// A slot whose lock this rank holds, and its list, which is written back with the unlock.
+pub(super) struct Slot<M> {
+    pub(super) elements: Elements<M>,
+    pub(super) at: GlobalAddress,
     pub(super) list: List,
 }
 
@@ -47,6 +37,20 @@ pub(super) struct Unwritten {
 }
 
 impl Unwritten {
+    pub(super) fn new(address: GlobalAddress, kind: Kind, count: u64, key: &[u8], value: &[u8]) -> Self {
+        let bytes = kind.element_bytes(key, value);
+        let (mut short, mut long) = ([0; SHORT], vec![]);
+        let buffer = match bytes {
+            0..=SHORT => &mut short[..bytes],
+            _ => {
+                long.resize(bytes, 0);
+                &mut long[..]
+            }
+        };
+        kind.encode(count, key, value, buffer);
+        Unwritten { address, bytes, short, long }
+    }
+
     /// Returns the bytes of the element, whose previous one is `previous`.
     pub(super) fn bytes(&mut self, previous: Option<GlobalAddress>) -> &[u8] {
         let bytes = match self.bytes {
@@ -64,122 +68,106 @@ pub(super) enum Joining {
     Unwritten(Unwritten),
 }
 
-impl Table {
-    /// Returns the address of a slot's lock.
-    pub(super) fn slot_at(&self, place: Place) -> Result<GlobalAddress> {
-        self.directory[place.part].offset_by(place.slot * SLOT_BYTES)
-    }
-
-    /// Locks a slot and reads its list.
-    pub(super) async fn lock(&self, place: Place) -> Result<Slot> {
-        let at = self.slot_at(place)?;
-        let held = lock(&self.acp, at).await?;
-        let mut words = [0u64; 3];
-        let read = self.acp.read(at.offset_by(LIST)?, &mut words).await;
-        let list = read.and_then(|()| match (from_word(words[0]), from_word(words[1])) {
-            (Some(head), Some(tail)) => Ok(List { head, tail, count: words[2] }),
-            _ => Err(AcpError::Damaged { address: at }),
-        });
-        match list {
-            Ok(list) => Ok(Slot { table: self.clone(), held, at, list }),
-            Err(error) => {
-                held.unlock().await?;
-                Err(error)
-            }
-        }
-    }
-
-    /// Allocates an element for a part of the table.
-    pub(super) async fn allocate(&self, part: usize, count: u64, key: &[u8], value: &[u8]) -> Result<Unwritten> {
-        let bytes = self.kind.head_bytes() + key.len() + value.len();
-        let (mut short, mut long) = ([0; SHORT], vec![]);
-        let buffer = match bytes {
-            0..=SHORT => &mut short[..bytes],
-            _ => {
-                long.resize(bytes, 0);
-                &mut long[..]
-            }
-        };
-        self.kind.encode(count, key, value, buffer);
-        let address = self.acp.malloc(bytes, self.rank_of(part)).await?;
-        Ok(Unwritten { address, bytes, short, long })
-    }
-
-    /// Reads the elements of a list that nobody changes meanwhile.
-    pub(super) async fn elements(&self, list: List) -> Result<Vec<Element>> {
-        let mut elements = Vec::with_capacity(list.count.min(1 << 10) as usize);
-        let mut walk = list.walk();
-        while let Some(probe) = walk.next(self).await? {
-            elements.push(self.read_element(&probe).await?);
-        }
-        Ok(elements)
-    }
+/// What inserting a key does to its slot.
+pub(super) enum Adding {
+    /// The key is there, and stays as it is.
+    Nothing,
+    /// The element there gets this count.
+    Count(GlobalAddress, u64),
+    /// An element is appended.
+    Append,
 }
 
 /// Reading.
-impl Slot {
-    /// Returns the first element with a key.
-    pub(super) async fn seek(&self, key: &[u8]) -> Result<Option<Probe>> {
-        let mut walk = self.list.walk();
-        while let Some(probe) = walk.next(&self.table).await? {
-            if self.table.has_key(&probe, key).await? {
-                return Ok(Some(probe));
-            }
+impl<M: Memory> Slot<M> {
+    /// Returns a slot whose list is in these words.
+    #[inline]
+    pub(super) fn of(elements: Elements<M>, at: GlobalAddress, [head, tail, count]: [u64; 3]) -> Result<Self> {
+        match (from_word(head), from_word(tail)) {
+            (Some(head), Some(tail)) => Ok(Slot { elements, at, list: List { head, tail, count } }),
+            _ => Err(AcpError::Damaged { address: at }),
         }
-        Ok(None)
     }
 
-    /// Unlocks the slot, which has not changed; returns what was found, or the error.
-    pub(super) async fn unlock<Out>(self, found: Result<Out>) -> Result<Out> {
-        let unlocked = self.held.unlock().await;
-        found.and_then(|found| unlocked.map(|()| found))
+    /// Returns the first element with a key.
+    #[inline(always)]
+    pub(super) fn seek(&self, key: &[u8]) -> impl Future<Output = Result<Option<Probe>, M::Error>> {
+        self.elements.seek(self.list.head, self.list.count, key)
     }
 
-    /// Changes the slot, writes its list back and unlocks it. Once begun, that is carried through.
-    /// If `change` fails, the slot has the list that `change` left.
-    pub(super) async fn changed<Out, Change>(self, change: impl FnOnce(Slot) -> Change) -> Result<Out>
-    where
-        Out: Send + 'static,
-        Change: Future<Output = (Slot, Result<Out>)> + Send + 'static,
-    {
-        let (acp, at) = (self.table.acp.clone(), self.at);
-        let change = change(self);
-        finish_at(&acp, at, |_| async move {
-            let (slot, done) = change.await;
-            let written = slot.write_back().await;
-            let unlocked = slot.held.unlock().await;
-            done.and_then(|done| written.and(unlocked).map(|()| done))
+    /// Returns the first element with a key, read whole.
+    pub(super) async fn element(&self, key: &[u8]) -> Result<Option<(Probe, Element)>, M::Error> {
+        match self.seek(key).await? {
+            Some(probe) => self.elements.read(&probe).await.map(|element| Some((probe, element))),
+            None => Ok(None),
+        }
+    }
+
+    /// Copies the value of a key out, as much as there is room for; returns its whole length.
+    pub(super) async fn retrieve(&self, key: &[u8], into: &mut [u8]) -> Result<Option<usize>, M::Error> {
+        match self.seek(key).await? {
+            Some(probe) => self.elements.read_value(&probe, into).await.map(|()| Some(probe.head.value)),
+            None => Ok(None),
+        }
+    }
+
+    /// Reads all elements.
+    pub(super) async fn all(&self) -> Result<Vec<Element>, M::Error> {
+        let mut all = Vec::with_capacity(self.list.count.min(1 << 10) as usize);
+        let mut walk = self.list.walk();
+        while let Some(probe) = walk.next(&self.elements).await? {
+            all.push(self.elements.read(&probe).await?);
+        }
+        Ok(all)
+    }
+
+    /// Returns what inserting a key does: a multimap always adds an element, a multiset counts a
+    /// key that it has, the others leave one that they have as it is.
+    pub(super) async fn adding(&self, key: &[u8], count: u64) -> Result<Adding, M::Error> {
+        let found = match self.elements.kind {
+            Kind::Multimap => None,
+            _ => self.seek(key).await?,
+        };
+        Ok(match found {
+            None => Adding::Append,
+            Some(probe) if self.elements.kind == Kind::Multiset => {
+                Adding::Count(probe.address, probe.head.count.saturating_add(count))
+            }
+            Some(_) => Adding::Nothing,
         })
-        .await
-    }
-
-    /// Puts the list, which is visible after the unlock.
-    pub(super) async fn write_back(&self) -> Result<()> {
-        let List { head, tail, count } = self.list;
-        let words = [to_word(head), to_word(tail), count];
-        self.table.acp.put(self.at.offset_by(LIST)?, &words).await
     }
 }
 
 /// Changes, which are visible after the unlock.
-impl Slot {
+impl<M: Memory> Slot<M> {
+    fn memory(&self) -> &M {
+        &self.elements.memory
+    }
+
+    /// Puts the list.
+    #[inline(always)]
+    pub(super) fn write_back(&self) -> impl Future<Output = Result<(), M::Error>> {
+        let List { head, tail, count } = self.list;
+        self.memory().put_words(self.at, LIST, [to_word(head), to_word(tail), count])
+    }
+
     /// Writes an element and appends it.
-    pub(super) async fn push_new(&mut self, mut element: Unwritten) -> Result<()> {
+    pub(super) async fn push_new(&mut self, element: &mut Unwritten) -> Result<(), M::Error> {
         let address = element.address;
-        self.table.acp.put(address, element.bytes(self.list.tail)).await?;
+        self.memory().put(address, 0, element.bytes(self.list.tail)).await?;
         self.link(address).await
     }
 
     /// Appends an element that is written and in no list.
-    async fn push(&mut self, address: GlobalAddress) -> Result<()> {
-        self.table.acp.put(address, &[0, to_word(self.list.tail)]).await?;
+    async fn push(&mut self, address: GlobalAddress) -> Result<(), M::Error> {
+        self.memory().put_words(address, 0, [0, to_word(self.list.tail)]).await?;
         self.link(address).await
     }
 
     /// Has the last element lead to one whose own links say so.
-    async fn link(&mut self, address: GlobalAddress) -> Result<()> {
+    pub(super) async fn link(&mut self, address: GlobalAddress) -> Result<(), M::Error> {
         match self.list.tail {
-            Some(tail) => self.table.acp.put(tail.offset_by(NEXT)?, &[address.to_bits()]).await?,
+            Some(tail) => self.memory().put_words(tail, NEXT, [address.to_bits()]).await?,
             None => self.list.head = Some(address),
         }
         self.list.tail = Some(address);
@@ -188,52 +176,78 @@ impl Slot {
     }
 
     /// Takes an element out of the list; its memory stays. What has been put is visible.
-    pub(super) async fn unlink(&mut self, probe: &Probe) -> Result<()> {
-        let (acp, head) = (&self.table.acp, &probe.head);
+    pub(super) async fn unlink(&mut self, probe: &Probe) -> Result<(), M::Error> {
+        let head = &probe.head;
         match head.previous {
-            Some(previous) => acp.put(previous.offset_by(NEXT)?, &[to_word(head.next)]).await?,
+            Some(previous) => self.memory().put_words(previous, NEXT, [to_word(head.next)]).await?,
             None => self.list.head = head.next,
         }
         match head.next {
-            Some(next) => acp.put(next.offset_by(PREVIOUS)?, &[to_word(head.previous)]).await?,
+            Some(next) => self.memory().put_words(next, PREVIOUS, [to_word(head.previous)]).await?,
             None => self.list.tail = head.previous,
         }
         self.list.count = self.list.count.saturating_sub(1);
         Ok(())
     }
 
-    /// Changes how often a multiset has a key.
-    pub(super) async fn set_count(&self, probe: &Probe, count: u64) -> Result<()> {
-        self.table.acp.put(probe.address.offset_by(COUNT)?, &[count]).await
+    /// Changes how often a multiset has the key of an element.
+    pub(super) async fn set_count(&self, element: GlobalAddress, count: u64) -> Result<(), M::Error> {
+        self.memory().put_words(element, COUNT, [count]).await
     }
 
     /// Appends an element, unless the table has its key and keeps one of each: then the element is
     /// not needed, and a multiset adds its count to what it has. Returns whether it was appended.
-    pub(super) async fn admit(&mut self, element: Joining, key: &[u8], count: u64) -> Result<bool> {
-        let found = match self.table.kind {
-            Kind::Multimap => None,
-            _ => self.seek(key).await?,
-        };
-        match (&found, element) {
-            (Some(probe), _) if self.table.kind == Kind::Multiset => {
-                self.set_count(probe, probe.head.count.saturating_add(count)).await?;
-            }
-            (Some(_), _) => {}
-            (None, Joining::Unwritten(element)) => self.push_new(element).await?,
-            (None, Joining::Written(address)) => self.push(address).await?,
+    pub(super) async fn admit(&mut self, element: Joining, key: &[u8], count: u64) -> Result<bool, M::Error> {
+        let adding = self.adding(key, count).await?;
+        match (&adding, element) {
+            (Adding::Nothing, _) => {}
+            (Adding::Count(element, count), _) => self.set_count(*element, *count).await?,
+            (Adding::Append, Joining::Unwritten(mut element)) => self.push_new(&mut element).await?,
+            (Adding::Append, Joining::Written(address)) => self.push(address).await?,
         }
         // Whatever is put next may be where something has just been put.
-        self.settle().await?;
-        Ok(found.is_none())
+        self.memory().settle().await?;
+        Ok(matches!(adding, Adding::Append))
     }
 
-    /// Makes visible what has been put.
-    pub(super) async fn settle(&self) -> Result<()> {
-        self.table.acp.flush_all().await
+    /// Takes an element out of its list, and those of the same key if all are to go, or lowers its
+    /// count; returns the elements taken out, and how much was removed.
+    pub(super) async fn remove(
+        &mut self,
+        probe: Probe,
+        first: &Element,
+        amount: Amount,
+    ) -> Result<(Vec<GlobalAddress>, u64), M::Error> {
+        if amount == Amount::One && probe.head.count > 1 {
+            self.set_count(probe.address, probe.head.count - 1).await?;
+            return Ok((vec![], 1));
+        }
+        let count = if amount == Amount::One { 1 } else { probe.head.count };
+        let mut gone = vec![probe.address];
+        let mut walk = self.list.walk_after(&probe);
+        self.unlink(&probe).await?;
+        if amount == Amount::One || self.elements.kind != Kind::Multimap {
+            return Ok((gone, count));
+        }
+        // The links that come next have been put.
+        self.memory().settle().await?;
+        while let Some(probe) = walk.next(&self.elements).await? {
+            if self.elements.has_key(&probe, first.key()).await? {
+                self.unlink(&probe).await?;
+                self.memory().settle().await?;
+                gone.push(probe.address);
+            }
+        }
+        let count = gone.len() as u64;
+        Ok((gone, count))
     }
 }
 
 impl List {
+    pub(super) fn last(&self) -> Option<GlobalAddress> {
+        self.tail
+    }
+
     pub(super) fn walk(&self) -> Walk {
         Walk { next: self.head, left: self.count }
     }
@@ -253,10 +267,10 @@ pub(super) struct Walk {
 
 impl Walk {
     /// Looks at the next element.
-    pub(super) async fn next(&mut self, table: &Table) -> Result<Option<Probe>> {
+    pub(super) async fn next<M: Memory>(&mut self, elements: &Elements<M>) -> Result<Option<Probe>, M::Error> {
         let Some(address) = self.next else { return Ok(None) };
         self.left = self.left.checked_sub(1).ok_or(AcpError::Damaged { address })?;
-        let probe = table.probe(address).await?;
+        let probe = elements.probe(address).await?;
         self.next = probe.head.next;
         Ok(Some(probe))
     }

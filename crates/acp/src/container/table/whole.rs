@@ -4,9 +4,10 @@
 
 use super::{
     Element, Part, Place, SLOT_BYTES, Table,
+    elements::Elements,
     slot::{Joining, List, Slot, Unwritten},
 };
-use crate::{GlobalAddress, Result};
+use crate::{Acp, GlobalAddress, Result};
 use std::collections::BTreeMap;
 
 /// The most slots that are read at a time.
@@ -39,9 +40,12 @@ impl Table {
 
     /// Reads a slot's elements.
     pub(super) async fn snapshot(&self, place: Place) -> Result<Vec<Element>> {
-        let slot = self.lock(place).await?;
-        let elements = self.elements(slot.list).await;
-        slot.unlock(elements).await
+        if let Some(elements) = self.at_once(place, None, async |slot| slot.all().await) {
+            return elements;
+        }
+        let locked = self.lock(place).await?;
+        let elements = locked.slot.all().await;
+        locked.unlock(elements).await
     }
 
     async fn collect(&self, asked: Part) -> Result<Vec<Element>> {
@@ -55,12 +59,20 @@ impl Table {
     /// Removes everything.
     pub(crate) async fn clear(&self, asked: Part) -> Result<()> {
         for place in self.places(asked) {
-            let slot = self.lock(place).await?;
-            if slot.list.count == 0 {
-                slot.unlock(Ok(())).await?;
-                continue;
-            }
-            let list = slot.changed(take_list).await?;
+            let emptied = self.at_once(place, None, async |slot| {
+                let list = core::mem::take(&mut slot.list);
+                if list.count > 0 { slot.write_back().await.map(|()| list) } else { Ok(list) }
+            });
+            let list = match emptied {
+                Some(list) => list?,
+                None => {
+                    let locked = self.lock(place).await?;
+                    match locked.slot.list.count {
+                        0 => locked.unlock(Ok(List::default())).await?,
+                        _ => locked.changed(take_list).await?,
+                    }
+                }
+            };
             self.free_list(list).await?;
         }
         Ok(())
@@ -68,8 +80,8 @@ impl Table {
 
     /// Frees the elements of a list that no slot has any more.
     async fn free_list(&self, list: List) -> Result<()> {
-        let mut walk = list.walk();
-        while let Some(probe) = walk.next(self).await? {
+        let (mut walk, elements) = (list.walk(), Elements { memory: self.acp.clone(), kind: self.kind });
+        while let Some(probe) = walk.next(&elements).await? {
             self.acp.free(probe.address).await?;
         }
         Ok(())
@@ -173,8 +185,8 @@ impl Table {
             };
             first
                 .changed(|mut first| async move {
-                    core::mem::swap(&mut first.list, &mut second.list);
-                    let written = second.write_back().await;
+                    core::mem::swap(&mut first.list, &mut second.slot.list);
+                    let written = second.slot.write_back().await;
                     let done = second.unlock(written).await;
                     (first, done)
                 })
@@ -188,7 +200,7 @@ impl Table {
         let slot = self.lock(place).await?;
         let mut moving = vec![];
         let copied = async {
-            for element in self.elements(slot.list).await? {
+            for element in slot.slot.all().await? {
                 let (part, old) = (to.place(element.key()).part, element.address);
                 let new = match to.rank_of(part) {
                     rank if rank == old.rank() => old,
@@ -267,12 +279,12 @@ impl Table {
 }
 
 /// Takes the whole list out of a slot.
-async fn take_list(mut slot: Slot) -> (Slot, Result<List>) {
+async fn take_list(mut slot: Slot<Acp>) -> (Slot<Acp>, Result<List>) {
     let list = core::mem::take(&mut slot.list);
     (slot, Ok(list))
 }
 
-impl Slot {
+impl Slot<Acp> {
     /// Writes and admits elements; returns those that are not needed.
     async fn admit_new(&mut self, copies: Vec<(Unwritten, Element)>) -> Result<Vec<GlobalAddress>> {
         let mut unneeded = vec![];

@@ -167,6 +167,8 @@ fn local_forms_add_up() {
         let (mut entries, mut next) = (0, a.first_local().await?);
         while let Some(entry) = next {
             assert_eq!(entry.key.rank(), acp.rank());
+            let key: u32 = acp.load(entry.key).await?;
+            assert_eq!(at[0].place_of(&key.to_ne_bytes()), (entry.position.rank, entry.position.slot));
             entries += 1;
             next = a.after_local(entry.position).await?;
         }

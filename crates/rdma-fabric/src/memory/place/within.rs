@@ -24,8 +24,41 @@ impl Place {
     /// Returns where a word of `width` bytes is, if it is also aligned, here and in its region.
     #[inline(always)]
     fn direct_word(&self, offset: usize, width: usize) -> Option<*mut u8> {
-        let word = self.direct(offset, width)?;
+        self.direct_words(offset, width, 1)
+    }
+
+    /// Returns where `count` words of `width` bytes are, if they are also aligned.
+    #[inline(always)]
+    fn direct_words(&self, offset: usize, width: usize, count: usize) -> Option<*mut u8> {
+        let word = self.direct(offset, width * count)?;
         ((word.addr() | (self.offset as usize + offset)) & (width - 1) == 0).then_some(word)
+    }
+
+    /// Loads words of 8 bytes that follow each other, each as [`Place::load`].
+    #[inline(always)]
+    pub(crate) fn load_words_at<const N: usize>(&self, offset: usize) -> Option<[u64; N]> {
+        let first = self.direct_words(offset, 8, N)?;
+        // SAFETY: `N` aligned words, all checked above.
+        Some(core::array::from_fn(|n| unsafe { access::load(first.wrapping_add(8 * n), 8) }))
+    }
+
+    /// Stores words of 8 bytes that follow each other, in their order, each as [`Place::store`].
+    #[inline(always)]
+    pub(crate) fn store_words_at<const N: usize>(&self, offset: usize, words: [u64; N]) -> Option<()> {
+        let first = self.direct_words(offset, 8, N)?;
+        for (n, word) in words.into_iter().enumerate() {
+            // SAFETY: `N` aligned words, all checked above.
+            unsafe { access::store(first.wrapping_add(8 * n), 8, word) };
+        }
+        Some(())
+    }
+
+    /// Asks for the cache line of a byte that is soon to be written, where it is mapped.
+    #[inline(always)]
+    pub(crate) fn expect_store_at(&self, offset: usize) {
+        if let Some(byte) = self.direct(offset, 1) {
+            access::expect_store(byte);
+        }
     }
 
     /// Returns whether a word of `width` bytes, 4 or 8, may be accessed directly now.
@@ -57,6 +90,30 @@ impl Place {
         let word = self.direct_word(offset, width)?;
         // SAFETY: `width` aligned bytes, all checked above.
         Some(unsafe { access::rmw(word, width, amo) })
+    }
+
+    /// Fills a part of the place from `bytes`, as [`Place::copy_in`].
+    #[inline(always)]
+    pub(crate) fn copy_in_at(&self, offset: usize, bytes: &[u8]) -> Option<()> {
+        if bytes.len() > SHORT {
+            return None;
+        }
+        let to = self.direct(offset, bytes.len())?;
+        // SAFETY: both sides have `bytes.len()` bytes, checked above.
+        unsafe { access::copy_in(to, bytes.as_ptr(), bytes.len()) };
+        Some(())
+    }
+
+    /// Fills `bytes` from a part of the place, as [`Place::copy_out`].
+    #[inline(always)]
+    pub(crate) fn copy_out_at(&self, offset: usize, bytes: &mut [u8]) -> Option<()> {
+        if bytes.len() > SHORT {
+            return None;
+        }
+        let from = self.direct(offset, bytes.len())?;
+        // SAFETY: both sides have `bytes.len()` bytes, checked above.
+        unsafe { access::copy_out(bytes.as_mut_ptr(), from, bytes.len()) };
+        Some(())
     }
 
     /// Copies `len` bytes, at most [`SHORT`], from `from_offset` bytes into another place, as
@@ -113,8 +170,20 @@ mod tests {
         for (to, from, len) in [(1, 0, 24), (0, 1, 24), (0, 0, SHORT + 1), (0, usize::MAX, 2), (25, 0, 0)] {
             assert_eq!(place.copy_at(to, &place, from, len), None, "{to} {from} {len}");
         }
+        assert_eq!((place.load_words_at::<3>(8), place.load_words_at::<2>(4)), (None, None));
+        assert_eq!((place.store_words_at(16, [0, 0]), place.store_words_at(9, [0])), (None, None));
+        assert_eq!((place.load_words_at(0), place.store_words_at(8, [13, 5])), (Some([2, 13, 5]), Some(())));
+        let mut bytes = [0; SHORT + 1];
+        for (offset, len) in [(1, 24), (24, 1), (0, SHORT + 1), (usize::MAX, 2)] {
+            assert_eq!(
+                (place.copy_in_at(offset, &bytes[..len]), place.copy_out_at(offset, &mut bytes[..len])),
+                (None, None)
+            );
+        }
         assert_eq!((place.copy_at(0, &place, 8, 8), place.copy_at(24, &place, 0, 0)), (Some(()), Some(())));
         assert_eq!([0, 8, 16].map(|offset| place.load_at(offset, 8)), [Some(13), Some(13), Some(5)]);
+        assert_eq!((place.copy_in_at(16, &[7; 8]), place.copy_out_at(15, &mut bytes[..9])), (Some(()), Some(())));
+        assert_eq!(bytes[1..10], [7, 7, 7, 7, 7, 7, 7, 7, 0]);
         assert_eq!(place.hidden().load_at(0, 8), None);
         drop(memory);
     }

@@ -11,6 +11,7 @@
 //! W2  heavy barrier                   P3  look at bit 0; if set, at the watch; if that is
 //! W3  look at the memory again            what was written: count a ring, clear bit 0, wake
 //! W4  park while the word is as remembered
+//! W5  if nobody else is between W0 and W5, clear bit 0
 //! ```
 //! This is the store-buffer race: P1/P3 against W0, W1/W3. It is lost only if P3 misses W0 or W1
 //! *and* W3 misses P1. A barrier on both sides forbids that; because posting is much more frequent
@@ -23,9 +24,10 @@
 //! words damaged by others. A waiter that wakes looks again, so the bound costs time and never
 //! correctness.
 //!
-//! A waiter never clears bit 0, because another thread of the rank may be parked on the same bell.
-//! The next poster that hits the watch may then ring once for nothing. While several are parked,
-//! the watch is [`Watch::Any`].
+//! Bit 0 stays set as long as another thread of the rank may be parked on the same bell; the last
+//! one clears it, lest every later write to the segment look at the watch. A poster that has seen
+//! it set may then ring for nothing, or not at all: who prepares afterwards looks at the memory
+//! again. While several are parked, the watch is [`Watch::Any`].
 
 use core::{
     sync::atomic::{
@@ -94,6 +96,8 @@ pub(crate) trait Bell {
     fn look(&self) -> u32;
     /// Sets bit 0 and returns the resulting word.
     fn set_parked(&self) -> u32;
+    /// Clears bit 0.
+    fn clear_parked(&self);
     /// Adds one if the word is still `seen`; this clears bit 0 and counts the ring.
     fn count_ring(&self, seen: u32) -> bool;
     fn light_barrier(&self);
@@ -118,6 +122,11 @@ pub(crate) struct Ticket(u32);
 /// Does W4: parks.
 pub(crate) fn park(bell: &impl Bell, ticket: Ticket, longest: Duration) {
     bell.park(ticket.0, longest);
+}
+
+/// Does W5, after which no ticket is left.
+pub(crate) fn leave(bell: &impl Bell) {
+    bell.clear_parked();
 }
 
 /// Returns whether the bell rang since [`prepare`].
@@ -185,6 +194,10 @@ impl Bell for BellWords<'_> {
 
     fn set_parked(&self) -> u32 {
         self.bell.fetch_or(PARKED, SeqCst) | PARKED
+    }
+
+    fn clear_parked(&self) {
+        self.bell.fetch_and(!PARKED, SeqCst);
     }
 
     fn count_ring(&self, seen: u32) -> bool {

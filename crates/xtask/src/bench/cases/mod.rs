@@ -2,6 +2,8 @@
 
 mod acp;
 mod bandwidth;
+mod containers;
+mod crowd;
 mod exchange;
 mod locks;
 mod machine;
@@ -10,14 +12,18 @@ mod oversubscribed;
 mod pair;
 mod words;
 
-pub(super) use oversubscribed::{RANKS as OVERSUBSCRIBED, measure_oversubscribed};
-pub(super) use pair::measure_pair;
+pub(super) use containers::RANKS as FOUR;
+pub(super) use oversubscribed::RANKS as OVERSUBSCRIBED;
 
 use super::{
+    bare::Bare,
+    job::Ranks,
+    lines,
     rows::Goal,
-    sampling::{Effort, Takes},
+    sampling::{Effort, Measured, Takes},
 };
-use core::time::Duration;
+use core::{sync::atomic::Ordering::Release, time::Duration};
+use rdma_fabric::{Fabric, ProgramResult};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -56,6 +62,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Case> {
         locks::BOTH_CASES,
         exchange::CASES,
         acp::CASES,
+        containers::CASES,
         bandwidth::CASES,
         machine::CASES,
         oversubscribed::CASES,
@@ -68,9 +75,31 @@ pub(super) fn find(name: &str) -> Option<&'static Case> {
     all().find(|case| case.name == name)
 }
 
-/// Returns whether the case is measured by many ranks on few cores.
-pub(super) fn is_oversubscribed(case: &Case) -> bool {
-    oversubscribed::CASES.iter().any(|known| known.name == case.name)
+/// Returns which ranks measure the case.
+pub(super) fn ranks_of(case: &Case) -> Ranks {
+    let is_one_of = |cases: &[Case]| cases.iter().any(|known| known.name == case.name);
+    match () {
+        () if is_one_of(containers::CASES) => Ranks::Four,
+        () if is_one_of(oversubscribed::CASES) => Ranks::Oversubscribed,
+        () => Ranks::Pair,
+    }
+}
+
+/// Measures all cases of these ranks; rank 0 has the results.
+pub(super) async fn measure(ranks: Ranks, fabric: Fabric, plan: JobPlan) -> ProgramResult<Vec<Measured>> {
+    let bare = Bare::open(&plan.memory)?;
+    let outcome = match ranks {
+        Ranks::Pair => pair::measure(&fabric, &bare, &plan).await,
+        Ranks::Four => containers::measure(&fabric, &bare, &plan).await,
+        Ranks::Oversubscribed => oversubscribed::measure(&fabric, &bare, &plan).await,
+    };
+    if outcome.is_err() {
+        // Release: ranks that wait outside the fabric for this rank stop, and so do ranks that
+        // enter again and again.
+        bare.word(lines::ABANDONED).store(1, Release);
+        bare.word(lines::STOP).store(1, Release);
+    }
+    outcome
 }
 
 /// What a job is to measure, sent to every rank.

@@ -11,11 +11,10 @@ use super::{
         bare::Bare,
         futex::{FutexMutex, FutexQueue},
         lines,
-        meeting::{Meeting, share_core},
-        placement::{PingPong, pin},
-        sampling::{Form, Measured, Sample, Takes},
+        sampling::{Measured, Sample, Takes},
     },
-    Case, JobPlan, all,
+    Case, JobPlan,
+    crowd::{Crowd, measured},
 };
 use crate::bench::rows::Goal;
 use core::{
@@ -47,30 +46,12 @@ const QUEUE: Case = Case::new("machine-crowd-queue", "16 ranks on 2 cores, bare 
 pub(super) const CASES: &[Case] = &[EXCLUSIVE, BACK_OFF, SHARED, QUEUE];
 
 /// Measures all cases of many ranks; rank 0 has the results.
-pub(in super::super) async fn measure_oversubscribed(fabric: Fabric, plan: JobPlan) -> ProgramResult<Vec<Measured>> {
-    let bare = Bare::open(&plan.memory)?;
-    let outcome = measure(&fabric, &bare, &plan).await;
-    if outcome.is_err() {
-        // Release: ranks that wait outside the fabric for this rank stop, and so do ranks that
-        // enter again and again.
-        bare.word(lines::ABANDONED).store(1, Release);
-        bare.word(lines::STOP).store(1, Release);
-    }
-    outcome
-}
-
-async fn measure(fabric: &Fabric, bare: &Bare, plan: &JobPlan) -> ProgramResult<Vec<Measured>> {
-    let me = fabric.rank().index();
-    pin(plan.cores[me % plan.cores.len()])?;
-    if plan.cores.len() < 2 {
-        share_core();
-    }
+pub(super) async fn measure(fabric: &Fabric, bare: &Bare, plan: &JobPlan) -> ProgramResult<Vec<Measured>> {
+    let mut job = Crowd::new(fabric, bare, plan)?;
     let mut world = Group::world(fabric).await?;
     let lock = RpLock::symmetric(fabric, Rank::new(0)).await?;
     let back_off = BackOffLock::symmetric(fabric, Rank::new(0)).await?;
     world.barrier().await?;
-    let mut job =
-        Oversubscribed { bare, me, meeting: Meeting::new(bare, me, fabric.ranks()), ping_pong: PingPong::default() };
     let (samples, length) = if plan.quick { (3, Duration::from_millis(10)) } else { (15, Duration::from_millis(60)) };
     let mut done = Vec::new();
     let mutex = FutexMutex(bare.half(lines::MUTEX));
@@ -92,10 +73,10 @@ async fn measure(fabric: &Fabric, bare: &Bare, plan: &JobPlan) -> ProgramResult<
             });
             by_mutex.push(sample.await?);
         }
-        done.push(measured(case, vec![("fabric", over_fabric), ("futex mutex", by_mutex)]));
+        done.push(measured(case, 0, vec![("fabric", over_fabric), ("futex mutex", by_mutex)]));
     }
     if plan.wants(&QUEUE) {
-        let queue = FutexQueue::new(bare, me);
+        let queue = FutexQueue::new(bare, job.me);
         let mut by_queue = Vec::new();
         job.announce(&QUEUE);
         for _ in 0..samples {
@@ -106,10 +87,10 @@ async fn measure(fabric: &Fabric, bare: &Bare, plan: &JobPlan) -> ProgramResult<
             });
             by_queue.push(sample.await?);
         }
-        done.push(measured(&QUEUE, vec![("bare", by_queue)]));
+        done.push(measured(&QUEUE, 0, vec![("bare", by_queue)]));
     }
     world.barrier().await?;
-    Ok(if me == 0 { done } else { Vec::new() })
+    Ok(if job.me == 0 { done } else { Vec::new() })
 }
 
 /// Takes and releases any lock exclusively.
@@ -118,26 +99,7 @@ async fn write<L: RmaLock>(lock: &L) -> ProgramResult<()> {
     Ok(lock.write().await?.release().await?)
 }
 
-fn measured(case: &Case, forms: Vec<(&str, Vec<Sample>)>) -> Measured {
-    let forms = forms.into_iter().map(|(name, samples)| Form { name: name.to_owned(), samples }).collect();
-    Measured { name: case.name.to_owned(), bytes: 0, forms }
-}
-
-struct Oversubscribed<'a> {
-    bare: &'a Bare,
-    me: usize,
-    meeting: Meeting<'a>,
-    ping_pong: PingPong,
-}
-
-impl Oversubscribed<'_> {
-    /// Announces which case is under way, for the progress display.
-    fn announce(&self, case: &Case) {
-        if let Some(number) = all().position(|known| known.name == case.name) {
-            self.bare.word(lines::PROGRESS).store(number as u64 + 1, Release);
-        }
-    }
-
+impl Crowd<'_> {
     /// Takes a sample in which all ranks `enter` again and again for `length`.
     async fn sample(
         &mut self,
@@ -145,13 +107,11 @@ impl Oversubscribed<'_> {
         mut enter: impl AsyncFnMut() -> ProgramResult<()>,
     ) -> ProgramResult<Sample> {
         let stop = self.bare.word(lines::STOP);
-        self.meeting.assemble()?;
-        // The others sleep in the next assembly.
-        let ping_pong = if self.me < 2 { self.ping_pong.measure(self.bare, self.me)? } else { 0.0 };
+        let ping_pong = self.ping_pong()?;
         if self.me == 0 {
             stop.store(0, Relaxed);
         }
-        self.meeting.assemble()?;
+        self.assemble()?;
         let (begun, mut entered) = (Instant::now(), 0u64);
         let mut took = Duration::ZERO;
         while stop.load(Relaxed) == 0 {
@@ -165,7 +125,7 @@ impl Oversubscribed<'_> {
             }
         }
         self.bare.word(lines::TOOK + self.me).store(entered, Release);
-        self.meeting.assemble()?;
+        self.assemble()?;
         let all: u64 = (0..RANKS).map(|rank| self.bare.word(lines::TOOK + rank).load(Acquire)).sum();
         Ok(Sample { ns: took.as_nanos() as f64 / all as f64, ping_pong, clean: false })
     }

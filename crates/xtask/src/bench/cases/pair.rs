@@ -8,7 +8,6 @@ use super::{
     },
     Case, JobPlan, acp, all, bandwidth, exchange, locks, machine, notices, words,
 };
-use core::sync::atomic::Ordering::Release;
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank, Region};
 
 /// The rank that posts, where only one does.
@@ -59,17 +58,7 @@ impl Pair<'_> {
 }
 
 /// Measures all cases of two ranks; rank 0 has the results.
-pub(in super::super) async fn measure_pair(fabric: Fabric, plan: JobPlan) -> ProgramResult<Vec<Measured>> {
-    let bare = Bare::open(&plan.memory)?;
-    let outcome = measure(&fabric, &bare, &plan).await;
-    if outcome.is_err() {
-        // Release: ranks that wait outside the fabric for this rank stop.
-        bare.word(super::super::lines::ABANDONED).store(1, Release);
-    }
-    outcome
-}
-
-async fn measure(fabric: &Fabric, bare: &Bare, plan: &JobPlan) -> ProgramResult<Vec<Measured>> {
+pub(super) async fn measure(fabric: &Fabric, bare: &Bare, plan: &JobPlan) -> ProgramResult<Vec<Measured>> {
     let me = fabric.rank().index();
     placement::pin(plan.cores[me % plan.cores.len()])?;
     if plan.cores.len() < 2 {

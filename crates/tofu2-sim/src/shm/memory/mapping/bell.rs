@@ -132,6 +132,7 @@ impl Drop for Parking {
         let mut parked = self.segment.parked.lock().unwrap_or_else(PoisonError::into_inner);
         *parked -= 1;
         if *parked == 0 {
+            doorbell::leave(&self.segment.bell());
             self.segment.show(0);
         }
     }

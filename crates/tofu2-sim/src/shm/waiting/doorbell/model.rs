@@ -1,7 +1,7 @@
 //! The doorbell's protocol over loom's words. Loom has no process-wide barrier, which amounts to a
 //! fence on both sides.
 
-use super::{Bell, PARKED, Watch, park, prepare, ring, rouse};
+use super::{Bell, PARKED, Watch, leave, park, prepare, ring, rouse};
 use crate::shm::testing;
 use core::time::Duration;
 use loom::sync::{
@@ -61,6 +61,9 @@ impl Bell for Model {
     fn set_parked(&self) -> u32 {
         self.word.fetch_or(PARKED, SeqCst) | PARKED
     }
+    fn clear_parked(&self) {
+        self.word.fetch_and(!PARKED, SeqCst);
+    }
     fn count_ring(&self, seen: u32) -> bool {
         self.word.compare_exchange(seen, seen.wrapping_add(1), SeqCst, Relaxed).is_ok()
     }
@@ -90,8 +93,8 @@ impl Bell for Model {
     }
 }
 
-/// Explores one waiter and `posters` posters. `stale` is the bell's word at the start: 1 is what an
-/// earlier wait leaves.
+/// Explores one waiter and `posters` posters. `stale` is the bell's word at the start: 1 is what
+/// another thread of the rank leaves that waits too.
 fn explore(mutation: Mutation, posters: u32, stale: u32) -> usize {
     testing::explore(3, 1_000, move || {
         let bell = Arc::new(Model::new(mutation, stale));
@@ -114,6 +117,7 @@ fn explore(mutation: Mutation, posters: u32, stale: u32) -> usize {
             if memory.load(Acquire) != posters {
                 park(&*bell, ticket, Duration::MAX);
             }
+            leave(&*bell);
         }
         threads.into_iter().for_each(|thread| thread.join().unwrap());
     })
@@ -147,6 +151,7 @@ fn die_ringing(reap: fn(&Model)) {
                 if memory.load(Acquire) != 1 {
                     park(&*bell, ticket, Duration::MAX);
                 }
+                leave(&*bell);
             }
             dies.join().unwrap();
         });

@@ -1,6 +1,6 @@
 //! Tests with a bound of an hour, so that no safety net hides a lost wake-up.
 
-use super::*;
+use super::{doorbell::Bell, *};
 use crate::shm::memory::layout;
 use core::sync::atomic::{
     AtomicU64,
@@ -196,6 +196,21 @@ fn without_the_kick_it_is_missed() {
         let sleeper = Sleeper { waker: rank.task(2), parking, until };
         rank.wakers.0.lock().sleepers.insert(Key::MAX, sleeper);
     });
+}
+
+/// As long as the bit is set, every write to the segment looks at the watch.
+#[test]
+fn the_last_to_leave_clears_the_bit() {
+    let rank = Rank::new();
+    let bit = || rank.segment.bell().look() & 1;
+    let [first, second] = [Watch::Word(640), Watch::Nothing].map(|watch| rank.segment.prepare_park(watch));
+    drop(first);
+    assert_eq!(bit(), 1, "the other one may be parked");
+    rank.segment.ring();
+    assert!(second.was_rung() && bit() == 0);
+    drop(rank.segment.prepare_park(Watch::Notice));
+    drop(second);
+    assert_eq!(bit(), 0);
 }
 
 /// A waiter whose memory is written just before it leaves its waker, and which looks again (W3) or

@@ -1,0 +1,263 @@
+//! Calls that are over at once, and the memory that containers use.
+//!
+//! What a call does while it holds a lock word is written once, over [`Memory`]. Over an [`Acp`]
+//! each access is an operation that may be awaited. Over a [`Near`] heap it is a few instructions:
+//! the heap is mapped, and looked up once for the whole call. Such a call never waits, so nobody
+//! sees it half done and its future can't be dropped half-way.
+
+use super::lock::{holding, was_held};
+use crate::{Acp, AcpError, GlobalAddress, Result, address::RegionId};
+use core::{
+    future::{Future, ready},
+    pin::Pin,
+};
+use rdma_fabric::{Amo, RemoteSpan, join, provider::SHORT};
+
+/// How often a call looks at a lock that another rank holds: for about as long as calls take. Who
+/// then still holds it may not be running.
+const LOOKS: u32 = 50;
+
+/// Memory that a call reads and puts to. Where bytes or words are is an address, and an offset from
+/// it.
+pub(super) trait Memory: Sync {
+    /// Why a call is not done.
+    type Error: From<AcpError> + Send;
+
+    /// Returns the rank that calls.
+    fn acp(&self) -> &Acp;
+
+    /// Reads bytes.
+    fn read(
+        &self,
+        base: GlobalAddress,
+        offset: u64,
+        into: &mut [u8],
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send;
+
+    /// Puts bytes, which are visible when what has been put is [settled](Memory::settle), or the
+    /// lock is given back.
+    fn put(
+        &self,
+        base: GlobalAddress,
+        offset: u64,
+        from: &[u8],
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send;
+
+    /// Reads words.
+    fn words<const N: usize>(
+        &self,
+        base: GlobalAddress,
+        offset: u64,
+    ) -> impl Future<Output = Result<[u64; N], Self::Error>> + Send;
+
+    /// Puts words.
+    fn put_words<const N: usize>(
+        &self,
+        base: GlobalAddress,
+        offset: u64,
+        words: [u64; N],
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send;
+
+    /// Makes visible what has been put.
+    fn settle(&self) -> impl Future<Output = Result<(), Self::Error>> + Send;
+}
+
+impl Memory for Acp {
+    type Error = AcpError;
+
+    fn acp(&self) -> &Acp {
+        self
+    }
+
+    async fn read(&self, base: GlobalAddress, offset: u64, into: &mut [u8]) -> Result<()> {
+        Acp::read(self, base.offset_by(offset)?, into).await
+    }
+
+    async fn put(&self, base: GlobalAddress, offset: u64, from: &[u8]) -> Result<()> {
+        Acp::put(self, base.offset_by(offset)?, from).await
+    }
+
+    async fn words<const N: usize>(&self, base: GlobalAddress, offset: u64) -> Result<[u64; N]> {
+        let mut words = [0; N];
+        Acp::read(self, base.offset_by(offset)?, &mut words).await?;
+        Ok(words)
+    }
+
+    async fn put_words<const N: usize>(&self, base: GlobalAddress, offset: u64, words: [u64; N]) -> Result<()> {
+        Acp::put(self, base.offset_by(offset)?, &words).await
+    }
+
+    async fn settle(&self) -> Result<()> {
+        self.flush_all().await
+    }
+}
+
+/// A rank's heap that is mapped, during a turn of the state.
+#[derive(Clone, Copy)]
+pub(super) struct Near<'a> {
+    acp: &'a Acp,
+    heap: &'a RemoteSpan<u8>,
+    id: RegionId,
+    /// How much was allocated for futures that may have been dropped: calls on heaps free it first.
+    pub(super) unclaimed: u32,
+}
+
+impl Acp {
+    /// Uses the heap that `at` is in, if it is resolved. `used` does not come back here: this is a
+    /// turn of the state.
+    #[inline(always)]
+    pub(super) fn near<Out>(&self, at: GlobalAddress, used: impl FnOnce(Near<'_>) -> Option<Out>) -> Option<Out> {
+        let mut state = self.enter().ok()?;
+        let (heap, _) = state.memory.near(at)?;
+        let out = used(Near { acp: self, heap, id: at.id(), unclaimed: state.unclaimed.len() as u32 });
+        state.serve_now();
+        out
+    }
+}
+
+impl Near<'_> {
+    /// Does `body`, which waits for nothing, while holding the lock at `word`. Returns `None` if
+    /// that is not possible now, or if `body` fails: then nothing has been done, and who does the
+    /// same with [`locked`](super::lock::locked) waits, or learns why not.
+    ///
+    /// What `body` has put is visible to whoever takes the lock afterwards; until it is, the word
+    /// is seen to be taken. So no barrier follows.
+    #[inline(always)]
+    pub(super) fn locked<Out>(
+        self,
+        word: GlobalAddress,
+        body: Pin<&mut impl Future<Output = Result<Out, Missed>>>,
+    ) -> Option<Result<Out>> {
+        let (fabric, mine, at) = (self.acp.fabric(), holding(self.acp), self.offset(word, 0)?);
+        let mut looks = 0;
+        while fabric.atomic_at(self.heap, at, Amo::CompareSwap { expected: 0, new: mine })? != 0 {
+            while fabric.get_word_at::<_, u64>(self.heap, at)? != 0 {
+                looks += 1;
+                if looks == LOOKS {
+                    return None;
+                }
+                core::hint::spin_loop();
+            }
+        }
+        let done = join::now(body);
+        // Nobody else writes a word that is held, so this need not be an atomic. Release: pairs
+        // with the atomic that takes the lock.
+        let is_held = fabric.get_word_at(self.heap, at) == Some(mine);
+        if is_held {
+            fabric.put_word_at(self.heap, at, 0u64)?;
+        }
+        let out = done?.ok()?;
+        Some(was_held(is_held, word).map(|()| out))
+    }
+
+    /// Says that the word there is soon to be written.
+    #[inline(always)]
+    pub(super) fn expect(&self, word: GlobalAddress) {
+        if let Some(at) = self.offset(word, 0) {
+            self.acp.fabric().expect_put_at(self.heap, at);
+        }
+    }
+
+    #[inline(always)]
+    fn offset(&self, base: GlobalAddress, offset: u64) -> Option<usize> {
+        (base.id() == self.id).then(|| base.offset().saturating_add(offset) as usize)
+    }
+
+    #[inline(always)]
+    fn get(&self, base: GlobalAddress, offset: u64, into: &mut [u8]) -> Option<()> {
+        let (fabric, mut offset) = (self.acp.fabric(), self.offset(base, offset)?);
+        // The usual one, in few instructions.
+        if let Ok(into) = <&mut [u8; SHORT]>::try_from(&mut *into) {
+            return fabric.get_slice_at(self.heap, offset, into);
+        }
+        for piece in into.chunks_mut(SHORT) {
+            fabric.get_slice_at(self.heap, offset, piece)?;
+            offset += piece.len();
+        }
+        Some(())
+    }
+
+    #[inline(always)]
+    fn set(&self, base: GlobalAddress, offset: u64, from: &[u8]) -> Option<()> {
+        let (fabric, mut offset) = (self.acp.fabric(), self.offset(base, offset)?);
+        if from.len() <= SHORT {
+            return fabric.put_slice_at(self.heap, offset, from);
+        }
+        for piece in from.chunks(SHORT) {
+            fabric.put_slice_at(self.heap, offset, piece)?;
+            offset += piece.len();
+        }
+        Some(())
+    }
+
+    #[inline(always)]
+    fn get_words<const N: usize>(&self, base: GlobalAddress, offset: u64) -> Option<[u64; N]> {
+        self.acp.fabric().get_words_at(self.heap, self.offset(base, offset)?)
+    }
+
+    #[inline(always)]
+    fn set_words<const N: usize>(&self, base: GlobalAddress, offset: u64, words: [u64; N]) -> Option<()> {
+        self.acp.fabric().put_words_at(self.heap, self.offset(base, offset)?, words)
+    }
+}
+
+/// Says that a call on a [`Near`] heap is not possible, or that it fails. Nobody hears why: all of
+/// it is done again, and fails for the same reason.
+#[derive(Debug)]
+pub(super) struct Missed;
+
+impl From<AcpError> for Missed {
+    #[cold]
+    fn from(_: AcpError) -> Self {
+        Missed
+    }
+}
+
+// Not `async`: these are inlined.
+impl Memory for Near<'_> {
+    type Error = Missed;
+
+    #[inline(always)]
+    fn acp(&self) -> &Acp {
+        self.acp
+    }
+
+    #[inline(always)]
+    fn read(
+        &self,
+        base: GlobalAddress,
+        offset: u64,
+        into: &mut [u8],
+    ) -> impl Future<Output = Result<(), Missed>> + Send {
+        ready(self.get(base, offset, into).ok_or(Missed))
+    }
+
+    #[inline(always)]
+    fn put(&self, base: GlobalAddress, offset: u64, from: &[u8]) -> impl Future<Output = Result<(), Missed>> + Send {
+        ready(self.set(base, offset, from).ok_or(Missed))
+    }
+
+    #[inline(always)]
+    fn words<const N: usize>(
+        &self,
+        base: GlobalAddress,
+        offset: u64,
+    ) -> impl Future<Output = Result<[u64; N], Missed>> + Send {
+        ready(self.get_words(base, offset).ok_or(Missed))
+    }
+
+    #[inline(always)]
+    fn put_words<const N: usize>(
+        &self,
+        base: GlobalAddress,
+        offset: u64,
+        words: [u64; N],
+    ) -> impl Future<Output = Result<(), Missed>> + Send {
+        ready(self.set_words(base, offset, words).ok_or(Missed))
+    }
+
+    #[inline(always)]
+    fn settle(&self) -> impl Future<Output = Result<(), Missed>> + Send {
+        ready(Ok(()))
+    }
+}
