@@ -152,9 +152,11 @@ impl<'a, W: AtomicWord> Call<'a> for Load<'a, W> {
 
     #[inline(always)]
     fn now(&self) -> Option<W> {
-        let state = self.acp.enter().ok()?;
+        let mut state = self.acp.enter().ok()?;
         let (span, offset) = state.memory.near(self.from)?;
-        self.acp.fabric().get_word_at(span, offset)
+        let value = self.acp.fabric().get_word_at(span, offset)?;
+        state.serve_now();
+        Some(value)
     }
 
     fn later(self) -> Boxed<'a, Result<W>> {
