@@ -161,10 +161,11 @@ impl<'a, W: AtomicWord> Call<'a> for Load<'a, W> {
 
     fn later(self) -> Boxed<'a, Result<W>> {
         let Load { acp, from, .. } = self;
-        Box::pin(acp.retried([from], move || async move {
+        let load = acp.retried([from], move || async move {
             let word = acp.word::<W>(from).await?;
             Ok(acp.fabric().get_word(&word).await?)
-        }))
+        });
+        Box::pin(acp.while_serving(load))
     }
 }
 
