@@ -98,6 +98,8 @@ pub(crate) trait Bell {
     fn set_parked(&self) -> u32;
     /// Clears bit 0.
     fn clear_parked(&self);
+    /// Makes every ticket stale, and leaves bit 0 as it is.
+    fn outdate(&self);
     /// Adds one if the word is still `seen`; this clears bit 0 and counts the ring.
     fn count_ring(&self, seen: u32) -> bool;
     fn light_barrier(&self);
@@ -170,6 +172,13 @@ pub(crate) fn rouse(bell: &impl Bell) {
     bell.wake_all();
 }
 
+/// Wakes everybody, also who parks with the ticket of somebody who has left since. A poster whose
+/// ring this prevents wrote before, so whoever is woken here sees that.
+pub(crate) fn kick(bell: &impl Bell) {
+    bell.outdate();
+    bell.wake_all();
+}
+
 /// The bell of a segment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BellWords<'a> {
@@ -198,6 +207,10 @@ impl Bell for BellWords<'_> {
 
     fn clear_parked(&self) {
         self.bell.fetch_and(!PARKED, SeqCst);
+    }
+
+    fn outdate(&self) {
+        self.bell.fetch_add(2, SeqCst);
     }
 
     fn count_ring(&self, seen: u32) -> bool {

@@ -157,7 +157,8 @@ impl Drop for Wakers {
     fn drop(&mut self) {
         self.0.lock().closed = true;
         self.0.somebody.notify_one();
-        self.0.segment.ring();
+        // The thread may be parked with the ticket of a waiter that is no longer there.
+        self.0.segment.kick();
     }
 }
 

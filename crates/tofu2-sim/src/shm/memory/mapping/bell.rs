@@ -82,6 +82,11 @@ impl Mapping {
         doorbell::wake(&self.bell(), seen, |bits| Watch::covers(bits, start, end) || Watch::wants_notices(bits));
     }
 
+    /// Wakes all threads of the segment's rank, also one that parks for others that have left.
+    pub(crate) fn kick(&self) {
+        doorbell::kick(&self.bell());
+    }
+
     /// Wakes the segment's rank even if a rank died halfway through ringing.
     #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
     pub(crate) fn rouse(&self) {

@@ -64,6 +64,9 @@ impl Bell for Model {
     fn clear_parked(&self) {
         self.word.fetch_and(!PARKED, SeqCst);
     }
+    fn outdate(&self) {
+        self.word.fetch_add(2, SeqCst);
+    }
     fn count_ring(&self, seen: u32) -> bool {
         self.word.compare_exchange(seen, seen.wrapping_add(1), SeqCst, Relaxed).is_ok()
     }
