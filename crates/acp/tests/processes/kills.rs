@@ -43,11 +43,11 @@ pub(crate) async fn play(fabric: Fabric, words: &[String]) -> ProgramResult<Stri
 }
 
 /// Says that a call has named the victim, once all others have heard of it; serves them meanwhile.
-async fn told(acp: &Acp, mut survivors: Group, error: AcpError, victim: Rank) -> ProgramResult<String> {
+async fn told(acp: &Acp, mut survivors: Group, done: acp::Result<()>, victim: Rank) -> ProgramResult<String> {
     acp.while_serving(survivors.barrier()).await?;
-    match error {
-        AcpError::Fabric(FabricError::PeerLost { rank }) if rank == victim => Ok("told".to_owned()),
-        other => Err(other.into()),
+    match done {
+        Err(AcpError::Fabric(FabricError::PeerLost { rank })) if rank == victim => Ok("told".to_owned()),
+        other => Err(format!("not told: {other:?}").into()),
     }
 }
 
@@ -57,19 +57,20 @@ async fn copies(fabric: Fabric, options: Options, victim: Rank, delay: Duration)
     let mut world = Group::world(&fabric).await?;
     let survivors = world.split((me != victim).then_some(0), 0).await?;
     let at = (0..RANKS as u32).map(|rank| acp.starter(Rank::new(rank))).collect::<Result<Vec<_>, _>>()?;
-    acp.sync().await?;
     let Some(survivors) = survivors else {
+        acp.sync().await?;
         die_after(delay);
         loop {
             // Others end first only if they hear of the death.
             round(&acp, &at).await?;
         }
     };
-    loop {
-        if let Err(error) = round(&acp, &at).await {
-            return told(&acp, survivors, error, victim).await;
-        }
+    // The victim may die as soon as it has left the barrier: while others are still inside.
+    let mut done = acp.sync().await;
+    while done.is_ok() {
+        done = round(&acp, &at).await;
     }
+    told(&acp, survivors, done, victim).await
 }
 
 /// Copies between all other ranks, in order and without, with an atomic between.
@@ -94,22 +95,21 @@ async fn heap(fabric: Fabric, options: Options, victim: Rank, home: Rank) -> Pro
     let mut world = Group::world(&fabric).await?;
     let survivors = world.split((fabric.rank() != victim).then_some(0), 0).await?;
     let first = acp.malloc(64, home).await?;
-    acp.sync().await?;
     let Some(survivors) = survivors else {
+        acp.sync().await?;
         armed.store(true, SeqCst);
         acp.malloc(64, home).await?;
         return Err("it lives on".into());
     };
     let mut had = vec![first];
-    loop {
-        let done = match had.pop() {
+    let mut done = acp.sync().await;
+    while done.is_ok() {
+        done = match had.pop() {
             Some(block) => acp.free(block).await,
             None => acp.malloc(64, home).await.map(|block| had.push(block)),
         };
-        if let Err(error) = done {
-            return told(&acp, survivors, error, victim).await;
-        }
     }
+    told(&acp, survivors, done, victim).await
 }
 
 /// Runs a job, in which all but `victim` must have been told of its loss.
