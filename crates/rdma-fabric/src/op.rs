@@ -18,7 +18,7 @@ use bytemuck::Pod;
 /// is complete.
 ///
 /// A slice is not a source: a put may still read its source after the future that posted it was
-/// dropped. [`Fabric::put_slice`] takes a slice, and may copy it.
+/// dropped. [`Fabric::put_slice`] and [`Fabric::try_put_slice`] take a slice, and may copy it.
 ///
 /// ```compile_fail,E0277
 /// # use rdma_fabric::{Fabric, RemoteSpan, Result};

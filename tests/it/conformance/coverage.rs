@@ -1,5 +1,9 @@
 //! Checks that every sentence of the contract has a case and every case a sentence, and that the
 //! cases are in the order of the page. Sentences that no program can show have tests elsewhere.
+//!
+//! O20's case has no mutation: a provider that read a lent slice late would keep it after the post,
+//! which safe code can't express. That it can't is a test of the documentation, at
+//! `provider::Source`.
 
 use crate::page;
 use fabric_conformance::CASES;

@@ -141,6 +141,7 @@ macro_rules! __every_case {
             plain put_order::puts_become_visible_in_order("O17 I3", [2], wraps memory);
             plain atomics::are_there_as_told("O18", [1, 2], wraps errors);
             plain prepared::is_posted_as_often_as_wanted("O19 V6", [1, 2], wraps operations);
+            plain transfers::lent_bytes_are_taken_when_posted("O20 O1 O10 V6", [2], wraps operations);
             plain notices::arrive_in_order_with_data("N1 N2 N3", [3], wraps operations);
             plain notices::width_is_checked("N4", [2]);
             plain waiting::every_writer_wakes("W2 V3 V8", [2], wraps waits);

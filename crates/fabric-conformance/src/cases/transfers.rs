@@ -2,7 +2,7 @@
 
 use super::{neighbour, triggered::polled, world_and_region};
 use crate::{ensure, ensure_eq};
-use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, PutOrder, Rank, RemoteAddr};
+use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, PutOrder, Rank, Refused, RemoteAddr};
 use std::time::Duration;
 
 /// Returns bytes that vary with their position and with `salt`.
@@ -104,6 +104,68 @@ pub(super) async fn slices_are_lent(fabric: Fabric) -> ProgramResult<()> {
     ensure_eq!(fabric.get_slice(&far, &mut got).await, Err(wrong), "O10: a slice too short to get");
     ensure_eq!(got, [5; 3], "O10: nothing is transferred");
     Ok(world.barrier().await?)
+}
+
+/// The source of each put is overwritten as soon as it is posted.
+pub(super) async fn lent_bytes_are_taken_when_posted(fabric: Fabric) -> ProgramResult<()> {
+    // More than some queues hold.
+    const WORDS: usize = 10_000;
+    let (mut world, region) = world_and_region(&fabric, 8 * WORDS).await?;
+    let peer = neighbour(&fabric);
+    for len in [0, 1, 8, 61, 65, 5_000, 65_536] {
+        let far = fabric.remote_span::<u8>(region.at(peer, 3), len)?;
+        let mut lent = pattern(len, 9);
+        let put = fabric.try_put_slice(&far, &lent, None);
+        lent.fill(0);
+        put.map_err(|refused| format!("O20: {len} bytes: {refused:?}"))?.await?;
+        fabric.flush(peer).await?;
+        ensure!(fabric.get(&far, vec![0; len]).await? == pattern(len, 9), "O20: {len} bytes changed after posting");
+    }
+    let all = fabric.remote_span::<u64>(region.at(peer, 0), WORDS)?;
+    match fabric.try_put_slice(&all, &[1; 3], None) {
+        Err(Refused::Failed(error, ())) => ensure_eq!(error, FabricError::length_mismatch(3, WORDS), "O10: a slice"),
+        other => return Err(format!("O10: a slice of the wrong length: {other:?}").into()),
+    }
+    fabric.put(&all, vec![0; WORDS]).await?;
+    fabric.flush(peer).await?;
+    world.barrier().await?;
+    // One buffer for as many puts as there is room for.
+    let (mut buffer, mut under_way) = ([0u64], Vec::new());
+    while under_way.len() < WORDS {
+        let next = under_way.len();
+        buffer[0] = next as u64 + 1;
+        match fabric.try_put_slice(&all.slice(next..next + 1)?, &buffer, None) {
+            Ok(put) => under_way.push(put),
+            Err(Refused::Full(())) => break,
+            Err(Refused::Failed(error, ())) => return Err(error.into()),
+        }
+    }
+    let posted = under_way.len();
+    for put in under_way {
+        put.await?;
+    }
+    fabric.flush(peer).await?;
+    let mut want: Vec<u64> = (1..=WORDS as u64).collect();
+    want[posted..].fill(0);
+    ensure!(fabric.get(&all, vec![0; WORDS]).await? == want, "O20, O1: {posted} words from one buffer");
+    world.barrier().await?;
+    // With a notice, posted at once or when there is room.
+    for (data, wait) in [(1, false), (2, true)] {
+        let mut lent = [u64::from(fabric.rank().number()), data];
+        if wait {
+            fabric.put_slice_notify(&all.slice(0..2)?, &lent, data).await?;
+        } else {
+            let put = fabric.try_put_slice(&all.slice(0..2)?, &lent, Some(data));
+            lent.fill(0);
+            put.map_err(|refused| format!("O20: with a notice: {refused:?}"))?.await?;
+        }
+        let notice = fabric.next_notice(Deps::One(peer)).await?;
+        let mut seen = [0u64; 2];
+        fabric.read(&region.span(&fabric, 0, 2)?, &mut seen)?;
+        ensure_eq!((notice.data, notice.end, seen), (data, 16, [u64::from(peer.number()), data]), "O20, N2");
+        world.barrier().await?;
+    }
+    Ok(())
 }
 
 pub(super) async fn long_transfers_are_split(fabric: Fabric) -> ProgramResult<()> {

@@ -233,21 +233,27 @@ impl<T: Pod, D: GetSink<T>> DirectOp for Get<'_, T, D> {
 pub(super) struct PutSlice<'a, T> {
     pub(super) to: &'a Place,
     pub(super) from: &'a [T],
+    pub(super) notice: Option<u64>,
 }
 
 impl<T: Pod> DirectOp for PutSlice<'_, T> {
     type Out = ();
     #[inline(always)]
     fn now(self, fabric: &Fabric) -> Result<(), Self> {
-        if put_now(fabric, self.to, Source::Bytes(bytemuck::cast_slice(self.from))) { Ok(()) } else { Err(self) }
+        let direct = self.notice.is_none() && put_now(fabric, self.to, Source::Bytes(bytemuck::cast_slice(self.from)));
+        if direct { Ok(()) } else { Err(self) }
     }
     fn post(&mut self, fabric: &Fabric) -> Posted {
         if let Err(error) = same_length::<T>(self.from.len(), self.to) {
             return Posted::failed(error);
         }
-        fabric.provider().put(self.to, Source::Bytes(bytemuck::cast_slice(self.from)), None)
+        fabric.provider().put(self.to, Source::Bytes(bytemuck::cast_slice(self.from)), self.notice)
     }
     fn finish(self, _: u64) {}
+    #[inline]
+    fn notifies(&self) -> Option<Rank> {
+        self.notice.map(|_| self.to.rank())
+    }
 }
 
 /// A get into borrowed memory: providers see it while they are polled, and fill it then.

@@ -65,6 +65,43 @@ impl Fabric {
         self.begin(Put { to, from, notice }, |put| put.from)
     }
 
+    /// Posts a put from a slice, which is the caller's again when this returns: the bytes are taken
+    /// as they are now, and the handle tells when the put is complete. A provider that is not done
+    /// with them at once copies them, so for long transfers that this CPU does not make
+    /// [`Fabric::try_put`] is cheaper.
+    ///
+    /// ```
+    /// # use rdma_fabric::{Fabric, Refused, RemoteSpan, Result};
+    /// /// Puts the same buffer to each of `rows`, filled anew each time; waits for all at the end.
+    /// async fn fill(fabric: &Fabric, rows: &[RemoteSpan<u64>]) -> Result<()> {
+    ///     let (mut buffer, mut under_way) = ([0; 8], Vec::new());
+    ///     for (row, to) in rows.iter().enumerate() {
+    ///         buffer.fill(row as u64);
+    ///         match fabric.try_put_slice(to, &buffer, None) {
+    ///             Ok(put) => under_way.push(put),
+    ///             Err(Refused::Full(())) => fabric.put_slice(to, &buffer).await?,
+    ///             Err(Refused::Failed(error, ())) => return Err(error),
+    ///         }
+    ///     }
+    ///     for put in under_way {
+    ///         put.await?;
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Refused`]; nothing was put then. [`crate::FabricError::LengthMismatch`].
+    #[inline(always)]
+    pub fn try_put_slice<T: Pod>(
+        &self,
+        to: &RemoteSpan<T>,
+        from: &[T],
+        notice: Option<u64>,
+    ) -> Result<Handle<()>, Refused<()>> {
+        self.begin(PutSlice { to: to.place(), from, notice }, drop)
+    }
+
     /// Posts a get. The lengths are compared before anything is copied.
     ///
     /// # Errors
@@ -129,9 +166,9 @@ impl Fabric {
         OperationFuture::new(self, Put { to, from, notice: None })
     }
 
-    /// Puts from a slice and waits until it is reusable. A provider that is not done with the slice
-    /// at once copies it: where transfers are long and not made by this CPU, [`Fabric::put`] of a
-    /// `Vec` or of registered memory avoids that copy.
+    /// Puts from a slice and waits until the put is complete: [`Fabric::try_put_slice`], after
+    /// waiting for room. Where transfers are long and not made by this CPU, [`Fabric::put`] of a
+    /// `Vec` or of registered memory avoids a copy.
     ///
     /// # Errors
     /// As [`Fabric::put`].
@@ -141,7 +178,7 @@ impl Fabric {
         to: &'a RemoteSpan<T>,
         from: &'a [T],
     ) -> impl Future<Output = Result<()>> + 'a {
-        OperationFuture::new(self, PutSlice { to: to.place(), from })
+        OperationFuture::new(self, PutSlice { to: to.place(), from, notice: None })
     }
 
     /// Puts with a notice at the target, and waits until the source is reusable.
@@ -156,6 +193,20 @@ impl Fabric {
         data: u64,
     ) -> impl Future<Output = Result<S>> {
         OperationFuture::new(self, Put { to, from, notice: Some(data) })
+    }
+
+    /// Puts from a slice with a notice at the target, and waits until the put is complete.
+    ///
+    /// # Errors
+    /// As [`Fabric::put_notify`].
+    #[inline(always)]
+    pub fn put_slice_notify<'a, T: Pod>(
+        &'a self,
+        to: &'a RemoteSpan<T>,
+        from: &'a [T],
+        data: u64,
+    ) -> impl Future<Output = Result<()>> + 'a {
+        OperationFuture::new(self, PutSlice { to: to.place(), from, notice: Some(data) })
     }
 
     /// Puts one word and waits until it has left. The word is written whole, never torn.

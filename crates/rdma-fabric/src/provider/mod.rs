@@ -87,6 +87,28 @@ impl Posted {
 const _: () = assert!(size_of::<Posted>() <= 16);
 
 /// The source of a put.
+///
+/// Bytes are lent for the call only, so no provider in safe code keeps them to read them later:
+///
+/// ```compile_fail,E0521
+/// # use rdma_fabric::provider::Source;
+/// fn post_late(later: &mut Vec<&'static [u8]>, from: Source<'_>) {
+///     if let Source::Bytes(bytes) = from {
+///         later.push(bytes);
+///     }
+/// }
+/// ```
+///
+/// A copy of them can be kept:
+///
+/// ```
+/// # use rdma_fabric::provider::Source;
+/// fn post_late(later: &mut Vec<Vec<u8>>, from: Source<'_>) {
+///     if let Source::Bytes(bytes) = from {
+///         later.push(bytes.to_vec());
+///     }
+/// }
+/// ```
 #[derive(Debug)]
 pub enum Source<'a> {
     /// Taken, or copied, when the post returns.
