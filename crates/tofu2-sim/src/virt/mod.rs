@@ -13,8 +13,8 @@
 //! * Ranks may open further control queues of the node, including in session mode
 //!   ([`rdma_fabric::control_queue`]). Their commands go through the same engines.
 //! * The network is either latency-only or made of routers with finite buffers ([`NetworkModel`]).
-//!   Its nodes are on a plain [`Torus`] or on Tofu's six axes ([`TofuShape`]) with Tofu's routes;
-//!   [`Folding`] places the ranks.
+//!   Its nodes are on a plain [`Torus`], on Tofu's six axes ([`TofuShape`]) with Tofu's routes and a
+//!   [`Folding`] that places the ranks, or in rows and columns of crossbars ([`Crossbar`]).
 //! * The machine is a [`Platform`], a table of constants with their sources.
 //!
 //! # How long things take
@@ -84,7 +84,7 @@ pub use platform::{Constant, Platform, Unit};
 pub use stats::{CommandCounts, OpCounts, Stats};
 pub use timeline::{Released, SeenCommand, Timeline};
 pub use topology::{
-    Axis, Coordinates, Fold, Folding, Link, MAX_AXES, Path, PathId, Paths, Placement, Port, Route, System, TofuShape,
-    TopologyError, Torus,
+    Axis, Coordinates, Crossbar, Fold, Folding, Link, MAX_AXES, Path, PathId, Paths, Placement, Port, Route, System,
+    TofuShape, TopologyError, Torus,
 };
 pub use waits::EndOfTime;

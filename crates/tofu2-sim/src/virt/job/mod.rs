@@ -10,7 +10,7 @@ use super::{
     faults::Faults,
     network::{Arbiter, NetworkModel},
     platform::{Platform, Timing},
-    topology::{Choice, Fold, Folding, MAX_NODES, Path, Paths, Placement, Route, TofuShape, Topology, Torus},
+    topology::{Choice, Crossbar, Fold, Folding, MAX_NODES, Path, Paths, Placement, Route, TofuShape, Topology, Torus},
 };
 use rdma_fabric::{FabricError, Rank, Time};
 use std::{cell::RefCell, fmt, time::Duration};
@@ -61,6 +61,7 @@ impl fmt::Debug for Job<'_> {
 enum Shape {
     Torus(Torus),
     Tofu(TofuShape),
+    Crossbar(Crossbar),
 }
 
 impl<'a> Job<'a> {
@@ -97,7 +98,7 @@ impl<'a> Job<'a> {
     }
 
     /// Makes the network a plain torus, which may have more nodes than the job needs. Replaces a
-    /// [`Job::shape`].
+    /// [`Job::shape`] or [`Job::crossbar`].
     #[must_use]
     pub fn torus(mut self, torus: Torus) -> Self {
         self.shape = Some(Shape::Torus(torus));
@@ -105,10 +106,18 @@ impl<'a> Job<'a> {
     }
 
     /// Makes the network Tofu's groups, with Tofu's routes; it may have more nodes than the job
-    /// needs. Replaces a [`Job::torus`].
+    /// needs. Replaces a [`Job::torus`] or [`Job::crossbar`].
     #[must_use]
     pub fn shape(mut self, shape: TofuShape) -> Self {
         self.shape = Some(Shape::Tofu(shape));
+        self
+    }
+
+    /// Makes the network crossbars, which may join more nodes than the job needs. Replaces a
+    /// [`Job::torus`] or [`Job::shape`].
+    #[must_use]
+    pub fn crossbar(mut self, crossbar: Crossbar) -> Self {
+        self.shape = Some(Shape::Crossbar(crossbar));
         self
     }
 
@@ -216,21 +225,20 @@ impl<'a> Job<'a> {
         self
     }
 
-    /// Returns the number of links on the route of the job's messages from rank `a` to rank `b`.
+    /// Returns the number of links on the route of the job's messages from rank `a` to rank `b`, or
+    /// of crossbars.
     ///
     /// # Errors
     /// [`FabricError::Setting`], [`FabricError::NoSuchRank`].
     pub fn hops(&self, a: Rank, b: Rank) -> Result<u32, FabricError> {
         let plan = self.plan()?;
+        if let Some(&rank) = [a, b].iter().find(|rank| rank.index() >= self.ranks) {
+            return Err(FabricError::NoSuchRank { rank, ranks: self.ranks });
+        }
+        let [from, to] = [a, b].map(|rank| rank.number() / self.ranks_per_node);
         match &plan.topology {
-            Topology::Torus(torus) => {
-                for rank in [a, b] {
-                    if rank.index() >= self.ranks {
-                        return Err(FabricError::NoSuchRank { rank, ranks: self.ranks });
-                    }
-                }
-                Ok(torus.hops(a.number() / self.ranks_per_node, b.number() / self.ranks_per_node))
-            }
+            Topology::Torus(torus) => Ok(torus.hops(from, to)),
+            Topology::Crossbar(crossbar) => Ok(crossbar.hops(from, to)),
             Topology::Tofu(..) => self.placed(plan)?.hops(a, b, None),
         }
     }
@@ -256,10 +264,7 @@ impl<'a> Job<'a> {
     fn placed(&self, plan: Plan) -> Result<Placement, FabricError> {
         match plan.topology {
             Topology::Tofu(fold, choice) => Ok(Placement::new(fold, choice, plan.ranks, self.ranks_per_node)),
-            Topology::Torus(torus) => Err(FabricError::setting(
-                "shape",
-                format!("the job's network is the plain torus {torus}; give it a Tofu shape"),
-            )),
+            other => Err(FabricError::setting("shape", format!("the job's network is {other}; give it a Tofu shape"))),
         }
     }
 
@@ -295,6 +300,7 @@ impl<'a> Job<'a> {
                 return wrong("paths", format!("{:?} lead through a Tofu shape; the job has none", self.paths));
             }
             Some(Shape::Torus(torus)) => Topology::Torus(torus.clone()),
+            Some(Shape::Crossbar(crossbar)) => Topology::Crossbar(*crossbar),
             None => Topology::Torus(Torus::auto(nodes)),
         };
         let available = topology.nodes();

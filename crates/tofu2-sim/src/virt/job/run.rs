@@ -81,7 +81,7 @@ impl Job<'_> {
         let machine = Machine { timing, map, ranks, ranks_per_node, receive_engines };
         let network = match self.network {
             NetworkModel::Latency => Network::default(),
-            NetworkModel::Router => Network::routed(&machine, nodes, self.credits, self.arbiter),
+            NetworkModel::Router => Network::routed(&machine, self.credits, self.arbiter),
         };
         let jitter = u64::try_from(self.jitter.as_nanos().saturating_mul(1000)).unwrap_or(u64::MAX / 4);
         let chance = Chance::new(self.seed, jitter.min(u64::MAX / 4), self.shuffle_ties);

@@ -29,7 +29,7 @@ impl Turn<'_> {
         let here = self.here;
         let output = here.output(self.output);
         let mut oldest: Option<(u64, u8)> = None;
-        let mut ports = Cycle::after(output.wanted.into(), output.last_port);
+        let mut ports = Cycle::after(output.wanted, output.last_port);
         while let Some(port) = ports.next() {
             let cell = here.cell(self.output, port);
             let mut queues = Cycle::after(cell.requests, cell.last);

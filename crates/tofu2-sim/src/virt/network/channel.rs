@@ -21,7 +21,9 @@ pub(super) fn channel(before: (u8, u8), hop: Hop, wraps: bool) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::super::topology::{Choice, Fold, Folding, Map, Path, PathId, Paths, TofuShape, Topology, Torus},
+        super::super::topology::{
+            Choice, Crossbar, Fold, Folding, Map, Path, PathId, Paths, TofuShape, Topology, Torus,
+        },
         *,
     };
     use std::collections::{BTreeMap, BTreeSet};
@@ -88,6 +90,12 @@ mod tests {
             let torus = Torus::new(lengths).unwrap();
             let map = Map::new(&Topology::Torus(torus.clone()));
             assert!(can_always_move(waits(&map, torus.nodes(), &[PathId::default()], channel)), "{torus}");
+        }
+        for (x, y) in [(5, 1), (1, 4), (4, 3)] {
+            let crossbar = Crossbar::new(x, y).unwrap();
+            let map = Map::new(&Topology::Crossbar(crossbar));
+            let nodes = crossbar.nodes();
+            assert!(can_always_move(waits(&map, nodes, &[PathId::default()], channel)), "{crossbar}");
         }
     }
 

@@ -40,6 +40,8 @@ pub enum NetworkModel {
     /// * Each output is granted to one input port after another (or to the oldest packet:
     ///   [`Arbiter`]). A link is busy for the packet's length at the link rate; the head moves on
     ///   after the hop's latency (cut-through).
+    /// * A crossbar is a router too ([`super::Crossbar`]), with a port for each of its nodes and the
+    ///   same buffers; the latency of a hop is that of both its links.
     /// * The last router hands a packet to the target's receive engine only when the engine has
     ///   room; loopback competes there as one more port. A busy receive side therefore fills the
     ///   network (the parking-lot effect).
@@ -59,11 +61,11 @@ pub(super) struct Network {
 }
 
 impl Network {
-    /// Creates a network with a router at each of `nodes` nodes.
-    pub(super) fn routed(machine: &Machine, nodes: u32, credits: u16, arbiter: Arbiter) -> Self {
-        let engines = machine.timing.engines;
-        let router = Router::new(&machine.map, nodes, engines, credits, arbiter);
-        Network { routed: Some((router, Receivers::new(nodes, engines))), ..Network::default() }
+    /// Creates a network with a router at each place.
+    pub(super) fn routed(machine: &Machine, credits: u16, arbiter: Arbiter) -> Self {
+        let (engines, places) = (machine.timing.engines, machine.map.places());
+        let router = Router::new(&machine.map, engines, credits, arbiter);
+        Network { routed: Some((router, Receivers::new(places, engines))), ..Network::default() }
     }
 
     /// Returns whether messages go through routers.

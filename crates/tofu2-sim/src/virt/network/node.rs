@@ -62,7 +62,7 @@ pub(super) struct RouterNode {
     /// For each link, the node that sends over it to this node.
     behind: Box<[u32]>,
     /// A bit per output, set while an `Output` event is pending.
-    pub(super) awaited: u16,
+    pub(super) awaited: u32,
     links: u8,
     /// The binary logarithm of the number of virtual channels of a link.
     channel_bits: u8,
@@ -76,13 +76,15 @@ pub(super) struct Output {
     /// The node that the link leads to.
     pub(super) next: u32,
     /// A bit per port that has a request.
-    pub(super) wanted: u16,
+    pub(super) wanted: u32,
     /// The number of requests by the channel they need at the next router.
     by_channel: [u8; 4],
     /// The port served last.
     pub(super) last_port: u8,
     /// Whether the link closes a ring.
     pub(super) wraps: bool,
+    /// Whether the link leads to a switch, so that its latency counts on the link behind that.
+    pub(super) to_switch: bool,
 }
 
 /// One port's requests for one output.
@@ -121,7 +123,8 @@ impl RouterNode {
             outputs: (0..=links)
                 .map(|link| {
                     let (next, wraps) = if link == links { (node, false) } else { map.over(node, link) };
-                    Output { free_at: 0, next, wanted: 0, by_channel: [0; 4], last_port: 0, wraps }
+                    let to_switch = map.is_switch(next) && next != node;
+                    Output { free_at: 0, next, wanted: 0, by_channel: [0; 4], last_port: 0, wraps, to_switch }
                 })
                 .collect(),
             cells: vec![Cell::default(); ports * ports].into(),

@@ -19,7 +19,7 @@ use super::{
 
 #[derive(Debug)]
 pub(super) struct Router {
-    /// Each router is created when a packet first enters it.
+    /// Nodes and switches. Each router is created when a packet first enters it.
     nodes: Vec<Option<Box<RouterNode>>>,
     packets: Packets,
     /// The number of links of a node. It is also the number of the output to the receive engines
@@ -54,9 +54,9 @@ pub(crate) struct Delivered {
 }
 
 impl Router {
-    pub(super) fn new(map: &Map, nodes: u32, engines: u32, credits: u16, arbiter: Arbiter) -> Self {
+    pub(super) fn new(map: &Map, engines: u32, credits: u16, arbiter: Arbiter) -> Self {
         Router {
-            nodes: (0..nodes).map(|_| None).collect(),
+            nodes: (0..map.places()).map(|_| None).collect(),
             packets: Packets::new(),
             links: map.links(),
             channels: map.channels(),
@@ -119,7 +119,7 @@ impl Router {
     /// Handles an `Output` event.
     pub(super) fn output_free(&mut self, around: &mut Around<'_>, node: u32, output: u16) {
         if let Some(here) = self.nodes[node as usize].as_deref_mut() {
-            here.awaited &= !(1 << output);
+            here.awaited &= !(1u32 << output);
         }
         self.work.push((node, output as u8));
         self.run(around);
@@ -152,7 +152,7 @@ impl Router {
     #[inline]
     fn grant_link(&mut self, around: &mut Around<'_>, node: u32, output: u8) -> bool {
         let Some(here) = self.nodes[node as usize].as_deref() else { return false };
-        let &Output { free_at, next, .. } = here.output(output);
+        let &Output { free_at, next, to_switch, .. } = here.output(output);
         let room = self.nodes[next as usize].as_deref().map_or(u32::MAX, |next| next.room(output, self.credits));
         if !here.output(output).is_wanted_by(room) {
             return false;
@@ -166,7 +166,8 @@ impl Router {
         }
         let moved = self.take(around, node, queue, output);
         let packet = self.packets.get_mut(moved);
-        packet.ready_at = around.clock.now().saturating_add(around.machine.timing.hop);
+        let latency = if to_switch { 0 } else { around.machine.timing.hop };
+        packet.ready_at = around.clock.now().saturating_add(latency);
         let occupancy = around.machine.timing.occupancy(packet.payload.into());
         if let Some(here) = self.nodes[node as usize].as_deref_mut() {
             here.output_mut(output).free_at = around.clock.now().saturating_add(occupancy);

@@ -4,7 +4,7 @@
 //! few words per node.
 
 use super::{
-    Axis, Choice, Fold, PathId, Port, Topology, Torus,
+    Axis, Choice, Crossbar, Fold, PathId, Port, Topology, Torus,
     axes::Extent,
     route::{self, Leg, LegIndex},
 };
@@ -26,6 +26,8 @@ pub(crate) struct Map {
     /// Places by node number; empty if both are the same.
     places: Vec<u32>,
     choice: Option<Choice>,
+    /// The crossbars, if the network is made of them. It then has no use for legs and ways of links.
+    crossbar: Option<Crossbar>,
 }
 
 /// Where a link leads.
@@ -74,6 +76,7 @@ impl Map {
         match topology {
             Topology::Torus(torus) => Self::plain(torus),
             Topology::Tofu(fold, choice) => Self::tofu(fold, choice),
+            Topology::Crossbar(crossbar) => Self::of_crossbars(*crossbar),
         }
     }
 
@@ -94,6 +97,25 @@ impl Map {
             extents,
             places: Vec::new(),
             choice: None,
+            crossbar: None,
+        }
+    }
+
+    fn of_crossbars(crossbar: Crossbar) -> Self {
+        let place = |node| {
+            let [i, j] = crossbar.coordinates(node);
+            [i as u16, j as u16, 0, 0, 0, 0]
+        };
+        Map {
+            extents: crossbar.sides().map(|length| Extent { length, wraps: false }).to_vec(),
+            order: Vec::new(),
+            links: Vec::new(),
+            link_along: [[0; 2]; AXES],
+            coordinates: (0..crossbar.nodes()).map(place).collect(),
+            strides: Vec::new(),
+            places: Vec::new(),
+            choice: None,
+            crossbar: Some(crossbar),
         }
     }
 
@@ -118,6 +140,7 @@ impl Map {
             extents,
             places: Vec::new(),
             choice: Some(choice.clone()),
+            crossbar: None,
         };
         let mut places = vec![0; map.coordinates.len()];
         for (place, at) in map.coordinates.iter().enumerate() {
@@ -129,9 +152,29 @@ impl Map {
         map
     }
 
-    /// Returns the number of links of a node.
+    /// Returns the number of links of a place.
     pub(crate) fn links(&self) -> u8 {
-        self.links.len() as u8
+        self.crossbar.map_or(self.links.len() as u8, |crossbar| crossbar.links())
+    }
+
+    /// Returns the number of places: of nodes, and of switches if there are any between them, which
+    /// come after the nodes.
+    pub(crate) fn places(&self) -> u32 {
+        self.crossbar.map_or(self.coordinates.len() as u32, |crossbar| crossbar.places())
+    }
+
+    /// Returns whether a place is a switch and not a node.
+    pub(crate) fn is_switch(&self, place: u32) -> bool {
+        self.crossbar.is_some_and(|crossbar| crossbar.is_switch(place))
+    }
+
+    pub(super) fn extents(&self) -> &[Extent] {
+        &self.extents
+    }
+
+    /// Returns a node's coordinate along an axis.
+    pub(super) fn along(&self, node: u32, axis: usize) -> u32 {
+        self.coordinates[node as usize][axis].into()
     }
 
     /// Returns the number of virtual channels of a link: two for the dateline rule, and two more if
@@ -145,6 +188,9 @@ impl Map {
         if from == to {
             return 0;
         }
+        if let Some(crossbar) = &self.crossbar {
+            return crossbar.hops(from, to);
+        }
         self.distance(&self.coordinates[from as usize], &self.coordinates[to as usize])
     }
 
@@ -154,7 +200,7 @@ impl Map {
     }
 
     /// Returns the way of a message between the places of two ranks, along the message's `chosen`
-    /// path if it has one (plain tori have no paths). Replies take the default path.
+    /// path if it has one (only Tofu's shapes have paths). Replies take the default path.
     #[inline]
     pub(crate) fn trip(&self, from: u32, to: u32, ranks: (u32, u32), chosen: Option<PathId>) -> Trip {
         let back = self.hops(from, to);
@@ -187,6 +233,9 @@ impl Map {
     /// Returns the next link of a packet at `node`, or `None` if it has arrived.
     #[inline]
     pub(crate) fn next(&self, node: u32, to: u32, path: PathId, leg: LegIndex) -> Option<Hop> {
+        if let Some(crossbar) = &self.crossbar {
+            return crossbar.next(node, to).map(|link| Hop { link, leg: 0 });
+        }
         let (at, goal) = (&self.coordinates[node as usize], &self.coordinates[to as usize]);
         let (leg, axis, goal) = route::next_leg(&self.order, leg, at, goal, path)?;
         let axis = usize::from(axis);
@@ -202,6 +251,9 @@ impl Map {
     /// Returns the node that a link leads to, and whether it goes over the wrap-around of a ring.
     /// At the end of a line, the node is the line's other end.
     pub(crate) fn over(&self, node: u32, link: u8) -> (u32, bool) {
+        if let Some(crossbar) = &self.crossbar {
+            return (crossbar.across(node, link), false);
+        }
         let LinkWay { axis, direction, .. } = self.links[usize::from(link)];
         let axis = usize::from(axis);
         let mut at = self.coordinates[node as usize];
@@ -219,7 +271,10 @@ impl Map {
 
     /// Returns the node that sends to this one over a link.
     pub(crate) fn behind(&self, node: u32, link: u8) -> u32 {
-        self.over(node, self.links[usize::from(link)].back).0
+        match &self.crossbar {
+            Some(crossbar) => crossbar.across(node, link),
+            None => self.over(node, self.links[usize::from(link)].back).0,
+        }
     }
 
     /// Returns the heap memory of all tables, in bytes.

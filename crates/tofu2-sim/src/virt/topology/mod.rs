@@ -2,9 +2,12 @@
 //!
 //! [`TofuShape`] is Tofu's six-dimensional mesh/torus of groups, with its ports, paths and
 //! foldings; [`Torus`] is a plain torus or mesh of one to six dimensions, for comparison and for
-//! jobs of which only the number of nodes is known.
+//! jobs of which only the number of nodes is known; [`Crossbar`] is a rectangle of nodes whose rows
+//! and columns are crossbars.
 
 mod axes;
+mod crossbar;
+mod filled;
 mod folding;
 mod map;
 mod path;
@@ -16,6 +19,7 @@ mod tests;
 mod torus;
 
 pub use axes::{Axis, Coordinates, Link, Port};
+pub use crossbar::Crossbar;
 pub use folding::{Fold, Folding, Placement};
 pub use path::{Path, PathId, Paths};
 pub use route::Route;
@@ -35,6 +39,7 @@ use std::fmt;
 pub(super) enum Topology {
     Torus(Torus),
     Tofu(Fold, Choice),
+    Crossbar(Crossbar),
 }
 
 impl fmt::Display for Topology {
@@ -42,6 +47,7 @@ impl fmt::Display for Topology {
         match self {
             Topology::Torus(torus) => fmt::Display::fmt(torus, f),
             Topology::Tofu(fold, _) => fmt::Display::fmt(&fold.shape(), f),
+            Topology::Crossbar(crossbar) => fmt::Display::fmt(crossbar, f),
         }
     }
 }
@@ -51,6 +57,7 @@ impl Topology {
         match self {
             Topology::Torus(torus) => torus.nodes(),
             Topology::Tofu(fold, _) => fold.shape().nodes(),
+            Topology::Crossbar(crossbar) => crossbar.nodes(),
         }
     }
 }

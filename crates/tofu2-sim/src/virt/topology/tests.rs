@@ -78,6 +78,93 @@ proptest! {
     }
 }
 
+fn crossbars() -> impl Strategy<Value = Crossbar> {
+    (1u32..17, 1u32..15).prop_map(|(x, y)| Crossbar::new(x, y).unwrap())
+}
+
+proptest! {
+    #[test]
+    fn map_goes_through_one_crossbar_per_hop(crossbar in crossbars(), nodes in any::<[u32; 3]>()) {
+        let [a, b, c] = nodes.map(|node| node % crossbar.nodes());
+        prop_assert_eq!(crossbar.hops(a, b), crossbar.hops(b, a));
+        prop_assert_eq!(crossbar.hops(a, b) == 0, a == b);
+        prop_assert!(crossbar.hops(a, b) <= 2);
+        prop_assert!(crossbar.hops(a, c) <= crossbar.hops(a, b) + crossbar.hops(b, c));
+        let map = Map::new(&Topology::Crossbar(crossbar));
+        let trip = map.trip(a, b, (a, b), None);
+        prop_assert_eq!((trip.there, trip.back), (crossbar.hops(a, b), crossbar.hops(a, b)));
+        let (mut at, mut links, mut switches) = (a, vec![], 0);
+        while let Some(hop) = map.next(at, b, trip.path, 0) {
+            let (next, wraps) = map.over(at, hop.link);
+            prop_assert!(next != at && !wraps && hop.link < map.links() && next < map.places());
+            prop_assert_eq!(map.behind(next, hop.link), at);
+            prop_assert_ne!(map.is_switch(at), map.is_switch(next));
+            switches += u32::from(map.is_switch(next));
+            links.push(u32::from(hop.link));
+            at = next;
+        }
+        prop_assert_eq!(at, b);
+        prop_assert_eq!(switches, trip.there);
+        // The row's crossbar first: links of columns come after those of rows.
+        let [x, _] = crossbar.sides();
+        prop_assert!(links.is_sorted_by_key(|&link| link >= x), "{:?}", links);
+    }
+
+    #[test]
+    fn nodes_that_fill_a_box_are_told_from_others(
+        lengths in prop::collection::vec(1u32..6, 1..=3), wraps in any::<u8>(), corners in any::<[[u32; 2]; 3]>(), other: u32,
+    ) {
+        let mut torus = Torus::new(&lengths).unwrap();
+        for axis in 0..lengths.len() {
+            if wraps >> axis & 1 == 1 {
+                torus = torus.mesh(axis);
+            }
+        }
+        // Along each axis: from where on, and how many. Rings may be left at their ends.
+        let sides: Vec<[u32; 2]> = lengths.iter().zip(corners).enumerate().map(|(axis, (&length, [from, many]))| {
+            let many = 1 + many % length;
+            let is_mesh = wraps >> axis & 1 == 1;
+            [from % if is_mesh { length - many + 1 } else { length }, many]
+        }).collect();
+        let inside = |node: u32| torus.coordinates(node).iter().zip(&lengths).zip(&sides)
+            .all(|((&at, length), [from, many])| (at + length - from) % length < *many);
+        let mut nodes: Vec<u32> = (0..torus.nodes()).rev().filter(|&node| inside(node)).collect();
+        let map = Map::new(&Topology::Torus(torus.clone()));
+        prop_assert!(map.fills_box(&nodes));
+        nodes.push(nodes[0]);
+        prop_assert!(map.fills_box(&nodes));
+        nodes.pop();
+        // One node less is a box only if the box was a line and the node its end, or one of two.
+        let many = nodes.len();
+        nodes.remove(other as usize % many);
+        let longer = sides.iter().filter(|side| side[1] > 1).count();
+        if longer > 1 {
+            prop_assert!(!map.fills_box(&nodes), "{:?}", nodes);
+        }
+        prop_assert_eq!(map.fills_box(&[]), false);
+    }
+}
+
+#[test]
+fn lines_rows_and_rectangles_of_crossbars_are_boxes() {
+    // SR8000's 16 nodes: its hardware barrier works on the first 2 to 8 of them, and on all.
+    let map = Map::new(&Topology::Crossbar(Crossbar::new(8, 2).unwrap()));
+    let first = |nodes: u32| (0..nodes).collect::<Vec<_>>();
+    let boxes: Vec<u32> = (1..=16).filter(|&nodes| map.fills_box(&first(nodes))).collect();
+    assert_eq!(boxes, [1, 2, 3, 4, 5, 6, 7, 8, 16]);
+    assert!(map.fills_box(&[3, 11]) && map.fills_box(&[11, 3, 4, 12, 10, 2]));
+    assert!(!map.fills_box(&[0, 2]) && !map.fills_box(&[0, 9]) && !map.fills_box(&[7, 8]));
+    let ring = Map::new(&Topology::Torus(Torus::new(&[6]).unwrap()));
+    assert!(ring.fills_box(&[5, 0, 1]) && !ring.fills_box(&[0, 2, 5]) && !ring.fills_box(&[1, 3]));
+    let line = Map::new(&Topology::Torus(Torus::line(6)));
+    assert!(!line.fills_box(&[5, 0, 1]) && line.fills_box(&[2, 1]));
+    // A group of Tofu, and one with a corner in the next.
+    let shape = TofuShape::of_groups([1, 1, 3]).unwrap();
+    let choice = Choice::new(&shape, Paths::Default).unwrap();
+    let tofu = Map::new(&Topology::Tofu(Fold::new(shape, Folding::RowMajor), choice));
+    assert!(tofu.fills_box(&first(12)) && !tofu.fills_box(&first(13)) && tofu.fills_box(&first(36)));
+}
+
 /// Returns the ports of a route that needs every leg, in order.
 fn ports(order: &'static [Leg]) -> Vec<Port> {
     let shape = TofuShape::of_groups([4, 4, 4]).unwrap();

@@ -6,6 +6,7 @@ mod collectives;
 mod contention;
 mod control_queues;
 mod copies;
+mod crossbar;
 mod determinism;
 mod endings;
 mod faults;

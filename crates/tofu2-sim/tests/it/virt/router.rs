@@ -58,7 +58,7 @@ async fn storm(fabric: Fabric, seed: u64, each: usize) -> ProgramResult<u64> {
 }
 
 /// Checks that all ranks' adds have been received in the end. Returns the trace hash.
-fn nothing_is_lost(job: &Job<'_>, seed: u64, each: usize, case: &str) -> u64 {
+pub(crate) fn nothing_is_lost(job: &Job<'_>, seed: u64, each: usize, case: &str) -> u64 {
     let run = job.run(&async |fabric| storm(fabric, seed, each).await).unwrap_or_else(|e| panic!("{case}: {e}"));
     let sent: u64 = run.outs.iter().map(|out| out >> 32).sum();
     let received: u64 = run.outs.iter().map(|out| out & 0xffff_ffff).sum();
