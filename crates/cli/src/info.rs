@@ -1,7 +1,7 @@
 //! `onesided info`.
 
 use crate::{arguments::Info, placement};
-use rdma_fabric::{Atomics, Caps, Existing, Fabric, ProgramResult, PutOrder};
+use rdma_fabric::{Atomics, Caps, Existing, Fabric, Multicasts, ProgramResult, PutOrder};
 use repro::platforms;
 use serde::Serialize;
 use std::{error::Error, fmt::Write as _, process::ExitCode};
@@ -38,6 +38,7 @@ struct SharedMemory {
     put_ordered_before_atomics: &'static str,
     puts_in_order: bool,
     third_party_copy: bool,
+    multicasts: &'static str,
     coherent_atomics: bool,
     atomics: &'static str,
     notice_bits: u32,
@@ -116,6 +117,11 @@ fn shared_memory() -> Result<SharedMemory, Box<dyn Error>> {
         },
         puts_in_order: caps.puts_in_order,
         third_party_copy: caps.third_party_copy,
+        multicasts: match caps.multicasts {
+            Multicasts::None => "no",
+            Multicasts::Software => "by software",
+            Multicasts::Hardware => "in hardware",
+        },
         coherent_atomics: caps.coherent_atomics,
         atomics: match caps.atomics {
             Atomics::None => "none",
@@ -189,6 +195,7 @@ fn readable(report: &MachineReport) -> Result<String, std::fmt::Error> {
             ("puts ordered before atomics", shm.put_ordered_before_atomics.into()),
             ("puts in the order posted", yes(shm.puts_in_order).into()),
             ("third-party copies", yes(shm.third_party_copy).into()),
+            ("multicasts", shm.multicasts.into()),
             ("coherent atomics", yes(shm.coherent_atomics).into()),
             ("notice data", format!("{} bit", shm.notice_bits)),
             ("session queues", yes(shm.session_queues).into()),

@@ -9,17 +9,18 @@ use crate::{
     session::Session,
 };
 use rdma_fabric::{
-    Amo, Atomics, Caps, Fabric, FabricError, Keyring, LockedMemory, Notice, Pact, Rank, Region, RemoteAddr, Result,
-    Time,
+    Amo, Atomics, Caps, Fabric, FabricError, Keyring, LockedMemory, Multicasts, Notice, Pact, Rank, Region, RemoteAddr,
+    Result, Time,
     provider::{
-        Boxed, Ended, Goal, HelperTask, JobFacts, Keyless, Leftover, Nodes, OneThread, Place, Posted, Provider, Sink,
-        Slot, Source, Token,
+        Boxed, Ended, Goal, HelperTask, JobFacts, Keyless, Leftover, Multicast, Nodes, OneThread, Place, Posted,
+        Provider, Sink, Slot, Source, Token,
     },
 };
 use std::{
     fmt,
     ops::Deref,
     rc::Rc,
+    slice,
     sync::Arc,
     task::{Context, Poll},
 };
@@ -160,7 +161,7 @@ impl Provider for Explored {
     }
 
     fn put(&self, to: &Place, from: Source<'_>, notice: Option<u64>) -> Posted {
-        self.post_put(to, from, notice).unwrap_or_else(Posted::failed)
+        self.post_puts(slice::from_ref(to), from, notice).unwrap_or_else(Posted::failed)
     }
 
     fn get(&self, from: &Place, to: Sink<'_>) -> Posted {
@@ -227,6 +228,10 @@ impl Provider for Explored {
         self.session.detach(rest.boxed());
     }
 
+    fn multicast(&self) -> Option<&dyn Multicast> {
+        (self.session.facts.caps.multicasts > Multicasts::None).then_some(self)
+    }
+
     fn keyless(&self) -> Option<&dyn Keyless> {
         Some(self)
     }
@@ -238,6 +243,17 @@ impl Provider for Explored {
         let run = task(like.beside(Explored::new(&self.session, None, true)));
         self.session.start_helper(name, Box::pin(async move { run.await.map_err(|error| error.to_string()) }));
         Ok(())
+    }
+}
+
+/// Any ranks are reached, each at another moment.
+impl Multicast for Explored {
+    fn reaches(&self, _: &[Rank]) -> Result<()> {
+        Ok(())
+    }
+
+    fn multicast(&self, to: &[Place], from: Source<'_>) -> Posted {
+        self.post_puts(to, from, None).unwrap_or_else(Posted::failed)
     }
 }
 

@@ -51,6 +51,7 @@
 //!   [`StaleRegion`](rdma_fabric::FabricError::StaleRegion): from the handle of a get or atomic,
 //!   from the next flush after a put, or at once if the drop came before the call.
 //!   [`Explorer::leave_together`] is for jobs in which the end does not matter.
+//! * A multicast, where [`Explorer::caps`] has them, reaches any ranks, like a put to each.
 //! * A notice arrives at any time after its own put's bytes and after its poster's earlier notices
 //!   to that target.
 //! * Between any two acts of a rank that others could notice (an access to memory or a fact that

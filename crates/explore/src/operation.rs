@@ -30,39 +30,41 @@ impl Seat {
     fn post(&self, parts: Pieces, op: impl FnOnce(u8) -> Op) -> Posted {
         let slot = self.session.take_slot(parts);
         self.session.tell(Act::Post(op(slot)));
-        Posted::Pending(Token(NonZeroU64::new(waiter_for(slot)).expect("no waiter is 0")))
+        pending(slot)
     }
 
-    pub(crate) fn post_put(&self, to: &Place, from: Source<'_>, notice: Option<u64>) -> Result<Posted> {
+    /// Posts puts of the same source to all of some places; what comes of them has one handle.
+    pub(crate) fn post_puts(&self, to: &[Place], from: Source<'_>, notice: Option<u64>) -> Result<Posted> {
         let bits = self.session.facts.caps.notice_bits;
         if let Some(data) = notice.filter(|data| bits < 64 && data >> bits != 0) {
             return Err(FabricError::NoticeTooWide { data, bits });
         }
-        self.usable(to)?;
+        to.iter().try_for_each(|place| self.usable(place))?;
         if let Source::Place(own) = from {
             self.registered(own.addr())?;
         }
-        let addr = to.addr();
-        let notice = notice.map(|data| Notice {
-            from: self.me(),
-            data,
-            region: addr.region,
-            end: addr.offset + to.len() as u64,
-        });
-        let (target, ordered) = (Holding::of(addr), self.session.facts.caps.puts_in_order);
-        let pieces = match from {
-            Source::Place(own) if !to.is_empty() => {
-                let pieces = self.across(to, own);
-                return Ok(self.post(Pieces::new(), |slot| Op::PutFrom { slot, target, ordered, pieces, notice }));
-            }
-            Source::Place(_) => Box::default(),
-            Source::Bytes(bytes) => {
-                let pieces = self.pieces(Agent::Network, to).into_iter();
-                pieces.map(|(part, at)| (part, bits_of(part, &bytes[at]))).collect()
-            }
-        };
-        self.session.tell(Act::Post(Op::Put { target, ordered, pieces, notice }));
-        Ok(Posted::Over(0))
+        // Bytes are copied now. They, and nothing, are over; own memory is read later.
+        let own = if let Source::Place(own) = from { Some(own).filter(|own| !own.is_empty()) } else { None };
+        let slot = own.map(|_| self.session.take_slot(Pieces::new()));
+        let ordered = self.session.facts.caps.puts_in_order;
+        for place in to {
+            let addr = place.addr();
+            let (target, end) = (Holding::of(addr), addr.offset + place.len() as u64);
+            let notice = notice.map(|data| Notice { from: self.me(), data, region: addr.region, end });
+            let op = match (slot, own, from) {
+                (Some(slot), Some(own), _) => {
+                    Op::PutFrom { slot, target, ordered, pieces: self.across(place, own), notice }
+                }
+                (_, _, Source::Bytes(bytes)) => {
+                    let pieces = self.pieces(Agent::Network, place).into_iter();
+                    let pieces = pieces.map(|(part, at)| (part, bits_of(part, &bytes[at]))).collect();
+                    Op::Put { target, ordered, pieces, notice }
+                }
+                _ => Op::Put { target, ordered, pieces: Box::default(), notice },
+            };
+            self.session.tell(Act::Post(op));
+        }
+        Ok(slot.map_or(Posted::Over(0), pending))
     }
 
     pub(crate) fn post_get(&self, from: &Place, to: &Sink<'_>) -> Result<Posted> {
@@ -136,6 +138,11 @@ impl Seat {
         self.session.tell(Act::Forget(slot));
         self.session.free_slot(slot);
     }
+}
+
+/// Returns what is posted with the handle `slot`.
+fn pending(slot: HandleId) -> Posted {
+    Posted::Pending(Token(NonZeroU64::new(waiter_for(slot)).expect("no waiter is 0")))
 }
 
 /// Returns whether some bytes belong to both places.

@@ -3,10 +3,10 @@
 use crate::{Access, Delivery, Job, job::Actor, memory::CELL, operation::Operation};
 use loom::sync::atomic::Ordering::{self, Acquire, Relaxed};
 use rdma_fabric::{
-    Amo, Atomics, Fabric, FabricError, Notice, Rank, Region, RegionKey, RemoteAddr, Result, Time, bytemuck,
+    Amo, Atomics, Fabric, FabricError, Multicasts, Notice, Rank, Region, RegionKey, RemoteAddr, Result, Time, bytemuck,
     provider::{
-        Boxed, Ended, Goal, HelperTask, InFlightTable, JobFacts, Leftover, Nodes, OneThread, Place, Posted, Provider,
-        Sink, Slot, Source, Token,
+        Boxed, Ended, Goal, HelperTask, InFlightTable, JobFacts, Leftover, Multicast, Nodes, OneThread, Place, Posted,
+        Provider, Sink, Slot, Source, Token,
     },
 };
 use std::{
@@ -14,6 +14,7 @@ use std::{
     fmt,
     ops::Deref,
     rc::Rc,
+    slice,
     sync::Arc,
     task::{Context, Poll},
 };
@@ -107,7 +108,7 @@ impl Provider for Modelled {
         if notice.is_some() {
             return Posted::failed(NOTICES);
         }
-        self.put_cells(to, from).unwrap_or_else(Posted::failed)
+        self.put_cells(slice::from_ref(to), from).unwrap_or_else(Posted::failed)
     }
 
     fn get(&self, from: &Place, to: Sink<'_>) -> Posted {
@@ -165,8 +166,23 @@ impl Provider for Modelled {
         self.job().detached.add(self.actor(), rest.boxed());
     }
 
+    fn multicast(&self) -> Option<&dyn Multicast> {
+        (self.job.config.caps.multicasts > Multicasts::None).then_some(self)
+    }
+
     fn helper(&self, like: &Fabric, name: &'static str, task: HelperTask) -> Result<()> {
         self.job.start_helper(like, self.me(), name, task)
+    }
+}
+
+/// Any ranks are reached, one after the other.
+impl Multicast for Modelled {
+    fn reaches(&self, _: &[Rank]) -> Result<()> {
+        Ok(())
+    }
+
+    fn multicast(&self, to: &[Place], from: Source<'_>) -> Posted {
+        self.put_cells(to, from).unwrap_or_else(Posted::failed)
     }
 }
 

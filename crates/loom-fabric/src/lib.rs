@@ -31,6 +31,8 @@
 //! * *Set-up* may be left out of the model ([`run_after`]): collectives of many steps, whose
 //!   outcome is the same in every order, run on one thread, in memory that loom does not see.
 //!
+//! A multicast, where [`Config::caps`] has them, is a put to each member, one after the other.
+//!
 //! Cells are 8 bytes; what is not whole cells fails with
 //! [`FabricError::CellWidth`](rdma_fabric::FabricError::CellWidth). Notices, control queues and
 //! third-party copies are not offered, and no order of puts among themselves;

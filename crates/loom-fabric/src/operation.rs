@@ -108,11 +108,13 @@ impl Seat {
 }
 
 impl Seat {
-    pub(crate) fn put_cells(&self, to: &Place, from: Source<'_>) -> Result<Posted> {
-        let (target, cell) = (to.rank(), self.cell(to)?);
+    /// Puts the same source to all of some places.
+    pub(crate) fn put_cells(&self, to: &[Place], from: Source<'_>) -> Result<Posted> {
         let own = if let Source::Place(own) = from { self.cell(own)? } else { 0 };
+        let cells = to.iter().map(|to| Ok((to, self.cell(to)?))).collect::<Result<Vec<_>>>()?;
         let mut delivered = None;
-        for i in 0..to.len() / CELL {
+        for (i, (to, cell)) in (0..from.len() / CELL).flat_map(|i| cells.iter().map(move |to| (i, *to))) {
+            let target = to.rank();
             let from = match &from {
                 Source::Bytes(bytes) => Content::Bits(bytemuck::pod_read_unaligned(&bytes[i * CELL..][..CELL])),
                 Source::Place(_) if self.job().has_nics() && self.job().cells.is_data(self.me(), own + i) => {

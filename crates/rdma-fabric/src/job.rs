@@ -25,6 +25,18 @@ pub enum Atomics {
     Hardware,
 }
 
+/// Who carries out [multicasts](crate::Fabric::multicast).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Multicasts {
+    /// Nobody: they are [`crate::FabricError::Unsupported`].
+    None,
+    /// The poster's CPU, as a put to each member: no faster than such puts, and for any members.
+    Software,
+    /// The network: one transfer for all members, which have to fill a box of nodes
+    /// ([`crate::Fabric::multicast_for`]).
+    Hardware,
+}
+
 /// How memory that a program already has is reached once it is
 /// [registered](crate::Fabric::register).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -55,6 +67,8 @@ pub struct Caps {
     pub puts_in_order: bool,
     /// Whether [`crate::Fabric::copy`] can copy between two other ranks' memory.
     pub third_party_copy: bool,
+    /// Who carries out [`crate::Fabric::multicast`]. A protocol that has another way chooses by this.
+    pub multicasts: Multicasts,
     /// Whether own-memory [`crate::Fabric::store`] and [`crate::Fabric::load`], and puts, are
     /// coherent with atomics on the same word. Where they are not, a store or put that falls
     /// between an atomic's read and its write is lost.
@@ -88,6 +102,7 @@ impl Caps {
             put_order: PutOrder::None,
             puts_in_order: false,
             third_party_copy: false,
+            multicasts: Multicasts::None,
             coherent_atomics: false,
             atomics: Atomics::Software,
             notice_bits: 8,

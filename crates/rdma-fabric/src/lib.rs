@@ -16,6 +16,7 @@
 //!   it over to the fabric.
 //! * An [operation](Operation) is *posted* and yields a [handle](Handle); when the handle is done,
 //!   the operation is *complete*. A put is *visible* at its target after a [flush](Fabric::flush).
+//! * A [multicast](Fabric::multicast) is one put to several ranks, where a network has such a thing.
 //! * A rank waits only for its own memory or queues: [`Fabric::wait_until`],
 //!   [`Fabric::next_notice`].
 //! * A [provider] is what a fabric runs on. A wrapper that counts, delays or breaks operations is a
@@ -67,10 +68,10 @@ mod word;
 
 pub use bytemuck::{self, Pod, Zeroable};
 pub use error::{FabricError, Result};
-pub use fabric::{Deps, Fabric, Prepared, Program, ProgramResult};
+pub use fabric::{Deps, Fabric, MulticastSpan, Prepared, Program, ProgramResult};
 pub use group::{Group, GroupMemory};
 pub use handle::Handle;
-pub use job::{Atomics, Caps, Existing, PutOrder};
+pub use job::{Atomics, Caps, Existing, Multicasts, PutOrder};
 pub use memory::{
     Keyring, LocalSpan, LocalWord, LockedMemory, Mapped, OwnedMemory, Pact, Part, Region, RegionKey, RegisterError,
     Registered, RemoteAddr, RemoteSpan, RemoteWord, Uses,

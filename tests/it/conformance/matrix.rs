@@ -7,7 +7,8 @@ use crate::{
 };
 use fabric_conformance::{CaseProgram, RankOutcome, TestBed};
 use rdma_fabric::{
-    Amo, Atomics, Existing, Fabric, FabricError, Group, LockedMemory, ProgramResult, PutOrder, Rank, Refused, Region,
+    Amo, Atomics, Existing, Fabric, FabricError, Group, LockedMemory, Multicasts, ProgramResult, PutOrder, Rank,
+    Refused, Region,
     op::{Atomic, Nop, Put},
 };
 use std::time::Duration;
@@ -27,10 +28,11 @@ fn columns() -> Vec<(&'static str, Vec<String>)> {
 }
 
 /// The row headings, in the order in which [`look`] finds their contents.
-const ROWS: [&str; 18] = [
+const ROWS: [&str; 19] = [
     "put order before atomics",
     "puts to one target visible in the order posted (x86-64)",
     "third-party copies",
+    "multicasts",
     "own loads and stores coherent with atomics",
     "atomics",
     "notice data, bits",
@@ -84,6 +86,12 @@ async fn look(fabric: Fabric) -> ProgramResult<String> {
         .to_owned(),
         yes(caps.puts_in_order),
         if caps.third_party_copy { "yes" } else { "no: `Unsupported`" }.to_owned(),
+        match caps.multicasts {
+            Multicasts::None => "no: `Unsupported`",
+            Multicasts::Software => "by software",
+            Multicasts::Hardware => "in hardware",
+        }
+        .to_owned(),
         yes(caps.coherent_atomics),
         match caps.atomics {
             Atomics::None => "none",

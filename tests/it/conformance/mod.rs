@@ -15,7 +15,7 @@ mod matrix;
 
 #[cfg(target_os = "linux")]
 use crate::beds::Processes;
-use crate::beds::{Bare, Jittered, Layered, ManyRanks, Observed, ThirdParty, Threads, Virtual};
+use crate::beds::{Bare, Jittered, Layered, ManyRanks, Observed, Threads, Virtual, WhatIf};
 use fabric_conformance::{CASES, TestBed, suite};
 
 suite!(threads, Bare<Threads>);
@@ -33,11 +33,11 @@ suite!(layered_virt, Layered<Virtual>, wraps);
 
 /// The machine that can is a "what if": the real ones refuse.
 #[test]
-fn third_party_copies_of_a_network() {
-    for case in CASES.iter().filter(|case| case.name.contains("copies")) {
-        Bare::<ThirdParty<1, false>>::check_case(case, case.name);
-        Bare::<ThirdParty<2, false>>::check_case(case, case.name);
-        Bare::<ThirdParty<2, true>>::check_case(case, case.name);
-        Observed::<ThirdParty<1, false>>::check_case(case, case.name);
+fn copies_and_multicasts_of_a_network() {
+    for case in CASES.iter().filter(|case| case.name.contains("copies") || case.name.contains("multicasts")) {
+        Bare::<WhatIf<1, false>>::check_case(case, case.name);
+        Bare::<WhatIf<2, false>>::check_case(case, case.name);
+        Bare::<WhatIf<2, true>>::check_case(case, case.name);
+        Observed::<WhatIf<1, false>>::check_case(case, case.name);
     }
 }

@@ -108,6 +108,10 @@ pub trait Mutation: fmt::Debug + 'static {
     fn lets_go(&self, _addr: RemoteAddr) -> bool {
         false
     }
+    /// Returns whether a multicast reaches the member whose memory this is.
+    fn multicasts_to(&self, _to: RemoteAddr) -> bool {
+        true
+    }
     /// Returns the value that a word of own memory appears to have.
     fn seen(&self, _addr: RemoteAddr, bits: u64) -> u64 {
         bits

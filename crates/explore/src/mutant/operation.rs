@@ -3,8 +3,8 @@
 
 use super::spoiled::{Spoiled, word_bits};
 use rdma_fabric::{
-    Amo, RemoteAddr, Result,
-    provider::{Place, Posted, Sink, Source, Token},
+    Amo, Rank, RemoteAddr, Result,
+    provider::{Multicast, Place, Posted, Sink, Source, Token},
 };
 use std::{
     future::Future,
@@ -99,6 +99,18 @@ impl Spoiled {
         };
         self.under_way.put_back(token, operation);
         complete
+    }
+}
+
+impl Multicast for Spoiled {
+    fn reaches(&self, members: &[Rank]) -> Result<()> {
+        self.below.multicast_for(members)
+    }
+
+    fn multicast(&self, to: &[Place], from: Source<'_>) -> Posted {
+        let reached: Vec<_> = to.iter().filter(|to| self.mutation.multicasts_to(to.addr())).cloned().collect();
+        let below = self.provider().multicast().expect("there are some");
+        self.posted(below.multicast(&reached, from), Then::Nothing, Sink::none())
     }
 }
 

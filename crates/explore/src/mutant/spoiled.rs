@@ -7,8 +7,8 @@ use super::{
 use rdma_fabric::{
     Amo, Fabric, Pact, Rank, Refused, RemoteAddr, Result, forward,
     provider::{
-        BarrierUnit, Ended, Goal, HelperTask, InFlightTable, Keyless, Leftover, OneThread, Place, Posted, Provider,
-        Queues, Sink, Slot, Source, Token,
+        BarrierUnit, Ended, Goal, HelperTask, InFlightTable, Keyless, Leftover, Multicast, OneThread, Place, Posted,
+        Provider, Queues, Sink, Slot, Source, Token,
     },
 };
 use std::{
@@ -261,6 +261,10 @@ impl Provider for Spoiled {
         if self.mutation.detaches() {
             self.provider().detach(rest);
         }
+    }
+
+    fn multicast(&self) -> Option<&dyn Multicast> {
+        self.provider().multicast().map(|_| self as &dyn Multicast)
     }
 
     /// Offers no queues: their operations would pass unmutated.

@@ -9,6 +9,7 @@ mod findings;
 mod helpers;
 mod litmus;
 mod losses;
+mod multicast;
 mod outcomes;
 mod reduction;
 mod regions;

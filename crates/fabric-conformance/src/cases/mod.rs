@@ -14,6 +14,7 @@ mod keyless;
 mod loss_point;
 mod losses;
 mod memory;
+mod multicast;
 mod notices;
 mod parts;
 mod posting;
@@ -142,6 +143,10 @@ macro_rules! __every_case {
             plain atomics::are_there_as_told("O18", [1, 2], wraps errors);
             plain prepared::is_posted_as_often_as_wanted("O19 V6", [1, 2], wraps operations);
             plain transfers::lent_bytes_are_taken_when_posted("O20 O1 O10 V6", [2], wraps operations);
+            optional multicast::multicasts_say_what_they_cannot_reach("U1 U2 M3 M4", [1, 2, 3], wraps errors);
+            optional multicast::multicasts_reach_every_member("U3 U2 U4 O3", [1, 2, 3, 4], wraps operations);
+            optional multicast::multicasts_are_posted_like_puts("U3 O1 O4 O10", [1, 2, 4], wraps operations);
+            optional multicast::multicasts_keep_the_order_of_puts("U4 O5 O17", [1, 3, 4]);
             plain notices::arrive_in_order_with_data("N1 N2 N3", [3], wraps operations);
             plain notices::width_is_checked("N4", [2]);
             plain waiting::every_writer_wakes("W2 V3 V8", [2], wraps waits);
@@ -164,6 +169,7 @@ macro_rules! __every_case {
             plain waiting::computing("T3", [2]);
             losing losses::operations_fail("E2 V2", [2, 3], wraps losses);
             losing copies::copies_fail("E2 O16", [3, 4], wraps losses);
+            losing multicast::multicasts_fail("E2 U4", [2, 3], wraps losses);
             losing losses::posting_into_a_full_queue("E2 O12", [2, 3], wraps losses);
             losing losses::notices_still_arrive("E3", [2], wraps losses);
             losing losses::nothing_comes_after_a_loss("E4", [2, 3], wraps losses);

@@ -13,10 +13,10 @@ use crate::{
 };
 use operations::Operation;
 use rdma_fabric::{
-    Amo, Fabric, Notice, OwnedMemory, Pact, Region, Result, forward,
+    Amo, Fabric, Notice, OwnedMemory, Pact, Rank, Region, Result, forward,
     provider::{
-        BarrierUnit, Boxed, Ended, Goal, HelperTask, Keyless, Place, Posted, Provider, Queues, Sink, Slot, Source,
-        Token,
+        BarrierUnit, Boxed, Ended, Goal, HelperTask, Keyless, Multicast, Place, Posted, Provider, Queues, Sink, Slot,
+        Source, Token,
     },
 };
 use slab::{Latest, Slab};
@@ -175,6 +175,10 @@ impl Provider for Observer {
         self.wait_ends(&wait, &goal, ended);
     }
 
+    fn multicast(&self) -> Option<&dyn Multicast> {
+        self.below.provider().multicast().map(|_| self as _)
+    }
+
     fn queues(&self) -> Option<&dyn Queues> {
         self.below.provider().queues().map(|_| self as _)
     }
@@ -190,6 +194,24 @@ impl Provider for Observer {
     fn helper(&self, _: &Fabric, name: &'static str, task: HelperTask) -> Result<()> {
         let recorder = self.recorder.clone();
         self.below.provider().helper(&self.below, name, Box::new(move |below| task(observed(&below, recorder))))
+    }
+}
+
+/// A multicast is recorded as a put to each member, of which the first one ends with it.
+impl Multicast for Observer {
+    fn reaches(&self, members: &[Rank]) -> Result<()> {
+        self.below.multicast_for(members)
+    }
+
+    fn multicast(&self, to: &[Place], from: Source<'_>) -> Posted {
+        let put = |to: &Place| self.event(EventKind::Put, to);
+        let first = put(&to[0]);
+        let below = self.below.provider().multicast().expect("there are some");
+        let posted = below.multicast(to, from);
+        if matches!(posted, Posted::Over(_) | Posted::Pending(_)) {
+            to[1..].iter().for_each(|to| drop(self.posted(Posted::Over(0), put(to))));
+        }
+        self.posted(posted, first)
     }
 }
 

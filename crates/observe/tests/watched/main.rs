@@ -95,6 +95,24 @@ fn copies_are_counted_as_what_they_are() {
 }
 
 #[test]
+fn a_multicast_counts_as_a_put_to_each_member() {
+    let program = Recorded(Fabric::clone, async |fabric: Fabric| {
+        let region = fabric.alloc_symmetric(64).await?;
+        if fabric.rank().index() == 0 {
+            let all = [1, 0, 2].map(|rank| region.at(Rank::new(rank), 8));
+            fabric.multicast(&fabric.multicast_span::<u64>(&all, 3)?, [1, 2, 3]).await?;
+        }
+        drop(fabric.alloc_symmetric(8).await?);
+        Ok(())
+    });
+    let record = Threads::new(3).segment_bytes(1 << 20).run(&program).unwrap().remove(0);
+    for peer in 0..3 {
+        let counts = record.counts.peers[&peer];
+        assert_eq!((counts.puts, counts.put_bytes), (1, 24), "to {peer}");
+    }
+}
+
+#[test]
 fn waits_last_until_they_are_over_or_given_up() {
     let record = recorded(Late::over, async |fabric| {
         let (region, me) = (fabric.alloc(64)?, fabric.rank());

@@ -2,7 +2,7 @@
 //! small.
 
 use super::FabricError;
-use crate::{Rank, RegionKey, RemoteAddr, barrier::GateError, control_queue::QueueError};
+use crate::{Node, Rank, RegionKey, RemoteAddr, barrier::GateError, control_queue::QueueError};
 
 /// A range that is not inside its region. See [`FabricError::OutOfBounds`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -94,6 +94,37 @@ pub struct LengthMismatch {
     pub want: usize,
 }
 
+/// Why one multicast can't reach some ranks. See [`FabricError::Multicast`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MulticastError {
+    /// Two of them are on one node, or are the same rank.
+    #[error("no multicast reaches both {first} and {second}: they share {node:?}")]
+    SameNode {
+        /// One of them.
+        first: Rank,
+        /// The other.
+        second: Rank,
+        /// Their node.
+        node: Node,
+    },
+    /// Their nodes do not fill a box of the network: a line, a rectangle, ….
+    #[error("no multicast reaches these {members} ranks: their nodes do not fill a box of the network")]
+    NoBox {
+        /// The number of ranks.
+        members: usize,
+    },
+    /// Not the same offset of the same region.
+    #[error("no multicast writes byte {} of {:?} of {} and byte {} of {:?} of {}",
+        .one.offset, .one.region, .one.rank, .other.offset, .other.region, .other.rank)]
+    Elsewhere {
+        /// The first address.
+        one: RemoteAddr,
+        /// An address that is another place.
+        other: RemoteAddr,
+    },
+}
+
 /// A registration for which no registered memory is left. See [`FabricError::OutOfMemory`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{rank} cannot register {requested} bytes: {available} of its segment's {segment} are free")]
@@ -172,6 +203,7 @@ boxed! {
     NoAtomics(NoAtomics),
     CrossCopy(CrossCopy),
     LengthMismatch(LengthMismatch),
+    Multicast(MulticastError),
     OutOfMemory(OutOfMemory),
     OutOfMachineMemory(OutOfMachineMemory),
     Mismatch(Mismatch),

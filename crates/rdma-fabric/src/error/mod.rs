@@ -5,7 +5,7 @@ use crate::{Rank, RegionKey, RemoteAddr, barrier::GateError, control_queue::Queu
 mod details;
 
 pub use details::{
-    CellWidth, CrossCopy, LengthMismatch, Misaligned, Mismatch, NoAtomics, NoAtomicsCause, OutOfBounds,
+    CellWidth, CrossCopy, LengthMismatch, Misaligned, Mismatch, MulticastError, NoAtomics, NoAtomicsCause, OutOfBounds,
     OutOfMachineMemory, OutOfMemory, Setting,
 };
 
@@ -136,6 +136,9 @@ pub enum FabricError {
     /// Source and destination have different lengths.
     #[error(transparent)]
     LengthMismatch(Box<LengthMismatch>),
+    /// One multicast can't reach these ranks, or these places.
+    #[error(transparent)]
+    Multicast(Box<MulticastError>),
     /// No registered memory is left.
     #[error(transparent)]
     OutOfMemory(Box<OutOfMemory>),
@@ -277,6 +280,7 @@ pub type Result<T, E = FabricError> = core::result::Result<T, E>;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Node;
 
     #[test]
     fn who_is_gone_is_named_and_who_is_wrong_is_not() {
@@ -313,6 +317,18 @@ mod tests {
             (FabricError::no_atomics(addr), "no atomics at byte 12 of region 5.1 of rank 7: its memory is"),
             (FabricError::no_atomics_at_all(addr), "no atomics at byte 12 of region 5.1 of rank 7: this network"),
             (FabricError::length_mismatch(2, 3), "2 elements given where 3 are wanted"),
+            (
+                MulticastError::Elsewhere { one: addr, other: RemoteAddr { offset: 16, ..addr } }.into(),
+                "no multicast writes byte 12 of region 5.1 of rank 7 and byte 16 of region 5.1 of rank 7",
+            ),
+            (
+                MulticastError::SameNode { first: rank, second: Rank::new(8), node: Node::new(2) }.into(),
+                "no multicast reaches both rank 7 and rank 8: they share node 2",
+            ),
+            (
+                MulticastError::NoBox { members: 3 }.into(),
+                "no multicast reaches these 3 ranks: their nodes do not fill a box",
+            ),
             (FabricError::setting("torus", "no axes"), "setting torus: no axes"),
             (GateError::Disagreement.into(), "members of the group asked for different reductions"),
             (QueueError::NoneFree(48).into(), "all 48 control queues of the node"),

@@ -8,6 +8,7 @@ mod copies;
 mod direct;
 mod helper;
 mod memory;
+mod multicast;
 mod operation_future;
 mod operations;
 pub(crate) mod prepared;
@@ -16,6 +17,7 @@ mod waits;
 mod within;
 
 pub(crate) use direct::DirectOp;
+pub use multicast::MulticastSpan;
 pub use prepared::Prepared;
 pub(crate) use wait_future::SlotGuard;
 pub use waits::Deps;

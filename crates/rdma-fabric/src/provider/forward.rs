@@ -36,9 +36,10 @@
 /// ```
 ///
 /// A wrapper that wants to see accesses names `resolve_hidden` instead of `resolve`: otherwise
-/// mapped places are accessed without calling any provider. `optional` stands for `queues`, `gates`,
-/// `keyless` and `helper`, which come from `below`, so that the wrapper does not see their use and
-/// the fabric of a helper is not wrapped; and for `abort`.
+/// mapped places are accessed without calling any provider. `optional` stands for `multicast`,
+/// `queues`, `gates`, `keyless` and `helper`, which come from `below`, so that the wrapper does not
+/// see their use and the fabric of a helper is not wrapped; and for `abort`. A multicast's token is
+/// one of `below`.
 #[macro_export]
 macro_rules! forward {
     ($($name:ident),* $(,)?) => {$($crate::forward!(@ $name);)*};
@@ -67,6 +68,7 @@ macro_rules! forward {
     (@ abort) => { fn abort(&self, text: &str, code: i32) -> $crate::FabricError { self.below.provider().abort(text, code) } };
     (@ optional) => {
         $crate::forward!(abort);
+        fn multicast(&self) -> Option<&dyn $crate::provider::Multicast> { self.below.provider().multicast() }
         fn queues(&self) -> Option<&dyn $crate::provider::Queues> { self.below.provider().queues() }
         fn gates(&self) -> Option<&dyn $crate::provider::BarrierUnit> { self.below.provider().gates() }
         fn keyless(&self) -> Option<&dyn $crate::provider::Keyless> { self.below.provider().keyless() }

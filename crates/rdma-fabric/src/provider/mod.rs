@@ -36,6 +36,7 @@ use core::{
 
 mod forward;
 mod in_flight;
+mod multicast;
 mod one_thread;
 mod turn_cell;
 
@@ -48,6 +49,7 @@ pub use crate::{
     },
 };
 pub use in_flight::InFlightTable;
+pub use multicast::Multicast;
 pub use one_thread::OneThread;
 pub use turn_cell::{Turn, TurnCell};
 
@@ -109,7 +111,7 @@ const _: () = assert!(size_of::<Posted>() <= 16);
 ///     }
 /// }
 /// ```
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub enum Source<'a> {
     /// Taken, or copied, when the post returns.
     Bytes(&'a [u8]),
@@ -289,6 +291,10 @@ pub trait Provider: Any + fmt::Debug + Send + Sync {
 
     // ----- what not every network has --------------------------------------------------------
 
+    /// Returns what posts multicasts, if there are any.
+    fn multicast(&self) -> Option<&dyn Multicast> {
+        None
+    }
     /// Returns the control queues, if there are any.
     fn queues(&self) -> Option<&dyn Queues> {
         None

@@ -26,7 +26,8 @@ use core::{
     time::Duration,
 };
 use rdma_fabric::{
-    Atomics, Caps, Deps, Existing, Fabric, FabricError, Keyring, LockedMemory, PutOrder, Rank, Result, Time, access,
+    Atomics, Caps, Deps, Existing, Fabric, FabricError, Keyring, LockedMemory, Multicasts, PutOrder, Rank, Result,
+    Time, access,
     provider::{JobFacts, Nodes},
 };
 use std::{
@@ -131,6 +132,7 @@ impl Endpoint {
         let by_system = self.job().existing() == Existing::CrossCopy;
         caps.puts_in_order = access::STORES_IN_ORDER && (cfg!(target_arch = "x86_64") || !by_system);
         caps.third_party_copy = true;
+        caps.multicasts = Multicasts::Software;
         caps.coherent_atomics = true;
         caps.atomics = Atomics::Hardware;
         caps.notice_bits = 64;

@@ -20,8 +20,8 @@ use rdma_fabric::{
     Amo, Fabric, FabricError, Keyring, Mapped, Notice, OwnedMemory, Pact, Rank, Region, RemoteAddr, Result, Time, Uses,
     access,
     provider::{
-        BarrierUnit, Boxed, Ended, Goal, HelperTask, Keyless, Leftover, Place, Posted, Provider, Queues, SHORT, Sink,
-        Slot, Source, Token,
+        BarrierUnit, Boxed, Ended, Goal, HelperTask, Keyless, Leftover, Multicast, Place, Posted, Provider, Queues,
+        SHORT, Sink, Slot, Source, Token,
     },
 };
 
@@ -212,6 +212,10 @@ impl Provider for Endpoint {
         self.abort_job(text, code)
     }
 
+    fn multicast(&self) -> Option<&dyn Multicast> {
+        Some(self)
+    }
+
     fn queues(&self) -> Option<&dyn Queues> {
         Some(self)
     }
@@ -246,6 +250,18 @@ impl Endpoint {
             }
             Err(error) => Posted::failed(error),
         }
+    }
+}
+
+/// Copies with this CPU, to one member after the other.
+impl Multicast for Endpoint {
+    fn reaches(&self, _: &[Rank]) -> Result<()> {
+        Ok(())
+    }
+
+    fn multicast(&self, to: &[Place], from: Source<'_>) -> Posted {
+        let mut puts = to.iter().map(|to| self.put_general(to, &from, None));
+        puts.find(|put| !matches!(put, Posted::Over(_))).unwrap_or(Posted::Over(0))
     }
 }
 

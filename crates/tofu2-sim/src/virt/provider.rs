@@ -4,11 +4,11 @@
 
 use super::{core::Core, memory::Loc, operation::Payload, world::World};
 use rdma_fabric::{
-    Amo, Caps, Existing, Fabric, FabricError, Keyring, LockedMemory, Notice, OwnedMemory, Pact, PutOrder, Rank, Region,
-    RegionKey, RemoteAddr, Result, Time, Uses,
+    Amo, Caps, Existing, Fabric, FabricError, Keyring, LockedMemory, Multicasts, Notice, OwnedMemory, Pact, PutOrder,
+    Rank, Region, RegionKey, RemoteAddr, Result, Time, Uses,
     provider::{
-        BarrierUnit, Boxed, Ended, Goal, HelperTask, JobFacts, Keyless, Leftover, Nodes, OneThread, Place, Posted,
-        Provider, Queues, Sink, Slot, Source, Token,
+        BarrierUnit, Boxed, Ended, Goal, HelperTask, JobFacts, Keyless, Leftover, Multicast, Nodes, OneThread, Place,
+        Posted, Provider, Queues, Sink, Slot, Source, Token,
     },
 };
 use std::{
@@ -45,6 +45,14 @@ impl Me {
 pub(super) fn loc(place: &Place) -> Loc {
     let RemoteAddr { rank, region, offset } = place.addr();
     Loc::new(rank.number(), region, offset, place.len() as u64)
+}
+
+#[inline]
+fn payload(from: Source<'_>) -> Payload<'_> {
+    match from {
+        Source::Bytes(bytes) => Payload::Bytes(bytes),
+        Source::Place(place) => Payload::Registered(loc(place)),
+    }
 }
 
 /// A rank's provider, with the keys of its handle.
@@ -130,11 +138,7 @@ impl<K: Keys> Provider for VirtRank<K> {
     }
 
     fn put(&self, to: &Place, from: Source<'_>, notice: Option<u64>) -> Posted {
-        let payload = match from {
-            Source::Bytes(bytes) => Payload::Bytes(bytes),
-            Source::Place(place) => Payload::Registered(loc(place)),
-        };
-        self.me.put((loc(to), to.is_prepared()), payload, notice)
+        self.me.put((loc(to), to.is_prepared()), payload(from), notice)
     }
 
     fn get(&self, from: &Place, to: Sink<'_>) -> Posted {
@@ -210,6 +214,10 @@ impl<K: Keys> Provider for VirtRank<K> {
         me.world.abort(Rank::new(me.rank), text, code)
     }
 
+    fn multicast(&self) -> Option<&dyn Multicast> {
+        (self.me.world.core().machine.timing.multicast > 0).then_some(self)
+    }
+
     fn queues(&self) -> Option<&dyn Queues> {
         Some(self)
     }
@@ -228,6 +236,16 @@ impl<K: Keys> Provider for VirtRank<K> {
     }
 }
 
+impl<K: Keys> Multicast for VirtRank<K> {
+    fn reaches(&self, members: &[Rank]) -> Result<()> {
+        self.me.world.core().machine.reaches(members)
+    }
+
+    fn multicast(&self, to: &[Place], from: Source<'_>) -> Posted {
+        self.me.multicast(to, &payload(from))
+    }
+}
+
 /// The memory belongs to the simulated network alone: there are no references to it.
 impl<K: Keys> Keyless for VirtRank<K> {
     fn open(&self, like: &Fabric, pact: Pact) -> Result<Fabric> {
@@ -242,6 +260,7 @@ impl Core {
         // What keeps the order of puts is strong order, which only control queues have.
         caps.puts_in_order = false;
         caps.third_party_copy = self.machine.timing.third_party_copy;
+        caps.multicasts = if self.machine.timing.multicast > 0 { Multicasts::Hardware } else { Multicasts::None };
         caps.coherent_atomics = true;
         caps.atomics = self.machine.timing.atomics;
         caps.notice_bits = self.machine.timing.notice_bits;

@@ -58,6 +58,8 @@ pub(super) struct Network {
     /// Only with jitter or shuffled ties: when the last notice of each pair of ranks arrives, since
     /// notices keep their order. Never iterated.
     last_notice: HashMap<(u32, u32), u64>,
+    /// When the crossbar that all multicasts pass is free, in picoseconds.
+    multicast_free_at: u64,
 }
 
 impl Network {
@@ -96,6 +98,13 @@ impl Network {
         let last = self.last_notice.entry(pair).or_default();
         *last = arrival.max(last.saturating_add(1));
         *last
+    }
+
+    /// Returns when a multicast that is `at` the crossbar passes it, in turn, for `busy` picoseconds.
+    pub(super) fn takes_turn(&mut self, at: u64, busy: u64) -> u64 {
+        let begins = at.max(self.multicast_free_at);
+        self.multicast_free_at = begins.saturating_add(busy);
+        begins
     }
 
     #[inline]

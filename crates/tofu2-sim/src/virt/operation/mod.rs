@@ -1,6 +1,7 @@
 //! Operations in flight: a table of small slots, each tagged with a generation.
 
 mod life;
+mod multicast;
 mod posting;
 mod token;
 

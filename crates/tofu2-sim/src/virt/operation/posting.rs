@@ -20,7 +20,7 @@ pub(crate) enum Payload<'a> {
 }
 
 impl Payload<'_> {
-    fn len(&self) -> u64 {
+    pub(super) fn len(&self) -> u64 {
         match self {
             Payload::Bytes(bytes) => bytes.len() as u64,
             Payload::Registered(loc) => loc.len,
@@ -151,7 +151,7 @@ impl Me {
     }
 }
 
-fn posted(outcome: Result<Posted>) -> Posted {
+pub(super) fn posted(outcome: Result<Posted>) -> Posted {
     outcome.unwrap_or_else(Posted::failed)
 }
 
@@ -168,7 +168,7 @@ impl Core {
 }
 
 /// Returns a copy, if there is memory for it.
-fn owned(bytes: &[u8]) -> Result<Vec<u8>> {
+pub(super) fn owned(bytes: &[u8]) -> Result<Vec<u8>> {
     const OUT_OF_MEMORY: i32 = 12;
     let mut copy = Vec::new();
     copy.try_reserve_exact(bytes.len()).map_err(|_| FabricError::System { call: &"alloc", errno: OUT_OF_MEMORY })?;
@@ -176,6 +176,6 @@ fn owned(bytes: &[u8]) -> Result<Vec<u8>> {
     Ok(copy)
 }
 
-fn same_length(have: u64, want: u64) -> Result<()> {
+pub(super) fn same_length(have: u64, want: u64) -> Result<()> {
     if have == want { Ok(()) } else { Err(FabricError::length_mismatch(have as usize, want as usize)) }
 }

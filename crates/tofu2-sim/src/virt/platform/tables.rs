@@ -47,6 +47,7 @@ pub(super) fn fx100() -> Vec<Constant> {
         "notice_bits" = 8 Bits: "hardware: width of a notice's data";
         "third_party_copy" = 0 Count:
             "hardware: one end of a put or get is the poster's memory; 1: what if neither need be";
+        "multicast" = 0 Picoseconds: "hardware: none (0); else from the crossbar that all pass to the members";
         "yield" = 50_000 Picoseconds: "assumed: one turn of a program's own polling loop";
         "node_memory" = 34_359_738_368 Bytes: "hardware: 32 GiB per node";
         "barrier_gate" = 150_000 Picoseconds:
@@ -103,6 +104,7 @@ pub(super) fn fx10() -> Vec<Constant> {
         "notice_bits" = 8 Bits: "hardware: width of a notice's data";
         "third_party_copy" = 0 Count:
             "hardware: one end of a put or get is the poster's memory; 1: what if neither need be";
+        "multicast" = 0 Picoseconds: "hardware: none (0); else from the crossbar that all pass to the members";
         "yield" = 50_000 Picoseconds: "assumed: one turn of a program's own polling loop";
         "node_memory" = 34_359_738_368 Bytes: "external: 32 GiB per node";
         "barrier_gate" = 150_000 Picoseconds: "proposal as on FX100, not calibrated";
@@ -166,6 +168,7 @@ pub(super) fn tofud() -> Vec<Constant> {
         "notice_bits" = 8 Bits: "hardware: width of a notice's data";
         "third_party_copy" = 0 Count:
             "hardware: one end of a put or get is the poster's memory; 1: what if neither need be";
+        "multicast" = 0 Picoseconds: "hardware: none (0); else from the crossbar that all pass to the members";
         "yield" = 50_000 Picoseconds: "assumed: one turn of a program's own polling loop";
         "node_memory" = 34_359_738_368 Bytes: "external: 32 GiB per node";
         "software.bare" = 0 Picoseconds: "no software layer";

@@ -48,6 +48,9 @@ pub(crate) struct Timing {
     pub(crate) node_memory: u64,
     /// Whether a command may copy between two other ranks' memory.
     pub(crate) third_party_copy: bool,
+    /// From the crossbar that all multicasts pass to the members' receive engines; 0 if the network
+    /// has no multicasts.
+    pub(crate) multicast: u64,
     pub(crate) queues: QueueTable,
     /// Time from a barrier gate's last input to its outputs.
     pub(crate) barrier_gate: u64,
@@ -124,6 +127,7 @@ impl Timing {
             node_memory: platform.need("node_memory")?,
             queues: QueueTable::new(platform)?,
             third_party_copy: platform.need("third_party_copy")? != 0,
+            multicast: platform.value("multicast").unwrap_or(0),
             barrier_gate: platform.need("barrier_gate")?,
             barrier_channels: at_least_one("barrier_channels")?,
             barrier_gates: at_least_one("barrier_gates")?,

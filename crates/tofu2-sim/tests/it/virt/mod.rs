@@ -18,6 +18,7 @@ mod layers;
 #[cfg(target_pointer_width = "64")]
 mod long;
 mod model;
+mod multicast;
 mod notices;
 mod prepared;
 mod queues;
