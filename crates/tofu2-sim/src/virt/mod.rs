@@ -36,6 +36,9 @@
 //! constant `third_party_copy` is 1, the poster's command goes to the source's interface, as a get's
 //! does; that interface puts to the destination, and tells the poster once the data have left.
 //!
+//! Multicasts are `Unsupported`, too, unless the constant `multicast` is not 0. They pass one after
+//! the other, meet no other messages, and may be overtaken by puts that are posted later.
+//!
 //! # How a run can end early
 //! A rank whose program returns an error or panics is lost, together with whatever it had in
 //! flight. Waits that depend on it end with `PeerLost`. Waits whose dependencies have all finished,
