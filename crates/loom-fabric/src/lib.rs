@@ -32,8 +32,8 @@
 //!   outcome is the same in every order, run on one thread, in memory that loom does not see.
 //!
 //! Cells are 8 bytes; what is not whole cells fails with
-//! [`FabricError::CellWidth`](rdma_fabric::FabricError::CellWidth). Notices, control queues and
-//! third-party copies are not offered, and no order of puts among themselves;
+//! [`FabricError::CellWidth`](rdma_fabric::FabricError::CellWidth). Notices, control queues, hardware
+//! barriers and third-party copies are not offered, and no order of puts among themselves;
 //! [`Fabric::abort`](rdma_fabric::Fabric::abort) is `Unsupported`.
 
 #![forbid(unsafe_code)]
@@ -48,6 +48,8 @@ mod helpers;
 mod job;
 mod memory;
 mod operation;
+#[cfg(test)]
+mod refusals;
 mod running;
 
 pub use check::{check, check_fails};
