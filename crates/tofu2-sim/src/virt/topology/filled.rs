@@ -7,7 +7,6 @@ impl Map {
     /// axis, so that a line, a rectangle and a cuboid are boxes. An interval of a ring may run over
     /// the ring's end. Their order does not matter, nor does it if one is named twice; no nodes fill
     /// no box.
-    #[cfg_attr(not(test), allow(dead_code, reason = "for hardware that works on boxes of nodes"))]
     pub(crate) fn fills_box(&self, nodes: &[u32]) -> bool {
         let mut nodes = nodes.to_vec();
         nodes.sort_unstable();
