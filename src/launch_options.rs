@@ -25,7 +25,7 @@ use tofu2_sim::{
 /// | `--shared-address-space` | | all control queues of a rank have one address space, as no Tofu2 has it | off |
 /// | `--progress-thread` | | shm, threads: each rank has a thread that executes what other ranks' control queues began, while the rank computes; `--stuck-after` is then without effect | off |
 /// | `--ranks-per-node N` | | virt: ranks on each simulated machine | 1 |
-/// | `--platform NAME` | | virt: `fx100` or `fx10` | `fx100` |
+/// | `--platform NAME` | | virt: `fx100`, `fx10` or `sr8000` | `fx100` |
 /// | `--timeline FILE` | | virt, feature `observe`: write what the simulated machine did, for Perfetto: CPUs, control queues, TNIs, atomic units | off |
 /// | `--faults FILE` | | virt: inject these faults, one per line; see [`tofu2_sim::virt::Faults`] | none |
 /// | `--seed N` | | virt: shuffle simultaneous events by this seed; 0 keeps their order | 0 |
@@ -117,7 +117,7 @@ Ranks and what they run on:
   --progress-thread    threads that execute what control queues of others began; not in virtual time (off)
   --stuck-after S      end a job whose ranks all wait for each other after S seconds, or never (10; ONESIDED_STUCK_AFTER)
 Of virtual time:
-  --platform NAME      fx100 or fx10 (fx100)
+  --platform NAME      fx100, fx10 or sr8000 (fx100)
   --ranks-per-node N   ranks on each simulated machine (1)",
             $simulated,
             "
@@ -180,7 +180,8 @@ impl Launch {
         match option::<String>(&mut args, "--platform", None)?.as_deref() {
             None | Some("fx100") => {}
             Some("fx10") => launch.platform = Platform::fx10(),
-            Some(other) => return Err(setting("--platform", format!("`{other}` is neither fx100 nor fx10"))),
+            Some("sr8000") => launch.platform = Platform::sr8000(),
+            Some(other) => return Err(setting("--platform", format!("`{other}` is none of fx100, fx10, sr8000"))),
         }
         if launch.ranks == 0 || launch.ranks_per_node == 0 {
             return Err(setting("--ranks", "a job has at least one rank".into()));

@@ -30,9 +30,9 @@
 //! again for the same test; each such process finds that it is a rank. The provider reports
 //! [`RankOutcome`]s itself and adds [`Loss::Kill`] to its [`TestBed::LOSSES`].
 //!
-//! Cases for facilities that a provider may lack (control queues, gates, multicasts, memory
-//! without a key, registering existing memory) are not skipped: they check that a provider without the facility
-//! says so.
+//! Cases for facilities that a provider may lack (atomics, control queues, gates, hardware barriers,
+//! multicasts, memory without a key, registering existing memory) are not skipped: they check that a
+//! provider without the facility says so.
 
 #![forbid(unsafe_code)]
 

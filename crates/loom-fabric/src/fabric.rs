@@ -289,24 +289,3 @@ impl Seat {
         Poll::Ready(Ok(()))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use crate::{Config, Delivery, check, run};
-    use rdma_fabric::{Fabric, FabricError};
-
-    #[test]
-    fn helpers_are_refused_by_name() {
-        for (delivery, promised) in [(Delivery::AtPost, false), (Delivery::Nic, true)] {
-            check(Some(1), 1, move || {
-                let mut config = Config::new(1, delivery);
-                config.caps.helpers = promised;
-                run(config, |fabric: Fabric| async move {
-                    assert!(!fabric.caps().helpers, "promised, and refused");
-                    let refused = fabric.helper("ordering", |_| async { Ok(()) });
-                    assert_eq!(refused, Err(FabricError::Unsupported { feature: &"helpers" }));
-                });
-            });
-        }
-    }
-}

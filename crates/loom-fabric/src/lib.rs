@@ -34,8 +34,8 @@
 //! A multicast, where [`Config::caps`] has them, is a put to each member, one after the other.
 //!
 //! Cells are 8 bytes; what is not whole cells fails with
-//! [`FabricError::CellWidth`](rdma_fabric::FabricError::CellWidth). Notices, control queues and
-//! third-party copies are not offered, and no order of puts among themselves;
+//! [`FabricError::CellWidth`](rdma_fabric::FabricError::CellWidth). Notices, control queues, hardware
+//! barriers and third-party copies are not offered, and no order of puts among themselves;
 //! [`Fabric::abort`](rdma_fabric::Fabric::abort) is `Unsupported`.
 
 #![forbid(unsafe_code)]
@@ -50,6 +50,8 @@ mod helpers;
 mod job;
 mod memory;
 mod operation;
+#[cfg(test)]
+mod refusals;
 mod running;
 
 pub use check::{check, check_fails};

@@ -3,9 +3,9 @@
 use crate::quantity::{count, number};
 use tofu2_sim::virt::{Constant, Platform, Unit};
 
-/// Every machine that figures are reproduced on.
-pub fn all() -> [Platform; 2] {
-    [Platform::fx100(), Platform::fx10()]
+/// Every machine of the papers' figures.
+pub fn all() -> [Platform; 3] {
+    [Platform::fx100(), Platform::fx10(), Platform::sr8000()]
 }
 
 /// A constant in the unit a person would use.

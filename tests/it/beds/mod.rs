@@ -40,6 +40,16 @@ impl<const ON_NODE: u32> InProcess for Virtual<ON_NODE> {
     }
 }
 
+/// Virtual time on a machine without atomics, gates and control queues, whose nodes are joined by
+/// crossbars.
+pub(crate) struct Crossbars;
+
+impl InProcess for Crossbars {
+    fn start<P: Program>(program: &P, ranks: usize) -> Result<(), JobError> {
+        Job::new(&Platform::sr8000(), ranks).run(program).map(drop)
+    }
+}
+
 /// Returns a machine whose interfaces copy between other ranks' memory, and whose network has
 /// multicasts.
 fn what_if() -> Platform {

@@ -2,7 +2,7 @@
 //! itself, and what it was seen to do.
 
 use crate::{
-    beds::{Bare, Processes, Threads, Virtual},
+    beds::{Bare, Crossbars, Processes, Threads, Virtual},
     page::Part,
 };
 use fabric_conformance::{CaseProgram, RankOutcome, TestBed};
@@ -23,12 +23,13 @@ fn columns() -> Vec<(&'static str, Vec<String>)> {
     vec![
         ("shm, processes", column::<Processes>()),
         ("shm, threads", column::<Bare<Threads>>()),
-        ("virt", column::<Bare<Virtual>>()),
+        ("virt, FX100", column::<Bare<Virtual>>()),
+        ("virt, SR8000", column::<Bare<Crossbars>>()),
     ]
 }
 
 /// The row headings, in the order in which [`look`] finds their contents.
-const ROWS: [&str; 19] = [
+const ROWS: [&str; 20] = [
     "put order before atomics",
     "puts to one target visible in the order posted (x86-64)",
     "third-party copies",
@@ -43,6 +44,7 @@ const ROWS: [&str; 19] = [
     "helpers, on a core of their own",
     "control queues, in session mode too",
     "barrier unit",
+    "hardware barriers",
     "longest transfer that is not split, bytes",
     "an atomic is complete when it is posted",
     "time",
@@ -105,9 +107,13 @@ async fn look(fabric: Fabric) -> ProgramResult<String> {
     if fabric.rank() == Rank::new(0) {
         let peer = Rank::new(1);
         let word = fabric.remote_word::<u64>(region.at(peer, 0))?;
-        let mut atomic = fabric.post(Atomic { word: &word, amo: Amo::Add(1) }).await?;
-        let at_once = atomic.test();
-        let blocks = match atomic.wait() {
+        let at_once = match fabric.post(Atomic { word: &word, amo: Amo::Add(1) }).await {
+            Ok(mut atomic) => yes(atomic.test()),
+            Err(FabricError::NoAtomics(_)) => "there are none".to_owned(),
+            Err(error) => return Err(error.into()),
+        };
+        let to = fabric.remote_span::<u64>(region.at(peer, 0), 1)?;
+        let blocks = match fabric.post(Put { to: &to, from: [0], notice: None }).await?.wait() {
             Ok(_) => true,
             Err(FabricError::Unsupported { .. }) => false,
             Err(error) => return Err(error.into()),
@@ -147,8 +153,12 @@ async fn look(fabric: Fabric) -> ProgramResult<String> {
             0 => "none".to_owned(),
             starts => format!("{starts} start/end, {} relay gates", gates.relay_gates),
         });
+        rows.push(match fabric.barrier_colours() {
+            0 => "none".to_owned(),
+            colours => format!("{colours} colours"),
+        });
         rows.push(if caps.max_transfer == u64::MAX { "any".into() } else { caps.max_transfer.to_string() });
-        rows.push(yes(at_once));
+        rows.push(at_once);
         let before = fabric.now();
         fabric.compute(Duration::from_secs(60)).await;
         let virtual_time = fabric.now() >= before + Duration::from_secs(60);

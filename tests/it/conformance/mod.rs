@@ -15,13 +15,14 @@ mod matrix;
 
 #[cfg(target_os = "linux")]
 use crate::beds::Processes;
-use crate::beds::{Bare, Jittered, Layered, ManyRanks, Observed, Threads, Virtual, WhatIf};
+use crate::beds::{Bare, Crossbars, Jittered, Layered, ManyRanks, Observed, Threads, Virtual, WhatIf};
 use fabric_conformance::{CASES, TestBed, suite};
 
 suite!(threads, Bare<Threads>);
 #[cfg(target_os = "linux")]
 suite!(processes, Processes);
 suite!(virt, Bare<Virtual>);
+suite!(virt_crossbars, Bare<Crossbars>);
 suite!(virt_jittered, Jittered<0, 2>);
 suite!(#[ignore = "more seeds, which CI runs"] virt_jittered_more, Jittered<2, 8>);
 suite!(virt_many_ranks, ManyRanks<0, 1>);

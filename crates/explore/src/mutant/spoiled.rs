@@ -7,8 +7,8 @@ use super::{
 use rdma_fabric::{
     Amo, Fabric, Pact, Rank, Refused, RemoteAddr, Result, forward,
     provider::{
-        BarrierUnit, Ended, Goal, HelperTask, InFlightTable, Keyless, Leftover, Multicast, OneThread, Place, Posted,
-        Provider, Queues, Sink, Slot, Source, Token,
+        BarrierUnit, Colours, Ended, Goal, HelperTask, InFlightTable, Keyless, Leftover, Multicast, OneThread, Place,
+        Posted, Provider, Queues, Sink, Slot, Source, Token,
     },
 };
 use std::{
@@ -274,6 +274,10 @@ impl Provider for Spoiled {
 
     fn gates(&self) -> Option<&dyn BarrierUnit> {
         self.provider().gates()
+    }
+
+    fn colours(&self) -> Option<&dyn Colours> {
+        self.provider().colours()
     }
 
     fn keyless(&self) -> Option<&dyn Keyless> {

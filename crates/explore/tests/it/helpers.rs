@@ -3,7 +3,7 @@
 
 use super::outcomes::{A, B, expect, explorer, seen, words};
 use explore::{Explorer, Probe};
-use rdma_fabric::{Caps, Deps, Fabric, FabricError, ProgramResult, Region};
+use rdma_fabric::{Caps, Deps, Fabric, FabricError, Group, ProgramResult, Region, barrier::ColourBarrier};
 use std::sync::Arc;
 
 fn helped(ranks: usize) -> Explorer<'static> {
@@ -37,6 +37,17 @@ fn without_the_capability_they_are_refused_by_name() {
         assert!(!fabric.caps().helpers);
         let refused = fabric.helper("ordering", |_| async { Ok(()) });
         assert_eq!(refused, Err(FabricError::Unsupported { feature: &"helpers" }));
+        Ok(())
+    });
+    report.expect_exhausted();
+}
+
+#[test]
+fn hardware_barriers_are_refused_by_name() {
+    let report = explorer(1).run(|fabric: Fabric| async move {
+        assert_eq!(fabric.barrier_colours(), 0);
+        let refused = ColourBarrier::claim(&mut Group::world(&fabric).await?, 0).await.map(drop);
+        assert_eq!(refused, Err(FabricError::Unsupported { feature: &"hardware barriers" }));
         Ok(())
     });
     report.expect_exhausted();

@@ -105,6 +105,18 @@ pub(super) async fn one_winner(fabric: Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
+/// Returns whether this network lacks atomics; checks that such a network refuses them.
+pub(super) async fn are_missing(fabric: &Fabric) -> ProgramResult<bool> {
+    if fabric.caps().atomics != Atomics::None {
+        return Ok(false);
+    }
+    let region = fabric.alloc(8)?;
+    let word = fabric.remote_word::<u64>(region.at(fabric.rank(), 0))?;
+    let refused = fabric.fetch_add(&word, 1).await;
+    ensure_eq!(refused, Err(FabricError::no_atomics_at_all(word.addr())), "O18: caps() deny atomics");
+    Ok(true)
+}
+
 pub(super) async fn are_there_as_told(fabric: Fabric) -> ProgramResult<()> {
     let (mut world, region) = world_and_region(&fabric, 16).await?;
     let next = Rank::new((fabric.rank().number() + 1) % fabric.ranks() as u32);

@@ -61,28 +61,35 @@ pub(super) fn is_gone<T>(fabric: &Fabric, loss: Loss, end: &Result<T>) -> bool {
 /// is to reach them.
 pub(super) struct LossPoint {
     fabric: Fabric,
-    /// At the last rank, holds the number of ranks that are ready.
+    /// At the last rank, holds a word for each rank, which is 1 once that rank is ready.
     region: Region,
 }
 
 impl LossPoint {
     /// Creates the point. Collective.
     pub(super) async fn new(fabric: &Fabric) -> Result<Self> {
-        Ok(LossPoint { fabric: fabric.clone(), region: fabric.alloc_symmetric(8).await? })
+        Ok(LossPoint { fabric: fabric.clone(), region: fabric.alloc_symmetric(8 * fabric.ranks()).await? })
     }
 
     /// Reports that this rank is ready for the loss.
     pub(super) async fn ready(&self) -> Result<()> {
-        let word = self.fabric.remote_word::<u64>(self.region.at(victim(&self.fabric), 0))?;
-        self.fabric.fetch_add(&word, 1).await.map(drop)
+        let (victim, mine) = (victim(&self.fabric), 8 * self.fabric.rank().number() as u64);
+        let word = self.fabric.remote_word::<u64>(self.region.at(victim, mine))?;
+        self.fabric.put_word(&word, 1).await?;
+        match self.fabric.flush(victim).await {
+            // It was lost at once.
+            Err(error) if error.gone() == Some(victim) => Ok(()),
+            end => end,
+        }
     }
 
     /// Waits until the others are ready.
     pub(super) async fn others_ready(&self) -> ProgramResult<()> {
         let fabric = &self.fabric;
-        let others = fabric.ranks() as u64 - 1;
-        let word = self.region.word::<u64>(fabric, 0)?;
-        fabric.wait_until(&word, Deps::All, |ready| ready == others).await?;
+        for other in 0..fabric.ranks() - 1 {
+            let word = self.region.word::<u64>(fabric, 8 * other)?;
+            fabric.wait_until(&word, Deps::All, |ready| ready == 1).await?;
+        }
         Ok(())
     }
 

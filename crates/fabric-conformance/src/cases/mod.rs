@@ -3,6 +3,7 @@
 
 mod abort;
 mod atomics;
+mod colours;
 mod copies;
 mod detach;
 mod existing;
@@ -28,6 +29,7 @@ mod waiting;
 mod windows;
 
 use crate::{Loss, program::CaseRun};
+use loss_point::{LossPoint, notice_the_loss};
 use rdma_fabric::{Fabric, Group, Rank, Region, Result};
 
 /// Creates the group of all ranks and a symmetric region, with which most cases start. Collective.
@@ -83,6 +85,8 @@ pub(crate) enum Start {
 /// A line is `plain module::case("sentences covered", [numbers of ranks]);`, or `losing …` where the
 /// last rank is lost, `aborting …` where it aborts the job, or `optional …` where the provider may
 /// lack the module's facility; the module's `is_missing` then checks that the provider says so.
+/// Likewise `atomic …`, `optional_atomic …` and `losing_atomic …` where the network may lack
+/// atomics.
 ///
 /// A line with `wraps` also applies to providers between a program and its fabric, because it
 /// exercises their own code: the `memory` that they pass on, every kind of `operations` with its
@@ -95,43 +99,43 @@ macro_rules! __every_case {
         $($then)*! { $arguments;
             plain memory::identity("I1 I2 I3", [1, 3], wraps memory);
             plain memory::regions_are_zeroed_and_whole("M1 M5 M6", [1], wraps memory);
-            plain memory::symmetric_regions_have_one_key("M2", [1, 4]);
-            plain memory::symmetric_parts_end_alone("M3 M8", [3]);
+            atomic memory::symmetric_regions_have_one_key("M2", [1, 4]);
+            atomic memory::symmetric_parts_end_alone("M3 M8", [3]);
             plain memory::a_dropped_region_is_stale("M3 V2", [2], wraps errors);
             plain memory::resolving_names_the_numbers("M4 W1", [2]);
             plain memory::written_meanwhile("M5", [2]);
             plain memory::loads_acquire_what_stores_release("M6 V5", [2]);
             plain memory::symmetric_sizes_must_agree("M7", [3], wraps errors);
             plain transfers::words_are_never_torn("M9 V5", [2]);
-            plain parts::parts_are_as_good_as_what_was_resolved_there("M10 M4 V4", [2], wraps memory);
+            atomic parts::parts_are_as_good_as_what_was_resolved_there("M10 M4 V4", [2], wraps memory);
             optional existing::peers_reach_it("X1 X2 X3", [2, 3], wraps memory);
             optional existing::own_registered_memory_is_source_and_sink("X2", [1, 3]);
             optional existing::puts_and_notices_wake_the_owner("X2 X3", [2]);
             optional existing::taking_waits_for_who_is_inside("X4", [3], wraps waits);
-            optional existing::atomics_are_done_or_refused("X5", [3]);
+            optional_atomic existing::atomics_are_done_or_refused("X5", [3]);
             optional existing::dropping_deregisters("X6", [2]);
-            plain keyless::keyless_memory_is_memory("K1", [1, 3], wraps memory);
+            atomic keyless::keyless_memory_is_memory("K1", [1, 3], wraps memory);
             plain keyless::locked_regions_are_shut("K2 K4 K5", [1, 2], wraps errors);
             plain keyless::pacts_must_agree("K3", [2, 3]);
-            plain keyless::references_lead_to_the_same_bytes("K4 K5", [1, 3], wraps memory);
+            atomic keyless::references_lead_to_the_same_bytes("K4 K5", [1, 3], wraps memory);
             plain posting::nothing_is_lost_in_a_full_queue("O1 O12 N3", [3], wraps waits);
             plain posting::a_refused_operation_comes_back("O1 O10 M3 V6", [2], wraps operations);
             plain posting::own_queue_is_first_come_first_served("O2", [2]);
-            plain posting::many_operations_at_once("O2 O6", [3]);
+            atomic posting::many_operations_at_once("O2 O6", [3]);
             plain transfers::every_source_and_sink("O3 V4", [2], wraps operations);
             plain transfers::slices_are_lent("O3 O4 O10", [2]);
-            plain posting::test_await_and_wait("O3 V7", [2], wraps operations);
-            plain posting::a_dropped_handle_does_not_cancel("O4 V7", [2], wraps operations);
+            atomic posting::test_await_and_wait("O3 V7", [2], wraps operations);
+            atomic posting::a_dropped_handle_does_not_cancel("O4 V7", [2], wraps operations);
             plain posting::memory_in_flight_stays_alive("O4 V6", [2]);
             plain transfers::every_length_comes_round("O5 O8 O11 V2", [1, 2]);
             plain transfers::flushed_puts_precede_the_flag("O5 O8", [3]);
-            plain windows::windows_between_fences("O5 O6 G1", [1, 2, 3, 5]);
+            atomic windows::windows_between_fences("O5 O6 G1", [1, 2, 3, 5]);
             plain windows::windows_posted_and_started("O5 O7 W2", [1, 2, 3]);
-            plain windows::windows_locked("O5 O6 O8", [1, 3]);
-            plain atomics::arithmetic_at_every_width("O6", [1, 2], wraps operations);
-            plain atomics::nothing_is_lost("O6", [4]);
-            plain atomics::one_winner("O6", [4]);
-            plain transfers::ordered_puts_precede_atomics("O7 I3", [3]);
+            atomic windows::windows_locked("O5 O6 O8", [1, 3]);
+            atomic atomics::arithmetic_at_every_width("O6", [1, 2], wraps operations);
+            atomic atomics::nothing_is_lost("O6", [4]);
+            atomic atomics::one_winner("O6", [4]);
+            atomic transfers::ordered_puts_precede_atomics("O7 I3", [3]);
             plain notices::empty_transfers("O9", [2]);
             plain posting::a_target_that_leaves("O12", [2]);
             plain transfers::errors_come_with_the_next_flush("O13", [2], wraps errors);
@@ -141,7 +145,7 @@ macro_rules! __every_case {
             plain copies::third_party_copies("O16 O13 X2", [3], wraps operations);
             plain put_order::puts_become_visible_in_order("O17 I3", [2], wraps memory);
             plain atomics::are_there_as_told("O18", [1, 2], wraps errors);
-            plain prepared::is_posted_as_often_as_wanted("O19 V6", [1, 2], wraps operations);
+            atomic prepared::is_posted_as_often_as_wanted("O19 V6", [1, 2], wraps operations);
             plain transfers::lent_bytes_are_taken_when_posted("O20 O1 O10 V6", [2], wraps operations);
             optional multicast::multicasts_say_what_they_cannot_reach("U1 U2 M3 M4", [1, 2, 3], wraps errors);
             optional multicast::multicasts_reach_every_member("U3 U2 U4 O3", [1, 2, 3, 4], wraps operations);
@@ -149,41 +153,41 @@ macro_rules! __every_case {
             optional multicast::multicasts_keep_the_order_of_puts("U4 O5 O17", [1, 3, 4]);
             plain notices::arrive_in_order_with_data("N1 N2 N3", [3], wraps operations);
             plain notices::width_is_checked("N4", [2]);
-            plain waiting::every_writer_wakes("W2 V3 V8", [2], wraps waits);
+            atomic waiting::every_writer_wakes("W2 V3 V8", [2], wraps waits);
             plain waiting::two_waits_of_one_rank("W2", [2]);
             losing losses::waits_end("W3 W8 E1", [3], wraps losses);
             losing losses::waits_for_others_go_on("W3", [3]);
             losing losses::barriers_end("W3 G1", [2, 4, 5]);
             losing losses::broadcasts_and_allgathers_end("W3 G2", [2, 4, 5]);
             losing losses::symmetric_allocation_ends("W3 M2", [2, 4], wraps losses);
-            losing windows::a_lock_and_its_holder("W3", [3]);
+            losing_atomic windows::a_lock_and_its_holder("W3", [3]);
             losing windows::a_window_and_its_member("W3", [2, 3]);
             plain waiting::a_satisfied_wait_ends_at_once("W4 V10", [2]);
             losing losses::a_satisfied_wait_still_ends_well("W4 E3", [2]);
-            plain waiting::a_dropped_wait_leaves_nothing("W5 V9", [2], wraps waits);
+            atomic waiting::a_dropped_wait_leaves_nothing("W5 V9", [2], wraps waits);
             plain waiting::nobody_is_left("W6 E1", [3], wraps errors);
             plain waiting::nobody_depends_on_himself("W7", [1, 2]);
             plain waiting::the_writer_has_left("W8", [3]);
-            plain waiting::never_goes_back("T1 T2", [2], wraps waits);
+            atomic waiting::never_goes_back("T1 T2", [2], wraps waits);
             plain waiting::deadlines("T2", [2], wraps waits);
             plain waiting::computing("T3", [2]);
-            losing losses::operations_fail("E2 V2", [2, 3], wraps losses);
+            losing_atomic losses::operations_fail("E2 V2", [2, 3], wraps losses);
             losing copies::copies_fail("E2 O16", [3, 4], wraps losses);
             losing multicast::multicasts_fail("E2 U4", [2, 3], wraps losses);
             losing losses::posting_into_a_full_queue("E2 O12", [2, 3], wraps losses);
             losing losses::notices_still_arrive("E3", [2], wraps losses);
-            losing losses::nothing_comes_after_a_loss("E4", [2, 3], wraps losses);
+            losing_atomic losses::nothing_comes_after_a_loss("E4", [2, 3], wraps losses);
             aborting abort::every_rank_is_told_or_gone("E5", [1, 3], wraps losses);
-            plain detach::is_run_to_its_end("D1 D2", [2, 5], wraps waits);
-            plain detach::may_detach_in_turn("D1 D3", [3]);
-            optional helpers::helpers_are_the_same_rank("H1 H4", [1, 3], wraps units);
+            atomic detach::is_run_to_its_end("D1 D2", [2, 5], wraps waits);
+            atomic detach::may_detach_in_turn("D1 D3", [3]);
+            optional_atomic helpers::helpers_are_the_same_rank("H1 H4", [1, 3], wraps units);
             optional helpers::helpers_compute_beside_the_program("H2 T3", [1, 3]);
-            optional helpers::program_and_helper_wake_each_other("H3 W7", [1, 2], wraps waits);
+            optional_atomic helpers::program_and_helper_wake_each_other("H3 W7", [1, 2], wraps waits);
             optional helpers::helpers_are_woken_by_peers("H3", [2, 3]);
             optional helpers::queues_of_helpers("H4", [2]);
             optional helpers::helpers_end_with_their_rank("H5", [2, 3]);
             losing helpers::a_failed_helper_is_the_ranks_loss("H6", [2, 3]);
-            optional helpers::futures_are_handed_on("H7", [1, 2, 3], wraps operations);
+            optional_atomic helpers::futures_are_handed_on("H7", [1, 2, 3], wraps operations);
             plain triggered::puts_leave_in_whichever_wait("P1 P2 P3", [2, 3], wraps waits);
             plain triggered::who_waits_is_woken_by_who_arms("P1", [2]);
             plain triggered::dropped_calls_put_nothing_twice("P3", [2, 3]);
@@ -195,9 +199,9 @@ macro_rules! __every_case {
             plain groups::allgather_in_member_order("G2", [1, 2, 3, 4, 5]);
             plain groups::splits_number_by_order("G2", [1, 2, 3, 4, 5]);
             plain groups::misuse_is_told("G3", [1, 3]);
-            plain groups::memory_of_a_group("G4", [1, 2, 3, 4, 5]);
+            atomic groups::memory_of_a_group("G4", [1, 2, 3, 4, 5]);
             plain groups::the_greatest_of_all("G5", [1, 2, 3, 4, 5]);
-            plain groups::who_has_left_is_told("G6 W8", [2, 3, 4, 5]);
+            atomic groups::who_has_left_is_told("G6 W8", [2, 3, 4, 5]);
             plain queues::opening("Q1", [1]);
             plain queues::completions_in_posting_order("Q2 Q3", [1, 2]);
             plain queues::every_command_and_its_notices("Q2 Q3", [2], wraps units);
@@ -227,6 +231,11 @@ macro_rules! __every_case {
             optional gates::gates_tell_mismatches("B10", [2, 3, 4]);
             optional gates::gates_tell_wrong_wires("B11", [2]);
             losing gates::gates_end_with_a_loss("B12 W3", [2, 3, 4]);
+            plain colours::colours_are_there_or_refused("C1", [1, 2], wraps units);
+            optional colours::colours_are_claimed_together("C2 C3", [1, 2, 3], wraps units);
+            optional colours::colours_separate("C4", [1, 2, 3], wraps units);
+            optional colours::colours_given_back_end_it("C5", [2, 3]);
+            losing colours::colours_end_with_a_loss("C6 W3", [2, 3], wraps losses);
         }
     };
 }
@@ -243,6 +252,38 @@ macro_rules! table {
 macro_rules! start {
     (plain $room:ident::$case:ident) => {
         Start::Plain(|fabric| Box::pin(async move { $room::$case(fabric).await.map(|()| String::new()) }))
+    };
+    (atomic $room:ident::$case:ident) => {
+        Start::Plain(|fabric| {
+            Box::pin(async move {
+                if !atomics::are_missing(&fabric).await? {
+                    $room::$case(fabric).await?;
+                }
+                Ok(String::new())
+            })
+        })
+    };
+    (optional_atomic $room:ident::$case:ident) => {
+        Start::Plain(|fabric| {
+            Box::pin(async move {
+                if !atomics::are_missing(&fabric).await? && !$room::is_missing(&fabric)? {
+                    $room::$case(fabric).await?;
+                }
+                Ok(String::new())
+            })
+        })
+    };
+    (losing_atomic $room:ident::$case:ident) => {
+        Start::Losing(|fabric, loss| {
+            Box::pin(async move {
+                if !atomics::are_missing(&fabric).await? {
+                    return $room::$case(fabric, loss).await.map(|()| String::new());
+                }
+                // Only the loss can be observed.
+                LossPoint::new(&fabric).await?.reached(loss).await?;
+                notice_the_loss(&fabric).await.map(|()| String::new())
+            })
+        })
     };
     (optional $room:ident::$case:ident) => {
         Start::Plain(|fabric| {

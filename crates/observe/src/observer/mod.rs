@@ -15,8 +15,8 @@ use operations::Operation;
 use rdma_fabric::{
     Amo, Fabric, Notice, OwnedMemory, Pact, Rank, Region, Result, forward,
     provider::{
-        BarrierUnit, Boxed, Ended, Goal, HelperTask, Keyless, Multicast, Place, Posted, Provider, Queues, Sink, Slot,
-        Source, Token,
+        BarrierUnit, Boxed, Colours, Ended, Goal, HelperTask, Keyless, Multicast, Place, Posted, Provider, Queues,
+        Sink, Slot, Source, Token,
     },
 };
 use slab::{Latest, Slab};
@@ -185,6 +185,10 @@ impl Provider for Observer {
 
     fn gates(&self) -> Option<&dyn BarrierUnit> {
         self.below.provider().gates().map(|_| self as _)
+    }
+
+    fn colours(&self) -> Option<&dyn Colours> {
+        self.below.provider().colours().map(|_| self as _)
     }
 
     fn keyless(&self) -> Option<&dyn Keyless> {

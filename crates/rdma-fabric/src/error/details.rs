@@ -2,7 +2,11 @@
 //! small.
 
 use super::FabricError;
-use crate::{Node, Rank, RegionKey, RemoteAddr, barrier::GateError, control_queue::QueueError};
+use crate::{
+    Node, Rank, RegionKey, RemoteAddr,
+    barrier::{ColourError, GateError},
+    control_queue::QueueError,
+};
 
 /// A range that is not inside its region. See [`FabricError::OutOfBounds`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -210,4 +214,5 @@ boxed! {
     Setting(Setting),
     Queue(QueueError),
     Gate(GateError),
+    Colour(ColourError),
 }

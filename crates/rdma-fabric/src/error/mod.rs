@@ -1,6 +1,10 @@
 //! The one error type of the fabric layer: [`FabricError`], and the details of its larger variants.
 
-use crate::{Rank, RegionKey, RemoteAddr, barrier::GateError, control_queue::QueueError};
+use crate::{
+    Rank, RegionKey, RemoteAddr,
+    barrier::{ColourError, GateError},
+    control_queue::QueueError,
+};
 
 mod details;
 
@@ -193,6 +197,9 @@ pub enum FabricError {
     /// Gates of a barrier unit failed.
     #[error(transparent)]
     Gate(Box<GateError>),
+    /// A hardware barrier failed.
+    #[error(transparent)]
+    Colour(Box<ColourError>),
     /// A start-up setting is missing, malformed or contradicts another.
     #[error(transparent)]
     Setting(Box<Setting>),
@@ -331,6 +338,7 @@ mod tests {
             ),
             (FabricError::setting("torus", "no axes"), "setting torus: no axes"),
             (GateError::Disagreement.into(), "members of the group asked for different reductions"),
+            (ColourError::Freed { colour: 3, rank }.into(), "rank 7 has given colour 3 back"),
             (QueueError::NoneFree(48).into(), "all 48 control queues of the node"),
         ];
         for (error, start) in said {

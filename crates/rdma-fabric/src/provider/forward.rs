@@ -37,9 +37,9 @@
 ///
 /// A wrapper that wants to see accesses names `resolve_hidden` instead of `resolve`: otherwise
 /// mapped places are accessed without calling any provider. `optional` stands for `multicast`,
-/// `queues`, `gates`, `keyless` and `helper`, which come from `below`, so that the wrapper does not
-/// see their use and the fabric of a helper is not wrapped; and for `abort`. A multicast's token is
-/// one of `below`.
+/// `queues`, `gates`, `colours`, `keyless` and `helper`, which come from `below`, so that the wrapper
+/// does not see their use and the fabric of a helper is not wrapped; and for `abort`. A multicast's
+/// token is one of `below`.
 #[macro_export]
 macro_rules! forward {
     ($($name:ident),* $(,)?) => {$($crate::forward!(@ $name);)*};
@@ -71,6 +71,7 @@ macro_rules! forward {
         fn multicast(&self) -> Option<&dyn $crate::provider::Multicast> { self.below.provider().multicast() }
         fn queues(&self) -> Option<&dyn $crate::provider::Queues> { self.below.provider().queues() }
         fn gates(&self) -> Option<&dyn $crate::provider::BarrierUnit> { self.below.provider().gates() }
+        fn colours(&self) -> Option<&dyn $crate::provider::Colours> { self.below.provider().colours() }
         fn keyless(&self) -> Option<&dyn $crate::provider::Keyless> { self.below.provider().keyless() }
         fn helper(&self, like: &$crate::Fabric, name: &'static str, task: $crate::provider::HelperTask) -> $crate::Result<()> { self.below.provider().helper(like, name, task) }
     };

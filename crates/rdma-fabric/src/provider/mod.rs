@@ -44,7 +44,7 @@ pub use crate::{
     job::{JobFacts, Nodes},
     memory::{Anchor, Place, SHORT},
     offload::{
-        barrier::BarrierUnit,
+        barrier::{BarrierUnit, Colours},
         control_queue::{Queue, QueueSide, Queues},
     },
 };
@@ -301,6 +301,10 @@ pub trait Provider: Any + fmt::Debug + Send + Sync {
     }
     /// Returns the barrier unit, if there is one.
     fn gates(&self) -> Option<&dyn BarrierUnit> {
+        None
+    }
+    /// Returns the hardware barriers, if there are any.
+    fn colours(&self) -> Option<&dyn Colours> {
         None
     }
     /// Returns the allocator of memory without a key, if there is such memory.

@@ -1,7 +1,7 @@
 //! The simulated machine: its parts, and what each event does to them.
 
 use super::{
-    barrier::BarrierUnits,
+    barrier::{BarrierUnits, ColourBarriers},
     clock::{Clock, EventKind},
     control_queue::{FLIGHT, Queues},
     faults::{Injector, Struck},
@@ -60,6 +60,7 @@ pub(super) struct Core {
     /// Control queues that ranks have opened.
     pub(super) queues: Queues,
     pub(super) barrier: BarrierUnits,
+    pub(super) colours: ColourBarriers,
     pub(super) senders: SendEngines,
     pub(super) units: AtomicUnits,
     pub(super) network: Network,
@@ -93,6 +94,7 @@ impl Core {
             operations: Operations::new(),
             queues: Queues::default(),
             barrier: BarrierUnits::default(),
+            colours: ColourBarriers::default(),
             senders: SendEngines::new(nodes, machine.timing.engines),
             units: AtomicUnits::new(nodes, machine.receive_engines),
             network,

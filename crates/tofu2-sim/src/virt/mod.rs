@@ -15,7 +15,8 @@
 //! * The network is either latency-only or made of routers with finite buffers ([`NetworkModel`]).
 //!   Its nodes are on a plain [`Torus`], on Tofu's six axes ([`TofuShape`]) with Tofu's routes and a
 //!   [`Folding`] that places the ranks, or in rows and columns of crossbars ([`Crossbar`]).
-//! * The machine is a [`Platform`], a table of constants with their sources.
+//! * The machine is a [`Platform`], a table of constants with their sources, which also say what a
+//!   machine lacks.
 //!
 //! # How long things take
 //! On FX100 an 8-byte put to a neighbour is visible after 710 ns: 150 for posting (CPU), 150 in the
@@ -28,8 +29,8 @@
 //! # Limits
 //! The data of a put are copied when it is posted and written when its last packet arrives; partial
 //! visibility is not modelled. Puts and atomics from one rank to one target keep their order as
-//! long as there is no jitter and no fault, although [`rdma_fabric::Caps::put_order`] and
-//! [`rdma_fabric::Caps::puts_in_order`] promise none. Collective allocation is out of band and takes
+//! long as there is no jitter and no fault, although [`rdma_fabric::Caps::put_order`] and (on most
+//! machines) [`rdma_fabric::Caps::puts_in_order`] promise none. Collective allocation is out of band and takes
 //! no time.
 //!
 //! Copies between two other ranks' memory are `Unsupported`, as on the real machines. Where the

@@ -7,8 +7,8 @@ use rdma_fabric::{
     Amo, Caps, Existing, Fabric, FabricError, Keyring, LockedMemory, Multicasts, Notice, OwnedMemory, Pact, PutOrder,
     Rank, Region, RegionKey, RemoteAddr, Result, Time, Uses,
     provider::{
-        BarrierUnit, Boxed, Ended, Goal, HelperTask, JobFacts, Keyless, Leftover, Multicast, Nodes, OneThread, Place,
-        Posted, Provider, Queues, Sink, Slot, Source, Token,
+        BarrierUnit, Boxed, Colours, Ended, Goal, HelperTask, JobFacts, Keyless, Leftover, Multicast, Nodes, OneThread,
+        Place, Posted, Provider, Queues, Sink, Slot, Source, Token,
     },
 };
 use std::{
@@ -219,11 +219,18 @@ impl<K: Keys> Provider for VirtRank<K> {
     }
 
     fn queues(&self) -> Option<&dyn Queues> {
-        Some(self)
+        let there = self.me.world.core().machine.timing.queues.engines > 0;
+        there.then_some(self as &dyn Queues)
     }
 
     fn gates(&self) -> Option<&dyn BarrierUnit> {
-        Some(self)
+        let there = self.me.world.core().machine.timing.barrier_gates > 0;
+        there.then_some(self as &dyn BarrierUnit)
+    }
+
+    fn colours(&self) -> Option<&dyn Colours> {
+        let there = self.me.world.core().machine.timing.barrier_colours > 0;
+        there.then_some(self as &dyn Colours)
     }
 
     fn keyless(&self) -> Option<&dyn Keyless> {
@@ -257,8 +264,8 @@ impl Core {
     fn facts(&self) -> JobFacts {
         let mut caps = Caps::weakest();
         caps.put_order = PutOrder::None;
-        // What keeps the order of puts is strong order, which only control queues have.
-        caps.puts_in_order = false;
+        // On Tofu, what keeps the order of puts is strong order, which only control queues have.
+        caps.puts_in_order = self.machine.timing.ordered_puts;
         caps.third_party_copy = self.machine.timing.third_party_copy;
         caps.multicasts = if self.machine.timing.multicast > 0 { Multicasts::Hardware } else { Multicasts::None };
         caps.coherent_atomics = true;

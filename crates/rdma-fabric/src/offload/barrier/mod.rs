@@ -24,11 +24,16 @@
 //! that was freed ([`GateError::Freed`]). The round is then over, and the next one may be started.
 //! All gates must be set before the first of them is started: synchronise in between.
 //!
+//! # Barriers by colour
+//! Other networks have no gates: their switches combine the signals of all nodes of a box.
+//! [`ColourBarrier`] is such a barrier, where there is one.
+//!
 //! Source: Tofu's barrier interface, gates called BG and VBG there (`utofu_set_vbg`,
 //! `utofu_barrier`, `utofu_reduce_*`).
 
 mod channel;
 mod collectives;
+mod colour;
 mod error;
 mod exact_sum;
 mod gate;
@@ -38,6 +43,7 @@ mod values;
 mod wave;
 
 pub use collectives::{Barrier, Reduced, Reduction, ReductionTo};
+pub use colour::{ColourBarrier, ColourError, Colours};
 pub use error::GateError;
 pub use exact_sum::ExactSum;
 pub use gate::{GateId, Wiring, check_wirings};

@@ -10,9 +10,11 @@
 //!
 //! Whether a gate at the far end has room, or was freed, is known at once.
 
+mod colours;
 mod gate;
 mod units;
 
+pub(super) use colours::ColourBarriers;
 pub(super) use units::BarrierUnits;
 
 use super::{

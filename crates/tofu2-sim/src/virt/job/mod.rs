@@ -66,7 +66,7 @@ enum Shape {
 
 impl<'a> Job<'a> {
     /// Creates a job of `ranks` ranks on a machine, one per node, with a latency-only network that
-    /// is a torus as close to a cube as possible.
+    /// is a torus as close to a cube as possible, or rows of crossbars on a machine that has such.
     pub fn new(platform: &Platform, ranks: usize) -> Self {
         Job {
             platform: platform.clone(),
@@ -301,7 +301,10 @@ impl<'a> Job<'a> {
             }
             Some(Shape::Torus(torus)) => Topology::Torus(torus.clone()),
             Some(Shape::Crossbar(crossbar)) => Topology::Crossbar(*crossbar),
-            None => Topology::Torus(Torus::auto(nodes)),
+            None => match timing.crossbar_row {
+                Some(row) => Topology::Crossbar(Crossbar::new(row.min(nodes), nodes.div_ceil(row))?),
+                None => Topology::Torus(Torus::auto(nodes)),
+            },
         };
         let available = topology.nodes();
         if available < nodes || available > MAX_NODES {

@@ -55,9 +55,9 @@ pub(super) struct Network {
     routed: Option<(Router, Receivers)>,
     /// Packets that receive engines have taken and that are yet to be dealt with.
     delivered: Vec<Delivered>,
-    /// Only with jitter or shuffled ties: when the last notice of each pair of ranks arrives, since
-    /// notices keep their order. Never iterated.
-    last_notice: HashMap<(u32, u32), u64>,
+    /// When the last put of each pair of ranks arrives that keeps its order: any on a machine that
+    /// orders puts, those with a notice where chance plays a part. Never iterated.
+    last_ordered: HashMap<(u32, u32), u64>,
     /// When the crossbar that all multicasts pass is free, in picoseconds.
     multicast_free_at: u64,
 }
@@ -92,12 +92,13 @@ impl Network {
         self.delivered = delivered;
     }
 
-    /// Returns when a notice that would arrive at `arrival` does so, after the previous one of the
-    /// same pair of ranks.
-    pub(super) fn notice_in_order(&mut self, pair: (u32, u32), arrival: u64) -> u64 {
-        let last = self.last_notice.entry(pair).or_default();
-        *last = arrival.max(last.saturating_add(1));
-        *last
+    /// Returns when a put that would arrive at `arrival` does so, after the previous one of the same
+    /// pair of ranks that keeps its order; and, before that, when that one does.
+    pub(super) fn in_order(&mut self, pair: (u32, u32), arrival: u64) -> (u64, u64) {
+        let last = self.last_ordered.entry(pair).or_default();
+        let before = *last;
+        *last = arrival.max(before.saturating_add(1));
+        (before, *last)
     }
 
     /// Returns when a multicast that is `at` the crossbar passes it, in turn, for `busy` picoseconds.

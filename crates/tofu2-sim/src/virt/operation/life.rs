@@ -72,9 +72,9 @@ impl Core {
             return (slot, reusable);
         }
         let arrival = sent.saturating_add(wire + payload + timing.receive).saturating_add(extra);
-        let mut arrival = self.injector.over_links(self.clock.now(), (from, to), arrival, payload);
-        if self.clock.is_random() && op.cargo.as_ref().is_some_and(|cargo| cargo.notice.is_some()) {
-            arrival = self.network.notice_in_order((rank, target.rank), arrival);
+        let (mut earliest, mut arrival) = (0, self.injector.over_links(self.clock.now(), (from, to), arrival, payload));
+        if opcode == Opcode::Put && (timing.ordered_puts || self.clock.is_random() && op.notifies()) {
+            (earliest, arrival) = self.network.in_order((rank, target.rank), arrival);
         }
         let slot = self.operations.insert(op);
         if let Some(timeline) = &mut self.timeline {
@@ -82,7 +82,7 @@ impl Core {
         }
         let timing = &self.machine.timing;
         if let Some(early) = self.injector.half_seen(timing, self.clock.now(), target.rank, opcode, bytes, arrival) {
-            self.clock.push(early, EventKind::Half, slot);
+            self.clock.push(early.max(earliest), EventKind::Half, slot);
         }
         self.clock.push(arrival, EventKind::Arrive, slot);
         (slot, reusable)

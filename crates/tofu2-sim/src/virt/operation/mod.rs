@@ -108,6 +108,12 @@ impl Op {
         Op { next: NONE, poster, flight: NONE, target, opcode, ..Op::default() }
     }
 
+    /// Returns whether this is a put that leaves a notice.
+    #[inline]
+    fn notifies(&self) -> bool {
+        self.cargo.as_ref().is_some_and(|cargo| cargo.notice.is_some())
+    }
+
     /// Returns the word's value after this atomic found `old`.
     #[inline]
     pub(super) fn applied(&self, old: u64) -> u64 {

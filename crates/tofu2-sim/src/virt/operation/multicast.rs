@@ -102,6 +102,7 @@ impl Core {
             self.counts.count(&put, rank, node != to);
             let late = arrival.saturating_add(self.clock.extra());
             let late = self.injector.over_links(now, (node, to), late, payload);
+            let late = if timing.ordered_puts { self.network.in_order((rank, target), late).1 } else { late };
             let slot = self.operations.insert(put);
             if let Some(timeline) = &mut self.timeline {
                 let put = self.operations.get(slot);

@@ -1,4 +1,4 @@
-//! The tables of all machines. Each line has a constant's name, value, unit, the figures it was set
+//! The tables of the machines with Tofu. Each line has a constant's name, value, unit, the figures it was set
 //! from, and its note.
 //!
 //! TofuD stands apart: none of its values is used for Tofu2. Most numbers about control queues are
@@ -19,6 +19,8 @@ macro_rules! constants {
         }),+]
     };
 }
+
+pub(super) use constants;
 
 /// PRIMEHPC FX100, Tofu interconnect 2.
 pub(super) fn fx100() -> Vec<Constant> {

@@ -12,7 +12,10 @@
 //! So on FX100 an unloaded fetch-add takes 2 x 450 + 269.5 ns inside a node, and 520 ns more to a
 //! neighbour.
 
-use super::{DESCRIPTOR, Platform, SOFTWARE};
+use super::{
+    DESCRIPTOR, Platform, SOFTWARE, Unit,
+    parts::{ATOMICS, COLORS, CROSSBARS, GATES, ORDERED_PUTS, QUEUES},
+};
 use rdma_fabric::{Atomics, FabricError, barrier::GateId, control_queue::QueueLimits};
 
 #[derive(Clone, Debug)]
@@ -51,13 +54,22 @@ pub(crate) struct Timing {
     /// From the crossbar that all multicasts pass to the members' receive engines; 0 if the network
     /// has no multicasts.
     pub(crate) multicast: u64,
+    /// Whether puts of one rank to another become visible in the order posted.
+    pub(crate) ordered_puts: bool,
+    /// The nodes of a row of crossbars, if these join the nodes.
+    pub(crate) crossbar_row: Option<u32>,
+    /// All zeros if there are none that programs can open.
     pub(crate) queues: QueueTable,
     /// Time from a barrier gate's last input to its outputs.
     pub(crate) barrier_gate: u64,
     /// The number of start/end gates of a node's barrier unit.
     pub(crate) barrier_channels: u32,
-    /// The number of all gates of a node's barrier unit.
+    /// The number of all gates of a node's barrier unit; 0 if there is none.
     pub(crate) barrier_gates: u32,
+    /// The number of colours of hardware barriers; 0 if there are no such barriers.
+    pub(crate) barrier_colours: u32,
+    /// Time from the last member's signal of a hardware barrier to everybody's notice.
+    pub(crate) colour_barrier: u64,
     /// Software layers by name; few, so a list.
     software: Vec<(&'static str, u64)>,
 }
@@ -68,9 +80,20 @@ const FREE_BYTES: u64 = 8;
 impl Timing {
     pub(crate) fn new(platform: &Platform, receive_engines: u32) -> Result<Self, FabricError> {
         let wrong = |problem: String| FabricError::setting("platform constant", problem);
-        let (alone, serial) = (platform.need("atomic_service")?, platform.need("atomic_serial")?);
+        let atomics = match platform.part(&ATOMICS)? {
+            None => Atomics::None,
+            Some(1) => Atomics::Software,
+            Some(2) => Atomics::Hardware,
+            Some(other) => return Err(wrong(format!("atomics is {other}, none of 0, 1 and 2"))),
+        };
+        // Of a machine without atomics, these are never used.
+        let [alone, serial, room] =
+            ["atomic_service", "atomic_serial", "engine_room"].map(|name| platform.value(name).unwrap_or(1));
         if serial > 10_000 {
             return Err(wrong(format!("atomic_serial is {serial}, more than 10000 ten-thousandths")));
+        }
+        if room == 0 {
+            return Err(wrong("engine_room is 0".to_owned()));
         }
         let service = (1..=u64::from(receive_engines.max(1)))
             .map(|k| (u128::from(alone) * u128::from(serial * k + 10_000 - serial) / u128::from(10_000 * k)) as u64)
@@ -88,20 +111,21 @@ impl Timing {
             0 => Err(wrong(format!("{name} is 0"))),
             n => Ok(u32::try_from(n).unwrap_or(u32::MAX)),
         };
-        let (channels, gates) = (platform.need("barrier_channels")?, platform.need("barrier_gates")?);
+        let gates = platform.part(&GATES)?.unwrap_or(0);
+        let [channels, barrier_gate] = match gates {
+            0 => [0; 2],
+            _ => [u64::from(at_least_one("barrier_channels")?), platform.need("barrier_gate")?],
+        };
         if channels > gates || gates > u64::from(GateId::INDICES) {
             return Err(wrong(format!(
                 "barrier_channels {channels}, barrier_gates {gates}: at most {} gates",
                 GateId::INDICES
             )));
         }
-        let software = platform.constants().iter().filter_map(|c| Some((c.name.strip_prefix(SOFTWARE)?, c.value)));
-        let atomics = match platform.need("atomics")? {
-            0 => Atomics::None,
-            1 => Atomics::Software,
-            2 => Atomics::Hardware,
-            other => return Err(wrong(format!("atomics is {other}, none of 0, 1 and 2"))),
-        };
+        let layers = platform.constants().iter().filter(|c| c.unit == Unit::Picoseconds);
+        let software = layers.filter_map(|c| Some((c.name.strip_prefix(SOFTWARE)?, c.value)));
+        let colours = platform.part(&COLORS)?.unwrap_or(0);
+        let row = platform.part(&CROSSBARS)?.map(|row| u32::try_from(row).unwrap_or(u32::MAX));
         Ok(Timing {
             atomics,
             service,
@@ -120,17 +144,21 @@ impl Timing {
             queues_per_engine: at_least_one("queues_per_engine")?,
             transmit_queue: at_least_one("transmit_queue")?,
             receive_queue: at_least_one("receive_queue")?,
-            engine_room: at_least_one("engine_room")?.min(255) as u8,
+            engine_room: room.min(255) as u8,
             max_transfer: u64::from(at_least_one("max_transfer")?),
             notice_bits: at_least_one("notice_bits")?.min(64),
             yield_: u64::from(at_least_one("yield")?),
             node_memory: platform.need("node_memory")?,
             queues: QueueTable::new(platform)?,
+            ordered_puts: platform.part(&ORDERED_PUTS)?.is_some(),
+            crossbar_row: row,
             third_party_copy: platform.need("third_party_copy")? != 0,
             multicast: platform.value("multicast").unwrap_or(0),
-            barrier_gate: platform.need("barrier_gate")?,
-            barrier_channels: at_least_one("barrier_channels")?,
-            barrier_gates: at_least_one("barrier_gates")?,
+            barrier_gate,
+            barrier_channels: channels as u32,
+            barrier_gates: gates as u32,
+            barrier_colours: u32::try_from(colours).unwrap_or(u32::MAX),
+            colour_barrier: platform.value("colour_barrier").unwrap_or(0),
             software: software.collect(),
         })
     }
@@ -198,7 +226,7 @@ fn scaled(bytes: u64, femtos: u64) -> u64 {
 }
 
 /// What control queues can do, as the event path uses it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct QueueTable {
     pub(crate) engines: u8,
     /// The CQs of each engine that programs can use.
@@ -219,6 +247,9 @@ pub(crate) struct QueueTable {
 
 impl QueueTable {
     fn new(platform: &Platform) -> Result<Self, FabricError> {
+        if platform.part(&QUEUES)?.is_none() {
+            return Ok(QueueTable::default());
+        }
         let most = |name: &'static str, most: u64| match platform.need(name)? {
             value if value <= most => Ok(value as u32),
             value => Err(FabricError::setting("platform constant", format!("{name} is {value}, more than {most}"))),

@@ -24,6 +24,7 @@ mod prepared;
 mod queues;
 mod router;
 mod saturation;
+mod sr8000;
 mod start;
 mod timeline;
 mod topology;

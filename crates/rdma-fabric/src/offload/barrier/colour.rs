@@ -1,0 +1,212 @@
+//! Hardware barriers by colour: the type that members use, the trait that a provider implements,
+//! and what can go wrong.
+
+use crate::{
+    Deps, Fabric, FabricError, Group, Rank, Result,
+    fabric::SlotGuard,
+    provider::{Boxed, Slot},
+};
+use core::{
+    fmt,
+    future::{Future, poll_fn},
+    task::{Context, Poll},
+};
+
+/// Why a hardware barrier can't be had, or what went wrong in it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ColourError {
+    /// There is no such colour.
+    #[error("there is no colour {colour}: the network has {colours}")]
+    NoSuchColour {
+        /// The colour asked for.
+        colour: u32,
+        /// How many there are; the first is 0.
+        colours: u32,
+    },
+    /// Another barrier has the colour at a member's node.
+    #[error("colour {colour} is in use at the node of {rank}")]
+    Taken {
+        /// The colour asked for.
+        colour: u32,
+        /// The member.
+        rank: Rank,
+    },
+    /// The members' nodes are not all nodes of a box: of a line, a rectangle, a cuboid.
+    #[error("the nodes of these {members} members do not fill a box")]
+    NoBox {
+        /// The number of members.
+        members: usize,
+    },
+    /// Two members run on one node, which signals once.
+    #[error("{first} and {second} share a node")]
+    SharedNode {
+        /// One of them.
+        first: Rank,
+        /// The other.
+        second: Rank,
+    },
+    /// Members of the group asked for different colours.
+    #[error("{rank} asked for colour {colour}, and not for {own}")]
+    Disagreement {
+        /// Another member.
+        rank: Rank,
+        /// The colour that it asked for.
+        colour: u32,
+        /// The colour that this member asked for.
+        own: u32,
+    },
+    /// This rank has entered the barrier and not yet seen its end.
+    #[error("a barrier of colour {0} is under way")]
+    Outstanding(u32),
+    /// This rank has not entered the barrier.
+    #[error("no barrier of colour {0} was started")]
+    Idle(u32),
+    /// A member has given the colour back while others were in the barrier.
+    #[error("{rank} has given colour {colour} back")]
+    Freed {
+        /// The colour.
+        colour: u32,
+        /// The member.
+        rank: Rank,
+    },
+}
+
+/// The hardware barriers of a rank's node, as a provider implements them: see [`ColourBarrier`].
+pub trait Colours {
+    /// Returns how many colours there are, at least 1.
+    fn count(&self) -> u32;
+    /// Claims a colour for this rank, as one of these members, for a barrier that all of them
+    /// claim. Refuses all members, or none, except with [`ColourError::Taken`].
+    fn claim(&self, colour: u32, members: &[Rank]) -> Result<()>;
+    /// Gives a colour back that this rank has claimed. Ignored if it has not.
+    fn free(&self, colour: u32);
+    /// Enters the barrier.
+    fn start(&self, colour: u32) -> Result<()>;
+    /// Waits for all members to enter it.
+    fn poll(&self, slot: &mut Slot, colour: u32, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>>;
+    /// Ends a wait. Called for every slot that is not empty.
+    fn end_wait(&self, slot: &mut Slot);
+}
+
+impl Fabric {
+    /// Returns how many colours of [hardware barriers](ColourBarrier) the network has; 0 if it has
+    /// no such barriers.
+    pub fn barrier_colours(&self) -> u32 {
+        self.provider().colours().map_or(0, Colours::count)
+    }
+
+    fn colours(&self) -> Result<&dyn Colours> {
+        self.provider().colours().ok_or(FabricError::Unsupported { feature: &"hardware barriers" })
+    }
+}
+
+/// A barrier that the network's switches carry out.
+///
+/// Everybody's signal goes to the switches and theirs back to everybody, in a time that does not
+/// depend on the number of members. For that the members run on different nodes that fill a *box*:
+/// a line, a rectangle, a cuboid. Switches tell barriers apart by *colour*, a small number; a node
+/// belongs to one barrier of each colour at a time.
+///
+/// Persistent, like [`super::Barrier`]: between [`start`](ColourBarrier::start) and
+/// [`wait`](ColourBarrier::wait) the rank may compute. Dropping it gives the colour back; members
+/// that are still in a barrier with it then get [`ColourError::Freed`]. It does not make puts
+/// visible: flush them before [`start`](ColourBarrier::start).
+///
+/// ```
+/// use rdma_fabric::{Fabric, Group, ProgramResult, barrier::ColourBarrier};
+/// async fn steps(fabric: Fabric) -> ProgramResult<()> {
+///     let mut world = Group::world(&fabric).await?;
+///     if fabric.barrier_colours() > 0 {
+///         let mut barrier = ColourBarrier::claim(&mut world, 0).await?;
+///         for _ in 0..10 {
+///             barrier.start()?;
+///             barrier.wait().await?;
+///         }
+///     }
+///     Ok(())
+/// }
+/// ```
+///
+/// Source: the SR8000's hardware barrier (`hmpp_barrier`), with colours 0 to 7.
+pub struct ColourBarrier {
+    fabric: Fabric,
+    colour: u32,
+    members: Box<[Rank]>,
+}
+
+impl ColourBarrier {
+    /// Claims a colour for the members of a group: at all of them, or at none. Collective.
+    ///
+    /// # Errors
+    /// The same kind at all members: [`ColourError::NoSuchColour`], [`ColourError::NoBox`],
+    /// [`ColourError::SharedNode`], [`ColourError::Taken`], [`ColourError::Disagreement`],
+    /// [`FabricError::Unsupported`] where there are no such barriers; and as [`Group::allgather`].
+    pub fn claim(group: &mut Group, colour: u32) -> impl Future<Output = Result<Self>> {
+        let claimed: Boxed<'_, Result<Self>> = Box::pin(Self::claim_all(group, colour));
+        claimed
+    }
+
+    async fn claim_all(group: &mut Group, colour: u32) -> Result<Self> {
+        let members = (0..group.len()).map(|member| group.rank(member)).collect::<Result<Box<[Rank]>>>()?;
+        let fabric = group.fabric().clone();
+        let mine = fabric.colours()?.claim(colour, &members);
+        // Gives the colour back unless all members have it.
+        let claimed = mine.is_ok().then(|| ColourBarrier { fabric, colour, members });
+        let all = group.allgather([u64::from(colour), u64::from(claimed.is_some())]).await?;
+        for (member, [theirs, _]) in all.iter().enumerate() {
+            if *theirs != u64::from(colour) {
+                let other = group.rank(member)?;
+                return Err(ColourError::Disagreement { rank: other, colour: *theirs as u32, own: colour }.into());
+            }
+        }
+        mine?;
+        match (all.iter().position(|[_, has]| *has == 0), claimed) {
+            (None, Some(claimed)) => Ok(claimed),
+            (refused, _) => Err(ColourError::Taken { colour, rank: group.rank(refused.unwrap_or(0))? }.into()),
+        }
+    }
+
+    /// Returns the colour.
+    pub fn colour(&self) -> u32 {
+        self.colour
+    }
+
+    /// Enters the barrier. Never blocks. In virtual time the CPU is busy for as long as a post
+    /// takes.
+    ///
+    /// # Errors
+    /// [`ColourError::Outstanding`] if this member has not seen the end of the last one.
+    pub fn start(&mut self) -> Result<()> {
+        self.fabric.colours()?.start(self.colour)
+    }
+
+    /// Waits until every member has entered. Dropping the future leaves the barrier under way.
+    ///
+    /// # Errors
+    /// [`ColourError::Idle`] if this member has not entered, [`ColourError::Freed`] if another has
+    /// given the colour back, [`FabricError::PeerLost`] if another was lost.
+    pub fn wait(&mut self) -> impl Future<Output = Result<()>> {
+        let (fabric, colour, deps) = (&self.fabric, self.colour, Deps::Ranks(&self.members));
+        let mut wait = SlotGuard::new(|slot, _| {
+            if let Ok(colours) = fabric.colours() {
+                colours.end_wait(slot);
+            }
+        });
+        poll_fn(move |cx| fabric.colours()?.poll(&mut wait.slot, colour, deps, cx))
+    }
+}
+
+impl Drop for ColourBarrier {
+    fn drop(&mut self) {
+        if let Ok(colours) = self.fabric.colours() {
+            colours.free(self.colour);
+        }
+    }
+}
+
+impl fmt::Debug for ColourBarrier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ColourBarrier(colour {}, {} members)", self.colour, self.members.len())
+    }
+}
