@@ -1,0 +1,21 @@
+//! Point to point: sends and receives.
+
+mod deliver;
+mod pending;
+mod receiving;
+mod sending;
+
+pub(crate) use pending::Pending;
+pub use receiving::Receiving;
+pub use sending::Sending;
+
+/// What was received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Received {
+    /// The sender.
+    pub from: usize,
+    /// The message's index.
+    pub index: usize,
+    /// The message's length in bytes.
+    pub bytes: usize,
+}

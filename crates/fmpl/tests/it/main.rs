@@ -1,0 +1,6 @@
+//! What the crate promises, over threads and in virtual time.
+
+mod basics;
+mod bed;
+mod misuse;
+mod spooled;
