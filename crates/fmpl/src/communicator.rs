@@ -58,7 +58,7 @@ impl Communicator {
             let memory = group.memory(layout.bytes()).await?;
             let spool = Spool::new(&fabric, options.spool_bytes)?;
             group.barrier().await?;
-            let state = TurnCell::of_any_thread(State::new(group.me(), spool));
+            let state = TurnCell::of_any_thread(State::new(group.me(), options.indices, spool));
             let puts_in_order = fabric.caps().puts_in_order;
             Ok(Communicator { fabric, group, memory, layout, options, puts_in_order, state })
         });

@@ -40,6 +40,7 @@
 
 #![forbid(unsafe_code)]
 
+mod any;
 mod area;
 mod communicator;
 mod error;
@@ -50,7 +51,8 @@ mod progress;
 mod spool;
 mod state;
 
-pub use communicator::Communicator;
+pub use any::{Index, ReceivingAny};
+pub use communicator::{Buffer, Communicator};
 pub use error::{Direction, FmplError, Result};
 pub use fmpl::Fmpl;
 pub use options::Options;

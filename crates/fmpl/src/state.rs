@@ -3,6 +3,7 @@
 use crate::{Direction, FmplError, Result, area::Ends, point::Pending, spool::Spool};
 use core::task::Waker;
 use rdma_fabric::{LocalSpan, RemoteAddr, RemoteSpan};
+use std::collections::VecDeque;
 
 /// A lane of a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +25,14 @@ pub(crate) struct State {
     pub(crate) pending: Vec<Pending>,
     /// The tasks that wait, while sends are pending.
     pub(crate) waiting: Vec<Waker>,
+    /// How often a receive has ended that others may have waited for.
+    pub(crate) changes: u64,
+    /// The tasks that look again after a change.
+    pub(crate) watching: Vec<Waker>,
+    /// The area at which a receive that does not name its sender begins to look.
+    pub(crate) turn: usize,
+    /// The number of indices; the lanes after them are those for unknown senders.
+    pub(crate) indices: usize,
 }
 
 /// What is known of one peer.
@@ -32,6 +41,18 @@ pub(crate) struct Peer {
     pub(crate) member: usize,
     pub(crate) ends: Ends,
     pub(crate) lanes: Box<[LaneState]>,
+    pub(crate) any: AnyIndex,
+}
+
+/// The receives from one peer that take any index.
+#[derive(Default)]
+pub(crate) struct AnyIndex {
+    /// How many were ever posted.
+    pub(crate) made: u64,
+    /// Those that are posted, by number.
+    pub(crate) queue: VecDeque<u64>,
+    /// Whether the peer was told that it is wanted.
+    pub(crate) told: bool,
 }
 
 /// The messages of one lane, both ways.
@@ -70,9 +91,20 @@ impl LaneState {
 }
 
 impl State {
-    pub(crate) fn new(me: usize, spool: Spool) -> Self {
+    pub(crate) fn new(me: usize, indices: usize, spool: Spool) -> Self {
         let places = vec![None; 2];
-        State { me, peers: Vec::new(), places, spool, pending: Vec::new(), waiting: Vec::new() }
+        State {
+            me,
+            peers: Vec::new(),
+            places,
+            spool,
+            pending: Vec::new(),
+            waiting: Vec::new(),
+            changes: 0,
+            watching: Vec::new(),
+            turn: 0,
+            indices,
+        }
     }
 
     /// Returns the place of a peer that was met before.
@@ -94,7 +126,12 @@ impl State {
             return place;
         }
         let place = self.peers.len();
-        self.peers.push(Peer { member, ends, lanes: (0..lanes).map(|_| LaneState::default()).collect() });
+        self.peers.push(Peer {
+            member,
+            ends,
+            lanes: (0..lanes).map(|_| LaneState::default()).collect(),
+            any: AnyIndex::default(),
+        });
         let places = (2 * self.peers.len() + 2).next_power_of_two();
         if places > self.places.len() {
             self.places = vec![None; places];
@@ -117,6 +154,20 @@ impl State {
     #[inline(always)]
     pub(crate) fn lane(&mut self, id: LaneId) -> &mut LaneState {
         &mut self.peers[id.peer].lanes[id.lane]
+    }
+
+    /// Returns the index that a lane is for.
+    pub(crate) fn index_of(&self, lane: usize) -> usize {
+        lane.checked_sub(self.indices).unwrap_or(lane)
+    }
+
+    /// Lets the tasks look again that wait for other receives to end.
+    #[inline(always)]
+    pub(crate) fn changed(&mut self) {
+        self.changes += 1;
+        if !self.watching.is_empty() {
+            self.watching.drain(..).for_each(Waker::wake);
+        }
     }
 
     /// Begins a send; returns its message's number.
@@ -143,7 +194,7 @@ impl State {
 
     #[cold]
     fn in_use(&self, id: LaneId, direction: Direction) -> FmplError {
-        FmplError::IndexInUse { peer: self.peers[id.peer].member, index: id.lane, direction }
+        FmplError::IndexInUse { peer: self.peers[id.peer].member, index: self.index_of(id.lane), direction }
     }
 
     /// Counts a message that was put into its receive buffer.
@@ -162,6 +213,7 @@ impl State {
         if direct {
             lane.unseen = false;
         }
+        self.changed();
     }
 }
 
@@ -176,7 +228,7 @@ mod tests {
         job.run(&async |fabric: rdma_fabric::Fabric| {
             let region = fabric.alloc(64)?;
             let ends = Ends { here: region.span(&fabric, 0, 8)?, there: region.span_of(&fabric, Rank::new(0), 0, 8)? };
-            let mut state = State::new(0, Spool::new(&fabric, 0)?);
+            let mut state = State::new(0, 1, Spool::new(&fabric, 0)?);
             for n in 0..100 {
                 assert_eq!(state.place_of(n * 64), None);
                 assert_eq!((state.keep(n * 64, ends.clone(), 1), state.keep(n * 64, ends.clone(), 1)), (n, n));

@@ -62,6 +62,11 @@ impl<'a> Lane<'a> {
         Lane { fabric, ends, at: Layout::lane(lane) }
     }
 
+    /// Returns where the first flag is in an area.
+    pub(crate) fn first_flag(lane: usize) -> usize {
+        Layout::lane(lane) + FLAGS
+    }
+
     pub(crate) fn peer(&self) -> Rank {
         self.ends.there.rank()
     }
@@ -142,16 +147,11 @@ impl<'a> Lane<'a> {
         Ok(())
     }
 
-    /// Returns whether the peer has a receive that takes a message of any index.
-    pub(crate) fn is_wanted(&self) -> Result<bool> {
-        Ok(self.fabric.load(&*self.ends.here.word_at::<u64>(Layout::WANTED)?)? & 1 == 1)
-    }
-
     /// Waits for a header, or until the peer takes messages of any index.
     pub(crate) async fn until_header_or_wanted(self, n: u64) -> Result<Option<Record>> {
         let wanted = async {
             let word = self.ends.here.word_at::<u64>(Layout::WANTED)?;
-            self.until_word(&word, &mut |value| value & 1 == 1).await
+            self.until_word(&word, &mut |value| value != 0).await
         };
         match race(self.until_header(n), wanted).await {
             rdma_fabric::join::Either::First(header) => header.map(Some),
@@ -193,9 +193,9 @@ impl<'a> Lane<'a> {
     }
 
     /// Says whether this member takes messages of any index.
-    pub(crate) async fn put_wanted(&self, count: u64, wanted: bool) -> Result<()> {
+    pub(crate) async fn put_wanted(&self, wanted: bool) -> Result<()> {
         let word = self.ends.there.word_at::<u64>(Layout::WANTED)?;
-        Ok(self.fabric.put_word(&word, count << 1 | u64::from(wanted)).await?)
+        Ok(self.fabric.put_word(&word, u64::from(wanted)).await?)
     }
 
     async fn put<const N: usize>(&self, at: usize, words: [u64; N]) -> Result<()> {

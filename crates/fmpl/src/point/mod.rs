@@ -5,9 +5,10 @@ mod pending;
 mod receiving;
 mod sending;
 
-pub(crate) use pending::Pending;
+pub(crate) use pending::{Bell, Pending};
 pub use receiving::Receiving;
 pub use sending::Sending;
+pub(crate) use sending::as_bytes;
 
 /// What was received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -6,7 +6,7 @@ use crate::{
     area::{Ends, Kind, Lane, OFFERS, Record},
     state::{LaneId, State},
 };
-use rdma_fabric::{Fabric, LocalSpan, provider::Boxed};
+use rdma_fabric::{Fabric, LocalSpan, RemoteWord, provider::Boxed};
 
 /// What a send did in the end.
 #[derive(Debug)]
@@ -15,6 +15,12 @@ pub(crate) enum Work {
     Sent,
     /// The message was offered; it is over for this lane when it is taken.
     Offered,
+}
+
+/// The word of a receiver that does not name its senders, and a value that it never had before.
+pub(crate) struct Bell {
+    pub(crate) word: RemoteWord<u64>,
+    pub(crate) value: u64,
 }
 
 /// A send that is not over.
@@ -49,10 +55,23 @@ impl Pending {
     }
 
     /// Offers a message that is in the spool.
-    pub(crate) fn offer(fabric: Fabric, ends: Ends, id: LaneId, n: u64, record: Record, taken: u64) -> Self {
+    pub(crate) fn offer(
+        fabric: Fabric,
+        ends: Ends,
+        id: LaneId,
+        (n, record, taken): (u64, Record, u64),
+        bell: Option<Bell>,
+    ) -> Self {
         let task = Box::pin(async move {
             let lane = Lane::new(&fabric, &ends, id.lane);
             offer_record(&lane, n, taken, record).await?;
+            if let Some(Bell { word, value }) = bell {
+                if !fabric.caps().puts_in_order {
+                    // Who looks because of the bell must see the offer.
+                    fabric.flush(lane.peer()).await?;
+                }
+                fabric.put_word(&word, value).await?;
+            }
             Ok(Work::Offered)
         });
         Pending { id, task }
@@ -66,7 +85,7 @@ impl Pending {
         let peer = state.peers[self.id.peer].member;
         let outcome = outcome.map(drop).map_err(|error| match error {
             FmplError::TooLong { bytes, room, .. } => {
-                FmplError::TooLong { from: state.me, to: peer, index: self.id.lane, bytes, room }
+                FmplError::TooLong { from: state.me, to: peer, index: state.index_of(self.id.lane), bytes, room }
             }
             other => other,
         });

@@ -140,6 +140,13 @@ impl fmt::Debug for Receiving<'_> {
     }
 }
 
+impl<'a> Receiving<'a> {
+    /// The receive of a message that was offered and taken.
+    pub(crate) fn of_offer(comm: &'a Communicator, id: LaneId, n: u64, into: LocalSpan<u8>) -> Self {
+        Receiving { comm, id, n, into: Some(into) }
+    }
+}
+
 impl Receiving<'_> {
     /// Waits until the message is there.
     ///
@@ -191,7 +198,7 @@ impl Receiving<'_> {
         match flag.kind {
             _ if fits => Ok(Received { from, index: id.lane, bytes: flag.bytes }),
             Kind::NotThere => Err(FmplError::BufferGone { from, index: id.lane }),
-            _ => Err(comm.too_long(from, comm.me(), id.lane, flag.bytes, room)),
+            _ => Err(comm.too_long(from, comm.me(), comm.with(|state| state.index_of(id.lane))?, flag.bytes, room)),
         }
     }
 
@@ -213,6 +220,7 @@ impl Drop for Receiving<'_> {
             let _ = self.comm.with(|state| {
                 let lane = state.lane(self.id);
                 (lane.receiving, lane.abandoned) = (false, Some(into));
+                state.changed();
             });
         }
     }

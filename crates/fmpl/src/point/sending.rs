@@ -1,12 +1,12 @@
 //! Sends.
 
 use super::{
-    Pending,
+    Bell, Pending,
     deliver::{Body, Message, deliver},
 };
 use crate::{
     Communicator, FmplError, Result,
-    area::{Ends, Kind, Lane, Record},
+    area::{Ends, Kind, Lane, Layout, Record},
     state::LaneId,
 };
 use core::{fmt, time::Duration};
@@ -146,7 +146,7 @@ impl Communicator {
     ) -> Result<()> {
         let id = unsent.id;
         loop {
-            if self.with(|state| state.spool(&self.fabric, id, n, bytes, wanted))??.is_some() {
+            if self.with(|state| state.spool(&self.fabric, id, (n, bytes), wanted, None))??.is_some() {
                 unsent.spooled();
                 self.once().await;
                 return Ok(());
@@ -160,6 +160,34 @@ impl Communicator {
                 Either::Second(fetched) => fetched?,
             }
         }
+    }
+
+    /// Sends a message that its receiver will fetch.
+    pub(crate) async fn send_offered(&self, bytes: &[u8], id: LaneId, to: usize) -> Result<()> {
+        let word = self.fabric.remote_word(self.memory.at(self.rank(to)?, Layout::BELL as u64)?)?;
+        let (n, ends) = self.with(|state| {
+            let n = state.begin_send(id)?;
+            Ok::<_, FmplError>((n, state.peers[id.peer].ends.clone()))
+        })??;
+        let mut unsent = Unsent { comm: self, id, sent: false };
+        // No two members, and no two messages of one, give the same value.
+        let number = (n + 1) * self.layout.lanes() as u64 + id.lane as u64;
+        let bell = || Bell { word: word.clone(), value: number * self.len() as u64 + self.me() as u64 };
+        let waits = self.options.time_out.is_none();
+        while self.with(|state| state.spool(&self.fabric, id, (n, bytes), waits, Some(bell())))??.is_none() {
+            self.progressing(self.one_fetched()).await?;
+        }
+        unsent.spooled();
+        self.once().await;
+        if waits {
+            let lane = Lane::new(&self.fabric, &ends, id.lane);
+            self.progressing(lane.until_taken(n + 1)).await?;
+            if self.was_refused(id, n)? {
+                let index = self.with(|state| state.index_of(id.lane))?;
+                return Err(self.too_long(self.me(), to, index, bytes.len(), 0));
+            }
+        }
+        Ok(())
     }
 
     /// Begins to send a message out of registered memory (`fmpl_isend`). It leaves when its receive

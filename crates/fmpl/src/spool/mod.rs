@@ -3,7 +3,7 @@
 use crate::{
     Communicator, FmplError, Result,
     area::{Kind, Lane, Record, Taken},
-    point::Pending,
+    point::{Bell, Pending},
     state::{LaneId, State},
 };
 use core::ops::Range;
@@ -113,14 +113,15 @@ fn give(free: &mut Vec<Range<usize>>, range: Range<usize>) {
 }
 
 impl State {
-    /// Spools message `n`, whose send is then over; `None` if there is no room now.
+    /// Spools message `n`, whose send is then over; `None` if there is no room now. The receiver's
+    /// bell is changed when the message is offered, if there is one.
     pub(crate) fn spool(
         &mut self,
         fabric: &Fabric,
         id: LaneId,
-        n: u64,
-        bytes: &[u8],
+        (n, bytes): (u64, &[u8]),
         must: bool,
+        bell: Option<Bell>,
     ) -> Result<Option<()>> {
         self.sweep(fabric)?;
         let Some((room, record)) = self.spool.keep(fabric, bytes, must)? else { return Ok(None) };
@@ -129,12 +130,12 @@ impl State {
         let lane = self.lane(id);
         (lane.sent, lane.sending) = (n + 1, false);
         let taken = lane.taken;
-        self.pending.push(Pending::offer(fabric.clone(), ends, id, n, record, taken));
+        self.pending.push(Pending::offer(fabric.clone(), ends, id, (n, record, taken), bell));
         Ok(Some(()))
     }
 
     /// Frees what was received.
-    fn sweep(&mut self, fabric: &Fabric) -> Result<()> {
+    pub(crate) fn sweep(&mut self, fabric: &Fabric) -> Result<()> {
         let mut at = 0;
         while at < self.spool.held.len() {
             let Held { id, n, bytes, .. } = self.spool.held[at];
@@ -147,7 +148,7 @@ impl State {
             }
             lane.taken = lane.taken.max(messages);
             if refused == Some(n) {
-                let (from, to, index) = (self.me, peer.member, id.lane);
+                let (from, to, index) = (self.me, peer.member, id.lane.checked_sub(self.indices).unwrap_or(id.lane));
                 self.spool.refused = Some(FmplError::TooLong { from, to, index, bytes, room: 0 });
             }
             if let Room::Spool(range) = self.spool.held.swap_remove(at).room {
@@ -160,6 +161,18 @@ impl State {
 }
 
 impl Communicator {
+    /// Returns whether a message was refused that has been taken; the next look will not tell.
+    pub(crate) fn was_refused(&self, id: LaneId, n: u64) -> Result<bool> {
+        self.with(|state| {
+            let refused = Lane::new(&self.fabric, &state.peers[id.peer].ends, id.lane).taken()?.refused == Some(n);
+            state.sweep(&self.fabric)?;
+            if refused {
+                state.spool.refused = None;
+            }
+            Ok(refused)
+        })?
+    }
+
     /// Looks at the spool (`fmpl_sendbuf_check`): frees what was received, and offers what could not
     /// be offered before.
     ///

@@ -1,5 +1,6 @@
 //! What the crate promises, over threads and in virtual time.
 
+mod any;
 mod basics;
 mod bed;
 mod misuse;
