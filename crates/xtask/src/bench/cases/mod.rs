@@ -5,6 +5,7 @@ mod bandwidth;
 mod containers;
 mod crowd;
 mod exchange;
+mod fmpl;
 mod locks;
 mod machine;
 mod notices;
@@ -62,6 +63,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Case> {
         locks::BOTH_CASES,
         exchange::CASES,
         acp::CASES,
+        fmpl::CASES,
         containers::CASES,
         bandwidth::CASES,
         machine::CASES,

@@ -1,0 +1,173 @@
+//! Receives that take a message of any index.
+
+use crate::{
+    Communicator, Received, Receiving, Result,
+    area::{Kind, Lane},
+    point::as_bytes,
+    state::{LaneId, State},
+};
+use core::{
+    fmt,
+    future::{Future, poll_fn},
+    pin::pin,
+    task::Poll,
+};
+use rdma_fabric::{LocalSpan, Pod, join::race_all};
+
+/// Which messages a receive takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Index {
+    /// Those with this index.
+    At(usize),
+    /// Any (`FMPL_TAG_ANY`).
+    Any,
+}
+
+impl From<usize> for Index {
+    fn from(index: usize) -> Self {
+        Index::At(index)
+    }
+}
+
+impl Communicator {
+    /// Posts a receive for a message of any index (`fmpl_irecv` with `FMPL_TAG_ANY`). Such receives
+    /// from one sender get their messages in the order in which they were posted. A message whose
+    /// own index is received from goes there, whatever was posted first; among several others, the
+    /// one with the lowest index is taken. These messages are copied once, at their sender.
+    ///
+    /// # Errors
+    /// As [`Communicator::irecv`].
+    pub async fn irecv_any_index<T: Pod>(&self, into: &LocalSpan<T>, from: usize) -> Result<ReceivingAny<'_>> {
+        let (into, peer) = (as_bytes(into)?, self.met(from).await?);
+        let ticket = self.with(|state| {
+            let any = &mut state.peers[peer].any;
+            any.made += 1;
+            any.queue.push_back(any.made);
+            any.made
+        })?;
+        let receiving = ReceivingAny { comm: self, peer, ticket, into };
+        self.tell_wanted(peer).await?;
+        Ok(receiving)
+    }
+
+    /// Tells a sender whether it is wanted, if that has changed.
+    async fn tell_wanted(&self, peer: usize) -> Result<()> {
+        let change = self.with(|state| {
+            let peer = &mut state.peers[peer];
+            let wanted = !peer.any.queue.is_empty();
+            (wanted != peer.any.told).then(|| {
+                peer.any.told = wanted;
+                (peer.ends.clone(), wanted)
+            })
+        })?;
+        if let Some((ends, wanted)) = change {
+            let lane = Lane::new(&self.fabric, &ends, 0);
+            if !self.puts_in_order {
+                // What was told before must not come after this.
+                self.fabric.flush(lane.peer()).await?;
+            }
+            lane.put_wanted(wanted).await?;
+        }
+        Ok(())
+    }
+}
+
+/// A receive for a message of any index that is posted. If it is dropped, it takes no message.
+#[must_use = "the message is there only when the receive is over"]
+pub struct ReceivingAny<'a> {
+    comm: &'a Communicator,
+    peer: usize,
+    ticket: u64,
+    into: LocalSpan<u8>,
+}
+
+impl fmt::Debug for ReceivingAny<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ReceivingAny({} bytes)", self.into.len())
+    }
+}
+
+impl ReceivingAny<'_> {
+    /// Waits until a message is there. If the future is dropped while a message is being fetched,
+    /// that message is lost.
+    ///
+    /// # Errors
+    /// As [`Receiving::wait`].
+    pub async fn wait(self) -> Result<Received> {
+        let (id, n) = self.comm.progressing(self.matched()).await?;
+        let received = Receiving::of_offer(self.comm, id, n, self.into.clone()).wait().await;
+        let (comm, peer) = (self.comm, self.peer);
+        drop(self);
+        comm.tell_wanted(peer).await?;
+        received
+    }
+
+    /// Waits until one of the sender's messages is this receive's.
+    async fn matched(&self) -> Result<(LaneId, u64)> {
+        loop {
+            if let Some(matched) = self.comm.with(|state| self.take(state))?? {
+                return Ok(matched);
+            }
+            let (ends, lanes) = self.comm.with(|state| {
+                let peer = &state.peers[self.peer];
+                let first = peer.any.queue.front() == Some(&self.ticket);
+                let free = peer.lanes[..self.comm.layout.indices()].iter().enumerate();
+                let free = free.filter(|(_, lane)| first && !lane.receiving && lane.abandoned.is_none());
+                (peer.ends.clone(), free.map(|(lane, known)| (lane, known.received)).collect::<Vec<_>>())
+            })?;
+            let flags = lanes.iter().map(|(lane, n)| Lane::new(&self.comm.fabric, &ends, *lane).until_flag(*n));
+            let mut flagged = pin!(async {
+                if lanes.is_empty() { core::future::pending().await } else { race_all(flags.map(alloc_pin)).await }
+            });
+            let mut changes = None;
+            poll_fn(|cx| {
+                let now = match self.comm.with(|state| {
+                    let now = state.changes;
+                    state.watching.push(cx.waker().clone());
+                    now
+                }) {
+                    Ok(now) => now,
+                    Err(error) => return Poll::Ready(Err(error)),
+                };
+                if *changes.get_or_insert(now) != now {
+                    return Poll::Ready(Ok(()));
+                }
+                flagged.as_mut().poll(cx).map(|flag| flag.map(drop))
+            })
+            .await?;
+        }
+    }
+
+    /// Takes a message that was offered and that no other receive will take.
+    fn take(&self, state: &mut State) -> Result<Option<(LaneId, u64)>> {
+        let peer = &mut state.peers[self.peer];
+        if peer.any.queue.front() != Some(&self.ticket) {
+            return Ok(None);
+        }
+        for lane in 0..self.comm.layout.indices() {
+            let known = &mut peer.lanes[lane];
+            if known.receiving || known.abandoned.is_some() {
+                continue;
+            }
+            let flag = Lane::new(&self.comm.fabric, &peer.ends, lane).flag(known.received)?;
+            if flag.is_some_and(|flag| flag.kind == Kind::Offered) {
+                known.receiving = true;
+                return Ok(Some((LaneId { peer: self.peer, lane }, known.received)));
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn alloc_pin<F: Future>(future: F) -> core::pin::Pin<Box<F>> {
+    Box::pin(future)
+}
+
+impl Drop for ReceivingAny<'_> {
+    fn drop(&mut self) {
+        let _ = self.comm.with(|state| {
+            state.peers[self.peer].any.queue.retain(|ticket| *ticket != self.ticket);
+            state.changed();
+        });
+    }
+}

@@ -1,0 +1,222 @@
+//! One index between this member and a peer, both ways.
+
+use super::{Layout, Record, layout::OFFERS, record::is_about};
+use crate::Result;
+use core::future::Future;
+use rdma_fabric::{Deps, Fabric, LocalSpan, LocalWord, Rank, RemoteSpan, join::race};
+
+/// The two areas by which two members meet.
+#[derive(Clone, Debug)]
+pub(crate) struct Ends {
+    /// The peer's area here: written by the peer alone.
+    pub(crate) here: LocalSpan<u64>,
+    /// This member's area there: written by this member alone.
+    pub(crate) there: RemoteSpan<u64>,
+}
+
+/// A lane of two areas. What follows the name of a method about messages is the number of a message,
+/// counted from 0 for this lane and direction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lane<'a> {
+    fabric: &'a Fabric,
+    ends: &'a Ends,
+    /// Where the lane starts in both areas.
+    at: usize,
+}
+
+/// Up to where a receiver has taken what it was offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Taken {
+    /// The number of messages, those before that were put directly included.
+    pub(crate) messages: u64,
+    /// The last of them that was too long for its receive, unless that was long ago.
+    pub(crate) refused: Option<u64>,
+}
+
+const AGO: u32 = 20;
+
+impl Taken {
+    fn to_word(self) -> u64 {
+        let ago = self.refused.map_or(0, |refused| self.messages - refused);
+        self.messages << AGO | if ago < 1 << AGO { ago } else { 0 }
+    }
+
+    fn of_word(word: u64) -> Self {
+        let (messages, ago) = (word >> AGO, word & ((1 << AGO) - 1));
+        Taken { messages, refused: (ago > 0).then(|| messages.saturating_sub(ago)) }
+    }
+}
+
+const HEADER: usize = 0;
+const TAKEN: usize = 32;
+const FLAGS: usize = 64;
+const RECORD: usize = 32;
+
+fn flag(n: u64) -> usize {
+    FLAGS + (n % OFFERS) as usize * RECORD
+}
+
+impl<'a> Lane<'a> {
+    #[inline(always)]
+    pub(crate) fn new(fabric: &'a Fabric, ends: &'a Ends, lane: usize) -> Self {
+        Lane { fabric, ends, at: Layout::lane(lane) }
+    }
+
+    /// Returns where the first flag is in an area.
+    pub(crate) fn first_flag(lane: usize) -> usize {
+        Layout::lane(lane) + FLAGS
+    }
+
+    pub(crate) fn peer(&self) -> Rank {
+        self.ends.there.rank()
+    }
+
+    // ----- what the peer has put here ------------------------------------------------------------
+
+    /// Returns the header of the receive that waits for this member's message `n`.
+    #[inline(always)]
+    pub(crate) fn header(&self, n: u64) -> Result<Option<Record>> {
+        self.record(HEADER, n)
+    }
+
+    /// Returns what the peer says of its message `n`.
+    #[inline(always)]
+    pub(crate) fn flag(&self, n: u64) -> Result<Option<Record>> {
+        self.record(flag(n), n)
+    }
+
+    /// Returns up to which message the peer has taken what it was offered.
+    pub(crate) fn taken(&self) -> Result<Taken> {
+        Ok(Taken::of_word(self.load(TAKEN)?))
+    }
+
+    #[inline(always)]
+    fn record(&self, at: usize, n: u64) -> Result<Option<Record>> {
+        let first = self.load(at)?;
+        if !is_about(first, n) {
+            return Ok(None);
+        }
+        let rest = [self.load(at + 8)?, self.load(at + 16)?, self.load(at + 24)?];
+        Ok(Record::of_words([first, rest[0], rest[1], rest[2]], n))
+    }
+
+    #[inline(always)]
+    fn load(&self, at: usize) -> Result<u64> {
+        Ok(self.fabric.load(&*self.ends.here.word_at::<u64>(self.at + at)?)?)
+    }
+
+    /// Waits for a header.
+    pub(crate) fn until_header(&self, n: u64) -> impl Future<Output = Result<Record>> + use<'a> {
+        self.until_record(HEADER, n)
+    }
+
+    /// Waits for a flag.
+    pub(crate) fn until_flag(&self, n: u64) -> impl Future<Output = Result<Record>> + use<'a> {
+        self.until_record(flag(n), n)
+    }
+
+    fn until_record(self, at: usize, n: u64) -> impl Future<Output = Result<Record>> + use<'a> {
+        async move {
+            loop {
+                if let Some(record) = self.record(at, n)? {
+                    return Ok(record);
+                }
+                // A record of one word only is whole once that is there.
+                for word in 0..4 {
+                    self.until(at + 8 * word, |value| is_about(value, n)).await?;
+                    if self.record(at, n)?.is_some() {
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Waits until the peer has taken at least so many messages.
+    pub(crate) async fn until_taken(self, at_least: u64) -> Result<()> {
+        self.until(TAKEN, |word| Taken::of_word(word).messages >= at_least).await
+    }
+
+    async fn until(&self, at: usize, mut done: impl FnMut(u64) -> bool) -> Result<()> {
+        let word = self.ends.here.word_at::<u64>(self.at + at)?;
+        self.until_word(&word, &mut done).await
+    }
+
+    async fn until_word(&self, word: &LocalWord<u64>, done: &mut impl FnMut(u64) -> bool) -> Result<()> {
+        self.fabric.wait_until(word, Deps::One(self.peer()), |value| done(value)).await?;
+        Ok(())
+    }
+
+    /// Waits for a header, or until the peer takes messages of any index.
+    pub(crate) async fn until_header_or_wanted(self, n: u64) -> Result<Option<Record>> {
+        let wanted = async {
+            let word = self.ends.here.word_at::<u64>(Layout::WANTED)?;
+            self.until_word(&word, &mut |value| value != 0).await
+        };
+        match race(self.until_header(n), wanted).await {
+            rdma_fabric::join::Either::First(header) => header.map(Some),
+            rdma_fabric::join::Either::Second(wanted) => wanted.and_then(|()| self.header(n)),
+        }
+    }
+
+    // ----- what this member puts there -----------------------------------------------------------
+
+    /// Puts the header of a receive for the peer's message `n`; returns whether that was over at
+    /// once.
+    #[inline(always)]
+    pub(crate) fn put_header_now(&self, n: u64, record: Record) -> bool {
+        self.fabric.put_words_at(&self.ends.there, self.at + HEADER, record.to_words(n)).is_some()
+    }
+
+    pub(crate) async fn put_header(&self, n: u64, record: Record) -> Result<()> {
+        self.put(HEADER, record.to_words(n)).await
+    }
+
+    /// Offers message `n`.
+    pub(crate) async fn put_offer(&self, n: u64, record: Record) -> Result<()> {
+        self.put(flag(n), record.to_words(n)).await
+    }
+
+    /// Says that message `n` has arrived, or why it will not; returns whether that was over at once.
+    #[inline(always)]
+    pub(crate) fn put_flag_now(&self, n: u64, word: u64) -> bool {
+        self.fabric.put_word_at(&self.ends.there, self.at + flag(n), word).is_some()
+    }
+
+    pub(crate) async fn put_flag(&self, n: u64, word: u64) -> Result<()> {
+        self.put(flag(n), [word]).await
+    }
+
+    /// Says up to which message this member has taken what it was offered.
+    pub(crate) async fn put_taken(&self, taken: Taken) -> Result<()> {
+        self.put(TAKEN, [taken.to_word()]).await
+    }
+
+    /// Says whether this member takes messages of any index.
+    pub(crate) async fn put_wanted(&self, wanted: bool) -> Result<()> {
+        let word = self.ends.there.word_at::<u64>(Layout::WANTED)?;
+        Ok(self.fabric.put_word(&word, u64::from(wanted)).await?)
+    }
+
+    async fn put<const N: usize>(&self, at: usize, words: [u64; N]) -> Result<()> {
+        if self.fabric.put_words_at(&self.ends.there, self.at + at, words).is_none() {
+            let to = self.ends.there.part_as::<u64>(self.at + at, N)?;
+            self.fabric.put(&to, words).await?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_remembered_for_a_million_messages() {
+        for (messages, refused) in [(0, None), (7, None), (8, Some(7)), (1 << 20, Some(1)), (1 << 43, None)] {
+            assert_eq!(Taken::of_word(Taken { messages, refused }.to_word()), Taken { messages, refused });
+        }
+        let long_ago = Taken { messages: (1 << 20) + 1, refused: Some(1) };
+        assert_eq!(Taken::of_word(long_ago.to_word()), Taken { refused: None, ..long_ago });
+    }
+}

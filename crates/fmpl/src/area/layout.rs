@@ -1,0 +1,88 @@
+//! Where everything is in a communicator's memory, the same at each member.
+
+use crate::Options;
+
+/// The bytes of a lane.
+const LANE: usize = 128;
+/// The bytes before an area's lanes.
+const HEAD: usize = 64;
+/// How many of a sender's messages with one index the receiver may be offered at once.
+pub(crate) const OFFERS: u64 = 2;
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Layout {
+    indices: usize,
+    any_indices: usize,
+    peers: usize,
+    /// Whether a peer's area is found by the peer's number, because none can be claimed.
+    by_number: bool,
+}
+
+/// The lanes that collectives have for themselves: towards the root, and away from it.
+const COLLECTIVE: usize = 2;
+
+impl Layout {
+    pub(crate) fn new(options: &Options, members: usize, atomics: bool) -> Self {
+        let Options { indices, any_indices, peers, .. } = *options;
+        Layout { indices, any_indices, peers: if atomics { peers.min(members) } else { members }, by_number: !atomics }
+    }
+
+    pub(crate) fn indices(&self) -> usize {
+        self.indices
+    }
+
+    pub(crate) fn any_indices(&self) -> usize {
+        self.any_indices
+    }
+
+    /// Returns how many areas a member has.
+    pub(crate) fn peers(&self) -> usize {
+        self.peers
+    }
+
+    pub(crate) fn is_by_number(&self) -> bool {
+        self.by_number
+    }
+
+    pub(crate) fn lanes(&self) -> usize {
+        self.indices + self.any_indices + COLLECTIVE
+    }
+
+    /// Returns the lane of an index for messages from unknown senders.
+    pub(crate) fn any_lane(&self, index: usize) -> usize {
+        self.indices + index
+    }
+
+    /// Returns the lane in which collectives send towards the root (0) or away from it (1).
+    pub(crate) fn collective_lane(&self, way: usize) -> usize {
+        self.indices + self.any_indices + way
+    }
+
+    /// The word that senders change when a receiver that does not name them should look around.
+    pub(crate) const BELL: usize = 0;
+
+    /// Returns where the word is that names an area's peer.
+    pub(crate) fn owner(&self, area: usize) -> usize {
+        64 + 8 * area
+    }
+
+    pub(crate) fn area(&self, area: usize) -> usize {
+        64 + (8 * self.peers).next_multiple_of(64) + area * self.area_bytes()
+    }
+
+    pub(crate) fn area_bytes(&self) -> usize {
+        HEAD + self.lanes() * LANE
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.area(self.peers)
+    }
+
+    /// In an area: whether the peer has a receive that takes any index.
+    pub(crate) const WANTED: usize = 0;
+
+    /// In an area: the bytes of a lane.
+    pub(crate) fn lane(lane: usize) -> usize {
+        HEAD + lane * LANE
+    }
+}

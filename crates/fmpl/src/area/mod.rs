@@ -1,0 +1,25 @@
+//! Matching areas: the memory by which two members meet.
+//!
+//! A member has an area for each peer that it exchanges messages with. Nobody but that peer writes
+//! there, and nobody but the member itself reads it. The area has a *lane* for each index, and a lane
+//! has two cache lines:
+//!
+//! ```text
+//!  bytes    what the peer puts there
+//!  0..32    header   of the receive that it has posted for a message of this member
+//!  32..40   taken    up to which of this member's messages it has taken what it was offered
+//!  64..128  flags    of the last two messages to this member: arrived, or waiting to be fetched
+//! ```
+//!
+//! Headers and flags are [`Record`]s: words that carry the number of their message, each for itself,
+//! so that no order among them is needed.
+
+mod contact;
+mod lane;
+mod layout;
+mod record;
+
+pub(crate) use contact::meet;
+pub(crate) use lane::{Ends, Lane, Taken};
+pub(crate) use layout::{Layout, OFFERS};
+pub(crate) use record::{Kind, Record};

@@ -1,0 +1,113 @@
+//! What two members tell each other about one message.
+
+use rdma_fabric::{Rank, RegionKey, RemoteAddr};
+
+/// What a record says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A receive is posted: `bytes` bytes may be put at the address.
+    Posted = 1,
+    /// The message has arrived; it has `bytes` bytes.
+    Arrived = 2,
+    /// The message waits at the address, in the sender's memory, to be fetched.
+    Offered = 3,
+    /// The message is longer than its receive, and was not put.
+    TooLong = 4,
+    /// The receive buffer is gone.
+    NotThere = 5,
+}
+
+/// Where registered bytes are, and what is the matter with them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Record {
+    pub(crate) kind: Kind,
+    pub(crate) bytes: usize,
+    pub(crate) region: RegionKey,
+    pub(crate) offset: u64,
+}
+
+const TAG: u32 = 48;
+const LOW: u64 = (1 << TAG) - 1;
+const KIND: u32 = 44;
+
+/// Returns the upper bits of all words about message `n`, which counts from 0. They differ from
+/// those of the 65,535 messages before, and of memory that nobody has written.
+fn tag(n: u64) -> u64 {
+    (n + 1) << TAG
+}
+
+/// Returns whether a word is about message `n`.
+#[inline(always)]
+pub(crate) fn is_about(word: u64, n: u64) -> bool {
+    (word ^ tag(n)) & !LOW == 0
+}
+
+impl Record {
+    /// A record that says all there is to say in its first word.
+    #[inline(always)]
+    pub(crate) fn first_word(kind: Kind, bytes: usize, n: u64) -> u64 {
+        tag(n) | (kind as u64) << KIND | bytes as u64 & ((1 << KIND) - 1)
+    }
+
+    #[inline(always)]
+    pub(crate) fn to_words(self, n: u64) -> [u64; 4] {
+        let tag = tag(n);
+        let RegionKey { index, generation } = self.region;
+        let first = Record::first_word(self.kind, self.bytes, n);
+        [first, tag | self.offset & LOW, tag | u64::from(index), tag | u64::from(generation)]
+    }
+
+    /// Reads a record about message `n`; `None` unless it is all there. Garbage gives an address
+    /// that the fabric checks like any other.
+    #[inline(always)]
+    pub(crate) fn of_words(words: [u64; 4], n: u64) -> Option<Record> {
+        if !is_about(words[0], n) {
+            return None;
+        }
+        let kind = match words[0] >> KIND & 15 {
+            1 => Kind::Posted,
+            2 => Kind::Arrived,
+            3 => Kind::Offered,
+            5 => Kind::NotThere,
+            // Whatever else a peer may write there.
+            _ => Kind::TooLong,
+        };
+        let whole = !matches!(kind, Kind::Posted | Kind::Offered) || words[1..].iter().all(|word| is_about(*word, n));
+        let region = RegionKey { index: words[2] as u32, generation: words[3] as u32 };
+        let bytes = (words[0] & ((1 << KIND) - 1)) as usize;
+        whole.then_some(Record { kind, bytes, region, offset: words[1] & LOW })
+    }
+
+    /// Returns the address, in `rank`'s memory.
+    #[inline(always)]
+    pub(crate) fn at(self, rank: Rank) -> RemoteAddr {
+        RemoteAddr { rank, region: self.region, offset: self.offset }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_read_only_when_it_is_whole() {
+        let region = RegionKey { index: u32::MAX, generation: 7 };
+        let record = Record { kind: Kind::Offered, bytes: 1 << 40, region, offset: 5 << 40 };
+        let words = record.to_words(65_535);
+        assert_eq!(Record::of_words(words, 65_535), Some(record));
+        for missing in 0..4 {
+            let mut torn = words;
+            torn[missing] = record.to_words(65_534)[missing];
+            assert_eq!(Record::of_words(torn, 65_535), None);
+        }
+        assert_eq!(Record::of_words(words, 65_534), None);
+    }
+
+    #[test]
+    fn zeroed_memory_and_garbage_are_no_record() {
+        assert_eq!(Record::of_words([0; 4], 0), None);
+        let first = Record::first_word(Kind::Arrived, 12, 3);
+        assert_eq!(Record::of_words([first, 1, 2, 3], 3).map(|record| record.bytes), Some(12));
+        assert_eq!(Record::of_words([first | 15 << KIND, 1, 2, 3], 3).map(|record| record.kind), Some(Kind::TooLong));
+    }
+}

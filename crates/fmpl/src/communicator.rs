@@ -1,0 +1,151 @@
+//! A group of ranks that exchange messages with each other, and with nobody else.
+
+use crate::{
+    FmplError, Options, Result,
+    area::{Layout, meet},
+    spool::Spool,
+    state::State,
+};
+use core::{fmt, future::Future};
+use rdma_fabric::{
+    Atomics, Fabric, Group, GroupMemory, LocalSpan, Pod, Rank, Region,
+    provider::{Boxed, Turn, TurnCell},
+};
+
+/// A group of ranks that exchange messages with each other.
+///
+/// Members are numbered from 0. Messages of different communicators never meet. All methods may be
+/// called by any thread; two operations are independent of each other if their peer, index or
+/// direction differ.
+pub struct Communicator {
+    pub(crate) fabric: Fabric,
+    group: Group,
+    pub(crate) memory: GroupMemory,
+    pub(crate) layout: Layout,
+    pub(crate) options: Options,
+    /// Whether the fabric's puts become visible in order.
+    pub(crate) puts_in_order: bool,
+    state: TurnCell<State>,
+}
+
+impl fmt::Debug for Communicator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Communicator(member {} of {})", self.me(), self.len())
+    }
+}
+
+/// Memory for receives: registered as long as it is kept.
+#[derive(Debug)]
+pub struct Buffer<T: Pod> {
+    span: LocalSpan<T>,
+    _region: Region,
+}
+
+impl<T: Pod> core::ops::Deref for Buffer<T> {
+    type Target = LocalSpan<T>;
+
+    fn deref(&self) -> &LocalSpan<T> {
+        &self.span
+    }
+}
+
+impl Communicator {
+    pub(crate) fn new(mut group: Group, options: &Options) -> impl Future<Output = Result<Self>> {
+        let options = options.clone();
+        let made: Boxed<'static, Result<Self>> = Box::pin(async move {
+            let fabric = group.fabric().clone();
+            let layout = Layout::new(&options, group.len(), fabric.caps().atomics != Atomics::None);
+            let memory = group.memory(layout.bytes()).await?;
+            let spool = Spool::new(&fabric, options.spool_bytes)?;
+            group.barrier().await?;
+            let state = TurnCell::of_any_thread(State::new(group.me(), options.indices, spool));
+            let puts_in_order = fabric.caps().puts_in_order;
+            Ok(Communicator { fabric, group, memory, layout, options, puts_in_order, state })
+        });
+        made
+    }
+
+    /// Returns this rank's number here.
+    pub fn me(&self) -> usize {
+        self.group.me()
+    }
+
+    /// Returns the number of members.
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> usize {
+        self.group.len()
+    }
+
+    /// Returns the rank of a member.
+    ///
+    /// # Errors
+    /// [`FmplError::NoSuchMember`].
+    pub fn rank(&self, member: usize) -> Result<Rank> {
+        self.group.rank(member).map_err(|_| FmplError::NoSuchMember { member, members: self.len() })
+    }
+
+    /// Returns how many bytes of registered memory this communicator takes at each member, the spool
+    /// not counted.
+    pub fn area_bytes(&self) -> usize {
+        self.layout.bytes()
+    }
+
+    /// Allocates memory for receives of up to `elements` elements.
+    ///
+    /// # Errors
+    /// [`FmplError::Fabric`] if memory runs out.
+    pub fn buffer<T: Pod>(&self, elements: usize) -> Result<Buffer<T>> {
+        let region = self.fabric.alloc((elements * size_of::<T>()).max(1))?;
+        Ok(Buffer { span: region.span(&self.fabric, 0, elements)?, _region: region })
+    }
+
+    /// Returns the fabric, with which receive buffers are read and written.
+    pub fn fabric(&self) -> &Fabric {
+        &self.fabric
+    }
+
+    pub(crate) fn group(&mut self) -> &mut Group {
+        &mut self.group
+    }
+
+    #[inline(always)]
+    pub(crate) fn enter(&self) -> Result<Turn<'_, State>> {
+        self.state.enter().ok_or(FmplError::OtherThread)
+    }
+
+    #[inline(always)]
+    pub(crate) fn with<T>(&self, f: impl FnOnce(&mut State) -> T) -> Result<T> {
+        Ok(f(&mut *self.enter()?))
+    }
+
+    /// Returns the place of a peer among those met, which it may have to meet first.
+    pub(crate) async fn met(&self, member: usize) -> Result<usize> {
+        if let Some(place) = self.with(|state| state.place_of(member))? {
+            return Ok(place);
+        }
+        self.rank(member)?;
+        let ends = meet(&self.fabric, &self.memory, &self.layout, self.me(), member).await?;
+        self.with(|state| state.keep(member, ends, self.layout.lanes()))
+    }
+
+    /// Returns the lane of an index.
+    #[inline(always)]
+    pub(crate) fn lane_of(&self, index: usize) -> Result<usize> {
+        let indices = self.layout.indices();
+        if index < indices { Ok(index) } else { Err(FmplError::NoSuchIndex { index, indices }) }
+    }
+
+    /// Waits until everything that this member has spooled is received, and until all members have
+    /// come here.
+    ///
+    /// # Errors
+    /// [`FmplError::TooLong`] if a receiver refused a message that was spooled; the loss of a member.
+    pub fn finish(mut self) -> impl Future<Output = Result<()>> {
+        let finished: Boxed<'static, Result<()>> = Box::pin(async move {
+            let fetched = self.all_fetched().await;
+            let met = self.group.barrier().await;
+            fetched.and(Ok(met?))
+        });
+        finished
+    }
+}

@@ -1,0 +1,105 @@
+//! Why a call failed.
+
+use rdma_fabric::FabricError;
+
+/// The result of a call to this crate.
+pub type Result<T, E = FmplError> = core::result::Result<T, E>;
+
+/// A call that did not do what it was asked to. Unless a variant says otherwise, nothing has moved.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FmplError {
+    /// The fabric failed underneath.
+    #[error(transparent)]
+    Fabric(#[from] FabricError),
+    /// The communicator has no such member.
+    #[error("there is no member {member}: the communicator has members 0 to {last}", last = .members.saturating_sub(1))]
+    NoSuchMember {
+        /// The number asked for.
+        member: usize,
+        /// How many members there are.
+        members: usize,
+    },
+    /// The matching area has no such index.
+    #[error("there is no index {index}: the matching area has indices 0 to {last}", last = .indices.saturating_sub(1))]
+    NoSuchIndex {
+        /// The index asked for.
+        index: usize,
+        /// How many indices there are.
+        indices: usize,
+    },
+    /// An operation with this peer and index is not over yet; there can be one in each direction.
+    #[error("index {index} is in use: a message {direction} member {peer} is not over")]
+    IndexInUse {
+        /// The other member.
+        peer: usize,
+        /// The index.
+        index: usize,
+        /// Which of the two operations is meant.
+        direction: Direction,
+    },
+    /// The message is longer than its receive. Both ends are told, nothing was written, and the
+    /// message counts as received.
+    #[error(
+        "the message with index {index} from member {from} to member {to} has {bytes} bytes, its receive room for {room}"
+    )]
+    TooLong {
+        /// The sender.
+        from: usize,
+        /// The receiver.
+        to: usize,
+        /// The message's index.
+        index: usize,
+        /// The length of the message in bytes.
+        bytes: usize,
+        /// The length of the receive buffer in bytes; 0 where only the receiver knows it.
+        room: usize,
+    },
+    /// The region of a receive buffer was dropped before its message came.
+    #[error("the receive buffer for index {index} of member {from} is gone")]
+    BufferGone {
+        /// The sender.
+        from: usize,
+        /// The message's index.
+        index: usize,
+    },
+    /// A member has no matching area left for one more peer.
+    #[error("member {member} has matching areas for {peers} peers (`Options::peers`), and all are in use")]
+    TooManyPeers {
+        /// The member whose areas are all in use.
+        member: usize,
+        /// The number of its areas.
+        peers: usize,
+    },
+    /// An option has a value that it can't have.
+    #[error("{option} is {value}, but must be {allowed}")]
+    Option {
+        /// The option.
+        option: &'static str,
+        /// The values that it may have.
+        allowed: &'static str,
+        /// The value given.
+        value: u64,
+    },
+    /// A communicator for one thread was used on another one.
+    #[error("this communicator is used by the thread that made it only (`Options::threads`)")]
+    OtherThread,
+}
+
+/// Which way a message goes, as seen from the calling rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// To the peer.
+    To,
+    /// From the peer.
+    From,
+}
+
+impl core::fmt::Display for Direction {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Direction::To => "to",
+            Direction::From => "from",
+        })
+    }
+}

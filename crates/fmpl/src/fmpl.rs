@@ -1,0 +1,65 @@
+//! The library on one rank.
+
+use crate::{Communicator, Options, Result};
+use core::future::Future;
+use rdma_fabric::{Fabric, Group, provider::Boxed};
+
+/// FMPL, begun on this rank.
+#[derive(Debug)]
+pub struct Fmpl {
+    options: Options,
+    world: Communicator,
+}
+
+impl Fmpl {
+    /// Begins with the default options. Collective over the job.
+    ///
+    /// # Errors
+    /// As [`Fmpl::init_with`].
+    pub fn init(fabric: &Fabric) -> impl Future<Output = Result<Self>> {
+        Self::init_with(fabric, Options::default())
+    }
+
+    /// Begins (`fmpl_init`, `fmpl_sendbuf_set`). Collective over the job.
+    ///
+    /// # Errors
+    /// [`FmplError::Option`](crate::FmplError::Option); [`FmplError::Fabric`](crate::FmplError::Fabric)
+    /// if memory runs out, if options differ or if a rank is lost.
+    pub fn init_with(fabric: &Fabric, options: Options) -> impl Future<Output = Result<Self>> {
+        let fabric = fabric.clone();
+        let begun: Boxed<'static, Result<Self>> = Box::pin(async move {
+            let options = options.checked()?;
+            let world = Communicator::new(Group::world(&fabric).await?, &options).await?;
+            Ok(Fmpl { options, world })
+        });
+        begun
+    }
+
+    /// Returns the communicator of all ranks (`FMPL_COMM_WORLD`).
+    pub fn world(&self) -> &Communicator {
+        &self.world
+    }
+
+    /// Creates a communicator of all ranks that give the same `color` (`fmpl_comm_create`); they are
+    /// numbered by `order`, then by rank. A rank that gives `None` joins none. Collective over the
+    /// job.
+    ///
+    /// # Errors
+    /// As [`Fmpl::init_with`].
+    pub fn create(&mut self, color: Option<u64>, order: u64) -> impl Future<Output = Result<Option<Communicator>>> {
+        let created: Boxed<'_, Result<Option<Communicator>>> = Box::pin(async move {
+            let Some(group) = self.world.group().split(color, order).await? else { return Ok(None) };
+            Ok(Some(Communicator::new(group, &self.options).await?))
+        });
+        created
+    }
+
+    /// Ends (`fmpl_finalize`): waits until everything that this rank has spooled in the world is
+    /// received, and until all ranks have come here. Collective over the job.
+    ///
+    /// # Errors
+    /// As [`Communicator::finish`].
+    pub fn finalize(self) -> impl Future<Output = Result<()>> {
+        self.world.finish()
+    }
+}

@@ -1,0 +1,60 @@
+//! Message passing by matching areas: no queues, no searches, zero copy.
+//!
+//! A message passing library spends its time on matching: queues of posted receives and of messages
+//! that came too early are allocated, searched and kept in order. Here the tag of a message is an
+//! *index* into a matching area that the two members share with nobody, and one operation at a time
+//! uses it. So a receive puts its header straight into the sender's area; the sender finds it there,
+//! puts the body straight into the receive buffer, and says so. Neither allocates, searches or
+//! copies, whatever else is outstanding.
+//!
+//! ```no_run
+//! use fmpl::Fmpl;
+//! use rdma_fabric::{Fabric, ProgramResult};
+//!
+//! async fn ping(fabric: Fabric) -> ProgramResult<()> {
+//!     let fmpl = Fmpl::init(&fabric).await?;
+//!     let world = fmpl.world();
+//!     let buffer = world.buffer::<u64>(4)?;
+//!     match world.me() {
+//!         0 => world.send(&[1, 2, 3, 4u64], 1, 0).await?,
+//!         1 => assert_eq!(world.recv(&buffer, 0, 0).await?.bytes, 32),
+//!         _ => {}
+//!     }
+//!     Ok(fmpl.finalize().await?)
+//! }
+//! ```
+//!
+//! # What a message needs
+//! The receiver gives memory of the fabric (a [`LocalSpan`](rdma_fabric::LocalSpan), for instance of
+//! [`Communicator::buffer`]), the sender any slice. Lengths are in bytes; a message may be shorter
+//! than its receive, and one that is longer is an error at both ends.
+//!
+//! A send ends when its slice may be used again. Without a [spool](Options::spool) that is after its
+//! receive was posted; with one, at the latest after the time-out: the message then waits in the
+//! sender's memory, from where the receiver fetches it without the sender's help.
+//!
+//! # Source
+//! O. Tatebe, U. Nagashima, S. Sekiguchi, H. Kitabayashi, Y. Hayashida: *Design and Implementation
+//! of FMPL: A Fast Message-passing Library Based on Remote Memory Operations* (IPSJ Transactions on
+//! High Performance Computing).
+
+#![forbid(unsafe_code)]
+
+mod any;
+mod area;
+mod communicator;
+mod error;
+mod fmpl;
+mod options;
+mod point;
+mod progress;
+mod spool;
+mod state;
+
+pub use any::{Index, ReceivingAny};
+pub use communicator::{Buffer, Communicator};
+pub use error::{Direction, FmplError, Result};
+pub use fmpl::Fmpl;
+pub use options::Options;
+pub use point::{Received, Receiving, Sending};
+pub use spool::Spooled;

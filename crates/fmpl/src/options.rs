@@ -1,0 +1,65 @@
+//! How large the matching areas are, and when a send stops waiting for its receive.
+
+use crate::{FmplError, Result};
+use core::time::Duration;
+
+/// What [`Fmpl::init_with`](crate::Fmpl::init_with) sets. All ranks must give the same values, but
+/// for the spool's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct Options {
+    pub(crate) indices: usize,
+    pub(crate) any_indices: usize,
+    pub(crate) peers: usize,
+    pub(crate) spool_bytes: usize,
+    pub(crate) time_out: Option<Duration>,
+}
+
+impl Default for Options {
+    /// 8 indices, 2 for unknown senders, areas for 64 peers, no spool.
+    fn default() -> Self {
+        Options { indices: 8, any_indices: 2, peers: 64, spool_bytes: 0, time_out: None }
+    }
+}
+
+impl Options {
+    /// Sets the number of indices between each two members, 1 to 32,768: as many messages can be
+    /// outstanding each way.
+    pub fn indices(mut self, indices: usize) -> Self {
+        self.indices = indices;
+        self
+    }
+
+    /// Sets the number of indices for messages whose receiver does not name the sender, 0 to 32.
+    pub fn any_indices(mut self, indices: usize) -> Self {
+        self.any_indices = indices;
+        self
+    }
+
+    /// Sets the number of members that each one may exchange messages with, in each communicator,
+    /// itself included. An area takes 64 bytes, and 128 for each index; only those of peers that are
+    /// used are ever written to.
+    pub fn peers(mut self, peers: usize) -> Self {
+        self.peers = peers;
+        self
+    }
+
+    /// Sets aside `bytes` bytes for messages that did not meet their receive within `time_out`: then
+    /// a send copies its message there and ends. [`Duration::ZERO`] buffers every message that is
+    /// sent before it is received. While there is no room in the spool, sends wait on.
+    pub fn spool(mut self, bytes: usize, time_out: Duration) -> Self {
+        (self.spool_bytes, self.time_out) = (bytes, Some(time_out));
+        self
+    }
+
+    pub(crate) fn checked(self) -> Result<Self> {
+        let within = |option, allowed, value: usize, least, most| {
+            let fits = (least..=most).contains(&value);
+            if fits { Ok(()) } else { Err(FmplError::Option { option, allowed, value: value as u64 }) }
+        };
+        within("indices", "1 to 32768", self.indices, 1, 1 << 15)?;
+        within("any_indices", "0 to 32", self.any_indices, 0, 32)?;
+        within("peers", "1 to 2097152", self.peers, 1, 1 << 21)?;
+        Ok(self)
+    }
+}

@@ -1,0 +1,117 @@
+//! Sends that go on while their rank waits for something else.
+
+use super::deliver::{Body, Message, deliver};
+use crate::{
+    FmplError, Result,
+    area::{Ends, Kind, Lane, OFFERS, Record},
+    state::{LaneId, State},
+};
+use rdma_fabric::{Fabric, LocalSpan, RemoteWord, provider::Boxed};
+
+/// What a send did in the end.
+#[derive(Debug)]
+pub(crate) enum Work {
+    /// The message was received.
+    Sent,
+    /// The message was offered; it is over for this lane when it is taken.
+    Offered,
+}
+
+/// The word of a receiver that does not name its senders, and a value that it never had before.
+pub(crate) struct Bell {
+    pub(crate) word: RemoteWord<u64>,
+    pub(crate) value: u64,
+}
+
+/// A send that is not over.
+pub(crate) struct Pending {
+    pub(crate) id: LaneId,
+    pub(crate) task: Boxed<'static, Result<Work>>,
+}
+
+impl Pending {
+    /// Sends a message out of registered memory.
+    pub(crate) fn send(fabric: Fabric, ends: Ends, id: LaneId, n: u64, span: LocalSpan<u8>, taken: u64) -> Self {
+        let task = Box::pin(async move {
+            let lane = Lane::new(&fabric, &ends, id.lane);
+            match lane.until_header_or_wanted(n).await? {
+                Some(header) if header.bytes < span.len() => {
+                    lane.put_flag(n, Record::first_word(Kind::TooLong, span.len(), n)).await?;
+                    Err(too_long(&span, header.bytes))
+                }
+                Some(header) => {
+                    let message = Message { fabric: &fabric, ends: &ends, lane: id.lane, n };
+                    deliver(message, header, None, Body::Span(&span)).await?;
+                    Ok(Work::Sent)
+                }
+                None => {
+                    offer(&lane, n, taken, span.len(), &span).await?;
+                    lane.until_taken(n + 1).await?;
+                    if lane.taken()?.refused == Some(n) { Err(too_long(&span, 0)) } else { Ok(Work::Sent) }
+                }
+            }
+        });
+        Pending { id, task }
+    }
+
+    /// Offers a message that is in the spool.
+    pub(crate) fn offer(
+        fabric: Fabric,
+        ends: Ends,
+        id: LaneId,
+        (n, record, taken): (u64, Record, u64),
+        bell: Option<Bell>,
+    ) -> Self {
+        let task = Box::pin(async move {
+            let lane = Lane::new(&fabric, &ends, id.lane);
+            offer_record(&lane, n, taken, record).await?;
+            if let Some(Bell { word, value }) = bell {
+                if !fabric.caps().puts_in_order {
+                    // Who looks because of the bell must see the offer.
+                    fabric.flush(lane.peer()).await?;
+                }
+                fabric.put_word(&word, value).await?;
+            }
+            Ok(Work::Offered)
+        });
+        Pending { id, task }
+    }
+
+    /// Notes what became of it.
+    pub(crate) fn ended(self, state: &mut State, outcome: Result<Work>) {
+        if matches!(outcome, Ok(Work::Offered)) {
+            return;
+        }
+        let peer = state.peers[self.id.peer].member;
+        let outcome = outcome.map(drop).map_err(|error| match error {
+            FmplError::TooLong { bytes, room, .. } => {
+                FmplError::TooLong { from: state.me, to: peer, index: state.index_of(self.id.lane), bytes, room }
+            }
+            other => other,
+        });
+        let lane = state.lane(self.id);
+        lane.count_direct();
+        match lane.isend.as_mut() {
+            Some(result) => *result = Some(outcome),
+            None => lane.sending = false,
+        }
+    }
+}
+
+/// An error that [`Pending::ended`] completes with what it knows.
+fn too_long(span: &LocalSpan<u8>, room: usize) -> FmplError {
+    FmplError::TooLong { from: 0, to: 0, index: 0, bytes: span.len(), room }
+}
+
+async fn offer(lane: &Lane<'_>, n: u64, taken: u64, bytes: usize, span: &LocalSpan<u8>) -> Result<()> {
+    let at = span.addr();
+    offer_record(lane, n, taken, Record { kind: Kind::Offered, bytes, region: at.region, offset: at.offset }).await
+}
+
+/// Offers message `n`, when the peer has taken the message that was offered in the same place.
+async fn offer_record(lane: &Lane<'_>, n: u64, taken: u64, record: Record) -> Result<()> {
+    if taken + OFFERS <= n {
+        lane.until_taken(n + 1 - OFFERS).await?;
+    }
+    lane.put_offer(n, record).await
+}

@@ -1,0 +1,98 @@
+//! Progress: whoever waits in a call of a communicator carries on with what its rank has begun.
+
+use crate::{Communicator, state::State};
+use core::{
+    future::{Future, poll_fn},
+    pin::pin,
+    task::{Context, Poll, Waker},
+};
+
+impl Communicator {
+    /// Awaits something; meanwhile goes on with this member's sends.
+    pub(crate) async fn progressing<F: Future>(&self, future: F) -> F::Output {
+        let mut future = pin!(future);
+        let mut waiting = Waiting { comm: self, waker: None };
+        poll_fn(|cx| {
+            let poll = future.as_mut().poll(cx);
+            if poll.is_pending() {
+                waiting.go_on(cx);
+            }
+            poll
+        })
+        .await
+    }
+
+    /// Goes on with this member's sends, once.
+    pub(crate) async fn once(&self) {
+        poll_fn(|cx| {
+            let _ = self.with(|state| state.go_on(cx));
+            Poll::Ready(())
+        })
+        .await;
+    }
+
+    /// Goes on with this member's sends until `done` says that it has its result.
+    pub(crate) async fn until<T>(&self, mut done: impl FnMut(&mut State) -> Option<T>) -> crate::Result<T> {
+        let mut waiting = Waiting { comm: self, waker: None };
+        poll_fn(|cx| {
+            waiting.go_on(cx);
+            match self.with(&mut done) {
+                Ok(Some(out)) => Poll::Ready(Ok(out)),
+                Ok(None) => Poll::Pending,
+                Err(error) => Poll::Ready(Err(error)),
+            }
+        })
+        .await
+    }
+}
+
+/// A task that waits. Pending sends know the waker of the task that polled them last; when that
+/// task stops waiting, the others poll them again.
+struct Waiting<'a> {
+    comm: &'a Communicator,
+    waker: Option<Waker>,
+}
+
+impl Waiting<'_> {
+    fn go_on(&mut self, cx: &mut Context<'_>) {
+        let _ = self.comm.with(|state| {
+            if state.pending.is_empty() {
+                return;
+            }
+            if !self.waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
+                let waker = self.waker.insert(cx.waker().clone());
+                state.waiting.push(waker.clone());
+            }
+            state.go_on(cx);
+        });
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if self.waker.is_some() {
+            let _ = self.comm.with(State::wake_all);
+        }
+    }
+}
+
+impl State {
+    /// Polls the sends that are pending, and notes what became of them.
+    fn go_on(&mut self, cx: &mut Context<'_>) {
+        let mut at = 0;
+        while at < self.pending.len() {
+            match self.pending[at].task.as_mut().poll(cx) {
+                Poll::Ready(outcome) => {
+                    let pending = self.pending.swap_remove(at);
+                    pending.ended(self, outcome);
+                }
+                Poll::Pending => at += 1,
+            }
+        }
+    }
+
+    /// Wakes all tasks that wait, so that one of them goes on.
+    fn wake_all(&mut self) {
+        self.waiting.drain(..).for_each(Waker::wake);
+    }
+}

@@ -1,0 +1,241 @@
+//! What one member knows of its peers.
+
+use crate::{Direction, FmplError, Result, area::Ends, point::Pending, spool::Spool};
+use core::task::Waker;
+use rdma_fabric::{LocalSpan, RemoteAddr, RemoteSpan};
+use std::collections::VecDeque;
+
+/// A lane of a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LaneId {
+    /// The peer's place among those met.
+    pub(crate) peer: usize,
+    pub(crate) lane: usize,
+}
+
+pub(crate) struct State {
+    /// This member's number.
+    pub(crate) me: usize,
+    /// The peers met, in order.
+    pub(crate) peers: Vec<Peer>,
+    /// A hash table of their numbers and places, at most half full. Its size is a power of two.
+    places: Vec<Option<(u32, u32)>>,
+    pub(crate) spool: Spool,
+    /// Sends that nobody need wait for.
+    pub(crate) pending: Vec<Pending>,
+    /// The tasks that wait, while sends are pending.
+    pub(crate) waiting: Vec<Waker>,
+    /// How often a receive has ended that others may have waited for.
+    pub(crate) changes: u64,
+    /// The tasks that look again after a change.
+    pub(crate) watching: Vec<Waker>,
+    /// The area at which a receive that does not name its sender begins to look.
+    pub(crate) turn: usize,
+    /// The number of indices; the lanes after them are those for unknown senders.
+    pub(crate) indices: usize,
+}
+
+/// What is known of one peer.
+pub(crate) struct Peer {
+    /// Its number.
+    pub(crate) member: usize,
+    pub(crate) ends: Ends,
+    pub(crate) lanes: Box<[LaneState]>,
+    pub(crate) any: AnyIndex,
+}
+
+/// The receives from one peer that take any index.
+#[derive(Default)]
+pub(crate) struct AnyIndex {
+    /// How many were ever posted.
+    pub(crate) made: u64,
+    /// Those that are posted, by number.
+    pub(crate) queue: VecDeque<u64>,
+    /// Whether the peer was told that it is wanted.
+    pub(crate) told: bool,
+}
+
+/// The messages of one lane, both ways.
+#[derive(Default)]
+pub(crate) struct LaneState {
+    /// How many messages to the peer have been put or spooled.
+    pub(crate) sent: u64,
+    /// How many of these the peer is known to have received.
+    pub(crate) taken: u64,
+    /// Whether a send is not over.
+    pub(crate) sending: bool,
+    /// The result of a send that somebody will ask for, once there is one.
+    pub(crate) isend: Option<Option<Result<()>>>,
+    /// How many messages from the peer were received.
+    pub(crate) received: u64,
+    /// Whether a receive is not over.
+    pub(crate) receiving: bool,
+    /// The last message that was offered and too long.
+    pub(crate) refused: Option<u64>,
+    /// Whether the last header may still be on its way, because its message was offered.
+    pub(crate) unseen: bool,
+    /// The buffer of a receive that was dropped before its message came.
+    pub(crate) abandoned: Option<LocalSpan<u8>>,
+    /// The last receive buffer that was resolved, at the peer.
+    pub(crate) target: Option<(RemoteAddr, RemoteSpan<u8>)>,
+}
+
+impl LaneState {
+    /// Counts a message that was put into its receive buffer. The receive was posted when the peer
+    /// had received all messages before; that it has seen this one nobody knows.
+    #[inline(always)]
+    pub(crate) fn count_direct(&mut self) {
+        self.taken = self.sent;
+        self.sent += 1;
+    }
+}
+
+impl State {
+    pub(crate) fn new(me: usize, indices: usize, spool: Spool) -> Self {
+        let places = vec![None; 2];
+        State {
+            me,
+            peers: Vec::new(),
+            places,
+            spool,
+            pending: Vec::new(),
+            waiting: Vec::new(),
+            changes: 0,
+            watching: Vec::new(),
+            turn: 0,
+            indices,
+        }
+    }
+
+    /// Returns the place of a peer that was met before.
+    #[inline(always)]
+    pub(crate) fn place_of(&self, member: usize) -> Option<usize> {
+        let mut slot = member;
+        loop {
+            match self.places[slot & (self.places.len() - 1)] {
+                Some((there, place)) if there as usize == member => return Some(place as usize),
+                Some(_) => slot += 1,
+                None => return None,
+            }
+        }
+    }
+
+    /// Keeps a peer, unless it was met meanwhile; returns its place.
+    pub(crate) fn keep(&mut self, member: usize, ends: Ends, lanes: usize) -> usize {
+        if let Some(place) = self.place_of(member) {
+            return place;
+        }
+        let place = self.peers.len();
+        self.peers.push(Peer {
+            member,
+            ends,
+            lanes: (0..lanes).map(|_| LaneState::default()).collect(),
+            any: AnyIndex::default(),
+        });
+        let places = (2 * self.peers.len() + 2).next_power_of_two();
+        if places > self.places.len() {
+            self.places = vec![None; places];
+            (0..place).for_each(|place| self.note(place));
+        }
+        self.note(place);
+        place
+    }
+
+    fn note(&mut self, place: usize) {
+        let member = self.peers[place].member;
+        let mut slot = member;
+        while self.places[slot & (self.places.len() - 1)].is_some() {
+            slot += 1;
+        }
+        let last = self.places.len() - 1;
+        self.places[slot & last] = Some((member as u32, place as u32));
+    }
+
+    #[inline(always)]
+    pub(crate) fn lane(&mut self, id: LaneId) -> &mut LaneState {
+        &mut self.peers[id.peer].lanes[id.lane]
+    }
+
+    /// Returns the index that a lane is for.
+    pub(crate) fn index_of(&self, lane: usize) -> usize {
+        lane.checked_sub(self.indices).unwrap_or(lane)
+    }
+
+    /// Lets the tasks look again that wait for other receives to end.
+    #[inline(always)]
+    pub(crate) fn changed(&mut self) {
+        self.changes += 1;
+        if !self.watching.is_empty() {
+            self.watching.drain(..).for_each(Waker::wake);
+        }
+    }
+
+    /// Begins a send; returns its message's number.
+    #[inline(always)]
+    pub(crate) fn begin_send(&mut self, id: LaneId) -> Result<u64> {
+        let lane = self.lane(id);
+        if lane.sending {
+            return Err(self.in_use(id, Direction::To));
+        }
+        lane.sending = true;
+        Ok(lane.sent)
+    }
+
+    /// Begins a receive; returns its message's number.
+    #[inline(always)]
+    pub(crate) fn begin_receive(&mut self, id: LaneId) -> Result<u64> {
+        let lane = self.lane(id);
+        if lane.receiving {
+            return Err(self.in_use(id, Direction::From));
+        }
+        lane.receiving = true;
+        Ok(lane.received)
+    }
+
+    #[cold]
+    fn in_use(&self, id: LaneId, direction: Direction) -> FmplError {
+        FmplError::IndexInUse { peer: self.peers[id.peer].member, index: self.index_of(id.lane), direction }
+    }
+
+    /// Counts a message that was put into its receive buffer.
+    #[inline(always)]
+    pub(crate) fn sent_directly(&mut self, id: LaneId) {
+        let lane = self.lane(id);
+        lane.sending = false;
+        lane.count_direct();
+    }
+
+    /// Counts a message that was received; `direct` says whether into the buffer of its header.
+    #[inline(always)]
+    pub(crate) fn received(&mut self, id: LaneId, direct: bool) {
+        let lane = self.lane(id);
+        (lane.received, lane.receiving) = (lane.received + 1, false);
+        if direct {
+            lane.unseen = false;
+        }
+        self.changed();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rdma_fabric::Rank;
+
+    #[test]
+    fn peers_are_found_by_their_numbers() {
+        let job = tofu2_sim::virt::Job::new(&tofu2_sim::virt::Platform::fx100(), 1);
+        job.run(&async |fabric: rdma_fabric::Fabric| {
+            let region = fabric.alloc(64)?;
+            let ends = Ends { here: region.span(&fabric, 0, 8)?, there: region.span_of(&fabric, Rank::new(0), 0, 8)? };
+            let mut state = State::new(0, 1, Spool::new(&fabric, 0)?);
+            for n in 0..100 {
+                assert_eq!(state.place_of(n * 64), None);
+                assert_eq!((state.keep(n * 64, ends.clone(), 1), state.keep(n * 64, ends.clone(), 1)), (n, n));
+            }
+            assert!((0..100).all(|n| state.place_of(n * 64) == Some(n)));
+            Ok(())
+        })
+        .expect("no rank fails");
+    }
+}

@@ -1,0 +1,38 @@
+//! The fabrics that a test runs over, and what most tests need.
+
+use fmpl::Communicator;
+use rdma_fabric::{LocalSpan, Pod, Program};
+use std::{fmt::Debug, time::Duration};
+use tofu2_sim::{
+    shm::Threads,
+    virt::{Job, Platform},
+};
+
+/// Runs a program as threads, and in virtual time with and without atomics, where operations may
+/// take up to 30 µs longer than they need and events at one time come in any order; returns what it
+/// yields, which must be the same everywhere.
+pub(crate) fn everywhere<P: Program>(ranks: usize, program: &P) -> Vec<P::Out>
+where
+    P::Out: PartialEq + Debug,
+{
+    let real = Threads::new(ranks).run(program).unwrap_or_else(|error| panic!("on threads: {error}"));
+    for atomics in [2, 0] {
+        let machine = Platform::fx100().with("atomics", atomics).expect("a constant of the platform");
+        let job = Job::new(&machine, ranks).jitter(Duration::from_micros(30)).shuffle_ties(true);
+        let outs = job.run(program).unwrap_or_else(|error| panic!("in virtual time, atomics {atomics}: {error}")).outs;
+        assert_eq!(real, outs, "threads and virtual time (atomics: {atomics}) differ");
+    }
+    real
+}
+
+/// Returns a buffer's first elements.
+pub(crate) fn read<T: Pod>(comm: &Communicator, buffer: &LocalSpan<T>, elements: usize) -> fmpl::Result<Vec<T>> {
+    let mut values = vec![T::zeroed(); elements];
+    comm.fabric().read(&buffer.slice(0..elements)?, &mut values)?;
+    Ok(values)
+}
+
+/// Returns bytes that differ for each message.
+pub(crate) fn pattern(seed: usize, bytes: usize) -> Vec<u8> {
+    (0..bytes).map(|n| (seed * 37 + n * 11 + n / 251) as u8).collect()
+}

@@ -1,0 +1,106 @@
+//! Messages that wait in their sender's memory.
+
+use crate::bed::{everywhere, pattern, read};
+use fmpl::{Fmpl, Options, Spooled};
+use rdma_fabric::{Fabric, ProgramResult};
+use std::time::Duration;
+
+#[test]
+fn everyone_sends_first() {
+    everywhere(3, &async |fabric: Fabric| -> ProgramResult<()> {
+        let fmpl = Fmpl::init_with(&fabric, Options::default().spool(2 << 20, Duration::ZERO)).await?;
+        let world = fmpl.world();
+        let buffer = world.buffer::<u8>(200_000)?;
+        let others: Vec<usize> = (0..3).filter(|other| *other != world.me()).collect();
+        for to in &others {
+            for n in 0..3 {
+                world.send(&pattern(world.me() + n, 200_000), *to, n % 2).await?;
+            }
+        }
+        for from in others {
+            for n in [1, 0, 2] {
+                assert_eq!(world.recv(&buffer, from, n % 2).await?.bytes, 200_000);
+                assert!(read(world, &buffer, 200_000)? == pattern(from + n, 200_000), "message {n} of {from}");
+            }
+        }
+        Ok(fmpl.finalize().await?)
+    });
+}
+
+#[test]
+fn messages_with_one_index_arrive_in_order_spooled_or_not() {
+    everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
+        let fmpl = Fmpl::init_with(&fabric, Options::default().spool(1 << 16, Duration::from_micros(5))).await?;
+        let world = fmpl.world();
+        let buffer = world.buffer::<u64>(8)?;
+        for n in 0..200u64 {
+            if world.me() == 0 {
+                if n % 7 == 0 {
+                    world.fabric().sleep(Duration::from_micros(20)).await;
+                }
+                world.send(&[n; 8][..1 + n as usize % 8], 1, 0).await?;
+            } else {
+                if n % 5 == 0 {
+                    world.fabric().sleep(Duration::from_micros(25)).await;
+                }
+                let received = world.recv(&buffer, 0, 0).await?;
+                let elements = 1 + n as usize % 8;
+                assert_eq!((received.bytes / 8, read(world, &buffer, elements)?), (elements, vec![n; elements]));
+            }
+        }
+        Ok(fmpl.finalize().await?)
+    });
+}
+
+/// The receiver must not need the sender, which makes no call for a second.
+#[test]
+fn a_sender_may_compute_as_long_as_it_likes() {
+    everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
+        let fmpl = Fmpl::init_with(&fabric, Options::default().spool(1 << 16, Duration::ZERO)).await?;
+        let world = fmpl.world();
+        let buffer = world.buffer::<u8>(5000)?;
+        let begun = world.fabric().now();
+        if world.me() == 0 {
+            for index in 0..2 {
+                world.send(&pattern(index, 5000), 1, index).await?;
+                world.send(&pattern(index + 5, 50), 1, index).await?;
+            }
+            world.send(&[1u8], 1, 2).await?;
+            world.fabric().sleep(Duration::from_secs(1)).await;
+            let Spooled { received, waiting } = world.check_spool().await?;
+            assert!(received >= 4 && waiting == 0, "{received} received, {waiting} waiting");
+        } else {
+            // All others are in the spool then.
+            world.recv(&buffer, 0, 2).await?;
+            for index in [1, 0] {
+                world.recv(&buffer, 0, index).await?;
+                assert!(read(world, &buffer, 5000)? == pattern(index, 5000));
+                assert_eq!(world.recv(&buffer, 0, index).await?.bytes, 50);
+                assert!(read(world, &buffer, 50)? == pattern(index + 5, 50));
+            }
+            assert!(world.fabric().now() - begun < Duration::from_millis(900), "the receiver waited for the sender");
+        }
+        Ok(fmpl.finalize().await?)
+    });
+}
+
+#[test]
+fn a_spool_that_is_full_makes_sends_wait() {
+    everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
+        let fmpl = Fmpl::init_with(&fabric, Options::default().spool(4096, Duration::ZERO)).await?;
+        let world = fmpl.world();
+        let buffer = world.buffer::<u8>(5000)?;
+        // The longest doesn't fit at all, so its receive must come first.
+        let sizes = [1000, 3000, 2000, 64, 5000, 4096, 10];
+        for (n, bytes) in sizes.into_iter().enumerate() {
+            if world.me() == 0 {
+                world.send(&pattern(n, bytes), 1, n % 3).await?;
+            } else {
+                world.fabric().sleep(Duration::from_micros(100)).await;
+                assert_eq!(world.recv(&buffer, 0, n % 3).await?.bytes, bytes);
+                assert!(read(world, &buffer, bytes)? == pattern(n, bytes));
+            }
+        }
+        Ok(fmpl.finalize().await?)
+    });
+}

@@ -1,0 +1,230 @@
+//! Messages by matching areas, beside flags, slots and copies over bare memory.
+
+use super::{
+    super::{
+        bare::{Bare, How},
+        limit, lines,
+        meeting::{Abandoned, spin_until, until},
+        sampling::{Named, Takes, Took, form, repeat, run},
+    },
+    Case,
+    pair::Pair,
+};
+use crate::bench::{bare::Buffer, rows::Goal};
+use core::{
+    hint::black_box,
+    sync::atomic::{AtomicU64, Ordering::Release},
+};
+use fmpl::{Communicator, Fmpl, Options, Receiving};
+use rdma_fabric::{LocalSpan, ProgramResult};
+
+const ONE_WAY: Case =
+    Case::new("fmpl-8", "send + recv of 8 B, one way", Takes::Both).goal(Goal::Ratio(1.5)).operations(2);
+const POSTED: Case = Case::new("fmpl-posted", "the same, its receive posted before", Takes::Both)
+    .goal(Goal::Ratio(1.25))
+    .operations(2);
+const BEHIND: Case = Case::new("fmpl-behind", "the same, behind 600 receives; beside none", Takes::Both)
+    .goal(Goal::Ratio(1.1))
+    .operations(2);
+const OUTSTANDING: Case =
+    Case::new("fmpl-64", "8 B, 64 outstanding, per message", Takes::Both).goal(Goal::Ratio(1.5)).operations(64);
+const LONG: Case =
+    Case::new("fmpl-long", "send + posted recv, answered by an empty message", Takes::Both).goal(Goal::Ratio(1.3));
+
+pub(super) const CASES: &[Case] = &[ONE_WAY, POSTED, BEHIND, OUTSTANDING, LONG];
+
+/// Receives that nobody sends to.
+const MANY: usize = 600;
+const SLOTS: usize = 64;
+const SIZES: [usize; 2] = [64 << 10, 16 << 20];
+
+pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
+    if !CASES.iter().any(|case| pair.is_planned(case)) {
+        return Ok(());
+    }
+    let (fabric, bare, me) = (pair.fabric, pair.sampler.bare, pair.sampler.me);
+    let few = Fmpl::init_with(fabric, Options::default().indices(SLOTS + 4)).await?;
+    let abandoned = pair.sampler.meeting.abandoned();
+    let (there, back) = (bare.word(lines::MESSAGE_FLAG), bare.word(lines::MESSAGE_FLAG + 1));
+    let mut turn = 0;
+
+    let world = few.world();
+    let buffer = world.buffer::<u64>(SLOTS)?;
+    let word = buffer.slice(0..1)?;
+    let forms = vec![
+        repeat!("fmpl", i => {
+            if me == 0 {
+                world.send(&[i], 1, 0).await?;
+                world.recv(&word, 1, 0).await?;
+            } else {
+                world.recv(&word, 0, 0).await?;
+                world.send(&[i], 0, 0).await?;
+            }
+        }),
+        run!("two-line flag", times => limit::flags::<false>(me, there, back, &mut turn, times, abandoned)?),
+    ];
+    pair.measure(&ONE_WAY, 8, forms).await?;
+
+    let forms = vec![
+        posted(world, &word, SLOTS + 2, "fmpl").await?,
+        run!("two-line flag", times => limit::flags::<false>(me, there, back, &mut turn, times, abandoned)?),
+    ];
+    pair.measure(&POSTED, 8, forms).await?;
+
+    if pair.is_planned(&BEHIND) {
+        behind(pair, world, &word).await?;
+    }
+    outstanding(pair, world, &buffer).await?;
+    long(pair, world, turn).await?;
+    Ok(few.finalize().await?)
+}
+
+async fn behind(pair: &mut Pair<'_>, world: &Communicator, word: &LocalSpan<u64>) -> ProgramResult<()> {
+    let many = Fmpl::init_with(pair.fabric, Options::default().indices(MANY + 1)).await?;
+    let (crowd, other) = (many.world(), 1 - pair.sampler.me);
+    let others = crowd.buffer::<u64>(MANY)?;
+    let mut waiting = Vec::with_capacity(MANY);
+    for index in 0..MANY {
+        waiting.push(crowd.irecv(&others.slice(index..index + 1)?, other, index).await?);
+    }
+    let forms =
+        vec![posted(crowd, word, MANY, "fmpl").await?, posted(world, word, SLOTS + 3, "none outstanding").await?];
+    pair.measure(&BEHIND, 8, forms).await?;
+    drop(waiting);
+    Ok(many.finalize().await?)
+}
+
+/// Sends there and back; each receive is posted before its message is sent.
+async fn posted<'a>(
+    world: &'a Communicator,
+    word: &'a LocalSpan<u64>,
+    index: usize,
+    name: &'static str,
+) -> ProgramResult<Named<'a>> {
+    let (me, other) = (world.me(), 1 - world.me());
+    let mut next = Some(world.irecv(word, other, index).await?);
+    Ok(form(name, async move |times| {
+        for i in 0..times {
+            let receiving = next.take().ok_or("a receive failed")?;
+            if me == 0 {
+                world.send(&[i], other, index).await?;
+            }
+            receiving.wait().await?;
+            next = Some(world.irecv(word, other, index).await?);
+            if me == 1 {
+                world.send(&[i], other, index).await?;
+            }
+        }
+        Ok(Took::Wall)
+    }))
+}
+
+/// Rank 0 sends to as many receives as are posted; each is posted again as soon as it is over.
+async fn outstanding(pair: &mut Pair<'_>, world: &Communicator, buffer: &LocalSpan<u64>) -> ProgramResult<()> {
+    if !pair.is_planned(&OUTSTANDING) {
+        return Ok(());
+    }
+    let (bare, me, abandoned) = (pair.sampler.bare, pair.sampler.me, pair.sampler.meeting.abandoned());
+    let mut posted: Vec<Option<Receiving<'_>>> = Vec::new();
+    if me == 1 {
+        for index in 0..SLOTS {
+            posted.push(Some(world.irecv(&buffer.slice(index..index + 1)?, 0, index).await?));
+        }
+    }
+    let spans = (0..SLOTS).map(|index| buffer.slice(index..index + 1)).collect::<Result<Vec<_>, _>>()?;
+    let mut turn = 0;
+    let forms = vec![
+        form("fmpl", async move |times| {
+            for i in 0..times {
+                for index in 0..SLOTS {
+                    if me == 0 {
+                        world.send(&[i], 1, index).await?;
+                    } else {
+                        posted[index].take().ok_or("a receive failed")?.wait().await?;
+                        posted[index] = Some(world.irecv(&spans[index], 0, index).await?);
+                    }
+                }
+            }
+            Ok(Took::Wall)
+        }),
+        run!("bare slots", times => slots(bare, me, &mut turn, times, abandoned)?),
+    ];
+    pair.measure(&OUTSTANDING, 8, forms).await
+}
+
+/// Fills 64 slots of rank 1, each when it is free, and empties them; each slot, and what says that it
+/// is free, is a line of its own.
+fn slots(bare: &Bare, me: usize, turn: &mut u64, times: u64, abandoned: &AtomicU64) -> Result<(), Abandoned> {
+    let [filled, free] = lines::MESSAGES;
+    for _ in 0..times {
+        for slot in 0..SLOTS {
+            let (filled, free) = (bare.word(filled + slot), bare.word(free + slot));
+            if me == 0 {
+                spin_until::<false>(free, *turn, abandoned)?;
+                // Release: pairs with the acquire in `spin_until` on the other side; so does the
+                // other store.
+                filled.store(*turn + 1, Release);
+            } else {
+                spin_until::<false>(filled, *turn + 1, abandoned)?;
+                free.store(*turn + 1, Release);
+            }
+        }
+        *turn += 1;
+    }
+    Ok(())
+}
+
+async fn long(pair: &mut Pair<'_>, world: &Communicator, mut turn: u64) -> ProgramResult<()> {
+    if !pair.is_planned(&LONG) {
+        return Ok(());
+    }
+    let (bare, me, abandoned) = (pair.sampler.bare, pair.sampler.me, pair.sampler.meeting.abandoned());
+    let (there, back) = (bare.word(lines::MESSAGE_FLAG), bare.word(lines::MESSAGE_FLAG + 1));
+    for (index, bytes) in (SLOTS..).zip(SIZES) {
+        let (mut source, target) = (Buffer::new(bytes / 8), world.buffer::<u64>(bytes / 8)?);
+        let none = target.slice(0..0)?;
+        source.words().fill(1);
+        world.fabric().write(&target, source.words())?;
+        let sent = source.words().to_vec();
+        let into = if me == 0 { &none } else { &*target };
+        let mut next = Some(world.irecv(into, 1 - me, index).await?);
+        let message = form("fmpl", async |times| {
+            for _ in 0..times {
+                let receiving = next.take().ok_or("a receive failed")?;
+                if me == 0 {
+                    world.send(&sent, 1, index).await?;
+                    receiving.wait().await?;
+                    next = Some(world.irecv(into, 1, index).await?);
+                } else {
+                    receiving.wait().await?;
+                    next = Some(world.irecv(into, 0, index).await?);
+                    world.send(&[0u64; 0], 0, index).await?;
+                }
+            }
+            Ok(Took::Wall)
+        });
+        let own = core::cell::RefCell::new(source);
+        let turns = core::cell::Cell::new(turn);
+        let copied = |how: How| -> Named<'_> {
+            let (own, turns) = (&own, &turns);
+            form(how.name(), async move |times| {
+                for _ in 0..times {
+                    turns.set(turns.get() + 2);
+                    let turn = turns.get();
+                    if me == 0 {
+                        bare.put_from(1, own.borrow_mut().words(), how, 1);
+                        there.store(turn - 1, Release);
+                        until(back, turn, abandoned)?;
+                    } else {
+                        until(there, turn - 1, abandoned)?;
+                        back.store(black_box(turn), Release);
+                    }
+                }
+                Ok(Took::Wall)
+            })
+        };
+        pair.measure(&LONG, bytes, vec![message, copied(How::Memcpy), copied(How::Movsb)]).await?;
+        turn = turns.get();
+    }
+    Ok(())
+}
