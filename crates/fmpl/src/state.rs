@@ -1,6 +1,6 @@
 //! What one member knows of its peers.
 
-use crate::{Direction, FmplError, Result, area::Ends, point::Pending, spool::Spool};
+use crate::{Direction, FmplError, Result, area::Ends, collective::Collectives, point::Pending, spool::Spool};
 use core::task::Waker;
 use rdma_fabric::{LocalSpan, RemoteAddr, RemoteSpan};
 
@@ -24,6 +24,7 @@ pub(crate) struct State {
     pub(crate) pending: Vec<Pending>,
     /// The tasks that wait, while sends are pending.
     pub(crate) waiting: Vec<Waker>,
+    pub(crate) collectives: Collectives,
 }
 
 /// What is known of one peer.
@@ -72,7 +73,8 @@ impl LaneState {
 impl State {
     pub(crate) fn new(me: usize, spool: Spool) -> Self {
         let places = vec![None; 2];
-        State { me, peers: Vec::new(), places, spool, pending: Vec::new(), waiting: Vec::new() }
+        let collectives = Collectives::default();
+        State { me, peers: Vec::new(), places, spool, pending: Vec::new(), waiting: Vec::new(), collectives }
     }
 
     /// Returns the place of a peer that was met before.

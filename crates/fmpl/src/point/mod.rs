@@ -5,9 +5,12 @@ mod pending;
 mod receiving;
 mod sending;
 
+pub(crate) use deliver::{Body, Message, deliver};
 pub(crate) use pending::Pending;
 pub use receiving::Receiving;
+pub(crate) use receiving::{HEADERS, posted};
 pub use sending::Sending;
+pub(crate) use sending::as_bytes;
 
 /// What was received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -25,6 +25,20 @@ where
     real
 }
 
+/// Runs a program that loses ranks on purpose, as threads and in virtual time; returns what each rank
+/// yields that ends well.
+pub(crate) fn survivors<P: Program>(ranks: usize, program: &P) -> Vec<Option<P::Out>>
+where
+    P::Out: PartialEq + Debug,
+{
+    let (real, _) = Threads::new(ranks).run_through(program).unwrap_or_else(|error| panic!("on threads: {error}"));
+    let real: Vec<_> = real.into_iter().map(Result::ok).collect();
+    let job = Job::new(&Platform::fx100(), ranks).jitter(Duration::from_micros(30)).shuffle_ties(true);
+    let (virt, _) = job.run_through(program).unwrap_or_else(|error| panic!("in virtual time: {error}"));
+    assert_eq!(real, virt.outs, "threads and virtual time differ");
+    real
+}
+
 /// Returns a buffer's first elements.
 pub(crate) fn read<T: Pod>(comm: &Communicator, buffer: &LocalSpan<T>, elements: usize) -> fmpl::Result<Vec<T>> {
     let mut values = vec![T::zeroed(); elements];

@@ -1,6 +1,9 @@
 //! What the crate promises, over threads and in virtual time.
 
+mod barriers;
 mod basics;
 mod bed;
+mod collectives;
+mod incomplete;
 mod misuse;
 mod spooled;
