@@ -1,7 +1,7 @@
 //! Collectives against a serial oracle.
 
 use crate::bed::{everywhere, read};
-use fmpl::{Communicator, Fmpl, FmplError, Op};
+use fmpl::{Communicator, Fmpl, FmplError, Op, Options, Spooled};
 use rdma_fabric::{Fabric, LocalSpan, ProgramResult};
 use std::time::Duration;
 use tofu2_sim::virt::{Job, Platform};
@@ -131,7 +131,7 @@ fn long_buffers_go_whole() {
 #[test]
 fn all_types_and_operations() {
     everywhere(6, &async |fabric: Fabric| -> ProgramResult<()> {
-        let fmpl = Fmpl::init(&fabric).await?;
+        let fmpl = Fmpl::init_with(&fabric, Options::default().spool(4096, Duration::ZERO)).await?;
         let world = fmpl.world();
         let me = world.me() as i32;
         macro_rules! check {
@@ -149,6 +149,7 @@ fn all_types_and_operations() {
         check!(f64, f64::from(value) - 0.5, Sum: 0.0, AbsMax: 2.5, AbsMin: 0.5);
         check!([f32; 2], [value as f32, me as f32], Sum: [3.0, 15.0], AbsMax: [2.0, 5.0], AbsMin: [3.0, 0.0]);
         check!([f64; 2], [f64::from(me), -1.0], Sum: [15.0, -6.0], AbsMax: [5.0, -1.0], AbsMin: [0.0, -1.0]);
+        assert_eq!(world.check_spool().await?, Spooled { received: 0, waiting: 0 });
         Ok(fmpl.finalize().await?)
     });
 }
