@@ -144,10 +144,14 @@ fn the_loss_of_a_member_is_told_to_all() {
             let span = fmpl.world().buffer::<i32>(5)?;
             all_well(fmpl.world(), &span).await?;
             let Some(mut survivors) = survivors else {
-                // The others are through with the last barrier.
-                fabric.sleep(Duration::from_millis(3)).await;
+                // Until all others are through with the last barrier.
+                for other in (0..7).filter(|other| *other != lost) {
+                    fmpl.world().recv(&span, other, 0).await?;
+                }
                 return Err("lost".into());
             };
+            // The loss may end it as well.
+            let _ = fmpl.world().send(&[1], lost, 0).await;
             let mut errors = Vec::new();
             errors.extend(fmpl.world().allreduce(&span, Op::Sum).await.err());
             errors.extend(fmpl.world().barrier().await.err());
