@@ -45,14 +45,22 @@ impl Communicator {
 }
 
 impl Part<'_> {
+    /// Meets all neighbours that can be met, who must be told if one can't.
     async fn meet(&mut self, tree: Tree) -> Result<()> {
+        let mut outcome = Ok(());
         if let Some(parent) = tree.parent {
-            self.parent = Some(Edge::new(self.comm, parent).await?);
+            match Edge::new(self.comm, parent).await {
+                Ok(edge) => self.parent = Some(edge),
+                Err(error) => outcome = Err(error),
+            }
         }
         for child in tree.children {
-            self.children.push(Edge::new(self.comm, child).await?);
+            match Edge::new(self.comm, child).await {
+                Ok(edge) => self.children.push(edge),
+                Err(error) => outcome = outcome.and(Err(error)),
+            }
         }
-        Ok(())
+        outcome
     }
 
     /// Ends it. After an error other than different lengths this member takes part in no other

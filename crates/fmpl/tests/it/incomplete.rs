@@ -1,9 +1,9 @@
 //! Collectives that can't give everybody what was asked for.
 
 use crate::bed::{everywhere, read, survivors};
-use fmpl::{Communicator, Fmpl, FmplError, Op};
+use fmpl::{Communicator, Fmpl, FmplError, Op, Options};
 use rdma_fabric::{
-    Fabric, FabricError, Group, LocalSpan, ProgramResult, Rank,
+    Atomics, Fabric, FabricError, Group, LocalSpan, ProgramResult, Rank,
     join::{join, now},
 };
 use std::time::Duration;
@@ -183,4 +183,70 @@ fn one_collective_at_a_time() {
         all_well(world, &span).await?;
         Ok(fmpl.finalize().await?)
     });
+}
+
+#[test]
+fn members_without_room_for_their_neighbours_stop_all() {
+    everywhere(6, &async |fabric: Fabric| -> ProgramResult<()> {
+        let fmpl = Fmpl::init_with(&fabric, Options::default().peers(2)).await?;
+        let world = fmpl.world();
+        if world.fabric().caps().atomics == Atomics::None {
+            // Each has room for all then.
+            return Ok(fmpl.finalize().await?);
+        }
+        let span = world.buffer::<i32>(5)?;
+        for _ in 0..3 {
+            let outcome = world.allreduce(&span, Op::Sum).await;
+            assert!(
+                matches!(outcome, Err(FmplError::TooManyPeers { peers: 2, .. } | FmplError::MemberLeft { .. })),
+                "{outcome:?}"
+            );
+        }
+        Ok(fmpl.finalize().await?)
+    });
+}
+
+#[test]
+fn a_root_that_is_no_member_is_refused_at_once() {
+    everywhere(3, &async |fabric: Fabric| -> ProgramResult<()> {
+        let fmpl = Fmpl::init(&fabric).await?;
+        let world = fmpl.world();
+        let span = world.buffer::<i32>(1)?;
+        let refused = Err(FmplError::NoSuchMember { member: 3, members: 3 });
+        assert_eq!(world.broadcast(&span, 3).await, refused);
+        assert_eq!(world.reduce(&span, Op::Sum, 3).await, refused);
+        // One member's mistake alone, too.
+        if world.me() == 1 {
+            assert_eq!(world.reduce_with(&span, |_: &mut [i32], _| (), 3).await, refused);
+        }
+        world.allreduce(&span, Op::Sum).await?;
+        Ok(fmpl.finalize().await?)
+    });
+}
+
+#[test]
+fn the_loss_of_a_rank_disturbs_no_group_that_it_is_not_in() {
+    let done = survivors(5, &async |fabric: Fabric| -> ProgramResult<bool> {
+        let mut fmpl = Fmpl::init(&fabric).await?;
+        let group = fmpl.create((fabric.rank().index() != 1).then_some(0), 0).await?;
+        let Some(group) = group else {
+            // The others have their group.
+            let told = fmpl.world().buffer::<u8>(1)?;
+            for other in [0, 2, 3, 4] {
+                fmpl.world().recv(&told, other, 0).await?;
+            }
+            return Err("lost".into());
+        };
+        let span = group.buffer::<i32>(70)?;
+        all_well(&group, &span).await?;
+        let _ = fmpl.world().send(&[1u8], 1, 0).await;
+        for _ in 0..20 {
+            fabric.sleep(Duration::from_micros(300)).await;
+            all_well(&group, &span).await?;
+        }
+        let lost = fmpl.world().barrier().await;
+        group.barrier().await?;
+        Ok(matches!(lost, Err(FmplError::Fabric(FabricError::PeerLost { .. }))))
+    });
+    assert_eq!(done, [Some(true), None, Some(true), Some(true), Some(true)]);
 }
