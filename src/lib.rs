@@ -50,7 +50,8 @@
 //! readers-writer lock, and [`lock::Window`] is memory with MPI-3's epochs.
 //! [`prdma::Neighbourhood`] makes exchanges with fixed neighbours that the network runs by itself.
 //! [`acp::Acp`] gives every byte of all ranks a 64-bit address, orders copies between any two of
-//! them, and has channels and containers.
+//! them, and has channels and containers. [`fmpl::Fmpl`] sends messages whose cost does not grow with
+//! the number of posted receives.
 //! [`Launch`] does what `launch` does, step by step.
 
 #![forbid(unsafe_code)]
@@ -79,6 +80,8 @@ pub use acp;
 #[cfg(feature = "explore")]
 #[doc(inline)]
 pub use explore;
+#[doc(inline)]
+pub use fmpl;
 pub use launch::{launch, launch_shared, launch_with};
 pub use launch_options::Launch;
 /// Counters and traces of operations and waits, with the feature `observe`.
@@ -105,7 +108,7 @@ pub use tofu2_sim::shm::block_on;
 #[cfg(not(feature = "observe"))]
 use unobserved as observing;
 
-/// The programs in the README, in the first part of the book and on the page of `acp`, compiled by
+/// The programs in the README, in the first part of the book and on the pages of `acp` and `fmpl`, compiled by
 /// `cargo test --doc`.
 #[cfg(doctest)]
 mod book {
@@ -121,4 +124,6 @@ mod book {
     mod exchange {}
     #[doc = include_str!("../docs/systems/acp.md")]
     mod acp {}
+    #[doc = include_str!("../docs/systems/fmpl.md")]
+    mod fmpl {}
 }

@@ -25,6 +25,8 @@ pub struct Communicator {
     pub(crate) options: Options,
     /// Whether the fabric's puts become visible in order.
     pub(crate) puts_in_order: bool,
+    /// The members' ranks; `None` if they are all ranks of the job.
+    pub(crate) listed: Option<Box<[Rank]>>,
     state: TurnCell<State>,
 }
 
@@ -60,7 +62,8 @@ impl Communicator {
             group.barrier().await?;
             let state = TurnCell::of_any_thread(State::new(group.me(), options.indices, spool));
             let puts_in_order = fabric.caps().puts_in_order;
-            Ok(Communicator { fabric, group, memory, layout, options, puts_in_order, state })
+            let listed = (group.len() < fabric.ranks()).then(|| memory.ranks().collect());
+            Ok(Communicator { fabric, group, memory, layout, options, puts_in_order, listed, state })
         });
         made
     }

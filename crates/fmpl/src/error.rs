@@ -63,6 +63,30 @@ pub enum FmplError {
         /// The message's index.
         index: usize,
     },
+    /// Two members have given a collective different lengths. Every member whose result depends on
+    /// theirs is told; there the contents of the buffer are not defined. The next collective is not
+    /// disturbed.
+    #[error("member {member} gives a collective {bytes} bytes, member {other} {other_bytes}")]
+    CountMismatch {
+        /// One of the two.
+        member: usize,
+        /// Its length in bytes.
+        bytes: usize,
+        /// The other one.
+        other: usize,
+        /// The other one's length in bytes.
+        other_bytes: usize,
+    },
+    /// Another collective of the same communicator is not over on this rank.
+    #[error("another collective of this communicator is not over")]
+    CollectiveInUse,
+    /// A member has left a collective before its end: it has dropped the future, has met an error,
+    /// or has ended without it. No collective of the communicator can be completed any more.
+    #[error("member {member} has left a collective before its end")]
+    MemberLeft {
+        /// The member that left.
+        member: usize,
+    },
     /// A member has no matching area left for one more peer.
     #[error("member {member} has matching areas for {peers} peers (`Options::peers`), and all are in use")]
     TooManyPeers {

@@ -33,6 +33,13 @@
 //! receive was posted; with one, at the latest after the time-out: the message then waits in the
 //! sender's memory, from where the receiver fetches it without the sender's help.
 //!
+//! # Collectives
+//! [`Communicator::barrier`], [`broadcast`](Communicator::broadcast),
+//! [`reduce`](Communicator::reduce) and [`allreduce`](Communicator::allreduce) go along binomial
+//! trees of such messages, in lanes of their own. All members make the same calls in the same order.
+//! The trees of all roots give a member up to 2⌈log2 p⌉ neighbours, which count among its
+//! [peers](Options::peers).
+//!
 //! # Source
 //! O. Tatebe, U. Nagashima, S. Sekiguchi, H. Kitabayashi, Y. Hayashida: *Design and Implementation
 //! of FMPL: A Fast Message-passing Library Based on Remote Memory Operations* (IPSJ Transactions on
@@ -42,6 +49,7 @@
 
 mod any;
 mod area;
+mod collective;
 mod communicator;
 mod error;
 mod fmpl;
@@ -51,7 +59,8 @@ mod progress;
 mod spool;
 mod state;
 
-pub use any::{Index, ReceivingAny};
+pub use any::ReceivingAny;
+pub use collective::{Op, Scalar};
 pub use communicator::{Buffer, Communicator};
 pub use error::{Direction, FmplError, Result};
 pub use fmpl::Fmpl;

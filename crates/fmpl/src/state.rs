@@ -1,6 +1,6 @@
 //! What one member knows of its peers.
 
-use crate::{Direction, FmplError, Result, area::Ends, point::Pending, spool::Spool};
+use crate::{Direction, FmplError, Result, area::Ends, collective::Collectives, point::Pending, spool::Spool};
 use core::task::Waker;
 use rdma_fabric::{LocalSpan, RemoteAddr, RemoteSpan};
 use std::collections::VecDeque;
@@ -33,6 +33,7 @@ pub(crate) struct State {
     pub(crate) turn: usize,
     /// The number of indices; the lanes after them are those for unknown senders.
     pub(crate) indices: usize,
+    pub(crate) collectives: Collectives,
 }
 
 /// What is known of one peer.
@@ -93,6 +94,7 @@ impl LaneState {
 impl State {
     pub(crate) fn new(me: usize, indices: usize, spool: Spool) -> Self {
         let places = vec![None; 2];
+        let collectives = Collectives::default();
         State {
             me,
             peers: Vec::new(),
@@ -104,6 +106,7 @@ impl State {
             watching: Vec::new(),
             turn: 0,
             indices,
+            collectives,
         }
     }
 

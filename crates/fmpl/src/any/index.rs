@@ -14,21 +14,6 @@ use core::{
 };
 use rdma_fabric::{LocalSpan, Pod, join::race_all};
 
-/// Which messages a receive takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Index {
-    /// Those with this index.
-    At(usize),
-    /// Any (`FMPL_TAG_ANY`).
-    Any,
-}
-
-impl From<usize> for Index {
-    fn from(index: usize) -> Self {
-        Index::At(index)
-    }
-}
-
 impl Communicator {
     /// Posts a receive for a message of any index (`fmpl_irecv` with `FMPL_TAG_ANY`). Such receives
     /// from one sender get their messages in the order in which they were posted. A message whose

@@ -14,4 +14,4 @@
 mod index;
 mod source;
 
-pub use index::{Index, ReceivingAny};
+pub use index::ReceivingAny;

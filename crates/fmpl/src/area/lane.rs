@@ -22,6 +22,8 @@ pub(crate) struct Lane<'a> {
     ends: &'a Ends,
     /// Where the lane starts in both areas.
     at: usize,
+    /// What its waits depend on.
+    deps: Deps<'a>,
 }
 
 /// Up to where a receiver has taken what it was offered.
@@ -59,7 +61,13 @@ fn flag(n: u64) -> usize {
 impl<'a> Lane<'a> {
     #[inline(always)]
     pub(crate) fn new(fabric: &'a Fabric, ends: &'a Ends, lane: usize) -> Self {
-        Lane { fabric, ends, at: Layout::lane(lane) }
+        Lane { fabric, ends, at: Layout::lane(lane), deps: Deps::One(ends.there.rank()) }
+    }
+
+    /// Returns the lane for a step of a collective, in which the peer waits for others of these
+    /// ranks; `None` means all ranks.
+    pub(crate) fn within(self, group: Option<&'a [Rank]>) -> Self {
+        Lane { deps: Deps::Step { writer: self.peer(), group }, ..self }
     }
 
     /// Returns where the first flag is in an area.
@@ -115,18 +123,16 @@ impl<'a> Lane<'a> {
         self.until_record(flag(n), n)
     }
 
-    fn until_record(self, at: usize, n: u64) -> impl Future<Output = Result<Record>> + use<'a> {
-        async move {
-            loop {
-                if let Some(record) = self.record(at, n)? {
-                    return Ok(record);
-                }
-                // A record of one word only is whole once that is there.
-                for word in 0..4 {
-                    self.until(at + 8 * word, |value| is_about(value, n)).await?;
-                    if self.record(at, n)?.is_some() {
-                        break;
-                    }
+    async fn until_record(self, at: usize, n: u64) -> Result<Record> {
+        loop {
+            if let Some(record) = self.record(at, n)? {
+                return Ok(record);
+            }
+            // A record of one word only is whole once that is there.
+            for word in 0..4 {
+                self.until(at + 8 * word, |value| is_about(value, n)).await?;
+                if self.record(at, n)?.is_some() {
+                    break;
                 }
             }
         }
@@ -143,7 +149,7 @@ impl<'a> Lane<'a> {
     }
 
     async fn until_word(&self, word: &LocalWord<u64>, done: &mut impl FnMut(u64) -> bool) -> Result<()> {
-        self.fabric.wait_until(word, Deps::One(self.peer()), |value| done(value)).await?;
+        self.fabric.wait_until(word, self.deps, done).await?;
         Ok(())
     }
 
@@ -157,6 +163,13 @@ impl<'a> Lane<'a> {
             rdma_fabric::join::Either::First(header) => header.map(Some),
             rdma_fabric::join::Either::Second(wanted) => wanted.and_then(|()| self.header(n)),
         }
+    }
+
+    /// Waits until the peer has left the collectives; returns the member because of which.
+    pub(crate) async fn until_left(self) -> Result<usize> {
+        let word = self.ends.here.word_at::<u64>(Layout::LEFT)?;
+        self.until_word(&word, &mut |value| value != 0).await?;
+        Ok(self.fabric.load(&word)? as usize - 1)
     }
 
     // ----- what this member puts there -----------------------------------------------------------
@@ -185,6 +198,17 @@ impl<'a> Lane<'a> {
 
     pub(crate) async fn put_flag(&self, n: u64, word: u64) -> Result<()> {
         self.put(flag(n), [word]).await
+    }
+
+    /// Says why message `n` of a collective will not arrive.
+    pub(crate) async fn put_refusal(&self, n: u64, record: Record) -> Result<()> {
+        self.put(flag(n), record.to_words(n)).await
+    }
+
+    /// Says that this member has left the collectives, because `member` did.
+    pub(crate) async fn put_left(&self, member: usize) -> Result<()> {
+        let word = self.ends.there.word_at::<u64>(Layout::LEFT)?;
+        Ok(self.fabric.put_word(&word, member as u64 + 1).await?)
     }
 
     /// Says up to which message this member has taken what it was offered.

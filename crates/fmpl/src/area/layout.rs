@@ -81,6 +81,9 @@ impl Layout {
     /// In an area: whether the peer has a receive that takes any index.
     pub(crate) const WANTED: usize = 0;
 
+    /// In an area: which member, counted from 1, has left the collectives; 0 if none has.
+    pub(crate) const LEFT: usize = 8;
+
     /// In an area: the bytes of a lane.
     pub(crate) fn lane(lane: usize) -> usize {
         HEAD + lane * LANE

@@ -15,6 +15,8 @@ pub(crate) enum Kind {
     TooLong = 4,
     /// The receive buffer is gone.
     NotThere = 5,
+    /// Two members of a collective have given different lengths, which the other words say.
+    Differs = 6,
 }
 
 /// Where registered bytes are, and what is the matter with them.
@@ -69,10 +71,12 @@ impl Record {
             2 => Kind::Arrived,
             3 => Kind::Offered,
             5 => Kind::NotThere,
+            6 => Kind::Differs,
             // Whatever else a peer may write there.
             _ => Kind::TooLong,
         };
-        let whole = !matches!(kind, Kind::Posted | Kind::Offered) || words[1..].iter().all(|word| is_about(*word, n));
+        let all_words = matches!(kind, Kind::Posted | Kind::Offered | Kind::Differs);
+        let whole = !all_words || words[1..].iter().all(|word| is_about(*word, n));
         let region = RegionKey { index: words[2] as u32, generation: words[3] as u32 };
         let bytes = (words[0] & ((1 << KIND) - 1)) as usize;
         whole.then_some(Record { kind, bytes, region, offset: words[1] & LOW })

@@ -5,8 +5,10 @@ mod pending;
 mod receiving;
 mod sending;
 
+pub(crate) use deliver::{Body, Message, deliver};
 pub(crate) use pending::{Bell, Pending};
 pub use receiving::Receiving;
+pub(crate) use receiving::{HEADERS, posted};
 pub use sending::Sending;
 pub(crate) use sending::as_bytes;
 

@@ -115,9 +115,9 @@ impl Communicator {
 }
 
 /// At least one in so many receives posts a header.
-const HEADERS: u64 = 1 << 14;
+pub(crate) const HEADERS: u64 = 1 << 14;
 
-fn posted(into: &LocalSpan<u8>) -> Record {
+pub(crate) fn posted(into: &LocalSpan<u8>) -> Record {
     let at = into.addr();
     Record { kind: Kind::Posted, bytes: into.len(), region: at.region, offset: at.offset }
 }

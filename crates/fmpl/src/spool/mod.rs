@@ -221,7 +221,8 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_given_back_is_free_again(sizes in prop::collection::vec(1usize..300, 1..40), order in any::<u64>()) {
-            let (all, mut free) = (0..2000, vec![0..2000]);
+            let all = 0..2000;
+            let mut free = Vec::from([all.clone()]);
             let mut taken: Vec<_> = sizes.iter().filter_map(|size| take(&mut free, *size)).collect();
             let mut sorted = taken.clone();
             sorted.sort_by_key(|range| range.start);
@@ -234,7 +235,7 @@ mod tests {
                 give(&mut free, range);
                 prop_assert!(free.windows(2).all(|two| two[0].end < two[1].start));
             }
-            prop_assert_eq!(free, vec![all]);
+            prop_assert_eq!(free, Vec::from([all]));
         }
     }
 }

@@ -8,20 +8,36 @@ use tofu2_sim::{
     virt::{Job, Platform},
 };
 
-/// Runs a program as threads, and in virtual time with and without atomics, where operations may
-/// take up to 30 µs longer than they need and events at one time come in any order; returns what it
-/// yields, which must be the same everywhere.
+/// Runs a program as threads, and in virtual time on machines with and without atomics and an order
+/// of puts, where operations may take up to 30 µs longer than they need and events at one time come
+/// in any order; returns what it yields, which must be the same everywhere.
 pub(crate) fn everywhere<P: Program>(ranks: usize, program: &P) -> Vec<P::Out>
 where
     P::Out: PartialEq + Debug,
 {
     let real = Threads::new(ranks).run(program).unwrap_or_else(|error| panic!("on threads: {error}"));
-    for atomics in [2, 0] {
-        let machine = Platform::fx100().with("atomics", atomics).expect("a constant of the platform");
+    let without_atomics = Platform::fx100().with("atomics", 0).expect("a constant of the platform");
+    let machines =
+        [("FX100", Platform::fx100()), ("FX100 without atomics", without_atomics), ("SR8000", Platform::sr8000())];
+    for (name, machine) in machines {
         let job = Job::new(&machine, ranks).jitter(Duration::from_micros(30)).shuffle_ties(true);
-        let outs = job.run(program).unwrap_or_else(|error| panic!("in virtual time, atomics {atomics}: {error}")).outs;
-        assert_eq!(real, outs, "threads and virtual time (atomics: {atomics}) differ");
+        let outs = job.run(program).unwrap_or_else(|error| panic!("in virtual time, {name}: {error}")).outs;
+        assert_eq!(real, outs, "threads and {name} differ");
     }
+    real
+}
+
+/// Runs a program that loses ranks on purpose, as threads and in virtual time; returns what each rank
+/// yields that ends well.
+pub(crate) fn survivors<P: Program>(ranks: usize, program: &P) -> Vec<Option<P::Out>>
+where
+    P::Out: PartialEq + Debug,
+{
+    let (real, _) = Threads::new(ranks).run_through(program).unwrap_or_else(|error| panic!("on threads: {error}"));
+    let real: Vec<_> = real.into_iter().map(Result::ok).collect();
+    let job = Job::new(&Platform::fx100(), ranks).jitter(Duration::from_micros(30)).shuffle_ties(true);
+    let (virt, _) = job.run_through(program).unwrap_or_else(|error| panic!("in virtual time: {error}"));
+    assert_eq!(real, virt.outs, "threads and virtual time differ");
     real
 }
 

@@ -1,7 +1,10 @@
 //! What the crate promises, over threads and in virtual time.
 
 mod any;
+mod barriers;
 mod basics;
 mod bed;
+mod collectives;
+mod incomplete;
 mod misuse;
 mod spooled;

@@ -20,9 +20,8 @@ use rdma_fabric::{LocalSpan, ProgramResult};
 
 const ONE_WAY: Case =
     Case::new("fmpl-8", "send + recv of 8 B, one way", Takes::Both).goal(Goal::Ratio(1.5)).operations(2);
-const POSTED: Case = Case::new("fmpl-posted", "the same, its receive posted before", Takes::Both)
-    .goal(Goal::Ratio(1.25))
-    .operations(2);
+const POSTED: Case =
+    Case::new("fmpl-posted", "the same, its receive posted before", Takes::Both).goal(Goal::Ratio(1.25)).operations(2);
 const BEHIND: Case = Case::new("fmpl-behind", "the same, behind 600 receives; beside none", Takes::Both)
     .goal(Goal::Ratio(1.1))
     .operations(2);

@@ -1,0 +1,198 @@
+//! Messages of collectives along one edge of the tree.
+
+use crate::{
+    Communicator, FmplError, Result,
+    area::{Ends, Kind, Lane, Record},
+    point::{Body, HEADERS, Message, deliver, posted},
+    state::{LaneId, LaneState},
+};
+use core::future::Future;
+use rdma_fabric::{
+    FabricError, LocalSpan, RegionKey,
+    join::{Either, race},
+};
+
+/// Which way a message goes: the two collective lanes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Towards the root.
+    Up,
+    /// Away from it.
+    Down,
+}
+
+/// Two members that have given different lengths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Differ {
+    member: usize,
+    bytes: usize,
+    other: usize,
+    other_bytes: usize,
+}
+
+impl Differ {
+    fn to_record(self) -> Record {
+        let region = RegionKey { index: self.member as u32, generation: self.other as u32 };
+        Record { kind: Kind::Differs, bytes: self.bytes, region, offset: self.other_bytes as u64 }
+    }
+
+    fn of_record(Record { bytes, region, offset, .. }: Record) -> Self {
+        let RegionKey { index, generation } = region;
+        Differ { member: index as usize, bytes, other: generation as usize, other_bytes: offset as usize }
+    }
+
+    pub(crate) fn error(self) -> FmplError {
+        let Differ { member, bytes, other, other_bytes } = self;
+        FmplError::CountMismatch { member, bytes, other, other_bytes }
+    }
+}
+
+/// An edge of the tree, seen from this member.
+pub(crate) struct Edge<'a> {
+    comm: &'a Communicator,
+    /// The member at the other end.
+    pub(crate) member: usize,
+    /// Its place among the peers met.
+    peer: usize,
+    pub(crate) ends: Ends,
+}
+
+impl<'a> Edge<'a> {
+    /// Meets a neighbour.
+    pub(crate) async fn new(comm: &'a Communicator, member: usize) -> Result<Self> {
+        let peer = comm.met(member).await.map_err(|error| named(comm, member, error))?;
+        let ends = comm.with(|state| state.peers[peer].ends.clone())?;
+        Ok(Edge { comm, member, peer, ends })
+    }
+
+    fn id(&self, way: Way) -> LaneId {
+        LaneId { peer: self.peer, lane: self.comm.layout.collective_lane(way as usize) }
+    }
+
+    fn lane(&self, way: Way) -> Lane<'_> {
+        Lane::new(&self.comm.fabric, &self.ends, self.id(way).lane).within(self.comm.listed.as_deref())
+    }
+
+    fn with<T>(&self, way: Way, f: impl FnOnce(&mut LaneState) -> T) -> Result<T> {
+        self.comm.with(|state| f(state.lane(self.id(way))))
+    }
+
+    // ----- with a body ---------------------------------------------------------------------------
+
+    /// Posts the receive for the next message.
+    pub(crate) async fn post(&self, way: Way, into: &LocalSpan<u8>) -> Result<()> {
+        let n = self.with(way, |lane| lane.received)?;
+        self.named(self.lane(way).put_header(n, posted(into)).await)
+    }
+
+    /// Waits for the message whose receive was posted; returns why it will not come, if members
+    /// differ.
+    pub(crate) async fn arrival(&self, way: Way) -> Result<Option<Differ>> {
+        let flag = self.flag(way).await?;
+        match flag.kind {
+            Kind::Arrived => Ok(None),
+            Kind::Differs => Ok(Some(Differ::of_record(flag))),
+            _ => Err(FmplError::BufferGone { from: self.member, index: self.id(way).lane }),
+        }
+    }
+
+    /// Sends a message when its receive is posted, or that it will not come, because members
+    /// differ: those given, or else the two ends of this edge, which are returned.
+    pub(crate) async fn send(&self, way: Way, body: &LocalSpan<u8>, differ: Option<Differ>) -> Result<Option<Differ>> {
+        let (lane, n) = (self.lane(way), self.with(way, |lane| lane.sent)?);
+        let header = self.unless_left(lane.until_header(n), || lane.header(n)).await?;
+        let (bytes, other_bytes) = (body.len(), header.bytes);
+        let here = Differ { member: self.comm.me(), bytes, other: self.member, other_bytes };
+        let differ = differ.or((bytes != other_bytes).then_some(here));
+        match differ {
+            Some(differ) => self.named(lane.put_refusal(n, differ.to_record()).await)?,
+            None => self.named(self.put(way, n, header, body).await)?,
+        }
+        self.with(way, |lane| lane.sent += 1)?;
+        Ok(differ)
+    }
+
+    async fn put(&self, way: Way, n: u64, header: Record, body: &LocalSpan<u8>) -> Result<()> {
+        let at = header.at(self.ends.there.rank());
+        let known = self.with(way, |lane| match &lane.target {
+            Some((known, span)) if *known == at && span.len() == header.bytes => Some(span.clone()),
+            _ => None,
+        })?;
+        let message = Message { fabric: &self.comm.fabric, ends: &self.ends, lane: self.id(way).lane, n };
+        let target = deliver(message, header, known, Body::Span(body)).await?;
+        self.with(way, |lane| lane.target = Some((at, target)))
+    }
+
+    // ----- without one ---------------------------------------------------------------------------
+
+    /// Sends a message of no bytes, which needs no receive: the one before the last is known to have
+    /// been received, so its flag may be written over.
+    pub(crate) async fn signal(&self, way: Way) -> Result<()> {
+        let (lane, n) = (self.lane(way), self.with(way, |lane| lane.sent)?);
+        let word = Record::first_word(Kind::Arrived, 0, n);
+        if !lane.put_flag_now(n, word) {
+            self.named(lane.put_flag(n, word).await)?;
+        }
+        self.with(way, |lane| lane.sent += 1)
+    }
+
+    /// Waits for a message of no bytes.
+    pub(crate) async fn signalled(&self, way: Way) -> Result<()> {
+        let (lane, n) = (self.lane(way), self.with(way, |lane| lane.received)?);
+        if n % HEADERS == 0 {
+            // Nobody looks at it: it keeps an older one from being mistaken for a later one.
+            let none = Record { kind: Kind::NotThere, bytes: 0, region: RegionKey::from_bits(0), offset: 0 };
+            self.named(lane.put_header(n, none).await)?;
+            self.comm.fabric.flush(lane.peer()).await?;
+        }
+        self.flag(way).await?;
+        Ok(())
+    }
+
+    fn named<T>(&self, outcome: Result<T>) -> Result<T> {
+        outcome.map_err(|error| named(self.comm, self.member, error))
+    }
+
+    // ----- waiting -------------------------------------------------------------------------------
+
+    /// Waits for the flag of the next message.
+    async fn flag(&self, way: Way) -> Result<Record> {
+        let (lane, n) = (self.lane(way), self.with(way, |lane| lane.received)?);
+        let flag = match lane.flag(n)? {
+            Some(flag) => flag,
+            None => self.unless_left(lane.until_flag(n), || lane.flag(n)).await?,
+        };
+        self.with(way, |lane| lane.received += 1)?;
+        Ok(flag)
+    }
+
+    /// Waits for a record of the neighbour's, which may leave instead: whatever it has put before
+    /// that is seen by another `look`.
+    async fn unless_left(
+        &self,
+        record: impl Future<Output = Result<Record>>,
+        look: impl Fn() -> Result<Option<Record>>,
+    ) -> Result<Record> {
+        let left = self.lane(Way::Up).until_left();
+        let member = match self.comm.progressing(race(record, left)).await {
+            Either::First(Err(FmplError::Fabric(FabricError::PeersLeft))) => self.member,
+            Either::First(record) => return record,
+            Either::Second(Err(FmplError::Fabric(FabricError::PeersLeft))) => self.member,
+            Either::Second(left) => left?,
+        };
+        look()?.ok_or(FmplError::MemberLeft { member })
+    }
+}
+
+/// Names the member that has dropped its communicator.
+fn named(comm: &Communicator, member: usize, error: FmplError) -> FmplError {
+    let areas = comm.rank(member).and_then(|rank| Ok(comm.memory.at(rank, 0)?));
+    match (&error, areas) {
+        (FmplError::Fabric(FabricError::StaleRegion { rank, region }), Ok(areas))
+            if (*rank, *region) == (areas.rank, areas.region) =>
+        {
+            FmplError::MemberLeft { member }
+        }
+        _ => error,
+    }
+}
