@@ -44,7 +44,7 @@ async fn serve(fabric: Fabric) -> ProgramResult<()> {
 fn steps_to_one(mut number: u64) -> u64 {
     let mut steps = 0;
     while number > 1 {
-        number = if number % 2 == 0 { number / 2 } else { 3 * number + 1 };
+        number = if number.is_multiple_of(2) { number / 2 } else { 3 * number + 1 };
         steps += 1;
     }
     steps
