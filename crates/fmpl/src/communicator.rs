@@ -1,7 +1,7 @@
 //! A group of ranks that exchange messages with each other, and with nobody else.
 
 use crate::{
-    FmplError, Options, Result,
+    FmplError, Options, Result, Threads,
     area::{Layout, meet},
     spool::Spool,
     state::State,
@@ -14,9 +14,9 @@ use rdma_fabric::{
 
 /// A group of ranks that exchange messages with each other.
 ///
-/// Members are numbered from 0. Messages of different communicators never meet. All methods may be
-/// called by any thread; two operations are independent of each other if their peer, index or
-/// direction differ.
+/// Members are numbered from 0. Messages of different communicators never meet. Two operations are
+/// independent of each other if their peer, index or direction differ. Which threads may call,
+/// [`Options::threads`] says.
 pub struct Communicator {
     pub(crate) fabric: Fabric,
     group: Group,
@@ -60,7 +60,11 @@ impl Communicator {
             let memory = group.memory(layout.bytes()).await?;
             let spool = Spool::new(&fabric, options.spool_bytes)?;
             group.barrier().await?;
-            let state = TurnCell::of_any_thread(State::new(group.me(), options.indices, spool));
+            let state = State::new(group.me(), options.indices, spool);
+            let state = match options.threads {
+                Threads::One => TurnCell::of_this_thread(state),
+                Threads::Many => TurnCell::of_any_thread(state),
+            };
             let puts_in_order = fabric.caps().puts_in_order;
             let listed = (group.len() < fabric.ranks()).then(|| memory.ranks().collect());
             Ok(Communicator { fabric, group, memory, layout, options, puts_in_order, listed, state })

@@ -64,6 +64,6 @@ pub use collective::{Op, Scalar};
 pub use communicator::{Buffer, Communicator};
 pub use error::{Direction, FmplError, Result};
 pub use fmpl::Fmpl;
-pub use options::Options;
+pub use options::{Options, Threads};
 pub use point::{Received, Receiving, Sending};
 pub use spool::Spooled;

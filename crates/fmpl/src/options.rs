@@ -13,12 +13,23 @@ pub struct Options {
     pub(crate) peers: usize,
     pub(crate) spool_bytes: usize,
     pub(crate) time_out: Option<Duration>,
+    pub(crate) threads: Threads,
+}
+
+/// Which threads of a rank may use a communicator.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Threads {
+    /// The one that made it: others get [`FmplError::OtherThread`].
+    #[default]
+    One,
+    /// Any, at the cost of an atomic operation for each call.
+    Many,
 }
 
 impl Default for Options {
-    /// 8 indices, 2 for unknown senders, areas for 64 peers, no spool.
+    /// 8 indices, 2 for unknown senders, areas for 64 peers, no spool, one thread.
     fn default() -> Self {
-        Options { indices: 8, any_indices: 2, peers: 64, spool_bytes: 0, time_out: None }
+        Options { indices: 8, any_indices: 2, peers: 64, spool_bytes: 0, time_out: None, threads: Threads::One }
     }
 }
 
@@ -49,6 +60,12 @@ impl Options {
     /// sent before it is received. While there is no room in the spool, sends wait on.
     pub fn spool(mut self, bytes: usize, time_out: Duration) -> Self {
         (self.spool_bytes, self.time_out) = (bytes, Some(time_out));
+        self
+    }
+
+    /// Sets which threads may use the communicators.
+    pub fn threads(mut self, threads: Threads) -> Self {
+        self.threads = threads;
         self
     }
 

@@ -18,7 +18,8 @@ impl Communicator {
     /// Posts a receive for a message of any index (`fmpl_irecv` with `FMPL_TAG_ANY`). Such receives
     /// from one sender get their messages in the order in which they were posted. A message whose
     /// own index is received from goes there, whatever was posted first; among several others, the
-    /// one with the lowest index is taken. These messages are copied once, at their sender.
+    /// one with the lowest index is taken, and those of different indices may overtake each other.
+    /// These messages are copied once, at their sender.
     ///
     /// # Errors
     /// As [`Communicator::irecv`].

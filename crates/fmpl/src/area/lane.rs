@@ -3,7 +3,10 @@
 use super::{Layout, Record, layout::OFFERS, record::is_about};
 use crate::Result;
 use core::future::Future;
-use rdma_fabric::{Deps, Fabric, LocalSpan, LocalWord, Rank, RemoteSpan, join::race};
+use rdma_fabric::{
+    Deps, Fabric, LocalSpan, LocalWord, Rank, RemoteSpan,
+    join::{Either, join, race},
+};
 
 /// The two areas by which two members meet.
 #[derive(Clone, Debug)]
@@ -49,13 +52,22 @@ impl Taken {
     }
 }
 
-const HEADER: usize = 0;
-const TAKEN: usize = 32;
-const FLAGS: usize = 64;
-const RECORD: usize = 32;
+/// Where the words of a record are in a lane.
+#[derive(Clone, Copy, Debug)]
+struct Words {
+    first: usize,
+    rest: usize,
+}
 
-fn flag(n: u64) -> usize {
-    FLAGS + (n % OFFERS) as usize * RECORD
+const HEADER: Words = Words { first: 0, rest: 8 };
+const FLAGS: usize = 32;
+const TAKEN: usize = 48;
+const OFFER: usize = 64;
+
+/// A flag's first word shares a line with the header; only offers have others.
+fn flag(n: u64) -> Words {
+    let place = (n % OFFERS) as usize;
+    Words { first: FLAGS + 8 * place, rest: OFFER + 24 * place }
 }
 
 impl<'a> Lane<'a> {
@@ -99,12 +111,15 @@ impl<'a> Lane<'a> {
     }
 
     #[inline(always)]
-    fn record(&self, at: usize, n: u64) -> Result<Option<Record>> {
-        let first = self.load(at)?;
+    fn record(&self, words: Words, n: u64) -> Result<Option<Record>> {
+        let first = self.load(words.first)?;
         if !is_about(first, n) {
             return Ok(None);
         }
-        let rest = [self.load(at + 8)?, self.load(at + 16)?, self.load(at + 24)?];
+        if let Some(record) = Record::of_first_word(first) {
+            return Ok(Some(record));
+        }
+        let rest = [self.load(words.rest)?, self.load(words.rest + 8)?, self.load(words.rest + 16)?];
         Ok(Record::of_words([first, rest[0], rest[1], rest[2]], n))
     }
 
@@ -123,15 +138,15 @@ impl<'a> Lane<'a> {
         self.until_record(flag(n), n)
     }
 
-    async fn until_record(self, at: usize, n: u64) -> Result<Record> {
+    async fn until_record(self, words: Words, n: u64) -> Result<Record> {
         loop {
-            if let Some(record) = self.record(at, n)? {
+            if let Some(record) = self.record(words, n)? {
                 return Ok(record);
             }
             // A record of one word only is whole once that is there.
-            for word in 0..4 {
-                self.until(at + 8 * word, |value| is_about(value, n)).await?;
-                if self.record(at, n)?.is_some() {
+            for at in [words.first, words.rest, words.rest + 8, words.rest + 16] {
+                self.until(at, |value| is_about(value, n)).await?;
+                if self.record(words, n)?.is_some() {
                     break;
                 }
             }
@@ -160,8 +175,8 @@ impl<'a> Lane<'a> {
             self.until_word(&word, &mut |value| value != 0).await
         };
         match race(self.until_header(n), wanted).await {
-            rdma_fabric::join::Either::First(header) => header.map(Some),
-            rdma_fabric::join::Either::Second(wanted) => wanted.and_then(|()| self.header(n)),
+            Either::First(header) => header.map(Some),
+            Either::Second(wanted) => wanted.and_then(|()| self.header(n)),
         }
     }
 
@@ -172,37 +187,46 @@ impl<'a> Lane<'a> {
         Ok(self.fabric.load(&word)? as usize - 1)
     }
 
+    /// Says that this member is soon to put a header or a flag.
+    #[inline(always)]
+    pub(crate) fn expect_put(&self) {
+        self.fabric.expect_put_at(&self.ends.there, self.at);
+    }
+
     // ----- what this member puts there -----------------------------------------------------------
 
     /// Puts the header of a receive for the peer's message `n`; returns whether that was over at
     /// once.
     #[inline(always)]
     pub(crate) fn put_header_now(&self, n: u64, record: Record) -> bool {
-        self.fabric.put_words_at(&self.ends.there, self.at + HEADER, record.to_words(n)).is_some()
+        self.fabric.put_words_at(&self.ends.there, self.at + HEADER.first, record.to_words(n)).is_some()
     }
 
     pub(crate) async fn put_header(&self, n: u64, record: Record) -> Result<()> {
-        self.put(HEADER, record.to_words(n)).await
+        self.put(HEADER.first, record.to_words(n)).await
     }
 
     /// Offers message `n`.
     pub(crate) async fn put_offer(&self, n: u64, record: Record) -> Result<()> {
-        self.put(flag(n), record.to_words(n)).await
+        let [first, rest @ ..] = record.to_words(n);
+        // The caller may not come back for long: both are posted at once.
+        let (rest, first) = join(self.put(flag(n).rest, rest), self.put(flag(n).first, [first])).await;
+        rest.and(first)
     }
 
     /// Says that message `n` has arrived, or why it will not; returns whether that was over at once.
     #[inline(always)]
     pub(crate) fn put_flag_now(&self, n: u64, word: u64) -> bool {
-        self.fabric.put_word_at(&self.ends.there, self.at + flag(n), word).is_some()
+        self.fabric.put_word_at(&self.ends.there, self.at + flag(n).first, word).is_some()
     }
 
     pub(crate) async fn put_flag(&self, n: u64, word: u64) -> Result<()> {
-        self.put(flag(n), [word]).await
+        self.put(flag(n).first, [word]).await
     }
 
     /// Says why message `n` of a collective will not arrive.
     pub(crate) async fn put_refusal(&self, n: u64, record: Record) -> Result<()> {
-        self.put(flag(n), record.to_words(n)).await
+        self.put_offer(n, record).await
     }
 
     /// Says that this member has left the collectives, because `member` did.

@@ -7,8 +7,9 @@
 //! ```text
 //!  bytes    what the peer puts there
 //!  0..32    header   of the receive that it has posted for a message of this member
-//!  32..40   taken    up to which of this member's messages it has taken what it was offered
-//!  64..128  flags    of the last two messages to this member: arrived, or waiting to be fetched
+//!  32..48   flags    of the last two messages to this member: arrived, or waiting to be fetched
+//!  48..56   taken    up to which of this member's messages it has taken what it was offered
+//!  64..112  offers   where those two messages wait
 //! ```
 //!
 //! Headers and flags are [`Record`]s: words that carry the number of their message, each for itself,

@@ -66,7 +66,26 @@ impl Record {
         if !is_about(words[0], n) {
             return None;
         }
-        let kind = match words[0] >> KIND & 15 {
+        if let Some(record) = Record::of_first_word(words[0]) {
+            return Some(record);
+        }
+        let region = RegionKey { index: words[2] as u32, generation: words[3] as u32 };
+        let record =
+            Record { region, offset: words[1] & LOW, ..Record::of_length(Record::kind_of(words[0]), words[0]) };
+        words[1..].iter().all(|word| is_about(*word, n)).then_some(record)
+    }
+
+    /// Reads a record that has no other word; `None` if it has.
+    #[inline(always)]
+    pub(crate) fn of_first_word(word: u64) -> Option<Record> {
+        let kind = Record::kind_of(word);
+        let has_more = matches!(kind, Kind::Posted | Kind::Offered | Kind::Differs);
+        (!has_more).then(|| Record::of_length(kind, word))
+    }
+
+    #[inline(always)]
+    fn kind_of(word: u64) -> Kind {
+        match word >> KIND & 15 {
             1 => Kind::Posted,
             2 => Kind::Arrived,
             3 => Kind::Offered,
@@ -74,12 +93,13 @@ impl Record {
             6 => Kind::Differs,
             // Whatever else a peer may write there.
             _ => Kind::TooLong,
-        };
-        let all_words = matches!(kind, Kind::Posted | Kind::Offered | Kind::Differs);
-        let whole = !all_words || words[1..].iter().all(|word| is_about(*word, n));
-        let region = RegionKey { index: words[2] as u32, generation: words[3] as u32 };
-        let bytes = (words[0] & ((1 << KIND) - 1)) as usize;
-        whole.then_some(Record { kind, bytes, region, offset: words[1] & LOW })
+        }
+    }
+
+    #[inline(always)]
+    fn of_length(kind: Kind, word: u64) -> Record {
+        let region = RegionKey { index: 0, generation: 0 };
+        Record { kind, bytes: (word & ((1 << KIND) - 1)) as usize, region, offset: 0 }
     }
 
     /// Returns the address, in `rank`'s memory.

@@ -43,6 +43,10 @@ impl Communicator {
         if known.receiving || known.abandoned.is_some() || known.unseen || lane.flag(n).ok()?.is_some() {
             return None;
         }
+        if let Some((_, target)) = &known.target {
+            // A receive often goes before a send.
+            self.fabric.expect_put_at(target, 0);
+        }
         if !lane.put_header_now(n, posted(into)) {
             return None;
         }

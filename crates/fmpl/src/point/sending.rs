@@ -53,6 +53,7 @@ impl Communicator {
         if header.bytes < bytes.len() {
             return None;
         }
+        lane.expect_put();
         self.fabric.put_slice_at(target, 0, bytes)?;
         if !self.puts_in_order {
             self.fabric.barrier();

@@ -43,6 +43,8 @@ fn receives_of_any_index_are_served_in_order() {
         if world.me() == 0 {
             for n in 0..2u64 {
                 world.send(&[n], 1, 2 + n as usize).await?;
+                // Messages of different indices may overtake each other on their way.
+                world.fabric().sleep(Duration::from_micros(20)).await;
             }
             world.isend(&mine, 1, 4).await?.wait().await?;
         } else {
