@@ -41,7 +41,7 @@ impl Communicator {
         loop {
             let rung = self.fabric.load(&bell)?;
             if let Some((id, n)) = self.offered(lane).await? {
-                let received = Receiving::of_offer(self, id, n, into).wait().await?;
+                let received = Receiving::of_offer(self, id, n, &into)?.wait().await?;
                 return Ok(Received { index, ..received });
             }
             let again = self.fabric.wait_until(&bell, self.memory.deps(), |word| word != rung);
