@@ -28,6 +28,7 @@ mod broadcast;
 mod choice;
 mod edge;
 mod hardware;
+mod meeting;
 mod op;
 mod part;
 mod reduce;

@@ -1,6 +1,6 @@
 //! This member's part in a collective: how it begins, and how it ends if not well.
 
-use super::{Hardware, Rounds, Staging, Tree, edge::Edge, tell_all};
+use super::{Hardware, Rounds, Staging, Tree, edge::Edge, meeting::Near, tell_all};
 use crate::{
     Communicator, FmplError, Result,
     area::{Ends, Lane},
@@ -16,6 +16,8 @@ pub(crate) struct Collectives {
     left: Option<FmplError>,
     /// The memory of reductions.
     work: Option<(Region, LocalSpan<u8>)>,
+    /// The neighbours of a barrier in software, where it can look at their flags directly.
+    pub(crate) near: Option<Near>,
     /// What is claimed of the hardware, unless a collective uses it. Who has left keeps the memory alone,
     /// which others may still write to.
     hardware: Option<Hardware>,
@@ -30,6 +32,12 @@ impl Collectives {
     pub(crate) fn staging_bytes(&self) -> usize {
         let staging = self.hardware.as_ref().and_then(|hardware| hardware.staging.as_ref());
         staging.map_or(0, Staging::bytes)
+    }
+
+    /// Returns the neighbours of a barrier in software, if one may begin and knows them.
+    #[inline(always)]
+    pub(crate) fn near(&self) -> Option<&Near> {
+        if self.under_way || self.left.is_some() { None } else { self.near.as_ref() }
     }
 
     fn enter(&mut self) -> Result<()> {

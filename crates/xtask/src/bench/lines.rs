@@ -63,3 +63,6 @@ pub(super) const EXCHANGE: [usize; 2] = [200, 204];
 pub(super) const MESSAGES: [usize; 2] = [256, 320];
 /// Flags there and back, to compare with messages.
 pub(super) const MESSAGE_FLAG: usize = 384;
+/// Flags there and back, to compare with collectives; who has come to a bare barrier, and how many
+/// are over.
+pub(super) const COLLECTIVE: usize = 400;
