@@ -2,8 +2,8 @@
 
 use super::{
     Chosen, Part,
-    edge::{Edge, Way},
-    meeting::{Barrier, Near, Progress},
+    edge::Way,
+    meeting::{Barrier, Progress},
 };
 use crate::{Algorithm, Collective, Communicator, Result};
 use core::future::Future;
@@ -36,7 +36,7 @@ impl Communicator {
                 let part = self.begin(0).await?;
                 let outcome = part.rendezvous(progress).await;
                 if outcome.is_ok() {
-                    part.keep_near()?;
+                    part.keep_near(0)?;
                 }
                 part.end(outcome).await
             }
@@ -71,21 +71,5 @@ impl Part<'_> {
         }
         let waiting = self.children.iter().rev().skip(progress.let_go);
         join_all(waiting.map(|child| child.signal(Way::Down))).await.into_iter().collect()
-    }
-
-    /// Remembers the neighbours, where the next barrier can look at flags directly.
-    fn keep_near(&self) -> Result<()> {
-        let edges = || self.parent.iter().chain(&self.children);
-        if !edges().all(Edge::is_direct) {
-            return Ok(());
-        }
-        self.comm.with(|state| {
-            let (parent, children) = (self.parent.as_ref(), &self.children);
-            let near = || Near {
-                parent: parent.map(|parent| parent.peer),
-                children: children.iter().map(|child| child.peer).collect(),
-            };
-            state.collectives.near.get_or_insert_with(near);
-        })
     }
 }
