@@ -7,6 +7,7 @@ mod crowd;
 mod exchange;
 mod fmpl;
 mod fmpl_collectives;
+mod fmpl_long;
 mod locks;
 mod machine;
 mod notices;
@@ -68,6 +69,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Case> {
         fmpl::CASES,
         fmpl_collectives::CASES,
         fmpl_collectives::FOUR_CASES,
+        fmpl_long::CASES,
         containers::CASES,
         bandwidth::CASES,
         machine::CASES,
