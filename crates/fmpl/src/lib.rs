@@ -51,6 +51,7 @@ mod any;
 mod area;
 mod collective;
 mod communicator;
+mod cost;
 mod error;
 mod fmpl;
 mod options;

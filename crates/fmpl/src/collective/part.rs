@@ -4,6 +4,7 @@ use super::{Tree, edge::Edge};
 use crate::{
     Communicator, FmplError, Result,
     area::{Ends, Lane},
+    cost,
 };
 use rdma_fabric::{Fabric, FabricError, LocalSpan, Region};
 
@@ -38,7 +39,10 @@ impl Communicator {
         let mut part = Part { comm: self, parent: None, children: Vec::new(), over: false };
         let met = part.meet(Tree::new(self.me(), self.len(), root)).await;
         match left.map_or(met, Err) {
-            Ok(()) => Ok(part),
+            Ok(()) => {
+                self.fabric.charge(cost::INIT).await;
+                Ok(part)
+            }
             Err(error) => part.end(Err(error)).await.map(|()| unreachable!("it has ended with an error")),
         }
     }

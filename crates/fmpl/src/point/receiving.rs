@@ -4,6 +4,7 @@ use super::{Received, sending::as_bytes};
 use crate::{
     Communicator, FmplError, Result,
     area::{Ends, Kind, Lane, Record, Taken},
+    cost,
     state::LaneId,
 };
 use core::fmt;
@@ -15,7 +16,7 @@ impl Communicator {
     /// # Errors
     /// As [`Communicator::irecv`] and [`Receiving::wait`].
     pub async fn recv<T: Pod>(&self, into: &LocalSpan<T>, from: usize, index: usize) -> Result<Received> {
-        self.irecv(into, from, index).await?.wait().await
+        self.irecv(into, from, index).await?.arrived().await
     }
 
     /// Posts a receive (`fmpl_irecv`): from now on the message is put into the buffer as soon as it
@@ -56,6 +57,7 @@ impl Communicator {
 
     #[cold]
     async fn post_later(&self, into: LocalSpan<u8>, from: usize, lane: usize) -> Result<Receiving<'_>> {
+        self.fabric.charge(cost::INIT).await;
         let id = LaneId { peer: self.met(from).await?, lane };
         self.forget_abandoned(id).await?;
         let (n, ends, unseen) = self.with(|state| {
@@ -159,6 +161,19 @@ impl Receiving<'_> {
     /// [`FmplError::Fabric`].
     #[inline]
     pub async fn wait(mut self) -> Result<Received> {
+        match self.arrived_now() {
+            Some(received) => Ok(received),
+            None => {
+                let received = self.arrived_later().await;
+                self.comm.fabric.charge(cost::WAIT).await;
+                received
+            }
+        }
+    }
+
+    /// Waits as part of the call that posted the receive.
+    #[inline(always)]
+    pub(crate) async fn arrived(mut self) -> Result<Received> {
         match self.arrived_now() {
             Some(received) => Ok(received),
             None => self.arrived_later().await,

@@ -71,7 +71,7 @@ pub(crate) struct Timing {
     /// Time from the last member's signal of a hardware barrier to everybody's notice.
     pub(crate) colour_barrier: u64,
     /// Software layers by name; few, so a list.
-    software: Vec<(&'static str, u64)>,
+    software: Vec<(&'static str, Layer)>,
 }
 
 /// Payload bytes that the latency figures already include.
@@ -122,8 +122,13 @@ impl Timing {
                 GateId::INDICES
             )));
         }
-        let layers = platform.constants().iter().filter(|c| c.unit == Unit::Picoseconds);
-        let software = layers.filter_map(|c| Some((c.name.strip_prefix(SOFTWARE)?, c.value)));
+        let software = platform.constants().iter().filter_map(|constant| {
+            let layer = match constant.unit {
+                Unit::FemtosecondsPerByte => Layer::Byte(constant.value),
+                _ => Layer::Pass(constant.value),
+            };
+            Some((constant.name.strip_prefix(SOFTWARE)?, layer))
+        });
         let colours = platform.part(&COLORS)?.unwrap_or(0);
         let row = platform.part(&CROSSBARS)?.map(|row| u32::try_from(row).unwrap_or(u32::MAX));
         Ok(Timing {
@@ -210,10 +215,24 @@ impl Timing {
         if hops == 0 { 0 } else { self.wire + u64::from(hops - 1) * self.hop }
     }
 
-    /// Returns the cost of passing through a software layer; 0 if the layer is unknown.
-    pub(crate) fn software(&self, layer: &str) -> u64 {
-        self.software.iter().find(|(name, _)| *name == layer).map_or(0, |(_, cost)| *cost)
+    /// Returns the picoseconds that `bytes` bytes take through a software layer; 0 if the layer is
+    /// unknown.
+    pub(crate) fn software(&self, layer: &str, bytes: u64) -> u64 {
+        match self.software.iter().find(|(name, _)| *name == layer) {
+            Some((_, Layer::Pass(picos))) => *picos,
+            Some((_, Layer::Byte(femtos))) => scaled(bytes, *femtos),
+            None => 0,
+        }
     }
+}
+
+/// What a software layer costs.
+#[derive(Clone, Copy, Debug)]
+enum Layer {
+    /// Picoseconds for each pass.
+    Pass(u64),
+    /// Femtoseconds for each byte.
+    Byte(u64),
 }
 
 /// Returns the picoseconds that `bytes` bytes take at `femtos` femtoseconds per byte.
