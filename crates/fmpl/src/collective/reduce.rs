@@ -1,12 +1,17 @@
 //! Reductions.
 
 use super::{
-    Op, Part, Scalar,
+    ByUnit, Op, Part, Scalar,
     edge::{Differ, Way},
+    unit::MOST,
 };
-use crate::{Communicator, Result, point::as_bytes};
+use crate::{Algorithm, Collective, Communicator, FmplError, Result, point::as_bytes};
 use core::future::Future;
-use rdma_fabric::{Fabric, LocalSpan, Pod, provider::Boxed};
+use rdma_fabric::{
+    Fabric, FabricError, LocalSpan, Pod,
+    barrier::{GateError, ReduceOp},
+    provider::Boxed,
+};
 
 /// Combines the first with the second into the third; all have the same length.
 type Combine<'a> = Box<dyn FnMut(&LocalSpan<u8>, &LocalSpan<u8>, &LocalSpan<u8>) -> Result<()> + Send + 'a>;
@@ -23,7 +28,9 @@ impl Communicator {
     /// other spans stay as they are. All name the same root and operation, and give as many elements
     /// of the same type.
     ///
-    /// Goes up the binomial tree of the root. Which values are combined, and in which order, depends
+    /// A few integers, or magnitudes, are combined by the barrier unit where there is one:
+    /// [`Communicator::reduction_algorithm`] tells. Everything else goes up the binomial tree of the
+    /// root. Which values are combined, and in which order, depends
     /// on nothing but the number of members and the root, so the same values always give the same
     /// bits.
     ///
@@ -38,7 +45,7 @@ impl Communicator {
         op: Op,
         root: usize,
     ) -> impl Future<Output = Result<()>> + Send {
-        self.reduce_bytes(as_bytes(span), by_op::<T>(&self.fabric, op), To::Member(root))
+        self.reduce_bytes(as_bytes(span), by_op::<T>(&self.fabric, op), To::Member(root), ByUnit::new::<T>(op))
     }
 
     /// Combines by a function of the program. It gets the elements of some members, and those of the
@@ -54,7 +61,7 @@ impl Communicator {
         function: impl Fn(&mut [T], &[T]) + Send + 'a,
         root: usize,
     ) -> impl Future<Output = Result<()>> + Send {
-        self.reduce_bytes(as_bytes(span), by_function(&self.fabric, span.len(), function), To::Member(root))
+        self.reduce_bytes(as_bytes(span), by_function(&self.fabric, span.len(), function), To::Member(root), None)
     }
 
     /// Combines the elements of all members into the `span` of each (`fmpl_allreduce`): a reduction
@@ -63,7 +70,7 @@ impl Communicator {
     /// # Errors
     /// As [`Communicator::reduce`]; [`CountMismatch`](crate::FmplError::CountMismatch) is the same at all.
     pub fn allreduce<T: Scalar>(&self, span: &LocalSpan<T>, op: Op) -> impl Future<Output = Result<()>> + Send {
-        self.reduce_bytes(as_bytes(span), by_op::<T>(&self.fabric, op), To::All)
+        self.reduce_bytes(as_bytes(span), by_op::<T>(&self.fabric, op), To::All, ByUnit::new::<T>(op))
     }
 
     /// Combines by a function of the program, which gets its arguments as in
@@ -76,7 +83,7 @@ impl Communicator {
         span: &LocalSpan<T>,
         function: impl Fn(&mut [T], &[T]) + Send + 'a,
     ) -> impl Future<Output = Result<()>> + Send {
-        self.reduce_bytes(as_bytes(span), by_function(&self.fabric, span.len(), function), To::All)
+        self.reduce_bytes(as_bytes(span), by_function(&self.fabric, span.len(), function), To::All, None)
     }
 
     fn reduce_bytes<'a>(
@@ -84,17 +91,99 @@ impl Communicator {
         span: Result<LocalSpan<u8>>,
         mut combine: Combine<'a>,
         to: To,
+        unit: Option<ByUnit>,
     ) -> Boxed<'a, Result<()>> {
         Box::pin(async move {
             let span = span?;
-            let part = self.begin(if let To::Member(root) = to { root } else { 0 }).await?;
-            let outcome = part.reduce(&span, &mut combine, to).await;
+            let (collective, root) = match to {
+                To::Member(root) => (Collective::Reduce, root),
+                To::All => (Collective::Allreduce, 0),
+            };
+            let size = if let Some(unit) = &unit { unit.size } else { 1 };
+            let way = self.reduction_way(collective, unit.as_ref(), span.len() / size.max(1), size)?;
+            let Some(unit) = unit.filter(|_| self.ways.some(collective, Algorithm::Gates)) else {
+                let part = self.begin(root).await?;
+                let outcome = part.reduce(&span, &mut combine, to).await;
+                return part.end(outcome).await;
+            };
+            let mut part = self.begin_by_hardware(root)?;
+            let outcome = match way {
+                Algorithm::Gates => part.reduce_by_unit(&span, &unit, to).await,
+                // Members with fewer elements may be in the unit.
+                _ => match part.agree(span.len()).await {
+                    Ok(()) => match part.meet(root).await {
+                        Ok(()) => part.reduce(&span, &mut combine, to).await,
+                        Err(error) => Err(error),
+                    },
+                    Err(error) => Err(error),
+                },
+            };
             part.end(outcome).await
         })
+    }
+
+    /// Returns which way a reduction of `elements` elements of `size` bytes goes that the unit carries
+    /// out like this, or can't.
+    pub(crate) fn reduction_way(
+        &self,
+        collective: Collective,
+        unit: Option<&ByUnit>,
+        elements: usize,
+        size: usize,
+    ) -> Result<Algorithm> {
+        let way = self.ways.at(collective, elements * size)?;
+        match unit {
+            Some(unit) if elements <= unit.most => Ok(way),
+            _ if way == Algorithm::Tree => Ok(way),
+            _ => self.ways.otherwise(collective),
+        }
     }
 }
 
 impl Part<'_> {
+    /// Reduces by the barrier unit.
+    async fn reduce_by_unit(&mut self, span: &LocalSpan<u8>, unit: &ByUnit, to: To) -> Result<()> {
+        let (rounds, comm) = self.rounds()?;
+        let mut numbers = [0; MOST];
+        let given = unit.encode(&comm.fabric, span, &mut numbers)?;
+        match rounds.reduce(comm, unit.op, &numbers[..given]).await {
+            Ok(reduced) => match to {
+                To::Member(root) if root != comm.me() => Ok(()),
+                _ => unit.decode(&comm.fabric, span, &reduced),
+            },
+            Err(FmplError::Fabric(FabricError::Gate(error))) if matches!(*error, GateError::Mismatch(_)) => {
+                self.differing(span.len()).await.and(Err(FmplError::Fabric(FabricError::Gate(error))))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Makes sure that all members reduce so many bytes, and none by the unit.
+    async fn agree(&mut self, bytes: usize) -> Result<()> {
+        let (rounds, comm) = self.rounds()?;
+        let (bytes, not) = (bytes as u64, !(bytes as u64));
+        match rounds.reduce(comm, ReduceOp::BitOr, &[bytes, not]).await {
+            Ok(all) if all[0] & all[1] == 0 => Ok(()),
+            Ok(_) => self.differing(bytes as usize).await,
+            Err(FmplError::Fabric(FabricError::Gate(error))) if matches!(*error, GateError::Mismatch(_)) => {
+                self.differing(bytes as usize).await.and(Err(FmplError::Fabric(FabricError::Gate(error))))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Finds out who gives the most bytes, and who the fewest.
+    async fn differing(&mut self, bytes: usize) -> Result<()> {
+        let (rounds, comm) = self.rounds()?;
+        let (bytes, me) = (bytes as u64, comm.me() as u64);
+        let found = rounds.reduce(comm, ReduceOp::MaxLoc, &[bytes, me, !bytes, me]).await?;
+        let [most, member, fewest, other] = [found[0], found[1], !found[2], found[3]].map(|number| number as usize);
+        match most == fewest {
+            true => Ok(()),
+            false => Err(FmplError::CountMismatch { member, bytes: most, other, other_bytes: fewest }),
+        }
+    }
+
     async fn reduce(&self, span: &LocalSpan<u8>, combine: &mut Combine<'_>, to: To) -> Result<()> {
         if let To::All = to {
             // Nothing comes down before what this member has sent up is combined.

@@ -1,6 +1,6 @@
 //! Table 1: the parts of a send and of a receive, read off a timeline.
 
-use tofu2_sim::virt::{Busy, Timeline, Work};
+use tofu2_sim::virt::{Busy, Work};
 
 /// The parts of one call, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -42,25 +42,27 @@ impl Breakdown {
         };
         // Something must follow a receive: the beginning of the next send ends its wait.
         let windows = cpu.windows(8).rev();
-        windows.filter_map(|window| {
-            let kinds: Vec<_> = window.iter().map(bytes).collect();
-            let wanted = [None, Some(BODY), Some(BODY), None, None, Some(HEADER), None, None];
-            if kinds != wanted {
-                return None;
-            }
-            let seconds = |from, to: rdma_fabric::Time| to.picos_since(from) as f64 * 1e-12;
-            let [init, body, _, data, receive, header, layer, next] = [0, 1, 2, 3, 4, 5, 6, 7].map(|at| window[at]);
-            let send = Phases {
-                init: seconds(init.begin, init.end),
-                header: seconds(init.end, body.begin),
-                data: seconds(body.begin, data.end),
-            };
-            let receive = Phases {
-                init: seconds(receive.begin, receive.end),
-                header: seconds(header.begin, layer.end),
-                data: seconds(layer.end, next.begin),
-            };
-            Some(Breakdown { send, receive })
-        }).next()
+        windows
+            .filter_map(|window| {
+                let kinds: Vec<_> = window.iter().map(bytes).collect();
+                let wanted = [None, Some(BODY), Some(BODY), None, None, Some(HEADER), None, None];
+                if kinds != wanted {
+                    return None;
+                }
+                let seconds = |from, to: rdma_fabric::Time| to.picos_since(from) as f64 * 1e-12;
+                let [init, body, _, data, receive, header, layer, next] = [0, 1, 2, 3, 4, 5, 6, 7].map(|at| window[at]);
+                let send = Phases {
+                    init: seconds(init.begin, init.end),
+                    header: seconds(init.end, body.begin),
+                    data: seconds(body.begin, data.end),
+                };
+                let receive = Phases {
+                    init: seconds(receive.begin, receive.end),
+                    header: seconds(header.begin, layer.end),
+                    data: seconds(layer.end, next.begin),
+                };
+                Some(Breakdown { send, receive })
+            })
+            .next()
     }
 }

@@ -21,8 +21,7 @@ pub fn compare(runs: &FmplRuns) -> Vec<Row> {
     let mut rows = Vec::new();
     let micros = |library| runs.one_way(library, 8).map(|seconds| seconds * 1e6);
     let rate = |bytes: usize, seconds: f64| bytes as f64 * 1e-6 / seconds;
-    let bandwidth =
-        |library| runs.one_way(library, FmplPlan::LONGEST).map(|seconds| rate(FmplPlan::LONGEST, seconds));
+    let bandwidth = |library| runs.one_way(library, FmplPlan::LONGEST).map(|seconds| rate(FmplPlan::LONGEST, seconds));
     let posted = |library| runs.posted(library);
     let broadcast = |library| {
         let seconds = runs.alone(library, FmplPlan::NODES)?.broadcast(FmplPlan::LONG)?;
@@ -103,9 +102,7 @@ fn below(
 /// Returns whether each doubling of the nodes costs software about as much as the one before, and
 /// whether a barrier of fewer nodes than a power of two takes less than one of that power.
 fn grows_with_stages(runs: &FmplRuns) -> Option<bool> {
-    let of = |nodes: u32, seconds: &dyn Fn(&Alone) -> Option<f64>| {
-        seconds(runs.alone(Library::FmplSoftware, nodes)?)
-    };
+    let of = |nodes: u32, seconds: &dyn Fn(&Alone) -> Option<f64>| seconds(runs.alone(Library::FmplSoftware, nodes)?);
     let logarithmic = |seconds: &dyn Fn(&Alone) -> Option<f64>| {
         let times: Option<Vec<f64>> = [2, 4, 8, 16].iter().map(|&nodes| of(nodes, seconds)).collect();
         let steps: Vec<f64> = times?.windows(2).map(|pair| pair[1] - pair[0]).collect();
@@ -125,7 +122,8 @@ fn grows_with_stages(runs: &FmplRuns) -> Option<bool> {
 fn half_of_the_others(runs: &FmplRuns) -> Option<bool> {
     let all: Vec<u32> = (2..=FmplPlan::NODES).collect();
     let reduction = |alone: &Alone| Some(alone.reduction);
-    let faster = below(runs, Library::Fmpl, MPI, &all, reduction)? && below(runs, Library::Fmpl, BLACS, &all, reduction)?;
+    let faster =
+        below(runs, Library::Fmpl, MPI, &all, reduction)? && below(runs, Library::Fmpl, BLACS, &all, reduction)?;
     let ratio = reduction_over_others(runs)?;
     Some(faster && (1.0 / 3.0..2.0 / 3.0).contains(&ratio))
 }

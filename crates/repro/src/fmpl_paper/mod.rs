@@ -67,6 +67,8 @@ impl FmplPlan {
     pub const SHORT: usize = 8 << 10;
     /// Bytes of the broadcast whose bandwidth is printed: 8 MB.
     pub const LONG: usize = 8 << 20;
+    /// How many sizes figures 7 and 10 have here.
+    pub const SIZES: usize = 22;
     /// The most nodes.
     pub const NODES: u32 = 16;
 

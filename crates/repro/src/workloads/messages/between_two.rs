@@ -4,7 +4,7 @@
 use super::{Library, mpi::Mpi};
 use crate::workloads::{RankFuture, Together};
 use fmpl::{Communicator, Fmpl, Options, Receiving};
-use rdma_fabric::{Deps, Fabric, LocalSpan, Prepared, ProgramResult, Rank, Region, op::Put, op::PutDescriptor};
+use rdma_fabric::{Deps, Fabric, Prepared, ProgramResult, Rank, Region, op::Put, op::PutDescriptor};
 
 /// One end of a ping-pong.
 enum End {
@@ -163,7 +163,9 @@ pub fn posted_receives(fabric: Fabric, library: Library, count: usize, together:
     assert!(count >= 2 * ROUNDS, "only {count} receives");
     Box::pin(async move {
         match library {
-            Library::Mpi(memory) => by_mpi(Mpi::new(&fabric, memory, false, BYTES).await?, fabric, count, together).await,
+            Library::Mpi(memory) => {
+                by_mpi(Mpi::new(&fabric, memory, false, BYTES).await?, fabric, count, together).await
+            }
             Library::Fmpl => by_fmpl(fabric, count, together).await,
             other => panic!("{other} is neither FMPL nor MPI"),
         }

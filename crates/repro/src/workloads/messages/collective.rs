@@ -37,16 +37,24 @@ pub struct Done {
 const TURN: Duration = Duration::from_secs(1);
 
 enum Member {
-    Fmpl { fmpl: Box<Fmpl>, bytes: fmpl::Buffer<u8>, numbers: fmpl::Buffer<f64>, above: Option<&'static str> },
+    Fmpl(Box<OnFmpl>),
     Mpi(Box<Mpi>),
+}
+
+struct OnFmpl {
+    fmpl: Fmpl,
+    bytes: fmpl::Buffer<u8>,
+    numbers: fmpl::Buffer<f64>,
+    /// The layer above it.
+    above: Option<&'static str>,
 }
 
 impl Member {
     async fn new(fabric: &Fabric, library: Library, longest: usize) -> ProgramResult<Self> {
         if let Some(options) = library.options(fabric.ranks()) {
-            let fmpl = Box::new(Fmpl::init_with(fabric, options).await?);
+            let fmpl = Fmpl::init_with(fabric, options).await?;
             let (bytes, numbers) = (fmpl.world().buffer(longest)?, fmpl.world().buffer(longest / 8)?);
-            return Ok(Member::Fmpl { fmpl, bytes, numbers, above: library.above_fmpl() });
+            return Ok(Member::Fmpl(Box::new(OnFmpl { fmpl, bytes, numbers, above: library.above_fmpl() })));
         }
         let (memory, is_blacs) = match library {
             Library::Mpi(memory) => (memory, false),
@@ -58,9 +66,9 @@ impl Member {
 
     async fn barrier(&mut self) -> ProgramResult<()> {
         match self {
-            Member::Fmpl { fmpl, above, .. } => {
-                charge(fmpl.world(), *above).await;
-                Ok(fmpl.world().barrier().await?)
+            Member::Fmpl(on) => {
+                charge(on.fmpl.world(), on.above).await;
+                Ok(on.fmpl.world().barrier().await?)
             }
             Member::Mpi(mpi) => mpi.barrier().await,
         }
@@ -68,9 +76,9 @@ impl Member {
 
     async fn broadcast(&mut self, size: usize, root: usize) -> ProgramResult<()> {
         match self {
-            Member::Fmpl { fmpl, bytes, above, .. } => {
-                charge(fmpl.world(), *above).await;
-                Ok(fmpl.world().broadcast(&bytes.slice(0..size)?, root).await?)
+            Member::Fmpl(on) => {
+                charge(on.fmpl.world(), on.above).await;
+                Ok(on.fmpl.world().broadcast(&on.bytes.slice(0..size)?, root).await?)
             }
             Member::Mpi(mpi) => mpi.broadcast(size, root).await,
         }
@@ -78,10 +86,10 @@ impl Member {
 
     async fn reduce(&mut self, size: usize, root: usize) -> ProgramResult<()> {
         match self {
-            Member::Fmpl { fmpl, numbers, above, .. } => {
-                charge(fmpl.world(), *above).await;
-                let span: LocalSpan<f64> = numbers.slice(0..size / 8)?;
-                Ok(fmpl.world().reduce(&span, Op::Sum, root).await?)
+            Member::Fmpl(on) => {
+                charge(on.fmpl.world(), on.above).await;
+                let span: LocalSpan<f64> = on.numbers.slice(0..size / 8)?;
+                Ok(on.fmpl.world().reduce(&span, Op::Sum, root).await?)
             }
             Member::Mpi(mpi) => mpi.reduce(size, root).await,
         }
@@ -129,8 +137,8 @@ pub fn collectives(fabric: Fabric, what: Collectives) -> RankFuture<Done> {
             }
         }
         let begun = turn(&fabric, &mut next).await;
-        if let Member::Fmpl { fmpl, .. } = member {
-            fmpl.finalize().await?;
+        if let Member::Fmpl(on) = member {
+            on.fmpl.finalize().await?;
         }
         // Nobody's memory goes while others use it.
         fabric.sleep_until(begun + TURN).await;

@@ -24,7 +24,6 @@ pub(super) struct Mpi {
     is_blacs: bool,
     /// Where messages go.
     region: Region,
-    longest: usize,
     /// How many messages of each rank have come and not been received.
     arrived: Vec<usize>,
     /// How many receives are posted and unmatched.
@@ -51,7 +50,7 @@ impl Mpi {
             Err(error) => return Err(error.into()),
         };
         let arrived = vec![0; ranks.len()];
-        Ok(Mpi { fabric: fabric.clone(), group, memory, is_blacs, region, longest, arrived, posted: 0, hardware })
+        Ok(Mpi { fabric: fabric.clone(), group, memory, is_blacs, region, arrived, posted: 0, hardware })
     }
 
     fn span(&self, bytes: usize) -> ProgramResult<LocalSpan<u8>> {
@@ -185,11 +184,6 @@ impl Mpi {
         let steps = (0..usize::BITS).map(|bit| 1 << bit).take_while(|step| *step < below);
         let children = steps.filter(|step| number + step < ranks).map(|step| member(number + step)).collect();
         ((number > 0).then(|| member(number & (number - 1))), children)
-    }
-
-    /// Returns the longest message.
-    pub(super) fn longest(&self) -> usize {
-        self.longest
     }
 }
 
