@@ -141,3 +141,92 @@ fn between(runs: &FmplRuns, seconds: impl Fn(&Alone) -> Option<f64>) -> Option<f
         WITHOUT.iter().map(|&nodes| Some(of(Library::Fmpl, nodes)? / of(Library::FmplSoftware, nodes)?)).collect();
     ratios.map(|ratios| ratios.iter().sum::<f64>() / ratios.len() as f64)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{fmpl_paper::run, outcome::Verdict, progress::Progress};
+    use tofu2_sim::virt::Platform;
+
+    /// Only the sizes that are printed.
+    fn printed(platform: Platform) -> FmplPlan {
+        let mut plan = FmplPlan { platform, sizes: vec![8, FmplPlan::LONGEST], ..FmplPlan::paper(0) };
+        for case in &mut plan.collectives {
+            let long = case.nodes == FmplPlan::NODES && matches!(case.library, Library::Fmpl | Library::FmplSoftware);
+            case.sizes = if long { vec![FmplPlan::SHORT, FmplPlan::LONG] } else { vec![FmplPlan::SHORT] };
+        }
+        plan
+    }
+
+    fn rows(plan: &FmplPlan) -> Vec<Row> {
+        compare(&run(plan, &mut Progress::silent()).expect("it runs"))
+    }
+
+    #[test]
+    fn the_machine_gives_calibrated_figures_back_and_meets_the_bounds() {
+        let rows = rows(&printed(Platform::sr8000()));
+        for figure in figures::of(Paper::Fmpl) {
+            let verdicts: Vec<_> = rows.iter().filter(|row| row.id == figure.id).map(Row::verdict).collect();
+            let wanted = match figure.status {
+                figures::Status::Calibrated => Verdict::Calibrated,
+                figures::Status::Contradicted => Verdict::OwnValue,
+                _ if matches!(figure.id, "M17" | "M23") => continue,
+                _ => Verdict::Within,
+            };
+            assert!(!verdicts.is_empty() && verdicts.iter().all(|it| *it == wanted), "{}: {verdicts:?}", figure.id);
+        }
+    }
+
+    #[test]
+    fn another_machine_fails_the_check() {
+        let misses = |change: (&str, u64), is_collective: bool| -> Vec<String> {
+            let platform = Platform::sr8000().with(change.0, change.1).expect(change.0);
+            let mut plan = printed(platform);
+            match is_collective {
+                true => (plan.between_two, plan.posting) = (Vec::new(), Vec::new()),
+                false => plan.collectives = Vec::new(),
+            }
+            rows(&plan).into_iter().filter(|row| row.verdict().fails()).map(|row| row.id).collect()
+        };
+        for (change, missed) in [
+            (("software.fmpl.init", 1_500_000), "M1"),
+            (("software.fmpl.data", 0), "M7-data"),
+            (("software.fmpl.header", 9_000_000), "M9-gap"),
+            (("software.fmpl.wait", 0), "M9-latency"),
+            (("software.descriptor", 0), "M8-data"),
+            (("put_one_way", 5_000_000), "M6"),
+            (("software.copy", 0), "M13"),
+            (("software.pack", 0), "M15"),
+            (("software.mpi.scan", 0), "M10-gap"),
+            (("payload_byte", 1_050_000), "M11"),
+        ] {
+            let misses = misses(change, false);
+            assert!(misses.iter().any(|id| id == missed), "{change:?}: {misses:?}");
+        }
+        for (change, missed) in [
+            (("multicast_byte", 1_000_000), "M16"),
+            (("colour_barrier", 60_000_000), "M22"),
+            (("multicast", 60_000_000), "M20"),
+            (("software.mpi", 0), "M21"),
+        ] {
+            let misses = misses(change, true);
+            assert!(misses.iter().any(|id| id == missed), "{change:?}: {misses:?}");
+        }
+    }
+
+    #[test]
+    fn shuffled_events_change_no_figure_much() {
+        let of = |seed| {
+            let plan = FmplPlan { seed, collectives: Vec::new(), ..printed(Platform::sr8000()) };
+            let again = run(&plan, &mut Progress::silent()).expect("it runs");
+            let hashes: Vec<u64> = again.jobs().map(|job| job.trace_hash).collect();
+            (compare(&again), hashes)
+        };
+        let ((first, hashes), (again, same), (shuffled, _)) = (of(3), of(3), of(4));
+        assert_eq!((hashes, first.len()), (same, again.len()));
+        for (one, other) in first.iter().zip(&shuffled) {
+            let (one, other) = (one.simulated.expect("a value"), other.simulated.expect("a value"));
+            assert!((one - other).abs() <= 0.01 * one, "{one} and {other}");
+        }
+    }
+}

@@ -75,3 +75,27 @@ impl Section {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        fmpl_paper::{FmplPlan, compare, run},
+        progress::Progress,
+        provenance::tests::example,
+        report::{Results, render},
+    };
+
+    #[test]
+    fn the_page_has_all_curves_and_the_breakdown() {
+        let runs = run(&FmplPlan::quick(0), &mut Progress::silent()).expect("it runs");
+        let results = Results { fmpl: Some(&runs), ..Results::default() };
+        let page = render(results, &compare(&runs), &example()).expect("it can be drawn");
+        assert_eq!((page.matches("<svg").count(), page.matches("</svg>").count()), (5, 5));
+        for part in ["Figure 7", "Figure 11", "Table 1", "BLACS on MPI (nordma)", "M8-data", "software.fmpl.wait"] {
+            assert!(page.contains(part), "{part} is missing");
+        }
+        for reference in ["http", "src=", "href=", "url(", "<script", "<link"] {
+            assert!(!page.contains(reference), "{reference} leads outside");
+        }
+    }
+}

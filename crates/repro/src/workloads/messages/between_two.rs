@@ -178,8 +178,8 @@ async fn by_fmpl(fabric: Fabric, count: usize, together: Together) -> ProgramRes
     let (world, peer) = (fmpl.world(), 1 - fmpl.world().me());
     let buffer = world.buffer::<u8>(BYTES * count)?;
     let into = |index: usize| buffer.slice(BYTES * index..BYTES * (index + 1));
-    // The first message of an index makes its descriptors.
-    for index in 0..count {
+    // The first two messages of an index make its descriptors: flags have two places.
+    for index in (0..count).chain(0..count) {
         round(world, world.irecv(&into(index)?, peer, index).await?, index).await?;
     }
     let inside = together.enter(&fabric).await?;

@@ -54,6 +54,8 @@ pub(crate) struct Timing {
     /// From the crossbar that all multicasts pass to the members' receive engines; 0 if the network
     /// has no multicasts.
     pub(crate) multicast: u64,
+    /// What that crossbar takes for each byte, in femtoseconds, where it is slower than a link.
+    multicast_byte: u64,
     /// Whether puts of one rank to another become visible in the order posted.
     pub(crate) ordered_puts: bool,
     /// The nodes of a row of crossbars, if these join the nodes.
@@ -159,6 +161,7 @@ impl Timing {
             crossbar_row: row,
             third_party_copy: platform.need("third_party_copy")? != 0,
             multicast: platform.value("multicast").unwrap_or(0),
+            multicast_byte: platform.value("multicast_byte").unwrap_or(0),
             barrier_gate,
             barrier_channels: channels as u32,
             barrier_gates: gates as u32,
@@ -213,6 +216,12 @@ impl Timing {
     #[inline]
     pub(crate) fn wire(&self, hops: u32) -> u64 {
         if hops == 0 { 0 } else { self.wire + u64::from(hops - 1) * self.hop }
+    }
+
+    /// Returns how long the bytes of a multicast take to pass the crossbar that all multicasts pass, not
+    /// counting those that the latency includes.
+    pub(crate) fn multicast_payload(&self, bytes: u64) -> u64 {
+        self.payload(bytes).max(scaled(bytes.saturating_sub(FREE_BYTES), self.multicast_byte))
     }
 
     /// Returns the picoseconds that `bytes` bytes take through a software layer; 0 if the layer is
