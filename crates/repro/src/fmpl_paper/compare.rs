@@ -189,7 +189,7 @@ mod tests {
             rows(&plan).into_iter().filter(|row| row.verdict().fails()).map(|row| row.id).collect()
         };
         for (change, missed) in [
-            (("software.fmpl.init", 1_500_000), "M1"),
+            (("software.fmpl.init", 1_500_000), "M7-init"),
             (("software.fmpl.data", 0), "M7-data"),
             (("software.fmpl.header", 9_000_000), "M9-gap"),
             (("software.fmpl.wait", 0), "M9-latency"),
