@@ -99,12 +99,6 @@ impl Communicator {
         self.group.rank(member).map_err(|_| FmplError::NoSuchMember { member, members: self.len() })
     }
 
-    /// Returns how many bytes of registered memory this communicator takes at each member, the spool
-    /// not counted.
-    pub fn area_bytes(&self) -> usize {
-        self.layout.bytes()
-    }
-
     /// Returns which way a collective of `bytes` bytes at each member goes; of a broadcast, if its root
     /// gives so many. Of a reduction that is the way if the barrier unit can do it; see
     /// [`Communicator::reduction_algorithm`].

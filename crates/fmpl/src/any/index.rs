@@ -83,7 +83,7 @@ impl ReceivingAny<'_> {
     /// As [`Receiving::wait`].
     pub async fn wait(self) -> Result<Received> {
         let (id, n) = self.comm.progressing(self.matched()).await?;
-        let received = Receiving::of_offer(self.comm, id, n, self.into.clone()).wait().await;
+        let received = Receiving::of_offer(self.comm, id, n, &self.into)?.wait().await;
         let (comm, peer) = (self.comm, self.peer);
         drop(self);
         comm.tell_wanted(peer).await?;
@@ -100,7 +100,7 @@ impl ReceivingAny<'_> {
                 let peer = &state.peers[self.peer];
                 let first = peer.any.queue.front() == Some(&self.ticket);
                 let free = peer.lanes[..self.comm.layout.indices()].iter().enumerate();
-                let free = free.filter(|(_, lane)| first && !lane.receiving && lane.abandoned.is_none());
+                let free = free.filter(|(_, lane)| first && !lane.receiving && !lane.abandoned);
                 (peer.ends.clone(), free.map(|(lane, known)| (lane, known.received)).collect::<Vec<_>>())
             })?;
             let flags = lanes.iter().map(|(lane, n)| Lane::new(&self.comm.fabric, &ends, *lane).until_flag(*n));
@@ -134,7 +134,7 @@ impl ReceivingAny<'_> {
         }
         for lane in 0..self.comm.layout.indices() {
             let known = &mut peer.lanes[lane];
-            if known.receiving || known.abandoned.is_some() {
+            if known.receiving || known.abandoned {
                 continue;
             }
             let flag = Lane::new(&self.comm.fabric, &peer.ends, lane).flag(known.received)?;

@@ -43,7 +43,7 @@ impl Communicator {
         loop {
             let rung = self.fabric.load(&bell)?;
             if let Some((id, n)) = self.offered(lane).await? {
-                let received = Receiving::of_offer(self, id, n, into).arrived().await?;
+                let received = Receiving::of_offer(self, id, n, &into)?.arrived().await?;
                 return Ok(Received { index, ..received });
             }
             let again = self.fabric.wait_until(&bell, self.memory.deps(), |word| word != rung);

@@ -1,6 +1,6 @@
 //! This member's part in a collective: how it begins, and how it ends if not well.
 
-use super::{Hardware, Rounds, Tree, edge::Edge, tell_all};
+use super::{Hardware, Rounds, Staging, Tree, edge::Edge, tell_all};
 use crate::{
     Communicator, FmplError, Result,
     area::{Ends, Lane},
@@ -25,6 +25,12 @@ pub(crate) struct Collectives {
 impl Collectives {
     pub(crate) fn new(hardware: Hardware) -> Self {
         Collectives { hardware: Some(hardware), ..Collectives::default() }
+    }
+
+    /// Returns the bytes of the buffers that multicasts go through.
+    pub(crate) fn staging_bytes(&self) -> usize {
+        let staging = self.hardware.as_ref().and_then(|hardware| hardware.staging.as_ref());
+        staging.map_or(0, Staging::bytes)
     }
 
     fn enter(&mut self) -> Result<()> {

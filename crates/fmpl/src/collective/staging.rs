@@ -91,6 +91,11 @@ impl Staging {
         BUFFERS + 2 * piece.next_multiple_of(64)
     }
 
+    /// Returns how many bytes of memory it takes at this member.
+    pub(crate) fn bytes(&self) -> usize {
+        self.memory.len()
+    }
+
     /// Resolves memory at all members; `None` if no multicast reaches them.
     pub(crate) fn new(group: &Group, memory: GroupMemory, piece: usize) -> Result<Option<Self>> {
         let fabric = group.fabric();
