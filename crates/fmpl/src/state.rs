@@ -19,6 +19,19 @@ pub(crate) struct LaneId {
     pub(crate) lane: usize,
 }
 
+impl LaneId {
+    /// Returns a number that is not `u64::MAX`.
+    #[inline(always)]
+    pub(crate) fn to_bits(self) -> u64 {
+        (self.peer as u64) << 32 | self.lane as u64
+    }
+
+    #[inline(always)]
+    pub(crate) fn of_bits(bits: u64) -> Self {
+        LaneId { peer: (bits >> 32) as usize, lane: bits as u32 as usize }
+    }
+}
+
 pub(crate) struct State {
     /// This member's number.
     pub(crate) me: usize,

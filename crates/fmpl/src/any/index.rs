@@ -82,8 +82,8 @@ impl ReceivingAny<'_> {
     /// # Errors
     /// As [`Receiving::wait`].
     pub async fn wait(self) -> Result<Received> {
-        let (id, n) = self.comm.progressing(self.matched()).await?;
-        let received = Receiving::of_offer(self.comm, id, n, &self.into)?.wait().await;
+        let id = self.comm.progressing(self.matched()).await?;
+        let received = Receiving::of_offer(self.comm, id, &self.into)?.wait().await;
         let (comm, peer) = (self.comm, self.peer);
         drop(self);
         comm.tell_wanted(peer).await?;
@@ -91,7 +91,7 @@ impl ReceivingAny<'_> {
     }
 
     /// Waits until one of the sender's messages is this receive's.
-    async fn matched(&self) -> Result<(LaneId, u64)> {
+    async fn matched(&self) -> Result<LaneId> {
         loop {
             if let Some(matched) = self.comm.with(|state| self.take(state))?? {
                 return Ok(matched);
@@ -127,7 +127,7 @@ impl ReceivingAny<'_> {
     }
 
     /// Takes a message that was offered and that no other receive will take.
-    fn take(&self, state: &mut State) -> Result<Option<(LaneId, u64)>> {
+    fn take(&self, state: &mut State) -> Result<Option<LaneId>> {
         let peer = &mut state.peers[self.peer];
         if peer.any.queue.front() != Some(&self.ticket) {
             return Ok(None);
@@ -140,7 +140,7 @@ impl ReceivingAny<'_> {
             let flag = Lane::new(&self.comm.fabric, &peer.ends, lane).flag(known.received)?;
             if flag.is_some_and(|flag| flag.kind == Kind::Offered) {
                 known.receiving = true;
-                return Ok(Some((LaneId { peer: self.peer, lane }, known.received)));
+                return Ok(Some(LaneId { peer: self.peer, lane }));
             }
         }
         Ok(None)

@@ -52,7 +52,7 @@ impl Communicator {
             known.receiving = header.is_ok();
             Ok::<_, FmplError>((n, state.peers[id.peer].ends.clone(), state.lane(id).unseen, header?))
         })??;
-        let receiving = Receiving { comm: self, id, n };
+        let receiving = Receiving::new(self, id);
         let lane = Lane::new(&self.fabric, &ends, lane);
         // Now and then a header is posted even though none is needed, so that the number of the last
         // one is never mistaken for a later one's.
@@ -69,14 +69,10 @@ impl Communicator {
 
     /// Waits for the message of a receive that was dropped.
     async fn forget_abandoned(&self, id: LaneId) -> Result<()> {
-        let Some(n) = self.with(|state| {
-            let lane = state.lane(id);
-            core::mem::take(&mut lane.abandoned).then_some(lane.received)
-        })?
-        else {
+        if !self.with(|state| core::mem::take(&mut state.lane(id).abandoned))? {
             return Ok(());
-        };
-        match (Receiving { comm: self, id, n }).wait().await {
+        }
+        match Receiving::new(self, id).arrived().await {
             Err(FmplError::TooLong { .. } | FmplError::BufferGone { .. }) => Ok(()),
             done => done.map(drop),
         }
@@ -118,31 +114,42 @@ pub(crate) fn posted(into: &LocalSpan<u8>) -> Record {
     Record { kind: Kind::Posted, bytes: into.len(), region: at.region, offset: at.offset }
 }
 
-/// No message's number.
-const OVER: u64 = u64::MAX;
-
 /// A receive that is posted (`fmpl_irecv_wait` is [`Receiving::wait`]). If it is dropped, its message
 /// is received all the same and lost, and the memory may be written until the index is received from
 /// again.
 #[must_use = "the message is there only when the receive is over"]
 pub struct Receiving<'a> {
     comm: &'a Communicator,
-    id: LaneId,
-    /// The message's number; [`OVER`] when it is there.
-    n: u64,
+    /// The bits of the [`LaneId`], or [`OVER`]. Two words move from function to function in
+    /// registers; more would go through memory, and wait there for all stores before.
+    lane: u64,
 }
+
+/// The message is there.
+const OVER: u64 = u64::MAX;
 
 impl fmt::Debug for Receiving<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Receiving(index {}, message {})", self.id.lane, self.n)
+        write!(f, "Receiving(index {})", self.id().lane)
     }
 }
 
 impl<'a> Receiving<'a> {
+    /// The only receive of a lane that is not over.
+    #[inline(always)]
+    fn new(comm: &'a Communicator, id: LaneId) -> Self {
+        Receiving { comm, lane: id.to_bits() }
+    }
+
+    #[inline(always)]
+    fn id(&self) -> LaneId {
+        LaneId::of_bits(self.lane)
+    }
+
     /// The receive of a message that was offered and taken.
-    pub(crate) fn of_offer(comm: &'a Communicator, id: LaneId, n: u64, into: &LocalSpan<u8>) -> Result<Self> {
+    pub(crate) fn of_offer(comm: &'a Communicator, id: LaneId, into: &LocalSpan<u8>) -> Result<Self> {
         comm.with(|state| state.lane(id).keep_buffer(into).map(drop))??;
-        Ok(Receiving { comm, id, n })
+        Ok(Receiving::new(comm, id))
     }
 
     /// Waits until the message is there.
@@ -152,13 +159,13 @@ impl<'a> Receiving<'a> {
     /// [`FmplError::Fabric`].
     #[inline(always)]
     pub fn wait(self) -> impl Future<Output = Result<Received>> + use<'a> {
-        soon(Wait { receiving: self, is_apart: true })
+        soon(Wait::<true>(self))
     }
 
     /// Waits as part of the call that posted the receive.
     #[inline(always)]
     pub(crate) fn arrived(self) -> impl Future<Output = Result<Received>> + use<'a> {
-        soon(Wait { receiving: self, is_apart: false })
+        soon(Wait::<false>(self))
     }
 
     async fn waited_later(self, is_apart: bool) -> Result<Received> {
@@ -171,10 +178,10 @@ impl<'a> Receiving<'a> {
     }
 
     async fn arrived_later(mut self) -> Result<Received> {
-        let (id, n, comm) = (self.id, self.n, self.comm);
-        let (ends, from): (Ends, usize) = comm.with(|state| {
+        let (id, comm) = (self.id(), self.comm);
+        let (ends, from, n): (Ends, usize, u64) = comm.with(|state| {
             let peer = &state.peers[id.peer];
-            (peer.ends.clone(), peer.member)
+            (peer.ends.clone(), peer.member, peer.lanes[id.lane].received)
         })?;
         let lane = Lane::new(&comm.fabric, &ends, id.lane);
         let flag = match lane.flag(n)? {
@@ -189,7 +196,7 @@ impl<'a> Receiving<'a> {
             }
         }
         comm.with(|state| state.received(id, flag.kind != Kind::Offered))?;
-        self.n = OVER;
+        self.lane = OVER;
         match flag.kind {
             _ if fits => Ok(Received { from, index: id.lane, bytes: flag.bytes }),
             Kind::NotThere => Err(FmplError::BufferGone { from, index: id.lane }),
@@ -204,17 +211,19 @@ impl Receiving<'_> {
     /// # Errors
     /// [`FmplError::Fabric`].
     pub fn is_there(&self) -> Result<bool> {
-        let flag = self
-            .comm
-            .with(|state| Lane::new(&self.comm.fabric, &state.peers[self.id.peer].ends, self.id.lane).flag(self.n))??;
-        Ok(flag.is_some())
+        let LaneId { peer, lane } = self.id();
+        let flag = self.comm.with(|state| {
+            let peer = &state.peers[peer];
+            Lane::new(&self.comm.fabric, &peer.ends, lane).flag(peer.lanes[lane].received)
+        })?;
+        Ok(flag?.is_some())
     }
 }
 
 impl Drop for Receiving<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        if self.n != OVER {
+        if self.lane != OVER {
             self.abandon();
         }
     }
@@ -224,7 +233,7 @@ impl Receiving<'_> {
     #[cold]
     fn abandon(&self) {
         let _ = self.comm.with(|state| {
-            let lane = state.lane(self.id);
+            let lane = state.lane(self.id());
             (lane.receiving, lane.abandoned) = (false, true);
             state.changed();
         });
@@ -265,7 +274,7 @@ impl<'a: 'b, 'b, T: Pod> Call<'b> for Post<'a, 'b, T> {
             return None;
         }
         (known.receiving, known.unseen) = (true, true);
-        Some(Receiving { comm, id, n })
+        Some(Receiving::new(comm, id))
     }
 
     fn later(self) -> Boxed<'b, Result<Receiving<'a>>> {
@@ -273,31 +282,28 @@ impl<'a: 'b, 'b, T: Pod> Call<'b> for Post<'a, 'b, T> {
     }
 }
 
-/// A call of [`Receiving::wait`].
-struct Wait<'a> {
-    receiving: Receiving<'a>,
-    /// Whether it is a call of its own, apart from the one that posted the receive.
-    is_apart: bool,
-}
+/// A wait; whether it is a call of its own, [`Receiving::wait`], or part of the call that posted the
+/// receive.
+struct Wait<'a, const APART: bool>(Receiving<'a>);
 
-impl<'a> Call<'a> for Wait<'a> {
+impl<'a, const APART: bool> Call<'a> for Wait<'a, APART> {
     type Out = Received;
     type Error = FmplError;
 
     #[inline(always)]
     fn now(&mut self) -> Option<Received> {
-        let Receiving { comm, id, n, .. } = self.receiving;
+        let (comm, id) = (self.0.comm, self.0.id());
         let mut state = comm.enter().ok()?;
         let peer = &state.peers[id.peer];
-        let lane = Lane::new(&comm.fabric, &peer.ends, id.lane);
+        let (lane, n) = (Lane::new(&comm.fabric, &peer.ends, id.lane), peer.lanes[id.lane].received);
         let bytes = (0..LOOKS).find_map(|_| lane.arrived_now(n))?;
         let from = peer.member;
         state.received(id, true);
-        self.receiving.n = OVER;
+        self.0.lane = OVER;
         Some(Received { from, index: id.lane, bytes })
     }
 
     fn later(self) -> Boxed<'a, Result<Received>> {
-        Box::pin(self.receiving.waited_later(self.is_apart))
+        Box::pin(self.0.waited_later(APART))
     }
 }
