@@ -52,6 +52,7 @@ mod any;
 mod area;
 mod collective;
 mod communicator;
+mod cost;
 mod error;
 mod fmpl;
 mod memory;

@@ -261,7 +261,7 @@ mod tests {
         let job = tofu2_sim::virt::Job::new(&tofu2_sim::virt::Platform::fx100(), 1);
         job.run(&async |fabric: rdma_fabric::Fabric| {
             let region = fabric.alloc(64)?;
-            let ends = Ends { here: region.span(&fabric, 0, 8)?, there: region.span_of(&fabric, Rank::new(0), 0, 8)? };
+            let ends = Ends::new(region.span(&fabric, 0, 8)?, region.span_of(&fabric, Rank::new(0), 0, 8)?);
             let mut state = State::new(0, 1, Spool::new(&fabric, 0)?, Collectives::default());
             for n in 0..100 {
                 assert_eq!(state.place_of(n * 64), None);

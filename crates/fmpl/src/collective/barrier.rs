@@ -5,7 +5,7 @@ use super::{
     edge::Way,
     meeting::{Barrier, Progress},
 };
-use crate::{Algorithm, Collective, Communicator, Result};
+use crate::{Algorithm, Collective, Communicator, Result, cost};
 use core::future::Future;
 use rdma_fabric::{join::join_all, soon::soon};
 
@@ -52,6 +52,7 @@ impl Communicator {
 impl Part<'_> {
     /// Meets all members in a round of the barrier hardware.
     async fn round(&mut self) -> Result<()> {
+        self.comm.fabric.charge(cost::INIT).await;
         let (rounds, comm) = self.rounds()?;
         rounds.enter(comm).await?;
         rounds.over(comm).await

@@ -5,7 +5,7 @@ use super::{
     edge::{Differ, Way},
     passing::{Broadcast, Passed},
 };
-use crate::{Algorithm, Collective, Communicator, FmplError, Result};
+use crate::{Algorithm, Collective, Communicator, FmplError, Result, cost};
 use core::future::Future;
 use rdma_fabric::{LocalSpan, Pod, provider::Boxed, soon::soon};
 
@@ -75,6 +75,7 @@ impl Part<'_> {
     /// Goes the way that the root's length takes: by multicast, or along the tree.
     async fn multicast(&mut self, span: &LocalSpan<u8>, root: usize) -> Result<()> {
         let (comm, bytes) = (self.comm, span.len());
+        comm.fabric.charge(cost::INIT).await;
         let told = match self.hardware.as_mut().map(|hardware| (&mut hardware.staging, &mut hardware.rounds)) {
             Some((Some(staging), Some(rounds))) => {
                 let told = match comm.ways.at(Collective::Broadcast, bytes)? {

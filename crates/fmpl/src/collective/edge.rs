@@ -136,7 +136,7 @@ impl<'a> Edge<'a> {
         let (lane, n) = (self.lane(way), self.with(way, |lane| lane.sent)?);
         let word = Record::first_word(Kind::Arrived, 0, n);
         if !lane.put_flag_now(n, word) {
-            self.named(lane.put_flag(n, word).await)?;
+            self.named(lane.put_signal(n, word).await)?;
         }
         self.with(way, |lane| lane.sent += 1)
     }

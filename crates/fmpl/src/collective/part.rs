@@ -9,6 +9,7 @@ use super::{
 use crate::{
     Communicator, FmplError, Result,
     area::{Ends, Lane},
+    cost,
 };
 use core::future::Future;
 use rdma_fabric::{Fabric, FabricError, LocalSpan, Region};
@@ -77,7 +78,10 @@ impl Communicator {
         let mut part = Part::new(self, None);
         let met = part.meet(root).await;
         match left.map_or(met, Err) {
-            Ok(()) => Ok(part),
+            Ok(()) => {
+                self.fabric.charge(cost::INIT).await;
+                Ok(part)
+            }
             Err(error) => part.end(Err(error)).await.map(|()| unreachable!("it has ended with an error")),
         }
     }

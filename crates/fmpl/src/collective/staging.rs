@@ -16,7 +16,7 @@
 //! It says so in a word of each member's staging memory, and gives the barrier hardware back.
 
 use super::Rounds;
-use crate::{Communicator, FmplError, Result};
+use crate::{Communicator, FmplError, Result, cost};
 use core::fmt;
 use rdma_fabric::{
     Deps, Fabric, FabricError, Group, GroupMemory, Handle, LocalSpan, LocalWord, MulticastSpan, Pod, PutSource, Rank,
@@ -179,6 +179,7 @@ impl Staging {
             if flag.bytes == span.len() {
                 let part = span.slice(at..flag.bytes.min(at + self.piece))?;
                 copy(&comm.fabric, &self.own_buffers[self.turn()], &part)?;
+                comm.fabric.charge_bytes(cost::COPY, part.len()).await;
             }
             self.next(comm, rounds).await?;
         }
