@@ -32,14 +32,20 @@ pub(crate) struct Near {
 pub(crate) struct Nears {
     /// By root.
     roots: Vec<Option<Near>>,
-    /// How often it looks. Where looks are in vain, because ranks share a processor, it is the sooner
-    /// that another one gets it.
+    patience: Patience,
+}
+
+/// Where looks are in vain, because ranks share a processor, it is the sooner that another one gets
+/// it; now and then this member is patient again.
+#[derive(Debug)]
+struct Patience {
     looks: u32,
+    waits: u32,
 }
 
 impl Default for Nears {
     fn default() -> Self {
-        Nears { roots: Vec::new(), looks: LOOKS }
+        Nears { roots: Vec::new(), patience: Patience { looks: LOOKS, waits: 0 } }
     }
 }
 
@@ -47,19 +53,28 @@ impl Nears {
     /// Returns the neighbours in the tree of a root, and how often to look for their records.
     #[inline(always)]
     pub(crate) fn of(&mut self, root: usize) -> Option<(&Near, Looks<'_>)> {
-        Some((self.roots.get(root)?.as_ref()?, Looks(&mut self.looks)))
+        Some((self.roots.get(root)?.as_ref()?, Looks(&mut self.patience)))
     }
 }
 
 /// How often this member looks for a record.
-pub(crate) struct Looks<'a>(&'a mut u32);
+pub(crate) struct Looks<'a>(&'a mut Patience);
+
+/// One in so many waits is patient.
+const PATIENT: u32 = 16;
 
 impl Looks<'_> {
     /// Looks for something until it is there, or for long enough.
     #[inline(always)]
     pub(crate) fn find<T>(&mut self, look: impl Fn() -> Option<T>) -> Option<T> {
-        let found = (0..*self.0).find_map(|_| look());
-        *self.0 = if found.is_some() { (*self.0 + 1).min(LOOKS) } else { (*self.0 / 2).max(1) };
+        if let Some(found) = look() {
+            return Some(found);
+        }
+        let patience = &mut *self.0;
+        patience.waits = patience.waits.wrapping_add(1);
+        let looks = if patience.waits.is_multiple_of(PATIENT) { LOOKS } else { patience.looks };
+        let found = (1..looks).find_map(|_| look());
+        patience.looks = if found.is_some() { LOOKS } else { patience.looks / 2 };
         found
     }
 }
