@@ -115,10 +115,12 @@ impl FromIterator<Rule> for Table {
     }
 }
 
-/// Machines with a hardware multicast and barriers by colour: the SR8000. Software comes close only
-/// between two members, with messages of several megabytes.
+/// Machines with a hardware multicast and barriers by colour: the SR8000. Between two members the one
+/// put of the tree, into the receiver's buffer, is faster than a multicast and a copy once the message
+/// is so long that telling which way it goes does not matter.
 const COLOURS: &[Rule] = &[
     Rule::new(Collective::Barrier, Algorithm::Colour).members(2..usize::MAX),
+    Rule::new(Collective::Broadcast, Algorithm::Tree).members(2..3).bytes(64 << 10..usize::MAX),
     Rule::new(Collective::Broadcast, Algorithm::Multicast).members(2..usize::MAX),
 ];
 
