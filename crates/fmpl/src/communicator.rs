@@ -150,8 +150,8 @@ impl Communicator {
     pub fn finish(mut self) -> impl Future<Output = Result<()>> {
         let finished: Boxed<'static, Result<()>> = Box::pin(async move {
             let fetched = self.all_fetched().await;
-            let met = self.group.barrier().await;
-            fetched.and(Ok(met?))
+            let met = self.group.barrier().await.map_err(FmplError::from);
+            fetched.and(met)
         });
         finished
     }

@@ -52,8 +52,8 @@ pub(crate) struct AnyIndex {
     pub(crate) made: u64,
     /// Those that are posted, by number.
     pub(crate) queue: VecDeque<u64>,
-    /// Whether the peer was told that it is wanted.
-    pub(crate) told: bool,
+    /// How many messages the peer was told are wanted.
+    pub(crate) told: u64,
 }
 
 /// The messages of one lane, both ways.
@@ -65,6 +65,8 @@ pub(crate) struct LaneState {
     pub(crate) taken: u64,
     /// Whether a send is not over.
     pub(crate) sending: bool,
+    /// Why a spooled message could not be offered; none can be sent after it.
+    pub(crate) failed: Option<FmplError>,
     /// The result of a send that somebody will ask for, once there is one.
     pub(crate) isend: Option<Option<Result<()>>>,
     /// How many messages from the peer were received.
@@ -179,6 +181,9 @@ impl State {
         let lane = self.lane(id);
         if lane.sending {
             return Err(self.in_use(id, Direction::To));
+        }
+        if let Some(error) = &lane.failed {
+            return Err(error.clone());
         }
         lane.sending = true;
         Ok(lane.sent)

@@ -36,11 +36,11 @@ impl Communicator {
         Ok(receiving)
     }
 
-    /// Tells a sender whether it is wanted, if that has changed.
+    /// Tells a sender how many of its messages are wanted, if that has changed.
     async fn tell_wanted(&self, peer: usize) -> Result<()> {
         let change = self.with(|state| {
             let peer = &mut state.peers[peer];
-            let wanted = !peer.any.queue.is_empty();
+            let wanted = peer.any.queue.len() as u64;
             (wanted != peer.any.told).then(|| {
                 peer.any.told = wanted;
                 (peer.ends.clone(), wanted)

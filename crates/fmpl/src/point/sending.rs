@@ -76,38 +76,39 @@ impl Communicator {
                 Ok::<_, FmplError>((n, state.peers[id.peer].ends.clone()))
             })??;
             let mut unsent = Unsent { comm: self, id, sent: false };
-            let (header, wanted) = match self.first_header(&ends, id.lane, n).await? {
-                Met::Header(header) => (Some(header), false),
-                Met::Wanted => (None, true),
-                Met::TimeOut => (None, false),
-            };
-            match header {
+            match self.first_header(&ends, id, n).await? {
                 Some(header) => self.send_into(&mut unsent, &ends, n, header, bytes).await,
-                None => self.send_by_spool(&mut unsent, &ends, n, bytes, wanted).await,
+                None => self.send_by_spool(&mut unsent, &ends, n, bytes).await,
             }
         })
     }
 
-    /// Waits for the header of a message's receive, as long as the spool's time-out.
-    async fn first_header(&self, ends: &Ends, lane: usize, n: u64) -> Result<Met> {
-        let lane = Lane::new(&self.fabric, ends, lane);
+    /// Waits for the header of a message's receive, as long as the spool's time-out, or until a
+    /// receive of any index takes what is offered.
+    async fn first_header(&self, ends: &Ends, id: LaneId, n: u64) -> Result<Option<Record>> {
+        let lane = Lane::new(&self.fabric, ends, id.lane);
         if let Some(header) = lane.header(n)? {
-            return Ok(Met::Header(header));
+            return Ok(Some(header));
         }
-        let waiting = self.progressing(lane.until_header_or_wanted(n));
-        let met = match self.options.time_out {
-            None => Some(waiting.await?),
-            Some(Duration::ZERO) => None,
+        let beside = self.beside(id.peer)?;
+        let waiting = self.progressing(lane.until_header_or_wanted(n, beside));
+        match self.options.time_out {
+            None if beside == 0 => waiting.await,
+            None | Some(Duration::ZERO) => Ok(None),
             Some(time_out) => {
                 let at = self.fabric.now() + time_out;
-                self.fabric.before(at, waiting).await.transpose()?
+                Ok(self.fabric.before(at, waiting).await.transpose()?.flatten())
             }
-        };
-        Ok(match met {
-            Some(Some(header)) => Met::Header(header),
-            Some(None) => Met::Wanted,
-            None => Met::TimeOut,
-        })
+        }
+    }
+
+    /// Returns how many messages wait for a peer beside the spool, as so many of its receives of any
+    /// index were posted.
+    fn beside(&self, peer: usize) -> Result<u64> {
+        self.with(|state| {
+            state.sweep(&self.fabric)?;
+            Ok(state.spool.beside(peer))
+        })?
     }
 
     async fn send_into(
@@ -137,27 +138,20 @@ impl Communicator {
     }
 
     /// Spools a message; until there is room, a receive may still come.
-    async fn send_by_spool(
-        &self,
-        unsent: &mut Unsent<'_>,
-        ends: &Ends,
-        n: u64,
-        bytes: &[u8],
-        mut wanted: bool,
-    ) -> Result<()> {
+    async fn send_by_spool(&self, unsent: &mut Unsent<'_>, ends: &Ends, n: u64, bytes: &[u8]) -> Result<()> {
         let id = unsent.id;
+        let lane = Lane::new(&self.fabric, ends, id.lane);
         loop {
+            let beside = self.beside(id.peer)?;
+            let wanted = lane.wanted()? > beside;
             if self.with(|state| state.spool(&self.fabric, id, (n, bytes), wanted, None))??.is_some() {
                 unsent.spooled();
                 self.once().await;
                 return Ok(());
             }
-            let lane = Lane::new(&self.fabric, ends, id.lane);
-            let more = race(lane.until_header_or_wanted(n), self.one_fetched());
-            match self.progressing(more).await {
+            match self.progressing(race(lane.until_header_or_wanted(n, beside), self.one_fetched())).await {
                 Either::First(Ok(Some(header))) => return self.send_into(unsent, ends, n, header, bytes).await,
-                Either::First(Ok(None)) => wanted = true,
-                Either::First(Err(error)) => return Err(error),
+                Either::First(wanted) => drop(wanted?),
                 Either::Second(fetched) => fetched?,
             }
         }
@@ -221,14 +215,6 @@ impl Communicator {
 /// Returns elements of own memory as bytes.
 pub(crate) fn as_bytes<T: Pod>(span: &LocalSpan<T>) -> Result<LocalSpan<u8>> {
     Ok(LocalSpan::clone(&*span.part_as::<u8>(0, span.len() * size_of::<T>())?))
-}
-
-/// What a send has met.
-enum Met {
-    Header(Record),
-    /// A receive that takes any index: it takes what is offered.
-    Wanted,
-    TimeOut,
 }
 
 /// A lane whose send is not over.

@@ -7,7 +7,7 @@ use crate::{
     state::{LaneId, State},
 };
 use core::ops::Range;
-use rdma_fabric::{Fabric, LocalSpan, Region};
+use rdma_fabric::{Fabric, LocalSpan, Region, join::race_all};
 
 /// Spooled messages, counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -27,7 +27,8 @@ pub(crate) struct Spool {
     held: Vec<Held>,
     /// How many messages were received that nobody has been told of.
     received: usize,
-    /// A message that its receiver refused; nobody has been told of it.
+    /// Why a message was not received: its receiver has refused it, or was lost; nobody has been told
+    /// of it.
     refused: Option<FmplError>,
 }
 
@@ -42,7 +43,7 @@ struct Held {
 /// Where it waits.
 enum Room {
     Spool(Range<usize>),
-    /// In memory of its own: its receiver was waiting already, but the spool was too small.
+    /// In memory of its own: its receiver was waiting already, but there was no room in the spool.
     Own {
         _region: Region,
     },
@@ -61,6 +62,12 @@ impl Spool {
             free.push(0..bytes);
         }
         Ok(Spool { memory, free, held: Vec::new(), received: 0, refused: None })
+    }
+
+    /// Returns how many messages wait in memory of their own for a peer.
+    pub(crate) fn beside(&self, peer: usize) -> u64 {
+        let beside = |held: &&Held| held.id.peer == peer && matches!(held.room, Room::Own { .. });
+        self.held.iter().filter(beside).count() as u64
     }
 
     /// Copies a message into the spool, or into memory of its own if it `must` be kept; `None` if
@@ -134,6 +141,19 @@ impl State {
         Ok(Some(()))
     }
 
+    /// Gives up what was spooled for a lane, because it could not be offered.
+    pub(crate) fn fail(&mut self, id: LaneId, error: FmplError) {
+        let (given_up, held): (Vec<_>, _) = self.spool.held.drain(..).partition(|held| held.id == id);
+        self.spool.held = held;
+        for Held { room, .. } in given_up {
+            if let Room::Spool(range) = room {
+                give(&mut self.spool.free, range);
+            }
+        }
+        self.lane(id).failed = Some(error.clone());
+        self.spool.refused = Some(error);
+    }
+
     /// Frees what was received.
     pub(crate) fn sweep(&mut self, fabric: &Fabric) -> Result<()> {
         let mut at = 0;
@@ -177,7 +197,8 @@ impl Communicator {
     /// be offered before.
     ///
     /// # Errors
-    /// [`FmplError::TooLong`] if a receiver refused a message since the last look.
+    /// [`FmplError::TooLong`] if a receiver refused a message since the last look;
+    /// [`FmplError::Fabric`] if one could not be offered, as its receiver was lost.
     pub async fn check_spool(&self) -> Result<Spooled> {
         self.once().await;
         self.with(|state| {
@@ -192,15 +213,16 @@ impl Communicator {
         })?
     }
 
-    /// Waits until a message of the spool was received, if there is any.
+    /// Waits until a message of the spool was received, whichever that is, if there is any.
     pub(crate) async fn one_fetched(&self) -> Result<()> {
-        let first = self.with(|state| {
-            state.spool.held.first().map(|held| (state.peers[held.id.peer].ends.clone(), held.id.lane, held.n))
+        let firsts = self.with(|state| {
+            let mut firsts: Vec<(LaneId, u64)> = state.spool.held.iter().map(|held| (held.id, held.n)).collect();
+            firsts.sort_unstable_by_key(|(id, n)| (id.peer, id.lane, *n));
+            firsts.dedup_by_key(|(id, _)| *id);
+            let of_peer = |(id, n): (LaneId, u64)| (state.peers[id.peer].ends.clone(), id.lane, n);
+            firsts.into_iter().map(of_peer).collect::<Vec<_>>()
         })?;
-        match first {
-            Some((ends, lane, n)) => Lane::new(&self.fabric, &ends, lane).until_taken(n + 1).await,
-            None => core::future::pending().await,
-        }
+        race_all(firsts.iter().map(|(ends, lane, n)| Lane::new(&self.fabric, ends, *lane).until_taken(n + 1))).await
     }
 
     /// Waits until all sends are over and everything that was spooled is received.

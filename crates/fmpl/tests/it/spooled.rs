@@ -104,3 +104,86 @@ fn a_spool_that_is_full_makes_sends_wait() {
         Ok(fmpl.finalize().await?)
     });
 }
+
+/// A send that finds no room goes on when any message has left the spool, not only the oldest.
+#[test]
+fn whatever_leaves_the_spool_makes_room() {
+    everywhere(3, &async |fabric: Fabric| -> ProgramResult<()> {
+        let fmpl = Fmpl::init_with(&fabric, Options::default().spool(128, Duration::ZERO)).await?;
+        let world = fmpl.world();
+        let buffer = world.buffer::<u8>(64)?;
+        match world.me() {
+            0 => {
+                world.send(&[1u8; 64], 1, 0).await?;
+                world.send_any(&[2u8; 64], 2, 0).await?;
+                world.send_any(&[3u8; 64], 2, 0).await?;
+            }
+            // Member 1 takes the first message last.
+            1 => {
+                world.recv(&buffer, 2, 0).await?;
+                world.recv(&buffer, 0, 0).await?;
+                assert_eq!(read(world, &buffer, 1)?, [1]);
+            }
+            _ => {
+                for value in [2, 3] {
+                    world.recv_any(&buffer, 0).await?;
+                    assert_eq!(read(world, &buffer, 1)?, [value]);
+                }
+                world.send(&[0u8], 1, 0).await?;
+            }
+        }
+        Ok(fmpl.finalize().await?)
+    });
+}
+
+/// Without a spool so many messages are buffered as receives of any index are posted.
+#[test]
+fn sends_to_receives_of_any_index_need_no_spool() {
+    everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
+        let fmpl = Fmpl::init(&fabric).await?;
+        let world = fmpl.world();
+        let buffers = [world.buffer::<usize>(1)?, world.buffer::<usize>(1)?, world.buffer::<usize>(1)?];
+        for n in 0..20 {
+            if world.me() == 0 {
+                for index in [2, 2, 5] {
+                    world.send(&[10 * n + index], 1, index).await?;
+                }
+            } else {
+                let first = world.irecv_any_index(&buffers[0], 0).await?;
+                let second = world.irecv_any_index(&buffers[1], 0).await?;
+                let at = world.irecv(&buffers[2], 0, 5).await?;
+                // The others have a receive each, but nobody waits for them yet.
+                at.wait().await?;
+                assert_eq!((first.wait().await?.index, second.wait().await?.index), (2, 2));
+                for (buffer, index) in buffers.iter().zip([2, 2, 5]) {
+                    assert_eq!(read(world, buffer, 1)?, [10 * n + index]);
+                }
+                // The sender may not have heard of this receive when it ends: it posts nothing.
+                drop(world.irecv_any_index(&buffers[0], 0).await?);
+            }
+            world.barrier().await?;
+        }
+        Ok(fmpl.finalize().await?)
+    });
+}
+
+/// A receiver of any index that is slow does not make its sender's memory grow.
+#[test]
+fn a_full_spool_makes_sends_to_a_receiver_of_any_index_wait() {
+    everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
+        let fmpl = Fmpl::init_with(&fabric, Options::default().spool(64, Duration::ZERO)).await?;
+        let world = fmpl.world();
+        let buffer = world.buffer::<u8>(300)?;
+        for n in 0..40 {
+            if world.me() == 0 {
+                world.send(&pattern(n, 300), 1, 0).await?;
+            } else {
+                let received = world.irecv_any_index(&buffer, 0).await?;
+                world.fabric().sleep(Duration::from_micros(50)).await;
+                received.wait().await?;
+                assert!(read(world, &buffer, 300)? == pattern(n, 300));
+            }
+        }
+        Ok(fmpl.finalize().await?)
+    });
+}
