@@ -19,7 +19,8 @@ impl Communicator {
     /// from one sender get their messages in the order in which they were posted. A message whose
     /// own index is received from goes there, whatever was posted first; among several others, the
     /// one with the lowest index is taken, and those of different indices may overtake each other.
-    /// These messages are copied once, at their sender.
+    /// These messages are copied once, at their sender, unless it sends them by
+    /// [`Communicator::isend`]: then the send is over when this receive was waited for.
     ///
     /// # Errors
     /// As [`Communicator::irecv`].

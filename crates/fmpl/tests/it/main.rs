@@ -7,4 +7,5 @@ mod bed;
 mod collectives;
 mod incomplete;
 mod misuse;
+mod schedules;
 mod spooled;

@@ -27,6 +27,36 @@ fn everyone_sends_first() {
     });
 }
 
+/// Without a spool sends out of registered memory go on while their rank receives.
+#[test]
+fn everyone_begins_to_send_first() {
+    everywhere(3, &async |fabric: Fabric| -> ProgramResult<()> {
+        let fmpl = Fmpl::init(&fabric).await?;
+        let world = fmpl.world();
+        let me = world.me();
+        let bodies = [world.buffer::<u8>(200_000)?, world.buffer::<u8>(200_000)?, world.buffer::<u8>(200_000)?];
+        let buffer = world.buffer::<u8>(200_000)?;
+        let others: Vec<usize> = (0..3).filter(|other| *other != me).collect();
+        let mut sends = Vec::new();
+        for (n, body) in bodies.iter().enumerate() {
+            world.fabric().write(body, &pattern(me + n, 200_000))?;
+            for to in &others {
+                sends.push(world.isend(body, *to, n).await?);
+            }
+        }
+        for from in others {
+            for n in [1, 0, 2] {
+                assert_eq!(world.recv(&buffer, from, n).await?.bytes, 200_000);
+                assert!(read(world, &buffer, 200_000)? == pattern(from + n, 200_000), "message {n} of {from}");
+            }
+        }
+        for send in sends {
+            send.wait().await?;
+        }
+        Ok(fmpl.finalize().await?)
+    });
+}
+
 #[test]
 fn messages_with_one_index_arrive_in_order_spooled_or_not() {
     everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
