@@ -32,7 +32,11 @@ pub struct Communicator {
 
 impl fmt::Debug for Communicator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Communicator(member {} of {})", self.me(), self.len())
+        write!(f, "Communicator(member {} of {}, ", self.me(), self.len())?;
+        match self.enter() {
+            Ok(state) => write!(f, "{:?})", *state),
+            Err(_) => f.write_str("of another thread)"),
+        }
     }
 }
 

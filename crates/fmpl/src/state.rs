@@ -1,7 +1,7 @@
 //! What one member knows of its peers.
 
 use crate::{Direction, FmplError, Result, area::Ends, collective::Collectives, point::Pending, spool::Spool};
-use core::task::Waker;
+use core::{fmt, task::Waker};
 use rdma_fabric::{LocalSpan, RemoteAddr, RemoteSpan};
 use std::collections::VecDeque;
 
@@ -36,6 +36,21 @@ pub(crate) struct State {
     pub(crate) collectives: Collectives,
 }
 
+impl fmt::Debug for State {
+    /// Says what this member remembers between its calls.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let State { peers, spool, pending, turn, collectives, .. } = self;
+        let (peers, pending) = (peers.iter().map(|peer| (peer.member, &peer.any, &peer.lanes)), pending.len());
+        f.debug_struct("State")
+            .field("peers", &peers.collect::<Vec<_>>())
+            .field("spool", spool)
+            .field("pending", &pending)
+            .field("turn", turn)
+            .field("collectives", collectives)
+            .finish()
+    }
+}
+
 /// What is known of one peer.
 pub(crate) struct Peer {
     /// Its number.
@@ -46,7 +61,7 @@ pub(crate) struct Peer {
 }
 
 /// The receives from one peer that take any index.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct AnyIndex {
     /// How many were ever posted.
     pub(crate) made: u64,
@@ -57,7 +72,7 @@ pub(crate) struct AnyIndex {
 }
 
 /// The messages of one lane, both ways.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct LaneState {
     /// How many messages to the peer have been put or spooled.
     pub(crate) sent: u64,

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     Communicator, FmplError, Result,
     area::{Ends, Kind, Lane, Layout, Record},
-    state::LaneId,
+    state::{LaneId, State},
 };
 use core::{fmt, time::Duration};
 use rdma_fabric::{
@@ -142,9 +142,14 @@ impl Communicator {
         let id = unsent.id;
         let lane = Lane::new(&self.fabric, ends, id.lane);
         loop {
-            let beside = self.beside(id.peer)?;
-            let wanted = lane.wanted()? > beside;
-            if self.with(|state| state.spool(&self.fabric, id, (n, bytes), wanted, None))??.is_some() {
+            let (beside, kept) = self.with(|state| {
+                // One look: what is waited for below is what has changed since.
+                state.sweep(&self.fabric)?;
+                let beside = state.spool.beside(id.peer);
+                let wanted = lane.wanted()? > beside;
+                Ok::<_, FmplError>((beside, state.spool(&self.fabric, id, (n, bytes), wanted, None)?))
+            })??;
+            if kept.is_some() {
                 unsent.spooled();
                 self.once().await;
                 return Ok(());
@@ -169,11 +174,16 @@ impl Communicator {
         let number = (n + 1) * self.layout.lanes() as u64 + id.lane as u64;
         let bell = || Bell { word: word.clone(), value: number * self.len() as u64 + self.me() as u64 };
         let waits = self.options.time_out.is_none();
-        while self.with(|state| state.spool(&self.fabric, id, (n, bytes), waits, Some(bell())))??.is_none() {
+        let mut spool = |state: &mut State| {
+            state.sweep(&self.fabric)?;
+            state.spool(&self.fabric, id, (n, bytes), waits, Some(bell()))
+        };
+        while self.with(&mut spool)??.is_none() {
             self.progressing(self.one_fetched()).await?;
         }
         unsent.spooled();
-        self.once().await;
+        // The caller may not come back for long, and the bell comes after a flush.
+        self.until(|state| state.is_offered(id, n).then_some(())).await?;
         if waits {
             let lane = Lane::new(&self.fabric, &ends, id.lane);
             self.progressing(lane.until_taken(n + 1)).await?;

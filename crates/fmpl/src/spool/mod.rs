@@ -2,7 +2,7 @@
 
 use crate::{
     Communicator, FmplError, Result,
-    area::{Kind, Lane, Record, Taken},
+    area::{Kind, Lane, OFFERS, Record, Taken},
     point::{Bell, Pending},
     state::{LaneId, State},
 };
@@ -19,6 +19,7 @@ pub struct Spooled {
 }
 
 /// A rank's spool in one communicator.
+#[derive(Debug)]
 pub(crate) struct Spool {
     /// The memory; `None` if it has no bytes.
     memory: Option<(Region, LocalSpan<u8>)>,
@@ -33,6 +34,7 @@ pub(crate) struct Spool {
 }
 
 /// A message that waits.
+#[derive(Debug)]
 struct Held {
     id: LaneId,
     n: u64,
@@ -41,6 +43,7 @@ struct Held {
 }
 
 /// Where it waits.
+#[derive(Debug)]
 enum Room {
     Spool(Range<usize>),
     /// In memory of its own: its receiver was waiting already, but there was no room in the spool.
@@ -120,8 +123,9 @@ fn give(free: &mut Vec<Range<usize>>, range: Range<usize>) {
 }
 
 impl State {
-    /// Spools message `n`, whose send is then over; `None` if there is no room now. The receiver's
-    /// bell is changed when the message is offered, if there is one.
+    /// Spools message `n`, whose send is then over; `None` if there is no room, for what was received
+    /// at the last [sweep](State::sweep). The receiver's bell is changed when the message is offered,
+    /// if there is one.
     pub(crate) fn spool(
         &mut self,
         fabric: &Fabric,
@@ -130,7 +134,6 @@ impl State {
         must: bool,
         bell: Option<Bell>,
     ) -> Result<Option<()>> {
-        self.sweep(fabric)?;
         let Some((room, record)) = self.spool.keep(fabric, bytes, must)? else { return Ok(None) };
         self.spool.held.push(Held { id, n, bytes: bytes.len(), room });
         let ends = self.peers[id.peer].ends.clone();
@@ -139,6 +142,11 @@ impl State {
         let taken = lane.taken;
         self.pending.push(Pending::offer(fabric.clone(), ends, id, (n, record, taken), bell));
         Ok(Some(()))
+    }
+
+    /// Returns whether a message of the spool was offered, or has to wait until others are received.
+    pub(crate) fn is_offered(&mut self, id: LaneId, n: u64) -> bool {
+        self.lane(id).taken + OFFERS <= n || !self.pending.iter().any(|pending| pending.id == id)
     }
 
     /// Gives up what was spooled for a lane, because it could not be offered.

@@ -96,12 +96,14 @@ fn a_sender_may_compute_as_long_as_it_likes() {
                 world.send(&pattern(index + 5, 50), 1, index).await?;
             }
             world.send(&[1u8], 1, 2).await?;
+            world.send_any(&[2u8], 1, 0).await?;
             world.fabric().sleep(Duration::from_secs(1)).await;
             let Spooled { received, waiting } = world.check_spool().await?;
             assert!(received >= 4 && waiting == 0, "{received} received, {waiting} waiting");
         } else {
             // All others are in the spool then.
             world.recv(&buffer, 0, 2).await?;
+            assert_eq!(world.recv_any(&buffer, 0).await?.bytes, 1);
             for index in [1, 0] {
                 world.recv(&buffer, 0, index).await?;
                 assert!(read(world, &buffer, 5000)? == pattern(index, 5000));
