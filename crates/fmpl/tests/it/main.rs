@@ -5,6 +5,7 @@ mod barriers;
 mod basics;
 mod bed;
 mod collectives;
+mod delivery;
 mod incomplete;
 mod misuse;
 mod schedules;
