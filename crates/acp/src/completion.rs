@@ -1,17 +1,15 @@
 //! Waiting for operations.
 
-use crate::{
-    Acp, Order, Result,
-    queue::more_complete,
-    soon::{Call, soon},
-    state::State,
-};
+use crate::{Acp, AcpError, Order, Result, queue::more_complete, state::State};
 use core::{
     future::{Future, poll_fn},
     pin::pin,
     task::{Context, Poll, Waker},
 };
-use rdma_fabric::provider::Boxed;
+use rdma_fabric::{
+    provider::Boxed,
+    soon::{Call, soon},
+};
 
 impl Acp {
     /// Waits until an operation and all earlier ones are complete: their effects are visible at
@@ -144,9 +142,10 @@ struct Completion<'a> {
 
 impl<'a> Call<'a> for Completion<'a> {
     type Out = ();
+    type Error = AcpError;
 
     #[inline(always)]
-    fn now(&self) -> Option<()> {
+    fn now(&mut self) -> Option<()> {
         if let Order::After(handle) = self.until
             && self.acp.is_settled(handle)
         {

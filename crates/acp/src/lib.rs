@@ -132,7 +132,6 @@ mod pace;
 mod queue;
 mod resolve;
 mod shared;
-mod soon;
 mod starter;
 mod state;
 mod typed;

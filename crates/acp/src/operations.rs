@@ -4,11 +4,14 @@ use crate::{
     Acp, AcpError, GlobalAddress, Handle, Order, Result, cost,
     engine::{Kind, atomic, atomic_by_cpu, copy},
     queue::Command,
-    soon::{Call, soon},
     state::State,
 };
 use core::future::Future;
-use rdma_fabric::{Amo, AtomicWord, provider::Boxed};
+use rdma_fabric::{
+    Amo, AtomicWord,
+    provider::Boxed,
+    soon::{Call, soon},
+};
 
 impl Acp {
     /// Copies `bytes` bytes from `from` to `to`, both of any rank. Ends when the copy is issued,
@@ -110,9 +113,10 @@ struct Copy<'a> {
 
 impl<'a> Call<'a> for Copy<'a> {
     type Out = Handle;
+    type Error = AcpError;
 
     #[inline(always)]
-    fn now(&self) -> Option<Handle> {
+    fn now(&mut self) -> Option<Handle> {
         let mut state = self.acp.enter().ok()?;
         let State { memory, engine, queue: None, .. } = &mut *state else { return None };
         let (to, from) = (memory.near(self.to)?, memory.near(self.from)?);
@@ -141,9 +145,10 @@ struct Atomic<'a, W> {
 
 impl<'a, W: AtomicWord> Call<'a> for Atomic<'a, W> {
     type Out = Handle;
+    type Error = AcpError;
 
     #[inline(always)]
-    fn now(&self) -> Option<Handle> {
+    fn now(&mut self) -> Option<Handle> {
         let mut state = self.acp.enter().ok()?;
         let fabric = self.acp.fabric();
         let State { memory, engine, me, queue: None, .. } = &mut *state else { return None };

@@ -1,12 +1,12 @@
 //! Reading, writing and changing global memory by value.
 
-use crate::{
-    Acp, AcpError, GlobalAddress, Result,
-    directory::is_stale,
+use crate::{Acp, AcpError, GlobalAddress, Result, directory::is_stale};
+use core::{future::Future, marker::PhantomData};
+use rdma_fabric::{
+    Amo, AtomicWord, Pod,
+    provider::Boxed,
     soon::{Call, soon},
 };
-use core::{future::Future, marker::PhantomData};
-use rdma_fabric::{Amo, AtomicWord, Pod, provider::Boxed};
 
 /// Access by value, awaited in place. It stands outside the order of [`Acp::copy`] and
 /// [`Acp::atomic`]: each call ends when its effect is visible.
@@ -149,9 +149,10 @@ struct Load<'a, W> {
 
 impl<'a, W: AtomicWord> Call<'a> for Load<'a, W> {
     type Out = W;
+    type Error = AcpError;
 
     #[inline(always)]
-    fn now(&self) -> Option<W> {
+    fn now(&mut self) -> Option<W> {
         let mut state = self.acp.enter().ok()?;
         let (span, offset) = state.memory.near(self.from)?;
         let value = self.acp.fabric().get_word_at(span, offset)?;
@@ -177,9 +178,10 @@ struct Fetch<'a, W> {
 
 impl<'a, W: AtomicWord> Call<'a> for Fetch<'a, W> {
     type Out = W;
+    type Error = AcpError;
 
     #[inline(always)]
-    fn now(&self) -> Option<W> {
+    fn now(&mut self) -> Option<W> {
         self.acp.fetch_now(self.word, self.amo)
     }
 

@@ -1,8 +1,14 @@
 //! What one member knows of its peers.
 
-use crate::{Direction, FmplError, Result, area::Ends, collective::Collectives, point::Pending, spool::Spool};
+use crate::{
+    Direction, FmplError, Result,
+    area::Ends,
+    collective::Collectives,
+    point::{Pending, as_bytes},
+    spool::Spool,
+};
 use core::{fmt, task::Waker};
-use rdma_fabric::{LocalSpan, RemoteAddr, RemoteSpan};
+use rdma_fabric::{LocalSpan, Pod, RemoteAddr, RemoteSpan};
 use std::collections::VecDeque;
 
 /// A lane of a peer.
@@ -11,6 +17,19 @@ pub(crate) struct LaneId {
     /// The peer's place among those met.
     pub(crate) peer: usize,
     pub(crate) lane: usize,
+}
+
+impl LaneId {
+    /// Returns a number that is not `u64::MAX`.
+    #[inline(always)]
+    pub(crate) fn to_bits(self) -> u64 {
+        (self.peer as u64) << 32 | self.lane as u64
+    }
+
+    #[inline(always)]
+    pub(crate) fn of_bits(bits: u64) -> Self {
+        LaneId { peer: (bits >> 32) as usize, lane: bits as u32 as usize }
+    }
 }
 
 pub(crate) struct State {
@@ -92,13 +111,26 @@ pub(crate) struct LaneState {
     pub(crate) refused: Option<u64>,
     /// Whether the last header may still be on its way, because its message was offered.
     pub(crate) unseen: bool,
-    /// The buffer of a receive that was dropped before its message came.
-    pub(crate) abandoned: Option<LocalSpan<u8>>,
+    /// The buffer of the last receive; it is compared, not counted, when it is used again.
+    pub(crate) into: Option<LocalSpan<u8>>,
+    /// Whether that receive was dropped before its message came.
+    pub(crate) abandoned: bool,
     /// The last receive buffer that was resolved, at the peer.
     pub(crate) target: Option<(RemoteAddr, RemoteSpan<u8>)>,
 }
 
 impl LaneState {
+    /// Notes the buffer of a receive.
+    #[inline(always)]
+    pub(crate) fn keep_buffer<T: Pod>(&mut self, into: &LocalSpan<T>) -> Result<&LocalSpan<u8>> {
+        let bytes = into.len() * size_of::<T>();
+        match &mut self.into {
+            Some(kept) if kept.addr() == into.addr() && kept.len() == bytes => {}
+            other => *other = Some(as_bytes(into)?),
+        }
+        Ok(self.into.as_ref().expect("a buffer that has just been kept"))
+    }
+
     /// Counts a message that was put into its receive buffer. The receive was posted when the peer
     /// had received all messages before; that it has seen this one nobody knows.
     #[inline(always)]

@@ -63,6 +63,7 @@ mod offload;
 pub mod op;
 pub mod provider;
 mod rank;
+pub mod soon;
 mod time;
 mod word;
 

@@ -81,8 +81,8 @@ impl ReceivingAny<'_> {
     /// # Errors
     /// As [`Receiving::wait`].
     pub async fn wait(self) -> Result<Received> {
-        let (id, n) = self.comm.progressing(self.matched()).await?;
-        let received = Receiving::of_offer(self.comm, id, n, self.into.clone()).wait().await;
+        let id = self.comm.progressing(self.matched()).await?;
+        let received = Receiving::of_offer(self.comm, id, &self.into)?.wait().await;
         let (comm, peer) = (self.comm, self.peer);
         drop(self);
         comm.tell_wanted(peer).await?;
@@ -90,7 +90,7 @@ impl ReceivingAny<'_> {
     }
 
     /// Waits until one of the sender's messages is this receive's.
-    async fn matched(&self) -> Result<(LaneId, u64)> {
+    async fn matched(&self) -> Result<LaneId> {
         loop {
             if let Some(matched) = self.comm.with(|state| self.take(state))?? {
                 return Ok(matched);
@@ -99,7 +99,7 @@ impl ReceivingAny<'_> {
                 let peer = &state.peers[self.peer];
                 let first = peer.any.queue.front() == Some(&self.ticket);
                 let free = peer.lanes[..self.comm.layout.indices()].iter().enumerate();
-                let free = free.filter(|(_, lane)| first && !lane.receiving && lane.abandoned.is_none());
+                let free = free.filter(|(_, lane)| first && !lane.receiving && !lane.abandoned);
                 (peer.ends.clone(), free.map(|(lane, known)| (lane, known.received)).collect::<Vec<_>>())
             })?;
             let flags = lanes.iter().map(|(lane, n)| Lane::new(&self.comm.fabric, &ends, *lane).until_flag(*n));
@@ -126,20 +126,20 @@ impl ReceivingAny<'_> {
     }
 
     /// Takes a message that was offered and that no other receive will take.
-    fn take(&self, state: &mut State) -> Result<Option<(LaneId, u64)>> {
+    fn take(&self, state: &mut State) -> Result<Option<LaneId>> {
         let peer = &mut state.peers[self.peer];
         if peer.any.queue.front() != Some(&self.ticket) {
             return Ok(None);
         }
         for lane in 0..self.comm.layout.indices() {
             let known = &mut peer.lanes[lane];
-            if known.receiving || known.abandoned.is_some() {
+            if known.receiving || known.abandoned {
                 continue;
             }
             let flag = Lane::new(&self.comm.fabric, &peer.ends, lane).flag(known.received)?;
             if flag.is_some_and(|flag| flag.kind == Kind::Offered) {
                 known.receiving = true;
-                return Ok(Some((LaneId { peer: self.peer, lane }, known.received)));
+                return Ok(Some(LaneId { peer: self.peer, lane }));
             }
         }
         Ok(None)

@@ -40,8 +40,8 @@ impl Communicator {
         let bell = self.fabric.local_word::<u64>(self.memory.at(me, Layout::BELL as u64)?)?;
         loop {
             let rung = self.fabric.load(&bell)?;
-            if let Some((id, n)) = self.offered(lane).await? {
-                let received = Receiving::of_offer(self, id, n, into).wait().await?;
+            if let Some(id) = self.offered(lane).await? {
+                let received = Receiving::of_offer(self, id, &into)?.wait().await?;
                 return Ok(Received { index, ..received });
             }
             let again = self.fabric.wait_until(&bell, self.memory.deps(), |word| word != rung);
@@ -50,7 +50,7 @@ impl Communicator {
     }
 
     /// Takes a message that was offered in a lane, of the sender whose turn is next.
-    async fn offered(&self, lane: usize) -> Result<Option<(LaneId, u64)>> {
+    async fn offered(&self, lane: usize) -> Result<Option<LaneId>> {
         let (areas, first) = (self.layout.peers(), self.with(|state| state.turn)?);
         for probe in 0..areas {
             let area = (first + probe) % areas;
@@ -68,9 +68,8 @@ impl Communicator {
                     return Ok::<_, FmplError>(None);
                 }
                 known.receiving = true;
-                let n = known.received;
                 state.turn = area + 1;
-                Ok(Some((id, n)))
+                Ok(Some(id))
             })??;
             if taken.is_some() {
                 return Ok(taken);

@@ -105,6 +105,26 @@ impl<'a> Lane<'a> {
         self.record(flag(n), n)
     }
 
+    /// Returns the header, if it can be looked at directly and is there.
+    #[inline(always)]
+    pub(crate) fn header_now(&self, n: u64) -> Option<Record> {
+        Record::of_words(self.fabric.load_words_at(&self.ends.here, self.at + HEADER.first)?, n)
+    }
+
+    /// Returns the length of message `n`, if it can be seen directly that it has arrived.
+    #[inline(always)]
+    pub(crate) fn arrived_now(&self, n: u64) -> Option<usize> {
+        let [word] = self.fabric.load_words_at(&self.ends.here, self.at + flag(n).first)?;
+        Record::arrived(word, n)
+    }
+
+    /// Returns whether it can be seen directly that the peer has said nothing of its message `n`.
+    #[inline(always)]
+    pub(crate) fn is_silent_now(&self, n: u64) -> bool {
+        let word = self.fabric.load_words_at(&self.ends.here, self.at + flag(n).first);
+        word.is_some_and(|[word]| !is_about(word, n))
+    }
+
     /// Returns up to which message the peer has taken what it was offered.
     pub(crate) fn taken(&self) -> Result<Taken> {
         Ok(Taken::of_word(self.load(TAKEN)?))

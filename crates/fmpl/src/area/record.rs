@@ -83,6 +83,12 @@ impl Record {
         (!has_more).then(|| Record::of_length(kind, word))
     }
 
+    /// Returns the length of message `n`, if the word says that it has arrived.
+    #[inline(always)]
+    pub(crate) fn arrived(word: u64, n: u64) -> Option<usize> {
+        (is_about(word, n) && word >> KIND & 15 == Kind::Arrived as u64).then_some((word & ((1 << KIND) - 1)) as usize)
+    }
+
     #[inline(always)]
     fn kind_of(word: u64) -> Kind {
         match word >> KIND & 15 {

@@ -1,16 +1,24 @@
 //! Point to point: sends and receives.
 
 mod deliver;
+mod isend;
 mod pending;
 mod receiving;
 mod sending;
 
 pub(crate) use deliver::{Body, Message, deliver};
+pub use isend::Sending;
 pub(crate) use pending::{Bell, Pending};
 pub use receiving::Receiving;
 pub(crate) use receiving::{HEADERS, posted};
-pub use sending::Sending;
-pub(crate) use sending::as_bytes;
+
+use crate::Result;
+use rdma_fabric::{LocalSpan, Pod};
+
+/// Returns elements of own memory as bytes.
+pub(crate) fn as_bytes<T: Pod>(span: &LocalSpan<T>) -> Result<LocalSpan<u8>> {
+    Ok(LocalSpan::clone(&*span.part_as::<u8>(0, span.len() * size_of::<T>())?))
+}
 
 /// What was received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

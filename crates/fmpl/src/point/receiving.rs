@@ -1,13 +1,18 @@
 //! Receives.
 
-use super::{Received, sending::as_bytes};
+use super::Received;
 use crate::{
     Communicator, FmplError, Result,
     area::{Ends, Kind, Lane, Record, Taken},
     state::LaneId,
 };
-use core::fmt;
-use rdma_fabric::{LocalSpan, Pod, op::Get};
+use core::{fmt, future::Future};
+use rdma_fabric::{
+    LocalSpan, Pod,
+    op::Get,
+    provider::Boxed,
+    soon::{Call, soon},
+};
 
 impl Communicator {
     /// Receives a message (`fmpl_recv`). It may be shorter than `into`.
@@ -24,45 +29,28 @@ impl Communicator {
     /// # Errors
     /// [`FmplError::NoSuchMember`], [`FmplError::NoSuchIndex`], [`FmplError::IndexInUse`],
     /// [`FmplError::TooManyPeers`], and nothing is posted; [`FmplError::Fabric`].
-    #[inline]
-    pub async fn irecv<T: Pod>(&self, into: &LocalSpan<T>, from: usize, index: usize) -> Result<Receiving<'_>> {
-        let (into, lane) = (as_bytes(into)?, self.lane_of(index)?);
-        match self.post_now(&into, from, lane) {
-            Some((id, n)) => Ok(Receiving { comm: self, id, n, into: Some(into) }),
-            None => self.post_later(into, from, lane).await,
-        }
-    }
-
     #[inline(always)]
-    fn post_now(&self, into: &LocalSpan<u8>, from: usize, lane: usize) -> Option<(LaneId, u64)> {
-        let mut state = self.enter().ok()?;
-        let id = LaneId { peer: state.place_of(from)?, lane };
-        let peer = &mut state.peers[id.peer];
-        let (known, lane) = (&mut peer.lanes[id.lane], Lane::new(&self.fabric, &peer.ends, id.lane));
-        let n = known.received;
-        if known.receiving || known.abandoned.is_some() || known.unseen || lane.flag(n).ok()?.is_some() {
-            return None;
-        }
-        if let Some((_, target)) = &known.target {
-            // A receive often goes before a send.
-            self.fabric.expect_put_at(target, 0);
-        }
-        if !lane.put_header_now(n, posted(into)) {
-            return None;
-        }
-        (known.receiving, known.unseen) = (true, true);
-        Some((id, n))
+    pub fn irecv<'a: 'b, 'b, T: Pod>(
+        &'a self,
+        into: &'b LocalSpan<T>,
+        from: usize,
+        index: usize,
+    ) -> impl Future<Output = Result<Receiving<'a>>> + use<'a, 'b, T> {
+        soon(Post { comm: self, into, from, index })
     }
 
-    #[cold]
-    async fn post_later(&self, into: LocalSpan<u8>, from: usize, lane: usize) -> Result<Receiving<'_>> {
+    async fn post_later<T: Pod>(&self, into: &LocalSpan<T>, from: usize, index: usize) -> Result<Receiving<'_>> {
+        let lane = self.lane_of(index)?;
         let id = LaneId { peer: self.met(from).await?, lane };
         self.forget_abandoned(id).await?;
-        let (n, ends, unseen) = self.with(|state| {
+        let (n, ends, unseen, header) = self.with(|state| {
             let n = state.begin_receive(id)?;
-            Ok::<_, FmplError>((n, state.peers[id.peer].ends.clone(), state.lane(id).unseen))
+            let known = state.lane(id);
+            let header = known.keep_buffer(into).map(posted);
+            known.receiving = header.is_ok();
+            Ok::<_, FmplError>((n, state.peers[id.peer].ends.clone(), state.lane(id).unseen, header?))
         })??;
-        let receiving = Receiving { comm: self, id, n, into: Some(into) };
+        let receiving = Receiving::new(self, id);
         let lane = Lane::new(&self.fabric, &ends, lane);
         // Now and then a header is posted even though none is needed, so that the number of the last
         // one is never mistaken for a later one's.
@@ -72,22 +60,17 @@ impl Communicator {
                 self.fabric.flush(lane.peer()).await?;
             }
             self.with(|state| state.lane(id).unseen = true)?;
-            let into = receiving.into.as_ref().map(posted);
-            lane.put_header(n, into.expect("the buffer of a receive that has just begun")).await?;
+            lane.put_header(n, header).await?;
         }
         Ok(receiving)
     }
 
     /// Waits for the message of a receive that was dropped.
     async fn forget_abandoned(&self, id: LaneId) -> Result<()> {
-        let Some((n, into)) = self.with(|state| {
-            let lane = state.lane(id);
-            lane.abandoned.take().map(|into| (lane.received, into))
-        })?
-        else {
+        if !self.with(|state| core::mem::take(&mut state.lane(id).abandoned))? {
             return Ok(());
-        };
-        match (Receiving { comm: self, id, n, into: Some(into) }).wait().await {
+        }
+        match Receiving::new(self, id).wait().await {
             Err(FmplError::TooLong { .. } | FmplError::BufferGone { .. }) => Ok(()),
             done => done.map(drop),
         }
@@ -118,6 +101,9 @@ impl Communicator {
     }
 }
 
+/// How often a wait looks for a message before it prepares for a longer one.
+const LOOKS: u32 = 300;
+
 /// At least one in so many receives posts a header.
 pub(crate) const HEADERS: u64 = 1 << 14;
 
@@ -132,100 +118,174 @@ pub(crate) fn posted(into: &LocalSpan<u8>) -> Record {
 #[must_use = "the message is there only when the receive is over"]
 pub struct Receiving<'a> {
     comm: &'a Communicator,
-    id: LaneId,
-    n: u64,
-    /// The buffer; `None` when the receive is over.
-    into: Option<LocalSpan<u8>>,
+    /// The bits of the [`LaneId`], or [`OVER`]. Two words move from function to function in
+    /// registers; more would go through memory, and wait there for all stores before.
+    lane: u64,
 }
+
+/// The message is there.
+const OVER: u64 = u64::MAX;
 
 impl fmt::Debug for Receiving<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Receiving(index {}, message {})", self.id.lane, self.n)
+        write!(f, "Receiving(index {})", self.id().lane)
     }
 }
 
 impl<'a> Receiving<'a> {
-    /// The receive of a message that was offered and taken.
-    pub(crate) fn of_offer(comm: &'a Communicator, id: LaneId, n: u64, into: LocalSpan<u8>) -> Self {
-        Receiving { comm, id, n, into: Some(into) }
+    /// The only receive of a lane that is not over.
+    #[inline(always)]
+    fn new(comm: &'a Communicator, id: LaneId) -> Self {
+        Receiving { comm, lane: id.to_bits() }
     }
-}
 
-impl Receiving<'_> {
+    #[inline(always)]
+    fn id(&self) -> LaneId {
+        LaneId::of_bits(self.lane)
+    }
+
+    /// The receive of a message that was offered and taken.
+    pub(crate) fn of_offer(comm: &'a Communicator, id: LaneId, into: &LocalSpan<u8>) -> Result<Self> {
+        comm.with(|state| state.lane(id).keep_buffer(into).map(drop))??;
+        Ok(Receiving::new(comm, id))
+    }
+
     /// Waits until the message is there.
     ///
     /// # Errors
     /// [`FmplError::TooLong`], [`FmplError::BufferGone`]: the message is lost.
     /// [`FmplError::Fabric`].
-    #[inline]
-    pub async fn wait(mut self) -> Result<Received> {
-        match self.arrived_now() {
-            Some(received) => Ok(received),
-            None => self.arrived_later().await,
-        }
-    }
-
     #[inline(always)]
-    fn arrived_now(&mut self) -> Option<Received> {
-        let mut state = self.comm.enter().ok()?;
-        let peer = &state.peers[self.id.peer];
-        let flag = Lane::new(&self.comm.fabric, &peer.ends, self.id.lane).flag(self.n).ok()??;
-        let from = peer.member;
-        if flag.kind != Kind::Arrived {
-            return None;
-        }
-        state.received(self.id, true);
-        drop(state);
-        self.into = None;
-        Some(Received { from, index: self.id.lane, bytes: flag.bytes })
+    pub fn wait(self) -> impl Future<Output = Result<Received>> + use<'a> {
+        soon(Wait(self))
     }
 
-    #[cold]
-    async fn arrived_later(&mut self) -> Result<Received> {
-        let (id, n, comm) = (self.id, self.n, self.comm);
-        let (ends, from): (Ends, usize) = comm.with(|state| {
+    async fn arrived_later(mut self) -> Result<Received> {
+        let (id, comm) = (self.id(), self.comm);
+        let (ends, from, n): (Ends, usize, u64) = comm.with(|state| {
             let peer = &state.peers[id.peer];
-            (peer.ends.clone(), peer.member)
+            (peer.ends.clone(), peer.member, peer.lanes[id.lane].received)
         })?;
         let lane = Lane::new(&comm.fabric, &ends, id.lane);
         let flag = match lane.flag(n)? {
             Some(flag) => flag,
             None => comm.progressing(lane.until_flag(n)).await?,
         };
-        let room = self.into.as_ref().map_or(0, LocalSpan::len);
-        let fits = match (flag.kind, &self.into) {
-            (Kind::Offered, Some(into)) => comm.fetch(id, &lane, n, flag, into).await?,
-            _ => flag.kind == Kind::Arrived,
-        };
+        let (mut fits, mut room) = (flag.kind == Kind::Arrived, 0);
+        if let Some(into) = comm.with(|state| state.lane(id).into.clone())? {
+            room = into.len();
+            if flag.kind == Kind::Offered {
+                fits = comm.fetch(id, &lane, n, flag, &into).await?;
+            }
+        }
         comm.with(|state| state.received(id, flag.kind != Kind::Offered))?;
-        self.into = None;
+        self.lane = OVER;
         match flag.kind {
             _ if fits => Ok(Received { from, index: id.lane, bytes: flag.bytes }),
             Kind::NotThere => Err(FmplError::BufferGone { from, index: id.lane }),
             _ => Err(comm.too_long(from, comm.me(), comm.with(|state| state.index_of(id.lane))?, flag.bytes, room)),
         }
     }
+}
 
+impl Receiving<'_> {
     /// Returns whether the message is there, or waits to be fetched.
     ///
     /// # Errors
     /// [`FmplError::Fabric`].
     pub fn is_there(&self) -> Result<bool> {
-        let flag = self
-            .comm
-            .with(|state| Lane::new(&self.comm.fabric, &state.peers[self.id.peer].ends, self.id.lane).flag(self.n))??;
-        Ok(flag.is_some())
+        let LaneId { peer, lane } = self.id();
+        let flag = self.comm.with(|state| {
+            let peer = &state.peers[peer];
+            Lane::new(&self.comm.fabric, &peer.ends, lane).flag(peer.lanes[lane].received)
+        })?;
+        Ok(flag?.is_some())
     }
 }
 
 impl Drop for Receiving<'_> {
+    #[inline(always)]
     fn drop(&mut self) {
-        if let Some(into) = self.into.take() {
-            let _ = self.comm.with(|state| {
-                let lane = state.lane(self.id);
-                (lane.receiving, lane.abandoned) = (false, Some(into));
-                state.changed();
-            });
+        if self.lane != OVER {
+            self.abandon();
         }
+    }
+}
+
+impl Receiving<'_> {
+    #[cold]
+    fn abandon(&self) {
+        let _ = self.comm.with(|state| {
+            let lane = state.lane(self.id());
+            (lane.receiving, lane.abandoned) = (false, true);
+            state.changed();
+        });
+    }
+}
+
+/// A call of [`Communicator::irecv`].
+struct Post<'a, 'b, T: Pod> {
+    comm: &'a Communicator,
+    into: &'b LocalSpan<T>,
+    from: usize,
+    index: usize,
+}
+
+impl<'a: 'b, 'b, T: Pod> Call<'b> for Post<'a, 'b, T> {
+    type Out = Receiving<'a>;
+    type Error = FmplError;
+
+    #[inline(always)]
+    fn now(&mut self) -> Option<Receiving<'a>> {
+        let comm = self.comm;
+        let mut state = comm.enter().ok()?;
+        let id = LaneId { peer: state.place_of(self.from)?, lane: self.index };
+        if id.lane >= comm.layout.indices() {
+            return None;
+        }
+        let peer = &mut state.peers[id.peer];
+        let (known, lane) = (&mut peer.lanes[id.lane], Lane::new(&comm.fabric, &peer.ends, id.lane));
+        let n = known.received;
+        if known.receiving || known.abandoned || known.unseen || !lane.is_silent_now(n) {
+            return None;
+        }
+        if let Some((_, target)) = &known.target {
+            // A receive often goes before a send.
+            comm.fabric.expect_put_at(target, 0);
+        }
+        if !lane.put_header_now(n, posted(known.keep_buffer(self.into).ok()?)) {
+            return None;
+        }
+        (known.receiving, known.unseen) = (true, true);
+        Some(Receiving::new(comm, id))
+    }
+
+    fn later(self) -> Boxed<'b, Result<Receiving<'a>>> {
+        Box::pin(self.comm.post_later(self.into, self.from, self.index))
+    }
+}
+
+/// A call of [`Receiving::wait`].
+struct Wait<'a>(Receiving<'a>);
+
+impl<'a> Call<'a> for Wait<'a> {
+    type Out = Received;
+    type Error = FmplError;
+
+    #[inline(always)]
+    fn now(&mut self) -> Option<Received> {
+        let (comm, id) = (self.0.comm, self.0.id());
+        let mut state = comm.enter().ok()?;
+        let peer = &state.peers[id.peer];
+        let (lane, n) = (Lane::new(&comm.fabric, &peer.ends, id.lane), peer.lanes[id.lane].received);
+        let bytes = (0..LOOKS).find_map(|_| lane.arrived_now(n))?;
+        let from = peer.member;
+        state.received(id, true);
+        self.0.lane = OVER;
+        Some(Received { from, index: id.lane, bytes })
+    }
+
+    fn later(self) -> Boxed<'a, Result<Received>> {
+        Box::pin(self.0.arrived_later())
     }
 }

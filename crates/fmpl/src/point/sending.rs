@@ -1,7 +1,7 @@
 //! Sends.
 
 use super::{
-    Bell, Pending,
+    Bell,
     deliver::{Body, Message, deliver},
 };
 use crate::{
@@ -9,11 +9,12 @@ use crate::{
     area::{Ends, Kind, Lane, Layout, Record},
     state::{LaneId, State},
 };
-use core::{fmt, time::Duration};
+use core::{future::Future, time::Duration};
 use rdma_fabric::{
-    LocalSpan, Pod,
-    join::{Either, race},
+    Fabric, Pod, RemoteSpan,
+    join::{Either, now, race},
     provider::{Boxed, SHORT},
+    soon::{Call, soon},
 };
 
 impl Communicator {
@@ -25,26 +26,25 @@ impl Communicator {
     /// [`FmplError::NoSuchMember`], [`FmplError::NoSuchIndex`], [`FmplError::IndexInUse`],
     /// [`FmplError::TooManyPeers`], and nothing is sent; [`FmplError::TooLong`];
     /// [`FmplError::Fabric`].
-    #[inline]
-    pub async fn send<T: Pod>(&self, source: &[T], to: usize, index: usize) -> Result<()> {
-        let (bytes, lane) = (bytemuck::cast_slice(source), self.lane_of(index)?);
-        match self.send_now(bytes, to, lane) {
-            Some(()) => Ok(()),
-            None => self.send_later(bytes, to, lane).await,
-        }
+    #[inline(always)]
+    pub fn send<'a, T: Pod>(
+        &'a self,
+        source: &'a [T],
+        to: usize,
+        index: usize,
+    ) -> impl Future<Output = Result<()>> + use<'a, T> {
+        soon(Send { comm: self, bytes: bytemuck::cast_slice(source), to, index })
     }
 
-    /// Sends a short message whose receive is there, into a buffer that was used before.
+    /// Sends a message whose receive is there, into a buffer that was used before and is mapped.
     #[inline(always)]
     pub(crate) fn send_now(&self, bytes: &[u8], to: usize, lane: usize) -> Option<()> {
-        if bytes.len() > SHORT {
-            return None;
-        }
         let mut state = self.enter().ok()?;
         let place = state.place_of(to)?;
         let peer = &mut state.peers[place];
-        let (known, lane) = (&mut peer.lanes[lane], Lane::new(&self.fabric, &peer.ends, lane));
-        let header = lane.header(known.sent).ok()??;
+        let (known, lane) = (peer.lanes.get_mut(lane)?, Lane::new(&self.fabric, &peer.ends, lane));
+        lane.expect_put();
+        let header = lane.header_now(known.sent)?;
         let (at, target) = known.target.as_ref()?;
         if known.sending || header.kind != Kind::Posted || header.at(lane.peer()) != *at || target.len() < header.bytes
         {
@@ -53,8 +53,7 @@ impl Communicator {
         if header.bytes < bytes.len() {
             return None;
         }
-        lane.expect_put();
-        self.fabric.put_slice_at(target, 0, bytes)?;
+        put_now(&self.fabric, target, bytes)?;
         if !self.puts_in_order {
             self.fabric.barrier();
         }
@@ -195,36 +194,58 @@ impl Communicator {
         Ok(())
     }
 
-    /// Begins to send a message out of registered memory (`fmpl_isend`). It leaves when its receive
-    /// is posted, in this call or in whatever call of this communicator waits then; it never waits in
-    /// the spool. Until it is over the memory must not be written.
-    ///
-    /// # Errors
-    /// As [`Communicator::send`], but for [`FmplError::TooLong`], which [`Sending::wait`] returns.
-    pub async fn isend<T: Pod>(&self, source: &LocalSpan<T>, to: usize, index: usize) -> Result<Sending<'_>> {
-        let span = as_bytes(source)?;
-        let id = LaneId { lane: self.lane_of(index)?, peer: self.met(to).await? };
-        self.with(|state| {
-            let n = state.begin_send(id)?;
-            let (ends, taken) = (state.peers[id.peer].ends.clone(), state.lane(id).taken);
-            state.lane(id).isend = Some(None);
-            state.pending.push(Pending::send(self.fabric.clone(), ends, id, n, span, taken));
-            Ok::<_, FmplError>(())
-        })??;
-        let sending = Sending { comm: self, id, over: false };
-        self.once().await;
-        Ok(sending)
-    }
-
     #[cold]
     pub(crate) fn too_long(&self, from: usize, to: usize, index: usize, bytes: usize, room: usize) -> FmplError {
         FmplError::TooLong { from, to, index, bytes, room }
     }
 }
 
-/// Returns elements of own memory as bytes.
-pub(crate) fn as_bytes<T: Pod>(span: &LocalSpan<T>) -> Result<LocalSpan<u8>> {
-    Ok(LocalSpan::clone(&*span.part_as::<u8>(0, span.len() * size_of::<T>())?))
+/// Puts a message's body at once, or not at all.
+#[inline(always)]
+fn put_now(fabric: &Fabric, target: &RemoteSpan<u8>, bytes: &[u8]) -> Option<()> {
+    if bytes.len() <= SHORT { fabric.put_slice_at(target, 0, bytes) } else { put_long_now(fabric, target, bytes) }
+}
+
+#[inline(never)]
+fn put_long_now(fabric: &Fabric, target: &RemoteSpan<u8>, bytes: &[u8]) -> Option<()> {
+    // Other calls wait meanwhile.
+    let is_direct = fabric.admits_word_at::<_, u64>(target, 0);
+    if bytes.len() > LONG || !is_direct {
+        return None;
+    }
+    let put = fabric.try_put_slice(&*target.part(0..bytes.len()).ok()?, bytes, None).ok()?;
+    now(put)?.ok()
+}
+
+/// The longest message that may be put before its call is first waited for, in bytes.
+const LONG: usize = 1 << 20;
+
+/// A call of [`Communicator::send`].
+struct Send<'a> {
+    comm: &'a Communicator,
+    bytes: &'a [u8],
+    to: usize,
+    index: usize,
+}
+
+impl<'a> Call<'a> for Send<'a> {
+    type Out = ();
+    type Error = FmplError;
+
+    #[inline(always)]
+    fn now(&mut self) -> Option<()> {
+        if self.index >= self.comm.layout.indices() {
+            return None;
+        }
+        self.comm.send_now(self.bytes, self.to, self.index)
+    }
+
+    fn later(self) -> Boxed<'a, Result<()>> {
+        match self.comm.lane_of(self.index) {
+            Ok(lane) => self.comm.send_later(self.bytes, self.to, lane),
+            Err(error) => Box::pin(core::future::ready(Err(error))),
+        }
+    }
 }
 
 /// A lane whose send is not over.
@@ -251,53 +272,5 @@ impl Drop for Unsent<'_> {
             true => state.sent_directly(self.id),
             false => state.lane(self.id).sending = false,
         });
-    }
-}
-
-/// A message that is being sent (`fmpl_isend_wait` is [`Sending::wait`]). If it is dropped, the
-/// message is sent all the same, and the index is free again afterwards.
-#[must_use = "the memory may be written again only when the send is over"]
-pub struct Sending<'a> {
-    comm: &'a Communicator,
-    id: LaneId,
-    over: bool,
-}
-
-impl fmt::Debug for Sending<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Sending(index {})", self.id.lane)
-    }
-}
-
-impl Sending<'_> {
-    /// Waits until the message has left: its memory may be written again.
-    ///
-    /// # Errors
-    /// [`FmplError::TooLong`], [`FmplError::Fabric`].
-    pub async fn wait(mut self) -> Result<()> {
-        let id = self.id;
-        let outcome = self.comm.until(|state| state.lane(id).isend.as_mut().and_then(Option::take)).await?;
-        self.over = true;
-        self.comm.with(|state| (state.lane(id).isend, state.lane(id).sending) = (None, false))?;
-        outcome
-    }
-
-    /// Returns whether [`Sending::wait`] would be over at once.
-    pub fn is_over(&self) -> bool {
-        let over = self.comm.with(|state| matches!(state.lane(self.id).isend, Some(Some(_))));
-        over.unwrap_or(true)
-    }
-}
-
-impl Drop for Sending<'_> {
-    fn drop(&mut self) {
-        if !self.over {
-            let _ = self.comm.with(|state| {
-                let lane = state.lane(self.id);
-                if lane.isend.take().is_some_and(|result| result.is_some()) {
-                    lane.sending = false;
-                }
-            });
-        }
     }
 }

@@ -3,7 +3,7 @@
 //! [`operations`](super::operations).
 
 use super::Fabric;
-use crate::{Amo, AtomicWord, Pod, RemoteSpan, access, provider::Place};
+use crate::{Amo, AtomicWord, LocalSpan, Pod, RemoteSpan, access, provider::Place};
 
 /// Operations inside a span that complete before they return, where memory is mapped. Offsets are in
 /// bytes from the span's start.
@@ -59,6 +59,13 @@ impl Fabric {
     /// Gets words that follow each other, as [`Fabric::get_word_at`] does.
     #[inline(always)]
     pub fn get_words_at<T: Pod, const N: usize>(&self, span: &RemoteSpan<T>, at: usize) -> Option<[u64; N]> {
+        span.place().load_words_at(at)
+    }
+
+    /// Loads words that follow each other in own memory, each as [`Fabric::load`] does; returns
+    /// `None` where only that can, or if they are not inside.
+    #[inline(always)]
+    pub fn load_words_at<T: Pod, const N: usize>(&self, span: &LocalSpan<T>, at: usize) -> Option<[u64; N]> {
         span.place().load_words_at(at)
     }
 

@@ -63,3 +63,7 @@ pub(super) const EXCHANGE: [usize; 2] = [200, 204];
 pub(super) const MESSAGES: [usize; 2] = [256, 320];
 /// Flags there and back, to compare with messages.
 pub(super) const MESSAGE_FLAG: usize = 384;
+/// The same for long messages.
+pub(super) const LONG_FLAG: usize = 386;
+/// Flags there and back between postings.
+pub(super) const POSTED: [usize; 2] = [388, 389];

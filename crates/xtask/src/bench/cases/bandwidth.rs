@@ -15,11 +15,12 @@ use super::{
 use crate::bench::bare::Buffer;
 use crate::bench::rows::Goal;
 use core::{
-    cell::{Cell, RefCell},
+    cell::Cell,
     hint::black_box,
     sync::atomic::Ordering::{Acquire, Release},
 };
 use rdma_fabric::{Deps, ProgramResult, Rank};
+use std::rc::Rc;
 
 const GOAL: Goal = Goal::Ratio(1.0 / 0.95);
 
@@ -111,22 +112,29 @@ async fn transfer(pair: &mut Pair<'_>, case: &Case, puts: bool, registered: bool
 
 /// Measures a buffer that is rewritten, put and read, until the reader's answer.
 async fn rewritten(pair: &mut Pair<'_>, bytes: usize) -> ProgramResult<()> {
-    const ACK_AT: usize = 8 * LINE;
     let Some(case) = pair.wants(&REWRITTEN) else { return Ok(()) };
-    let (fabric, bare, me) = (pair.fabric, pair.sampler.bare, pair.sampler.me);
-    let words = bytes / 8;
+    let mut forms = vec![rewritten_by_put(pair, bytes, "fabric").await?];
+    forms.extend(rewritten_by_copy(pair, bytes));
+    pair.sampler.measure(case, bytes, forms).await
+}
+
+/// Rewrites a buffer, puts it with a notice, and reads it.
+pub(super) async fn rewritten_by_put<'a>(
+    pair: &Pair<'a>,
+    bytes: usize,
+    name: &'static str,
+) -> ProgramResult<Named<'a>> {
+    const ACK_AT: usize = 8 * LINE;
+    let (fabric, me, words) = (pair.fabric, pair.sampler.me, bytes / 8);
     let to = fabric.remote_span::<u64>(pair.region.at(PEER, TARGET_AT as u64), words)?;
     let here = pair.region.span::<u64>(fabric, TARGET_AT, words)?;
     let ack = fabric.remote_word::<u64>(pair.region.at(Rank::new(0), ACK_AT as u64))?;
     let acked = pair.region.word::<u64>(fabric, ACK_AT)?;
-    let buffer = RefCell::new(vec![1u64; words]);
-    let (abandoned, other) = (pair.sampler.meeting.abandoned(), Rank::new(1 - me as u32));
+    let (mut buffer, other) = (vec![1u64; words], Rank::new(1 - me as u32));
     // The word holds the answers of earlier sizes.
     let mut turn = if me == 0 { fabric.load(&acked)? } else { fabric.get_word(&ack).await? };
-    let (there, back) = (bare.word(lines::ALTERNATE[1]), bare.word(lines::ALTERNATE[1] + 1));
-    let bare_turn = Cell::new(back.load(Acquire));
-    let mut forms: Vec<Named<'_>> = vec![form("fabric", async |times| {
-        let mut own = buffer.take();
+    Ok(form(name, async move |times| {
+        let mut own = core::mem::take(&mut buffer);
         for _ in 0..times {
             turn += 1;
             if me == 0 {
@@ -140,13 +148,19 @@ async fn rewritten(pair: &mut Pair<'_>, bytes: usize) -> ProgramResult<()> {
                 fabric.put_word(&ack, turn).await?;
             }
         }
-        buffer.replace(own);
+        buffer = own;
         Ok(Took::Wall)
-    })];
-    let bare_turn = &bare_turn;
-    for how in How::ALL {
-        let mut buffer = Buffer::new(words);
-        forms.push(form(how.name(), async move |times| {
+    }))
+}
+
+/// Rewrites a buffer, copies it, raises a flag, and reads it.
+fn rewritten_by_copy<'a>(pair: &Pair<'a>, bytes: usize) -> impl Iterator<Item = Named<'a>> {
+    let (bare, me, abandoned) = (pair.sampler.bare, pair.sampler.me, pair.sampler.meeting.abandoned());
+    let (there, back) = (bare.word(lines::ALTERNATE[1]), bare.word(lines::ALTERNATE[1] + 1));
+    let bare_turn = Rc::new(Cell::new(back.load(Acquire)));
+    How::ALL.into_iter().map(move |how| {
+        let (mut buffer, bare_turn) = (Buffer::new(bytes / 8), bare_turn.clone());
+        form(how.name(), async move |times| {
             let own = buffer.words();
             for _ in 0..times {
                 let turn = bare_turn.get() + 1;
@@ -164,7 +178,6 @@ async fn rewritten(pair: &mut Pair<'_>, bytes: usize) -> ProgramResult<()> {
                 }
             }
             Ok(Took::Wall)
-        }));
-    }
-    pair.sampler.measure(case, bytes, forms).await
+        })
+    })
 }

@@ -2,21 +2,22 @@
 
 use super::{
     super::{
-        bare::{Bare, How},
+        bare::Bare,
         limit, lines,
-        meeting::{Abandoned, spin_until, until},
+        meeting::{Abandoned, spin_until},
         sampling::{Named, Takes, Took, form, repeat, run},
     },
     Case,
     pair::Pair,
 };
-use crate::bench::{bare::Buffer, rows::Goal};
+use crate::bench::rows::Goal;
 use core::{
-    hint::black_box,
     sync::atomic::{AtomicU64, Ordering::Release},
+    time::Duration,
 };
 use fmpl::{Communicator, Fmpl, Options, Receiving};
 use rdma_fabric::{LocalSpan, ProgramResult};
+use std::time::Instant;
 
 const ONE_WAY: Case =
     Case::new("fmpl-8", "send + recv of 8 B, one way", Takes::Both).goal(Goal::Ratio(1.5)).operations(2);
@@ -27,15 +28,14 @@ const BEHIND: Case = Case::new("fmpl-behind", "the same, behind 600 receives; be
     .operations(2);
 const OUTSTANDING: Case =
     Case::new("fmpl-64", "8 B, 64 outstanding, per message", Takes::Both).goal(Goal::Ratio(1.5)).operations(64);
-const LONG: Case =
-    Case::new("fmpl-long", "send + posted recv, answered by an empty message", Takes::Both).goal(Goal::Ratio(1.3));
+const POSTING: Case =
+    Case::new("fmpl-post", "post one of 64 receives of 8 B", Takes::Both).goal(Goal::Ratio(1.5)).operations(64);
 
-pub(super) const CASES: &[Case] = &[ONE_WAY, POSTED, BEHIND, OUTSTANDING, LONG];
+pub(super) const CASES: &[Case] = &[ONE_WAY, POSTED, BEHIND, OUTSTANDING, POSTING];
 
 /// Receives that nobody sends to.
 const MANY: usize = 600;
 const SLOTS: usize = 64;
-const SIZES: [usize; 2] = [64 << 10, 16 << 20];
 
 pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
     if !CASES.iter().any(|case| pair.is_planned(case)) {
@@ -74,7 +74,7 @@ pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
         behind(pair, world, &word).await?;
     }
     outstanding(pair, world, &buffer).await?;
-    long(pair, world, turn).await?;
+    posting(pair, world, &buffer).await?;
     Ok(few.finalize().await?)
 }
 
@@ -173,57 +173,68 @@ fn slots(bare: &Bare, me: usize, turn: &mut u64, times: u64, abandoned: &AtomicU
     Ok(())
 }
 
-async fn long(pair: &mut Pair<'_>, world: &Communicator, mut turn: u64) -> ProgramResult<()> {
-    if !pair.is_planned(&LONG) {
+/// Rank 0 posts as many receives as are sent to then; only the posting is timed.
+async fn posting(pair: &mut Pair<'_>, world: &Communicator, buffer: &LocalSpan<u64>) -> ProgramResult<()> {
+    if !pair.is_planned(&POSTING) {
         return Ok(());
     }
     let (bare, me, abandoned) = (pair.sampler.bare, pair.sampler.me, pair.sampler.meeting.abandoned());
-    let (there, back) = (bare.word(lines::MESSAGE_FLAG), bare.word(lines::MESSAGE_FLAG + 1));
-    for (index, bytes) in (SLOTS..).zip(SIZES) {
-        let (mut source, target) = (Buffer::new(bytes / 8), world.buffer::<u64>(bytes / 8)?);
-        let none = target.slice(0..0)?;
-        source.words().fill(1);
-        world.fabric().write(&target, source.words())?;
-        let sent = source.words().to_vec();
-        let into = if me == 0 { &none } else { &*target };
-        let mut next = Some(world.irecv(into, 1 - me, index).await?);
-        let message = form("fmpl", async |times| {
-            for _ in 0..times {
-                let receiving = next.take().ok_or("a receive failed")?;
-                if me == 0 {
-                    world.send(&sent, 1, index).await?;
+    let spans = (0..SLOTS).map(|index| buffer.slice(index..index + 1)).collect::<Result<Vec<_>, _>>()?;
+    let start = buffer.slice(0..0)?;
+    let mut posted: Vec<Receiving<'_>> = Vec::with_capacity(SLOTS);
+    let mut turn = 0;
+    let forms = vec![
+        form("fmpl", async move |times| {
+            let mut took = Duration::ZERO;
+            for i in 0..times {
+                if me == 1 {
+                    world.recv(&start, 0, SLOTS).await?;
+                    for index in 0..SLOTS {
+                        world.send(&[i], 0, index).await?;
+                    }
+                    continue;
+                }
+                let begun = Instant::now();
+                for (index, span) in spans.iter().enumerate() {
+                    posted.push(world.irecv(span, 1, index).await?);
+                }
+                took += begun.elapsed();
+                world.send(&[0u64; 0], 1, SLOTS).await?;
+                for receiving in posted.drain(..) {
                     receiving.wait().await?;
-                    next = Some(world.irecv(into, 1, index).await?);
-                } else {
-                    receiving.wait().await?;
-                    next = Some(world.irecv(into, 0, index).await?);
-                    world.send(&[0u64; 0], 0, index).await?;
                 }
             }
-            Ok(Took::Wall)
-        });
-        let own = core::cell::RefCell::new(source);
-        let turns = core::cell::Cell::new(turn);
-        let copied = |how: How| -> Named<'_> {
-            let (own, turns) = (&own, &turns);
-            form(how.name(), async move |times| {
-                for _ in 0..times {
-                    turns.set(turns.get() + 2);
-                    let turn = turns.get();
-                    if me == 0 {
-                        bare.put_from(1, own.borrow_mut().words(), how, 1);
-                        there.store(turn - 1, Release);
-                        until(back, turn, abandoned)?;
-                    } else {
-                        until(there, turn - 1, abandoned)?;
-                        back.store(black_box(turn), Release);
-                    }
-                }
-                Ok(Took::Wall)
-            })
-        };
-        pair.measure(&LONG, bytes, vec![message, copied(How::Memcpy), copied(How::Movsb)]).await?;
-        turn = turns.get();
+            Ok(Took::Part(took))
+        }),
+        form("bare headers", async move |times| {
+            let mut took = Duration::ZERO;
+            for _ in 0..times {
+                turn += 1;
+                took += headers(bare, me, turn, abandoned)?;
+            }
+            Ok(Took::Part(took))
+        }),
+    ];
+    pair.measure(&POSTING, 8, forms).await
+}
+
+/// Stores 64 headers into lines that the other rank wrote last; returns how long that took.
+fn headers(bare: &Bare, me: usize, turn: u64, abandoned: &AtomicU64) -> Result<Duration, Abandoned> {
+    let ([lines, _], [there, back]) = (lines::MESSAGES, lines::POSTED.map(|line| bare.word(line)));
+    // Release: both pair with the acquires in `spin_until`.
+    if me == 1 {
+        spin_until::<false>(there, turn, abandoned)?;
+        (0..SLOTS).for_each(|slot| bare.word(lines + slot).store(turn, Release));
+        back.store(turn, Release);
+        return Ok(Duration::ZERO);
     }
-    Ok(())
+    let begun = Instant::now();
+    for slot in 0..SLOTS {
+        let four = bare.burst(lines + slot / 4 * 4);
+        four[slot % 4 * 16..][..4].iter().for_each(|word| word.store(turn, Release));
+    }
+    let took = begun.elapsed();
+    there.store(turn, Release);
+    spin_until::<false>(back, turn, abandoned)?;
+    Ok(took)
 }

@@ -6,6 +6,7 @@ mod containers;
 mod crowd;
 mod exchange;
 mod fmpl;
+mod fmpl_long;
 mod locks;
 mod machine;
 mod notices;
@@ -64,6 +65,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Case> {
         exchange::CASES,
         acp::CASES,
         fmpl::CASES,
+        fmpl_long::CASES,
         containers::CASES,
         bandwidth::CASES,
         machine::CASES,
