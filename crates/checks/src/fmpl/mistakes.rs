@@ -36,9 +36,11 @@ pub(super) struct Spoiled {
     mistake: Mistake,
     buffer: Rc<Cell<Option<RemoteAddr>>>,
     rank: Rank,
+    /// Whether this rank has waited for a word.
+    waited: Cell<bool>,
     /// Where the flag of the first message offered to this rank is.
     flag: Cell<Option<u64>>,
-    /// The words seen since.
+    /// The words seen.
     seen: RefCell<HashMap<u64, u64>>,
 }
 
@@ -67,7 +69,7 @@ impl Spoiled {
     /// Spoils the operations of `rank` from the moment on at which there is a `buffer`: the one into
     /// which rank 1 receives.
     pub(super) fn new(mistake: Mistake, buffer: Rc<Cell<Option<RemoteAddr>>>, rank: Rank) -> Self {
-        Spoiled { mistake, buffer, rank, flag: Cell::new(None), seen: RefCell::default() }
+        Spoiled { mistake, buffer, rank, flag: Cell::new(None), waited: Cell::new(false), seen: RefCell::default() }
     }
 
     fn is(&self, mistake: Mistake, rank: Rank) -> bool {
@@ -88,7 +90,8 @@ impl Mutation for Spoiled {
     }
 
     fn waits(&self, _: RemoteAddr) -> bool {
-        !self.is(Mistake::OfferedOver, SENDER)
+        // Its first wait is for the place of the third message.
+        !self.is(Mistake::OfferedOver, SENDER) || self.waited.replace(true)
     }
 
     fn taken_for(&self, _: RemoteAddr, _: u64) -> u64 {

@@ -1,37 +1,26 @@
-//! Small jobs under every order of delivery, and mistakes that must be found; `cargo xtask explore`
-//! explores the larger ones.
+//! Small jobs under every order of delivery or random ones, and mistakes that must be found;
+//! `cargo xtask explore --only fmpl` explores the larger ones.
 
-use checks::exploration;
+use checks::{
+    exploration::{Expected, Exploration, check},
+    fmpl::explorations,
+};
 
-#[test]
-fn messages_in_every_order() {
-    exploration::check(checks::fmpl::explorations());
+fn is_exhausted(exploration: &Exploration) -> bool {
+    matches!(exploration.expected(), Expected::Exhausted { .. })
 }
 
 #[test]
-#[ignore]
-fn tmp_list() {
-    let only = std::env::var("ONLY").unwrap_or_default();
-    let limit: u64 = std::env::var("LIMIT").map_or(300_000, |l| l.parse().unwrap());
-    for e in checks::fmpl::explorations() {
-        if !e.name().contains(&only) {
-            continue;
-        }
-        let start = std::time::Instant::now();
-        let out = e.explore(limit, |_| std::ops::ControlFlow::Continue(()));
-        let text = match out {
-            checks::exploration::Explored::Orders(r) => match r.violation() {
-                Some(v) => format!(
-                    "VIOLATED {} in {} moves; {} states\n{}",
-                    v.what,
-                    v.moves,
-                    r.states,
-                    if std::env::var("TL").is_ok() { format!("{v}") } else { String::new() }
-                ),
-                None => format!("{r}"),
-            },
-            checks::exploration::Explored::Random(s) => format!("{s}"),
-        };
-        println!("## {}: {text} {:.1} s", e.name(), start.elapsed().as_secs_f64());
-    }
+fn messages_in_every_order() {
+    check(explorations().into_iter().filter(is_exhausted));
+}
+
+#[test]
+fn messages_in_random_orders() {
+    check(explorations().into_iter().filter(|exploration| !is_exhausted(exploration) && !exploration.is_mistaken()));
+}
+
+#[test]
+fn mistakes_are_found() {
+    check(explorations().into_iter().filter(Exploration::is_mistaken));
 }

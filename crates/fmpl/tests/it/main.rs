@@ -7,6 +7,7 @@ mod bed;
 mod collectives;
 mod delivery;
 mod incomplete;
+mod loom;
 mod misuse;
 mod schedules;
 mod spooled;
