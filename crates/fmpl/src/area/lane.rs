@@ -197,11 +197,16 @@ impl<'a> Lane<'a> {
         Ok(())
     }
 
-    /// Waits for a header, or until the peer takes messages of any index.
-    pub(crate) async fn until_header_or_wanted(self, n: u64) -> Result<Option<Record>> {
+    /// Returns how many messages of any index the peer waits for.
+    pub(crate) fn wanted(&self) -> Result<u64> {
+        Ok(self.fabric.load(&*self.ends.here.word_at::<u64>(Layout::WANTED)?)?)
+    }
+
+    /// Waits for a header, or until the peer waits for more than so many messages of any index.
+    pub(crate) async fn until_header_or_wanted(self, n: u64, more_than: u64) -> Result<Option<Record>> {
         let wanted = async {
             let word = self.ends.here.word_at::<u64>(Layout::WANTED)?;
-            self.until_word(&word, &mut |value| value != 0).await
+            self.until_word(&word, &mut |value| value > more_than).await
         };
         match race(self.until_header(n), wanted).await {
             Either::First(header) => header.map(Some),
@@ -285,10 +290,10 @@ impl<'a> Lane<'a> {
         self.put(TAKEN, [taken.to_word()]).await
     }
 
-    /// Says whether this member takes messages of any index.
-    pub(crate) async fn put_wanted(&self, wanted: bool) -> Result<()> {
+    /// Says how many messages of any index this member waits for.
+    pub(crate) async fn put_wanted(&self, wanted: u64) -> Result<()> {
         let word = self.ends.there.word_at::<u64>(Layout::WANTED)?;
-        Ok(self.fabric.put_word(&word, u64::from(wanted)).await?)
+        Ok(self.fabric.put_word(&word, wanted).await?)
     }
 }
 
