@@ -1,9 +1,13 @@
 //! The barrier.
 
-use super::{Chosen, Part, edge::Way};
+use super::{
+    Chosen, Part,
+    edge::Way,
+    meeting::{Barrier, Progress},
+};
 use crate::{Algorithm, Collective, Communicator, Result, cost};
 use core::future::Future;
-use rdma_fabric::{join::join_all, provider::Boxed};
+use rdma_fabric::{join::join_all, soon::soon};
 
 impl Communicator {
     /// Waits until all members have called it (`fmpl_barrier`).
@@ -22,21 +26,26 @@ impl Communicator {
     /// [`TooManyPeers`](crate::FmplError::TooManyPeers);
     /// [`Fabric`](crate::FmplError::Fabric), if a member was lost.
     pub fn barrier(&self) -> impl Future<Output = Result<()>> + Send {
-        let met: Boxed<'_, Result<()>> = Box::pin(async move {
-            match self.ways.chosen(Collective::Barrier)? {
-                Chosen::Always(Algorithm::Tree) | Chosen::ByLength => {
-                    let part = self.begin(0).await?;
-                    let outcome = part.rendezvous().await;
-                    part.end(outcome).await
+        soon(Barrier::new(self))
+    }
+
+    /// Waits until all members have come, of which some are known to have.
+    pub(crate) async fn meet_all(&self, progress: Progress) -> Result<()> {
+        match self.ways.chosen(Collective::Barrier)? {
+            Chosen::Always(Algorithm::Tree) | Chosen::ByLength => {
+                let part = self.begin(0).await?;
+                let outcome = part.rendezvous(progress).await;
+                if outcome.is_ok() {
+                    part.keep_near(0)?;
                 }
-                Chosen::Always(_) => {
-                    let mut part = self.begin_by_hardware(0)?;
-                    let outcome = part.round().await;
-                    part.end(outcome).await
-                }
+                part.end(outcome).await
             }
-        });
-        met
+            Chosen::Always(_) => {
+                let mut part = self.begin_by_hardware(0)?;
+                let outcome = part.round().await;
+                part.end(outcome).await
+            }
+        }
     }
 }
 
@@ -49,14 +58,19 @@ impl Part<'_> {
         rounds.over(comm).await
     }
 
-    async fn rendezvous(&self) -> Result<()> {
-        for child in &self.children {
+    async fn rendezvous(&self, progress: Progress) -> Result<()> {
+        for child in self.children.iter().skip(progress.came) {
             child.signalled(Way::Up).await?;
         }
         if let Some(parent) = &self.parent {
-            parent.signal(Way::Up).await?;
-            parent.signalled(Way::Down).await?;
+            if !progress.told {
+                parent.signal(Way::Up).await?;
+            }
+            if !progress.free {
+                parent.signalled(Way::Down).await?;
+            }
         }
-        join_all(self.children.iter().rev().map(|child| child.signal(Way::Down))).await.into_iter().collect()
+        let waiting = self.children.iter().rev().skip(progress.let_go);
+        join_all(waiting.map(|child| child.signal(Way::Down))).await.into_iter().collect()
     }
 }

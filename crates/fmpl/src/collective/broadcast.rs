@@ -3,10 +3,11 @@
 use super::{
     Chosen, Part, Told,
     edge::{Differ, Way},
+    passing::{Broadcast, Passed},
 };
-use crate::{Algorithm, Collective, Communicator, FmplError, Result, cost, point::as_bytes};
+use crate::{Algorithm, Collective, Communicator, FmplError, Result, cost};
 use core::future::Future;
-use rdma_fabric::{LocalSpan, Pod, provider::Boxed};
+use rdma_fabric::{LocalSpan, Pod, provider::Boxed, soon::soon};
 
 impl Communicator {
     /// Copies what member `root` has in `span` into the `span` of all members (`fmpl_bcast`). All
@@ -32,16 +33,25 @@ impl Communicator {
     /// [`TooManyPeers`](crate::FmplError::TooManyPeers); [`Fabric`](crate::FmplError::Fabric), if a
     /// member was lost.
     pub fn broadcast<T: Pod>(&self, span: &LocalSpan<T>, root: usize) -> impl Future<Output = Result<()>> + Send {
-        self.broadcast_bytes(as_bytes(span), root)
+        soon(Broadcast::new(self, span, root))
     }
 
-    fn broadcast_bytes(&self, span: Result<LocalSpan<u8>>, root: usize) -> Boxed<'_, Result<()>> {
+    /// Goes on with a broadcast.
+    pub(crate) fn broadcast_bytes(
+        &self,
+        span: Result<LocalSpan<u8>>,
+        root: usize,
+        passed: Passed,
+    ) -> Boxed<'_, Result<()>> {
         Box::pin(async move {
             let span = span?;
             match self.ways.chosen(Collective::Broadcast)? {
                 Chosen::Always(Algorithm::Tree) => {
                     let part = self.begin(root).await?;
-                    let outcome = part.broadcast(&span).await;
+                    let outcome = part.broadcast(&span, passed).await;
+                    if outcome.is_ok() {
+                        part.keep_near(root)?;
+                    }
                     part.end(outcome).await
                 }
                 _ => {
@@ -55,9 +65,11 @@ impl Communicator {
 }
 
 impl Part<'_> {
-    async fn broadcast(&self, span: &LocalSpan<u8>) -> Result<()> {
-        self.expect_down(span).await?;
-        self.down(span, None).await
+    async fn broadcast(&self, span: &LocalSpan<u8>, passed: Passed) -> Result<()> {
+        if !passed.posted {
+            self.expect_down(span).await?;
+        }
+        self.down(span, None, passed).await
     }
 
     /// Goes the way that the root's length takes: by multicast, or along the tree.
@@ -78,7 +90,7 @@ impl Part<'_> {
         match told {
             Told::ByTree => {
                 self.meet(root).await?;
-                self.broadcast(span).await
+                self.broadcast(span, Passed::default()).await
             }
             Told::Over(given) if given == bytes => Ok(()),
             Told::Over(given) => {
@@ -96,13 +108,13 @@ impl Part<'_> {
     }
 
     /// Passes on what comes down. The root has it, unless members are known to differ.
-    pub(crate) async fn down(&self, span: &LocalSpan<u8>, differ: Option<Differ>) -> Result<()> {
+    pub(crate) async fn down(&self, span: &LocalSpan<u8>, differ: Option<Differ>, passed: Passed) -> Result<()> {
         let above = match &self.parent {
-            Some(parent) => parent.arrival(Way::Down).await?,
-            None => differ,
+            Some(parent) if !passed.arrived => parent.arrival(Way::Down).await?,
+            _ => differ,
         };
         let mut first = above;
-        for child in self.children.iter().rev() {
+        for child in self.children.iter().rev().skip(passed.sent) {
             let here = child.send(Way::Down, span, above).await?;
             first = first.or(here);
         }

@@ -115,17 +115,20 @@ impl FromIterator<Rule> for Table {
     }
 }
 
-/// Machines with a hardware multicast and barriers by colour: the SR8000. Alone with the root, a
-/// member gets a long message sooner by a put into its buffer than through two staging buffers.
+/// Machines with a hardware multicast and barriers by colour: the SR8000. Between two members the one
+/// put of the tree, into the receiver's buffer, is faster than a multicast and a copy once the message
+/// is so long that telling which way it goes does not matter.
 const COLOURS: &[Rule] = &[
     Rule::new(Collective::Barrier, Algorithm::Colour).members(2..usize::MAX),
+    Rule::new(Collective::Broadcast, Algorithm::Tree).members(2..3).bytes(64 << 10..usize::MAX),
     Rule::new(Collective::Broadcast, Algorithm::Multicast).members(2..usize::MAX),
 ];
 
-/// Machines with a barrier unit: Tofu2.
+/// Machines with a barrier unit: Tofu2. What is too long for the unit takes a round of it longer, in
+/// which members compare their lengths; two or three members lose more by that than they gain.
 const UNITS: &[Rule] = &[
     Rule::new(Collective::Barrier, Algorithm::Gates).members(2..usize::MAX),
-    Rule::new(Collective::Reduce, Algorithm::Gates).members(2..usize::MAX),
+    Rule::new(Collective::Reduce, Algorithm::Gates).members(4..usize::MAX),
     Rule::new(Collective::Allreduce, Algorithm::Gates).members(2..usize::MAX),
 ];
 

@@ -1,6 +1,11 @@
 //! This member's part in a collective: how it begins, and how it ends if not well.
 
-use super::{Hardware, Rounds, Staging, Tree, edge::Edge, tell_all};
+use super::{
+    Hardware, Rounds, Staging, Tree,
+    edge::Edge,
+    near::{Looks, Near, Nears},
+    tell_all,
+};
 use crate::{
     Communicator, FmplError, Result,
     area::{Ends, Lane},
@@ -17,6 +22,8 @@ pub(crate) struct Collectives {
     left: Option<FmplError>,
     /// The memory of reductions.
     work: Option<(Region, LocalSpan<u8>)>,
+    /// Neighbours whose records can be looked at directly.
+    pub(crate) nears: Nears,
     /// What is claimed of the hardware, unless a collective uses it. Who has left keeps the memory alone,
     /// which others may still write to.
     hardware: Option<Hardware>,
@@ -31,6 +38,19 @@ impl Collectives {
     pub(crate) fn staging_bytes(&self) -> usize {
         let staging = self.hardware.as_ref().and_then(|hardware| hardware.staging.as_ref());
         staging.map_or(0, Staging::bytes)
+    }
+
+    /// Returns three work buffers of `bytes` bytes, if there are any as large.
+    pub(crate) fn work(&self, bytes: usize) -> Option<[LocalSpan<u8>; 3]> {
+        let (each, (_, whole)) = (each(bytes), self.work.as_ref()?);
+        let one = |n: usize| whole.slice(n * each..n * each + bytes).ok();
+        Some([one(0)?, one(1)?, one(2)?])
+    }
+
+    /// Returns the neighbours in the tree of a root, if a collective may begin and they are known.
+    #[inline(always)]
+    pub(crate) fn near(&mut self, root: usize) -> Option<(&Near, Looks<'_>)> {
+        if self.under_way || self.left.is_some() { None } else { self.nears.of(root) }
     }
 
     fn enter(&mut self) -> Result<()> {
@@ -162,19 +182,25 @@ impl Part<'_> {
 
     /// Returns three work buffers of `bytes` bytes, which are kept for later reductions.
     pub(crate) fn work(&self, bytes: usize) -> Result<[LocalSpan<u8>; 3]> {
-        let each = bytes.max(1).next_multiple_of(64);
-        let whole = self.comm.with(|state| match &state.collectives.work {
-            Some((_, whole)) if whole.len() >= 3 * each => Ok(whole.clone()),
-            _ => {
-                let region = self.comm.fabric.alloc(3 * each)?;
-                let whole = region.span(&self.comm.fabric, 0, 3 * each)?;
-                state.collectives.work = Some((region, whole.clone()));
-                Ok::<_, FmplError>(whole)
+        self.comm.with(|state| {
+            if let Some(work) = state.collectives.work(bytes) {
+                return Ok(work);
             }
-        })??;
-        let one = |n: usize| whole.slice(n * each..n * each + bytes);
-        Ok([one(0)?, one(1)?, one(2)?])
+            let all = 3 * each(bytes);
+            let region = self.comm.fabric.alloc(all)?;
+            let whole = region.span(&self.comm.fabric, 0, all)?;
+            state.collectives.work = Some((region, whole));
+            state
+                .collectives
+                .work(bytes)
+                .ok_or(FmplError::Fabric(FabricError::Unsupported { feature: &"work buffers" }))
+        })?
     }
+}
+
+/// Returns how many bytes a work buffer takes.
+fn each(bytes: usize) -> usize {
+    bytes.max(1).next_multiple_of(64)
 }
 
 impl Drop for Part<'_> {

@@ -3,6 +3,7 @@
 use super::{
     ByUnit, Op, Part, Scalar,
     edge::{Differ, Way},
+    reducing::{Reduced, Reduction},
     unit::MOST,
 };
 use crate::{Algorithm, Collective, Communicator, FmplError, Result, point::as_bytes};
@@ -11,16 +12,28 @@ use rdma_fabric::{
     Fabric, FabricError, LocalSpan, Pod,
     barrier::{GateError, ReduceOp},
     provider::Boxed,
+    soon::soon,
 };
 
 /// Combines the first with the second into the third; all have the same length.
-type Combine<'a> = Box<dyn FnMut(&LocalSpan<u8>, &LocalSpan<u8>, &LocalSpan<u8>) -> Result<()> + Send + 'a>;
+pub(crate) type Combine<'a> = Box<dyn FnMut(&LocalSpan<u8>, &LocalSpan<u8>, &LocalSpan<u8>) -> Result<()> + Send + 'a>;
 
 /// Where the result goes.
 #[derive(Clone, Copy)]
-enum To {
+pub(crate) enum To {
     Member(usize),
     All,
+}
+
+impl To {
+    /// Returns the root of the tree.
+    pub(crate) fn root(self) -> usize {
+        if let To::Member(root) = self { root } else { 0 }
+    }
+
+    pub(crate) fn kind(self) -> Collective {
+        if let To::Member(_) = self { Collective::Reduce } else { Collective::Allreduce }
+    }
 }
 
 impl Communicator {
@@ -45,7 +58,7 @@ impl Communicator {
         op: Op,
         root: usize,
     ) -> impl Future<Output = Result<()>> + Send {
-        self.reduce_bytes(as_bytes(span), by_op::<T>(&self.fabric, op), To::Member(root), ByUnit::new::<T>(op))
+        soon(Reduction { comm: self, span, op, to: To::Member(root), reduced: Reduced::default() })
     }
 
     /// Combines by a function of the program. It gets the elements of some members, and those of the
@@ -61,7 +74,13 @@ impl Communicator {
         function: impl Fn(&mut [T], &[T]) + Send + 'a,
         root: usize,
     ) -> impl Future<Output = Result<()>> + Send {
-        self.reduce_bytes(as_bytes(span), by_function(&self.fabric, span.len(), function), To::Member(root), None)
+        self.reduce_bytes(
+            as_bytes(span),
+            by_function(&self.fabric, span.len(), function),
+            To::Member(root),
+            None,
+            Reduced::default(),
+        )
     }
 
     /// Combines the elements of all members into the `span` of each (`fmpl_allreduce`): a reduction
@@ -70,7 +89,7 @@ impl Communicator {
     /// # Errors
     /// As [`Communicator::reduce`]; [`CountMismatch`](crate::FmplError::CountMismatch) is the same at all.
     pub fn allreduce<T: Scalar>(&self, span: &LocalSpan<T>, op: Op) -> impl Future<Output = Result<()>> + Send {
-        self.reduce_bytes(as_bytes(span), by_op::<T>(&self.fabric, op), To::All, ByUnit::new::<T>(op))
+        soon(Reduction { comm: self, span, op, to: To::All, reduced: Reduced::default() })
     }
 
     /// Combines by a function of the program, which gets its arguments as in
@@ -83,27 +102,35 @@ impl Communicator {
         span: &LocalSpan<T>,
         function: impl Fn(&mut [T], &[T]) + Send + 'a,
     ) -> impl Future<Output = Result<()>> + Send {
-        self.reduce_bytes(as_bytes(span), by_function(&self.fabric, span.len(), function), To::All, None)
+        self.reduce_bytes(
+            as_bytes(span),
+            by_function(&self.fabric, span.len(), function),
+            To::All,
+            None,
+            Reduced::default(),
+        )
     }
 
-    fn reduce_bytes<'a>(
+    /// Goes on with a reduction.
+    pub(crate) fn reduce_bytes<'a>(
         &'a self,
         span: Result<LocalSpan<u8>>,
         mut combine: Combine<'a>,
         to: To,
         unit: Option<ByUnit>,
+        reduced: Reduced,
     ) -> Boxed<'a, Result<()>> {
         Box::pin(async move {
             let span = span?;
-            let (collective, root) = match to {
-                To::Member(root) => (Collective::Reduce, root),
-                To::All => (Collective::Allreduce, 0),
-            };
+            let (collective, root) = (to.kind(), to.root());
             let size = if let Some(unit) = &unit { unit.size } else { 1 };
             let way = self.reduction_way(collective, unit.as_ref(), span.len() / size.max(1), size)?;
             let Some(unit) = unit.filter(|_| self.ways.some(collective, Algorithm::Gates)) else {
                 let part = self.begin(root).await?;
-                let outcome = part.reduce(&span, &mut combine, to).await;
+                let outcome = part.reduce(&span, &mut combine, to, reduced).await;
+                if outcome.is_ok() {
+                    part.keep_near(root)?;
+                }
                 return part.end(outcome).await;
             };
             let mut part = self.begin_by_hardware(root)?;
@@ -112,7 +139,7 @@ impl Communicator {
                 // Members with fewer elements may be in the unit.
                 _ => match part.agree(span.len()).await {
                     Ok(()) => match part.meet(root).await {
-                        Ok(()) => part.reduce(&span, &mut combine, to).await,
+                        Ok(()) => part.reduce(&span, &mut combine, to, reduced).await,
                         Err(error) => Err(error),
                     },
                     Err(error) => Err(error),
@@ -184,34 +211,38 @@ impl Part<'_> {
         }
     }
 
-    async fn reduce(&self, span: &LocalSpan<u8>, combine: &mut Combine<'_>, to: To) -> Result<()> {
-        if let To::All = to {
+    async fn reduce(&self, span: &LocalSpan<u8>, combine: &mut Combine<'_>, to: To, reduced: Reduced) -> Result<()> {
+        if let (To::All, false) = (to, reduced.down.posted) {
             // Nothing comes down before what this member has sent up is combined.
             self.expect_down(span).await?;
         }
-        let differ = self.up(span, combine).await?;
+        let differ = self.up(span, combine, reduced).await?;
         match to {
-            To::All => self.down(span, differ).await,
+            To::All => self.down(span, differ, reduced.down).await,
             To::Member(_) => differ.map_or(Ok(()), |differ| Err(differ.error())),
         }
     }
 
     /// Combines what comes up with what this member has, and sends it on; at the root it is then in
     /// `span`. While one child's is combined, the next one's may come.
-    async fn up(&self, span: &LocalSpan<u8>, combine: &mut Combine<'_>) -> Result<Option<Differ>> {
+    async fn up(&self, span: &LocalSpan<u8>, combine: &mut Combine<'_>, reduced: Reduced) -> Result<Option<Differ>> {
         let mut mine = span.clone();
         let mut differ = None;
         if !self.children.is_empty() {
             let [result, even, odd] = self.work(span.len())?;
             let into = if self.parent.is_some() { result } else { span.clone() };
-            for (child, theirs) in self.children.iter().zip([&even, &odd]) {
+            for (child, theirs) in self.children.iter().zip([&even, &odd]).skip(reduced.posted) {
                 child.post(Way::Up, theirs).await?;
             }
             for (n, child) in self.children.iter().enumerate() {
                 let theirs = if n % 2 == 0 { &even } else { &odd };
-                differ = differ.or(child.arrival(Way::Up).await?);
+                if n >= reduced.came {
+                    differ = differ.or(child.arrival(Way::Up).await?);
+                }
                 if differ.is_none() {
-                    combine(&mine, theirs, &into)?;
+                    if n >= reduced.combined {
+                        combine(&mine, theirs, &into)?;
+                    }
                     mine = into.clone();
                 }
                 if let Some(later) = self.children.get(n + 2) {
@@ -220,8 +251,8 @@ impl Part<'_> {
             }
         }
         match &self.parent {
-            Some(parent) => parent.send(Way::Up, &mine, differ).await,
-            None => Ok(differ),
+            Some(parent) if !reduced.sent => parent.send(Way::Up, &mine, differ).await,
+            _ => Ok(differ),
         }
     }
 }
@@ -229,22 +260,25 @@ impl Part<'_> {
 /// How many elements an operation takes at once.
 const BLOCK: usize = 256;
 
-fn by_op<T: Scalar>(fabric: &Fabric, op: Op) -> Combine<'static> {
+pub(crate) fn by_op<T: Scalar>(fabric: &Fabric, op: Op) -> Combine<'static> {
     let fabric = fabric.clone();
-    Box::new(move |mine, theirs, into| {
-        let elements = mine.len() / size_of::<T>();
-        let (mut block, mut other) = ([T::zeroed(); BLOCK], [T::zeroed(); BLOCK]);
-        for start in (0..elements).step_by(BLOCK) {
-            let length = BLOCK.min(elements - start);
-            let (block, other) = (&mut block[..length], &mut other[..length]);
-            let at = start * size_of::<T>();
-            fabric.read(&*mine.part_as::<T>(at, length)?, block)?;
-            fabric.read(&*theirs.part_as::<T>(at, length)?, other)?;
-            op.combine(block, other);
-            fabric.write(&*into.part_as::<T>(at, length)?, block)?;
-        }
-        Ok(())
-    })
+    Box::new(move |mine, theirs, into| combine::<T>(&fabric, op, [mine, theirs, into]))
+}
+
+/// Combines the first with the second into the third.
+pub(crate) fn combine<T: Scalar>(fabric: &Fabric, op: Op, [mine, theirs, into]: [&LocalSpan<u8>; 3]) -> Result<()> {
+    let elements = mine.len() / size_of::<T>();
+    let (mut block, mut other) = ([T::zeroed(); BLOCK], [T::zeroed(); BLOCK]);
+    for start in (0..elements).step_by(BLOCK) {
+        let length = BLOCK.min(elements - start);
+        let (block, other) = (&mut block[..length], &mut other[..length]);
+        let at = start * size_of::<T>();
+        fabric.read(&*mine.part_as::<T>(at, length)?, block)?;
+        fabric.read(&*theirs.part_as::<T>(at, length)?, other)?;
+        op.combine(block, other);
+        fabric.write(&*into.part_as::<T>(at, length)?, block)?;
+    }
+    Ok(())
 }
 
 fn by_function<'a, T: Pod + Send>(

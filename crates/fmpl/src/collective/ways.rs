@@ -69,6 +69,12 @@ impl Ways {
         self.chosen[collective as usize].ok_or(FmplError::NoHardware { collective })
     }
 
+    /// Returns whether all collectives of a kind go along trees.
+    #[inline(always)]
+    pub(crate) fn is_tree(&self, collective: Collective) -> bool {
+        self.chosen[collective as usize] == Some(Chosen::Always(Algorithm::Tree))
+    }
+
     /// Returns whether some collectives of a kind go this way.
     pub(crate) fn some(&self, collective: Collective, algorithm: Algorithm) -> bool {
         self.of(collective).any(|rule| rule.algorithm == algorithm)
