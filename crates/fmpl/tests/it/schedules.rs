@@ -201,7 +201,7 @@ impl Member<'_> {
                 let span = self.buffers[0].part_as::<i32>(0, *elements)?;
                 world.fabric().write(&*span, &vec![me as i32 + 1; *elements])?;
                 world.allreduce(&*span, Op::Sum).await?;
-                let sum = (1..=world.len() as i32).sum();
+                let sum = (1..=world.len() as i32).sum::<i32>();
                 assert_eq!(read(world, &*span, *elements)?, vec![sum; *elements], "a sum");
                 Ok(())
             }
