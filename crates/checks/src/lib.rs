@@ -9,4 +9,5 @@
 pub mod acp;
 pub mod exchange;
 pub mod exploration;
+pub mod fmpl;
 pub mod lock;

@@ -35,7 +35,11 @@ pub struct Communicator {
 
 impl fmt::Debug for Communicator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Communicator(member {} of {})", self.me(), self.len())
+        write!(f, "Communicator(member {} of {}, ", self.me(), self.len())?;
+        match self.enter() {
+            Ok(state) => write!(f, "{:?})", *state),
+            Err(_) => f.write_str("of another thread)"),
+        }
     }
 }
 
@@ -171,8 +175,8 @@ impl Communicator {
     pub fn finish(mut self) -> impl Future<Output = Result<()>> {
         let finished: Boxed<'static, Result<()>> = Box::pin(async move {
             let fetched = self.all_fetched().await;
-            let met = self.group.barrier().await;
-            fetched.and(Ok(met?))
+            let met = self.group.barrier().await.map_err(FmplError::from);
+            fetched.and(met)
         });
         finished
     }

@@ -7,7 +7,7 @@ use crate::{
     point::{Pending, as_bytes},
     spool::Spool,
 };
-use core::task::Waker;
+use core::{fmt, task::Waker};
 use rdma_fabric::{LocalSpan, Pod, RemoteAddr, RemoteSpan};
 use std::collections::VecDeque;
 
@@ -55,6 +55,21 @@ pub(crate) struct State {
     pub(crate) collectives: Collectives,
 }
 
+impl fmt::Debug for State {
+    /// Says what this member remembers between its calls.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let State { peers, spool, pending, turn, collectives, .. } = self;
+        let (peers, pending) = (peers.iter().map(|peer| (peer.member, &peer.any, &peer.lanes)), pending.len());
+        f.debug_struct("State")
+            .field("peers", &peers.collect::<Vec<_>>())
+            .field("spool", spool)
+            .field("pending", &pending)
+            .field("turn", turn)
+            .field("collectives", collectives)
+            .finish()
+    }
+}
+
 /// What is known of one peer.
 pub(crate) struct Peer {
     /// Its number.
@@ -65,18 +80,18 @@ pub(crate) struct Peer {
 }
 
 /// The receives from one peer that take any index.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct AnyIndex {
     /// How many were ever posted.
     pub(crate) made: u64,
     /// Those that are posted, by number.
     pub(crate) queue: VecDeque<u64>,
-    /// Whether the peer was told that it is wanted.
-    pub(crate) told: bool,
+    /// How many messages the peer was told are wanted.
+    pub(crate) told: u64,
 }
 
 /// The messages of one lane, both ways.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct LaneState {
     /// How many messages to the peer have been put or spooled.
     pub(crate) sent: u64,
@@ -84,6 +99,8 @@ pub(crate) struct LaneState {
     pub(crate) taken: u64,
     /// Whether a send is not over.
     pub(crate) sending: bool,
+    /// Why a spooled message could not be offered; none can be sent after it.
+    pub(crate) failed: Option<FmplError>,
     /// The result of a send that somebody will ask for, once there is one.
     pub(crate) isend: Option<Option<Result<()>>>,
     /// How many messages from the peer were received.
@@ -210,6 +227,9 @@ impl State {
         let lane = self.lane(id);
         if lane.sending {
             return Err(self.in_use(id, Direction::To));
+        }
+        if let Some(error) = &lane.failed {
+            return Err(error.clone());
         }
         lane.sending = true;
         Ok(lane.sent)

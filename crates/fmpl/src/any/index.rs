@@ -20,7 +20,8 @@ impl Communicator {
     /// from one sender get their messages in the order in which they were posted. A message whose
     /// own index is received from goes there, whatever was posted first; among several others, the
     /// one with the lowest index is taken, and those of different indices may overtake each other.
-    /// These messages are copied once, at their sender.
+    /// These messages are copied once, at their sender, unless it sends them by
+    /// [`Communicator::isend`]: then the send is over when this receive was waited for.
     ///
     /// # Errors
     /// As [`Communicator::irecv`].
@@ -38,11 +39,11 @@ impl Communicator {
         Ok(receiving)
     }
 
-    /// Tells a sender whether it is wanted, if that has changed.
+    /// Tells a sender how many of its messages are wanted, if that has changed.
     async fn tell_wanted(&self, peer: usize) -> Result<()> {
         let change = self.with(|state| {
             let peer = &mut state.peers[peer];
-            let wanted = !peer.any.queue.is_empty();
+            let wanted = peer.any.queue.len() as u64;
             (wanted != peer.any.told).then(|| {
                 peer.any.told = wanted;
                 (peer.ends.clone(), wanted)

@@ -2,10 +2,10 @@
 //!
 //! Matching is the sender's, so a receive that takes any index can't post a header: a sender might
 //! use it for one message while the receiver takes another one that was spooled. Instead the
-//! receiver lets the sender know that it is *wanted*; as long as it is, the sender offers its
-//! messages at once, and the receiver chooses among what it was offered. So the sender alone decides
+//! receiver lets the sender know how many of its messages are *wanted*; so many more the sender offers
+//! at once, and the receiver chooses among what it was offered. So the sender alone decides
 //! between header and offer, the receiver alone among offers, and a message is never matched twice.
-//! That the sender is wanted is a hint: whatever it does, no message is lost.
+//! The number is a hint: whatever the sender does, no message is lost.
 //!
 //! Messages to a receiver that does not name its sender are a domain of their own, with lanes of
 //! their own, and are always offered. The sender then changes the receiver's *bell*, and whoever

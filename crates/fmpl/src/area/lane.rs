@@ -4,7 +4,7 @@ use super::{Layout, Record, layout::OFFERS, record::is_about, staged::Staged};
 use crate::Result;
 use core::future::Future;
 use rdma_fabric::{
-    Deps, Fabric, Handle, LocalSpan, LocalWord, Rank, RemoteSpan,
+    Deps, Fabric, LocalSpan, LocalWord, Rank, RemoteSpan,
     join::{Either, join, race},
 };
 use std::sync::Arc;
@@ -63,8 +63,8 @@ impl Taken {
 
 /// Where the words of a record are in a lane.
 #[derive(Clone, Copy, Debug)]
-struct Words {
-    first: usize,
+pub(super) struct Words {
+    pub(super) first: usize,
     rest: usize,
 }
 
@@ -74,7 +74,7 @@ const TAKEN: usize = 48;
 const OFFER: usize = 64;
 
 /// A flag's first word shares a line with the header; only offers have others.
-fn flag(n: u64) -> Words {
+pub(super) fn flag(n: u64) -> Words {
     let place = (n % OFFERS) as usize;
     Words { first: FLAGS + 8 * place, rest: OFFER + 24 * place }
 }
@@ -197,11 +197,16 @@ impl<'a> Lane<'a> {
         Ok(())
     }
 
-    /// Waits for a header, or until the peer takes messages of any index.
-    pub(crate) async fn until_header_or_wanted(self, n: u64) -> Result<Option<Record>> {
+    /// Returns how many messages of any index the peer waits for.
+    pub(crate) fn wanted(&self) -> Result<u64> {
+        Ok(self.fabric.load(&*self.ends.here.word_at::<u64>(Layout::WANTED)?)?)
+    }
+
+    /// Waits for a header, or until the peer waits for more than so many messages of any index.
+    pub(crate) async fn until_header_or_wanted(self, n: u64, more_than: u64) -> Result<Option<Record>> {
         let wanted = async {
             let word = self.ends.here.word_at::<u64>(Layout::WANTED)?;
-            self.until_word(&word, &mut |value| value != 0).await
+            self.until_word(&word, &mut |value| value > more_than).await
         };
         match race(self.until_header(n), wanted).await {
             Either::First(header) => header.map(Some),
@@ -254,21 +259,6 @@ impl<'a> Lane<'a> {
         self.put(flag(n).first, [word]).await
     }
 
-    /// Puts a flag for whoever has nobody to wait for it: [`Fabric::detach`].
-    pub(crate) async fn put_flag_owed(&self, n: u64, word: u64) -> Result<()> {
-        self.put_anew(flag(n).first, [word]).await
-    }
-
-    /// Posts a flag behind a body; returns the handle unless it was over at once.
-    pub(crate) async fn post_flag(&self, n: u64, word: u64) -> Result<Option<Handle<()>>> {
-        self.post(flag(n).first, [word]).await
-    }
-
-    /// Says that message `n`, which has no body, has come, and charges for it.
-    pub(crate) async fn put_signal(&self, n: u64, word: u64) -> Result<()> {
-        self.put_charged(flag(n).first, [word]).await
-    }
-
     /// Says why message `n` of a collective will not arrive.
     pub(crate) async fn put_refusal(&self, n: u64, record: Record) -> Result<()> {
         self.put_offer(n, record).await
@@ -285,10 +275,10 @@ impl<'a> Lane<'a> {
         self.put(TAKEN, [taken.to_word()]).await
     }
 
-    /// Says whether this member takes messages of any index.
-    pub(crate) async fn put_wanted(&self, wanted: bool) -> Result<()> {
+    /// Says how many messages of any index this member waits for.
+    pub(crate) async fn put_wanted(&self, wanted: u64) -> Result<()> {
         let word = self.ends.there.word_at::<u64>(Layout::WANTED)?;
-        Ok(self.fabric.put_word(&word, u64::from(wanted)).await?)
+        Ok(self.fabric.put_word(&word, wanted).await?)
     }
 }
 

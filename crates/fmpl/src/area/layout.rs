@@ -78,7 +78,7 @@ impl Layout {
         self.area(self.peers)
     }
 
-    /// In an area: whether the peer has a receive that takes any index.
+    /// In an area: how many receives the peer has that take any index.
     pub(crate) const WANTED: usize = 0;
 
     /// In an area: which member, counted from 1, has left the collectives; 0 if none has.

@@ -15,7 +15,7 @@ use core::future::Future;
 use rdma_fabric::{Fabric, FabricError, LocalSpan, Region};
 
 /// What a member knows of its collectives.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Collectives {
     under_way: bool,
     /// Why no more can be completed.

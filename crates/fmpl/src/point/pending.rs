@@ -8,15 +8,6 @@ use crate::{
 };
 use rdma_fabric::{Fabric, LocalSpan, RemoteWord, provider::Boxed};
 
-/// What a send did in the end.
-#[derive(Debug)]
-pub(crate) enum Work {
-    /// The message was received.
-    Sent,
-    /// The message was offered; it is over for this lane when it is taken.
-    Offered,
-}
-
 /// The word of a receiver that does not name its senders, and a value that it never had before.
 pub(crate) struct Bell {
     pub(crate) word: RemoteWord<u64>,
@@ -26,7 +17,9 @@ pub(crate) struct Bell {
 /// A send that is not over.
 pub(crate) struct Pending {
     pub(crate) id: LaneId,
-    pub(crate) task: Boxed<'static, Result<Work>>,
+    /// Whether the message is in the spool, so that its send is over.
+    spooled: bool,
+    pub(crate) task: Boxed<'static, Result<()>>,
 }
 
 impl Pending {
@@ -34,7 +27,7 @@ impl Pending {
     pub(crate) fn send(fabric: Fabric, ends: Ends, id: LaneId, n: u64, span: LocalSpan<u8>, taken: u64) -> Self {
         let task = Box::pin(async move {
             let lane = Lane::new(&fabric, &ends, id.lane);
-            match lane.until_header_or_wanted(n).await? {
+            match lane.until_header_or_wanted(n, 0).await? {
                 Some(header) if header.bytes < span.len() => {
                     lane.put_flag(n, Record::first_word(Kind::TooLong, span.len(), n)).await?;
                     Err(too_long(&span, header.bytes))
@@ -42,16 +35,16 @@ impl Pending {
                 Some(header) => {
                     let message = Message { fabric: &fabric, ends: &ends, lane: id.lane, n };
                     deliver(message, header, None, Body::Span(&span)).await?;
-                    Ok(Work::Sent)
+                    Ok(())
                 }
                 None => {
                     offer(&lane, n, taken, span.len(), &span).await?;
                     lane.until_taken(n + 1).await?;
-                    if lane.taken()?.refused == Some(n) { Err(too_long(&span, 0)) } else { Ok(Work::Sent) }
+                    if lane.taken()?.refused == Some(n) { Err(too_long(&span, 0)) } else { Ok(()) }
                 }
             }
         });
-        Pending { id, task }
+        Pending { id, spooled: false, task }
     }
 
     /// Offers a message that is in the spool.
@@ -72,18 +65,21 @@ impl Pending {
                 }
                 fabric.put_word(&word, value).await?;
             }
-            Ok(Work::Offered)
+            Ok(())
         });
-        Pending { id, task }
+        Pending { id, spooled: true, task }
     }
 
     /// Notes what became of it.
-    pub(crate) fn ended(self, state: &mut State, outcome: Result<Work>) {
-        if matches!(outcome, Ok(Work::Offered)) {
+    pub(crate) fn ended(self, state: &mut State, outcome: Result<()>) {
+        if self.spooled {
+            if let Err(error) = outcome {
+                state.fail(self.id, error);
+            }
             return;
         }
         let peer = state.peers[self.id.peer].member;
-        let outcome = outcome.map(drop).map_err(|error| match error {
+        let outcome = outcome.map_err(|error| match error {
             FmplError::TooLong { bytes, room, .. } => {
                 FmplError::TooLong { from: state.me, to: peer, index: state.index_of(self.id.lane), bytes, room }
             }

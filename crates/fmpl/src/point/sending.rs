@@ -8,7 +8,7 @@ use crate::{
     Communicator, FmplError, Result,
     area::{Ends, Kind, Lane, Layout, Record},
     cost,
-    state::LaneId,
+    state::{LaneId, State},
 };
 use core::{future::Future, time::Duration};
 use rdma_fabric::{
@@ -77,38 +77,39 @@ impl Communicator {
                 Ok::<_, FmplError>((n, state.peers[id.peer].ends.clone()))
             })??;
             let mut unsent = Unsent { comm: self, id, sent: false };
-            let (header, wanted) = match self.first_header(&ends, id.lane, n).await? {
-                Met::Header(header) => (Some(header), false),
-                Met::Wanted => (None, true),
-                Met::TimeOut => (None, false),
-            };
-            match header {
+            match self.first_header(&ends, id, n).await? {
                 Some(header) => self.send_into(&mut unsent, &ends, n, header, bytes).await,
-                None => self.send_by_spool(&mut unsent, &ends, n, bytes, wanted).await,
+                None => self.send_by_spool(&mut unsent, &ends, n, bytes).await,
             }
         })
     }
 
-    /// Waits for the header of a message's receive, as long as the spool's time-out.
-    async fn first_header(&self, ends: &Ends, lane: usize, n: u64) -> Result<Met> {
-        let lane = Lane::new(&self.fabric, ends, lane);
+    /// Waits for the header of a message's receive, as long as the spool's time-out, or until a
+    /// receive of any index takes what is offered.
+    async fn first_header(&self, ends: &Ends, id: LaneId, n: u64) -> Result<Option<Record>> {
+        let lane = Lane::new(&self.fabric, ends, id.lane);
         if let Some(header) = lane.header(n)? {
-            return Ok(Met::Header(header));
+            return Ok(Some(header));
         }
-        let waiting = self.progressing(lane.until_header_or_wanted(n));
-        let met = match self.options.time_out {
-            None => Some(waiting.await?),
-            Some(Duration::ZERO) => None,
+        let beside = self.beside(id.peer)?;
+        let waiting = self.progressing(lane.until_header_or_wanted(n, beside));
+        match self.options.time_out {
+            None if beside == 0 => waiting.await,
+            None | Some(Duration::ZERO) => Ok(None),
             Some(time_out) => {
                 let at = self.fabric.now() + time_out;
-                self.fabric.before(at, waiting).await.transpose()?
+                Ok(self.fabric.before(at, waiting).await.transpose()?.flatten())
             }
-        };
-        Ok(match met {
-            Some(Some(header)) => Met::Header(header),
-            Some(None) => Met::Wanted,
-            None => Met::TimeOut,
-        })
+        }
+    }
+
+    /// Returns how many messages wait for a peer beside the spool, as so many of its receives of any
+    /// index were posted.
+    fn beside(&self, peer: usize) -> Result<u64> {
+        self.with(|state| {
+            state.sweep(&self.fabric)?;
+            Ok(state.spool.beside(peer))
+        })?
     }
 
     async fn send_into(
@@ -138,28 +139,26 @@ impl Communicator {
     }
 
     /// Spools a message; until there is room, a receive may still come.
-    async fn send_by_spool(
-        &self,
-        unsent: &mut Unsent<'_>,
-        ends: &Ends,
-        n: u64,
-        bytes: &[u8],
-        mut wanted: bool,
-    ) -> Result<()> {
+    async fn send_by_spool(&self, unsent: &mut Unsent<'_>, ends: &Ends, n: u64, bytes: &[u8]) -> Result<()> {
         let id = unsent.id;
+        let lane = Lane::new(&self.fabric, ends, id.lane);
         loop {
-            if self.with(|state| state.spool(&self.fabric, id, (n, bytes), wanted, None))??.is_some() {
+            let (beside, kept) = self.with(|state| {
+                // One look: what is waited for below is what has changed since.
+                state.sweep(&self.fabric)?;
+                let beside = state.spool.beside(id.peer);
+                let wanted = lane.wanted()? > beside;
+                Ok::<_, FmplError>((beside, state.spool(&self.fabric, id, (n, bytes), wanted, None)?))
+            })??;
+            if kept.is_some() {
                 unsent.spooled();
                 self.fabric.charge_bytes(cost::COPY, bytes.len()).await;
                 self.once().await;
                 return Ok(());
             }
-            let lane = Lane::new(&self.fabric, ends, id.lane);
-            let more = race(lane.until_header_or_wanted(n), self.one_fetched());
-            match self.progressing(more).await {
+            match self.progressing(race(lane.until_header_or_wanted(n, beside), self.one_fetched())).await {
                 Either::First(Ok(Some(header))) => return self.send_into(unsent, ends, n, header, bytes).await,
-                Either::First(Ok(None)) => wanted = true,
-                Either::First(Err(error)) => return Err(error),
+                Either::First(wanted) => drop(wanted?),
                 Either::Second(fetched) => fetched?,
             }
         }
@@ -178,12 +177,17 @@ impl Communicator {
         let number = (n + 1) * self.layout.lanes() as u64 + id.lane as u64;
         let bell = || Bell { word: word.clone(), value: number * self.len() as u64 + self.me() as u64 };
         let waits = self.options.time_out.is_none();
-        while self.with(|state| state.spool(&self.fabric, id, (n, bytes), waits, Some(bell())))??.is_none() {
+        let spool = |state: &mut State| {
+            state.sweep(&self.fabric)?;
+            state.spool(&self.fabric, id, (n, bytes), waits, Some(bell()))
+        };
+        while self.with(spool)??.is_none() {
             self.progressing(self.one_fetched()).await?;
         }
         unsent.spooled();
         self.fabric.charge_bytes(cost::COPY, bytes.len()).await;
-        self.once().await;
+        // The caller may not come back for long, and the bell comes after a flush.
+        self.until(|state| state.is_offered(id, n).then_some(())).await?;
         if waits {
             let lane = Lane::new(&self.fabric, &ends, id.lane);
             self.progressing(lane.until_taken(n + 1)).await?;
@@ -220,14 +224,6 @@ fn put_long_now(fabric: &Fabric, target: &RemoteSpan<u8>, bytes: &[u8]) -> Optio
 
 /// The longest message that may be put before its call is first waited for, in bytes.
 const LONG: usize = 1 << 20;
-
-/// What a send has met.
-enum Met {
-    Header(Record),
-    /// A receive that takes any index: it takes what is offered.
-    Wanted,
-    TimeOut,
-}
 
 /// A call of [`Communicator::send`].
 struct Send<'a> {

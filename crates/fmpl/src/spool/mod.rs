@@ -2,12 +2,12 @@
 
 use crate::{
     Communicator, FmplError, Result,
-    area::{Kind, Lane, Record, Taken},
+    area::{Kind, Lane, OFFERS, Record, Taken},
     point::{Bell, Pending},
     state::{LaneId, State},
 };
 use core::ops::Range;
-use rdma_fabric::{Fabric, LocalSpan, Region};
+use rdma_fabric::{Fabric, LocalSpan, Region, join::race_all};
 
 /// Spooled messages, counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -19,6 +19,7 @@ pub struct Spooled {
 }
 
 /// A rank's spool in one communicator.
+#[derive(Debug)]
 pub(crate) struct Spool {
     /// The memory; `None` if it has no bytes.
     memory: Option<(Region, LocalSpan<u8>)>,
@@ -27,11 +28,13 @@ pub(crate) struct Spool {
     held: Vec<Held>,
     /// How many messages were received that nobody has been told of.
     received: usize,
-    /// A message that its receiver refused; nobody has been told of it.
+    /// Why a message was not received: its receiver has refused it, or was lost; nobody has been told
+    /// of it.
     refused: Option<FmplError>,
 }
 
 /// A message that waits.
+#[derive(Debug)]
 struct Held {
     id: LaneId,
     n: u64,
@@ -40,9 +43,10 @@ struct Held {
 }
 
 /// Where it waits.
+#[derive(Debug)]
 enum Room {
     Spool(Range<usize>),
-    /// In memory of its own: its receiver was waiting already, but the spool was too small.
+    /// In memory of its own: its receiver was waiting already, but there was no room in the spool.
     Own {
         _region: Region,
     },
@@ -61,6 +65,12 @@ impl Spool {
             free.push(0..bytes);
         }
         Ok(Spool { memory, free, held: Vec::new(), received: 0, refused: None })
+    }
+
+    /// Returns how many messages wait in memory of their own for a peer.
+    pub(crate) fn beside(&self, peer: usize) -> u64 {
+        let beside = |held: &&Held| held.id.peer == peer && matches!(held.room, Room::Own { .. });
+        self.held.iter().filter(beside).count() as u64
     }
 
     /// Copies a message into the spool, or into memory of its own if it `must` be kept; `None` if
@@ -113,8 +123,9 @@ fn give(free: &mut Vec<Range<usize>>, range: Range<usize>) {
 }
 
 impl State {
-    /// Spools message `n`, whose send is then over; `None` if there is no room now. The receiver's
-    /// bell is changed when the message is offered, if there is one.
+    /// Spools message `n`, whose send is then over; `None` if there is no room, for what was received
+    /// at the last [sweep](State::sweep). The receiver's bell is changed when the message is offered,
+    /// if there is one.
     pub(crate) fn spool(
         &mut self,
         fabric: &Fabric,
@@ -123,7 +134,6 @@ impl State {
         must: bool,
         bell: Option<Bell>,
     ) -> Result<Option<()>> {
-        self.sweep(fabric)?;
         let Some((room, record)) = self.spool.keep(fabric, bytes, must)? else { return Ok(None) };
         self.spool.held.push(Held { id, n, bytes: bytes.len(), room });
         let ends = self.peers[id.peer].ends.clone();
@@ -132,6 +142,24 @@ impl State {
         let taken = lane.taken;
         self.pending.push(Pending::offer(fabric.clone(), ends, id, (n, record, taken), bell));
         Ok(Some(()))
+    }
+
+    /// Returns whether a message of the spool was offered, or has to wait until others are received.
+    pub(crate) fn is_offered(&mut self, id: LaneId, n: u64) -> bool {
+        self.lane(id).taken + OFFERS <= n || !self.pending.iter().any(|pending| pending.id == id)
+    }
+
+    /// Gives up what was spooled for a lane, because it could not be offered.
+    pub(crate) fn fail(&mut self, id: LaneId, error: FmplError) {
+        let (given_up, held): (Vec<_>, _) = self.spool.held.drain(..).partition(|held| held.id == id);
+        self.spool.held = held;
+        for Held { room, .. } in given_up {
+            if let Room::Spool(range) = room {
+                give(&mut self.spool.free, range);
+            }
+        }
+        self.lane(id).failed = Some(error.clone());
+        self.spool.refused = Some(error);
     }
 
     /// Frees what was received.
@@ -177,7 +205,8 @@ impl Communicator {
     /// be offered before.
     ///
     /// # Errors
-    /// [`FmplError::TooLong`] if a receiver refused a message since the last look.
+    /// [`FmplError::TooLong`] if a receiver refused a message since the last look;
+    /// [`FmplError::Fabric`] if one could not be offered, as its receiver was lost.
     pub async fn check_spool(&self) -> Result<Spooled> {
         self.once().await;
         self.with(|state| {
@@ -192,15 +221,16 @@ impl Communicator {
         })?
     }
 
-    /// Waits until a message of the spool was received, if there is any.
+    /// Waits until a message of the spool was received, whichever that is, if there is any.
     pub(crate) async fn one_fetched(&self) -> Result<()> {
-        let first = self.with(|state| {
-            state.spool.held.first().map(|held| (state.peers[held.id.peer].ends.clone(), held.id.lane, held.n))
+        let firsts = self.with(|state| {
+            let mut firsts: Vec<(LaneId, u64)> = state.spool.held.iter().map(|held| (held.id, held.n)).collect();
+            firsts.sort_unstable_by_key(|(id, n)| (id.peer, id.lane, *n));
+            firsts.dedup_by_key(|(id, _)| *id);
+            let of_peer = |(id, n): (LaneId, u64)| (state.peers[id.peer].ends.clone(), id.lane, n);
+            firsts.into_iter().map(of_peer).collect::<Vec<_>>()
         })?;
-        match first {
-            Some((ends, lane, n)) => Lane::new(&self.fabric, &ends, lane).until_taken(n + 1).await,
-            None => core::future::pending().await,
-        }
+        race_all(firsts.iter().map(|(ends, lane, n)| Lane::new(&self.fabric, ends, *lane).until_taken(n + 1))).await
     }
 
     /// Waits until all sends are over and everything that was spooled is received.

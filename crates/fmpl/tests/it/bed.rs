@@ -16,15 +16,18 @@ where
     P::Out: PartialEq + Debug,
 {
     let real = Threads::new(ranks).run(program).unwrap_or_else(|error| panic!("on threads: {error}"));
-    let without_atomics = Platform::fx100().with("atomics", 0).expect("a constant of the platform");
-    let machines =
-        [("FX100", Platform::fx100()), ("FX100 without atomics", without_atomics), ("SR8000", Platform::sr8000())];
-    for (name, machine) in machines {
+    for (name, machine) in machines() {
         let job = Job::new(&machine, ranks).jitter(Duration::from_micros(30)).shuffle_ties(true);
         let outs = job.run(program).unwrap_or_else(|error| panic!("in virtual time, {name}: {error}")).outs;
         assert_eq!(real, outs, "threads and {name} differ");
     }
     real
+}
+
+/// Returns machines with and without atomics and an order of puts.
+pub(crate) fn machines() -> [(&'static str, Platform); 3] {
+    let without_atomics = Platform::fx100().with("atomics", 0).expect("a constant of the platform");
+    [("FX100", Platform::fx100()), ("FX100 without atomics", without_atomics), ("SR8000", Platform::sr8000())]
 }
 
 /// Runs a program that loses ranks on purpose, as threads and in virtual time; returns what each rank

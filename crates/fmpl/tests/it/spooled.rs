@@ -27,6 +27,36 @@ fn everyone_sends_first() {
     });
 }
 
+/// Without a spool sends out of registered memory go on while their rank receives.
+#[test]
+fn everyone_begins_to_send_first() {
+    everywhere(3, &async |fabric: Fabric| -> ProgramResult<()> {
+        let fmpl = Fmpl::init(&fabric).await?;
+        let world = fmpl.world();
+        let me = world.me();
+        let bodies = [world.buffer::<u8>(200_000)?, world.buffer::<u8>(200_000)?, world.buffer::<u8>(200_000)?];
+        let buffer = world.buffer::<u8>(200_000)?;
+        let others: Vec<usize> = (0..3).filter(|other| *other != me).collect();
+        let mut sends = Vec::new();
+        for (n, body) in bodies.iter().enumerate() {
+            world.fabric().write(body, &pattern(me + n, 200_000))?;
+            for to in &others {
+                sends.push(world.isend(body, *to, n).await?);
+            }
+        }
+        for from in others {
+            for n in [1, 0, 2] {
+                assert_eq!(world.recv(&buffer, from, n).await?.bytes, 200_000);
+                assert!(read(world, &buffer, 200_000)? == pattern(from + n, 200_000), "message {n} of {from}");
+            }
+        }
+        for send in sends {
+            send.wait().await?;
+        }
+        Ok(fmpl.finalize().await?)
+    });
+}
+
 #[test]
 fn messages_with_one_index_arrive_in_order_spooled_or_not() {
     everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
@@ -66,12 +96,14 @@ fn a_sender_may_compute_as_long_as_it_likes() {
                 world.send(&pattern(index + 5, 50), 1, index).await?;
             }
             world.send(&[1u8], 1, 2).await?;
+            world.send_any(&[2u8], 1, 0).await?;
             world.fabric().sleep(Duration::from_secs(1)).await;
             let Spooled { received, waiting } = world.check_spool().await?;
             assert!(received >= 4 && waiting == 0, "{received} received, {waiting} waiting");
         } else {
             // All others are in the spool then.
             world.recv(&buffer, 0, 2).await?;
+            assert_eq!(world.recv_any(&buffer, 0).await?.bytes, 1);
             for index in [1, 0] {
                 world.recv(&buffer, 0, index).await?;
                 assert!(read(world, &buffer, 5000)? == pattern(index, 5000));
@@ -99,6 +131,89 @@ fn a_spool_that_is_full_makes_sends_wait() {
                 world.fabric().sleep(Duration::from_micros(100)).await;
                 assert_eq!(world.recv(&buffer, 0, n % 3).await?.bytes, bytes);
                 assert!(read(world, &buffer, bytes)? == pattern(n, bytes));
+            }
+        }
+        Ok(fmpl.finalize().await?)
+    });
+}
+
+/// A send that finds no room goes on when any message has left the spool, not only the oldest.
+#[test]
+fn whatever_leaves_the_spool_makes_room() {
+    everywhere(3, &async |fabric: Fabric| -> ProgramResult<()> {
+        let fmpl = Fmpl::init_with(&fabric, Options::default().spool(128, Duration::ZERO)).await?;
+        let world = fmpl.world();
+        let buffer = world.buffer::<u8>(64)?;
+        match world.me() {
+            0 => {
+                world.send(&[1u8; 64], 1, 0).await?;
+                world.send_any(&[2u8; 64], 2, 0).await?;
+                world.send_any(&[3u8; 64], 2, 0).await?;
+            }
+            // Member 1 takes the first message last.
+            1 => {
+                world.recv(&buffer, 2, 0).await?;
+                world.recv(&buffer, 0, 0).await?;
+                assert_eq!(read(world, &buffer, 1)?, [1]);
+            }
+            _ => {
+                for value in [2, 3] {
+                    world.recv_any(&buffer, 0).await?;
+                    assert_eq!(read(world, &buffer, 1)?, [value]);
+                }
+                world.send(&[0u8], 1, 0).await?;
+            }
+        }
+        Ok(fmpl.finalize().await?)
+    });
+}
+
+/// Without a spool so many messages are buffered as receives of any index are posted.
+#[test]
+fn sends_to_receives_of_any_index_need_no_spool() {
+    everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
+        let fmpl = Fmpl::init(&fabric).await?;
+        let world = fmpl.world();
+        let buffers = [world.buffer::<usize>(1)?, world.buffer::<usize>(1)?, world.buffer::<usize>(1)?];
+        for n in 0..20 {
+            if world.me() == 0 {
+                for index in [2, 2, 5] {
+                    world.send(&[10 * n + index], 1, index).await?;
+                }
+            } else {
+                let first = world.irecv_any_index(&buffers[0], 0).await?;
+                let second = world.irecv_any_index(&buffers[1], 0).await?;
+                let at = world.irecv(&buffers[2], 0, 5).await?;
+                // The others have a receive each, but nobody waits for them yet.
+                at.wait().await?;
+                assert_eq!((first.wait().await?.index, second.wait().await?.index), (2, 2));
+                for (buffer, index) in buffers.iter().zip([2, 2, 5]) {
+                    assert_eq!(read(world, buffer, 1)?, [10 * n + index]);
+                }
+                // The sender may not have heard of this receive when it ends: it posts nothing.
+                drop(world.irecv_any_index(&buffers[0], 0).await?);
+            }
+            world.barrier().await?;
+        }
+        Ok(fmpl.finalize().await?)
+    });
+}
+
+/// A receiver of any index that is slow does not make its sender's memory grow.
+#[test]
+fn a_full_spool_makes_sends_to_a_receiver_of_any_index_wait() {
+    everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
+        let fmpl = Fmpl::init_with(&fabric, Options::default().spool(64, Duration::ZERO)).await?;
+        let world = fmpl.world();
+        let buffer = world.buffer::<u8>(300)?;
+        for n in 0..40 {
+            if world.me() == 0 {
+                world.send(&pattern(n, 300), 1, 0).await?;
+            } else {
+                let received = world.irecv_any_index(&buffer, 0).await?;
+                world.fabric().sleep(Duration::from_micros(50)).await;
+                received.wait().await?;
+                assert!(read(world, &buffer, 300)? == pattern(n, 300));
             }
         }
         Ok(fmpl.finalize().await?)

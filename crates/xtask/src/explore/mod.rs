@@ -11,7 +11,7 @@ use crate::progress::Progress;
 use checks::{
     acp, exchange,
     exploration::{Expected, Exploration, Size},
-    lock,
+    fmpl, lock,
 };
 use clap::Args;
 use output::Output;
@@ -51,7 +51,7 @@ fn explorations() -> Vec<Exploration> {
         let explorer = move || exchange::explorer(&mistaken.case);
         Exploration::new(name, expected, explorer, mistaken.job()).of_size(Size::Quick)
     });
-    locks.chain(exchanges).chain(mistaken).chain(acp::explorations()).collect()
+    locks.chain(exchanges).chain(mistaken).chain(acp::explorations()).chain(fmpl::explorations()).collect()
 }
 
 fn explore(exploration: &Exploration, states: u64) -> Row {

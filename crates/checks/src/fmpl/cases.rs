@@ -1,0 +1,129 @@
+//! The jobs that are explored, and the mistakes that they show.
+
+use super::{Case, Job, mistakes::Mistake};
+use crate::exploration::{Expected, Exploration, Size};
+
+const ROW: Case = Case::new("two messages with one index", Job::Row { messages: 2, words: 1 });
+const ROW_OF_THREE: Case = Case::new("three messages with one index", Job::Row { messages: 3, words: 1 });
+const PAIRS: Case = Case::new("two messages of two words", Job::Row { messages: 2, words: 2 });
+const AHEAD: Case = Case::new("two indices, the second is sent first", Job::Ahead(1));
+const AHEAD_TWICE: Case = Case::new("two indices, twice", Job::Ahead(2));
+const CROSS: Case = Case::new("a message each way", Job::Cross);
+const SPOOLED: Case = ROW.spooled("two messages, spooled if no header is there", 1 << 10, 0);
+/// A third message is offered only by a later call of the sender's.
+const SPOOLED_THREE: Case =
+    ROW_OF_THREE.spooled("", 1 << 10, 0).ending("three messages, spooled if no header is there");
+const TIMED: Case = ROW.spooled("two messages, spooled after a time", 1 << 10, 1);
+const FULL: Case = ROW.spooled("two messages, a spool for one", 64, 0);
+const LONGER: Case = Case::new("", Job::Longer).spooled("a message, and one longer than the spool", 64, 0);
+const ANY_BESIDE: Case = Case::new("any index beside index 0", Job::AnyBeside);
+const ANY_TWICE: Case = Case::new("any index twice, two of one index", Job::AnyTwice([0, 0]));
+const ANY_BOTH: Case = Case::new("any index twice, two indices", Job::AnyTwice([0, 1]));
+const ANY_ROW: Case = Case::new("any index, one after the other", Job::AnyRow(2));
+const ANY_SPOOLED: Case = ANY_BESIDE.spooled("any index beside index 0, spooled", 1 << 10, 0);
+const ANY_TWICE_SPOOLED: Case = ANY_BOTH.spooled("any index twice, spooled", 1 << 10, 0);
+const ANY_ROW_SPOOLED: Case = ANY_ROW.spooled("any index, one after the other, spooled", 1 << 10, 0);
+const SOURCE: Case = Case::new("any source, of one", Job::Source(1));
+const SOURCE_TWICE: Case = Case::new("any source, two of one", Job::Source(2));
+const SOURCES: Case = Case::new("any source, of two", Job::Source(1)).of(3);
+const SOURCES_SPOOLED: Case = SOURCES.spooled("any source, of two, spooled", 1 << 10, 0);
+const BARRIER: Case = Case::new("two barriers of 2", Job::Barrier(2));
+const BARRIER_THREE: Case = Case::new("a barrier of 3", Job::Barrier(1)).of(3);
+const BARRIERS_THREE: Case = Case::new("two barriers of 3", Job::Barrier(2)).of(3);
+const BROADCAST: Case = Case::new("two broadcasts of 2", Job::Broadcast(2));
+const BROADCAST_THREE: Case = Case::new("a broadcast of 3", Job::Broadcast(1)).of(3);
+const REDUCE: Case = Case::new("two reductions of 2", Job::Reduce(2));
+const REDUCE_THREE: Case = Case::new("a reduction of 3", Job::Reduce(1)).of(3);
+const ALLREDUCE: Case = Case::new("two sums for both", Job::Allreduce(2));
+const ALLREDUCE_THREE: Case = Case::new("a sum for all 3", Job::Allreduce(1)).of(3);
+
+/// The jobs that are exhausted, and the fewest states that each may have.
+const CASES: &[(Case, u64, Size)] = &[
+    (ROW, 10_000, Size::Test),
+    (ROW_OF_THREE, 15_000, Size::Quick),
+    (PAIRS, 11_000, Size::Quick),
+    (ROW_OF_THREE.ordered("three messages, puts in order"), 14_000, Size::Quick),
+    (ROW.unmet("two messages of ranks that have not met"), 40_000, Size::Quick),
+    (AHEAD, 90_000, Size::Quick),
+    (AHEAD_TWICE, 180_000, Size::Quick),
+    (ANY_ROW, 44_000, Size::Quick),
+    (ANY_ROW_SPOOLED, 230_000, Size::Quick),
+    (SOURCE, 200, Size::Test),
+    (SOURCE_TWICE, 1_300, Size::Test),
+    (SOURCES, 33_000, Size::Quick),
+    (SOURCES_SPOOLED, 21_000, Size::Quick),
+    (BARRIER, 240, Size::Test),
+    (BARRIER_THREE, 5_500, Size::Test),
+    (BARRIERS_THREE, 19_000, Size::Test),
+    (BROADCAST, 5_800, Size::Test),
+    (REDUCE, 5_000, Size::Test),
+    (ALLREDUCE, 100_000, Size::Quick),
+    (ROW.dying("the sender may die: two messages", 0), 10_000, Size::Test),
+    (ROW.dying("the receiver may die: two messages", 1), 28_000, Size::Quick),
+    (SOURCE.dying("the sender may die: any source", 1), 800, Size::Test),
+    (SOURCE.dying("the receiver may die: any source", 0), 470, Size::Test),
+    (BARRIER_THREE.dying("the root may die: a barrier of 3", 0), 9_600, Size::Test),
+    (BARRIER_THREE.dying("a leaf may die: a barrier of 3", 1), 15_000, Size::Test),
+];
+
+/// The jobs that have more states, of which random orders are drawn.
+const SAMPLED: &[Case] = &[
+    CROSS,
+    SPOOLED,
+    SPOOLED_THREE,
+    SPOOLED_THREE.ordered("three messages, spooled, puts in order"),
+    TIMED,
+    FULL,
+    LONGER,
+    ANY_BESIDE,
+    ANY_TWICE,
+    ANY_BOTH,
+    ANY_SPOOLED,
+    ANY_TWICE_SPOOLED,
+    BROADCAST_THREE,
+    REDUCE_THREE,
+    ALLREDUCE_THREE,
+    SPOOLED.dying("the sender may die: spooled", 0),
+    SPOOLED.dying("", 1).ending("the receiver may die: spooled, to the end"),
+    ANY_BESIDE.dying("the sender may die: any index beside index 0", 0),
+    ANY_BESIDE.dying("the receiver may die: any index beside index 0", 1),
+    BROADCAST_THREE.dying("the root may die: a broadcast of 3", 0),
+    BROADCAST_THREE.dying("a leaf may die: a broadcast of 3", 2),
+    REDUCE_THREE.dying("the root may die: a reduction of 3", 0),
+    REDUCE_THREE.dying("a leaf may die: a reduction of 3", 1),
+];
+const RUNS: u64 = 10_000;
+
+/// The mistakes, and the jobs that show them.
+const MISTAKES: &[(Mistake, Case, &str)] = &[
+    (Mistake::SenderFlushesNot, ROW, "what came"),
+    (Mistake::SenderFlushesNot, AHEAD, "what came"),
+    (Mistake::SenderFlushesNot, BROADCAST, "what came"),
+    (Mistake::FlushesNot, REDUCE, "what came"),
+    (Mistake::FlushesNot, SOURCE, "deadlock"),
+    (Mistake::ReceiverFlushesNot, SPOOLED_THREE, "deadlock"),
+    (Mistake::ReceiverFlushesNot, ANY_ROW, "deadlock"),
+    (Mistake::OfferedFirst, SPOOLED, "what came"),
+    (Mistake::OfferedOver, SPOOLED_THREE, "deadlock"),
+    (Mistake::TakenTwice, ANY_ROW_SPOOLED, "what came"),
+    (Mistake::TakenTwice, SPOOLED, "what came"),
+];
+
+/// Those that random orders show.
+const MISTAKES_AT_RANDOM: &[(Mistake, Case)] =
+    &[(Mistake::SpooledAndPut, SPOOLED), (Mistake::ReceiverFlushesNot, LONGER)];
+
+/// Returns all explorations of messages.
+pub fn explorations() -> Vec<Exploration> {
+    let cases = CASES.iter().map(|(case, at_least, size)| {
+        case.exploration(Expected::Exhausted { at_least: *at_least }, None).of_size(*size)
+    });
+    let sampled = SAMPLED.iter().map(|case| case.exploration(Expected::Sampled { runs: RUNS }, None));
+    let mistaken = MISTAKES.iter().map(|(mistake, case, saying)| {
+        case.exploration(Expected::Violated { saying, within: 1_000_000 }, Some(*mistake))
+    });
+    let at_random = MISTAKES_AT_RANDOM
+        .iter()
+        .map(|(mistake, case)| case.exploration(Expected::ViolatedAtRandom { runs: 10 * RUNS }, Some(*mistake)));
+    cases.chain(sampled).chain(mistaken).chain(at_random).collect()
+}

@@ -1,0 +1,290 @@
+//! What the ranks do.
+
+use ::fmpl::{Communicator, Fmpl, Received};
+use explore::Probe;
+use rdma_fabric::{Fabric, LocalSpan, ProgramResult, Rank, Region, RemoteAddr, join::join};
+
+/// The fact that counts messages that overtook another one.
+pub(super) const OVERTAKEN: u32 = 101;
+/// The fact that counts the ranks that have come to a barrier.
+const CAME: u32 = 102;
+/// The receive buffers of each rank, which others find at the same place.
+const BUFFERS: usize = 2;
+/// The words of a receive buffer.
+const WORDS: usize = 9;
+
+/// What the ranks do. Messages go from rank 0 to rank 1, if nothing else is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Job {
+    /// So many messages of so many words, with one index.
+    Row {
+        messages: usize,
+        words: usize,
+    },
+    /// A message of one word, and one that is longer than any spool.
+    Longer,
+    /// Messages with two indices, whose receives are posted in the other order before both are
+    /// waited for; so many times.
+    Ahead(usize),
+    /// A message each way, each sent while the other is received.
+    Cross,
+    /// A receive of any index, and one of index 0, while messages of both indices are sent.
+    AnyBeside,
+    /// Two receives of any index are posted; messages with these indices are sent.
+    AnyTwice([usize; 2]),
+    /// So many receives of any index, one after the other, of messages with index 0.
+    AnyRow(usize),
+    /// All other ranks send so many messages to rank 0, which does not name them.
+    Source(usize),
+    Barrier(usize),
+    Broadcast(usize),
+    Reduce(usize),
+    Allreduce(usize),
+}
+
+impl Job {
+    /// Returns the indices of the messages that rank 0 sends one after the other.
+    fn indices(self) -> Vec<usize> {
+        match self {
+            Job::Ahead(times) => [1, 0].repeat(times),
+            Job::AnyBeside => vec![0, 1],
+            Job::AnyTwice(indices) => indices.to_vec(),
+            Job::AnyRow(messages) => vec![0; messages],
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// One rank in a job.
+pub(super) struct Member<'a> {
+    world: &'a Communicator,
+    fabric: Fabric,
+    probe: Probe,
+    memory: Region,
+}
+
+/// Returns the words of message `n` of a rank.
+pub(super) fn content(from: usize, n: usize) -> u64 {
+    (100 * from + n + 1) as u64
+}
+
+impl<'a> Member<'a> {
+    pub(super) async fn new(fabric: &Fabric, fmpl: &'a Fmpl, probe: Probe) -> ProgramResult<Self> {
+        let memory = fabric.alloc_symmetric(BUFFERS * WORDS * 8).await?;
+        Ok(Member { world: fmpl.world(), fabric: fabric.clone(), probe, memory })
+    }
+
+    /// Returns where rank 1 receives.
+    pub(super) fn target(&self) -> RemoteAddr {
+        self.memory.at(Rank::new(1), 0)
+    }
+
+    /// Lets all members meet.
+    pub(super) async fn meet(&self) -> ProgramResult<()> {
+        for root in 0..self.world.len() {
+            self.world.broadcast(&self.buffer(0, 1)?, root).await?;
+        }
+        Ok(self.world.barrier().await?)
+    }
+
+    fn buffer(&self, number: usize, words: usize) -> ProgramResult<LocalSpan<u64>> {
+        Ok(self.memory.span(&self.fabric, number * WORDS * 8, words)?)
+    }
+
+    fn read(&self, buffer: &LocalSpan<u64>, bytes: usize) -> ProgramResult<Vec<u64>> {
+        let mut words = vec![0; bytes / 8];
+        self.fabric.read(&buffer.slice(0..bytes / 8)?, &mut words)?;
+        Ok(words)
+    }
+
+    /// Checks that what was received is message `n` of its sender.
+    fn check(&self, received: Received, buffer: &LocalSpan<u64>, n: usize, words: usize) -> ProgramResult<()> {
+        assert_eq!(received.bytes, 8 * words, "how much came");
+        assert_eq!(self.read(buffer, 8 * words)?, vec![content(received.from, n); words], "what came");
+        Ok(())
+    }
+
+    async fn send(&self, to: usize, (n, words): (usize, usize), index: usize) -> ProgramResult<()> {
+        Ok(self.world.send(&vec![content(self.world.me(), n); words], to, index).await?)
+    }
+
+    /// Posts a receive of one word in a buffer, and waits for message `n` of a rank.
+    async fn receive(&self, (from, n): (usize, usize), words: usize, index: usize) -> ProgramResult<()> {
+        let buffer = self.buffer(0, words)?;
+        let received = self.world.recv(&buffer, from, index).await?;
+        self.check(received, &buffer, n, words)
+    }
+
+    pub(super) async fn run(&self, job: Job) -> ProgramResult<()> {
+        let me = self.world.me();
+        match job {
+            Job::Row { messages, words } => {
+                for n in 0..messages {
+                    if me == 0 {
+                        self.send(1, (n, words), 0).await?;
+                    } else {
+                        self.receive((0, n), words, 0).await?;
+                    }
+                    self.step(n);
+                }
+                Ok(())
+            }
+            Job::Longer if me == 0 => {
+                self.send(1, (0, 1), 0).await?;
+                self.step(0);
+                self.send(1, (1, WORDS), 0).await
+            }
+            Job::Longer => {
+                self.receive((0, 0), 1, 0).await?;
+                self.step(0);
+                self.receive((0, 1), WORDS, 0).await
+            }
+            Job::Cross => self.cross(1 - me).await,
+            Job::Source(messages) if me > 0 => {
+                for n in 0..messages {
+                    self.world.send_any(&[content(me, n)], 0, 0).await?;
+                    self.step(n);
+                }
+                Ok(())
+            }
+            Job::Source(messages) => self.serve(messages).await,
+            Job::Barrier(times) => self.barriers(times).await,
+            Job::Broadcast(times) => self.broadcasts(times).await,
+            Job::Reduce(times) | Job::Allreduce(times) => self.sums(times, job == Job::Allreduce(times)).await,
+            _ if me == 0 => {
+                for (n, index) in job.indices().into_iter().enumerate() {
+                    self.send(1, (n, 1), index).await?;
+                    self.step(n);
+                }
+                Ok(())
+            }
+            Job::Ahead(times) => self.ahead(times).await,
+            Job::AnyBeside => self.any_beside().await,
+            Job::AnyTwice(indices) => self.any_twice(indices).await,
+            Job::AnyRow(messages) => self.any_row(messages).await,
+        }
+    }
+
+    /// Ends a step in which message `n` was sent or received: what comes depends on nothing else that
+    /// happened, unless a send is under way.
+    fn step(&self, n: usize) {
+        let state = format!("{:?}", self.world);
+        if state.contains("pending: 0") {
+            self.probe.step((n, state, self.probe.stored()));
+        }
+    }
+
+    async fn cross(&self, other: usize) -> ProgramResult<()> {
+        let own = self.buffer(1, 1)?;
+        self.fabric.write(&own, &[content(self.world.me(), 0)])?;
+        let sending = self.world.isend(&own, other, 0).await?;
+        self.receive((other, 0), 1, 0).await?;
+        Ok(sending.wait().await?)
+    }
+
+    /// Two indices at once: the second is sent first.
+    async fn ahead(&self, times: usize) -> ProgramResult<()> {
+        let buffers = [self.buffer(0, 1)?, self.buffer(1, 1)?];
+        for time in 0..times {
+            let first = self.world.irecv(&buffers[0], 0, 0).await?;
+            let second = self.world.irecv(&buffers[1], 0, 1).await?;
+            self.check(first.wait().await?, &buffers[0], 2 * time + 1, 1)?;
+            self.check(second.wait().await?, &buffers[1], 2 * time, 1)?;
+            self.step(time);
+        }
+        Ok(())
+    }
+
+    async fn any_beside(&self) -> ProgramResult<()> {
+        let buffers = [self.buffer(0, 1)?, self.buffer(1, 1)?];
+        let any = self.world.irecv_any_index(&buffers[0], 0).await?;
+        let named = self.world.irecv(&buffers[1], 0, 0).await?;
+        let (any, named) = join(any.wait(), named.wait()).await;
+        // Index 0 comes to its own receive, whichever was posted first.
+        let (any, named) = (any?, named?);
+        assert_eq!((any.index, named.index), (1, 0), "which message came where");
+        self.check(named, &buffers[1], 0, 1)?;
+        self.check(any, &buffers[0], 1, 1)
+    }
+
+    async fn any_twice(&self, indices: [usize; 2]) -> ProgramResult<()> {
+        let buffers = [self.buffer(0, 1)?, self.buffer(1, 1)?];
+        let first = self.world.irecv_any_index(&buffers[0], 0).await?;
+        let second = self.world.irecv_any_index(&buffers[1], 0).await?;
+        let (first, second) = (first.wait().await?, second.wait().await?);
+        // Messages of different indices may overtake each other.
+        let overtaken = first.index != indices[0];
+        self.probe.add(OVERTAKEN, u64::from(overtaken));
+        self.check(first, &buffers[0], usize::from(overtaken), 1)?;
+        self.check(second, &buffers[1], usize::from(!overtaken), 1)
+    }
+
+    async fn any_row(&self, messages: usize) -> ProgramResult<()> {
+        let buffer = self.buffer(0, 1)?;
+        for n in 0..messages {
+            let received = self.world.irecv_any_index(&buffer, 0).await?.wait().await?;
+            self.check(received, &buffer, n, 1)?;
+            self.step(n);
+        }
+        Ok(())
+    }
+
+    /// Receives so many messages of each other rank.
+    async fn serve(&self, messages: usize) -> ProgramResult<()> {
+        let mut heard = vec![0; self.world.len()];
+        let buffer = self.buffer(0, 1)?;
+        for _ in 0..messages * (self.world.len() - 1) {
+            let received = self.world.recv_any(&buffer, 0).await?;
+            self.check(received, &buffer, heard[received.from], 1)?;
+            heard[received.from] += 1;
+            self.probe.step((heard.clone(), format!("{:?}", self.world), self.probe.stored()));
+        }
+        assert!(heard[1..].iter().all(|heard| *heard == messages), "whose messages came");
+        Ok(())
+    }
+
+    /// Nobody leaves before all have come.
+    async fn barriers(&self, times: usize) -> ProgramResult<()> {
+        for time in 1..=times {
+            self.probe.add(CAME, 1);
+            self.world.barrier().await?;
+            assert!(self.probe.get(CAME) >= (time * self.world.len()) as u64, "somebody left a barrier early");
+            self.step(time);
+        }
+        Ok(())
+    }
+
+    async fn broadcasts(&self, times: usize) -> ProgramResult<()> {
+        let span = self.buffer(0, 1)?;
+        for time in 0..times {
+            let root = time % self.world.len();
+            if self.world.me() == root {
+                self.fabric.write(&span, &[content(root, time)])?;
+            }
+            self.world.broadcast(&span, root).await?;
+            assert_eq!(self.read(&span, 8)?, [content(root, time)], "what came");
+            self.step(time);
+        }
+        Ok(())
+    }
+
+    async fn sums(&self, times: usize, all: bool) -> ProgramResult<()> {
+        let (span, members) = (self.buffer(0, 1)?, self.world.len());
+        for time in 0..times {
+            let root = if all { 0 } else { time % members };
+            self.fabric.write(&span, &[content(self.world.me(), time)])?;
+            let add = |mine: &mut [u64], theirs: &[u64]| mine[0] += theirs[0];
+            if all {
+                self.world.allreduce_with(&span, add).await?;
+            } else {
+                self.world.reduce_with(&span, add, root).await?;
+            }
+            if all || self.world.me() == root {
+                let sum: u64 = (0..members).map(|member| content(member, time)).sum();
+                assert_eq!(self.read(&span, 8)?, [sum], "what came");
+            }
+            self.step(time);
+        }
+        Ok(())
+    }
+}

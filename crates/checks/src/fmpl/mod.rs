@@ -1,0 +1,141 @@
+//! Messages by matching areas over a network that delivers in any order: small jobs, what must hold
+//! of them, and mistakes.
+//!
+//! In each job every message must come once, in order within its index, with its own bytes, and
+//! nobody may wait for ever. If a rank dies, a call of another may fail that names it.
+
+mod cases;
+mod job;
+mod mistakes;
+
+pub use cases::explorations;
+
+use crate::exploration::{Expected, Exploration, Run};
+use ::fmpl::{Fmpl, FmplError, Options};
+use explore::{Explorer, Probe, mutant::mutant};
+use job::{Job, Member};
+use mistakes::{Mistake, Spoiled};
+use rdma_fabric::{Caps, Fabric, FabricError, ProgramResult, Rank, RemoteAddr};
+use std::{cell::Cell, error::Error, rc::Rc, time::Duration};
+
+/// The first of a row of facts, one for each rank: whether its set-up is over.
+const SET_UP: u32 = 0;
+/// The fact that counts the ranks whose calls have named a dead rank.
+const NAMED: u32 = 200;
+
+/// A job, and what may happen in it.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    name: &'static str,
+    job: Job,
+    ranks: usize,
+    /// The bytes of the spool, and its time-out in microseconds.
+    spool: Option<(usize, u64)>,
+    /// The rank that may die at any moment.
+    mortal: Option<u32>,
+    /// Whether puts arrive in the order posted.
+    ordered: bool,
+    /// Whether members meet before the exploration begins.
+    met: bool,
+    /// Whether ranks end the library: whoever has spooled anything waits until it is received.
+    ends: bool,
+}
+
+async fn play(fabric: Fabric, spoiled: Fabric, case: Case, target: &Cell<Option<RemoteAddr>>) -> ProgramResult<()> {
+    let (probe, me) = (Probe::of(&fabric), fabric.rank().number());
+    let options = Options::default().indices(2).any_indices(1).peers(case.ranks);
+    let options = match case.spool {
+        Some((bytes, micros)) => options.spool(bytes, Duration::from_micros(micros)),
+        None => options,
+    };
+    let fmpl = Fmpl::init_with(&spoiled, options).await?;
+    let member = Member::new(&fabric, &fmpl, probe.clone()).await?;
+    if case.met {
+        member.meet().await?;
+    }
+    target.set(Some(member.target()));
+    probe.set(SET_UP + me, 1);
+    member.run(case.job).await?;
+    drop(member);
+    if case.ends { Ok(fmpl.finalize().await?) } else { Ok(()) }
+}
+
+/// Returns whether an error says that this rank was lost.
+fn names(error: &(dyn Error + 'static), rank: u32) -> bool {
+    let loss = FabricError::PeerLost { rank: Rank::new(rank) };
+    error.downcast_ref() == Some(&loss) || error.downcast_ref() == Some(&FmplError::Fabric(loss))
+}
+
+impl Case {
+    const fn new(name: &'static str, job: Job) -> Self {
+        Case { name, job, ranks: 2, spool: None, mortal: None, ordered: false, met: true, ends: false }
+    }
+
+    const fn of(self, ranks: usize) -> Self {
+        Case { ranks, ..self }
+    }
+
+    /// Gives all ranks a spool of so many bytes, and a time-out in microseconds.
+    const fn spooled(self, name: &'static str, bytes: usize, micros: u64) -> Self {
+        Case { name, spool: Some((bytes, micros)), ..self }
+    }
+
+    const fn dying(self, name: &'static str, rank: u32) -> Self {
+        Case { name, mortal: Some(rank), ..self }
+    }
+
+    const fn ordered(self, name: &'static str) -> Self {
+        Case { name, ordered: true, ..self }
+    }
+
+    const fn ending(self, name: &'static str) -> Self {
+        Case { name, ends: true, ..self }
+    }
+
+    const fn unmet(self, name: &'static str) -> Self {
+        Case { name, met: false, ..self }
+    }
+
+    fn explorer(self) -> Explorer<'static> {
+        let mut caps = Caps::weakest();
+        caps.puts_in_order = self.ordered;
+        let mut explorer = Explorer::new(self.ranks).caps(caps).leave_together().set_up(SET_UP);
+        if let Job::AnyTwice([first, second]) = self.job
+            && first != second
+        {
+            explorer = explorer.possible("a message is overtaken", |view| view.fact(job::OVERTAKEN) > 0);
+        }
+        if let Some(rank) = self.mortal {
+            let lost = Rank::new(rank);
+            explorer = explorer
+                .mortal(lost)
+                .possible("it dies", move |view| view.is_lost(lost))
+                .possible("somebody gets its loss", |view| view.fact(NAMED) > 0);
+        }
+        explorer
+    }
+
+    fn exploration(self, expected: Expected, mistake: Option<Mistake>) -> Exploration {
+        let name = match mistake {
+            Some(mistake) => format!("fmpl: {mistake:?} ({})", self.name),
+            None => format!("fmpl: {}", self.name),
+        };
+        let program = move |fabric: Fabric| {
+            let (probe, target) = (Probe::of(&fabric), Rc::new(Cell::new(None)));
+            let spoiled = match mistake {
+                Some(mistake) => mutant(fabric.clone(), Spoiled::new(mistake, target.clone(), fabric.rank())),
+                None => fabric.clone(),
+            };
+            Box::pin(async move {
+                match (play(fabric, spoiled, self, &target).await, self.mortal) {
+                    (Err(error), Some(lost)) if names(&*error, lost) => {
+                        probe.add(NAMED, 1);
+                        Ok(())
+                    }
+                    (ended, _) => ended,
+                }
+            }) as Run
+        };
+        Exploration::new(name, expected, move || self.explorer(), program)
+    }
+}

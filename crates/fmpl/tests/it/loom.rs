@@ -1,0 +1,150 @@
+//! Messages under loom: a sender and a receiver, each a thread, in every interleaving within a bound
+//! on preemptions, memory orders included.
+//!
+//! The code is that of the library, set-up apart: members have met, and the receive buffers are known.
+//! What is received into is plain memory, of which loom reports every race.
+
+use explore::mutant::{Mutation, mutant};
+use fmpl::{Buffer, Fmpl, Options};
+use loom_fabric::{
+    Access, Config,
+    Delivery::{self, AtFlush, AtPost},
+    Seat, check, check_fails, run_after,
+};
+use rdma_fabric::{Fabric, ProgramResult, Rank};
+use std::{cell::Cell, rc::Rc, time::Duration};
+
+/// What the two ranks do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Job {
+    /// So many messages with one index.
+    Row(u64),
+    /// The same, with a spool for those that have no header.
+    Spooled(u64),
+    /// So many barriers.
+    Barrier(usize),
+}
+
+#[derive(Debug)]
+struct Spoiled {
+    spoils: bool,
+    begun: Rc<Cell<bool>>,
+}
+
+impl Mutation for Spoiled {
+    fn flushes(&self, _: Option<Rank>) -> bool {
+        !self.spoils || !self.begun.get()
+    }
+}
+
+/// One rank when the set-up is over.
+struct Member {
+    fmpl: Fmpl,
+    buffer: Buffer<u64>,
+    begun: Rc<Cell<bool>>,
+}
+
+impl Member {
+    async fn begin(loom: Fabric, job: Job, spoils: bool) -> ProgramResult<Self> {
+        let begun = Rc::new(Cell::new(false));
+        let fabric = mutant(loom.clone(), Spoiled { spoils, begun: begun.clone() });
+        let options = Options::default().indices(1).any_indices(0).peers(2);
+        let options = if let Job::Spooled(_) = job { options.spool(64, Duration::ZERO) } else { options };
+        let fmpl = Fmpl::init_with(&fabric, options).await?;
+        let world = fmpl.world();
+        let buffer = Seat::of(&loom).watched(|| world.buffer::<u64>(1))?;
+        for root in 0..2 {
+            world.broadcast(&buffer, root).await?;
+        }
+        if let Job::Row(_) = job {
+            match world.me() {
+                0 => world.send(&[0u64], 1, 0).await?,
+                _ => drop(world.recv(&buffer, 0, 0).await?),
+            }
+        }
+        world.barrier().await?;
+        Ok(Member { fmpl, buffer, begun })
+    }
+
+    async fn run(&self, job: Job) -> ProgramResult<()> {
+        self.begun.set(true);
+        let world = self.fmpl.world();
+        match job {
+            Job::Barrier(times) => {
+                for _ in 0..times {
+                    world.barrier().await?;
+                }
+            }
+            Job::Row(messages) | Job::Spooled(messages) => {
+                for n in 0..messages {
+                    if world.me() == 0 {
+                        world.send(&[n + 7], 1, 0).await?;
+                    } else {
+                        world.recv(&self.buffer, 0, 0).await?;
+                        self.came(n + 7)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn came(&self, value: u64) -> ProgramResult<()> {
+        let mut found = [0];
+        self.fmpl.world().fabric().read(&self.buffer, &mut found)?;
+        assert_eq!(found, [value], "what came");
+        Ok(())
+    }
+}
+
+fn model(delivery: Delivery, job: Job, spoils: bool, relaxed: fn(Access) -> bool) -> impl Fn() + Send + Sync + 'static {
+    move || {
+        let config = Config { cells_per_rank: 1024, relaxed, ..Config::new(2, delivery) };
+        let set_up = move |loom| async move { Member::begin(loom, job, spoils).await.expect("the set-up is right") };
+        run_after(config, set_up, move |_, member| async move {
+            member.run(job).await.expect("no error is possible");
+            member
+        });
+    }
+}
+
+fn all(preemptions: usize, delivery: Delivery, job: Job, at_least: usize) {
+    print!("{job:?}, {delivery:?}: ");
+    check(Some(preemptions), at_least, model(delivery, job, false, |_| false));
+}
+
+#[test]
+fn messages_of_one_index() {
+    for delivery in [AtPost, AtFlush] {
+        all(1, delivery, Job::Row(1), 270);
+    }
+    all(1, AtFlush, Job::Row(2), 6_200);
+}
+
+#[test]
+fn barriers() {
+    all(2, AtPost, Job::Barrier(2), 250);
+    all(2, AtFlush, Job::Barrier(2), 10);
+}
+
+#[test]
+#[ignore = "ten seconds"]
+fn more_messages() {
+    all(1, AtPost, Job::Row(2), 17_000);
+    for delivery in [AtPost, AtFlush] {
+        all(1, delivery, Job::Spooled(1), 14);
+    }
+}
+
+/// A flag must not come before the body. (Later on, puts come in the order posted.)
+#[test]
+fn a_flag_must_follow_a_flush() {
+    check_fails(Some(1), &["Causality violation"], model(AtPost, Job::Row(1), true, |_| false));
+}
+
+/// Who sees a flag sees the body.
+#[test]
+fn a_receiver_must_acquire_the_flag() {
+    let relaxed = |access| matches!(access, Access::Wait(at) | Access::Load(at) if at.rank == Rank::new(1));
+    check_fails(Some(1), &["Causality violation"], model(AtPost, Job::Row(1), false, relaxed));
+}

@@ -1,0 +1,113 @@
+//! Ranks that kill themselves: at a chosen call of the fabric, or when a time has passed.
+
+use rdma_fabric::{
+    Amo, Fabric, Result, forward,
+    provider::{Ended, Goal, Place, Posted, Provider, Sink, Slot, Source},
+};
+use rustix::process::{Signal, getpid, kill_process};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::SeqCst},
+    },
+    task::{Context, Poll},
+    thread,
+    time::Duration,
+};
+
+/// Ends this process as `kill -9` does.
+pub(crate) fn die() -> ! {
+    let _ = kill_process(getpid(), Signal::KILL);
+    loop {
+        thread::park();
+    }
+}
+
+/// Ends this process after `delay`, whatever it is doing then.
+pub(crate) fn die_after(delay: Duration) {
+    thread::spawn(move || {
+        thread::sleep(delay);
+        die();
+    });
+}
+
+/// How many points a rank may pass: before and after each put, get, atomic and flush, and the end of
+/// each wait. Endless until it is [set](Points::set).
+#[derive(Debug)]
+pub(crate) struct Points(AtomicU64);
+
+impl Points {
+    pub(crate) fn endless() -> Arc<Self> {
+        Arc::new(Points(AtomicU64::new(u64::MAX)))
+    }
+
+    /// Lets the rank die after so many more points.
+    pub(crate) fn set(&self, more: u64) {
+        self.0.store(more, SeqCst);
+    }
+
+    fn pass(&self) {
+        let left = self.0.fetch_update(SeqCst, SeqCst, |left| match left {
+            u64::MAX => None,
+            left => Some(left.wrapping_sub(1)),
+        });
+        if left == Ok(0) {
+            die();
+        }
+    }
+
+    fn around<T>(&self, call: impl FnOnce() -> T) -> T {
+        self.pass();
+        let out = call();
+        self.pass();
+        out
+    }
+}
+
+/// Returns this rank's fabric, on which it passes points.
+pub(crate) fn dying(fabric: &Fabric, points: Arc<Points>) -> Fabric {
+    fabric.under(Mortal { below: fabric.clone(), points })
+}
+
+#[derive(Debug)]
+struct Mortal {
+    below: Fabric,
+    points: Arc<Points>,
+}
+
+impl Provider for Mortal {
+    forward!(alloc, alloc_symmetric, adopt, release, resolve_hidden, ring, nop, poll, test, forget, try_notice);
+    forward!(copy, now, detach, optional, read, write);
+
+    fn put(&self, to: &Place, from: Source<'_>, notice: Option<u64>) -> Posted {
+        self.points.around(|| self.below.provider().put(to, from, notice))
+    }
+
+    fn get(&self, from: &Place, to: Sink<'_>) -> Posted {
+        self.points.around(|| self.below.provider().get(from, to))
+    }
+
+    fn atomic(&self, word: &Place, amo: Amo<u64>) -> Posted {
+        self.points.around(|| self.below.provider().atomic(word, amo))
+    }
+
+    fn poll_wait(&self, slot: &mut Slot, goal: Goal<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        let flushed = matches!(goal, Goal::Flush(_));
+        if flushed && slot.is_empty() {
+            self.points.pass();
+        }
+        let polled = self.below.provider().poll_wait(slot, goal, cx);
+        if flushed && polled.is_ready() {
+            self.points.pass();
+        }
+        polled
+    }
+
+    fn end_wait(&self, slot: &mut Slot, goal: Goal<'_>, ended: Ended) {
+        let is_word = matches!(goal, Goal::Word(..));
+        self.below.provider().end_wait(slot, goal, ended);
+        if is_word && ended == Ended::Reached {
+            self.points.pass();
+        }
+    }
+}
