@@ -16,8 +16,9 @@ use crate::{
 };
 use rdma_fabric::{LocalSpan, join::now};
 
-/// How often a member looks for a record before it prepares for a longer wait, at most.
-const LOOKS: u32 = 300;
+/// How often a member looks for a record before it prepares for a longer wait, at most: while some ten
+/// kilobytes are copied.
+const LOOKS: u32 = 2000;
 
 /// The neighbours in the tree of a root, by their places among the peers met; known once a collective
 /// has gone that way.
