@@ -173,11 +173,11 @@ impl Communicator {
         let number = (n + 1) * self.layout.lanes() as u64 + id.lane as u64;
         let bell = || Bell { word: word.clone(), value: number * self.len() as u64 + self.me() as u64 };
         let waits = self.options.time_out.is_none();
-        let mut spool = |state: &mut State| {
+        let spool = |state: &mut State| {
             state.sweep(&self.fabric)?;
             state.spool(&self.fabric, id, (n, bytes), waits, Some(bell()))
         };
-        while self.with(&mut spool)??.is_none() {
+        while self.with(spool)??.is_none() {
             self.progressing(self.one_fetched()).await?;
         }
         unsent.spooled();
