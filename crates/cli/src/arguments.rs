@@ -37,7 +37,7 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct Reproduce {
-    /// Whose figures: lock, acp or prdma. Default: all three.
+    /// Whose figures: lock, acp, prdma or fmpl. Default: all four.
     #[arg(long, value_name = "NAME", value_parser = paper)]
     pub(crate) paper: Option<Paper>,
     /// Job shapes for the figures that depend on arbitration.

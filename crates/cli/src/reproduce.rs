@@ -6,6 +6,7 @@ use repro::{
     JobRecord, ReproError, Traced,
     acp_paper::{self, AcpPlan},
     figures::{self, Paper},
+    fmpl_paper::{self, FmplPlan},
     lock_paper::{self, LockPlan},
     outcome::Row,
     prdma_paper::{self, PrdmaPlan},
@@ -41,26 +42,30 @@ pub(crate) fn reproduce(options: &Reproduce) -> Result<ExitCode, Box<dyn Error>>
     let lock = plans.lock.as_ref().map(|plan| lock_paper::run(plan, &mut progress)).transpose()?;
     let acp = plans.acp.as_ref().map(|plan| acp_paper::run(plan, &mut progress)).transpose()?;
     let prdma = plans.prdma.as_ref().map(|plan| prdma_paper::run(plan, &mut progress)).transpose()?;
+    let fmpl = plans.fmpl.as_ref().map(|plan| fmpl_paper::run(plan, &mut progress)).transpose()?;
     let mut rows: Vec<Row> = lock.iter().flat_map(lock_paper::compare).collect();
     rows.extend(acp.iter().flat_map(acp_paper::compare));
     rows.extend(prdma.iter().flat_map(prdma_paper::compare));
+    rows.extend(fmpl.iter().flat_map(fmpl_paper::compare));
     let of_lock = lock.iter().flat_map(|runs| runs.jobs());
     let of_acp = acp.iter().flat_map(|runs| runs.jobs());
     let of_prdma = prdma.iter().flat_map(|runs| runs.runs.iter().map(|run| &run.job));
+    let of_fmpl = fmpl.iter().flat_map(|runs| runs.jobs());
     let made = Provenance {
         command: command(options),
         seed: options.seed,
         quick: plans.less(),
-        jobs: of_lock.chain(of_acp).chain(of_prdma).cloned().collect::<Vec<JobRecord>>(),
+        jobs: of_lock.chain(of_acp).chain(of_prdma).chain(of_fmpl).cloned().collect::<Vec<JobRecord>>(),
     };
     if let Some(out) = outputs.trace {
         let of_lock = lock.as_ref().and_then(|runs| runs.timeline.as_ref());
         let of_acp = acp.as_ref().and_then(|runs| runs.timeline.as_ref());
         let of_prdma = prdma.as_ref().and_then(|runs| runs.timeline.as_ref());
-        trace(out, options, of_lock.or(of_acp).or(of_prdma))?;
+        let of_fmpl = fmpl.as_ref().and_then(|runs| runs.timeline.as_ref());
+        trace(out, options, of_lock.or(of_acp).or(of_prdma).or(of_fmpl))?;
     }
     if let Some(out) = outputs.report {
-        let results = Results { lock: lock.as_ref(), acp: acp.as_ref(), prdma: prdma.as_ref() };
+        let results = Results { lock: lock.as_ref(), acp: acp.as_ref(), prdma: prdma.as_ref(), fmpl: fmpl.as_ref() };
         let (page, path) = (report::render(results, &rows, &made)?, out.path().to_owned());
         out.write(|mut file| file.write_all(page.as_bytes()))?;
         say(format_args!("report: {}", path.display()));
@@ -83,6 +88,9 @@ pub(crate) fn reproduce(options: &Reproduce) -> Result<ExitCode, Box<dyn Error>>
         if let Some(runs) = &prdma {
             print(&unpublished::exchanges(runs))?;
         }
+        if let Some(runs) = &fmpl {
+            print(&unpublished::collectives(runs))?;
+        }
     }
 
     if options.check && !misses.is_empty() {
@@ -101,6 +109,7 @@ struct Plans {
     lock: Option<LockPlan>,
     acp: Option<AcpPlan>,
     prdma: Option<PrdmaPlan>,
+    fmpl: Option<FmplPlan>,
 }
 
 impl Plans {
@@ -123,7 +132,11 @@ impl Plans {
             true => PrdmaPlan::quick(seed),
             false => PrdmaPlan::paper(seed),
         });
-        let mut plans = Plans { lock, acp, prdma };
+        let fmpl = papers.contains(&Paper::Fmpl).then(|| match options.quick {
+            true => FmplPlan::quick(seed),
+            false => FmplPlan::paper(seed),
+        });
+        let mut plans = Plans { lock, acp, prdma, fmpl };
         if options.trace.is_some() {
             plans.trace(options.trace_job.get())?;
         }
@@ -147,9 +160,13 @@ impl Plans {
         if let Some(plan) = &mut self.prdma {
             plan.traced = job(plan.jobs.len(), plan.jobs.len());
         }
+        if let Some(plan) = &mut self.fmpl {
+            plan.traced = job(plan.jobs(), plan.jobs());
+        }
         let lock = self.lock.as_ref().and_then(|plan| plan.traced);
         let acp = self.acp.as_ref().and_then(|plan| plan.traced);
-        match lock.or(acp).or(self.prdma.as_ref().and_then(|plan| plan.traced)) {
+        let prdma = self.prdma.as_ref().and_then(|plan| plan.traced);
+        match lock.or(acp).or(prdma).or(self.fmpl.as_ref().and_then(|plan| plan.traced)) {
             Some(_) => Ok(()),
             None => {
                 Err(format!("--trace-job {number}: jobs with a timeline have the numbers {}", possible.join(" and ")))
@@ -160,7 +177,8 @@ impl Plans {
     /// Returns the number of jobs of all plans.
     fn jobs(&self) -> usize {
         let of_prdma = self.prdma.as_ref().map_or(0, |plan| plan.jobs.len());
-        self.lock.as_ref().map_or(0, LockPlan::jobs) + self.acp.as_ref().map_or(0, AcpPlan::jobs) + of_prdma
+        let of_fmpl = self.fmpl.as_ref().map_or(0, FmplPlan::jobs);
+        self.lock.as_ref().map_or(0, LockPlan::jobs) + self.acp.as_ref().map_or(0, AcpPlan::jobs) + of_prdma + of_fmpl
     }
 
     /// Returns what is less than in the papers, if anything is.
@@ -171,7 +189,9 @@ impl Plans {
         let lock = lock.map(|plan| format!("{} pairs per rank instead of {}", plan.pairs, LockPlan::PAPER_PAIRS));
         let acp = acp.map(|plan| format!("{} adds instead of {}", plan.count, AcpPlan::COUNT));
         let prdma = prdma.map(|_| format!("sizes in steps of 8 KiB instead of {} B", PrdmaPlan::STEP));
-        let all: Vec<String> = lock.into_iter().chain(acp).chain(prdma).collect();
+        let fmpl = self.fmpl.as_ref().filter(|plan| plan.quick);
+        let fmpl = fmpl.map(|plan| format!("{} sizes of messages instead of {}", plan.sizes.len(), FmplPlan::SIZES));
+        let all: Vec<String> = lock.into_iter().chain(acp).chain(prdma).chain(fmpl).collect();
         (!all.is_empty()).then(|| all.join(", "))
     }
 }

@@ -16,7 +16,7 @@ fn what_cannot_be_is_refused_with_the_reason() {
     for (arguments, reason) in [
         (&["--paper", "xmp"][..], "recorded but not simulated yet"),
         (&["--paper", "prdma", "--trace", "/nonexistent/trace", "--trace-job", "99"], "have the numbers 1 to 17"),
-        (&["--paper", "fmpl", "--all", "--json", "/nonexistent/rows.json"], "/nonexistent/rows.json"),
+        (&["--paper", "xmp", "--all", "--json", "/nonexistent/rows.json"], "/nonexistent/rows.json"),
     ] {
         let (code, out, err) = told(&[&["reproduce"], arguments].concat());
         assert!(code == Some(2) && err.contains(reason) && out.is_empty(), "{arguments:?}: {err}{out}");
@@ -25,17 +25,17 @@ fn what_cannot_be_is_refused_with_the_reason() {
 
 #[test]
 fn recorded_figures_can_be_listed_without_simulating() {
-    let (code, out, _) = told(&["reproduce", "--paper", "fmpl", "--all"]);
+    let (code, out, _) = told(&["reproduce", "--paper", "xmp", "--all"]);
     assert_eq!(code, Some(0));
-    assert!(out.contains("M4") && out.contains("not simulated yet") && !out.contains("Predictions:"), "{out}");
+    assert!(out.contains("X4") && out.contains("not simulated yet") && !out.contains("Predictions:"), "{out}");
 }
 
 #[test]
 fn listed_json_is_an_array_of_rows() {
-    let (_, out, _) = told(&["reproduce", "--paper", "fmpl", "--all", "--json", "-"]);
+    let (_, out, _) = told(&["reproduce", "--paper", "xmp", "--all", "--json", "-"]);
     let rows: serde_json::Value = serde_json::from_str(&out).expect("JSON and nothing else");
     let rows = rows.as_array().expect("an array");
-    assert!(rows.len() > 20 && rows.iter().all(|row| row["paper"] == "fmpl" && row["simulated"].is_null()));
+    assert!(rows.len() == 10 && rows.iter().all(|row| row["paper"] == "xmp" && row["simulated"].is_null()));
 }
 
 #[test]
@@ -52,6 +52,13 @@ fn a_quick_reproduction_of_exchanges_passes_its_check() {
     let (code, out, err) = told(&["reproduce", "--paper", "prdma", "--quick", "--check"]);
     assert_eq!(code, Some(0), "{err}");
     assert!(out.starts_with("QUICK RUN") && out.contains("R4") && out.contains("nobody has published"), "{out}");
+}
+
+#[test]
+fn a_quick_reproduction_of_messages_passes_its_check() {
+    let (code, out, err) = told(&["reproduce", "--paper", "fmpl", "--quick", "--check"]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.starts_with("QUICK RUN") && out.contains("M8-data") && out.contains("COLLECTIVES"), "{out}");
 }
 
 #[test]
@@ -93,7 +100,7 @@ fn full_and_closed_streams_are_survived() {
         writer
     };
     let forms: &[&str] = &["reproduce", "--trace-forms"];
-    let listed: &[&str] = &["reproduce", "--paper", "fmpl", "--all"];
+    let listed: &[&str] = &["reproduce", "--paper", "xmp", "--all"];
     for arguments in
         [forms, listed, &["--help"], &["reproduce", "--help"], &["--version"], &["info"], &["info", "--json"]]
     {

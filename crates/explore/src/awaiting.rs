@@ -49,7 +49,7 @@ impl Seat {
             }
             Goal::Flush(target) => self.flush(slot, target),
             Goal::Room(target) => Poll::Ready(target.map_or(Ok(()), |target| self.alive(target))),
-            Goal::Busy(_) | Goal::Charge(_) => Poll::Ready(Ok(())),
+            Goal::Busy(_) | Goal::Charge(..) => Poll::Ready(Ok(())),
         }
     }
 

@@ -1,8 +1,9 @@
 //! A group of ranks that exchange messages with each other, and with nobody else.
 
 use crate::{
-    FmplError, Options, Result, Threads,
+    Algorithm, Collective, FmplError, Op, Options, Result, Scalar, Threads,
     area::{Layout, meet},
+    collective::{ByUnit, Collectives, Hardware, Ways},
     spool::Spool,
     state::State,
 };
@@ -27,6 +28,8 @@ pub struct Communicator {
     pub(crate) puts_in_order: bool,
     /// The members' ranks; `None` if they are all ranks of the job.
     pub(crate) listed: Option<Box<[Rank]>>,
+    /// How collectives are carried out.
+    pub(crate) ways: Ways,
     state: TurnCell<State>,
 }
 
@@ -56,22 +59,27 @@ impl<T: Pod> core::ops::Deref for Buffer<T> {
 }
 
 impl Communicator {
-    pub(crate) fn new(mut group: Group, options: &Options) -> impl Future<Output = Result<Self>> {
+    pub(crate) fn new(
+        mut group: Group,
+        options: &Options,
+        staging: Option<GroupMemory>,
+    ) -> impl Future<Output = Result<Self>> {
         let options = options.clone();
         let made: Boxed<'static, Result<Self>> = Box::pin(async move {
             let fabric = group.fabric().clone();
             let layout = Layout::new(&options, group.len(), fabric.caps().atomics != Atomics::None);
             let memory = group.memory(layout.bytes()).await?;
             let spool = Spool::new(&fabric, options.spool_bytes)?;
+            let (hardware, ways) = Hardware::claim(&mut group, &options, staging).await?;
             group.barrier().await?;
-            let state = State::new(group.me(), options.indices, spool);
+            let state = State::new(group.me(), options.indices, spool, Collectives::new(hardware));
             let state = match options.threads {
                 Threads::One => TurnCell::of_this_thread(state),
                 Threads::Many => TurnCell::of_any_thread(state),
             };
             let puts_in_order = fabric.caps().puts_in_order;
             let listed = (group.len() < fabric.ranks()).then(|| memory.ranks().collect());
-            Ok(Communicator { fabric, group, memory, layout, options, puts_in_order, listed, state })
+            Ok(Communicator { fabric, group, memory, layout, options, puts_in_order, listed, ways, state })
         });
         made
     }
@@ -95,10 +103,23 @@ impl Communicator {
         self.group.rank(member).map_err(|_| FmplError::NoSuchMember { member, members: self.len() })
     }
 
-    /// Returns how many bytes of registered memory this communicator takes at each member, the spool
-    /// not counted.
-    pub fn area_bytes(&self) -> usize {
-        self.layout.bytes()
+    /// Returns which way a collective of `bytes` bytes at each member goes; of a broadcast, if its root
+    /// gives so many. Of a reduction that is the way if the barrier unit can do it; see
+    /// [`Communicator::reduction_algorithm`].
+    ///
+    /// # Errors
+    /// [`FmplError::NoHardware`], which the collective would return.
+    pub fn algorithm(&self, collective: Collective, bytes: usize) -> Result<Algorithm> {
+        self.ways.at(collective, bytes)
+    }
+
+    /// Returns which way a reduction of `elements` elements goes, to one member or to all.
+    ///
+    /// # Errors
+    /// [`FmplError::NoHardware`], which the reduction would return.
+    pub fn reduction_algorithm<T: Scalar>(&self, to_all: bool, op: Op, elements: usize) -> Result<Algorithm> {
+        let collective = if to_all { Collective::Allreduce } else { Collective::Reduce };
+        self.reduction_way(collective, ByUnit::new::<T>(op).as_ref(), elements, size_of::<T>())
     }
 
     /// Allocates memory for receives of up to `elements` elements.

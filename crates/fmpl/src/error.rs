@@ -87,6 +87,14 @@ pub enum FmplError {
         /// The member that left.
         member: usize,
     },
+    /// Collectives have to be carried out by hardware ([`Choice::Hardware`](crate::Choice)), and none
+    /// can carry out this one: there is none, the members are not where it reaches them, another
+    /// communicator has it, or it cannot do this operation on so many elements of this type.
+    #[error("no hardware can carry out this {collective}")]
+    NoHardware {
+        /// The kind of collective.
+        collective: crate::Collective,
+    },
     /// A member has no matching area left for one more peer.
     #[error("member {member} has matching areas for {peers} peers (`Options::peers`), and all are in use")]
     TooManyPeers {

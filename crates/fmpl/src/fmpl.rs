@@ -1,6 +1,6 @@
 //! The library on one rank.
 
-use crate::{Communicator, Options, Result};
+use crate::{Communicator, Options, Result, collective::Hardware};
 use core::future::Future;
 use rdma_fabric::{Fabric, Group, provider::Boxed};
 
@@ -29,7 +29,8 @@ impl Fmpl {
         let fabric = fabric.clone();
         let begun: Boxed<'static, Result<Self>> = Box::pin(async move {
             let options = options.checked()?;
-            let world = Communicator::new(Group::world(&fabric).await?, &options).await?;
+            let staging = Hardware::memory(&fabric, &options, Some(fabric.ranks())).await?;
+            let world = Communicator::new(Group::world(&fabric).await?, &options, staging).await?;
             Ok(Fmpl { options, world })
         });
         begun
@@ -48,8 +49,9 @@ impl Fmpl {
     /// As [`Fmpl::init_with`].
     pub fn create(&mut self, color: Option<u64>, order: u64) -> impl Future<Output = Result<Option<Communicator>>> {
         let created: Boxed<'_, Result<Option<Communicator>>> = Box::pin(async move {
+            let staging = Hardware::memory(self.world.fabric(), &self.options, None).await?;
             let Some(group) = self.world.group().split(color, order).await? else { return Ok(None) };
-            Ok(Some(Communicator::new(group, &self.options).await?))
+            Ok(Some(Communicator::new(group, &self.options, staging).await?))
         });
         created
     }

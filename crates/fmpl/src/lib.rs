@@ -35,8 +35,9 @@
 //!
 //! # Collectives
 //! [`Communicator::barrier`], [`broadcast`](Communicator::broadcast),
-//! [`reduce`](Communicator::reduce) and [`allreduce`](Communicator::allreduce) go along binomial
-//! trees of such messages, in lanes of their own. All members make the same calls in the same order.
+//! [`reduce`](Communicator::reduce) and [`allreduce`](Communicator::allreduce) are carried out by
+//! hardware where it is there, free and faster ([`Choice`]); else they go along binomial trees of such
+//! messages, in lanes of their own. All members make the same calls in the same order.
 //! The trees of all roots give a member up to 2⌈log2 p⌉ neighbours, which count among its
 //! [peers](Options::peers).
 //!
@@ -51,8 +52,10 @@ mod any;
 mod area;
 mod collective;
 mod communicator;
+mod cost;
 mod error;
 mod fmpl;
+mod memory;
 mod options;
 mod point;
 mod progress;
@@ -60,10 +63,11 @@ mod spool;
 mod state;
 
 pub use any::ReceivingAny;
-pub use collective::{Op, Scalar};
+pub use collective::{Algorithm, Choice, Collective, Op, Rule, Scalar, Table};
 pub use communicator::{Buffer, Communicator};
 pub use error::{Direction, FmplError, Result};
 pub use fmpl::Fmpl;
+pub use memory::Memory;
 pub use options::{Options, Threads};
 pub use point::{Received, Receiving, Sending};
 pub use spool::Spooled;

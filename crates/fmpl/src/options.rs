@@ -1,6 +1,6 @@
 //! How large the matching areas are, and when a send stops waiting for its receive.
 
-use crate::{FmplError, Result};
+use crate::{Choice, FmplError, Result};
 use core::time::Duration;
 
 /// What [`Fmpl::init_with`](crate::Fmpl::init_with) sets. All ranks must give the same values, but
@@ -14,6 +14,8 @@ pub struct Options {
     pub(crate) spool_bytes: usize,
     pub(crate) time_out: Option<Duration>,
     pub(crate) threads: Threads,
+    pub(crate) collectives: Choice,
+    pub(crate) staging: usize,
 }
 
 /// Which threads of a rank may use a communicator.
@@ -27,9 +29,19 @@ pub enum Threads {
 }
 
 impl Default for Options {
-    /// 8 indices, 2 for unknown senders, areas for 64 peers, no spool, one thread.
+    /// 8 indices, 2 for unknown senders, areas for 64 peers, no spool, one thread; collectives as they
+    /// were measured, staging buffers of 64 KiB.
     fn default() -> Self {
-        Options { indices: 8, any_indices: 2, peers: 64, spool_bytes: 0, time_out: None, threads: Threads::One }
+        Options {
+            indices: 8,
+            any_indices: 2,
+            peers: 64,
+            spool_bytes: 0,
+            time_out: None,
+            threads: Threads::One,
+            collectives: Choice::Measured,
+            staging: 64 << 10,
+        }
     }
 }
 
@@ -69,6 +81,19 @@ impl Options {
         self
     }
 
+    /// Sets how the ways of collectives are chosen.
+    pub fn collectives(mut self, choice: Choice) -> Self {
+        self.collectives = choice;
+        self
+    }
+
+    /// Sets the size of each of the two buffers of a communicator through which a hardware multicast
+    /// goes, 64 bytes to 16 MiB. They are allocated only where it is used.
+    pub fn staging(mut self, bytes: usize) -> Self {
+        self.staging = bytes;
+        self
+    }
+
     pub(crate) fn checked(self) -> Result<Self> {
         let within = |option, allowed, value: usize, least, most| {
             let fits = (least..=most).contains(&value);
@@ -77,6 +102,7 @@ impl Options {
         within("indices", "1 to 32768", self.indices, 1, 1 << 15)?;
         within("any_indices", "0 to 32", self.any_indices, 0, 32)?;
         within("peers", "1 to 2097152", self.peers, 1, 1 << 21)?;
+        within("staging", "64 to 16777216", self.staging, 64, 16 << 20)?;
         Ok(self)
     }
 }

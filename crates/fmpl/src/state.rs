@@ -141,9 +141,8 @@ impl LaneState {
 }
 
 impl State {
-    pub(crate) fn new(me: usize, indices: usize, spool: Spool) -> Self {
+    pub(crate) fn new(me: usize, indices: usize, spool: Spool, collectives: Collectives) -> Self {
         let places = vec![None; 2];
-        let collectives = Collectives::default();
         State {
             me,
             peers: Vec::new(),
@@ -282,8 +281,8 @@ mod tests {
         let job = tofu2_sim::virt::Job::new(&tofu2_sim::virt::Platform::fx100(), 1);
         job.run(&async |fabric: rdma_fabric::Fabric| {
             let region = fabric.alloc(64)?;
-            let ends = Ends { here: region.span(&fabric, 0, 8)?, there: region.span_of(&fabric, Rank::new(0), 0, 8)? };
-            let mut state = State::new(0, 1, Spool::new(&fabric, 0)?);
+            let ends = Ends::new(region.span(&fabric, 0, 8)?, region.span_of(&fabric, Rank::new(0), 0, 8)?);
+            let mut state = State::new(0, 1, Spool::new(&fabric, 0)?, Collectives::default());
             for n in 0..100 {
                 assert_eq!(state.place_of(n * 64), None);
                 assert_eq!((state.keep(n * 64, ends.clone(), 1), state.keep(n * 64, ends.clone(), 1)), (n, n));

@@ -150,7 +150,7 @@ impl Provider for Modelled {
             Goal::Flush(target) => self.flush(slot, target),
             Goal::Until(at) => self.job().poll_clock(self.actor(), at.as_picos()).map(Ok),
             Goal::Notice(_) => Poll::Ready(Err(NOTICES)),
-            Goal::Room(_) | Goal::Busy(_) | Goal::Charge(_) => Poll::Ready(Ok(())),
+            Goal::Room(_) | Goal::Busy(_) | Goal::Charge(..) => Poll::Ready(Ok(())),
         }
     }
 

@@ -79,6 +79,9 @@ pub struct Caps {
     pub notice_bits: u32,
     /// Whether session-mode queues exist in hardware.
     pub session_queues: bool,
+    /// Whether the [barrier unit](crate::barrier), if there is one, is hardware: barriers and
+    /// reductions then need nobody's CPU. A protocol that has another way chooses by this.
+    pub hardware_gates: bool,
     /// Whether operations complete at a target that computes without calling the fabric.
     pub strong_progress: bool,
     /// The best way in which memory that already exists can be registered;
@@ -107,6 +110,7 @@ impl Caps {
             atomics: Atomics::Software,
             notice_bits: 8,
             session_queues: false,
+            hardware_gates: false,
             strong_progress: false,
             register_existing: Existing::None,
             locked_memory: LockedMemory::None,

@@ -15,13 +15,14 @@
 //! # Ok::<(), repro::ReproError>(())
 //! ```
 //!
-//! [`lock_paper`], [`acp_paper`] and [`prdma_paper`] are simulated. Same plan and seed, same trace hashes:
-//! [`provenance`] carries them.
+//! [`lock_paper`], [`acp_paper`], [`fmpl_paper`] and [`prdma_paper`] are simulated. Same plan and seed,
+//! same trace hashes: [`provenance`] carries them.
 
 #![forbid(unsafe_code)]
 
 pub mod acp_paper;
 pub mod figures;
+pub mod fmpl_paper;
 pub mod lock_bench;
 pub mod lock_paper;
 pub mod null_model;
@@ -61,7 +62,7 @@ pub enum ReproError {
     },
     /// The paper's figures are recorded, but its system is not simulated by this version.
     #[error(
-        "the figures of `{paper}` ({subject}) are recorded but not simulated yet; only `lock`, `acp` and `prdma` are. \
+        "the figures of `{paper}` ({subject}) are recorded but not simulated yet; only `lock`, `acp`, `fmpl` and `prdma` are. \
          `--all` lists them",
         subject = .paper.subject()
     )]

@@ -129,6 +129,12 @@ mod tests {
     }
 
     #[test]
+    fn of_the_messages_only_the_wait_for_data_is_informative() {
+        let ids: Vec<_> = figures::of(figures::Paper::Fmpl).iter().filter(|f| informative(f)).map(|f| f.id).collect();
+        assert_eq!(ids, ["M8-data"]);
+    }
+
+    #[test]
     fn of_the_ratios_only_that_in_the_middle_is_informative() {
         assert!((value("R3-high") - 1.661).abs() < 1e-3 && (value("R4") - 1.328).abs() < 1e-3);
         let ids: Vec<_> = figures::of(figures::Paper::Prdma).iter().filter(|f| informative(f)).map(|f| f.id).collect();

@@ -58,7 +58,7 @@ pub(crate) struct Simulated<Out> {
     /// Hops from every rank to rank 0; empty without a torus.
     pub(crate) hops_to_first: Vec<u32>,
     pub(crate) job: JobRecord,
-    /// If one was asked for.
+    /// If the setting asks for one.
     pub(crate) timeline: Option<Timeline>,
 }
 
@@ -142,7 +142,7 @@ impl<'a> Runner<'a> {
         Runner { progress, traced, begun: 0, timeline: None }
     }
 
-    /// Returns the plan's next job.
+    /// Runs the plan's next job.
     pub(crate) fn run<P: Program>(
         &mut self,
         label: String,
@@ -151,9 +151,15 @@ impl<'a> Runner<'a> {
     ) -> Result<Simulated<P::Out>, ReproError> {
         self.begun += 1;
         let traced = self.traced.filter(|traced| traced.job == self.begun);
-        setting.timeline = traced.map(|traced| (traced.entries, TRACED_FROM));
+        let (recorded, asked_for) = (traced.map(|traced| (traced.entries, TRACED_FROM)), setting.timeline);
+        setting.timeline = recorded.or(asked_for);
         let mut simulated = simulate(label, &setting, program, self.progress)?;
-        self.timeline = simulated.timeline.take().or(self.timeline.take());
+        if recorded.is_some() {
+            self.timeline.clone_from(&simulated.timeline);
+        }
+        if asked_for.is_none() {
+            simulated.timeline = None;
+        }
         Ok(simulated)
     }
 

@@ -3,11 +3,12 @@
 
 use crate::{
     acp_paper::{AcpPlan, AcpRuns, Condition, How as Add, Load, initiators_in_words},
+    fmpl_paper::{Alone, FmplPlan, FmplRuns},
     lock_paper::{StencilForm, StencilRun, WhatIf},
     prdma_paper::{How, Pattern, PrdmaPlan, PrdmaRuns},
     quantity,
     table::{number, ruled, terminal, wrapped},
-    workloads::{Target, WAVES},
+    workloads::{Target, WAVES, messages::Library},
 };
 use comfy_table::{Cell, Table};
 use prdma_offload::Form;
@@ -121,6 +122,33 @@ pub fn disturbances(runs: &AcpRuns) -> String {
         "\nDISTURBANCE: µs per remote atomic add while others delegate copies of 64 KiB to the adder (thousand copies/s)\n{}\n{}",
         terminal(table),
         wrapped("Predictions that nobody has published; the paper wants to suppress it and does not measure it.")
+    )
+}
+
+/// The curves of the FMPL paper's figures 8, 9 and 11, which print no numbers: a line for each number
+/// of nodes.
+pub fn collectives(runs: &FmplRuns) -> String {
+    type Value = fn(&Alone) -> Option<f64>;
+    let kinds: [(&str, Value); 3] = [
+        ("barrier", |alone| Some(alone.barrier)),
+        ("broadcast of 8 KB", |alone| alone.broadcast(FmplPlan::SHORT)),
+        ("sum of 8 KB", |alone| Some(alone.reduction)),
+    ];
+    let mut text = "\nCOLLECTIVES ON SR8000: from the common beginning to the last member's end, in µs\n".to_owned();
+    for (kind, value) in kinds {
+        let names = Library::COLLECTIVE.map(Library::name);
+        let mut table = headed(&[&["nodes"], names.as_slice()].concat());
+        for nodes in 2..=FmplPlan::NODES {
+            let micros = |library| runs.alone(library, nodes).and_then(value).map(|seconds| seconds * 1e6);
+            let cells =
+                Library::COLLECTIVE.map(|library| micros(library).map_or("–".into(), |us| format!("{us:.1}")));
+            table.add_row([nodes.to_string()].into_iter().chain(cells).map(number));
+        }
+        text.push_str(&format!("{kind}\n{}\n\n", terminal(table)));
+    }
+    text + &wrapped(
+        "Figures 8, 9 and 11 of the paper are curves without numbers. FMPL takes hardware where its members fill a rectangle (2 to \
+         8 and 16 nodes). MPI and BLACS are software terms. What combining takes a CPU is not published and not charged.",
     )
 }
 

@@ -1,6 +1,8 @@
 //! `cargo xtask …`: what is too heavy for `cargo test`, or needs tools that not every machine has.
 
 mod bench;
+#[cfg(target_os = "linux")]
+mod collectives;
 mod explore;
 #[cfg(target_os = "linux")]
 mod long_transfers;
@@ -42,6 +44,10 @@ enum Task {
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
     BenchLocksRank(bench::contention::RankOptions),
+    /// Measure collectives of messages by software and by hardware, in virtual time; or tell how much
+    /// memory a communicator takes.
+    #[cfg(target_os = "linux")]
+    Collectives(collectives::Options),
     /// Move more bytes at once than every limit, on every provider. Takes some 11 GiB of memory, or
     /// skips what it can't.
     #[cfg(target_os = "linux")]
@@ -82,6 +88,8 @@ fn main() -> ExitCode {
         Task::BenchLocks(options) => bench::contention::run(&options),
         #[cfg(target_os = "linux")]
         Task::BenchLocksRank(options) => bench::contention::be_rank(&options),
+        #[cfg(target_os = "linux")]
+        Task::Collectives(options) => collectives::run(&options),
         #[cfg(target_os = "linux")]
         Task::LongTransfers(options) => long_transfers::run(&options),
         Task::Miri(options) => nightly::miri(&options),

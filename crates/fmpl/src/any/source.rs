@@ -3,6 +3,7 @@
 use crate::{
     Communicator, FmplError, Received, Receiving, Result,
     area::{Kind, Lane, Layout},
+    cost,
     point::as_bytes,
     state::LaneId,
 };
@@ -38,10 +39,11 @@ impl Communicator {
         let (into, lane) = (as_bytes(into)?, self.any_lane_of(index)?);
         let me = self.memory.member(self.me())?;
         let bell = self.fabric.local_word::<u64>(self.memory.at(me, Layout::BELL as u64)?)?;
+        self.fabric.charge(cost::INIT).await;
         loop {
             let rung = self.fabric.load(&bell)?;
             if let Some(id) = self.offered(lane).await? {
-                let received = Receiving::of_offer(self, id, &into)?.wait().await?;
+                let received = Receiving::of_offer(self, id, &into)?.arrived().await?;
                 return Ok(Received { index, ..received });
             }
             let again = self.fabric.wait_until(&bell, self.memory.deps(), |word| word != rung);

@@ -27,7 +27,7 @@ pub(crate) async fn meet(
     let words = layout.area_bytes() / 8;
     let far = fabric.remote_span(memory.at(there, layout.area(far) as u64)?, words)?;
     let near = fabric.local_span(memory.at(mine, layout.area(near) as u64)?, words)?;
-    Ok(Ends { here: near, there: far })
+    Ok(Ends::new(near, far))
 }
 
 /// Returns the area of `peer` at another member, or at this one itself.

@@ -1,12 +1,13 @@
 //! One index between this member and a peer, both ways.
 
-use super::{Layout, Record, layout::OFFERS, record::is_about};
+use super::{Layout, Record, layout::OFFERS, record::is_about, staged::Staged};
 use crate::Result;
 use core::future::Future;
 use rdma_fabric::{
-    Deps, Fabric, LocalSpan, LocalWord, Rank, RemoteSpan,
+    Deps, Fabric, Handle, LocalSpan, LocalWord, Rank, RemoteSpan,
     join::{Either, join, race},
 };
+use std::sync::Arc;
 
 /// The two areas by which two members meet.
 #[derive(Clone, Debug)]
@@ -15,16 +16,24 @@ pub(crate) struct Ends {
     pub(crate) here: LocalSpan<u64>,
     /// This member's area there: written by this member alone.
     pub(crate) there: RemoteSpan<u64>,
+    /// How records get there that can't be put at once.
+    pub(super) staged: Arc<Staged>,
+}
+
+impl Ends {
+    pub(crate) fn new(here: LocalSpan<u64>, there: RemoteSpan<u64>) -> Self {
+        Ends { here, there, staged: Arc::default() }
+    }
 }
 
 /// A lane of two areas. What follows the name of a method about messages is the number of a message,
 /// counted from 0 for this lane and direction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lane<'a> {
-    fabric: &'a Fabric,
-    ends: &'a Ends,
+    pub(super) fabric: &'a Fabric,
+    pub(super) ends: &'a Ends,
     /// Where the lane starts in both areas.
-    at: usize,
+    pub(super) at: usize,
     /// What its waits depend on.
     deps: Deps<'a>,
 }
@@ -227,15 +236,16 @@ impl<'a> Lane<'a> {
         self.fabric.put_words_at(&self.ends.there, self.at + HEADER.first, record.to_words(n)).is_some()
     }
 
+    /// Puts the header of a receive for the peer's message `n`, and charges for it.
     pub(crate) async fn put_header(&self, n: u64, record: Record) -> Result<()> {
-        self.put(HEADER.first, record.to_words(n)).await
+        self.put_charged(HEADER.first, record.to_words(n)).await
     }
 
     /// Offers message `n`.
     pub(crate) async fn put_offer(&self, n: u64, record: Record) -> Result<()> {
         let [first, rest @ ..] = record.to_words(n);
         // The caller may not come back for long: both are posted at once.
-        let (rest, first) = join(self.put(flag(n).rest, rest), self.put(flag(n).first, [first])).await;
+        let (rest, first) = join(self.put_anew(flag(n).rest, rest), self.put_anew(flag(n).first, [first])).await;
         rest.and(first)
     }
 
@@ -247,6 +257,21 @@ impl<'a> Lane<'a> {
 
     pub(crate) async fn put_flag(&self, n: u64, word: u64) -> Result<()> {
         self.put(flag(n).first, [word]).await
+    }
+
+    /// Puts a flag for whoever has nobody to wait for it: [`Fabric::detach`].
+    pub(crate) async fn put_flag_owed(&self, n: u64, word: u64) -> Result<()> {
+        self.put_anew(flag(n).first, [word]).await
+    }
+
+    /// Posts a flag behind a body; returns the handle unless it was over at once.
+    pub(crate) async fn post_flag(&self, n: u64, word: u64) -> Result<Option<Handle<()>>> {
+        self.post(flag(n).first, [word]).await
+    }
+
+    /// Says that message `n`, which has no body, has come, and charges for it.
+    pub(crate) async fn put_signal(&self, n: u64, word: u64) -> Result<()> {
+        self.put_charged(flag(n).first, [word]).await
     }
 
     /// Says why message `n` of a collective will not arrive.
@@ -269,14 +294,6 @@ impl<'a> Lane<'a> {
     pub(crate) async fn put_wanted(&self, wanted: u64) -> Result<()> {
         let word = self.ends.there.word_at::<u64>(Layout::WANTED)?;
         Ok(self.fabric.put_word(&word, wanted).await?)
-    }
-
-    async fn put<const N: usize>(&self, at: usize, words: [u64; N]) -> Result<()> {
-        if self.fabric.put_words_at(&self.ends.there, self.at + at, words).is_none() {
-            let to = self.ends.there.part_as::<u64>(self.at + at, N)?;
-            self.fabric.put(&to, words).await?;
-        }
-        Ok(())
     }
 }
 

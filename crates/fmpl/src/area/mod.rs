@@ -19,6 +19,7 @@ mod contact;
 mod lane;
 mod layout;
 mod record;
+mod staged;
 
 pub(crate) use contact::meet;
 pub(crate) use lane::{Ends, Lane, Taken};

@@ -1,43 +1,76 @@
 //! The barrier.
 
-use super::{Part, edge::Way};
-use crate::{Communicator, Result};
+use super::{
+    Chosen, Part,
+    edge::Way,
+    meeting::{Barrier, Progress},
+};
+use crate::{Algorithm, Collective, Communicator, Result, cost};
 use core::future::Future;
-use rdma_fabric::{join::join_all, provider::Boxed};
+use rdma_fabric::{join::join_all, soon::soon};
 
 impl Communicator {
     /// Waits until all members have called it (`fmpl_barrier`).
     ///
-    /// Flags of 8 bytes go up the tree of member 0 and down again, `len() - 1` each way, in
+    /// Where there is hardware for it, the barrier unit or the network carries it out. Otherwise flags
+    /// of 8 bytes go up the tree of member 0 and down again, `len() - 1` each way, in
     /// ⌊log2 p⌋ stages each way. That is one stage fewer than ⌈log2 p⌉ unless p is a power of two:
     /// each member has a flag for every other one, so flags of several children need not take turns,
     /// and what counts is the depth of the tree, which is the greatest number of bits set in a
     /// number below p (paper, section 6.2).
     ///
     /// # Errors
-    /// [`CollectiveInUse`](crate::FmplError::CollectiveInUse), and nothing happens;
+    /// [`CollectiveInUse`](crate::FmplError::CollectiveInUse) and
+    /// [`NoHardware`](crate::FmplError::NoHardware), and nothing happens;
     /// [`MemberLeft`](crate::FmplError::MemberLeft);
     /// [`TooManyPeers`](crate::FmplError::TooManyPeers);
     /// [`Fabric`](crate::FmplError::Fabric), if a member was lost.
     pub fn barrier(&self) -> impl Future<Output = Result<()>> + Send {
-        let met: Boxed<'_, Result<()>> = Box::pin(async move {
-            let part = self.begin(0).await?;
-            let outcome = part.rendezvous().await;
-            part.end(outcome).await
-        });
-        met
+        soon(Barrier::new(self))
+    }
+
+    /// Waits until all members have come, of which some are known to have.
+    pub(crate) async fn meet_all(&self, progress: Progress) -> Result<()> {
+        match self.ways.chosen(Collective::Barrier)? {
+            Chosen::Always(Algorithm::Tree) | Chosen::ByLength => {
+                let part = self.begin(0).await?;
+                let outcome = part.rendezvous(progress).await;
+                if outcome.is_ok() {
+                    part.keep_near(0)?;
+                }
+                part.end(outcome).await
+            }
+            Chosen::Always(_) => {
+                let mut part = self.begin_by_hardware(0)?;
+                let outcome = part.round().await;
+                part.end(outcome).await
+            }
+        }
     }
 }
 
 impl Part<'_> {
-    async fn rendezvous(&self) -> Result<()> {
-        for child in &self.children {
+    /// Meets all members in a round of the barrier hardware.
+    async fn round(&mut self) -> Result<()> {
+        self.comm.fabric.charge(cost::INIT).await;
+        let (rounds, comm) = self.rounds()?;
+        rounds.enter(comm).await?;
+        rounds.over(comm).await
+    }
+
+    async fn rendezvous(&self, progress: Progress) -> Result<()> {
+        for child in self.children.iter().skip(progress.came) {
             child.signalled(Way::Up).await?;
         }
         if let Some(parent) = &self.parent {
-            parent.signal(Way::Up).await?;
-            parent.signalled(Way::Down).await?;
+            if !progress.told {
+                parent.signal(Way::Up).await?;
+            }
+            if !progress.free {
+                parent.signalled(Way::Down).await?;
+            }
         }
-        join_all(self.children.iter().rev().map(|child| child.signal(Way::Down))).await.into_iter().collect()
+        let waiting = self.children.iter().rev().skip(progress.let_go);
+        join_all(waiting.map(|child| child.signal(Way::Down))).await.into_iter().collect()
     }
 }

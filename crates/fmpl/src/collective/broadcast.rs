@@ -1,48 +1,102 @@
 //! Broadcast.
 
 use super::{
-    Part,
+    Chosen, Part, Told,
     edge::{Differ, Way},
+    passing::{Broadcast, Passed},
 };
-use crate::{Communicator, Result, point::as_bytes};
+use crate::{Algorithm, Collective, Communicator, FmplError, Result, cost};
 use core::future::Future;
-use rdma_fabric::{LocalSpan, Pod, provider::Boxed};
+use rdma_fabric::{LocalSpan, Pod, provider::Boxed, soon::soon};
 
 impl Communicator {
     /// Copies what member `root` has in `span` into the `span` of all members (`fmpl_bcast`). All
     /// name the same root and give as many bytes.
     ///
-    /// A member passes the whole on to its children in the binomial tree, those with the most
+    /// Where the network can multicast to all members, it does, through two buffers that are at the
+    /// same place everywhere. If the [table](crate::Table) wants some lengths to go this way and some
+    /// by software, the root tells the others which.
+    ///
+    /// By software, a member passes the whole on to its children in the binomial tree, those with the most
     /// members below first: the last of p has it after ⌈log2 p⌉ sends (paper, section 5.2; its
     /// bandwidth is that of a link divided by that number, section 6.3). Each body is put straight
     /// from one member's span into the next one's.
     ///
     /// # Errors
-    /// [`NoSuchMember`](crate::FmplError::NoSuchMember) and
-    /// [`CollectiveInUse`](crate::FmplError::CollectiveInUse), and nothing is sent.
+    /// [`NoSuchMember`](crate::FmplError::NoSuchMember),
+    /// [`CollectiveInUse`](crate::FmplError::CollectiveInUse) and
+    /// [`NoHardware`](crate::FmplError::NoHardware), and nothing is sent.
     /// [`CountMismatch`](crate::FmplError::CountMismatch) at two neighbours in the tree whose lengths
-    /// differ, and at all members below them. [`BufferGone`](crate::FmplError::BufferGone) if the
+    /// differ, and at all members below them; by hardware, at a member whose length differs from the
+    /// root's. [`BufferGone`](crate::FmplError::BufferGone) if the
     /// span's region was dropped meanwhile; [`MemberLeft`](crate::FmplError::MemberLeft);
     /// [`TooManyPeers`](crate::FmplError::TooManyPeers); [`Fabric`](crate::FmplError::Fabric), if a
     /// member was lost.
     pub fn broadcast<T: Pod>(&self, span: &LocalSpan<T>, root: usize) -> impl Future<Output = Result<()>> + Send {
-        self.broadcast_bytes(as_bytes(span), root)
+        soon(Broadcast::new(self, span, root))
     }
 
-    fn broadcast_bytes(&self, span: Result<LocalSpan<u8>>, root: usize) -> Boxed<'_, Result<()>> {
+    /// Goes on with a broadcast.
+    pub(crate) fn broadcast_bytes(
+        &self,
+        span: Result<LocalSpan<u8>>,
+        root: usize,
+        passed: Passed,
+    ) -> Boxed<'_, Result<()>> {
         Box::pin(async move {
             let span = span?;
-            let part = self.begin(root).await?;
-            let outcome = part.broadcast(&span).await;
-            part.end(outcome).await
+            match self.ways.chosen(Collective::Broadcast)? {
+                Chosen::Always(Algorithm::Tree) => {
+                    let part = self.begin(root).await?;
+                    let outcome = part.broadcast(&span, passed).await;
+                    if outcome.is_ok() {
+                        part.keep_near(root)?;
+                    }
+                    part.end(outcome).await
+                }
+                _ => {
+                    let mut part = self.begin_by_hardware(root)?;
+                    let outcome = part.multicast(&span, root).await;
+                    part.end(outcome).await
+                }
+            }
         })
     }
 }
 
 impl Part<'_> {
-    async fn broadcast(&self, span: &LocalSpan<u8>) -> Result<()> {
-        self.expect_down(span).await?;
-        self.down(span, None).await
+    async fn broadcast(&self, span: &LocalSpan<u8>, passed: Passed) -> Result<()> {
+        if !passed.posted {
+            self.expect_down(span).await?;
+        }
+        self.down(span, None, passed).await
+    }
+
+    /// Goes the way that the root's length takes: by multicast, or along the tree.
+    async fn multicast(&mut self, span: &LocalSpan<u8>, root: usize) -> Result<()> {
+        let (comm, bytes) = (self.comm, span.len());
+        comm.fabric.charge(cost::INIT).await;
+        let told = match self.hardware.as_mut().map(|hardware| (&mut hardware.staging, &mut hardware.rounds)) {
+            Some((Some(staging), Some(rounds))) => {
+                let told = match comm.ways.at(Collective::Broadcast, bytes)? {
+                    _ if comm.me() != root => staging.receive(comm, rounds, span, root).await,
+                    Algorithm::Tree => staging.announce_tree(comm, rounds, bytes).await.map(|()| Told::ByTree),
+                    _ => staging.send(comm, rounds, span).await.map(|()| Told::Over(bytes)),
+                };
+                told.map_err(|error| staging.named(comm, error))?
+            }
+            _ => Told::ByTree,
+        };
+        match told {
+            Told::ByTree => {
+                self.meet(root).await?;
+                self.broadcast(span, Passed::default()).await
+            }
+            Told::Over(given) if given == bytes => Ok(()),
+            Told::Over(given) => {
+                Err(FmplError::CountMismatch { member: root, bytes: given, other: comm.me(), other_bytes: bytes })
+            }
+        }
     }
 
     /// Posts the receive for what comes down.
@@ -54,13 +108,13 @@ impl Part<'_> {
     }
 
     /// Passes on what comes down. The root has it, unless members are known to differ.
-    pub(crate) async fn down(&self, span: &LocalSpan<u8>, differ: Option<Differ>) -> Result<()> {
+    pub(crate) async fn down(&self, span: &LocalSpan<u8>, differ: Option<Differ>, passed: Passed) -> Result<()> {
         let above = match &self.parent {
-            Some(parent) => parent.arrival(Way::Down).await?,
-            None => differ,
+            Some(parent) if !passed.arrived => parent.arrival(Way::Down).await?,
+            _ => differ,
         };
         let mut first = above;
-        for child in self.children.iter().rev() {
+        for child in self.children.iter().rev().skip(passed.sent) {
             let here = child.send(Way::Down, span, above).await?;
             first = first.or(here);
         }

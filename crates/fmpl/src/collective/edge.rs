@@ -53,7 +53,7 @@ pub(crate) struct Edge<'a> {
     /// The member at the other end.
     pub(crate) member: usize,
     /// Its place among the peers met.
-    peer: usize,
+    pub(crate) peer: usize,
     pub(crate) ends: Ends,
 }
 
@@ -63,6 +63,11 @@ impl<'a> Edge<'a> {
         let peer = comm.met(member).await.map_err(|error| named(comm, member, error))?;
         let ends = comm.with(|state| state.peers[peer].ends.clone())?;
         Ok(Edge { comm, member, peer, ends })
+    }
+
+    /// Returns whether its flags can be looked at directly.
+    pub(crate) fn is_direct(&self) -> bool {
+        self.comm.fabric.load_words_at::<u64, 1>(&self.ends.here, 0).is_some()
     }
 
     fn id(&self, way: Way) -> LaneId {
@@ -131,7 +136,7 @@ impl<'a> Edge<'a> {
         let (lane, n) = (self.lane(way), self.with(way, |lane| lane.sent)?);
         let word = Record::first_word(Kind::Arrived, 0, n);
         if !lane.put_flag_now(n, word) {
-            self.named(lane.put_flag(n, word).await)?;
+            self.named(lane.put_signal(n, word).await)?;
         }
         self.with(way, |lane| lane.sent += 1)
     }

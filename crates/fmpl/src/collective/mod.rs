@@ -1,6 +1,7 @@
-//! Collectives in software, over the areas by which members meet (paper, sections 3.3 and 5.2).
+//! Collectives (paper, sections 3.3 and 5.2): by what hardware there is, as a table says, or in
+//! software, over the areas by which members meet.
 //!
-//! All go along a binomial tree, up, down, or up and down. Each edge has a lane for either way, which
+//! In software all go along a binomial tree, up, down, or up and down. Each edge has a lane for either way, which
 //! user messages never come to. A receive is posted before it is waited for, and a sender waits for
 //! it, so a body goes straight from one member's memory into the other's and never through the
 //! spool.
@@ -24,12 +25,28 @@
 
 mod barrier;
 mod broadcast;
+mod choice;
 mod edge;
+mod hardware;
+mod meeting;
+mod near;
 mod op;
 mod part;
+mod passing;
 mod reduce;
+mod reducing;
+mod rounds;
+mod staging;
 mod tree;
+mod unit;
+mod ways;
 
+pub use choice::{Algorithm, Choice, Collective, Rule, Table};
+pub(crate) use hardware::Hardware;
 pub use op::{Op, Scalar};
 pub(crate) use part::{Collectives, Part};
+use rounds::Rounds;
+use staging::{Staging, Told, tell_all};
 use tree::Tree;
+pub(crate) use unit::ByUnit;
+pub(crate) use ways::{Chosen, Ways};

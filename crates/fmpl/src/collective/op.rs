@@ -25,7 +25,7 @@ pub trait Scalar: Pod + Send + Sync + sealed::Arithmetic {}
 mod sealed {
     use core::cmp::Ordering;
 
-    pub trait Arithmetic: Copy {
+    pub trait Arithmetic: Copy + super::super::unit::Numbers {
         fn plus(self, other: Self) -> Self;
         /// Compares magnitudes; `None` if one is a NaN.
         fn compare(self, other: Self) -> Option<Ordering>;

@@ -1,10 +1,17 @@
 //! This member's part in a collective: how it begins, and how it ends if not well.
 
-use super::{Tree, edge::Edge};
+use super::{
+    Hardware, Rounds, Staging, Tree,
+    edge::Edge,
+    near::{Looks, Near, Nears},
+    tell_all,
+};
 use crate::{
     Communicator, FmplError, Result,
     area::{Ends, Lane},
+    cost,
 };
+use core::future::Future;
 use rdma_fabric::{Fabric, FabricError, LocalSpan, Region};
 
 /// What a member knows of its collectives.
@@ -15,14 +22,51 @@ pub(crate) struct Collectives {
     left: Option<FmplError>,
     /// The memory of reductions.
     work: Option<(Region, LocalSpan<u8>)>,
+    /// Neighbours whose records can be looked at directly.
+    pub(crate) nears: Nears,
+    /// What is claimed of the hardware, unless a collective uses it. Who has left keeps the memory alone,
+    /// which others may still write to.
+    hardware: Option<Hardware>,
+}
+
+impl Collectives {
+    pub(crate) fn new(hardware: Hardware) -> Self {
+        Collectives { hardware: Some(hardware), ..Collectives::default() }
+    }
+
+    /// Returns the bytes of the buffers that multicasts go through.
+    pub(crate) fn staging_bytes(&self) -> usize {
+        let staging = self.hardware.as_ref().and_then(|hardware| hardware.staging.as_ref());
+        staging.map_or(0, Staging::bytes)
+    }
+
+    /// Returns three work buffers of `bytes` bytes, if there are any as large.
+    pub(crate) fn work(&self, bytes: usize) -> Option<[LocalSpan<u8>; 3]> {
+        let (each, (_, whole)) = (each(bytes), self.work.as_ref()?);
+        let one = |n: usize| whole.slice(n * each..n * each + bytes).ok();
+        Some([one(0)?, one(1)?, one(2)?])
+    }
+
+    /// Returns the neighbours in the tree of a root, if a collective may begin and they are known.
+    #[inline(always)]
+    pub(crate) fn near(&mut self, root: usize) -> Option<(&Near, Looks<'_>)> {
+        if self.under_way || self.left.is_some() { None } else { self.nears.of(root) }
+    }
+
+    fn enter(&mut self) -> Result<()> {
+        let is_free = !core::mem::replace(&mut self.under_way, true);
+        if is_free { Ok(()) } else { Err(FmplError::CollectiveInUse) }
+    }
 }
 
 /// A member's part in one collective. If it is dropped before it has ended, the member has left.
 pub(crate) struct Part<'a> {
-    comm: &'a Communicator,
+    pub(crate) comm: &'a Communicator,
     pub(crate) parent: Option<Edge<'a>>,
     /// In the order of the tree.
     pub(crate) children: Vec<Edge<'a>>,
+    /// The hardware, while this collective uses it.
+    pub(crate) hardware: Option<Hardware>,
     over: bool,
 }
 
@@ -30,23 +74,49 @@ impl Communicator {
     /// Begins a collective in the tree of `root`.
     pub(crate) async fn begin(&self, root: usize) -> Result<Part<'_>> {
         self.rank(root)?;
-        let left = self.with(|state| {
-            let collectives = &mut state.collectives;
-            let is_free = !core::mem::replace(&mut collectives.under_way, true);
-            if is_free { Ok(collectives.left.clone()) } else { Err(FmplError::CollectiveInUse) }
-        })??;
-        let mut part = Part { comm: self, parent: None, children: Vec::new(), over: false };
-        let met = part.meet(Tree::new(self.me(), self.len(), root)).await;
+        let left = self.with(|state| state.collectives.enter().map(|()| state.collectives.left.clone()))??;
+        let mut part = Part::new(self, None);
+        let met = part.meet(root).await;
         match left.map_or(met, Err) {
-            Ok(()) => Ok(part),
+            Ok(()) => {
+                self.fabric.charge(cost::INIT).await;
+                Ok(part)
+            }
             Err(error) => part.end(Err(error)).await.map(|()| unreachable!("it has ended with an error")),
         }
+    }
+
+    /// Begins a collective that hardware carries out.
+    pub(crate) fn begin_by_hardware(&self, root: usize) -> Result<Part<'_>> {
+        self.rank(root)?;
+        let hardware = self.with(|state| {
+            let collectives = &mut state.collectives;
+            match &collectives.left {
+                // All who wait in the hardware know.
+                Some(error) => Err(error.clone()),
+                None => collectives.enter().map(|()| collectives.hardware.take()),
+            }
+        })??;
+        Ok(Part::new(self, hardware))
+    }
+}
+
+impl<'a> Part<'a> {
+    fn new(comm: &'a Communicator, hardware: Option<Hardware>) -> Self {
+        Part { comm, parent: None, children: Vec::new(), hardware, over: false }
     }
 }
 
 impl Part<'_> {
-    /// Meets all neighbours that can be met, who must be told if one can't.
-    async fn meet(&mut self, tree: Tree) -> Result<()> {
+    /// Returns the barrier hardware, which a collective has that needs it.
+    pub(crate) fn rounds(&mut self) -> Result<(&mut Rounds, &Communicator)> {
+        let rounds = self.hardware.as_mut().and_then(|hardware| hardware.rounds.as_mut());
+        Ok((rounds.ok_or(FabricError::Unsupported { feature: &"hardware barriers" })?, self.comm))
+    }
+
+    /// Meets all neighbours in the tree of `root` that can be met, who must be told if one can't.
+    pub(crate) async fn meet(&mut self, root: usize) -> Result<()> {
+        let tree = Tree::new(self.comm.me(), self.comm.len(), root);
         let mut outcome = Ok(());
         if let Some(parent) = tree.parent {
             match Edge::new(self.comm, parent).await {
@@ -71,14 +141,39 @@ impl Part<'_> {
             && !matches!(error, FmplError::CountMismatch { .. })
         {
             self.comm.with(|state| state.collectives.left.get_or_insert_with(|| error.clone()).clone())?;
+            let member = if let FmplError::MemberLeft { member } = error { *member } else { self.comm.me() };
             if !matches!(error, FmplError::Fabric(FabricError::PeerLost { .. })) {
-                let member = if let FmplError::MemberLeft { member } = error { *member } else { self.comm.me() };
-                tell(&self.comm.fabric, &self.neighbours(), member).await;
+                self.take_leave(member).await;
             }
         }
         self.over = true;
-        self.comm.with(|state| state.collectives.under_way = false)?;
+        let hardware = self.hardware.take();
+        self.comm.with(|state| {
+            state.collectives.under_way = false;
+            if hardware.is_some() {
+                state.collectives.hardware = hardware;
+            }
+        })?;
         outcome
+    }
+
+    /// Gives the hardware back; then, once awaited, tells those who may wait for this member that it
+    /// has left because `member` did.
+    fn take_leave(&mut self, member: usize) -> impl Future<Output = ()> + use<> {
+        let (used, fabric) = (self.hardware.take(), self.comm.fabric.clone());
+        let words = self.comm.with(|state| {
+            let hardware = &mut state.collectives.hardware;
+            *hardware = used.or(hardware.take());
+            hardware.as_mut().map_or_else(Vec::new, |hardware| {
+                hardware.rounds = None;
+                hardware.staging.as_ref().map_or_else(Vec::new, |staging| staging.left_words(&fabric))
+            })
+        });
+        let (words, neighbours) = (words.unwrap_or_default(), self.neighbours());
+        async move {
+            tell(&fabric, &neighbours, member).await;
+            tell_all(&fabric, &words, member).await;
+        }
     }
 
     fn neighbours(&self) -> Vec<Ends> {
@@ -87,19 +182,25 @@ impl Part<'_> {
 
     /// Returns three work buffers of `bytes` bytes, which are kept for later reductions.
     pub(crate) fn work(&self, bytes: usize) -> Result<[LocalSpan<u8>; 3]> {
-        let each = bytes.max(1).next_multiple_of(64);
-        let whole = self.comm.with(|state| match &state.collectives.work {
-            Some((_, whole)) if whole.len() >= 3 * each => Ok(whole.clone()),
-            _ => {
-                let region = self.comm.fabric.alloc(3 * each)?;
-                let whole = region.span(&self.comm.fabric, 0, 3 * each)?;
-                state.collectives.work = Some((region, whole.clone()));
-                Ok::<_, FmplError>(whole)
+        self.comm.with(|state| {
+            if let Some(work) = state.collectives.work(bytes) {
+                return Ok(work);
             }
-        })??;
-        let one = |n: usize| whole.slice(n * each..n * each + bytes);
-        Ok([one(0)?, one(1)?, one(2)?])
+            let all = 3 * each(bytes);
+            let region = self.comm.fabric.alloc(all)?;
+            let whole = region.span(&self.comm.fabric, 0, all)?;
+            state.collectives.work = Some((region, whole));
+            state
+                .collectives
+                .work(bytes)
+                .ok_or(FmplError::Fabric(FabricError::Unsupported { feature: &"work buffers" }))
+        })?
     }
+}
+
+/// Returns how many bytes a work buffer takes.
+fn each(bytes: usize) -> usize {
+    bytes.max(1).next_multiple_of(64)
 }
 
 impl Drop for Part<'_> {
@@ -112,8 +213,8 @@ impl Drop for Part<'_> {
             state.collectives.under_way = false;
             state.collectives.left.get_or_insert(FmplError::MemberLeft { member });
         });
-        let (fabric, neighbours) = (self.comm.fabric.clone(), self.neighbours());
-        self.comm.fabric.detach(async move { tell(&fabric, &neighbours, member).await });
+        let told = self.take_leave(member);
+        self.comm.fabric.detach(told);
     }
 }
 
@@ -122,8 +223,8 @@ impl Drop for Part<'_> {
 async fn tell(fabric: &Fabric, neighbours: &[Ends], member: usize) {
     for ends in neighbours {
         let lane = Lane::new(fabric, ends, 0);
-        if fabric.flush(lane.peer()).await.is_ok() {
-            let _ = lane.put_left(member).await;
-        }
+        // The error may be that of an older put.
+        let _ = fabric.flush(lane.peer()).await;
+        let _ = lane.put_left(member).await;
     }
 }

@@ -1,21 +1,39 @@
 //! Reductions.
 
 use super::{
-    Op, Part, Scalar,
+    ByUnit, Op, Part, Scalar,
     edge::{Differ, Way},
+    reducing::{Reduced, Reduction},
+    unit::MOST,
 };
-use crate::{Communicator, Result, point::as_bytes};
+use crate::{Algorithm, Collective, Communicator, FmplError, Result, point::as_bytes};
 use core::future::Future;
-use rdma_fabric::{Fabric, LocalSpan, Pod, provider::Boxed};
+use rdma_fabric::{
+    Fabric, FabricError, LocalSpan, Pod,
+    barrier::{GateError, ReduceOp},
+    provider::Boxed,
+    soon::soon,
+};
 
 /// Combines the first with the second into the third; all have the same length.
-type Combine<'a> = Box<dyn FnMut(&LocalSpan<u8>, &LocalSpan<u8>, &LocalSpan<u8>) -> Result<()> + Send + 'a>;
+pub(crate) type Combine<'a> = Box<dyn FnMut(&LocalSpan<u8>, &LocalSpan<u8>, &LocalSpan<u8>) -> Result<()> + Send + 'a>;
 
 /// Where the result goes.
 #[derive(Clone, Copy)]
-enum To {
+pub(crate) enum To {
     Member(usize),
     All,
+}
+
+impl To {
+    /// Returns the root of the tree.
+    pub(crate) fn root(self) -> usize {
+        if let To::Member(root) = self { root } else { 0 }
+    }
+
+    pub(crate) fn kind(self) -> Collective {
+        if let To::Member(_) = self { Collective::Reduce } else { Collective::Allreduce }
+    }
 }
 
 impl Communicator {
@@ -23,7 +41,9 @@ impl Communicator {
     /// other spans stay as they are. All name the same root and operation, and give as many elements
     /// of the same type.
     ///
-    /// Goes up the binomial tree of the root. Which values are combined, and in which order, depends
+    /// A few integers, or magnitudes, are combined by the barrier unit where there is one:
+    /// [`Communicator::reduction_algorithm`] tells. Everything else goes up the binomial tree of the
+    /// root. Which values are combined, and in which order, depends
     /// on nothing but the number of members and the root, so the same values always give the same
     /// bits.
     ///
@@ -38,7 +58,7 @@ impl Communicator {
         op: Op,
         root: usize,
     ) -> impl Future<Output = Result<()>> + Send {
-        self.reduce_bytes(as_bytes(span), by_op::<T>(&self.fabric, op), To::Member(root))
+        soon(Reduction { comm: self, span, op, to: To::Member(root), reduced: Reduced::default() })
     }
 
     /// Combines by a function of the program. It gets the elements of some members, and those of the
@@ -54,7 +74,13 @@ impl Communicator {
         function: impl Fn(&mut [T], &[T]) + Send + 'a,
         root: usize,
     ) -> impl Future<Output = Result<()>> + Send {
-        self.reduce_bytes(as_bytes(span), by_function(&self.fabric, span.len(), function), To::Member(root))
+        self.reduce_bytes(
+            as_bytes(span),
+            by_function(&self.fabric, span.len(), function),
+            To::Member(root),
+            None,
+            Reduced::default(),
+        )
     }
 
     /// Combines the elements of all members into the `span` of each (`fmpl_allreduce`): a reduction
@@ -63,7 +89,7 @@ impl Communicator {
     /// # Errors
     /// As [`Communicator::reduce`]; [`CountMismatch`](crate::FmplError::CountMismatch) is the same at all.
     pub fn allreduce<T: Scalar>(&self, span: &LocalSpan<T>, op: Op) -> impl Future<Output = Result<()>> + Send {
-        self.reduce_bytes(as_bytes(span), by_op::<T>(&self.fabric, op), To::All)
+        soon(Reduction { comm: self, span, op, to: To::All, reduced: Reduced::default() })
     }
 
     /// Combines by a function of the program, which gets its arguments as in
@@ -76,53 +102,147 @@ impl Communicator {
         span: &LocalSpan<T>,
         function: impl Fn(&mut [T], &[T]) + Send + 'a,
     ) -> impl Future<Output = Result<()>> + Send {
-        self.reduce_bytes(as_bytes(span), by_function(&self.fabric, span.len(), function), To::All)
+        self.reduce_bytes(
+            as_bytes(span),
+            by_function(&self.fabric, span.len(), function),
+            To::All,
+            None,
+            Reduced::default(),
+        )
     }
 
-    fn reduce_bytes<'a>(
+    /// Goes on with a reduction.
+    pub(crate) fn reduce_bytes<'a>(
         &'a self,
         span: Result<LocalSpan<u8>>,
         mut combine: Combine<'a>,
         to: To,
+        unit: Option<ByUnit>,
+        reduced: Reduced,
     ) -> Boxed<'a, Result<()>> {
         Box::pin(async move {
             let span = span?;
-            let part = self.begin(if let To::Member(root) = to { root } else { 0 }).await?;
-            let outcome = part.reduce(&span, &mut combine, to).await;
+            let (collective, root) = (to.kind(), to.root());
+            let size = if let Some(unit) = &unit { unit.size } else { 1 };
+            let way = self.reduction_way(collective, unit.as_ref(), span.len() / size.max(1), size)?;
+            let Some(unit) = unit.filter(|_| self.ways.some(collective, Algorithm::Gates)) else {
+                let part = self.begin(root).await?;
+                let outcome = part.reduce(&span, &mut combine, to, reduced).await;
+                if outcome.is_ok() {
+                    part.keep_near(root)?;
+                }
+                return part.end(outcome).await;
+            };
+            let mut part = self.begin_by_hardware(root)?;
+            let outcome = match way {
+                Algorithm::Gates => part.reduce_by_unit(&span, &unit, to).await,
+                // Members with fewer elements may be in the unit.
+                _ => match part.agree(span.len()).await {
+                    Ok(()) => match part.meet(root).await {
+                        Ok(()) => part.reduce(&span, &mut combine, to, reduced).await,
+                        Err(error) => Err(error),
+                    },
+                    Err(error) => Err(error),
+                },
+            };
             part.end(outcome).await
         })
+    }
+
+    /// Returns which way a reduction of `elements` elements of `size` bytes goes that the unit carries
+    /// out like this, or can't.
+    pub(crate) fn reduction_way(
+        &self,
+        collective: Collective,
+        unit: Option<&ByUnit>,
+        elements: usize,
+        size: usize,
+    ) -> Result<Algorithm> {
+        let way = self.ways.at(collective, elements * size)?;
+        match unit {
+            Some(unit) if elements <= unit.most => Ok(way),
+            _ if way == Algorithm::Tree => Ok(way),
+            _ => self.ways.otherwise(collective),
+        }
     }
 }
 
 impl Part<'_> {
-    async fn reduce(&self, span: &LocalSpan<u8>, combine: &mut Combine<'_>, to: To) -> Result<()> {
-        if let To::All = to {
+    /// Reduces by the barrier unit.
+    async fn reduce_by_unit(&mut self, span: &LocalSpan<u8>, unit: &ByUnit, to: To) -> Result<()> {
+        let (rounds, comm) = self.rounds()?;
+        let mut numbers = [0; MOST];
+        let given = unit.encode(&comm.fabric, span, &mut numbers)?;
+        match rounds.reduce(comm, unit.op, &numbers[..given]).await {
+            Ok(reduced) => match to {
+                To::Member(root) if root != comm.me() => Ok(()),
+                _ => unit.decode(&comm.fabric, span, &reduced),
+            },
+            Err(FmplError::Fabric(FabricError::Gate(error))) if matches!(*error, GateError::Mismatch(_)) => {
+                self.differing(span.len()).await.and(Err(FmplError::Fabric(FabricError::Gate(error))))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Makes sure that all members reduce so many bytes, and none by the unit.
+    async fn agree(&mut self, bytes: usize) -> Result<()> {
+        let (rounds, comm) = self.rounds()?;
+        let (bytes, not) = (bytes as u64, !(bytes as u64));
+        match rounds.reduce(comm, ReduceOp::BitOr, &[bytes, not]).await {
+            Ok(all) if all[0] & all[1] == 0 => Ok(()),
+            Ok(_) => self.differing(bytes as usize).await,
+            Err(FmplError::Fabric(FabricError::Gate(error))) if matches!(*error, GateError::Mismatch(_)) => {
+                self.differing(bytes as usize).await.and(Err(FmplError::Fabric(FabricError::Gate(error))))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Finds out who gives the most bytes, and who the fewest.
+    async fn differing(&mut self, bytes: usize) -> Result<()> {
+        let (rounds, comm) = self.rounds()?;
+        let (bytes, me) = (bytes as u64, comm.me() as u64);
+        let found = rounds.reduce(comm, ReduceOp::MaxLoc, &[bytes, me, !bytes, me]).await?;
+        let [most, member, fewest, other] = [found[0], found[1], !found[2], found[3]].map(|number| number as usize);
+        match most == fewest {
+            true => Ok(()),
+            false => Err(FmplError::CountMismatch { member, bytes: most, other, other_bytes: fewest }),
+        }
+    }
+
+    async fn reduce(&self, span: &LocalSpan<u8>, combine: &mut Combine<'_>, to: To, reduced: Reduced) -> Result<()> {
+        if let (To::All, false) = (to, reduced.down.posted) {
             // Nothing comes down before what this member has sent up is combined.
             self.expect_down(span).await?;
         }
-        let differ = self.up(span, combine).await?;
+        let differ = self.up(span, combine, reduced).await?;
         match to {
-            To::All => self.down(span, differ).await,
+            To::All => self.down(span, differ, reduced.down).await,
             To::Member(_) => differ.map_or(Ok(()), |differ| Err(differ.error())),
         }
     }
 
     /// Combines what comes up with what this member has, and sends it on; at the root it is then in
     /// `span`. While one child's is combined, the next one's may come.
-    async fn up(&self, span: &LocalSpan<u8>, combine: &mut Combine<'_>) -> Result<Option<Differ>> {
+    async fn up(&self, span: &LocalSpan<u8>, combine: &mut Combine<'_>, reduced: Reduced) -> Result<Option<Differ>> {
         let mut mine = span.clone();
         let mut differ = None;
         if !self.children.is_empty() {
             let [result, even, odd] = self.work(span.len())?;
             let into = if self.parent.is_some() { result } else { span.clone() };
-            for (child, theirs) in self.children.iter().zip([&even, &odd]) {
+            for (child, theirs) in self.children.iter().zip([&even, &odd]).skip(reduced.posted) {
                 child.post(Way::Up, theirs).await?;
             }
             for (n, child) in self.children.iter().enumerate() {
                 let theirs = if n % 2 == 0 { &even } else { &odd };
-                differ = differ.or(child.arrival(Way::Up).await?);
+                if n >= reduced.came {
+                    differ = differ.or(child.arrival(Way::Up).await?);
+                }
                 if differ.is_none() {
-                    combine(&mine, theirs, &into)?;
+                    if n >= reduced.combined {
+                        combine(&mine, theirs, &into)?;
+                    }
                     mine = into.clone();
                 }
                 if let Some(later) = self.children.get(n + 2) {
@@ -131,8 +251,8 @@ impl Part<'_> {
             }
         }
         match &self.parent {
-            Some(parent) => parent.send(Way::Up, &mine, differ).await,
-            None => Ok(differ),
+            Some(parent) if !reduced.sent => parent.send(Way::Up, &mine, differ).await,
+            _ => Ok(differ),
         }
     }
 }
@@ -140,22 +260,25 @@ impl Part<'_> {
 /// How many elements an operation takes at once.
 const BLOCK: usize = 256;
 
-fn by_op<T: Scalar>(fabric: &Fabric, op: Op) -> Combine<'static> {
+pub(crate) fn by_op<T: Scalar>(fabric: &Fabric, op: Op) -> Combine<'static> {
     let fabric = fabric.clone();
-    Box::new(move |mine, theirs, into| {
-        let elements = mine.len() / size_of::<T>();
-        let (mut block, mut other) = ([T::zeroed(); BLOCK], [T::zeroed(); BLOCK]);
-        for start in (0..elements).step_by(BLOCK) {
-            let length = BLOCK.min(elements - start);
-            let (block, other) = (&mut block[..length], &mut other[..length]);
-            let at = start * size_of::<T>();
-            fabric.read(&*mine.part_as::<T>(at, length)?, block)?;
-            fabric.read(&*theirs.part_as::<T>(at, length)?, other)?;
-            op.combine(block, other);
-            fabric.write(&*into.part_as::<T>(at, length)?, block)?;
-        }
-        Ok(())
-    })
+    Box::new(move |mine, theirs, into| combine::<T>(&fabric, op, [mine, theirs, into]))
+}
+
+/// Combines the first with the second into the third.
+pub(crate) fn combine<T: Scalar>(fabric: &Fabric, op: Op, [mine, theirs, into]: [&LocalSpan<u8>; 3]) -> Result<()> {
+    let elements = mine.len() / size_of::<T>();
+    let (mut block, mut other) = ([T::zeroed(); BLOCK], [T::zeroed(); BLOCK]);
+    for start in (0..elements).step_by(BLOCK) {
+        let length = BLOCK.min(elements - start);
+        let (block, other) = (&mut block[..length], &mut other[..length]);
+        let at = start * size_of::<T>();
+        fabric.read(&*mine.part_as::<T>(at, length)?, block)?;
+        fabric.read(&*theirs.part_as::<T>(at, length)?, other)?;
+        op.combine(block, other);
+        fabric.write(&*into.part_as::<T>(at, length)?, block)?;
+    }
+    Ok(())
 }
 
 fn by_function<'a, T: Pod + Send>(

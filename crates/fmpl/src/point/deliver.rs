@@ -3,8 +3,9 @@
 use crate::{
     FmplError, Result,
     area::{Ends, Kind, Lane, Record},
+    cost,
 };
-use rdma_fabric::{Fabric, LocalSpan, RemoteSpan, op::Put};
+use rdma_fabric::{Fabric, Handle, LocalSpan, Refused, RemoteSpan, op::Put};
 
 /// Where a message's bytes are.
 #[derive(Clone, Copy, Debug)]
@@ -47,31 +48,64 @@ pub(crate) async fn deliver(
         Some(span) => Ok(span),
         None => fabric.remote_span::<u8>(header.at(lane.peer()), header.bytes),
     };
-    let put = match &found {
-        Ok(span) => put(fabric, span, body).await,
+    let posted = match &found {
+        Ok(span) => post(fabric, span, body).await,
         Err(error) => Err(error.clone().into()),
     };
-    if put.is_err() {
+    if posted.is_err() {
         owed.word = Record::first_word(Kind::NotThere, body.bytes(), n);
     }
-    if !fabric.caps().puts_in_order {
+    let put = if fabric.caps().puts_in_order {
+        let flag = lane.post_flag(n, owed.word).await?;
+        owed.message = None;
+        let put = left(fabric, posted).await;
+        if let Some(flag) = flag {
+            flag.await?;
+        }
+        put
+    } else {
+        let put = left(fabric, posted).await;
+        if put.is_err() {
+            owed.word = Record::first_word(Kind::NotThere, body.bytes(), n);
+        }
         fabric.flush(lane.peer()).await?;
-    }
-    lane.put_flag(n, owed.word).await?;
-    owed.message = None;
+        lane.put_flag(n, owed.word).await?;
+        owed.message = None;
+        put
+    };
     put.and(found.map_err(FmplError::from))
 }
 
-async fn put(fabric: &Fabric, to: &RemoteSpan<u8>, body: Body<'_>) -> Result<()> {
+/// A body that was posted.
+enum Posted {
+    Left,
+    Slice(Handle<()>),
+    Span(Handle<LocalSpan<u8>>),
+}
+
+async fn post(fabric: &Fabric, to: &RemoteSpan<u8>, body: Body<'_>) -> Result<Posted> {
     let to = to.part(0..body.bytes())?;
     match body {
-        Body::Slice(slice) => fabric.put_slice(&to, slice).await?,
+        Body::Slice(slice) => match fabric.try_put_slice(&to, slice, None) {
+            Ok(handle) => Ok(Posted::Slice(handle)),
+            Err(Refused::Full(())) => Ok(fabric.put_slice(&to, slice).await.map(|()| Posted::Left)?),
+            Err(Refused::Failed(error, ())) => Err(error.into()),
+        },
         Body::Span(span) => {
-            let posted = fabric.post(Put { to: &to, from: LocalSpan::clone(span), notice: None }).await?;
-            posted.await?;
+            let put = Put { to: &to, from: LocalSpan::clone(span), notice: None };
+            Ok(Posted::Span(fabric.post(put).await?))
         }
     }
-    Ok(())
+}
+
+/// Waits until a body has left, and charges for it.
+async fn left(fabric: &Fabric, posted: Result<Posted>) -> Result<()> {
+    fabric.charge(cost::DATA).await;
+    match posted? {
+        Posted::Left => Ok(()),
+        Posted::Slice(handle) => Ok(handle.await?),
+        Posted::Span(handle) => Ok(handle.await.map(drop)?),
+    }
 }
 
 /// The flag of a message whose body may be on its way.
@@ -88,7 +122,7 @@ impl Drop for Owed<'_> {
             let lane = Lane::new(&own, &ends, lane);
             // Nobody is left to be told of an error.
             if own.flush(lane.peer()).await.is_ok() {
-                let _ = lane.put_flag(n, word).await;
+                let _ = lane.put_flag_owed(n, word).await;
             }
         });
     }

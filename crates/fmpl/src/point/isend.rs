@@ -1,7 +1,7 @@
 //! Sends that go on by themselves.
 
 use super::{Pending, as_bytes};
-use crate::{Communicator, FmplError, Result, state::LaneId};
+use crate::{Communicator, FmplError, Result, cost, state::LaneId};
 use core::fmt;
 use rdma_fabric::{LocalSpan, Pod};
 
@@ -14,6 +14,7 @@ impl Communicator {
     /// As [`Communicator::send`], but for [`FmplError::TooLong`], which [`Sending::wait`] returns.
     pub async fn isend<T: Pod>(&self, source: &LocalSpan<T>, to: usize, index: usize) -> Result<Sending<'_>> {
         let span = as_bytes(source)?;
+        self.fabric.charge(cost::INIT).await;
         let id = LaneId { lane: self.lane_of(index)?, peer: self.met(to).await? };
         self.with(|state| {
             let n = state.begin_send(id)?;

@@ -4,6 +4,7 @@ use super::Received;
 use crate::{
     Communicator, FmplError, Result,
     area::{Ends, Kind, Lane, Record, Taken},
+    cost,
     state::LaneId,
 };
 use core::{fmt, future::Future};
@@ -20,7 +21,7 @@ impl Communicator {
     /// # Errors
     /// As [`Communicator::irecv`] and [`Receiving::wait`].
     pub async fn recv<T: Pod>(&self, into: &LocalSpan<T>, from: usize, index: usize) -> Result<Received> {
-        self.irecv(into, from, index).await?.wait().await
+        self.irecv(into, from, index).await?.arrived().await
     }
 
     /// Posts a receive (`fmpl_irecv`): from now on the message is put into the buffer as soon as it
@@ -41,6 +42,7 @@ impl Communicator {
 
     async fn post_later<T: Pod>(&self, into: &LocalSpan<T>, from: usize, index: usize) -> Result<Receiving<'_>> {
         let lane = self.lane_of(index)?;
+        self.fabric.charge(cost::INIT).await;
         let id = LaneId { peer: self.met(from).await?, lane };
         self.forget_abandoned(id).await?;
         let (n, ends, unseen, header) = self.with(|state| {
@@ -70,7 +72,7 @@ impl Communicator {
         if !self.with(|state| core::mem::take(&mut state.lane(id).abandoned))? {
             return Ok(());
         }
-        match Receiving::new(self, id).wait().await {
+        match Receiving::new(self, id).arrived().await {
             Err(FmplError::TooLong { .. } | FmplError::BufferGone { .. }) => Ok(()),
             done => done.map(drop),
         }
@@ -157,7 +159,22 @@ impl<'a> Receiving<'a> {
     /// [`FmplError::Fabric`].
     #[inline(always)]
     pub fn wait(self) -> impl Future<Output = Result<Received>> + use<'a> {
-        soon(Wait(self))
+        soon(Wait::<true>(self))
+    }
+
+    /// Waits as part of the call that posted the receive.
+    #[inline(always)]
+    pub(crate) fn arrived(self) -> impl Future<Output = Result<Received>> + use<'a> {
+        soon(Wait::<false>(self))
+    }
+
+    async fn waited_later(self, is_apart: bool) -> Result<Received> {
+        let comm = self.comm;
+        let received = self.arrived_later().await;
+        if is_apart {
+            comm.fabric.charge(cost::WAIT).await;
+        }
+        received
     }
 
     async fn arrived_later(mut self) -> Result<Received> {
@@ -265,10 +282,11 @@ impl<'a: 'b, 'b, T: Pod> Call<'b> for Post<'a, 'b, T> {
     }
 }
 
-/// A call of [`Receiving::wait`].
-struct Wait<'a>(Receiving<'a>);
+/// A wait; whether it is a call of its own, [`Receiving::wait`], or part of the call that posted the
+/// receive.
+struct Wait<'a, const APART: bool>(Receiving<'a>);
 
-impl<'a> Call<'a> for Wait<'a> {
+impl<'a, const APART: bool> Call<'a> for Wait<'a, APART> {
     type Out = Received;
     type Error = FmplError;
 
@@ -286,6 +304,6 @@ impl<'a> Call<'a> for Wait<'a> {
     }
 
     fn later(self) -> Boxed<'a, Result<Received>> {
-        Box::pin(self.0.arrived_later())
+        Box::pin(self.0.waited_later(APART))
     }
 }

@@ -7,6 +7,7 @@ use super::{
 use crate::{
     Communicator, FmplError, Result,
     area::{Ends, Kind, Lane, Layout, Record},
+    cost,
     state::{LaneId, State},
 };
 use core::{future::Future, time::Duration};
@@ -69,6 +70,7 @@ impl Communicator {
     #[cold]
     pub(crate) fn send_later<'a>(&'a self, bytes: &'a [u8], to: usize, lane: usize) -> Boxed<'a, Result<()>> {
         Box::pin(async move {
+            self.fabric.charge(cost::INIT).await;
             let id = LaneId { peer: self.met(to).await?, lane };
             let (n, ends) = self.with(|state| {
                 let n = state.begin_send(id)?;
@@ -150,6 +152,7 @@ impl Communicator {
             })??;
             if kept.is_some() {
                 unsent.spooled();
+                self.fabric.charge_bytes(cost::COPY, bytes.len()).await;
                 self.once().await;
                 return Ok(());
             }
@@ -163,6 +166,7 @@ impl Communicator {
 
     /// Sends a message that its receiver will fetch.
     pub(crate) async fn send_offered(&self, bytes: &[u8], id: LaneId, to: usize) -> Result<()> {
+        self.fabric.charge(cost::INIT).await;
         let word = self.fabric.remote_word(self.memory.at(self.rank(to)?, Layout::BELL as u64)?)?;
         let (n, ends) = self.with(|state| {
             let n = state.begin_send(id)?;
@@ -181,6 +185,7 @@ impl Communicator {
             self.progressing(self.one_fetched()).await?;
         }
         unsent.spooled();
+        self.fabric.charge_bytes(cost::COPY, bytes.len()).await;
         // The caller may not come back for long, and the bell comes after a flush.
         self.until(|state| state.is_offered(id, n).then_some(())).await?;
         if waits {

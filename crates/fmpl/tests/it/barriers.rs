@@ -1,6 +1,6 @@
 //! The barrier, and how many messages and stages it takes.
 
-use crate::bed::{everywhere, read};
+use crate::bed::{everywhere, read, software};
 use fmpl::{Fmpl, Op};
 use rdma_fabric::{Fabric, ProgramResult};
 use std::time::Duration;
@@ -63,7 +63,7 @@ fn seventy_thousand_barriers() {
 fn barrier(members: usize) -> (u64, u64) {
     let run = |barriers: u64| {
         let program = async |fabric: Fabric| -> ProgramResult<u64> {
-            let fmpl = Fmpl::init(&fabric).await?;
+            let fmpl = Fmpl::init_with(&fabric, software()).await?;
             let world = fmpl.world();
             world.barrier().await?;
             let begun = world.fabric().now();

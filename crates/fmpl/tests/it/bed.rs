@@ -1,6 +1,6 @@
 //! The fabrics that a test runs over, and what most tests need.
 
-use fmpl::Communicator;
+use fmpl::{Choice, Communicator, Options};
 use rdma_fabric::{LocalSpan, Pod, Program};
 use std::{fmt::Debug, time::Duration};
 use tofu2_sim::{
@@ -42,6 +42,11 @@ where
     let (virt, _) = job.run_through(program).unwrap_or_else(|error| panic!("in virtual time: {error}"));
     assert_eq!(real, virt.outs, "threads and virtual time differ");
     real
+}
+
+/// Returns options by which collectives go along trees everywhere.
+pub(crate) fn software() -> Options {
+    Options::default().collectives(Choice::Software)
 }
 
 /// Returns a buffer's first elements.

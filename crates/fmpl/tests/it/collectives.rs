@@ -1,6 +1,6 @@
 //! Collectives against a serial oracle.
 
-use crate::bed::{everywhere, read};
+use crate::bed::{everywhere, read, software};
 use fmpl::{Communicator, Fmpl, Op, Options, Spooled};
 use rdma_fabric::{Fabric, LocalSpan, ProgramResult};
 use std::time::Duration;
@@ -261,7 +261,7 @@ fn a_group_has_collectives_of_its_own() {
 fn a_broadcast_takes_as_long_as_the_sends_of_its_root() {
     let took = |members: usize| {
         let program = async |fabric: Fabric| -> ProgramResult<u64> {
-            let fmpl = Fmpl::init(&fabric).await?;
+            let fmpl = Fmpl::init_with(&fabric, software()).await?;
             let world = fmpl.world();
             let span = world.buffer::<u8>(1 << 20)?;
             world.broadcast(&span, 0).await?;

@@ -1,7 +1,7 @@
 //! Collectives that can't give everybody what was asked for.
 
-use crate::bed::{everywhere, read, survivors};
-use fmpl::{Communicator, Fmpl, FmplError, Op, Options};
+use crate::bed::{everywhere, read, software, survivors};
+use fmpl::{Communicator, Fmpl, FmplError, Op};
 use rdma_fabric::{
     Atomics, Fabric, FabricError, Group, LocalSpan, ProgramResult, Rank,
     join::{join, now},
@@ -27,7 +27,7 @@ async fn all_well(world: &Communicator, span: &LocalSpan<i32>) -> fmpl::Result<(
 #[test]
 fn a_broadcast_tells_those_below_that_lengths_differ() {
     everywhere(8, &async |fabric: Fabric| -> ProgramResult<()> {
-        let fmpl = Fmpl::init(&fabric).await?;
+        let fmpl = Fmpl::init_with(&fabric, software()).await?;
         let world = fmpl.world();
         let me = world.me();
         let span = world.buffer::<i32>(12)?;
@@ -55,7 +55,7 @@ fn a_broadcast_tells_those_below_that_lengths_differ() {
 #[test]
 fn a_reduction_tells_those_on_the_way_that_lengths_differ() {
     everywhere(8, &async |fabric: Fabric| -> ProgramResult<()> {
-        let fmpl = Fmpl::init(&fabric).await?;
+        let fmpl = Fmpl::init_with(&fabric, software()).await?;
         let world = fmpl.world();
         let me = world.me();
         let span = world.buffer::<i32>(12)?;
@@ -188,7 +188,7 @@ fn one_collective_at_a_time() {
 #[test]
 fn members_without_room_for_their_neighbours_stop_all() {
     everywhere(6, &async |fabric: Fabric| -> ProgramResult<()> {
-        let fmpl = Fmpl::init_with(&fabric, Options::default().peers(2)).await?;
+        let fmpl = Fmpl::init_with(&fabric, software().peers(2)).await?;
         let world = fmpl.world();
         if world.fabric().caps().atomics == Atomics::None {
             // Each has room for all then.

@@ -6,6 +6,7 @@ mod basics;
 mod bed;
 mod collectives;
 mod delivery;
+mod hardware;
 mod incomplete;
 mod loom;
 mod misuse;

@@ -154,7 +154,7 @@ impl Provider for Observer {
     }
 
     fn poll_wait(&self, slot: &mut Slot, goal: Goal<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        if let Goal::Charge(_) = goal {
+        if let Goal::Charge(..) = goal {
             return self.below.provider().poll_wait(slot, goal, cx);
         }
         if slot.is_empty() {
@@ -164,7 +164,7 @@ impl Provider for Observer {
     }
 
     fn end_wait(&self, slot: &mut Slot, goal: Goal<'_>, ended: Ended) {
-        if let Goal::Charge(_) = goal {
+        if let Goal::Charge(..) = goal {
             return self.below.provider().end_wait(slot, goal, ended);
         }
         // If no wait began, the first look at a word found what was waited for.

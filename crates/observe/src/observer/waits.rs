@@ -92,7 +92,7 @@ impl Observer {
                 Event::new(EventKind::Flush, target, now_ps)
             }
             Goal::Until(_) => Event::new(EventKind::Sleep, None, now_ps),
-            Goal::Busy(_) | Goal::Charge(_) => Event::new(EventKind::Compute, None, now_ps),
+            Goal::Busy(_) | Goal::Charge(..) => Event::new(EventKind::Compute, None, now_ps),
         }
     }
 
@@ -105,7 +105,7 @@ impl Observer {
             Goal::Notice(_) => WaitKind::Notice,
             Goal::Room(_) => WaitKind::Room,
             Goal::Flush(_) => WaitKind::Flush,
-            Goal::Until(_) | Goal::Busy(_) | Goal::Charge(_) => return self.spent(wait, end_ps),
+            Goal::Until(_) | Goal::Busy(_) | Goal::Charge(..) => return self.spent(wait, end_ps),
         };
         self.recorder.ended(wait, kind, end_ps);
     }

@@ -152,7 +152,24 @@ impl Fabric {
     /// Accounts for one pass through a named software layer. Virtual time charges what the
     /// platform's table lists for it (nothing if the name is unknown); on wall clock it is free.
     pub fn charge(&self, layer: &'static str) -> impl Future<Output = ()> {
-        TimeFuture(GoalFuture::new(self, move || Goal::Charge(layer)))
+        self.charge_bytes(layer, 0)
+    }
+
+    /// Accounts for one pass of `bytes` bytes through a named software layer that copies, packs or
+    /// combines them. Virtual time charges the layer's time for each of the bytes, or, if the
+    /// platform's table lists one for each pass, that ([`Fabric::charge`]); on wall clock it is free.
+    ///
+    /// ```
+    /// # use rdma_fabric::{Fabric, LocalSpan, Result};
+    /// /// Copies a message into a buffer of the library's.
+    /// async fn keep(fabric: &Fabric, message: &[u8], buffer: &LocalSpan<u8>) -> Result<()> {
+    ///     fabric.write(&buffer.slice(0..message.len())?, message)?;
+    ///     fabric.charge_bytes("copy", message.len()).await;
+    ///     Ok(())
+    /// }
+    /// ```
+    pub fn charge_bytes(&self, layer: &'static str, bytes: usize) -> impl Future<Output = ()> {
+        TimeFuture(GoalFuture::new(self, move || Goal::Charge(layer, bytes)))
     }
 
     /// Runs `rest` to completion as part of this rank, though nobody awaits it: the work that a

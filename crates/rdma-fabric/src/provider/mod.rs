@@ -175,8 +175,8 @@ pub enum Goal<'a> {
     Until(Time),
     /// The end of this much work of this rank's CPU.
     Busy(Duration),
-    /// The end of one pass of this rank's CPU through this software layer.
-    Charge(&'static str),
+    /// The end of one pass of this rank's CPU, with so many bytes, through this software layer.
+    Charge(&'static str, usize),
 }
 
 /// What a provider remembers of a wait between two polls. All zero initially, and whenever the

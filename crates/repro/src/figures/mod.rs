@@ -56,7 +56,7 @@ impl Paper {
 
     /// Returns whether this version of the library simulates the paper's figures.
     pub const fn simulated(self) -> bool {
-        matches!(self, Paper::Lock | Paper::Acp | Paper::Prdma)
+        matches!(self, Paper::Lock | Paper::Acp | Paper::Prdma | Paper::Fmpl)
     }
 
     /// Returns the paper of that [name](Paper::name).

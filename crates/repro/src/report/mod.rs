@@ -3,11 +3,13 @@
 mod exchange;
 mod global;
 mod lock;
+mod messages;
 mod plots;
 
 use crate::{
     ReproError,
     acp_paper::AcpRuns,
+    fmpl_paper::FmplRuns,
     lock_paper::LockRuns,
     outcome::{Row, Tally, Verdict},
     platforms,
@@ -31,6 +33,8 @@ pub struct Results<'a> {
     pub acp: Option<&'a AcpRuns>,
     /// Persistent neighbourhood collectives.
     pub prdma: Option<&'a PrdmaRuns>,
+    /// Messages.
+    pub fmpl: Option<&'a FmplRuns>,
 }
 
 /// Returns the page's place in `directory`, which is made if need be.
@@ -54,19 +58,26 @@ pub fn render(results: Results<'_>, rows: &[Row], made: &Provenance) -> Result<S
     let lock = results.lock.map(|runs| lock::Section::draw(runs, rows)).transpose()?;
     let global = results.acp.map(global::Section::draw).transpose()?;
     let exchange = results.prdma.map(exchange::Section::draw).transpose()?;
+    let messages = results.fmpl.map(messages::Section::draw).transpose()?;
     let mut page = String::with_capacity(1 << 20);
     // Writing to a string does not fail.
-    body(&mut page, lock.as_ref(), global.as_ref(), exchange.as_ref(), rows, made).ok();
+    let sections = (lock.as_ref(), global.as_ref(), exchange.as_ref(), messages.as_ref());
+    body(&mut page, sections, rows, made).ok();
     Ok(page)
 }
 
 const STYLE: &str = include_str!("style.css");
 
+type Sections<'a, 'b> = (
+    Option<&'a lock::Section<'b>>,
+    Option<&'a global::Section<'b>>,
+    Option<&'a exchange::Section<'b>>,
+    Option<&'a messages::Section>,
+);
+
 fn body(
     page: &mut String,
-    lock: Option<&lock::Section<'_>>,
-    global: Option<&global::Section<'_>>,
-    exchange: Option<&exchange::Section<'_>>,
+    (lock, global, exchange, messages): Sections<'_, '_>,
     rows: &[Row],
     made: &Provenance,
 ) -> fmt::Result {
@@ -78,7 +89,7 @@ fn body(
     )?;
     page.push_str(
         "<h1>Published figures, reproduced in virtual time</h1>\
-         <p class=\"lead\">From a simulated Tofu network. Few of the figures calibrate the model; the others have to come out of it.</p>",
+         <p class=\"lead\">From simulated Tofu networks, and a simulated SR8000. Few of the figures calibrate the model; the others have to come out of it.</p>",
     );
     if let Some(warning) = made.warning() {
         write!(page, "<p class=\"warning\">{}</p>", escaped(&warning))?;
@@ -92,6 +103,9 @@ fn body(
     }
     if let Some(exchange) = exchange {
         exchange.write(page)?;
+    }
+    if let Some(messages) = messages {
+        messages.write(page)?;
     }
     page.push_str("<h2>All figures</h2>");
     rows_table(page, rows)?;

@@ -9,6 +9,7 @@ mod global;
 pub mod hashtable;
 mod lock;
 pub mod locks;
+pub mod messages;
 mod stencil;
 
 pub use exchange::{Exchange, Kept, exchanges};

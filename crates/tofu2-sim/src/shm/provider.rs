@@ -176,7 +176,7 @@ impl Provider for Endpoint {
                 Wait::in_slot(self, slot, |wait| wait.until_looked(cx, what, &deps))
             }
             Goal::Notice(deps) => Wait::in_slot(self, slot, |wait| wait.until_looked(cx, WaitsFor::Notice, &deps)),
-            Goal::Room(None) | Goal::Busy(_) | Goal::Charge(_) => Poll::Ready(Ok(())),
+            Goal::Room(None) | Goal::Busy(_) | Goal::Charge(..) => Poll::Ready(Ok(())),
             Goal::Room(Some(rank)) => Wait::in_slot(self, slot, |wait| {
                 wait.until_ready(cx, WaitsFor::Room(rank), &mut || self.has_room(rank))
             }),

@@ -86,7 +86,7 @@ pub use job::{Job, PartialRun, Run};
 pub use network::{Arbiter, NetworkModel};
 pub use platform::{Constant, Platform, Unit};
 pub use stats::{CommandCounts, OpCounts, Stats};
-pub use timeline::{Released, SeenCommand, Timeline};
+pub use timeline::{Busy, Released, SeenCommand, Timeline, Work};
 pub use topology::{
     Axis, Coordinates, Crossbar, Fold, Folding, Link, MAX_AXES, Path, PathId, Paths, Placement, Port, Route, System,
     TofuShape, TopologyError, Torus,

@@ -272,6 +272,7 @@ impl Core {
         caps.atomics = self.machine.timing.atomics;
         caps.notice_bits = self.machine.timing.notice_bits;
         caps.session_queues = self.machine.timing.queues.session > 0;
+        caps.hardware_gates = self.machine.timing.barrier_gates > 0;
         caps.strong_progress = true;
         caps.register_existing = Existing::Direct;
         caps.locked_memory = LockedMemory::Copies;

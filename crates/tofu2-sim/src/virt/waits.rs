@@ -45,7 +45,9 @@ impl Me {
             }
             Goal::Until(at) => sleep(&mut core, lane, moved, at),
             Goal::Busy(lasts) => busy(&mut core, lane, moved, first, |_| picos(lasts), cx),
-            Goal::Charge(layer) => busy(&mut core, lane, moved, first, |core| core.machine.timing.software(layer), cx),
+            Goal::Charge(layer, bytes) => {
+                busy(&mut core, lane, moved, first, |core| core.machine.timing.software(layer, bytes as u64), cx)
+            }
         };
         drop(core);
         if stands.is_pending() {
@@ -67,7 +69,7 @@ impl Me {
                 let lane = begun_by.checked_sub(1).map_or_else(|| self.lane(), |lane| lane as u32);
                 leave_lines(&mut self.world.core(), lane, [*first, *second], target);
             }
-            Goal::Flush(_) | Goal::Until(_) | Goal::Busy(_) | Goal::Charge(_) => {}
+            Goal::Flush(_) | Goal::Until(_) | Goal::Busy(_) | Goal::Charge(..) => {}
         }
         *slot = Slot::default();
     }

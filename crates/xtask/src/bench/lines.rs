@@ -67,3 +67,6 @@ pub(super) const MESSAGE_FLAG: usize = 384;
 pub(super) const LONG_FLAG: usize = 386;
 /// Flags there and back between postings.
 pub(super) const POSTED: [usize; 2] = [388, 389];
+/// Flags there and back, to compare with collectives; who has come to a bare barrier, and how many
+/// are over.
+pub(super) const COLLECTIVE: usize = 400;

@@ -4,6 +4,7 @@
 mod exchange;
 mod global;
 mod lock;
+mod messages;
 
 pub(super) use exchange::{exchange_ratio, exchange_time};
 pub(super) use global::load_colour;
@@ -12,6 +13,7 @@ pub(super) use lock::fetch_adds;
 pub(super) use lock::{by_hops, by_rank};
 pub(super) use lock::{colour, waves};
 pub(super) use lock::{latency, share};
+pub(super) use messages::{Curve, curves, library_colour};
 
 use crate::{ReproError, quantity};
 use plotters::{

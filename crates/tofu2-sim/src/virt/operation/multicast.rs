@@ -87,7 +87,7 @@ impl Core {
         let sender = (rank - node * self.machine.ranks_per_node) % timing.engines;
         let written = self.ranks.occupy_cpu(lane, now, timing.posting(false));
         let start = self.senders.take(timing, node, sender, written, bytes);
-        let (sent, payload) = (start.saturating_add(timing.send), timing.payload(bytes));
+        let (sent, payload) = (start.saturating_add(timing.send), timing.multicast_payload(bytes));
         let busy = timing.occupancy(bytes).max(payload);
         let begins = self.network.takes_turn(sent.saturating_add(timing.wire(1)), busy);
         let arrival = begins.saturating_add(timing.multicast + payload + timing.receive);

@@ -54,6 +54,8 @@ pub(crate) struct Timing {
     /// From the crossbar that all multicasts pass to the members' receive engines; 0 if the network
     /// has no multicasts.
     pub(crate) multicast: u64,
+    /// What that crossbar takes for each byte, in femtoseconds, where it is slower than a link.
+    multicast_byte: u64,
     /// Whether puts of one rank to another become visible in the order posted.
     pub(crate) ordered_puts: bool,
     /// The nodes of a row of crossbars, if these join the nodes.
@@ -71,7 +73,7 @@ pub(crate) struct Timing {
     /// Time from the last member's signal of a hardware barrier to everybody's notice.
     pub(crate) colour_barrier: u64,
     /// Software layers by name; few, so a list.
-    software: Vec<(&'static str, u64)>,
+    software: Vec<(&'static str, Layer)>,
 }
 
 /// Payload bytes that the latency figures already include.
@@ -122,8 +124,13 @@ impl Timing {
                 GateId::INDICES
             )));
         }
-        let layers = platform.constants().iter().filter(|c| c.unit == Unit::Picoseconds);
-        let software = layers.filter_map(|c| Some((c.name.strip_prefix(SOFTWARE)?, c.value)));
+        let software = platform.constants().iter().filter_map(|constant| {
+            let layer = match constant.unit {
+                Unit::FemtosecondsPerByte => Layer::Byte(constant.value),
+                _ => Layer::Pass(constant.value),
+            };
+            Some((constant.name.strip_prefix(SOFTWARE)?, layer))
+        });
         let colours = platform.part(&COLORS)?.unwrap_or(0);
         let row = platform.part(&CROSSBARS)?.map(|row| u32::try_from(row).unwrap_or(u32::MAX));
         Ok(Timing {
@@ -154,6 +161,7 @@ impl Timing {
             crossbar_row: row,
             third_party_copy: platform.need("third_party_copy")? != 0,
             multicast: platform.value("multicast").unwrap_or(0),
+            multicast_byte: platform.value("multicast_byte").unwrap_or(0),
             barrier_gate,
             barrier_channels: channels as u32,
             barrier_gates: gates as u32,
@@ -210,10 +218,30 @@ impl Timing {
         if hops == 0 { 0 } else { self.wire + u64::from(hops - 1) * self.hop }
     }
 
-    /// Returns the cost of passing through a software layer; 0 if the layer is unknown.
-    pub(crate) fn software(&self, layer: &str) -> u64 {
-        self.software.iter().find(|(name, _)| *name == layer).map_or(0, |(_, cost)| *cost)
+    /// Returns how long the bytes of a multicast take to pass the crossbar that all multicasts pass, not
+    /// counting those that the latency includes.
+    pub(crate) fn multicast_payload(&self, bytes: u64) -> u64 {
+        self.payload(bytes).max(scaled(bytes.saturating_sub(FREE_BYTES), self.multicast_byte))
     }
+
+    /// Returns the picoseconds that `bytes` bytes take through a software layer; 0 if the layer is
+    /// unknown.
+    pub(crate) fn software(&self, layer: &str, bytes: u64) -> u64 {
+        match self.software.iter().find(|(name, _)| *name == layer) {
+            Some((_, Layer::Pass(picos))) => *picos,
+            Some((_, Layer::Byte(femtos))) => scaled(bytes, *femtos),
+            None => 0,
+        }
+    }
+}
+
+/// What a software layer costs.
+#[derive(Clone, Copy, Debug)]
+enum Layer {
+    /// Picoseconds for each pass.
+    Pass(u64),
+    /// Femtoseconds for each byte.
+    Byte(u64),
 }
 
 /// Returns the picoseconds that `bytes` bytes take at `femtos` femtoseconds per byte.

@@ -9,11 +9,13 @@
 //! A slice on an engine lasts as long as the engine is busy with the command. Latency is the
 //! distance between slices, along the arrow that joins them.
 //!
-//! [`Timeline::commands`] returns what was posted to control queues, as data.
+//! [`Timeline::commands`] returns what was posted to control queues, and [`Timeline::cpu`] what a
+//! rank's CPU did, as data.
 //!
 //! Without a timeline, a run tests a pointer for null at each point that could be recorded.
 
 mod commands;
+mod cpu;
 mod recording;
 #[cfg(feature = "timeline")]
 mod viewer;
@@ -21,6 +23,7 @@ mod viewer;
 use super::operation::Opcode;
 use commands::Commands;
 pub use commands::{Released, SeenCommand};
+pub use cpu::{Busy, Work};
 use std::collections::HashMap;
 #[cfg(feature = "timeline")]
 use std::io;

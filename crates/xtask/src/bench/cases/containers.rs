@@ -6,7 +6,6 @@
 
 use super::{
     super::{
-        bare::Bare,
         bare_table::BareTable,
         sampling::{Measured, Sample, Takes},
     },
@@ -33,11 +32,13 @@ const KEYS: u64 = 1 << 15;
 const HEAP_BYTES: usize = 8 << 20;
 
 /// Measures all cases of containers; rank 0 has the results.
-pub(super) async fn measure(fabric: &Fabric, bare: &Bare, plan: &JobPlan) -> ProgramResult<Vec<Measured>> {
-    let mut job = Crowd::new(fabric, bare, plan)?;
+pub(super) async fn measure(job: &mut Crowd<'_>, fabric: &Fabric, plan: &JobPlan) -> ProgramResult<Vec<Measured>> {
+    if !plan.wants(&INSERT) {
+        return Ok(Vec::new());
+    }
     let acp = Acp::init_with(fabric, Options::default().heap_bytes(HEAP_BYTES)).await?;
     let map = open(&acp).await?;
-    let table = BareTable::new(bare, job.me, map.at());
+    let table = BareTable::new(job.bare, job.me, map.at());
     job.announce(&INSERT);
     let (mut over_fabric, mut by_pointers) = (Vec::new(), Vec::new());
     // The first time meets pages that nobody has touched.

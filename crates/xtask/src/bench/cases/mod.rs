@@ -6,6 +6,7 @@ mod containers;
 mod crowd;
 mod exchange;
 mod fmpl;
+mod fmpl_collectives;
 mod fmpl_long;
 mod locks;
 mod machine;
@@ -25,6 +26,7 @@ use super::{
     sampling::{Effort, Measured, Takes},
 };
 use core::{sync::atomic::Ordering::Release, time::Duration};
+use crowd::Crowd;
 use rdma_fabric::{Fabric, ProgramResult};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -65,6 +67,8 @@ pub(super) fn all() -> impl Iterator<Item = &'static Case> {
         exchange::CASES,
         acp::CASES,
         fmpl::CASES,
+        fmpl_collectives::CASES,
+        fmpl_collectives::FOUR_CASES,
         fmpl_long::CASES,
         containers::CASES,
         bandwidth::CASES,
@@ -83,7 +87,7 @@ pub(super) fn find(name: &str) -> Option<&'static Case> {
 pub(super) fn ranks_of(case: &Case) -> Ranks {
     let is_one_of = |cases: &[Case]| cases.iter().any(|known| known.name == case.name);
     match () {
-        () if is_one_of(containers::CASES) => Ranks::Four,
+        () if is_one_of(containers::CASES) || is_one_of(fmpl_collectives::FOUR_CASES) => Ranks::Four,
         () if is_one_of(oversubscribed::CASES) => Ranks::Oversubscribed,
         () => Ranks::Pair,
     }
@@ -94,7 +98,7 @@ pub(super) async fn measure(ranks: Ranks, fabric: Fabric, plan: JobPlan) -> Prog
     let bare = Bare::open(&plan.memory)?;
     let outcome = match ranks {
         Ranks::Pair => pair::measure(&fabric, &bare, &plan).await,
-        Ranks::Four => containers::measure(&fabric, &bare, &plan).await,
+        Ranks::Four => measure_four(&fabric, &bare, &plan).await,
         Ranks::Oversubscribed => oversubscribed::measure(&fabric, &bare, &plan).await,
     };
     if outcome.is_err() {
@@ -104,6 +108,13 @@ pub(super) async fn measure(ranks: Ranks, fabric: Fabric, plan: JobPlan) -> Prog
         bare.word(lines::STOP).store(1, Release);
     }
     outcome
+}
+
+async fn measure_four(fabric: &Fabric, bare: &Bare, plan: &JobPlan) -> ProgramResult<Vec<Measured>> {
+    let mut job = Crowd::new(fabric, bare, plan)?;
+    let collectives = fmpl_collectives::measure_four(&mut job, fabric, plan).await?;
+    let containers = containers::measure(&mut job, fabric, plan).await?;
+    Ok(collectives.into_iter().chain(containers).collect())
 }
 
 /// What a job is to measure, sent to every rank.

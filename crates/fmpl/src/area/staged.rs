@@ -1,0 +1,125 @@
+//! Puts of records whose descriptors are kept.
+//!
+//! Headers and flags go to the same places again and again. Where puts are posted to an interface,
+//! the descriptor of each place is built once, at the first put, and reads what is put from a copy
+//! of the area in own memory (paper, section 5.1: sending by a *reused TCW*). Where memory is mapped,
+//! nothing of this exists.
+
+use super::{Ends, Lane};
+use crate::{Result, cost};
+use core::fmt;
+use rdma_fabric::{
+    Fabric, Handle, LocalSpan, Prepared, Region, RemoteSpan,
+    op::{Put, PutDescriptor},
+};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The descriptors for one area at a peer.
+#[derive(Default)]
+pub(crate) struct Staged(Mutex<Kept>);
+
+#[derive(Default)]
+struct Kept {
+    /// What is put, where it is to be in the area.
+    copy: Option<(Region, LocalSpan<u64>)>,
+    /// In order of place and number of words.
+    descriptors: Vec<(Key, Prepared<PutDescriptor<u64>>)>,
+}
+
+/// The place in bytes, and the number of words.
+type Key = (usize, usize);
+
+impl fmt::Debug for Staged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Staged")
+    }
+}
+
+impl Lane<'_> {
+    /// Puts words, and waits until they have left.
+    pub(super) async fn put<const N: usize>(&self, at: usize, words: [u64; N]) -> Result<()> {
+        match self.post(at, words).await? {
+            Some(put) => Ok(put.await?),
+            None => Ok(()),
+        }
+    }
+
+    /// Puts words in one step, without a descriptor that is kept.
+    pub(super) async fn put_anew<const N: usize>(&self, at: usize, words: [u64; N]) -> Result<()> {
+        if self.fabric.put_words_at(&self.ends.there, self.at + at, words).is_none() {
+            let to = self.ends.there.part_as::<u64>(self.at + at, N)?;
+            self.fabric.put(&to, words).await?;
+        }
+        Ok(())
+    }
+
+    /// Puts words, and charges for it unless that is over at once.
+    pub(super) async fn put_charged<const N: usize>(&self, at: usize, words: [u64; N]) -> Result<()> {
+        if let Some(put) = self.post(at, words).await? {
+            self.fabric.charge(cost::HEADER).await;
+            put.await?;
+        }
+        Ok(())
+    }
+
+    /// Posts words; returns the handle unless that is over at once.
+    pub(super) async fn post<const N: usize>(&self, at: usize, words: [u64; N]) -> Result<Option<Handle<()>>> {
+        let Ends { there, staged, .. } = self.ends;
+        match self.fabric.put_words_at(there, self.at + at, words) {
+            Some(()) => Ok(None),
+            None => staged.post(self.fabric, there, self.at + at, words).await.map(Some),
+        }
+    }
+}
+
+impl Staged {
+    /// Posts a put of words to byte `at` of an area. What was put there before must have left.
+    async fn post<const N: usize>(
+        &self,
+        fabric: &Fabric,
+        area: &RemoteSpan<u64>,
+        at: usize,
+        words: [u64; N],
+    ) -> Result<Handle<()>> {
+        let (from, known) = {
+            let mut kept = self.lock();
+            let copy = kept.copy(fabric, area.len())?;
+            let from = LocalSpan::clone(&*copy.part_as::<u64>(at, N)?);
+            (from, kept.find((at, N)).ok().map(|place| kept.descriptors[place].1.clone()))
+        };
+        fabric.write(&from, &words)?;
+        let descriptor = match known {
+            Some(descriptor) => descriptor,
+            None => {
+                let to = area.part_as::<u64>(at, N)?;
+                let made = fabric.prepare(Put { to: &to, from, notice: None }).await?;
+                let mut kept = self.lock();
+                if let Err(place) = kept.find((at, N)) {
+                    kept.descriptors.insert(place, ((at, N), made.clone()));
+                }
+                made
+            }
+        };
+        Ok(descriptor.post().await?)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Kept {
+    fn copy(&mut self, fabric: &Fabric, words: usize) -> Result<LocalSpan<u64>> {
+        if let Some((_, copy)) = &self.copy {
+            return Ok(copy.clone());
+        }
+        let region = fabric.alloc(8 * words)?;
+        let copy = region.span(fabric, 0, words)?;
+        self.copy = Some((region, copy.clone()));
+        Ok(copy)
+    }
+
+    fn find(&self, key: Key) -> Result<usize, usize> {
+        self.descriptors.binary_search_by_key(&key, |(key, _)| *key)
+    }
+}

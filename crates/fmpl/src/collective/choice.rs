@@ -1,0 +1,185 @@
+//! Tables of which way collectives are carried out.
+
+use core::{fmt, ops::Range};
+use rdma_fabric::{Caps, Multicasts};
+use std::borrow::Cow;
+
+/// A kind of collective.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Collective {
+    /// [`Communicator::barrier`](crate::Communicator::barrier).
+    Barrier,
+    /// [`Communicator::broadcast`](crate::Communicator::broadcast).
+    Broadcast,
+    /// [`Communicator::reduce`](crate::Communicator::reduce).
+    Reduce,
+    /// [`Communicator::allreduce`](crate::Communicator::allreduce).
+    Allreduce,
+}
+
+impl Collective {
+    pub(super) const ALL: [Collective; 4] = [Self::Barrier, Self::Broadcast, Self::Reduce, Self::Allreduce];
+}
+
+impl fmt::Display for Collective {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Collective::Barrier => "barrier",
+            Collective::Broadcast => "broadcast",
+            Collective::Reduce => "reduction",
+            Collective::Allreduce => "reduction to all",
+        })
+    }
+}
+
+/// A way to carry out a collective.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Algorithm {
+    /// Software: messages along a binomial tree. Can do everything.
+    Tree,
+    /// The members' barrier units ([`rdma_fabric::barrier::Reduction`]): barriers, and those
+    /// reductions of few elements whose results a unit gives exactly.
+    Gates,
+    /// The network's barrier by colour ([`rdma_fabric::barrier::ColourBarrier`]): barriers.
+    Colour,
+    /// The network's multicast ([`rdma_fabric::Fabric::multicast`]): broadcasts.
+    Multicast,
+}
+
+impl Algorithm {
+    /// Returns whether this way can carry out collectives of a kind.
+    pub fn can(self, collective: Collective) -> bool {
+        match self {
+            Algorithm::Tree => true,
+            Algorithm::Gates => collective != Collective::Broadcast,
+            Algorithm::Colour => collective == Collective::Barrier,
+            Algorithm::Multicast => collective == Collective::Broadcast,
+        }
+    }
+}
+
+/// How the ways of collectives are chosen ([`Options::collectives`](crate::Options::collectives)).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Choice {
+    /// By the [table](Table::measured) that was measured on machines with the fabric's capabilities.
+    #[default]
+    Measured,
+    /// Always software.
+    Software,
+    /// Always hardware. A collective that no hardware can carry out is
+    /// [`FmplError::NoHardware`](crate::FmplError::NoHardware).
+    Hardware,
+    /// By a table of the program's own.
+    By(Table),
+}
+
+/// Rules that say which way collectives of some kind, length and number of members go. The first
+/// rule that applies, and whose way the communicator has, decides; if there is none, software.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Table {
+    rules: Cow<'static, [Rule]>,
+}
+
+/// A line of a [`Table`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct Rule {
+    pub(super) collective: Collective,
+    pub(super) algorithm: Algorithm,
+    /// The end of each range is not part of it.
+    pub(super) members: (usize, usize),
+    pub(super) bytes: (usize, usize),
+}
+
+impl Rule {
+    /// Returns the rule that all collectives of a kind go this way.
+    pub const fn new(collective: Collective, algorithm: Algorithm) -> Self {
+        Rule { collective, algorithm, members: (0, usize::MAX), bytes: (0, usize::MAX) }
+    }
+
+    /// Restricts the rule to communicators with so many members.
+    pub const fn members(self, members: Range<usize>) -> Self {
+        Rule { members: (members.start, members.end), ..self }
+    }
+
+    /// Restricts the rule to so many bytes at each member. A barrier has none.
+    pub const fn bytes(self, bytes: Range<usize>) -> Self {
+        Rule { bytes: (bytes.start, bytes.end), ..self }
+    }
+}
+
+impl FromIterator<Rule> for Table {
+    fn from_iter<I: IntoIterator<Item = Rule>>(rules: I) -> Self {
+        Table { rules: rules.into_iter().collect() }
+    }
+}
+
+/// Machines with a hardware multicast and barriers by colour: the SR8000. Between two members the one
+/// put of the tree, into the receiver's buffer, is faster than a multicast and a copy once the message
+/// is so long that telling which way it goes does not matter.
+const COLOURS: &[Rule] = &[
+    Rule::new(Collective::Barrier, Algorithm::Colour).members(2..usize::MAX),
+    Rule::new(Collective::Broadcast, Algorithm::Tree).members(2..3).bytes(64 << 10..usize::MAX),
+    Rule::new(Collective::Broadcast, Algorithm::Multicast).members(2..usize::MAX),
+];
+
+/// Machines with a barrier unit: Tofu2. What is too long for the unit takes a round of it longer, in
+/// which members compare their lengths; two or three members lose more by that than they gain.
+const UNITS: &[Rule] = &[
+    Rule::new(Collective::Barrier, Algorithm::Gates).members(2..usize::MAX),
+    Rule::new(Collective::Reduce, Algorithm::Gates).members(4..usize::MAX),
+    Rule::new(Collective::Allreduce, Algorithm::Gates).members(2..usize::MAX),
+];
+
+/// Everything that hardware can do.
+const HARDWARE: &[Rule] = &[
+    Rule::new(Collective::Barrier, Algorithm::Gates),
+    Rule::new(Collective::Barrier, Algorithm::Colour),
+    Rule::new(Collective::Broadcast, Algorithm::Multicast),
+    Rule::new(Collective::Reduce, Algorithm::Gates),
+    Rule::new(Collective::Allreduce, Algorithm::Gates),
+];
+
+impl Table {
+    const fn of(rules: &'static [Rule]) -> Self {
+        Table { rules: Cow::Borrowed(rules) }
+    }
+
+    /// Returns the table that was measured for machines with these capabilities
+    /// (`cargo xtask collectives`).
+    pub const fn measured(caps: &Caps) -> Self {
+        match (caps.multicasts, caps.hardware_gates) {
+            (Multicasts::Hardware, _) => Self::of(COLOURS),
+            (_, true) => Self::of(UNITS),
+            (_, false) => Self::of(&[]),
+        }
+    }
+
+    /// Returns its rules.
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// Returns whether a communicator with so many members may go this way; `None` means any number.
+    pub(crate) fn wants(&self, algorithm: Algorithm, members: Option<usize>) -> bool {
+        let applies = |rule: &Rule| members.is_none_or(|members| within(rule.members, members));
+        self.rules.iter().any(|rule| rule.algorithm == algorithm && algorithm.can(rule.collective) && applies(rule))
+    }
+}
+
+impl Choice {
+    /// Returns the table to choose by on a machine with these capabilities.
+    pub fn table(&self, caps: &Caps) -> Table {
+        match self {
+            Choice::Measured => Table::measured(caps),
+            Choice::Software => Table::default(),
+            Choice::Hardware => Table::of(HARDWARE),
+            Choice::By(table) => table.clone(),
+        }
+    }
+}
+
+pub(super) const fn within((from, to): (usize, usize), value: usize) -> bool {
+    from <= value && value < to
+}

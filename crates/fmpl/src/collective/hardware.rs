@@ -1,0 +1,64 @@
+//! What a communicator has claimed of the hardware.
+
+use super::{Rounds, Staging};
+use crate::{Algorithm, Options, Result, collective::Ways};
+use rdma_fabric::{Fabric, Group, GroupMemory, Multicasts};
+
+/// The hardware by which a communicator carries out collectives. Dropping it gives it back: members
+/// that wait in one then learn that this one has left.
+#[derive(Debug, Default)]
+pub(crate) struct Hardware {
+    pub(crate) rounds: Option<Rounds>,
+    pub(crate) staging: Option<Staging>,
+}
+
+impl Hardware {
+    /// Allocates the memory that multicasts go through, which has to be the same region at all
+    /// members; `None` if communicators with so many members (or with any number) use none.
+    /// Collective over the job.
+    pub(crate) async fn memory(
+        fabric: &Fabric,
+        options: &Options,
+        members: Option<usize>,
+    ) -> Result<Option<GroupMemory>> {
+        let wanted = fabric.caps().multicasts == Multicasts::Hardware
+            && options.collectives.table(&fabric.caps()).wants(Algorithm::Multicast, members);
+        match wanted {
+            true => Ok(Some(GroupMemory::symmetric(fabric, Staging::memory_bytes(options.staging)).await?)),
+            false => Ok(None),
+        }
+    }
+
+    /// Claims what the table wants, as far as it is free. Collective over the group.
+    pub(crate) async fn claim(
+        group: &mut Group,
+        options: &Options,
+        memory: Option<GroupMemory>,
+    ) -> Result<(Self, Ways)> {
+        let (fabric, members) = (group.fabric().clone(), group.len());
+        let table = options.collectives.table(&fabric.caps());
+        let wants = |algorithm| table.wants(algorithm, Some(members));
+        let mut hardware = Hardware::default();
+        if wants(Algorithm::Gates) {
+            hardware.rounds = Rounds::by_gates(group).await?;
+        }
+        if hardware.rounds.is_none() && (wants(Algorithm::Colour) || wants(Algorithm::Multicast)) {
+            hardware.rounds = Rounds::by_colour(group).await?;
+        }
+        if let Some(memory) = memory
+            && wants(Algorithm::Multicast)
+            && hardware.rounds.is_some()
+        {
+            hardware.staging = Staging::new(group, memory, options.staging)?;
+        }
+        let has = |algorithm| match algorithm {
+            Algorithm::Tree => true,
+            Algorithm::Gates | Algorithm::Colour => {
+                hardware.rounds.as_ref().is_some_and(|rounds| rounds.algorithm() == algorithm)
+            }
+            Algorithm::Multicast => hardware.staging.is_some(),
+        };
+        let ways = Ways::new(&options.collectives, &fabric.caps(), members, has);
+        Ok((hardware, ways))
+    }
+}

@@ -1,0 +1,64 @@
+//! The barrier in software, as far as it goes without waiting for long.
+
+use super::{edge::Way, near::Link};
+use crate::{Collective, Communicator, FmplError, Result};
+use rdma_fabric::{provider::Boxed, soon::Call};
+
+/// How far a member has come in a barrier.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Progress {
+    /// The number of children that have come.
+    pub(crate) came: usize,
+    /// Whether this member has told its parent that it has come.
+    pub(crate) told: bool,
+    /// Whether its parent has let it go.
+    pub(crate) free: bool,
+    /// The number of children that it has let go, from the last one on.
+    pub(crate) let_go: usize,
+}
+
+/// A call of [`Communicator::barrier`].
+pub(crate) struct Barrier<'a> {
+    comm: &'a Communicator,
+    progress: Progress,
+}
+
+impl<'a> Barrier<'a> {
+    pub(crate) fn new(comm: &'a Communicator) -> Self {
+        Barrier { comm, progress: Progress::default() }
+    }
+}
+
+impl<'a> Call<'a> for Barrier<'a> {
+    type Out = ();
+    type Error = FmplError;
+
+    /// How far it has come it notes for `later`.
+    #[inline]
+    fn now(&mut self) -> Option<()> {
+        let (comm, progress) = (self.comm, &mut self.progress);
+        let mut state = comm.enter().ok()?;
+        let state = &mut *state;
+        let (near, mut looks) = state.collectives.near(0).filter(|_| comm.ways.is_tree(Collective::Barrier))?;
+        let peers = &mut state.peers[..];
+        for child in &near.children[..] {
+            Link::new(comm, peers, *child, Way::Up).signalled(&mut looks)?;
+            progress.came += 1;
+        }
+        if let Some(parent) = near.parent {
+            Link::new(comm, peers, parent, Way::Up).signal()?;
+            progress.told = true;
+            Link::new(comm, peers, parent, Way::Down).signalled(&mut looks)?;
+            progress.free = true;
+        }
+        for child in near.children.iter().rev() {
+            Link::new(comm, peers, *child, Way::Down).signal()?;
+            progress.let_go += 1;
+        }
+        Some(())
+    }
+
+    fn later(self) -> Boxed<'a, Result<()>> {
+        Box::pin(self.comm.meet_all(self.progress))
+    }
+}

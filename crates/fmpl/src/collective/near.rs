@@ -1,0 +1,176 @@
+//! Neighbours in a tree whose memory can be accessed directly, and what goes between them at once.
+//!
+//! A collective tries this first, as a [`Call`](rdma_fabric::soon::Call): without a task, without
+//! allocating, and looking for records for a while. It notes each step that it has made, so that the
+//! way for longer waits goes on from there.
+
+use super::{
+    Part,
+    edge::{Edge, Way},
+};
+use crate::{
+    Communicator, Result,
+    area::{Kind, Lane, Record},
+    point::{HEADERS, posted},
+    state::Peer,
+};
+use rdma_fabric::{LocalSpan, join::now};
+
+/// How often a member looks for a record before it prepares for a longer wait, at most.
+const LOOKS: u32 = 300;
+
+/// The neighbours in the tree of a root, by their places among the peers met; known once a collective
+/// has gone that way.
+#[derive(Clone, Debug)]
+pub(crate) struct Near {
+    pub(crate) parent: Option<usize>,
+    pub(crate) children: Box<[usize]>,
+}
+
+/// The neighbours of all roots so far, and how patient this member is with them.
+#[derive(Debug)]
+pub(crate) struct Nears {
+    /// By root.
+    roots: Vec<Option<Near>>,
+    patience: Patience,
+}
+
+/// Where looks are in vain, because ranks share a processor, it is the sooner that another one gets
+/// it; now and then this member is patient again.
+#[derive(Debug)]
+struct Patience {
+    looks: u32,
+    waits: u32,
+}
+
+impl Default for Nears {
+    fn default() -> Self {
+        Nears { roots: Vec::new(), patience: Patience { looks: LOOKS, waits: 0 } }
+    }
+}
+
+impl Nears {
+    /// Returns the neighbours in the tree of a root, and how often to look for their records.
+    #[inline(always)]
+    pub(crate) fn of(&mut self, root: usize) -> Option<(&Near, Looks<'_>)> {
+        Some((self.roots.get(root)?.as_ref()?, Looks(&mut self.patience)))
+    }
+}
+
+/// How often this member looks for a record.
+pub(crate) struct Looks<'a>(&'a mut Patience);
+
+/// One in so many waits is patient.
+const PATIENT: u32 = 16;
+
+impl Looks<'_> {
+    /// Looks for something until it is there, or for long enough.
+    #[inline(always)]
+    pub(crate) fn find<T>(&mut self, look: impl Fn() -> Option<T>) -> Option<T> {
+        if let Some(found) = look() {
+            return Some(found);
+        }
+        let patience = &mut *self.0;
+        patience.waits = patience.waits.wrapping_add(1);
+        let looks = if patience.waits.is_multiple_of(PATIENT) { LOOKS } else { patience.looks };
+        let found = (1..looks).find_map(|_| look());
+        patience.looks = if found.is_some() { LOOKS } else { patience.looks / 2 };
+        found
+    }
+}
+
+impl Part<'_> {
+    /// Remembers the neighbours in the tree of `root`, if their records can be looked at directly.
+    pub(crate) fn keep_near(&self, root: usize) -> Result<()> {
+        let edges = || self.parent.iter().chain(&self.children);
+        if !edges().all(Edge::is_direct) {
+            return Ok(());
+        }
+        self.comm.with(|state| {
+            let roots = &mut state.collectives.nears.roots;
+            if roots.len() <= root {
+                roots.resize(root + 1, None);
+            }
+            let (parent, children) = (self.parent.as_ref(), &self.children);
+            roots[root].get_or_insert_with(|| Near {
+                parent: parent.map(|parent| parent.peer),
+                children: children.iter().map(|child| child.peer).collect(),
+            });
+        })
+    }
+}
+
+/// A neighbour's lane, one way.
+pub(crate) struct Link<'a> {
+    comm: &'a Communicator,
+    peer: &'a mut Peer,
+    at: usize,
+}
+
+impl<'a> Link<'a> {
+    #[inline(always)]
+    pub(crate) fn new(comm: &'a Communicator, peers: &'a mut [Peer], place: usize, way: Way) -> Self {
+        Link { comm, peer: &mut peers[place], at: comm.layout.collective_lane(way as usize) }
+    }
+
+    #[inline(always)]
+    fn lane(&self) -> Lane<'_> {
+        Lane::new(&self.comm.fabric, &self.peer.ends, self.at)
+    }
+
+    /// Signals without a body.
+    #[inline(always)]
+    pub(crate) fn signal(&mut self) -> Option<()> {
+        let n = self.peer.lanes[self.at].sent;
+        let put = self.lane().put_flag_now(n, Record::first_word(Kind::Arrived, 0, n));
+        self.peer.lanes[self.at].sent += u64::from(put);
+        put.then_some(())
+    }
+
+    /// Looks for a signal.
+    #[inline(always)]
+    pub(crate) fn signalled(&mut self, looks: &mut Looks<'_>) -> Option<()> {
+        // Now and then a header is due.
+        let is_due = self.peer.lanes[self.at].received.is_multiple_of(HEADERS);
+        if is_due { None } else { self.arrived(looks) }
+    }
+
+    /// Posts the receive of a body.
+    #[inline(always)]
+    pub(crate) fn post(&self, into: &LocalSpan<u8>) -> Option<()> {
+        self.lane().put_header_now(self.peer.lanes[self.at].received, posted(into)).then_some(())
+    }
+
+    /// Looks for a body whose receive was posted, or for a signal.
+    #[inline(always)]
+    pub(crate) fn arrived(&mut self, looks: &mut Looks<'_>) -> Option<()> {
+        let (n, lane) = (self.peer.lanes[self.at].received, self.lane());
+        looks.find(|| lane.arrived_now(n))?;
+        self.peer.lanes[self.at].received += 1;
+        Some(())
+    }
+
+    /// Puts a body, if its receive is posted, has its length, and is where the last one was.
+    #[inline(always)]
+    pub(crate) fn send(&mut self, body: &LocalSpan<u8>, looks: &mut Looks<'_>) -> Option<()> {
+        let (known, lane) = (&self.peer.lanes[self.at], self.lane());
+        let header = looks.find(|| lane.header_now(known.sent))?;
+        let (at, target) = known.target.as_ref()?;
+        let fits = header.kind == Kind::Posted && header.bytes == body.len() && target.len() == body.len();
+        if !fits || header.at(lane.peer()) != *at {
+            return None;
+        }
+        let fabric = &self.comm.fabric;
+        // If this or the flag can't be put at once, the body is put once more.
+        now(fabric.put(target, body.clone()))?.ok()?;
+        if !self.comm.puts_in_order {
+            fabric.barrier();
+        }
+        let word = Record::first_word(Kind::Arrived, body.len(), known.sent);
+        if !lane.put_flag_now(known.sent, word) {
+            return None;
+        }
+        self.peer.lanes[self.at].sent += 1;
+        Some(())
+    }
+}

@@ -1,0 +1,62 @@
+//! The broadcast in software, as far as it goes without waiting for long.
+
+use super::{edge::Way, near::Link};
+use crate::{Collective, Communicator, FmplError, Result, point::as_bytes};
+use rdma_fabric::{LocalSpan, Pod, provider::Boxed, soon::Call};
+
+/// How far a member has come in a broadcast.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Passed {
+    /// Whether the receive is posted.
+    pub(crate) posted: bool,
+    /// Whether the body has arrived.
+    pub(crate) arrived: bool,
+    /// The number of children that it was sent to, from the last one on.
+    pub(crate) sent: usize,
+}
+
+/// A call of [`Communicator::broadcast`].
+pub(crate) struct Broadcast<'a, 'b, T: Pod> {
+    comm: &'a Communicator,
+    span: &'b LocalSpan<T>,
+    root: usize,
+    passed: Passed,
+}
+
+impl<'a, 'b, T: Pod> Broadcast<'a, 'b, T> {
+    pub(crate) fn new(comm: &'a Communicator, span: &'b LocalSpan<T>, root: usize) -> Self {
+        Broadcast { comm, span, root, passed: Passed::default() }
+    }
+}
+
+impl<'a, T: Pod> Call<'a> for Broadcast<'a, '_, T> {
+    type Out = ();
+    type Error = FmplError;
+
+    /// How far it has come it notes for `later`.
+    #[inline]
+    fn now(&mut self) -> Option<()> {
+        let (comm, passed) = (self.comm, &mut self.passed);
+        let mut state = comm.enter().ok()?;
+        let state = &mut *state;
+        let (near, mut looks) =
+            state.collectives.near(self.root).filter(|_| comm.ways.is_tree(Collective::Broadcast))?;
+        let (peers, span) = (&mut state.peers[..], as_bytes(self.span).ok()?);
+        if let Some(parent) = near.parent {
+            let mut link = Link::new(comm, peers, parent, Way::Down);
+            link.post(&span)?;
+            passed.posted = true;
+            link.arrived(&mut looks)?;
+            passed.arrived = true;
+        }
+        for child in near.children.iter().rev() {
+            Link::new(comm, peers, *child, Way::Down).send(&span, &mut looks)?;
+            passed.sent += 1;
+        }
+        Some(())
+    }
+
+    fn later(self) -> Boxed<'a, Result<()>> {
+        self.comm.broadcast_bytes(as_bytes(self.span), self.root, self.passed)
+    }
+}

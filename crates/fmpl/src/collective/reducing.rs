@@ -1,0 +1,92 @@
+//! Reductions in software, as far as they go without waiting for long.
+
+use super::{
+    ByUnit, Op, Scalar,
+    edge::Way,
+    near::Link,
+    passing::Passed,
+    reduce::{To, by_op, combine},
+};
+use crate::{Communicator, FmplError, Result, point::as_bytes};
+use rdma_fabric::{LocalSpan, provider::Boxed, soon::Call};
+
+/// How far a member has come in a reduction.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Reduced {
+    /// The number of children for whose elements a receive is posted, have arrived, and are combined.
+    pub(crate) posted: usize,
+    pub(crate) came: usize,
+    pub(crate) combined: usize,
+    /// Whether the result was sent to the parent.
+    pub(crate) sent: bool,
+    /// How far it has come on the way down.
+    pub(crate) down: Passed,
+}
+
+/// A call of [`Communicator::reduce`] or [`Communicator::allreduce`].
+pub(crate) struct Reduction<'a, 'b, T: Scalar> {
+    pub(crate) comm: &'a Communicator,
+    pub(crate) span: &'b LocalSpan<T>,
+    pub(crate) op: Op,
+    pub(crate) to: To,
+    pub(crate) reduced: Reduced,
+}
+
+impl<'a, T: Scalar> Call<'a> for Reduction<'a, '_, T> {
+    type Out = ();
+    type Error = FmplError;
+
+    /// How far it has come it notes for `later`.
+    #[inline]
+    fn now(&mut self) -> Option<()> {
+        let (comm, reduced) = (self.comm, &mut self.reduced);
+        let mut state = comm.enter().ok()?;
+        let state = &mut *state;
+        let mut mine = as_bytes(self.span).ok()?;
+        let work = state.collectives.work(mine.len());
+        let (near, mut looks) = state.collectives.near(self.to.root()).filter(|_| comm.ways.is_tree(self.to.kind()))?;
+        let peers = &mut state.peers[..];
+        let span = mine.clone();
+        if let (To::All, Some(parent)) = (self.to, near.parent) {
+            Link::new(comm, peers, parent, Way::Down).post(&span)?;
+            reduced.down.posted = true;
+        }
+        match near.children[..] {
+            [] => {}
+            [child] => {
+                let [result, theirs, _] = work?;
+                let mut link = Link::new(comm, peers, child, Way::Up);
+                link.post(&theirs)?;
+                reduced.posted = 1;
+                link.arrived(&mut looks)?;
+                reduced.came = 1;
+                let into = if near.parent.is_some() { result } else { span.clone() };
+                combine::<T>(&comm.fabric, self.op, [&mine, &theirs, &into]).ok()?;
+                reduced.combined = 1;
+                mine = into;
+            }
+            // While one's elements are combined, the next one's come.
+            _ => return None,
+        }
+        if let Some(parent) = near.parent {
+            Link::new(comm, peers, parent, Way::Up).send(&mine, &mut looks)?;
+            reduced.sent = true;
+        }
+        if let To::All = self.to {
+            if let Some(parent) = near.parent {
+                Link::new(comm, peers, parent, Way::Down).arrived(&mut looks)?;
+                reduced.down.arrived = true;
+            }
+            for child in near.children.iter().rev() {
+                Link::new(comm, peers, *child, Way::Down).send(&span, &mut looks)?;
+                reduced.down.sent += 1;
+            }
+        }
+        Some(())
+    }
+
+    fn later(self) -> Boxed<'a, Result<()>> {
+        let combine = by_op::<T>(&self.comm.fabric, self.op);
+        self.comm.reduce_bytes(as_bytes(self.span), combine, self.to, ByUnit::new::<T>(self.op), self.reduced)
+    }
+}

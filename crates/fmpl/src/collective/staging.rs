@@ -1,0 +1,289 @@
+//! Broadcast by the network's multicast, through two staging buffers (paper, section 5.2).
+//!
+//! A multicast writes to the same place at each member, which nobody can promise of a program's
+//! buffers. So a communicator has two buffers that are at the same place everywhere. A broadcast is
+//! cut into pieces; all pieces that a communicator ever broadcasts are numbered, and piece n goes
+//! into buffer n mod 2, behind it a flag with its number and the length of the whole. While members
+//! copy a piece out of one buffer, the next one arrives in the other.
+//!
+//! # When a buffer is free
+//! A member that has copied piece n enters round n of the barrier hardware, and it enters no round
+//! before the one before is over. So whoever has entered round n − 1 knows that everybody has copied
+//! piece n − 2: it may write piece n. That holds for the root of the next broadcast, too, whoever it
+//! is, so the root never waits for buffers to be announced to it.
+//!
+//! # When a member leaves
+//! It says so in a word of each member's staging memory, and gives the barrier hardware back.
+
+use super::Rounds;
+use crate::{Communicator, FmplError, Result, cost};
+use core::fmt;
+use rdma_fabric::{
+    Deps, Fabric, FabricError, Group, GroupMemory, Handle, LocalSpan, LocalWord, MulticastSpan, Pod, PutSource, Rank,
+    Refused, RemoteAddr, RemoteWord,
+    join::{Either, join_all, race},
+};
+
+/// Where the flags of the two buffers are, and the word that says who has left.
+const FLAGS: [usize; 2] = [0, 64];
+const LEFT: usize = 128;
+const BUFFERS: usize = 256;
+
+/// The bits of a flag: the number of the piece in its buffer, whether a tree follows instead of the
+/// bytes, and the length of the whole.
+const NUMBER: u32 = 48;
+const TREE: u64 = 1 << (NUMBER - 1);
+
+pub(crate) struct Staging {
+    /// The bytes of a buffer.
+    piece: usize,
+    flags: [MulticastSpan<u64>; 2],
+    buffers: [MulticastSpan<u8>; 2],
+    own_flags: [LocalWord<u64>; 2],
+    own_left: LocalWord<u64>,
+    own_buffers: [LocalSpan<u8>; 2],
+    memory: GroupMemory,
+    /// The number of pieces so far.
+    pieces: u64,
+}
+
+impl fmt::Debug for Staging {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Staging(2 buffers of {} bytes, {} pieces)", self.piece, self.pieces)
+    }
+}
+
+/// What a member learns of a broadcast.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// It is over; the root has given so many bytes.
+    Over(usize),
+    /// It goes along the tree.
+    ByTree,
+}
+
+/// A flag: what is in the buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Flag {
+    piece: u64,
+    by_tree: bool,
+    bytes: usize,
+}
+
+impl Flag {
+    fn number(piece: u64) -> u64 {
+        (piece / 2 + 1) & 0xffff
+    }
+
+    fn to_word(self) -> u64 {
+        (Self::number(self.piece) << NUMBER) | (u64::from(self.by_tree) * TREE) | (self.bytes as u64 & (TREE - 1))
+    }
+
+    fn of_word(word: u64, piece: u64) -> Option<Self> {
+        let bytes = (word & (TREE - 1)) as usize;
+        (word >> NUMBER == Self::number(piece)).then_some(Flag { piece, by_tree: word & TREE != 0, bytes })
+    }
+}
+
+impl Staging {
+    /// Returns how many bytes of memory two buffers of this size take.
+    pub(crate) fn memory_bytes(piece: usize) -> usize {
+        BUFFERS + 2 * piece.next_multiple_of(64)
+    }
+
+    /// Returns how many bytes of memory it takes at this member.
+    pub(crate) fn bytes(&self) -> usize {
+        self.memory.len()
+    }
+
+    /// Resolves memory at all members; `None` if no multicast reaches them.
+    pub(crate) fn new(group: &Group, memory: GroupMemory, piece: usize) -> Result<Option<Self>> {
+        let fabric = group.fabric();
+        let ranks: Vec<Rank> = (0..group.len()).map(|member| group.rank(member)).collect::<Result<_, _>>()?;
+        match fabric.multicast_for(&ranks) {
+            Ok(()) => {}
+            Err(FabricError::Multicast(_) | FabricError::Unsupported { .. }) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        }
+        let at = |rank: Rank, offset: usize| memory.at(rank, offset as u64);
+        let everywhere = |offset: usize| -> Result<Vec<RemoteAddr>> {
+            Ok(ranks.iter().map(|rank| at(*rank, offset)).collect::<Result<_, _>>()?)
+        };
+        let buffer = |n: usize| BUFFERS + n * piece.next_multiple_of(64);
+        let flags = |n: usize| -> Result<_> { Ok(fabric.multicast_span(&everywhere(FLAGS[n])?, 1)?) };
+        let buffers = |n: usize| -> Result<_> { Ok(fabric.multicast_span(&everywhere(buffer(n))?, piece)?) };
+        let me = fabric.rank();
+        let own = |n: usize| fabric.local_span::<u8>(at(me, buffer(n))?, piece);
+        let word = |offset: usize| fabric.local_word::<u64>(at(me, offset)?);
+        Ok(Some(Staging {
+            piece,
+            flags: [flags(0)?, flags(1)?],
+            buffers: [buffers(0)?, buffers(1)?],
+            own_flags: [word(FLAGS[0])?, word(FLAGS[1])?],
+            own_left: word(LEFT)?,
+            own_buffers: [own(0)?, own(1)?],
+            memory,
+            pieces: 0,
+        }))
+    }
+
+    /// Says that a tree follows.
+    pub(crate) async fn announce_tree(&mut self, comm: &Communicator, rounds: &mut Rounds, bytes: usize) -> Result<()> {
+        let flag = Flag { piece: self.pieces, by_tree: true, bytes };
+        comm.fabric.multicast(&self.flags[self.turn()], [flag.to_word()]).await?;
+        self.next(comm, rounds).await
+    }
+
+    /// Broadcasts what is in `span`.
+    pub(crate) async fn send(&mut self, comm: &Communicator, rounds: &mut Rounds, span: &LocalSpan<u8>) -> Result<()> {
+        let (fabric, bytes) = (&comm.fabric, span.len());
+        let mut leaving = None;
+        for at in self.starts(bytes) {
+            let part = span.slice(at..bytes.min(at + self.piece))?;
+            let flag = Flag { piece: self.pieces, by_tree: false, bytes };
+            let (buffer, flags) = (&self.buffers[self.turn()].slice(0..part.len())?, &self.flags[self.turn()]);
+            let body = post(fabric, buffer, part).await?;
+            if !fabric.caps().puts_in_order {
+                fabric.flush_all().await?;
+            }
+            let flag = post(fabric, flags, [flag.to_word()]).await?;
+            // The piece before has left before this one; while this one is under way, the members copy it.
+            if let Some((body, flag)) = leaving.replace((body, flag)) {
+                over(body, flag).await?;
+            }
+            self.next(comm, rounds).await?;
+        }
+        match leaving {
+            Some((body, flag)) => over(body, flag).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Receives what `root` broadcasts into `span`, unless it has another length.
+    pub(crate) async fn receive(
+        &mut self,
+        comm: &Communicator,
+        rounds: &mut Rounds,
+        span: &LocalSpan<u8>,
+        root: usize,
+    ) -> Result<Told> {
+        let flag = self.flag(comm, root).await?;
+        if flag.by_tree {
+            self.next(comm, rounds).await?;
+            return Ok(Told::ByTree);
+        }
+        for at in self.starts(flag.bytes) {
+            if at > 0 {
+                self.flag(comm, root).await?;
+            }
+            if flag.bytes == span.len() {
+                let part = span.slice(at..flag.bytes.min(at + self.piece))?;
+                copy(&comm.fabric, &self.own_buffers[self.turn()], &part)?;
+                comm.fabric.charge_bytes(cost::COPY, part.len()).await;
+            }
+            self.next(comm, rounds).await?;
+        }
+        Ok(Told::Over(flag.bytes))
+    }
+
+    /// Returns where the pieces of a broadcast start. One of no bytes is a piece, too.
+    fn starts(&self, bytes: usize) -> impl Iterator<Item = usize> + use<> {
+        (0..bytes.max(1)).step_by(self.piece)
+    }
+
+    fn turn(&self) -> usize {
+        (self.pieces % 2) as usize
+    }
+
+    /// Says that this member needs the piece no more.
+    async fn next(&mut self, comm: &Communicator, rounds: &mut Rounds) -> Result<()> {
+        self.pieces += 1;
+        rounds.enter(comm).await
+    }
+
+    /// Waits for the flag of the next piece.
+    async fn flag(&self, comm: &Communicator, root: usize) -> Result<Flag> {
+        let (word, fabric) = (&self.own_flags[self.turn()], &comm.fabric);
+        let look = || Ok::<_, FabricError>(Flag::of_word(fabric.load(word)?, self.pieces));
+        if let Some(flag) = look()? {
+            return Ok(flag);
+        }
+        let deps = Deps::Step { writer: comm.rank(root)?, group: comm.listed.as_deref() };
+        let arrived = fabric.wait_until(word, deps, |word| Flag::of_word(word, self.pieces).is_some());
+        let left = fabric.wait_until(&self.own_left, deps, |member| member != 0);
+        let member = match comm.progressing(race(arrived, left)).await {
+            Either::First(Ok(_)) | Either::Second(Ok(_)) => (fabric.load(&self.own_left)? as usize).checked_sub(1),
+            Either::First(Err(FabricError::PeersLeft)) | Either::Second(Err(FabricError::PeersLeft)) => Some(root),
+            Either::First(Err(error)) | Either::Second(Err(error)) => return Err(error.into()),
+        };
+        look()?.ok_or(FmplError::MemberLeft { member: member.unwrap_or(root) })
+    }
+
+    /// Names the member that has dropped its communicator.
+    pub(crate) fn named(&self, comm: &Communicator, error: FmplError) -> FmplError {
+        let FmplError::Fabric(FabricError::StaleRegion { rank, region }) = &error else { return error };
+        match (self.memory.at(*rank, 0), comm.memory.number(*rank)) {
+            (Ok(staging), Some(member)) if staging.region == *region => FmplError::MemberLeft { member },
+            _ => error,
+        }
+    }
+
+    /// Returns the words that say who has left, at all other members.
+    pub(crate) fn left_words(&self, fabric: &Fabric) -> Vec<RemoteWord<u64>> {
+        let others = self.flags[0].members().filter(|rank| *rank != fabric.rank());
+        others.filter_map(|rank| fabric.remote_word(self.memory.at(rank, LEFT as u64).ok()?).ok()).collect()
+    }
+}
+
+/// Writes that `member` has left. Nobody is left to be told of errors.
+pub(crate) async fn tell_all(fabric: &Fabric, words: &[RemoteWord<u64>], member: usize) {
+    join_all(words.iter().map(|word| fabric.put_word(word, member as u64 + 1))).await;
+}
+
+/// Posts a multicast, and does not wait until it has left.
+async fn post<T: Pod, S: PutSource<T>>(fabric: &Fabric, to: &MulticastSpan<T>, mut from: S) -> Result<Handle<S>> {
+    loop {
+        match fabric.try_multicast(to, from) {
+            Ok(handle) => return Ok(handle),
+            Err(Refused::Full(back)) => from = back,
+            Err(Refused::Failed(error, _)) => return Err(error.into()),
+        }
+        fabric.room(None).await?;
+    }
+}
+
+/// Waits until a piece has left.
+async fn over(body: Handle<LocalSpan<u8>>, flag: Handle<[u64; 1]>) -> Result<()> {
+    body.await?;
+    flag.await?;
+    Ok(())
+}
+
+/// Copies the beginning of own memory to other own memory.
+fn copy(fabric: &Fabric, from: &LocalSpan<u8>, to: &LocalSpan<u8>) -> Result<()> {
+    let mut block = [0; 4096];
+    for at in (0..to.len()).step_by(block.len()) {
+        let end = to.len().min(at + block.len());
+        let block = &mut block[..end - at];
+        fabric.read(&from.slice(at..end)?, block)?;
+        fabric.write(&to.slice(at..end)?, block)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flag_tells_its_piece_from_older_ones() {
+        for piece in [0, 1, 2, 3, (1 << 17) - 2, 1 << 17, (1 << 40) + 1] {
+            for (by_tree, bytes) in [(false, 0), (true, 5), (false, 1 << 46)] {
+                let flag = Flag { piece, by_tree, bytes };
+                assert_eq!(Flag::of_word(flag.to_word(), piece), Some(flag));
+                assert_eq!(Flag::of_word(flag.to_word(), piece + 2), None);
+            }
+        }
+        assert_eq!([Flag::of_word(0, 0), Flag::of_word(0, 1)], [None; 2]);
+    }
+}

@@ -1,0 +1,129 @@
+//! The ways that the collectives of one communicator go.
+
+use super::choice::{Algorithm, Choice, Collective, Rule, within};
+use crate::{FmplError, Result};
+use rdma_fabric::Caps;
+
+/// The ways of one communicator: of each kind of collective, those that it has, by length.
+#[derive(Clone, Debug)]
+pub(crate) struct Ways {
+    rules: Vec<Rule>,
+    /// Whether software is allowed where no rule applies.
+    software: bool,
+    /// For each kind of collective; `None` if no hardware can carry it out, but has to.
+    chosen: [Option<Chosen>; 4],
+}
+
+/// What decides the way of a kind of collective.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Chosen {
+    Always(Algorithm),
+    ByLength,
+}
+
+impl Ways {
+    /// Chooses among those ways that a communicator of so many members `has`.
+    pub(crate) fn new(choice: &Choice, caps: &Caps, members: usize, has: impl Fn(Algorithm) -> bool) -> Self {
+        let usable = |rule: &&Rule| {
+            let possible = rule.algorithm.can(rule.collective) && has(rule.algorithm);
+            possible && within(rule.members, members)
+        };
+        let rules: Vec<_> = choice.table(caps).rules().iter().filter(usable).cloned().collect();
+        let mut ways = Ways { rules, software: *choice != Choice::Hardware, chosen: [None; 4] };
+        ways.chosen = Collective::ALL.map(|collective| ways.choose(collective).ok());
+        ways
+    }
+
+    fn choose(&self, collective: Collective) -> Result<Chosen> {
+        let first = self.at(collective, 0)?;
+        // The way changes nowhere else.
+        let ends = self.of(collective).flat_map(|rule| [rule.bytes.0, rule.bytes.1]).filter(|end| *end < usize::MAX);
+        for end in ends {
+            if self.at(collective, end)? != first {
+                return Ok(Chosen::ByLength);
+            }
+        }
+        Ok(Chosen::Always(first))
+    }
+
+    fn of(&self, collective: Collective) -> impl Iterator<Item = &Rule> {
+        self.rules.iter().filter(move |rule| rule.collective == collective)
+    }
+
+    /// Returns the way of a collective of so many bytes.
+    pub(crate) fn at(&self, collective: Collective, bytes: usize) -> Result<Algorithm> {
+        match self.of(collective).find(|rule| within(rule.bytes, bytes)) {
+            Some(rule) => Ok(rule.algorithm),
+            None => self.otherwise(collective),
+        }
+    }
+
+    /// Returns the way of a collective that hardware can't carry out.
+    pub(crate) fn otherwise(&self, collective: Collective) -> Result<Algorithm> {
+        if self.software { Ok(Algorithm::Tree) } else { Err(FmplError::NoHardware { collective }) }
+    }
+
+    /// Returns what decides the way of collectives of a kind.
+    #[inline(always)]
+    pub(crate) fn chosen(&self, collective: Collective) -> Result<Chosen> {
+        self.chosen[collective as usize].ok_or(FmplError::NoHardware { collective })
+    }
+
+    /// Returns whether all collectives of a kind go along trees.
+    #[inline(always)]
+    pub(crate) fn is_tree(&self, collective: Collective) -> bool {
+        self.chosen[collective as usize] == Some(Chosen::Always(Algorithm::Tree))
+    }
+
+    /// Returns whether some collectives of a kind go this way.
+    pub(crate) fn some(&self, collective: Collective, algorithm: Algorithm) -> bool {
+        self.of(collective).any(|rule| rule.algorithm == algorithm)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ways(rules: &[Rule], members: usize) -> Ways {
+        let choice = Choice::By(rules.iter().cloned().collect());
+        Ways::new(&choice, &Caps::weakest(), members, |algorithm| algorithm != Algorithm::Gates)
+    }
+
+    #[test]
+    fn the_first_rule_that_applies_decides() {
+        use Algorithm::{Colour, Gates, Multicast, Tree};
+        use Collective::{Barrier, Broadcast};
+        let rules = [
+            Rule::new(Barrier, Gates),
+            Rule::new(Barrier, Colour).members(3..usize::MAX),
+            Rule::new(Broadcast, Multicast).members(2..3).bytes(10..100),
+            Rule::new(Broadcast, Tree).bytes(0..1000),
+            Rule::new(Broadcast, Colour),
+            Rule::new(Broadcast, Multicast).members(2..5),
+        ];
+        let at = |members, collective, bytes| ways(&rules, members).at(collective, bytes).expect("software is allowed");
+        assert_eq!([at(2, Barrier, 0), at(3, Barrier, 0)], [Tree, Colour]);
+        assert_eq!(
+            [0, 9, 10, 99, 100, 1000].map(|bytes| at(2, Broadcast, bytes)),
+            [Tree, Tree, Multicast, Multicast, Tree, Multicast]
+        );
+        assert_eq!([at(4, Broadcast, 1000), at(5, Broadcast, 1000)], [Multicast, Tree]);
+        let chosen = |members, collective| ways(&rules, members).chosen(collective).expect("software is allowed");
+        assert_eq!([chosen(2, Barrier), chosen(3, Barrier)], [Chosen::Always(Tree), Chosen::Always(Colour)]);
+        assert_eq!([chosen(2, Broadcast), chosen(4, Broadcast)], [Chosen::ByLength; 2]);
+        assert_eq!([chosen(5, Broadcast), chosen(2, Collective::Reduce)], [Chosen::Always(Tree); 2]);
+    }
+
+    #[test]
+    fn hardware_that_is_not_there_is_an_error() {
+        let ways = Ways::new(&Choice::Hardware, &Caps::weakest(), 4, |algorithm| algorithm == Algorithm::Gates);
+        assert_eq!(ways.at(Collective::Barrier, 0), Ok(Algorithm::Gates));
+        assert_eq!(ways.chosen(Collective::Allreduce), Ok(Chosen::Always(Algorithm::Gates)));
+        let error = FmplError::NoHardware { collective: Collective::Broadcast };
+        assert_eq!(
+            (ways.at(Collective::Broadcast, 7), ways.chosen(Collective::Broadcast)),
+            (Err(error.clone()), Err(error))
+        );
+    }
+}

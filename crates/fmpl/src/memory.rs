@@ -1,0 +1,38 @@
+//! How much memory a communicator takes at this rank.
+
+use crate::{
+    Communicator, Result,
+    state::{LaneState, Peer},
+};
+use rdma_fabric::Rank;
+
+/// Bytes that a communicator takes at this rank ([`Communicator::memory`]), the spool not counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Memory {
+    /// Registered: the matching areas for all [peers](crate::Options::peers) that there may be.
+    pub areas: usize,
+    /// Registered: one of these areas. Those of peers that are never used are never written to.
+    pub area: usize,
+    /// Registered: the buffers of hardware broadcasts, where there are any.
+    pub staging: usize,
+    /// The number of peers met so far.
+    pub met: usize,
+    /// Not registered: what is known of these peers, and the list of members unless they are all
+    /// ranks of the job.
+    pub kept: usize,
+}
+
+impl Communicator {
+    /// Returns how much memory the communicator takes at this rank now.
+    ///
+    /// # Errors
+    /// [`FmplError::OtherThread`](crate::FmplError::OtherThread).
+    pub fn memory(&self) -> Result<Memory> {
+        let lanes = self.layout.lanes() * size_of::<LaneState>();
+        let (met, staging) = self.with(|state| (state.peers.len(), state.collectives.staging_bytes()))?;
+        let list = self.listed.as_ref().map_or(0, |ranks| size_of::<Rank>() * ranks.len());
+        let kept = met * (size_of::<Peer>() + lanes) + list;
+        Ok(Memory { areas: self.layout.bytes(), area: self.layout.area_bytes(), staging, met, kept })
+    }
+}

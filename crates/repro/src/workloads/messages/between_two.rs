@@ -1,0 +1,251 @@
+//! Messages between two ranks: latency and bandwidth by size (paper, figure 7 and table 1), and with
+//! many receives posted (table 2).
+
+use super::{Library, mpi::Mpi};
+use crate::workloads::{RankFuture, Together};
+use fmpl::{Communicator, Fmpl, Options, Receiving};
+use rdma_fabric::{Deps, Fabric, Prepared, ProgramResult, Rank, Region, op::Put, op::PutDescriptor};
+
+/// One end of a ping-pong.
+enum End {
+    Tcw { fabric: Fabric, home: Region, puts: Option<Prepared<PutDescriptor<u8>>> },
+    Fmpl { fmpl: Box<Fmpl>, source: Vec<u8>, into: fmpl::Buffer<u8>, above: Option<&'static str> },
+    Mpi(Box<Mpi>),
+}
+
+impl End {
+    async fn new(fabric: &Fabric, library: Library, longest: usize) -> ProgramResult<Self> {
+        Ok(match library {
+            Library::Tcw => {
+                let home = fabric.alloc_symmetric(2 * longest).await?;
+                End::Tcw { fabric: fabric.clone(), home, puts: None }
+            }
+            Library::Mpi(memory) => End::Mpi(Box::new(Mpi::new(fabric, memory, false, longest).await?)),
+            Library::BlacsMpi(memory) => End::Mpi(Box::new(Mpi::new(fabric, memory, true, longest).await?)),
+            Library::Fmpl | Library::FmplSoftware | Library::BlacsFmpl => {
+                let options = library.options(fabric.ranks()).unwrap_or_default();
+                let fmpl = Box::new(Fmpl::init_with(fabric, options).await?);
+                let into = fmpl.world().buffer(longest)?;
+                End::Fmpl { fmpl, source: vec![0; longest], into, above: library.above_fmpl() }
+            }
+        })
+    }
+
+    /// Gets ready for messages of one size.
+    async fn prepare(&mut self, bytes: usize, peer: usize) -> ProgramResult<()> {
+        if let End::Tcw { fabric, home, puts } = self {
+            let longest = home.len() / 2;
+            let to = fabric.remote_span::<u8>(home.at(Rank::new(peer as u32), 0), bytes)?;
+            let from = home.span(fabric, longest, bytes)?;
+            *puts = Some(fabric.prepare(Put { to: &to, from, notice: Some(0) }).await?);
+        }
+        Ok(())
+    }
+
+    async fn send(&mut self, peer: usize, bytes: usize) -> ProgramResult<()> {
+        match self {
+            End::Tcw { fabric, puts, .. } => {
+                fabric.charge("fmpl.init").await;
+                if let Some(put) = puts {
+                    put.post().await?.await?;
+                }
+                Ok(())
+            }
+            End::Fmpl { fmpl, source, above, .. } => {
+                charge(fmpl.world(), *above).await;
+                Ok(fmpl.world().send(&source[..bytes], peer, 0).await?)
+            }
+            End::Mpi(mpi) => mpi.send(peer, bytes).await,
+        }
+    }
+
+    async fn receive(&mut self, peer: usize, bytes: usize) -> ProgramResult<()> {
+        match self {
+            End::Tcw { fabric, .. } => {
+                fabric.next_notice(Deps::All).await?;
+                Ok(())
+            }
+            End::Fmpl { fmpl, into, above, .. } => {
+                charge(fmpl.world(), *above).await;
+                let received = fmpl.world().recv(&into.slice(0..bytes)?, peer, 0).await?;
+                assert_eq!(received.bytes, bytes);
+                Ok(())
+            }
+            End::Mpi(mpi) => mpi.receive(peer, bytes).await,
+        }
+    }
+
+    async fn end(self) -> ProgramResult<()> {
+        match self {
+            End::Fmpl { fmpl, .. } => Ok(fmpl.finalize().await?),
+            End::Tcw { .. } | End::Mpi(_) => Ok(()),
+        }
+    }
+}
+
+/// Charges the layer above FMPL, if there is one.
+pub(super) async fn charge(comm: &Communicator, above: Option<&'static str>) {
+    if let Some(layer) = above {
+        comm.fabric().charge(layer).await;
+    }
+}
+
+/// Two ranks send each other messages of each size in turn, `rounds` there and back after a round
+/// that is not counted. The result is half a round trip for each size, in picoseconds.
+///
+/// # Panics
+/// If `rounds` is 0 or a message comes short.
+pub fn ping_pong(
+    fabric: Fabric,
+    library: Library,
+    sizes: Vec<usize>,
+    rounds: u32,
+    together: Together,
+) -> RankFuture<Vec<u64>> {
+    Box::pin(async move {
+        let longest = sizes.iter().copied().max().unwrap_or(0).max(1);
+        let (me, peer) = (fabric.rank().index(), 1 - fabric.rank().index());
+        let mut end = End::new(&fabric, library, longest).await?;
+        for number in [0, 1] {
+            exchange(&mut end, me, peer, sizes.first().copied().unwrap_or(8), number).await?;
+        }
+        let inside = together.enter(&fabric).await?;
+        let mut halves = Vec::with_capacity(sizes.len());
+        for size in sizes {
+            end.prepare(size, peer).await?;
+            let mut begun = fabric.now();
+            for round in 0..=rounds {
+                if round == 1 {
+                    begun = fabric.now();
+                }
+                exchange(&mut end, me, peer, size, round).await?;
+            }
+            halves.push(fabric.now().picos_since(begun) / (2 * u64::from(rounds)));
+        }
+        end.end().await?;
+        inside.stay().await?;
+        Ok(halves)
+    })
+}
+
+async fn exchange(end: &mut End, me: usize, peer: usize, bytes: usize, round: u32) -> ProgramResult<()> {
+    if round == 0 {
+        end.prepare(bytes, peer).await?;
+    }
+    if me == 0 {
+        end.send(peer, bytes).await?;
+        end.receive(peer, bytes).await
+    } else {
+        end.receive(peer, bytes).await?;
+        end.send(peer, bytes).await
+    }
+}
+
+/// What [`posted_receives`] measures, in picoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Posted {
+    /// Between two calls that post a receive.
+    pub gap: u64,
+    /// Half a round trip, while all others are posted.
+    pub latency: u64,
+}
+
+/// Messages of so many bytes that are exchanged while receives are posted.
+const ROUNDS: usize = 4;
+const BYTES: usize = 4;
+
+/// Both of two ranks post `count` receives, and then exchange messages of 4 bytes for a few of these,
+/// each of which was posted before.
+///
+/// # Panics
+/// If the library is neither FMPL nor MPI, or if `count` is less than 8.
+pub fn posted_receives(fabric: Fabric, library: Library, count: usize, together: Together) -> RankFuture<Posted> {
+    assert!(count >= 2 * ROUNDS, "only {count} receives");
+    Box::pin(async move {
+        match library {
+            Library::Mpi(memory) => {
+                by_mpi(Mpi::new(&fabric, memory, false, BYTES).await?, fabric, count, together).await
+            }
+            Library::Fmpl => by_fmpl(fabric, count, together).await,
+            other => panic!("{other} is neither FMPL nor MPI"),
+        }
+    })
+}
+
+async fn by_fmpl(fabric: Fabric, count: usize, together: Together) -> ProgramResult<Posted> {
+    let options = Options::default().indices(count).any_indices(0).peers(2);
+    let fmpl = Fmpl::init_with(&fabric, options).await?;
+    let (world, peer) = (fmpl.world(), 1 - fmpl.world().me());
+    let buffer = world.buffer::<u8>(BYTES * count)?;
+    let into = |index: usize| buffer.slice(BYTES * index..BYTES * (index + 1));
+    // The first two messages of an index make its descriptors: flags have two places.
+    for index in (0..count).chain(0..count) {
+        round(world, world.irecv(&into(index)?, peer, index).await?, index).await?;
+    }
+    let inside = together.enter(&fabric).await?;
+    let mut posted = Vec::with_capacity(count);
+    let begun = fabric.now();
+    for index in 0..count {
+        posted.push(world.irecv(&into(index)?, peer, index).await?);
+    }
+    let gap = fabric.now().picos_since(begun) / count as u64;
+    // All headers are there when the first message is sent.
+    fabric.flush_all().await?;
+    let mut waiting = posted.into_iter().enumerate();
+    let mut begun = fabric.now();
+    for number in 0..=ROUNDS {
+        if number == 1 {
+            begun = fabric.now();
+        }
+        if let Some((index, receiving)) = waiting.next() {
+            round(world, receiving, index).await?;
+        }
+    }
+    let latency = fabric.now().picos_since(begun) / (2 * ROUNDS as u64);
+    for (index, receiving) in waiting {
+        round(world, receiving, index).await?;
+    }
+    fmpl.finalize().await?;
+    inside.stay().await?;
+    Ok(Posted { gap, latency })
+}
+
+/// There and back; member 0 begins.
+async fn round(world: &Communicator, receiving: Receiving<'_>, index: usize) -> ProgramResult<()> {
+    let peer = 1 - world.me();
+    if world.me() == 0 {
+        world.send(&[0u8; BYTES], peer, index).await?;
+        receiving.wait().await?;
+    } else {
+        receiving.wait().await?;
+        world.send(&[0u8; BYTES], peer, index).await?;
+    }
+    Ok(())
+}
+
+async fn by_mpi(mut mpi: Mpi, fabric: Fabric, count: usize, together: Together) -> ProgramResult<Posted> {
+    let (me, peer) = (fabric.rank().index(), 1 - fabric.rank().index());
+    let inside = together.enter(&fabric).await?;
+    for _ in 0..count {
+        mpi.post().await;
+    }
+    let mut begun = fabric.now();
+    // With all of them outstanding.
+    mpi.post().await;
+    let gap = fabric.now().picos_since(begun);
+    mpi.posted = count;
+    begun = fabric.now();
+    for _ in 0..ROUNDS {
+        if me == 0 {
+            mpi.send(peer, BYTES).await?;
+        }
+        mpi.wait(peer, BYTES).await?;
+        if me == 1 {
+            mpi.send(peer, BYTES).await?;
+        }
+        mpi.posted = count;
+    }
+    let latency = fabric.now().picos_since(begun) / (2 * ROUNDS as u64);
+    inside.stay().await?;
+    Ok(Posted { gap, latency })
+}

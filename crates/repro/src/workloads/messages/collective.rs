@@ -1,0 +1,160 @@
+//! Barriers, broadcasts and reductions (paper, sections 6.2 to 6.4).
+
+use super::{Library, between_two::charge, mpi::Mpi};
+use crate::workloads::RankFuture;
+use fmpl::{Fmpl, Op};
+use rdma_fabric::{Fabric, LocalSpan, ProgramResult, Time};
+use std::time::Duration;
+
+/// What is done, each for itself: all ranks begin at the same time, by the clock that ranks of a
+/// simulated job share, and the next thing when all have certainly ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Collectives {
+    /// Who does it.
+    pub library: Library,
+    /// How many barriers.
+    pub barriers: usize,
+    /// Broadcasts: bytes, and the roots in turn.
+    pub broadcasts: Vec<(usize, Vec<usize>)>,
+    /// Sums of `f64`: bytes, and the roots in turn.
+    pub reductions: Vec<(usize, Vec<usize>)>,
+    /// When the first one begins.
+    pub start: Time,
+}
+
+/// How long the parts took one rank, from their common beginning to its own end, in picoseconds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Done {
+    /// Each barrier.
+    pub barriers: Vec<u64>,
+    /// Of each size, from each root.
+    pub broadcasts: Vec<Vec<u64>>,
+    /// Of each size, to each root.
+    pub reductions: Vec<Vec<u64>>,
+}
+
+/// The time that one of them has: more than any needs.
+const TURN: Duration = Duration::from_secs(1);
+
+enum Member {
+    Fmpl(Box<OnFmpl>),
+    Mpi(Box<Mpi>),
+}
+
+struct OnFmpl {
+    fmpl: Fmpl,
+    bytes: fmpl::Buffer<u8>,
+    numbers: fmpl::Buffer<f64>,
+    /// The layer above it.
+    above: Option<&'static str>,
+}
+
+impl Member {
+    async fn new(fabric: &Fabric, library: Library, longest: usize) -> ProgramResult<Self> {
+        if let Some(options) = library.options(fabric.ranks()) {
+            let fmpl = Fmpl::init_with(fabric, options).await?;
+            let (bytes, numbers) = (fmpl.world().buffer(longest)?, fmpl.world().buffer(longest / 8)?);
+            return Ok(Member::Fmpl(Box::new(OnFmpl { fmpl, bytes, numbers, above: library.above_fmpl() })));
+        }
+        let (memory, is_blacs) = match library {
+            Library::Mpi(memory) => (memory, false),
+            Library::BlacsMpi(memory) => (memory, true),
+            other => panic!("{other} has no collectives"),
+        };
+        Ok(Member::Mpi(Box::new(Mpi::new(fabric, memory, is_blacs, longest).await?)))
+    }
+
+    async fn barrier(&mut self) -> ProgramResult<()> {
+        match self {
+            Member::Fmpl(on) => {
+                charge(on.fmpl.world(), on.above).await;
+                Ok(on.fmpl.world().barrier().await?)
+            }
+            Member::Mpi(mpi) => mpi.barrier().await,
+        }
+    }
+
+    async fn broadcast(&mut self, size: usize, root: usize) -> ProgramResult<()> {
+        match self {
+            Member::Fmpl(on) => {
+                charge(on.fmpl.world(), on.above).await;
+                Ok(on.fmpl.world().broadcast(&on.bytes.slice(0..size)?, root).await?)
+            }
+            Member::Mpi(mpi) => mpi.broadcast(size, root).await,
+        }
+    }
+
+    async fn reduce(&mut self, size: usize, root: usize) -> ProgramResult<()> {
+        match self {
+            Member::Fmpl(on) => {
+                charge(on.fmpl.world(), on.above).await;
+                let span: LocalSpan<f64> = on.numbers.slice(0..size / 8)?;
+                Ok(on.fmpl.world().reduce(&span, Op::Sum, root).await?)
+            }
+            Member::Mpi(mpi) => mpi.reduce(size, root).await,
+        }
+    }
+}
+
+/// The ranks do what is asked for.
+///
+/// # Panics
+/// If the library has no collectives.
+pub fn collectives(fabric: Fabric, what: Collectives) -> RankFuture<Done> {
+    Box::pin(async move {
+        let Collectives { library, barriers, broadcasts, reductions, start } = what;
+        let sizes = broadcasts.iter().chain(&reductions).map(|(bytes, _)| *bytes);
+        let mut member = Member::new(&fabric, library, sizes.max().unwrap_or(0).max(8)).await?;
+        let (mut done, mut next) = (Done::default(), start);
+        // The first of each kind meets peers and makes descriptors.
+        for number in 0..=barriers {
+            let begun = turn(&fabric, &mut next).await;
+            member.barrier().await?;
+            if number > 0 {
+                done.barriers.push(fabric.now().picos_since(begun));
+            }
+        }
+        for (is_first, (size, roots)) in first_twice(&broadcasts) {
+            let mut took = Vec::with_capacity(roots.len());
+            for root in roots {
+                let begun = turn(&fabric, &mut next).await;
+                member.broadcast(*size, *root).await?;
+                took.push(fabric.now().picos_since(begun));
+            }
+            if !is_first {
+                done.broadcasts.push(took);
+            }
+        }
+        for (is_first, (size, roots)) in first_twice(&reductions) {
+            let mut took = Vec::with_capacity(roots.len());
+            for root in roots {
+                let begun = turn(&fabric, &mut next).await;
+                member.reduce(*size, *root).await?;
+                took.push(fabric.now().picos_since(begun));
+            }
+            if !is_first {
+                done.reductions.push(took);
+            }
+        }
+        let begun = turn(&fabric, &mut next).await;
+        if let Member::Fmpl(on) = member {
+            on.fmpl.finalize().await?;
+        }
+        // Nobody's memory goes while others use it.
+        fabric.sleep_until(begun + TURN).await;
+        Ok(done)
+    })
+}
+
+/// Returns the list with its first entry once more before it, which is marked.
+fn first_twice<T>(list: &[T]) -> impl Iterator<Item = (bool, &T)> {
+    list.iter().take(1).map(|first| (true, first)).chain(list.iter().map(|one| (false, one)))
+}
+
+/// Waits for the next common beginning.
+async fn turn(fabric: &Fabric, next: &mut Time) -> Time {
+    let begin = *next;
+    fabric.sleep_until(begin).await;
+    *next = begin + TURN;
+    begin
+}

@@ -1,0 +1,101 @@
+//! Workloads of the FMPL paper (section 6): messages between two ranks, many posted receives,
+//! barriers, broadcasts and reductions, each by the libraries that the paper compares.
+//!
+//! FMPL is this project's crate. What it is compared with is [software terms](mpi): the messages
+//! that such a library sends, over the same machine, with the library's layers charged.
+
+mod between_two;
+mod collective;
+mod mpi;
+
+pub use between_two::{Posted, ping_pong, posted_receives};
+pub use collective::{Collectives, Done, collectives};
+
+use fmpl::{Choice, Options};
+use std::fmt;
+
+/// What sends the messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Library {
+    /// A put whose descriptor (TCW) is reused: no message, for nobody posts a receive.
+    Tcw,
+    /// FMPL; collectives by hardware where there is any for their members, as measured.
+    Fmpl,
+    /// FMPL, collectives by software.
+    FmplSoftware,
+    /// BLACS on FMPL, of contiguous matrices, which it does not pack.
+    BlacsFmpl,
+    /// MPI.
+    Mpi(Memory),
+    /// BLACS on MPI, which makes a derived datatype for each message and packs it.
+    BlacsMpi(Memory),
+}
+
+/// What memory MPI's messages are in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Memory {
+    /// All of the program's static memory is open to remote access (`-rdma`): nothing is copied.
+    Rdma,
+    /// Messages are copied at both ends.
+    Copied,
+}
+
+impl Library {
+    /// Those of the paper's figure 7.
+    pub const BETWEEN_TWO: [Library; 7] = [
+        Library::Tcw,
+        Library::Fmpl,
+        Library::BlacsFmpl,
+        Library::Mpi(Memory::Rdma),
+        Library::Mpi(Memory::Copied),
+        Library::BlacsMpi(Memory::Rdma),
+        Library::BlacsMpi(Memory::Copied),
+    ];
+
+    /// Those of its figures 8 to 11.
+    pub const COLLECTIVE: [Library; 5] = [
+        Library::Fmpl,
+        Library::FmplSoftware,
+        Library::BlacsFmpl,
+        Library::Mpi(Memory::Rdma),
+        Library::BlacsMpi(Memory::Rdma),
+    ];
+
+    /// Returns the name in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Library::Tcw => "reused TCW",
+            Library::Fmpl => "FMPL",
+            Library::FmplSoftware => "FMPL (SW)",
+            Library::BlacsFmpl => "BLACS-FMPL",
+            Library::Mpi(Memory::Rdma) => "MPI (rdma)",
+            Library::Mpi(Memory::Copied) => "MPI (nordma)",
+            Library::BlacsMpi(Memory::Rdma) => "BLACS on MPI (rdma)",
+            Library::BlacsMpi(Memory::Copied) => "BLACS on MPI (nordma)",
+        }
+    }
+
+    /// Returns FMPL's options for these ranks; `None` if it is another library.
+    fn options(self, ranks: usize) -> Option<Options> {
+        let choice = match self {
+            Library::Fmpl | Library::BlacsFmpl => Choice::Measured,
+            Library::FmplSoftware => Choice::Software,
+            Library::Tcw | Library::Mpi(_) | Library::BlacsMpi(_) => return None,
+        };
+        Some(Options::default().indices(1).any_indices(0).peers(ranks).collectives(choice))
+    }
+
+    /// Returns the layer that BLACS charges for a call on FMPL.
+    const fn above_fmpl(self) -> Option<&'static str> {
+        match self {
+            Library::BlacsFmpl => Some("blacs"),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Library {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}

@@ -1,0 +1,50 @@
+//! What a rank's CPU did.
+
+use super::{Activity, Timeline, Track};
+use rdma_fabric::{Rank, Time};
+
+/// A stretch of time in which a rank's CPU was busy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Busy {
+    /// When it began.
+    pub begin: Time,
+    /// When it ended.
+    pub end: Time,
+    /// With what.
+    pub with: Work,
+}
+
+/// What a CPU is busy with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Work {
+    /// The program's computing, or a layer of software.
+    Computing,
+    /// Posting a command of so many bytes, with or without its descriptor.
+    Posting {
+        /// The other rank.
+        target: Rank,
+        /// The command's length.
+        bytes: u64,
+    },
+}
+
+impl Timeline {
+    /// Returns when a rank's CPU was busy, helpers' CPUs not counted, and with what, in order of time.
+    pub fn cpu(&self, rank: Rank) -> Vec<Busy> {
+        let time = Time::from_picos;
+        let mine = self.slices.iter().filter(|slice| slice.track == Track::Cpu(rank.number()));
+        let mut busy: Vec<Busy> = mine
+            .filter_map(|slice| {
+                let with = match slice.activity {
+                    Activity::Compute => Work::Computing,
+                    Activity::Command { bytes, target, .. } => Work::Posting { target: Rank::new(target), bytes },
+                    Activity::Advance(_) | Activity::Fault(_) => return None,
+                };
+                Some(Busy { begin: time(slice.begin), end: time(slice.end), with })
+            })
+            .collect();
+        busy.sort_by_key(|busy| (busy.begin, busy.end));
+        busy
+    }
+}
