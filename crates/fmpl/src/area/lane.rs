@@ -4,7 +4,7 @@ use super::{Layout, Record, layout::OFFERS, record::is_about, staged::Staged};
 use crate::Result;
 use core::future::Future;
 use rdma_fabric::{
-    Deps, Fabric, Handle, LocalSpan, LocalWord, Rank, RemoteSpan,
+    Deps, Fabric, LocalSpan, LocalWord, Rank, RemoteSpan,
     join::{Either, join, race},
 };
 use std::sync::Arc;
@@ -63,8 +63,8 @@ impl Taken {
 
 /// Where the words of a record are in a lane.
 #[derive(Clone, Copy, Debug)]
-struct Words {
-    first: usize,
+pub(super) struct Words {
+    pub(super) first: usize,
     rest: usize,
 }
 
@@ -74,7 +74,7 @@ const TAKEN: usize = 48;
 const OFFER: usize = 64;
 
 /// A flag's first word shares a line with the header; only offers have others.
-fn flag(n: u64) -> Words {
+pub(super) fn flag(n: u64) -> Words {
     let place = (n % OFFERS) as usize;
     Words { first: FLAGS + 8 * place, rest: OFFER + 24 * place }
 }
@@ -257,21 +257,6 @@ impl<'a> Lane<'a> {
 
     pub(crate) async fn put_flag(&self, n: u64, word: u64) -> Result<()> {
         self.put(flag(n).first, [word]).await
-    }
-
-    /// Puts a flag for whoever has nobody to wait for it: [`Fabric::detach`].
-    pub(crate) async fn put_flag_owed(&self, n: u64, word: u64) -> Result<()> {
-        self.put_anew(flag(n).first, [word]).await
-    }
-
-    /// Posts a flag behind a body; returns the handle unless it was over at once.
-    pub(crate) async fn post_flag(&self, n: u64, word: u64) -> Result<Option<Handle<()>>> {
-        self.post(flag(n).first, [word]).await
-    }
-
-    /// Says that message `n`, which has no body, has come, and charges for it.
-    pub(crate) async fn put_signal(&self, n: u64, word: u64) -> Result<()> {
-        self.put_charged(flag(n).first, [word]).await
     }
 
     /// Says why message `n` of a collective will not arrive.

@@ -5,7 +5,7 @@
 //! of the area in own memory (paper, section 5.1: sending by a *reused TCW*). Where memory is mapped,
 //! nothing of this exists.
 
-use super::{Ends, Lane};
+use super::{Ends, Lane, lane::flag};
 use crate::{Result, cost};
 use core::fmt;
 use rdma_fabric::{
@@ -36,6 +36,21 @@ impl fmt::Debug for Staged {
 }
 
 impl Lane<'_> {
+    /// Puts a flag for whoever has nobody to wait for it: [`Fabric::detach`].
+    pub(crate) async fn put_flag_owed(&self, n: u64, word: u64) -> Result<()> {
+        self.put_anew(flag(n).first, [word]).await
+    }
+
+    /// Posts a flag behind a body; returns the handle unless it was over at once.
+    pub(crate) async fn post_flag(&self, n: u64, word: u64) -> Result<Option<Handle<()>>> {
+        self.post(flag(n).first, [word]).await
+    }
+
+    /// Says that message `n`, which has no body, has come, and charges for it.
+    pub(crate) async fn put_signal(&self, n: u64, word: u64) -> Result<()> {
+        self.put_charged(flag(n).first, [word]).await
+    }
+
     /// Puts words, and waits until they have left.
     pub(super) async fn put<const N: usize>(&self, at: usize, words: [u64; N]) -> Result<()> {
         match self.post(at, words).await? {

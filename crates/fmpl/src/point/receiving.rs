@@ -168,16 +168,7 @@ impl<'a> Receiving<'a> {
         soon(Wait::<false>(self))
     }
 
-    async fn waited_later(self, is_apart: bool) -> Result<Received> {
-        let comm = self.comm;
-        let received = self.arrived_later().await;
-        if is_apart {
-            comm.fabric.charge(cost::WAIT).await;
-        }
-        received
-    }
-
-    async fn arrived_later(mut self) -> Result<Received> {
+    async fn arrived_later<const APART: bool>(mut self) -> Result<Received> {
         let (id, comm) = (self.id(), self.comm);
         let (ends, from, n): (Ends, usize, u64) = comm.with(|state| {
             let peer = &state.peers[id.peer];
@@ -197,15 +188,16 @@ impl<'a> Receiving<'a> {
         }
         comm.with(|state| state.received(id, flag.kind != Kind::Offered))?;
         self.lane = OVER;
+        if APART {
+            comm.fabric.charge(cost::WAIT).await;
+        }
         match flag.kind {
             _ if fits => Ok(Received { from, index: id.lane, bytes: flag.bytes }),
             Kind::NotThere => Err(FmplError::BufferGone { from, index: id.lane }),
             _ => Err(comm.too_long(from, comm.me(), comm.with(|state| state.index_of(id.lane))?, flag.bytes, room)),
         }
     }
-}
 
-impl Receiving<'_> {
     /// Returns whether the message is there, or waits to be fetched.
     ///
     /// # Errors
@@ -282,8 +274,7 @@ impl<'a: 'b, 'b, T: Pod> Call<'b> for Post<'a, 'b, T> {
     }
 }
 
-/// A wait; whether it is a call of its own, [`Receiving::wait`], or part of the call that posted the
-/// receive.
+/// A wait, apart from the call that posted the receive or as part of it.
 struct Wait<'a, const APART: bool>(Receiving<'a>);
 
 impl<'a, const APART: bool> Call<'a> for Wait<'a, APART> {
@@ -304,6 +295,6 @@ impl<'a, const APART: bool> Call<'a> for Wait<'a, APART> {
     }
 
     fn later(self) -> Boxed<'a, Result<Received>> {
-        Box::pin(self.0.waited_later(APART))
+        Box::pin(self.0.arrived_later::<APART>())
     }
 }

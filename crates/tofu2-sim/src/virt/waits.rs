@@ -46,7 +46,7 @@ impl Me {
             Goal::Until(at) => sleep(&mut core, lane, moved, at),
             Goal::Busy(lasts) => busy(&mut core, lane, moved, first, |_| picos(lasts), cx),
             Goal::Charge(layer, bytes) => {
-                busy(&mut core, lane, moved, first, |core| core.machine.timing.software(layer, bytes as u64), cx)
+                busy(&mut core, lane, moved, first, |core| core.machine.timing.software.cost(layer, bytes as u64), cx)
             }
         };
         drop(core);

@@ -1,7 +1,7 @@
 //! Workloads of the FMPL paper (section 6): messages between two ranks, many posted receives,
 //! barriers, broadcasts and reductions, each by the libraries that the paper compares.
 //!
-//! FMPL is this project's crate. What it is compared with is [software terms](mpi): the messages
+//! FMPL is this project's crate. What it is compared with are software terms: the messages
 //! that such a library sends, over the same machine, with the library's layers charged.
 
 mod between_two;

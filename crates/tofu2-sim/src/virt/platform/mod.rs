@@ -27,6 +27,7 @@
 //! | crossbars | `crossbar_row` | jobs that say nothing else have a torus |
 
 mod parts;
+mod software;
 mod sr8000;
 mod tables;
 mod timing;

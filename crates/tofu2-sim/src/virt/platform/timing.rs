@@ -13,8 +13,9 @@
 //! neighbour.
 
 use super::{
-    DESCRIPTOR, Platform, SOFTWARE, Unit,
+    DESCRIPTOR, Platform,
     parts::{ATOMICS, COLORS, CROSSBARS, GATES, ORDERED_PUTS, QUEUES},
+    software::Software,
 };
 use rdma_fabric::{Atomics, FabricError, barrier::GateId, control_queue::QueueLimits};
 
@@ -73,7 +74,7 @@ pub(crate) struct Timing {
     /// Time from the last member's signal of a hardware barrier to everybody's notice.
     pub(crate) colour_barrier: u64,
     /// Software layers by name; few, so a list.
-    software: Vec<(&'static str, Layer)>,
+    pub(crate) software: Software,
 }
 
 /// Payload bytes that the latency figures already include.
@@ -124,13 +125,6 @@ impl Timing {
                 GateId::INDICES
             )));
         }
-        let software = platform.constants().iter().filter_map(|constant| {
-            let layer = match constant.unit {
-                Unit::FemtosecondsPerByte => Layer::Byte(constant.value),
-                _ => Layer::Pass(constant.value),
-            };
-            Some((constant.name.strip_prefix(SOFTWARE)?, layer))
-        });
         let colours = platform.part(&COLORS)?.unwrap_or(0);
         let row = platform.part(&CROSSBARS)?.map(|row| u32::try_from(row).unwrap_or(u32::MAX));
         Ok(Timing {
@@ -167,7 +161,7 @@ impl Timing {
             barrier_gates: gates as u32,
             barrier_colours: u32::try_from(colours).unwrap_or(u32::MAX),
             colour_barrier: platform.value("colour_barrier").unwrap_or(0),
-            software: software.collect(),
+            software: Software::new(platform),
         })
     }
 
@@ -223,30 +217,11 @@ impl Timing {
     pub(crate) fn multicast_payload(&self, bytes: u64) -> u64 {
         self.payload(bytes).max(scaled(bytes.saturating_sub(FREE_BYTES), self.multicast_byte))
     }
-
-    /// Returns the picoseconds that `bytes` bytes take through a software layer; 0 if the layer is
-    /// unknown.
-    pub(crate) fn software(&self, layer: &str, bytes: u64) -> u64 {
-        match self.software.iter().find(|(name, _)| *name == layer) {
-            Some((_, Layer::Pass(picos))) => *picos,
-            Some((_, Layer::Byte(femtos))) => scaled(bytes, *femtos),
-            None => 0,
-        }
-    }
-}
-
-/// What a software layer costs.
-#[derive(Clone, Copy, Debug)]
-enum Layer {
-    /// Picoseconds for each pass.
-    Pass(u64),
-    /// Femtoseconds for each byte.
-    Byte(u64),
 }
 
 /// Returns the picoseconds that `bytes` bytes take at `femtos` femtoseconds per byte.
 #[inline]
-fn scaled(bytes: u64, femtos: u64) -> u64 {
+pub(super) fn scaled(bytes: u64, femtos: u64) -> u64 {
     match bytes.checked_mul(femtos) {
         Some(product) => product / 1000,
         None => u64::try_from(u128::from(bytes) * u128::from(femtos) / 1000).unwrap_or(u64::MAX),

@@ -2,7 +2,7 @@
 
 use rdma_fabric::{Deps, Fabric, Group, ProgramResult, Rank, Time};
 use serde_json::Value;
-use tofu2_sim::virt::{Job, Platform};
+use tofu2_sim::virt::{Busy, Job, Platform, Work};
 
 async fn there_and_back(fabric: Fabric) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
@@ -67,4 +67,17 @@ fn what_was_over_before_is_left_out() {
     let slices: Vec<_> = events.iter().filter(|event| event["ph"] == "X").collect();
     let ends = |event: &&Value| event["ts"].as_f64().unwrap() + event["dur"].as_f64().unwrap();
     assert!(!slices.is_empty() && slices.iter().all(|event| ends(event) > 0.6999), "{slices:#?}");
+}
+
+#[test]
+fn what_a_cpu_did_is_data() {
+    let run = Job::new(&Platform::fx100(), 2).timeline(10_000, Time::ZERO).run(&there_and_back).expect("a run");
+    let busy = run.timeline.expect("a timeline").cpu(Rank::new(1));
+    let lasted = |busy: &Busy| busy.end.picos_since(busy.begin);
+    let at = busy.iter().position(|busy| busy.with == Work::Computing).expect("it computed");
+    assert_eq!(lasted(&busy[at]), 2_000_000);
+    // The put comes at once, and takes what posting takes.
+    assert_eq!(busy[at + 1].with, Work::Posting { target: Rank::new(0), bytes: 8 });
+    assert_eq!((busy[at].end, lasted(&busy[at + 1])), (busy[at + 1].begin, 150_000));
+    assert!(busy.windows(2).all(|pair| pair[0].end <= pair[1].begin), "{busy:?}");
 }
