@@ -1,7 +1,7 @@
 //! Progress on standard error: a line that changes on a terminal, a line every ten seconds
 //! elsewhere.
 
-use indicatif::{ProgressBar, ProgressDrawTarget};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget};
 use std::{
     cell::Cell,
     io::IsTerminal,
@@ -21,8 +21,13 @@ pub(crate) struct Progress {
 
 impl Progress {
     pub(crate) fn new(name: &str) -> Self {
+        Progress::among(&MultiProgress::with_draw_target(ProgressDrawTarget::stderr()), name)
+    }
+
+    /// Shows progress below that of others.
+    pub(crate) fn among(bars: &MultiProgress, name: &str) -> Self {
         let spinner = std::io::stderr().is_terminal().then(|| {
-            let spinner = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            let spinner = bars.add(ProgressBar::no_length());
             spinner.set_message(name.to_owned());
             spinner.tick();
             spinner

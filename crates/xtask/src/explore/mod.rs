@@ -14,9 +14,14 @@ use checks::{
     fmpl, lock,
 };
 use clap::Args;
+use core::{
+    num::NonZero,
+    sync::atomic::{AtomicUsize, Ordering::Relaxed},
+};
+use indicatif::{MultiProgress, ProgressDrawTarget};
 use output::Output;
 use row::{Row, filled, summary};
-use std::{error::Error, process::ExitCode, rc::Rc, time::Instant};
+use std::{error::Error, process::ExitCode, rc::Rc, thread, time::Instant};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -26,6 +31,9 @@ pub(crate) struct Options {
     /// Stop a case at so many states; each takes 16 to 40 bytes.
     #[arg(long, value_name = "N", default_value_t = 10_000_000)]
     states: u64,
+    /// Explore so many cases at a time; as many as there are CPUs if 0.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    jobs: usize,
     /// Only cases and mutations with one of these in their names.
     #[arg(long, value_name = "NAME", num_args = 1..)]
     only: Vec<String>,
@@ -54,25 +62,49 @@ fn explorations() -> Vec<Exploration> {
     locks.chain(exchanges).chain(mistaken).chain(acp::explorations()).chain(fmpl::explorations()).collect()
 }
 
-fn explore(exploration: &Exploration, states: u64) -> Row {
-    let progress = Rc::new(Progress::new(exploration.name()));
+fn explore(exploration: &Exploration, states: u64, bars: &MultiProgress) -> Row {
+    let progress = Rc::new(Progress::among(bars, exploration.name()));
     let (start, watched) = (Instant::now(), progress.clone());
     let explored = exploration.explore(states, move |now| watched.look(now.states, now.transitions, now.depth));
     progress.end();
     Row::new(exploration, &explored, start.elapsed())
 }
 
-pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
+/// Returns what the options ask for.
+fn wanted(options: &Options) -> Vec<Exploration> {
     let wanted = |exploration: &Exploration| {
         let named = options.only.iter().any(|part| exploration.name().contains(part));
         (exploration.size() < Size::Full || !options.quick) && (options.only.is_empty() || named)
     };
-    let items: Vec<_> = explorations().into_iter().filter(wanted).collect();
+    explorations().into_iter().filter(wanted).collect()
+}
+
+/// Explores all of them, some at a time; returns their rows in order.
+fn explored(options: &Options, cases: usize) -> Vec<Row> {
+    let cpus = thread::available_parallelism().map_or(1, NonZero::get);
+    let jobs = if options.jobs == 0 { cpus } else { options.jobs };
+    let (next, bars) = (&AtomicUsize::new(0), &MultiProgress::with_draw_target(ProgressDrawTarget::stderr()));
+    // Explorations stay on their threads, so each thread has its own.
+    let some = || {
+        let items = wanted(options);
+        let mine = std::iter::from_fn(|| Some(next.fetch_add(1, Relaxed)).filter(|at| *at < items.len()));
+        mine.map(|at| (at, explore(&items[at], options.states, bars))).collect::<Vec<_>>()
+    };
+    let mut rows: Vec<_> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..jobs.min(cases)).map(|_| scope.spawn(some)).collect();
+        threads.into_iter().flat_map(|thread| thread.join().expect("a case panicked")).collect()
+    });
+    rows.sort_by_key(|(at, _)| *at);
+    rows.into_iter().map(|(_, row)| row).collect()
+}
+
+pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
+    let items = wanted(options);
     let names: Vec<_> = items.iter().map(Exploration::name).collect();
     if options.output.lists("case", &names)? {
         return Ok(ExitCode::SUCCESS);
     }
-    let rows: Vec<_> = items.iter().map(|exploration| explore(exploration, options.states)).collect();
+    let rows = explored(options, items.len());
     options.output.write("explorer", &rows, || filled(&rows))?;
     if !options.output.is_json() {
         println!("\n{}", summary(&rows));
