@@ -1,35 +1,17 @@
 //! Ranks that kill themselves: at a chosen atomic, or whenever a time has passed.
 
+use checks::killed::die;
 use rdma_fabric::{
     Amo, Fabric, Result, forward,
     provider::{Ended, Goal, Place, Posted, Provider, Slot},
 };
-use rustix::process::{Signal, getpid, kill_process};
 use std::{
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering::SeqCst},
     },
     task::{Context, Poll},
-    thread,
-    time::Duration,
 };
-
-/// Ends this process as `kill -9` does.
-pub(crate) fn die() -> ! {
-    let _ = kill_process(getpid(), Signal::KILL);
-    loop {
-        thread::park();
-    }
-}
-
-/// Ends this process after `delay`, whatever it is doing then.
-pub(crate) fn die_after(delay: Duration) {
-    thread::spawn(move || {
-        thread::sleep(delay);
-        die();
-    });
-}
 
 /// Returns this rank's fabric, on which it dies with the first compare and swap that succeeds
 /// once it is armed: that which takes a lock.

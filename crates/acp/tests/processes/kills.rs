@@ -1,10 +1,8 @@
 //! Ranks killed while copies are delegated and ordered, and while they hold the lock of a heap.
 
-use crate::{
-    dying::{die_after, dying},
-    job::{Outcome, launch},
-};
+use crate::{dying::dying, job::launch};
 use acp::{Acp, AcpError, Atomics, GlobalAddress, Mode, Options, Order};
+use checks::killed::{Outcome, die_after};
 use rdma_fabric::{Amo, Fabric, FabricError, Group, ProgramResult, Rank};
 use std::{
     sync::{

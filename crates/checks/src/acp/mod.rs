@@ -11,19 +11,20 @@ mod slots;
 
 pub use cases::explorations;
 
-use crate::exploration::{Expected, Exploration, Run};
+use crate::{
+    exploration::{Expected, Exploration, Run},
+    loss::{mortal, told},
+};
 use ::acp::{Acp, AcpError, Atomics, GlobalAddress, Mode, Options, Order};
 use explore::{Explorer, Probe, mutant::mutant};
 use mistakes::{Mistake, Spoiled};
 use rdma_fabric::{Amo, Caps, Deps, Fabric, FabricError, ProgramResult, Rank, Region};
-use std::{cell::Cell, error::Error, rc::Rc};
+use std::{cell::Cell, rc::Rc};
 
 /// The first of a row of facts, one for each rank: whether its set-up is over.
 const SET_UP: u32 = 0;
 /// The fact that counts what a rank saw that it need not have seen.
 const SEEN: u32 = 100;
-/// The fact that counts the ranks whose calls have named a dead rank.
-const NAMED: u32 = 200;
 
 /// What the ranks do. Rank 0 issues the operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -214,12 +215,6 @@ async fn play(fabric: Fabric, spoiled: Fabric, case: Case, begun: impl FnOnce())
     member.run(case.job).await
 }
 
-/// Returns whether an error says that this rank was lost.
-fn names(error: &(dyn Error + 'static), rank: u32) -> bool {
-    let loss = FabricError::PeerLost { rank: Rank::new(rank) };
-    error.downcast_ref() == Some(&loss) || error.downcast_ref() == Some(&AcpError::Fabric(loss))
-}
-
 impl Case {
     const fn new(name: &'static str, job: Job) -> Self {
         let ranks = match job {
@@ -249,14 +244,7 @@ impl Case {
         if matches!(self.job, Job::Pair | Job::DelegatedPair | Job::Across | Job::Reuse(_)) {
             explorer = explorer.possible("something is seen early", |view| view.fact(SEEN) > 0);
         }
-        if let Some(rank) = self.mortal {
-            let lost = Rank::new(rank);
-            explorer = explorer
-                .mortal(lost)
-                .possible("it dies", move |view| view.is_lost(lost))
-                .possible("somebody gets its loss", |view| view.fact(NAMED) > 0);
-        }
-        explorer
+        mortal(explorer, self.mortal)
     }
 
     fn exploration(self, expected: Expected, mistake: Option<Mistake>) -> Exploration {
@@ -271,13 +259,8 @@ impl Case {
                 None => fabric.clone(),
             };
             Box::pin(async move {
-                match (play(fabric, spoiled, self, || begun.set(true)).await, self.mortal) {
-                    (Err(error), Some(lost)) if names(&*error, lost) => {
-                        probe.add(NAMED, 1);
-                        Ok(())
-                    }
-                    (ended, _) => ended,
-                }
+                let ended = play(fabric, spoiled, self, || begun.set(true)).await;
+                told::<AcpError>(&probe, ended, self.mortal)
             }) as Run
         };
         Exploration::new(name, expected, move || self.explorer(), program)

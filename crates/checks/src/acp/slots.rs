@@ -6,8 +6,9 @@
 //! once before it tries again; if it does not get the slot then, the dead rank must have sent its
 //! request.
 
-use super::{NAMED, SET_UP};
+use super::SET_UP;
 use crate::exploration::{Expected, Exploration, Run, Size};
+use crate::loss::{NAMED, mortal};
 use ::acp::{Acp, GlobalAddress, Options, Order};
 use explore::{
     Explorer, Probe,
@@ -257,12 +258,7 @@ async fn play(fabric: Fabric, when: When, mistake: Option<Mistake>) -> ProgramRe
 }
 
 fn explorer() -> Explorer<'static> {
-    Explorer::new(3)
-        .leave_together()
-        .set_up(SET_UP)
-        .mortal(DYING)
-        .possible("it dies", |view| view.is_lost(DYING))
-        .possible("somebody gets its loss", |view| view.fact(NAMED) > 0)
+    mortal(Explorer::new(3).leave_together().set_up(SET_UP), Some(DYING.number()))
 }
 
 fn exploration(name: &str, when: When, mistake: Option<Mistake>, expected: Expected) -> Exploration {

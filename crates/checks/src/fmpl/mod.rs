@@ -10,18 +10,19 @@ mod mistakes;
 
 pub use cases::explorations;
 
-use crate::exploration::{Expected, Exploration, Run};
+use crate::{
+    exploration::{Expected, Exploration, Run},
+    loss::{mortal, told},
+};
 use ::fmpl::{Fmpl, FmplError, Options};
 use explore::{Explorer, Probe, mutant::mutant};
 use job::{Job, Member};
 use mistakes::{Mistake, Spoiled};
-use rdma_fabric::{Caps, Fabric, FabricError, ProgramResult, Rank, RemoteAddr};
-use std::{cell::Cell, error::Error, rc::Rc, time::Duration};
+use rdma_fabric::{Caps, Fabric, ProgramResult, RemoteAddr};
+use std::{cell::Cell, rc::Rc, time::Duration};
 
 /// The first of a row of facts, one for each rank: whether its set-up is over.
 const SET_UP: u32 = 0;
-/// The fact that counts the ranks whose calls have named a dead rank.
-const NAMED: u32 = 200;
 
 /// A job, and what may happen in it.
 #[derive(Clone, Copy, Debug)]
@@ -58,12 +59,6 @@ async fn play(fabric: Fabric, spoiled: Fabric, case: Case, target: &Cell<Option<
     member.run(case.job).await?;
     drop(member);
     if case.ends { Ok(fmpl.finalize().await?) } else { Ok(()) }
-}
-
-/// Returns whether an error says that this rank was lost.
-fn names(error: &(dyn Error + 'static), rank: u32) -> bool {
-    let loss = FabricError::PeerLost { rank: Rank::new(rank) };
-    error.downcast_ref() == Some(&loss) || error.downcast_ref() == Some(&FmplError::Fabric(loss))
 }
 
 impl Case {
@@ -105,14 +100,7 @@ impl Case {
         {
             explorer = explorer.possible("a message is overtaken", |view| view.fact(job::OVERTAKEN) > 0);
         }
-        if let Some(rank) = self.mortal {
-            let lost = Rank::new(rank);
-            explorer = explorer
-                .mortal(lost)
-                .possible("it dies", move |view| view.is_lost(lost))
-                .possible("somebody gets its loss", |view| view.fact(NAMED) > 0);
-        }
-        explorer
+        mortal(explorer, self.mortal)
     }
 
     fn exploration(self, expected: Expected, mistake: Option<Mistake>) -> Exploration {
@@ -127,13 +115,8 @@ impl Case {
                 None => fabric.clone(),
             };
             Box::pin(async move {
-                match (play(fabric, spoiled, self, &target).await, self.mortal) {
-                    (Err(error), Some(lost)) if names(&*error, lost) => {
-                        probe.add(NAMED, 1);
-                        Ok(())
-                    }
-                    (ended, _) => ended,
-                }
+                let ended = play(fabric, spoiled, self, &target).await;
+                told::<FmplError>(&probe, ended, self.mortal)
             }) as Run
         };
         Exploration::new(name, expected, move || self.explorer(), program)

@@ -1,35 +1,17 @@
 //! Ranks that kill themselves: at a chosen call of the fabric, or when a time has passed.
 
+use checks::killed::die;
 use rdma_fabric::{
     Amo, Fabric, Result, forward,
     provider::{Ended, Goal, Place, Posted, Provider, Sink, Slot, Source},
 };
-use rustix::process::{Signal, getpid, kill_process};
 use std::{
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering::SeqCst},
     },
     task::{Context, Poll},
-    thread,
-    time::Duration,
 };
-
-/// Ends this process as `kill -9` does.
-pub(crate) fn die() -> ! {
-    let _ = kill_process(getpid(), Signal::KILL);
-    loop {
-        thread::park();
-    }
-}
-
-/// Ends this process after `delay`, whatever it is doing then.
-pub(crate) fn die_after(delay: Duration) {
-    thread::spawn(move || {
-        thread::sleep(delay);
-        die();
-    });
-}
 
 /// How many points a rank may pass: before and after each put, get, atomic and flush, and the end of
 /// each wait. Endless until it is [set](Points::set).

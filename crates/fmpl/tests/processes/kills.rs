@@ -1,6 +1,7 @@
 //! Ranks killed while others wait for their messages, for their receives, and in collectives.
 
-use crate::job::{Outcome, launch};
+use crate::job::launch;
+use checks::killed::Outcome;
 use std::{env, time::Instant};
 
 const RANKS: usize = 3;

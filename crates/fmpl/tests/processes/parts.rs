@@ -1,6 +1,7 @@
 //! What the ranks of a job do until one of them is killed.
 
-use crate::dying::{Points, die_after, dying};
+use crate::dying::{Points, dying};
+use checks::killed::die_after;
 use fmpl::{Buffer, Communicator, Fmpl, FmplError, Op, Options, Received};
 use rdma_fabric::{
     Deps, Fabric, FabricError, Group, ProgramResult, Rank, Region,

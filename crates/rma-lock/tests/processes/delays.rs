@@ -5,9 +5,9 @@
 
 use crate::{
     checked::{Protected, Tally},
-    dying::die,
-    job::{Outcome, asked_number, launch, publish},
+    job::{asked_number, launch, publish},
 };
+use checks::killed::{Outcome, die};
 use rdma_fabric::{Deps, Fabric, Group, ProgramResult, Rank};
 use rustix::process::{Pid, Signal, getpid, kill_process};
 use std::time::{Duration, Instant};

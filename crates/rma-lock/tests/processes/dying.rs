@@ -1,35 +1,18 @@
 //! A fabric on which a rank kills itself at a chosen call.
 
+use checks::killed::{die, die_after};
 use rdma_fabric::{
     Amo, Fabric, Result, forward,
     provider::{Ended, Goal, Place, Posted, Provider, Sink, Slot, Source},
 };
-use rustix::process::{Signal, getpid, kill_process};
 use std::{
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::SeqCst},
     },
     task::{Context, Poll},
-    thread,
     time::Duration,
 };
-
-/// Ends this process as `kill -9` does.
-pub(crate) fn die() -> ! {
-    let _ = kill_process(getpid(), Signal::KILL);
-    loop {
-        thread::park();
-    }
-}
-
-/// Ends this process as [`die`] does after `delay`, whatever it is doing then.
-pub(crate) fn die_after(delay: Duration) {
-    thread::spawn(move || {
-        thread::sleep(delay);
-        die();
-    });
-}
 
 /// How long a wait lasts before its rank dies in it.
 const INTO_A_WAIT: Duration = Duration::from_millis(2);

@@ -5,9 +5,9 @@
 
 use crate::{
     checked::{HOME, Protected, Tally},
-    dying::die_after,
-    job::{Outcome, asked_number, launch, publish},
+    job::{asked_number, launch, publish},
 };
+use checks::killed::{Outcome, die_after};
 use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, Rank};
 use std::time::Duration;
 

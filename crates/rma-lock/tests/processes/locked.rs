@@ -1,9 +1,7 @@
 //! Memory under a lock between processes, one of which is killed.
 
-use crate::{
-    dying::die,
-    job::{Outcome, launch},
-};
+use crate::job::launch;
+use checks::killed::{Outcome, die};
 use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, Rank, Region};
 use rma_lock::{
     LockError, Locked,

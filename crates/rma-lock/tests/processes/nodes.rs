@@ -3,10 +3,8 @@
 //!
 //! Each node has two ranks. Those of the second node meet in words of the first of them.
 
-use crate::{
-    dying::die,
-    job::{Outcome, launch_on},
-};
+use crate::job::launch_on;
+use checks::killed::{Outcome, die};
 use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, Rank};
 use rma_lock::{
     Lock, LockError, RmaLock,

@@ -2,9 +2,10 @@
 
 use crate::{
     checked::Tally,
-    job::{Outcome, launch, publish},
+    job::{launch, publish},
     scenes::{Scene, VICTIM},
 };
+use checks::killed::Outcome;
 use std::{collections::BTreeMap, env, fmt::Write, time::Instant};
 
 /// Set to run all points.
@@ -46,7 +47,7 @@ fn run(scene: Scene, point: Option<usize>) -> (Vec<String>, bool, u64, Vec<Strin
     if version < wrote {
         wrong.push(format!("{asked}: version {version}, {wrote} written"));
     }
-    (wrong, report.outcomes[VICTIM.index()] == Outcome::Silent, torn, report.labels)
+    (wrong, report.outcomes[VICTIM.index()] == Outcome::Silent, torn, report.notes)
 }
 
 /// Runs the points of a scene that `picks` chooses.

@@ -3,8 +3,9 @@
 
 use crate::{
     checked::{HOME, Protected, Tally},
-    dying::{Points, die, die_after, dying},
+    dying::{Points, dying},
 };
+use checks::killed::{die, die_after};
 use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, Rank};
 use rma_lock::{
     LockError,
