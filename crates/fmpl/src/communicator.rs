@@ -7,7 +7,7 @@ use crate::{
     spool::Spool,
     state::State,
 };
-use core::{fmt, future::Future};
+use core::{fmt, future::Future, time::Duration};
 use rdma_fabric::{
     Atomics, Fabric, Group, GroupMemory, LocalSpan, Pod, Rank, Region,
     provider::{Boxed, Turn, TurnCell},
@@ -23,7 +23,8 @@ pub struct Communicator {
     group: Group,
     pub(crate) memory: GroupMemory,
     pub(crate) layout: Layout,
-    pub(crate) options: Options,
+    /// How long a send waits for its receive before it is spooled.
+    pub(crate) time_out: Option<Duration>,
     /// Whether the fabric's puts become visible in order.
     pub(crate) puts_in_order: bool,
     /// The members' ranks; `None` if they are all ranks of the job.
@@ -79,7 +80,8 @@ impl Communicator {
             };
             let puts_in_order = fabric.caps().puts_in_order;
             let listed = (group.len() < fabric.ranks()).then(|| memory.ranks().collect());
-            Ok(Communicator { fabric, group, memory, layout, options, puts_in_order, listed, ways, state })
+            let time_out = options.time_out;
+            Ok(Communicator { fabric, group, memory, layout, time_out, puts_in_order, listed, ways, state })
         });
         made
     }

@@ -131,6 +131,12 @@ impl LaneState {
         Ok(self.into.as_ref().expect("a buffer that has just been kept"))
     }
 
+    /// Returns the buffer of so many bytes at this address of the peer, if it is the last one that was
+    /// resolved.
+    pub(crate) fn target_at(&self, at: RemoteAddr, bytes: usize) -> Option<&RemoteSpan<u8>> {
+        self.target.as_ref().filter(|(known, span)| *known == at && span.len() == bytes).map(|(_, span)| span)
+    }
+
     /// Counts a message that was put into its receive buffer. The receive was posted when the peer
     /// had received all messages before; that it has seen this one nobody knows.
     #[inline(always)]

@@ -19,10 +19,11 @@ pub trait Call<'a>: Sized {
     type Out;
     /// Why it fails.
     type Error;
-    /// Does at once what is asked for; `None` if that is not possible, and nothing has been done. It
-    /// has no errors: one beside the result would take the result out of registers.
+    /// Does at once what is asked for; `None` if it can't be completed at once. What was done until
+    /// then is noted in `self`, and [`Call::later`] goes on from there. It has no errors: one beside
+    /// the result would take the result out of registers.
     fn now(&mut self) -> Option<Self::Out>;
-    /// Does what is asked for, or says why it can't be done.
+    /// Does what is asked for, or what is left of it, or says why it can't be done.
     fn later(self) -> Boxed<'a, Result<Self::Out, Self::Error>>;
 }
 

@@ -105,14 +105,15 @@ impl ReceivingAny<'_> {
                 (peer.ends.clone(), free.map(|(lane, known)| (lane, known.received)).collect::<Vec<_>>())
             })?;
             let flags = lanes.iter().map(|(lane, n)| Lane::new(&self.comm.fabric, &ends, *lane).until_flag(*n));
-            let mut flagged = pin!(async {
-                if lanes.is_empty() { core::future::pending().await } else { race_all(flags.map(alloc_pin)).await }
-            });
+            let mut flagged =
+                pin!(async { if lanes.is_empty() { core::future::pending().await } else { race_all(flags).await } });
             let mut changes = None;
             poll_fn(|cx| {
                 let now = match self.comm.with(|state| {
                     let now = state.changes;
-                    state.watching.push(cx.waker().clone());
+                    if !state.watching.iter().any(|waker| waker.will_wake(cx.waker())) {
+                        state.watching.push(cx.waker().clone());
+                    }
                     now
                 }) {
                     Ok(now) => now,
@@ -146,10 +147,6 @@ impl ReceivingAny<'_> {
         }
         Ok(None)
     }
-}
-
-fn alloc_pin<F: Future>(future: F) -> core::pin::Pin<Box<F>> {
-    Box::pin(future)
 }
 
 impl Drop for ReceivingAny<'_> {

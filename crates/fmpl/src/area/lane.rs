@@ -241,7 +241,7 @@ impl<'a> Lane<'a> {
         self.put_charged(HEADER.first, record.to_words(n)).await
     }
 
-    /// Offers message `n`.
+    /// Offers message `n`, or says why one of a collective will not arrive.
     pub(crate) async fn put_offer(&self, n: u64, record: Record) -> Result<()> {
         let [first, rest @ ..] = record.to_words(n);
         // The caller may not come back for long: both are posted at once.
@@ -257,11 +257,6 @@ impl<'a> Lane<'a> {
 
     pub(crate) async fn put_flag(&self, n: u64, word: u64) -> Result<()> {
         self.put(flag(n).first, [word]).await
-    }
-
-    /// Says why message `n` of a collective will not arrive.
-    pub(crate) async fn put_refusal(&self, n: u64, record: Record) -> Result<()> {
-        self.put_offer(n, record).await
     }
 
     /// Says that this member has left the collectives, because `member` did.

@@ -1,6 +1,6 @@
 //! What two members tell each other about one message.
 
-use rdma_fabric::{Rank, RegionKey, RemoteAddr};
+use rdma_fabric::{LocalSpan, Rank, RegionKey, RemoteAddr};
 
 /// What a record says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,6 +106,13 @@ impl Record {
     fn of_length(kind: Kind, word: u64) -> Record {
         let region = RegionKey { index: 0, generation: 0 };
         Record { kind, bytes: (word & ((1 << KIND) - 1)) as usize, region, offset: 0 }
+    }
+
+    /// Says this of own memory.
+    #[inline(always)]
+    pub(crate) fn of_span(kind: Kind, span: &LocalSpan<u8>) -> Record {
+        let at = span.addr();
+        Record { kind, bytes: span.len(), region: at.region, offset: at.offset }
     }
 
     /// Returns the address, in `rank`'s memory.

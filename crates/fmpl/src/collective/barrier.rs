@@ -35,10 +35,7 @@ impl Communicator {
             Chosen::Always(Algorithm::Tree) | Chosen::ByLength => {
                 let part = self.begin(0).await?;
                 let outcome = part.rendezvous(progress).await;
-                if outcome.is_ok() {
-                    part.keep_near(0)?;
-                }
-                part.end(outcome).await
+                part.end_in_tree(0, outcome).await
             }
             Chosen::Always(_) => {
                 let mut part = self.begin_by_hardware(0)?;

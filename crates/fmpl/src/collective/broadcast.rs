@@ -49,10 +49,7 @@ impl Communicator {
                 Chosen::Always(Algorithm::Tree) => {
                     let part = self.begin(root).await?;
                     let outcome = part.broadcast(&span, passed).await;
-                    if outcome.is_ok() {
-                        part.keep_near(root)?;
-                    }
-                    part.end(outcome).await
+                    part.end_in_tree(root, outcome).await
                 }
                 _ => {
                     let mut part = self.begin_by_hardware(root)?;

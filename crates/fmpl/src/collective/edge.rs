@@ -110,7 +110,7 @@ impl<'a> Edge<'a> {
         let here = Differ { member: self.comm.me(), bytes, other: self.member, other_bytes };
         let differ = differ.or((bytes != other_bytes).then_some(here));
         match differ {
-            Some(differ) => self.named(lane.put_refusal(n, differ.to_record()).await)?,
+            Some(differ) => self.named(lane.put_offer(n, differ.to_record()).await)?,
             None => self.named(self.put(way, n, header, body).await)?,
         }
         self.with(way, |lane| lane.sent += 1)?;
@@ -119,10 +119,7 @@ impl<'a> Edge<'a> {
 
     async fn put(&self, way: Way, n: u64, header: Record, body: &LocalSpan<u8>) -> Result<()> {
         let at = header.at(self.ends.there.rank());
-        let known = self.with(way, |lane| match &lane.target {
-            Some((known, span)) if *known == at && span.len() == header.bytes => Some(span.clone()),
-            _ => None,
-        })?;
+        let known = self.with(way, |lane| lane.target_at(at, header.bytes).cloned())?;
         let message = Message { fabric: &self.comm.fabric, ends: &self.ends, lane: self.id(way).lane, n };
         let target = deliver(message, header, known, Body::Span(body)).await?;
         self.with(way, |lane| lane.target = Some((at, target)))

@@ -37,9 +37,12 @@ impl<'a> Call<'a> for Barrier<'a> {
     #[inline]
     fn now(&mut self) -> Option<()> {
         let (comm, progress) = (self.comm, &mut self.progress);
+        if !comm.ways.is_tree(Collective::Barrier) {
+            return None;
+        }
         let mut state = comm.enter().ok()?;
         let state = &mut *state;
-        let (near, mut looks) = state.collectives.near(0).filter(|_| comm.ways.is_tree(Collective::Barrier))?;
+        let (near, mut looks) = state.collectives.near(0)?;
         let peers = &mut state.peers[..];
         for child in &near.children[..] {
             Link::new(comm, peers, *child, Way::Up).signalled(&mut looks)?;

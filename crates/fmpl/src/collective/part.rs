@@ -42,9 +42,8 @@ impl Collectives {
 
     /// Returns three work buffers of `bytes` bytes, if there are any as large.
     pub(crate) fn work(&self, bytes: usize) -> Option<[LocalSpan<u8>; 3]> {
-        let (each, (_, whole)) = (each(bytes), self.work.as_ref()?);
-        let one = |n: usize| whole.slice(n * each..n * each + bytes).ok();
-        Some([one(0)?, one(1)?, one(2)?])
+        let (_, whole) = self.work.as_ref()?;
+        thirds(whole, bytes).ok()
     }
 
     /// Returns the neighbours in the tree of a root, if a collective may begin and they are known.
@@ -157,6 +156,14 @@ impl Part<'_> {
         outcome
     }
 
+    /// Ends it as [`Part::end`] does, and keeps its neighbours in the tree of `root` if all went well.
+    pub(crate) async fn end_in_tree(self, root: usize, outcome: Result<()>) -> Result<()> {
+        if outcome.is_ok() {
+            self.keep_near(root)?;
+        }
+        self.end(outcome).await
+    }
+
     /// Gives the hardware back; then, once awaited, tells those who may wait for this member that it
     /// has left because `member` did.
     fn take_leave(&mut self, member: usize) -> impl Future<Output = ()> + use<> {
@@ -189,13 +196,17 @@ impl Part<'_> {
             let all = 3 * each(bytes);
             let region = self.comm.fabric.alloc(all)?;
             let whole = region.span(&self.comm.fabric, 0, all)?;
+            let work = thirds(&whole, bytes)?;
             state.collectives.work = Some((region, whole));
-            state
-                .collectives
-                .work(bytes)
-                .ok_or(FmplError::Fabric(FabricError::Unsupported { feature: &"work buffers" }))
+            Ok(work)
         })?
     }
+}
+
+/// Returns the first bytes of each third of a memory.
+fn thirds(whole: &LocalSpan<u8>, bytes: usize) -> Result<[LocalSpan<u8>; 3]> {
+    let one = |n: usize| whole.slice(n * each(bytes)..n * each(bytes) + bytes);
+    Ok([one(0)?, one(1)?, one(2)?])
 }
 
 /// Returns how many bytes a work buffer takes.

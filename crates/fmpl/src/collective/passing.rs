@@ -37,10 +37,12 @@ impl<'a, T: Pod> Call<'a> for Broadcast<'a, '_, T> {
     #[inline]
     fn now(&mut self) -> Option<()> {
         let (comm, passed) = (self.comm, &mut self.passed);
+        if !comm.ways.is_tree(Collective::Broadcast) {
+            return None;
+        }
         let mut state = comm.enter().ok()?;
         let state = &mut *state;
-        let (near, mut looks) =
-            state.collectives.near(self.root).filter(|_| comm.ways.is_tree(Collective::Broadcast))?;
+        let (near, mut looks) = state.collectives.near(self.root)?;
         let (peers, span) = (&mut state.peers[..], as_bytes(self.span).ok()?);
         if let Some(parent) = near.parent {
             let mut link = Link::new(comm, peers, parent, Way::Down);

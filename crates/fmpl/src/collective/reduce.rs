@@ -123,27 +123,18 @@ impl Communicator {
         Box::pin(async move {
             let span = span?;
             let (collective, root) = (to.kind(), to.root());
-            let size = if let Some(unit) = &unit { unit.size } else { 1 };
-            let way = self.reduction_way(collective, unit.as_ref(), span.len() / size.max(1), size)?;
+            let size = unit.as_ref().map_or(1, |unit| unit.size);
+            let way = self.reduction_way(collective, unit.as_ref(), span.len() / size, size)?;
             let Some(unit) = unit.filter(|_| self.ways.some(collective, Algorithm::Gates)) else {
                 let part = self.begin(root).await?;
                 let outcome = part.reduce(&span, &mut combine, to, reduced).await;
-                if outcome.is_ok() {
-                    part.keep_near(root)?;
-                }
-                return part.end(outcome).await;
+                return part.end_in_tree(root, outcome).await;
             };
             let mut part = self.begin_by_hardware(root)?;
             let outcome = match way {
                 Algorithm::Gates => part.reduce_by_unit(&span, &unit, to).await,
                 // Members with fewer elements may be in the unit.
-                _ => match part.agree(span.len()).await {
-                    Ok(()) => match part.meet(root).await {
-                        Ok(()) => part.reduce(&span, &mut combine, to, reduced).await,
-                        Err(error) => Err(error),
-                    },
-                    Err(error) => Err(error),
-                },
+                _ => part.reduce_when_agreed(&span, &mut combine, to, reduced).await,
             };
             part.end(outcome).await
         })
@@ -178,11 +169,21 @@ impl Part<'_> {
                 To::Member(root) if root != comm.me() => Ok(()),
                 _ => unit.decode(&comm.fabric, span, &reduced),
             },
-            Err(FmplError::Fabric(FabricError::Gate(error))) if matches!(*error, GateError::Mismatch(_)) => {
-                self.differing(span.len()).await.and(Err(FmplError::Fabric(FabricError::Gate(error))))
-            }
-            Err(error) => Err(error),
+            Err(error) => self.refused(error, span.len()).await,
         }
+    }
+
+    /// Reduces along the tree, once all members have the same length and none reduces by the unit.
+    async fn reduce_when_agreed(
+        &mut self,
+        span: &LocalSpan<u8>,
+        combine: &mut Combine<'_>,
+        to: To,
+        reduced: Reduced,
+    ) -> Result<()> {
+        self.agree(span.len()).await?;
+        self.meet(to.root()).await?;
+        self.reduce(span, combine, to, reduced).await
     }
 
     /// Makes sure that all members reduce so many bytes, and none by the unit.
@@ -192,10 +193,17 @@ impl Part<'_> {
         match rounds.reduce(comm, ReduceOp::BitOr, &[bytes, not]).await {
             Ok(all) if all[0] & all[1] == 0 => Ok(()),
             Ok(_) => self.differing(bytes as usize).await,
-            Err(FmplError::Fabric(FabricError::Gate(error))) if matches!(*error, GateError::Mismatch(_)) => {
-                self.differing(bytes as usize).await.and(Err(FmplError::Fabric(FabricError::Gate(error))))
+            Err(error) => self.refused(error, bytes as usize).await,
+        }
+    }
+
+    /// Returns why the unit has refused, by the members' lengths if they differ.
+    async fn refused(&mut self, error: FmplError, bytes: usize) -> Result<()> {
+        match &error {
+            FmplError::Fabric(FabricError::Gate(gate)) if matches!(**gate, GateError::Mismatch(_)) => {
+                self.differing(bytes).await.and(Err(error))
             }
-            Err(error) => Err(error),
+            _ => Err(error),
         }
     }
 

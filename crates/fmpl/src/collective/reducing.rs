@@ -40,11 +40,14 @@ impl<'a, T: Scalar> Call<'a> for Reduction<'a, '_, T> {
     #[inline]
     fn now(&mut self) -> Option<()> {
         let (comm, reduced) = (self.comm, &mut self.reduced);
+        if !comm.ways.is_tree(self.to.kind()) {
+            return None;
+        }
         let mut state = comm.enter().ok()?;
         let state = &mut *state;
         let mut mine = as_bytes(self.span).ok()?;
         let work = state.collectives.work(mine.len());
-        let (near, mut looks) = state.collectives.near(self.to.root()).filter(|_| comm.ways.is_tree(self.to.kind()))?;
+        let (near, mut looks) = state.collectives.near(self.to.root())?;
         let peers = &mut state.peers[..];
         let span = mine.clone();
         if let (To::All, Some(parent)) = (self.to, near.parent) {

@@ -38,7 +38,7 @@ impl Pending {
                     Ok(())
                 }
                 None => {
-                    offer(&lane, n, taken, span.len(), &span).await?;
+                    offer_record(&lane, n, taken, Record::of_span(Kind::Offered, &span)).await?;
                     lane.until_taken(n + 1).await?;
                     if lane.taken()?.refused == Some(n) { Err(too_long(&span, 0)) } else { Ok(()) }
                 }
@@ -97,11 +97,6 @@ impl Pending {
 /// An error that [`Pending::ended`] completes with what it knows.
 fn too_long(span: &LocalSpan<u8>, room: usize) -> FmplError {
     FmplError::TooLong { from: 0, to: 0, index: 0, bytes: span.len(), room }
-}
-
-async fn offer(lane: &Lane<'_>, n: u64, taken: u64, bytes: usize, span: &LocalSpan<u8>) -> Result<()> {
-    let at = span.addr();
-    offer_record(lane, n, taken, Record { kind: Kind::Offered, bytes, region: at.region, offset: at.offset }).await
 }
 
 /// Offers message `n`, when the peer has taken the message that was offered in the same place.

@@ -83,7 +83,7 @@ impl Communicator {
         let fits = offer.bytes <= into.len();
         if fits && offer.bytes > 0 {
             let from = self.fabric.remote_span::<u8>(offer.at(lane.peer()), offer.bytes)?;
-            let to = LocalSpan::clone(&*into.part(0..offer.bytes)?);
+            let to = into.slice(0..offer.bytes)?;
             let get = self.fabric.post(Get { from: &from, to }).await?;
             self.progressing(get).await?;
         }
@@ -110,8 +110,7 @@ const LOOKS: u32 = 300;
 pub(crate) const HEADERS: u64 = 1 << 14;
 
 pub(crate) fn posted(into: &LocalSpan<u8>) -> Record {
-    let at = into.addr();
-    Record { kind: Kind::Posted, bytes: into.len(), region: at.region, offset: at.offset }
+    Record::of_span(Kind::Posted, into)
 }
 
 /// A receive that is posted (`fmpl_irecv_wait` is [`Receiving::wait`]). If it is dropped, its message
@@ -194,7 +193,10 @@ impl<'a> Receiving<'a> {
         match flag.kind {
             _ if fits => Ok(Received { from, index: id.lane, bytes: flag.bytes }),
             Kind::NotThere => Err(FmplError::BufferGone { from, index: id.lane }),
-            _ => Err(comm.too_long(from, comm.me(), comm.with(|state| state.index_of(id.lane))?, flag.bytes, room)),
+            _ => {
+                let (to, index) = (comm.me(), comm.with(|state| state.index_of(id.lane))?);
+                Err(FmplError::TooLong { from, to, index, bytes: flag.bytes, room })
+            }
         }
     }
 

@@ -93,7 +93,7 @@ impl Communicator {
         }
         let beside = self.beside(id.peer)?;
         let waiting = self.progressing(lane.until_header_or_wanted(n, beside));
-        match self.options.time_out {
+        match self.time_out {
             None if beside == 0 => waiting.await,
             None | Some(Duration::ZERO) => Ok(None),
             Some(time_out) => {
@@ -127,12 +127,10 @@ impl Communicator {
             let word = Record::first_word(Kind::TooLong, bytes.len(), n);
             Lane::new(&self.fabric, ends, id.lane).put_flag(n, word).await?;
             let to = self.with(|state| state.peers[id.peer].member)?;
-            return Err(self.too_long(self.me(), to, id.lane, bytes.len(), header.bytes));
+            let (from, bytes) = (self.me(), bytes.len());
+            return Err(FmplError::TooLong { from, to, index: id.lane, bytes, room: header.bytes });
         }
-        let kept = self.with(|state| match &state.lane(id).target {
-            Some((at, span)) if *at == header.at(peer) && span.len() == header.bytes => Some(span.clone()),
-            _ => None,
-        })?;
+        let kept = self.with(|state| state.lane(id).target_at(header.at(peer), header.bytes).cloned())?;
         let message = Message { fabric: &self.fabric, ends, lane: id.lane, n };
         let target = deliver(message, header, kept, Body::Slice(bytes)).await?;
         self.with(|state| state.lane(id).target = Some((header.at(peer), target)))
@@ -176,7 +174,7 @@ impl Communicator {
         // No two members, and no two messages of one, give the same value.
         let number = (n + 1) * self.layout.lanes() as u64 + id.lane as u64;
         let bell = || Bell { word: word.clone(), value: number * self.len() as u64 + self.me() as u64 };
-        let waits = self.options.time_out.is_none();
+        let waits = self.time_out.is_none();
         let spool = |state: &mut State| {
             state.sweep(&self.fabric)?;
             state.spool(&self.fabric, id, (n, bytes), waits, Some(bell()))
@@ -193,15 +191,10 @@ impl Communicator {
             self.progressing(lane.until_taken(n + 1)).await?;
             if self.was_refused(id, n)? {
                 let index = self.with(|state| state.index_of(id.lane))?;
-                return Err(self.too_long(self.me(), to, index, bytes.len(), 0));
+                return Err(FmplError::TooLong { from: self.me(), to, index, bytes: bytes.len(), room: 0 });
             }
         }
         Ok(())
-    }
-
-    #[cold]
-    pub(crate) fn too_long(&self, from: usize, to: usize, index: usize, bytes: usize, room: usize) -> FmplError {
-        FmplError::TooLong { from, to, index, bytes, room }
     }
 }
 
