@@ -56,6 +56,24 @@ impl Fmpl {
         created
     }
 
+    /// Creates communicators as [`Fmpl::create`] does, out of the members of another one, which alone
+    /// take part. Their collectives have no multicast.
+    ///
+    /// # Errors
+    /// As [`Fmpl::init_with`].
+    pub fn split(
+        &self,
+        parent: &mut Communicator,
+        color: Option<u64>,
+        order: u64,
+    ) -> impl Future<Output = Result<Option<Communicator>>> {
+        let created: Boxed<'_, Result<Option<Communicator>>> = Box::pin(async move {
+            let Some(group) = parent.group().split(color, order).await? else { return Ok(None) };
+            Ok(Some(Communicator::new(group, &self.options, None).await?))
+        });
+        created
+    }
+
     /// Ends (`fmpl_finalize`): waits until everything that this rank has spooled in the world is
     /// received, and until all ranks have come here. Collective over the job.
     ///

@@ -13,6 +13,7 @@ pub struct Options {
     pub(crate) peers: usize,
     pub(crate) spool_bytes: usize,
     pub(crate) time_out: Option<Duration>,
+    pub(crate) spool_grows: bool,
     pub(crate) threads: Threads,
     pub(crate) collectives: Choice,
     pub(crate) staging: usize,
@@ -38,6 +39,7 @@ impl Default for Options {
             peers: 64,
             spool_bytes: 0,
             time_out: None,
+            spool_grows: false,
             threads: Threads::One,
             collectives: Choice::Measured,
             staging: 64 << 10,
@@ -72,6 +74,12 @@ impl Options {
     /// sent before it is received. While there is no room in the spool, sends wait on.
     pub fn spool(mut self, bytes: usize, time_out: Duration) -> Self {
         (self.spool_bytes, self.time_out) = (bytes, Some(time_out));
+        self
+    }
+
+    /// Lets the spool grow, so that no send waits for room there. When no memory is left, sends fail.
+    pub fn growing(mut self) -> Self {
+        self.spool_grows = true;
         self
     }
 

@@ -2,12 +2,14 @@
 
 mod deliver;
 mod isend;
+mod parts;
 mod pending;
 mod receiving;
 mod sending;
 
 pub(crate) use deliver::{Body, Message, deliver};
 pub use isend::Sending;
+pub use parts::{Sink, Source};
 pub(crate) use pending::{Bell, Pending};
 pub use receiving::Receiving;
 pub(crate) use receiving::{HEADERS, posted};
