@@ -61,13 +61,13 @@ impl Fmpl {
     ///
     /// # Errors
     /// As [`Fmpl::init_with`].
-    pub fn split(
-        &self,
-        parent: &mut Communicator,
+    pub fn split<'a>(
+        &'a self,
+        parent: &'a mut Communicator,
         color: Option<u64>,
         order: u64,
-    ) -> impl Future<Output = Result<Option<Communicator>>> {
-        let created: Boxed<'_, Result<Option<Communicator>>> = Box::pin(async move {
+    ) -> impl Future<Output = Result<Option<Communicator>>> + use<'a> {
+        let created: Boxed<'a, Result<Option<Communicator>>> = Box::pin(async move {
             let Some(group) = parent.group().split(color, order).await? else { return Ok(None) };
             Ok(Some(Communicator::new(group, &self.options, None).await?))
         });
