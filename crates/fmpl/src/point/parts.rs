@@ -1,8 +1,8 @@
 //! Messages that are neither in one piece of the program's memory nor in the fabric's.
 
-use super::Received;
+use super::{Received, Receiving};
 use crate::{Communicator, FmplError, Result};
-use rdma_fabric::LocalSpan;
+use rdma_fabric::{LocalSpan, provider::Boxed};
 
 /// The bytes of a message to be sent, wherever they are.
 pub trait Source: Send {
@@ -79,7 +79,7 @@ impl Communicator {
     /// As [`Communicator::recv`].
     pub async fn recv_into(&self, sink: &mut dyn Sink, from: usize, index: usize) -> Result<Received> {
         let buffer = self.buffer::<u8>(sink.bytes())?;
-        let received = self.recv(&buffer, from, index).await?;
+        let received = self.post(&buffer, from, index).await?.arrived().await?;
         let mut at = 0;
         while at < received.bytes {
             let chunk = sink.chunk(at, received.bytes - at);
@@ -89,5 +89,10 @@ impl Communicator {
             at += len;
         }
         Ok(received)
+    }
+
+    /// Posts a receive, by a future that is known to be [`Send`] wherever it is awaited.
+    fn post<'a>(&'a self, into: &'a LocalSpan<u8>, from: usize, index: usize) -> Boxed<'a, Result<Receiving<'a>>> {
+        Box::pin(self.irecv(into, from, index))
     }
 }

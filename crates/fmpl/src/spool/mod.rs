@@ -234,7 +234,10 @@ impl Communicator {
     }
 
     /// Waits until all sends are over and everything that was spooled is received.
-    pub(crate) async fn all_fetched(&self) -> Result<()> {
+    ///
+    /// # Errors
+    /// As [`Communicator::check_spool`].
+    pub async fn all_fetched(&self) -> Result<()> {
         self.until(|state| state.pending.is_empty().then_some(())).await?;
         while self.check_spool().await?.waiting > 0 {
             self.progressing(self.one_fetched()).await?;
