@@ -1,0 +1,1 @@
+//! Shapes of small scopes.

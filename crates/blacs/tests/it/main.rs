@@ -1,0 +1,1 @@
+//! What the crate promises, over threads and in virtual time.
