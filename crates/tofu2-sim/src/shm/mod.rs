@@ -48,7 +48,7 @@ mod threads;
 mod waiting;
 
 pub use memory::existing::existing_of_processes;
-pub use options::{DEFAULT_SEGMENT_BYTES, DEFAULT_STUCK_AFTER};
+pub use options::{DEFAULT_SEGMENT_BYTES, DEFAULT_STUCK_AFTER, NoSize, SegmentBytes};
 pub use processes::launcher::{JOB_VARIABLE, Launcher, from_env};
 pub use processes::placement::{Bind, Cache, Cpu, Placement, UnknownBind};
 pub use threads::{EachRank, Threads, run_rank, run_rank_with};
