@@ -12,6 +12,8 @@ mod exported;
 #[cfg(target_os = "linux")]
 mod launcher;
 #[cfg(target_os = "linux")]
+mod programs;
+#[cfg(target_os = "linux")]
 mod rings;
 #[cfg(target_os = "linux")]
 mod tools;
@@ -19,6 +21,10 @@ mod tools;
 #[cfg(target_os = "linux")]
 const CASES: &[(&str, fn())] = &[
     ("all_names_and_no_others_are_exported", exported::all_names_and_no_others_are_exported),
+    ("every_name_is_there_to_link_with", programs::every_name_is_there_to_link_with),
+    ("every_routine_agrees_with_loops", programs::every_routine_agrees_with_loops),
+    ("grids_messages_and_combines_are_as_promised", programs::grids_messages_and_combines_are_as_promised),
+    ("every_mistake_has_its_outcome", programs::every_mistake_has_its_outcome),
     ("matrices_go_around_in_c", rings::matrices_go_around_in_c),
     ("matrices_go_around_in_fortran", rings::matrices_go_around_in_fortran),
     ("the_static_library_does_the_same", rings::the_static_library_does_the_same),
