@@ -131,7 +131,7 @@ void other_shapes(void) {
                        value_of(&g, s, 0, from, k % sent.rows, k / sent.rows, 1000));
         gesd2d('d', g.context, sent.rows, sent.cols, a.first, a.lda, 0, (g.col + 1) % 4);
         gerv2d('d', g.context, got.rows, got.cols, b.first, b.lda, 0, from);
-        check_matrix('d', "shapes", &b, &want);
+        check_matrix('d', "shapes", "A", &b, &want);
         matrix_close(&a);
         matrix_close(&b);
         matrix_close(&want);
@@ -155,7 +155,7 @@ void unknown_letters(void) {
     describe("uplo 'x' diag '-'");
     trsd2d('d', g.context, "x", "-", 4, 6, a.first, 5, 0, (g.col + 1) % 4);
     trrv2d('d', g.context, "l", "n", 4, 6, a.first, 5, 0, from);
-    check_matrix('d', "letters", &a, &want);
+    check_matrix('d', "letters", "A", &a, &want);
     matrix_close(&a);
     matrix_close(&want);
     grid_close(&g);
