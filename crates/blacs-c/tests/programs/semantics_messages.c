@@ -222,6 +222,30 @@ void sender_computes(void) {
     grid_close(&g);
 }
 
+/* Everyone has a broadcast at once though root and relays do something else when they have it. */
+void broadcaster_computes(void) {
+    struct grid g;
+    double *a = numbers(BIG);
+    open_row(&g);
+    for (const char *top = " i"; *top != '\0'; top++) {
+        const char how[2] = {*top, '\0'};
+        describe("top '%s'", how);
+        Cblacs_barrier(g.context, "a");
+        double start = Cdwalltime00();
+        for (int count = 1; count <= BIG; count += BIG - 1) {
+            fill(a, count, g.col == 0 ? count : 0.5);
+            if (g.col == 0) Cdgebs2d(g.context, "a", how, count, 1, a, count);
+            else Cdgebr2d(g.context, "a", how, count, 1, a, count, 0, 0);
+            check(holds(a, count, count), "broadcaster_computes", "other data came");
+        }
+        double taken = Cdwalltime00() - start;
+        sleep_for(0.8);
+        check(taken < 0.5, "broadcaster_computes", "it was there after %.3f s only", taken);
+    }
+    grid_close(&g);
+    free(a);
+}
+
 /*
  * A broadcast is no barrier: process 3 receives it only when the others have told it that they
  * have the data. A library in which they wait for process 3 hangs here.
