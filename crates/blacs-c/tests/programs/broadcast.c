@@ -35,10 +35,9 @@ static void broadcast(const struct grid *g, char precision, char scope, char top
                col);
     else
         gebr2d(precision, g->context, where, how, s.rows, s.cols, have.first, lda, row, col);
-    check_matrix(precision, sender && trapezoid ? "trbs2d"
-                            : sender            ? "gebs2d"
-                            : trapezoid         ? "trbr2d"
-                                                : "gebr2d", &have, &want);
+    check_matrix(precision,
+                 sender ? (trapezoid ? "trbs2d" : "gebs2d") : (trapezoid ? "trbr2d" : "gebr2d"),
+                 "A", &have, &want);
     matrix_close(&have);
     matrix_close(&want);
 }

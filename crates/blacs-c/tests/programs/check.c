@@ -55,6 +55,7 @@ int grid_open(struct grid *g, int number, const char *order, int rows, int cols)
 void grid_close(struct grid *g) {
     Cblacs_gridexit(g->context);
     g->context = -1;
+    described.rows = 0;
 }
 
 int scope_size(const struct grid *g, char scope) {
@@ -119,8 +120,11 @@ void check(int good, const char *name, const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    printf("FAIL %s grid %dx%d at (%d,%d) %s: %s%s\n", name, described.rows, described.cols,
-           described.row, described.col, parameters, text,
+    printf("FAIL %s ", name);
+    if (described.rows > 0)
+        printf("grid %dx%d at (%d,%d) ", described.rows, described.cols, described.row,
+               described.col);
+    printf("%s: %s%s\n", parameters, text,
            printed == PRINTED ? " (further failures of this process are only counted)" : "");
     fflush(stdout);
 }

@@ -63,9 +63,12 @@ int inside(char uplo, char diag, int rows, int cols, int i, int j);
 
 /* Begins a case: says its parameters, which a failure in it will print. */
 void describe(const char *format, ...);
-/* Counts a check of a routine; a difference between the matrices, guards included, is a failure. */
-void check_matrix(char precision, const char *routine, const struct matrix *have,
-                  const struct matrix *want);
+/*
+ * Counts a check of a routine; a difference between the matrices, guards included, is a failure.
+ * `array` is the name of the argument for the text.
+ */
+void check_matrix(char precision, const char *routine, const char *array,
+                  const struct matrix *have, const struct matrix *want);
 /* Counts a check of anything else by name; prints the message when `good` is false. */
 void check(int good, const char *name, const char *format, ...);
 /* Prints a TABLE line for each name, summed over the job at process 0; returns the exit code. */

@@ -102,10 +102,10 @@ static void combine(const struct grid *g, char precision, char scope, char top, 
         matrix_take_interior(&rows, &ra);
         matrix_take_interior(&cols, &ca);
     }
-    check_matrix(precision, name, &have, &want);
+    check_matrix(precision, name, "A", &have, &want);
     if (w.operation != '+') {
-        check_matrix(precision, name, &ra, &rows);
-        check_matrix(precision, name, &ca, &cols);
+        check_matrix(precision, name, "RA", &ra, &rows);
+        check_matrix(precision, name, "CA", &ca, &cols);
     }
     matrix_close(&have);
     matrix_close(&want);

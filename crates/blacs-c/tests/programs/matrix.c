@@ -139,8 +139,8 @@ static long difference(const struct matrix *have, const struct matrix *want) {
     return -1;
 }
 
-void check_matrix(char precision, const char *routine, const struct matrix *have,
-                  const struct matrix *want) {
+void check_matrix(char precision, const char *routine, const char *array,
+                  const struct matrix *have, const struct matrix *want) {
     char name[16];
     long k = difference(have, want), at = k - GUARD;
     snprintf(name, sizeof name, "%c%s", precision, routine);
@@ -148,13 +148,13 @@ void check_matrix(char precision, const char *routine, const struct matrix *have
         check(1, name, " ");
         return;
     }
-    struct number is = load(precision, have->memory + k * cell_size(precision));
-    struct number should = load(precision, want->memory + k * cell_size(precision));
-    const char *what = at < 0 ? "guard before the matrix"
-                       : at >= (long)have->stride * have->cols ? "guard after the matrix"
+    struct number is = load(have->precision, have->memory + k * cell_size(have->precision));
+    struct number should = load(have->precision, want->memory + k * cell_size(have->precision));
+    const char *what = at < 0 ? "guard before"
+                       : at >= (long)have->stride * have->cols ? "guard after"
                        : at % have->stride >= have->rows ? "guard between columns"
                                                          : "element";
-    check(0, name, "m %d n %d lda %d: %s, cell (%ld,%ld), is (%ld,%ld), expected (%ld,%ld)",
-          have->rows, have->cols, have->lda, what, at < 0 ? at : at % have->stride,
+    check(0, name, "m %d n %d ld %d: %s of %s, cell (%ld,%ld), is (%ld,%ld), expected (%ld,%ld)",
+          have->rows, have->cols, have->lda, what, array, at < 0 ? at : at % have->stride,
           at < 0 ? 0 : at / have->stride, is.re, is.im, should.re, should.im);
 }

@@ -34,7 +34,7 @@ static void exchange(const struct grid *g, char precision, char uplo, char diag,
         else
             gesd2d(precision, g->context, s.rows, s.cols, have.first, lda_sent, to / g->cols,
                    to % g->cols);
-        check_matrix(precision, send, &have, &want);
+        check_matrix(precision, send, "A", &have, &want);
         matrix_close(&want);
     }
     matrix_close(&have);
@@ -54,7 +54,7 @@ static void exchange(const struct grid *g, char precision, char uplo, char diag,
                    row, col);
         else
             gerv2d(precision, g->context, s.rows, s.cols, have.first, lda_received, row, col);
-        check_matrix(precision, receive, &have, &want);
+        check_matrix(precision, receive, "A", &have, &want);
         matrix_close(&have);
         matrix_close(&want);
     }

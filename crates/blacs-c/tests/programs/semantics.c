@@ -29,6 +29,7 @@ static const struct {
     {"unknown_letters", unknown_letters},
     {"spaces_apart", spaces_apart},
     {"sender_computes", sender_computes},
+    {"broadcaster_computes", broadcaster_computes},
     {"nobody_waits_for_a_late_receiver", nobody_waits_for_a_late_receiver},
     {"free_buffers", free_buffers},
     {"barriers", barriers},

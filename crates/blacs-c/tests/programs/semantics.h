@@ -26,6 +26,7 @@ void other_shapes(void);
 void unknown_letters(void);
 void spaces_apart(void);
 void sender_computes(void);
+void broadcaster_computes(void);
 void nobody_waits_for_a_late_receiver(void);
 void free_buffers(void);
 

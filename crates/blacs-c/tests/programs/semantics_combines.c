@@ -73,7 +73,7 @@ void repeatable(void) {
                 for (int turn = 0; turn < 4; turn++) {
                     double *a = turn == 0 ? first : again;
                     scattered(a, process);
-                    if (turn == 1 + process) sleep_for(0.003);
+                    if (turn == 1 + process) sleep_for(0.001);
                     Cdgsum2d(g.context, "a", how, 8, 8, a, 8, dest, dest);
                     describe("top '%s' rdest %d turn %d", how, dest, turn);
                     if (turn > 0 && (everyone || process == 0))

@@ -185,7 +185,7 @@ void grid_questions(void) {
 }
 
 void contexts_reused(void) {
-    blacs_int context[3], again, first;
+    blacs_int context[3], many[40], again, first;
     for (int k = 0; k < 3; k++) {
         context[k] = whole_job();
         Cblacs_gridinit(&context[k], "r", 2, 2);
@@ -206,6 +206,14 @@ void contexts_reused(void) {
     use(context[2], 2, "contexts_reused");
     Cblacs_gridexit(context[2]);
     Cblacs_gridexit(context[0]);
+    describe("forty grids at once");
+    for (int k = 0; k < 40; k++) {
+        many[k] = whole_job();
+        Cblacs_gridinit(&many[k], k % 2 == 0 ? "r" : "c", k % 3 == 0 ? 4 : 2, k % 3 == 0 ? 1 : 2);
+        check(many[k] == k, "contexts_reused", "context %d is %d", k, (int)many[k]);
+    }
+    for (int k = 0; k < 40; k++) use(many[(k * 7) % 40], k, "contexts_reused");
+    for (int k = 0; k < 40; k++) Cblacs_gridexit(many[(k * 3) % 40]);
     first = whole_job();
     Cblacs_gridinit(&first, "r", 4, 1);
     check(first == 0, "contexts_reused", "context is %d", (int)first);

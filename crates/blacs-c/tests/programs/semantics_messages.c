@@ -131,7 +131,7 @@ void other_shapes(void) {
                        value_of(&g, s, 0, from, k % sent.rows, k / sent.rows, 1000));
         gesd2d('d', g.context, sent.rows, sent.cols, a.first, a.lda, 0, (g.col + 1) % 4);
         gerv2d('d', g.context, got.rows, got.cols, b.first, b.lda, 0, from);
-        check_matrix('d', "shapes", &b, &want);
+        check_matrix('d', "shapes", "A", &b, &want);
         matrix_close(&a);
         matrix_close(&b);
         matrix_close(&want);
@@ -155,7 +155,7 @@ void unknown_letters(void) {
     describe("uplo 'x' diag '-'");
     trsd2d('d', g.context, "x", "-", 4, 6, a.first, 5, 0, (g.col + 1) % 4);
     trrv2d('d', g.context, "l", "n", 4, 6, a.first, 5, 0, from);
-    check_matrix('d', "letters", &a, &want);
+    check_matrix('d', "letters", "A", &a, &want);
     matrix_close(&a);
     matrix_close(&want);
     grid_close(&g);
@@ -220,6 +220,30 @@ void sender_computes(void) {
         forty(&g, BIG, late, "sender_computes-200K");
     }
     grid_close(&g);
+}
+
+/* Everyone has a broadcast at once though root and relays do something else when they have it. */
+void broadcaster_computes(void) {
+    struct grid g;
+    double *a = numbers(BIG);
+    open_row(&g);
+    for (const char *top = " i"; *top != '\0'; top++) {
+        const char how[2] = {*top, '\0'};
+        describe("top '%s'", how);
+        Cblacs_barrier(g.context, "a");
+        double start = Cdwalltime00();
+        for (int count = 1; count <= BIG; count += BIG - 1) {
+            fill(a, count, g.col == 0 ? count : 0.5);
+            if (g.col == 0) Cdgebs2d(g.context, "a", how, count, 1, a, count);
+            else Cdgebr2d(g.context, "a", how, count, 1, a, count, 0, 0);
+            check(holds(a, count, count), "broadcaster_computes", "other data came");
+        }
+        double taken = Cdwalltime00() - start;
+        sleep_for(0.8);
+        check(taken < 0.5, "broadcaster_computes", "it was there after %.3f s only", taken);
+    }
+    grid_close(&g);
+    free(a);
 }
 
 /*
