@@ -37,15 +37,16 @@ impl Family {
     pub(crate) fn of(map: &GridMap, me: usize) -> Self {
         let place = map.coordinates(me);
         let order = place.map_or(0, |(row, column)| (row * map.columns() + column) as u64);
-        let first = map.number(0, 0).map(|number| number as u64);
-        Family { color: place.and(first), order }
+        Family { color: place.map(|_| map.hash()), order }
     }
 }
 
 impl Grid {
-    pub(crate) fn new(communicator: Communicator, map: GridMap, grids: &Grids) -> Result<Self> {
+    pub(crate) async fn new(communicator: Communicator, map: GridMap, grids: &Grids) -> Result<Self> {
         let (rows, columns, members) = (map.rows(), map.columns(), communicator.len());
         if members != rows * columns {
+            // Others may not have done with making it.
+            communicator.finish().await?;
             return Err(BlacsError::DifferentGrids { rows, columns, members });
         }
         let (row, column) = (communicator.me() / columns, communicator.me() % columns);
