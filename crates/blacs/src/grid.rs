@@ -2,6 +2,7 @@
 
 use crate::{
     BlacsError, GridMap, Parameters, Result,
+    losses::Losses,
     progress::{Grids, Progressing},
     scope::{Counters, Scope},
 };
@@ -23,6 +24,7 @@ pub struct Grid {
     column: usize,
     parameters: Parameters,
     pub(crate) counters: Counters,
+    pub(crate) losses: Losses,
     grids: Grids,
 }
 
@@ -50,10 +52,11 @@ impl Grid {
             return Err(BlacsError::DifferentGrids { rows, columns, members });
         }
         let (row, column) = (communicator.me() / columns, communicator.me() % columns);
+        let losses = Losses::new(&communicator, row, column, columns)?;
         let (communicator, grids) = (Arc::new(communicator), grids.clone());
         grids.add(&communicator);
         let (parameters, counters) = (Parameters::default(), Counters::new(members));
-        Ok(Grid { communicator, map, row, column, parameters, counters, grids })
+        Ok(Grid { communicator, map, row, column, parameters, counters, losses, grids })
     }
 
     /// Returns the number of rows.
@@ -146,7 +149,7 @@ impl Grid {
         self.progressing(async move {
             match scope {
                 Scope::All => Ok(self.communicator.barrier().await?),
-                Scope::Row | Scope::Column => self.meet(scope).await,
+                Scope::Row | Scope::Column => self.losses.or_lost(scope, self.meet(scope)).await,
             }
         })
     }
