@@ -99,7 +99,8 @@ impl Blacs {
             let map = map?;
             let Family { color, order } = Family::of(&map, self.me());
             let made = self.grids.progressing(None, self.fmpl.create(color, order)).await?;
-            made.map(|communicator| Grid::new(communicator, map, &self.grids)).transpose()
+            let Some(communicator) = made else { return Ok(None) };
+            Grid::new(communicator, map, &self.grids).await.map(Some)
         })
     }
 
@@ -138,9 +139,9 @@ impl Blacs {
         Box::pin(async move {
             let map = map?;
             let Family { color, order } = Family::of(&map, parent.member());
-            let grids = &self.grids;
             let made = parent.split(&self.fmpl, color, order).await?;
-            made.map(|communicator| Grid::new(communicator, map, grids)).transpose()
+            let Some(communicator) = made else { return Ok(None) };
+            Grid::new(communicator, map, &self.grids).await.map(Some)
         })
     }
 

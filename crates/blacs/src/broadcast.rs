@@ -83,7 +83,8 @@ impl Grid {
                 return Err(BlacsError::FromSelf { row: self.row(), column: self.column() });
             };
             let space = Space::Of(scope);
-            let received = self.take(members.member(parent), space, &mut *memory, shape, size).await;
+            let taking = self.take(members.member(parent), space, &mut *memory, shape, size);
+            let received = self.losses.or_lost(scope, taking).await;
             if let Err(error @ BlacsError::Fmpl(_)) = received {
                 return Err(error);
             }

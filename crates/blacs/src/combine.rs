@@ -175,7 +175,8 @@ impl Grid {
                 let distance = (members.count + members.me - root) % members.count;
                 message.extend_from_slice(bytemuck::cast_slice(&vec![distance as u32; elements]));
             }
-            self.combine_packed(members, topology, fold, &mut message, to).await?;
+            let combining = self.combine_packed(members, topology, fold, &mut message, to);
+            self.losses.or_lost(scope, combining).await?;
             if to.is_some_and(|to| to != members.me) {
                 return Ok(None);
             }

@@ -2,6 +2,7 @@
 
 use crate::{
     BlacsError, GridMap, Parameters, Result,
+    losses::Losses,
     progress::{Grids, Progressing},
     scope::{Counters, Scope},
 };
@@ -23,6 +24,7 @@ pub struct Grid {
     column: usize,
     parameters: Parameters,
     pub(crate) counters: Counters,
+    pub(crate) losses: Losses,
     grids: Grids,
 }
 
@@ -37,22 +39,24 @@ impl Family {
     pub(crate) fn of(map: &GridMap, me: usize) -> Self {
         let place = map.coordinates(me);
         let order = place.map_or(0, |(row, column)| (row * map.columns() + column) as u64);
-        let first = map.number(0, 0).map(|number| number as u64);
-        Family { color: place.and(first), order }
+        Family { color: place.map(|_| map.hash()), order }
     }
 }
 
 impl Grid {
-    pub(crate) fn new(communicator: Communicator, map: GridMap, grids: &Grids) -> Result<Self> {
+    pub(crate) async fn new(communicator: Communicator, map: GridMap, grids: &Grids) -> Result<Self> {
         let (rows, columns, members) = (map.rows(), map.columns(), communicator.len());
         if members != rows * columns {
+            // Others may not have done with making it.
+            communicator.finish().await?;
             return Err(BlacsError::DifferentGrids { rows, columns, members });
         }
         let (row, column) = (communicator.me() / columns, communicator.me() % columns);
+        let losses = Losses::new(&communicator, row, column, columns)?;
         let (communicator, grids) = (Arc::new(communicator), grids.clone());
         grids.add(&communicator);
         let (parameters, counters) = (Parameters::default(), Counters::new(members));
-        Ok(Grid { communicator, map, row, column, parameters, counters, grids })
+        Ok(Grid { communicator, map, row, column, parameters, counters, losses, grids })
     }
 
     /// Returns the number of rows.
@@ -145,7 +149,7 @@ impl Grid {
         self.progressing(async move {
             match scope {
                 Scope::All => Ok(self.communicator.barrier().await?),
-                Scope::Row | Scope::Column => self.meet(scope).await,
+                Scope::Row | Scope::Column => self.losses.or_lost(scope, self.meet(scope)).await,
             }
         })
     }

@@ -58,6 +58,7 @@ mod combine;
 mod element;
 mod error;
 mod grid;
+mod losses;
 mod map;
 mod memory;
 mod packing;

@@ -80,6 +80,17 @@ impl GridMap {
         Ok(())
     }
 
+    /// Returns a number that differs for different maps, as far as anybody will ever see (FNV-1a).
+    pub(crate) fn hash(&self) -> u64 {
+        let words = [self.rows, self.columns].into_iter().chain(self.numbers.iter().copied());
+        words.fold(0xcbf2_9ce4_8422_2325, |hash: u64, word| {
+            (word as u64)
+                .to_le_bytes()
+                .iter()
+                .fold(hash, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
+        })
+    }
+
     /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.rows
