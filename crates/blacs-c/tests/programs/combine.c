@@ -75,12 +75,10 @@ static void combine(const struct grid *g, char precision, char scope, char top, 
     cols = matrix_copy(&ca);
     for (int j = 0; j < s.cols; j++)
         for (int i = 0; i < s.rows; i++) {
-            struct number row, col, result;
-            result = expected(g, precision, scope, w, root, i, j, &from);
-            matrix_put(&want, i, j, result);
-            row.re = scope_row(g, scope, from);
-            col.re = scope_col(g, scope, from);
+            matrix_put(&want, i, j, expected(g, precision, scope, w, root, i, j, &from));
             if (w.more < 0) continue;
+            struct number row = {scope_row(g, scope, from), 0};
+            struct number col = {scope_col(g, scope, from), 0};
             matrix_put(&rows, i, j, row);
             matrix_put(&cols, i, j, col);
         }
