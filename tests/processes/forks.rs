@@ -8,6 +8,7 @@ use onesided::{Deps, Fabric, FabricError, Group, ProgramResult, Provider, Rank, 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, test_kill_process, waitpid};
 use std::{process::ExitCode, thread, time::Duration};
 
+// SAFETY: the C library's functions, as POSIX declares them.
 unsafe extern "C" {
     fn fork() -> i32;
     fn exit(code: i32) -> !;

@@ -116,6 +116,8 @@ fn an_abort_ends_guests_whatever_they_do() {
     let ended = end(start(&["aborted-guests"], &[]));
     assert_eq!(ended.code, Some(7), "{}", ended.err);
     assert!(ended.err.contains("error: rank 0 aborted the job with code 7: no more\n"), "{}", ended.err);
+    // Those that wait are told, unless they were killed before.
+    assert!(!ended.err.contains("panicked"), "{}", ended.err);
     let at = |what: &str| ended.out.lines().find_map(|line| line.strip_prefix(what)?.parse::<u64>().ok());
     let [Some(aborted), Some(over)] = ["aborts at ", "over at "].map(at) else { panic!("{}", ended.out) };
     let took = Duration::from_nanos(over - aborted);
@@ -133,7 +135,7 @@ fn clock() -> u64 {
 /// hours for ranks that only fail.
 pub(crate) fn launch_aborted() -> ExitCode {
     let own = env::current_exe().expect("own path");
-    let launcher = Launcher::new(4).segment_bytes(1 << 20).grace(HOURS).stuck_after(None);
+    let launcher = Launcher::new(5).segment_bytes(1 << 20).grace(HOURS).stuck_after(None);
     let ended = launcher.command(own, ["guest", "aborted"]).run();
     println!("over at {}", clock());
     match ended {
