@@ -91,7 +91,7 @@ fn read(messages: &str) -> Result<Built, serde_json::Error> {
                 let said = message["message"]["message"].as_str().unwrap_or_default();
                 if let Some(needed) = said.strip_prefix("native-static-libs: ") {
                     built.needed = needed.trim().to_owned();
-                } else {
+                } else if !said.starts_with("link against the following") {
                     eprint!("{}", message["message"]["rendered"].as_str().unwrap_or(said));
                 }
             }
