@@ -71,7 +71,7 @@ void Cblacs_barrier(blacs_int context, const char *scope);
 double Cdwalltime00(void);
 double Cdcputime00(void);
 
-/* Message ids, all 0, and system contexts as integers of another system: the same integers here. */
+/* Message ids, of which only 0 is used, and system contexts as integers of another system: the same integers here. */
 blacs_int Cksendid(blacs_int context, blacs_int rdest, blacs_int cdest);
 blacs_int Ckrecvid(blacs_int context, blacs_int rsrc, blacs_int csrc);
 blacs_int Ckbsid(blacs_int context, const char *scope);

@@ -80,7 +80,7 @@ impl Call {
     }
 
     fn message(self, library: &Library, kind: &str, text: &dyn fmt::Display) -> String {
-        format!("BLACS {kind} '{text}'\n{}, in routine '{}'.\n\n", self.origin(library), self.routine)
+        format!("BLACS {kind} '{text}'\n{}, in routine '{}'.\n", self.origin(library), self.routine)
     }
 
     /// Says where a call comes from.

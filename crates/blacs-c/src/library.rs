@@ -10,7 +10,7 @@ use crate::{
 use blacs::{Blacs, Grid, Options, Part, Precision, Shape, Threads};
 use onesided::Provider;
 use rdma_fabric::{
-    Fabric, FabricError, join,
+    Fabric, FabricError, LocalSpan, join,
     provider::{Turn, TurnCell},
 };
 use std::{env, sync::LazyLock};
@@ -90,16 +90,17 @@ impl Library {
 
     /// Returns the caller's matrix that begins at `start`.
     #[inline]
-    pub(crate) fn lent(&self, start: Start, shape: &Shape, precision: Precision) -> Lent {
-        Lent::new(start, self.registered(start, shape, precision))
+    pub(crate) fn lent<S: Start>(&self, start: S, shape: &Shape, precision: Precision) -> Lent<S> {
+        let span = self.registered(start.address(), shape, precision);
+        Lent::new(start, span)
     }
 
     /// Returns the memory of a matrix that is one piece of the fabric's.
     #[inline]
-    fn registered(&self, start: Start, shape: &Shape, precision: Precision) -> Option<rdma_fabric::LocalSpan<u8>> {
+    fn registered(&self, start: usize, shape: &Shape, precision: Precision) -> Option<LocalSpan<u8>> {
         let whole = shape.part() == Part::General && (shape.leading() == shape.rows() || shape.columns() == 1);
         let bytes = if whole { shape.elements().checked_mul(precision.bytes())? } else { 0 };
-        if bytes == 0 { None } else { self.allocations.span(start.address(), bytes) }
+        if bytes == 0 { None } else { self.allocations.span(start, bytes) }
     }
 }
 

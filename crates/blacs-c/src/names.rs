@@ -22,7 +22,7 @@ use crate::{
     },
     clock,
     int::Int,
-    matrix::Start,
+    matrix::{Sink, Source},
 };
 use blacs::Precision;
 use core::ffi::{c_char, c_void};
@@ -54,10 +54,10 @@ macro_rules! c_value {
         Integers::new($given)
     };
     (source, $given:ident) => {
-        Start::of_source($given)
+        Source::new($given)
     };
     (sink, $given:ident) => {
-        Start::of_sink($given)
+        Sink::new($given)
     };
 }
 

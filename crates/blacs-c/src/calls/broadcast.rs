@@ -5,7 +5,7 @@ use crate::{
     boundary::Call,
     int::Int,
     letters::{scope, topology},
-    matrix::Start,
+    matrix::{Sink, Source},
     run::run,
 };
 use blacs::{Precision, Shape};
@@ -18,7 +18,7 @@ pub(crate) fn gebs2d(
     top: u8,
     m: Int,
     n: Int,
-    a: Start,
+    a: Source,
     lda: Int,
 ) {
     send(Call { routine, context }, precision, (scope, top), &rectangle(m, n, lda), a);
@@ -32,7 +32,7 @@ pub(crate) fn gebr2d(
     top: u8,
     m: Int,
     n: Int,
-    a: Start,
+    a: Sink,
     lda: Int,
     row: Int,
     column: Int,
@@ -50,7 +50,7 @@ pub(crate) fn trbs2d(
     diag: u8,
     m: Int,
     n: Int,
-    a: Start,
+    a: Source,
     lda: Int,
 ) {
     send(Call { routine, context }, precision, (scope, top), &trapezoid(uplo, diag, m, n, lda), a);
@@ -66,7 +66,7 @@ pub(crate) fn trbr2d(
     diag: u8,
     m: Int,
     n: Int,
-    a: Start,
+    a: Sink,
     lda: Int,
     row: Int,
     column: Int,
@@ -75,7 +75,7 @@ pub(crate) fn trbr2d(
     recv(Call { routine, context }, precision, (scope, top), &shape, a, (row, column));
 }
 
-fn send(call: Call, precision: Precision, (letter, top): (u8, u8), shape: &Shape, a: Start) {
+fn send(call: Call, precision: Precision, (letter, top): (u8, u8), shape: &Shape, a: Source) {
     call.run(|library| {
         let (scope, top) = (scope(letter)?, topology(top)?);
         let grid = library.contexts.open(call.context)?;
@@ -83,7 +83,7 @@ fn send(call: Call, precision: Precision, (letter, top): (u8, u8), shape: &Shape
     });
 }
 
-fn recv(call: Call, precision: Precision, (letter, top): (u8, u8), shape: &Shape, a: Start, (row, column): (Int, Int)) {
+fn recv(call: Call, precision: Precision, (letter, top): (u8, u8), shape: &Shape, a: Sink, (row, column): (Int, Int)) {
     call.run(|library| {
         let (scope, top) = (scope(letter)?, topology(top)?);
         let grid = library.contexts.open(call.context)?;

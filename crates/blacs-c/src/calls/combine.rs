@@ -8,7 +8,7 @@ use crate::{
     int::{Int, extent, int},
     letters::{scope, topology},
     library::Library,
-    matrix::Start,
+    matrix::Sink,
     run::run,
 };
 use blacs::{Combine, Grid, Precision, Scope, Shape};
@@ -24,7 +24,7 @@ pub(crate) fn gsum2d(
     top: u8,
     m: Int,
     n: Int,
-    a: Start,
+    a: Sink,
     lda: Int,
     row: Int,
     column: Int,
@@ -43,7 +43,7 @@ pub(crate) fn gamx2d(
     top: u8,
     m: Int,
     n: Int,
-    a: Start,
+    a: Sink,
     lda: Int,
     rows: Integers,
     columns: Integers,
@@ -63,7 +63,7 @@ pub(crate) fn gamn2d(
     top: u8,
     m: Int,
     n: Int,
-    a: Start,
+    a: Sink,
     lda: Int,
     rows: Integers,
     columns: Integers,
@@ -83,7 +83,7 @@ fn extremes(
     precision: Precision,
     letters: (u8, u8),
     shape: &Shape,
-    a: Start,
+    a: Sink,
     (rows, columns, ldia): (Integers, Integers, Int),
     to: (Int, Int),
 ) {
@@ -112,7 +112,7 @@ fn combine<'a>(
     precision: Precision,
     (letter, top): (u8, u8),
     shape: &Shape,
-    a: Start,
+    a: Sink,
     winners: Option<&'a mut Winners<'a>>,
     to: (Int, Int),
 ) -> Result<()> {

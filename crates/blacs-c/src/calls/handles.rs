@@ -11,8 +11,9 @@ use crate::{
     int::Int,
 };
 
-/// The one message id.
+/// The one message id that the library would use.
 const ID: Int = 0;
+const LAST_ID: Int = 32_767;
 
 pub(crate) fn to_system(routine: &'static str, handle: Int) -> Int {
     Call { routine, context: NO_CONTEXT }.run(|library| library.contexts.system(handle).map(|_| handle))
@@ -44,8 +45,9 @@ pub(crate) fn scope_id_from(_: &'static str, _: Int, _: u8, _: Int, _: Int) -> I
     ID
 }
 
-/// Tells the first and the last message id.
+/// Tells the first and the last message id. Programs that keep some for themselves get as many as
+/// every MPI has.
 pub(crate) fn message_ids(value: Integers) {
     value.set(0, ID);
-    value.set(1, ID);
+    value.set(1, LAST_ID);
 }

@@ -1,7 +1,12 @@
 //! Messages between two processes.
 
 use super::{coordinates, rectangle, trapezoid};
-use crate::{boundary::Call, int::Int, matrix::Start, run::run};
+use crate::{
+    boundary::Call,
+    int::Int,
+    matrix::{Sink, Source},
+    run::run,
+};
 use blacs::{Precision, Shape};
 
 pub(crate) fn gesd2d(
@@ -10,7 +15,7 @@ pub(crate) fn gesd2d(
     context: Int,
     m: Int,
     n: Int,
-    a: Start,
+    a: Source,
     lda: Int,
     row: Int,
     column: Int,
@@ -24,7 +29,7 @@ pub(crate) fn gerv2d(
     context: Int,
     m: Int,
     n: Int,
-    a: Start,
+    a: Sink,
     lda: Int,
     row: Int,
     column: Int,
@@ -40,7 +45,7 @@ pub(crate) fn trsd2d(
     diag: u8,
     m: Int,
     n: Int,
-    a: Start,
+    a: Source,
     lda: Int,
     row: Int,
     column: Int,
@@ -56,7 +61,7 @@ pub(crate) fn trrv2d(
     diag: u8,
     m: Int,
     n: Int,
-    a: Start,
+    a: Sink,
     lda: Int,
     row: Int,
     column: Int,
@@ -64,7 +69,7 @@ pub(crate) fn trrv2d(
     recv(Call { routine, context }, precision, &trapezoid(uplo, diag, m, n, lda), a, (row, column));
 }
 
-fn send(call: Call, precision: Precision, shape: &Shape, a: Start, (row, column): (Int, Int)) {
+fn send(call: Call, precision: Precision, shape: &Shape, a: Source, (row, column): (Int, Int)) {
     call.run(|library| {
         let grid = library.contexts.open(call.context)?;
         let to = coordinates(grid, row, column)?;
@@ -72,7 +77,7 @@ fn send(call: Call, precision: Precision, shape: &Shape, a: Start, (row, column)
     });
 }
 
-fn recv(call: Call, precision: Precision, shape: &Shape, a: Start, (row, column): (Int, Int)) {
+fn recv(call: Call, precision: Precision, shape: &Shape, a: Sink, (row, column): (Int, Int)) {
     call.run(|library| {
         let grid = library.contexts.open(call.context)?;
         let from = coordinates(grid, row, column)?;

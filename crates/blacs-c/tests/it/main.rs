@@ -28,6 +28,7 @@ const CASES: &[(&str, fn())] = &[
     ("matrices_go_around_in_c", rings::matrices_go_around_in_c),
     ("matrices_go_around_in_fortran", rings::matrices_go_around_in_fortran),
     ("the_static_library_does_the_same", rings::the_static_library_does_the_same),
+    ("the_examples_do_as_they_say", rings::the_examples_do_as_they_say),
     ("threads_call_one_after_the_other", rings::threads_call_one_after_the_other),
     ("registered_memory_comes_and_goes", rings::registered_memory_comes_and_goes),
     ("a_lost_peer_is_named", ends::a_lost_peer_is_named),

@@ -31,6 +31,17 @@ pub(crate) fn the_static_library_does_the_same() {
     }
 }
 
+pub(crate) fn the_examples_do_as_they_say() {
+    if let Some(program) = compiled(&["../../examples/c/pingpong.c"], Linked::Shared) {
+        let ended = job(2, &program, &[]);
+        assert!(ended.code == Some(0) && ended.out.lines().count() == 21, "{ended}");
+    }
+    let Some(program) = compiled(&["../../examples/c/solve.f90"], Linked::Shared) else { return };
+    for ended in [job(3, &program, &[]), alone(&program, &[])] {
+        assert!(ended.code == Some(0) && !ended.out.is_empty(), "{ended}");
+    }
+}
+
 pub(crate) fn threads_call_one_after_the_other() {
     let Some(program) = compiled(&["tests/own/threads.c"], Linked::Shared) else { return };
     prints("threads: 6000", &job(3, &program, &[]));

@@ -1,7 +1,7 @@
 //! Compilers, the programs they make, and jobs of them.
 
 use std::{
-    env, fmt,
+    env, fmt, fs,
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
     sync::atomic::{AtomicU32, Ordering::Relaxed},
@@ -48,15 +48,21 @@ pub(crate) fn compiled(sources: &[&str], linked: Linked) -> Option<PathBuf> {
         return None;
     }
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let program = format!("program-{}-{}", std::process::id(), UNIQUE.fetch_add(1, Relaxed));
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(program);
+    let scratch = format!("blacs-{}-{}", std::process::id(), UNIQUE.fetch_add(1, Relaxed));
+    // Modules of Fortran are written there, too.
+    let scratch = Path::new(env!("CARGO_TARGET_TMPDIR")).join(scratch);
+    fs::create_dir_all(&scratch).expect("a folder for the program");
     let mut command = Command::new(compiler);
-    command.args(["-O1", "-g", "-Wall", "-Wextra", "-Werror", "-o"]).arg(&program);
-    if fortran {
-        // What is only passed on keeps its bits.
-        command.arg("-Wno-compare-reals");
+    command.current_dir(&scratch).args(["-o", "program", "-O1", "-Wall", "-Wextra", "-Werror"]);
+    // In Fortran, what is only passed on keeps its bits, so that floats may be compared.
+    command.args(if fortran { &["-Wno-compare-reals"][..] } else { &["-std=c99"] });
+    if cfg!(feature = "int64") {
+        command.arg(if fortran { "-fdefault-integer-8" } else { "-DBLACS_INT64" });
     }
-    command.arg("-I").arg(package.join("include")).args(sources.iter().map(|source| package.join(source)));
+    for folder in ["include", "tests/programs"] {
+        command.arg("-I").arg(package.join(folder));
+    }
+    command.args(sources.iter().map(|source| package.join(source)));
     let folder = libraries();
     match linked {
         Linked::Shared => {
@@ -65,9 +71,9 @@ pub(crate) fn compiled(sources: &[&str], linked: Linked) -> Option<PathBuf> {
         }
         Linked::Static => drop(command.arg(folder.join("libblacs_fmpl.a")).args(NEEDED)),
     }
-    let output = command.arg("-lm").arg("-lpthread").output().expect("the compiler is there");
+    let output = command.args(["-lm", "-lpthread"]).output().expect("the compiler is there");
     assert!(output.status.success(), "{sources:?}: {}", String::from_utf8_lossy(&output.stderr));
-    Some(program)
+    Some(scratch.join("program"))
 }
 
 /// What a job leaves behind.
