@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "blacs.h"
+#include "blacs_fmpl.h"
 
 enum { LARGEST = 4 * 1024 * 1024, BATCHES = 5 };
 
@@ -24,7 +24,7 @@ int main(void) {
         Cblacs_exit(0);
         return 1;
     }
-    Cblacs_get(-1, BLACS_SYSTEM, &grid);
+    Cblacs_get(-1, 0, &grid);
     Cblacs_gridinit(&grid, "Row", 1, 2);
 
     /* Processes that found no place in the grid have nothing to do. */

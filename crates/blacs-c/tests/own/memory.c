@@ -20,7 +20,7 @@ int main(void) {
     blacs_fmpl_free(first);
     blacs_fmpl_free(first);
     blacs_fmpl_free(NULL);
-    for (i = 0; i < 100; i++) {
+    for (i = 0; i < 12; i++) {
         void *much = blacs_fmpl_alloc((size_t)50 << 20);
         if (!much) return 9;
         blacs_fmpl_free(much);
