@@ -66,7 +66,7 @@ impl Communicator {
         let lane = Lane::new(&self.fabric, ends, id.lane);
         // Now and then a header is posted even though none is needed, so that the number of the last
         // one is never mistaken for a later one's.
-        if lane.flag(n)?.is_none() || n % HEADERS == 0 {
+        if lane.flag(n)?.is_none() || n.is_multiple_of(HEADERS) {
             if self.with(|state| core::mem::replace(&mut state.lane(id).unseen, true))? {
                 // The last header may be on its way still, and must not come after this one.
                 self.fabric.flush(lane.peer()).await?;

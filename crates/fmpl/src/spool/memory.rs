@@ -57,7 +57,8 @@ impl Memory {
     fn add(&mut self, fabric: &Fabric, bytes: usize, kind: Kind) -> Result<usize> {
         let region = fabric.alloc(bytes)?;
         let span = region.span(fabric, 0, bytes)?;
-        let piece = Some(Piece { _region: region, span, free: Vec::from([0..bytes]), kind });
+        let all = 0..bytes;
+        let piece = Some(Piece { _region: region, span, free: Vec::from([all]), kind });
         let gone = self.pieces.iter().position(Option::is_none);
         let at = gone.unwrap_or(self.pieces.len());
         match gone {
