@@ -51,7 +51,7 @@
 //! [`prdma::Neighbourhood`] makes exchanges with fixed neighbours that the network runs by itself.
 //! [`acp::Acp`] gives every byte of all ranks a 64-bit address, orders copies between any two of
 //! them, and has channels and containers. [`fmpl::Fmpl`] sends messages whose cost does not grow with
-//! the number of posted receives.
+//! the number of posted receives; over them, [`blacs::Blacs`] exchanges matrices on grids of processes.
 //! [`Launch`] does what `launch` does, step by step.
 
 #![forbid(unsafe_code)]
@@ -75,6 +75,8 @@ pub mod prelude {
 
 #[doc(inline)]
 pub use acp;
+#[doc(inline)]
+pub use blacs;
 /// A model checker for protocols over [`Fabric`], with the feature `explore`:
 /// `docs/learn/own-protocol.md` is its recipe.
 #[cfg(feature = "explore")]

@@ -1,0 +1,101 @@
+//! Matrices from one process of a scope to all others.
+
+use crate::{
+    BlacsError, Element, Grid, Matrix, MatrixMut, Memory, MemoryMut, Precision, Result, Scope, Shape, Topology,
+    packing::View,
+    scope::{Members, Space},
+    topology::{Neighbours, Seat},
+};
+use core::future::Future;
+
+impl Grid {
+    /// Sends a matrix to all other processes of the caller's scope (`vgebs2d`, `vtrbs2d`), which call
+    /// [`Grid::broadcast_recv`] with the same topology. Ends when the matrix may be written again.
+    ///
+    /// # Errors
+    /// [`BlacsError::Fmpl`] if memory runs out or a receiver is lost.
+    pub async fn broadcast_send<T: Element>(&self, scope: Scope, topology: Topology, a: Matrix<'_, T>) -> Result<()> {
+        self.broadcast_send_bytes(scope, topology, T::PRECISION, &a.shape, &a.held).await
+    }
+
+    /// Receives a matrix that the process at `from` sends to the caller's scope (`vgebr2d`, `vtrbr2d`),
+    /// and passes it on if it is the caller's turn. In a row, only the column of `from` counts; in a
+    /// column, only its row does. Others need not have received it when this ends.
+    ///
+    /// # Errors
+    /// [`BlacsError::OutsideGrid`], [`BlacsError::FromSelf`]; [`BlacsError::ShapeMismatch`];
+    /// [`BlacsError::Fmpl`] if a neighbour is lost.
+    pub async fn broadcast_recv<T: Element>(
+        &self,
+        scope: Scope,
+        topology: Topology,
+        mut a: MatrixMut<'_, T>,
+        from: (usize, usize),
+    ) -> Result<()> {
+        self.broadcast_recv_bytes(scope, topology, T::PRECISION, &a.shape, &mut a.held, from).await
+    }
+
+    /// Sends a matrix out of any memory, as [`Grid::broadcast_send`] does.
+    ///
+    /// # Errors
+    /// As [`Grid::broadcast_send`].
+    pub fn broadcast_send_bytes<'a>(
+        &'a self,
+        scope: Scope,
+        topology: Topology,
+        precision: Precision,
+        shape: &Shape,
+        memory: &'a dyn Memory,
+    ) -> impl Future<Output = Result<()>> + Send + use<'a> {
+        let shape = *shape;
+        self.progressing(async move {
+            let members = self.members(scope);
+            let Members { count, me, .. } = members;
+            let seat = Seat { members: count, me, root: me };
+            for child in seat.broadcast(topology, &self.parameters()).children {
+                let view = View::Shared(memory);
+                self.put(members.member(child), Space::Of(scope), view, shape, precision.bytes()).await?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Receives a matrix into any memory, as [`Grid::broadcast_recv`] does.
+    ///
+    /// # Errors
+    /// As [`Grid::broadcast_recv`].
+    pub fn broadcast_recv_bytes<'a>(
+        &'a self,
+        scope: Scope,
+        topology: Topology,
+        precision: Precision,
+        shape: &Shape,
+        memory: &'a mut (dyn MemoryMut + 'a),
+        from: (usize, usize),
+    ) -> impl Future<Output = Result<()>> + Send + use<'a> {
+        let (shape, size) = (*shape, precision.bytes());
+        self.progressing(async move {
+            let (members, root) = (self.members(scope), self.index_in(scope, from)?);
+            let Members { count, me, .. } = members;
+            let Neighbours { parent, children } =
+                Seat { members: count, me, root }.broadcast(topology, &self.parameters());
+            let Some(parent) = parent else {
+                return Err(BlacsError::FromSelf { row: self.row(), column: self.column() });
+            };
+            let space = Space::Of(scope);
+            let taking = self.take(members.member(parent), space, &mut *memory, shape, size);
+            let received = self.losses.or_lost(scope, taking).await;
+            if let Err(error @ BlacsError::Fmpl(_)) = received {
+                return Err(error);
+            }
+            for child in children.into_iter().map(|child| members.member(child)) {
+                match received {
+                    Ok(()) => self.put(child, space, View::Own(&mut *memory), shape, size).await?,
+                    // So that it does not wait for ever.
+                    Err(_) => self.put_from(child, space, &mut &[][..]).await?,
+                }
+            }
+            received
+        })
+    }
+}

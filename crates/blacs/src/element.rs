@@ -1,0 +1,141 @@
+//! What matrices are made of.
+
+use num_complex::Complex;
+use rdma_fabric::Pod;
+
+/// The type of a matrix's elements, by the letters of BLACS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Precision {
+    /// `i32`.
+    I,
+    /// `i64`: the integers of BLACS built with integers of 8 bytes.
+    Long,
+    /// `f32`.
+    S,
+    /// `f64`.
+    D,
+    /// `Complex<f32>`.
+    C,
+    /// `Complex<f64>`.
+    Z,
+}
+
+impl Precision {
+    /// Returns the number of bytes of an element.
+    pub const fn bytes(self) -> usize {
+        match self {
+            Precision::I | Precision::S => 4,
+            Precision::Long | Precision::D | Precision::C => 8,
+            Precision::Z => 16,
+        }
+    }
+}
+
+/// A type of elements: `i32`, `i64`, `f32`, `f64`, `Complex<f32>` and `Complex<f64>`.
+pub trait Element: Pod + Arithmetic {
+    /// Its letter.
+    const PRECISION: Precision;
+}
+
+/// What combines do with elements.
+pub trait Arithmetic: Sized {
+    /// What magnitudes are measured in.
+    type Magnitude: PartialOrd;
+
+    /// Returns the sum; that of integers wraps around.
+    fn plus(self, other: Self) -> Self;
+
+    /// Returns the absolute value; of a complex number |re| + |im|.
+    fn magnitude(&self) -> Self::Magnitude;
+
+    /// Returns whether the element is the one to keep of two with the same magnitude: the greater one;
+    /// of complex numbers that with the greater real part, then that with the greater imaginary part.
+    fn precedes(&self, other: &Self) -> bool;
+}
+
+macro_rules! integer {
+    ($($element:ty: $precision:ident, $magnitude:ty;)*) => {$(
+        impl Element for $element {
+            const PRECISION: Precision = Precision::$precision;
+        }
+
+        impl Arithmetic for $element {
+            type Magnitude = $magnitude;
+
+            #[inline]
+            fn plus(self, other: Self) -> Self {
+                self.wrapping_add(other)
+            }
+
+            #[inline]
+            fn magnitude(&self) -> $magnitude {
+                self.unsigned_abs()
+            }
+
+            #[inline]
+            fn precedes(&self, other: &Self) -> bool {
+                self > other
+            }
+        }
+    )*};
+}
+
+macro_rules! float {
+    ($($element:ty: $precision:ident, $complex:ident;)*) => {$(
+        impl Element for $element {
+            const PRECISION: Precision = Precision::$precision;
+        }
+
+        impl Arithmetic for $element {
+            type Magnitude = $element;
+
+            #[inline]
+            fn plus(self, other: Self) -> Self {
+                self + other
+            }
+
+            #[inline]
+            fn magnitude(&self) -> $element {
+                self.abs()
+            }
+
+            #[inline]
+            fn precedes(&self, other: &Self) -> bool {
+                self.total_cmp(other).is_gt()
+            }
+        }
+
+        impl Element for Complex<$element> {
+            const PRECISION: Precision = Precision::$complex;
+        }
+
+        impl Arithmetic for Complex<$element> {
+            type Magnitude = $element;
+
+            #[inline]
+            fn plus(self, other: Self) -> Self {
+                self + other
+            }
+
+            #[inline]
+            fn magnitude(&self) -> $element {
+                self.re.abs() + self.im.abs()
+            }
+
+            #[inline]
+            fn precedes(&self, other: &Self) -> bool {
+                self.re.total_cmp(&other.re).then(self.im.total_cmp(&other.im)).is_gt()
+            }
+        }
+    )*};
+}
+
+integer! {
+    i32: I, u32;
+    i64: Long, u64;
+}
+
+float! {
+    f32: S, C;
+    f64: D, Z;
+}

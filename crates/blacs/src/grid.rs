@@ -1,0 +1,202 @@
+//! Contexts: grids of processes.
+
+use crate::{
+    BlacsError, GridMap, Parameters, Result,
+    losses::Losses,
+    progress::{Grids, Progressing},
+    scope::{Counters, Scope},
+};
+use core::future::Future;
+use fmpl::{Communicator, Fmpl, FmplError};
+use rdma_fabric::{Fabric, provider::Boxed};
+use std::sync::Arc;
+
+/// A grid of processes, which exchange messages with each other and with nobody else (a *context*).
+///
+/// Which threads may call, [`Options::threads`](crate::Options::threads) says. Calls for one scope come
+/// in the same order at all its members.
+#[derive(Debug)]
+pub struct Grid {
+    /// Its members are numbered along the rows. Nobody else owns it, and whoever knows it is in `grids`.
+    communicator: Arc<Communicator>,
+    map: GridMap,
+    row: usize,
+    column: usize,
+    parameters: Parameters,
+    pub(crate) counters: Counters,
+    pub(crate) losses: Losses,
+    grids: Grids,
+}
+
+/// By what processes find together that make a grid.
+pub(crate) struct Family {
+    pub(crate) color: Option<u64>,
+    pub(crate) order: u64,
+}
+
+impl Family {
+    /// Returns what process `me` of those that a map is about gives.
+    pub(crate) fn of(map: &GridMap, me: usize) -> Self {
+        let place = map.coordinates(me);
+        let order = place.map_or(0, |(row, column)| (row * map.columns() + column) as u64);
+        Family { color: place.map(|_| map.hash()), order }
+    }
+}
+
+impl Grid {
+    pub(crate) async fn new(communicator: Communicator, map: GridMap, grids: &Grids) -> Result<Self> {
+        let (rows, columns, members) = (map.rows(), map.columns(), communicator.len());
+        if members != rows * columns {
+            // Others may not have done with making it.
+            communicator.finish().await?;
+            return Err(BlacsError::DifferentGrids { rows, columns, members });
+        }
+        let (row, column) = (communicator.me() / columns, communicator.me() % columns);
+        let losses = Losses::new(&communicator, row, column, columns)?;
+        let (communicator, grids) = (Arc::new(communicator), grids.clone());
+        grids.add(&communicator);
+        let (parameters, counters) = (Parameters::default(), Counters::new(members));
+        Ok(Grid { communicator, map, row, column, parameters, counters, losses, grids })
+    }
+
+    /// Returns the number of rows.
+    pub fn rows(&self) -> usize {
+        self.map.rows()
+    }
+
+    /// Returns the number of columns.
+    pub fn columns(&self) -> usize {
+        self.map.columns()
+    }
+
+    /// Returns the caller's row.
+    pub fn row(&self) -> usize {
+        self.row
+    }
+
+    /// Returns the caller's column.
+    pub fn column(&self) -> usize {
+        self.column
+    }
+
+    /// Returns the caller's row and column (`blacs_gridinfo`).
+    pub fn me(&self) -> (usize, usize) {
+        (self.row, self.column)
+    }
+
+    /// Returns the number of the process at (row, column) among those that the grid was made of
+    /// (`blacs_pnum`): its rank, if that was the job. `None` outside the grid.
+    pub fn number(&self, row: usize, column: usize) -> Option<usize> {
+        self.map.number(row, column)
+    }
+
+    /// Returns row and column of a process by its number (`blacs_pcoord`).
+    pub fn coordinates(&self, number: usize) -> Option<(usize, usize)> {
+        self.map.coordinates(number)
+    }
+
+    /// Returns what is set for the grid (`blacs_get`, 11 to 16).
+    pub fn parameters(&self) -> Parameters {
+        self.parameters
+    }
+
+    /// Sets it (`blacs_set`), to the same values at all processes of the grid.
+    ///
+    /// # Errors
+    /// [`BlacsError::BadParameter`], and nothing is set.
+    pub fn set_parameters(&mut self, parameters: Parameters) -> Result<()> {
+        self.parameters = parameters.checked()?;
+        Ok(())
+    }
+
+    /// Returns the fabric that the grid works over.
+    pub fn fabric(&self) -> &Fabric {
+        self.communicator.fabric()
+    }
+
+    pub(crate) fn communicator(&self) -> &Communicator {
+        &self.communicator
+    }
+
+    /// Returns the caller's number along the rows.
+    pub(crate) fn member(&self) -> usize {
+        self.communicator.me()
+    }
+
+    /// Returns row and column of a member by its number along the rows.
+    pub(crate) fn place_of(&self, member: usize) -> (usize, usize) {
+        (member / self.columns(), member % self.columns())
+    }
+
+    /// Awaits a call of this grid; meanwhile goes on with the messages of all grids.
+    pub(crate) fn progressing<'a, T>(&'a self, call: impl Future<Output = T> + Send + 'a) -> Progressing<'a, T> {
+        self.grids.progressing(Some(&self.communicator), call)
+    }
+
+    pub(crate) async fn split(&mut self, fmpl: &Fmpl, color: Option<u64>, order: u64) -> Result<Option<Communicator>> {
+        self.grids.remove(&self.communicator);
+        let parent = Arc::get_mut(&mut self.communicator).expect("a communicator that nobody else knows");
+        let made = self.grids.progressing(None, fmpl.split(parent, color, order)).await;
+        self.grids.add(&self.communicator);
+        Ok(made?)
+    }
+
+    /// Waits until all members of the caller's scope have come here (`blacs_barrier`).
+    ///
+    /// # Errors
+    /// [`BlacsError::Fmpl`] if a member is lost.
+    pub fn barrier(&self, scope: Scope) -> impl Future<Output = Result<()>> + Send + use<'_> {
+        self.progressing(async move {
+            match scope {
+                Scope::All => Ok(self.communicator.barrier().await?),
+                Scope::Row | Scope::Column => self.losses.or_lost(scope, self.meet(scope)).await,
+            }
+        })
+    }
+
+    /// Frees what memory was set aside for messages that were received meanwhile (`blacs_freebuff`); if
+    /// it is to wait, all messages that the caller has sent in this grid are received afterwards.
+    ///
+    /// # Errors
+    /// [`BlacsError::Fmpl`] if a receiver is lost.
+    pub fn free_buffers(&self, wait: bool) -> impl Future<Output = Result<()>> + Send + use<'_> {
+        self.progressing(async move {
+            if wait {
+                return self.drain().await;
+            }
+            match self.communicator.check_spool().await {
+                // The receiver is told of messages that it has no room for.
+                Ok(_) | Err(FmplError::TooLong { .. }) => Ok(()),
+                Err(error) => Err(error.into()),
+            }
+        })
+    }
+
+    /// Waits until everything that the caller has sent is received.
+    async fn drain(&self) -> Result<()> {
+        loop {
+            match self.communicator.all_fetched().await {
+                // The receiver was told of it.
+                Err(FmplError::TooLong { .. }) => {}
+                other => return Ok(other?),
+            }
+        }
+    }
+
+    /// Ends the grid (`blacs_gridexit`) when all that the caller has sent was received and all processes
+    /// of the grid have come here. Collective over the grid.
+    ///
+    /// # Errors
+    /// [`BlacsError::Fmpl`] if a member is lost.
+    pub fn exit(self) -> impl Future<Output = Result<()>> + Send {
+        let ended: Boxed<'static, Result<()>> = Box::pin(async move {
+            let drained = self.progressing(self.drain()).await;
+            let Grid { communicator, grids, .. } = self;
+            grids.remove(&communicator);
+            let communicator = Arc::into_inner(communicator).expect("a communicator that nobody else knows");
+            let finished = grids.progressing(None, communicator.finish()).await.map_err(BlacsError::from);
+            drained.and(finished)
+        });
+        ended
+    }
+}

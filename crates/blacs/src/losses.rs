@@ -1,0 +1,58 @@
+//! Calls of a scope end when one of its members is lost.
+//!
+//! In a tree, most members wait for one that waits itself. If a member dies, its neighbours are told by
+//! their own messages; the others would wait for neighbours that have given up.
+
+use crate::{Result, Scope};
+use core::future::Future;
+use fmpl::Communicator;
+use rdma_fabric::{
+    Deps, Fabric, LocalWord, Rank, Region,
+    join::{Either, race},
+};
+
+/// By what a process learns that a member of its scopes is lost.
+#[derive(Debug)]
+pub(crate) struct Losses {
+    fabric: Fabric,
+    /// The other ranks of the caller's row, of its column, and of the grid.
+    others: [Box<[Rank]>; 3],
+    /// A word that is 0 for ever.
+    word: LocalWord<u64>,
+    _region: Region,
+}
+
+impl Losses {
+    pub(crate) fn new(communicator: &Communicator, row: usize, column: usize, columns: usize) -> Result<Self> {
+        let fabric = communicator.fabric().clone();
+        let region = fabric.alloc(8)?;
+        let word = region.word(&fabric, 0)?;
+        let mut others = [Vec::new(), Vec::new(), Vec::new()];
+        for member in (0..communicator.len()).filter(|member| *member != communicator.me()) {
+            let rank = communicator.rank(member)?;
+            let belongs = [member / columns == row, member % columns == column, true];
+            others.iter_mut().zip(belongs).filter(|(_, belongs)| *belongs).for_each(|(others, _)| others.push(rank));
+        }
+        Ok(Losses { fabric, others: others.map(Vec::into_boxed_slice), word, _region: region })
+    }
+
+    /// Awaits a call in which all members of a scope take part, unless one of them is lost.
+    pub(crate) async fn or_lost<T>(&self, scope: Scope, call: impl Future<Output = Result<T>>) -> Result<T> {
+        let [row, column, all] = &self.others;
+        let others = match scope {
+            Scope::Row => row,
+            Scope::Column => column,
+            Scope::All => all,
+        };
+        if others.is_empty() {
+            return call.await;
+        }
+        let mut call = core::pin::pin!(call);
+        match race(call.as_mut(), self.fabric.wait_until(&self.word, Deps::Ranks(others), |word| word != 0)).await {
+            Either::First(done) => done,
+            Either::Second(Err(lost)) => Err(lost.into()),
+            // Nobody ever writes the word.
+            Either::Second(Ok(_)) => call.await,
+        }
+    }
+}

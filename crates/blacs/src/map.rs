@@ -1,0 +1,114 @@
+//! Which process stands where.
+
+use crate::{BlacsError, Result};
+use std::collections::BTreeMap;
+
+/// How processes are put into a grid by their numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Order {
+    /// Along the first row, then along the second one.
+    #[default]
+    RowMajor,
+    /// Down the first column, then down the second one.
+    ColumnMajor,
+}
+
+impl Order {
+    /// Returns column-major order for `c` and `C`, and row-major order for all other letters.
+    pub const fn from_letter(letter: u8) -> Self {
+        match letter.to_ascii_lowercase() {
+            b'c' => Order::ColumnMajor,
+            _ => Order::RowMajor,
+        }
+    }
+}
+
+/// Which process stands where in a grid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GridMap {
+    rows: usize,
+    columns: usize,
+    /// Process numbers, row by row. No number is there twice.
+    numbers: Box<[usize]>,
+}
+
+impl GridMap {
+    /// Makes a map in which process `number(row, column)` stands at (row, column).
+    ///
+    /// # Errors
+    /// [`BlacsError::BadExtent`], [`BlacsError::DuplicateProcess`].
+    pub fn new(rows: usize, columns: usize, mut number: impl FnMut(usize, usize) -> usize) -> Result<Self> {
+        if rows.checked_mul(columns).is_none_or(|places| places == 0) {
+            return Err(BlacsError::BadExtent { rows, columns });
+        }
+        let places = (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)));
+        let mut known = BTreeMap::new();
+        for (row, column) in places.clone() {
+            let number = number(row, column);
+            if let Some(first) = known.insert(number, (row, column)) {
+                return Err(BlacsError::DuplicateProcess { number, first, second: (row, column) });
+            }
+        }
+        let mut numbers = vec![0; rows * columns].into_boxed_slice();
+        known.into_iter().for_each(|(number, (row, column))| numbers[row * columns + column] = number);
+        Ok(GridMap { rows, columns, numbers })
+    }
+
+    /// Makes the map of the first `rows` x `columns` of so many processes, in an order.
+    pub(crate) fn in_order(order: Order, rows: usize, columns: usize, processes: usize) -> Result<Self> {
+        if rows == 0 || columns == 0 {
+            return Err(BlacsError::BadExtent { rows, columns });
+        }
+        if rows.checked_mul(columns).is_none_or(|places| places > processes) {
+            return Err(BlacsError::TooFewProcesses { rows, columns, processes });
+        }
+        GridMap::new(rows, columns, |row, column| match order {
+            Order::RowMajor => row * columns + column,
+            Order::ColumnMajor => column * rows + row,
+        })
+    }
+
+    /// Checks that a map names some of so many processes.
+    pub(crate) fn checked(&self, processes: usize) -> Result<()> {
+        let GridMap { rows, columns, ref numbers } = *self;
+        if let Some(number) = numbers.iter().copied().find(|number| *number >= processes) {
+            return Err(BlacsError::NoSuchProcess { number, processes });
+        }
+        if numbers.len() > processes {
+            return Err(BlacsError::TooFewProcesses { rows, columns, processes });
+        }
+        Ok(())
+    }
+
+    /// Returns a number that differs for different maps, as far as anybody will ever see (FNV-1a).
+    pub(crate) fn hash(&self) -> u64 {
+        let words = [self.rows, self.columns].into_iter().chain(self.numbers.iter().copied());
+        words.fold(0xcbf2_9ce4_8422_2325, |hash: u64, word| {
+            (word as u64)
+                .to_le_bytes()
+                .iter()
+                .fold(hash, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
+        })
+    }
+
+    /// Returns the number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Returns the number of columns.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// Returns the number of the process at (row, column); `None` outside the grid.
+    pub fn number(&self, row: usize, column: usize) -> Option<usize> {
+        (row < self.rows && column < self.columns).then(|| self.numbers[row * self.columns + column])
+    }
+
+    /// Returns row and column of a process; `None` if it stands nowhere.
+    pub fn coordinates(&self, number: usize) -> Option<(usize, usize)> {
+        let place = self.numbers.iter().position(|there| *there == number)?;
+        Some((place / self.columns, place % self.columns))
+    }
+}

@@ -1,0 +1,270 @@
+//! Matrices as messages: their runs one after the other.
+//!
+//! Long runs are handed out where they are; short ones are collected in a scratch, so that a small
+//! matrix is one piece, however it lies in memory.
+
+use crate::{Memory, MemoryMut, Result, Shape, shape::Runs};
+use core::ops::Range;
+use fmpl::{Sink, Source};
+use rdma_fabric::{Fabric, FabricError, LocalSpan};
+
+/// The least length of a run that is handed out where it is, in bytes.
+const LONG: usize = 1 << 10;
+/// The most bytes that are collected.
+const SCRATCH: usize = 16 << 10;
+
+/// A place in the message of a shape.
+#[derive(Clone)]
+struct Walk {
+    shape: Shape,
+    /// The bytes of an element.
+    size: usize,
+    /// The bytes of the message.
+    bytes: usize,
+    runs: Runs,
+    /// What is left of the current run, in bytes of the memory.
+    run: Range<usize>,
+    /// How many bytes of the message come before that.
+    at: usize,
+}
+
+impl Walk {
+    fn new(shape: Shape, size: usize) -> Self {
+        Walk { shape, size, bytes: shape.elements() * size, runs: shape.runs(), run: 0..0, at: 0 }
+    }
+
+    fn go_to(&mut self, at: usize) {
+        if at < self.at {
+            *self = Walk::new(self.shape, self.size);
+        }
+        while self.at < at && !self.take(at - self.at).is_empty() {}
+    }
+
+    /// Returns the length of what is left of the current run; 0 at the end.
+    fn ahead(&mut self) -> usize {
+        if self.run.is_empty() {
+            self.run = self.runs.next().map_or(0..0, |run| run.start * self.size..run.end * self.size);
+        }
+        self.run.len()
+    }
+
+    /// Takes up to `most` bytes of the current run.
+    fn take(&mut self, most: usize) -> Range<usize> {
+        let taken = self.ahead().min(most);
+        let range = self.run.start..self.run.start + taken;
+        self.run.start = range.end;
+        self.at += taken;
+        range
+    }
+
+    /// Takes what is to be collected into `pieces`, after a first piece; returns its length altogether.
+    fn collect(&mut self, first: Range<usize>, most: usize, longest: usize, pieces: &mut Vec<Range<usize>>) -> usize {
+        let (most, mut length) = (most.min(SCRATCH), first.len());
+        pieces.clear();
+        pieces.push(first);
+        while length < most && (1..longest).contains(&self.ahead()) {
+            let piece = self.take(most - length);
+            length += piece.len();
+            pieces.push(piece);
+        }
+        length
+    }
+
+    /// Returns the part of memory of the fabric that is the whole message.
+    fn in_one_piece(&self, memory: Option<&LocalSpan<u8>>) -> Option<LocalSpan<u8>> {
+        let mut runs = self.shape.runs();
+        let (span, run) = (memory?, runs.next()?);
+        match runs.next() {
+            Some(_) => None,
+            None => span.slice(run.start * self.size..run.end * self.size).ok(),
+        }
+    }
+}
+
+/// Memory to be read.
+pub(crate) enum View<'a> {
+    Shared(&'a dyn Memory),
+    /// Of one who may write it, too.
+    Own(&'a mut (dyn MemoryMut + 'a)),
+}
+
+impl View<'_> {
+    fn bytes(&self, range: Range<usize>) -> &[u8] {
+        match self {
+            View::Shared(memory) => memory.bytes(range),
+            View::Own(memory) => memory.bytes(range),
+        }
+    }
+
+    fn span(&self) -> Option<&LocalSpan<u8>> {
+        match self {
+            View::Shared(memory) => memory.span(),
+            View::Own(memory) => memory.span(),
+        }
+    }
+}
+
+/// A matrix on its way out.
+pub(crate) struct Outgoing<'a> {
+    fabric: &'a Fabric,
+    view: View<'a>,
+    walk: Walk,
+    scratch: Vec<u8>,
+    pieces: Vec<Range<usize>>,
+    /// The whole message in memory of the fabric.
+    span: Option<LocalSpan<u8>>,
+    /// Why memory of the fabric could not be read.
+    failed: Option<FabricError>,
+}
+
+impl<'a> Outgoing<'a> {
+    pub(crate) fn new(fabric: &'a Fabric, view: View<'a>, shape: Shape, size: usize) -> Self {
+        let walk = Walk::new(shape, size);
+        let span = walk.in_one_piece(view.span());
+        Outgoing { fabric, view, walk, scratch: Vec::new(), pieces: Vec::new(), span, failed: None }
+    }
+
+    /// Returns the message in a piece of its own.
+    pub(crate) fn packed(mut self) -> Result<Vec<u8>> {
+        let mut packed = Vec::with_capacity(self.bytes());
+        while packed.len() < self.bytes() {
+            let most = self.bytes() - packed.len();
+            packed.extend_from_slice(self.chunk(packed.len(), most));
+        }
+        self.read_all()?;
+        Ok(packed)
+    }
+
+    /// Returns whether all that was asked for could be read.
+    pub(crate) fn read_all(self) -> Result<()> {
+        self.failed.map_or(Ok(()), |error| Err(error.into()))
+    }
+
+    fn collect(&mut self, first: Range<usize>, most: usize, longest: usize) -> &[u8] {
+        let length = self.walk.collect(first, most, longest, &mut self.pieces);
+        self.scratch.clear();
+        match self.view.span() {
+            None => self.pieces.iter().for_each(|piece| self.scratch.extend_from_slice(self.view.bytes(piece.clone()))),
+            Some(span) => {
+                self.scratch.resize(length, 0);
+                let mut rest = &mut self.scratch[..];
+                for piece in &self.pieces {
+                    let (into, after) = rest.split_at_mut(piece.len());
+                    let read = span.part(piece.clone()).and_then(|part| self.fabric.read(&*part, into));
+                    self.failed = self.failed.take().or(read.err());
+                    rest = after;
+                }
+            }
+        }
+        &self.scratch
+    }
+}
+
+impl Source for Outgoing<'_> {
+    fn bytes(&self) -> usize {
+        self.walk.bytes
+    }
+
+    fn chunk(&mut self, at: usize, most: usize) -> &[u8] {
+        self.walk.go_to(at);
+        if self.view.span().is_some() {
+            let first = self.walk.take(most.min(SCRATCH));
+            return self.collect(first, most, usize::MAX);
+        }
+        let first = self.walk.take(most);
+        if first.len() >= LONG || first.len() == most || self.walk.ahead() == 0 {
+            return self.view.bytes(first);
+        }
+        self.collect(first, most, LONG)
+    }
+
+    fn span(&self) -> Option<&LocalSpan<u8>> {
+        self.span.as_ref()
+    }
+}
+
+/// A matrix on its way in.
+pub(crate) struct Incoming<'a> {
+    fabric: &'a Fabric,
+    memory: &'a mut (dyn MemoryMut + 'a),
+    walk: Walk,
+    scratch: Vec<u8>,
+    /// Where the bytes in the scratch belong; empty if the chunk is where it belongs.
+    pieces: Vec<Range<usize>>,
+    /// The whole message in memory of the fabric.
+    span: Option<LocalSpan<u8>>,
+    /// Why memory of the fabric could not be written.
+    failed: Option<FabricError>,
+}
+
+impl<'a> Incoming<'a> {
+    pub(crate) fn new(fabric: &'a Fabric, memory: &'a mut (dyn MemoryMut + 'a), shape: Shape, size: usize) -> Self {
+        let walk = Walk::new(shape, size);
+        let span = walk.in_one_piece(memory.span());
+        Incoming { fabric, memory, walk, scratch: Vec::new(), pieces: Vec::new(), span, failed: None }
+    }
+
+    /// Takes a message that is in one piece.
+    pub(crate) fn unpack(mut self, packed: &[u8]) -> Result<()> {
+        let mut at = 0;
+        while at < packed.len() {
+            let chunk = self.chunk(at, packed.len() - at);
+            let length = chunk.len();
+            chunk.copy_from_slice(&packed[at..at + length]);
+            self.filled(at, length);
+            at += length;
+        }
+        self.written_all()
+    }
+
+    /// Returns whether all that came could be written.
+    pub(crate) fn written_all(self) -> Result<()> {
+        self.failed.map_or(Ok(()), |error| Err(error.into()))
+    }
+
+    fn collect(&mut self, first: Range<usize>, most: usize, longest: usize) -> &mut [u8] {
+        let length = self.walk.collect(first, most, longest, &mut self.pieces);
+        self.scratch.resize(length, 0);
+        &mut self.scratch
+    }
+}
+
+impl Sink for Incoming<'_> {
+    fn bytes(&self) -> usize {
+        self.walk.bytes
+    }
+
+    fn chunk(&mut self, at: usize, most: usize) -> &mut [u8] {
+        self.walk.go_to(at);
+        if self.memory.span().is_some() {
+            let first = self.walk.take(most.min(SCRATCH));
+            return self.collect(first, most, usize::MAX);
+        }
+        let first = self.walk.take(most);
+        if first.len() >= LONG || first.len() == most || self.walk.ahead() == 0 {
+            self.pieces.clear();
+            return self.memory.bytes_mut(first);
+        }
+        self.collect(first, most, LONG)
+    }
+
+    fn filled(&mut self, _: usize, len: usize) {
+        let mut rest = &self.scratch[..];
+        for piece in self.pieces.drain(..) {
+            let (from, after) = rest.split_at(piece.len());
+            rest = after;
+            match self.memory.span() {
+                None => self.memory.bytes_mut(piece).copy_from_slice(from),
+                Some(span) => {
+                    let written = span.part(piece).and_then(|part| self.fabric.write(&*part, from));
+                    self.failed = self.failed.take().or(written.err());
+                }
+            }
+        }
+        debug_assert!(rest.is_empty() || rest.len() == self.scratch.len(), "{len} bytes fill no chunk");
+    }
+
+    fn span(&self) -> Option<&LocalSpan<u8>> {
+        self.span.as_ref()
+    }
+}

@@ -1,0 +1,56 @@
+//! What can be set for a grid.
+
+use crate::{BlacsError, Result};
+
+/// What `blacs_get` and `blacs_set` call 11 to 16. All processes of a grid give the same values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Parameters {
+    /// In how many paths a [multi-ring](crate::Topology::MultiRing) broadcasts (11); towards lower
+    /// numbers if it is negative. Not 0.
+    pub broadcast_rings: i32,
+    /// How many branches a [general tree](crate::Topology::GeneralTree) has in broadcasts (12). Not 0.
+    pub broadcast_branches: usize,
+    /// As `broadcast_rings`, for combines (13).
+    pub combine_rings: i32,
+    /// As `broadcast_branches`, for combines (14).
+    pub combine_branches: usize,
+    /// Whether combines must give the same bits each time (15). They always do.
+    pub repeatable: bool,
+    /// Whether all that receive the result of a combine must get the same bits (16). Then
+    /// [`Topology::Hypercube`](crate::Topology::Hypercube) goes along a tree, too. Where all ranks
+    /// calculate alike, an exchange gives the same bits as well, because operands are always taken in
+    /// the order of their numbers.
+    pub coherent: bool,
+}
+
+impl Default for Parameters {
+    /// One ring, one branch, neither repeatable nor coherent.
+    fn default() -> Self {
+        Parameters {
+            broadcast_rings: 1,
+            broadcast_branches: 1,
+            combine_rings: 1,
+            combine_branches: 1,
+            repeatable: false,
+            coherent: false,
+        }
+    }
+}
+
+impl Parameters {
+    pub(crate) fn checked(self) -> Result<Self> {
+        for (parameter, value) in [("broadcast_rings", self.broadcast_rings), ("combine_rings", self.combine_rings)] {
+            if value == 0 {
+                return Err(BlacsError::BadParameter { parameter, allowed: "other than 0", value: 0 });
+            }
+        }
+        for (parameter, value) in
+            [("broadcast_branches", self.broadcast_branches), ("combine_branches", self.combine_branches)]
+        {
+            if value == 0 {
+                return Err(BlacsError::BadParameter { parameter, allowed: "greater than 0", value: 0 });
+            }
+        }
+        Ok(self)
+    }
+}

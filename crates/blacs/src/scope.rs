@@ -1,0 +1,136 @@
+//! Which processes take part in a call, and how its messages are counted.
+
+use crate::{BlacsError, Grid, Result};
+use std::sync::{Mutex, PoisonError};
+
+/// Which processes a broadcast, combine or barrier is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scope {
+    /// Those in the caller's row.
+    Row,
+    /// Those in the caller's column.
+    Column,
+    /// All of the grid.
+    All,
+}
+
+impl Scope {
+    /// Returns the scope that BLACS calls by this letter.
+    pub const fn from_letter(letter: u8) -> Option<Self> {
+        match letter.to_ascii_lowercase() {
+            b'r' => Some(Scope::Row),
+            b'c' => Some(Scope::Column),
+            b'a' => Some(Scope::All),
+            _ => None,
+        }
+    }
+}
+
+/// Messages that never meet those of another space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Space {
+    /// Between two processes.
+    Pair,
+    /// In a scope.
+    Of(Scope),
+}
+
+/// How many indices of a communicator there are for all spaces together.
+pub(crate) const INDICES: usize = 22;
+/// How many spaces there are.
+const SPACES: usize = 4;
+
+impl Space {
+    /// Returns its number.
+    const fn place(self) -> usize {
+        match self {
+            Space::Pair => 0,
+            Space::Of(Scope::Row) => 1,
+            Space::Of(Scope::Column) => 2,
+            Space::Of(Scope::All) => 3,
+        }
+    }
+
+    /// Returns the index of a message by its number among those from the same sender to the same
+    /// receiver. As many numbers as there are, 256, are a multiple of the indices used.
+    const fn index(self, message: u8) -> usize {
+        match self.place() {
+            0 => message as usize % 16,
+            place => 14 + 2 * place + message as usize % 2,
+        }
+    }
+}
+
+/// Counts the messages to and from each member, in each space. The other end counts alike.
+#[derive(Debug)]
+pub(crate) struct Counters(Mutex<Box<[[u8; 2 * SPACES]]>>);
+
+impl Counters {
+    pub(crate) fn new(members: usize) -> Self {
+        Counters(Mutex::new(vec![[0; 2 * SPACES]; members].into_boxed_slice()))
+    }
+
+    /// Returns the index of the next message to a member.
+    pub(crate) fn next_to(&self, member: usize, space: Space) -> usize {
+        self.next(member, space, space.place())
+    }
+
+    /// Returns the index of the next message from a member.
+    pub(crate) fn next_from(&self, member: usize, space: Space) -> usize {
+        self.next(member, space, SPACES + space.place())
+    }
+
+    fn next(&self, member: usize, space: Space, place: usize) -> usize {
+        let mut counters = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let counter = &mut counters[member][place];
+        let message = *counter;
+        *counter = message.wrapping_add(1);
+        space.index(message)
+    }
+}
+
+/// The members of a scope, numbered from 0.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Members {
+    pub(crate) scope: Scope,
+    pub(crate) count: usize,
+    /// The caller's number.
+    pub(crate) me: usize,
+    /// The member of the communicator that is number 0 here, and the step to the next one.
+    first: usize,
+    step: usize,
+}
+
+impl Members {
+    /// Returns the number in the communicator.
+    pub(crate) fn member(&self, index: usize) -> usize {
+        self.first + index * self.step
+    }
+}
+
+impl Grid {
+    /// Returns who belongs to a scope of the caller.
+    pub(crate) fn members(&self, scope: Scope) -> Members {
+        let (row, column) = self.me();
+        match scope {
+            Scope::Row => Members { scope, count: self.columns(), me: column, first: row * self.columns(), step: 1 },
+            Scope::Column => Members { scope, count: self.rows(), me: row, first: column, step: self.columns() },
+            Scope::All => {
+                let (count, me) = (self.rows() * self.columns(), row * self.columns() + column);
+                Members { scope, count, me, first: 0, step: 1 }
+            }
+        }
+    }
+
+    /// Returns the number in a scope of the process at these coordinates, of which a row looks at the
+    /// column only, and a column at the row.
+    pub(crate) fn index_in(&self, scope: Scope, (row, column): (usize, usize)) -> Result<usize> {
+        let (rows, columns) = (self.rows(), self.columns());
+        let (within, index) = match scope {
+            Scope::Row => (column < columns, column),
+            Scope::Column => (row < rows, row),
+            Scope::All => (row < rows && column < columns, row.saturating_mul(columns).saturating_add(column)),
+        };
+        if within { Ok(index) } else { Err(BlacsError::OutsideGrid { row, column, rows, columns }) }
+    }
+}

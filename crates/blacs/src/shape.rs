@@ -1,0 +1,200 @@
+//! Which elements of memory belong to a matrix.
+
+use core::{iter::FusedIterator, ops::Range};
+
+/// Which triangle a trapezoid is part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Uplo {
+    /// The upper one.
+    Upper,
+    /// The lower one.
+    Lower,
+}
+
+impl Uplo {
+    /// Returns the upper triangle for `u` and `U`, and the lower one for all other letters.
+    pub const fn from_letter(letter: u8) -> Self {
+        match letter.to_ascii_lowercase() {
+            b'u' => Uplo::Upper,
+            _ => Uplo::Lower,
+        }
+    }
+}
+
+/// Whether a trapezoid has a diagonal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Diag {
+    /// It has: the diagonal is sent, too.
+    NonUnit,
+    /// It has none: the diagonal is neither sent nor written.
+    Unit,
+}
+
+impl Diag {
+    /// Returns a unit diagonal for `u` and `U`, and a non-unit one for all other letters.
+    pub const fn from_letter(letter: u8) -> Self {
+        match letter.to_ascii_lowercase() {
+            b'u' => Diag::Unit,
+            _ => Diag::NonUnit,
+        }
+    }
+}
+
+/// Which part of a rectangle is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Part {
+    /// All of it.
+    General,
+    /// A triangle, with the rectangle beside it if there are more columns than rows, or the one above
+    /// or below it if there are more rows.
+    Trapezoid {
+        /// Which triangle.
+        uplo: Uplo,
+        /// Whether with its diagonal.
+        diag: Diag,
+    },
+}
+
+/// Which elements of memory belong to a matrix, in column-major order, relative to its first one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Shape {
+    rows: usize,
+    columns: usize,
+    /// At least `rows`, and at least 1.
+    leading: usize,
+    part: Part,
+}
+
+impl Shape {
+    /// Returns a rectangle whose columns are `leading` elements apart, or `rows` if that is more.
+    pub const fn general(rows: usize, columns: usize, leading: usize) -> Self {
+        let least = if rows > 1 { rows } else { 1 };
+        let leading = if leading > least { leading } else { least };
+        Shape { rows, columns, leading, part: Part::General }
+    }
+
+    /// Returns a trapezoid of such a rectangle.
+    pub const fn trapezoid(uplo: Uplo, diag: Diag, rows: usize, columns: usize, leading: usize) -> Self {
+        Shape { part: Part::Trapezoid { uplo, diag }, ..Shape::general(rows, columns, leading) }
+    }
+
+    /// Returns the same rectangle with another part.
+    pub(crate) const fn with(self, part: Part) -> Self {
+        Shape { part, ..self }
+    }
+
+    /// Returns the number of rows.
+    pub const fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Returns the number of columns.
+    pub const fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// Returns the number of elements from a column to the next one.
+    pub const fn leading(&self) -> usize {
+        self.leading
+    }
+
+    /// Returns the part of the rectangle that is meant.
+    pub const fn part(&self) -> Part {
+        self.part
+    }
+
+    /// Returns the number of elements that belong to it.
+    pub fn elements(&self) -> usize {
+        let less = self.rows.min(self.columns);
+        match self.part {
+            Part::General => self.rows.saturating_mul(self.columns),
+            Part::Trapezoid { diag, .. } => {
+                let beside = less.saturating_mul(self.rows.abs_diff(self.columns));
+                let triangle = less.saturating_mul(less + 1) / 2;
+                beside + triangle - if diag == Diag::Unit { less } else { 0 }
+            }
+        }
+    }
+
+    /// Returns the rows of a column that belong to it.
+    fn column(&self, column: usize) -> Range<usize> {
+        let (rows, columns) = (self.rows, self.columns);
+        match self.part {
+            Part::General => 0..rows,
+            Part::Trapezoid { uplo: Uplo::Upper, diag } => {
+                // Down to the diagonal, which ends in the last row if there are more rows.
+                let diagonal = column + rows.saturating_sub(columns);
+                0..rows.min(diagonal + usize::from(diag == Diag::NonUnit))
+            }
+            Part::Trapezoid { uplo: Uplo::Lower, diag } => {
+                // From the diagonal on, which begins after the columns that are more than the rows.
+                match column.checked_sub(columns.saturating_sub(rows)) {
+                    Some(diagonal) => rows.min(diagonal + usize::from(diag == Diag::Unit))..rows,
+                    None => 0..rows,
+                }
+            }
+        }
+    }
+
+    /// Returns the longest runs of elements that lie one after the other, none of them empty: a single
+    /// one for a rectangle whose columns do.
+    pub fn runs(&self) -> Runs {
+        Runs { shape: *self, next: 0 }
+    }
+
+    /// Returns the number of elements from the first one of the rectangle to one after the last one that
+    /// belongs to it.
+    pub fn extent(&self) -> usize {
+        let columns = if self.rows == 0 { 0 } else { self.columns };
+        let last = (0..columns).rev().find(|column| !self.column(*column).is_empty());
+        last.map_or(0, |last| last.saturating_mul(self.leading).saturating_add(self.column(last).end))
+    }
+
+    /// Returns row and column of each element, in the order of messages.
+    pub(crate) fn places(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
+        let shape = *self;
+        (0..shape.columns).flat_map(move |column| shape.column(column).map(move |row| (row, column)))
+    }
+
+    /// Returns the place of a column's elements in memory.
+    fn elements_of(&self, column: usize) -> Range<usize> {
+        let Range { start, end } = self.column(column);
+        column * self.leading + start..column * self.leading + end
+    }
+}
+
+/// The runs of a [`Shape`].
+#[derive(Clone, Debug)]
+pub struct Runs {
+    shape: Shape,
+    /// The first column that belongs to no run yet.
+    next: usize,
+}
+
+impl Iterator for Runs {
+    type Item = Range<usize>;
+
+    fn next(&mut self) -> Option<Range<usize>> {
+        let Shape { rows, columns, leading, part } = self.shape;
+        if part == Part::General && (leading == rows || rows == 0) {
+            let all = self.next * rows..columns * rows;
+            self.next = columns;
+            return (!all.is_empty()).then_some(all);
+        }
+        let mut run = 0..0;
+        while self.next < columns {
+            let more = self.shape.elements_of(self.next);
+            if run.is_empty() {
+                run = more;
+            } else if more.start == run.end {
+                run.end = more.end;
+            } else if !more.is_empty() {
+                break;
+            }
+            self.next += 1;
+        }
+        (!run.is_empty()).then_some(run)
+    }
+}
+
+impl FusedIterator for Runs {}

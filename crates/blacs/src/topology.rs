@@ -1,0 +1,280 @@
+//! Along which ways a matrix goes through a scope: who gets it from whom.
+//!
+//! Everything here follows from the number of members, the root and the topology, so that every member
+//! works out for itself whom it receives from.
+
+use crate::Parameters;
+use core::num::NonZeroU8;
+
+#[cfg(test)]
+mod tests;
+
+/// How a broadcast or combine goes through its scope. The members are counted from the root on, round
+/// the scope.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Topology {
+    /// Whatever is good: a binomial tree, as `Tree(1)`.
+    #[default]
+    Default,
+    /// From each member to the one with the next higher number.
+    IncreasingRing,
+    /// From each member to the one with the next lower number.
+    DecreasingRing,
+    /// Broadcasts go both ways from the root, combines in two halves.
+    SplitRing,
+    /// In several paths: [`Parameters::broadcast_rings`], [`Parameters::combine_rings`].
+    MultiRing,
+    /// A tree in which a member may have so many children at each level, 1 to 9; 1 makes a binomial
+    /// tree.
+    Tree(NonZeroU8),
+    /// A tree whose branches [`Parameters::broadcast_branches`] and [`Parameters::combine_branches`]
+    /// say.
+    GeneralTree,
+    /// Between the root and everyone else.
+    Full,
+    /// Broadcasts along the edges of a hypercube; combines whose result all want by exchanges along
+    /// them. Otherwise, and if the number of members is no power of two, as `Tree(1)`.
+    Hypercube,
+}
+
+impl Topology {
+    /// Returns the topology that BLACS calls by this letter or digit.
+    pub fn from_letter(letter: u8) -> Option<Self> {
+        Some(match letter.to_ascii_lowercase() {
+            b' ' => Topology::Default,
+            b'i' => Topology::IncreasingRing,
+            b'd' => Topology::DecreasingRing,
+            b's' => Topology::SplitRing,
+            b'm' => Topology::MultiRing,
+            digit @ b'1'..=b'9' => Topology::Tree(NonZeroU8::new(digit - b'0')?),
+            b't' => Topology::GeneralTree,
+            b'f' => Topology::Full,
+            b'h' => Topology::Hypercube,
+            _ => return None,
+        })
+    }
+}
+
+/// A member's neighbours in a broadcast or combine, by their numbers in the scope.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Neighbours {
+    /// Who is nearer to the root; `None` at the root.
+    pub(crate) parent: Option<usize>,
+    /// Who is further away, in the order of the messages.
+    pub(crate) children: Vec<usize>,
+}
+
+/// One member of a scope, and the root of what goes through it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seat {
+    pub(crate) members: usize,
+    pub(crate) me: usize,
+    pub(crate) root: usize,
+}
+
+/// The shapes that there are.
+#[derive(Clone, Copy)]
+enum Form {
+    /// Several paths, nearly equal in length, to higher numbers or to lower ones.
+    Paths { paths: usize, increasing: bool },
+    /// Two paths, one each way.
+    Split,
+    /// Member d is below d less the last digit other than 0, in this base.
+    Tree { base: usize },
+    /// The same in base 2, where members are counted from the root by exclusive or.
+    Cube,
+}
+
+impl Form {
+    fn rings(rings: i32) -> Self {
+        Form::Paths { paths: rings.unsigned_abs() as usize, increasing: rings > 0 }
+    }
+
+    /// Returns the form of a topology, given the parameters for general trees and rings.
+    fn new(topology: Topology, rings: i32, branches: usize, members: usize) -> Self {
+        match topology {
+            Topology::Default => Form::Tree { base: 2 },
+            Topology::IncreasingRing => Form::rings(1),
+            Topology::DecreasingRing => Form::rings(-1),
+            Topology::SplitRing => Form::Split,
+            Topology::MultiRing => Form::rings(rings),
+            Topology::Tree(branches) => Form::Tree { base: usize::from(branches.get()) + 1 },
+            Topology::GeneralTree => Form::Tree { base: branches.saturating_add(1) },
+            Topology::Full => Form::Tree { base: usize::MAX },
+            Topology::Hypercube if members.is_power_of_two() => Form::Cube,
+            Topology::Hypercube => Form::Tree { base: 2 },
+        }
+    }
+}
+
+impl Seat {
+    /// Returns the member's neighbours in a broadcast, of which the parent sends to it.
+    pub(crate) fn broadcast(self, topology: Topology, parameters: &Parameters) -> Neighbours {
+        let Parameters { broadcast_rings, broadcast_branches, .. } = *parameters;
+        match Form::new(topology, broadcast_rings, broadcast_branches, self.members) {
+            Form::Paths { paths, increasing } => self.paths(increasing, Paths::longer_first(paths, self.members)),
+            Form::Split => self.split(),
+            Form::Tree { base } => self.tree(base),
+            Form::Cube => self.cube(),
+        }
+    }
+
+    /// Returns the member's neighbours in a combine, which receives from its children, in this order,
+    /// and then sends to its parent.
+    pub(crate) fn combine(self, topology: Topology, parameters: &Parameters) -> Neighbours {
+        let Parameters { combine_rings, combine_branches, .. } = *parameters;
+        match Form::new(topology, combine_rings, combine_branches, self.members) {
+            // Who sends to higher numbers is further away the lower its own is.
+            Form::Paths { paths, increasing } => self.paths(!increasing, Paths::last_longer(paths, self.members)),
+            Form::Split => self.paths(false, Paths::last_longer(2, self.members)),
+            Form::Tree { base } => self.mirrored_tree(base),
+            Form::Cube => self.mirrored_tree(2),
+        }
+    }
+
+    /// Returns the member's neighbours in the broadcast of a combine's result.
+    pub(crate) fn back(self, topology: Topology, parameters: &Parameters) -> Neighbours {
+        let Parameters { combine_rings, combine_branches, .. } = *parameters;
+        let (broadcast_rings, broadcast_branches) = (combine_rings, combine_branches);
+        self.broadcast(topology, &Parameters { broadcast_rings, broadcast_branches, ..*parameters })
+    }
+
+    /// Returns how many places after the root a member is, or before it.
+    fn distance(&self, increasing: bool) -> usize {
+        let Seat { members, me, root } = *self;
+        if increasing { (members + me - root) % members } else { (members + root - me) % members }
+    }
+
+    /// Returns the member that is so many places after the root, or before it.
+    fn at(&self, increasing: bool, distance: usize) -> usize {
+        let Seat { members, root, .. } = *self;
+        if increasing { (root + distance) % members } else { (members + root - distance) % members }
+    }
+
+    fn paths(&self, increasing: bool, paths: Paths) -> Neighbours {
+        let member = |distance| self.at(increasing, distance);
+        let distance = self.distance(increasing);
+        if distance == 0 {
+            return Neighbours { parent: None, children: paths.firsts().map(member).collect() };
+        }
+        let (first, last) = paths.of(distance);
+        let parent = if distance == first { 0 } else { distance - 1 };
+        let children = (distance < last).then(|| member(distance + 1)).into_iter().collect();
+        Neighbours { parent: Some(member(parent)), children }
+    }
+
+    fn split(&self) -> Neighbours {
+        let half = self.members / 2;
+        let (up, down) = (self.distance(true), self.distance(false));
+        let (after, before) = (|distance| self.at(true, distance), |distance| self.at(false, distance));
+        let longest_down = self.members - 1 - half.min(self.members - 1);
+        match up {
+            0 => {
+                let children = [(half > 0).then(|| after(1)), (longest_down > 0).then(|| before(1))];
+                Neighbours { parent: None, children: children.into_iter().flatten().collect() }
+            }
+            up if up <= half => Neighbours {
+                parent: Some(after(up - 1)),
+                children: (up < half).then(|| after(up + 1)).into_iter().collect(),
+            },
+            _ => {
+                let children = (down < longest_down).then(|| before(down + 1)).into_iter().collect();
+                Neighbours { parent: Some(before(down - 1)), children }
+            }
+        }
+    }
+
+    fn tree(&self, base: usize) -> Neighbours {
+        let (parent, children) = in_tree(base, self.members, self.distance(true));
+        self.neighbours(parent, &children)
+    }
+
+    /// Returns the neighbours in a tree whose nearest children come first.
+    fn mirrored_tree(&self, base: usize) -> Neighbours {
+        let (parent, mut children) = in_tree(base, self.members, self.distance(true));
+        children.sort_unstable();
+        self.neighbours(parent, &children)
+    }
+
+    fn neighbours(&self, parent: Option<usize>, children: &[usize]) -> Neighbours {
+        let member = |distance| self.at(true, distance);
+        Neighbours { parent: parent.map(member), children: children.iter().copied().map(member).collect() }
+    }
+
+    fn cube(&self) -> Neighbours {
+        let Seat { members, me, root } = *self;
+        let place = me ^ root;
+        let bits = (0..usize::BITS).map(|bit| 1 << bit).take_while(|bit| *bit < members);
+        let children = bits.filter(|bit| *bit > place).map(|bit| me ^ bit).collect();
+        let parent = place.checked_ilog2().map(|bit| me ^ 1 << bit);
+        Neighbours { parent, children }
+    }
+}
+
+/// Returns a place's parent in a tree, and its children, those with the most members below first.
+fn in_tree(base: usize, members: usize, place: usize) -> (Option<usize>, Vec<usize>) {
+    let mut weight: usize = 1;
+    while weight.checked_mul(base).is_some_and(|weight| weight < members) && place.is_multiple_of(weight * base) {
+        weight *= base;
+    }
+    // The weight is now that of the last digit other than 0, or of the first digit at the root.
+    let (parent, mut weight) = match place {
+        0 => (None, Some(weight)),
+        _ => (Some(place - place / weight % base * weight), (weight > 1).then(|| weight / base)),
+    };
+    let mut children = Vec::new();
+    while let Some(of) = weight {
+        let further = (1..base).map(|digit| place + digit * of).take_while(|child| *child < members);
+        children.extend(further);
+        weight = (of > 1).then(|| of / base);
+    }
+    (parent, children)
+}
+
+/// How the distances from 1 on are divided into paths.
+#[derive(Clone, Copy)]
+struct Paths {
+    /// The greatest distance.
+    all: usize,
+    /// How many paths there are.
+    paths: usize,
+    /// The length of most of them; not 0.
+    length: usize,
+    /// How many paths, the first ones, have one member more.
+    longer: usize,
+}
+
+impl Paths {
+    /// Divides them into paths that differ by one member at most.
+    fn longer_first(paths: usize, members: usize) -> Self {
+        let all = members - 1;
+        let paths = paths.clamp(1, all.max(1));
+        Paths { all, paths, length: (all / paths).max(1), longer: all % paths }
+    }
+
+    /// Divides them into equal paths, of which the last one takes the rest.
+    fn last_longer(paths: usize, members: usize) -> Self {
+        Paths { longer: 0, ..Paths::longer_first(paths, members) }
+    }
+
+    /// Returns where a path begins.
+    fn first(&self, path: usize) -> usize {
+        1 + path * self.length + path.min(self.longer)
+    }
+
+    fn firsts(self) -> impl Iterator<Item = usize> {
+        (0..self.paths).map(move |path| self.first(path)).take_while(move |first| *first <= self.all)
+    }
+
+    /// Returns where the path of a distance begins and ends.
+    fn of(&self, distance: usize) -> (usize, usize) {
+        let long = self.longer * (self.length + 1);
+        let path = match distance - 1 {
+            before if before < long => before / (self.length + 1),
+            before => self.longer + (before - long) / self.length,
+        };
+        let path = path.min(self.paths - 1);
+        let last = if path + 1 == self.paths { self.all } else { self.first(path + 1) - 1 };
+        (self.first(path), last)
+    }
+}

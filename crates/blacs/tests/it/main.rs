@@ -1,0 +1,10 @@
+//! What the crate promises, over threads and in virtual time.
+
+mod bed;
+mod broadcasts;
+mod combines;
+mod errors;
+mod grids;
+mod order;
+mod points;
+mod ties;
